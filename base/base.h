@@ -1,0 +1,17 @@
+/* base: what every other room stands on. One include for all of it; each part has a header of its
+ * own, which holds its contract. Nothing here knows about profiles. */
+#ifndef SPROF_BASE_H
+#define SPROF_BASE_H
+
+#include "base/arena.h"
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/intern.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "base/str.h"
+#include "base/vec.h"
+
+#endif

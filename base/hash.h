@@ -1,0 +1,31 @@
+/* 64-bit hashes. They are stored in recordings as identity, so they never change. */
+#ifndef SPROF_BASE_HASH_H
+#define SPROF_BASE_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* A bijection that spreads every input bit over all output bits (the finalizer of MurmurHash3,
+ * Austin Appleby, public domain). */
+static inline uint64_t sprof_hash_mix(uint64_t value)
+{
+    value ^= value >> 33;
+    value *= UINT64_C(0xff51afd7ed558ccd);
+    value ^= value >> 33;
+    value *= UINT64_C(0xc4ceb9fe1a85ec53);
+    return value ^ value >> 33;
+}
+
+/* The key of a thing inside another: order matters, (a, b) and (b, a) differ. */
+static inline uint64_t sprof_hash_pair(uint64_t outer, uint64_t inner)
+{
+    return sprof_hash_mix(outer * UINT64_C(0x9e3779b97f4a7c15) + sprof_hash_mix(inner));
+}
+
+/* FNV-1a over the bytes (draft-eastlake-fnv), finished with sprof_hash_mix. */
+uint64_t sprof_hash_bytes(const void *data, size_t size);
+
+/* As sprof_hash_bytes, of a NUL-terminated string. */
+uint64_t sprof_hash_text(const char *text);
+
+#endif

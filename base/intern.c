@@ -1,0 +1,64 @@
+#include "base/intern.h"
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/vec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+uint32_t sprof_intern_find(const struct sprof_intern *table, const char *text)
+{
+    if (!text)
+        return 0;
+    const uint64_t *first = sprof_map_get(&table->first, sprof_hash_text(text));
+    uint32_t number = first ? (uint32_t)*first : 0;
+    while (number && strcmp(table->texts[number - 1], text) != 0)
+        number = table->next[number - 1];
+    return number;
+}
+
+static int make_room(struct sprof_intern *table)
+{
+    if (table->count < table->capacity)
+        return 0;
+    size_t capacity = table->capacity;
+    if (sprof_vec_grow((void **)&table->next, &capacity, sizeof *table->next, table->count + 1))
+        return SPROF_ENOMEM;
+    capacity = table->capacity;
+    if (sprof_vec_grow((void **)&table->texts, &capacity, sizeof *table->texts, table->count + 1))
+        return SPROF_ENOMEM;
+    table->capacity = capacity;
+    return 0;
+}
+
+int sprof_intern_put(struct sprof_intern *table, const char *text, uint32_t *number)
+{
+    *number = sprof_intern_find(table, text);
+    if (*number || !text)
+        return 0;
+    const uint64_t hash = sprof_hash_text(text);
+    const uint64_t *first = sprof_map_get(&table->first, hash);
+    const uint32_t older = first ? (uint32_t)*first : 0;
+    char *copy = sprof_arena_copy(&table->arena, text, strlen(text));
+    if (!copy || make_room(table) || sprof_map_put(&table->first, hash, table->count + 1))
+        return SPROF_ENOMEM;
+    table->texts[table->count] = copy;
+    table->next[table->count] = older;
+    *number = (uint32_t)++table->count;
+    return 0;
+}
+
+const char *sprof_intern_text(const struct sprof_intern *table, uint32_t number)
+{
+    return number && number <= table->count ? table->texts[number - 1] : NULL;
+}
+
+void sprof_intern_release(struct sprof_intern *table)
+{
+    sprof_arena_release(&table->arena);
+    sprof_map_release(&table->first);
+    free(table->texts);
+    free(table->next);
+    *table = (struct sprof_intern){0};
+}

@@ -1,0 +1,77 @@
+#include "base/str.h"
+
+#include "base/error.h"
+#include "base/vec.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static int make_room(struct sprof_str *str, size_t more)
+{
+    const size_t wanted = str->length + more + 1;
+    if (wanted > str->capacity &&
+        sprof_vec_grow((void **)&str->text, &str->capacity, 1, wanted)) {
+        str->failed = 1;
+        return SPROF_ENOMEM;
+    }
+    return 0;
+}
+
+int sprof_str_append_bytes(struct sprof_str *str, const char *bytes, size_t size)
+{
+    if (make_room(str, size))
+        return SPROF_ENOMEM;
+    if (size)
+        memcpy(str->text + str->length, bytes, size);
+    str->length += size;
+    str->text[str->length] = '\0';
+    return 0;
+}
+
+int sprof_str_append(struct sprof_str *str, const char *text)
+{
+    return sprof_str_append_bytes(str, text, strlen(text));
+}
+
+int sprof_str_appendf(struct sprof_str *str, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    const int size = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    if (size < 0 || make_room(str, (size_t)size)) {
+        str->failed = 1;
+        return SPROF_ENOMEM;
+    }
+    va_start(arguments, format);
+    vsnprintf(str->text + str->length, (size_t)size + 1, format, arguments);
+    va_end(arguments);
+    str->length += (size_t)size;
+    return 0;
+}
+
+void sprof_str_clear(struct sprof_str *str)
+{
+    str->length = 0;
+    str->failed = 0;
+    if (str->text)
+        str->text[0] = '\0';
+}
+
+char *sprof_str_take(struct sprof_str *str)
+{
+    if (!str->text)
+        make_room(str, 0);
+    char *text = str->text;
+    if (text)
+        text[str->length] = '\0';
+    *str = (struct sprof_str){0};
+    return text;
+}
+
+void sprof_str_release(struct sprof_str *str)
+{
+    free(str->text);
+    *str = (struct sprof_str){0};
+}

@@ -1,0 +1,40 @@
+# One static library per room, and the options every target shares.
+find_package(Threads REQUIRED)
+
+option(SPROF_WERROR "Treat warnings as errors" OFF)
+option(SPROF_FUZZ "Build the libFuzzer targets (clang only)" OFF)
+set(SPROF_SANITIZE "" CACHE STRING "Sanitizers, comma separated: address,undefined or thread")
+
+function(sprof_options target)
+    set_target_properties(${target} PROPERTIES C_STANDARD 17 C_EXTENSIONS ON
+                          C_VISIBILITY_PRESET hidden)
+    target_compile_definitions(${target} PRIVATE _GNU_SOURCE)
+    target_compile_options(${target} PRIVATE -Wall -Wextra -Wconversion -Wshadow
+                           -Wmissing-prototypes -Wvla $<$<BOOL:${SPROF_WERROR}>:-Werror>)
+    target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/generated)
+    target_link_libraries(${target} PRIVATE Threads::Threads)
+    if(SPROF_SANITIZE)
+        target_compile_options(${target} PRIVATE -fsanitize=${SPROF_SANITIZE}
+                               -fno-sanitize-recover=all -fno-omit-frame-pointer)
+        target_link_options(${target} PRIVATE -fsanitize=${SPROF_SANITIZE})
+    endif()
+    if(SPROF_FUZZ)
+        target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
+        target_link_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
+    endif()
+endfunction()
+
+# sprof_room(name USES rooms… LIBRARIES system libraries…): every *.c below name/ becomes sprof_name.
+function(sprof_room name)
+    cmake_parse_arguments(room "" "" "USES;LIBRARIES" ${ARGN})
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${name}/*.c)
+    if(NOT sources)
+        add_library(sprof_${name} INTERFACE)
+        return()
+    endif()
+    add_library(sprof_${name} STATIC ${sources})
+    sprof_options(sprof_${name})
+    list(TRANSFORM room_USES PREPEND sprof_)
+    target_link_libraries(sprof_${name} PRIVATE ${room_USES} ${room_LIBRARIES})
+    set_property(GLOBAL APPEND PROPERTY SPROF_ROOMS ${name})
+endfunction()

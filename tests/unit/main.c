@@ -1,0 +1,27 @@
+/* Runs every suite of one room. With an argument, only the suites whose name holds it. */
+#include "tests/unit/suites.h"
+
+#include <CUnit/Basic.h>
+#include <CUnit/CUnit.h>
+#include <stdio.h>
+#include <string.h>
+
+int main(int argc, char **argv)
+{
+    if (CU_initialize_registry() != CUE_SUCCESS)
+        return 2;
+    sprof_register_suites();
+    if (argc > 1)
+        for (CU_pSuite suite = CU_get_registry()->pSuite; suite; suite = suite->pNext)
+            if (!strstr(suite->pName, argv[1]))
+                CU_set_suite_active(suite, CU_FALSE);
+    CU_set_fail_on_inactive(CU_FALSE);
+    CU_basic_set_mode(CU_BRM_NORMAL);
+    CU_basic_run_tests();
+    const unsigned failures = CU_get_number_of_failures() + CU_get_number_of_suites_failed();
+    const unsigned asserts = CU_get_number_of_asserts();
+    CU_cleanup_registry();
+    if (!asserts)
+        fprintf(stderr, "no assertion was made\n");
+    return failures || !asserts;
+}

@@ -1,0 +1,7 @@
+/* The generated list of suites of one room. */
+#ifndef SPROF_TESTS_SUITES_H
+#define SPROF_TESTS_SUITES_H
+
+void sprof_register_suites(void);
+
+#endif
