@@ -1,0 +1,96 @@
+/* image: the ELF files a process runs.
+ *
+ * Opens the right file (the one that is mapped, not one that took its name), reads what the other
+ * rooms need, and translates between file offsets and addresses. It never maps a file into memory, so
+ * that a file cut short meanwhile cannot kill sprof: sections are read into memory it owns. */
+#ifndef SPROF_IMAGE_IMAGE_H
+#define SPROF_IMAGE_IMAGE_H
+
+#include "base/base.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* Which file, told by a mapping. Zero fields are unknown. */
+struct image_request {
+    const char *path;       /* as the target sees it; " (deleted)" at its end is understood */
+    pid_t pid;              /* a process that has it mapped; 0: none alive */
+    uint64_t map_start, map_end; /* the mapping's addresses, for /proc/PID/map_files */
+    uint8_t build_id[20];
+    uint8_t build_id_size;  /* when known, a file with another build id is refused */
+    uint32_t device_major, device_minor; /* when known (and no build id is), another file is refused */
+    uint64_t inode;
+};
+
+/* One opened image. Used by one thread at a time. */
+struct image;
+
+/* Opens by map_files, /proc/PID/root + path, path: in that order, the first that matches. Returns
+ * SPROF_ENOTFOUND (gone, or replaced: the message says which), SPROF_EFORMAT (not an ELF file, or
+ * damaged), SPROF_EUNSUPPORTED (another class or byte order than 64-bit little endian; 32-bit is
+ * told apart by its message), SPROF_EPERMISSION, SPROF_EIO, SPROF_ENOMEM. The caller frees. */
+int image_open(struct image **image, const struct image_request *request,
+               struct sprof_error *error);
+
+/* Opens from memory (the vdso, a test). The bytes are copied. `name` becomes the path. */
+int image_open_memory(struct image **image, const char *name, struct sprof_bytes bytes,
+                      struct sprof_error *error);
+
+void image_free(struct image *image);
+
+/* The path as requested, without " (deleted)". */
+const char *image_path(const struct image *image);
+
+/* An open, seekable descriptor of the file, owned by the image; -1 for images in memory. */
+int image_fd(const struct image *image);
+
+/* The bytes of an image in memory; empty for files. */
+struct sprof_bytes image_memory(const struct image *image);
+
+/* The GNU build id; size 0 where the file has none: that is not an error. */
+struct sprof_bytes image_build_id(const struct image *image);
+
+/* Content identity: hash of the build id, else of the file's whole content (at most 1 GiB read). */
+uint64_t image_key(struct image *image);
+
+/* DT_SONAME, or NULL. */
+const char *image_soname(const struct image *image);
+
+/* e_entry, 0 where there is none; and whether the file is an executable (ET_EXEC, or a PIE: ET_DYN
+ * with an interpreter or DF_1_PIE). */
+uint64_t image_entry(const struct image *image);
+bool image_is_executable(const struct image *image);
+
+/* File offset ↔ vaddr through the PT_LOAD segments, executable ones first. False where no segment
+ * holds it. */
+bool image_vaddr_of_offset(const struct image *image, uint64_t offset, uint64_t *vaddr);
+bool image_offset_of_vaddr(const struct image *image, uint64_t vaddr, uint64_t *offset);
+
+/* The executable PT_LOAD segments, in order of vaddr. */
+struct image_segment {
+    uint64_t vaddr, offset, size; /* size in the file */
+};
+size_t image_text_segments(const struct image *image, const struct image_segment **segments);
+
+/* A section's bytes, decompressed, owned by the image until image_drop_sections; empty where it is
+ * missing or unreadable. Its vaddr (0 for unloaded sections) in *vaddr unless that is NULL. Where the
+ * section headers are gone, .eh_frame_hdr and .eh_frame are found through PT_GNU_EH_FRAME. At most
+ * 1 GiB. */
+struct sprof_bytes image_section(struct image *image, const char *name, uint64_t *vaddr);
+
+/* Frees all section bytes handed out so far. */
+void image_drop_sections(struct image *image);
+
+/* Function symbols of .symtab and .dynsym whose name is in `names` (NULL-terminated): writes their
+ * vaddr and size to out[i] (0 where absent). For roots and start-up code. */
+struct image_symbol {
+    uint64_t vaddr, size;
+};
+void image_find_symbols(struct image *image, const char *const *names, struct image_symbol *out);
+
+/* Where separate debug information may be: the file of a build id below /usr/lib/debug or of
+ * .gnu_debuglink, opened; SPROF_ENOTFOUND where there is none. For unwinding from its .debug_frame;
+ * the symbolizer searches for itself. */
+int image_open_debug(struct image **debug, struct image *image, struct sprof_error *error);
+
+#endif

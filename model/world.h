@@ -1,0 +1,120 @@
+/* Processes, threads, modules and mappings, as the records of a recording tell of them, in time order.
+ * All times are CLOCK_MONOTONIC nanoseconds. */
+#ifndef SPROF_MODEL_WORLD_H
+#define SPROF_MODEL_WORLD_H
+
+#include "base/base.h"
+#include "model/kinds.h"
+
+/* Which file a mapping shows. Equal identities are one module. A build id decides alone; without it
+ * device, inode, generation and path do; without those (anonymous memory, vdso) the path and, for
+ * code of one process only, that process. */
+struct model_identity {
+    const char *path;
+    uint8_t build_id[20];
+    uint8_t build_id_size;
+    uint32_t device_major, device_minor;
+    uint64_t inode, inode_generation;
+};
+
+struct model_module {
+    uint32_t id;
+    struct model_identity identity; /* texts owned by the world */
+    const char *name;               /* last part of the path, or the bracketed name */
+    enum model_kind kind;
+    bool main_executable;           /* of at least one process */
+    bool in_kernel;
+    uint32_t process;               /* jit and vdso-like modules: the process they belong to; else 0 */
+    bool dirty;                     /* changed since the caller last cleared it: a row to write */
+    void *owner;                    /* the caller's own (an image cache entry); starts NULL */
+};
+
+struct model_mapping {
+    uint32_t id, process, module;
+    uint64_t start, end;         /* addresses */
+    uint64_t file_offset;
+    uint64_t start_ns, end_ns;   /* end_ns 0: still there */
+};
+
+struct model_thread {
+    uint32_t id, process;
+    int tid;
+    uint64_t start_ns, end_ns;   /* end_ns 0: alive */
+    const char *name;
+    uint64_t cpu_time_ns;        /* 0 until known */
+    uint64_t samples;            /* kept by the caller */
+    bool dirty;
+};
+
+struct model_process {
+    uint32_t id, parent;         /* parent 0: not part of the recording */
+    int pid;
+    uint64_t start_ns, end_ns;
+    const char *name;            /* newest comm of its main thread */
+    uint32_t main_module;        /* 0 until its first executable mapping after exec */
+    uint32_t generation;         /* of its address space: changes with every mapping, never repeats
+                                    in a world, never 0 */
+    SPROF_VEC(uint32_t) mapped;  /* ids of the current mappings, sorted by address */
+    bool exec_seen;              /* the next file mapping is its main executable */
+    bool dirty;
+};
+
+/* Zero is a valid empty world. Not safe for concurrent use. Pointers handed out stay valid. */
+struct model_world {
+    struct sprof_arena arena;
+    SPROF_VEC(struct model_process *) processes; /* [id - 1] */
+    SPROF_VEC(struct model_thread *) threads;
+    SPROF_VEC(struct model_module *) modules;
+    SPROF_VEC(struct model_mapping *) mappings;
+    struct sprof_map live_processes; /* pid → id */
+    struct sprof_map live_threads;   /* tid → id */
+    struct sprof_map module_index;   /* hash of identity → id; compared on a hit */
+    uint32_t next_generation;
+    struct model_kind_rules rules;   /* borrowed; set before the first mapping */
+    uint32_t first_process, first_thread, first_module, first_mapping; /* added to every new id: for
+                                                                 appending to an existing recording */
+};
+
+void model_world_release(struct model_world *world);
+
+/* The live process or thread of a number; made (with no name, no mappings) when a record speaks of it
+ * before its FORK did. NULL only when out of memory. */
+struct model_process *model_world_process(struct model_world *world, int pid, uint64_t time_ns);
+struct model_thread *model_world_thread(struct model_world *world, int pid, int tid,
+                                        uint64_t time_ns);
+
+/* Each returns 0 or SPROF_ENOMEM. A fork copies the parent's mappings and name; a new thread of the
+ * same process copies the name. A number that is used again ends its former bearer. */
+int model_world_fork(struct model_world *world, int parent_pid, int parent_tid, int pid, int tid,
+                     uint64_t time_ns);
+int model_world_comm(struct model_world *world, int pid, int tid, const char *name, bool exec,
+                     uint64_t time_ns);
+int model_world_exit(struct model_world *world, int pid, int tid, uint64_t time_ns);
+int model_world_cpu_time(struct model_world *world, int pid, int tid, uint64_t cpu_time_ns,
+                         uint64_t time_ns);
+
+/* A mapping of a process, or of the kernel (pid -1, seen from every process). What it covers of older
+ * mappings ends there, split where need be. */
+int model_world_map(struct model_world *world, int pid, uint64_t address, uint64_t size,
+                    uint64_t file_offset, const struct model_identity *identity, uint64_t time_ns);
+
+/* The mapping that holds an address of a process now (or of the kernel: process NULL); NULL where
+ * there is none. */
+const struct model_mapping *model_world_find(const struct model_world *world,
+                                             const struct model_process *process,
+                                             uint64_t address);
+
+/* The same at an earlier time: for samples that had to wait. Slower. */
+const struct model_mapping *model_world_find_at(const struct model_world *world,
+                                                const struct model_process *process,
+                                                uint64_t address, uint64_t time_ns);
+
+/* The module of an identity, found or made. `process` matters for code of one process only. NULL when
+ * out of memory. */
+struct model_module *model_world_module(struct model_world *world,
+                                        const struct model_identity *identity, bool in_kernel,
+                                        uint32_t process);
+
+struct model_module *model_world_module_by_id(const struct model_world *world, uint32_t id);
+
+#endif

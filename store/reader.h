@@ -1,0 +1,102 @@
+/* Reading a recording. */
+#ifndef SPROF_STORE_READER_H
+#define SPROF_STORE_READER_H
+
+#include "store/rows.h"
+
+struct store;
+
+/* Opens read-only. Errors as store_open_write; a recording whose recorder lives is SPROF_ESTATE with the
+ * process named. A recording that was killed opens (its log is read). Close with store_close. */
+int store_open_read(struct store **store, const char *path, struct sprof_error *error);
+
+/* Each calls `row` for every row in order of id (samples: of time), until it returns non-zero, which
+ * is then returned; else 0 or a negative code. A damaged database ends in SPROF_EFORMAT. */
+int store_each_run(struct store *store, int (*row)(void *, const struct store_run *), void *context,
+                   struct sprof_error *error);
+int store_each_event(struct store *store, uint32_t run_id,
+                     int (*row)(void *, const struct store_event *), void *context,
+                     struct sprof_error *error);
+int store_each_process(struct store *store, uint32_t run_id,
+                       int (*row)(void *, const struct store_process *), void *context,
+                       struct sprof_error *error);
+int store_each_thread(struct store *store, uint32_t run_id,
+                      int (*row)(void *, const struct store_thread *), void *context,
+                      struct sprof_error *error);
+int store_each_module(struct store *store, int (*row)(void *, const struct store_module *),
+                      void *context, struct sprof_error *error);
+int store_each_mapping(struct store *store, uint32_t run_id,
+                       int (*row)(void *, const struct store_mapping *), void *context,
+                       struct sprof_error *error);
+int store_each_function(struct store *store, int (*row)(void *, const struct store_function *),
+                        void *context, struct sprof_error *error);
+int store_each_frame(struct store *store, int (*row)(void *, const struct store_frame *),
+                     void *context, struct sprof_error *error);
+int store_each_node(struct store *store, int (*row)(void *, const struct store_node *),
+                    void *context, struct sprof_error *error);
+int store_each_path(struct store *store, int (*row)(void *, const struct model_path *),
+                    void *context, struct sprof_error *error);
+int store_each_ledger(struct store *store, uint32_t run_id,
+                      int (*row)(void *, const struct store_ledger *), void *context,
+                      struct sprof_error *error);
+int store_each_counter(struct store *store, uint32_t run_id,
+                       int (*row)(void *, const struct store_counter *), void *context,
+                       struct sprof_error *error);
+int store_each_failed(struct store *store, uint32_t run_id,
+                      int (*row)(void *, const struct store_failed *), void *context,
+                      struct sprof_error *error);
+
+/* Which samples: 0 and NULL take all. Names match exactly; a number as text matches pid or tid too. */
+struct store_filter {
+    uint32_t run_id;
+    const char *thread;  /* name or tid */
+    const char *process; /* name or pid */
+};
+
+/* Samples of a run added up by stack node; `sum_squares` is Σ weight², for the effective number. */
+struct store_node_cost {
+    uint32_t node_id, path_id, event_id;
+    struct model_cost cost;
+    double sum_squares;
+};
+int store_each_node_cost(struct store *store, const struct store_filter *filter,
+                         int (*row)(void *, const struct store_node_cost *), void *context,
+                         struct sprof_error *error);
+
+/* The stored costs by call path of all samples of a run: quicker than adding up samples. */
+int store_each_path_cost(struct store *store, uint32_t run_id,
+                         int (*row)(void *, uint32_t path_id, const struct model_costs *),
+                         void *context, struct sprof_error *error);
+
+/* Samples in time order with what `sprof script` shows beside them. */
+struct store_sample_row {
+    struct store_sample sample;
+    int32_t pid, tid;
+    const char *process, *thread, *event;
+};
+int store_each_sample(struct store *store, const struct store_filter *filter,
+                      int (*row)(void *, const struct store_sample_row *), void *context,
+                      struct sprof_error *error);
+
+/* The quality of a run, as v_quality tells. Fractions are left to the reader. `has_user_stacks` is
+ * false in mode pc. */
+struct store_quality {
+    uint64_t samples, lost, user_stacks, whole_stacks, stitched, guessed_frames, frames,
+        named_frames;
+    bool has_user_stacks;
+    double requested_hz, reached_hz;
+    uint64_t own_cpu_ns, target_cpu_ns;
+};
+int store_quality(struct store *store, uint32_t run_id, struct store_quality *quality,
+                  struct sprof_error *error);
+
+/* Runs a user's statement on the read-only database: calls `row` with column names and texts (NULL for
+ * SQL NULL) for each row. SPROF_EUSAGE with SQLite's message where the statement is wrong. */
+int store_query(struct store *store, const char *sql,
+                int (*row)(void *, int columns, char *const *values, char *const *names),
+                void *context, struct sprof_error *error);
+
+/* The recorder's process id where a live sprof records to this database; 0 where none does. */
+int32_t store_live_recorder(struct store *store);
+
+#endif

@@ -1,0 +1,114 @@
+/* symbolize: addresses in, functions and lines and inline chains out.
+ *
+ * All addresses of one module are asked at once, sorted: each compile unit is walked at most once and
+ * flattened into sorted arrays. Sources in order: DWARF and .symtab of the file and of its debug file
+ * (build id, debug link, debuginfod when DEBUGINFOD_URLS is set), .dynsym, .gnu_debugdata, then the
+ * bounds of the function's FDE as `module+0xstart`; /proc/kallsyms for the kernel; perf maps and
+ * jitdump for JIT code. */
+#ifndef SPROF_SYMBOLIZE_SYMBOLIZE_H
+#define SPROF_SYMBOLIZE_SYMBOLIZE_H
+
+#include "base/base.h"
+#include "image/image.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* A function, physical or inlined. */
+struct symbolize_function {
+    const char *name;         /* demangled; for an unnamed one "libx.so.1+0x1240" */
+    const char *linkage_name; /* as in the object file; equals name where nothing was mangled */
+    uint64_t start, size;     /* vaddr and bytes of the physical function; 0, 0 for an inlined one */
+    const char *file;         /* where it is declared; NULL unknown */
+    uint32_t line;            /* 0 unknown */
+    bool named;               /* false for "module+0x…" */
+};
+
+/* One level of the inline chain of an address. */
+struct symbolize_frame {
+    uint32_t function; /* index into the result's functions */
+    const char *file;  /* of the source line executing at this level; NULL unknown */
+    uint32_t line;     /* 0 unknown */
+};
+
+/* frames[first[i] … first[i + 1]) is the chain of addresses[i], innermost first; the last is the
+ * physical function. A chain has at least one frame unless nothing at all is known: then none. */
+struct symbolize_result {
+    struct symbolize_function *functions;
+    size_t function_count;
+    struct symbolize_frame *frames;
+    size_t frame_count;
+    uint32_t *first;          /* address_count + 1 entries */
+    size_t address_count;
+    struct sprof_arena texts; /* owns every string above */
+};
+void symbolize_result_release(struct symbolize_result *result);
+
+/* How to find the function that covers an address without a symbol (unwind tables know): returns
+ * true and its bounds. May be NULL. */
+struct symbolize_bounds {
+    bool (*find)(void *context, uint64_t vaddr, uint64_t *start, uint64_t *end);
+    void *context;
+};
+
+struct symbolize_options {
+    const char *debug_directory; /* NULL: /usr/lib/debug */
+    bool no_debuginfod;
+    const struct sprof_log *log;
+};
+
+/* Names the addresses (vaddrs of `image`: lookup addresses, that is inside the call instruction for
+ * return addresses; sorted, distinct). Damaged debug information costs names, never the call:
+ * returns 0, or SPROF_ENOMEM. */
+int symbolize_image(struct symbolize_result *result, struct image *image, const uint64_t *addresses,
+                    size_t count, const struct symbolize_bounds *bounds,
+                    const struct symbolize_options *options, struct sprof_error *error);
+
+/* A module whose file could not be opened: every address becomes one unnamed function a
+ * `bounds` answer, or "module+0xaddress" alone. */
+int symbolize_without_image(struct symbolize_result *result, const char *module_name,
+                            const uint64_t *addresses, size_t count,
+                            const struct symbolize_bounds *bounds, struct sprof_error *error);
+
+/* ---- The kernel ----------------------------------------------------------------------------- */
+
+/* Kernel text by /proc/kallsyms. Symbols of kernel modules carry the module's name. */
+struct symbolize_kernel;
+
+/* Where the text of the running kernel (module NULL) or of a loaded kernel module begins and ends.
+ * SPROF_EPERMISSION where the kernel hides its addresses (kptr_restrict): the message names the
+ * setting. */
+int symbolize_kernel_open(struct symbolize_kernel **kernel, const char *kallsyms_path,
+                          struct sprof_error *error);
+void symbolize_kernel_free(struct symbolize_kernel *kernel);
+
+/* `addresses` are kernel addresses, sorted. Function starts are kernel addresses. */
+int symbolize_kernel(struct symbolize_result *result, const struct symbolize_kernel *kernel,
+                     const uint64_t *addresses, size_t count, struct sprof_error *error);
+
+/* ---- Code compiled at run time --------------------------------------------------------------- */
+
+/* A perf map: `START SIZE name` lines, hexadecimal; later lines win. Reads the map of `pid` in its
+ * own mount and pid namespace (/proc/PID/root/tmp/perf-NSPID.map), or below /tmp when it has ended.
+ * The file must be a regular file that belongs to the process's user (or to root). At most 256 MiB.
+ * SPROF_ENOTFOUND where there is none. */
+struct symbolize_jit;
+int symbolize_jit_open(struct symbolize_jit **jit, pid_t pid, pid_t ns_pid, uid_t uid,
+                       struct sprof_error *error);
+
+/* A perf map or a jitdump file (told apart by its first bytes) by path. */
+int symbolize_jit_open_file(struct symbolize_jit **jit, const char *path,
+                            struct sprof_error *error);
+void symbolize_jit_free(struct symbolize_jit *jit);
+
+/* `addresses` are process addresses, sorted. Where nothing covers one, its chain is empty. */
+int symbolize_jit(struct symbolize_result *result, const struct symbolize_jit *jit,
+                  const uint64_t *addresses, size_t count, struct sprof_error *error);
+
+/* ---- Names ----------------------------------------------------------------------------------- */
+
+/* Demangles C++, Rust (legacy and v0), D and Ada. Returns a malloc'd string, or NULL where `name` is
+ * not mangled (or memory ran out). Names longer than 64 KiB are left alone. */
+char *symbolize_demangle(const char *name);
+
+#endif
