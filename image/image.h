@@ -25,7 +25,8 @@ struct image_request {
 /* One opened image. Used by one thread at a time. */
 struct image;
 
-/* Opens by map_files, /proc/PID/root + path, path: in that order, the first that matches. Returns
+/* Opens by map_files, /proc/PID/root + path, /proc/PID/exe, path: in that order, the first that
+ * matches. Returns
  * SPROF_ENOTFOUND (gone, or replaced: the message says which), SPROF_EFORMAT (not an ELF file, or
  * damaged), SPROF_EUNSUPPORTED (another class or byte order than 64-bit little endian; 32-bit is
  * told apart by its message), SPROF_EPERMISSION, SPROF_EIO, SPROF_ENOMEM. The caller frees. */
@@ -57,7 +58,7 @@ uint64_t image_key(struct image *image);
 const char *image_soname(const struct image *image);
 
 /* e_entry, 0 where there is none; and whether the file is an executable (ET_EXEC, or a PIE: ET_DYN
- * with an interpreter or DF_1_PIE). */
+ * with DF_1_PIE, or with an interpreter and no soname: libc.so.6 has both). */
 uint64_t image_entry(const struct image *image);
 bool image_is_executable(const struct image *image);
 
@@ -92,5 +93,9 @@ void image_find_symbols(struct image *image, const char *const *names, struct im
  * .gnu_debuglink, opened; SPROF_ENOTFOUND where there is none. For unwinding from its .debug_frame;
  * the symbolizer searches for itself. */
 int image_open_debug(struct image **debug, struct image *image, struct sprof_error *error);
+
+/* As image_open_debug, below another directory than /usr/lib/debug. */
+int image_open_debug_below(struct image **debug, struct image *image, const char *directory,
+                           struct sprof_error *error);
 
 #endif

@@ -1,0 +1,209 @@
+/* Finding the file that is mapped, among those that carry its name. */
+#include "image/elf_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <linux/magic.h>
+
+static int open_failed(const char *file, int errnum, struct sprof_error *error)
+{
+    if (errnum == EACCES || errnum == EPERM)
+        return sprof_error_set(error, SPROF_EPERMISSION, errnum,
+                               "cannot read %s: %s; run sprof as the owner of the process, or as "
+                               "root",
+                               file, strerror(errnum));
+    if (errnum == ENOENT || errnum == ENOTDIR || errnum == ESRCH)
+        return sprof_error_set(error, SPROF_ENOTFOUND, errnum, "%s is gone", file);
+    return sprof_error_set(error, SPROF_EIO, errnum, "cannot read %s: %s", file, strerror(errnum));
+}
+
+/* O_NONBLOCK: a name may have become a pipe, whose open would wait for a writer. */
+int image_open_file(const char *file, int *out, struct sprof_error *error)
+{
+    struct stat status;
+    *out = -1;
+    if (stat(file, &status) != 0)
+        return open_failed(file, errno, error);
+    if (!S_ISREG(status.st_mode))
+        return sprof_error_set(error, SPROF_EFORMAT, 0, "%s is not a regular file", file);
+    const int fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd < 0)
+        return open_failed(file, errno, error);
+    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
+        close(fd);
+        return sprof_error_set(error, SPROF_EFORMAT, 0, "%s is not a regular file", file);
+    }
+    *out = fd;
+    return 0;
+}
+
+/* stat and the kernel's mapping records name different devices on these, but the same inode. */
+static bool device_is_virtual(int fd)
+{
+    struct statfs filesystem;
+    if (fstatfs(fd, &filesystem) != 0)
+        return false;
+    return filesystem.f_type == OVERLAYFS_SUPER_MAGIC ||
+           (unsigned long)filesystem.f_type == BTRFS_SUPER_MAGIC;
+}
+
+static bool same_inode(const struct image *image, const struct image_request *request)
+{
+    struct stat status;
+    if (fstat(image->fd, &status) != 0)
+        return false;
+    if ((uint64_t)status.st_ino != request->inode)
+        return false;
+    return (major(status.st_dev) == request->device_major &&
+            minor(status.st_dev) == request->device_minor) ||
+           device_is_virtual(image->fd);
+}
+
+static bool is_identified(const struct image_request *request)
+{
+    return request->build_id_size || request->inode;
+}
+
+static bool is_requested(const struct image *image, const struct image_request *request)
+{
+    if (request->build_id_size)
+        return image->build_id_size == request->build_id_size &&
+               !memcmp(image->build_id, request->build_id, request->build_id_size);
+    return !request->inode || same_inode(image, request);
+}
+
+/* The search, and the most telling of the failures on its way. */
+struct search {
+    const struct image_request *request;
+    const char *path; /* without " (deleted)" */
+    struct image *found;
+    struct sprof_error worst;
+    int rank;
+};
+
+/* "Replaced" tells more than "not permitted", which tells more than "gone". */
+static int rank_of(int code, bool replaced)
+{
+    static const struct {
+        int code, rank;
+    } ranks[] = {
+        {SPROF_ENOTFOUND, 1}, {SPROF_EIO, 2},          {SPROF_EPERMISSION, 3},
+        {SPROF_EFORMAT, 5},   {SPROF_EUNSUPPORTED, 6}, {SPROF_ENOMEM, 7},
+    };
+    if (replaced)
+        return 4;
+    for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++)
+        if (ranks[i].code == code)
+            return ranks[i].rank;
+    return 0;
+}
+
+static void remember(struct search *search, const struct sprof_error *error, bool replaced)
+{
+    const int rank = rank_of(error->code, replaced);
+    if (rank > search->rank) {
+        search->rank = rank;
+        search->worst = *error;
+    }
+}
+
+/* Returns true when the file is the one that is wanted. */
+static bool try_file(struct search *search, const char *file, const char *root)
+{
+    struct sprof_error error = {0};
+    int fd;
+    struct image *image;
+    if (image_open_file(file, &fd, &error) || image_open_fd(&image, fd, search->path, &error)) {
+        remember(search, &error, false);
+        return false;
+    }
+    if (!is_requested(image, search->request)) {
+        sprof_error_set(&error, SPROF_ENOTFOUND, 0,
+                        "%s was replaced while it was running: the file there now has another %s",
+                        search->path, search->request->build_id_size ? "build id" : "inode");
+        remember(search, &error, true);
+        image_free(image);
+        return false;
+    }
+    free(image->root);
+    image->root = strdup(root);
+    if (!image->root) {
+        sprof_error_memory(&error);
+        remember(search, &error, false);
+        image_free(image);
+        return false;
+    }
+    search->found = image;
+    return true;
+}
+
+/* The links below /proc/PID lead to the very file, deleted or not; the process may have mapped or
+ * executed something else meanwhile, so without an identity only a link of the same name counts. */
+static bool try_link(struct search *search, const char *link, const char *root)
+{
+    char target[4096];
+    const ssize_t length = readlink(link, target, sizeof target - 1);
+    if (length < 0)
+        return false;
+    target[length] = '\0';
+    const size_t path_length = strlen(search->path);
+    const char *rest = target + path_length;
+    const bool same_name =
+        !strncmp(target, search->path, path_length) && (!*rest || !strcmp(rest, " (deleted)"));
+    return (same_name || is_identified(search->request)) && try_file(search, link, root);
+}
+
+static bool try_process(struct search *search)
+{
+    const struct image_request *request = search->request;
+    char root[64], link[128];
+    const int pid = (int)request->pid;
+    snprintf(root, sizeof root, "/proc/%d/root", pid);
+    snprintf(link, sizeof link, "/proc/%d/map_files/%llx-%llx", pid,
+             (unsigned long long)request->map_start, (unsigned long long)request->map_end);
+    if (request->map_end && try_link(search, link, root))
+        return true;
+    struct sprof_str file = {0};
+    sprof_str_appendf(&file, "%s%s", root, search->path);
+    const bool found = !file.failed && file.text && try_file(search, file.text, root);
+    sprof_str_release(&file);
+    if (found)
+        return true;
+    /* map_files needs privileges, exe does not: a deleted program can still be read. */
+    snprintf(link, sizeof link, "/proc/%d/exe", pid);
+    return try_link(search, link, root);
+}
+
+static char *path_without_suffix(const char *path)
+{
+    static const char deleted[] = " (deleted)";
+    const size_t length = strlen(path), suffix = sizeof deleted - 1;
+    const bool cut = length > suffix && !strcmp(path + length - suffix, deleted);
+    return strndup(path, cut ? length - suffix : length);
+}
+
+int image_open(struct image **image, const struct image_request *request, struct sprof_error *error)
+{
+    *image = NULL;
+    char *path = path_without_suffix(request->path);
+    if (!path)
+        return sprof_error_memory(error);
+    struct search search = {.request = request, .path = path};
+    if (!(request->pid > 0 && path[0] == '/' && try_process(&search)))
+        try_file(&search, path, "");
+    free(path);
+    *image = search.found;
+    if (search.found)
+        return 0;
+    if (error)
+        *error = search.worst;
+    return search.worst.code;
+}
