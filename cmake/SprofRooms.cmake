@@ -24,10 +24,12 @@ function(sprof_options target)
     endif()
 endfunction()
 
-# sprof_room(name USES rooms… LIBRARIES system libraries…): every *.c below name/ becomes sprof_name.
+# sprof_room(name USES rooms… LIBRARIES system libraries…): every *.c below name/ becomes sprof_name,
+# except a main.c, which belongs to the executable of the same name.
 function(sprof_room name)
     cmake_parse_arguments(room "" "" "USES;LIBRARIES" ${ARGN})
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${name}/*.c)
+    list(FILTER sources EXCLUDE REGEX "/main\\.c$")
     if(NOT sources)
         add_library(sprof_${name} INTERFACE)
         return()

@@ -1,0 +1,18 @@
+/* The commands of sprof, each in a file of its own. */
+#ifndef SPROF_CLI_COMMANDS_H
+#define SPROF_CLI_COMMANDS_H
+
+#include "cli/options.h"
+#include "cli/terminal.h"
+
+#define CLI_DEFAULT_RECORDING "sprof.db"
+
+extern const struct cli_command cli_record_command;
+extern const struct cli_command cli_report_command;
+extern const struct cli_command cli_script_command;
+extern const struct cli_command cli_sql_command;
+extern const struct cli_command cli_import_command;
+extern const struct cli_command cli_symbolize_command;
+extern const struct cli_command cli_unwind_replay_command;
+
+#endif

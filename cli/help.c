@@ -1,0 +1,42 @@
+#include "cli/options.h"
+
+#include <string.h>
+
+#define OPTION_WIDTH 30
+
+static void print_option(FILE *out, const struct cli_option *option)
+{
+    char left[80];
+    const char letter[] = {option->letter ? '-' : ' ', option->letter ? option->letter : ' ', '\0'};
+    snprintf(left, sizeof left, "%s%s --%s%s%s", letter, option->letter ? "," : " ", option->name,
+             option->argument ? " " : "", option->argument ? option->argument : "");
+    const char *separator = strlen(left) > OPTION_WIDTH ? "\n      " : "";
+    fprintf(out, "  %-*s%s  ", OPTION_WIDTH, left, separator);
+    fprintf(out, "%*s%s\n", *separator ? OPTION_WIDTH - 4 : 0, "", option->help);
+}
+
+void cli_help_command(FILE *out, const struct cli_command *command)
+{
+    fprintf(out, "Usage: sprof %s [OPTION …]%s%s\n\n%s.\n\nOptions:\n", command->name,
+            command->operands ? " " : "", command->operands ? command->operands : "",
+            command->summary);
+    for (const struct cli_option *option = command->options; option->name; option++)
+        print_option(out, option);
+    fprintf(out, "  %-*s  print this help\n", OPTION_WIDTH, "-h, --help");
+    if (command->details)
+        fprintf(out, "\n%s", command->details);
+}
+
+void cli_help(FILE *out, const struct cli_command *const *commands)
+{
+    fputs("Usage: sprof COMMAND [OPTION …]\n\n"
+          "Finds out where a native Linux program spends its time.\n\n"
+          "Commands:\n",
+          out);
+    for (; *commands; commands++)
+        fprintf(out, "  %-14s %s\n", (*commands)->name, (*commands)->summary);
+    fputs(
+        "\n`sprof COMMAND --help` tells the options of a command; `sprof --version` the version.\n"
+        "A first profile: `sprof record -- PROGRAM ARGUMENTS`, then `sprof report`.\n",
+        out);
+}

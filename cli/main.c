@@ -1,0 +1,91 @@
+/* sprof: finds the command and runs it. */
+#include "cli/commands.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct cli_command *const commands[] = {
+    &cli_record_command, &cli_report_command,    &cli_script_command,        &cli_sql_command,
+    &cli_import_command, &cli_symbolize_command, &cli_unwind_replay_command, NULL,
+};
+
+static const struct cli_command *find_command(const char *name)
+{
+    for (const struct cli_command *const *command = commands; *command; command++)
+        if (!strcmp((*command)->name, name))
+            return *command;
+    return NULL;
+}
+
+static int unknown_command(const char *name, struct sprof_error *error)
+{
+    const char *names[sizeof commands / sizeof *commands];
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        names[i] = commands[i] ? commands[i]->name : NULL;
+    const int nearest = cli_nearest(name, names);
+    if (nearest < 0)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "`%s` is not a command: see `sprof --help`; "
+                               "to profile a program: `sprof record -- %s`",
+                               name, name);
+    return sprof_error_set(error, SPROF_EUSAGE, 0,
+                           "`%s` is not a command: did you mean `sprof %s`?", name, names[nearest]);
+}
+
+/* Parses the command's options and runs it. */
+static int run_command(const struct cli_command *command, int argc, char **argv,
+                       struct cli_terminal *terminal, struct sprof_error *error)
+{
+    void *arguments = calloc(1, command->arguments_size);
+    if (!arguments)
+        return sprof_error_memory(error);
+    struct cli_operands operands;
+    int status = cli_options_parse(command, argc, argv, arguments, &operands, error);
+    if (!status)
+        status = command->run(terminal, arguments, &operands, error);
+    else if (status == 1) {
+        cli_help_command(stdout, command);
+        status = 0;
+    }
+    if (command->release)
+        command->release(arguments);
+    free(arguments);
+    return status;
+}
+
+static int run(int argc, char **argv, struct cli_terminal *terminal, struct sprof_error *error)
+{
+    if (argc < 2)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "no command given: `sprof record -- PROGRAM` "
+                               "makes a profile, `sprof --help` lists the commands");
+    const struct cli_command *command = find_command(argv[1]);
+    if (command)
+        return run_command(command, argc - 2, argv + 2, terminal, error);
+    if (!strcmp(argv[1], "--version"))
+        printf("sprof %s\n", SPROF_VERSION);
+    else if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
+        cli_help(stdout, commands);
+    else
+        return unknown_command(argv[1], error);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct cli_terminal terminal;
+    cli_terminal_init(&terminal);
+    struct sprof_error error = {0};
+    int status = run(argc, argv, &terminal, &error);
+    if (status >= 0) {
+        const int output = cli_finish_output(&error);
+        status = output ? output : status;
+    }
+    if (status < 0) {
+        fflush(stdout);
+        cli_say(&terminal, "%s", error.message[0] ? error.message : sprof_code_text(status));
+        status = status == SPROF_EUSAGE ? 2 : 1;
+    }
+    cli_terminal_release(&terminal);
+    return status;
+}

@@ -1,0 +1,55 @@
+#include "cli/open.h"
+
+#include "cli/commands.h"
+#include "record/record.h"
+
+static int least_state(void *context, const struct store_run *run)
+{
+    enum store_state *least = context;
+    if (run->state < *least)
+        *least = run->state;
+    return 0;
+}
+
+static int recording_state(struct store *store, enum store_state *state, struct sprof_error *error)
+{
+    *state = STORE_COMPLETE;
+    return store_each_run(store, least_state, state, error);
+}
+
+int cli_recording_complete(struct store *store, struct sprof_error *error)
+{
+    enum store_state state;
+    const int status = recording_state(store, &state, error);
+    return status ? status : state == STORE_COMPLETE;
+}
+
+static int finish(const char *path, enum store_state state, struct cli_terminal *terminal,
+                  struct sprof_error *error)
+{
+    cli_say(terminal,
+            state == STORE_RECORDING ? "%s was left unfinished, its recorder is gone: finishing it"
+                                     : "%s has no names yet: finding them",
+            path);
+    const struct record_finish_options options = {.log = &terminal->log};
+    return record_finish(path, &options, error);
+}
+
+int cli_open_recording(struct store **store, const char *path, struct cli_terminal *terminal,
+                       struct sprof_error *error)
+{
+    if (!path)
+        path = CLI_DEFAULT_RECORDING;
+    int status = store_open_read(store, path, error);
+    if (status)
+        return status;
+    enum store_state state;
+    status = recording_state(*store, &state, error);
+    if (!status && state == STORE_COMPLETE)
+        return 0;
+    store_close(*store, NULL);
+    *store = NULL;
+    if (!status)
+        status = finish(path, state, terminal, error);
+    return status ? status : store_open_read(store, path, error);
+}

@@ -1,0 +1,17 @@
+/* How the reading commands open a recording. */
+#ifndef SPROF_CLI_OPEN_H
+#define SPROF_CLI_OPEN_H
+
+#include "cli/terminal.h"
+#include "store/store.h"
+
+/* Opens `path` (NULL: sprof.db) read-only. A recording that was left unfinished, by --no-symbolize
+ * or because its recorder was killed, is finished first, and that is said. Errors as
+ * store_open_read and record_finish. The caller closes with store_close. */
+int cli_open_recording(struct store **store, const char *path, struct cli_terminal *terminal,
+                       struct sprof_error *error);
+
+/* Whether every run of the recording is complete: 1, 0, or a negative code. */
+int cli_recording_complete(struct store *store, struct sprof_error *error);
+
+#endif

@@ -1,0 +1,166 @@
+#include "cli/options.h"
+
+#include <string.h>
+
+/* Where the parser stands. */
+struct cursor {
+    const struct cli_command *command;
+    char **argv;
+    int argc, next;
+    void *arguments;
+};
+
+static const struct cli_option *find_long(const struct cli_command *command, const char *name,
+                                          size_t length)
+{
+    for (const struct cli_option *option = command->options; option->name; option++)
+        if (strlen(option->name) == length && !memcmp(option->name, name, length))
+            return option;
+    return NULL;
+}
+
+static const struct cli_option *find_short(const struct cli_command *command, char letter)
+{
+    for (const struct cli_option *option = command->options; option->name; option++)
+        if (option->letter && option->letter == letter)
+            return option;
+    return NULL;
+}
+
+static int unknown_option(const struct cli_command *command, const char *word,
+                          struct sprof_error *error)
+{
+    SPROF_VEC(const char *) names = {0};
+    for (const struct cli_option *option = command->options; option->name; option++)
+        if (sprof_vec_push(&names, option->name))
+            break;
+    int nearest = -1;
+    if (!strncmp(word, "--", 2) && !sprof_vec_push(&names, NULL)) {
+        char name[64];
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(word + 2, "="), word + 2);
+        nearest = cli_nearest(name, names.items);
+    }
+    if (nearest >= 0)
+        sprof_error_set(error, SPROF_EUSAGE, 0, "unknown option %s: did you mean --%s?", word,
+                        names.items[nearest]);
+    else
+        sprof_error_set(error, SPROF_EUSAGE, 0, "unknown option %s: see `sprof %s --help`", word,
+                        command->name);
+    sprof_vec_release(&names);
+    return SPROF_EUSAGE;
+}
+
+/* Calls the option's setter; names the option in front of what the setter complains about. */
+static int set_option(struct cursor *cursor, const struct cli_option *option, const char *word,
+                      const char *value, struct sprof_error *error)
+{
+    struct sprof_error cause = {0};
+    void *field = (char *)cursor->arguments + option->offset;
+    const int status = option->set(field, value, &cause);
+    if (status)
+        sprof_error_set(error, status, 0, "%s%s%s: %s", word, value ? " " : "", value ? value : "",
+                        cause.message);
+    return status;
+}
+
+/* The value that follows an option as an argument of its own. */
+static int next_value(struct cursor *cursor, const struct cli_option *option, const char *word,
+                      const char **value, struct sprof_error *error)
+{
+    if (cursor->next >= cursor->argc)
+        return sprof_error_set(error, SPROF_EUSAGE, 0, "%s wants a value: %s %s (%s)", word, word,
+                               option->argument, option->help);
+    *value = cursor->argv[cursor->next++];
+    return 0;
+}
+
+static int parse_long(struct cursor *cursor, const char *word, struct sprof_error *error)
+{
+    const size_t length = strcspn(word + 2, "=");
+    const struct cli_option *option = find_long(cursor->command, word + 2, length);
+    if (!option)
+        return unknown_option(cursor->command, word, error);
+    char name[64];
+    snprintf(name, sizeof name, "--%s", option->name);
+    const char *value = word[2 + length] ? word + 2 + length + 1 : NULL;
+    if (!option->argument && value)
+        return sprof_error_set(error, SPROF_EUSAGE, 0, "%s takes no value: write it without `=%s`",
+                               name, value);
+    if (option->argument && !value) {
+        const int status = next_value(cursor, option, name, &value, error);
+        if (status)
+            return status;
+    }
+    return set_option(cursor, option, name, value, error);
+}
+
+static int parse_short(struct cursor *cursor, const char *word, struct sprof_error *error)
+{
+    for (const char *letter = word + 1; *letter; letter++) {
+        const struct cli_option *option = find_short(cursor->command, *letter);
+        if (!option)
+            return unknown_option(cursor->command, word, error);
+        const char name[] = {'-', *letter, '\0'};
+        const char *value = NULL;
+        int status = 0;
+        if (option->argument && letter[1])
+            value = letter + 1;
+        else if (option->argument)
+            status = next_value(cursor, option, name, &value, error);
+        if (!status)
+            status = set_option(cursor, option, name, value, error);
+        if (status || option->argument)
+            return status;
+    }
+    return 0;
+}
+
+static bool asks_for_help(const char *word)
+{
+    return !strcmp(word, "--help") || !strcmp(word, "-h");
+}
+
+/* One word that is not an operand. Returns 1 for a request for help. */
+static int parse_word(struct cursor *cursor, const char *word, struct sprof_error *error)
+{
+    if (asks_for_help(word))
+        return 1;
+    return word[1] == '-' ? parse_long(cursor, word, error) : parse_short(cursor, word, error);
+}
+
+static void take_rest(struct cursor *cursor, struct cli_operands *operands)
+{
+    while (cursor->next < cursor->argc)
+        operands->items[operands->count++] = cursor->argv[cursor->next++];
+}
+
+int cli_options_parse(const struct cli_command *command, int argc, char **argv, void *arguments,
+                      struct cli_operands *operands, struct sprof_error *error)
+{
+    struct cursor cursor = {command, argv, argc, 0, arguments};
+    *operands = (struct cli_operands){argv, 0};
+    while (cursor.next < argc) {
+        char *word = argv[cursor.next];
+        const bool is_operand = word[0] != '-' || !word[1];
+        if (is_operand && command->command_follows)
+            break;
+        cursor.next++;
+        if (!strcmp(word, "--"))
+            break;
+        if (is_operand) {
+            operands->items[operands->count++] = word;
+            continue;
+        }
+        const int status = parse_word(&cursor, word, error);
+        if (status)
+            return status;
+    }
+    take_rest(&cursor, operands);
+    argv[operands->count] = NULL;
+    if (!command->operands && operands->count)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "`sprof %s` takes no operand such as `%s`: see "
+                               "`sprof %s --help`",
+                               command->name, operands->items[0], command->name);
+    return 0;
+}

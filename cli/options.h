@@ -1,0 +1,60 @@
+/* What a command of sprof takes: one table of options a command. The parser, the help text and the
+ * suggestions for misspelt options all read the same tables. */
+#ifndef SPROF_CLI_OPTIONS_H
+#define SPROF_CLI_OPTIONS_H
+
+#include "base/base.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+/* One option: "--name VALUE", "--name=VALUE", "-l VALUE", "-lVALUE"; without an argument "--name",
+ * "-l". */
+struct cli_option {
+    const char *name;     /* without dashes; NULL ends a table */
+    char letter;          /* 0: none */
+    const char *argument; /* what help calls its value; NULL: it takes none */
+    const char *help;     /* one line */
+    size_t offset;        /* of the field it sets, in the command's struct of arguments */
+    /* Returns 0, SPROF_EUSAGE with a message that says what a good value is, or SPROF_ENOMEM.
+     * `value` is NULL for options without an argument, and lives as long as the process else. */
+    int (*set)(void *field, const char *value, struct sprof_error *error);
+};
+
+/* What is left after the options. */
+struct cli_operands {
+    char **items; /* NULL-terminated, part of argv */
+    int count;
+};
+
+/* The state all commands share. */
+struct cli_terminal;
+
+struct cli_command {
+    const char *name, *summary;
+    const char *operands; /* as help shows them; NULL: it takes none */
+    bool command_follows; /* the first operand ends the options: the rest is a command line */
+    const struct cli_option *options;
+    const char *details; /* paragraphs for help; NULL: none */
+    size_t arguments_size;
+    void (*release)(void *arguments); /* NULL: nothing to release */
+    /* `arguments` was zero before the options were set. Returns the exit status, or a negative
+     * SPROF_E… with *error filled, which the caller prints. */
+    int (*run)(struct cli_terminal *terminal, void *arguments, const struct cli_operands *operands,
+               struct sprof_error *error);
+};
+
+/* Sets the fields of `arguments` from argv (which does not hold the command's name). Returns 0, 1
+ * where help was asked for, or a negative code with *error filled. Moves operands within argv. */
+int cli_options_parse(const struct cli_command *command, int argc, char **argv, void *arguments,
+                      struct cli_operands *operands, struct sprof_error *error);
+
+/* The help of one command; and of sprof as a whole. `commands` ends with a NULL. */
+void cli_help_command(FILE *out, const struct cli_command *command);
+void cli_help(FILE *out, const struct cli_command *const *commands);
+
+/* The index of the name in `names` (NULL-terminated) that is spelt most like `word`, or -1 where
+ * none is near. */
+int cli_nearest(const char *word, const char *const *names);
+
+#endif

@@ -1,0 +1,225 @@
+/* sprof record: launches or attaches, records, says what came of it, and ends as the command did.
+ */
+#include "record/record.h"
+#include "cli/commands.h"
+#include "cli/open.h"
+#include "cli/signals.h"
+#include "cli/values.h"
+#include "report/report.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+struct arguments {
+    struct cli_mode mode;
+    bool frame_app, drop_interior;
+    uint64_t frequency_hz, period;
+    const char *event, *output;
+    struct cli_pids pids;
+    pid_t tid;
+    uint64_t duration_ns, delay_ns;
+    size_t stack_bytes;
+    struct cli_rules rules;
+    bool append, no_symbolize, keep_failed, per_thread, verbose;
+};
+
+#define FIELD(name) offsetof(struct arguments, name)
+static const struct cli_option options[] = {
+    {"mode", 'm', "pc|full|app",
+     "what a sample holds: the program counter, the whole stack (full, "
+     "the default), its application part",
+     FIELD(mode), cli_set_mode},
+    {"frame", 0, "app", "with -m pc: the innermost application frame instead", FIELD(frame_app),
+     cli_set_frame},
+    {"frequency", 'F', "HZ", "samples a second of CPU time (997)", FIELD(frequency_hz),
+     cli_set_positive},
+    {"count", 'c', "PERIOD", "a sample every PERIOD events, instead of -F", FIELD(period),
+     cli_set_positive},
+    {"event", 'e', "EVENT", "what to count (cycles where there is a PMU, else cpu-clock)",
+     FIELD(event), cli_set_text},
+    {"output", 'o', "FILE", "the recording (sprof.db); an existing one becomes FILE.old",
+     FIELD(output), cli_set_text},
+    {"pid", 'p', "PID[,PID…]", "attach to running processes, all their threads", FIELD(pids),
+     cli_set_pids},
+    {"tid", 't', "TID", "attach to one running thread", FIELD(tid), cli_set_tid},
+    {"duration", 0, "T", "end the recording after 10, 10s, 500ms, 2m", FIELD(duration_ns),
+     cli_set_duration},
+    {"delay", 0, "T", "begin it so long after the start", FIELD(delay_ns), cli_set_duration},
+    {"stack-bytes", 0, "N", "of each stack to copy (64K)", FIELD(stack_bytes), cli_set_size},
+    {"app-module", 0, "GLOB", "these modules are application", FIELD(rules), cli_set_app_module},
+    {"system-module", 0, "GLOB", "these modules are system; the last match wins", FIELD(rules),
+     cli_set_system_module},
+    {"app-interior", 0, "keep|drop", "with -m app: system frames between application frames (keep)",
+     FIELD(drop_interior), cli_set_interior},
+    {"append", 0, NULL, "add a run to an existing recording", FIELD(append), cli_set_flag},
+    {"no-symbolize", 0, NULL, "leave the names to `sprof symbolize`", FIELD(no_symbolize),
+     cli_set_flag},
+    {"keep-failed", 0, NULL, "keep what stacks that are not whole were made from",
+     FIELD(keep_failed), cli_set_flag},
+    {"per-thread", 0, NULL, "per-thread events even where per-CPU ones are permitted",
+     FIELD(per_thread), cli_set_flag},
+    {"verbose", 'v', NULL, "tell more", FIELD(verbose), cli_set_flag},
+    {0},
+};
+
+static int usage(struct sprof_error *error, const char *message)
+{
+    return sprof_error_set(error, SPROF_EUSAGE, 0, "%s", message);
+}
+
+static int check_targets(const struct arguments *arguments, const struct cli_operands *operands,
+                         struct sprof_error *error)
+{
+    const int kinds =
+        (operands->count > 0) + (arguments->pids.list.count > 0) + (arguments->tid > 0);
+    if (!kinds)
+        return usage(error, "nothing to record: give a command (`sprof record -- PROGRAM`), -p PID "
+                            "or -t TID");
+    if (kinds > 1)
+        return usage(error, operands->count
+                                ? "a command is launched, -p and -t attach: give one of "
+                                  "them"
+                                : "-p and -t exclude each other: give one of them");
+    return 0;
+}
+
+static int check(const struct arguments *arguments, const struct cli_operands *operands,
+                 struct sprof_error *error)
+{
+    const struct cli_mode mode = arguments->mode;
+    if (arguments->frame_app && !(mode.given && mode.mode == MODEL_MODE_PC))
+        return usage(error, "--frame app belongs to -m pc: add it");
+    if (arguments->drop_interior && !(mode.given && mode.mode == MODEL_MODE_APP))
+        return usage(error, "--app-interior drop belongs to -m app: add it");
+    if (arguments->frequency_hz && arguments->period)
+        return usage(error, "-F and -c exclude each other: give one of them");
+    return check_targets(arguments, operands, error);
+}
+
+static struct record_options options_of(const struct arguments *arguments,
+                                        const struct cli_operands *operands,
+                                        const struct cli_terminal *terminal)
+{
+    return (struct record_options){
+        .mode = arguments->mode.given ? arguments->mode.mode : MODEL_MODE_FULL,
+        .frame_app = arguments->frame_app,
+        .drop_interior = arguments->drop_interior,
+        .rules = cli_rules_of(&arguments->rules),
+        .output = arguments->output ? arguments->output : CLI_DEFAULT_RECORDING,
+        .append = arguments->append,
+        .no_symbolize = arguments->no_symbolize,
+        .keep_failed = arguments->keep_failed,
+        .event = arguments->event,
+        .frequency_hz = arguments->frequency_hz,
+        .period = arguments->period,
+        .stack_bytes = arguments->stack_bytes,
+        .command = operands->count ? operands->items : NULL,
+        .pids = arguments->pids.list.items,
+        .pid_count = arguments->pids.list.count,
+        .tid = arguments->tid,
+        .delay_ns = arguments->delay_ns,
+        .duration_ns = arguments->duration_ns,
+        .thread_scope = arguments->per_thread,
+        .sprof_version = SPROF_VERSION,
+        .log = &terminal->log,
+    };
+}
+
+/* Standard output belongs to the command: what sprof has to say goes to standard error. */
+static int summarize(struct cli_terminal *terminal, const struct record_options *record,
+                     const struct record_result *result, struct sprof_error *error)
+{
+    struct store *store;
+    int status = store_open_read(&store, record->output, error);
+    if (status)
+        return status;
+    struct store_quality quality;
+    if (!record->no_symbolize)
+        status = report_summary(stderr, store, record->output, cli_columns(0), error);
+    else if (!(status = store_quality(store, result->run_id, &quality, error)))
+        cli_say(terminal, "%llu samples in %s, without names: `sprof symbolize -i %s` finds them",
+                (unsigned long long)quality.samples, record->output, record->output);
+    store_close(store, NULL);
+    return status;
+}
+
+/* The exit status of a command; where a signal ended it, sprof ends the same way, without a core of
+ * its own. */
+static int end_as(int wait_status)
+{
+    if (!WIFSIGNALED(wait_status))
+        return WEXITSTATUS(wait_status);
+    const int number = WTERMSIG(wait_status);
+    const struct rlimit no_core = {0, 0};
+    setrlimit(RLIMIT_CORE, &no_core);
+    prctl(PR_SET_DUMPABLE, 0); /* a core pattern that is a pipe does not look at the limit */
+    sigset_t only;
+    sigemptyset(&only);
+    sigaddset(&only, number);
+    signal(number, SIG_DFL);
+    raise(number);
+    sigprocmask(SIG_UNBLOCK, &only, NULL);
+    return 128 + number;
+}
+
+/* A command that outlived its recording (--duration, or a failure) is waited for: it is sprof's
+ * child, and whoever started sprof waits for both. */
+static int wait_for_command(pid_t command, struct record_result *result)
+{
+    while (!result->has_wait_status && waitpid(command, &result->wait_status, 0) != command)
+        if (errno != EINTR)
+            return 0;
+    return end_as(result->wait_status);
+}
+
+static int run(struct cli_terminal *terminal, void *all, const struct cli_operands *operands,
+               struct sprof_error *error)
+{
+    const struct arguments *arguments = all;
+    terminal->verbose = arguments->verbose;
+    const struct record_options record = options_of(arguments, operands, terminal);
+    struct record_session *session;
+    int status = check(arguments, operands, error);
+    if (!status)
+        status = record_open(&session, &record, error);
+    if (status)
+        return status;
+    const pid_t command = record_command_pid(session);
+    cli_signals_catch(session, command);
+    struct record_result result = {0};
+    status = record_run(session, &result, error);
+    cli_signals_forget_session();
+    record_free(session);
+    if (!status)
+        status = summarize(terminal, &record, &result, error);
+    if (status)
+        cli_say(terminal, "%s", error->message);
+    const int command_status = command ? wait_for_command(command, &result) : 0;
+    if (status)
+        return status == SPROF_EUSAGE ? 2 : 1;
+    return command_status;
+}
+
+static void release(void *all)
+{
+    struct arguments *arguments = all;
+    sprof_vec_release(&arguments->pids.list);
+    sprof_vec_release(&arguments->rules.list);
+}
+
+const struct cli_command cli_record_command = {
+    .name = "record",
+    .summary = "Run a command, or attach to a process, and record where its time goes",
+    .operands = "[--] [COMMAND …]",
+    .command_follows = true,
+    .options = options,
+    .details = "The command's output, input, signals and exit status are its own; what sprof says\n"
+               "goes to standard error. Ctrl-C ends the recording in order.\n",
+    .arguments_size = sizeof(struct arguments),
+    .release = release,
+    .run = run,
+};

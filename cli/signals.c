@@ -1,0 +1,82 @@
+#include "cli/signals.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/pidfd.h>
+#include <unistd.h>
+
+/* Two signals closer than this are one: `timeout` sends to its child and to its group. */
+#define SAME_KEYSTROKE_NS 300000000u
+
+/* A handler is given no context, so what it needs stands here: the only variable of its kind. */
+static struct {
+    _Atomic(struct record_session *) session;
+    atomic_int command_fd;           /* pidfd of the command, -1: none */
+    _Atomic uint64_t interrupted_ns; /* of the first signal that ended the recording; 0: none yet */
+} caught = {.command_fd = -1};
+
+/* Sends the signal to the command, or only asks whether it lives (signal 0). */
+static bool send_to_command(int number)
+{
+    const int fd = atomic_load(&caught.command_fd);
+    return fd >= 0 && !pidfd_send_signal(fd, number, NULL, 0);
+}
+
+/* The recording is over and names are being found: leave that to `sprof report`. */
+static void give_up(int number)
+{
+    static const char text[] =
+        "\nsprof: stopped before all names were found: the samples are safe, "
+        "`sprof report` finishes the recording\n";
+    if (write(STDERR_FILENO, text, sizeof text - 1) < 0)
+        errno = 0; /* nobody is left to tell */
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+static bool is_keystroke(int number)
+{
+    return number == SIGINT || number == SIGQUIT;
+}
+
+static void on_signal(int number, siginfo_t *info, void *machine_context)
+{
+    (void)machine_context;
+    const int saved_errno = errno;
+    const bool sent_to_both = is_keystroke(number) && info->si_code == SI_KERNEL;
+    const uint64_t now_ns = sprof_clock_monotonic_ns();
+    const uint64_t first_ns = atomic_load(&caught.interrupted_ns);
+    const bool command_lives = send_to_command(sent_to_both ? 0 : number);
+    if (!first_ns)
+        atomic_store(&caught.interrupted_ns, now_ns);
+    struct record_session *session = atomic_load(&caught.session);
+    if (!command_lives && session) {
+        if (first_ns && is_keystroke(number) && now_ns - first_ns > SAME_KEYSTROKE_NS)
+            give_up(number);
+        else
+            record_interrupt(session);
+    }
+    errno = saved_errno;
+}
+
+void cli_signals_catch(struct record_session *session, pid_t command)
+{
+    static const int numbers[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
+    atomic_store(&caught.session, session);
+    atomic_store(&caught.command_fd, command > 0 ? pidfd_open(command, 0) : -1);
+    struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        struct sigaction before;
+        /* What sprof was told to ignore (nohup, a shell's background job) it goes on ignoring. */
+        if (!sigaction(numbers[i], NULL, &before) && before.sa_handler != SIG_IGN)
+            sigaction(numbers[i], &action, NULL);
+    }
+    signal(SIGPIPE, SIG_IGN);
+}
+
+void cli_signals_forget_session(void)
+{
+    atomic_store(&caught.session, NULL);
+}

@@ -1,0 +1,22 @@
+/* Signals while recording. What the person sends to sprof is meant for the program being recorded:
+ * it is passed on, and the recording ends in order.
+ *
+ *   SIGINT, SIGQUIT   the terminal sends them to the command as well, so only those that come from
+ *                     elsewhere are passed on. Attached: the recording ends. Once it has ended, a
+ *                     second one while names are being found ends sprof; the file keeps all
+ * samples. SIGTERM, SIGHUP   passed on to the command; attached: the recording ends. SIGTSTP,
+ * SIGCONT  as always: the terminal stops and continues both. SIGPIPE           ignored: a closed
+ * standard error does not end a recording. */
+#ifndef SPROF_CLI_SIGNALS_H
+#define SPROF_CLI_SIGNALS_H
+
+#include "record/record.h"
+
+/* Installs the handlers. `command` is the launched process, 0 when attached. After record_open, so
+ * that the command starts with the dispositions sprof was started with. */
+void cli_signals_catch(struct record_session *session, pid_t command);
+
+/* The session is about to be freed: signals no longer reach it. The command still gets them. */
+void cli_signals_forget_session(void);
+
+#endif

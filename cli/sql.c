@@ -1,0 +1,147 @@
+/* sprof sql: statements on the recording's tables and views. */
+#include "cli/commands.h"
+#include "cli/open.h"
+#include "cli/statements.h"
+#include "cli/values.h"
+#include "report/report.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct arguments {
+    const char *input;
+    enum report_format format;
+};
+
+/* Where statements go, and what to do when one is wrong. */
+struct shell {
+    struct store *store;
+    struct cli_terminal *terminal;
+    enum report_format format;
+    bool interactive; /* say it and go on */
+};
+
+#define FIELD(name) offsetof(struct arguments, name)
+static const struct cli_option options[] = {
+    {"input", 'i', "FILE", "the recording (sprof.db)", FIELD(input), cli_set_text},
+    {"format", 0, "text|csv|json", "an aligned table (text), CSV or JSON", FIELD(format),
+     cli_set_format},
+    {0},
+};
+
+static int run_statement(struct shell *shell, const char *text, size_t length,
+                         struct sprof_error *error)
+{
+    if (cli_statement_is_empty(text, length))
+        return 0;
+    struct sprof_str statement = {0};
+    int status = sprof_str_append_bytes(&statement, text, length);
+    if (!status)
+        status = report_query(stdout, shell->store, statement.text, shell->format, error);
+    sprof_str_release(&statement);
+    if (status && shell->interactive) {
+        fflush(stdout);
+        cli_say(shell->terminal, "%s", error->message);
+        return 0;
+    }
+    return status;
+}
+
+/* Runs every complete statement of `text` and tells how much of it that was. */
+static int run_complete(struct shell *shell, const char *text, size_t *used,
+                        struct sprof_error *error)
+{
+    *used = 0;
+    int status = 0;
+    size_t length;
+    while (!status && (length = cli_statement_length(text + *used))) {
+        status = run_statement(shell, text + *used, length, error);
+        *used += length;
+    }
+    return status;
+}
+
+static int run_text(struct shell *shell, const char *text, struct sprof_error *error)
+{
+    size_t used;
+    const int status = run_complete(shell, text, &used, error);
+    return status ? status : run_statement(shell, text + used, (size_t)-1 >> 1, error);
+}
+
+static void prompt(const struct shell *shell, const struct sprof_str *pending)
+{
+    if (!shell->interactive)
+        return;
+    fputs(cli_statement_is_empty(pending->text ? pending->text : "", pending->length) ? "sprof> "
+                                                                                      : "  ...> ",
+          stdout);
+    fflush(stdout);
+}
+
+/* Adds a line to what is pending, and runs what is complete. */
+static int take_line(struct shell *shell, struct sprof_str *pending, const char *line,
+                     struct sprof_error *error)
+{
+    if (sprof_str_append(pending, line))
+        return sprof_error_memory(error);
+    size_t used;
+    const int status = run_complete(shell, pending->text, &used, error);
+    char *rest = sprof_str_take(pending);
+    if (!rest || sprof_str_append(pending, rest + used)) {
+        free(rest);
+        return sprof_error_memory(error);
+    }
+    free(rest);
+    return status;
+}
+
+static int run_input(struct shell *shell, struct sprof_error *error)
+{
+    struct sprof_str pending = {0};
+    char *line = NULL;
+    size_t capacity = 0;
+    int status = 0;
+    prompt(shell, &pending);
+    while (!status && getline(&line, &capacity, stdin) >= 0) {
+        status = take_line(shell, &pending, line, error);
+        prompt(shell, &pending);
+    }
+    if (!status && pending.text)
+        status = run_text(shell, pending.text, error);
+    if (shell->interactive)
+        fputc('\n', stdout);
+    free(line);
+    sprof_str_release(&pending);
+    return status;
+}
+
+static int run(struct cli_terminal *terminal, void *all, const struct cli_operands *operands,
+               struct sprof_error *error)
+{
+    const struct arguments *arguments = all;
+    if (operands->count > 1)
+        return sprof_error_set(error, SPROF_EUSAGE, 0, "one QUERY only: put it in quotes");
+    struct shell shell = {.terminal = terminal, .format = arguments->format};
+    int status = cli_open_recording(&shell.store, arguments->input, terminal, error);
+    if (status)
+        return status;
+    shell.interactive = !operands->count && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+    status =
+        operands->count ? run_text(&shell, operands->items[0], error) : run_input(&shell, error);
+    store_close(shell.store, NULL);
+    return status;
+}
+
+const struct cli_command cli_sql_command = {
+    .name = "sql",
+    .summary = "Query the recording, read-only",
+    .operands = "[QUERY]",
+    .options = options,
+    .details =
+        "Without QUERY, statements come from standard input, each ended by a semicolon.\n"
+        "The views v_function, v_module, v_call_tree, v_edge, v_line, v_thread, v_sample and\n"
+        "v_quality stay as they are from version to version; docs/schema.md has examples.\n",
+    .arguments_size = sizeof(struct arguments),
+    .run = run,
+};

@@ -1,0 +1,77 @@
+/* sprof symbolize: names for a recording, here or on another machine. */
+#include "cli/commands.h"
+#include "cli/open.h"
+#include "cli/values.h"
+#include "record/record.h"
+
+#include <stddef.h>
+
+struct arguments {
+    const char *input;
+    bool again, verbose;
+    struct cli_rules rules;
+};
+
+#define FIELD(name) offsetof(struct arguments, name)
+static const struct cli_option options[] = {
+    {"input", 'i', "FILE", "the recording (sprof.db)", FIELD(input), cli_set_text},
+    {"again", 0, NULL, "look all names up anew, as after installing debug files", FIELD(again),
+     cli_set_flag},
+    {"app-module", 0, "GLOB", "these modules are application (implies --again)", FIELD(rules),
+     cli_set_app_module},
+    {"system-module", 0, "GLOB", "these modules are system; the last match wins", FIELD(rules),
+     cli_set_system_module},
+    {"verbose", 'v', NULL, "tell more", FIELD(verbose), cli_set_flag},
+    {0},
+};
+
+static int is_complete(const char *path, struct sprof_error *error)
+{
+    struct store *store;
+    const int status = store_open_read(&store, path, error);
+    if (status)
+        return status;
+    const int complete = cli_recording_complete(store, error);
+    store_close(store, NULL);
+    return complete;
+}
+
+static int run(struct cli_terminal *terminal, void *all, const struct cli_operands *operands,
+               struct sprof_error *error)
+{
+    (void)operands;
+    const struct arguments *arguments = all;
+    const char *path = arguments->input ? arguments->input : CLI_DEFAULT_RECORDING;
+    terminal->verbose = arguments->verbose;
+    const bool again = arguments->again || arguments->rules.list.count;
+    const int complete = is_complete(path, error);
+    if (complete < 0)
+        return complete;
+    if (complete && !again) {
+        cli_say(terminal, "%s has its names already; --again looks them up anew", path);
+        return 0;
+    }
+    const struct record_finish_options finish = {
+        .again = again,
+        .rules = cli_rules_of(&arguments->rules),
+        .log = &terminal->log,
+    };
+    return record_finish(path, &finish, error);
+}
+
+static void release(void *arguments)
+{
+    sprof_vec_release(&((struct arguments *)arguments)->rules.list);
+}
+
+const struct cli_command cli_symbolize_command = {
+    .name = "symbolize",
+    .summary = "Find the names of a recording's functions",
+    .options = options,
+    .details = "For recordings made with --no-symbolize, and after debug files were installed.\n"
+               "Debug files are searched below /usr/lib/debug, and with debuginfod where\n"
+               "DEBUGINFOD_URLS is set.\n",
+    .arguments_size = sizeof(struct arguments),
+    .release = release,
+    .run = run,
+};

@@ -1,0 +1,44 @@
+/* What sprof says, and where: messages and progress on standard error, reports on standard output.
+ */
+#ifndef SPROF_CLI_TERMINAL_H
+#define SPROF_CLI_TERMINAL_H
+
+#include "base/base.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+/* Made by main, handed to every command. */
+struct cli_terminal {
+    struct sprof_log log; /* for the other rooms; its context is this struct */
+    bool verbose;         /* debug messages too */
+    bool hold_progress;   /* something else owns the screen now: show no progress */
+    bool shows_progress;  /* standard error is a terminal */
+    pthread_mutex_t lock; /* guards what follows: the rooms may call from any thread */
+    bool line_shown;      /* a progress line stands there and must be erased first */
+    uint64_t phase_start_ns, last_shown_ns;
+    char phase[64];
+};
+
+void cli_terminal_init(struct cli_terminal *terminal);
+
+/* Erases what is left of progress. */
+void cli_terminal_release(struct cli_terminal *terminal);
+
+/* One message, "sprof: " before each of its lines. */
+void cli_say(struct cli_terminal *terminal, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Flushes standard output. Returns 0, or SPROF_EIO or SPROF_EFULL with *error filled where it could
+ * not be written; a reader that went away ends sprof quietly instead. */
+int cli_finish_output(struct sprof_error *error);
+
+/* The width for tables: `asked`, or at most 100 and not more than the terminal on standard output.
+ */
+unsigned cli_columns(uint64_t asked);
+
+/* Whether standard output wants colour: a terminal, and NO_COLOR is not set (no-color.org). */
+bool cli_wants_color(void);
+
+#endif

@@ -1,0 +1,227 @@
+#include "cli/values.h"
+
+#include "report/report.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A word and what it stands for. */
+struct choice {
+    const char *word;
+    int value;
+};
+
+/* A unit after a number, and how many of the base unit it is. */
+struct unit {
+    const char *name;
+    double factor;
+};
+
+int cli_set_flag(void *field, const char *value, struct sprof_error *error)
+{
+    (void)value, (void)error;
+    *(bool *)field = true;
+    return 0;
+}
+
+int cli_set_text(void *field, const char *value, struct sprof_error *error)
+{
+    if (!*value)
+        return sprof_error_set(error, SPROF_EUSAGE, 0, "the value is empty");
+    *(const char **)field = value;
+    return 0;
+}
+
+static int parse_number(const char *text, uint64_t least, uint64_t most, uint64_t *number,
+                        struct sprof_error *error)
+{
+    char *end;
+    errno = 0;
+    const unsigned long long parsed = strtoull(text, &end, 10);
+    if (!isdigit((unsigned char)*text) || *end || errno || parsed < least || parsed > most)
+        return sprof_error_set(error, SPROF_EUSAGE, 0, "not a whole number from %llu to %llu",
+                               (unsigned long long)least, (unsigned long long)most);
+    *number = parsed;
+    return 0;
+}
+
+int cli_set_number(void *field, const char *value, struct sprof_error *error)
+{
+    return parse_number(value, 0, INT64_MAX, field, error);
+}
+
+int cli_set_positive(void *field, const char *value, struct sprof_error *error)
+{
+    return parse_number(value, 1, INT64_MAX, field, error);
+}
+
+int cli_set_percent(void *field, const char *value, struct sprof_error *error)
+{
+    char *end;
+    const double percent = strtod(value, &end);
+    if (!*value || (*end && strcmp(end, "%") != 0) || !(percent >= 0 && percent <= 100))
+        return sprof_error_set(error, SPROF_EUSAGE, 0, "not a percentage from 0 to 100");
+    *(double *)field = percent;
+    return 0;
+}
+
+/* A decimal number and one of `units` (ended by a NULL name; the empty name is the unit where none
+ * is written) as base units. Returns a negative number where the text has another form. */
+static double parse_quantity(const char *text, const struct unit *units)
+{
+    char *end;
+    const double number = isdigit((unsigned char)*text) ? strtod(text, &end) : -1;
+    if (number < 0 || !isfinite(number))
+        return -1;
+    for (; units->name; units++)
+        if (!strcmp(end, units->name))
+            return number * units->factor;
+    return -1;
+}
+
+int cli_set_duration(void *field, const char *value, struct sprof_error *error)
+{
+    static const struct unit units[] = {{"", 1e9},   {"s", 1e9},    {"ms", 1e6},   {"us", 1e3},
+                                        {"m", 60e9}, {"min", 60e9}, {"h", 3600e9}, {NULL, 0}};
+    const double duration_ns = parse_quantity(value, units);
+    if (duration_ns < 1 || duration_ns > 1e18)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "not a duration: write 10, 10s, 500ms, 2m or 1h");
+    *(uint64_t *)field = (uint64_t)duration_ns;
+    return 0;
+}
+
+int cli_set_size(void *field, const char *value, struct sprof_error *error)
+{
+    static const struct unit units[] = {{"", 1},          {"B", 1},          {"K", 1024},
+                                        {"k", 1024},      {"KiB", 1024},     {"M", 1048576},
+                                        {"MiB", 1048576}, {"G", 1073741824}, {NULL, 0}};
+    const double bytes = parse_quantity(value, units);
+    if (bytes < 1 || bytes > 1e12)
+        return sprof_error_set(error, SPROF_EUSAGE, 0, "not a size: write bytes, 65536, or 64K");
+    *(size_t *)field = (size_t)bytes;
+    return 0;
+}
+
+/* Finds the word's value; the error lists the words there are. */
+static int choose(const struct choice *choices, const char *word, int *value,
+                  struct sprof_error *error)
+{
+    struct sprof_str words = {0};
+    for (const struct choice *choice = choices; choice->word; choice++) {
+        if (!strcmp(choice->word, word)) {
+            *value = choice->value;
+            sprof_str_release(&words);
+            return 0;
+        }
+        sprof_str_appendf(&words, "%s%s", words.length ? choice[1].word ? ", " : " or " : "",
+                          choice->word);
+    }
+    sprof_error_set(error, SPROF_EUSAGE, 0, "choose %s", words.text ? words.text : "another");
+    sprof_str_release(&words);
+    return SPROF_EUSAGE;
+}
+
+int cli_set_mode(void *field, const char *value, struct sprof_error *error)
+{
+    static const struct choice choices[] = {
+        {"pc", MODEL_MODE_PC}, {"full", MODEL_MODE_FULL}, {"app", MODEL_MODE_APP}, {NULL, 0}};
+    int mode;
+    const int status = choose(choices, value, &mode, error);
+    if (!status)
+        *(struct cli_mode *)field = (struct cli_mode){true, (enum model_mode)mode};
+    return status;
+}
+
+int cli_set_frame(void *field, const char *value, struct sprof_error *error)
+{
+    static const struct choice choices[] = {{"app", true}, {NULL, 0}};
+    int app;
+    const int status = choose(choices, value, &app, error);
+    if (!status)
+        *(bool *)field = true;
+    return status;
+}
+
+int cli_set_interior(void *field, const char *value, struct sprof_error *error)
+{
+    static const struct choice choices[] = {{"keep", false}, {"drop", true}, {NULL, 0}};
+    int drop;
+    const int status = choose(choices, value, &drop, error);
+    if (!status)
+        *(bool *)field = drop != 0;
+    return status;
+}
+
+int cli_set_format(void *field, const char *value, struct sprof_error *error)
+{
+    static const struct choice choices[] = {
+        {"text", REPORT_TEXT}, {"csv", REPORT_CSV}, {"json", REPORT_JSON}, {NULL, 0}};
+    int format;
+    const int status = choose(choices, value, &format, error);
+    if (!status)
+        *(enum report_format *)field = (enum report_format)format;
+    return status;
+}
+
+int cli_set_tid(void *field, const char *value, struct sprof_error *error)
+{
+    uint64_t tid;
+    const int status = parse_number(value, 1, INT_MAX, &tid, error);
+    if (!status)
+        *(pid_t *)field = (pid_t)tid;
+    return status;
+}
+
+static int add_pid(struct cli_pids *pids, const char *text, struct sprof_error *error)
+{
+    uint64_t pid;
+    if (parse_number(text, 1, INT_MAX, &pid, NULL))
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "`%s` is not a process id: write numbers, as in 4242,4243", text);
+    if (sprof_vec_push(&pids->list, (pid_t)pid))
+        return sprof_error_memory(error);
+    return 0;
+}
+
+int cli_set_pids(void *field, const char *value, struct sprof_error *error)
+{
+    char *words = strdup(value);
+    if (!words)
+        return sprof_error_memory(error);
+    int status = 0;
+    char *rest = words;
+    while (rest && !status)
+        status = add_pid(field, strsep(&rest, ","), error);
+    free(words);
+    return status;
+}
+
+static int add_rule(struct cli_rules *rules, enum model_kind kind, const char *glob,
+                    struct sprof_error *error)
+{
+    if (!*glob)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "the pattern is empty: write one as in 'libfoo*'");
+    const struct model_kind_rule rule = {kind, glob};
+    return sprof_vec_push(&rules->list, rule) ? sprof_error_memory(error) : 0;
+}
+
+int cli_set_app_module(void *field, const char *value, struct sprof_error *error)
+{
+    return add_rule(field, MODEL_KIND_APP, value, error);
+}
+
+int cli_set_system_module(void *field, const char *value, struct sprof_error *error)
+{
+    return add_rule(field, MODEL_KIND_SYSTEM, value, error);
+}
+
+struct model_kind_rules cli_rules_of(const struct cli_rules *rules)
+{
+    return (struct model_kind_rules){rules->list.items, rules->list.count};
+}

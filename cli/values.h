@@ -1,0 +1,46 @@
+/* Setters for the values options take (see struct cli_option): each knows the type of its field. */
+#ifndef SPROF_CLI_VALUES_H
+#define SPROF_CLI_VALUES_H
+
+#include "base/base.h"
+#include "model/model.h"
+
+#include <sys/types.h>
+
+/* -p and its like; zero is a valid empty list. */
+struct cli_pids {
+    SPROF_VEC(pid_t) list;
+};
+
+/* --app-module and --system-module in the order given. */
+struct cli_rules {
+    SPROF_VEC(struct model_kind_rule) list;
+};
+
+/* A mode that may not have been given. */
+struct cli_mode {
+    bool given;
+    enum model_mode mode;
+};
+
+int cli_set_flag(void *field, const char *value, struct sprof_error *error);     /* bool */
+int cli_set_text(void *field, const char *value, struct sprof_error *error);     /* const char * */
+int cli_set_number(void *field, const char *value, struct sprof_error *error);   /* uint64_t */
+int cli_set_positive(void *field, const char *value, struct sprof_error *error); /* uint64_t */
+int cli_set_percent(void *field, const char *value,
+                    struct sprof_error *error); /* double, 0 … 100 */
+int cli_set_duration(void *field, const char *value, struct sprof_error *error); /* uint64_t, ns */
+int cli_set_size(void *field, const char *value, struct sprof_error *error);     /* size_t, bytes */
+int cli_set_mode(void *field, const char *value, struct sprof_error *error);     /* cli_mode */
+int cli_set_frame(void *field, const char *value, struct sprof_error *error);    /* bool */
+int cli_set_interior(void *field, const char *value, struct sprof_error *error); /* bool: drop */
+int cli_set_format(void *field, const char *value, struct sprof_error *error);   /* report_format */
+int cli_set_tid(void *field, const char *value, struct sprof_error *error);      /* pid_t */
+int cli_set_pids(void *field, const char *value, struct sprof_error *error);     /* cli_pids */
+int cli_set_app_module(void *field, const char *value, struct sprof_error *error); /* cli_rules */
+int cli_set_system_module(void *field, const char *value,
+                          struct sprof_error *error); /* cli_rules */
+
+struct model_kind_rules cli_rules_of(const struct cli_rules *rules);
+
+#endif
