@@ -97,6 +97,7 @@ struct model_view {
     bool frame_app;     /* with MODEL_MODE_PC: the innermost application frame */
     bool drop_interior; /* with MODEL_MODE_APP: system frames between application frames go too */
     uint32_t outside;   /* id of the function "[outside the application]" */
+    uint32_t not_sampled; /* id of "[not sampled]", which stays itself in every mode; 0: none */
 };
 
 /* Which part of a stack a mode keeps. `is_app` tells of each frame, root first. Keeps frames

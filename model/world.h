@@ -46,6 +46,12 @@ struct model_thread {
     bool dirty;
 };
 
+/* A vector of ids. */
+struct model_ids {
+    uint32_t *items;
+    size_t count, capacity;
+};
+
 struct model_process {
     uint32_t id, parent;         /* parent 0: not part of the recording */
     int pid;
@@ -54,7 +60,13 @@ struct model_process {
     uint32_t main_module;        /* 0 until its first executable mapping after exec */
     uint32_t generation;         /* of its address space: changes with every mapping, never repeats
                                     in a world, never 0 */
-    SPROF_VEC(uint32_t) mapped;  /* ids of the current mappings, sorted by address */
+    struct model_ids mapped;     /* the current mappings, sorted by address; those it has from a fork
+                                    are its ancestors' rows */
+    struct model_ids history;    /* all mappings that were ever its own, by start time */
+    uint32_t heir_of;            /* the process whose mappings it had at first, from a fork, … */
+    uint64_t inherited_ns;       /* … as they were then; 0 where none */
+    uint64_t exec_ns;            /* of its first exec, which ends the inheritance; 0: none */
+    uint32_t threads_alive;
     bool exec_seen;              /* the next file mapping is its main executable */
     bool dirty;
 };
@@ -66,8 +78,9 @@ struct model_world {
     SPROF_VEC(struct model_thread *) threads;
     SPROF_VEC(struct model_module *) modules;
     SPROF_VEC(struct model_mapping *) mappings;
-    struct sprof_map live_processes; /* pid → id */
-    struct sprof_map live_threads;   /* tid → id */
+    struct sprof_map live_processes; /* pid → id of its newest bearer, also when that has ended */
+    struct sprof_map live_threads;   /* tid → the same */
+    struct model_ids kernel_mapped, kernel_history; /* as those of a process */
     struct sprof_map module_index;   /* hash of identity → id; compared on a hit */
     uint32_t next_generation;
     struct model_kind_rules rules;   /* borrowed; set before the first mapping */
@@ -78,13 +91,15 @@ struct model_world {
 void model_world_release(struct model_world *world);
 
 /* The live process or thread of a number; made (with no name, no mappings) when a record speaks of it
- * before its FORK did. NULL only when out of memory. */
+ * before its FORK did. One that ended a moment ago still answers: the kernel goes on sampling a thread
+ * for a little after its EXIT. NULL only when out of memory. */
 struct model_process *model_world_process(struct model_world *world, int pid, uint64_t time_ns);
 struct model_thread *model_world_thread(struct model_world *world, int pid, int tid,
                                         uint64_t time_ns);
 
-/* Each returns 0 or SPROF_ENOMEM. A fork copies the parent's mappings and name; a new thread of the
- * same process copies the name. A number that is used again ends its former bearer. */
+/* Each returns 0 or SPROF_ENOMEM. A fork takes over the parent's mappings (the rows stay the parent's)
+ * and name; a new thread of the same process copies the name. A number that is used again ends its
+ * former bearer. A process ends with its last thread; CPU time may be told after the EXIT. */
 int model_world_fork(struct model_world *world, int parent_pid, int parent_tid, int pid, int tid,
                      uint64_t time_ns);
 int model_world_comm(struct model_world *world, int pid, int tid, const char *name, bool exec,

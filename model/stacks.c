@@ -1,0 +1,111 @@
+#include "model/stacks.h"
+
+#include <string.h>
+
+void model_stacks_release(struct model_stacks *stacks)
+{
+    for (size_t i = 0; i < stacks->frame_index_count; i++)
+        sprof_map_release(&stacks->frame_index[i]);
+    free(stacks->frame_index);
+    free(stacks->node_next);
+    sprof_map_release(&stacks->node_index);
+    sprof_vec_release(&stacks->frames);
+    sprof_vec_release(&stacks->nodes);
+    *stacks = (struct model_stacks){0};
+}
+
+static int index_module(struct model_stacks *stacks, uint32_t module)
+{
+    size_t capacity = stacks->frame_index_count;
+    struct sprof_map *grown = stacks->frame_index;
+    if (sprof_vec_grow((void **)&grown, &capacity, sizeof *grown, (size_t)module + 1))
+        return SPROF_ENOMEM;
+    memset(grown + stacks->frame_index_count, 0,
+           (capacity - stacks->frame_index_count) * sizeof *grown);
+    stacks->frame_index = grown;
+    stacks->frame_index_count = capacity;
+    return 0;
+}
+
+int model_stacks_frame(struct model_stacks *stacks, uint32_t module, uint64_t offset,
+                       uint32_t *frame)
+{
+    if (module >= stacks->frame_index_count && index_module(stacks, module))
+        return SPROF_ENOMEM;
+    struct sprof_map *index = &stacks->frame_index[module];
+    const uint64_t *known = sprof_map_get(index, offset);
+    if (known) {
+        *frame = (uint32_t)*known;
+        return 0;
+    }
+    const uint32_t id = stacks->first_frame + (uint32_t)stacks->frames.count + 1;
+    if (sprof_vec_push(&stacks->frames, (struct model_frame){id, module, offset}))
+        return SPROF_ENOMEM;
+    if (sprof_map_put(index, offset, id)) {
+        stacks->frames.count--;
+        return SPROF_ENOMEM;
+    }
+    *frame = id;
+    return 0;
+}
+
+static int node_add(struct model_stacks *stacks, struct model_node node, uint64_t key,
+                    uint32_t older)
+{
+    const size_t index = stacks->nodes.count;
+    if (index >= stacks->node_next_capacity &&
+        sprof_vec_grow((void **)&stacks->node_next, &stacks->node_next_capacity,
+                       sizeof *stacks->node_next, index + 1))
+        return SPROF_ENOMEM;
+    if (sprof_vec_push(&stacks->nodes, node))
+        return SPROF_ENOMEM;
+    if (sprof_map_put(&stacks->node_index, key, node.id)) {
+        stacks->nodes.count--;
+        return SPROF_ENOMEM;
+    }
+    stacks->node_next[index] = older;
+    return 0;
+}
+
+static uint32_t node_depth(const struct model_stacks *stacks, uint32_t node)
+{
+    return node ? stacks->nodes.items[node - 1 - stacks->first_node].depth : 0;
+}
+
+int model_stacks_node(struct model_stacks *stacks, uint32_t parent, uint32_t frame,
+                      uint8_t found_by, bool guessed, uint32_t *node)
+{
+    const uint64_t key = (uint64_t)parent << 32 | frame;
+    const uint64_t *known = sprof_map_get(&stacks->node_index, key);
+    const uint32_t newest = known ? (uint32_t)*known : 0;
+    /* The same call can be found in several ways; each is a node of its own. */
+    for (uint32_t id = newest; id; id = stacks->node_next[id - 1 - stacks->first_node]) {
+        const struct model_node *found = &stacks->nodes.items[id - 1 - stacks->first_node];
+        if (found->found_by == found_by && found->guessed == guessed) {
+            *node = id;
+            return 0;
+        }
+    }
+    const struct model_node added = {
+        .id = stacks->first_node + (uint32_t)stacks->nodes.count + 1,
+        .parent = parent,
+        .frame = frame,
+        .depth = node_depth(stacks, parent) + 1,
+        .found_by = found_by,
+        .guessed = guessed,
+    };
+    if (node_add(stacks, added, key, newest))
+        return SPROF_ENOMEM;
+    *node = added.id;
+    return 0;
+}
+
+uint64_t model_frame_key(uint64_t module_key, uint64_t offset)
+{
+    return sprof_hash_pair(module_key, offset);
+}
+
+uint64_t model_node_key(uint64_t parent_key, uint64_t frame_key)
+{
+    return sprof_hash_pair(parent_key, frame_key);
+}
