@@ -1,0 +1,112 @@
+#!/bin/bash
+# The rooms rule: looks at every #include of every room and at what CMakeLists.txt links, and fails
+# where a room leans on one that DESIGN (docs/design.md, "the rooms") does not put below it; where a
+# third-party header stands outside the room that owns it; and where a room other than cli prints.
+#   rooms_test.sh SOURCE_DIRECTORY
+set -u
+cd "$1" || exit 2
+
+# room: what it may use. A room may always use itself.
+declare -A may_use=(
+    [base]=""
+    [model]="base"
+    [image]="base"
+    [sampler]="base"
+    [unwind]="base"
+    [symbolize]="base model image"
+    [store]="base model"
+    [record]="base model image sampler unwind symbolize store"
+    [report]="base model store"
+    [cli]="base model store record report"
+)
+
+# header (a pattern): the rooms that own it.
+declare -A owners=(
+    ["linux/perf_event.h"]="sampler"
+    ["libelf.h"]="image symbolize" ["gelf.h"]="image symbolize"
+    ["elfutils/libdw.h"]="symbolize" ["elfutils/libdwfl.h"]="symbolize"
+    ["elfutils/libdwelf.h"]="symbolize" ["elfutils/debuginfod.h"]="symbolize" ["dwarf.h"]="symbolize"
+    ["libiberty/demangle.h"]="symbolize" ["demangle.h"]="symbolize"
+    ["libunwind.h"]="unwind" ["libunwind-x86_64.h"]="unwind"
+    ["sqlite3.h"]="store"
+    ["yajl/yajl_gen.h"]="report" ["yajl/yajl_parse.h"]="report" ["yajl/yajl_tree.h"]="report"
+)
+
+# Headers that come with libc, the compiler or the kernel: everybody's.
+everybody="^(sys|linux|asm|arpa|netinet)/|^(alloca|assert|ctype|dirent|dlfcn|elf|endian|errno|fcntl|fnmatch|glob|inttypes|libgen|limits|link|math|poll|pthread|pwd|sched|setjmp|signal|stdalign|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|string|strings|syscall|termios|time|ucontext|unistd)\\.h$"
+
+failures=0
+fail() {
+    echo "$1" >&2
+    failures=$((failures + 1))
+}
+
+has_word() { # WORD "LIST OF WORDS"
+    [[ " $2 " == *" $1 "* ]]
+}
+
+# The headers a room shows to others: room/room.h and, of base, model and store, what it includes.
+is_public() { # ROOM HEADER
+    [ "$2" = "$1/$1.h" ] && return
+    has_word "$1" "base model store" &&
+        grep -qrF "#include \"$2\"" "$1/$1.h" $(sed -n "s/^#include \"\($1\/.*\)\"/\1/p" "$1/$1.h")
+}
+
+check_own_header() { # ROOM FILE HEADER
+    local other=${3%%/*}
+    [ "$other" = "$1" ] && return
+    if ! has_word "$other" "${may_use[$1]}"; then
+        fail "$2: includes \"$3\": $1 must not use $other"
+    elif ! is_public "$other" "$3"; then
+        fail "$2: includes \"$3\", which is private to $other: include $other/$other.h"
+    fi
+}
+
+check_system_header() { # ROOM FILE HEADER
+    if [ -n "${owners[$3]-}" ]; then
+        has_word "$1" "${owners[$3]}" || fail "$2: includes <$3>: only ${owners[$3]} may"
+    elif ! [[ $3 =~ $everybody ]]; then
+        fail "$2: includes <$3>: say in $0 which room owns it"
+    fi
+}
+
+check_includes() { # ROOM
+    local file kind header
+    while IFS=: read -r file _ header; do
+        kind=${header:0:1}
+        header=${header:1:-1}
+        if [ "$kind" = '"' ]; then
+            check_own_header "$1" "$file" "$header"
+        else
+            check_system_header "$1" "$file" "$header"
+        fi
+    done < <(grep -rnoE --include='*.[ch]' '^[[:space:]]*#[[:space:]]*include[[:space:]]*["<][^">]*[">]' "$1" |
+        sed -E 's/:[^:]*include[[:space:]]*/:/')
+}
+
+# Only cli prints: no other room names a standard stream or calls what writes to one.
+check_printing() { # ROOM
+    local found
+    found=$(grep -rnE --include='*.c' '(^|[^_[:alnum:]])(printf|vprintf|puts|putchar|perror|psignal)[[:space:]]*\(|(^|[^_[:alnum:]])(stdout|stderr)([^_[:alnum:]]|$)' "$1" |
+        grep -vE ':[[:space:]]*(/?\*|//)')
+    [ -z "$found" ] || fail "only cli/ prints, but: $found"
+}
+
+check_linking() { # ROOM
+    local line used
+    line=$(grep -E "^sprof_room\($1[ )]" CMakeLists.txt) || fail "CMakeLists.txt does not name $1"
+    for used in $(sed -E 's/.*USES//; s/LIBRARIES.*//; s/\)//' <<<"${line#*"$1"}"); do
+        has_word "$used" "${may_use[$1]}" || fail "CMakeLists.txt: $1 must not link $used"
+    done
+}
+
+for room in "${!may_use[@]}"; do
+    if [ ! -d "$room" ]; then
+        fail "$room: no such room"
+        continue
+    fi
+    check_includes "$room"
+    check_linking "$room"
+    [ "$room" = cli ] || check_printing "$room"
+done
+[ "$failures" = 0 ]

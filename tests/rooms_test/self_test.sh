@@ -1,0 +1,34 @@
+#!/bin/bash
+# Does rooms_test.sh see what it is there for? Copies the rooms, breaks one rule at a time, and wants a
+# failure that names the file.
+#   self_test.sh SOURCE_DIRECTORY
+set -u
+source=$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cp -r "$source"/{base,model,image,sampler,unwind,symbolize,store,record,report,cli,CMakeLists.txt} "$work"
+
+failures=0
+must_fail() { # FILE LINE
+    printf '%s\n' "$2" >"$work/$1"
+    if output=$("$source/tests/rooms_test/rooms_test.sh" "$work" 2>&1); then
+        echo "not noticed: $1 with $2" >&2
+        failures=$((failures + 1))
+    elif ! grep -qF "$1" <<<"$output"; then
+        echo "noticed, but not where: $1 with $2: $output" >&2
+        failures=$((failures + 1))
+    fi
+    rm "$work/$1"
+}
+
+must_fail model/x.c '#include "store/store.h"'
+must_fail unwind/x.c '#include "sampler/sampler.h"'
+must_fail sampler/x.c '  #  include "unwind/unwind.h"'
+must_fail record/x.c '#include "sampler/ring.h"'
+must_fail record/x.c '#include <sqlite3.h>'
+must_fail report/x.h '#include <libelf.h>'
+must_fail symbolize/x.c '#include <linux/perf_event.h>'
+must_fail base/x.c '#include <zlib.h>'
+must_fail store/x.c 'int f(void) { return printf("x"); }'
+must_fail report/x.c 'void f(void) { fputs("x", stderr); }'
+[ "$failures" = 0 ]
