@@ -1,5 +1,5 @@
-/* Costs of functions, modules and calls: each counts a sample once, however often its stack holds the
- * thing. All three are one walk over the tree, with a different thing told of each path. */
+/* Costs of functions, modules and calls: each counts a sample once, however often its stack holds
+ * the thing. All three are one walk over the tree, with a different thing told of each path. */
 #include "model/paths.h"
 
 #include <assert.h>
@@ -53,8 +53,8 @@ static void cost_add(struct model_cost *sum, struct model_cost cost)
     sum->weight += cost.weight;
 }
 
-/* Adds the cost of every path to the thing it stands for: things[path id - 1] from 1 to `count`, or 0
- * for none. Inclusive only where no path around it stands for the same thing. */
+/* Adds the cost of every path to the thing it stands for: things[path id - 1] from 1 to `count`, or
+ * 0 for none. Inclusive only where no path around it stands for the same thing. */
 static int add_up(const struct model_paths *paths, const uint32_t *things, size_t count,
                   struct model_costs *costs)
 {

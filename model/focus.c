@@ -71,8 +71,7 @@ int model_paths_callers(const struct model_paths *paths, uint32_t function,
     *callers = (struct model_paths){0};
     uint8_t *places = find_places(paths, function);
     uint32_t *copies = calloc(paths->items.count + 1, sizeof *copies);
-    const int result =
-        places && copies ? copy_ways(paths, places, copies, callers) : SPROF_ENOMEM;
+    const int result = places && copies ? copy_ways(paths, places, copies, callers) : SPROF_ENOMEM;
     free(copies);
     free(places);
     if (result)

@@ -13,8 +13,8 @@ struct model_interval model_share_interval(uint64_t part, uint64_t whole, double
     const double half =
         z / (1 + spread) * sqrt(share * (1 - share) / samples + spread / (4 * samples));
     return (struct model_interval){
-        center > half ? center - half : 0,
-        center + half < 1 ? center + half : 1,
+        part ? center - half : 0,
+        part < whole ? center + half : 1,
     };
 }
 

@@ -36,10 +36,10 @@ bool model_view_cut(const struct model_view *view, const bool *is_app, size_t co
 
 /* What becomes of a path; [id], 0 is the place above all roots. */
 struct cut {
-    uint32_t copy; /* the path itself in the new tree; 0 where it is cut off */
-    uint32_t sink; /* the new path that samples ending in it count for; 0: outside */
+    uint32_t copy;     /* the path itself in the new tree; 0 where it is cut off */
+    uint32_t sink;     /* the new path that samples ending in it count for; 0: outside */
     uint32_t function; /* mode pc: its innermost (application) function; 0: none */
-    uint8_t app;   /* enum below */
+    uint8_t app;       /* enum below */
 };
 enum { APP_SELF = 1, APP_BELOW = 2, APP_AROUND = 4 };
 

@@ -65,6 +65,7 @@ static void process_end(struct model_world *world, struct model_process *process
     process->end_ns = end_time(time_ns);
     process->dirty = true;
     world_unmap_all(world, process, time_ns);
+    sprof_vec_release(&process->mapped);
 }
 
 static void thread_end(struct model_world *world, struct model_thread *thread, uint64_t time_ns)

@@ -67,8 +67,8 @@ int world_inherit(struct model_world *world, const struct model_process *parent,
     return 0;
 }
 
-/* Up to three mappings that take the place of those in [from, to) of a list: the new one, and what is
- * left of the old ones on either side of it. */
+/* Up to three mappings that take the place of those in [from, to) of a list: the new one, and what
+ * is left of the old ones on either side of it. */
 struct change {
     size_t from, to;
     struct model_mapping parts[3];
@@ -153,7 +153,8 @@ static bool is_known(const struct model_world *world, const struct model_ids *ma
            known->module == added->module && known->file_offset == added->file_offset;
 }
 
-/* The first file after an exec is the program, except that the dynamic loader may come before it. */
+/* The first file after an exec is the program, except that the dynamic loader may come before it.
+ */
 static void note_main_executable(struct model_world *world, struct model_process *process,
                                  struct model_module *module)
 {

@@ -6,12 +6,14 @@
 
 #include <stdbool.h>
 
-static inline struct model_process *world_process_by_id(const struct model_world *world, uint32_t id)
+static inline struct model_process *world_process_by_id(const struct model_world *world,
+                                                        uint32_t id)
 {
     return world->processes.items[id - 1 - world->first_process];
 }
 
-static inline struct model_mapping *world_mapping_by_id(const struct model_world *world, uint32_t id)
+static inline struct model_mapping *world_mapping_by_id(const struct model_world *world,
+                                                        uint32_t id)
 {
     return world->mappings.items[id - 1 - world->first_mapping];
 }

@@ -1,0 +1,142 @@
+/* Fails the n-th allocation, for every n: each call must say SPROF_ENOMEM and leave things so that
+ * they can be released, and no call may go on as if nothing had happened. */
+#include "tests/unit/model/trees.h"
+
+#include "model/stacks.h"
+#include "model/world.h"
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *memory, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *memory, size_t size);
+
+static long allocations_left = -1; /* -1: no limit */
+
+static bool allowed(void)
+{
+    if (allocations_left > 0)
+        allocations_left--;
+    return allocations_left != 0;
+}
+
+void *__wrap_malloc(size_t size)
+{
+    return allowed() ? __real_malloc(size) : NULL;
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    return allowed() ? __real_calloc(count, size) : NULL;
+}
+
+void *__wrap_realloc(void *memory, size_t size)
+{
+    return allowed() ? __real_realloc(memory, size) : NULL;
+}
+
+static int use_stacks(void)
+{
+    struct model_stacks stacks = {0};
+    uint32_t node = 0, frame;
+    int result = 0;
+    for (uint32_t i = 0; i < 60 && !result; i++) {
+        result = model_stacks_frame(&stacks, i % 20, i, &frame);
+        if (!result)
+            result = model_stacks_node(&stacks, node, frame, 0, false, &node);
+    }
+    model_stacks_release(&stacks);
+    return result;
+}
+
+static int use_world(void)
+{
+    const struct model_identity prog = {.path = "/opt/prog", .inode = 1}, anon = {.path = "//anon"};
+    struct model_world world = {0};
+    int result = model_world_comm(&world, 1, 1, "prog", true, 1);
+    for (int i = 2; i < 40 && !result; i++) {
+        const uint64_t now = (uint64_t)i;
+        result = model_world_map(&world, 1, now * 0x1800, 0x1000, 0, i % 2 ? &prog : &anon, now);
+        if (!result)
+            result = model_world_fork(&world, 1, 1, i, i, now);
+        if (!result)
+            result = model_world_map(&world, i, 0x3000, 0x2000, 0, &anon, now);
+        if (!result)
+            result = model_world_exit(&world, i, i, now + 1);
+    }
+    model_world_release(&world);
+    return result;
+}
+
+static int use_paths(void)
+{
+    const struct model_functions functions = letter_functions();
+    const struct model_view view = {.mode = MODEL_MODE_APP, .outside = 26};
+    struct model_paths paths = {0}, out = {0}, callees = {0}, callers = {0};
+    struct model_costs costs[26] = {0};
+    struct model_edges edges = {0};
+    int result = 0;
+    for (uint32_t i = 0, path = 0; i < 40 && !result; i++) {
+        result = model_paths_child(&paths, i % 8 ? path : 0, 1 + i % 22, &path);
+        if (!result)
+            model_paths_add(&paths, path, (struct model_cost){1, 1});
+    }
+    if (!result) {
+        model_paths_sum(&paths);
+        result = model_function_costs(&paths, &functions, costs);
+    }
+    if (!result)
+        result = model_edge_costs(&paths, &edges);
+    if (!result)
+        result = model_paths_callees(&paths, 2, &callees);
+    if (!result)
+        result = model_paths_callers(&paths, 2, &callers);
+    if (!result)
+        result = model_paths_view(&paths, &functions, &view, &out);
+    model_edges_release(&edges);
+    model_paths_release(&callers);
+    model_paths_release(&callees);
+    model_paths_release(&out);
+    model_paths_release(&paths);
+    return result;
+}
+
+static void fail_each(int (*use)(void))
+{
+    int result = SPROF_ENOMEM;
+    long n = 1;
+    for (; n < 1000 && result; n++) {
+        allocations_left = n;
+        result = use();
+        const bool ran_out = allocations_left == 0;
+        allocations_left = -1;
+        CU_ASSERT_EQUAL(result, ran_out ? SPROF_ENOMEM : 0);
+    }
+    CU_ASSERT_TRUE(n > 5);
+    CU_ASSERT_EQUAL(result, 0);
+}
+
+static void test_stacks(void)
+{
+    fail_each(use_stacks);
+}
+
+static void test_world(void)
+{
+    fail_each(use_world);
+}
+
+static void test_paths(void)
+{
+    fail_each(use_paths);
+}
+
+void sprof_suite_model_memory(void);
+void sprof_suite_model_memory(void)
+{
+    CU_pSuite suite = CU_add_suite("model/memory", NULL, NULL);
+    CU_add_test(suite, "stacks", test_stacks);
+    CU_add_test(suite, "world", test_world);
+    CU_add_test(suite, "paths", test_paths);
+}

@@ -1,0 +1,100 @@
+#include "model/world.h"
+
+#include <CUnit/CUnit.h>
+
+static uint32_t module_of(struct model_world *world, struct model_identity identity,
+                          uint32_t process)
+{
+    const struct model_module *module = model_world_module(world, &identity, false, process);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(module);
+    return module->id;
+}
+
+static void test_a_build_id_decides_alone(void)
+{
+    struct model_world world = {.first_module = 3};
+    const uint32_t first = module_of(
+        &world, (struct model_identity){.path = "/a", .build_id = {1, 2}, .build_id_size = 2}, 1);
+    const uint32_t same = module_of(
+        &world,
+        (struct model_identity){.path = "/b", .build_id = {1, 2}, .build_id_size = 2, .inode = 9},
+        2);
+    const uint32_t longer = module_of(
+        &world, (struct model_identity){.path = "/a", .build_id = {1, 2}, .build_id_size = 3}, 1);
+    CU_ASSERT_EQUAL(first, 4);
+    CU_ASSERT_EQUAL(same, first);
+    CU_ASSERT_NOT_EQUAL(longer, first);
+    model_world_release(&world);
+}
+
+static void test_without_it_the_file_decides(void)
+{
+    struct model_world world = {0};
+    const struct model_identity base = {.path = "/a", .device_major = 1, .inode = 7};
+    struct model_identity changed[4] = {base, base, base, base};
+    changed[0].path = "/b";
+    changed[1].device_minor = 2;
+    changed[2].inode = 8;
+    changed[3].inode_generation = 1;
+    const uint32_t first = module_of(&world, base, 1);
+    CU_ASSERT_EQUAL(module_of(&world, base, 2), first);
+    for (int i = 0; i < 4; i++)
+        CU_ASSERT_NOT_EQUAL(module_of(&world, changed[i], 1), first);
+    CU_ASSERT_EQUAL(world.modules.count, 5);
+    model_world_release(&world);
+}
+
+static void test_made_up_code_belongs_to_its_process(void)
+{
+    struct model_world world = {0};
+    const struct model_identity anon = {.path = "//anon"}, vdso = {.path = "[vdso]"};
+    CU_ASSERT_NOT_EQUAL(module_of(&world, anon, 1), module_of(&world, anon, 2));
+    CU_ASSERT_EQUAL(module_of(&world, anon, 2), module_of(&world, anon, 2));
+    CU_ASSERT_EQUAL(module_of(&world, vdso, 1), module_of(&world, vdso, 2));
+    CU_ASSERT_EQUAL(world.modules.items[1]->process, 2);
+    CU_ASSERT_EQUAL(world.modules.items[2]->process, 0);
+    model_world_release(&world);
+}
+
+static void test_names(void)
+{
+    static const char *const cases[][2] = {
+        {"/usr/lib/libc.so.6", "libc.so.6"},
+        {"//anon", "//anon"},
+        {"[anon:a/b]", "[anon:a/b]"},
+        {"plain", "plain"},
+        {"/", "/"},
+    };
+    struct model_world world = {0};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct model_identity identity = {.path = cases[i][0]};
+        CU_ASSERT_STRING_EQUAL(model_world_module(&world, &identity, false, 0)->name, cases[i][1]);
+    }
+    model_world_release(&world);
+}
+
+static void test_rules_reach_the_modules(void)
+{
+    const struct model_kind_rule rule = {MODEL_KIND_APP, "libcrypto*"};
+    struct model_world world = {.rules = {&rule, 1}};
+    const struct model_identity crypto = {.path = "/usr/lib/libcrypto.so.3"};
+    const struct model_identity kernel_module = {.path = "[ext4]"};
+    CU_ASSERT_EQUAL(model_world_module(&world, &crypto, false, 0)->kind, MODEL_KIND_APP);
+    CU_ASSERT_EQUAL(model_world_module(&world, &kernel_module, true, 0)->kind, MODEL_KIND_KERNEL);
+    CU_ASSERT_PTR_NULL(model_world_module_by_id(&world, 0));
+    CU_ASSERT_PTR_NULL(model_world_module_by_id(&world, 3));
+    CU_ASSERT_EQUAL(model_world_module_by_id(&world, 2)->id, 2);
+    model_world_release(&world);
+}
+
+void sprof_suite_model_world_modules(void);
+void sprof_suite_model_world_modules(void)
+{
+    CU_pSuite suite = CU_add_suite("model/world_modules", NULL, NULL);
+    CU_add_test(suite, "a build id decides alone", test_a_build_id_decides_alone);
+    CU_add_test(suite, "without it the file decides", test_without_it_the_file_decides);
+    CU_add_test(suite, "made-up code belongs to its process",
+                test_made_up_code_belongs_to_its_process);
+    CU_add_test(suite, "names", test_names);
+    CU_add_test(suite, "rules reach the modules", test_rules_reach_the_modules);
+}
