@@ -1,0 +1,22 @@
+/* The unit of work of all programs with a known split: turns of one loop, aligned so that a turn
+ * costs the same wherever it is compiled in. */
+#ifndef SPROF_TESTS_SPIN_H
+#define SPROF_TESTS_SPIN_H
+
+#include <stdint.h>
+
+static inline __attribute__((always_inline)) void spin(uint64_t turns)
+{
+    __asm__ volatile(".p2align 6\n"
+                     "1:\n\t"
+                     "dec %0\n\t"
+                     "jnz 1b"
+                     : "+r"(turns)
+                     :
+                     : "cc");
+}
+
+/* Keeps a call from becoming a jump: something is left to do after it. */
+#define NO_TAIL_CALL() __asm__ volatile("" ::: "memory")
+
+#endif
