@@ -1,0 +1,83 @@
+#include "unwind/arch/x86_64/code.h"
+
+#include "unwind/rule.h"
+
+const uint8_t unwind_signal_register_order[UNWIND_SIGNAL_REGISTERS] = {
+    UNWIND_R8,  UNWIND_R9,  UNWIND_R10, UNWIND_R11, UNWIND_R12, UNWIND_R13,
+    UNWIND_R14, UNWIND_R15, UNWIND_RDI, UNWIND_RSI, UNWIND_RBP, UNWIND_RBX,
+    UNWIND_RDX, UNWIND_RAX, UNWIND_RCX, UNWIND_RSP, UNWIND_RIP,
+};
+
+/* Whether an FF /2 instruction of exactly `length` bytes (without prefixes) ends the bytes. */
+static bool is_indirect_call(const uint8_t *end, unsigned length)
+{
+    const uint8_t *code = end - length;
+    const uint8_t mode = code[1] >> 6, operand = code[1] & 7;
+    if (code[0] != 0xff || (code[1] >> 3 & 7) != 2)
+        return false;
+    if (mode == 3)
+        return length == 2;
+    const bool has_sib = operand == 4;
+    unsigned expected = 2 + (has_sib ? 1u : 0u) + (mode == 1 ? 1u : mode == 2 ? 4u : 0u);
+    const bool absolute = has_sib && length > 2 && (code[2] & 7) == 5;
+    if (mode == 0 && (operand == 5 || absolute))
+        expected += 4;
+    return length == expected;
+}
+
+bool unwind_code_ends_with_call(const uint8_t bytes[UNWIND_CALL_BYTES])
+{
+    const uint8_t *end = bytes + UNWIND_CALL_BYTES;
+    if (end[-5] == 0xe8)
+        return true;
+    for (unsigned length = 2; length <= UNWIND_CALL_BYTES; length++)
+        if (is_indirect_call(end, length))
+            return true;
+    return false;
+}
+
+/* Bytes that name a stretch, and how far the stretch reaches around them. The byte before a signal
+ * trampoline belongs to it: a handler returns to its first byte, and is looked up one before. */
+static const struct {
+    uint8_t bytes[20];
+    uint8_t size, before, length;
+    uint64_t rule;
+} patterns[] = {
+    {{0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05}, 9, 1, 9, UNWIND_RULE_SIGNAL},
+    /* xor %rbp,%rbp; mov %rsp,%rdi; lea _DYNAMIC(%rip),%rsi; and; call _start_c */
+    {{0x48, 0x31, 0xed, 0x48, 0x89, 0xe7, 0x48, 0x8d, 0x35}, 9, 0, 24, UNWIND_RULE_END},
+    /* xor %ebp,%ebp; pop %rdi; call *%r9; mov %eax,%edi; xor %eax,%eax; mov $60,%al; syscall */
+    {{0x31, 0xed, 0x5f, 0x41, 0xff, 0xd1, 0x89, 0xc7, 0x31, 0xc0, 0xb0, 0x3c, 0x0f, 0x05},
+     14,
+     0,
+     14,
+     UNWIND_RULE_END},
+};
+
+enum { PATTERNS = sizeof patterns / sizeof patterns[0] };
+
+bool unwind_code_find_known(struct sprof_bytes code, size_t *offset,
+                            struct unwind_known_code *known)
+{
+    const uint8_t *first = NULL;
+    size_t which = 0;
+    size_t left = code.size - *offset;
+    for (size_t i = 0; i < PATTERNS && left; i++) {
+        const uint8_t *found =
+            memmem(code.data + *offset, left, patterns[i].bytes, patterns[i].size);
+        if (found) {
+            first = found;
+            which = i;
+            left = (size_t)(found - (code.data + *offset)); /* the others must come before it */
+        }
+    }
+    if (!first)
+        return false;
+    const size_t at = (size_t)(first - code.data), end = at + patterns[which].length;
+    const size_t before = patterns[which].before;
+    known->start = at - *offset >= before ? at - before : at;
+    known->end = end < code.size ? end : code.size;
+    known->rule = patterns[which].rule;
+    *offset = known->end;
+    return true;
+}

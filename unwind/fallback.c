@@ -1,0 +1,76 @@
+/* Steps without rules, from the best guess to the worst. What is found by guessing is marked so. */
+#include "unwind/walk.h"
+
+enum {
+    SCAN_WORDS = 16,
+    FRAME_BYTES_MAX = 8 << 20, /* between a stack pointer and the frame pointer it belongs to */
+};
+
+/* The frame pointer, believed while it grows and what it leads to is code after a call. */
+static bool frame_pointer_caller(struct walk *walk, struct walk_caller *caller)
+{
+    const uint64_t bp = walk->bp;
+    if (bp < walk->sp || bp - walk->sp > FRAME_BYTES_MAX || bp & 7)
+        return false;
+    *caller = (struct walk_caller){.sp = bp + 16, .found_by = UNWIND_BY_FP};
+    if (walk_read_word(walk, bp, &caller->bp) != WALK_READ_OK ||
+        walk_read_word(walk, bp + 8, &caller->address) != WALK_READ_OK)
+        return false;
+    if (!caller->address && !caller->bp)
+        return !walk->live; /* the chain ends as the ABI asks */
+    return walk_is_return_address(walk, caller->address) != WALK_NO;
+}
+
+/* The first believable return address at or above the stack pointer. Code that cannot be read is
+ * taken at its word, except in an interrupted frame, where nothing else supports it. */
+static bool scan_caller(struct walk *walk, unsigned words, enum walk_belief needed,
+                        struct walk_caller *caller)
+{
+    const uint64_t start = (walk->sp + 7) & ~UINT64_C(7);
+    for (unsigned i = 0; i < words; i++) {
+        *caller = (struct walk_caller){
+            .sp = start + 8 * (i + 1), .bp = walk->bp, .found_by = UNWIND_BY_SCAN};
+        if (walk_read_word(walk, start + 8 * i, &caller->address) != WALK_READ_OK)
+            return false;
+        if (walk_is_return_address(walk, caller->address) >= needed)
+            return true;
+    }
+    return false;
+}
+
+static bool go_on_counted(struct walk *walk, const struct walk_caller *caller)
+{
+    struct unwind_counters *counters = &walk->walker->counters;
+    if (!walk_go_on(walk, caller))
+        return false;
+    counters->fp_frames += caller->found_by == UNWIND_BY_FP;
+    counters->scan_frames += caller->found_by == UNWIND_BY_SCAN;
+    return true;
+}
+
+static bool scan_or_end(struct walk *walk)
+{
+    struct walk_caller caller;
+    if (scan_caller(walk, SCAN_WORDS, WALK_UNKNOWN, &caller))
+        return go_on_counted(walk, &caller);
+    return walk_end(walk, UNWIND_END_NO_CFI);
+}
+
+bool walk_fallback_frame_pointer(struct walk *walk, uint64_t rule)
+{
+    (void)rule;
+    struct walk_caller caller;
+    if (frame_pointer_caller(walk, &caller))
+        return go_on_counted(walk, &caller);
+    walk->live = false;
+    return scan_or_end(walk);
+}
+
+bool walk_fallback_gap(struct walk *walk, uint64_t rule)
+{
+    struct walk_caller caller;
+    if (!walk_is_return(walk) && scan_caller(walk, 1, WALK_YES, &caller))
+        return go_on_counted(walk, &caller);
+    walk->live = false;
+    return walk_fallback_frame_pointer(walk, rule);
+}

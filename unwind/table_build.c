@@ -1,0 +1,481 @@
+/* Compiles call frame information into a table: gather the functions of all sources, sort and clip
+ * them, run each one's program in order of addresses, so that rows come out sorted. */
+#include "unwind/arch/x86_64/code.h"
+#include "unwind/cfi.h"
+#include "unwind/draft.h"
+#include "unwind/gopclntab.h"
+#include "unwind/table.h"
+
+#include <stdlib.h>
+
+enum {
+    ROOT_REACH = 64,    /* bytes of a start function of which only the address is known */
+    KNOWN_CODE_MIN = 16 /* gaps below are padding, not worth searching for known code */
+};
+
+struct builder {
+    const struct unwind_source *source;
+    struct unwind_table *table;
+    struct cfi_section eh_frame, debug_frame;
+    struct go_table go;
+    struct draft_list list;
+    size_t text_hint; /* the text range of the function before */
+    uint64_t next;    /* vaddr up to which rows are complete */
+    size_t pc_capacity, rule_capacity;
+    uint64_t last_rule;
+    int code;
+};
+
+/* ---- Rows -------------------------------------------------------------------------------------
+ */
+
+static int rows_reserve(struct builder *builder, size_t more)
+{
+    struct unwind_table *table = builder->table;
+    const size_t wanted = table->rows + more;
+    if (table->rows > UNWIND_TABLE_ROWS_MAX)
+        return SPROF_ELIMIT;
+    if (wanted > builder->pc_capacity &&
+        sprof_vec_grow((void **)&table->pc, &builder->pc_capacity, sizeof *table->pc, wanted))
+        return SPROF_ENOMEM;
+    if (wanted > builder->rule_capacity &&
+        sprof_vec_grow((void **)&table->row_rule, &builder->rule_capacity, sizeof *table->row_rule,
+                       wanted))
+        return SPROF_ENOMEM;
+    return 0;
+}
+
+/* Room must have been reserved. */
+static void row_add(struct builder *builder, uint64_t start, uint64_t rule)
+{
+    struct unwind_table *table = builder->table;
+    if (builder->code || (table->rows && rule == builder->last_rule))
+        return;
+    builder->code = rule_set_intern(&table->rules, rule, &table->row_rule[table->rows]);
+    if (builder->code)
+        return;
+    table->pc[table->rows++] = (uint32_t)(start - table->base);
+    table->facts.odd_rows += unwind_rule_kind(rule) == UNWIND_RULE_ODD;
+    builder->last_rule = rule;
+}
+
+static void row_of_state(void *context, uint64_t start, uint64_t end, const struct cfi_state *state)
+{
+    struct builder *builder = context;
+    (void)end;
+    row_add(builder, start, unwind_rule_of_state(state));
+}
+
+/* Searches a gap for code known by its bytes. */
+static void gap_known_code(struct builder *builder, uint64_t start, uint64_t end)
+{
+    const struct unwind_source *source = builder->source;
+    const struct sprof_bytes text = source->text_bytes;
+    const uint64_t text_start = source->text_count ? source->text[0].start : 0;
+    if (!source->text_count || start < text_start || start - text_start >= text.size)
+        return;
+    const uint64_t left = text.size - (start - text_start);
+    const struct sprof_bytes gap = {text.data + (start - text_start),
+                                    (size_t)(end - start < left ? end - start : left)};
+    struct unwind_known_code known;
+    for (size_t offset = 0; unwind_code_find_known(gap, &offset, &known);) {
+        builder->code = rows_reserve(builder, 3);
+        if (builder->code)
+            return;
+        row_add(builder, start + known.start, known.rule);
+        row_add(builder, start + known.end, UNWIND_RULE_GAP);
+    }
+}
+
+/* Completes the rows up to `vaddr`, where no source covers them. */
+static void rows_gap(struct builder *builder, uint64_t vaddr)
+{
+    if (builder->code || vaddr <= builder->next)
+        return;
+    const uint64_t start = builder->next;
+    builder->code = rows_reserve(builder, 1);
+    row_add(builder, start, UNWIND_RULE_GAP);
+    if (vaddr - start >= KNOWN_CODE_MIN)
+        gap_known_code(builder, start, vaddr);
+    builder->next = vaddr;
+}
+
+/* ---- One function -----------------------------------------------------------------------------
+ */
+
+static int fde_rows(struct builder *builder, const struct draft *draft,
+                    const struct cfi_section *section)
+{
+    const struct cfi_fde fde = {.start = draft->start,
+                                .end = draft->end,
+                                .cie = draft->cie,
+                                .program = {draft->program, draft->program_size}};
+    builder->code = rows_reserve(builder, draft->program_size + 2u);
+    return builder->code ? 0 : cfi_program_run(section, &fde, row_of_state, builder);
+}
+
+static void go_row(void *context, uint64_t start, uint64_t end, const struct cfi_state *state)
+{
+    struct builder *builder = context;
+    if (!builder->code)
+        builder->code = rows_reserve(builder, 1);
+    row_of_state(context, start, end, state);
+}
+
+static int go_rows(struct builder *builder, const struct draft *draft)
+{
+    struct go_function function;
+    const int code = go_table_function(&builder->go, draft->entry, &function);
+    return code ? code : go_table_rows(&builder->go, &function, draft->end, go_row, builder);
+}
+
+/* The first entry of a section whose entries push is the common tail: it pushes first, and was
+ * jumped to after a push. */
+static void plt_rows(struct builder *builder, const struct draft *draft)
+{
+    enum { ENTRY_BYTES = 16, PUSH_BYTES = 6 };
+    const struct unwind_plt *plt = &builder->source->plt[draft->entry];
+    builder->code = rows_reserve(builder, 3);
+    if (!plt->push_offset) {
+        row_add(builder, draft->start, unwind_rule_cfa(false, 8));
+        return;
+    }
+    row_add(builder, draft->start, unwind_rule_cfa(false, 16));
+    row_add(builder, draft->start + PUSH_BYTES, unwind_rule_cfa(false, 24));
+    if (draft->end - draft->start > ENTRY_BYTES)
+        row_add(builder, draft->start + ENTRY_BYTES, unwind_rule_plt(plt->push_offset));
+}
+
+static int source_rows(struct builder *builder, const struct draft *draft)
+{
+    if (draft->source == DRAFT_GO)
+        return go_rows(builder, draft);
+    if (draft->source == DRAFT_EH_FRAME)
+        return fde_rows(builder, draft, &builder->eh_frame);
+    if (draft->source == DRAFT_DEBUG_FRAME)
+        return fde_rows(builder, draft, &builder->debug_frame);
+    plt_rows(builder, draft);
+    return 0;
+}
+
+static void draft_rows(struct builder *builder, const struct draft *draft)
+{
+    struct unwind_table *table = builder->table;
+    const size_t rows = table->rows;
+    const uint64_t last_rule = builder->last_rule;
+    if (draft->root || draft->source == DRAFT_ROOT) {
+        builder->code = rows_reserve(builder, 1);
+        row_add(builder, draft->start, UNWIND_RULE_END);
+    } else if (source_rows(builder, draft)) {
+        table->rows = rows; /* half a function is none */
+        builder->last_rule = last_rule;
+        table->facts.bad_functions++;
+        return;
+    }
+    builder->next = draft->end;
+}
+
+/* ---- Gathering --------------------------------------------------------------------------------
+ */
+
+static bool in_range(const struct unwind_range *range, uint64_t vaddr)
+{
+    return vaddr >= range->start && vaddr < range->end;
+}
+
+/* Whether a function begins in a text range; where none is known, anywhere. */
+static bool in_text(struct builder *builder, uint64_t vaddr)
+{
+    const struct unwind_range *text = builder->source->text;
+    size_t low = 0, high = builder->source->text_count;
+    if (!high)
+        return vaddr != 0;
+    if (in_range(&text[builder->text_hint], vaddr))
+        return true;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (text[middle].end <= vaddr)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == builder->source->text_count || !in_range(&text[low], vaddr))
+        return false;
+    builder->text_hint = low;
+    return true;
+}
+
+static int draft_add(struct builder *builder, struct draft draft)
+{
+    if (!in_text(builder, draft.start))
+        return 0;
+    return sprof_vec_push(&builder->list.drafts, draft);
+}
+
+static int gather_frames(struct builder *builder, struct cfi_section *section,
+                         enum draft_source source)
+{
+    struct unwind_table_facts *facts = &builder->table->facts;
+    struct cfi_fde fde;
+    size_t offset = 0;
+    for (;;) {
+        int code = cfi_section_next(section, &offset, &fde);
+        if (code == 1 || code == SPROF_ENOMEM)
+            return code == 1 ? 0 : code;
+        facts->bad_functions += code == SPROF_EFORMAT;
+        if (code || fde.program.size > UINT32_MAX)
+            continue;
+        code = draft_add(builder, (struct draft){.start = fde.start,
+                                                 .end = fde.end,
+                                                 .program = fde.program.data,
+                                                 .program_size = (uint32_t)fde.program.size,
+                                                 .cie = (uint32_t)fde.cie,
+                                                 .entry = (uint32_t)fde.offset,
+                                                 .source = (uint8_t)source});
+        if (code)
+            return code;
+    }
+}
+
+static int gather_go(struct builder *builder)
+{
+    const struct unwind_source *source = builder->source;
+    if (!source->gopclntab.size ||
+        go_table_open(&builder->go, source->gopclntab, source->text_vaddr))
+        return 0;
+    for (size_t i = 0; i < builder->go.functions; i++) {
+        struct go_function function;
+        const int code = go_table_function(&builder->go, i, &function);
+        builder->table->facts.bad_functions += code != 0;
+        const struct draft draft = {
+            .start = function.start, .end = function.end, .entry = (uint32_t)i, .source = DRAFT_GO};
+        if (!code && draft_add(builder, draft))
+            return SPROF_ENOMEM;
+    }
+    return 0;
+}
+
+static int gather_root(struct builder *builder, uint64_t vaddr)
+{
+    if (!vaddr)
+        return 0;
+    return draft_add(
+        builder, (struct draft){.start = vaddr, .end = vaddr + ROOT_REACH, .source = DRAFT_ROOT});
+}
+
+static int gather_known(struct builder *builder)
+{
+    const struct unwind_source *source = builder->source;
+    int code = 0;
+    for (size_t i = 0; i < source->plt_count && !code; i++) {
+        const struct unwind_range *range = &source->plt[i].range;
+        if (range->end > range->start)
+            code = draft_add(builder, (struct draft){.start = range->start,
+                                                     .end = range->end,
+                                                     .entry = (uint32_t)i,
+                                                     .source = DRAFT_PLT});
+    }
+    if (!code)
+        code = gather_root(builder, source->entry_vaddr);
+    for (size_t i = 0; i < source->root_count && !code; i++)
+        code = gather_root(builder, source->root_vaddr[i]);
+    return code;
+}
+
+static int gather(struct builder *builder)
+{
+    int code = gather_go(builder);
+    if (!code)
+        code = gather_frames(builder, &builder->eh_frame, DRAFT_EH_FRAME);
+    if (!code)
+        code = gather_frames(builder, &builder->debug_frame, DRAFT_DEBUG_FRAME);
+    return code ? code : gather_known(builder);
+}
+
+/* ---- The whole --------------------------------------------------------------------------------
+ */
+
+/* Chooses the base and drops what lies 4 GiB or more above it. */
+static void choose_base(struct builder *builder)
+{
+    const struct unwind_source *source = builder->source;
+    struct draft *items = builder->list.drafts.items;
+    uint64_t lowest = source->text_count ? source->text[0].start : UINT64_MAX, end = 0;
+    for (size_t i = 0; i < builder->list.drafts.count; i++)
+        lowest = items[i].start < lowest ? items[i].start : lowest;
+    const uint64_t base = lowest & ~UINT64_C(0xff);
+    size_t kept = 0;
+    for (size_t i = 0; i < builder->list.drafts.count; i++) {
+        struct draft draft = items[i];
+        if (draft.start - base >= UINT32_MAX)
+            continue;
+        if (draft.end < draft.start || draft.end - base > UINT32_MAX)
+            draft.end = base + UINT32_MAX;
+        end = draft.end > end ? draft.end : end;
+        items[kept++] = draft;
+    }
+    builder->list.drafts.count = kept;
+    if (source->text_count) { /* up to where known code may be found */
+        const uint64_t text_end = source->text[0].start + source->text_bytes.size;
+        end = text_end > end && text_end - base <= UINT32_MAX ? text_end : end;
+    }
+    builder->table->base = builder->next = base;
+    builder->table->span = (uint32_t)(end > base ? end - base : 1);
+}
+
+static int make_rows(struct builder *builder)
+{
+    struct unwind_table *table = builder->table;
+    const size_t count = builder->list.drafts.count;
+    const struct draft *drafts = builder->list.drafts.items;
+    table->functions = malloc((count ? count : 1) * sizeof *table->functions);
+    if (!table->functions)
+        return SPROF_ENOMEM;
+    for (size_t i = 0; i < count && !builder->code; i++) {
+        rows_gap(builder, drafts[i].start);
+        const size_t bad = table->facts.bad_functions;
+        if (!builder->code)
+            draft_rows(builder, &drafts[i]);
+        if (drafts[i].source > DRAFT_DEBUG_FRAME || bad != table->facts.bad_functions)
+            continue;
+        table->functions[table->function_count++] = (struct unwind_function){
+            .start = (uint32_t)(drafts[i].start - table->base),
+            .end = (uint32_t)(drafts[i].end - table->base),
+            .entry = drafts[i].entry,
+            .kept_in = drafts[i].source == DRAFT_EH_FRAME      ? UNWIND_KEPT_EH_FRAME
+                       : drafts[i].source == DRAFT_DEBUG_FRAME ? UNWIND_KEPT_DEBUG_FRAME
+                                                               : UNWIND_KEPT_NONE};
+    }
+    rows_gap(builder, table->base + table->span);
+    return builder->code;
+}
+
+static int keep_section(struct builder *builder, enum unwind_kept which, struct sprof_bytes bytes,
+                        uint64_t vaddr)
+{
+    struct unwind_kept_section *kept = &builder->table->kept[which];
+    if (!bytes.size)
+        return 0;
+    kept->data = malloc(bytes.size);
+    if (!kept->data)
+        return SPROF_ENOMEM;
+    memcpy(kept->data, bytes.data, bytes.size);
+    kept->size = bytes.size;
+    kept->vaddr = vaddr;
+    kept->text_vaddr = builder->source->text_vaddr;
+    kept->got_vaddr = builder->source->got_vaddr;
+    return 0;
+}
+
+/* Keeps the sections where a rule may need them: libunwind follows all registers through them. */
+static int keep(struct builder *builder)
+{
+    const struct unwind_table *table = builder->table;
+    bool needed = false;
+    for (size_t i = 0; i < table->rules.count; i++)
+        needed |= unwind_rule_needs_registers(table->rules.rules[i]);
+    if (!needed)
+        return 0;
+    const int code = keep_section(builder, UNWIND_KEPT_EH_FRAME, builder->eh_frame.bytes,
+                                  builder->eh_frame.bases.section);
+    return code ? code
+                : keep_section(builder, UNWIND_KEPT_DEBUG_FRAME, builder->debug_frame.bytes, 0);
+}
+
+/* Gives back what growing left over, and sums up. */
+static void settle(struct unwind_table *table)
+{
+    void *shrunk = realloc(table->pc, table->rows * sizeof *table->pc);
+    table->pc = shrunk ? shrunk : table->pc;
+    shrunk = realloc(table->row_rule, table->rows * sizeof *table->row_rule);
+    table->row_rule = shrunk ? shrunk : table->row_rule;
+    struct unwind_table_facts *facts = &table->facts;
+    facts->rows = table->rows;
+    facts->rules = table->rules.count;
+    facts->functions = table->function_count;
+    facts->bytes = sizeof *table + table->rows * (sizeof *table->pc + sizeof *table->row_rule) +
+                   (((size_t)table->span >> table->shift) + 2) * sizeof *table->page +
+                   table->rules.capacity * sizeof *table->rules.rules +
+                   (table->rules.bucket_mask + 1) * sizeof *table->rules.buckets +
+                   table->function_count * sizeof *table->functions;
+    for (size_t i = 0; i < UNWIND_KEPTS; i++)
+        facts->bytes += table->kept[i].size;
+}
+
+/* Offsets into sections are kept in 32 bits. */
+static struct sprof_bytes first_4_gib(struct sprof_bytes bytes)
+{
+    return (struct sprof_bytes){bytes.data, bytes.size < UINT32_MAX ? bytes.size : UINT32_MAX};
+}
+
+static void sections_init(struct builder *builder)
+{
+    const struct unwind_source *source = builder->source;
+    uint64_t vaddr = source->eh_frame_vaddr;
+    if (!vaddr && source->eh_frame_hdr.size)
+        eh_frame_hdr_read(source->eh_frame_hdr, source->eh_frame_hdr_vaddr, &vaddr);
+    cfi_section_init(&builder->eh_frame, first_4_gib(source->eh_frame), vaddr, false);
+    cfi_section_init(&builder->debug_frame, first_4_gib(source->debug_frame), 0, true);
+    builder->eh_frame.bases.text = builder->debug_frame.bases.text = source->text_vaddr;
+    builder->eh_frame.bases.data = builder->debug_frame.bases.data = source->got_vaddr;
+}
+
+static int build(struct builder *builder)
+{
+    struct unwind_table *table = builder->table;
+    int code = gather(builder);
+    if (code)
+        return code;
+    choose_base(builder);
+    code = draft_list_sort(&builder->list, table->base);
+    if (code)
+        return code;
+    draft_list_clip(&builder->list);
+    code = make_rows(builder);
+    if (code)
+        return code;
+    if (table->rules.count == 1 && table->rules.rules[0] == UNWIND_RULE_GAP)
+        return SPROF_EFORMAT;
+    code = unwind_table_index(table);
+    if (!code)
+        code = keep(builder);
+    if (!code)
+        settle(table);
+    return code;
+}
+
+static int build_error(int code, bool had_section, struct sprof_error *error)
+{
+    if (code == SPROF_ENOMEM)
+        return sprof_error_memory(error);
+    if (code == SPROF_ELIMIT)
+        return sprof_error_set(error, SPROF_ELIMIT, 0,
+                               "the call frame information has more than %d rows or 65535 rules",
+                               UNWIND_TABLE_ROWS_MAX);
+    if (!had_section)
+        return sprof_error_set(error, SPROF_ENOTFOUND, 0, "there is no call frame information");
+    return sprof_error_set(error, SPROF_EFORMAT, 0,
+                           "the call frame information has no usable function");
+}
+
+int unwind_table_build(struct unwind_table **table, const struct unwind_source *source,
+                       struct sprof_error *error)
+{
+    *table = NULL;
+    struct builder builder = {.source = source, .table = calloc(1, sizeof **table)};
+    if (!builder.table)
+        return sprof_error_memory(error);
+    sections_init(&builder);
+    const int code = build(&builder);
+    cfi_section_release(&builder.eh_frame);
+    cfi_section_release(&builder.debug_frame);
+    sprof_vec_release(&builder.list.drafts);
+    if (!code) {
+        *table = builder.table;
+        return 0;
+    }
+    unwind_table_free(builder.table);
+    const bool had_section = source->eh_frame.size || source->debug_frame.size ||
+                             source->gopclntab.size || source->plt_count || source->entry_vaddr;
+    return build_error(code, had_section, error);
+}

@@ -1,0 +1,408 @@
+/* The walk: a loop for the common rule, and a table of steps for the others. */
+#include "unwind/walk.h"
+
+#include "unwind/arch/x86_64/code.h"
+
+#include <stdlib.h>
+
+enum {
+    MAX_FRAMES_DEFAULT = 65536,
+    SIGNAL_FRAMES_MAX = 64, /* a walk: more are a forged stack */
+};
+
+/* ---- Rules by address -------------------------------------------------------------------------
+ */
+
+static uint64_t region_rule(struct walk *walk, uint64_t pc)
+{
+    const struct unwind_region *region = walk->space->find(walk->space->context, pc);
+    if (!region || pc < region->start || pc >= region->end)
+        return UNWIND_RULE_NOT_CODE;
+    switch (region->kind) {
+    case UNWIND_REGION_TABLE: return unwind_table_lookup(region->table, pc - region->bias);
+    case UNWIND_REGION_JIT: return UNWIND_RULE_FRAME_POINTER;
+    case UNWIND_REGION_BARE: return UNWIND_RULE_BARE;
+    case UNWIND_REGION_PENDING: break;
+    }
+    walk->pending = region;
+    return UNWIND_RULE_PENDING;
+}
+
+/* Asks the region, and remembers the answer unless it is for now only. */
+static __attribute__((noinline)) uint64_t missed_rule(struct walk *walk, uint64_t pc)
+{
+    walk->misses++;
+    if (pc >= UNWIND_USER_END)
+        return UNWIND_RULE_NOT_CODE;
+    const uint64_t rule = region_rule(walk, pc);
+    const enum unwind_rule_kind kind = unwind_rule_kind(rule);
+    if (kind != UNWIND_RULE_NOT_CODE && kind != UNWIND_RULE_PENDING)
+        *unwind_cache_at(walk->walker->cache, pc) =
+            (struct unwind_cache_entry){unwind_cache_tag(pc, walk->space->generation), rule};
+    return rule;
+}
+
+static inline uint64_t cached_rule(struct walk *walk, struct unwind_cache_entry *cache,
+                                   uint64_t generation, uint64_t pc)
+{
+    const struct unwind_cache_entry *entry = unwind_cache_at(cache, pc);
+    if (__builtin_expect(entry->tag == unwind_cache_tag(pc, generation) && pc < UNWIND_USER_END, 1))
+        return entry->rule;
+    return missed_rule(walk, pc);
+}
+
+uint64_t walk_rule(struct walk *walk, uint64_t pc)
+{
+    return cached_rule(walk, walk->walker->cache, walk->space->generation, pc);
+}
+
+static bool is_return_target(uint64_t rule)
+{
+    const enum unwind_rule_kind kind = unwind_rule_kind(rule);
+    return kind == UNWIND_RULE_SIGNAL || kind == UNWIND_RULE_END;
+}
+
+enum walk_belief walk_is_return_address(struct walk *walk, uint64_t address)
+{
+    const uint64_t rule = walk_rule(walk, address - 1);
+    if (rule == UNWIND_RULE_NOT_CODE || !address)
+        return WALK_NO;
+    if (rule & UNWIND_RULE_FOLLOWS_CALL || is_return_target(rule))
+        return WALK_YES;
+    uint8_t code[UNWIND_CALL_BYTES];
+    if (walk_read_live(walk, address - sizeof code, code, sizeof code))
+        return WALK_UNKNOWN;
+    if (!unwind_code_ends_with_call(code))
+        return is_return_target(walk_rule(walk, address)) ? WALK_YES : WALK_NO;
+    struct unwind_cache_entry *entry = unwind_cache_at(walk->walker->cache, address - 1);
+    if (entry->tag == unwind_cache_tag(address - 1, walk->space->generation))
+        entry->rule |= UNWIND_RULE_FOLLOWS_CALL;
+    return WALK_YES;
+}
+
+/* ---- Frames -----------------------------------------------------------------------------------
+ */
+
+bool walk_end(struct walk *walk, enum unwind_end end)
+{
+    walk->end = end;
+    return false;
+}
+
+bool walk_is_return(const struct walk *walk)
+{
+    return walk->walker->frames[walk->count - 1].is_return;
+}
+
+bool walk_go_on(struct walk *walk, const struct walk_caller *caller)
+{
+    struct unwind_walker *walker = walk->walker;
+    if (!caller->address && !walk->live && caller->found_by != UNWIND_BY_SCAN)
+        return walk_end(walk, UNWIND_END_ROOT); /* where threads and coroutines start */
+    if (walk->live && caller->found_by != UNWIND_BY_SIGNAL &&
+        walk_is_return_address(walk, caller->address) != WALK_YES)
+        return walk_end(walk, UNWIND_END_TRUNCATED);
+    const uint64_t pc = caller->address - (caller->found_by != UNWIND_BY_SIGNAL);
+    if (walk_rule(walk, pc) == UNWIND_RULE_NOT_CODE)
+        return walk_end(walk, UNWIND_END_BAD_MEMORY);
+    if (walk->count == walker->max_frames)
+        return walk_end(walk, UNWIND_END_DEPTH_LIMIT);
+    walker->frames[walk->count++] = (struct unwind_frame){.address = caller->address,
+                                                          .found_by = (uint8_t)caller->found_by,
+                                                          .is_return = pc != caller->address};
+    walk->stitched |= walk->live;
+    walk->pc = pc;
+    walk->sp = caller->sp;
+    walk->bp = caller->bp;
+    return true;
+}
+
+/* ---- The common rule --------------------------------------------------------------------------
+ */
+
+/* Walks while rules are common and the stack lies in the slice; returns the rule of the frame where
+ * it stopped. A frame whose address proves not to be code is taken back. */
+static uint64_t walk_slice(struct walk *walk)
+{
+    struct unwind_walker *walker = walk->walker;
+    struct unwind_cache_entry *cache = walker->cache;
+    const struct unwind_memory *memory = walk->memory;
+    const uint64_t generation = walk->space->generation;
+    const uintptr_t bytes = (uintptr_t)memory->slice - memory->slice_address;
+    const bool inside = walk->sp >= memory->slice_address && walk->sp <= walk->slice_end;
+    const uint64_t end = inside ? walk->slice_end : 0;
+    struct unwind_frame *frame = walker->frames + walk->count;
+    struct unwind_frame *const last = walker->frames + walker->max_frames;
+    uint64_t pc = walk->pc, sp = walk->sp, bp = walk->bp;
+    uint64_t rule = cached_rule(walk, cache, generation, pc);
+    while (unwind_rule_kind(rule) == UNWIND_RULE_CFA) {
+        const uint64_t base = rule & UNWIND_RULE_BASE_RBP ? bp : sp;
+        const uint64_t cfa = base + (uint64_t)unwind_rule_offset(rule);
+        if (cfa < sp + 8 || cfa > end || rule & UNWIND_RULE_SLOT_FROM_RBP || frame == last)
+            break;
+        uint64_t address, caller_bp = bp;
+        memcpy(&address, (const void *)(bytes + cfa - 8), sizeof address);
+        const uint64_t slot = cfa + (uint64_t)unwind_rule_slot(rule);
+        if (rule & UNWIND_RULE_RBP_SAVED && slot >= sp) /* else popped: rbp is the caller's again */
+            memcpy(&caller_bp, (const void *)(bytes + slot), sizeof caller_bp);
+        const uint64_t caller_rule = cached_rule(walk, cache, generation, address - 1);
+        if (caller_rule == UNWIND_RULE_NOT_CODE)
+            break;
+        *frame++ = (struct unwind_frame){.address = address, .is_return = true};
+        pc = address - 1;
+        sp = cfa;
+        bp = caller_bp;
+        rule = caller_rule;
+    }
+    walk->count = (size_t)(frame - walker->frames);
+    walk->pc = pc;
+    walk->sp = sp;
+    walk->bp = bp;
+    return rule;
+}
+
+/* ---- The other rules --------------------------------------------------------------------------
+ */
+
+static bool read_failed(struct walk *walk, enum walk_read result)
+{
+    return walk_end(walk, result == WALK_READ_BAD ? UNWIND_END_BAD_MEMORY : UNWIND_END_TRUNCATED);
+}
+
+/* The caller's rbp into *bp. A slot below the stack pointer has been popped already. */
+static enum walk_read restore_bp(struct walk *walk, uint64_t rule, uint64_t cfa, uint64_t *bp)
+{
+    *bp = walk->bp;
+    if (!(rule & UNWIND_RULE_RBP_SAVED))
+        return WALK_READ_OK;
+    const uint64_t base = rule & UNWIND_RULE_SLOT_FROM_RBP ? walk->bp : cfa;
+    const uint64_t slot = base + (uint64_t)unwind_rule_slot(rule);
+    return slot < walk->sp ? WALK_READ_OK : walk_read_word(walk, slot, bp);
+}
+
+/* The step of every rule that leads to a CFA with the return address below it. */
+static bool step_to_cfa(struct walk *walk, uint64_t rule, uint64_t cfa, enum unwind_found_by by)
+{
+    struct walk_caller caller = {.sp = cfa, .found_by = by};
+    if (cfa < walk->sp + 8 || cfa >= UNWIND_USER_END)
+        return walk_end(walk, UNWIND_END_BAD_MEMORY);
+    enum walk_read result = restore_bp(walk, rule, cfa, &caller.bp);
+    if (result == WALK_READ_OK)
+        result = walk_read_word(walk, cfa - 8, &caller.address);
+    if (result != WALK_READ_OK)
+        return read_failed(walk, result);
+    return walk_go_on(walk, &caller);
+}
+
+static bool step_cfa(struct walk *walk, uint64_t rule)
+{
+    const uint64_t base = rule & UNWIND_RULE_BASE_RBP ? walk->bp : walk->sp;
+    return step_to_cfa(walk, rule, base + (uint64_t)unwind_rule_offset(rule), UNWIND_BY_CFI);
+}
+
+static bool step_plt(struct walk *walk, uint64_t rule)
+{
+    const bool pushed = (walk->pc & 15) >= unwind_rule_plt_push(rule);
+    walk->walker->counters.plt_frames++;
+    return step_to_cfa(walk, rule, walk->sp + (pushed ? 16 : 8), UNWIND_BY_PLT);
+}
+
+/* A register's value in the current frame; false where the walk does not know it. */
+static bool register_value(const struct walk *walk, unsigned reg, uint64_t *value)
+{
+    if (reg == UNWIND_RSP)
+        *value = walk->sp;
+    else if (reg == UNWIND_RBP)
+        *value = walk->bp;
+    else if (walk_is_full(walk))
+        *value = walk->full.value[reg];
+    else
+        return false;
+    return true;
+}
+
+static bool step_deref(struct walk *walk, uint64_t rule)
+{
+    uint64_t base, word;
+    if (!register_value(walk, unwind_rule_register(rule), &base))
+        return walk_odd(walk, rule);
+    const enum walk_read result =
+        walk_read_word(walk, base + (uint64_t)unwind_rule_deref_a(rule), &word);
+    if (result != WALK_READ_OK)
+        return read_failed(walk, result);
+    return step_to_cfa(walk, rule, word + (uint64_t)unwind_rule_deref_b(rule), UNWIND_BY_CFI);
+}
+
+static bool step_register(struct walk *walk, uint64_t rule)
+{
+    uint64_t base;
+    if (!register_value(walk, unwind_rule_register(rule), &base))
+        return walk_odd(walk, rule);
+    return step_to_cfa(walk, rule, base + (uint64_t)unwind_rule_offset(rule), UNWIND_BY_CFI);
+}
+
+static bool step_return_register(struct walk *walk, uint64_t rule)
+{
+    struct walk_caller caller = {.found_by = UNWIND_BY_CFI};
+    if (!register_value(walk, unwind_rule_return_register(rule), &caller.address))
+        return walk_odd(walk, rule);
+    caller.sp = walk->sp + (uint64_t)unwind_rule_offset(rule);
+    if (caller.sp < walk->sp)
+        return walk_end(walk, UNWIND_END_BAD_MEMORY);
+    const enum walk_read result = restore_bp(walk, rule, caller.sp, &caller.bp);
+    return result == WALK_READ_OK ? walk_go_on(walk, &caller) : read_failed(walk, result);
+}
+
+static bool step_signal(struct walk *walk, uint64_t rule)
+{
+    (void)rule;
+    struct unwind_registers registers;
+    if (++walk->signal_frames > SIGNAL_FRAMES_MAX)
+        return walk_end(walk, UNWIND_END_DEPTH_LIMIT);
+    for (size_t i = 0; i < UNWIND_SIGNAL_REGISTERS; i++) {
+        const enum walk_read result =
+            walk_read_word(walk, walk->sp + UNWIND_SIGNAL_REGISTERS_OFFSET + i * 8,
+                           &registers.value[unwind_signal_register_order[i]]);
+        if (result != WALK_READ_OK)
+            return read_failed(walk, result);
+    }
+    const struct walk_caller caller = {.address = registers.value[UNWIND_RIP],
+                                       .sp = registers.value[UNWIND_RSP],
+                                       .bp = registers.value[UNWIND_RBP],
+                                       .found_by = UNWIND_BY_SIGNAL};
+    if (caller.sp >= UNWIND_USER_END)
+        return walk_end(walk, UNWIND_END_BAD_MEMORY);
+    if (!walk_go_on(walk, &caller))
+        return false;
+    walk->walker->counters.signal_frames++;
+    walk->full = registers;
+    walk->full_at = walk->count - 1;
+    return true;
+}
+
+static bool step_end(struct walk *walk, uint64_t rule)
+{
+    (void)rule;
+    return walk_end(walk, UNWIND_END_ROOT);
+}
+
+static bool step_pending(struct walk *walk, uint64_t rule)
+{
+    (void)rule;
+    return walk_end(walk, UNWIND_END_PENDING);
+}
+
+/* Return addresses are code, or they would not have become frames: this is the first one, a jump
+ * to nowhere. The caller's return address is still on top of the stack. */
+static bool step_not_code(struct walk *walk, uint64_t rule)
+{
+    return walk_fallback_gap(walk, rule);
+}
+
+/* A function may begin where another returns to, as makecontext's end does: then its own rule
+ * counts, not the padding's before it. */
+static bool step_gap(struct walk *walk, uint64_t rule)
+{
+    if (walk_is_return(walk)) {
+        const uint64_t behind = walk_rule(walk, walk->pc + 1);
+        if (unwind_rule_kind(behind) == UNWIND_RULE_END)
+            return step_end(walk, behind);
+        if (unwind_rule_kind(behind) == UNWIND_RULE_SIGNAL)
+            return step_signal(walk, behind);
+    }
+    return walk_fallback_gap(walk, rule);
+}
+
+static bool (*const steps[UNWIND_RULE_KINDS])(struct walk *, uint64_t rule) = {
+    [UNWIND_RULE_CFA] = step_cfa,
+    [UNWIND_RULE_GAP] = step_gap,
+    [UNWIND_RULE_END] = step_end,
+    [UNWIND_RULE_PLT] = step_plt,
+    [UNWIND_RULE_SIGNAL] = step_signal,
+    [UNWIND_RULE_DEREF] = step_deref,
+    [UNWIND_RULE_REGISTER] = step_register,
+    [UNWIND_RULE_RETURN_REGISTER] = step_return_register,
+    [UNWIND_RULE_FRAME_POINTER] = walk_fallback_frame_pointer,
+    [UNWIND_RULE_BARE] = step_gap,
+    [UNWIND_RULE_ODD] = walk_odd,
+    [UNWIND_RULE_NOT_CODE] = step_not_code,
+    [UNWIND_RULE_PENDING] = step_pending,
+};
+
+/* ---- The whole --------------------------------------------------------------------------------
+ */
+
+static struct walk walk_of(struct unwind_walker *walker, const struct unwind_space *space,
+                           const struct unwind_memory *memory,
+                           const struct unwind_registers *registers)
+{
+    struct walk walk = {.walker = walker,
+                        .space = space,
+                        .memory = memory,
+                        .pc = registers->value[UNWIND_RIP],
+                        .sp = registers->value[UNWIND_RSP],
+                        .bp = registers->value[UNWIND_RBP],
+                        .count = 1,
+                        .full = *registers};
+    if (memory->slice_size && memory->slice_address < UNWIND_USER_END &&
+        memory->slice_size < UNWIND_USER_END)
+        walk.slice_end = memory->slice_address + memory->slice_size;
+    walker->frames[0] = (struct unwind_frame){.address = walk.pc};
+    walker->window.size = 0;
+    walker->window.next_size = UNWIND_WINDOW_FIRST;
+    return walk;
+}
+
+struct unwind_stack unwind_walk(struct unwind_walker *walker, const struct unwind_space *space,
+                                const struct unwind_memory *memory,
+                                const struct unwind_registers *registers)
+{
+    struct walk walk = walk_of(walker, space, memory, registers);
+    for (bool on = true; on;) {
+        const uint64_t rule = walk_slice(&walk);
+        walk.live = false;
+        on = steps[unwind_rule_kind(rule)](&walk, rule);
+    }
+    walker->counters.walks++;
+    walker->counters.frames += walk.count;
+    walker->counters.cache_misses += walk.misses;
+    walker->counters.cache_hits += walk.count > walk.misses ? walk.count - walk.misses : 0;
+    return (struct unwind_stack){.frames = walker->frames,
+                                 .count = walk.count,
+                                 .end = walk.end,
+                                 .stitched = walk.stitched,
+                                 .pending = walk.end == UNWIND_END_PENDING ? walk.pending : NULL,
+                                 .stopped_at = walker->frames[walk.count - 1].address};
+}
+
+struct unwind_walker *unwind_walker_new(size_t max_frames)
+{
+    struct unwind_walker *walker = calloc(1, sizeof *walker);
+    if (!walker)
+        return NULL;
+    walker->max_frames = max_frames ? max_frames : MAX_FRAMES_DEFAULT;
+    walker->cache = calloc(UNWIND_CACHE_ENTRIES, sizeof *walker->cache);
+    walker->frames = calloc(walker->max_frames, sizeof *walker->frames);
+    walker->window.bytes = malloc(UNWIND_WINDOW_MAX);
+    walker->odd = odd_unwinder_new();
+    if (walker->cache && walker->frames && walker->window.bytes && walker->odd)
+        return walker;
+    unwind_walker_free(walker);
+    return NULL;
+}
+
+void unwind_walker_free(struct unwind_walker *walker)
+{
+    if (!walker)
+        return;
+    free(walker->cache);
+    free(walker->frames);
+    free(walker->window.bytes);
+    odd_unwinder_free(walker->odd);
+    free(walker);
+}
+
+struct unwind_counters unwind_walker_counters(const struct unwind_walker *walker)
+{
+    return walker->counters;
+}

@@ -1,0 +1,130 @@
+/* The walk of one stack, for the files that take part in it. */
+#ifndef SPROF_UNWIND_WALK_H
+#define SPROF_UNWIND_WALK_H
+
+#include "base/base.h"
+#include "unwind/rule.h"
+#include "unwind/table.h"
+#include "unwind/unwind.h"
+
+/* ---- The rule cache ---------------------------------------------------------------------------
+ * Direct-mapped by the low 16 bits of the address that is looked up. The tag holds the other bits a
+ * user address can have (16 to 47) and the generation, so that tag and index together name one
+ * address of one space exactly. 16 bytes an entry: four to a cache line, 1 MiB in all. */
+enum { UNWIND_CACHE_BITS = 16, UNWIND_CACHE_ENTRIES = 1 << UNWIND_CACHE_BITS };
+
+struct unwind_cache_entry {
+    uint64_t tag; /* 0 = empty: generation 0 is not allowed */
+    uint64_t rule;
+};
+
+static inline struct unwind_cache_entry *unwind_cache_at(struct unwind_cache_entry *cache,
+                                                         uint64_t address)
+{
+    return &cache[address & (UNWIND_CACHE_ENTRIES - 1)];
+}
+
+static inline uint64_t unwind_cache_tag(uint64_t address, uint64_t generation)
+{
+    return address >> UNWIND_CACHE_BITS | generation << 32;
+}
+
+/* User addresses end here (four-level paging; with five levels, mmap stays below unless asked). */
+#define UNWIND_USER_END (UINT64_C(1) << 47)
+
+/* ---- The live stack ---------------------------------------------------------------------------
+ */
+
+enum {
+    UNWIND_WINDOW_FIRST = 64 << 10, /* bytes of the first read beyond the slice */
+    UNWIND_WINDOW_MAX = 1 << 20,    /* later ones double up to here */
+    UNWIND_LIVE_READS_MAX = 4096,   /* a walk: against hostile stacks */
+};
+
+/* What was read of the live stack last. */
+struct unwind_window {
+    uint8_t *bytes; /* UNWIND_WINDOW_MAX of them */
+    uint64_t address;
+    size_t size;
+    size_t next_size;
+};
+
+struct odd_unwinder;
+
+struct unwind_walker {
+    struct unwind_cache_entry *cache;
+    struct unwind_frame *frames;
+    size_t max_frames;
+    struct unwind_window window;
+    struct odd_unwinder *odd;
+    struct unwind_counters counters;
+};
+
+struct walk {
+    struct unwind_walker *walker;
+    const struct unwind_space *space;
+    const struct unwind_memory *memory;
+    uint64_t slice_end;
+    uint64_t pc; /* what the current frame, the last of `count`, is looked up by */
+    uint64_t sp, bp;
+    size_t count;
+    /* All registers in frame `full_at`: the first, or the last one after a signal frame or found by
+     * libunwind. */
+    struct unwind_registers full;
+    size_t full_at;
+    unsigned live_reads;
+    unsigned signal_frames;
+    uint64_t misses;
+    bool live; /* the step being taken has read beyond the slice */
+    bool stitched;
+    enum unwind_end end;
+    const struct unwind_region *pending;
+};
+
+/* The rule for an address, from the cache or from its region; NOT_CODE and PENDING included. */
+uint64_t walk_rule(struct walk *walk, uint64_t pc);
+
+/* Whether a stack word may be a return address as far as can be seen: executable, and after a call
+ * (or where a signal handler or a root returns to). */
+enum walk_belief { WALK_NO, WALK_UNKNOWN, WALK_YES }; /* UNKNOWN: the code cannot be read */
+enum walk_belief walk_is_return_address(struct walk *walk, uint64_t address);
+
+/* Reads one word of the stack, from the slice or beyond it (then sets walk->live). */
+enum walk_read { WALK_READ_OK, WALK_READ_TRUNCATED, WALK_READ_BAD };
+enum walk_read walk_read_word(struct walk *walk, uint64_t address, uint64_t *value);
+
+/* Reads `size` bytes of code or data, not through the window. Returns 0 or a negative code. */
+int walk_read_live(struct walk *walk, uint64_t address, void *buffer, size_t size);
+
+/* Whether all registers are known in the current frame. */
+static inline bool walk_is_full(const struct walk *walk)
+{
+    return walk->full_at == walk->count - 1;
+}
+
+/* Whether the current frame's address is a return address. */
+bool walk_is_return(const struct walk *walk);
+
+/* Adds the caller found by one step and makes it the current frame; false where the stack ends. */
+struct walk_caller {
+    uint64_t address, sp, bp;
+    enum unwind_found_by found_by;
+};
+bool walk_go_on(struct walk *walk, const struct walk_caller *caller);
+
+/* Ends the walk; returns false, as the steps do. */
+bool walk_end(struct walk *walk, enum unwind_end end);
+
+/* One step where no rule helps: the word at the stack pointer, the frame pointer, a short scan.
+ * Returns whether the walk goes on. */
+bool walk_fallback_gap(struct walk *walk, uint64_t rule);
+bool walk_fallback_frame_pointer(struct walk *walk, uint64_t rule);
+
+/* One step through libunwind, which follows all registers from the last frame where they were
+ * known. Returns whether the walk goes on. */
+bool walk_odd(struct walk *walk, uint64_t rule);
+
+struct odd_unwinder *odd_unwinder_new(void);
+void odd_unwinder_free(struct odd_unwinder *odd);
+
+#endif
