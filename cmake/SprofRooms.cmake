@@ -39,4 +39,7 @@ function(sprof_room name)
     list(TRANSFORM room_USES PREPEND sprof_)
     target_link_libraries(sprof_${name} PRIVATE ${room_USES} ${room_LIBRARIES})
     set_property(GLOBAL APPEND PROPERTY SPROF_ROOMS ${name})
+    if(EXISTS ${CMAKE_SOURCE_DIR}/${name}/room.cmake)
+        include(${CMAKE_SOURCE_DIR}/${name}/room.cmake)   # generated sources
+    endif()
 endfunction()

@@ -96,6 +96,9 @@ int store_query(struct store *store, const char *sql,
                 int (*row)(void *, int columns, char *const *values, char *const *names),
                 void *context, struct sprof_error *error);
 
+/* Makes a store_query that runs in another thread end with SPROF_ESTATE. */
+void store_interrupt(struct store *store);
+
 /* The recorder's process id where a live sprof records to this database; 0 where none does. */
 int32_t store_live_recorder(struct store *store);
 

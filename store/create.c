@@ -1,0 +1,167 @@
+#include "store/database.h"
+#include "store/header.h"
+#include "store/open.h"
+#include "store/schema.h"
+#include "store/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- What is there already ------------------------------------------------------------------- */
+
+static int refuse_link(const char *path, struct sprof_error *error)
+{
+    struct stat facts;
+    if (lstat(path, &facts) || !S_ISLNK(facts.st_mode))
+        return 0;
+    return sprof_error_set(error, SPROF_EPERMISSION, 0,
+                           "%s is a symbolic link, and sprof does not write through links; remove "
+                           "it, or name another file with -o",
+                           path);
+}
+
+/* Makes it one file that can be renamed. Fails where another program has it open. */
+static int fold(const char *path, const struct store_file *file, struct sprof_error *error)
+{
+    struct store *store;
+    int status = file->has_log ? store_open_write(&store, path, error)
+                               : store_open_read(&store, path, error);
+    return status ? status : store_close(store, error);
+}
+
+/* Removes what may lie beside an older .old: a log replayed into another database destroys it. */
+static void remove_logs(const char *path)
+{
+    static const char *const suffixes[] = {"-wal", "-shm", "-journal"};
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        struct sprof_str beside = {0};
+        if (!sprof_str_appendf(&beside, "%s%s", path, suffixes[i]))
+            unlink(beside.text);
+        sprof_str_release(&beside);
+    }
+}
+
+static int rename_to_old(const char *path, const char *old, struct sprof_error *error)
+{
+    struct store_file file;
+    const int status = store_file_look(old, &file, error);
+    if (status == SPROF_EFORMAT)
+        return sprof_error_set(error, status, 0,
+                               "%s should become %s, but that is not a recording of sprof; move it "
+                               "away, or name another file with -o",
+                               path, old);
+    if (status)
+        return status;
+    remove_logs(old);
+    if (rename(path, old))
+        return sprof_error_set(error, errno == EACCES || errno == EPERM ? SPROF_EPERMISSION
+                                                                        : SPROF_EIO,
+                               errno, "cannot rename %s to %s: %s; name another file with -o", path,
+                               old, strerror(errno));
+    return 0;
+}
+
+static int set_aside(const char *path, const struct store_file *file, struct sprof_error *error)
+{
+    struct sprof_str old = {0};
+    int status = fold(path, file, error);
+    if (!status && sprof_str_appendf(&old, "%s.old", path))
+        status = sprof_error_memory(error);
+    if (!status)
+        status = rename_to_old(path, old.text, error);
+    sprof_str_release(&old);
+    return status;
+}
+
+/* An empty file is what a recorder leaves that was killed in its first millisecond, or mktemp(1). */
+static int remove_empty(const char *path, struct sprof_error *error)
+{
+    if (!unlink(path))
+        return 0;
+    return sprof_error_set(error, SPROF_EPERMISSION, errno,
+                           "cannot replace the empty file %s: %s; name another file with -o", path,
+                           strerror(errno));
+}
+
+static int clear_the_way(const char *path, struct sprof_error *error)
+{
+    struct store_file file;
+    int status = refuse_link(path, error);
+    if (!status)
+        status = store_file_look(path, &file, error);
+    if (status || file.kind == STORE_FILE_ABSENT)
+        return status;
+    return file.kind == STORE_FILE_EMPTY ? remove_empty(path, error)
+                                         : set_aside(path, &file, error);
+}
+
+/* ---- The new file ---------------------------------------------------------------------------- */
+
+/* What open(2) may say, and the cure. */
+static const struct refusal {
+    int errnum;
+    enum sprof_code code;
+    const char *cure;
+} refusals[] = {
+    {ENOENT, SPROF_ENOTFOUND, "make its directory first, or name another file with -o"},
+    {ENOTDIR, SPROF_ENOTFOUND, "a part of the path is a file; name another one with -o"},
+    {EACCES, SPROF_EPERMISSION, "name a file in a directory of your own with -o"},
+    {EPERM, SPROF_EPERMISSION, "name a file in a directory of your own with -o"},
+    {EROFS, SPROF_EPERMISSION, "name a file on another file system with -o"},
+    {ENOSPC, SPROF_EFULL, "free some space, or name a file on another file system with -o"},
+    {EDQUOT, SPROF_EFULL, "free some space, or name a file on another file system with -o"},
+    {EEXIST, SPROF_ESTATE, "another program made it just now; name another file with -o"},
+    {ENAMETOOLONG, SPROF_EUSAGE, "name a shorter one with -o"},
+};
+
+static int refused(const char *path, int errnum, struct sprof_error *error)
+{
+    struct refusal refusal = {errnum, SPROF_EIO, "name another file with -o"};
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++)
+        if (refusals[i].errnum == errnum)
+            refusal = refusals[i];
+    return sprof_error_set(error, refusal.code, errnum, "cannot create %s: %s; %s", path,
+                           strerror(errnum), refusal.cure);
+}
+
+static int create_file(const char *path, struct sprof_error *error)
+{
+    const int descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (descriptor < 0)
+        return refused(path, errno, error);
+    close(descriptor);
+    return 0;
+}
+
+/* The schema is written without waiting for the disk: until the first commit there is nothing to
+ * lose. */
+static int fill(struct store **store, const char *path, struct sprof_error *error)
+{
+    int status = store_open_file(store, path, true, error);
+    if (!status)
+        status = store_migrate(*store, error);
+    if (!status)
+        status = store_start_log(*store, error);
+    return status;
+}
+
+int store_create(struct store **store, const char *path, struct sprof_error *error)
+{
+    *store = NULL;
+    int status = clear_the_way(path, error);
+    if (!status)
+        status = create_file(path, error);
+    if (status)
+        return status;
+    status = fill(store, path, error);
+    if (status) {
+        store_close(*store, NULL);
+        *store = NULL;
+        unlink(path);
+    }
+    return status;
+}

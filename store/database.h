@@ -1,0 +1,39 @@
+/* What every file of this room needs of an open database: SQLite's codes as sprof's errors, single
+ * statements, transactions. */
+#ifndef SPROF_STORE_DATABASE_H
+#define SPROF_STORE_DATABASE_H
+
+#include "base/base.h"
+#include "store/tables.h"
+
+#include <sqlite3.h>
+#include <stdbool.h>
+
+struct store {
+    sqlite3 *database;
+    char *path;
+    bool writable;
+    sqlite3_stmt *insert[STORE_TABLES]; /* prepared at their first use */
+};
+
+/* The error of the last SQLite call, told with the file and the cure. Returns its code. */
+int store_fail(struct store *store, struct sprof_error *error);
+
+/* SPROF_EFORMAT: rows that this schema cannot hold; `what` says where. */
+int store_fail_damaged(struct store *store, const char *what, struct sprof_error *error);
+
+/* Runs statements that return no rows. */
+int store_exec(struct store *store, const char *sql, struct sprof_error *error);
+
+/* The first column of the first row as a number; *value stays as it is where there is no row. */
+int store_scalar(struct store *store, const char *sql, int64_t *value, struct sprof_error *error);
+
+int store_prepare(struct store *store, const char *sql, sqlite3_stmt **statement,
+                  struct sprof_error *error);
+
+/* A transaction: begin; then end with the status so far, which commits on 0 and rolls back otherwise.
+ * Returns that status, or why the commit failed. */
+int store_begin(struct store *store, struct sprof_error *error);
+int store_end(struct store *store, int status, struct sprof_error *error);
+
+#endif

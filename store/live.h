@@ -1,0 +1,12 @@
+/* Which sprof, if any, is recording to a database. */
+#ifndef SPROF_STORE_LIVE_H
+#define SPROF_STORE_LIVE_H
+
+#include "base/base.h"
+
+struct store;
+
+/* SPROF_ESTATE, naming the process, where a live sprof records to this database. */
+int store_check_live(struct store *store, struct sprof_error *error);
+
+#endif

@@ -1,0 +1,167 @@
+#include "store/open.h"
+
+#include "store/database.h"
+#include "store/header.h"
+#include "store/live.h"
+#include "store/schema.h"
+#include "store/store.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { BUSY_TIMEOUT_MS = 3000 };
+
+/* "./" keeps SQLite from seeing a URI ("file:…") or a name of its own (":memory:"). */
+static char *plain_path(const char *path)
+{
+    struct sprof_str plain = {0};
+    sprof_str_appendf(&plain, "%s%s", path[0] == '/' ? "" : "./", path);
+    return sprof_str_take(&plain);
+}
+
+/* The database may come from anybody: its schema may run no functions with effects, its cells are
+ * checked, and its statements may not open other files. */
+static int harden(struct store *store, struct sprof_error *error)
+{
+    sqlite3 *database = store->database;
+    sqlite3_busy_timeout(database, BUSY_TIMEOUT_MS);
+    sqlite3_limit(database, SQLITE_LIMIT_ATTACHED, 0);
+    if (sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, NULL) != SQLITE_OK ||
+        sqlite3_db_config(database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL) != SQLITE_OK ||
+        sqlite3_db_config(database, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL) != SQLITE_OK)
+        return store_fail(store, error);
+    return store_exec(store,
+                      store->writable
+                          ? "PRAGMA cell_size_check = ON; PRAGMA synchronous = OFF"
+                          : "PRAGMA cell_size_check = ON; PRAGMA query_only = ON",
+                      error);
+}
+
+static int open_database(struct store *store, struct sprof_error *error)
+{
+    char *path = plain_path(store->path);
+    if (!path)
+        return sprof_error_memory(error);
+    const int opened =
+        sqlite3_open_v2(path, &store->database,
+                        (store->writable ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) |
+                            SQLITE_OPEN_NOMUTEX,
+                        NULL);
+    free(path);
+    if (!store->database)
+        return sprof_error_memory(error);
+    return opened == SQLITE_OK ? harden(store, error) : store_fail(store, error);
+}
+
+static void free_store(struct store *store)
+{
+    for (size_t i = 0; i < STORE_TABLES; i++)
+        sqlite3_finalize(store->insert[i]);
+    sqlite3_close(store->database);
+    free(store->path);
+    free(store);
+}
+
+int store_open_file(struct store **store, const char *path, bool writable,
+                    struct sprof_error *error)
+{
+    struct store *opened = calloc(1, sizeof *opened);
+    *store = NULL;
+    if (!opened || !(opened->path = strdup(path))) {
+        free(opened);
+        return sprof_error_memory(error);
+    }
+    opened->writable = writable;
+    const int status = open_database(opened, error);
+    if (status)
+        free_store(opened);
+    else
+        *store = opened;
+    return status;
+}
+
+int store_start_log(struct store *store, struct sprof_error *error)
+{
+    /* Where shared memory or locks do not work (NFS) SQLite stays with, or goes back to, the rollback
+     * journal; what else might be wrong shows at the next write. */
+    sqlite3_exec(store->database, "PRAGMA journal_mode = WAL", NULL, NULL, NULL);
+    return store_exec(store, "PRAGMA synchronous = NORMAL", error);
+}
+
+static int check(struct store *store, struct sprof_error *error)
+{
+    int status = store_check_version(store, error);
+    if (!status)
+        status = store_check_live(store, error);
+    if (!status && store->writable)
+        status = store_start_log(store, error);
+    if (!status && store->writable)
+        status = store_migrate(store, error);
+    return status;
+}
+
+static int open_existing(struct store **store, const char *path, bool writable,
+                         struct sprof_error *error)
+{
+    struct store_file file;
+    *store = NULL;
+    int status = store_file_look(path, &file, error);
+    if (status)
+        return status;
+    if (file.kind == STORE_FILE_ABSENT)
+        return sprof_error_set(error, SPROF_ENOTFOUND, 0,
+                               "there is no recording %s; make one with `sprof record`, or name "
+                               "another with -i",
+                               path);
+    if (file.kind == STORE_FILE_EMPTY)
+        return sprof_error_set(error, SPROF_EFORMAT, 0, "%s is empty; record again", path);
+    status = store_open_file(store, path, writable, error);
+    if (!status)
+        status = check(*store, error);
+    if (status && *store) {
+        free_store(*store);
+        *store = NULL;
+    }
+    return status;
+}
+
+int store_open_write(struct store **store, const char *path, struct sprof_error *error)
+{
+    return open_existing(store, path, true, error);
+}
+
+int store_open_read(struct store **store, const char *path, struct sprof_error *error)
+{
+    return open_existing(store, path, false, error);
+}
+
+/* Back to one file. */
+static int fold_log(struct store *store, struct sprof_error *error)
+{
+    sqlite3_stmt *statement = NULL;
+    int status = store_prepare(store, "PRAGMA journal_mode = DELETE", &statement, error);
+    if (status)
+        return status;
+    if (sqlite3_step(statement) != SQLITE_ROW)
+        status = store_fail(store, error);
+    else if (strcmp((const char *)sqlite3_column_text(statement, 0), "delete"))
+        status = sprof_error_set(error, SPROF_ESTATE, 0,
+                                 "another program is reading %s: part of the recording stays in "
+                                 "%s-wal; keep both together",
+                                 store->path, store->path);
+    sqlite3_finalize(statement);
+    return status;
+}
+
+int store_close(struct store *store, struct sprof_error *error)
+{
+    if (!store)
+        return 0;
+    for (size_t i = 0; i < STORE_TABLES; i++) {
+        sqlite3_finalize(store->insert[i]);
+        store->insert[i] = NULL;
+    }
+    const int status = store->writable ? fold_log(store, error) : 0;
+    free_store(store);
+    return status;
+}
