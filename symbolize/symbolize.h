@@ -101,6 +101,9 @@ int symbolize_jit_open_file(struct symbolize_jit **jit, const char *path,
                             struct sprof_error *error);
 void symbolize_jit_free(struct symbolize_jit *jit);
 
+/* Malformed lines or records that were skipped. */
+uint64_t symbolize_jit_bad_lines(const struct symbolize_jit *jit);
+
 /* `addresses` are process addresses, sorted. Where nothing covers one, its chain is empty. */
 int symbolize_jit(struct symbolize_result *result, const struct symbolize_jit *jit,
                   const uint64_t *addresses, size_t count, struct sprof_error *error);

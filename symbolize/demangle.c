@@ -1,0 +1,106 @@
+/* Demangling by libiberty, with bounds around it. A mangled name refers back to its own parts, so a
+ * short one can stand for an endless text: the output is taken through a callback and left by a
+ * jump when it grows too long. libiberty keeps its recursion limits. */
+#include "symbolize/demangle.h"
+
+#include "base/base.h"
+#include "symbolize/symbolize.h"
+
+#include <ctype.h>
+#include <libiberty/demangle.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MAX_NAME = 64 * 1024,
+    MAX_OUTPUT = 64 * 1024,
+    /* Parameters tell overloads apart; the return type, which only templates carry, tells nothing.
+     */
+    OPTIONS = DMGL_PARAMS | DMGL_ANSI | DMGL_RET_DROP,
+};
+
+struct output {
+    struct sprof_str text;
+    jmp_buf too_long;
+};
+
+static void collect(const char *piece, size_t size, void *opaque)
+{
+    struct output *output = opaque;
+    if (size > MAX_OUTPUT - output->text.length ||
+        sprof_str_append_bytes(&output->text, piece, size))
+        longjmp(output->too_long, 1);
+}
+
+typedef int engine(const char *name, int options, demangle_callbackref callback, void *opaque);
+
+static bool fill(struct output *output, engine *demangle, const char *name)
+{
+    if (setjmp(output->too_long))
+        return false;
+    return demangle(name, OPTIONS, collect, output) && output->text.length;
+}
+
+static char *run(engine *demangle, const char *name)
+{
+    struct output output = {0};
+    if (fill(&output, demangle, name))
+        return sprof_str_take(&output.text);
+    sprof_str_release(&output.text);
+    return NULL;
+}
+
+/* ada_demangle answers "<name>" for what it does not know. Ada is blind to case, GNAT writes small.
+ */
+static char *demangle_ada(const char *name)
+{
+    if (strncmp(name, "_ada_", 5) != 0 && (!islower((unsigned char)name[0]) || !strstr(name, "__")))
+        return NULL;
+    char *text = ada_demangle(name, 0);
+    if (text && text[0] == '<') {
+        free(text);
+        text = NULL;
+    }
+    return text;
+}
+
+char *demangle_name(const char *name, bool ada)
+{
+    if (strnlen(name, MAX_NAME + 1) > MAX_NAME)
+        return NULL;
+    /* Rust's first mangling looks like C++ with a hash at its end, so Rust is asked first. */
+    if (name[0] == '_' && (name[1] == 'Z' || name[1] == 'R')) {
+        char *text = run(rust_demangle_callback, name);
+        return text || name[1] == 'R' ? text : run(cplus_demangle_v3_callback, name);
+    }
+    if (!strncmp(name, "_GLOBAL_", 8))
+        return run(cplus_demangle_v3_callback, name);
+    if (name[0] == '_' && name[1] == 'D')
+        return dlang_demangle(name, OPTIONS);
+    if (ada || !strncmp(name, "_ada_", 5))
+        return demangle_ada(name);
+    return NULL;
+}
+
+char *symbolize_demangle(const char *name)
+{
+    return demangle_name(name, false);
+}
+
+static size_t underscores(const char *name)
+{
+    return strspn(name, "_");
+}
+
+int demangle_compare_aliases(const char *left, const char *right)
+{
+    const size_t keys[][2] = {
+        {underscores(left), underscores(right)},
+        {strlen(left), strlen(right)},
+    };
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (keys[i][0] != keys[i][1])
+            return keys[i][0] < keys[i][1] ? -1 : 1;
+    return strcmp(left, right);
+}

@@ -1,0 +1,175 @@
+#include "symbolize/module.h"
+
+#include <elfutils/libdwelf.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* libdw reads every debug section as soon as it opens a file. Up to this size that is done by
+ * reading, so that a file cut short meanwhile is only an error; larger ones would fill the memory
+ * and are mapped. */
+static const uint64_t max_read_bytes = UINT64_C(64) << 20;
+
+static const char default_debug_directory[] = "/usr/lib/debug";
+
+static struct module *module_of(void **userdata)
+{
+    return *userdata;
+}
+
+static int find_elf(Dwfl_Module *dwfl_module, void **userdata, const char *name, Dwarf_Addr base,
+                    char **file_name, Elf **elf)
+{
+    (void)dwfl_module, (void)name, (void)base;
+    struct image *image = module_of(userdata)->image;
+    *file_name = strdup(image_path(image));
+    if (image_fd(image) < 0) {
+        const struct sprof_bytes bytes = image_memory(image);
+        *elf = elf_memory((char *)bytes.data, bytes.size);
+        return -1;
+    }
+    const int fd = fcntl(image_fd(image), F_DUPFD_CLOEXEC, 3);
+    struct stat status;
+    const bool small = fd >= 0 && !fstat(fd, &status) && (uint64_t)status.st_size <= max_read_bytes;
+    *elf = fd < 0 ? NULL : elf_begin(fd, small ? ELF_C_READ : ELF_C_READ_MMAP_PRIVATE, NULL);
+    if (!*elf && fd >= 0)
+        close(fd);
+    return *elf ? fd : -1;
+}
+
+static uint64_t packed_bytes(int fd)
+{
+    uint64_t sum = 0;
+    GElf_Shdr header;
+    Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
+    for (Elf_Scn *section = NULL; elf && (section = elf_nextscn(elf, section));)
+        if (gelf_getshdr(section, &header) && header.sh_flags & SHF_COMPRESSED)
+            sum += header.sh_size;
+    elf_end(elf);
+    return sum;
+}
+
+static bool may_use_debuginfod(const struct symbolize_options *options)
+{
+    const char *urls = getenv("DEBUGINFOD_URLS");
+    return !options->no_debuginfod && urls && urls[0];
+}
+
+/* The image room searches first: it never waits on a pipe, and it knows the container's root. */
+static int find_debuginfo(Dwfl_Module *dwfl_module, void **userdata, const char *name,
+                          Dwarf_Addr base, const char *file_name, const char *link, GElf_Word crc,
+                          char **debug_name)
+{
+    struct module *module = module_of(userdata);
+    if (!file_name) /* the alternate file that dwz shares between debug files */
+        return dwfl_build_id_find_debuginfo(dwfl_module, userdata, name, base, file_name, link, crc,
+                                            debug_name);
+    const char *directory = module->options->debug_directory;
+    struct image *debug;
+    if (image_open_debug_below(&debug, module->image,
+                               directory ? directory : default_debug_directory, NULL) == 0) {
+        const int fd = fcntl(image_fd(debug), F_DUPFD_CLOEXEC, 3);
+        *debug_name = strdup(image_path(debug));
+        image_free(debug);
+        module->packed_bytes = fd < 0 ? 0 : packed_bytes(fd);
+        return fd;
+    }
+    if (!may_use_debuginfod(module->options))
+        return -1;
+    sprof_log_message(module->options->log, SPROF_LOG_DEBUG, "asking debuginfod for %s",
+                      image_path(module->image));
+    return dwfl_standard_find_debuginfo(dwfl_module, userdata, name, base, file_name, link, crc,
+                                        debug_name);
+}
+
+static bool open_dwfl(struct module *module)
+{
+    const char *directory = module->options->debug_directory;
+    if (directory) {
+        module->debug_path = malloc(strlen(directory) + sizeof "+:.debug:");
+        if (!module->debug_path)
+            return false;
+        strcat(strcpy(module->debug_path, "+:.debug:"), directory);
+    }
+    module->callbacks = (Dwfl_Callbacks){
+        .find_elf = find_elf,
+        .find_debuginfo = find_debuginfo,
+        .section_address = dwfl_offline_section_address,
+        .debuginfo_path = module->debug_path ? &module->debug_path : NULL,
+    };
+    module->dwfl = dwfl_begin(&module->callbacks);
+    return module->dwfl != NULL;
+}
+
+/* Reported as spanning everything: which part it really covers is the image's own business. */
+static bool report(struct module *module)
+{
+    void **userdata;
+    dwfl_report_begin(module->dwfl);
+    module->dwfl_module =
+        dwfl_report_module(module->dwfl, image_path(module->image), 0, UINT64_MAX);
+    dwfl_report_end(module->dwfl, NULL, NULL);
+    if (!module->dwfl_module)
+        return false;
+    dwfl_module_info(module->dwfl_module, &userdata, NULL, NULL, NULL, NULL, NULL, NULL);
+    *userdata = module;
+    return dwfl_module_getelf(module->dwfl_module, &module->bias) != NULL;
+}
+
+bool module_open(struct module *module, struct image *image,
+                 const struct symbolize_options *options)
+{
+    *module = (struct module){.image = image, .options = options};
+    elf_version(EV_CURRENT);
+    return open_dwfl(module) && report(module);
+}
+
+void module_release(struct module *module)
+{
+    if (module->dwfl)
+        dwfl_end(module->dwfl);
+    free(module->debug_path);
+    *module = (struct module){0};
+}
+
+bool module_path_is_safe(const char *directory, const char *path)
+{
+    struct sprof_str full = {0};
+    struct stat status;
+    if (path[0] != '/' && directory)
+        sprof_str_appendf(&full, "%s/", directory);
+    sprof_str_append(&full, path);
+    const bool safe =
+        !full.failed && full.text && (stat(full.text, &status) != 0 || S_ISREG(status.st_mode));
+    sprof_str_release(&full);
+    return safe;
+}
+
+/* libdw opens the alternate file by itself, when a form first refers to it. */
+static bool alternate_is_safe(const struct module *module, Dwarf *dwarf)
+{
+    const char *name = NULL, *main_file = NULL, *debug_file = NULL;
+    const void *id;
+    if (dwelf_dwarf_gnu_debugaltlink(dwarf, &name, &id) <= 0 || !name)
+        return true;
+    dwfl_module_info(module->dwfl_module, NULL, NULL, NULL, NULL, NULL, &main_file, &debug_file);
+    const char *file = debug_file ? debug_file : main_file ? main_file : "";
+    const char *slash = strrchr(file, '/');
+    char *directory = slash ? strndup(file, (size_t)(slash - file)) : NULL;
+    const bool safe = module_path_is_safe(directory, name);
+    free(directory);
+    return safe;
+}
+
+Dwarf *module_dwarf(struct module *module, uint64_t *delta)
+{
+    Dwarf_Addr bias = 0;
+    Dwarf *dwarf = dwfl_module_getdwarf(module->dwfl_module, &bias);
+    if (!dwarf || !alternate_is_safe(module, dwarf))
+        return NULL;
+    *delta = module->bias - bias;
+    return dwarf;
+}

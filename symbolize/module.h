@@ -1,0 +1,35 @@
+/* symbolize, inside: one image as libdwfl sees it, which also finds its debug file and reads
+ * .gnu_debugdata. */
+#ifndef SPROF_SYMBOLIZE_MODULE_H
+#define SPROF_SYMBOLIZE_MODULE_H
+
+#include "symbolize/symbolize.h"
+
+#include <elfutils/libdwfl.h>
+
+struct module {
+    struct image *image;
+    const struct symbolize_options *options;
+    Dwfl_Callbacks callbacks;
+    Dwfl *dwfl;
+    Dwfl_Module *dwfl_module;
+    Dwarf_Addr bias;       /* libdwfl's address = vaddr + bias */
+    uint64_t packed_bytes; /* compressed sections of the debug file, where that is another file */
+    char *debug_path;      /* malloc'd where the options name a directory */
+};
+
+/* Returns false where libdwfl cannot use the image. Release in either case. The module stays where
+ * it is until then: libdwfl holds its address. */
+bool module_open(struct module *module, struct image *image,
+                 const struct symbolize_options *options);
+void module_release(struct module *module);
+
+/* The image's DWARF, or NULL. DWARF's address = vaddr + *delta (modulo 2^64). Owned by the module.
+ */
+Dwarf *module_dwarf(struct module *module, uint64_t *delta);
+
+/* False where a name from a file leads to something whose opening could wait: a pipe, a device.
+ * Relative names start at `directory`, which may be NULL. */
+bool module_path_is_safe(const char *directory, const char *path);
+
+#endif

@@ -1,0 +1,195 @@
+#include "symbolize/units.h"
+
+#include <dwarf.h>
+#include <stdlib.h>
+
+/* Entries and ranges looked at per image: seconds at most, and above what real images need. */
+static const uint64_t max_steps = UINT64_C(1) << 26;
+
+enum { NO_UNIT = 0 };
+
+/* Opening the split unit's file is libdw's work; here only: would the name make it wait? */
+static bool split_is_safe(Dwarf_Die *die)
+{
+    Dwarf_Attribute attribute;
+    const char *directory = dwarf_formstring(dwarf_attr(die, DW_AT_comp_dir, &attribute));
+    static const unsigned names[] = {DW_AT_dwo_name, DW_AT_GNU_dwo_name};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *name = dwarf_formstring(dwarf_attr(die, names[i], &attribute));
+        if (name && (!module_path_is_safe(NULL, name) || !module_path_is_safe(directory, name)))
+            return false;
+    }
+    return true;
+}
+
+/* The unit's functions are in another file when it is a skeleton; without that file it has none. */
+static Dwarf_Die functions_of(Dwarf_Die *die)
+{
+    uint8_t type = 0;
+    Dwarf_Die split;
+    if (dwarf_cu_info(die->cu, NULL, &type, NULL, NULL, NULL, NULL, NULL) != 0 ||
+        type != DW_UT_skeleton || !split_is_safe(die) ||
+        dwarf_cu_info(die->cu, NULL, NULL, NULL, &split, NULL, NULL, NULL) != 0 ||
+        dwarf_tag(&split) == DW_TAG_invalid)
+        return *die;
+    return split;
+}
+
+/* The number of a unit, which is new or known already. */
+static uint32_t add_unit(struct flat *flat, Dwarf_Die *die)
+{
+    const uint64_t *known = sprof_map_get(&flat->by_offset, dwarf_dieoffset(die));
+    if (known)
+        return (uint32_t)*known;
+    const struct flat_unit unit = {.die = *die, .functions = functions_of(die)};
+    if (sprof_vec_push(&flat->units, unit) ||
+        sprof_map_put(&flat->by_offset, dwarf_dieoffset(die), flat->units.count)) {
+        flat->failed = true;
+        return NO_UNIT;
+    }
+    return (uint32_t)flat->units.count;
+}
+
+static bool is_open(const struct flat *flat, size_t address)
+{
+    return flat->of[address].entry == FLATTEN_NONE;
+}
+
+static void walk_new_units(struct flat *flat)
+{
+    for (size_t i = 0; i < flat->units.count && !flat->failed; i++)
+        if (!flat->units.items[i].walked) {
+            flat->units.items[i].walked = true;
+            flatten_unit(flat, (uint32_t)(i + 1), false);
+        }
+}
+
+/* Units some address of which is still without a function. */
+static void walk_again_everywhere(struct flat *flat)
+{
+    for (size_t i = 0; i < flat->addresses->count && !flat->failed; i++) {
+        const uint32_t unit = flat->of[i].unit;
+        if (!is_open(flat, i) || !unit || flat->units.items[unit - 1].walked_everywhere)
+            continue;
+        flat->units.items[unit - 1].walked_everywhere = true;
+        flatten_unit(flat, unit, true);
+    }
+}
+
+static void assign_by_aranges(struct flat *flat, Dwarf *dwarf)
+{
+    Dwarf_Aranges *aranges;
+    size_t count;
+    if (dwarf_getaranges(dwarf, &aranges, &count) != 0)
+        return;
+    for (size_t i = 0; i < flat->addresses->count && !flat->failed; i++) {
+        Dwarf_Off offset;
+        Dwarf_Die die;
+        Dwarf_Arange *range =
+            dwarf_getarange_addr(aranges, flat->addresses->items[i] + flat->delta);
+        if (range && dwarf_getarangeinfo(range, NULL, NULL, &offset) == 0 &&
+            dwarf_offdie(dwarf, offset, &die))
+            flat->of[i].unit = add_unit(flat, &die);
+    }
+}
+
+/* A unit whose ranges are being matched. */
+struct candidate {
+    Dwarf_Die *die;
+    uint32_t unit; /* NO_UNIT until it is needed */
+    bool has_ranges;
+};
+
+static void assign_range(struct flat *flat, uint64_t low, uint64_t high, void *context)
+{
+    struct candidate *candidate = context;
+    const struct addresses *addresses = flat->addresses;
+    candidate->has_ranges = true;
+    for (size_t i = addresses_lower_bound(addresses, low);
+         i < addresses->count && addresses->items[i] < high && flat->steps_left; i++) {
+        flat->steps_left--;
+        if (!is_open(flat, i))
+            continue;
+        if (!candidate->unit)
+            candidate->unit = add_unit(flat, candidate->die);
+        if (candidate->unit && flat->of[i].unit != candidate->unit) {
+            flat->of[i].unit = candidate->unit;
+            flat->units.items[candidate->unit - 1].walked = false;
+        }
+    }
+}
+
+/* A unit that does not say where its code is may have any address that nobody else has. */
+static void try_unit(struct flat *flat, Dwarf_Die *die)
+{
+    const uint32_t unit = add_unit(flat, die);
+    if (!unit)
+        return;
+    flat->units.items[unit - 1].walked = true;
+    for (size_t i = 0; i < flat->addresses->count; i++)
+        if (is_open(flat, i) && !flat->of[i].unit)
+            flat->of[i].unit = unit;
+    flatten_unit(flat, unit, false);
+    for (size_t i = 0; i < flat->addresses->count; i++)
+        if (is_open(flat, i) && flat->of[i].unit == unit)
+            flat->of[i].unit = NO_UNIT;
+}
+
+static bool has_open_address(const struct flat *flat)
+{
+    for (size_t i = 0; i < flat->addresses->count; i++)
+        if (is_open(flat, i))
+            return true;
+    return false;
+}
+
+static bool holds_code(Dwarf_Die *die)
+{
+    const int tag = dwarf_tag(die);
+    return tag == DW_TAG_compile_unit || tag == DW_TAG_skeleton_unit;
+}
+
+static void assign_by_units(struct flat *flat, Dwarf *dwarf)
+{
+    Dwarf_CU *unit = NULL;
+    Dwarf_Die die;
+    SPROF_VEC(Dwarf_Die) silent = {0};
+    while (!flat->failed && flat->steps_left &&
+           dwarf_get_units(dwarf, unit, &unit, NULL, NULL, &die, NULL) == 0) {
+        flat->steps_left--;
+        struct candidate candidate = {.die = &die};
+        if (!holds_code(&die))
+            continue;
+        flatten_each_range(flat, &die, assign_range, &candidate);
+        if (!candidate.has_ranges && sprof_vec_push(&silent, die))
+            flat->failed = true;
+    }
+    walk_new_units(flat);
+    for (size_t i = 0; i < silent.count && !flat->failed && has_open_address(flat); i++)
+        try_unit(flat, &silent.items[i]);
+    sprof_vec_release(&silent);
+}
+
+int units_flatten(struct flat *flat, Dwarf *dwarf, uint64_t delta,
+                  const struct addresses *addresses)
+{
+    *flat = (struct flat){.addresses = addresses, .delta = delta, .steps_left = max_steps};
+    flat->of = calloc(addresses->count + 1, sizeof *flat->of);
+    if (!flat->of)
+        return SPROF_ENOMEM;
+    assign_by_aranges(flat, dwarf);
+    walk_new_units(flat);
+    if (has_open_address(flat))
+        assign_by_units(flat, dwarf);
+    walk_again_everywhere(flat);
+    return flat->failed ? SPROF_ENOMEM : 0;
+}
+
+void units_release(struct flat *flat)
+{
+    free(flat->of);
+    sprof_vec_release(&flat->entries);
+    sprof_vec_release(&flat->units);
+    sprof_map_release(&flat->by_offset);
+    *flat = (struct flat){0};
+}

@@ -1,0 +1,14 @@
+/* symbolize, inside: which compile unit each address belongs to. */
+#ifndef SPROF_SYMBOLIZE_UNITS_H
+#define SPROF_SYMBOLIZE_UNITS_H
+
+#include "symbolize/flatten.h"
+
+/* Finds the units of the addresses (first .debug_aranges, which is quick but may be incomplete,
+ * then every unit's own ranges, then the units that give none) and flattens them. Returns 0 or
+ * SPROF_ENOMEM. Release in either case; entries live as long as the module. */
+int units_flatten(struct flat *flat, Dwarf *dwarf, uint64_t delta,
+                  const struct addresses *addresses);
+void units_release(struct flat *flat);
+
+#endif
