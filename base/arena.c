@@ -49,6 +49,11 @@ char *sprof_arena_copy(struct sprof_arena *arena, const char *text, size_t lengt
     return copy;
 }
 
+char *sprof_arena_text(struct sprof_arena *arena, const char *text)
+{
+    return text ? sprof_arena_copy(arena, text, strlen(text)) : NULL;
+}
+
 void sprof_arena_release(struct sprof_arena *arena)
 {
     while (arena->blocks) {

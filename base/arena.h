@@ -19,6 +19,9 @@ void *sprof_arena_alloc(struct sprof_arena *arena, size_t size);
 /* Copies `length` bytes and ends them with a NUL. NULL when malloc fails. */
 char *sprof_arena_copy(struct sprof_arena *arena, const char *text, size_t length);
 
+/* Copies a NUL-terminated string; NULL stays NULL. */
+char *sprof_arena_text(struct sprof_arena *arena, const char *text);
+
 /* Frees everything and leaves an empty arena. */
 void sprof_arena_release(struct sprof_arena *arena);
 

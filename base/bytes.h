@@ -14,7 +14,8 @@ struct sprof_bytes {
 };
 
 /* A reader over borrowed bytes. Reading past the end sets `failed`, returns 0 and stays failed, so
- * that a parser may check once after a group of reads. Little endian, as the machines sprof runs on. */
+ * that a parser may check once after a group of reads. Little endian, as the machines sprof runs
+ * on. */
 struct sprof_reader {
     const uint8_t *start, *next, *end;
     int failed;

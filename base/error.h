@@ -7,16 +7,16 @@
 /* Functions that can fail return 0 or one of these; iterators return 1 at the end. */
 enum sprof_code {
     SPROF_OK = 0,
-    SPROF_ENOMEM = -1,      /* an allocation failed */
-    SPROF_EIO = -2,         /* the kernel refused a read or a write; see the errno */
-    SPROF_EFORMAT = -3,     /* bytes from outside do not have the form they claim */
-    SPROF_ENOTFOUND = -4,   /* no such file, process, symbol, row */
-    SPROF_EPERMISSION = -5, /* the system forbids it; the message names setting and command */
-    SPROF_EUNSUPPORTED = -6,/* this kernel, machine or file version cannot do it */
-    SPROF_ELIMIT = -7,      /* a bound that protects memory or time was reached */
-    SPROF_EUSAGE = -8,      /* the user asked for something that makes no sense: exit status 2 */
-    SPROF_ESTATE = -9,      /* the thing exists but is in the wrong state for this call */
-    SPROF_EFULL = -10,      /* no space left on the device */
+    SPROF_ENOMEM = -1,       /* an allocation failed */
+    SPROF_EIO = -2,          /* the kernel refused a read or a write; see the errno */
+    SPROF_EFORMAT = -3,      /* bytes from outside do not have the form they claim */
+    SPROF_ENOTFOUND = -4,    /* no such file, process, symbol, row */
+    SPROF_EPERMISSION = -5,  /* the system forbids it; the message names setting and command */
+    SPROF_EUNSUPPORTED = -6, /* this kernel, machine or file version cannot do it */
+    SPROF_ELIMIT = -7,       /* a bound that protects memory or time was reached */
+    SPROF_EUSAGE = -8,       /* the user asked for something that makes no sense: exit status 2 */
+    SPROF_ESTATE = -9,       /* the thing exists but is in the wrong state for this call */
+    SPROF_EFULL = -10,       /* no space left on the device */
 };
 
 /* Zero is a valid "no error yet". `message` is one line without the program's name and without a

@@ -10,8 +10,7 @@
 static int make_room(struct sprof_str *str, size_t more)
 {
     const size_t wanted = str->length + more + 1;
-    if (wanted > str->capacity &&
-        sprof_vec_grow((void **)&str->text, &str->capacity, 1, wanted)) {
+    if (wanted > str->capacity && sprof_vec_grow((void **)&str->text, &str->capacity, 1, wanted)) {
         str->failed = 1;
         return SPROF_ENOMEM;
     }

@@ -17,10 +17,9 @@
 int sprof_vec_grow(void **items, size_t *capacity, size_t item_size, size_t wanted);
 
 #define sprof_vec_reserve(vec, wanted)                                                             \
-    ((wanted) <= (vec)->capacity                                                                   \
-         ? 0                                                                                       \
-         : sprof_vec_grow((void **)&(vec)->items, &(vec)->capacity, sizeof *(vec)->items,          \
-                          (wanted)))
+    ((wanted) <= (vec)->capacity ? 0                                                               \
+                                 : sprof_vec_grow((void **)&(vec)->items, &(vec)->capacity,        \
+                                                  sizeof *(vec)->items, (wanted)))
 
 /* Appends one item; evaluates to 0 or SPROF_ENOMEM. */
 #define sprof_vec_push(vec, ...)                                                                   \

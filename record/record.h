@@ -1,6 +1,6 @@
-/* record: the recording session. Wires the rooms below into one path: rings → samples in time order →
- * stacks → calling-context tree → database → names. Also finishes what a killed recorder left, and
- * turns folded stacks into a recording. */
+/* record: the recording session. Wires the rooms below into one path: rings → samples in time order
+ * → stacks → calling-context tree → database → names. Also finishes what a killed recorder left,
+ * and turns folded stacks into a recording. */
 #ifndef SPROF_RECORD_RECORD_H
 #define SPROF_RECORD_RECORD_H
 
@@ -12,24 +12,24 @@
 
 /* Zero values take the defaults. All strings and arrays are borrowed until the call returns. */
 struct record_options {
-    enum model_mode mode;        /* note: the zero value is MODEL_MODE_PC; set it */
-    bool frame_app;              /* with MODEL_MODE_PC */
-    bool drop_interior;          /* with MODEL_MODE_APP */
+    enum model_mode mode; /* note: the zero value is MODEL_MODE_PC; set it */
+    bool frame_app;       /* with MODEL_MODE_PC */
+    bool drop_interior;   /* with MODEL_MODE_APP */
     struct model_kind_rules rules;
-    const char *output;          /* NULL: "sprof.db" */
-    bool append;                 /* add a run to an existing recording */
+    const char *output; /* NULL: "sprof.db" */
+    bool append;        /* add a run to an existing recording */
     bool no_symbolize;
-    bool keep_failed;            /* keep registers, stack and end reason of stacks that are not whole */
+    bool keep_failed; /* keep registers, stack and end reason of stacks that are not whole */
     const char *event;
     uint64_t frequency_hz, period;
     size_t stack_bytes, ring_budget_bytes;
-    size_t table_budget_bytes;   /* bound of all unwind tables together; 0: 64 MiB */
+    size_t table_budget_bytes; /* bound of all unwind tables together; 0: 64 MiB */
     char *const *command;
     const pid_t *pids;
     size_t pid_count;
     pid_t tid;
     uint64_t delay_ns, duration_ns; /* 0: none, no end */
-    bool thread_scope;           /* per-thread events even where per-CPU ones are permitted */
+    bool thread_scope;              /* per-thread events even where per-CPU ones are permitted */
     const char *sprof_version;
     const struct sprof_log *log;
 };
@@ -44,15 +44,15 @@ struct record_result {
 
 struct record_session;
 
-/* Checks everything, creates the database, opens the events, forks the command: what can fail by the
- * user's doing fails here and leaves nothing behind (an existing database stays untouched until
+/* Checks everything, creates the database, opens the events, forks the command: what can fail by
+ * the user's doing fails here and leaves nothing behind (an existing database stays untouched until
  * everything else has succeeded). Errors as sampler_open and store_create. The caller frees. */
 int record_open(struct record_session **session, const struct record_options *options,
                 struct sprof_error *error);
 
 /* Records until the targets end, the duration passed, or record_interrupt was called; then finishes
- * (symbolizes, derives, closes). The calling thread drains the rings; two more build tables and write.
- * On failure what was committed stays readable. */
+ * (symbolizes, derives, closes). The calling thread drains the rings; two more build tables and
+ * write. On failure what was committed stays readable. */
 int record_run(struct record_session *session, struct record_result *result,
                struct sprof_error *error);
 
@@ -64,9 +64,10 @@ pid_t record_command_pid(const struct record_session *session);
 
 void record_free(struct record_session *session);
 
-/* Finishes a recording: symbolizes it and derives functions, paths and costs. For recordings made with
- * --no-symbolize and those whose recorder was killed; harmless on complete ones when `again` is false,
- * done anew when it is true. */
+/* Finishes a recording: symbolizes it and derives functions, paths and costs. For recordings made
+ * with
+ * --no-symbolize and those whose recorder was killed; harmless on complete ones when `again` is
+ * false, done anew when it is true. */
 struct record_finish_options {
     bool again;
     struct model_kind_rules rules; /* replaces the kinds of modules when count > 0 */
@@ -76,10 +77,10 @@ int record_finish(const char *path, const struct record_finish_options *options,
                   struct sprof_error *error);
 
 /* Folded stacks ("root;…;leaf COUNT" a line, frames may be "module!function") become a recording.
- * Malformed lines are told through the log with their numbers; if there is one, nothing is written and
- * SPROF_EFORMAT comes back. */
+ * Malformed lines are told through the log with their numbers; if there is one, nothing is written
+ * and SPROF_EFORMAT comes back. */
 struct record_import_options {
-    const char *input;  /* a path, "-" for standard input */
+    const char *input; /* a path, "-" for standard input */
     const char *output;
     struct model_kind_rules rules;
     const char *sprof_version;
@@ -87,13 +88,13 @@ struct record_import_options {
 };
 int record_import_folded(const struct record_import_options *options, struct sprof_error *error);
 
-/* Runs the samples kept by `--keep-failed` again with today's unwinder, and counts their end reasons:
- * `report` is called once a sample. */
+/* Runs the samples kept by `--keep-failed` again with today's unwinder, and counts their end
+ * reasons: `report` is called once a sample. */
 struct record_replay {
     uint64_t id;
-    const char *was, *now;     /* end reasons */
+    const char *was, *now; /* end reasons */
     size_t frames;
-    const char *const *stack;  /* "0xaddress found-by module+0xoffset" a frame, innermost first */
+    const char *const *stack; /* "0xaddress found-by module+0xoffset" a frame, innermost first */
 };
 int record_replay_failed(const char *path, int (*report)(void *, const struct record_replay *),
                          void *context, struct sprof_error *error);

@@ -1,0 +1,261 @@
+/* From the sampler's records to the world, the tree and the sample rows. */
+#include "record/session.h"
+
+static uint64_t run_time(const struct record_session *session, uint64_t time_ns)
+{
+    return time_ns > session->start_ns ? time_ns - session->start_ns : 0;
+}
+
+/* ---- Samples ----------------------------------------------------------------------------------
+ */
+
+struct taken {
+    struct model_process *process;
+    struct model_thread *thread;
+    const struct sampler_sample *sample;
+    uint64_t time_ns;
+    int cpu;
+};
+
+static int keep_failed(struct record_session *session, const struct taken *taken,
+                       const struct record_outcome *outcome)
+{
+    const struct sampler_sample *sample = taken->sample;
+    struct record_filled *batch = record_writer_batch(&session->writer);
+    uint8_t *copy = sprof_arena_alloc(&batch->arena, sizeof sample->registers + sample->stack_size);
+    if (!copy)
+        return SPROF_ENOMEM;
+    memcpy(copy, sample->registers, sizeof sample->registers);
+    memcpy(copy + sizeof sample->registers, sample->stack, sample->stack_size);
+    const struct store_failed row = {
+        .run_id = session->run.id,
+        .thread_id = taken->thread->id,
+        .time_ns = run_time(session, taken->time_ns),
+        .end_reason = (uint8_t)outcome->end,
+        .registers = {copy, sizeof sample->registers},
+        .stack = {copy + sizeof sample->registers, sample->stack_size},
+    };
+    return sprof_vec_push(&batch->rows.failed, row);
+}
+
+static int add_sample(struct record_session *session, const struct taken *taken,
+                      const struct record_outcome *outcome)
+{
+    const struct store_sample row = {
+        .run_id = session->run.id,
+        .event_id = session->event.id,
+        .thread_id = taken->thread->id,
+        .node_id = outcome->node,
+        .time_ns = run_time(session, taken->time_ns),
+        .weight = taken->sample->weight,
+        .count = 1,
+        .cpu = taken->cpu,
+        .end_reason = (uint8_t)outcome->end,
+        .stitched = outcome->stitched,
+        .user_stack = outcome->user_stack,
+    };
+    taken->thread->samples++;
+    taken->thread->dirty = true;
+    struct store_ledger *second = record_ledger_second(&session->ledger, row.time_ns);
+    if (!second || sprof_vec_push(&record_writer_batch(&session->writer)->rows.samples, row))
+        return SPROF_ENOMEM;
+    second->delivered++;
+    const bool whole = outcome->end == UNWIND_END_ROOT && !outcome->guessed;
+    if (session->options.keep_failed && outcome->user_stack && !whole &&
+        taken->sample->has_registers)
+        return keep_failed(session, taken, outcome);
+    return 0;
+}
+
+struct rescan {
+    struct record_session *session;
+    struct model_process *process;
+    uint64_t time_ns;
+    bool changed;
+};
+
+static int add_missing(void *context, const struct sampler_mapping *mapping)
+{
+    struct rescan *rescan = context;
+    struct model_world *world = &rescan->session->world;
+    if (model_world_find(world, rescan->process, mapping->address))
+        return 0;
+    const struct model_identity identity = {
+        .path = mapping->name,
+        .device_major = mapping->device_major,
+        .device_minor = mapping->device_minor,
+        .inode = mapping->inode,
+    };
+    rescan->changed = true;
+    return model_world_map(world, rescan->process->pid, mapping->address, mapping->size,
+                           mapping->file_offset, &identity, rescan->time_ns);
+}
+
+/* Code in no known mapping: what /proc says now may be newer than what the records told. Asked at
+ * most once for each state of an address space. */
+static int rescan_mappings(struct record_session *session, struct model_process *process,
+                           uint64_t time_ns, bool *changed)
+{
+    *changed = false;
+    if (sprof_map_get(&session->rescanned, process->generation))
+        return 0;
+    struct rescan rescan = {session, process, time_ns, false};
+    if (sprof_map_put(&session->rescanned, process->generation, 1) ||
+        sampler_each_mapping(process->pid, add_missing, &rescan) ||
+        sprof_map_put(&session->rescanned, process->generation, 1))
+        return SPROF_ENOMEM;
+    *changed = rescan.changed;
+    return 0;
+}
+
+static int take_sample(struct record_session *session, const struct sampler_record *record)
+{
+    struct model_process *process =
+        model_world_process(&session->world, record->pid, record->time_ns);
+    struct model_thread *thread =
+        model_world_thread(&session->world, record->pid, record->tid, record->time_ns);
+    if (!process || !thread)
+        return SPROF_ENOMEM;
+    if (record->time_ns < session->first_sample_ns) {
+        session->delayed++;
+        return 0;
+    }
+    struct record_outcome outcome;
+    if (record_walk_sample(&session->walk, process, &record->sample, 0, &outcome))
+        return SPROF_ENOMEM;
+    bool changed = false;
+    if (outcome.unknown_code && outcome.end != UNWIND_END_PENDING &&
+        rescan_mappings(session, process, record->time_ns, &changed))
+        return SPROF_ENOMEM;
+    if (changed && record_walk_sample(&session->walk, process, &record->sample, 0, &outcome))
+        return SPROF_ENOMEM;
+    if (outcome.end == UNWIND_END_PENDING) {
+        session->waited++;
+        return record_pending_add(&session->pending, record, process, thread);
+    }
+    const struct taken taken = {process, thread, &record->sample, record->time_ns, record->cpu};
+    return add_sample(session, &taken, &outcome);
+}
+
+static int retry_sample(void *context, const struct record_pending_sample *waiting)
+{
+    struct record_session *session = context;
+    struct record_outcome outcome;
+    if (record_walk_sample(&session->walk, waiting->process, &waiting->sample, waiting->time_ns,
+                           &outcome))
+        return SPROF_ENOMEM;
+    if (outcome.end == UNWIND_END_PENDING)
+        return 1;
+    const struct taken taken = {waiting->process, waiting->thread, &waiting->sample,
+                                waiting->time_ns, waiting->cpu};
+    return add_sample(session, &taken, &outcome);
+}
+
+int record_apply_waiting(struct record_session *session)
+{
+    if (!record_images_collect(&session->images))
+        return 0;
+    return record_pending_retry(&session->pending, retry_sample, session);
+}
+
+int record_book_unsampled(struct record_session *session)
+{
+    if (sampler_facts(session->sampler)->scope != SAMPLER_SCOPE_TASK || !session->event.is_clock)
+        return 0;
+    uint32_t node;
+    if (record_walk_pseudo(&session->walk, RECORD_NOT_SAMPLED, &node))
+        return SPROF_ENOMEM;
+    for (size_t i = 0; i < session->world.threads.count; i++) {
+        const struct model_thread *thread = session->world.threads.items[i];
+        if (thread->samples || !thread->cpu_time_ns)
+            continue;
+        const uint64_t when = thread->end_ns ? thread->end_ns : thread->start_ns;
+        const struct store_sample row = {
+            .run_id = session->run.id,
+            .event_id = session->event.id,
+            .thread_id = thread->id,
+            .node_id = node,
+            .time_ns = run_time(session, when),
+            .weight = thread->cpu_time_ns,
+            .cpu = -1,
+            .end_reason = UNWIND_END_NO_STACK,
+        };
+        if (sprof_vec_push(&record_writer_batch(&session->writer)->rows.samples, row))
+            return SPROF_ENOMEM;
+        session->ledger.unsampled_ns += thread->cpu_time_ns;
+    }
+    return 0;
+}
+
+/* ---- The other records -------------------------------------------------------------------------
+ */
+
+static int apply_mapping(struct record_session *session, const struct sampler_record *record)
+{
+    const struct sampler_mapping *mapping = &record->mapping;
+    struct model_identity identity = {
+        .path = mapping->name,
+        .build_id_size = mapping->build_id_size,
+        .device_major = mapping->device_major,
+        .device_minor = mapping->device_minor,
+        .inode = mapping->inode,
+        .inode_generation = mapping->inode_generation,
+    };
+    memcpy(identity.build_id, mapping->build_id, sizeof identity.build_id);
+    return model_world_map(&session->world, record->pid, mapping->address, mapping->size,
+                           mapping->file_offset, &identity, record->time_ns);
+}
+
+static int apply_comm(struct record_session *session, const struct sampler_record *record)
+{
+    return model_world_comm(&session->world, record->pid, record->tid, record->comm.name,
+                            record->comm.exec, record->time_ns);
+}
+
+static int apply_fork(struct record_session *session, const struct sampler_record *record)
+{
+    return model_world_fork(&session->world, record->fork.parent_pid, record->fork.parent_tid,
+                            record->pid, record->tid, record->time_ns);
+}
+
+static int apply_exit(struct record_session *session, const struct sampler_record *record)
+{
+    return model_world_exit(&session->world, record->pid, record->tid, record->time_ns);
+}
+
+static int apply_cpu_time(struct record_session *session, const struct sampler_record *record)
+{
+    return model_world_cpu_time(&session->world, record->pid, record->tid,
+                                record->cpu_time.cpu_time_ns, record->time_ns);
+}
+
+static int apply_lost(struct record_session *session, const struct sampler_record *record)
+{
+    struct store_ledger *second =
+        record_ledger_second(&session->ledger, run_time(session, record->time_ns));
+    if (!second)
+        return SPROF_ENOMEM;
+    second->lost += record->lost.count;
+    return 0;
+}
+
+static int apply_throttle(struct record_session *session, const struct sampler_record *record)
+{
+    struct store_ledger *second =
+        record_ledger_second(&session->ledger, run_time(session, record->time_ns));
+    if (!second)
+        return SPROF_ENOMEM;
+    second->throttled += record->throttle.on;
+    return 0;
+}
+
+int record_apply(struct record_session *session, const struct sampler_record *record)
+{
+    static int (*const appliers[])(struct record_session *, const struct sampler_record *) = {
+        [SAMPLER_SAMPLE] = take_sample, [SAMPLER_MMAP] = apply_mapping,
+        [SAMPLER_COMM] = apply_comm,    [SAMPLER_FORK] = apply_fork,
+        [SAMPLER_EXIT] = apply_exit,    [SAMPLER_CPU_TIME] = apply_cpu_time,
+        [SAMPLER_LOST] = apply_lost,    [SAMPLER_THROTTLE] = apply_throttle,
+    };
+    return appliers[record->type](session, record);
+}

@@ -1,0 +1,174 @@
+/* What a run was: the settings and the machine, for the run and event rows. */
+#include "record/session.h"
+
+#include <stdio.h>
+#include <sys/random.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+/* A word as a POSIX shell would read it back. */
+static int append_quoted(struct sprof_str *text, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                "0123456789_@%+=:,./-";
+    if (*word && strspn(word, plain) == strlen(word))
+        return sprof_str_append(text, word);
+    sprof_str_append(text, "'");
+    for (; *word; word++)
+        sprof_str_append_bytes(text, *word == '\'' ? "'\\''" : word, *word == '\'' ? 4 : 1);
+    return sprof_str_append(text, "'");
+}
+
+/* Moves a built string into the session's arena; NULL when empty or out of memory. */
+static const char *keep(struct record_session *session, struct sprof_str *text)
+{
+    const char *kept =
+        text->length ? sprof_arena_copy(&session->arena, text->text, text->length) : NULL;
+    sprof_str_release(text);
+    return kept;
+}
+
+static const char *keep_text(struct record_session *session, const char *text)
+{
+    return text && *text ? sprof_arena_text(&session->arena, text) : NULL;
+}
+
+static const char *command_text(struct record_session *session)
+{
+    struct sprof_str text = {0};
+    for (char *const *word = session->options.command; word && *word; word++) {
+        if (text.length)
+            sprof_str_append(&text, " ");
+        append_quoted(&text, *word);
+    }
+    return keep(session, &text);
+}
+
+static const char *targets_text(struct record_session *session)
+{
+    struct sprof_str text = {0};
+    for (size_t i = 0; i < session->options.pid_count; i++)
+        sprof_str_appendf(&text, "%s%d", i ? "," : "", (int)session->options.pids[i]);
+    if (session->options.tid)
+        sprof_str_appendf(&text, "thread %d", (int)session->options.tid);
+    return keep(session, &text);
+}
+
+static const char *rules_text(struct record_session *session)
+{
+    struct sprof_str text = {0};
+    const struct model_kind_rules *rules = &session->options.rules;
+    for (size_t i = 0; i < rules->count; i++)
+        sprof_str_appendf(&text, "%s %s\n", model_kind_text(rules->items[i].kind),
+                          rules->items[i].glob);
+    return keep(session, &text);
+}
+
+static const char *source_text(enum sampler_scope scope)
+{
+    switch (scope) {
+    case SAMPLER_SCOPE_CPU_FILTERED: return "perf per CPU, filtered in the kernel";
+    case SAMPLER_SCOPE_CPU: return "perf per CPU";
+    case SAMPLER_SCOPE_TASK: break;
+    }
+    return "perf per thread";
+}
+
+static const char *first_line(struct record_session *session, const char *path)
+{
+    char line[128] = "";
+    FILE *file = fopen(path, "re");
+    if (file && fgets(line, sizeof line, file))
+        line[strcspn(line, "\n")] = '\0';
+    if (file)
+        fclose(file);
+    return keep_text(session, line);
+}
+
+static uint64_t own_start_time(void)
+{
+    char line[1024];
+    uint64_t start = 0;
+    FILE *file = fopen("/proc/self/stat", "re");
+    if (file && fgets(line, sizeof line, file)) {
+        const char *after_name = strrchr(line, ')');
+        if (after_name)
+            sscanf(after_name + 1,
+                   "%*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+                   "%*s %*s %*s %*s %lu",
+                   &start);
+    }
+    if (file)
+        fclose(file);
+    return start;
+}
+
+static uint64_t random_key(void)
+{
+    uint64_t key = 0;
+    if (getrandom(&key, sizeof key, 0) != sizeof key)
+        key = sprof_hash_pair(sprof_clock_realtime_ns(), (uint64_t)getpid());
+    return key;
+}
+
+static void describe_machine(struct record_session *session)
+{
+    struct store_run *run = &session->run;
+    struct utsname machine;
+    if (uname(&machine) == 0) {
+        run->host = keep_text(session, machine.nodename);
+        run->kernel = keep_text(session, machine.release);
+        run->architecture = keep_text(session, machine.machine);
+    }
+    char directory[4096];
+    run->working_directory = keep_text(session, getcwd(directory, sizeof directory));
+    run->boot_id = first_line(session, "/proc/sys/kernel/random/boot_id");
+    run->recorder_pid = getpid();
+    run->recorder_start = own_start_time();
+}
+
+static void describe_settings(struct record_session *session, const struct sampler_facts *facts)
+{
+    static const char *const modes[] = {
+        [MODEL_MODE_PC] = "pc", [MODEL_MODE_FULL] = "full", [MODEL_MODE_APP] = "app"};
+    struct store_run *run = &session->run;
+    const struct record_options *options = &session->options;
+    run->sprof_version = options->sprof_version;
+    run->cpus = facts->cpus;
+    run->command = command_text(session);
+    run->targets = targets_text(session);
+    run->mode = modes[options->mode];
+    run->frame = options->frame_app ? "app" : NULL;
+    run->app_interior = options->drop_interior ? "drop" : "keep";
+    run->module_rules = rules_text(session);
+    run->source = source_text(facts->scope);
+    run->kernel_excluded =
+        facts->kernel_excluded ? keep_text(session, facts->kernel_excluded_why) : NULL;
+    run->frequency_hz = facts->frequency_hz;
+    run->stack_bytes = facts->stack_bytes;
+    run->stack_bytes_wanted = facts->stack_bytes_wanted;
+    run->ring_bytes = facts->ring_bytes;
+    run->wait_status = -1;
+}
+
+int record_describe(struct record_session *session, struct sprof_error *error)
+{
+    const struct sampler_facts *facts = sampler_facts(session->sampler);
+    session->run.state = STORE_RECORDING;
+    session->run.key = random_key();
+    describe_machine(session);
+    describe_settings(session, facts);
+    session->event = (struct store_event){
+        .id = session->event.id,
+        .run_id = session->run.id,
+        .name = facts->event,
+        .is_clock = facts->event_is_clock,
+        .varying = facts->varying_period,
+        .period = facts->period,
+    };
+    session->ledger.run_id = session->run.id;
+    session->ledger.event_id = session->event.id;
+    session->ledger.kernel_excluded = facts->kernel_excluded;
+    session->ledger.period_ns = facts->event_is_clock ? facts->period : 0;
+    return session->run.mode && session->run.source ? 0 : sprof_error_memory(error);
+}

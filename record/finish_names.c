@@ -1,0 +1,167 @@
+/* From frames to functions: one call of the symbolizer a module, its answers merged into one table
+ * of functions for the whole recording. */
+#include "record/finish_names.h"
+
+#include "record/walk.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t module_key(const struct finish_module *module)
+{
+    if (module->row.key)
+        return module->row.key;
+    const struct sprof_bytes build_id = module->row.build_id;
+    if (build_id.size)
+        return sprof_hash_bytes(build_id.data, build_id.size);
+    return sprof_hash_pair(sprof_hash_text(module->row.path ? module->row.path : ""),
+                           module->row.process_id);
+}
+
+/* Modules of the same content are one: the first of them bears the functions. */
+static int find_canonical(struct finish *finish)
+{
+    struct sprof_map by_key = {0};
+    int result = 0;
+    for (size_t i = 0; i < finish->modules.count && !result; i++) {
+        struct finish_module *module = &finish->modules.items[i];
+        module->row.key = module_key(module);
+        const uint64_t *first = sprof_map_get(&by_key, module->row.key);
+        if (first)
+            module->canonical = (uint32_t)*first;
+        else
+            result = sprof_map_put(&by_key, module->row.key, module->row.id);
+    }
+    sprof_map_release(&by_key);
+    return result;
+}
+
+static void open_images(struct finish *finish, const bool *is_used)
+{
+    for (size_t i = 0; i < finish->modules.count; i++) {
+        struct finish_module *module = &finish->modules.items[i];
+        const bool file =
+            module->row.kind == MODEL_KIND_APP || module->row.kind == MODEL_KIND_SYSTEM;
+        if (!file || !is_used[i])
+            continue;
+        finish_open_image(finish, module);
+    }
+}
+
+static int add_outside(struct finish *finish)
+{
+    static const struct symbolize_function outside = {.name = "[outside the application]",
+                                                      .linkage_name = "[outside the application]",
+                                                      .named = true};
+    for (size_t i = 0; i < finish->modules.count; i++) {
+        struct finish_module *module = &finish->modules.items[i];
+        if (module->row.name && strcmp(module->row.name, RECORD_MODULE_NONE) == 0)
+            return finish_add_function(finish, module, &outside, &finish->view.outside);
+    }
+    return 0;
+}
+
+/* The frames grouped by module: those of modules.items[m] are sorted[starts[m] … starts[m + 1]). */
+struct grouped {
+    struct finish_frame **sorted;
+    size_t *starts;
+    bool *is_used; /* by module */
+};
+
+static void grouped_release(struct grouped *grouped)
+{
+    free(grouped->sorted);
+    free(grouped->starts);
+    free(grouped->is_used);
+}
+
+/* A counting sort: stable, so that frames stay in order of id. */
+static int group_by_module(const struct finish *finish, struct grouped *grouped)
+{
+    const size_t modules = finish->modules.count, frames = finish->frames.count;
+    size_t *next = calloc(modules + 1, sizeof *next);
+    grouped->sorted = calloc(frames + 1, sizeof *grouped->sorted);
+    grouped->starts = calloc(modules + 1, sizeof *grouped->starts);
+    grouped->is_used = calloc(modules + 1, sizeof *grouped->is_used);
+    int result = next && grouped->sorted && grouped->starts && grouped->is_used ? 0 : SPROF_ENOMEM;
+    for (size_t i = 0; i < frames && !result; i++) {
+        const uint64_t *module =
+            sprof_map_get(&finish->module_index, finish->frames.items[i].module);
+        if (module)
+            grouped->starts[*module + 1]++;
+        else
+            result = SPROF_EFORMAT;
+    }
+    for (size_t i = 0; i < modules && !result; i++) {
+        grouped->is_used[i] = grouped->starts[i + 1] > 0;
+        grouped->starts[i + 1] += grouped->starts[i];
+        next[i] = grouped->starts[i];
+    }
+    for (size_t i = 0; i < frames && !result; i++) {
+        struct finish_frame *frame = &finish->frames.items[i];
+        grouped->sorted[next[*sprof_map_get(&finish->module_index, frame->module)]++] = frame;
+    }
+    free(next);
+    return result;
+}
+
+static int name_modules(struct finish *finish, const struct grouped *grouped)
+{
+    int result = 0;
+    for (size_t i = 0; i < finish->modules.count && !result; i++) {
+        struct job job = {.module = &finish->modules.items[i],
+                          .frames = grouped->sorted + grouped->starts[i],
+                          .count = grouped->starts[i + 1] - grouped->starts[i]};
+        sprof_log_progress(finish->source->log, "naming functions", i, finish->modules.count);
+        if (job.count)
+            result = finish_name_module(finish, &job);
+        free(job.addresses);
+        if (!result)
+            result = sprof_vec_push(&finish->derived.modules, job.module->row);
+    }
+    return result;
+}
+
+int finish_names(struct finish *finish, struct sprof_error *error)
+{
+    struct grouped grouped = {0};
+    int result = group_by_module(finish, &grouped);
+    if (!result) {
+        open_images(finish, grouped.is_used);
+        result = find_canonical(finish);
+    }
+    if (!result && finish->view.mode != MODEL_MODE_FULL)
+        result = add_outside(finish);
+    if (!result)
+        result = name_modules(finish, &grouped);
+    grouped_release(&grouped);
+    if (result == SPROF_EFORMAT)
+        return sprof_error_set(
+            error, SPROF_EFORMAT, 0,
+            "the recording is damaged: a frame refers to a module that is missing");
+    return result ? sprof_error_memory(error) : 0;
+}
+
+int finish_given_names(struct finish *finish, const struct sprof_intern *names,
+                       struct sprof_error *error)
+{
+    if (find_canonical(finish))
+        return sprof_error_memory(error);
+    for (size_t i = 0; i < finish->modules.count; i++)
+        if (sprof_vec_push(&finish->derived.modules, finish->modules.items[i].row))
+            return sprof_error_memory(error);
+    for (size_t i = 0; i < finish->frames.count; i++) {
+        struct finish_frame *frame = &finish->frames.items[i];
+        const struct finish_module *module =
+            &finish->modules.items[*sprof_map_get(&finish->module_index, frame->module)];
+        const char *name = sprof_intern_text(names, (uint32_t)frame->offset);
+        const struct symbolize_function function = {
+            .name = name, .linkage_name = name, .named = true};
+        struct level level = {0};
+        frame->key = model_frame_key(module->row.key, sprof_hash_text(name));
+        if (finish_add_function(finish, module, &function, &level.function) ||
+            finish_add_chain(finish, frame, &level, 1))
+            return sprof_error_memory(error);
+    }
+    return 0;
+}

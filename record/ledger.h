@@ -1,0 +1,31 @@
+/* The ledger of a run: per second, what was expected and what became of it (DESIGN §6). */
+#ifndef SPROF_RECORD_LEDGER_H
+#define SPROF_RECORD_LEDGER_H
+
+#include "store/store.h"
+
+struct record_ledger {
+    SPROF_VEC(struct store_ledger) seconds;
+    uint32_t run_id, event_id;
+    uint64_t period_ns; /* of a clock event; 0: nothing can be expected */
+    bool kernel_excluded;
+    uint64_t last_cpu_ns;  /* target CPU time already booked */
+    uint64_t unsampled_ns; /* CPU time booked on "[not sampled]" */
+    size_t written;        /* seconds already given to the database for good */
+};
+
+/* The second that a run time (nanoseconds since its start) falls into; NULL when out of memory. */
+struct store_ledger *record_ledger_second(struct record_ledger *ledger, uint64_t time_ns);
+
+/* Books the targets' CPU time up to now on the second at hand. */
+int record_ledger_expect(struct record_ledger *ledger, uint64_t time_ns, uint64_t cpu_ns);
+
+/* Works out `excluded`, `timer_overrun` and `unexplained` of every second from `from` on. In one
+ * second, what is missing beyond three standard errors of the count was either excluded (samples in
+ * the kernel, where it is not sampled) or lost by a timer that fired late; the rest is chance. */
+void record_ledger_close(struct record_ledger *ledger, size_t from);
+
+/* Adds the rows that may have changed since the last call. */
+int record_ledger_rows(struct record_ledger *ledger, struct store_batch *batch);
+
+#endif

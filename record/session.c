@@ -1,0 +1,361 @@
+#include "record/session.h"
+
+#include "record/finish.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const uint64_t flush_interval_ns = UINT64_C(1000000000);
+
+enum {
+    DEFAULT_TABLE_BYTES = 64 << 20,
+    PENDING_BYTES = 32 << 20, /* beyond it samples stay in the rings */
+    RECORDS_PER_ROUND = 4096, /* between two looks at the clock */
+};
+
+/* ---- Opening ----------------------------------------------------------------------------------
+ */
+
+static int open_sampler(struct record_session *session, struct sprof_error *error)
+{
+    const struct record_options *options = &session->options;
+    const bool walks = options->mode != MODEL_MODE_PC || options->frame_app;
+    const struct sampler_options sampler = {
+        .capture = options->mode == MODEL_MODE_FULL ? SAMPLER_CAPTURE_FULL
+                   : walks                          ? SAMPLER_CAPTURE_USER
+                                                    : SAMPLER_CAPTURE_PC,
+        .event = options->event,
+        .frequency_hz = options->frequency_hz,
+        .period = options->period,
+        .stack_bytes = options->stack_bytes,
+        .ring_budget_bytes = options->ring_budget_bytes,
+        .command = options->command,
+        .pids = options->pids,
+        .pid_count = options->pid_count,
+        .tid = options->tid,
+        .minimum_scope = options->thread_scope ? SAMPLER_SCOPE_TASK : SAMPLER_SCOPE_CPU_FILTERED,
+        .log = options->log,
+    };
+    return sampler_open(&session->sampler, &sampler, error);
+}
+
+/* One database holds runs of one mode: its call paths mean one thing. */
+static int check_mode(void *context, const struct store_run *run)
+{
+    struct record_session *session = context;
+    const struct store_run *mine = &session->run;
+    const bool same_frame = !run->frame == !mine->frame;
+    return strcmp(run->mode, mine->mode) == 0 && same_frame &&
+                   strcmp(run->app_interior, mine->app_interior) == 0
+               ? 0
+               : 1;
+}
+
+static int open_for_append(struct record_session *session, const char *path,
+                           struct sprof_error *error)
+{
+    struct store_ids ids;
+    int result = store_open_write(&session->store, path, error);
+    if (!result)
+        result = store_last_ids(session->store, &ids, error);
+    if (!result)
+        result = store_each_run(session->store, check_mode, session, error);
+    if (result > 0)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "cannot append to %s: it was recorded in another mode; use the same "
+                               "-m, --frame and --app-interior, or another file with -o",
+                               path);
+    if (result)
+        return result;
+    session->run.id = ids.run + 1;
+    session->event.id = session->event.id + ids.event;
+    session->world.first_process = ids.process;
+    session->world.first_thread = ids.thread;
+    session->world.first_module = ids.module;
+    session->world.first_mapping = ids.mapping;
+    session->last_frame = ids.frame;
+    session->last_node = ids.node;
+    return 0;
+}
+
+static int open_store(struct record_session *session, struct sprof_error *error)
+{
+    const char *path = session->options.output;
+    session->run.id = 1;
+    session->event.id = 1;
+    if (session->options.append && access(path, F_OK) == 0)
+        return open_for_append(session, path, error);
+    const int result = store_create(&session->store, path, error);
+    session->created = result == 0;
+    return result;
+}
+
+static int open_parts(struct record_session *session, struct sprof_error *error)
+{
+    const struct model_view view = {
+        .mode = session->options.mode,
+        .frame_app = session->options.frame_app,
+        .drop_interior = session->options.drop_interior,
+    };
+    record_pending_init(&session->pending);
+    session->world.rules = session->options.rules;
+    int result = open_sampler(session, error);
+    if (!result)
+        result = record_describe(session, error);
+    if (!result)
+        result = open_store(session, error);
+    session->ledger.run_id = session->event.run_id = session->run.id;
+    session->ledger.event_id = session->event.id;
+    if (!result)
+        result = record_images_init(&session->images, session->options.table_budget_bytes, error);
+    if (!result && record_walk_init(&session->walk, &session->world, &session->images, &view))
+        result = sprof_error_memory(error);
+    session->walk.stacks.first_frame = session->last_frame;
+    session->walk.stacks.first_node = session->last_node;
+    return result;
+}
+
+int record_open(struct record_session **out, const struct record_options *options,
+                struct sprof_error *error)
+{
+    *out = NULL;
+    struct record_session *session = calloc(1, sizeof *session);
+    if (!session)
+        return sprof_error_memory(error);
+    session->own_cpu_start_ns = sprof_clock_own_cpu_ns();
+    session->options = *options;
+    session->log = options->log;
+    if (!session->options.output)
+        session->options.output = "sprof.db";
+    if (!session->options.table_budget_bytes)
+        session->options.table_budget_bytes = DEFAULT_TABLE_BYTES;
+    const int result = open_parts(session, error);
+    if (result) {
+        record_free(session);
+        return result;
+    }
+    *out = session;
+    return 0;
+}
+
+/* A command that could not be executed leaves no empty recording behind, and the old one in place.
+ */
+static void undo_create(struct record_session *session)
+{
+    store_close(session->store, NULL);
+    session->store = NULL;
+    if (!session->created)
+        return;
+    char old[4096];
+    snprintf(old, sizeof old, "%s.old", session->options.output);
+    unlink(session->options.output);
+    rename(old, session->options.output);
+}
+
+void record_free(struct record_session *session)
+{
+    if (!session)
+        return;
+    sampler_free(session->sampler);
+    record_writer_finish(&session->writer, NULL);
+    store_close(session->store, NULL);
+    record_walk_release(&session->walk);
+    record_pending_release(&session->pending);
+    record_images_release(&session->images);
+    model_world_release(&session->world);
+    sprof_vec_release(&session->ledger.seconds);
+    sprof_map_release(&session->rescanned);
+    sprof_arena_release(&session->arena);
+    free(session);
+}
+
+/* ---- Recording --------------------------------------------------------------------------------
+ */
+
+static int start(struct record_session *session, struct sprof_error *error)
+{
+    int result = record_writer_start(&session->writer, session->store, error);
+    if (result)
+        return result;
+    session->start_ns = sprof_clock_monotonic_ns();
+    session->run.start_realtime_ns = sprof_clock_realtime_ns();
+    session->run.start_monotonic_ns = session->start_ns;
+    session->first_sample_ns = session->start_ns + session->options.delay_ns;
+    if (session->options.duration_ns)
+        session->end_ns = session->first_sample_ns + session->options.duration_ns;
+    session->next_flush_ns = session->start_ns + flush_interval_ns;
+    struct store_batch *batch = &record_writer_batch(&session->writer)->rows;
+    batch->run = &session->run;
+    batch->event = &session->event;
+    result = sampler_start(session->sampler, error);
+    if (result) {
+        batch->run = NULL;
+        batch->event = NULL;
+        record_writer_finish(&session->writer, NULL);
+        undo_create(session);
+        return result;
+    }
+    return record_writer_submit(&session->writer, error);
+}
+
+/* Applies what is ready. Leaves records in the rings while too many samples wait for tables. */
+static int drain(struct record_session *session, struct sprof_error *error)
+{
+    const struct sampler_record *record;
+    for (int i = 0; i < RECORDS_PER_ROUND; i++) {
+        if (session->pending.bytes > PENDING_BYTES || sampler_next(session->sampler, &record))
+            break;
+        if (record_apply(session, record))
+            return sprof_error_memory(error);
+    }
+    return record_apply_waiting(session) ? sprof_error_memory(error) : 0;
+}
+
+static int flush(struct record_session *session, uint64_t now_ns, struct sprof_error *error)
+{
+    session->next_flush_ns = now_ns + flush_interval_ns;
+    if (record_ledger_expect(&session->ledger, now_ns - session->start_ns,
+                             sampler_target_cpu_ns(session->sampler)) ||
+        record_collect_rows(session, false))
+        return sprof_error_memory(error);
+    return record_writer_submit(&session->writer, error);
+}
+
+static int wait_ms(const struct record_session *session, uint64_t now_ns)
+{
+    uint64_t until = session->next_flush_ns;
+    if (session->end_ns && session->end_ns < until)
+        until = session->end_ns;
+    return until > now_ns ? (int)((until - now_ns) / 1000000 + 1) : 0;
+}
+
+static int record_until_end(struct record_session *session, struct record_result *result,
+                            struct sprof_error *error)
+{
+    for (;;) {
+        int failed = drain(session, error);
+        const uint64_t now = sprof_clock_monotonic_ns();
+        if (!failed && now >= session->next_flush_ns)
+            failed = flush(session, now, error);
+        if (failed)
+            return failed;
+        if (session->interrupted) {
+            result->interrupted = true;
+            return 0;
+        }
+        if (sampler_targets_ended(session->sampler, &result->wait_status)) {
+            result->has_wait_status = session->options.command != NULL;
+            return 0;
+        }
+        if (session->end_ns && now >= session->end_ns)
+            return 0;
+        failed = sampler_wait(session->sampler, wait_ms(session, now), session->images.done_fd);
+        if (failed)
+            return sprof_error_set(error, (enum sprof_code)failed, errno,
+                                   "cannot wait for samples: %s", strerror(errno));
+    }
+}
+
+/* Everything still in the rings, and every sample that still waits. */
+static int drain_rest(struct record_session *session, struct sprof_error *error)
+{
+    const struct sampler_record *record;
+    sampler_stop(session->sampler);
+    for (;;) {
+        while (session->pending.bytes > PENDING_BYTES) {
+            record_images_wait(&session->images);
+            if (record_apply_waiting(session))
+                return sprof_error_memory(error);
+        }
+        if (sampler_next(session->sampler, &record))
+            break;
+        if (record_apply(session, record))
+            return sprof_error_memory(error);
+    }
+    while (session->images.waiting) {
+        record_images_wait(&session->images);
+        if (record_apply_waiting(session))
+            return sprof_error_memory(error);
+    }
+    return 0;
+}
+
+static int write_rest(struct record_session *session, const struct record_result *result,
+                      struct sprof_error *error)
+{
+    const uint64_t now = sprof_clock_monotonic_ns();
+    session->run.duration_ns = now - session->start_ns;
+    session->run.target_cpu_ns = sampler_target_cpu_ns(session->sampler);
+    session->run.own_cpu_ns = sprof_clock_own_cpu_ns() - session->own_cpu_start_ns;
+    session->run.wait_status = result->has_wait_status ? result->wait_status : -1;
+    session->run.state = STORE_RECORDED;
+    if (record_ledger_expect(&session->ledger, session->run.duration_ns,
+                             session->run.target_cpu_ns) ||
+        record_book_unsampled(session) || record_collect_rows(session, true))
+        return sprof_error_memory(error);
+    record_writer_batch(&session->writer)->rows.run = &session->run;
+    return record_writer_finish(&session->writer, error);
+}
+
+/* The name of a run's end in the database, then its functions and costs. */
+static int finish(struct record_session *session, struct sprof_error *error)
+{
+    if (session->options.no_symbolize)
+        return 0;
+    const struct record_finish_source source = {
+        .images = &session->images, .world = &session->world, .log = session->log};
+    const int result = record_finish_store(session->store, &source, error);
+    if (result)
+        return result;
+    const struct store_batch end = {.run = &session->run};
+    session->run.state = STORE_COMPLETE;
+    session->run.own_cpu_ns = sprof_clock_own_cpu_ns() - session->own_cpu_start_ns;
+    return store_write(session->store, &end, error);
+}
+
+/* The launched command outlives the recording: its exit status is what the caller wants. */
+static void wait_for_command(struct record_session *session, struct record_result *result)
+{
+    if (!session->options.command || result->has_wait_status)
+        return;
+    while (!sampler_targets_ended(session->sampler, &result->wait_status))
+        sampler_wait(session->sampler, -1, -1);
+    result->has_wait_status = true;
+}
+
+int record_run(struct record_session *session, struct record_result *result,
+               struct sprof_error *error)
+{
+    *result = (struct record_result){.run_id = session->run.id};
+    int failed = start(session, error);
+    if (failed)
+        return failed;
+    failed = record_until_end(session, result, error);
+    if (!failed)
+        failed = drain_rest(session, error);
+    if (failed)
+        sampler_stop(session->sampler);
+    else
+        failed = write_rest(session, result, error);
+    if (!failed)
+        failed = finish(session, error);
+    record_writer_finish(&session->writer, NULL);
+    struct sprof_error close_error = {0};
+    const int closed = store_close(session->store, failed ? &close_error : error);
+    session->store = NULL;
+    wait_for_command(session, result);
+    return failed ? failed : closed;
+}
+
+void record_interrupt(struct record_session *session)
+{
+    session->interrupted = 1;
+    sampler_interrupt(session->sampler);
+}
+
+pid_t record_command_pid(const struct record_session *session)
+{
+    return sampler_facts(session->sampler)->command_pid;
+}

@@ -1,0 +1,263 @@
+#include "record/walk.h"
+
+#include <string.h>
+
+enum { KNOWN_SLOTS = 1 << 15 };
+
+static struct model_module *pseudo_module(struct model_world *world, const char *name)
+{
+    const struct model_identity identity = {.path = name};
+    struct model_module *module = model_world_module(world, &identity, false, 0);
+    if (module)
+        module->kind = MODEL_KIND_NONE;
+    return module;
+}
+
+int record_walk_init(struct record_walk *walk, struct model_world *world,
+                     struct record_images *images, const struct model_view *view)
+{
+    *walk = (struct record_walk){.world = world, .view = *view};
+    walk->pc_only = view->mode == MODEL_MODE_PC && !view->frame_app;
+    walk->spaces = (struct record_spaces){.world = world, .images = images};
+    walk->walker = unwind_walker_new(0);
+    walk->known = calloc(KNOWN_SLOTS, sizeof *walk->known);
+    const struct model_module *none = pseudo_module(world, RECORD_MODULE_NONE);
+    const struct model_module *unknown = pseudo_module(world, RECORD_MODULE_UNKNOWN);
+    if (!walk->walker || !walk->known || !none || !unknown)
+        return SPROF_ENOMEM;
+    walk->none_module = none->id;
+    walk->unknown_module = unknown->id;
+    return 0;
+}
+
+void record_walk_release(struct record_walk *walk)
+{
+    model_stacks_release(&walk->stacks);
+    record_spaces_release(&walk->spaces);
+    unwind_walker_free(walk->walker);
+    free(walk->known);
+    sprof_vec_release(&walk->frame_is_app);
+    sprof_vec_release(&walk->line);
+    sprof_vec_release(&walk->line_found_by);
+    sprof_vec_release(&walk->line_is_app);
+    *walk = (struct record_walk){0};
+}
+
+/* ---- Addresses → frames ------------------------------------------------------------------------
+ */
+
+static bool is_app_code(const struct model_module *module, uint64_t offset)
+{
+    const struct record_image *image = module->owner;
+    return model_kind_is_app(module->kind) && !(image && record_image_is_startup(image, offset));
+}
+
+static int make_frame(struct record_walk *walk, uint32_t module, uint64_t offset, uint32_t *frame)
+{
+    if (model_stacks_frame(&walk->stacks, module, offset, frame))
+        return SPROF_ENOMEM;
+    const size_t index = *frame - 1 - walk->stacks.first_frame;
+    while (walk->frame_is_app.count <= index)
+        if (sprof_vec_push(&walk->frame_is_app, false))
+            return SPROF_ENOMEM;
+    walk->frame_is_app.items[index] =
+        is_app_code(model_world_module_by_id(walk->world, module), offset);
+    return 0;
+}
+
+static uint64_t offset_in(const struct model_module *module, const struct model_mapping *mapping,
+                          uint64_t address)
+{
+    const bool anonymous = module->kind == MODEL_KIND_JIT && !module->owner;
+    return anonymous ? address : address - mapping->start + mapping->file_offset;
+}
+
+struct place {
+    const struct model_process *process; /* NULL: the kernel */
+    uint64_t past_ns;
+    uint32_t generation; /* 0: the kernel's */
+    bool *unknown_code;
+};
+
+static int find_frame(struct record_walk *walk, const struct place *place, uint64_t address,
+                      uint32_t *frame)
+{
+    struct record_known *known =
+        &walk->known[sprof_hash_pair(place->generation, address) & (KNOWN_SLOTS - 1)];
+    if (known->frame && known->address == address && known->generation == place->generation) {
+        *frame = known->frame;
+        return 0;
+    }
+    const struct model_mapping *mapping =
+        place->past_ns ? model_world_find_at(walk->world, place->process, address, place->past_ns)
+                       : model_world_find(walk->world, place->process, address);
+    int result;
+    if (mapping) {
+        const struct model_module *module = model_world_module_by_id(walk->world, mapping->module);
+        result = make_frame(walk, module->id, offset_in(module, mapping, address), frame);
+    } else {
+        *place->unknown_code = true;
+        return make_frame(walk, walk->unknown_module, address, frame);
+    }
+    if (!result)
+        *known = (struct record_known){address, place->generation, *frame};
+    return result;
+}
+
+static int add_to_line(struct record_walk *walk, const struct place *place, uint64_t address,
+                       enum unwind_found_by found_by)
+{
+    uint32_t frame;
+    if (find_frame(walk, place, address, &frame) || sprof_vec_push(&walk->line, frame) ||
+        sprof_vec_push(&walk->line_found_by, (uint8_t)found_by))
+        return SPROF_ENOMEM;
+    return 0;
+}
+
+/* ---- Frames → a node ---------------------------------------------------------------------------
+ */
+
+int record_walk_pseudo(struct record_walk *walk, enum record_pseudo which, uint32_t *node)
+{
+    uint32_t frame;
+    if (make_frame(walk, walk->none_module, (uint64_t)which, &frame))
+        return SPROF_ENOMEM;
+    return model_stacks_node(&walk->stacks, 0, frame, UNWIND_BY_CFI, false, node);
+}
+
+static int cut_line(struct record_walk *walk, size_t *first, size_t *last, bool *kept)
+{
+    const size_t count = walk->line.count;
+    if (sprof_vec_reserve(&walk->line_is_app, count))
+        return SPROF_ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        walk->line_is_app.items[i] =
+            walk->frame_is_app
+                .items[walk->line.items[count - 1 - i] - 1 - walk->stacks.first_frame];
+    *kept = model_view_cut(&walk->view, walk->line_is_app.items, count, first, last);
+    return 0;
+}
+
+static bool is_dropped(const struct record_walk *walk, size_t index)
+{
+    return walk->view.mode == MODEL_MODE_APP && walk->view.drop_interior &&
+           !walk->line_is_app.items[index];
+}
+
+/* Root first; a cut is needed only where a mode asks for it. */
+static int insert_line(struct record_walk *walk, struct record_outcome *outcome)
+{
+    const size_t count = walk->line.count;
+    size_t first = 0, last = count - 1;
+    bool kept = count > 0;
+    const bool cuts = walk->view.mode != MODEL_MODE_FULL && !walk->pc_only;
+    if (cuts && cut_line(walk, &first, &last, &kept))
+        return SPROF_ENOMEM;
+    if (!kept)
+        return record_walk_pseudo(walk, RECORD_OUTSIDE, &outcome->node);
+    uint32_t node = 0;
+    bool guessed = false;
+    for (size_t i = first; i <= last; i++) {
+        const uint8_t found_by = walk->line_found_by.items[count - 1 - i];
+        guessed |= found_by == UNWIND_BY_SCAN;
+        if (cuts && is_dropped(walk, i))
+            continue;
+        if (model_stacks_node(&walk->stacks, node, walk->line.items[count - 1 - i], found_by,
+                              guessed, &node))
+            return SPROF_ENOMEM;
+    }
+    outcome->node = node;
+    return 0;
+}
+
+/* ---- The walk ----------------------------------------------------------------------------------
+ */
+
+static int read_live(void *context, uint64_t address, void *buffer, size_t size)
+{
+    const struct model_process *process = context;
+    return sampler_read_memory(process->pid, address, buffer, size) == size ? 0 : SPROF_EIO;
+}
+
+static int add_kernel(struct record_walk *walk, const struct sampler_sample *sample,
+                      struct place place)
+{
+    place.process = NULL;
+    place.generation = 0;
+    place.past_ns = 0;
+    if (!sample->kernel_chain_count)
+        return sample->in_kernel ? add_to_line(walk, &place, sample->ip, UNWIND_BY_KERNEL) : 0;
+    for (size_t i = 0; i < sample->kernel_chain_count; i++)
+        if (add_to_line(walk, &place, sample->kernel_chain[i] - (i > 0), UNWIND_BY_KERNEL))
+            return SPROF_ENOMEM;
+    return 0;
+}
+
+static int add_user(struct record_walk *walk, const struct sampler_sample *sample,
+                    struct place place, const struct unwind_space *space,
+                    struct record_outcome *outcome)
+{
+    const struct unwind_memory memory = {
+        .slice = sample->stack,
+        .slice_address = sample->registers[UNWIND_RSP],
+        .slice_size = sample->stack_size,
+        .read = read_live,
+        .context = (void *)(uintptr_t)place.process,
+    };
+    struct unwind_registers registers;
+    memcpy(registers.value, sample->registers, sizeof registers.value);
+    const struct unwind_stack stack = unwind_walk(walk->walker, space, &memory, &registers);
+    outcome->end = stack.end;
+    outcome->stitched = stack.stitched;
+    if (stack.end == UNWIND_END_PENDING)
+        return 0;
+    for (size_t i = 0; i < stack.count; i++) {
+        const struct unwind_frame *frame = &stack.frames[i];
+        outcome->guessed |= frame->found_by == UNWIND_BY_SCAN;
+        if (add_to_line(walk, &place, unwind_frame_lookup_address(frame),
+                        (enum unwind_found_by)frame->found_by))
+            return SPROF_ENOMEM;
+    }
+    return 0;
+}
+
+static int add_pc(struct record_walk *walk, const struct sampler_sample *sample, struct place place)
+{
+    return sample->in_kernel ? add_kernel(walk, sample, place)
+                             : add_to_line(walk, &place, sample->ip, UNWIND_BY_CFI);
+}
+
+static int make_line(struct record_walk *walk, const struct sampler_sample *sample,
+                     const struct place *place, const struct unwind_space *space,
+                     struct record_outcome *outcome)
+{
+    outcome->end = UNWIND_END_NO_STACK;
+    if (walk->pc_only)
+        return add_pc(walk, sample, *place);
+    if (walk->view.mode == MODEL_MODE_FULL && add_kernel(walk, sample, *place))
+        return SPROF_ENOMEM;
+    outcome->user_stack = sample->has_registers || !sample->in_kernel;
+    if (sample->has_registers && !sample->is_32bit)
+        return add_user(walk, sample, *place, space, outcome);
+    if (outcome->user_stack)
+        outcome->end = UNWIND_END_NO_CFI;
+    return sample->in_kernel ? 0 : add_to_line(walk, place, sample->ip, UNWIND_BY_CFI);
+}
+
+int record_walk_sample(struct record_walk *walk, const struct model_process *process,
+                       const struct sampler_sample *sample, uint64_t past_ns,
+                       struct record_outcome *outcome)
+{
+    *outcome = (struct record_outcome){0};
+    struct unwind_space space;
+    if (past_ns)
+        record_spaces_get_past(&walk->spaces, process, past_ns, &space);
+    else if (record_spaces_get(&walk->spaces, process, &space))
+        return SPROF_ENOMEM;
+    walk->line.count = walk->line_found_by.count = 0;
+    const struct place place = {process, past_ns, space.generation, &outcome->unknown_code};
+    const int result = make_line(walk, sample, &place, &space, outcome);
+    if (result || outcome->end == UNWIND_END_PENDING)
+        return result;
+    return insert_line(walk, outcome);
+}
