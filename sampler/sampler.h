@@ -1,10 +1,10 @@
 /* sampler: the kernel's perf events in; typed records in time order out.
  *
  * It opens the events of a launched command or of running processes, maps their rings, decodes what
- * the kernel writes and hands it out sorted by time. What processes looked like before the recording
- * began (threads, mappings) arrives as the same records, made from /proc. It knows nothing of
- * unwinding, modules or databases. One thread uses a sampler; only sampler_interrupt is safe from
- * elsewhere (also from a signal handler). */
+ * the kernel writes and hands it out sorted by time. What processes looked like before the
+ * recording began (threads, mappings) arrives as the same records, made from /proc. It knows
+ * nothing of unwinding, modules or databases. One thread uses a sampler; only sampler_interrupt is
+ * safe from elsewhere (also from a signal handler). */
 #ifndef SPROF_SAMPLER_SAMPLER_H
 #define SPROF_SAMPLER_SAMPLER_H
 
@@ -15,50 +15,53 @@
 
 /* What each sample must carry. */
 enum sampler_capture {
-    SAMPLER_CAPTURE_PC,    /* the instruction pointer, nothing else */
-    SAMPLER_CAPTURE_USER,  /* user registers and user stack */
-    SAMPLER_CAPTURE_FULL,  /* user registers, user stack and the kernel's call chain */
+    SAMPLER_CAPTURE_PC,   /* the instruction pointer, nothing else */
+    SAMPLER_CAPTURE_USER, /* user registers and user stack */
+    SAMPLER_CAPTURE_FULL, /* user registers, user stack and the kernel's call chain */
 };
 
-/* Zero values take the defaults named. Strings and arrays are borrowed until sampler_open returns. */
-struct sampler_options {
-    enum sampler_capture capture;
-    const char *event;         /* NULL: "cycles" where there is a PMU, else "cpu-clock" */
-    uint64_t frequency_hz;     /* 0 with period 0: 997 */
-    uint64_t period;           /* events between samples; excludes frequency_hz */
-    size_t stack_bytes;        /* of each user stack slice; 0: 65 528; rounded down to 8 */
-    size_t ring_budget_bytes;  /* for all rings together; 0: 64 MiB */
-    char *const *command;      /* argv of a command to launch, NULL-terminated; or NULL */
-    const pid_t *pids;         /* processes to attach to, all their threads */
-    size_t pid_count;
-    pid_t tid;                 /* one thread to attach to; 0: none */
-    bool user_only;            /* do not even ask for kernel samples */
-    const struct sprof_log *log;
-};
-
-/* How the events were really opened. */
+/* How events can be opened, the best first. */
 enum sampler_scope {
-    SAMPLER_SCOPE_CPU_FILTERED, /* one event a CPU, foreign samples dropped by a program in the kernel */
+    SAMPLER_SCOPE_CPU_FILTERED, /* one event a CPU, foreign samples dropped by a program in the
+                                   kernel */
     SAMPLER_SCOPE_CPU,          /* one event a CPU, foreign samples dropped by the sampler */
     SAMPLER_SCOPE_TASK,         /* inherited events of each thread; short threads go unsampled */
 };
 
+/* Zero values take the defaults named. Strings and arrays are borrowed until sampler_open returns.
+ */
+struct sampler_options {
+    enum sampler_capture capture;
+    const char *event;        /* NULL: "cycles" where there is a PMU, else "cpu-clock" */
+    uint64_t frequency_hz;    /* 0 with period 0: 997 */
+    uint64_t period;          /* events between samples; excludes frequency_hz */
+    size_t stack_bytes;       /* of each user stack slice; 0: 65 528; rounded down to 8 */
+    size_t ring_budget_bytes; /* for all rings together; 0: 64 MiB */
+    char *const *command;     /* argv of a command to launch, NULL-terminated; or NULL */
+    const pid_t *pids;        /* processes to attach to, all their threads */
+    size_t pid_count;
+    pid_t tid;                        /* one thread to attach to; 0: none */
+    bool user_only;                   /* do not even ask for kernel samples */
+    enum sampler_scope minimum_scope; /* do not try scopes before this one; 0: the best there is */
+    const struct sprof_log *log;
+};
+
 /* What was asked for and what the kernel gave; fixed once sampler_open returns. */
 struct sampler_facts {
-    char event[64];           /* its name */
-    bool event_is_clock;      /* weights are nanoseconds of CPU time */
-    bool varying_period;      /* weights differ from sample to sample */
-    uint64_t frequency_hz;    /* asked; 0 when a period was */
-    uint64_t period;          /* fixed period in event units; 0 when it varies */
+    char event[64];        /* its name */
+    bool event_is_clock;   /* weights are nanoseconds of CPU time */
+    bool varying_period;   /* weights differ from sample to sample */
+    uint64_t frequency_hz; /* asked; 0 when a period was */
+    uint64_t period;       /* fixed period in event units; 0 when it varies */
     enum sampler_scope scope;
-    bool kernel_excluded;     /* samples only in user mode */
+    bool kernel_excluded;          /* samples only in user mode */
     char kernel_excluded_why[256]; /* one line naming the setting; empty where asked for */
-    size_t stack_bytes;       /* slice really asked from the kernel */
+    size_t stack_bytes;            /* slice really asked from the kernel */
     size_t stack_bytes_wanted;
-    size_t ring_bytes;        /* all rings together */
+    size_t ring_bytes; /* all rings together */
     unsigned rings;
-    unsigned cpus;            /* online */
-    pid_t command_pid;        /* of the launched command; 0 when attached */
+    unsigned cpus;     /* online */
+    pid_t command_pid; /* of the launched command; 0 when attached */
 };
 
 enum sampler_record_type {
@@ -67,7 +70,8 @@ enum sampler_record_type {
     SAMPLER_COMM,     /* a thread's name changed; exec says whether by execve */
     SAMPLER_FORK,     /* a process or thread began */
     SAMPLER_EXIT,     /* a thread ended */
-    SAMPLER_CPU_TIME, /* a thread's CPU time is known (at its exit, or at the end of the recording) */
+    SAMPLER_CPU_TIME, /* a thread's CPU time is known (at its exit, or at the end of the recording)
+                       */
     SAMPLER_LOST,     /* the kernel had no room for `count` records of this CPU */
     SAMPLER_THROTTLE, /* the kernel paused (on) or resumed sampling on this CPU */
 };
@@ -76,36 +80,36 @@ enum sampler_record_type {
  * "[ext4]" and so on. */
 struct sampler_mapping {
     uint64_t address, size, file_offset;
-    const char *name;         /* path as the target sees it, "//anon", "[vdso]", "/memfd:… (deleted)" */
+    const char *name; /* path as the target sees it, "//anon", "[vdso]", "/memfd:… (deleted)" */
     uint8_t build_id[20];
-    uint8_t build_id_size;    /* 0: not known; then device and inode may be */
+    uint8_t build_id_size; /* 0: not known; then device and inode may be */
     uint32_t device_major, device_minor;
     uint64_t inode, inode_generation;
 };
 
 struct sampler_sample {
     uint64_t ip;
-    bool in_kernel;           /* interrupted in kernel mode */
-    uint64_t weight;          /* in units of the event */
+    bool in_kernel;               /* interrupted in kernel mode */
+    uint64_t weight;              /* in units of the event */
     const uint64_t *kernel_chain; /* innermost first, without markers; the first is the ip */
     size_t kernel_chain_count;
-    bool has_registers;       /* user registers (and stack) were there; false for kernel threads and
-                                 while a process exits */
-    bool is_32bit;            /* registers of a 32-bit process: only the ip is of use */
-    uint64_t registers[17];   /* by DWARF number: rax rdx rcx rbx rsi rdi rbp rsp r8…r15 rip */
-    const uint8_t *stack;     /* bytes from the user stack pointer upwards, in the ring */
-    size_t stack_size;        /* bytes really captured */
-    bool stack_full;          /* the slice was filled: the stack may go on beyond */
+    bool has_registers;     /* user registers (and stack) were there; false for kernel threads and
+                               while a process exits */
+    bool is_32bit;          /* registers of a 32-bit process: only the ip is of use */
+    uint64_t registers[17]; /* by DWARF number: rax rdx rcx rbx rsi rdi rbp rsp r8…r15 rip */
+    const uint8_t *stack;   /* bytes from the user stack pointer upwards, in the ring */
+    size_t stack_size;      /* bytes really captured */
+    bool stack_full;        /* the slice was filled: the stack may go on beyond */
 };
 
 /* One record. Pointers reach into the ring (or into the sampler's buffer, where a record wraps) and
  * are valid until the next call of sampler_next or sampler_wait. */
 struct sampler_record {
     enum sampler_record_type type;
-    bool before_start;     /* made from /proc: it was so before the recording */
-    uint64_t time_ns;      /* CLOCK_MONOTONIC */
+    bool before_start; /* made from /proc: it was so before the recording */
+    uint64_t time_ns;  /* CLOCK_MONOTONIC */
     pid_t pid, tid;
-    int cpu;               /* -1 where none */
+    int cpu; /* -1 where none */
     union {
         struct sampler_sample sample;
         struct sampler_mapping mapping;
@@ -131,15 +135,15 @@ struct sampler_record {
 struct sampler;
 
 /* Opens everything and, for a command, forks it: it waits right before its execve until
- * sampler_start. Fails with SPROF_ENOTFOUND (command or process), SPROF_EPERMISSION (the message has
- * the setting, its value and the command that cures), SPROF_EUSAGE (unknown event, impossible rate)
- * or SPROF_ELIMIT (no memory for even the smallest rings). On failure nothing is left behind: the
- * child is reaped, no descriptor stays open. The caller frees. */
+ * sampler_start. Fails with SPROF_ENOTFOUND (command or process), SPROF_EPERMISSION (the message
+ * has the setting, its value and the command that cures), SPROF_EUSAGE (unknown event, impossible
+ * rate) or SPROF_ELIMIT (no memory for even the smallest rings). On failure nothing is left behind:
+ * the child is reaped, no descriptor stays open. The caller frees. */
 int sampler_open(struct sampler **sampler, const struct sampler_options *options,
                  struct sprof_error *error);
 
-/* Stops and frees. A command that was never started is killed and reaped; a running target, attached
- * or launched, is left alone. */
+/* Stops and frees. A command that was never started is killed and reaped; a running target,
+ * attached or launched, is left alone. */
 void sampler_free(struct sampler *sampler);
 
 const struct sampler_facts *sampler_facts(const struct sampler *sampler);
@@ -150,7 +154,8 @@ int sampler_start(struct sampler *sampler, struct sprof_error *error);
 
 /* Waits until records may be ready, `timeout_ms` passed, sampler_interrupt was called, the command
  * ended, or `extra_fd` (-1: none) is readable. A negative timeout waits for ever. Returns 0, or a
- * negative code when the wait itself failed. Gives consumed room of the rings back to the kernel. */
+ * negative code when the wait itself failed. Gives consumed room of the rings back to the kernel.
+ */
 int sampler_wait(struct sampler *sampler, int timeout_ms, int extra_fd);
 
 /* The next record in time order: 0 and *record, or 1 when nothing is old enough to be sure of its
@@ -164,17 +169,23 @@ void sampler_stop(struct sampler *sampler);
 /* Makes a wait return at once, now or the next time. Async-signal-safe. */
 void sampler_interrupt(struct sampler *sampler);
 
-/* Whether every target has ended: the launched command was reaped, or all attached processes (or the
- * thread) are gone. Never blocks. For a command, *wait_status is as from waitpid. */
+/* Whether every target has ended: the launched command was reaped, or all attached processes (or
+ * the thread) are gone. Never blocks. For a command, *wait_status is as from waitpid. */
 bool sampler_targets_ended(struct sampler *sampler, int *wait_status);
 
 /* CPU time of the targets since sampler_start, threads that ended included, in nanoseconds: the
  * ledger's "expected". One system call an event: not for hot paths. 0 where it cannot be known. */
 uint64_t sampler_target_cpu_ns(struct sampler *sampler);
 
-/* Copies memory of a live process, as long as it lives and permits: returns the bytes copied, 0 when
- * none. Needs no sampler; it stands here because only this room talks to targets. */
+/* Copies memory of a live process, as long as it lives and permits: returns the bytes copied, 0
+ * when none. Needs no sampler; it stands here because only this room talks to targets. */
 size_t sampler_read_memory(pid_t pid, uint64_t address, void *buffer, size_t size);
+
+/* Calls `mapping` for each executable mapping that a live process has now, until it returns
+ * non-zero, which is then returned; else 0, also where the process is gone, or SPROF_ENOMEM. For
+ * code that no record told of. */
+int sampler_each_mapping(pid_t pid, int (*mapping)(void *, const struct sampler_mapping *),
+                         void *context);
 
 /* Numbers about the sampler itself. */
 struct sampler_counters {

@@ -1,0 +1,254 @@
+#include "sampler/decode.h"
+
+#include <asm/perf_regs.h>
+#include <string.h>
+
+#ifndef __x86_64__
+#error "the register table below is that of x86-64"
+#endif
+
+/* Samples begin: header, identifier, ip, pid and tid, time, cpu, period. */
+enum { SAMPLE_TIME = 32, SAMPLE_FIXED = 56 };
+/* Other records end: pid and tid, time, cpu, identifier. */
+enum { TRAILER_SIZE = 32, TRAILER_TIME = 24 };
+
+/* Values of a call chain from here on are markers (enum perf_callchain_context), not addresses. */
+#define CHAIN_MARKERS ((uint64_t)-4095)
+
+/* The kernel's numbers in the order it writes them (ascending), and the DWARF number of each. */
+static const struct {
+    unsigned char kernel, dwarf;
+} registers[17] = {
+    {PERF_REG_X86_AX, 0},   {PERF_REG_X86_BX, 3},   {PERF_REG_X86_CX, 2},   {PERF_REG_X86_DX, 1},
+    {PERF_REG_X86_SI, 4},   {PERF_REG_X86_DI, 5},   {PERF_REG_X86_BP, 6},   {PERF_REG_X86_SP, 7},
+    {PERF_REG_X86_IP, 16},  {PERF_REG_X86_R8, 8},   {PERF_REG_X86_R9, 9},   {PERF_REG_X86_R10, 10},
+    {PERF_REG_X86_R11, 11}, {PERF_REG_X86_R12, 12}, {PERF_REG_X86_R13, 13}, {PERF_REG_X86_R14, 14},
+    {PERF_REG_X86_R15, 15},
+};
+enum { REGISTER_COUNT = sizeof registers / sizeof *registers };
+
+uint64_t decode_register_mask(void)
+{
+    uint64_t mask = 0;
+    for (size_t i = 0; i < REGISTER_COUNT; i++)
+        mask |= UINT64_C(1) << registers[i].kernel;
+    return mask;
+}
+
+uint64_t decode_time_ns(const struct ring *ring, uint64_t offset, uint64_t fallback)
+{
+    const struct perf_event_header *header = ring_header(ring, offset);
+    if (!header)
+        return fallback;
+    const size_t at = header->type == PERF_RECORD_SAMPLE ? SAMPLE_TIME
+                      : header->size >= sizeof *header + TRAILER_SIZE
+                          ? (size_t)header->size - TRAILER_TIME
+                          : 0;
+    return at && at + 8 <= header->size ? ring_word(ring, offset + at) : fallback;
+}
+
+/* The chain holds kernel addresses only, but between markers, and the kernel may have cut it. */
+static bool decode_chain(struct sprof_reader *reader, struct sampler_sample *sample)
+{
+    const uint64_t count = sprof_reader_u64(reader);
+    if (reader->failed || count > sprof_reader_left(reader) / 8)
+        return false;
+    const uint64_t *chain = (const void *)sprof_reader_take(reader, (size_t)count * 8);
+    size_t first = 0, end;
+    while (first < count && chain[first] >= CHAIN_MARKERS)
+        first++;
+    for (end = first; end < count && chain[end] < CHAIN_MARKERS;)
+        end++;
+    const bool is_kernel = first > 0 && chain[first - 1] == (uint64_t)PERF_CONTEXT_KERNEL;
+    sample->kernel_chain = chain + first;
+    sample->kernel_chain_count = is_kernel ? end - first : 0;
+    return true;
+}
+
+static bool decode_registers(struct sprof_reader *reader, struct sampler_sample *sample)
+{
+    const uint64_t abi = sprof_reader_u64(reader);
+    if (abi == PERF_SAMPLE_REGS_ABI_NONE)
+        return !reader->failed;
+    sample->has_registers = true;
+    sample->is_32bit = abi == PERF_SAMPLE_REGS_ABI_32;
+    for (size_t i = 0; i < REGISTER_COUNT; i++)
+        sample->registers[registers[i].dwarf] = sprof_reader_u64(reader);
+    return !reader->failed;
+}
+
+static bool decode_stack(struct sprof_reader *reader, struct sampler_sample *sample)
+{
+    const uint64_t size = sprof_reader_u64(reader);
+    if (!size)
+        return !reader->failed;
+    if (size > sprof_reader_left(reader))
+        return false;
+    sample->stack = sprof_reader_take(reader, (size_t)size);
+    const uint64_t captured = sprof_reader_u64(reader);
+    if (reader->failed || captured > size)
+        return false;
+    sample->stack_size = (size_t)captured;
+    sample->stack_full = captured == size;
+    return true;
+}
+
+static bool decode_sample(const struct decode_layout *layout,
+                          const struct perf_event_header *header, struct sprof_reader *reader,
+                          struct sampler_record *record, uint64_t *event_id)
+{
+    if (sprof_reader_left(reader) < SAMPLE_FIXED - sizeof *header)
+        return false;
+    struct sampler_sample *sample = &record->sample;
+    *event_id = sprof_reader_u64(reader);
+    sample->ip = sprof_reader_u64(reader);
+    record->pid = (pid_t)sprof_reader_u32(reader);
+    record->tid = (pid_t)sprof_reader_u32(reader);
+    record->time_ns = sprof_reader_u64(reader);
+    record->cpu = (int)sprof_reader_u32(reader);
+    sprof_reader_u32(reader);
+    sample->weight = sprof_reader_u64(reader);
+    sample->in_kernel = (header->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
+    return (!layout->has_chain || decode_chain(reader, sample)) &&
+           (!layout->has_stack ||
+            (decode_registers(reader, sample) && decode_stack(reader, sample)));
+}
+
+static bool decode_build_id(struct sprof_reader *reader, struct sampler_mapping *mapping)
+{
+    const uint8_t size = sprof_reader_u8(reader);
+    sprof_reader_take(reader, 3);
+    const uint8_t *bytes = sprof_reader_take(reader, sizeof mapping->build_id);
+    if (!bytes || size > sizeof mapping->build_id)
+        return false;
+    memcpy(mapping->build_id, bytes, size);
+    mapping->build_id_size = size;
+    return true;
+}
+
+static bool decode_mmap2(const struct perf_event_header *header, struct sprof_reader *reader,
+                         struct sampler_record *record)
+{
+    struct sampler_mapping *mapping = &record->mapping;
+    sprof_reader_u64(reader); /* pid and tid, also in the trailer; taken from there */
+    mapping->address = sprof_reader_u64(reader);
+    mapping->size = sprof_reader_u64(reader);
+    mapping->file_offset = sprof_reader_u64(reader);
+    if (header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID) {
+        if (!decode_build_id(reader, mapping))
+            return false;
+    } else {
+        mapping->device_major = sprof_reader_u32(reader);
+        mapping->device_minor = sprof_reader_u32(reader);
+        mapping->inode = sprof_reader_u64(reader);
+        mapping->inode_generation = sprof_reader_u64(reader);
+    }
+    sprof_reader_u64(reader); /* protection and flags: only executable mappings are asked for */
+    mapping->name = sprof_reader_text(reader);
+    return !reader->failed && mapping->name;
+}
+
+static bool decode_comm(const struct perf_event_header *header, struct sprof_reader *reader,
+                        struct sampler_record *record)
+{
+    sprof_reader_u64(reader);
+    record->comm.exec = header->misc & PERF_RECORD_MISC_COMM_EXEC;
+    record->comm.name = sprof_reader_text(reader);
+    return !reader->failed && record->comm.name;
+}
+
+/* FORK and EXIT speak of a thread that is not the one that writes the record: no trailer. */
+static bool decode_task(const struct perf_event_header *header, struct sprof_reader *reader,
+                        struct sampler_record *record)
+{
+    record->pid = (pid_t)sprof_reader_u32(reader);
+    const pid_t parent_pid = (pid_t)sprof_reader_u32(reader);
+    record->tid = (pid_t)sprof_reader_u32(reader);
+    const pid_t parent_tid = (pid_t)sprof_reader_u32(reader);
+    sprof_reader_u64(reader); /* the time, also in the trailer */
+    if (header->type == PERF_RECORD_FORK) {
+        record->fork.parent_pid = parent_pid;
+        record->fork.parent_tid = parent_tid;
+    }
+    return !reader->failed;
+}
+
+static bool decode_read(const struct perf_event_header *header, struct sprof_reader *reader,
+                        struct sampler_record *record)
+{
+    (void)header;
+    record->pid = (pid_t)sprof_reader_u32(reader);
+    record->tid = (pid_t)sprof_reader_u32(reader);
+    record->cpu_time.cpu_time_ns = sprof_reader_u64(reader);
+    return !reader->failed;
+}
+
+static bool decode_lost(const struct perf_event_header *header, struct sprof_reader *reader,
+                        struct sampler_record *record)
+{
+    if (header->type == PERF_RECORD_LOST)
+        sprof_reader_u64(reader);   /* the event's identifier */
+    record->pid = record->tid = -1; /* the trailer names whoever wrote next, not who lost */
+    record->lost.count = sprof_reader_u64(reader);
+    return !reader->failed;
+}
+
+static bool decode_throttle(const struct perf_event_header *header, struct sprof_reader *reader,
+                            struct sampler_record *record)
+{
+    (void)reader;
+    record->throttle.on = header->type == PERF_RECORD_THROTTLE;
+    return true;
+}
+
+static const struct {
+    enum sampler_record_type type;
+    bool (*decode)(const struct perf_event_header *header, struct sprof_reader *reader,
+                   struct sampler_record *record);
+} types[] = {
+    [PERF_RECORD_MMAP2] = {SAMPLER_MMAP, decode_mmap2},
+    [PERF_RECORD_COMM] = {SAMPLER_COMM, decode_comm},
+    [PERF_RECORD_FORK] = {SAMPLER_FORK, decode_task},
+    [PERF_RECORD_EXIT] = {SAMPLER_EXIT, decode_task},
+    [PERF_RECORD_READ] = {SAMPLER_CPU_TIME, decode_read},
+    [PERF_RECORD_LOST] = {SAMPLER_LOST, decode_lost},
+    [PERF_RECORD_LOST_SAMPLES] = {SAMPLER_LOST, decode_lost},
+    [PERF_RECORD_THROTTLE] = {SAMPLER_THROTTLE, decode_throttle},
+    [PERF_RECORD_UNTHROTTLE] = {SAMPLER_THROTTLE, decode_throttle},
+};
+
+static void decode_trailer(const uint8_t *end, struct sampler_record *record, uint64_t *event_id)
+{
+    const uint8_t *trailer = end - TRAILER_SIZE;
+    struct sprof_reader reader = sprof_reader_of((struct sprof_bytes){trailer, TRAILER_SIZE});
+    record->pid = (pid_t)sprof_reader_u32(&reader);
+    record->tid = (pid_t)sprof_reader_u32(&reader);
+    record->time_ns = sprof_reader_u64(&reader);
+    record->cpu = (int)sprof_reader_u32(&reader);
+    sprof_reader_u32(&reader);
+    *event_id = sprof_reader_u64(&reader);
+}
+
+enum decode_result decode_record(const struct decode_layout *layout,
+                                 const struct perf_event_header *header,
+                                 struct sampler_record *record, uint64_t *event_id)
+{
+    *record = (struct sampler_record){.cpu = -1};
+    *event_id = 0;
+    const uint8_t *body = (const uint8_t *)(header + 1);
+    size_t size = header->size - sizeof *header;
+    const bool is_sample = header->type == PERF_RECORD_SAMPLE;
+    if (!is_sample && (header->type >= sizeof types / sizeof *types || !types[header->type].decode))
+        return DECODE_SKIP;
+    if (!is_sample && size < TRAILER_SIZE)
+        return DECODE_MALFORMED;
+    if (!is_sample) {
+        size -= TRAILER_SIZE;
+        decode_trailer(body + size + TRAILER_SIZE, record, event_id);
+        record->type = types[header->type].type;
+    }
+    struct sprof_reader reader = sprof_reader_of((struct sprof_bytes){body, size});
+    const bool good = is_sample ? decode_sample(layout, header, &reader, record, event_id)
+                                : types[header->type].decode(header, &reader, record);
+    return good ? DECODE_RECORD : DECODE_MALFORMED;
+}

@@ -1,0 +1,31 @@
+/* What the end of the recording says of threads that go on. */
+#include "sampler/session.h"
+
+static int push_cpu_time(struct sampler *sampler, pid_t pid, pid_t tid, uint64_t cpu_time_ns)
+{
+    struct sampler_record record = {.type = SAMPLER_CPU_TIME,
+                                    .time_ns = sprof_clock_monotonic_ns(),
+                                    .pid = pid,
+                                    .tid = tid,
+                                    .cpu = -1};
+    record.cpu_time.cpu_time_ns = cpu_time_ns;
+    return sprof_vec_push(&sampler->final.records, record);
+}
+
+int session_make_final(struct sampler *sampler)
+{
+    const struct sprof_map *threads = &sampler->targets.threads;
+    int result = 0;
+    for (size_t i = 0; !result && i < threads->capacity; i++) {
+        const pid_t tid = (pid_t)threads->slots[i].key, pid = (pid_t)threads->slots[i].value;
+        if (!tid || !pid)
+            continue;
+        /* A thread without a counter began during the recording: all it used counts. */
+        uint64_t cpu_time_ns;
+        if (!counters_thread_ns(&sampler->cpu_time, tid, &cpu_time_ns))
+            cpu_time_ns = proc_cpu_time_ns(pid, tid);
+        if (cpu_time_ns)
+            result = push_cpu_time(sampler, pid, tid, cpu_time_ns);
+    }
+    return result;
+}

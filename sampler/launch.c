@@ -1,0 +1,184 @@
+#include "sampler/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { EXIT_NOT_STARTED = 127 };
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+static int command_error(struct sprof_error *error, const char *name, int errnum)
+{
+    switch (errnum) {
+    case ENOENT:
+    case ENOTDIR:
+        if (strchr(name, '/'))
+            return sprof_error_set(error, SPROF_ENOTFOUND, errnum,
+                                   "%s: command not found: no such file", name);
+        return sprof_error_set(error, SPROF_ENOTFOUND, errnum,
+                               "%s: command not found in PATH; give its path, such as ./%s", name,
+                               name);
+    case EACCES:
+    case EISDIR:
+        return sprof_error_set(error, SPROF_EPERMISSION, errnum,
+                               "%s: not executable\nrun `chmod +x %s` if it is a program", name,
+                               name);
+    default:
+        return sprof_error_set(error, SPROF_EIO, errnum, "%s: cannot be executed: %s", name,
+                               strerror(errnum));
+    }
+}
+
+/* 0 when `path` is a file this user may execute, else the errno execve would give. */
+static int check_executable(const char *path)
+{
+    struct stat status;
+    if (stat(path, &status))
+        return errno;
+    if (!S_ISREG(status.st_mode))
+        return EACCES;
+    return faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) ? errno : 0;
+}
+
+/* Looks for the command as execvp does, before anything costly is opened. The execve itself remains
+ * the judge. */
+static int check_command(const char *name)
+{
+    if (strchr(name, '/'))
+        return check_executable(name);
+    const char *path = getenv("PATH");
+    int result = ENOENT;
+    for (const char *next = path ? path : "/bin:/usr/bin"; next;) {
+        const size_t length = strcspn(next, ":");
+        char candidate[4096];
+        snprintf(candidate, sizeof candidate, "%.*s/%s", length ? (int)length : 1,
+                 length ? next : ".", name);
+        const int errnum = check_executable(candidate);
+        if (!errnum)
+            return 0;
+        result = errnum == EACCES ? EACCES : result;
+        next = next[length] ? next + length + 1 : NULL;
+    }
+    return *name ? result : ENOENT;
+}
+
+/* Handlers of sprof must not run in the child; what is ignored stays ignored. */
+static void reset_handlers(void)
+{
+    for (int number = 1; number < NSIG; number++) {
+        struct sigaction action;
+        if (sigaction(number, NULL, &action) || action.sa_handler == SIG_IGN ||
+            action.sa_handler == SIG_DFL)
+            continue;
+        action = (struct sigaction){.sa_handler = SIG_DFL};
+        sigaction(number, &action, NULL);
+    }
+}
+
+static _Noreturn void run_child(char *const *command, const sigset_t *mask, int socket_fd)
+{
+    reset_handlers();
+    sigprocmask(SIG_SETMASK, mask, NULL);
+    char byte;
+    ssize_t got;
+    while ((got = read(socket_fd, &byte, 1)) < 0 && errno == EINTR)
+        ;
+    if (got != 1) /* sprof ended or gave up */
+        _exit(EXIT_NOT_STARTED);
+    execvp(*command, command);
+    const int errnum = errno;
+    while (send(socket_fd, &errnum, sizeof errnum, MSG_NOSIGNAL) < 0 && errno == EINTR)
+        ;
+    _exit(EXIT_NOT_STARTED);
+}
+
+int launch_open(struct launch *launch, char *const *command, struct sprof_error *error)
+{
+    *launch = LAUNCH_NONE;
+    snprintf(launch->name, sizeof launch->name, "%s", *command ? *command : "");
+    const int errnum = check_command(*command ? *command : "");
+    if (errnum)
+        return command_error(error, launch->name, errnum);
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
+        return sprof_error_set(error, SPROF_ELIMIT, errno, "cannot make a socket pair: %s",
+                               strerror(errno));
+    sigset_t all, mask;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &mask);
+    const pid_t pid = fork();
+    const int failed = errno;
+    if (!pid) {
+        close(ends[0]);
+        run_child(command, &mask, ends[1]);
+    }
+    pthread_sigmask(SIG_SETMASK, &mask, NULL);
+    close(ends[1]);
+    launch->socket_fd = ends[0];
+    if (pid < 0) {
+        launch_close(launch);
+        return sprof_error_set(error, SPROF_ELIMIT, failed, "cannot fork: %s\nsee `ulimit -u`",
+                               strerror(failed));
+    }
+    launch->pid = pid;
+    launch->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    return 0;
+}
+
+int launch_go(struct launch *launch, struct sprof_error *error)
+{
+    launch->started = true;
+    const char byte = 1;
+    send(launch->socket_fd, &byte, 1, MSG_NOSIGNAL); /* a child that died shows below */
+    int errnum = 0;
+    ssize_t got;
+    while ((got = read(launch->socket_fd, &errnum, sizeof errnum)) < 0 && errno == EINTR)
+        ;
+    close_fd(&launch->socket_fd);
+    if (got != (ssize_t)sizeof errnum)
+        return 0;
+    while (waitpid(launch->pid, &launch->wait_status, 0) < 0 && errno == EINTR)
+        ;
+    launch->reaped = true;
+    close_fd(&launch->pidfd);
+    return command_error(error, launch->name, errnum);
+}
+
+bool launch_ended(struct launch *launch)
+{
+    if (launch->reaped)
+        return true;
+    const pid_t ended = waitpid(launch->pid, &launch->wait_status, WNOHANG);
+    /* ECHILD: somebody ignores SIGCHLD, so nobody will ever learn the status. */
+    if (ended == launch->pid || (ended < 0 && errno == ECHILD)) {
+        launch->reaped = true;
+        close_fd(&launch->pidfd);
+    }
+    return launch->reaped;
+}
+
+void launch_close(struct launch *launch)
+{
+    if (launch->pid && !launch->started) {
+        kill(launch->pid, SIGKILL);
+        while (waitpid(launch->pid, &launch->wait_status, 0) < 0 && errno == EINTR)
+            ;
+    }
+    close_fd(&launch->socket_fd);
+    close_fd(&launch->pidfd);
+    launch->pid = 0;
+}

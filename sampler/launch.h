@@ -1,0 +1,37 @@
+/* Starting the command to be sampled. */
+#ifndef SPROF_SAMPLER_LAUNCH_H
+#define SPROF_SAMPLER_LAUNCH_H
+
+#include "base/base.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct launch {
+    pid_t pid; /* 0: no command */
+    int pidfd; /* readable once it ended; -1 where the kernel has none, or after it was reaped */
+    int socket_fd; /* a byte to the child lets it go, closing makes it end; back comes the errno of
+                      a failed execve, or, as the execve closes it, end of file */
+    bool started, reaped;
+    int wait_status;
+    char name[256]; /* of the command, for messages */
+};
+
+/* An empty launch: no command, no descriptors. */
+#define LAUNCH_NONE ((struct launch){.pidfd = -1, .socket_fd = -1})
+
+/* Forks a child that waits for launch_go. The command gets the signal mask of the calling thread
+ * and the dispositions that are ignored now; handlers end with the execve, as always. Fails with
+ * SPROF_ENOTFOUND, SPROF_EPERMISSION (not executable), SPROF_ELIMIT. */
+int launch_open(struct launch *launch, char *const *command, struct sprof_error *error);
+
+/* Lets the child call execve and waits for the outcome. */
+int launch_go(struct launch *launch, struct sprof_error *error);
+
+/* Whether the command has ended, without waiting; reaps it. */
+bool launch_ended(struct launch *launch);
+
+/* Kills and reaps a child that was never started; leaves a running command alone. */
+void launch_close(struct launch *launch);
+
+#endif

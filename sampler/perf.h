@@ -1,0 +1,33 @@
+/* The perf_event system call and the layout every event of a sampler shares. */
+#ifndef SPROF_SAMPLER_PERF_H
+#define SPROF_SAMPLER_PERF_H
+
+#include <linux/perf_event.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* What stands at the end of every record that is not a sample, and (in another order, see decode.c)
+ * at the start of every sample. All events write the same, so that any ring can be read without
+ * knowing which event wrote. */
+#define PERF_SAMPLE_COMMON                                                                         \
+    (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU)
+
+/* perf_event_open(2), close-on-exec. Returns a descriptor or a negative errno. With output_fd ≥ 0
+ * the event writes into the ring of that event from its first moment on. */
+int perf_open(struct perf_event_attr *attr, pid_t pid, int cpu, int output_fd);
+
+/* The same; flags of newer kernels are dropped from *attr, one by one, while the kernel does not
+ * know them. */
+int perf_open_dropping(struct perf_event_attr *attr, pid_t pid, int cpu, int output_fd);
+
+/* The kernel's identifier of the event, as samples carry it; 0 when it cannot be asked. */
+uint64_t perf_event_id(int fd);
+
+/* The value of a counting event, 0 when it cannot be read. */
+uint64_t perf_event_count(int fd);
+
+/* Enables or disables an event and those inherited from it. */
+void perf_event_enable(int fd);
+void perf_event_disable(int fd);
+
+#endif

@@ -1,0 +1,159 @@
+#include "sampler/permission.h"
+
+#include "sampler/plan.h"
+#include "sampler/proc.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char paranoid_path[] = "/proc/sys/kernel/perf_event_paranoid";
+static const char mlock_path[] = "/proc/sys/kernel/perf_event_mlock_kb";
+enum { PARANOID_UNKNOWN = -99, PARANOID_USER_ALLOWED = 2 };
+
+int permission_check_target(pid_t pid, bool is_thread, struct sprof_error *error)
+{
+    const char *kind = is_thread ? "thread" : "process";
+    struct proc_status status;
+    if (!proc_status_read(pid, &status))
+        return sprof_error_set(error, SPROF_ENOTFOUND, ESRCH,
+                               "%s %d does not exist\nrun `ps -e%s` to see which do", kind, pid,
+                               is_thread ? "L" : "");
+    if (status.state == 'Z' || status.state == 'X')
+        return sprof_error_set(error, SPROF_ENOTFOUND, ESRCH,
+                               "%s %d has ended: it is a zombie its parent %d has not waited for",
+                               kind, pid, status.parent);
+    if (status.kernel_thread)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "%s %d is a thread of the kernel; sprof samples programs", kind,
+                               pid);
+    if (!is_thread && status.process != pid)
+        return sprof_error_set(
+            error, SPROF_EUSAGE, 0,
+            "%d is a thread of process %d; use `-t %d` for the thread or `-p %d` "
+            "for all of the process",
+            pid, status.process, pid, status.process);
+    return 0;
+}
+
+/* Whether this process may open even the most harmless event on itself. */
+static int open_harmless(void)
+{
+    struct perf_event_attr attr;
+    plan_ring_event(&attr, false);
+    const int fd = perf_open(&attr, 0, -1, -1);
+    if (fd >= 0)
+        close(fd);
+    return fd < 0 ? fd : 0;
+}
+
+static bool under_seccomp(void)
+{
+    struct sprof_str text = {0};
+    const char *mode = NULL;
+    if (!proc_read("/proc/self/status", 16 << 10, &text) && text.text)
+        mode = strstr(text.text, "\nSeccomp:\t");
+    const bool is = mode && mode[strlen("\nSeccomp:\t")] != '0';
+    sprof_str_release(&text);
+    return is;
+}
+
+/* Nothing at all may be opened: the setting, a filter, or a security module. */
+static int explain_all_refused(int errnum, struct sprof_error *error)
+{
+    const long paranoid = proc_number(paranoid_path, PARANOID_UNKNOWN);
+    if (paranoid > PARANOID_USER_ALLOWED && geteuid())
+        return sprof_error_set(error, SPROF_EPERMISSION, errnum,
+                               "perf events are refused: kernel.perf_event_paranoid is %ld, which "
+                               "allows them to root only\nrun `sudo sysctl "
+                               "kernel.perf_event_paranoid=1`, or run sprof as root",
+                               paranoid);
+    if (under_seccomp())
+        return sprof_error_set(
+            error, SPROF_EPERMISSION, errnum,
+            "perf events are refused (%s) by a seccomp filter, as containers have "
+            "(kernel.perf_event_paranoid is %ld, which would allow them)\nrun the container with "
+            "`--cap-add PERFMON --security-opt seccomp=unconfined`, or run sprof on the host with "
+            "`sprof record -p PID`",
+            strerror(errnum), paranoid);
+    return sprof_error_set(error, SPROF_EPERMISSION, errnum,
+                           "perf events are refused (%s; kernel.perf_event_paranoid is %ld), by a "
+                           "security module or a missing capability\nrun `sudo sysctl "
+                           "kernel.perf_event_paranoid=1`, or sprof as root with CAP_PERFMON",
+                           strerror(errnum), paranoid);
+}
+
+static int explain_target(pid_t target, bool is_thread, int errnum, struct sprof_error *error)
+{
+    const char *kind = is_thread ? "thread" : "process";
+    const char option = is_thread ? 't' : 'p';
+    struct proc_status status;
+    if (!proc_status_read(target, &status))
+        return sprof_error_set(error, SPROF_ENOTFOUND, ESRCH, "%s %d has ended meanwhile", kind,
+                               target);
+    const struct passwd *owner = getpwuid(status.user);
+    char number[32];
+    snprintf(number, sizeof number, "#%u", status.user);
+    const char *name = owner ? owner->pw_name : number;
+    if (status.user != geteuid())
+        return sprof_error_set(error, SPROF_EPERMISSION, errnum,
+                               "cannot sample %s %d: it belongs to user %s\nrun `sudo -u %s sprof "
+                               "record -%c %d`, or as root",
+                               kind, target, name, owner ? name : "'#UID'", option, target);
+    return sprof_error_set(error, SPROF_EPERMISSION, errnum,
+                           "cannot sample %s %d: it has changed its privileges, or forbids being "
+                           "watched (prctl PR_SET_DUMPABLE)\nrun `sudo sprof record -%c %d`",
+                           kind, target, option, target);
+}
+
+int permission_explain(pid_t target, bool is_thread, int errnum, struct sprof_error *error)
+{
+    switch (errnum) {
+    case EACCES:
+    case EPERM: {
+        const int refused = open_harmless();
+        if (refused == -EACCES || refused == -EPERM || !target)
+            return explain_all_refused(errnum, error);
+        return explain_target(target, is_thread, errnum, error);
+    }
+    case ENOSYS:
+        return sprof_error_set(error, SPROF_EUNSUPPORTED, errnum,
+                               "this kernel has no perf events (CONFIG_PERF_EVENTS), or a filter "
+                               "hides them");
+    case ESRCH:
+        return sprof_error_set(error, SPROF_ENOTFOUND, errnum, "%s %d has ended meanwhile",
+                               is_thread ? "thread" : "process", target);
+    case EMFILE:
+    case ENFILE:
+        return sprof_error_set(
+            error, SPROF_ELIMIT, errnum,
+            "too many open files: an event for each thread and CPU is needed\n"
+            "run `ulimit -n $(ulimit -Hn)` first or raise the hard limit, or run "
+            "sprof as root");
+    case ENOMEM:
+        return sprof_error_set(error, SPROF_ELIMIT, errnum, "the kernel has no memory for events");
+    default:
+        return sprof_error_set(error, SPROF_EIO, errnum, "cannot open the sampling event: %s",
+                               strerror(errnum));
+    }
+}
+
+int permission_explain_rings(size_t ring_bytes, int errnum, struct sprof_error *error)
+{
+    return sprof_error_set(error, SPROF_ELIMIT, errnum,
+                           "no room for even the smallest rings, %zu KiB for each CPU (%s); "
+                           "kernel.perf_event_mlock_kb is %ld\nraise `ulimit -l`, or run `sudo "
+                           "sysctl kernel.perf_event_mlock_kb=%zu`",
+                           ring_bytes >> 10, strerror(errnum), proc_number(mlock_path, 0),
+                           (ring_bytes >> 10) * 8);
+}
+
+void permission_kernel_excluded(char *text, size_t size)
+{
+    snprintf(text, size,
+             "kernel.perf_event_paranoid is %ld: only user mode is sampled; run `sudo sysctl "
+             "kernel.perf_event_paranoid=1` to include the kernel",
+             proc_number(paranoid_path, PARANOID_UNKNOWN));
+}

@@ -1,0 +1,24 @@
+/* Saying why something is refused, and what cures it. */
+#ifndef SPROF_SAMPLER_PERMISSION_H
+#define SPROF_SAMPLER_PERMISSION_H
+
+#include "base/base.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* Checks that a process (or, with is_thread, a thread) can be attached to at all: that it exists,
+ * is no zombie, no kernel thread, and no thread where a process is expected. */
+int permission_check_target(pid_t pid, bool is_thread, struct sprof_error *error);
+
+/* Explains why perf_event_open failed with `errnum` for a target (0: the launched command). Returns
+ * the code of the error it fills. */
+int permission_explain(pid_t target, bool is_thread, int errnum, struct sprof_error *error);
+
+/* Explains that no ring, however small, could be mapped. */
+int permission_explain_rings(size_t ring_bytes, int errnum, struct sprof_error *error);
+
+/* One line why the kernel is not sampled. */
+void permission_kernel_excluded(char *text, size_t size);
+
+#endif

@@ -1,0 +1,177 @@
+#include "sampler/proc.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PF_KTHREAD = 0x00200000 }; /* include/linux/sched.h, field 9 of /proc/PID/stat */
+enum { CPU_NUMBER_MAX = 1 << 16 };
+/* PROC_PID_INIT_INO, include/linux/proc_ns.h */
+enum { FIRST_PID_NAMESPACE_INODE_LOW = 0xFFFFFFC, FIRST_PID_NAMESPACE_INODE_HIGH = 0xE };
+
+int proc_read(const char *path, size_t limit, struct sprof_str *text)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    char buffer[8192];
+    ssize_t got = 0;
+    size_t total = 0;
+    while (total < limit && (got = read(fd, buffer, sizeof buffer)) > 0) {
+        const size_t size = (size_t)got < limit - total ? (size_t)got : limit - total;
+        if (sprof_str_append_bytes(text, buffer, size))
+            break;
+        total += size;
+    }
+    const int result = got < 0 ? -errno : text->failed ? -ENOMEM : 0;
+    close(fd);
+    return result;
+}
+
+/* Small files, on the stack. False where there is nothing to read. */
+static bool read_small(const char *path, char *buffer, size_t size)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    const ssize_t got = read(fd, buffer, size - 1);
+    close(fd);
+    if (got <= 0)
+        return false;
+    buffer[got] = '\0';
+    return true;
+}
+
+long proc_number(const char *path, long fallback)
+{
+    char text[32];
+    if (!read_small(path, text, sizeof text))
+        return fallback;
+    char *end;
+    const long value = strtol(text, &end, 10);
+    return end == text ? fallback : value;
+}
+
+/* The number behind "Name:\t" in /proc/PID/status. */
+static long status_field(const char *text, const char *name, long fallback)
+{
+    const char *at = strstr(text, name);
+    return at ? strtol(at + strlen(name), NULL, 10) : fallback;
+}
+
+static bool read_flags(pid_t pid, unsigned long *flags)
+{
+    char path[64], text[1024];
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    if (!read_small(path, text, sizeof text))
+        return false;
+    /* The name stands in parentheses and may itself hold some: the last one ends it. */
+    const char *after = strrchr(text, ')');
+    return after && sscanf(after, ") %*c %*d %*d %*d %*d %*d %lu", flags) == 1;
+}
+
+bool proc_status_read(pid_t pid, struct proc_status *status)
+{
+    char path[64], text[4096];
+    snprintf(path, sizeof path, "/proc/%d/status", pid);
+    unsigned long flags;
+    if (pid <= 0 || !read_small(path, text, sizeof text) || !read_flags(pid, &flags))
+        return false;
+    const char *state = strstr(text, "\nState:\t");
+    *status = (struct proc_status){
+        .state = state ? state[8] : '?',
+        .process = (pid_t)status_field(text, "\nTgid:\t", pid),
+        .parent = (pid_t)status_field(text, "\nPPid:\t", 0),
+        .user = (uid_t)status_field(text, "\nUid:\t", -1),
+        .kernel_thread = flags & PF_KTHREAD,
+    };
+    return true;
+}
+
+int proc_threads(pid_t pid, struct id_list *list)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task", pid);
+    DIR *directory = opendir(path);
+    if (!directory)
+        return -errno;
+    int result = 0;
+    for (struct dirent *entry; !result && (entry = readdir(directory));) {
+        const int tid = atoi(entry->d_name);
+        if (tid > 0 && sprof_vec_push(list, tid))
+            result = -ENOMEM;
+    }
+    closedir(directory);
+    return result;
+}
+
+bool proc_parse_ranges(const char *text, struct id_list *list)
+{
+    for (const char *next = text; *next && *next != '\n';) {
+        char *end;
+        const long first = strtol(next, &end, 10);
+        if (end == next)
+            return false;
+        long last = first;
+        if (*end == '-') {
+            next = end + 1;
+            last = strtol(next, &end, 10);
+            if (end == next)
+                return false;
+        }
+        if (first < 0 || last < first || last >= CPU_NUMBER_MAX)
+            return false;
+        for (long number = first; number <= last; number++)
+            if (sprof_vec_push(list, (int)number))
+                return false;
+        next = *end == ',' ? end + 1 : end;
+        if (next == end && *end && *end != '\n')
+            return false;
+    }
+    return true;
+}
+
+int proc_online_cpus(struct id_list *list)
+{
+    char text[4096];
+    if (read_small("/sys/devices/system/cpu/online", text, sizeof text) &&
+        proc_parse_ranges(text, list) && list->count)
+        return 0;
+    list->count = 0;
+    const long count = sysconf(_SC_NPROCESSORS_ONLN);
+    for (long cpu = 0; cpu < count; cpu++)
+        if (sprof_vec_push(list, (int)cpu))
+            return -ENOMEM;
+    return count > 0 ? 0 : -ENOENT;
+}
+
+void proc_comm(pid_t pid, pid_t tid, char name[16])
+{
+    char path[64], text[32];
+    snprintf(path, sizeof path, "/proc/%d/task/%d/comm", pid, tid);
+    *name = '\0';
+    if (!read_small(path, text, sizeof text))
+        return;
+    text[strcspn(text, "\n")] = '\0';
+    snprintf(name, 16, "%.15s", text);
+}
+
+uint64_t proc_cpu_time_ns(pid_t pid, pid_t tid)
+{
+    char path[64], text[128];
+    snprintf(path, sizeof path, "/proc/%d/task/%d/schedstat", pid, tid);
+    return read_small(path, text, sizeof text) ? strtoull(text, NULL, 10) : 0;
+}
+
+bool proc_in_first_pid_namespace(void)
+{
+    struct stat status;
+    const ino_t first =
+        ((ino_t)FIRST_PID_NAMESPACE_INODE_HIGH << 28) | FIRST_PID_NAMESPACE_INODE_LOW;
+    return !stat("/proc/self/ns/pid", &status) && status.st_ino == first;
+}

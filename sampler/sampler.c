@@ -1,0 +1,277 @@
+#include "sampler/session.h"
+
+#include "sampler/permission.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#ifndef PIDFD_THREAD /* Linux 6.9 */
+#define PIDFD_THREAD O_EXCL
+#endif
+
+static int check_targets(const struct sampler_options *options, struct sprof_error *error)
+{
+    const int kinds = !!options->command + !!options->pid_count + !!options->tid;
+    if (kinds != 1)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "give either a command, or processes, or one thread");
+    int result = options->tid ? permission_check_target(options->tid, true, error) : 0;
+    for (size_t i = 0; !result && i < options->pid_count; i++)
+        result = permission_check_target(options->pids[i], false, error);
+    return result;
+}
+
+static int add_attached(struct sampler *sampler, pid_t pid, pid_t tid)
+{
+    struct attached attached = {.pid = pid, .tid = tid};
+    attached.pidfd =
+        (int)syscall(SYS_pidfd_open, tid ? tid : pid, tid && tid != pid ? PIDFD_THREAD : 0);
+    if (!sprof_vec_push(&sampler->attached, attached))
+        return 0;
+    if (attached.pidfd >= 0)
+        close(attached.pidfd);
+    return SPROF_ENOMEM;
+}
+
+static int add_targets(struct sampler *sampler, const struct sampler_options *options,
+                       struct sprof_error *error)
+{
+    if (options->command)
+        return launch_open(&sampler->launch, options->command, error);
+    struct proc_status status;
+    if (options->tid) {
+        if (!proc_status_read(options->tid, &status))
+            return permission_check_target(options->tid, true, error);
+        sampler->targets.only_thread = options->tid;
+        return add_attached(sampler, status.process, options->tid) ? sprof_error_memory(error) : 0;
+    }
+    for (size_t i = 0; i < options->pid_count; i++)
+        if (add_attached(sampler, options->pids[i], 0))
+            return sprof_error_memory(error);
+    return 0;
+}
+
+static int add_snapshot(struct sampler *sampler, uint64_t time_ns, struct sprof_error *error)
+{
+    int result = sampler->plan.exclude_kernel ? 0 : snapshot_add_kernel(&sampler->initial, time_ns);
+    for (size_t i = 0; !result && i < sampler->attached.count; i++)
+        result = snapshot_add_process(&sampler->initial, sampler->attached.items[i].pid, time_ns);
+    return result ? sprof_error_memory(error) : 0;
+}
+
+static void state_facts(struct sampler *sampler)
+{
+    struct sampler_facts *facts = &sampler->facts;
+    const struct plan *plan = &sampler->plan;
+    memcpy(facts->event, plan->event->name, strlen(plan->event->name) + 1);
+    facts->event_is_clock = plan->event->is_clock;
+    facts->frequency_hz = plan->frequency_hz;
+    /* The timer of a clock event runs at one period, whatever asked for it. */
+    facts->varying_period = plan->frequency_hz && !plan->event->is_clock;
+    if (!facts->varying_period)
+        facts->period = plan->period ? plan->period : UINT64_C(1000000000) / plan->frequency_hz;
+    facts->kernel_excluded = plan->exclude_kernel;
+    facts->stack_bytes = plan->stack_bytes;
+    facts->stack_bytes_wanted = plan->stack_bytes_wanted;
+    facts->command_pid = sampler->launch.pid;
+}
+
+static int open_session(struct sampler *sampler, const struct sampler_options *options,
+                        struct sprof_error *error)
+{
+    int result = add_targets(sampler, options, error);
+    if (result)
+        return result;
+    sampler->targets.command = sampler->launch.pid;
+    sampler->interrupt_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    sampler->buffer = aligned_alloc(8, RING_RECORD_MAX);
+    if (!sampler->buffer)
+        return sprof_error_memory(error);
+    if (sampler->interrupt_fd < 0)
+        return permission_explain(0, false, errno, error);
+    const uint64_t before_ns = sprof_clock_monotonic_ns();
+    result = session_open_events(sampler, options, error);
+    if (!result)
+        result = add_snapshot(sampler, before_ns, error);
+    if (result)
+        return result;
+    sampler->poll_capacity = 3 + sampler->attached.count + sampler->cpu_rings;
+    sampler->polls = calloc(sampler->poll_capacity, sizeof *sampler->polls);
+    sampler->nap_ns = session_nap_ns(sampler);
+    state_facts(sampler);
+    return sampler->polls ? 0 : sprof_error_memory(error);
+}
+
+int sampler_open(struct sampler **opened, const struct sampler_options *options,
+                 struct sprof_error *error)
+{
+    *opened = NULL;
+    struct plan plan;
+    int result = plan_make(&plan, options, error);
+    if (!result)
+        result = check_targets(options, error);
+    if (result)
+        return result;
+    struct sampler *sampler = calloc(1, sizeof *sampler);
+    if (!sampler)
+        return sprof_error_memory(error);
+    sampler->plan = plan;
+    sampler->log = options->log;
+    sampler->launch = LAUNCH_NONE;
+    sampler->filter = FILTER_BPF_NONE;
+    sampler->interrupt_fd = -1;
+    result = open_session(sampler, options, error);
+    sampler->log = NULL;
+    if (result) {
+        sampler_free(sampler);
+        return result;
+    }
+    *opened = sampler;
+    return 0;
+}
+
+static void close_list(struct id_list *fds)
+{
+    for (size_t i = 0; i < fds->count; i++)
+        close(fds->items[i]);
+    sprof_vec_release(fds);
+}
+
+void sampler_free(struct sampler *sampler)
+{
+    if (!sampler)
+        return;
+    close_list(&sampler->events);
+    close_list(&sampler->trackers);
+    filter_bpf_close(&sampler->filter);
+    counters_release(&sampler->cpu_time);
+    merge_release(&sampler->merge);
+    launch_close(&sampler->launch);
+    for (size_t i = 0; i < sampler->attached.count; i++)
+        if (sampler->attached.items[i].pidfd >= 0)
+            close(sampler->attached.items[i].pidfd);
+    if (sampler->interrupt_fd >= 0)
+        close(sampler->interrupt_fd);
+    sprof_vec_release(&sampler->attached);
+    sprof_vec_release(&sampler->cpus);
+    targets_release(&sampler->targets);
+    snapshot_release(&sampler->initial);
+    snapshot_release(&sampler->final);
+    sprof_map_release(&sampler->owners);
+    sprof_map_release(&sampler->owned);
+    sprof_map_release(&sampler->opened);
+    free(sampler->buffer);
+    free(sampler->polls);
+    free(sampler);
+}
+
+const struct sampler_facts *sampler_facts(const struct sampler *sampler)
+{
+    return &sampler->facts;
+}
+
+struct sampler_counters sampler_counters(const struct sampler *sampler)
+{
+    return sampler->counts;
+}
+
+static void for_each_event(struct sampler *sampler, void (*act)(int fd))
+{
+    for (size_t i = 0; i < sampler->events.count; i++)
+        act(sampler->events.items[i]);
+    for (size_t i = 0; i < sampler->trackers.count; i++)
+        act(sampler->trackers.items[i]);
+    if (sampler->facts.scope != SAMPLER_SCOPE_TASK) /* there the rings' owners are the trackers */
+        for (size_t i = 0; i < sampler->cpu_rings; i++)
+            act(sampler->merge.rings.items[i].fd);
+}
+
+int sampler_start(struct sampler *sampler, struct sprof_error *error)
+{
+    if (sampler->started)
+        return sprof_error_set(error, SPROF_ESTATE, 0, "the sampler was started before");
+    sampler->started = true;
+    /* The events of a command in task scope begin with its execve. */
+    if (!sampler->launch.pid || sampler->facts.scope != SAMPLER_SCOPE_TASK)
+        for_each_event(sampler, perf_event_enable);
+    if (!sampler->launch.pid)
+        counters_enable(&sampler->cpu_time);
+    sampler->start_ns = sprof_clock_monotonic_ns();
+    return sampler->launch.pid ? launch_go(&sampler->launch, error) : 0;
+}
+
+void sampler_stop(struct sampler *sampler)
+{
+    if (sampler->stopped)
+        return;
+    for_each_event(sampler, perf_event_disable);
+    counters_disable(&sampler->cpu_time);
+    sampler->stopped = true;
+    merge_refresh(&sampler->merge);
+    sampler->horizon_ns = UINT64_MAX;
+}
+
+void sampler_interrupt(struct sampler *sampler)
+{
+    const int saved = errno;
+    const uint64_t one = 1;
+    if (write(sampler->interrupt_fd, &one, sizeof one) < 0) {
+        /* The counter is at its end: the wait returns anyway. */
+    }
+    errno = saved;
+}
+
+static bool attached_ended(struct attached *attached)
+{
+    if (attached->ended)
+        return true;
+    if (attached->pidfd >= 0) {
+        struct pollfd poll_fd = {.fd = attached->pidfd, .events = POLLIN};
+        attached->ended = poll(&poll_fd, 1, 0) > 0;
+    } else {
+        struct proc_status status;
+        attached->ended =
+            !proc_status_read(attached->tid ? attached->tid : attached->pid, &status) ||
+            status.state == 'Z' || status.state == 'X';
+    }
+    if (attached->ended && attached->pidfd >= 0) {
+        close(attached->pidfd);
+        attached->pidfd = -1;
+    }
+    return attached->ended;
+}
+
+bool sampler_targets_ended(struct sampler *sampler, int *wait_status)
+{
+    if (sampler->launch.pid) {
+        if (!sampler->launch.started || !launch_ended(&sampler->launch))
+            return false;
+        if (wait_status)
+            *wait_status = sampler->launch.wait_status;
+        return true;
+    }
+    bool ended = true;
+    for (size_t i = 0; i < sampler->attached.count; i++)
+        ended &= attached_ended(&sampler->attached.items[i]);
+    return ended;
+}
+
+uint64_t sampler_target_cpu_ns(struct sampler *sampler)
+{
+    return counters_total_ns(&sampler->cpu_time);
+}
+
+size_t sampler_read_memory(pid_t pid, uint64_t address, void *buffer, size_t size)
+{
+    struct iovec local = {.iov_base = buffer, .iov_len = size};
+    struct iovec remote = {.iov_base = (void *)(uintptr_t)address, .iov_len = size};
+    const ssize_t got = process_vm_readv(pid, &local, 1, &remote, 1, 0);
+    return got > 0 ? (size_t)got : 0;
+}

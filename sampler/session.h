@@ -1,0 +1,84 @@
+/* The sampler from inside. */
+#ifndef SPROF_SAMPLER_SESSION_H
+#define SPROF_SAMPLER_SESSION_H
+
+#include "sampler/counters.h"
+#include "sampler/filter_bpf.h"
+#include "sampler/launch.h"
+#include "sampler/merge.h"
+#include "sampler/plan.h"
+#include "sampler/proc.h"
+#include "sampler/sampler.h"
+#include "sampler/snapshot.h"
+#include "sampler/targets.h"
+
+/* A process or thread that was given to attach to. */
+struct attached {
+    pid_t pid, tid; /* tid 0: all threads */
+    int pidfd;      /* -1: none, or it has ended */
+    bool ended;
+};
+
+struct sampler {
+    struct sampler_facts facts;
+    struct plan plan;
+    const struct sprof_log *log; /* NULL once sampler_open has returned */
+
+    struct launch launch;
+    SPROF_VEC(struct attached) attached;
+    struct targets targets;
+    struct counters cpu_time;
+
+    struct id_list cpus;
+    size_t cpu_rings;      /* the first rings of `merge`: one for each of `cpus`, in their order */
+    struct id_list events; /* descriptors of sampling events */
+    struct id_list trackers; /* descriptors of further events that report mappings and forks */
+    struct sprof_map owners; /* identifier of an event opened on a thread → tid */
+    struct sprof_map owned;  /* tid of a thread with events of its own → 1 */
+    struct sprof_map opened; /* tid of a thread taken in or born with its parent's events → when */
+    struct filter_bpf filter;
+
+    struct merge merge;
+    struct snapshot initial, final;
+    bool started, stopped, final_made;
+    uint64_t start_ns;   /* samples before it do not count */
+    uint64_t horizon_ns; /* records up to it are surely in order */
+    uint64_t last_ns;    /* time of the last record handed out */
+    struct sampler_record record;
+    struct sampler_record cpu_time_record; /* follows the EXIT just handed out, if has_cpu_time */
+    bool has_cpu_time;
+    void *buffer; /* for a record that wraps */
+
+    int interrupt_fd;
+    struct pollfd *polls;
+    size_t poll_capacity;
+    bool busy;              /* the last look found something new */
+    uint64_t nap_ns;        /* how long to let records gather while the targets are busy */
+    uint64_t deep_until_ns; /* until then naps are short: stacks deeper than the slice were seen */
+
+    struct sampler_counters counts;
+};
+
+/* open.c: events and rings in the best scope there is, for the targets already known. */
+int session_open_events(struct sampler *sampler, const struct sampler_options *options,
+                        struct sprof_error *error);
+
+/* Opens an event; raises the limit on open files when that is what is missing. Returns a descriptor
+ * or a negative errno. */
+int session_open_event(struct perf_event_attr *attr, pid_t pid, int cpu, int output_fd);
+
+/* attach.c: takes in all threads of the attached processes, whatever they start meanwhile. */
+int session_attach_tasks(struct sampler *sampler, struct sprof_error *error);
+int session_attach_filter(struct sampler *sampler, struct sprof_error *error);
+
+/* Opens the counters of the command or of all threads attached to. Missing ones are only reported.
+ */
+int session_open_counters(struct sampler *sampler, struct sprof_error *error);
+
+/* wait.c: how long records may gather before a ring fills or stacks grow stale. */
+uint64_t session_nap_ns(const struct sampler *sampler);
+
+/* final.c: CPU_TIME records of the threads still alive. */
+int session_make_final(struct sampler *sampler);
+
+#endif

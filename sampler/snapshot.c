@@ -1,0 +1,110 @@
+#include "sampler/snapshot.h"
+
+#include "sampler/proc.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A process with more mappings than fit is either broken or hostile. */
+enum { MAPS_BYTES_MAX = 64 << 20 };
+
+int snapshot_push(struct snapshot *snapshot, const struct sampler_record *record)
+{
+    if (sprof_vec_push(&snapshot->records, *record))
+        return SPROF_ENOMEM;
+    snapshot->records.items[snapshot->records.count - 1].before_start = true;
+    return 0;
+}
+
+const char *snapshot_name(struct snapshot *snapshot, const char *name)
+{
+    return sprof_arena_copy(&snapshot->arena, name, strlen(name));
+}
+
+const struct sampler_record *snapshot_next(struct snapshot *snapshot)
+{
+    return snapshot->next < snapshot->records.count ? &snapshot->records.items[snapshot->next++]
+                                                    : NULL;
+}
+
+void snapshot_release(struct snapshot *snapshot)
+{
+    sprof_vec_release(&snapshot->records);
+    sprof_arena_release(&snapshot->arena);
+    snapshot->next = 0;
+}
+
+/* proc(5): address perms offset dev inode pathname; a newline in the name stands as \012. */
+static bool parse_maps_line(char *line, struct sampler_mapping *mapping, const char **name)
+{
+    uint64_t end;
+    char permissions[5];
+    int used = 0;
+    if (sscanf(line,
+               "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %" SCNx32 ":%" SCNx32 " %" SCNu64 " %n",
+               &mapping->address, &end, permissions, &mapping->file_offset, &mapping->device_major,
+               &mapping->device_minor, &mapping->inode, &used) < 7 ||
+        !used || strlen(permissions) < 3 || permissions[2] != 'x' || end <= mapping->address)
+        return false;
+    mapping->size = end - mapping->address;
+    *name = line[used] ? line + used : "//anon";
+    return true;
+}
+
+int snapshot_add_maps(struct snapshot *snapshot, pid_t pid, uint64_t time_ns, char *maps)
+{
+    char *save = NULL;
+    for (char *line = strtok_r(maps, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+        struct sampler_record record = {
+            .type = SAMPLER_MMAP, .time_ns = time_ns, .pid = pid, .tid = pid, .cpu = -1};
+        const char *name;
+        if (!parse_maps_line(line, &record.mapping, &name))
+            continue;
+        record.mapping.name = snapshot_name(snapshot, name);
+        if (!record.mapping.name || snapshot_push(snapshot, &record))
+            return SPROF_ENOMEM;
+    }
+    return 0;
+}
+
+static int add_thread(struct snapshot *snapshot, pid_t pid, pid_t tid, pid_t parent,
+                      uint64_t time_ns)
+{
+    char name[16];
+    proc_comm(pid, tid, name);
+    const char *kept = snapshot_name(snapshot, name);
+    struct sampler_record fork = {
+        .type = SAMPLER_FORK, .time_ns = time_ns, .pid = pid, .tid = tid, .cpu = -1};
+    fork.fork.parent_pid = fork.fork.parent_tid = parent;
+    struct sampler_record comm = {
+        .type = SAMPLER_COMM, .time_ns = time_ns, .pid = pid, .tid = tid, .cpu = -1};
+    comm.comm.name = kept;
+    if (!kept || snapshot_push(snapshot, &fork) || (*name && snapshot_push(snapshot, &comm)))
+        return SPROF_ENOMEM;
+    return 0;
+}
+
+int snapshot_add_process(struct snapshot *snapshot, pid_t pid, uint64_t time_ns)
+{
+    struct proc_status status;
+    if (!proc_status_read(pid, &status))
+        return 0;
+    int result = add_thread(snapshot, pid, pid, status.parent, time_ns);
+    struct id_list threads = {0};
+    if (!result && proc_threads(pid, &threads) == -ENOMEM)
+        result = SPROF_ENOMEM;
+    for (size_t i = 0; !result && i < threads.count; i++)
+        if (threads.items[i] != pid)
+            result = add_thread(snapshot, pid, threads.items[i], pid, time_ns);
+    sprof_vec_release(&threads);
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/maps", pid);
+    struct sprof_str maps = {0};
+    if (!result && !proc_read(path, MAPS_BYTES_MAX, &maps) && maps.text)
+        result = snapshot_add_maps(snapshot, pid, time_ns, maps.text);
+    result = maps.failed ? SPROF_ENOMEM : result;
+    sprof_str_release(&maps);
+    return result;
+}
