@@ -1,0 +1,397 @@
+#!/bin/bash
+# What users, kernels and files do wrong: the message and the exit status of each, and nothing is lost.
+#   bad_input.sh CASE
+. "$(dirname "$0")/lib.sh"
+
+# A recording that must survive what follows.
+keep() {
+    printf 'main;work 3\n' >good.folded
+    expect 0 "$SPROF" import --folded good.folded -o sprof.db
+    sha256sum sprof.db >kept
+}
+kept() {
+    sha256sum -c kept >/dev/null 2>&1 || fail "the recording that was there has changed or gone"
+}
+
+usage() {
+    local cases=0 wanted
+    while IFS='|' read -r arguments wanted; do
+        expect 2 "$SPROF" $arguments
+        said_only "$wanted"
+        [ ! -s out ] || fail "a usage error on standard output: $arguments"
+        cases=$((cases + 1))
+    done <<'END'
+|no command given
+recrod|did you mean .sprof record
+frobnicate|sprof --help
+record|nothing to record
+record -p 1 -- true|give one of them
+record -p 1 -t 1|give one of them
+record -p one|not a process id
+record --mdoe pc true|did you mean --mode
+record -m whole true|choose pc, full or app
+record --frame app true|-m pc
+record --app-interior drop true|-m app
+record -F 100 -c 1000 true|exclude each other
+record -F 0 true|whole number
+record -F|-F HZ
+record --duration 10x true|10s
+record --stack-bytes lots true|64K
+record -e no-such-event true|no-such-event
+report --callers a --callees b|one table
+report --frame app|--mode pc
+report --min-percent 200|0 to 100
+report stray|takes no operand
+sql a b|quotes
+import|--folded
+script --format xml|text, csv or json
+END
+    [ "$cases" = 24 ] || fail "$cases cases"
+    [ ! -e sprof.db ] || fail "a usage error made a recording"
+}
+
+help() {
+    for command in record report script sql import symbolize unwind-replay; do
+        expect 0 "$SPROF" $command --help
+        grep -q "^Usage: sprof $command" out || fail "no usage"
+        [ ! -s err ] || fail "help on standard error"
+        expect 0 "$SPROF" --help
+        grep -q "^  $command " out || fail "$command is not listed"
+    done
+    expect 0 "$SPROF" --version
+    grep -qE '^sprof [0-9]+\.[0-9]+' out || fail "no version"
+}
+
+command_missing() {
+    keep
+    expect 1 "$SPROF" record -- no-such-program
+    said_only 'no-such-program'
+    kept
+    expect 1 "$SPROF" record -- ./no/such/program
+    said_only 'no/such/program'
+    kept
+    [ ! -e sprof.db.old ] || fail "the recording was moved away"
+}
+
+command_not_executable() {
+    keep
+    echo text >file
+    expect 1 "$SPROF" record -- ./file
+    said_only 'chmod \+x|not executable'
+    kept
+    chmod +x file
+    mkdir directory
+    expect 1 "$SPROF" record -- ./directory
+    said_only directory
+    kept
+}
+
+process_missing() {
+    keep
+    expect 1 "$SPROF" record -p 4194300
+    said_only 'no process|4194300'
+    expect 1 "$SPROF" record -t 4194300
+    said_only 4194300
+    kept
+}
+
+process_zombie() {
+    keep
+    start bash -c 'sleep 0 & echo $! >zombie; exec sleep 60'
+    wait_until 5 test -s zombie
+    local zombie
+    zombie=$(cat zombie)
+    wait_until 5 grep -q '^State:.Z' "/proc/$zombie/status"
+    expect 1 "$SPROF" record -p "$zombie"
+    said_only '[Zz]ombie|has ended'
+    kept
+}
+
+process_of_another_user() {
+    needs_root "to be two users"
+    prepare_ordinary_user
+    start sleep 60
+    cd "$work/home" || exit 1
+    expect 1 as_ordinary_user "$user_sprof" record -p "$child"
+    said_only 'root'
+    said 'sudo'
+    [ ! -e sprof.db ] || fail "a recording of nothing"
+    # ... while one's own can be attached to.
+    start as_ordinary_user "$user_split" forever
+    wait_until 5 pgrep -P "$child" -x split >/dev/null || true
+    sleep 0.3
+    expect 0 as_ordinary_user "$user_sprof" record -o own.db -p "$child" --duration 1s
+}
+
+# An ordinary user: what the present setting permits is recorded, and what is not is said.
+ordinary_user() {
+    prepare_ordinary_user
+    local paranoid
+    paranoid=$(cat /proc/sys/kernel/perf_event_paranoid)
+    cd "$work/home" || exit 1
+    run as_ordinary_user "$user_sprof" record -o t.db -- "$user_split" once 8000
+    if [ "$paranoid" -gt 2 ]; then
+        [ "$status" = 1 ] || fail "exit status $status with perf_event_paranoid $paranoid"
+        said perf_event_paranoid
+        return
+    fi
+    [ "$status" = 0 ] || fail "exit status $status with perf_event_paranoid $paranoid"
+    [ "$paranoid" -lt 2 ] || said perf_event_paranoid
+    expect 0 as_ordinary_user "$user_sprof" sql -i t.db --format csv \
+        "SELECT samples, lost, whole_stacks * 1.0 / user_stacks FROM v_quality"
+    local samples lost whole
+    IFS=, read -r samples lost whole < <(tail -n +2 out | tr -d '\r')
+    holds "$samples > 800 && $lost == 0 && $whole > 0.99" "quality of an ordinary user's recording"
+}
+
+refused() { # ERRNO
+    keep
+    expect 1 "$PROGRAMS/refuse" perf_event_open "$1" "$SPROF" record -- true
+    said 'perf_event_open|perf events'
+    said 'seccomp|perf_event_paranoid'
+    [ "$(wc -l <err)" -le 2 ] || fail "more than one message"
+    kept
+}
+refused_eperm() { refused EPERM; }
+refused_eacces() { refused EACCES; }
+refused_enosys() { refused ENOSYS; }
+
+no_room_for_rings() {
+    needs_root "to change perf_event_mlock_kb for a moment"
+    local setting=/proc/sys/kernel/perf_event_mlock_kb before
+    before=$(cat "$setting")
+    prepare_ordinary_user
+    cd "$work/home" || exit 1
+    echo 0 >"$setting" 2>/dev/null || skip "perf_event_mlock_kb cannot be changed here"
+    run as_ordinary_user bash -c 'ulimit -l 0; exec "$0" record -- true' "$user_sprof"
+    echo "$before" >"$setting"
+    [ "$status" = 1 ] || fail "exit status $status"
+    said 'perf_event_mlock_kb|ulimit -l'
+    [ ! -e sprof.db ] || fail "a recording of nothing"
+}
+
+disk_full() {
+    needs_root "to mount a small file system"
+    mkdir small
+    unshare -m true 2>/dev/null || skip "no mount namespace"
+    cat >inside <<'END'
+mount -t tmpfs -o size=1m none small || exit 99
+"$0" record -F 9973 -m pc -o small/t.db -- "$1" processes 2 40000
+status=$?
+cp small/t.db* .
+exit $status
+END
+    run unshare -m bash inside "$SPROF" "$PROGRAMS/split"
+    [ "$status" != 99 ] || skip "no tmpfs"
+    [ "$status" = 1 ] || fail "exit status $status"
+    said '[Ss]pace|full'
+    expect 0 "$SPROF" report -i t.db
+    holds "$(sql t.db 'SELECT samples FROM v_quality') > 1000" "what was committed"
+}
+
+output_directory() {
+    expect 1 "$SPROF" record -o no/such/directory/t.db -- true
+    said_only 'no/such/directory'
+    mkdir directory
+    expect 1 "$SPROF" record -o directory -- true
+    said_only directory
+}
+
+output_is_something_else() {
+    echo 'my thesis' >thesis.txt
+    sha256sum thesis.txt >kept
+    expect 1 "$SPROF" record -o thesis.txt -- true
+    said_only thesis.txt
+    kept
+    [ ! -e thesis.txt.old ] || fail "it was moved away"
+}
+
+output_unwritable() {
+    needs_root "to be two users"
+    prepare_ordinary_user
+    mkdir -m 755 closed
+    cd closed || exit 1
+    expect 1 as_ordinary_user "$user_sprof" record -- true
+    said_only '[Pp]ermission|may not'
+}
+
+not_a_database() {
+    expect 1 "$SPROF" report
+    said_only 'sprof record'
+    echo 'not a database, and long enough to be read as one: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx' >t.db
+    for command in report script symbolize 'sql -i t.db SELECT' unwind-replay; do
+        expect 1 "$SPROF" ${command/ -i*/} -i t.db
+        said_only 't\.db'
+    done
+    : >empty.db
+    expect 1 "$SPROF" report -i empty.db
+    said_only 'empty\.db'
+    sqlite3 other.db 'CREATE TABLE t(a); INSERT INTO t VALUES (1);'
+    expect 1 "$SPROF" report -i other.db
+    said_only 'other\.db'
+    expect 1 "$SPROF" report -i .
+    said_only '\.'
+}
+
+newer_schema() {
+    keep
+    sqlite3 sprof.db 'PRAGMA user_version = 9999'
+    sha256sum sprof.db >kept
+    for command in report script symbolize; do
+        expect 1 "$SPROF" $command
+        said_only 'newer|9999'
+        kept
+    done
+    expect 1 "$SPROF" record --append -- true
+    said_only 'newer|9999'
+    kept
+}
+
+cut_database() {
+    expect 0 "$SPROF" record -o whole.db -- "$PROGRAMS/split" once 3000
+    local size
+    size=$(stat -c %s whole.db)
+    for part in 2 10 30 50 70 90 99; do
+        head -c $((size * part / 100)) whole.db >t.db
+        for command in report 'report --tree' script 'sql' symbolize; do
+            run "$SPROF" $command -i t.db <<<'SELECT count(*) FROM v_sample;'
+            case $status in
+            0) [ ! -s err ] || fail "exit status 0 with a message" ;;
+            1) said 't\.db|damaged|malformed' ;;
+            *) fail "exit status $status at $part % with $command" ;;
+            esac
+        done
+    done
+    head -c $((size / 2)) whole.db >t.db
+    expect 1 "$SPROF" report -i t.db
+    said_only 't\.db'
+}
+
+unreadable_recording() {
+    needs_root "to be two users"
+    prepare_ordinary_user
+    keep
+    expect 1 as_ordinary_user "$user_sprof" report -i "$work/sprof.db"
+    said_only '[Pp]ermission|may not'
+}
+
+# The target maps an ELF file whose tables are garbage: its samples count, the file is named as a problem.
+corrupted_elf() {
+    cat >corrupt.py <<'END'
+import random, struct, sys
+path, what, seed = sys.argv[1], sys.argv[2], int(sys.argv[3])
+data = bytearray(open(path, "rb").read())
+random.seed(seed)
+shoff, = struct.unpack_from("<Q", data, 40)
+shentsize, shnum, shstrndx = struct.unpack_from("<HHH", data, 58)
+def header(i):
+    return struct.unpack_from("<IIQQQQIIQQ", data, shoff + i * shentsize)
+names = header(shstrndx)[4]
+sections = {}
+for i in range(shnum):
+    h = header(i)
+    name = data[names + h[0]:data.index(0, names + h[0])].decode()
+    sections[name] = (h[4], h[5])
+def scramble(offset, size):
+    for i in range(offset, offset + size):
+        data[i] = random.randrange(256)
+if what == "headers":
+    scramble(shoff, shentsize * shnum)
+elif what == "tables":
+    for name in (".eh_frame", ".eh_frame_hdr", ".symtab", ".strtab", ".debug_info", ".debug_line",
+                 ".debug_abbrev", ".debug_str"):
+        if name in sections:
+            scramble(*sections[name])
+elif what == "some":
+    for name in (".eh_frame", ".symtab", ".debug_info", ".debug_line", ".debug_abbrev"):
+        offset, size = sections[name]
+        for _ in range(size // 20 + 1):
+            data[offset + random.randrange(size)] = random.randrange(256)
+open(path, "wb").write(data)
+END
+    mkdir lib
+    for what in headers tables some; do
+        for seed in 1 2 3; do
+            cp "$PROGRAMS/libknown.so" lib/libknown.so
+            /usr/bin/python3 corrupt.py lib/libknown.so $what $seed || fail "corrupt.py"
+            expect 0 env LD_LIBRARY_PATH="$work/lib" "$SPROF" record -o t.db -- \
+                "$PROGRAMS/split" once 2000
+            holds "$(sql t.db "SELECT coalesce(sum(exclusive_samples), 0) FROM v_module
+                WHERE module LIKE 'libknown%'") > 20" "samples in the damaged library"
+        done
+    done
+    # Damaged after it was mapped, its very first bytes too.
+    cp "$PROGRAMS/libknown.so" lib/libknown.so
+    start env LD_LIBRARY_PATH="$work/lib" "$PROGRAMS/split" forever
+    sleep 0.3
+    head -c 64 /dev/urandom | dd of=lib/libknown.so conv=notrunc 2>/dev/null
+    expect 0 "$SPROF" record -o t.db -p "$child" --duration 1s
+    expect 0 "$SPROF" report -i t.db
+    [ "$(state_of "$child")" = R ] || fail "the target no longer runs"
+    [ -n "$(sql t.db "SELECT problem FROM module WHERE name LIKE 'libknown%'")" ] ||
+        fail "the module's problem is not told"
+}
+
+malformed_folded() {
+    keep
+    printf 'main;work 3\nno count here\nmain;work 2\nmain;x -1\n;; 4\nmain 99999999999999999999999\n' >bad.folded
+    expect 1 "$SPROF" import --folded bad.folded
+    for line in 2 4 5 6; do
+        said "(line |bad.folded:)$line([^0-9]|$)"
+    done
+    ! grep -qE "(line |bad.folded:)[13]([^0-9]|$)" err || fail "a good line is called bad"
+    kept
+    expect 1 "$SPROF" import --folded missing.folded
+    said_only 'missing.folded'
+    kept
+    head -c 100000 /dev/urandom >noise
+    expect 1 "$SPROF" import --folded noise
+    kept
+    expect 1 "$SPROF" import --folded /dev/null
+    kept
+}
+
+# A reader that goes away is no error; a disk that is full is one.
+output_lost() {
+    expect 0 "$SPROF" record -o t.db -- "$PROGRAMS/split" once 3000
+    run bash -c '"$0" script -i t.db | head -n 1; exit ${PIPESTATUS[0]}' "$SPROF"
+    [ "$status" = 141 ] || fail "exit status $status"
+    [ ! -s err ] || fail "a closed pipe is complained about"
+    "$SPROF" report -i t.db >/dev/full 2>err
+    status=$?
+    [ "$status" = 1 ] || fail "exit status $status"
+    said_only 'No space left'
+}
+
+busy_recording() {
+    start "$SPROF" record -o t.db -- "$PROGRAMS/split" forever
+    local recorder=$child
+    wait_until 10 test -s t.db
+    sleep 1
+    for command in report script symbolize; do
+        expect 1 "$SPROF" $command -i t.db
+        said_only "$recorder"
+    done
+    expect 1 "$SPROF" record -o t.db -- true
+    said_only "$recorder"
+    kill -TERM "$recorder"
+    wait "$recorder"
+    expect 0 "$SPROF" report -i t.db
+}
+
+# Names that cannot be found are told, with what is near.
+unknown_names() {
+    keep
+    expect 1 "$SPROF" report --callers wrok
+    said_only 'work'
+    expect 1 "$SPROF" report --thread nobody
+    said_only nobody
+    expect 1 "$SPROF" report --run 7
+    said_only 7
+    expect 2 "$SPROF" sql 'SELECT nothing'
+    said_only nothing
+    expect 2 "$SPROF" report --mode app --frame app
+    said_only 'mode pc'
+}
+
+"$1"

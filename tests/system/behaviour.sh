@@ -1,0 +1,179 @@
+#!/bin/bash
+# What sprof record leaves to its command, and how recordings begin and end.
+#   behaviour.sh CASE
+. "$(dirname "$0")/lib.sh"
+
+exit_status() {
+    expect 7 "$SPROF" record -- sh -c 'exit 7'
+    expect 0 "$SPROF" record -- true
+    [ -s sprof.db ] && [ -s sprof.db.old ] || fail "no sprof.db.old"
+    [ "$(stat -c %a sprof.db)" = 600 ] || fail "others can read the recording"
+    for name in SEGV TERM KILL; do
+        bash -c 'ulimit -c 0; "$0" record -- sh -c "kill -$1 \$\$"; exit $?' "$SPROF" "$name" >out 2>err
+        [ $? = $((128 + $(kill -l $name))) ] || fail "the command died of $name, sprof did not"
+    done
+    [ -z "$(ls core* 2>/dev/null)" ] || fail "sprof left a core"
+}
+
+streams() {
+    seq 1 100000 >in
+    "$SPROF" record -- sh -c 'cat; echo oops >&2' <in >out 2>err || fail "cat failed"
+    cmp in out || fail "input or output changed"
+    grep -q '^oops$' err || fail "the command's standard error is lost"
+    said '^sprof: .*samples'
+}
+
+# SIGTERM to sprof is the command's; the recording ends in order.
+terminate() {
+    start "$SPROF" record -o t.db -- sh -c 'trap "echo told; exit 5" TERM; while :; do :; done' >out 2>err
+    wait_until 10 test -s t.db
+    sleep 1
+    kill -TERM "$child"
+    wait "$child"
+    status=$?
+    [ "$status" = 5 ] || fail "exit status $status"
+    grep -q told out || fail "the command was not told"
+    expect 0 "$SPROF" report -i t.db
+    ! grep -q unfinished err || fail "not ended in order"
+}
+
+# Ctrl-C on a terminal reaches both: the command decides, sprof ends in order.
+keystroke() {
+    cat >keystroke.py <<'END'
+import os, pty, sys, time
+pid, fd = pty.fork()
+if not pid:
+    os.execv(sys.argv[1], [sys.argv[1], "record", "-o", "t.db", "--", "sh", "-c",
+             "trap 'echo told; exit 9' INT; while :; do :; done"])
+time.sleep(2)
+os.write(fd, b"\x03")
+text = b""
+try:
+    while chunk := os.read(fd, 4096):
+        text += chunk
+except OSError:
+    pass
+print(text.decode(errors="replace"))
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+END
+    expect 9 /usr/bin/python3 keystroke.py "$SPROF"
+    grep -q told out || fail "the command was not told"
+    grep -q 'sprof: .*samples' out || fail "no summary"
+    expect 0 "$SPROF" report -i t.db
+    ! grep -q unfinished err || fail "not ended in order"
+}
+
+# Attached: the first signal ends the recording; the target goes on.
+detach() {
+    for signal in INT TERM; do
+        start "$PROGRAMS/split" forever
+        local target=$child
+        sleep 0.2
+        start "$SPROF" record -o t.db -p "$target" 2>err
+        sleep 2
+        kill -$signal "$child"
+        wait "$child" || fail "exit status $? after $signal"
+        [ "$(state_of "$target")" = R ] || fail "the target no longer runs"
+        holds "$(sql t.db 'SELECT samples FROM v_quality') > 800" "samples"
+        kill -9 "$target"
+    done
+}
+
+# One spinning thread gives the rate that was asked for, not more: nothing is counted twice.
+rate() {
+    for how in "" --per-thread; do
+        start "$PROGRAMS/split" forever
+        local target=$child
+        sleep 0.2
+        expect 0 "$SPROF" record $how -o t.db -p "$target" --duration 4
+        kill -9 "$target"
+        local samples reached
+        IFS='|' read -r samples reached < <(sql t.db 'SELECT samples, reached_hz FROM v_quality')
+        echo "$samples samples, $reached Hz"
+        holds "$samples > 2500" "samples"
+        holds "($reached - 997) ^ 2 < (997 * 3 / sqrt($samples) + 5) ^ 2" "the rate asked for"
+    done
+}
+
+duration() {
+    local begin=$SECONDS
+    expect 3 "$SPROF" record -o t.db --delay 500ms --duration 1s -- \
+        bash -c 'while ((SECONDS < 3)); do :; done; exit 3'
+    ((SECONDS - begin >= 2)) || fail "sprof did not wait for its command"
+    local samples
+    samples=$(sql t.db 'SELECT samples FROM v_quality')
+    holds "$samples > 700 && $samples < 1150" "samples of one second"
+}
+
+append() {
+    expect 0 "$SPROF" record -o t.db -- "$PROGRAMS/split" once 1500
+    expect 0 "$SPROF" record -o t.db --append -- "$PROGRAMS/split" once 1500
+    [ "$(sql t.db 'SELECT count(*) FROM run')" = 2 ] || fail "not two runs"
+    [ ! -e t.db.old ] || fail "appended and renamed"
+    holds "$(sql t.db "SELECT count(DISTINCT run_id) FROM v_function WHERE function = 'delta'
+        AND exclusive_samples > 50") == 2" "both runs have the function"
+    expect 0 "$SPROF" report -i t.db --run 1
+    grep -q delta out || fail "run 1 is not shown"
+}
+
+symbolize_later() {
+    expect 0 "$SPROF" record --no-symbolize -o t.db -- "$PROGRAMS/split" once 2500
+    said 'sprof symbolize'
+    cp t.db u.db
+    expect 0 "$SPROF" symbolize -i t.db
+    expect 0 "$SPROF" report -i t.db
+    [ ! -s err ] || fail "symbolize did not finish"
+    grep -q delta out || fail "no names"
+    expect 0 "$SPROF" report -i u.db
+    said 'no names yet'
+    grep -q delta out || fail "no names"
+}
+
+read_only() {
+    expect 0 "$SPROF" record -o t.db -- "$PROGRAMS/split" once 1000
+    sha256sum t.db >before
+    chmod 400 t.db
+    expect 0 "$SPROF" report -i t.db --tree
+    expect 0 "$SPROF" report -i t.db --format json
+    /usr/bin/python3 -c 'import json; json.load(open("out"))' || fail "not JSON"
+    expect 0 "$SPROF" script -i t.db --limit 3
+    [ -s out ] || fail "no samples printed"
+    expect 0 "$SPROF" sql -i t.db <<<'SELECT count(*) FROM run; SELECT 2;'
+    expect 2 "$SPROF" sql -i t.db 'DELETE FROM sample'
+    expect 0 sqlite3 -readonly t.db 'PRAGMA integrity_check'
+    [ "$(cat out)" = ok ] || fail "SQLite finds the file damaged"
+    sha256sum -c before >out 2>&1 || fail "reading changed the file"
+}
+
+# What sprof costs around a command that does nothing: under 60 ms, at its best of ten.
+overhead() {
+    cat >overhead.py <<'END'
+import subprocess, sys, time
+def best(command):
+    times = []
+    for _ in range(10):
+        begin = time.monotonic()
+        subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
+        times.append(time.monotonic() - begin)
+    return min(times) * 1000
+print(best([sys.argv[1], "record", "-o", "t.db", "--", "/bin/true"]) - best(["/bin/true"]))
+END
+    expect 0 /usr/bin/python3 overhead.py "$SPROF"
+    echo "$(cat out) ms"
+    holds "$(cat out) < 60" "milliseconds around true"
+}
+
+# The recorder's memory with the default budget.
+memory() {
+    start "$SPROF" record -o t.db -- "$PROGRAMS/split" threads 2 60000 >out 2>err
+    local most=0 now
+    while now=$(awk '/VmHWM/ { print $2 }' "/proc/$child/status" 2>/dev/null) && [ -n "$now" ]; do
+        most=$now
+        sleep 0.3
+    done
+    wait "$child" || fail "exit status $?"
+    echo "$most KiB"
+    holds "$most > 1000 && $most < 200000" "KiB"
+}
+
+"$1"

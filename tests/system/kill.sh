@@ -1,0 +1,31 @@
+#!/bin/bash
+# kill -9 in mid-recording: all but the last second is there, and the target lives on.
+. "$(dirname "$0")/lib.sh"
+
+start "$SPROF" record -o t.db -- "$PROGRAMS/split" forever
+recorder=$child
+wait_until 10 test -s t.db
+wait_until 10 pgrep -P "$recorder" -x split
+target=$(pgrep -P "$recorder" -x split)
+children+=("$target")
+sleep 4
+
+run "$SPROF" report -i t.db
+[ "$status" = 1 ] || fail "a recording in progress was read"
+said_only "$recorder"
+
+cpu_before=$(awk '{ print $14 + $15 }' "/proc/$target/stat")
+kill -9 "$recorder"
+wait "$recorder" 2>/dev/null
+[ "$(state_of "$target")" = R ] || fail "the target ended or stopped with sprof"
+
+expect 0 "$SPROF" report -i t.db
+said 'unfinished'
+grep -q delta out || fail "no names"
+samples=$(sql t.db "SELECT samples FROM v_quality")
+ticks=$(getconf CLK_TCK)
+echo "$samples samples of $((cpu_before * 1000 / ticks)) ms"
+holds "$samples >= 0.95 * 997 * ($cpu_before / $ticks - 1.2)" "all but the last second"
+[ ! -e t.db-wal ] || fail "a log is left over"
+expect 0 "$SPROF" report -i t.db
+! grep -q unfinished err || fail "finished twice"

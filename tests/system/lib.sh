@@ -1,0 +1,121 @@
+# What the system tests share. ctest sets SPROF (the binary under test) and PROGRAMS (where the built test
+# programs are). Every test works in a directory of its own, which others may enter, and cleans up.
+set -u
+: "${SPROF:?the sprof binary}" "${PROGRAMS:?the directory of the test programs}"
+export LC_ALL=C.UTF-8 ASAN_OPTIONS="${ASAN_OPTIONS-}:detect_leaks=1"
+unset DEBUGINFOD_URLS
+
+work=$(mktemp -d)
+chmod 755 "$work"
+cd "$work" || exit 1
+children=()
+
+finish() {
+    local result=$?
+    trap - EXIT
+    for child in "${children[@]}"; do
+        kill -9 "$child" 2>/dev/null
+    done
+    wait 2>/dev/null
+    cd / && rm -rf "$work"
+    exit "$result"
+}
+trap finish EXIT
+
+# The test failed: says why, and shows what the last `run` printed.
+fail() {
+    echo "FAILED: $*" >&2
+    for file in "$work/out" "$work/err"; do
+        [ ! -s "$file" ] || { echo "--- $(basename "$file")" && tail -c 3000 "$file"; } >&2
+    done
+    exit 1
+}
+
+# The test cannot run here: ctest shows it as skipped.
+skip() {
+    echo "SKIPPED: $*"
+    exit 77
+}
+
+needs_root() {
+    [ "$(id -u)" = 0 ] || skip "needs root: $*"
+}
+
+# Runs a command; its exit status is in $status, its output in out and err.
+run() {
+    "$@" >"$work/out" 2>"$work/err"
+    status=$?
+}
+
+# run, and the exit status must be the first argument.
+expect() {
+    local wanted=$1
+    shift
+    run "$@"
+    [ "$status" = "$wanted" ] || fail "exit status $status instead of $wanted: $*"
+}
+
+# The last run said this (an extended regular expression) on standard error.
+said() {
+    grep -qE -- "$1" "$work/err" || fail "did not say: $1"
+}
+
+# The last run said one message, with at most one line more for the cure, and nothing else.
+said_only() {
+    said "$1"
+    [ "$(wc -l <"$work/err")" -le 2 ] || fail "more than one message"
+    ! grep -qv '^sprof: ' "$work/err" || fail "a line does not begin with the program's name"
+}
+
+# sql FILE QUERY: the rows, fields separated by `|`.
+sql() {
+    local rows
+    rows=$("$SPROF" sql -i "$1" --format csv "$2" 2>"$work/sql.err") ||
+        fail "query: $2: $(cat "$work/sql.err")"
+    tail -n +2 <<<"$rows" | tr -d '\r' | tr ',' '|'
+}
+
+# holds EXPRESSION WHAT: an arithmetic comparison that awk can judge.
+holds() {
+    awk "BEGIN { exit !($1) }" || fail "$2: not $1"
+}
+
+# Starts a command in the background and remembers it for the end; its process id is in $child.
+start() {
+    "$@" &
+    child=$!
+    children+=("$child")
+}
+
+# Waits up to a number of seconds until a command succeeds.
+wait_until() {
+    local seconds=$1
+    shift
+    for ((i = 0; i < seconds * 20; i++)); do
+        "$@" 2>/dev/null && return
+        sleep 0.05
+    done
+    fail "waited $seconds s in vain for: $*"
+}
+
+# The state letter of a process.
+state_of() {
+    sed -E 's/.*\) (.).*/\1/' "/proc/$1/stat" 2>/dev/null
+}
+
+# Runs as an ordinary user. sprof and the programs are copied to where that user can reach them.
+prepare_ordinary_user() {
+    mkdir -p "$work/user"
+    cp "$SPROF" "$PROGRAMS"/{split,refuse,libknown.so} "$work/user/"
+    chmod 755 "$work/user"/*
+    mkdir -m 777 -p "$work/home"
+    user_sprof=$work/user/sprof
+    user_split=$work/user/split
+}
+as_ordinary_user() {
+    if [ "$(id -u)" = 0 ]; then
+        env LD_LIBRARY_PATH="$work/user" setpriv --reuid=65534 --regid=65534 --clear-groups "$@"
+    else
+        env LD_LIBRARY_PATH="$work/user" "$@"
+    fi
+}
