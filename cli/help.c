@@ -4,15 +4,23 @@
 
 #define OPTION_WIDTH 30
 
+/* Characters, not bytes, of UTF-8. */
+static int width_of(const char *text)
+{
+    int width = 0;
+    for (; *text; text++)
+        width += (*text & 0xc0) != 0x80;
+    return width;
+}
+
 static void print_option(FILE *out, const struct cli_option *option)
 {
     char left[80];
     const char letter[] = {option->letter ? '-' : ' ', option->letter ? option->letter : ' ', '\0'};
     snprintf(left, sizeof left, "%s%s --%s%s%s", letter, option->letter ? "," : " ", option->name,
              option->argument ? " " : "", option->argument ? option->argument : "");
-    const char *separator = strlen(left) > OPTION_WIDTH ? "\n      " : "";
-    fprintf(out, "  %-*s%s  ", OPTION_WIDTH, left, separator);
-    fprintf(out, "%*s%s\n", *separator ? OPTION_WIDTH - 4 : 0, "", option->help);
+    const int padding = OPTION_WIDTH - width_of(left);
+    fprintf(out, "  %s%*s  %s\n", left, padding > 0 ? padding : 0, "", option->help);
 }
 
 void cli_help_command(FILE *out, const struct cli_command *command)

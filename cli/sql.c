@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 struct arguments {
@@ -66,7 +67,7 @@ static int run_text(struct shell *shell, const char *text, struct sprof_error *e
 {
     size_t used;
     const int status = run_complete(shell, text, &used, error);
-    return status ? status : run_statement(shell, text + used, (size_t)-1 >> 1, error);
+    return status ? status : run_statement(shell, text + used, strlen(text + used), error);
 }
 
 static void prompt(const struct shell *shell, const struct sprof_str *pending)

@@ -10,7 +10,7 @@
 
 NOINLINE static void bottom(uint64_t turns)
 {
-    spin(turns);
+    SPIN(turns);
 }
 
 NOINLINE static void descend(unsigned depth, uint64_t turns)

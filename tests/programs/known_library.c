@@ -4,7 +4,7 @@
 
 void library_spin(uint64_t turns)
 {
-    spin(turns);
+    SPIN(turns);
 }
 
 void library_call(void (*function)(uint64_t), uint64_t turns)

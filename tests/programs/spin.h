@@ -1,20 +1,22 @@
 /* The unit of work of all programs with a known split: turns of one loop, aligned so that a turn
- * costs the same wherever it is compiled in. */
+ * costs the same wherever it is compiled in. A macro, so that no inlined function stands in its
+ * place. */
 #ifndef SPROF_TESTS_SPIN_H
 #define SPROF_TESTS_SPIN_H
 
 #include <stdint.h>
 
-static inline __attribute__((always_inline)) void spin(uint64_t turns)
-{
-    __asm__ volatile(".p2align 6\n"
-                     "1:\n\t"
-                     "dec %0\n\t"
-                     "jnz 1b"
-                     : "+r"(turns)
-                     :
-                     : "cc");
-}
+#define SPIN(turns)                                                                                \
+    do {                                                                                           \
+        uint64_t left = (turns);                                                                   \
+        __asm__ volatile(".p2align 6\n"                                                            \
+                         "1:\n\t"                                                                  \
+                         "dec %0\n\t"                                                              \
+                         "jnz 1b"                                                                  \
+                         : "+r"(left)                                                              \
+                         :                                                                         \
+                         : "cc");                                                                  \
+    } while (0)
 
 /* Keeps a call from becoming a jump: something is left to do after it. */
 #define NO_TAIL_CALL() __asm__ volatile("" ::: "memory")

@@ -35,17 +35,17 @@
 
 NOINLINE static void alpha(uint64_t unit)
 {
-    spin(unit);
+    SPIN(unit);
 }
 
 NOINLINE static void delta(uint64_t unit)
 {
-    spin(2 * unit);
+    SPIN(2 * unit);
 }
 
 NOINLINE static void beta(uint64_t unit)
 {
-    spin(2 * unit);
+    SPIN(2 * unit);
     delta(unit);
     NO_TAIL_CALL();
 }
@@ -58,7 +58,7 @@ NOINLINE static void omega(uint64_t unit)
 
 NOINLINE static void callback(uint64_t unit)
 {
-    spin(2 * unit);
+    SPIN(2 * unit);
 }
 
 NOINLINE static void theta(uint64_t unit)
@@ -115,7 +115,7 @@ static void in_threads(int count, uint64_t turns)
     for (int i = 0; i < count; i++) {
         jobs[i] = (struct job){.turns = turns, .seed = (uint64_t)i + 1};
         pthread_create(&jobs[i].thread, NULL, run_job, &jobs[i]);
-        char name[16];
+        char name[24];
         snprintf(name, sizeof name, "worker-%d", i);
         pthread_setname_np(jobs[i].thread, name);
     }
