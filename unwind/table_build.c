@@ -9,8 +9,11 @@
 #include <stdlib.h>
 
 enum {
-    ROOT_REACH = 64,    /* bytes of a start function of which only the address is known */
-    KNOWN_CODE_MIN = 16 /* gaps below are padding, not worth searching for known code */
+    ROOT_REACH = 64, /* bytes of a start function of which only the address is known */
+    /* Gaps are searched for known code between these sizes: smaller ones are padding, larger ones
+     * are data that shares the segment. */
+    KNOWN_CODE_MIN = 16,
+    KNOWN_CODE_MAX = 4 << 20,
 };
 
 struct builder {
@@ -95,7 +98,7 @@ static void rows_gap(struct builder *builder, uint64_t vaddr)
     const uint64_t start = builder->next;
     builder->code = rows_reserve(builder, 1);
     row_add(builder, start, UNWIND_RULE_GAP);
-    if (vaddr - start >= KNOWN_CODE_MIN)
+    if (vaddr - start >= KNOWN_CODE_MIN && vaddr - start <= KNOWN_CODE_MAX)
         gap_known_code(builder, start, vaddr);
     builder->next = vaddr;
 }

@@ -86,7 +86,8 @@ int elf_source_open(struct elf_source *file, const char *path)
             take_section(file, name, section, &section_header);
     }
     take_segments(file);
-    file->source.entry_vaddr = header.e_type == ET_EXEC || header.e_entry ? header.e_entry : 0;
+    file->fixed = header.e_type == ET_EXEC;
+    file->source.entry_vaddr = header.e_entry;
     file->source.text = file->text;
     file->source.plt = file->plt;
     return 0;

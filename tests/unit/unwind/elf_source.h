@@ -11,6 +11,7 @@ enum { ELF_SOURCE_RANGES = 16 };
 struct elf_source {
     int fd;
     Elf *elf;
+    bool fixed; /* ET_EXEC: loaded where it says */
     struct unwind_source source;
     struct unwind_range text[ELF_SOURCE_RANGES];
     struct unwind_plt plt[ELF_SOURCE_RANGES];
