@@ -62,6 +62,14 @@ static size_t find_roots(struct image *image, uint64_t *roots)
     return count;
 }
 
+/* A program, or the dynamic loader: its entry point is where a thread starts. Other libraries may
+ * have an entry point that means nothing. */
+static bool is_started_by_kernel(const struct image *image)
+{
+    const char *soname = image_soname(image);
+    return image_is_executable(image) || (soname && strncmp(soname, "ld-", 3) == 0);
+}
+
 static int build_from(struct unwind_table **table, struct image *image, struct image *frames,
                       struct sprof_error *error)
 {
@@ -72,7 +80,7 @@ static int build_from(struct unwind_table **table, struct image *image, struct i
     source.text_count = find_text(image, text);
     source.plt_count = find_plts(image, plt);
     source.root_count = find_roots(image, roots);
-    source.entry_vaddr = image_is_executable(image) ? image_entry(image) : 0;
+    source.entry_vaddr = is_started_by_kernel(image) ? image_entry(image) : 0;
     source.eh_frame = image_section(frames, ".eh_frame", &source.eh_frame_vaddr);
     source.eh_frame_hdr = image_section(frames, ".eh_frame_hdr", &source.eh_frame_hdr_vaddr);
     source.debug_frame = image_section(frames, ".debug_frame", NULL);

@@ -227,6 +227,20 @@ static int add_pc(struct record_walk *walk, const struct sampler_sample *sample,
                              : add_to_line(walk, &place, sample->ip, UNWIND_BY_CFI);
 }
 
+/* While execve replaces a program, the registers still speak of the one that is gone. Its code may
+ * be unknown already, or its stack unreadable in the middle of a system call: nothing else makes it
+ * so, for the call itself has just touched it. (The instruction syscall leaves rip in rcx.) */
+static bool has_user_stack(const struct sampler_sample *sample, const struct unwind_space *space)
+{
+    const uint64_t *registers = sample->registers;
+    if (!sample->in_kernel)
+        return true;
+    if (!sample->has_registers ||
+        (!sample->stack_size && registers[UNWIND_RCX] == registers[UNWIND_RIP]))
+        return false;
+    return space->find(space->context, registers[UNWIND_RIP]) != NULL;
+}
+
 static int make_line(struct record_walk *walk, const struct sampler_sample *sample,
                      const struct place *place, const struct unwind_space *space,
                      struct record_outcome *outcome)
@@ -236,8 +250,9 @@ static int make_line(struct record_walk *walk, const struct sampler_sample *samp
         return add_pc(walk, sample, *place);
     if (walk->view.mode == MODEL_MODE_FULL && add_kernel(walk, sample, *place))
         return SPROF_ENOMEM;
-    outcome->user_stack = sample->has_registers || !sample->in_kernel;
-    if (sample->has_registers && !sample->is_32bit)
+    outcome->user_stack = has_user_stack(sample, space);
+    outcome->unknown_code |= !outcome->user_stack && sample->has_registers;
+    if (outcome->user_stack && sample->has_registers && !sample->is_32bit)
         return add_user(walk, sample, *place, space, outcome);
     if (outcome->user_stack)
         outcome->end = UNWIND_END_NO_CFI;
