@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { MEMBERS_MAX = 1 << 17 };
+enum { MEMBERS_MAX = 1 << 16 };
 
 /* One instruction each (Documentation/bpf/standardization/instruction-set.rst). */
 #define INSN(op, dst, src, offset, value)                                                          \

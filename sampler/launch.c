@@ -1,5 +1,7 @@
 #include "sampler/launch.h"
 
+#include "sampler/plan.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -89,10 +91,20 @@ static void reset_handlers(void)
     }
 }
 
+/* The first event on a task that anybody opens waits for all CPUs, some 15 ms (m). While the child
+ * has nothing to do it waits for that, so that the parent need not. The execve closes the event. */
+static void wake_perf(void)
+{
+    struct perf_event_attr attr;
+    plan_ring_event(&attr, false);
+    perf_open(&attr, 0, -1, -1);
+}
+
 static _Noreturn void run_child(char *const *command, const sigset_t *mask, int socket_fd)
 {
     reset_handlers();
     sigprocmask(SIG_SETMASK, mask, NULL);
+    wake_perf();
     char byte;
     ssize_t got;
     while ((got = read(socket_fd, &byte, 1)) < 0 && errno == EINTR)
