@@ -47,10 +47,12 @@ int64_t sprof_reader_sleb(struct sprof_reader *reader)
         const uint8_t byte = sprof_reader_u8(reader);
         if (reader->failed)
             return 0;
-        if (shift < 64)
-            value |= (uint64_t)(byte & 0x7f) << shift;
+        const uint8_t bits = byte & 0x7f;
+        value |= (uint64_t)bits << shift;
         if (byte & 0x80)
             continue;
+        if (shift == 63 && bits != 0 && bits != 0x7f) /* only the sign is left to tell */
+            break;
         if (shift < 57 && (byte & 0x40))
             value |= ~UINT64_C(0) << (shift + 7);
         return (int64_t)value;

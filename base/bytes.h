@@ -23,7 +23,9 @@ struct sprof_reader {
 
 static inline struct sprof_reader sprof_reader_of(struct sprof_bytes bytes)
 {
-    return (struct sprof_reader){bytes.data, bytes.data, bytes.data + bytes.size, 0};
+    /* Adding even 0 to NULL is undefined. */
+    const uint8_t *end = bytes.size ? bytes.data + bytes.size : bytes.data;
+    return (struct sprof_reader){bytes.data, bytes.data, end, 0};
 }
 
 static inline size_t sprof_reader_left(const struct sprof_reader *reader)

@@ -4,13 +4,16 @@
 #include "base/vec.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 static int make_room(struct sprof_str *str, size_t more)
 {
     const size_t wanted = str->length + more + 1;
-    if (wanted > str->capacity && sprof_vec_grow((void **)&str->text, &str->capacity, 1, wanted)) {
+    const bool wraps = wanted <= more;
+    if (wraps || (wanted > str->capacity &&
+                  sprof_vec_grow((void **)&str->text, &str->capacity, 1, wanted))) {
         str->failed = 1;
         return SPROF_ENOMEM;
     }
