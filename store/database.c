@@ -59,10 +59,12 @@ static const struct cause *find_cause(int sqlite, int errnum)
 
 int store_fail(struct store *store, struct sprof_error *error)
 {
-    const int errnum = sqlite3_system_errno(store->database);
+    /* SQLite does not pass on the errno of every failed write; then it is still in errno. */
+    const int left = errno, passed = sqlite3_system_errno(store->database);
+    const int errnum = passed ? passed : left;
     const struct cause *cause = find_cause(sqlite3_errcode(store->database) & 0xff, errnum);
     const bool has_errnum = cause == &other && errnum;
-    return sprof_error_set(error, cause->code, errnum, "%s: %s (%s%s%s)", store->path, cause->text,
+    return sprof_error_set(error, cause->code, has_errnum ? errnum : 0, "%s: %s (%s%s%s)", store->path, cause->text,
                            sqlite3_errmsg(store->database), has_errnum ? ": " : "",
                            has_errnum ? strerror(errnum) : "");
 }

@@ -88,7 +88,7 @@ int store_file_look(const char *path, struct store_file *file, struct sprof_erro
     *file = (struct store_file){.kind = STORE_FILE_ABSENT};
     /* Not blocking: it may be a pipe. */
     const int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (descriptor < 0 && (errno == ENOENT || errno == ENOTDIR))
+    if (descriptor < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG))
         return 0;
     if (descriptor < 0)
         return sprof_error_set(error, errno == EACCES ? SPROF_EPERMISSION : SPROF_EIO, errno,

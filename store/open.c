@@ -135,20 +135,21 @@ int store_open_read(struct store **store, const char *path, struct sprof_error *
     return open_existing(store, path, false, error);
 }
 
-/* Back to one file. */
+/* Back to one file. Needs to be the only one who has it open. */
 static int fold_log(struct store *store, struct sprof_error *error)
 {
     sqlite3_stmt *statement = NULL;
     int status = store_prepare(store, "PRAGMA journal_mode = DELETE", &statement, error);
     if (status)
         return status;
-    if (sqlite3_step(statement) != SQLITE_ROW)
-        status = store_fail(store, error);
-    else if (strcmp((const char *)sqlite3_column_text(statement, 0), "delete"))
+    const int stepped = sqlite3_step(statement);
+    if ((stepped & 0xff) == SQLITE_BUSY)
         status = sprof_error_set(error, SPROF_ESTATE, 0,
-                                 "another program is reading %s: part of the recording stays in "
+                                 "another program has %s open: part of the recording stays in "
                                  "%s-wal; keep both together",
                                  store->path, store->path);
+    else if (stepped != SQLITE_ROW)
+        status = store_fail(store, error);
     sqlite3_finalize(statement);
     return status;
 }

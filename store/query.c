@@ -2,6 +2,7 @@
 #include "store/store.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 
 /* What a user's statement may ask of a recording: only to read it. */
@@ -13,7 +14,7 @@ static const char *const harmless_pragmas[] = {
 };
 /* … and these to be read, not set. */
 static const char *const readable_pragmas[] = {
-    "user_version", "application_id", "journal_mode", "page_count", "page_size", "encoding", NULL,
+    "user_version", "application_id", "page_count", "page_size", "encoding", NULL,
 };
 
 static bool is_among(const char *name, const char *const *names)
@@ -40,8 +41,17 @@ static int authorize(void *context, int action, const char *first, const char *s
         return is_among(first, harmless_pragmas) || (!second && is_among(first, readable_pragmas))
                    ? SQLITE_OK
                    : SQLITE_DENY;
+    case SQLITE_UPDATE: /* asked when a table-valued PRAGMA declares its columns; writes nothing */
+        return strcmp(first, "sqlite_master") ? SQLITE_DENY : SQLITE_OK;
     default: return SQLITE_DENY;
     }
+}
+
+static int refuse_writing(struct store *store, const char *why, struct sprof_error *error)
+{
+    return sprof_error_set(error, SPROF_EUSAGE, 0,
+                           "recordings are only read here (%s); to change one, use `sqlite3 %s`",
+                           why, store->path);
 }
 
 /* The user's mistakes get SQLite's own words, the database's troubles ours. */
@@ -50,9 +60,7 @@ static int query_failed(struct store *store, struct sprof_error *error)
     switch (sqlite3_errcode(store->database) & 0xff) {
     case SQLITE_AUTH:
     case SQLITE_READONLY:
-        return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "recordings are only read here (%s); to change one, use `sqlite3 %s`",
-                               sqlite3_errmsg(store->database), store->path);
+        return refuse_writing(store, sqlite3_errmsg(store->database), error);
     case SQLITE_ERROR:
     case SQLITE_MISMATCH:
     case SQLITE_RANGE:
@@ -94,7 +102,9 @@ static int run_statements(struct store *store, const char *sql,
         sqlite3_stmt *statement = NULL;
         if (sqlite3_prepare_v2(store->database, sql, -1, &statement, &sql) != SQLITE_OK)
             return query_failed(store, error);
-        if (statement) /* NULL: a comment, or blanks */
+        if (statement && !sqlite3_stmt_readonly(statement))
+            status = refuse_writing(store, "the statement writes", error);
+        else if (statement) /* NULL: a comment, or blanks */
             status = each_row(store, statement, row, context, error);
         sqlite3_finalize(statement);
     }

@@ -1,0 +1,108 @@
+#include "store/schema.h"
+#include "tests/unit/store/recording.h"
+
+#include "store/database.h"
+
+#include <string.h>
+
+static void test_identity_and_keys(void)
+{
+    const struct place place = place_make();
+    struct store *store = example_create(&place);
+    ASSERT_QUERY(store, "PRAGMA user_version; PRAGMA application_id", "1 1936749158");
+    ASSERT_QUERY(store, "PRAGMA foreign_key_check", "");
+    ASSERT_QUERY(store, "PRAGMA integrity_check", "ok");
+    store_close(store, NULL);
+    place_remove(&place);
+}
+
+static void test_foreign_keys_are_declared(void)
+{
+    const struct place place = place_make();
+    struct store *store = example_create(&place);
+    const struct store_sample stray = {.run_id = 1, .event_id = 1, .thread_id = 77, .node_id = 1};
+    struct store_batch batch = {0};
+    CU_ASSERT_EQUAL(sprof_vec_push(&batch.samples, stray), 0);
+    CU_ASSERT_EQUAL(store_write(store, &batch, NULL), 0);
+    ASSERT_QUERY(store, "PRAGMA foreign_key_check", "sample|8|thread|1");
+    store_batch_release(&batch);
+    store_close(store, NULL);
+    place_remove(&place);
+}
+
+static void test_tables_are_strict(void)
+{
+    const struct place place = place_make();
+    struct store *store = example_create(&place);
+    ASSERT_QUERY(store,
+                 "SELECT count(*), min(strict) FROM pragma_table_list "
+                 "WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite_%'",
+                 "18|1");
+    ASSERT_QUERY(store, "SELECT count(*) FROM sqlite_schema WHERE type = 'view'", "8");
+    store_close(store, NULL);
+    place_remove(&place);
+}
+
+static void test_no_table_stays_empty(void)
+{
+    static const char *const tables[] = {
+        "run",       "event",         "process",     "thread",    "module", "mapping",
+        "function",  "frame",         "stack_node",  "sample",    "call_path", "path_cost",
+        "function_cost", "module_cost", "edge_cost", "ledger",    "counter", "failed_sample"};
+    const struct place place = place_make();
+    struct store *store = example_create(&place);
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        char sql[96];
+        snprintf(sql, sizeof sql, "SELECT count(*) > 0 FROM %s", tables[i]);
+        ASSERT_QUERY(store, sql, "1");
+    }
+    store_close(store, NULL);
+    place_remove(&place);
+}
+
+static void set_version(const struct place *place, const char *pragma)
+{
+    sqlite3 *database;
+    CU_ASSERT_EQUAL_FATAL(sqlite3_open(place->path, &database), SQLITE_OK);
+    CU_ASSERT_EQUAL(sqlite3_exec(database, pragma, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(database);
+}
+
+static void test_newer_version_is_refused(void)
+{
+    const struct place place = place_make();
+    struct store *store;
+    struct sprof_error error = {0};
+    example_make(&place);
+    set_version(&place, "PRAGMA user_version = 7");
+    CU_ASSERT_EQUAL(store_open_read(&store, place.path, &error), SPROF_EUNSUPPORTED);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "version 7"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "up to 1"));
+    CU_ASSERT_EQUAL(store_open_write(&store, place.path, &error), SPROF_EUNSUPPORTED);
+    CU_ASSERT_EQUAL(store_create(&store, place.path, &error), SPROF_EUNSUPPORTED);
+    CU_ASSERT_PTR_NULL(store);
+    place_remove(&place);
+}
+
+static void test_version_without_tables_is_refused(void)
+{
+    const struct place place = place_make();
+    struct store *store;
+    set_version(&place, "PRAGMA application_id = 0x73707266");
+    CU_ASSERT_EQUAL(store_open_read(&store, place.path, NULL), SPROF_EFORMAT);
+    set_version(&place, "PRAGMA user_version = 1");
+    CU_ASSERT_EQUAL(store_open_read(&store, place.path, NULL), SPROF_EFORMAT);
+    place_remove(&place);
+}
+
+void sprof_suite_store_schema(void);
+void sprof_suite_store_schema(void)
+{
+    CU_pSuite suite = CU_add_suite("store/schema", NULL, NULL);
+    CU_add_test(suite, "identity and keys", test_identity_and_keys);
+    CU_add_test(suite, "foreign keys are declared", test_foreign_keys_are_declared);
+    CU_add_test(suite, "all tables are strict", test_tables_are_strict);
+    CU_add_test(suite, "no table stays empty", test_no_table_stays_empty);
+    CU_add_test(suite, "a newer version is refused", test_newer_version_is_refused);
+    CU_add_test(suite, "a version without its tables", test_version_without_tables_is_refused);
+}

@@ -1,0 +1,189 @@
+/* The views over the worked example: every row of the tables of docs/design.md, section 7. */
+#include "tests/unit/store/recording.h"
+
+static struct place place;
+static struct store *store;
+
+static int open_example(void)
+{
+    place = place_make();
+    example_make(&place);
+    return store_open_read(&store, place.path, NULL);
+}
+
+static int close_example(void)
+{
+    store_close(store, NULL);
+    place_remove(&place);
+    return 0;
+}
+
+static void test_functions(void)
+{
+    ASSERT_QUERY(store,
+                 "SELECT function, module, kind, exclusive_samples, inclusive_samples FROM "
+                 "v_function WHERE run_id = 1 AND event = 'cpu-clock' ORDER BY function_id",
+                 "A1|prog|app|1|6 A2|prog|app|2|5 A3|prog|app|0|2 S1|libs.so|system|0|3 "
+                 "S2|libs.so|system|3|3 [not sampled]|[none]|none|0|0");
+    ASSERT_QUERY(store, "SELECT exclusive_weight, inclusive_weight FROM v_function "
+                        "WHERE function IN ('A2', '[not sampled]')",
+                 "2006018|5015045 2000000|2000000");
+}
+
+static void test_modules(void)
+{
+    ASSERT_QUERY(store,
+                 "SELECT run_id, event, module, build_id, kind, exclusive_samples, "
+                 "inclusive_samples, exclusive_weight, inclusive_weight FROM v_module LIMIT 2",
+                 "1|cpu-clock|prog|0abcdef0|app|3|6|3009027|6018054 "
+                 "1|cpu-clock|libs.so|-|system|3|3|3009027|3009027");
+}
+
+static void test_call_tree(void)
+{
+    ASSERT_QUERY(store,
+                 "SELECT path, exclusive_samples, inclusive_samples FROM v_call_tree "
+                 "WHERE path LIKE 'A1%' ORDER BY path_id",
+                 "A1|1|6 A1;A2|1|3 A1;A2;S1|0|2 A1;A2;S1;S2|2|2 A1;A3|0|2 A1;A3;A2|1|2 "
+                 "A1;A3;A2;S1|0|1 A1;A3;A2;S1;S2|1|1");
+    ASSERT_QUERY(store,
+                 "SELECT run_id, event, path_id, parent_id, depth, function, module, "
+                 "exclusive_weight, inclusive_weight FROM v_call_tree WHERE path = 'A1;A2'",
+                 "1|cpu-clock|2|1|2|A2|prog|1003009|3009027");
+}
+
+static void test_edges(void)
+{
+    ASSERT_QUERY(store,
+                 "SELECT caller, caller_module, callee, callee_module, samples, weight FROM v_edge "
+                 "WHERE run_id = 1 AND event = 'cpu-clock' ORDER BY caller, callee",
+                 "A1|prog|A2|prog|3|3009027 A1|prog|A3|prog|2|2006018 A2|prog|S1|libs.so|3|3009027 "
+                 "A3|prog|A2|prog|2|2006018 S1|libs.so|S2|libs.so|3|3009027");
+}
+
+static void test_lines(void)
+{
+    ASSERT_QUERY(store,
+                 "SELECT file, line, function, module, exclusive_samples, inclusive_samples "
+                 "FROM v_line WHERE run_id = 1 AND event = 'cpu-clock' AND file NOT NULL "
+                 "ORDER BY file, line",
+                 "main.c|10|A1|prog|1|6 main.c|20|A2|prog|1|3 main.c|21|A2|prog|1|2 "
+                 "main.c|31|A3|prog|0|2 sys.c|5|S1|libs.so|0|3 sys.c|9|S2|libs.so|3|3");
+    ASSERT_QUERY(store, "SELECT exclusive_weight, inclusive_weight FROM v_line WHERE line = 20",
+                 "1003009|3009027");
+}
+
+static void test_threads(void)
+{
+    ASSERT_QUERY(store,
+                 "SELECT run_id, event, pid, tid, process, thread, samples, weight, cpu_time_ns "
+                 "FROM v_thread ORDER BY tid",
+                 "1|cpu-clock|100|100|prog|prog|5|5015045|- "
+                 "1|cpu-clock|100|101|prog|worker|1|1003009|1003009 "
+                 "1|cpu-clock|200|200|child|child|0|2000000|2000000");
+}
+
+static void test_samples(void)
+{
+    ASSERT_QUERY(store,
+                 "SELECT time_ns, pid, tid, cpu, printf('%x', address), end_reason, stitched, "
+                 "depth, leaf, path FROM v_sample WHERE run_id = 1 AND event = 'cpu-clock' "
+                 "AND weight = 1003009 ORDER BY time_ns",
+                 "10|100|100|0|400000|root|0|1|A1|A1 "
+                 "20|100|100|0|400100|root|0|2|A2|A1;A2 "
+                 "30|100|100|0|7f0000000600|root|1|4|S2|A1;A2;S1;S2 "
+                 "50|100|100|0|7f1000000600|root|0|4|S2|A1;A2;S1;S2 "
+                 "55|100|100|0|7f1000000600|root|0|4|S2|A1;A3;A2;S1;S2 "
+                 "60|100|101|0|400200|truncated|0|2|A2|A1;A3;A2");
+}
+
+static void test_quality(void)
+{
+    ASSERT_QUERY(store,
+                 "SELECT run_id, samples, lost, user_stacks, whole_stacks, stitched, "
+                 "guessed_frames, frames, named_frames, requested_hz, round(reached_hz), "
+                 "own_cpu_ns, target_cpu_ns FROM v_quality",
+                 "1|6|3|6|4|1|1|17|14|997.0|997.0|20000000|6018054");
+}
+
+static void test_quality_of_program_counters(void)
+{
+    const struct place other = place_make();
+    struct store *pc;
+    struct store_run run = example_run();
+    run.mode = "pc";
+    CU_ASSERT_EQUAL_FATAL(store_create(&pc, other.path, NULL), 0);
+    CU_ASSERT_EQUAL(example_write_raw(pc, &run), 0);
+    ASSERT_QUERY(pc, "SELECT samples, user_stacks, whole_stacks FROM v_quality", "6|-|-");
+    struct store_quality quality;
+    CU_ASSERT_EQUAL(store_quality(pc, 1, &quality, NULL), 0);
+    CU_ASSERT_FALSE(quality.has_user_stacks);
+    store_close(pc, NULL);
+    place_remove(&other);
+}
+
+/* A recursive function, and a line that an inlined function shares with its caller. */
+static void test_lines_count_once(void)
+{
+    const struct place other = place_make();
+    struct store *deep = example_create(&other);
+    struct store_node nodes[50];
+    for (uint32_t i = 0; i < 50; i++)
+        nodes[i] = (struct store_node){
+            .id = 100 + i, .parent_id = i ? 99 + i : 0, .frame_id = 2, .depth = i + 1};
+    const struct store_sample sample = {.run_id = 1, .event_id = 1, .thread_id = 1, .node_id = 149,
+                                        .weight = 7, .count = 1};
+    struct store_batch batch = {.nodes = {nodes, 50, 0}};
+    CU_ASSERT_EQUAL(sprof_vec_push(&batch.samples, sample), 0);
+    CU_ASSERT_EQUAL(store_write(deep, &batch, NULL), 0);
+    ASSERT_QUERY(deep,
+                 "SELECT exclusive_samples, inclusive_samples, inclusive_weight FROM v_line "
+                 "WHERE line = 20",
+                 "2|4|3009034");
+    sprof_vec_release(&batch.samples);
+    store_close(deep, NULL);
+    place_remove(&other);
+}
+
+/* A path of thousands of functions does not grow without bound. */
+static void test_deep_path_is_cut(void)
+{
+    const struct place other = place_make();
+    struct store *deep = example_create(&other);
+    struct store_derived derived = {0};
+    CU_ASSERT_EQUAL(
+        sprof_vec_push(&derived.functions,
+                       (struct store_function){.id = 1, .module_id = 1, .key = 1, .name = "f"}),
+        0);
+    for (uint32_t i = 1; i <= 600; i++) {
+        const struct model_path path = {.id = i, .parent = i - 1, .function = 1, .depth = i};
+        const struct store_path_cost cost = {
+            .run_id = 1, .event_id = 1, .id = i, .costs = {{0, 0}, {1, 1}}};
+        CU_ASSERT_EQUAL(sprof_vec_push(&derived.paths, path), 0);
+        CU_ASSERT_EQUAL(sprof_vec_push(&derived.path_costs, cost), 0);
+    }
+    CU_ASSERT_EQUAL(store_write_derived(deep, &derived, NULL), 0);
+    ASSERT_QUERY(deep,
+                 "SELECT length(path), substr(path, -3) FROM v_call_tree WHERE depth IN (512, 600)",
+                 "1023|f;f 1025|f;…");
+    store_derived_release(&derived);
+    store_close(deep, NULL);
+    place_remove(&other);
+}
+
+void sprof_suite_store_views(void);
+void sprof_suite_store_views(void)
+{
+    CU_pSuite suite = CU_add_suite("store/views", open_example, close_example);
+    CU_add_test(suite, "functions", test_functions);
+    CU_add_test(suite, "modules", test_modules);
+    CU_add_test(suite, "call tree", test_call_tree);
+    CU_add_test(suite, "edges", test_edges);
+    CU_add_test(suite, "lines", test_lines);
+    CU_add_test(suite, "threads", test_threads);
+    CU_add_test(suite, "samples", test_samples);
+    CU_add_test(suite, "quality", test_quality);
+    CU_add_test(suite, "quality in mode pc", test_quality_of_program_counters);
+    CU_add_test(suite, "a line counts once in a sample", test_lines_count_once);
+    CU_add_test(suite, "a very deep path is cut", test_deep_path_is_cut);
+}

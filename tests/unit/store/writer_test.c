@@ -1,0 +1,194 @@
+#include "tests/unit/store/recording.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+static void test_written_again_replaces(void)
+{
+    const struct place place = place_make();
+    struct store *store = example_create(&place);
+    struct store_thread thread = {.id = 1, .process_id = 1, .tid = 100, .name = "renamed",
+                                  .samples = 9, .cpu_time_ns = 5, .cpu_time_known = true};
+    struct store_counter counter = {.run_id = 1, .name = "unwind.cache_hits", .value = 80};
+    const struct store_batch batch = {.threads = {&thread, 1, 0}, .counters = {&counter, 1, 0}};
+    CU_ASSERT_EQUAL(store_write(store, &batch, NULL), 0);
+    ASSERT_QUERY(store, "SELECT name, samples FROM thread WHERE id = 1", "renamed|9");
+    ASSERT_QUERY(store, "SELECT count(*) FROM thread", "3");
+    ASSERT_QUERY(store, "SELECT value FROM counter ORDER BY name", "80 25");
+    ASSERT_QUERY(store, "PRAGMA foreign_key_check", "");
+    store_close(store, NULL);
+    place_remove(&place);
+}
+
+static void test_batch_is_all_or_nothing(void)
+{
+    const struct place place = place_make();
+    struct store *store = example_create(&place);
+    struct sprof_error error = {0};
+    struct store_process process = {.id = 9, .run_id = 1, .pid = 9, .name = "new"};
+    struct store_module nameless = {.id = 9};
+    const struct store_batch bad = {.processes = {&process, 1, 0}, .modules = {&nameless, 1, 0}};
+    const struct store_batch good = {.processes = {&process, 1, 0}};
+    CU_ASSERT_EQUAL(store_write(store, &bad, &error), SPROF_EFORMAT);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "module.path"));
+    ASSERT_QUERY(store, "SELECT count(*) FROM process", "2");
+    CU_ASSERT_EQUAL(store_write(store, &good, NULL), 0);
+    ASSERT_QUERY(store, "SELECT count(*) FROM process", "3");
+    store_close(store, NULL);
+    place_remove(&place);
+}
+
+static void test_empty_batch_and_reuse(void)
+{
+    const struct place place = place_make();
+    struct store *store = example_create(&place);
+    struct store_batch batch = {0};
+    CU_ASSERT_EQUAL(store_write(store, &batch, NULL), 0);
+    CU_ASSERT_EQUAL(sprof_vec_push(&batch.processes, (struct store_process){.id = 3}), 0);
+    batch.run = &(struct store_run){.id = 1};
+    store_batch_clear(&batch);
+    CU_ASSERT_EQUAL(batch.processes.count, 0);
+    CU_ASSERT_PTR_NOT_NULL(batch.processes.items);
+    CU_ASSERT_PTR_NULL(batch.run);
+    store_batch_release(&batch);
+    CU_ASSERT_PTR_NULL(batch.processes.items);
+    store_close(store, NULL);
+    place_remove(&place);
+}
+
+static void test_derived_is_replaced(void)
+{
+    const struct place place = place_make();
+    struct store *store = example_create(&place);
+    CU_ASSERT_EQUAL(example_write_derived(store), 0);
+    ASSERT_QUERY(store, "SELECT count(*), max(id) FROM function", "6|6");
+    ASSERT_QUERY(store, "SELECT count(*), max(id) FROM frame", "7|7");
+    ASSERT_QUERY(store, "SELECT count(*) FROM call_path", "9");
+    const struct store_derived nothing = {0};
+    CU_ASSERT_EQUAL(store_write_derived(store, &nothing, NULL), 0);
+    ASSERT_QUERY(store, "SELECT count(*) FROM function", "0");
+    ASSERT_QUERY(store, "SELECT count(*) FROM frame", "6");
+    ASSERT_QUERY(store, "SELECT count(*) FROM sample", "7");
+    store_close(store, NULL);
+    place_remove(&place);
+}
+
+/* ---- No space -------------------------------------------------------------------------------- */
+
+/* Writes batches until one fails; returns how many were committed. */
+static uint64_t write_until_full(struct store *store, struct sprof_error *error, int *status)
+{
+    enum { ROWS = 200 };
+    struct store_sample samples[ROWS];
+    for (int i = 0; i < ROWS; i++)
+        samples[i] = (struct store_sample){.run_id = 1, .event_id = 1, .thread_id = 1,
+                                           .node_id = 1, .time_ns = 5000, .weight = 1};
+    const struct store_batch batch = {.samples = {samples, ROWS, 0}};
+    for (uint64_t written = 0;; written += ROWS)
+        if ((*status = store_write(store, &batch, error)) || written > 1000000)
+            return written;
+}
+
+/* 0: all is as promised; otherwise the number of the promise that was broken. */
+static int check_full(const struct place *place)
+{
+    struct store *store;
+    struct sprof_error error = {0};
+    struct store_run run = example_run();
+    char expected[32];
+    int status;
+    if (store_create(&store, place->path, NULL) || example_write_raw(store, &run))
+        return 10;
+    const uint64_t written = write_until_full(store, &error, &status);
+    if (status != SPROF_EFULL || !strstr(error.message, "is kept"))
+        return 11;
+    snprintf(expected, sizeof expected, "%llu", (unsigned long long)written);
+    const char *count = "SELECT count(*) FROM sample WHERE time_ns = 5000";
+    if (!written || strcmp(query_text(store, count), expected))
+        return 12;
+    store_close(store, NULL); /* may fail: folding needs space, too */
+    if (store_open_read(&store, place->path, &error))
+        return 13;
+    if (strcmp(query_text(store, count), expected))
+        return 14;
+    return store_close(store, NULL) ? 15 : 0;
+}
+
+static int record_on_a_small_disk(const struct place *place)
+{
+    if (unshare(CLONE_NEWNS | (geteuid() ? CLONE_NEWUSER : 0)) ||
+        mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+        mount("none", place->directory, "tmpfs", 0, "size=1m"))
+        return 3;
+    return check_full(place);
+}
+
+static void test_disk_full_keeps_what_was_committed(void)
+{
+    const struct place place = place_make();
+    const int status = in_child(record_on_a_small_disk, &place);
+    if (status == 3)
+        fprintf(stderr, "skipped: no permission to mount a small file system\n");
+    else
+        CU_ASSERT_EQUAL(status, 0);
+    place_remove(&place);
+}
+
+static int record_with_a_file_limit(const struct place *place)
+{
+    const struct rlimit limit = {1 << 20, 1 << 20};
+    signal(SIGXFSZ, SIG_IGN);
+    return setrlimit(RLIMIT_FSIZE, &limit) ? 3 : check_full(place);
+}
+
+static void test_file_limit_keeps_what_was_committed(void)
+{
+    const struct place place = place_make();
+    CU_ASSERT_EQUAL(in_child(record_with_a_file_limit, &place), 0);
+    place_remove(&place);
+}
+
+/* ---- Time ------------------------------------------------------------------------------------ */
+
+static double now_ms(void)
+{
+    return (double)sprof_clock_monotonic_ns() / 1e6;
+}
+
+/* Around `true` sprof may cost 60 ms in all. The bound leaves room for sanitizers and a busy machine;
+ * the least of several rounds is what the code costs. */
+static void test_short_recording_is_cheap(void)
+{
+    double least = 1e9;
+    for (int i = 0; i < 8; i++) {
+        const struct place place = place_make();
+        struct store_run run = example_run();
+        struct store *store;
+        const double start = now_ms();
+        CU_ASSERT_EQUAL(store_create(&store, place.path, NULL), 0);
+        CU_ASSERT_EQUAL(example_write_raw(store, &run), 0);
+        CU_ASSERT_EQUAL(store_close(store, NULL), 0);
+        const double spent = now_ms() - start;
+        least = spent < least ? spent : least;
+        place_remove(&place);
+    }
+    CU_ASSERT_TRUE(least < 25);
+    printf("create, write, close: %.1f ms ", least);
+}
+
+void sprof_suite_store_writer(void);
+void sprof_suite_store_writer(void)
+{
+    CU_pSuite suite = CU_add_suite("store/writer", NULL, NULL);
+    CU_add_test(suite, "written again replaces", test_written_again_replaces);
+    CU_add_test(suite, "a batch is all or nothing", test_batch_is_all_or_nothing);
+    CU_add_test(suite, "empty batch, and reuse", test_empty_batch_and_reuse);
+    CU_add_test(suite, "what is derived is replaced", test_derived_is_replaced);
+    CU_add_test(suite, "disk full", test_disk_full_keeps_what_was_committed);
+    CU_add_test(suite, "file size limit", test_file_limit_keeps_what_was_committed);
+    CU_add_test(suite, "a short recording is cheap", test_short_recording_is_cheap);
+}
