@@ -134,20 +134,31 @@ static int read_all(struct symbolize_kernel *kernel, int fd, const char *path,
 static int by_address(const void *left, const void *right)
 {
     const struct kernel_symbol *a = left, *b = right;
-    if (a->address != b->address)
-        return a->address < b->address ? -1 : 1;
-    return demangle_compare_aliases(a->name, b->name);
+    return (a->address > b->address) - (a->address < b->address);
 }
 
+/* The kernel's own symbols come in order, those of modules need not. */
+static bool is_sorted(const struct symbolize_kernel *kernel)
+{
+    for (size_t i = 1; i < kernel->symbols.count; i++)
+        if (kernel->symbols.items[i].address < kernel->symbols.items[i - 1].address)
+            return false;
+    return true;
+}
+
+/* Leaves the best name of each address. */
 static void sort(struct symbolize_kernel *kernel)
 {
     struct kernel_symbol *symbols = kernel->symbols.items;
     size_t kept = 0;
-    if (kernel->symbols.count)
+    if (!is_sorted(kernel))
         qsort(symbols, kernel->symbols.count, sizeof *symbols, by_address);
-    for (size_t i = 0; i < kernel->symbols.count; i++)
+    for (size_t i = 0; i < kernel->symbols.count; i++) {
         if (!kept || symbols[kept - 1].address != symbols[i].address)
             symbols[kept++] = symbols[i];
+        else if (demangle_compare_aliases(symbols[i].name, symbols[kept - 1].name) < 0)
+            symbols[kept - 1] = symbols[i];
+    }
     kernel->symbols.count = kept;
 }
 
@@ -188,6 +199,8 @@ int symbolize_kernel_open(struct symbolize_kernel **out, const char *kallsyms_pa
                           struct sprof_error *error)
 {
     *out = NULL;
+    if (!kallsyms_path)
+        kallsyms_path = "/proc/kallsyms";
     const int fd = open(kallsyms_path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return open_failed(kallsyms_path, error);

@@ -106,8 +106,12 @@ struct description lines_describe(const Dwarf_Die *entry)
             description.linkage_name = text(&die, DW_AT_MIPS_linkage_name);
         if (!name)
             name = text(&die, DW_AT_name);
+        /* A definition in the file of its declaration gives the line alone. */
+        const struct place declared = place_of(&die, DW_AT_decl_file, DW_AT_decl_line);
         if (!description.declared.line)
-            description.declared = place_of(&die, DW_AT_decl_file, DW_AT_decl_line);
+            description.declared.line = declared.line;
+        if (!description.declared.file)
+            description.declared.file = declared.file;
         if (!follow(&die))
             break;
     }

@@ -75,14 +75,16 @@ int symbolize_without_image(struct symbolize_result *result, const char *module_
 /* Kernel text by /proc/kallsyms. Symbols of kernel modules carry the module's name. */
 struct symbolize_kernel;
 
-/* Where the text of the running kernel (module NULL) or of a loaded kernel module begins and ends.
- * SPROF_EPERMISSION where the kernel hides its addresses (kptr_restrict): the message names the
- * setting. */
+/* Reads all text symbols at once. A symbol ends where the next one begins, and covers at most 1 MiB.
+ * A NULL path is /proc/kallsyms, which the kernel takes 40 ms to write out: read it only where there
+ * are kernel addresses. SPROF_EPERMISSION where the kernel hides its addresses (kptr_restrict): the
+ * message names the setting. */
 int symbolize_kernel_open(struct symbolize_kernel **kernel, const char *kallsyms_path,
                           struct sprof_error *error);
 void symbolize_kernel_free(struct symbolize_kernel *kernel);
 
-/* `addresses` are kernel addresses, sorted. Function starts are kernel addresses. */
+/* `addresses` are kernel addresses, sorted. Function starts are kernel addresses. An address outside
+ * every symbol has an empty chain. */
 int symbolize_kernel(struct symbolize_result *result, const struct symbolize_kernel *kernel,
                      const uint64_t *addresses, size_t count, struct sprof_error *error);
 
