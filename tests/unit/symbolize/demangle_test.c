@@ -1,0 +1,98 @@
+#include "symbolize/demangle.h"
+#include "symbolize/symbolize.h"
+
+#include <CUnit/CUnit.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void check(const char *mangled, const char *expected)
+{
+    char *name = symbolize_demangle(mangled);
+    if (expected) {
+        CU_ASSERT_PTR_NOT_NULL_FATAL(name);
+        CU_ASSERT_STRING_EQUAL(name, expected);
+    } else {
+        CU_ASSERT_PTR_NULL(name);
+    }
+    free(name);
+}
+
+static void test_each_language(void)
+{
+    check("_ZN5space5Shape4areaEi", "space::Shape::area(int)");
+    check("_Z5twiceIiET_S0_", "twice<int>(int)"); /* without its return type */
+    check("_Z5outeri.cold", "outer(int) [clone .cold]");
+    check("_ZN4core3fmt5write17h0123456789abcdefE", "core::fmt::write");
+    check("_ZN4core3fmt5write17h0123456789abcdefE.llvm.99", "core::fmt::write");
+    check("_RNvC5crate3foo", "crate::foo");
+    check("_RNvMs_NtCs4fqI2P2rA04_4core3fmtNtB4_9Formatter3new", "<core::fmt::Formatter>::new");
+    check("_D3std5stdio7writelnFiZv", "std.stdio.writeln(int)");
+    check("_ada_hello", "hello");
+    check("_GLOBAL__I_main", "global constructors keyed to main");
+}
+
+static void test_plain_names_are_left_alone(void)
+{
+    static const char *const names[] = {
+        "main",          "",           "_",          "_Z",   "_R", "_D", "__libc_start_main",
+        "sqlite3__step", "memcpy@plt", "pack__proc", "_ada_"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        check(names[i], NULL);
+}
+
+static void test_ada_only_where_it_is_known(void)
+{
+    char *name = demangle_name("pack__proc__2", true);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(name);
+    CU_ASSERT_STRING_EQUAL(name, "pack.proc");
+    free(name);
+    CU_ASSERT_PTR_NULL(demangle_name("__gnat_malloc", true));
+    CU_ASSERT_PTR_NULL(demangle_name("malloc", true));
+}
+
+/* Each level doubles the text of the one below through a back reference. */
+static void test_explosion_is_cut(void)
+{
+    char name[2048] = "_Z1fI";
+    for (int i = 0; i < 60; i++)
+        strcat(name, "1aI");
+    strcat(name, "i");
+    for (int i = 0; i < 60; i++) {
+        const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+        char reference[8] = {'S', i ? digits[(i - 1) % 36] : '_', i ? '_' : '\0', '\0'};
+        strcat(name, reference);
+        strcat(name, "E");
+    }
+    strcat(name, "Evv");
+    free(symbolize_demangle(name)); /* any answer, but soon and small */
+
+    char *huge = malloc(1 << 20);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(huge);
+    memset(huge, 'P', 1 << 20);
+    memcpy(huge, "_Z1f", 4);
+    huge[(1 << 20) - 1] = '\0';
+    CU_ASSERT_PTR_NULL(symbolize_demangle(huge));
+    huge[60000] = '\0';
+    free(symbolize_demangle(huge));
+    free(huge);
+}
+
+static void test_order_of_aliases(void)
+{
+    CU_ASSERT_TRUE(demangle_compare_aliases("write", "__write") < 0);
+    CU_ASSERT_TRUE(demangle_compare_aliases("__libc_malloc", "malloc") > 0);
+    CU_ASSERT_TRUE(demangle_compare_aliases("read", "readlong") < 0);
+    CU_ASSERT_TRUE(demangle_compare_aliases("aaa", "bbb") < 0);
+    CU_ASSERT_EQUAL(demangle_compare_aliases("same", "same"), 0);
+}
+
+void sprof_suite_symbolize_demangle(void);
+void sprof_suite_symbolize_demangle(void)
+{
+    CU_pSuite suite = CU_add_suite("symbolize/demangle", NULL, NULL);
+    CU_add_test(suite, "each language", test_each_language);
+    CU_add_test(suite, "plain names", test_plain_names_are_left_alone);
+    CU_add_test(suite, "Ada only where it is known", test_ada_only_where_it_is_known);
+    CU_add_test(suite, "an explosion is cut", test_explosion_is_cut);
+    CU_add_test(suite, "order of aliases", test_order_of_aliases);
+}

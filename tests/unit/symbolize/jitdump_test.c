@@ -1,0 +1,197 @@
+#include "tests/unit/symbolize/jit_check.h"
+
+/* A file in the making. */
+struct dump {
+    uint8_t bytes[4096];
+    size_t size;
+};
+
+static void put(struct dump *dump, const void *data, size_t size)
+{
+    CU_ASSERT_TRUE_FATAL(dump->size + size <= sizeof dump->bytes);
+    memcpy(dump->bytes + dump->size, data, size);
+    dump->size += size;
+}
+
+static void put_u32(struct dump *dump, uint32_t value)
+{
+    put(dump, &value, sizeof value);
+}
+
+static void put_u64(struct dump *dump, uint64_t value)
+{
+    put(dump, &value, sizeof value);
+}
+
+static void put_header(struct dump *dump, uint32_t version)
+{
+    const uint32_t fields[10] = {0x4a695444, version, 40, 62};
+    *dump = (struct dump){0};
+    put(dump, fields, sizeof fields);
+}
+
+/* Opens a record, whose size is filled in by end_record. */
+static size_t begin_record(struct dump *dump, uint32_t id)
+{
+    put_u32(dump, id);
+    put_u32(dump, 0);
+    put_u64(dump, 0);
+    return dump->size - 16;
+}
+
+static void end_record(struct dump *dump, size_t start)
+{
+    const uint32_t size = (uint32_t)(dump->size - start);
+    memcpy(dump->bytes + start + 4, &size, sizeof size);
+}
+
+static void put_load(struct dump *dump, uint64_t address, uint64_t size, const char *name)
+{
+    const size_t start = begin_record(dump, 0);
+    put_u64(dump, 7);
+    put_u64(dump, address);
+    put_u64(dump, address);
+    put_u64(dump, size);
+    put_u64(dump, 1);
+    put(dump, name, strlen(name) + 1);
+    put(dump, "\x90\x90\x90", 3);
+    end_record(dump, start);
+}
+
+static void put_move(struct dump *dump, uint64_t from, uint64_t to, uint64_t size)
+{
+    const size_t start = begin_record(dump, 1);
+    put_u64(dump, 7);
+    put_u64(dump, to);
+    put_u64(dump, from);
+    put_u64(dump, to);
+    put_u64(dump, size);
+    put_u64(dump, 1);
+    end_record(dump, start);
+}
+
+static void put_line(struct dump *dump, uint64_t address, uint32_t line, const char *file)
+{
+    put_u64(dump, address);
+    put_u32(dump, line);
+    put_u32(dump, 0);
+    put(dump, file, strlen(file) + 1);
+}
+
+static void put_lines(struct dump *dump, uint64_t address)
+{
+    const size_t start = begin_record(dump, 2);
+    put_u64(dump, address);
+    put_u64(dump, 3);
+    put_line(dump, address, 10, "a.js");
+    put_line(dump, address + 4, 12, "\xff");
+    put_line(dump, address + 8, 3, "b.js");
+    end_record(dump, start);
+}
+
+static void put_everything(struct dump *dump)
+{
+    put_header(dump, 1);
+    put_lines(dump, 0x1000);
+    put_load(dump, 0x1000, 0x20, "first");
+    end_record(dump, begin_record(dump, 4)); /* unwinding information */
+    put_load(dump, 0x2000, 0x10, "second");
+    put_move(dump, 0x1000, 0x5000, 0x20);
+    put_load(dump, 0x1000, 0x10, "third");
+    end_record(dump, begin_record(dump, 3));
+    put_load(dump, 0x9000, 0x10, "after the end");
+}
+
+static void test_every_record(void)
+{
+    struct fixture fixture;
+    struct dump dump;
+    fixture_open(&fixture);
+    put_everything(&dump);
+    struct symbolize_jit *jit = jit_check_open(&fixture, dump.bytes, dump.size);
+    jit_check(jit, 0x1000, "third", NULL, 0);
+    jit_check(jit, 0x1018, "first", "b.js", 3); /* what the newer code left of it */
+    jit_check(jit, 0x2001, "second", NULL, 0);
+    jit_check(jit, 0x5000, "first", "a.js", 10);
+    jit_check(jit, 0x5007, "first", "a.js", 12);
+    jit_check(jit, 0x5008, "first", "b.js", 3);
+    jit_check(jit, 0x9000, NULL, NULL, 0);
+    CU_ASSERT_EQUAL(symbolize_jit_bad_lines(jit), 0);
+    symbolize_jit_free(jit);
+    fixture_close(&fixture);
+}
+
+static int open_dump(struct fixture *fixture, const struct dump *dump, struct sprof_error *error)
+{
+    struct symbolize_jit *jit = NULL;
+    fixture_write(fixture, "jit", dump->bytes, dump->size);
+    const int code = symbolize_jit_open_file(&jit, fixture_path(fixture, "jit"), error);
+    CU_ASSERT_EQUAL(code == 0, jit != NULL);
+    symbolize_jit_free(jit);
+    return code;
+}
+
+static void test_other_versions_are_refused(void)
+{
+    struct fixture fixture;
+    struct dump dump;
+    struct sprof_error error = {0};
+    fixture_open(&fixture);
+    put_header(&dump, 9);
+    CU_ASSERT_EQUAL(open_dump(&fixture, &dump, &error), SPROF_EUNSUPPORTED);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "version 9"));
+    put_header(&dump, 1);
+    dump.size = 20;
+    CU_ASSERT_EQUAL(open_dump(&fixture, &dump, &error), SPROF_EFORMAT);
+    memcpy(dump.bytes, "\x4a\x69\x54\x44", 4);
+    CU_ASSERT_EQUAL(open_dump(&fixture, &dump, &error), SPROF_EUNSUPPORTED);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "big endian"));
+    fixture_close(&fixture);
+}
+
+static void test_cut_and_damaged_files(void)
+{
+    struct fixture fixture;
+    struct dump dump, damaged;
+    fixture_open(&fixture);
+    put_everything(&dump);
+    for (size_t size = 40; size < dump.size; size += 7) {
+        damaged = dump;
+        damaged.size = size;
+        CU_ASSERT_EQUAL(open_dump(&fixture, &damaged, NULL), 0);
+    }
+    for (uint64_t seed = 1; seed <= 200; seed++) {
+        uint64_t state = seed;
+        damaged = dump;
+        for (int flips = 0; flips < 8; flips++) {
+            const uint64_t random = fixture_random(&state);
+            damaged.bytes[40 + (random >> 8) % (dump.size - 40)] ^= (uint8_t)(1U << (random & 7));
+        }
+        CU_ASSERT_EQUAL(open_dump(&fixture, &damaged, NULL), 0);
+    }
+    fixture_close(&fixture);
+}
+
+static void test_moving_unknown_code_is_counted(void)
+{
+    struct fixture fixture;
+    struct dump dump;
+    fixture_open(&fixture);
+    put_header(&dump, 1);
+    put_move(&dump, 0x1000, 0x2000, 16);
+    struct symbolize_jit *jit = jit_check_open(&fixture, dump.bytes, dump.size);
+    jit_check(jit, 0x2000, NULL, NULL, 0);
+    CU_ASSERT_EQUAL(symbolize_jit_bad_lines(jit), 1);
+    symbolize_jit_free(jit);
+    fixture_close(&fixture);
+}
+
+void sprof_suite_symbolize_jitdump(void);
+void sprof_suite_symbolize_jitdump(void)
+{
+    CU_pSuite suite = CU_add_suite("symbolize/jitdump", NULL, NULL);
+    CU_add_test(suite, "every record", test_every_record);
+    CU_add_test(suite, "other versions", test_other_versions_are_refused);
+    CU_add_test(suite, "cut and damaged files", test_cut_and_damaged_files);
+    CU_add_test(suite, "moving unknown code", test_moving_unknown_code_is_counted);
+}

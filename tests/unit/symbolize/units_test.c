@@ -1,0 +1,119 @@
+#include "tests/unit/symbolize/naming.h"
+
+static const char first_source[] =
+    "int second(int);\n"
+    "__attribute__((noinline)) static int first(int a) { return second(a) + 1; }\n"
+    "int main(int argc, char **argv) { (void)argv; return first(argc); }\n";
+static const char second_source[] = "int second(int a)\n"
+                                    "{\n"
+                                    "    return a * 3;\n"
+                                    "}\n";
+
+static void check_function(struct fixture *fixture, const char *file, const char *symbol,
+                           const char *name, uint32_t line)
+{
+    /* Stripped of symbols but not of DWARF, so that only the unit can tell. */
+    const uint64_t address = naming_nm(fixture, file, symbol);
+    struct naming naming = {.image = naming_image(fixture_path(fixture, "bare"))};
+    CU_ASSERT_EQUAL(sprof_vec_push(&naming.addresses, address), 0);
+    naming_run(&naming, NULL, fixture->directory);
+    const struct symbolize_function *function = naming_function(&naming, address);
+    CU_ASSERT_STRING_EQUAL(function->name, name);
+    CU_ASSERT_TRUE(function->named);
+    CU_ASSERT_EQUAL(function->line, line);
+    CU_ASSERT_EQUAL(function->start, address);
+    CU_ASSERT_TRUE(function->size > 0);
+    naming_close(&naming);
+}
+
+static void build_two_units(struct fixture *fixture, const char *commands)
+{
+    fixture_open(fixture);
+    fixture_text(fixture, "1.c", first_source);
+    fixture_text(fixture, "2.c", second_source);
+    fixture_run(fixture, "cc -O1 -g -c 1.c && cc -O1 -g -c 2.c");
+    fixture_run(fixture, commands);
+}
+
+static void test_incomplete_aranges(void)
+{
+    struct fixture fixture;
+    build_two_units(&fixture, "objcopy --remove-section=.debug_aranges 2.o; cc 1.o 2.o -o a;"
+                              "objcopy --strip-symbol=first --strip-symbol=second a bare");
+    char *aranges = fixture_output(&fixture, "readelf --debug-dump=aranges a | grep -c Length:");
+    CU_ASSERT_EQUAL(atoi(aranges), 1); /* one unit only: the fixture is what it should be */
+    free(aranges);
+    check_function(&fixture, "a", "first", "first", 2);
+    check_function(&fixture, "a", "second", "second", 1);
+    fixture_close(&fixture);
+}
+
+static void test_no_aranges(void)
+{
+    struct fixture fixture;
+    build_two_units(&fixture, "cc 1.o 2.o -o a; objcopy --remove-section=.debug_aranges "
+                              "--strip-symbol=first --strip-symbol=second a bare");
+    check_function(&fixture, "a", "first", "first", 2);
+    check_function(&fixture, "a", "second", "second", 1);
+    fixture_close(&fixture);
+}
+
+/* GNU C's nested functions are entries below a function that does not cover them. */
+static void test_nested_function(void)
+{
+    static const char source[] =
+        "int sink;\n"
+        "int outer(int a)\n"
+        "{\n"
+        "    __attribute__((noinline)) int nested(int b)\n"
+        "    {\n"
+        "        return sink += a + b;\n"
+        "    }\n"
+        "    return nested(1) + nested(2);\n"
+        "}\n"
+        "int main(int argc, char **argv) { (void)argv; return outer(argc); }\n";
+    struct fixture fixture;
+    fixture_open(&fixture);
+    fixture_text(&fixture, "a.c", source);
+    fixture_run(&fixture, "cc -O0 -g a.c -o a; nested=$(nm a | awk '$3 ~ /^nested/ {print $3}');"
+                          "objcopy --redefine-sym $nested=nested a;"
+                          "objcopy --strip-symbol=nested --strip-symbol=outer a bare");
+    check_function(&fixture, "a", "nested", "nested", 4);
+    check_function(&fixture, "a", "outer", "outer", 2);
+    fixture_close(&fixture);
+}
+
+/* Assembler units have lines but no functions. */
+static void test_lines_without_functions(void)
+{
+    struct fixture fixture;
+    fixture_open(&fixture);
+    fixture_text(&fixture, "a.s",
+                 "    .globl _start\n"
+                 "    .type _start, @function\n"
+                 "_start:\n"
+                 "    nop\n"
+                 "    nop\n"
+                 "    .size _start, 2\n");
+    fixture_run(&fixture, "cc -g -nostdlib -static a.s -o a");
+    const uint64_t start = naming_nm(&fixture, "a", "_start");
+    struct naming naming = {.image = naming_image(fixture_path(&fixture, "a"))};
+    CU_ASSERT_EQUAL(sprof_vec_push(&naming.addresses, start + 1), 0);
+    naming_run(&naming, NULL, NULL);
+    CU_ASSERT_STRING_EQUAL(naming_function(&naming, start + 1)->name, "_start");
+    CU_ASSERT_EQUAL(naming.result.frames[0].line, 5);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(naming.result.frames[0].file);
+    CU_ASSERT_PTR_NOT_NULL(strstr(naming.result.frames[0].file, "a.s"));
+    naming_close(&naming);
+    fixture_close(&fixture);
+}
+
+void sprof_suite_symbolize_units(void);
+void sprof_suite_symbolize_units(void)
+{
+    CU_pSuite suite = CU_add_suite("symbolize/units", NULL, NULL);
+    CU_add_test(suite, "incomplete aranges", test_incomplete_aranges);
+    CU_add_test(suite, "no aranges", test_no_aranges);
+    CU_add_test(suite, "a nested function", test_nested_function);
+    CU_add_test(suite, "lines without functions", test_lines_without_functions);
+}
