@@ -69,17 +69,22 @@ static void row_of_state(void *context, uint64_t start, uint64_t end, const stru
     row_add(builder, start, unwind_rule_of_state(state));
 }
 
+/* The bytes of [start, end), as far as they are at hand. */
+static struct sprof_bytes text_between(const struct builder *builder, uint64_t start, uint64_t end)
+{
+    const struct unwind_source *source = builder->source;
+    const uint64_t offset = source->text_count ? start - source->text[0].start : UINT64_MAX;
+    if (offset >= source->text_bytes.size)
+        return (struct sprof_bytes){0};
+    const uint64_t left = source->text_bytes.size - offset;
+    return (struct sprof_bytes){source->text_bytes.data + offset,
+                                (size_t)(end - start < left ? end - start : left)};
+}
+
 /* Searches a gap for code known by its bytes. */
 static void gap_known_code(struct builder *builder, uint64_t start, uint64_t end)
 {
-    const struct unwind_source *source = builder->source;
-    const struct sprof_bytes text = source->text_bytes;
-    const uint64_t text_start = source->text_count ? source->text[0].start : 0;
-    if (!source->text_count || start < text_start || start - text_start >= text.size)
-        return;
-    const uint64_t left = text.size - (start - text_start);
-    const struct sprof_bytes gap = {text.data + (start - text_start),
-                                    (size_t)(end - start < left ? end - start : left)};
+    const struct sprof_bytes gap = text_between(builder, start, end);
     struct unwind_known_code known;
     for (size_t offset = 0; unwind_code_find_known(gap, &offset, &known);) {
         builder->code = rows_reserve(builder, 3);
@@ -106,6 +111,13 @@ static void rows_gap(struct builder *builder, uint64_t vaddr)
 /* ---- One function -----------------------------------------------------------------------------
  */
 
+static bool is_start(const struct builder *builder, const struct draft *draft)
+{
+    const bool frameless = !draft->program_size || draft->program[0] == 0;
+    return frameless && draft->end - draft->start <= ROOT_REACH &&
+           unwind_code_is_start(text_between(builder, draft->start, draft->end));
+}
+
 static int fde_rows(struct builder *builder, const struct draft *draft,
                     const struct cfi_section *section)
 {
@@ -114,6 +126,10 @@ static int fde_rows(struct builder *builder, const struct draft *draft,
                                 .cie = draft->cie,
                                 .program = {draft->program, draft->program_size}};
     builder->code = rows_reserve(builder, draft->program_size + 2u);
+    if (is_start(builder, draft)) {
+        row_add(builder, draft->start, UNWIND_RULE_END);
+        return 0;
+    }
     return builder->code ? 0 : cfi_program_run(section, &fde, row_of_state, builder);
 }
 

@@ -226,8 +226,9 @@ static bool step_deref(struct walk *walk, uint64_t rule)
     uint64_t base, word;
     if (!register_value(walk, unwind_rule_register(rule), &base))
         return walk_odd(walk, rule);
+    const uint64_t slot = base + (uint64_t)unwind_rule_deref_a(rule);
     const enum walk_read result =
-        walk_read_word(walk, base + (uint64_t)unwind_rule_deref_a(rule), &word);
+        slot < walk->sp ? WALK_READ_BAD : walk_read_word(walk, slot, &word);
     if (result != WALK_READ_OK)
         return read_failed(walk, result);
     return step_to_cfa(walk, rule, word + (uint64_t)unwind_rule_deref_b(rule), UNWIND_BY_CFI);

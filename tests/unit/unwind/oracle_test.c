@@ -163,7 +163,8 @@ static void compare_image(const char *path, size_t stride)
         printf("\n    %s: absent, skipped", path);
         return;
     }
-    file.source.entry_vaddr = 0; /* libdw does not know roots by their address */
+    file.source.entry_vaddr = 0; /* libdw does not know roots by address or bytes */
+    file.source.text_bytes = (struct sprof_bytes){0};
     struct unwind_table *table = NULL;
     struct sprof_error error = {0};
     CU_ASSERT_EQUAL_FATAL(unwind_table_build(&table, &file.source, &error), 0);

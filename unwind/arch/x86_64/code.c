@@ -81,3 +81,14 @@ bool unwind_code_find_known(struct sprof_bytes code, size_t *offset,
     *offset = known->end;
     return true;
 }
+
+bool unwind_code_is_start(struct sprof_bytes function)
+{
+    /* mov %rbx,%rsp; mov (%rsp),%rdi or pop %rdi; test %rdi,%rdi; je */
+    static const uint8_t with_mov[] = {0x48, 0x89, 0xdc, 0x48, 0x8b, 0x3c,
+                                       0x24, 0x48, 0x85, 0xff, 0x74};
+    static const uint8_t with_pop[] = {0x48, 0x89, 0xdc, 0x5f, 0x48, 0x85, 0xff, 0x74};
+    return (function.size >= sizeof with_mov &&
+            !memcmp(function.data, with_mov, sizeof with_mov)) ||
+           (function.size >= sizeof with_pop && !memcmp(function.data, with_pop, sizeof with_pop));
+}

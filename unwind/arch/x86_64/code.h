@@ -25,6 +25,10 @@ struct unwind_known_code {
 bool unwind_code_find_known(struct sprof_bytes code, size_t *offset,
                             struct unwind_known_code *known);
 
+/* Whether a function that has no frame of its own is the start of a coroutine: glibc's
+ * __start_context, whose call frame information claims a caller. */
+bool unwind_code_is_start(struct sprof_bytes function);
+
 /* The kernel's frame below a signal handler (struct rt_sigframe without its return address): where,
  * counted from the stack pointer in the trampoline, the registers of the interrupted code lie. */
 enum { UNWIND_SIGNAL_REGISTERS_OFFSET = 40, UNWIND_SIGNAL_REGISTERS = 17 };
