@@ -1,3 +1,5 @@
 # Shared by the suites: a recording with known rows.
 target_sources(unit_store PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/unit/store/recording.c)
 target_link_libraries(unit_store PRIVATE sqlite3)
+# memory_test fails the n-th allocation, for every n.
+target_link_options(unit_store PRIVATE -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup)
