@@ -202,6 +202,8 @@ static int apply_mapping(struct record_session *session, const struct sampler_re
         .inode_generation = mapping->inode_generation,
     };
     memcpy(identity.build_id, mapping->build_id, sizeof identity.build_id);
+    if (record->pid == -1 && strcmp(mapping->name, RECORD_MODULE_KERNEL) == 0)
+        session->walk.kernel_start = mapping->address - mapping->file_offset;
     return model_world_map(&session->world, record->pid, mapping->address, mapping->size,
                            mapping->file_offset, &identity, record->time_ns);
 }

@@ -165,6 +165,7 @@ int record_counter_rows(struct record_session *session, struct store_batch *batc
     } counters[] = {
         {"unwind.walks", unwind.walks},
         {"unwind.frames", unwind.frames},
+        {"unwind.ns", session->walk.walk_ns},
         {"unwind.cache_hits", unwind.cache_hits},
         {"unwind.cache_misses", unwind.cache_misses},
         {"unwind.odd_rows", unwind.odd_rows},

@@ -23,8 +23,11 @@ int record_walk_init(struct record_walk *walk, struct model_world *world,
     walk->known = calloc(KNOWN_SLOTS, sizeof *walk->known);
     const struct model_module *none = pseudo_module(world, RECORD_MODULE_NONE);
     const struct model_module *unknown = pseudo_module(world, RECORD_MODULE_UNKNOWN);
-    if (!walk->walker || !walk->known || !none || !unknown)
+    const struct model_identity kernel_identity = {.path = RECORD_MODULE_KERNEL};
+    const struct model_module *kernel = model_world_module(world, &kernel_identity, true, 0);
+    if (!walk->walker || !walk->known || !none || !unknown || !kernel)
         return SPROF_ENOMEM;
+    walk->kernel_module = kernel->id;
     walk->none_module = none->id;
     walk->unknown_module = unknown->id;
     return 0;
@@ -95,6 +98,8 @@ static int find_frame(struct record_walk *walk, const struct place *place, uint6
     if (mapping) {
         const struct model_module *module = model_world_module_by_id(walk->world, mapping->module);
         result = make_frame(walk, module->id, offset_in(module, mapping, address), frame);
+    } else if (!place->process) {
+        return make_frame(walk, walk->kernel_module, address - walk->kernel_start, frame);
     } else {
         *place->unknown_code = true;
         return make_frame(walk, walk->unknown_module, address, frame);
@@ -206,7 +211,9 @@ static int add_user(struct record_walk *walk, const struct sampler_sample *sampl
     };
     struct unwind_registers registers;
     memcpy(registers.value, sample->registers, sizeof registers.value);
+    const uint64_t begin_ns = sprof_clock_monotonic_ns();
     const struct unwind_stack stack = unwind_walk(walk->walker, space, &memory, &registers);
+    walk->walk_ns += sprof_clock_monotonic_ns() - begin_ns;
     outcome->end = stack.end;
     outcome->stitched = stack.stitched;
     if (stack.end == UNWIND_END_PENDING)

@@ -14,6 +14,9 @@ enum record_pseudo { RECORD_OUTSIDE = 1, RECORD_NOT_SAMPLED = 2 };
 #define RECORD_MODULE_NONE "[none]"
 #define RECORD_MODULE_UNKNOWN "[unknown]"
 
+/* The kernel itself. Addresses of it that lie in no text known (programs loaded into it) count for it. */
+#define RECORD_MODULE_KERNEL "[kernel]"
+
 /* An address already resolved in one state of one address space. */
 struct record_known {
     uint64_t address;
@@ -32,7 +35,9 @@ struct record_walk {
     SPROF_VEC(uint32_t) line;     /* frames of the sample at hand, innermost first */
     SPROF_VEC(uint8_t) line_found_by;
     SPROF_VEC(bool) line_is_app; /* root first */
-    uint32_t none_module, unknown_module;
+    uint32_t none_module, unknown_module, kernel_module;
+    uint64_t kernel_start; /* of the kernel's text; 0 where it is hidden */
+    uint64_t walk_ns;      /* spent unwinding */
 };
 
 /* What became of a sample. */

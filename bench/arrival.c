@@ -1,0 +1,147 @@
+/* What unwinding a real program costs: records a command, keeps every sample, and walks them all in
+ * the order in which they came, with caches as cold and tables as absent as they were then.
+ *     bench_arrival COMMAND [ARG …] */
+#include "record/session.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A record with copies of what it points to. */
+struct kept {
+    struct sampler_record record;
+    char *name;
+    uint8_t *stack;
+    uint64_t *chain;
+};
+
+struct bench {
+    struct sampler *sampler;
+    struct record_session session; /* only its world, images and walk are used */
+    SPROF_VEC(struct kept) kept;
+    uint8_t ring[1 << 16];
+    uint64_t walks, frames, waits, walk_ns;
+};
+
+static void *copy(const void *bytes, size_t size)
+{
+    void *memory = malloc(size + 1);
+    if (!memory)
+        exit(1);
+    return size ? memcpy(memory, bytes, size) : memory;
+}
+
+static void keep(struct bench *bench, const struct sampler_record *record)
+{
+    struct kept kept = {.record = *record};
+    const char *name = record->type == SAMPLER_MMAP   ? record->mapping.name
+                       : record->type == SAMPLER_COMM ? record->comm.name
+                                                      : NULL;
+    if (name)
+        kept.name = copy(name, strlen(name) + 1);
+    if (record->type == SAMPLER_MMAP)
+        kept.record.mapping.name = kept.name;
+    if (record->type == SAMPLER_COMM)
+        kept.record.comm.name = kept.name;
+    if (record->type == SAMPLER_SAMPLE) {
+        struct sampler_sample *sample = &kept.record.sample;
+        sample->stack = kept.stack = copy(sample->stack, sample->stack_size);
+        sample->kernel_chain = kept.chain =
+            copy(sample->kernel_chain, sample->kernel_chain_count * sizeof *sample->kernel_chain);
+    }
+    if (sprof_vec_push(&bench->kept, kept))
+        exit(1);
+}
+
+static void record_command(struct bench *bench, char **command)
+{
+    const struct sampler_options options = {.capture = SAMPLER_CAPTURE_FULL, .command = command};
+    struct sprof_error error;
+    const struct sampler_record *record;
+    int status;
+    if (sampler_open(&bench->sampler, &options, &error) || sampler_start(bench->sampler, &error)) {
+        fprintf(stderr, "bench_arrival: %s\n", error.message);
+        exit(1);
+    }
+    while (!sampler_targets_ended(bench->sampler, &status)) {
+        while (sampler_next(bench->sampler, &record) == 0)
+            keep(bench, record);
+        sampler_wait(bench->sampler, 100, -1);
+    }
+    sampler_stop(bench->sampler);
+    while (sampler_next(bench->sampler, &record) == 0)
+        keep(bench, record);
+}
+
+static void walk_one(struct bench *bench, const struct sampler_record *record)
+{
+    struct record_session *session = &bench->session;
+    const struct model_process *process =
+        model_world_process(&session->world, record->pid, record->time_ns);
+    const struct sampler_sample *sample = &record->sample;
+    if (!process || !sample->has_registers || !sample->stack_size)
+        return;
+    /* The kernel has just copied the stack when its record arrives: here we do. */
+    memcpy(bench->ring, sample->stack, sample->stack_size);
+    const struct unwind_memory memory = {.slice = bench->ring,
+                                         .slice_address = sample->registers[UNWIND_RSP],
+                                         .slice_size = sample->stack_size};
+    struct unwind_registers registers;
+    memcpy(registers.value, sample->registers, sizeof registers.value);
+    for (;;) {
+        struct unwind_space space;
+        if (record_spaces_get(&session->walk.spaces, process, &space))
+            exit(1);
+        const uint64_t begin_ns = sprof_clock_monotonic_ns();
+        const struct unwind_stack stack =
+            unwind_walk(session->walk.walker, &space, &memory, &registers);
+        const uint64_t took_ns = sprof_clock_monotonic_ns() - begin_ns;
+        if (stack.end != UNWIND_END_PENDING) {
+            bench->walks++;
+            bench->frames += stack.count;
+            bench->walk_ns += took_ns;
+            return;
+        }
+        bench->waits++;
+        record_images_wait(&session->images);
+        record_images_collect(&session->images);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static struct bench bench;
+    const struct model_view view = {.mode = MODEL_MODE_FULL};
+    struct record_session *session = &bench.session;
+    if (argc < 2)
+        return 2;
+    record_command(&bench, argv + 1);
+    if (record_images_init(&session->images, SIZE_MAX, NULL) ||
+        record_walk_init(&session->walk, &session->world, &session->images, &view))
+        return 1;
+    for (size_t i = 0; i < bench.kept.count; i++) {
+        const struct sampler_record *record = &bench.kept.items[i].record;
+        if (record->type == SAMPLER_SAMPLE)
+            walk_one(&bench, record);
+        else if (record->type == SAMPLER_MMAP || record->type == SAMPLER_COMM ||
+                 record->type == SAMPLER_FORK || record->type == SAMPLER_EXIT)
+            record_apply(session, record);
+    }
+    const struct unwind_counters counters = unwind_walker_counters(session->walk.walker);
+    printf("%lu stacks, %lu frames, %.1f %% of the rules cached, %lu waits for tables: "
+           "%.1f ns a frame\n",
+           bench.walks, bench.frames,
+           100.0 * (double)counters.cache_hits /
+               (double)(counters.cache_hits + counters.cache_misses),
+           bench.waits, (double)bench.walk_ns / (double)bench.frames);
+    record_walk_release(&session->walk);
+    record_images_release(&session->images);
+    model_world_release(&session->world);
+    sampler_free(bench.sampler);
+    for (size_t i = 0; i < bench.kept.count; i++) {
+        free(bench.kept.items[i].name);
+        free(bench.kept.items[i].stack);
+        free(bench.kept.items[i].chain);
+    }
+    sprof_vec_release(&bench.kept);
+    return 0;
+}
