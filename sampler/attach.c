@@ -3,6 +3,7 @@
 #include "sampler/session.h"
 
 #include <errno.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -15,9 +16,16 @@ enum {
 /* A new thread is in /proc a moment before its FORK record is written. */
 static const struct timespec fork_gap = {.tv_nsec = 1000000};
 
-/* Calls `act` for each FORK record that lies unread in the rings. */
-static int for_each_fork(struct sampler *sampler,
-                         int (*act)(struct sampler *sampler, const struct sampler_record *fork))
+/* One way of taking threads in. Both functions return 0 or a negative errno. */
+struct intake {
+    struct sprof_map *known; /* tid of a thread that needs nothing more → since when */
+    int (*take_in)(struct sampler *sampler, pid_t pid, pid_t tid);
+    int (*note_fork)(struct sampler *sampler, struct sprof_map *known,
+                     const struct sampler_record *fork);
+};
+
+/* Shows an intake the FORK records that lie unread in the rings. */
+static int note_forks(struct sampler *sampler, const struct intake *intake)
 {
     for (size_t i = 0; i < sampler->cpu_rings; i++) {
         struct ring *ring = &sampler->merge.rings.items[i];
@@ -29,11 +37,10 @@ static int for_each_fork(struct sampler *sampler,
             bool wrapped;
             uint64_t event_id;
             struct sampler_record record;
-            if (decode_record(&sampler->plan.layout,
-                              ring_record(ring, at, sampler->buffer, &wrapped), &record,
-                              &event_id) != DECODE_RECORD)
+            header = ring_record(ring, at, sampler->buffer, &wrapped);
+            if (decode_record(&sampler->plan.layout, header, &record, &event_id) != DECODE_RECORD)
                 continue;
-            const int result = act(sampler, &record);
+            const int result = intake->note_fork(sampler, intake->known, &record);
             if (result)
                 return result;
         }
@@ -41,28 +48,29 @@ static int for_each_fork(struct sampler *sampler,
     return 0;
 }
 
-/* A thread forked by one whose events were complete has inherited all of them. */
-static int note_inherited(struct sampler *sampler, const struct sampler_record *fork)
+/* A thread forked by one that had all it needs has inherited that. */
+static int note_inherited(struct sampler *sampler, struct sprof_map *known,
+                          const struct sampler_record *fork)
 {
-    const uint64_t *complete_ns = sprof_map_get(&sampler->opened, (uint64_t)fork->fork.parent_tid);
-    if (!complete_ns || fork->time_ns < *complete_ns ||
-        sprof_map_get(&sampler->opened, (uint64_t)fork->tid))
+    (void)sampler;
+    const uint64_t *complete_ns = sprof_map_get(known, (uint64_t)fork->fork.parent_tid);
+    if (!complete_ns || fork->time_ns < *complete_ns || sprof_map_get(known, (uint64_t)fork->tid))
         return 0;
-    return sprof_map_put(&sampler->opened, (uint64_t)fork->tid, fork->time_ns);
+    return sprof_map_put(known, (uint64_t)fork->tid, fork->time_ns) ? -ENOMEM : 0;
 }
 
-static int add_member(struct sampler *sampler, const struct sampler_record *fork)
+/* What a target forked before it was in the kernel's set is not there either. */
+static int add_member(struct sampler *sampler, struct sprof_map *known,
+                      const struct sampler_record *fork)
 {
     const uint64_t *target =
         sprof_map_get(&sampler->targets.processes, (uint64_t)fork->fork.parent_pid);
-    if (!target || !*target || sprof_map_get(&sampler->opened, (uint64_t)fork->tid))
+    if (!target || !*target || sprof_map_get(known, (uint64_t)fork->tid))
         return 0;
     if (fork->pid != fork->fork.parent_pid && targets_add_process(&sampler->targets, fork->pid))
-        return SPROF_ENOMEM;
-    return filter_bpf_add(&sampler->filter, fork->tid) ||
-                   sprof_map_put(&sampler->opened, (uint64_t)fork->tid, fork->time_ns)
-               ? SPROF_ENOMEM
-               : 0;
+        return -ENOMEM;
+    const int result = filter_bpf_add(&sampler->filter, fork->tid);
+    return result || !sprof_map_put(known, (uint64_t)fork->tid, fork->time_ns) ? result : -ENOMEM;
 }
 
 /* Opens one event of a thread on each CPU, into that CPU's ring. A thread that ended is no error.
@@ -88,8 +96,9 @@ static int open_on_cpus(struct sampler *sampler, struct perf_event_attr *attr, p
 }
 
 /* Events that work at once, so that no fork goes unseen. Samples before the start are dropped. */
-static int open_thread(struct sampler *sampler, pid_t tid)
+static int open_thread(struct sampler *sampler, pid_t pid, pid_t tid)
 {
+    (void)pid;
     struct perf_event_attr attr;
     const pid_t only = sampler->targets.only_thread;
     int result = 0;
@@ -113,8 +122,9 @@ static int open_thread(struct sampler *sampler, pid_t tid)
     return result;
 }
 
-static int add_to_filter(struct sampler *sampler, pid_t tid)
+static int add_to_filter(struct sampler *sampler, pid_t pid, pid_t tid)
 {
+    (void)pid;
     const int result = filter_bpf_add(&sampler->filter, tid);
     if (result)
         return result;
@@ -123,22 +133,20 @@ static int add_to_filter(struct sampler *sampler, pid_t tid)
 
 /* One look at the threads of a process; takes in those nobody knows. Returns how many, or a
  * negative errno. */
-static int scan_process(struct sampler *sampler, pid_t pid,
-                        int (*take_in)(struct sampler *sampler, pid_t tid),
-                        int (*note_fork)(struct sampler *, const struct sampler_record *))
+static int scan_process(struct sampler *sampler, pid_t pid, const struct intake *intake)
 {
     struct id_list threads = {0};
     int result = proc_threads(pid, &threads), taken = 0;
     if (result == -ENOENT || result == -ESRCH)
         result = 0;
-    if (!result && sampler->opened.count) {
+    if (!result && intake->known->count) {
         nanosleep(&fork_gap, NULL);
-        result = for_each_fork(sampler, note_fork) ? -ENOMEM : 0;
+        result = note_forks(sampler, intake);
     }
     for (size_t i = 0; !result && i < threads.count; i++) {
-        if (sprof_map_get(&sampler->opened, (uint64_t)threads.items[i]))
+        if (sprof_map_get(intake->known, (uint64_t)threads.items[i]))
             continue;
-        result = take_in(sampler, threads.items[i]);
+        result = intake->take_in(sampler, pid, threads.items[i]);
         taken++;
     }
     sprof_vec_release(&threads);
@@ -146,15 +154,13 @@ static int scan_process(struct sampler *sampler, pid_t pid,
 }
 
 /* Scans until nothing new is found. */
-static int scan_all(struct sampler *sampler, int (*take_in)(struct sampler *sampler, pid_t tid),
-                    int (*note_fork)(struct sampler *, const struct sampler_record *),
-                    struct sprof_error *error)
+static int scan_all(struct sampler *sampler, const struct intake *intake, struct sprof_error *error)
 {
     for (size_t i = 0; i < sampler->attached.count; i++) {
         const struct attached *target = &sampler->attached.items[i];
         int taken = 1;
         for (int round = 0; taken > 0 && round < ROUNDS_MAX; round++)
-            taken = scan_process(sampler, target->pid, take_in, note_fork);
+            taken = scan_process(sampler, target->pid, intake);
         if (taken < 0)
             return permission_explain(target->tid ? target->tid : target->pid, target->tid > 0,
                                       -taken, error);
@@ -169,55 +175,53 @@ static int scan_all(struct sampler *sampler, int (*take_in)(struct sampler *samp
 
 int session_attach_tasks(struct sampler *sampler, struct sprof_error *error)
 {
-    return scan_all(sampler, open_thread, note_inherited, error);
+    const struct intake intake = {&sampler->opened, open_thread, note_inherited};
+    return scan_all(sampler, &intake, error);
 }
 
 int session_attach_filter(struct sampler *sampler, struct sprof_error *error)
 {
+    const struct intake intake = {&sampler->opened, add_to_filter, add_member};
     if (!sampler->targets.only_thread)
-        return scan_all(sampler, add_to_filter, add_member, error);
+        return scan_all(sampler, &intake, error);
     const int result = filter_bpf_add(&sampler->filter, sampler->targets.only_thread);
     return result ? permission_explain(0, true, -result, error) : 0;
 }
 
-/* The counters of one thread; *full says that no more can be had. */
-static int add_counter(struct sampler *sampler, pid_t pid, pid_t tid, size_t ring_bytes, bool *full)
+/* The counters of one thread. What cannot be counted is said once and left out. */
+static int count_thread(struct sampler *sampler, pid_t pid, pid_t tid)
 {
-    struct ring ring;
     const bool is_command = sampler->launch.pid > 0;
-    const int result = counters_add(&sampler->cpu_time, pid, tid, !sampler->targets.only_thread,
-                                    is_command, ring_bytes, &ring);
-    *full = result == -EMFILE || result == -ENFILE || result == -ENOMEM;
-    if (result && result != -ESRCH)
-        sprof_log_message(
-            sampler->log, SPROF_LOG_WARNING, "CPU time of thread %d cannot be counted%s", tid,
-            *full ? ", nor that of later ones: too many threads for `ulimit -n`" : "");
-    return !result && ring.base && merge_add(&sampler->merge, &ring) ? SPROF_ENOMEM : 0;
+    const size_t rings = sampler->merge.rings.count - sampler->cpu_rings;
+    const size_t ring_bytes = is_command                  ? COMMAND_RING_BYTES
+                              : rings < COUNTER_RINGS_MAX ? COUNTER_RING_BYTES
+                                                          : 0;
+    struct ring ring = {.fd = -1};
+    const int result = sampler->counters_full ? -EMFILE
+                                              : counters_add(&sampler->cpu_time, pid, tid,
+                                                             !sampler->targets.only_thread,
+                                                             is_command, ring_bytes, &ring);
+    if (result && result != -ESRCH && !sampler->counters_full) {
+        sampler->counters_full = true;
+        sprof_log_message(sampler->log, SPROF_LOG_WARNING,
+                          "the CPU time of thread %d and later ones cannot be counted: %s%s", tid,
+                          strerror(-result), result == -EMFILE ? "; see `ulimit -n`" : "");
+    }
+    if (!result && ring.base && merge_add(&sampler->merge, &ring))
+        return -ENOMEM;
+    return targets_add_thread(&sampler->targets, pid, tid) ||
+                   sprof_map_put(&sampler->counted, (uint64_t)tid, sprof_clock_monotonic_ns())
+               ? -ENOMEM
+               : 0;
 }
 
 int session_open_counters(struct sampler *sampler, struct sprof_error *error)
 {
-    bool full = false;
-    int result = 0;
-    const pid_t only = sampler->targets.only_thread;
-    if (sampler->launch.pid)
-        return add_counter(sampler, sampler->launch.pid, sampler->launch.pid, COMMAND_RING_BYTES,
-                           &full)
-                   ? sprof_error_memory(error)
-                   : 0;
-    for (size_t i = 0; i < sampler->attached.count; i++) {
-        const pid_t pid = sampler->attached.items[i].pid;
-        struct id_list threads = {0};
-        proc_threads(pid, &threads);
-        for (size_t j = 0; !result && !full && j < threads.count; j++) {
-            const pid_t tid = threads.items[j];
-            const size_t rings = sampler->merge.rings.count - sampler->cpu_rings;
-            if (!only || only == tid)
-                result = targets_add_thread(&sampler->targets, pid, tid) ||
-                         add_counter(sampler, pid, tid,
-                                     rings < COUNTER_RINGS_MAX ? COUNTER_RING_BYTES : 0, &full);
-        }
-        sprof_vec_release(&threads);
-    }
+    const struct intake intake = {&sampler->counted, count_thread, note_inherited};
+    const pid_t command = sampler->launch.pid, only = sampler->targets.only_thread;
+    if (!command && !only)
+        return scan_all(sampler, &intake, error);
+    const int result = command ? count_thread(sampler, command, command)
+                               : count_thread(sampler, sampler->attached.items->pid, only);
     return result ? sprof_error_memory(error) : 0;
 }

@@ -83,12 +83,14 @@ uint64_t counters_total_ns(const struct counters *counters)
     return total;
 }
 
-bool counters_thread_ns(const struct counters *counters, pid_t tid, uint64_t *cpu_time_ns)
+bool counters_thread_ns(struct counters *counters, pid_t tid, bool ended, uint64_t *cpu_time_ns)
 {
-    const uint64_t *index = sprof_map_get(&counters->by_tid, (uint64_t)tid);
-    if (!index)
+    uint64_t *index = sprof_map_get(&counters->by_tid, (uint64_t)tid);
+    if (!index || !*index)
         return false;
     *cpu_time_ns = perf_event_count(counters->items.items[*index - 1].own_fd);
+    if (ended)
+        *index = 0;
     return true;
 }
 

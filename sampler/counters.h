@@ -35,8 +35,9 @@ void counters_disable(const struct counters *counters);
 /* CPU time of all threads together, in nanoseconds. */
 uint64_t counters_total_ns(const struct counters *counters);
 
-/* CPU time of one thread alone into *cpu_time_ns. False when it has no counter of its own. */
-bool counters_thread_ns(const struct counters *counters, pid_t tid, uint64_t *cpu_time_ns);
+/* CPU time of one thread alone into *cpu_time_ns. False when it has no counter of its own. With
+ * `ended`, its number may be another thread's from now on. */
+bool counters_thread_ns(struct counters *counters, pid_t tid, bool ended, uint64_t *cpu_time_ns);
 
 void counters_release(struct counters *counters);
 

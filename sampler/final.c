@@ -12,17 +12,44 @@ static int push_cpu_time(struct sampler *sampler, pid_t pid, pid_t tid, uint64_t
     return sprof_vec_push(&sampler->final.records, record);
 }
 
+static uint64_t lost_of(const struct id_list *fds)
+{
+    uint64_t lost = 0;
+    for (size_t i = 0; i < fds->count; i++)
+        lost += perf_event_lost(fds->items[i]);
+    return lost;
+}
+
+/* The kernel writes LOST with the next record that fits: what was lost last is only in the events.
+ */
+static int push_untold_loss(struct sampler *sampler)
+{
+    uint64_t lost = lost_of(&sampler->events) + lost_of(&sampler->trackers);
+    for (size_t i = 0; i < sampler->cpu_rings; i++)
+        lost += perf_event_lost(sampler->merge.rings.items[i].fd);
+    if (lost <= sampler->lost_told)
+        return 0;
+    struct sampler_record record = {.type = SAMPLER_LOST,
+                                    .time_ns = sprof_clock_monotonic_ns(),
+                                    .pid = -1,
+                                    .tid = -1,
+                                    .cpu = -1};
+    record.lost.count = lost - sampler->lost_told;
+    sampler->counts.lost += record.lost.count;
+    return sprof_vec_push(&sampler->final.records, record);
+}
+
 int session_make_final(struct sampler *sampler)
 {
     const struct sprof_map *threads = &sampler->targets.threads;
-    int result = 0;
+    int result = push_untold_loss(sampler);
     for (size_t i = 0; !result && i < threads->capacity; i++) {
         const pid_t tid = (pid_t)threads->slots[i].key, pid = (pid_t)threads->slots[i].value;
         if (!tid || !pid)
             continue;
         /* A thread without a counter began during the recording: all it used counts. */
         uint64_t cpu_time_ns;
-        if (!counters_thread_ns(&sampler->cpu_time, tid, &cpu_time_ns))
+        if (!counters_thread_ns(&sampler->cpu_time, tid, false, &cpu_time_ns))
             cpu_time_ns = proc_cpu_time_ns(pid, tid);
         if (cpu_time_ns)
             result = push_cpu_time(sampler, pid, tid, cpu_time_ns);

@@ -44,7 +44,7 @@ static void note_cpu_time_of_exit(struct sampler *sampler)
 {
     const struct sampler_record *exited = &sampler->record;
     uint64_t cpu_time_ns;
-    if (!counters_thread_ns(&sampler->cpu_time, exited->tid, &cpu_time_ns))
+    if (!counters_thread_ns(&sampler->cpu_time, exited->tid, true, &cpu_time_ns))
         return;
     sampler->cpu_time_record = (struct sampler_record){.type = SAMPLER_CPU_TIME,
                                                        .time_ns = exited->time_ns,
@@ -68,13 +68,13 @@ static void account(struct sampler *sampler)
         sampler->deep_until_ns = record->time_ns + deep_ns;
 }
 
-/* Bytes that are no record: nothing behind them in what was read of this ring can be trusted. */
-static void lose_rest(struct sampler *sampler, uint64_t time_ns)
+/* Bytes that are no record count as one lost. */
+static bool lose(struct sampler *sampler, uint64_t time_ns)
 {
-    merge_skip_ring(&sampler->merge);
     sampler->record = (struct sampler_record){
         .type = SAMPLER_LOST, .time_ns = time_ns, .pid = -1, .tid = -1, .cpu = -1};
     sampler->record.lost.count = 1;
+    return true;
 }
 
 /* Decodes the first record of a ring into sampler->record and goes on behind it. Returns whether it
@@ -84,9 +84,9 @@ static bool take(struct sampler *sampler, struct ring *ring, uint64_t time_ns)
     if (ring->tail - ring->published >= ring->size / PUBLISH_FRACTION)
         ring_publish(ring);
     const struct perf_event_header *header = ring_header(ring, ring->tail);
-    if (!header) {
-        lose_rest(sampler, time_ns);
-        return true;
+    if (!header) { /* nor can what follows in this ring be trusted */
+        merge_skip_ring(&sampler->merge);
+        return lose(sampler, time_ns);
     }
     bool wrapped;
     uint64_t event_id;
@@ -97,12 +97,10 @@ static bool take(struct sampler *sampler, struct ring *ring, uint64_t time_ns)
         decode_record(&sampler->plan.layout, header, &sampler->record, &event_id);
     merge_advance(&sampler->merge, header->size);
     sampler->counts.unknown_records += result == DECODE_SKIP;
-    if (result == DECODE_MALFORMED) {
-        sampler->record = (struct sampler_record){
-            .type = SAMPLER_LOST, .time_ns = time_ns, .pid = -1, .tid = -1, .cpu = -1};
-        sampler->record.lost.count = 1;
-        return true;
-    }
+    if (result == DECODE_RECORD && sampler->record.type == SAMPLER_LOST)
+        sampler->lost_told += sampler->record.lost.count;
+    if (result == DECODE_MALFORMED)
+        return lose(sampler, time_ns);
     return result == DECODE_RECORD && admit(sampler, &sampler->record, event_id);
 }
 

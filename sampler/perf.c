@@ -16,6 +16,13 @@ int perf_open(struct perf_event_attr *attr, pid_t pid, int cpu, int output_fd)
 }
 
 /* The youngest flags first (the kernel that brought each). Each returns whether it was set. */
+static bool drop_lost(struct perf_event_attr *attr) /* 6.0 */
+{
+    const bool was = attr->read_format & PERF_FORMAT_LOST;
+    attr->read_format &= ~(uint64_t)PERF_FORMAT_LOST;
+    return was;
+}
+
 static bool drop_build_id(struct perf_event_attr *attr) /* 5.12 */
 {
     const bool was = attr->build_id;
@@ -30,7 +37,8 @@ static bool drop_comm_exec(struct perf_event_attr *attr) /* 3.16 */
     return was;
 }
 
-static bool (*const droppable[])(struct perf_event_attr *) = {drop_build_id, drop_comm_exec};
+static bool (*const droppable[])(struct perf_event_attr *) = {drop_lost, drop_build_id,
+                                                              drop_comm_exec};
 
 int perf_open_dropping(struct perf_event_attr *attr, pid_t pid, int cpu, int output_fd)
 {
@@ -54,6 +62,13 @@ uint64_t perf_event_count(int fd)
 {
     uint64_t value = 0;
     return read(fd, &value, sizeof value) == (ssize_t)sizeof value ? value : 0;
+}
+
+uint64_t perf_event_lost(int fd)
+{
+    uint64_t value_and_lost[2];
+    const ssize_t got = read(fd, value_and_lost, sizeof value_and_lost);
+    return got == (ssize_t)sizeof value_and_lost ? value_and_lost[1] : 0;
 }
 
 void perf_event_enable(int fd)

@@ -26,6 +26,9 @@ uint64_t perf_event_id(int fd);
 /* The value of a counting event, 0 when it cannot be read. */
 uint64_t perf_event_count(int fd);
 
+/* How many records a PERF_FORMAT_LOST event had no room for, 0 when that cannot be known. */
+uint64_t perf_event_lost(int fd);
+
 /* Enables or disables an event and those inherited from it. */
 void perf_event_enable(int fd);
 void perf_event_disable(int fd);

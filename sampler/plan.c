@@ -166,6 +166,7 @@ static void track(struct perf_event_attr *attr)
 void plan_ring_event(struct perf_event_attr *attr, bool tracks)
 {
     common_event(attr, PERF_COUNT_SW_DUMMY);
+    attr->read_format = PERF_FORMAT_LOST;
     attr->disabled = 1;
     /* Wake at once: sampler_wait listens to the rings only while nothing is going on. */
     attr->watermark = 1;
@@ -182,6 +183,7 @@ void plan_sampling_event(const struct plan *plan, struct perf_event_attr *attr, 
     /* The two clocks sample alike; the task's has no meaning on a whole CPU. */
     if (cpu_wide && attr->type == PERF_TYPE_SOFTWARE && attr->config == PERF_COUNT_SW_TASK_CLOCK)
         attr->config = PERF_COUNT_SW_CPU_CLOCK;
+    attr->read_format = PERF_FORMAT_LOST;
     attr->disabled = 1;
     attr->freq = plan->frequency_hz > 0;
     attr->sample_period = plan->frequency_hz ? plan->frequency_hz : plan->period;

@@ -167,6 +167,7 @@ void sampler_free(struct sampler *sampler)
     sprof_map_release(&sampler->owners);
     sprof_map_release(&sampler->owned);
     sprof_map_release(&sampler->opened);
+    sprof_map_release(&sampler->counted);
     free(sampler->buffer);
     free(sampler->polls);
     free(sampler);
@@ -204,7 +205,11 @@ int sampler_start(struct sampler *sampler, struct sprof_error *error)
     if (!sampler->launch.pid)
         counters_enable(&sampler->cpu_time);
     sampler->start_ns = sprof_clock_monotonic_ns();
-    return sampler->launch.pid ? launch_go(&sampler->launch, error) : 0;
+    if (!sampler->launch.pid)
+        return 0;
+    const int result = launch_go(&sampler->launch, error);
+    sampler->targets.command_runs_ns = sprof_clock_monotonic_ns();
+    return result;
 }
 
 void sampler_stop(struct sampler *sampler)

@@ -36,6 +36,8 @@ struct sampler {
     struct sprof_map owners; /* identifier of an event opened on a thread → tid */
     struct sprof_map owned;  /* tid of a thread with events of its own → 1 */
     struct sprof_map opened; /* tid of a thread taken in or born with its parent's events → when */
+    struct sprof_map counted; /* tid of a thread with counters, its own or its parent's → when */
+    bool counters_full;       /* no more of them: the kernel refused one */
     struct filter_bpf filter;
 
     struct merge merge;
@@ -44,6 +46,7 @@ struct sampler {
     uint64_t start_ns;   /* samples before it do not count */
     uint64_t horizon_ns; /* records up to it are surely in order */
     uint64_t last_ns;    /* time of the last record handed out */
+    uint64_t lost_told;  /* how many the kernel's LOST records speak of */
     struct sampler_record record;
     struct sampler_record cpu_time_record; /* follows the EXIT just handed out, if has_cpu_time */
     bool has_cpu_time;
@@ -78,7 +81,8 @@ int session_open_counters(struct sampler *sampler, struct sprof_error *error);
 /* wait.c: how long records may gather before a ring fills or stacks grow stale. */
 uint64_t session_nap_ns(const struct sampler *sampler);
 
-/* final.c: CPU_TIME records of the threads still alive. */
+/* final.c: what is known only when all rings are empty: losses at the very end, and the CPU time of
+ * the threads still alive. Returns 0 or SPROF_ENOMEM. */
 int session_make_final(struct sampler *sampler);
 
 #endif

@@ -23,9 +23,10 @@ static bool is_target(const struct targets *targets, pid_t pid)
 }
 
 /* Between fork and execve the command's process runs sprof's own code. */
-static bool before_execve(const struct targets *targets, pid_t pid)
+static bool before_execve(const struct targets *targets, const struct sampler_record *record)
 {
-    return pid == targets->command && !targets->command_runs;
+    return record->pid == targets->command && !targets->command_runs &&
+           (!targets->command_runs_ns || record->time_ns < targets->command_runs_ns);
 }
 
 /* A process that only its samples betray: the record of its fork was lost. */
@@ -42,7 +43,7 @@ static bool admit_sample(struct targets *targets, const struct sampler_record *r
 {
     if (targets->only_thread)
         return record->tid == targets->only_thread;
-    if (before_execve(targets, record->pid))
+    if (before_execve(targets, record))
         return false;
     return is_target(targets, record->pid) ||
            adopt(targets, record->pid, record->tid, TARGETS_TRUST_SAMPLES);
@@ -50,7 +51,7 @@ static bool admit_sample(struct targets *targets, const struct sampler_record *r
 
 static bool admit_mmap(struct targets *targets, const struct sampler_record *record)
 {
-    if (before_execve(targets, record->pid))
+    if (before_execve(targets, record))
         return false;
     return is_target(targets, record->pid) ||
            adopt(targets, record->pid, record->tid, TARGETS_TRUST_ALL);

@@ -16,9 +16,10 @@ struct targets {
     struct sprof_map processes; /* pid → 1, or 0 when the number was given to somebody else */
     struct sprof_map threads;   /* tid → pid, or 0 once it ended */
     enum targets_trust trust;
-    pid_t command;     /* the launched command, which counts from its execve on; 0: none */
-    bool command_runs; /* the execve was seen */
-    pid_t only_thread; /* 0: whole processes and their children */
+    pid_t command;            /* the launched command, which counts from its execve on; 0: none */
+    bool command_runs;        /* the execve was seen */
+    uint64_t command_runs_ns; /* … or must have happened by then; 0: not yet known */
+    pid_t only_thread;        /* 0: whole processes and their children */
 };
 
 /* Both return 0 or SPROF_ENOMEM. */

@@ -1,0 +1,135 @@
+#include "tests/unit/sampler/live.h"
+
+#include <grp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { NOBODY = 65534 };
+
+static void account_sample(struct live *live, const struct sampler_record *record, pid_t pid)
+{
+    const struct sampler_sample *sample = &record->sample;
+    live->weight += sample->weight;
+    live->in_kernel += sample->in_kernel;
+    live->with_chain += sample->kernel_chain_count > 0;
+    live->with_stack += sample->has_registers && sample->stack_size > 0;
+    live->foreign += record->pid <= 0 || (pid && record->pid != pid);
+}
+
+static void account(struct live *live, const struct sampler_record *record, pid_t pid,
+                    uint64_t *last_ns)
+{
+    if (record->before_start) {
+        live->before_start[record->type]++;
+        return;
+    }
+    live->records[record->type]++;
+    live->out_of_order += record->time_ns < *last_ns;
+    *last_ns = record->time_ns;
+    if (record->type == SAMPLER_SAMPLE)
+        account_sample(live, record, pid);
+    if (record->type == SAMPLER_CPU_TIME)
+        live->cpu_time_ns += record->cpu_time.cpu_time_ns;
+    if (record->type == SAMPLER_LOST)
+        live->lost += record->lost.count;
+    if (record->type == SAMPLER_COMM)
+        live->execs += record->comm.exec;
+}
+
+int live_record(const struct sampler_options *options, double seconds, pid_t pid, struct live *live,
+                struct sprof_error *error)
+{
+    *live = (struct live){0};
+    struct sampler *sampler;
+    int result = sampler_open(&sampler, options, error);
+    if (result)
+        return result;
+    live->facts = *sampler_facts(sampler);
+    result = sampler_start(sampler, error);
+    const uint64_t end_ns = sprof_clock_monotonic_ns() + (uint64_t)(seconds * 1e9);
+    uint64_t last_ns = 0;
+    for (bool stopped = result < 0; result >= 0;) {
+        const struct sampler_record *record;
+        while (!(result = sampler_next(sampler, &record)))
+            account(live, record, pid, &last_ns);
+        if (stopped || result < 0)
+            break;
+        result = sampler_wait(sampler, 50, -1);
+        stopped = sampler_targets_ended(sampler, &live->wait_status) ||
+                  sprof_clock_monotonic_ns() > end_ns;
+        if (stopped)
+            sampler_stop(sampler);
+    }
+    live->target_ns = sampler_target_cpu_ns(sampler);
+    live->counters = sampler_counters(sampler);
+    sampler_free(sampler);
+    return result < 0 ? result : 0;
+}
+
+pid_t live_spin(const char *threads, const char *cpu_ms, const char *hatch)
+{
+    const pid_t pid = fork();
+    if (!pid) {
+        execl(SAMPLER_SPIN, "spin", threads, cpu_ms, hatch, (char *)NULL);
+        _exit(127);
+    }
+    const struct timespec begin = {.tv_nsec = 100000000};
+    nanosleep(&begin, NULL);
+    return pid;
+}
+
+void live_end(pid_t pid)
+{
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+
+bool live_count_fits(uint64_t samples, double hz, uint64_t cpu_ns)
+{
+    const double expected = hz * (double)cpu_ns / 1e9;
+    return fabs((double)samples - expected) <= 5 * sqrt(expected) + expected / 100;
+}
+
+static void become_nobody(void)
+{
+    if (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
+        setresuid(NOBODY, NOBODY, NOBODY))
+        _exit(99);
+    prctl(PR_SET_DUMPABLE, 1);
+}
+
+int live_in_child(int (*check)(void), bool as_nobody)
+{
+    int ends[2], line = -1;
+    if (pipe(ends))
+        return -1;
+    fflush(stdout);
+    const pid_t pid = fork();
+    if (!pid) {
+        if (as_nobody)
+            become_nobody();
+        line = check();
+        if (write(ends[1], &line, sizeof line) < 0)
+            _exit(98);
+        _exit(0);
+    }
+    close(ends[1]);
+    if (read(ends[0], &line, sizeof line) != (ssize_t)sizeof line)
+        line = -1;
+    close(ends[0]);
+    waitpid(pid, NULL, 0);
+    return line;
+}
+
+bool live_is_root(void)
+{
+    if (!geteuid())
+        return true;
+    printf(" skipped: needs root");
+    return false;
+}

@@ -1,0 +1,48 @@
+/* What the tests with real events share. */
+#ifndef SPROF_TESTS_SAMPLER_LIVE_H
+#define SPROF_TESTS_SAMPLER_LIVE_H
+
+#include "sampler/sampler.h"
+
+#include <math.h>
+
+/* What came out of one recording. */
+struct live {
+    uint64_t records[SAMPLER_THROTTLE + 1]; /* by type, without those from before the start */
+    uint64_t before_start[SAMPLER_THROTTLE + 1];
+    uint64_t weight, cpu_time_ns, target_ns, lost;
+    uint64_t in_kernel, with_chain, with_stack, foreign, out_of_order, execs;
+    int wait_status;
+    struct sampler_facts facts;
+    struct sampler_counters counters;
+};
+
+/* Records until all targets have ended or `seconds` have passed. `pid`, unless 0, is the only
+ * process whose samples are not counted as foreign. Returns the code of the first call that failed.
+ */
+int live_record(const struct sampler_options *options, double seconds, pid_t pid, struct live *live,
+                struct sprof_error *error);
+
+/* Starts `spin THREADS CPU_MS [HATCH]` and waits until it has begun. */
+pid_t live_spin(const char *threads, const char *cpu_ms, const char *hatch);
+
+/* Ends and reaps it. */
+void live_end(pid_t pid);
+
+/* Whether a count of samples is what a clock of `hz` gives in that much CPU time: the count is at
+ * most Poisson, taken at five standard errors, since a few hundred such tests run each day; and a
+ * machine with other work delays a tick in a hundred. */
+bool live_count_fits(uint64_t samples, double hz, uint64_t cpu_ns);
+
+/* Runs `check` in a child, as user nobody if asked. It returns 0, or the line that failed. */
+int live_in_child(int (*check)(void), bool as_nobody);
+#define LIVE_EXPECT(condition)                                                                     \
+    do {                                                                                           \
+        if (!(condition))                                                                          \
+            return __LINE__;                                                                       \
+    } while (0)
+
+/* Whether this test can use events of whole CPUs; says so where it cannot. */
+bool live_is_root(void);
+
+#endif

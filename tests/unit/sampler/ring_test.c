@@ -1,0 +1,104 @@
+#include "sampler/ring.h"
+
+#include <CUnit/CUnit.h>
+#include <string.h>
+
+enum { SIZE = 64 };
+
+/* A ring in plain memory. */
+static struct perf_event_mmap_page page;
+static uint64_t words[SIZE / 8];
+
+static struct ring empty_ring(void)
+{
+    memset(&page, 0, sizeof page);
+    memset(words, 0, sizeof words);
+    return (struct ring){.fd = -1, .base = &page, .data = (uint8_t *)words, .size = SIZE};
+}
+
+static void put_header(uint64_t offset, uint16_t size)
+{
+    const struct perf_event_header header = {.type = PERF_RECORD_COMM, .size = size};
+    memcpy(&words[offset % SIZE / 8], &header, sizeof header);
+}
+
+static void test_head_is_seen_and_tail_published_once(void)
+{
+    struct ring ring = empty_ring();
+    CU_ASSERT_FALSE(ring_refresh(&ring));
+    page.data_head = 16;
+    CU_ASSERT_TRUE(ring_refresh(&ring));
+    CU_ASSERT_FALSE(ring_refresh(&ring));
+    ring.tail = 16;
+    CU_ASSERT_EQUAL(page.data_tail, 0);
+    ring_publish(&ring);
+    CU_ASSERT_EQUAL(page.data_tail, 16);
+}
+
+static void test_impossible_heads_give_nothing(void)
+{
+    static const uint64_t heads[] = {SIZE + 8, UINT64_MAX, 1};
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+        struct ring ring = empty_ring();
+        page.data_head = heads[i];
+        ring_refresh(&ring);
+        CU_ASSERT_PTR_NULL(ring_header(&ring, ring.tail));
+    }
+}
+
+static void test_impossible_sizes_are_no_records(void)
+{
+    static const uint16_t sizes[] = {0, 7, 12, 40, 65528};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct ring ring = empty_ring();
+        page.data_head = 32;
+        put_header(0, sizes[i]);
+        ring_refresh(&ring);
+        CU_ASSERT_PTR_NULL(ring_header(&ring, 0));
+    }
+}
+
+static void test_a_record_that_wraps_is_copied(void)
+{
+    struct ring ring = empty_ring();
+    ring.tail = SIZE - 16;
+    page.data_head = SIZE + 16;
+    put_header(SIZE - 16, 32);
+    words[7] = 0x1111;
+    words[0] = 0x2222;
+    words[1] = 0x3333;
+    ring_refresh(&ring);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(ring_header(&ring, ring.tail));
+    static _Alignas(8) uint8_t buffer[RING_RECORD_MAX];
+    bool wrapped = false;
+    const uint64_t *record = (const void *)ring_record(&ring, ring.tail, buffer, &wrapped);
+    CU_ASSERT_TRUE(wrapped);
+    CU_ASSERT_EQUAL(record[1], 0x1111);
+    CU_ASSERT_EQUAL(record[2], 0x2222);
+    CU_ASSERT_EQUAL(record[3], 0x3333);
+    CU_ASSERT_EQUAL(ring_word(&ring, ring.tail + 24), 0x3333);
+}
+
+static void test_a_record_that_does_not_wrap_stays(void)
+{
+    struct ring ring = empty_ring();
+    ring.tail = SIZE - 16;
+    page.data_head = SIZE;
+    put_header(SIZE - 16, 16);
+    ring_refresh(&ring);
+    bool wrapped = true;
+    CU_ASSERT_PTR_EQUAL(ring_record(&ring, ring.tail, NULL, &wrapped), &words[6]);
+    CU_ASSERT_FALSE(wrapped);
+}
+
+void sprof_suite_sampler_ring(void);
+void sprof_suite_sampler_ring(void)
+{
+    CU_pSuite suite = CU_add_suite("sampler/ring", NULL, NULL);
+    CU_add_test(suite, "the head is seen, the tail published",
+                test_head_is_seen_and_tail_published_once);
+    CU_add_test(suite, "impossible heads give nothing", test_impossible_heads_give_nothing);
+    CU_add_test(suite, "impossible sizes are no records", test_impossible_sizes_are_no_records);
+    CU_add_test(suite, "a record that wraps is copied", test_a_record_that_wraps_is_copied);
+    CU_add_test(suite, "one that does not stays", test_a_record_that_does_not_wrap_stays);
+}

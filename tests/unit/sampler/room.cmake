@@ -1,0 +1,7 @@
+# What the live tests share, and a program whose use of CPU time is known.
+target_link_libraries(unit_sampler PRIVATE m)
+target_sources(unit_sampler PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/unit/sampler/live.c)
+add_executable(sampler_spin unit/sampler/programs/spin.c)
+sprof_options(sampler_spin)
+target_compile_definitions(unit_sampler PRIVATE SAMPLER_SPIN="$<TARGET_FILE:sampler_spin>")
+add_dependencies(unit_sampler sampler_spin)
