@@ -3,6 +3,7 @@
 #include "symbolize/builder.h"
 #include "symbolize/demangle.h"
 #include "symbolize/lines.h"
+#include "symbolize/plt.h"
 #include "symbolize/symbols.h"
 #include "symbolize/units.h"
 
@@ -15,6 +16,7 @@ struct job {
     struct addresses addresses;
     const struct symbolize_bounds *bounds;
     struct symbols symbols;
+    struct plt plt;
     struct flat flat;
     struct sprof_map inlined; /* identity of an entry → its function */
 };
@@ -101,6 +103,35 @@ static bool function_of_entry(struct job *job, const struct flat_entry *entry, u
     return true;
 }
 
+/* Shown as the function it leads to, "malloc@plt", as other tools do. */
+static bool function_of_stub(struct job *job, uint64_t address, uint32_t *index)
+{
+    const char *target;
+    uint64_t start, size;
+    if (!plt_find(&job->plt, address, &target, &start, &size))
+        return false;
+    const uint64_t key = builder_physical_key(start);
+    if (builder_find(&job->builder, key, index))
+        return true;
+    struct sprof_str name = {0}, linkage_name = {0};
+    char *demangled = demangle_name(target, false);
+    sprof_str_appendf(&name, "%s@plt", demangled ? demangled : target);
+    sprof_str_appendf(&linkage_name, "%s@plt", target);
+    job->builder.failed |= name.failed || linkage_name.failed;
+    const struct symbolize_function function = {
+        .name = name.text,
+        .linkage_name = linkage_name.text,
+        .start = start,
+        .size = size,
+        .named = true,
+    };
+    *index = builder_add(&job->builder, key, &function);
+    free(demangled);
+    sprof_str_release(&name);
+    sprof_str_release(&linkage_name);
+    return true;
+}
+
 /* Symbols go first: they name a function the same way with and without debug information. */
 static uint32_t physical_function(struct job *job, size_t address, uint32_t number)
 {
@@ -109,6 +140,8 @@ static uint32_t physical_function(struct job *job, size_t address, uint32_t numb
     if (job->symbols.sized[address].name)
         return function_of_symbol(job, &job->symbols.sized[address], entry);
     if (entry && function_of_entry(job, entry, &index))
+        return index;
+    if (function_of_stub(job, job->addresses.items[address], &index))
         return index;
     if (job->symbols.unsized[address].name)
         return function_of_symbol(job, &job->symbols.unsized[address], entry);
@@ -166,7 +199,7 @@ int symbolize_image(struct symbolize_result *result, struct image *image, const 
                     const struct symbolize_options *options, struct sprof_error *error)
 {
     static const struct symbolize_options defaults = {0};
-    struct job job = {.addresses = {addresses, count}, .bounds = bounds};
+    struct job job = {.addresses = {addresses, count}, .bounds = bounds, .plt = {.image = image}};
     bool readable = module_open(&job.module, image, options ? options : &defaults);
     if (readable && read_debug_information(&job))
         job.builder.failed = true;

@@ -13,6 +13,9 @@
  * and are mapped. */
 static const uint64_t max_read_bytes = UINT64_C(64) << 20;
 
+/* A file of a few kilobytes can claim gigabytes. Nothing real comes near this. */
+static const uint64_t max_unpacked_bytes = UINT64_C(4) << 30;
+
 static const char default_debug_directory[] = "/usr/lib/debug";
 
 static struct module *module_of(void **userdata)
@@ -40,16 +43,26 @@ static int find_elf(Dwfl_Module *dwfl_module, void **userdata, const char *name,
     return *elf ? fd : -1;
 }
 
-static uint64_t packed_bytes(int fd)
+/* How large the file's compressed sections are, and how large they claim to become. */
+static void measure_packed(Elf *elf, uint64_t *packed, uint64_t *unpacked)
 {
-    uint64_t sum = 0;
     GElf_Shdr header;
+    GElf_Chdr claim;
+    *packed = *unpacked = 0;
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));)
+        if (gelf_getshdr(section, &header) && header.sh_flags & SHF_COMPRESSED &&
+            gelf_getchdr(section, &claim)) {
+            *packed += header.sh_size;
+            *unpacked += claim.ch_size < max_unpacked_bytes ? claim.ch_size : max_unpacked_bytes;
+        }
+}
+
+static void measure_debug_file(struct module *module, int fd)
+{
     Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
-    for (Elf_Scn *section = NULL; elf && (section = elf_nextscn(elf, section));)
-        if (gelf_getshdr(section, &header) && header.sh_flags & SHF_COMPRESSED)
-            sum += header.sh_size;
+    if (elf)
+        measure_packed(elf, &module->packed_bytes, &module->unpacked_bytes);
     elf_end(elf);
-    return sum;
 }
 
 static bool may_use_debuginfod(const struct symbolize_options *options)
@@ -74,7 +87,8 @@ static int find_debuginfo(Dwfl_Module *dwfl_module, void **userdata, const char 
         const int fd = fcntl(image_fd(debug), F_DUPFD_CLOEXEC, 3);
         *debug_name = strdup(image_path(debug));
         image_free(debug);
-        module->packed_bytes = fd < 0 ? 0 : packed_bytes(fd);
+        if (fd >= 0)
+            measure_debug_file(module, fd);
         return fd;
     }
     if (!may_use_debuginfod(module->options))
@@ -167,6 +181,11 @@ static bool alternate_is_safe(const struct module *module, Dwarf *dwarf)
 Dwarf *module_dwarf(struct module *module, uint64_t *delta)
 {
     Dwarf_Addr bias = 0;
+    uint64_t packed, unpacked;
+    Elf *elf = dwfl_module_getelf(module->dwfl_module, &bias);
+    measure_packed(elf, &packed, &unpacked);
+    if (unpacked + module->unpacked_bytes > max_unpacked_bytes)
+        return NULL;
     Dwarf *dwarf = dwfl_module_getdwarf(module->dwfl_module, &bias);
     if (!dwarf || !alternate_is_safe(module, dwarf))
         return NULL;

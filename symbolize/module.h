@@ -14,7 +14,7 @@ struct module {
     Dwfl *dwfl;
     Dwfl_Module *dwfl_module;
     Dwarf_Addr bias;       /* libdwfl's address = vaddr + bias */
-    uint64_t packed_bytes; /* compressed sections of the debug file, where that is another file */
+    uint64_t packed_bytes, unpacked_bytes; /* compressed sections of a separate debug file */
     char *debug_path;      /* malloc'd where the options name a directory */
 };
 

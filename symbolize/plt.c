@@ -1,0 +1,90 @@
+#include "symbolize/plt.h"
+
+#include <elf.h>
+#include <string.h>
+
+/* Above what the largest programs have, for some thousand stubs. */
+static const uint64_t max_steps = UINT64_C(1) << 26;
+
+/* Sections of stubs and the bytes each stub takes (x86-64 psABI, "Procedure Linkage Table"). */
+static const struct {
+    const char *name;
+    uint64_t stub_size;
+} sections[] = {
+    {".plt.sec", 16},
+    {".plt", 16},
+    {".plt.got", 8},
+};
+
+/* Every kind of stub goes through `jmp *slot(%rip)`, perhaps after endbr64 or a bnd prefix. */
+static bool slot_of_stub(const uint8_t *stub, size_t size, uint64_t vaddr, uint64_t *slot)
+{
+    enum { JUMP_SIZE = 6 };
+    for (size_t i = 0; i + JUMP_SIZE <= size; i++)
+        if (stub[i] == 0xff && stub[i + 1] == 0x25) {
+            int32_t distance;
+            memcpy(&distance, stub + i + 2, sizeof distance);
+            *slot = vaddr + i + JUMP_SIZE + (uint64_t)(int64_t)distance;
+            return true;
+        }
+    return false;
+}
+
+static bool find_stub(struct image *image, uint64_t vaddr, uint64_t *start, uint64_t *size,
+                      uint64_t *slot)
+{
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
+        uint64_t base;
+        const struct sprof_bytes bytes = image_section(image, sections[i].name, &base);
+        if (vaddr < base || vaddr - base >= bytes.size)
+            continue;
+        /* With endbr64, stubs of .plt.got take 16 bytes like the others. */
+        *size = sections[i].stub_size;
+        if (*size == 8 && bytes.size >= 4 && !memcmp(bytes.data, "\xf3\x0f\x1e\xfa", 4))
+            *size = 16;
+        const uint64_t offset = (vaddr - base) / *size * *size;
+        const size_t left = bytes.size - (size_t)offset;
+        *start = base + offset;
+        return slot_of_stub(bytes.data + offset, left < *size ? left : (size_t)*size, *start, slot);
+    }
+    return false;
+}
+
+static const char *name_of_symbol(struct image *image, uint64_t index)
+{
+    const struct sprof_bytes symbols = image_section(image, ".dynsym", NULL);
+    const struct sprof_bytes names = image_section(image, ".dynstr", NULL);
+    Elf64_Sym symbol;
+    if (!index || index >= symbols.size / sizeof symbol)
+        return NULL;
+    memcpy(&symbol, symbols.data + index * sizeof symbol, sizeof symbol);
+    if (symbol.st_name >= names.size || !names.data[symbol.st_name] ||
+        !memchr(names.data + symbol.st_name, '\0', names.size - symbol.st_name))
+        return NULL;
+    return (const char *)names.data + symbol.st_name;
+}
+
+static const char *name_of_slot(struct plt *plt, const char *section, uint64_t slot)
+{
+    const struct sprof_bytes bytes = image_section(plt->image, section, NULL);
+    for (size_t i = 0; i + sizeof(Elf64_Rela) <= bytes.size && plt->steps < max_steps;
+         i += sizeof(Elf64_Rela)) {
+        Elf64_Rela relocation;
+        plt->steps++;
+        memcpy(&relocation, bytes.data + i, sizeof relocation);
+        if (relocation.r_offset == slot)
+            return name_of_symbol(plt->image, ELF64_R_SYM(relocation.r_info));
+    }
+    return NULL;
+}
+
+bool plt_find(struct plt *plt, uint64_t vaddr, const char **name, uint64_t *start, uint64_t *size)
+{
+    uint64_t slot;
+    if (!find_stub(plt->image, vaddr, start, size, &slot))
+        return false;
+    *name = name_of_slot(plt, ".rela.plt", slot);
+    if (!*name)
+        *name = name_of_slot(plt, ".rela.dyn", slot);
+    return *name != NULL;
+}

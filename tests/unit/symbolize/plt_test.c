@@ -1,0 +1,58 @@
+#include "tests/unit/symbolize/naming.h"
+
+static const char program[] = "#include <stdio.h>\n"
+                              "#include <stdlib.h>\n"
+                              "int main(int argc, char **argv)\n"
+                              "{\n"
+                              "    printf(\"%p\\n\", (void *)atexit);\n"
+                              "    puts(argv[argc - 1]);\n"
+                              "    return abs(atoi(argv[0])) + rand();\n"
+                              "}\n";
+
+/* objdump names the stubs too: "0000000000001030 <puts@plt>:". */
+static void check_stubs(struct fixture *fixture, const char *options, unsigned wanted)
+{
+    char command[256];
+    snprintf(command, sizeof command, "cc -O0 %s a.c -o a && strip a", options);
+    fixture_run(fixture, command);
+    char *stubs = fixture_output(
+        fixture, "objdump -d a | sed -n 's/^\\([0-9a-f]*\\) <\\([a-z_]*@plt\\)>:$/\\1 \\2/p'");
+    struct naming naming = {.image = naming_image(fixture_path(fixture, "a"))};
+    naming_add_lines(&naming, stubs);
+    const size_t count = naming.addresses.count;
+    CU_ASSERT_TRUE(count >= wanted);
+    for (size_t i = 0; i < count; i++) /* inside the stubs as well */
+        CU_ASSERT_EQUAL(sprof_vec_push(&naming.addresses, naming.addresses.items[i] + 6), 0);
+    naming_add_lines(&naming, NULL);
+    naming_run(&naming, NULL, NULL);
+    for (const char *line = stubs; *line; line = strchr(line, '\n') + 1) {
+        char *name;
+        const uint64_t address = strtoull(line, &name, 16);
+        const struct symbolize_function *function = naming_function(&naming, address);
+        CU_ASSERT_EQUAL(strncmp(function->name, name + 1, strcspn(name + 1, "\n")), 0);
+        CU_ASSERT_EQUAL(function->start, address);
+        CU_ASSERT_TRUE(function->named);
+        CU_ASSERT_PTR_EQUAL(function, naming_function(&naming, address + 6));
+    }
+    free(stubs);
+    naming_close(&naming);
+}
+
+static void test_stubs_of_every_kind(void)
+{
+    struct fixture fixture;
+    fixture_open(&fixture);
+    fixture_text(&fixture, "a.c", program);
+    check_stubs(&fixture, "-Wl,-z,lazy", 3);
+    check_stubs(&fixture, "-Wl,-z,now", 3);
+    check_stubs(&fixture, "-no-pie -Wl,-z,lazy", 3);
+    check_stubs(&fixture, "-fcf-protection -Wl,-z,ibtplt", 3);
+    fixture_close(&fixture);
+}
+
+void sprof_suite_symbolize_plt(void);
+void sprof_suite_symbolize_plt(void)
+{
+    CU_pSuite suite = CU_add_suite("symbolize/plt", NULL, NULL);
+    CU_add_test(suite, "stubs of every kind", test_stubs_of_every_kind);
+}
