@@ -1,0 +1,153 @@
+#include "report/columns.h"
+
+#include "report/number.h"
+
+#include <assert.h>
+#include <string.h>
+
+const struct measure measure_exclusive = {
+    .title = "self",
+    .keys = {"exclusive_percent", "exclusive_interval", "exclusive_seconds", "exclusive_samples",
+             "exclusive_weight", "exclusive_percent_of_function"},
+    .ranking = true,
+};
+
+const struct measure measure_inclusive = {
+    .title = "total",
+    .keys = {"inclusive_percent", "inclusive_interval", "inclusive_seconds", "inclusive_samples",
+             "inclusive_weight", "inclusive_percent_of_function"},
+    .ranking = true,
+};
+
+void table_release(struct table *table)
+{
+    sprof_vec_release(&table->rows);
+}
+
+void table_column(struct table *table, struct table_column column)
+{
+    assert(table->column_count < TABLE_COLUMNS);
+    table->columns[table->column_count++] = column;
+}
+
+void columns_begin(struct table *table, const struct profile *profile, const char *title,
+                   const char *note)
+{
+    *table = (struct table){
+        .title = title,
+        .note = note,
+        /* Fewer samples than this do not tell tenths of a percent apart. */
+        .decimals = profile->total.samples < 1000 ? 0 : 1,
+        .time_unit_ns = number_time_unit(profile->total.weight),
+    };
+}
+
+static void ranking_columns(struct table *table, const struct profile *profile,
+                            const struct measure *measure)
+{
+    const char *const *keys = measure->keys, *group = measure->group;
+    table_column(
+        table, (struct table_column){group, measure->title, keys[0], "all", TABLE_PERCENT, false});
+    table_column(table, (struct table_column){group, "±", keys[1], NULL, TABLE_INTERVAL, false});
+    if (profile->event.is_clock)
+        table_column(table, (struct table_column){group, "time", keys[2], NULL, TABLE_TIME, false});
+    table_column(table, (struct table_column){group, "samples", keys[3], NULL, TABLE_COUNT, false});
+    table_column(table, (struct table_column){group, "weight", keys[4], NULL, TABLE_COUNT, true});
+}
+
+static void tree_columns(struct table *table, const struct profile *profile,
+                         const struct measure *measure)
+{
+    const char *const *keys = measure->keys, *group = measure->group;
+    table_column(table, (struct table_column){group, "samples", keys[3], NULL, TABLE_COUNT, false});
+    if (measure->focus)
+        table_column(table, (struct table_column){group, measure->focus, keys[5], "function",
+                                                  TABLE_PERCENT, false});
+    table_column(table,
+                 (struct table_column){group, "of all", keys[0], "all", TABLE_PERCENT, false});
+    if (profile->event.is_clock)
+        table_column(table, (struct table_column){group, "time", keys[2], NULL, TABLE_TIME, false});
+    table_column(table, (struct table_column){group, "weight", keys[4], NULL, TABLE_COUNT, true});
+}
+
+void columns_measure(struct table *table, const struct profile *profile,
+                     const struct measure *measure)
+{
+    (measure->ranking ? ranking_columns : tree_columns)(table, profile, measure);
+}
+
+static void cell_share(struct table_cell **at, const struct profile *profile,
+                       struct model_cost part, struct model_cost whole)
+{
+    *(*at)++ = (struct table_cell){.part = profile_value(profile, part),
+                                   .whole = profile_value(profile, whole)};
+}
+
+static void cell_interval(struct table_cell **at, const struct profile *profile,
+                          struct model_cost cost)
+{
+    const struct model_interval interval =
+        model_share_interval(profile_value(profile, cost), profile_value(profile, profile->total),
+                             profile->effective_samples);
+    *(*at)++ = (struct table_cell){.points = (interval.high - interval.low) / 2 * 100};
+}
+
+void cells_measure(struct table_cell **at, const struct profile *profile,
+                   const struct measure *measure, struct model_cost cost)
+{
+    if (!measure->ranking)
+        cell_count(at, cost.samples);
+    if (measure->focus)
+        cell_share(at, profile, cost, measure->focus_cost);
+    cell_share(at, profile, cost, profile->total);
+    if (measure->ranking)
+        cell_interval(at, profile, cost);
+    if (profile->event.is_clock)
+        cell_count(at, cost.weight);
+    if (measure->ranking)
+        cell_count(at, cost.samples);
+    cell_count(at, cost.weight);
+}
+
+const char *columns_base(struct profile *profile)
+{
+    char number[NUMBER_BYTES];
+    struct sprof_str text = {0};
+    int result = sprof_str_append(&text, "% of ");
+    if (!result && profile->weighted && profile->event.is_clock)
+        result = sprof_str_appendf(
+            &text, "%s of CPU time",
+            number_time(number, profile->total.weight, number_time_unit(profile->total.weight)));
+    else if (!result && profile->weighted)
+        result = sprof_str_appendf(&text, "%s %s", number_grouped(number, profile->total.weight),
+                                   profile->event.name);
+    else if (!result)
+        result =
+            sprof_str_appendf(&text, "%s sample%s", number_grouped(number, profile->total.samples),
+                              number_plural(profile->total.samples));
+    if (!result && profile->process)
+        result = sprof_str_appendf(&text, " in process %s", profile->process);
+    if (!result && profile->thread)
+        result = sprof_str_appendf(&text, " in thread %s", profile->thread);
+    char *copy = result ? NULL : sprof_arena_copy(&profile->arena, text.text, text.length);
+    sprof_str_release(&text);
+    return copy;
+}
+
+bool columns_enough(const struct profile *profile, struct model_cost cost, double min_percent)
+{
+    return number_share(profile_value(profile, cost), profile_value(profile, profile->total)) >=
+           min_percent;
+}
+
+const char *columns_left_out(struct profile *profile, const struct table *table, uint64_t rows,
+                             const char *what, struct model_cost cost)
+{
+    char count[NUMBER_BYTES], share[NUMBER_BYTES], text[200];
+    number_grouped(count, rows);
+    number_percent(share, profile_value(profile, cost), profile_value(profile, profile->total),
+                   table->decimals);
+    const int length = snprintf(text, sizeof text, "… %s more %s%s, exclusive %s together", count,
+                                what, number_plural(rows), share);
+    return sprof_arena_copy(&profile->arena, text, (size_t)length);
+}

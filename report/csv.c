@@ -1,0 +1,47 @@
+#include "report/csv.h"
+
+#include "report/data.h"
+#include "report/table.h"
+
+#include <string.h>
+
+void csv_field(FILE *out, size_t index, const char *text)
+{
+    if (index)
+        fputc(',', out);
+    if (!text)
+        return;
+    if (!strpbrk(text, ",\"\r\n")) {
+        fputs(text, out);
+        return;
+    }
+    fputc('"', out);
+    for (; *text; text++) {
+        if (*text == '"')
+            fputc('"', out);
+        fputc(*text, out);
+    }
+    fputc('"', out);
+}
+
+void csv_end(FILE *out)
+{
+    fputs("\r\n", out);
+}
+
+int table_write_csv(FILE *out, const struct table *table)
+{
+    char number[DATA_BYTES];
+    for (size_t c = 0; c < table->column_count; c++)
+        csv_field(out, c, table->columns[c].key);
+    csv_end(out);
+    for (size_t r = 0; r < table->rows.count; r++) {
+        for (size_t c = 0; c < table->column_count; c++) {
+            const struct table_cell *cell = &table->rows.items[r].cells[c];
+            const char *value = data_number(number, table->columns[c].kind, cell);
+            csv_field(out, c, value ? value : cell->text);
+        }
+        csv_end(out);
+    }
+    return 0;
+}

@@ -1,0 +1,127 @@
+#include "report/fit.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+/* Bytes of the valid UTF-8 sequence at `text` (RFC 3629), 0 where there is none. */
+static size_t sequence_length(const unsigned char *text)
+{
+    static const struct {
+        unsigned char first_low, first_high, second_low, second_high;
+        size_t length;
+    } forms[] = {
+        {0x01, 0x7f, 0x80, 0xbf, 1}, {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
+        {0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
+        {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
+    };
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        if (text[0] < forms[i].first_low || text[0] > forms[i].first_high)
+            continue;
+        if (forms[i].length > 1 &&
+            (text[1] < forms[i].second_low || text[1] > forms[i].second_high))
+            return 0;
+        for (size_t k = 2; k < forms[i].length; k++)
+            if ((text[k] & 0xc0) != 0x80)
+                return 0;
+        return forms[i].length;
+    }
+    return 0;
+}
+
+/* C0, DEL, C1, and what reorders or hides text on a terminal. */
+static bool is_control(const unsigned char *text, size_t length)
+{
+    if (length == 1)
+        return text[0] < 0x20 || text[0] == 0x7f;
+    if (length == 2)
+        return text[0] == 0xc2 && text[1] < 0xa0;
+    if (length != 3 || text[0] != 0xe2)
+        return false;
+    const bool marks = text[1] == 0x80 && ((text[2] >= 0x8b && text[2] <= 0x8f) ||
+                                           (text[2] >= 0xa8 && text[2] <= 0xae));
+    return marks || (text[1] == 0x81 && text[2] >= 0xa6 && text[2] <= 0xa9);
+}
+
+int fit_clean(struct sprof_str *out, const char *text)
+{
+    int result = sprof_str_append_bytes(out, "", 0);
+    for (const unsigned char *at = (const unsigned char *)text; *at && !result;) {
+        const size_t length = sequence_length(at);
+        if (length && !is_control(at, length))
+            result = sprof_str_append_bytes(out, (const char *)at, length);
+        else
+            result = sprof_str_append(out, "\xef\xbf\xbd");
+        at += length ? length : 1;
+    }
+    return result;
+}
+
+const char *fit_copy(struct sprof_arena *arena, const char *text)
+{
+    struct sprof_str clean = {0};
+    const char *copy =
+        fit_clean(&clean, text) ? NULL : sprof_arena_copy(arena, clean.text, clean.length);
+    sprof_str_release(&clean);
+    return copy;
+}
+
+size_t fit_width(const char *text)
+{
+    size_t width = 0;
+    for (; *text; text++)
+        width += ((unsigned char)*text & 0xc0) != 0x80;
+    return width;
+}
+
+/* The byte at which column `column` begins. */
+static size_t byte_of(const char *text, size_t column)
+{
+    size_t byte = 0;
+    while (text[byte] && column) {
+        byte++;
+        while (((unsigned char)text[byte] & 0xc0) == 0x80)
+            byte++;
+        column--;
+    }
+    return byte;
+}
+
+int fit_shortened(struct sprof_str *out, const char *text, size_t width)
+{
+    const size_t whole = fit_width(text);
+    if (whole <= width)
+        return sprof_str_append(out, text);
+    if (!width)
+        return 0;
+    /* The end of a name tells more than its middle: a third of the room is for it. */
+    const size_t tail = (width - 1) / 3, head = width - 1 - tail;
+    if (sprof_str_append_bytes(out, text, byte_of(text, head)) || sprof_str_append(out, "…"))
+        return SPROF_ENOMEM;
+    return sprof_str_append(out, text + byte_of(text, whole - tail));
+}
+
+int fit_spaces(struct sprof_str *out, size_t count)
+{
+    int result = 0;
+    while (count-- && !result)
+        result = sprof_str_append_bytes(out, " ", 1);
+    return result;
+}
+
+static size_t missing(const char *text, size_t width)
+{
+    const size_t own = fit_width(text);
+    return own < width ? width - own : 0;
+}
+
+int fit_left(struct sprof_str *out, const char *text, size_t width)
+{
+    const int result = fit_shortened(out, text, width);
+    return result ? result : fit_spaces(out, missing(text, width));
+}
+
+int fit_right(struct sprof_str *out, const char *text, size_t width)
+{
+    const int result = fit_spaces(out, missing(text, width));
+    return result ? result : fit_shortened(out, text, width);
+}

@@ -1,0 +1,109 @@
+#include "report/json.h"
+
+#include "report/fit.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <yajl/yajl_gen.h>
+
+static void write_bytes(void *context, const char *bytes, size_t size)
+{
+    fwrite(bytes, 1, size, context);
+}
+
+int json_begin(struct json *json, FILE *out)
+{
+    *json = (struct json){.generator = yajl_gen_alloc(NULL)};
+    if (!json->generator)
+        return SPROF_ENOMEM;
+    yajl_gen_config(json->generator, yajl_gen_print_callback, write_bytes, out);
+    yajl_gen_config(json->generator, yajl_gen_beautify, 1);
+    yajl_gen_config(json->generator, yajl_gen_indent_string, "  ");
+    return 0;
+}
+
+int json_end(struct json *json)
+{
+    if (json->generator)
+        yajl_gen_free(json->generator);
+    json->generator = NULL;
+    return json->failed ? SPROF_ENOMEM : 0;
+}
+
+static void note(struct json *json, yajl_gen_status status)
+{
+    json->failed = json->failed || status != yajl_gen_status_ok;
+}
+
+static void put_text(struct json *json, const char *text)
+{
+    note(json, yajl_gen_string(json->generator, (const unsigned char *)text, strlen(text)));
+}
+
+static void put_key(struct json *json, const char *key)
+{
+    if (key)
+        put_text(json, key);
+}
+
+void json_text(struct json *json, const char *key, const char *text)
+{
+    put_key(json, key);
+    if (!text) {
+        note(json, yajl_gen_null(json->generator));
+        return;
+    }
+    struct sprof_str clean = {0};
+    if (fit_clean(&clean, text))
+        json->failed = true;
+    else
+        put_text(json, clean.text);
+    sprof_str_release(&clean);
+}
+
+void json_number(struct json *json, const char *key, const char *number)
+{
+    put_key(json, key);
+    note(json, yajl_gen_number(json->generator, number, strlen(number)));
+}
+
+void json_count(struct json *json, const char *key, uint64_t value)
+{
+    char number[24];
+    snprintf(number, sizeof number, "%" PRIu64, value);
+    json_number(json, key, number);
+}
+
+void json_bool(struct json *json, const char *key, bool value)
+{
+    put_key(json, key);
+    note(json, yajl_gen_bool(json->generator, value));
+}
+
+void json_null(struct json *json, const char *key)
+{
+    put_key(json, key);
+    note(json, yajl_gen_null(json->generator));
+}
+
+void json_open_object(struct json *json, const char *key)
+{
+    put_key(json, key);
+    note(json, yajl_gen_map_open(json->generator));
+}
+
+void json_close_object(struct json *json)
+{
+    note(json, yajl_gen_map_close(json->generator));
+}
+
+void json_open_array(struct json *json, const char *key)
+{
+    put_key(json, key);
+    note(json, yajl_gen_array_open(json->generator));
+}
+
+void json_close_array(struct json *json)
+{
+    note(json, yajl_gen_array_close(json->generator));
+}

@@ -1,0 +1,34 @@
+/* A JSON writer on a stream. A thin cover of yajl's generator: keys and values in pairs, texts made
+ * valid UTF-8. */
+#ifndef SPROF_REPORT_JSON_H
+#define SPROF_REPORT_JSON_H
+
+#include "base/base.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+/* One generator; `failed` collects what went wrong. */
+struct json {
+    void *generator;
+    bool failed;
+};
+
+/* 0 or SPROF_ENOMEM. The caller ends it with json_end, also on failure. */
+int json_begin(struct json *json, FILE *out);
+
+/* Releases the generator. Returns 0 or SPROF_ENOMEM where a call before it failed. */
+int json_end(struct json *json);
+
+/* `key` is NULL inside arrays. NULL texts become null. `number` is written as it is. */
+void json_text(struct json *json, const char *key, const char *text);
+void json_count(struct json *json, const char *key, uint64_t value);
+void json_number(struct json *json, const char *key, const char *number);
+void json_bool(struct json *json, const char *key, bool value);
+void json_null(struct json *json, const char *key);
+void json_open_object(struct json *json, const char *key);
+void json_close_object(struct json *json);
+void json_open_array(struct json *json, const char *key);
+void json_close_array(struct json *json);
+
+#endif

@@ -1,0 +1,91 @@
+#include "report/number.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+static const uint64_t second_ns = 1000000000, millisecond_ns = 1000000;
+
+char *number_grouped(char buffer[static NUMBER_BYTES], uint64_t value)
+{
+    char digits[24];
+    const int length = snprintf(digits, sizeof digits, "%" PRIu64, value);
+    char *out = buffer;
+    for (int i = 0; i < length; i++) {
+        if (i && (length - i) % 3 == 0)
+            *out++ = ' ';
+        *out++ = digits[i];
+    }
+    *out = '\0';
+    return buffer;
+}
+
+/* part / whole in units of 1 / scale, to the nearest, halves up. */
+static uint64_t rounded(uint64_t part, uint64_t whole, unsigned scale)
+{
+    const unsigned __int128 doubled = (unsigned __int128)part * scale * 2 + whole;
+    return whole ? (uint64_t)(doubled / ((unsigned __int128)whole * 2)) : 0;
+}
+
+char *number_percent(char buffer[static NUMBER_BYTES], uint64_t part, uint64_t whole,
+                     unsigned decimals)
+{
+    static const unsigned scales[] = {1, 10, 100};
+    const unsigned scale = scales[decimals < 2 ? decimals : 2];
+    const uint64_t units = rounded(part, whole, scale * 100);
+    if (scale == 1)
+        snprintf(buffer, NUMBER_BYTES, "%" PRIu64 " %%", units);
+    else
+        snprintf(buffer, NUMBER_BYTES, "%" PRIu64 ".%0*" PRIu64 " %%", units / scale, (int)decimals,
+                 units % scale);
+    return buffer;
+}
+
+char *number_quality(char buffer[static NUMBER_BYTES], uint64_t part, uint64_t whole)
+{
+    if (!part || part >= whole)
+        return number_percent(buffer, part, whole, 0);
+    const uint64_t units = rounded(part, whole, 10000);
+    const uint64_t shown = units > 9999 ? 9999 : units ? units : 1;
+    snprintf(buffer, NUMBER_BYTES, "%" PRIu64 ".%02" PRIu64 " %%", shown / 100, shown % 100);
+    return buffer;
+}
+
+uint64_t number_time_unit(uint64_t time_ns)
+{
+    return time_ns >= second_ns ? second_ns : millisecond_ns;
+}
+
+char *number_time(char buffer[static NUMBER_BYTES], uint64_t time_ns, uint64_t unit_ns)
+{
+    const bool seconds = unit_ns == second_ns;
+    const uint64_t hundredths = rounded(time_ns, unit_ns, seconds ? 100 : 10);
+    if (seconds)
+        snprintf(buffer, NUMBER_BYTES, "%" PRIu64 ".%02" PRIu64 " s", hundredths / 100,
+                 hundredths % 100);
+    else
+        snprintf(buffer, NUMBER_BYTES, "%" PRIu64 ".%" PRIu64 " ms", hundredths / 10,
+                 hundredths % 10);
+    return buffer;
+}
+
+char *number_size(char buffer[static NUMBER_BYTES], uint64_t bytes)
+{
+    const uint64_t megabyte = 1000000, kilobyte = 1000;
+    if (bytes >= megabyte / 10)
+        snprintf(buffer, NUMBER_BYTES, "%" PRIu64 ".%" PRIu64 " MB",
+                 rounded(bytes, megabyte, 10) / 10, rounded(bytes, megabyte, 10) % 10);
+    else
+        snprintf(buffer, NUMBER_BYTES, "%" PRIu64 " kB", rounded(bytes, kilobyte, 1));
+    return buffer;
+}
+
+double number_share(uint64_t part, uint64_t whole)
+{
+    return whole ? (double)part * 100 / (double)whole : 0;
+}
+
+const char *number_plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}

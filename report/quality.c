@@ -1,0 +1,254 @@
+#include "report/quality.h"
+
+#include "report/fit.h"
+#include "report/number.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+/* Shares from which on something is worth a sentence. */
+enum { MUCH_OUTSIDE_PERCENT = 20, LITTLE_CPU_PERCENT = 30, MUCH_LOST_PERCENT = 1 };
+
+/* Shorter runs than this say nothing about waiting. */
+static const uint64_t shortest_wait_ns = 100 * 1000 * 1000;
+
+int quality_part(struct profile *profile, struct quality_parts *parts, const char *format, ...)
+{
+    char text[600];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    const char *copy = parts->count < QUALITY_MOST ? fit_copy(&profile->arena, text) : NULL;
+    if (!copy)
+        return SPROF_ENOMEM;
+    parts->items[parts->count++] = copy;
+    return 0;
+}
+
+void quality_write_parts(FILE *out, const struct quality_parts *parts, const char *prefix,
+                         unsigned columns)
+{
+    size_t width = 0;
+    for (size_t i = 0; i < parts->count; i++) {
+        const size_t own = fit_width(parts->items[i]);
+        if (width && width + 3 + own > columns) {
+            fputc('\n', out);
+            width = 0;
+        }
+        fprintf(out, "%s%s", width ? " · " : prefix, parts->items[i]);
+        width += own + (width ? 3 : fit_width(prefix));
+    }
+    if (parts->count)
+        fputc('\n', out);
+}
+
+static bool is_share(uint64_t part, uint64_t whole, uint64_t percent)
+{
+    return whole && (unsigned __int128)part * 100 > (unsigned __int128)whole * percent;
+}
+
+int quality_of_samples(struct profile *profile, struct quality_parts *parts)
+{
+    const struct store_quality *quality = &profile->quality;
+    char number[NUMBER_BYTES];
+    int result = 0;
+    result = quality_part(profile, parts, "%s lost", number_grouped(number, quality->lost));
+    if (!result && quality->has_user_stacks && quality->user_stacks)
+        result = quality_part(profile, parts, "%s whole stacks",
+                              number_quality(number, quality->whole_stacks, quality->user_stacks));
+    if (!result && quality->guessed_frames)
+        result = quality_part(profile, parts, "%s guessed frame%s",
+                              number_grouped(number, quality->guessed_frames),
+                              number_plural(quality->guessed_frames));
+    if (!result && quality->frames)
+        result = quality_part(profile, parts, "%s named",
+                              number_quality(number, quality->named_frames, quality->frames));
+    return result;
+}
+
+static const char *mode_text(enum model_mode mode, bool frame_app, bool drop_interior)
+{
+    if (mode == MODEL_MODE_PC)
+        return frame_app ? "pc --frame app" : "pc";
+    if (mode == MODEL_MODE_APP)
+        return drop_interior ? "app --app-interior drop" : "app";
+    return "full";
+}
+
+static int part_of_event(struct profile *profile, struct quality_parts *parts)
+{
+    const struct store_quality *quality = &profile->quality;
+    char number[NUMBER_BYTES];
+    if (!profile->event.id)
+        return 0;
+    if (quality->requested_hz > 0)
+        return quality_part(profile, parts, "%s, %.0f of %.0f Hz", profile->event.name,
+                            quality->reached_hz, quality->requested_hz);
+    if (profile->event.period > 1)
+        return quality_part(profile, parts, "%s, every %s", profile->event.name,
+                            number_grouped(number, profile->event.period));
+    return quality_part(profile, parts, "%s", profile->event.name);
+}
+
+static int source_line(struct profile *profile, struct quality_parts *parts)
+{
+    const char *recorded = profile->run.mode ? profile->run.mode : "full";
+    const bool recorded_frame = profile->run.frame != NULL;
+    int result;
+    if (profile->other_mode)
+        result = quality_part(profile, parts, "mode %s, read as %s", recorded,
+                              mode_text(profile->mode, profile->frame_app, profile->drop_interior));
+    else
+        result = quality_part(profile, parts, "mode %s%s", recorded,
+                              recorded_frame ? " --frame app" : "");
+    if (!result && profile->run.source)
+        result = quality_part(profile, parts, "%s", profile->run.source);
+    return result ? result : part_of_event(profile, parts);
+}
+
+static int cost_line(struct profile *profile, struct quality_parts *parts)
+{
+    const struct store_quality *quality = &profile->quality;
+    char cpu[NUMBER_BYTES], wall[NUMBER_BYTES], share[NUMBER_BYTES];
+    if (!profile->run.duration_ns)
+        return 0;
+    number_time(cpu, quality->target_cpu_ns, number_time_unit(quality->target_cpu_ns));
+    number_time(wall, profile->run.duration_ns, number_time_unit(profile->run.duration_ns));
+    number_percent(share, quality->target_cpu_ns, profile->run.duration_ns, 0);
+    int result = quality_part(profile, parts, "%s of CPU time in %s (%s)", cpu, wall, share);
+    if (!result && quality->target_cpu_ns)
+        result =
+            quality_part(profile, parts, "sprof's own cost %s of it",
+                         number_percent(share, quality->own_cpu_ns, quality->target_cpu_ns, 1));
+    return result;
+}
+
+static int note_waiting(struct profile *profile, struct quality_parts *notes)
+{
+    const uint64_t cpu_ns = profile->quality.target_cpu_ns, wall_ns = profile->run.duration_ns;
+    if (wall_ns < shortest_wait_ns || is_share(cpu_ns, wall_ns, LITTLE_CPU_PERCENT))
+        return 0;
+    return quality_part(profile, notes,
+                        "the program mostly waited; these samples show only where it computed");
+}
+
+static int note_outside(struct profile *profile, struct quality_parts *notes)
+{
+    const uint64_t part = profile_value(profile, profile->outside);
+    const uint64_t whole = profile_value(profile, profile->total);
+    char share[NUMBER_BYTES];
+    if (!is_share(part, whole, MUCH_OUTSIDE_PERCENT))
+        return 0;
+    return quality_part(profile, notes,
+                        "%s never enters the application: `--app-module GLOB` makes a library part "
+                        "of it",
+                        number_percent(share, part, whole, 0));
+}
+
+static int note_not_sampled(struct profile *profile, struct quality_parts *notes)
+{
+    const uint64_t part = profile->not_sampled.weight;
+    char share[NUMBER_BYTES];
+    if (!part)
+        return 0;
+    return quality_part(profile, notes,
+                        "%s of the CPU time is of threads too short to be sampled: [not sampled]",
+                        number_percent(share, part, profile->total.weight, 1));
+}
+
+static int note_lost(struct profile *profile, struct quality_parts *notes)
+{
+    const struct store_quality *quality = &profile->quality;
+    char share[NUMBER_BYTES];
+    if (!is_share(quality->lost, quality->samples + quality->lost, MUCH_LOST_PERCENT))
+        return 0;
+    return quality_part(profile, notes,
+                        "%s of the samples were lost: record with a lower -F or --stack-bytes",
+                        number_percent(share, quality->lost, quality->samples + quality->lost, 1));
+}
+
+static int note_kernel(struct profile *profile, struct quality_parts *notes)
+{
+    return profile->run.kernel_excluded
+               ? quality_part(profile, notes, "kernel code is not sampled: %s",
+                              profile->run.kernel_excluded)
+               : 0;
+}
+
+static int note_slices(struct profile *profile, struct quality_parts *notes)
+{
+    const struct store_run *run = &profile->run;
+    if (run->stack_bytes >= run->stack_bytes_wanted)
+        return 0;
+    return quality_part(profile, notes,
+                        "%llu bytes of each stack were copied, not %llu: there was no more memory "
+                        "for rings",
+                        (unsigned long long)run->stack_bytes,
+                        (unsigned long long)run->stack_bytes_wanted);
+}
+
+static int note_runs(struct profile *profile, struct quality_parts *notes)
+{
+    if (profile->run_count < 2)
+        return 0;
+    return quality_part(profile, notes, "run %u of %u; --run N chooses", profile->run_number,
+                        profile->run_count);
+}
+
+static int note_filter(struct profile *profile, struct quality_parts *notes)
+{
+    return profile->thread || profile->process
+               ? quality_part(profile, notes, "these quality figures are of the whole run")
+               : 0;
+}
+
+static int note_empty(struct profile *profile, struct quality_parts *notes)
+{
+    if (profile->total.samples)
+        return 0;
+    return quality_part(profile, notes, "%s",
+                        profile->quality.samples
+                            ? "none of the samples belong to what was asked for"
+                            : "nothing was sampled: the program used too little CPU time");
+}
+
+int quality_notes(struct profile *profile, struct quality_parts *notes)
+{
+    static int (*const makers[])(struct profile *, struct quality_parts *) = {
+        note_empty, note_kernel, note_waiting, note_outside, note_not_sampled,
+        note_lost,  note_slices, note_filter,  note_runs,
+    };
+    int result = 0;
+    for (size_t i = 0; i < sizeof makers / sizeof *makers && !result; i++)
+        result = makers[i](profile, notes);
+    return result;
+}
+
+static int samples_line(struct profile *profile, struct quality_parts *parts)
+{
+    char number[NUMBER_BYTES];
+    const uint64_t samples = profile->quality.samples;
+    const int result = quality_part(profile, parts, "%s sample%s", number_grouped(number, samples),
+                                    number_plural(samples));
+    return result ? result : quality_of_samples(profile, parts);
+}
+
+int quality_write(FILE *out, struct profile *profile, unsigned columns)
+{
+    static int (*const lines[])(struct profile *,
+                                struct quality_parts *) = {samples_line, source_line, cost_line};
+    struct quality_parts notes = {0};
+    fputc('\n', out);
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        struct quality_parts parts = {0};
+        if (lines[i](profile, &parts))
+            return SPROF_ENOMEM;
+        quality_write_parts(out, &parts, "", columns);
+    }
+    if (quality_notes(profile, &notes))
+        return SPROF_ENOMEM;
+    for (size_t i = 0; i < notes.count; i++)
+        fprintf(out, "%s\n", notes.items[i]);
+    return 0;
+}

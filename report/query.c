@@ -1,0 +1,181 @@
+/* The result of a user's statement. */
+#include "report/csv.h"
+#include "report/fit.h"
+#include "report/json.h"
+#include "report/report.h"
+#include "report/written.h"
+
+#include <string.h>
+
+/* Rows that are looked at before the widths of columns are settled. */
+enum { ROWS_MEASURED = 1000, GAP = 2 };
+
+/* What the three formats share: the statement's columns, and how many rows have come. */
+struct result {
+    FILE *out;
+    struct sprof_arena arena;
+    size_t columns, rows;
+    size_t *widths;
+    bool *numeric;
+    SPROF_VEC(const char **) kept; /* text: rows until the widths are settled, titles first */
+    bool settled;
+    struct sprof_str line;
+    struct json json;
+};
+
+static bool is_number(const char *text)
+{
+    const size_t length = strlen(text);
+    return length && strspn(text, "0123456789.-+eE") == length && strpbrk(text, "0123456789");
+}
+
+static const char **keep(struct result *result, char *const *values)
+{
+    const char **row = sprof_arena_alloc(&result->arena, result->columns * sizeof *row);
+    for (size_t c = 0; row && c < result->columns; c++) {
+        row[c] = fit_copy(&result->arena, values[c] ? values[c] : "");
+        if (!row[c])
+            return NULL;
+    }
+    return row;
+}
+
+static int write_row(struct result *result, const char *const *row)
+{
+    sprof_str_clear(&result->line);
+    for (size_t c = 0; c < result->columns; c++) {
+        const size_t own = fit_width(row[c]);
+        const size_t width = own > result->widths[c] ? own : result->widths[c];
+        if (c && fit_spaces(&result->line, GAP))
+            return SPROF_ENOMEM;
+        if (c + 1 == result->columns && !result->numeric[c])
+            return sprof_str_append(&result->line, row[c]);
+        if ((result->numeric[c] ? fit_right : fit_left)(&result->line, row[c], width))
+            return SPROF_ENOMEM;
+    }
+    return 0;
+}
+
+static int print_row(struct result *result, const char *const *row)
+{
+    if (write_row(result, row))
+        return SPROF_ENOMEM;
+    fprintf(result->out, "%s\n", result->line.text ? result->line.text : "");
+    return 0;
+}
+
+/* Settles the widths and writes what was kept. */
+static int settle(struct result *result)
+{
+    for (size_t c = 0; c < result->columns; c++) {
+        result->numeric[c] = result->kept.count > 1;
+        for (size_t r = 0; r < result->kept.count; r++) {
+            const char *text = result->kept.items[r][c];
+            const size_t width = fit_width(text);
+            result->widths[c] = width > result->widths[c] ? width : result->widths[c];
+            if (r && *text && !is_number(text))
+                result->numeric[c] = false;
+        }
+    }
+    result->settled = true;
+    int status = 0;
+    for (size_t r = 0; r < result->kept.count && !status; r++)
+        status = print_row(result, result->kept.items[r]);
+    result->kept.count = 0;
+    return status;
+}
+
+static int begin_text(struct result *result, int columns, char *const *names)
+{
+    result->columns = (size_t)columns;
+    result->widths = sprof_arena_alloc(&result->arena, result->columns * sizeof *result->widths);
+    result->numeric = sprof_arena_alloc(&result->arena, result->columns * sizeof *result->numeric);
+    const char **titles = result->widths && result->numeric ? keep(result, names) : NULL;
+    return titles ? sprof_vec_push(&result->kept, titles) : SPROF_ENOMEM;
+}
+
+static int text_row(void *context, int columns, char *const *values, char *const *names)
+{
+    struct result *result = context;
+    if (!result->rows++ && begin_text(result, columns, names))
+        return SPROF_ENOMEM;
+    if (!result->settled) {
+        const char **row = keep(result, values);
+        if (!row || sprof_vec_push(&result->kept, row))
+            return SPROF_ENOMEM;
+        return result->kept.count > ROWS_MEASURED ? settle(result) : 0;
+    }
+    struct sprof_arena arena = result->arena;
+    result->arena = (struct sprof_arena){0};
+    const char **row = keep(result, values);
+    const int status = row ? print_row(result, row) : SPROF_ENOMEM;
+    sprof_arena_release(&result->arena);
+    result->arena = arena;
+    return status;
+}
+
+static int csv_row(void *context, int columns, char *const *values, char *const *names)
+{
+    struct result *result = context;
+    if (!result->rows++) {
+        for (int c = 0; c < columns; c++)
+            csv_field(result->out, (size_t)c, names[c]);
+        csv_end(result->out);
+    }
+    for (int c = 0; c < columns; c++)
+        csv_field(result->out, (size_t)c, values[c]);
+    csv_end(result->out);
+    return 0;
+}
+
+static int json_row(void *context, int columns, char *const *values, char *const *names)
+{
+    struct result *result = context;
+    result->rows++;
+    json_open_object(&result->json, NULL);
+    for (int c = 0; c < columns; c++)
+        json_text(&result->json, names[c], values[c]);
+    json_close_object(&result->json);
+    return result->json.failed ? SPROF_ENOMEM : 0;
+}
+
+static int query_text(struct result *result, struct store *store, const char *sql,
+                      struct sprof_error *error)
+{
+    const int status = store_query(store, sql, text_row, result, error);
+    return status || result->settled ? status : settle(result);
+}
+
+static int query_csv(struct result *result, struct store *store, const char *sql,
+                     struct sprof_error *error)
+{
+    return store_query(store, sql, csv_row, result, error);
+}
+
+static int query_json(struct result *result, struct store *store, const char *sql,
+                      struct sprof_error *error)
+{
+    if (json_begin(&result->json, result->out))
+        return SPROF_ENOMEM;
+    json_open_array(&result->json, NULL);
+    const int status = store_query(store, sql, json_row, result, error);
+    json_close_array(&result->json);
+    const int ended = json_end(&result->json);
+    return status ? status : ended;
+}
+
+int report_query(FILE *out, struct store *store, const char *sql, enum report_format format,
+                 struct sprof_error *error)
+{
+    static int (*const queries[])(struct result *, struct store *, const char *,
+                                  struct sprof_error *) = {
+        [REPORT_TEXT] = query_text, [REPORT_CSV] = query_csv, [REPORT_JSON] = query_json};
+    struct result result = {.out = out};
+    int status = queries[format](&result, store, sql, error);
+    sprof_vec_release(&result.kept);
+    sprof_str_release(&result.line);
+    sprof_arena_release(&result.arena);
+    if (status == SPROF_ENOMEM)
+        status = sprof_error_memory(error);
+    return status ? status : report_written(out, error);
+}

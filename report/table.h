@@ -1,0 +1,82 @@
+/* A table ready to be shown, and the three ways of showing it. Builders (tables.c, tree.c) decide
+ * what is in it; renderers (text.c, csv.c, json.c) only how it looks. */
+#ifndef SPROF_REPORT_TABLE_H
+#define SPROF_REPORT_TABLE_H
+
+#include "report/profile.h"
+
+#include <stdio.h>
+
+enum table_kind {
+    TABLE_COUNT,    /* a whole number: cell.part */
+    TABLE_PERCENT,  /* cell.part of cell.whole */
+    TABLE_INTERVAL, /* ± percentage points: cell.points */
+    TABLE_TIME,     /* nanoseconds: cell.part */
+    TABLE_NAME,     /* cell.text */
+    TABLE_PATH,     /* cell.text, indented as the row's place in the tree says */
+};
+
+struct table_column {
+    const char
+        *group; /* text: above the titles, once for neighbours of the same group; may be NULL */
+    const char *title; /* text */
+    const char *key;   /* CSV and JSON */
+    const char *base;  /* JSON: what a percentage is of; else NULL */
+    enum table_kind kind;
+    bool only_data; /* not in text */
+};
+
+struct table_cell {
+    uint64_t part, whole;
+    double points;
+    const char *text;
+};
+
+enum { TABLE_COLUMNS = 16, TABLE_BARS = 16 };
+
+/* Where a row stands in a tree. Zero for flat tables. */
+struct table_place {
+    uint32_t depth; /* 0 for a root */
+    bool last;      /* the last of its siblings */
+    uint32_t bars;  /* bit d: the ancestor of depth d has siblings below this row */
+};
+
+struct table_row {
+    struct table_cell cells[TABLE_COLUMNS];
+    struct table_place place;
+};
+
+/* Texts live in the profile's arena. Zero is a valid empty table. */
+struct table {
+    const char *title, *note; /* left and right of the first line */
+    struct table_column columns[TABLE_COLUMNS];
+    size_t column_count;
+    SPROF_VEC(struct table_row) rows;
+    unsigned decimals; /* of percentages in text */
+    uint64_t time_unit_ns;
+    const char *left_out; /* a line about rows that are not shown; NULL where all are */
+};
+
+void table_release(struct table *table);
+
+/* Adds a column; programmers see to it that there are not too many. */
+void table_column(struct table *table, struct table_column column);
+
+/* Builders. Each returns 0 or SPROF_ENOMEM. */
+int table_of_functions(struct table *table, struct profile *profile,
+                       const struct report_options *options);
+int table_of_modules(struct table *table, struct profile *profile,
+                     const struct report_options *options);
+int table_of_tree(struct table *table, struct profile *profile,
+                  const struct report_options *options);
+int table_of_callers(struct table *table, struct profile *profile, uint32_t function,
+                     const struct report_options *options);
+int table_of_callees(struct table *table, struct profile *profile, uint32_t function,
+                     const struct report_options *options);
+
+/* Renderers. Failures to write are left in the stream's error indicator. */
+int table_write_text(FILE *out, const struct table *table, unsigned columns, bool color);
+int table_write_csv(FILE *out, const struct table *table);
+int table_write_json(FILE *out, const struct table *table, struct profile *profile);
+
+#endif

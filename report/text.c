@@ -1,0 +1,204 @@
+/* A table for people. */
+#include "report/fit.h"
+#include "report/number.h"
+#include "report/table.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Deeper levels of a tree are not indented further; their depth is written instead. */
+enum { LEVELS_DRAWN = 12, INDENT = 2, GAP = 2, LEAST_NAME = 12, NOTE_COLUMN = 45 };
+
+struct page {
+    const struct table *table;
+    size_t widths[TABLE_COLUMNS];
+    struct sprof_str line, cell;
+    bool color;
+};
+
+static bool is_text(const struct table_column *column)
+{
+    return column->kind == TABLE_NAME || column->kind == TABLE_PATH;
+}
+
+static int put_branch(struct sprof_str *out, const struct table_place *place)
+{
+    if (!place->depth)
+        return 0;
+    const uint32_t above = place->depth - 1;
+    int result = 0;
+    for (uint32_t level = 1; level <= above && level <= LEVELS_DRAWN && !result; level++)
+        result = sprof_str_append(out, place->bars >> level & 1 ? "│ " : "  ");
+    if (!result && above > LEVELS_DRAWN)
+        result = sprof_str_appendf(out, "…%u ", place->depth + 1);
+    return result ? result : sprof_str_append(out, place->last ? "└ " : "├ ");
+}
+
+/* The text of a cell, not yet cut to its width. */
+static int put_cell(struct sprof_str *out, const struct table *table, const struct table_row *row,
+                    size_t index)
+{
+    const struct table_cell *cell = &row->cells[index];
+    char number[NUMBER_BYTES];
+    switch (table->columns[index].kind) {
+    case TABLE_COUNT: return sprof_str_appendf(out, "%llu", (unsigned long long)cell->part);
+    case TABLE_PERCENT:
+        return sprof_str_append(out,
+                                number_percent(number, cell->part, cell->whole, table->decimals));
+    case TABLE_INTERVAL: return sprof_str_appendf(out, "%.*f", (int)table->decimals, cell->points);
+    case TABLE_TIME:
+        return sprof_str_append(out, number_time(number, cell->part, table->time_unit_ns));
+    case TABLE_NAME: return sprof_str_append(out, cell->text);
+    case TABLE_PATH:
+        return put_branch(out, &row->place) ? SPROF_ENOMEM : sprof_str_append(out, cell->text);
+    }
+    return 0;
+}
+
+static int measure_columns(struct page *page)
+{
+    const struct table *table = page->table;
+    for (size_t c = 0; c < table->column_count; c++) {
+        if (table->columns[c].only_data)
+            continue;
+        page->widths[c] = fit_width(table->columns[c].title);
+        for (size_t r = 0; r < table->rows.count; r++) {
+            sprof_str_clear(&page->cell);
+            if (put_cell(&page->cell, table, &table->rows.items[r], c))
+                return SPROF_ENOMEM;
+            const size_t width = fit_width(page->cell.text);
+            page->widths[c] = width > page->widths[c] ? width : page->widths[c];
+        }
+    }
+    return 0;
+}
+
+/* What all columns take if no text is wider than `most`. */
+static size_t width_with(const struct page *page, size_t most)
+{
+    size_t width = 0;
+    for (size_t c = 0; c < page->table->column_count; c++) {
+        const struct table_column *column = &page->table->columns[c];
+        if (column->only_data)
+            continue;
+        const bool cut = is_text(column) && page->widths[c] > most;
+        width += (width ? GAP : INDENT) + (cut ? most : page->widths[c]);
+    }
+    return width;
+}
+
+/* Narrows the widest texts until the page fits. */
+static void narrow(struct page *page, size_t columns)
+{
+    size_t most = 0;
+    for (size_t c = 0; c < page->table->column_count; c++)
+        if (is_text(&page->table->columns[c]) && page->widths[c] > most)
+            most = page->widths[c];
+    while (most > LEAST_NAME && width_with(page, most) > columns)
+        most--;
+    for (size_t c = 0; c < page->table->column_count; c++)
+        if (is_text(&page->table->columns[c]) && page->widths[c] > most)
+            page->widths[c] = most;
+}
+
+static int end_line(struct page *page, FILE *out, const char *style)
+{
+    struct sprof_str *line = &page->line;
+    while (line->length && line->text[line->length - 1] == ' ')
+        line->text[--line->length] = '\0';
+    if (page->color && style)
+        fprintf(out, "\033[%sm%s\033[0m\n", style, line->text);
+    else
+        fprintf(out, "%s\n", line->text);
+    sprof_str_clear(line);
+    return 0;
+}
+
+static int put_fitted(struct page *page, size_t column, const char *text)
+{
+    const bool first = page->line.length == 0;
+    if (fit_spaces(&page->line, first ? INDENT : GAP))
+        return SPROF_ENOMEM;
+    return is_text(&page->table->columns[column])
+               ? fit_left(&page->line, text, page->widths[column])
+               : fit_right(&page->line, text, page->widths[column]);
+}
+
+static int write_titles(struct page *page, FILE *out)
+{
+    const struct table *table = page->table;
+    for (size_t c = 0; c < table->column_count; c++)
+        if (!table->columns[c].only_data && put_fitted(page, c, table->columns[c].title))
+            return SPROF_ENOMEM;
+    return end_line(page, out, "1");
+}
+
+/* The line above the titles: each group where its first column begins. */
+static int write_groups(struct page *page, FILE *out)
+{
+    const struct table *table = page->table;
+    const char *group = NULL;
+    size_t at = 0;
+    bool any = false;
+    for (size_t c = 0; c < table->column_count; c++) {
+        const struct table_column *column = &table->columns[c];
+        if (column->only_data)
+            continue;
+        at += at ? GAP : INDENT;
+        if (column->group && (!group || strcmp(group, column->group))) {
+            const size_t so_far = page->line.text ? fit_width(page->line.text) : 0;
+            if (fit_spaces(&page->line, at > so_far ? at - so_far : 1) ||
+                sprof_str_append(&page->line, column->group))
+                return SPROF_ENOMEM;
+            any = true;
+        }
+        group = column->group;
+        at += page->widths[c];
+    }
+    return any ? end_line(page, out, "1") : 0;
+}
+
+static int write_title(struct page *page, FILE *out)
+{
+    if (!page->table->title)
+        return 0;
+    const size_t width = fit_width(page->table->title);
+    const size_t gap = width + 4 < NOTE_COLUMN ? NOTE_COLUMN - width : 4;
+    if (sprof_str_append(&page->line, page->table->title) || fit_spaces(&page->line, gap) ||
+        sprof_str_append(&page->line, page->table->note))
+        return SPROF_ENOMEM;
+    return end_line(page, out, NULL);
+}
+
+static int write_row(struct page *page, FILE *out, const struct table_row *row)
+{
+    for (size_t c = 0; c < page->table->column_count; c++) {
+        if (page->table->columns[c].only_data)
+            continue;
+        sprof_str_clear(&page->cell);
+        if (put_cell(&page->cell, page->table, row, c) || put_fitted(page, c, page->cell.text))
+            return SPROF_ENOMEM;
+    }
+    return end_line(page, out, NULL);
+}
+
+int table_write_text(FILE *out, const struct table *table, unsigned columns, bool color)
+{
+    struct page page = {.table = table, .color = color};
+    int result = measure_columns(&page);
+    if (!result) {
+        narrow(&page, columns);
+        result = write_title(&page, out);
+    }
+    if (!result)
+        result = write_groups(&page, out);
+    if (!result)
+        result = write_titles(&page, out);
+    for (size_t r = 0; r < table->rows.count && !result; r++)
+        result = write_row(&page, out, &table->rows.items[r]);
+    if (!result && table->left_out)
+        fprintf(out, "  %s\n", table->left_out);
+    sprof_str_release(&page.line);
+    sprof_str_release(&page.cell);
+    return result;
+}

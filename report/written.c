@@ -1,0 +1,14 @@
+#include "report/written.h"
+
+#include <errno.h>
+#include <string.h>
+
+int report_written(FILE *out, struct sprof_error *error)
+{
+    errno = 0;
+    if (!fflush(out) && !ferror(out))
+        return 0;
+    const int errnum = errno ? errno : EIO;
+    return sprof_error_set(error, errnum == ENOSPC ? SPROF_EFULL : SPROF_EIO, errnum,
+                           "cannot write the report: %s", strerror(errnum));
+}
