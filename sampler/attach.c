@@ -80,7 +80,7 @@ static int open_on_cpus(struct sampler *sampler, struct perf_event_attr *attr, p
 {
     for (size_t i = 0; i < sampler->cpus.count; i++) {
         const int fd =
-            session_open_event(attr, tid, sampler->cpus.items[i], sampler->merge.rings.items[i].fd);
+            perf_open_dropping(attr, tid, sampler->cpus.items[i], sampler->merge.rings.items[i].fd);
         if (fd == -ESRCH)
             return 0;
         if (fd < 0)

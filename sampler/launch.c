@@ -127,8 +127,8 @@ int launch_open(struct launch *launch, char *const *command, struct sprof_error 
         return command_error(error, launch->name, errnum);
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
-        return sprof_error_set(error, SPROF_ELIMIT, errno, "cannot make a socket pair: %s",
-                               strerror(errno));
+        return sprof_error_set(error, SPROF_ELIMIT, errno,
+                               "cannot make a socket pair: %s\nsee `ulimit -n`", strerror(errno));
     sigset_t all, mask;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &mask);

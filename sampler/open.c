@@ -9,22 +9,15 @@
 
 enum { DEFAULT_BUDGET_BYTES = 64 << 20 };
 
-/* Raises the soft limit on open files to the hard one. False when it is there already. */
-static bool raise_file_limit(void)
+/* The soft limit on open files is for programs that use select; events are counted in thousands.
+ * The command was forked before and keeps its own. */
+static void raise_file_limit(void)
 {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= limit.rlim_max)
-        return false;
+        return;
     limit.rlim_cur = limit.rlim_max;
-    return !setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-int session_open_event(struct perf_event_attr *attr, pid_t pid, int cpu, int output_fd)
-{
-    int fd = perf_open_dropping(attr, pid, cpu, output_fd);
-    if (fd == -EMFILE && raise_file_limit())
-        fd = perf_open_dropping(attr, pid, cpu, output_fd);
-    return fd;
+    setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 static void close_rings(struct sampler *sampler)
@@ -38,7 +31,7 @@ static int add_ring(struct sampler *sampler, pid_t pid, int cpu, size_t size, bo
 {
     struct perf_event_attr attr;
     plan_ring_event(&attr, pid < 0);
-    const int fd = session_open_event(&attr, pid, cpu, -1);
+    const int fd = perf_open_dropping(&attr, pid, cpu, -1);
     *mapping = fd >= 0;
     if (fd < 0)
         return fd;
@@ -115,7 +108,7 @@ static int open_cpu_event(struct sampler *sampler, size_t index)
 {
     struct perf_event_attr attr;
     plan_sampling_event(&sampler->plan, &attr, true, false);
-    const int fd = session_open_event(&attr, -1, sampler->cpus.items[index],
+    const int fd = perf_open_dropping(&attr, -1, sampler->cpus.items[index],
                                       sampler->merge.rings.items[index].fd);
     if (fd < 0)
         return fd;
@@ -187,7 +180,7 @@ static int open_command_events(struct sampler *sampler, struct sprof_error *erro
     attr.inherit = 1;
     attr.enable_on_exec = 1;
     for (size_t i = 0; i < sampler->cpus.count; i++) {
-        const int fd = session_open_event(&attr, sampler->launch.pid, sampler->cpus.items[i],
+        const int fd = perf_open_dropping(&attr, sampler->launch.pid, sampler->cpus.items[i],
                                           sampler->merge.rings.items[i].fd);
         if (fd < 0)
             return permission_explain(0, false, -fd, error);
@@ -225,7 +218,7 @@ static bool cpu_scope_allowed(const struct sampler *sampler)
 {
     struct perf_event_attr attr;
     plan_sampling_event(&sampler->plan, &attr, true, false);
-    const int fd = session_open_event(&attr, -1, sampler->cpus.items[0], -1);
+    const int fd = perf_open_dropping(&attr, -1, sampler->cpus.items[0], -1);
     if (fd >= 0)
         close(fd);
     return fd >= 0;
@@ -234,6 +227,7 @@ static bool cpu_scope_allowed(const struct sampler *sampler)
 int session_open_events(struct sampler *sampler, const struct sampler_options *options,
                         struct sprof_error *error)
 {
+    raise_file_limit();
     if (proc_online_cpus(&sampler->cpus))
         return sprof_error_memory(error);
     sampler->facts.cpus = (unsigned)sampler->cpus.count;

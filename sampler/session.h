@@ -66,10 +66,6 @@ struct sampler {
 int session_open_events(struct sampler *sampler, const struct sampler_options *options,
                         struct sprof_error *error);
 
-/* Opens an event; raises the limit on open files when that is what is missing. Returns a descriptor
- * or a negative errno. */
-int session_open_event(struct perf_event_attr *attr, pid_t pid, int cpu, int output_fd);
-
 /* attach.c: takes in all threads of the attached processes, whatever they start meanwhile. */
 int session_attach_tasks(struct sampler *sampler, struct sprof_error *error);
 int session_attach_filter(struct sampler *sampler, struct sprof_error *error);

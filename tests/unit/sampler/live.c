@@ -123,6 +123,8 @@ int live_in_child(int (*check)(void), bool as_nobody)
         line = -1;
     close(ends[0]);
     waitpid(pid, NULL, 0);
+    if (line)
+        printf(" line %d", line);
     return line;
 }
 

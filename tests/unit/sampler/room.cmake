@@ -2,6 +2,7 @@
 target_link_libraries(unit_sampler PRIVATE m)
 target_sources(unit_sampler PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/unit/sampler/live.c)
 add_executable(sampler_spin unit/sampler/programs/spin.c)
-sprof_options(sampler_spin)
+target_compile_definitions(sampler_spin PRIVATE _GNU_SOURCE) # no sanitizer: it starts threads of its own
+target_link_libraries(sampler_spin PRIVATE Threads::Threads)
 target_compile_definitions(unit_sampler PRIVATE SAMPLER_SPIN="$<TARGET_FILE:sampler_spin>")
 add_dependencies(unit_sampler sampler_spin)

@@ -1,0 +1,74 @@
+#include "sampler/counters.h"
+
+#include "tests/unit/sampler/live.h"
+
+#include <CUnit/CUnit.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* A child that waits for a byte, then starts another one, and both use CPU time. */
+static pid_t start_family(int go)
+{
+    const pid_t pid = fork();
+    if (pid)
+        return pid;
+    char byte;
+    if (read(go, &byte, 1) != 1)
+        _exit(1);
+    const pid_t grandchild = fork();
+    execl(SAMPLER_SPIN, "spin", "1", grandchild ? "20" : "60", (char *)NULL);
+    _exit(127);
+}
+
+static void test_a_thread_and_its_family(void)
+{
+    int ends[2];
+    CU_ASSERT_EQUAL_FATAL(pipe(ends), 0);
+    const pid_t pid = start_family(ends[0]);
+    struct counters counters = {0};
+    struct ring ring;
+    CU_ASSERT_EQUAL_FATAL(counters_add(&counters, pid, pid, true, false, 4096, &ring), 0);
+    CU_ASSERT_PTR_NOT_NULL(ring.base);
+    counters_enable(&counters);
+    CU_ASSERT_EQUAL(write(ends[1], "x", 1), 1);
+    waitpid(pid, NULL, 0);
+    const struct perf_event_header *header = NULL;
+    for (int i = 0; i < 500 && !header; i++) { /* the grandchild lives longer */
+        usleep(10000);
+        ring_refresh(&ring);
+        header = ring_header(&ring, 0);
+    }
+    CU_ASSERT_PTR_NOT_NULL_FATAL(header);
+    CU_ASSERT_EQUAL(header->type, PERF_RECORD_READ);
+    const uint64_t grandchild_ns = ring_word(&ring, 16);
+    uint64_t own_ns = 0;
+    CU_ASSERT_TRUE(counters_thread_ns(&counters, pid, false, &own_ns));
+    CU_ASSERT_TRUE(own_ns >= 15000000 && own_ns < 50000000);
+    CU_ASSERT_TRUE(grandchild_ns >= 55000000);
+    CU_ASSERT_EQUAL(counters_total_ns(&counters), own_ns + grandchild_ns);
+    CU_ASSERT_TRUE(counters_thread_ns(&counters, pid, true, &own_ns));
+    CU_ASSERT_FALSE(counters_thread_ns(&counters, pid, true, &own_ns));
+    counters_release(&counters);
+    ring_close(&ring);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+static void test_a_thread_that_is_gone(void)
+{
+    struct counters counters = {0};
+    struct ring ring;
+    CU_ASSERT_TRUE(counters_add(&counters, 0x3fffffff, 0x3fffffff, true, false, 4096, &ring) < 0);
+    CU_ASSERT_PTR_NULL(ring.base);
+    CU_ASSERT_EQUAL(counters_total_ns(&counters), 0);
+    counters_release(&counters);
+}
+
+void sprof_suite_sampler_counters(void);
+void sprof_suite_sampler_counters(void)
+{
+    CU_pSuite suite = CU_add_suite("sampler/counters", NULL, NULL);
+    CU_add_test(suite, "a thread and its family", test_a_thread_and_its_family);
+    CU_add_test(suite, "a thread that is gone", test_a_thread_that_is_gone);
+}

@@ -1,0 +1,91 @@
+#include "sampler/filter_bpf.h"
+
+#include "sampler/plan.h"
+#include "tests/unit/sampler/live.h"
+
+#include <CUnit/CUnit.h>
+#include <errno.h>
+#include <linux/bpf.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static bool has_member(const struct filter_bpf *filter, pid_t tid)
+{
+    uint32_t key = (uint32_t)tid, value;
+    union bpf_attr attr;
+    memset(&attr, 0, sizeof attr);
+    attr.map_fd = (uint32_t)filter->map_fd;
+    attr.key = (uint64_t)(uintptr_t)&key;
+    attr.value = (uint64_t)(uintptr_t)&value;
+    return !syscall(SYS_bpf, BPF_MAP_LOOKUP_ELEM, &attr, sizeof attr);
+}
+
+static bool open_filter(struct filter_bpf *filter, bool follow)
+{
+    const int result = filter_bpf_open(filter, follow);
+    if (!result)
+        return true;
+    CU_ASSERT_TRUE(geteuid() || result == -ENOENT || result == -EPERM);
+    printf(" skipped: no BPF here (%s)", strerror(-result));
+    return false;
+}
+
+/* A member's child is a member before it runs, and no longer when nothing is left of it. */
+static void test_members_follow_forks(void)
+{
+    struct filter_bpf filter;
+    if (!open_filter(&filter, true))
+        return;
+    int ends[2];
+    CU_ASSERT_EQUAL_FATAL(pipe(ends), 0);
+    CU_ASSERT_FALSE(has_member(&filter, getpid()));
+    CU_ASSERT_EQUAL(filter_bpf_add(&filter, getpid()), 0);
+    const pid_t pid = fork();
+    if (!pid) {
+        char byte;
+        _exit(read(ends[0], &byte, 1) != 1);
+    }
+    CU_ASSERT_TRUE(has_member(&filter, pid));
+    CU_ASSERT_EQUAL(write(ends[1], "x", 1), 1);
+    waitpid(pid, NULL, 0);
+    const struct timespec pause = {.tv_nsec = 10000000};
+    for (int i = 0; i < 500 && has_member(&filter, pid); i++)
+        nanosleep(&pause, NULL); /* the last trace goes after a grace period */
+    CU_ASSERT_FALSE(has_member(&filter, pid));
+    close(ends[0]);
+    close(ends[1]);
+    filter_bpf_close(&filter);
+}
+
+static void test_program_goes_on_events(void)
+{
+    struct filter_bpf filter;
+    if (!open_filter(&filter, false))
+        return;
+    struct plan plan;
+    const struct sampler_options options = {.event = "cpu-clock"};
+    CU_ASSERT_EQUAL_FATAL(plan_make(&plan, &options, NULL), 0);
+    struct perf_event_attr attr;
+    plan_sampling_event(&plan, &attr, true, false);
+    const int fd = perf_open(&attr, -1, 0, -1);
+    if (fd >= 0) {
+        CU_ASSERT_EQUAL(filter_bpf_attach(&filter, fd), 0);
+        close(fd);
+    }
+    filter_bpf_close(&filter);
+    CU_ASSERT_EQUAL(filter.map_fd, -1);
+    filter_bpf_close(&filter);
+}
+
+void sprof_suite_sampler_filter_bpf(void);
+void sprof_suite_sampler_filter_bpf(void)
+{
+    CU_pSuite suite = CU_add_suite("sampler/filter_bpf", NULL, NULL);
+    CU_add_test(suite, "members follow forks", test_members_follow_forks);
+    CU_add_test(suite, "the program goes on events", test_program_goes_on_events);
+}
