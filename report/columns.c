@@ -46,34 +46,58 @@ static void ranking_columns(struct table *table, const struct profile *profile,
                             const struct measure *measure)
 {
     const char *const *keys = measure->keys, *group = measure->group;
-    table_column(
-        table, (struct table_column){group, measure->title, keys[0], "all", TABLE_PERCENT, false});
-    table_column(table, (struct table_column){group, "±", keys[1], NULL, TABLE_INTERVAL, false});
+    table_column(table, (struct table_column){.group = group,
+                                              .title = measure->title,
+                                              .key = keys[0],
+                                              .base = "all",
+                                              .kind = TABLE_PERCENT});
+    table_column(table, (struct table_column){
+                            .group = group, .title = "±", .key = keys[1], .kind = TABLE_INTERVAL});
     if (profile->event.is_clock)
-        table_column(table, (struct table_column){group, "time", keys[2], NULL, TABLE_TIME, false});
-    table_column(table, (struct table_column){group, "samples", keys[3], NULL, TABLE_COUNT, false});
-    table_column(table, (struct table_column){group, "weight", keys[4], NULL, TABLE_COUNT, true});
+        table_column(table,
+                     (struct table_column){
+                         .group = group, .title = "time", .key = keys[2], .kind = TABLE_TIME});
+    table_column(table,
+                 (struct table_column){
+                     .group = group, .title = "samples", .key = keys[3], .kind = TABLE_COUNT});
+    table_column(table,
+                 (struct table_column){
+                     .group = group, .key = keys[4], .kind = TABLE_COUNT, .only_data = true});
 }
 
 static void tree_columns(struct table *table, const struct profile *profile,
                          const struct measure *measure)
 {
     const char *const *keys = measure->keys, *group = measure->group;
-    table_column(table, (struct table_column){group, "samples", keys[3], NULL, TABLE_COUNT, false});
-    if (measure->focus)
-        table_column(table, (struct table_column){group, measure->focus, keys[5], "function",
-                                                  TABLE_PERCENT, false});
     table_column(table,
-                 (struct table_column){group, "of all", keys[0], "all", TABLE_PERCENT, false});
+                 (struct table_column){
+                     .group = group, .title = "samples", .key = keys[3], .kind = TABLE_COUNT});
+    if (measure->focus)
+        table_column(table, (struct table_column){.group = group,
+                                                  .title = measure->focus,
+                                                  .key = keys[5],
+                                                  .base = "function",
+                                                  .kind = TABLE_PERCENT});
+    table_column(table, (struct table_column){.group = group,
+                                              .title = "of all",
+                                              .key = keys[0],
+                                              .base = "all",
+                                              .kind = TABLE_PERCENT});
     if (profile->event.is_clock)
-        table_column(table, (struct table_column){group, "time", keys[2], NULL, TABLE_TIME, false});
-    table_column(table, (struct table_column){group, "weight", keys[4], NULL, TABLE_COUNT, true});
+        table_column(table,
+                     (struct table_column){
+                         .group = group, .title = "time", .key = keys[2], .kind = TABLE_TIME});
+    table_column(table,
+                 (struct table_column){
+                     .group = group, .key = keys[4], .kind = TABLE_COUNT, .only_data = true});
 }
 
 void columns_measure(struct table *table, const struct profile *profile,
                      const struct measure *measure)
 {
+    const size_t first = table->column_count;
     (measure->ranking ? ranking_columns : tree_columns)(table, profile, measure);
+    table->columns[first].apart = first > 0;
 }
 
 static void cell_share(struct table_cell **at, const struct profile *profile,

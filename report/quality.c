@@ -129,8 +129,11 @@ static int note_waiting(struct profile *profile, struct quality_parts *notes)
     const uint64_t cpu_ns = profile->quality.target_cpu_ns, wall_ns = profile->run.duration_ns;
     if (wall_ns < shortest_wait_ns || is_share(cpu_ns, wall_ns, LITTLE_CPU_PERCENT))
         return 0;
+    char share[NUMBER_BYTES];
     return quality_part(profile, notes,
-                        "the program mostly waited; these samples show only where it computed");
+                        "the target was on a CPU for %s of the time: where it waited is not seen "
+                        "by these samples",
+                        number_percent(share, cpu_ns, wall_ns, 0));
 }
 
 static int note_outside(struct profile *profile, struct quality_parts *notes)

@@ -69,8 +69,12 @@ static int text_frame(struct script *script, const struct stacks_frame *frame, b
                       uint64_t address, bool known)
 {
     const char *function = function_text(&script->stacks, frame);
-    fprintf(script->out, "\t%16" PRIx64 " %s (%s%s)", address, function ? function : "[unknown]",
-            known ? "" : "+", module_text(&script->stacks, frame));
+    const char *name = function ? function : "[unknown]";
+    const char *module = module_text(&script->stacks, frame);
+    if (known)
+        fprintf(script->out, "\t%16" PRIx64 " %s (%s)", address, name, module);
+    else
+        fprintf(script->out, "\t%16s %s (%s+0x%" PRIx64 ")", "-", name, module, address);
     if (frame->file)
         fprintf(script->out, " %s:%" PRIu32, frame->file, frame->line);
     fputs(inlined ? " (inlined)\n" : "\n", script->out);

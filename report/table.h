@@ -19,11 +19,12 @@ enum table_kind {
 struct table_column {
     const char
         *group; /* text: above the titles, once for neighbours of the same group; may be NULL */
-    const char *title; /* text */
+    const char *title; /* text; NULL with only_data */
     const char *key;   /* CSV and JSON */
     const char *base;  /* JSON: what a percentage is of; else NULL */
     enum table_kind kind;
     bool only_data; /* not in text */
+    bool apart;     /* text: a wider gap before it */
 };
 
 struct table_cell {

@@ -121,8 +121,10 @@ int table_of_functions(struct table *table, struct profile *profile,
     if (options->inclusive)
         columns_measure(table, profile, &measure_inclusive);
     columns_measure(table, profile, &measure_exclusive);
-    table_column(table, (struct table_column){NULL, "function", "function", NULL, TABLE_NAME, 0});
-    table_column(table, (struct table_column){NULL, "module", "module", NULL, TABLE_NAME, 0});
+    table_column(table,
+                 (struct table_column){.title = "function", .key = "function", .kind = TABLE_NAME});
+    table_column(table,
+                 (struct table_column){.title = "module", .key = "module", .kind = TABLE_NAME});
     rank(&ranking, profile, options, limit_of(options, usual));
     result = function_rows(table, profile, &ranking, options->inclusive);
     if (!result)
@@ -184,9 +186,11 @@ int table_of_modules(struct table *table, struct profile *profile,
                   columns_base(profile));
     columns_measure(table, profile, &measure_exclusive);
     columns_measure(table, profile, &measure_inclusive);
-    table_column(table, (struct table_column){NULL, "kind", "kind", NULL, TABLE_NAME, 0});
-    table_column(table, (struct table_column){NULL, "module", "module", NULL, TABLE_NAME, 0});
-    table_column(table, (struct table_column){NULL, "path", "path", NULL, TABLE_NAME, true});
+    table_column(table, (struct table_column){.title = "kind", .key = "kind", .kind = TABLE_NAME});
+    table_column(table,
+                 (struct table_column){.title = "module", .key = "module", .kind = TABLE_NAME});
+    table_column(table,
+                 (struct table_column){.key = "path", .kind = TABLE_NAME, .only_data = true});
     rank(&ranking, profile, options, limit_of(options, (size_t)-1));
     result = module_rows(table, profile, &ranking);
     if (!result)

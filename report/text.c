@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Deeper levels of a tree are not indented further; their depth is written instead. */
-enum { LEVELS_DRAWN = 12, INDENT = 2, GAP = 2, LEAST_NAME = 12, NOTE_COLUMN = 45 };
+enum { LEVELS_DRAWN = 10, INDENT = 2, GAP = 2, WIDE_GAP = 4, LEAST_NAME = 12, NOTE_COLUMN = 45 };
 
 struct page {
     const struct table *table;
@@ -73,6 +73,12 @@ static int measure_columns(struct page *page)
     return 0;
 }
 
+/* The space before a column that is not the first. */
+static size_t gap_before(const struct table_column *column)
+{
+    return column->apart ? WIDE_GAP : GAP;
+}
+
 /* What all columns take if no text is wider than `most`. */
 static size_t width_with(const struct page *page, size_t most)
 {
@@ -82,7 +88,7 @@ static size_t width_with(const struct page *page, size_t most)
         if (column->only_data)
             continue;
         const bool cut = is_text(column) && page->widths[c] > most;
-        width += (width ? GAP : INDENT) + (cut ? most : page->widths[c]);
+        width += (width ? gap_before(column) : INDENT) + (cut ? most : page->widths[c]);
     }
     return width;
 }
@@ -117,7 +123,7 @@ static int end_line(struct page *page, FILE *out, const char *style)
 static int put_fitted(struct page *page, size_t column, const char *text)
 {
     const bool first = page->line.length == 0;
-    if (fit_spaces(&page->line, first ? INDENT : GAP))
+    if (fit_spaces(&page->line, first ? INDENT : gap_before(&page->table->columns[column])))
         return SPROF_ENOMEM;
     return is_text(&page->table->columns[column])
                ? fit_left(&page->line, text, page->widths[column])
@@ -144,7 +150,7 @@ static int write_groups(struct page *page, FILE *out)
         const struct table_column *column = &table->columns[c];
         if (column->only_data)
             continue;
-        at += at ? GAP : INDENT;
+        at += at ? gap_before(column) : INDENT;
         if (column->group && (!group || strcmp(group, column->group))) {
             const size_t so_far = page->line.text ? fit_width(page->line.text) : 0;
             if (fit_spaces(&page->line, at > so_far ? at - so_far : 1) ||

@@ -209,12 +209,16 @@ static void tree_columns(struct table *table, const struct layout *layout)
     columns_measure(table, layout->profile, layout->inclusive);
     if (layout->exclusive)
         columns_measure(table, layout->profile, layout->exclusive);
-    table_column(table, (struct table_column){NULL, "id", "id", NULL, TABLE_COUNT, true});
-    table_column(table, (struct table_column){NULL, "parent", "parent", NULL, TABLE_COUNT, true});
-    table_column(table, (struct table_column){NULL, "depth", "depth", NULL, TABLE_COUNT, true});
+    table_column(table, (struct table_column){.key = "id", .kind = TABLE_COUNT, .only_data = true});
     table_column(table,
-                 (struct table_column){NULL, "call path", "function", NULL, TABLE_PATH, false});
-    table_column(table, (struct table_column){NULL, "module", "module", NULL, TABLE_NAME, true});
+                 (struct table_column){.key = "parent", .kind = TABLE_COUNT, .only_data = true});
+    table_column(table,
+                 (struct table_column){.key = "depth", .kind = TABLE_COUNT, .only_data = true});
+    table_column(
+        table, (struct table_column){.title = "call path", .key = "function", .kind = TABLE_PATH});
+    table_column(table,
+                 (struct table_column){
+                     .title = "module", .key = "module", .kind = TABLE_NAME, .only_data = true});
 }
 
 static struct measure in_tree(const struct measure *measure, const char *group, const char *focus,
