@@ -26,7 +26,7 @@ struct job {
  * file. */
 static bool dwarf_is_worth_it(const struct job *job)
 {
-    enum { FEW = 32, CHEAP_BYTES = 1 << 20 };
+    enum { FEW = 32, CHEAP_BYTES = 128 * 1024 };
     if (job->module.packed_bytes < CHEAP_BYTES || job->addresses.count > FEW)
         return true;
     for (size_t i = 0; i < job->addresses.count; i++)

@@ -2,7 +2,6 @@
 
 #include <elfutils/libdwelf.h>
 #include <fcntl.h>
-#include <gelf.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

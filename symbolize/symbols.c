@@ -2,7 +2,6 @@
 
 #include "symbolize/demangle.h"
 
-#include <gelf.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -152,7 +152,8 @@ static unsigned compare_chain(const struct naming *naming, size_t i, struct expe
     for (uint32_t f = first; f < end; f++) {
         const struct symbolize_frame *frame = &result->frames[f];
         const char *name = result->functions[frame->function].name;
-        const bool same = same_function(name, expected) & same_place(frame, expected);
+        const bool same_name = same_function(name, expected);
+        const bool same = same_place(frame, expected) && same_name;
         CU_ASSERT_TRUE(same);
         if (!same)
             fprintf(stderr, "%llx: level %u is %s at %s:%u\n", (unsigned long long)address,
