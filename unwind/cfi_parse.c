@@ -25,6 +25,8 @@ struct entry {
 /* Returns 0, 1 at the end, or SPROF_ENOTFOUND for a terminator, which some links leave inside. */
 static int entry_open(const struct cfi_section *section, size_t offset, struct entry *entry)
 {
+    if (offset >= section->bytes.size)
+        return 1;
     struct sprof_reader reader = sprof_reader_of(section->bytes);
     sprof_reader_seek(&reader, offset);
     uint64_t length = sprof_reader_u32(&reader);

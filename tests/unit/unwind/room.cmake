@@ -1,9 +1,20 @@
 # The oracles: libdw reads the same tables, libunwind walks the same stacks.
-execute_process(COMMAND ${CMAKE_C_COMPILER} -print-prog-name=cc1plus
+set(unwind_tests ${CMAKE_CURRENT_SOURCE_DIR}/unit/unwind)
+execute_process(COMMAND gcc -print-prog-name=cc1plus
                 OUTPUT_VARIABLE cc1plus OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
-target_sources(unit_unwind PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/unit/unwind/elf_source.c
-               ${CMAKE_CURRENT_SOURCE_DIR}/unit/unwind/cfi_bytes.c
-               ${CMAKE_CURRENT_SOURCE_DIR}/unit/unwind/scene.c
-               ${CMAKE_CURRENT_SOURCE_DIR}/unit/unwind/own_process.c)
-target_compile_definitions(unit_unwind PRIVATE SPROF_TEST_CC1PLUS="${cc1plus}")
+target_sources(unit_unwind PRIVATE ${unwind_tests}/elf_source.c ${unwind_tests}/cfi_bytes.c
+               ${unwind_tests}/go_bytes.c ${unwind_tests}/scene.c ${unwind_tests}/own_process.c)
+target_compile_definitions(unit_unwind PRIVATE SPROF_TEST_CC1PLUS="${cc1plus}"
+                           SPROF_TEST_GO_PROGRAM="${CMAKE_CURRENT_BINARY_DIR}/unwind_go_program")
 target_link_libraries(unit_unwind PRIVATE dw elf unwind)
+
+find_program(SPROF_GO go)
+if(SPROF_GO)
+    add_custom_command(OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/unwind_go_program
+                       COMMAND ${CMAKE_COMMAND} -E env GO111MODULE=off
+                               GOCACHE=${CMAKE_CURRENT_BINARY_DIR}/go-cache
+                               ${SPROF_GO} build -o ${CMAKE_CURRENT_BINARY_DIR}/unwind_go_program
+                               ${unwind_tests}/go_program.go
+                       DEPENDS ${unwind_tests}/go_program.go)
+    target_sources(unit_unwind PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/unwind_go_program)
+endif()

@@ -1,0 +1,74 @@
+#include "unwind/arch/x86_64/code.h"
+#include "unwind/rule.h"
+
+#include <CUnit/CUnit.h>
+
+/* Instructions, right-aligned behind nops. */
+static bool ends_with_call(const uint8_t *instruction, size_t size)
+{
+    uint8_t bytes[UNWIND_CALL_BYTES];
+    memset(bytes, 0x90, sizeof bytes);
+    memcpy(bytes + sizeof bytes - size, instruction, size);
+    return unwind_code_ends_with_call(bytes);
+}
+#define ENDS_WITH_CALL(...)                                                                        \
+    ends_with_call((const uint8_t[]){__VA_ARGS__}, sizeof(const uint8_t[]){__VA_ARGS__})
+
+static void test_calls(void)
+{
+    CU_ASSERT_TRUE(ENDS_WITH_CALL(0xe8, 1, 2, 3, 4));
+    CU_ASSERT_TRUE(ENDS_WITH_CALL(0xff, 0xd0));                   /* *%rax */
+    CU_ASSERT_TRUE(ENDS_WITH_CALL(0x41, 0xff, 0xd4));             /* *%r12 */
+    CU_ASSERT_TRUE(ENDS_WITH_CALL(0xff, 0x10));                   /* *(%rax) */
+    CU_ASSERT_TRUE(ENDS_WITH_CALL(0xff, 0x14, 0xc8));             /* *(%rax,%rcx,8) */
+    CU_ASSERT_TRUE(ENDS_WITH_CALL(0xff, 0x15, 1, 2, 3, 4));       /* *1(%rip) */
+    CU_ASSERT_TRUE(ENDS_WITH_CALL(0xff, 0x50, 0x18));             /* *24(%rax) */
+    CU_ASSERT_TRUE(ENDS_WITH_CALL(0xff, 0x54, 0x24, 0x18));       /* *24(%rsp) */
+    CU_ASSERT_TRUE(ENDS_WITH_CALL(0xff, 0x90, 1, 2, 3, 4));       /* *1(%rax) */
+    CU_ASSERT_TRUE(ENDS_WITH_CALL(0xff, 0x94, 0x24, 1, 2, 3, 4)); /* *1(%rsp) */
+    CU_ASSERT_TRUE(ENDS_WITH_CALL(0xff, 0x14, 0xc5, 1, 2, 3, 4)); /* *1(,%rax,8) */
+}
+
+static void test_no_calls(void)
+{
+    CU_ASSERT_FALSE(ENDS_WITH_CALL(0x90));
+    CU_ASSERT_FALSE(ENDS_WITH_CALL(0xe9, 1, 2, 3, 4));    /* jmp */
+    CU_ASSERT_FALSE(ENDS_WITH_CALL(0xe8, 1, 2, 3, 4, 5)); /* one byte behind the call */
+    CU_ASSERT_FALSE(ENDS_WITH_CALL(0xff, 0xe0));          /* jmp *%rax */
+    CU_ASSERT_FALSE(ENDS_WITH_CALL(0xff, 0x14));          /* a SIB byte is missing */
+    CU_ASSERT_FALSE(ENDS_WITH_CALL(0xff, 0x15, 1, 2));    /* a displacement is */
+    CU_ASSERT_FALSE(ENDS_WITH_CALL(0xff, 0xd0, 0x90));
+}
+
+static void test_known(void)
+{
+    static const uint8_t restorer[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
+    static const uint8_t child[] = {0x31, 0xed, 0x5f, 0x41, 0xff, 0xd1, 0x89,
+                                    0xc7, 0x31, 0xc0, 0xb0, 0x3c, 0x0f, 0x05};
+    uint8_t code[100];
+    memset(code, 0x90, sizeof code);
+    memcpy(code, restorer, sizeof restorer);
+    memcpy(code + 30, child, sizeof child);
+    memcpy(code + 91, restorer, sizeof restorer);
+    static const struct unwind_known_code expected[] = {
+        {0, 9, UNWIND_RULE_SIGNAL}, {30, 44, UNWIND_RULE_END}, {90, 100, UNWIND_RULE_SIGNAL}};
+    struct unwind_known_code known;
+    size_t offset = 0, count = 0;
+    while (unwind_code_find_known((struct sprof_bytes){code, sizeof code}, &offset, &known)) {
+        CU_ASSERT_FATAL(count < 3);
+        CU_ASSERT_EQUAL(known.start, expected[count].start);
+        CU_ASSERT_EQUAL(known.end, expected[count].end);
+        CU_ASSERT_EQUAL(known.rule, expected[count].rule);
+        count++;
+    }
+    CU_ASSERT_EQUAL(count, 3);
+}
+
+void sprof_suite_unwind_code(void);
+void sprof_suite_unwind_code(void)
+{
+    CU_pSuite suite = CU_add_suite("unwind/code", NULL, NULL);
+    CU_add_test(suite, "calls", test_calls);
+    CU_add_test(suite, "no calls", test_no_calls);
+    CU_add_test(suite, "known code", test_known);
+}

@@ -1,0 +1,14 @@
+/* A .gopclntab of two functions, written by hand in any of its formats. */
+#ifndef SPROF_TESTS_UNWIND_GO_BYTES_H
+#define SPROF_TESTS_UNWIND_GO_BYTES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { GO_BYTES_MAX = 1024, GO_FORMATS = 4, GO_TEXT = 0x1000 };
+
+/* main.work at GO_TEXT: depth 0 for 4 bytes, 24 for 12, 0 for 16; runtime.goexit behind it, 16
+ * bytes. `format`: 0 to 3 for Go 1.2, 1.16, 1.18, 1.20. Returns the size. */
+size_t go_bytes_write(uint8_t bytes[GO_BYTES_MAX], unsigned format);
+
+#endif

@@ -1,0 +1,114 @@
+#include "tests/unit/unwind/elf_source.h"
+#include "tests/unit/unwind/go_bytes.h"
+#include "unwind/gopclntab.h"
+#include "unwind/rule.h"
+#include "unwind/table.h"
+
+#include <CUnit/CUnit.h>
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static void test_formats(void)
+{
+    static const struct {
+        uint64_t vaddr;
+        const char *rule;
+    } expected[] = {{0x1000, "cfa=rsp+8 ra=cfa-8"},
+                    {0x1004, "cfa=rsp+32 rbp=cfa-16 ra=cfa-8"},
+                    {0x1010, "cfa=rsp+8 ra=cfa-8"},
+                    {0x1020, "end"}};
+    static const struct unwind_range text = {GO_TEXT, GO_TEXT + 48};
+    for (unsigned format = 0; format < GO_FORMATS; format++) {
+        uint8_t bytes[GO_BYTES_MAX];
+        const struct unwind_source source = {
+            .gopclntab = {bytes, go_bytes_write(bytes, format)}, .text = &text, .text_count = 1};
+        struct unwind_table *table = NULL;
+        struct unwind_row row;
+        CU_ASSERT_EQUAL_FATAL(unwind_table_build(&table, &source, NULL), 0);
+        CU_ASSERT_EQUAL(unwind_table_facts(table).rows, 4);
+        CU_ASSERT_EQUAL(unwind_table_facts(table).functions, 2);
+        CU_ASSERT_EQUAL(unwind_table_facts(table).bad_functions, 0);
+        for (size_t i = 0; i < 4 && unwind_table_row(table, i, &row); i++) {
+            CU_ASSERT_EQUAL(row.vaddr, expected[i].vaddr);
+            CU_ASSERT_STRING_EQUAL(row.rule, expected[i].rule);
+        }
+        unwind_table_free(table);
+    }
+}
+
+static void test_other_bytes(void)
+{
+    uint8_t bytes[GO_BYTES_MAX];
+    struct go_table table;
+    const size_t size = go_bytes_write(bytes, 2);
+    CU_ASSERT_EQUAL(go_table_open(&table, (struct sprof_bytes){bytes, size}, 0), 0);
+    CU_ASSERT_EQUAL(go_table_open(&table, (struct sprof_bytes){bytes, 40}, 0), SPROF_EFORMAT);
+    CU_ASSERT_EQUAL(go_table_open(&table, (struct sprof_bytes){bytes, 4}, 0), SPROF_EFORMAT);
+    bytes[0] ^= 1;
+    bytes[1] ^= 1;
+    CU_ASSERT_EQUAL(go_table_open(&table, (struct sprof_bytes){bytes, size}, 0), SPROF_EFORMAT);
+}
+
+/* libdw's CFA at an address, as an offset from rsp; false where it is none. */
+static bool oracle_offset(Dwarf_CFI *cfi, uint64_t vaddr, int64_t *offset)
+{
+    Dwarf_Frame *frame = NULL;
+    Dwarf_Op *ops = NULL;
+    size_t count = 0;
+    if (dwarf_cfi_addrframe(cfi, vaddr, &frame))
+        return false;
+    const bool plain = !dwarf_frame_cfa(frame, &ops, &count) && count == 1 &&
+                       ops[0].atom == DW_OP_bregx && ops[0].number == UNWIND_RSP;
+    *offset = plain ? (int64_t)ops[0].number2 : 0;
+    free(frame);
+    return plain;
+}
+
+/* Go writes .debug_frame from the same facts: the CFA must be the same at every row. */
+static void test_go_program(void)
+{
+    struct elf_source file;
+    struct unwind_table *table = NULL;
+    if (elf_source_open(&file, SPROF_TEST_GO_PROGRAM)) {
+        printf("\n    no Go compiler, skipped");
+        return;
+    }
+    CU_ASSERT_EQUAL_FATAL(unwind_table_build(&table, &file.source, NULL), 0);
+    CU_ASSERT_EQUAL(unwind_table_facts(table).bad_functions, 0);
+    Dwarf *dwarf = dwarf_begin_elf(file.elf, DWARF_C_READ, NULL);
+    Dwarf_CFI *cfi = dwarf_getcfi(dwarf);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(cfi);
+    size_t compared = 0, wrong = 0;
+    for (size_t i = 0; i < table->rows; i++) {
+        const uint64_t rule = table->rules.rules[table->row_rule[i]];
+        int64_t offset;
+        if (unwind_rule_kind(rule) == UNWIND_RULE_CFA &&
+            oracle_offset(cfi, table->base + table->pc[i], &offset)) {
+            compared++;
+            wrong += offset != unwind_rule_offset(rule);
+        }
+    }
+    CU_ASSERT(compared > 3000);
+    CU_ASSERT_EQUAL(wrong, 0);
+    printf("\n    a Go program: %zu rows, %zu compared, %zu wrong", table->rows, compared, wrong);
+    const uint64_t exits[] = {elf_source_symbol(&file, "runtime.goexit.abi0"),
+                              elf_source_symbol(&file, "runtime.mstart.abi0")};
+    for (size_t i = 0; i < 2; i++)
+        CU_ASSERT_EQUAL(unwind_table_lookup(table, exits[i]), UNWIND_RULE_END);
+    const uint64_t trampoline = elf_source_symbol(&file, "runtime.sigreturn.abi0");
+    CU_ASSERT_EQUAL(unwind_table_lookup(table, trampoline - 1), UNWIND_RULE_SIGNAL);
+    dwarf_end(dwarf);
+    unwind_table_free(table);
+    elf_source_close(&file);
+}
+
+void sprof_suite_unwind_gopclntab(void);
+void sprof_suite_unwind_gopclntab(void)
+{
+    CU_pSuite suite = CU_add_suite("unwind/gopclntab", NULL, NULL);
+    CU_add_test(suite, "four formats", test_formats);
+    CU_add_test(suite, "other bytes", test_other_bytes);
+    CU_add_test(suite, "a Go program beside its .debug_frame", test_go_program);
+}
