@@ -137,15 +137,13 @@ static int create_file(const char *path, struct sprof_error *error)
     return 0;
 }
 
-/* The schema is written without waiting for the disk: until the first commit there is nothing to
- * lose. */
 static int fill(struct store **store, const char *path, struct sprof_error *error)
 {
     int status = store_open_file(store, path, true, error);
     if (!status)
         status = store_migrate(*store, error);
     if (!status)
-        status = store_start_log(*store, error);
+        store_start_log(*store);
     return status;
 }
 

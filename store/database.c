@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
+enum { DURABLE_AFTER_NS = 1000000000 };
+
 /* What SQLite's primary result codes mean to the person. */
 static const struct cause {
     int sqlite;
@@ -107,9 +109,18 @@ int store_scalar(struct store *store, const char *sql, int64_t *value, struct sp
     return status;
 }
 
+int store_be_durable(struct store *store, struct sprof_error *error)
+{
+    if (store->durable || sprof_clock_monotonic_ns() - store->opened_ns < DURABLE_AFTER_NS)
+        return 0;
+    store->durable = true;
+    return store_exec(store, "PRAGMA synchronous = NORMAL", error);
+}
+
 int store_begin(struct store *store, struct sprof_error *error)
 {
-    return store_exec(store, "BEGIN IMMEDIATE", error);
+    const int status = store_be_durable(store, error);
+    return status ? status : store_exec(store, "BEGIN IMMEDIATE", error);
 }
 
 int store_end(struct store *store, int status, struct sprof_error *error)

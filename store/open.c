@@ -72,6 +72,7 @@ int store_open_file(struct store **store, const char *path, bool writable,
         return sprof_error_memory(error);
     }
     opened->writable = writable;
+    opened->opened_ns = sprof_clock_monotonic_ns();
     const int status = open_database(opened, error);
     if (status)
         free_store(opened);
@@ -80,12 +81,11 @@ int store_open_file(struct store **store, const char *path, bool writable,
     return status;
 }
 
-int store_start_log(struct store *store, struct sprof_error *error)
+void store_start_log(struct store *store)
 {
     /* Where shared memory or locks do not work (NFS) SQLite stays with, or goes back to, the rollback
      * journal; what else might be wrong shows at the next write. */
     sqlite3_exec(store->database, "PRAGMA journal_mode = WAL", NULL, NULL, NULL);
-    return store_exec(store, "PRAGMA synchronous = NORMAL", error);
 }
 
 static int check(struct store *store, struct sprof_error *error)
@@ -93,11 +93,10 @@ static int check(struct store *store, struct sprof_error *error)
     int status = store_check_version(store, error);
     if (!status)
         status = store_check_live(store, error);
-    if (!status && store->writable)
-        status = store_start_log(store, error);
-    if (!status && store->writable)
-        status = store_migrate(store, error);
-    return status;
+    if (status || !store->writable)
+        return status;
+    store_start_log(store);
+    return store_migrate(store, error);
 }
 
 static int open_existing(struct store **store, const char *path, bool writable,
@@ -139,7 +138,9 @@ int store_open_read(struct store **store, const char *path, struct sprof_error *
 static int fold_log(struct store *store, struct sprof_error *error)
 {
     sqlite3_stmt *statement = NULL;
-    int status = store_prepare(store, "PRAGMA journal_mode = DELETE", &statement, error);
+    int status = store_be_durable(store, error);
+    if (!status)
+        status = store_prepare(store, "PRAGMA journal_mode = DELETE", &statement, error);
     if (status)
         return status;
     const int stepped = sqlite3_step(statement);

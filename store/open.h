@@ -12,8 +12,7 @@ struct store;
 int store_open_file(struct store **store, const char *path, bool writable,
                     struct sprof_error *error);
 
-/* Journal and synchronization for recording. Before it, what is written survives only when this
- * process does. */
-int store_start_log(struct store *store, struct sprof_error *error);
+/* A write-ahead log for recording, or a rollback journal where that cannot work. */
+void store_start_log(struct store *store);
 
 #endif

@@ -39,10 +39,10 @@ SELECT c.run_id, e.name AS event, c.path_id, p.parent_id, p.depth, f.name AS fun
        m.kind
 FROM named
 CROSS JOIN call_path p ON p.id = named.id
-JOIN function f ON f.id = p.function_id
-JOIN module m ON m.id = f.module_id
-JOIN event e
-JOIN path_cost c ON c.run_id = e.run_id AND c.event_id = e.id AND c.path_id = p.id;
+CROSS JOIN function f ON f.id = p.function_id
+CROSS JOIN module m ON m.id = f.module_id
+CROSS JOIN event e
+CROSS JOIN path_cost c ON c.run_id = e.run_id AND c.event_id = e.id AND c.path_id = p.id;
 
 CREATE VIEW v_edge AS
 SELECT c.run_id, e.name AS event,
