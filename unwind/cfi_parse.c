@@ -1,5 +1,9 @@
 #include "unwind/cfi.h"
 
+/* Real CIEs have a few dozen bytes. Every FDE may name one of its own, so that without a bound a
+ * hostile section takes quadratic time. */
+enum { CIE_BYTES_MAX = 4096 };
+
 void cfi_section_init(struct cfi_section *section, struct sprof_bytes bytes, uint64_t vaddr,
                       bool is_debug_frame)
 {
@@ -117,8 +121,9 @@ static int cie_add(struct cfi_section *section, uint64_t offset, size_t *index)
 {
     struct cfi_cie cie = {0};
     struct entry entry;
-    cie.usable = offset <= section->bytes.size && !entry_open(section, (size_t)offset, &entry) &&
-                 entry.is_cie && cie_read(section, &entry, &cie);
+    cie.usable = !entry_open(section, (size_t)offset, &entry) && entry.is_cie &&
+                 sprof_reader_left(&entry.reader) <= CIE_BYTES_MAX &&
+                 cie_read(section, &entry, &cie);
     *index = section->cies.count;
     if (sprof_vec_push(&section->cies, cie) ||
         sprof_map_put(&section->cie_by_offset, offset, *index))
@@ -144,6 +149,8 @@ static int cie_find(struct cfi_section *section, uint64_t offset, size_t *index)
 static int fde_read(struct cfi_section *section, struct entry *entry, struct cfi_fde *fde)
 {
     const uint64_t cie_offset = section->is_debug_frame ? entry->id : entry->id_offset - entry->id;
+    if (cie_offset >= section->bytes.size)
+        return SPROF_EFORMAT;
     const int code = cie_find(section, cie_offset, &fde->cie);
     if (code)
         return code;

@@ -7,9 +7,11 @@ enum { PAGE_BYTES = 4096 };
 int walk_read_live(struct walk *walk, uint64_t address, void *buffer, size_t size)
 {
     const struct unwind_memory *memory = walk->memory;
-    if (!memory->read || walk->live_reads == UNWIND_LIVE_READS_MAX)
+    if (!memory->read || walk->live_reads == UNWIND_LIVE_READS_MAX ||
+        walk->live_bytes > UNWIND_LIVE_BYTES_MAX)
         return SPROF_ENOTFOUND;
     walk->live_reads++;
+    walk->live_bytes += size;
     walk->walker->counters.live_reads++;
     const int code = memory->read(memory->context, address, buffer, size);
     if (!code)

@@ -10,7 +10,7 @@
 
 enum {
     SYNTHETIC_MAX = 32 << 10, /* bytes of one synthetic function */
-    STEPS_MAX = 1024,         /* frames between full registers and the odd frame */
+    STEPS_MAX = 4096,         /* of libunwind in one walk, against hostile stacks */
 };
 
 /* Exported by libunwind for debuggers' sake, declared only in its internal headers. */
@@ -122,7 +122,7 @@ static bool synthesize(struct odd_unwinder *odd, const struct cfi_cie *cie,
     const uint32_t fde_offset = (uint32_t)(fde_at + shift);
     memcpy(odd->synthetic + 4, &fde_offset, sizeof fde_offset);
     odd->synthetic_size = writer.size;
-    memset(odd->synthetic + writer.size, 0, writer.failed ? 0 : SYNTHETIC_MAX - writer.size);
+    put(&writer, "\0\0\0\0\0\0\0", 8); /* libunwind reads whole words */
     return !writer.failed;
 }
 
@@ -147,6 +147,7 @@ static bool synthesize_function(struct odd_unwinder *odd, const struct unwind_re
     struct cfi_fde fde;
     size_t offset = function->entry;
     const bool done = kept->size && cfi_section_next(&section, &offset, &fde) == 0 &&
+                      fde.program.size < SYNTHETIC_MAX &&
                       cfi_program_run(&section, &fde, ignore_row, NULL) == 0 &&
                       synthesize(odd, &section.cies.items[fde.cie], &fde, region->bias);
     cfi_section_release(&section);
@@ -202,7 +203,7 @@ static int access_memory(unw_addr_space_t space, unw_word_t address, unw_word_t 
     const uint64_t offset = address - odd->synthetic_address;
     if (write)
         return -UNW_EINVAL;
-    if (offset < odd->synthetic_size && offset <= SYNTHETIC_MAX - sizeof *value) {
+    if (offset < odd->synthetic_size) {
         memcpy(value, odd->synthetic + offset, sizeof *value);
         return 0;
     }
@@ -247,7 +248,8 @@ static int no_name(unw_addr_space_t space, unw_word_t address, char *name, size_
 static bool follow(struct odd_unwinder *odd, unw_cursor_t *cursor)
 {
     struct walk *walk = odd->walk;
-    if (walk->count - walk->full_at > STEPS_MAX || unw_init_remote(cursor, odd->space, odd))
+    walk->odd_steps += walk->count - walk->full_at;
+    if (walk->odd_steps > STEPS_MAX || unw_init_remote(cursor, odd->space, odd))
         return false;
     for (odd->frame = walk->full_at; odd->frame < walk->count; odd->frame++) {
         unw_word_t ip = 0;

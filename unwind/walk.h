@@ -38,7 +38,8 @@ static inline uint64_t unwind_cache_tag(uint64_t address, uint64_t generation)
 enum {
     UNWIND_WINDOW_FIRST = 64 << 10, /* bytes of the first read beyond the slice */
     UNWIND_WINDOW_MAX = 1 << 20,    /* later ones double up to here */
-    UNWIND_LIVE_READS_MAX = 4096,   /* a walk: against hostile stacks */
+    UNWIND_LIVE_READS_MAX = 4096,     /* a walk, as the next: against hostile stacks */
+    UNWIND_LIVE_BYTES_MAX = 64 << 20,
 };
 
 /* What was read of the live stack last. */
@@ -73,6 +74,8 @@ struct walk {
     struct unwind_registers full;
     size_t full_at;
     unsigned live_reads;
+    size_t live_bytes;
+    size_t odd_steps;
     unsigned signal_frames;
     uint64_t misses;
     bool live; /* the step being taken has read beyond the slice */

@@ -1,0 +1,111 @@
+/* Writes the seeds from which the corpora began:  fuzz_seeds DIRECTORY  (with a directory per
+ * target in it). Corpora may grow by what fuzzing finds; this is how to get them back. */
+#include "tests/fuzz/walk_input.h"
+#include "tests/unit/unwind/cfi_bytes.h"
+#include "tests/unit/unwind/go_bytes.h"
+
+#include <stdio.h>
+#include <sys/stat.h>
+
+static int write_seed(const char *root, const char *target, unsigned number, const void *bytes,
+                      size_t size)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", root, target);
+    mkdir(path, 0777);
+    snprintf(path, sizeof path, "%s/%s/seed-%u", root, target, number);
+    FILE *file = fopen(path, "wb");
+    if (!file)
+        return 1;
+    const int failed = fwrite(bytes, 1, size, file) != size;
+    return fclose(file) || failed;
+}
+
+/* Functions of every kind of rule, 0x100 apart. */
+static void put_functions(struct cfi_bytes *section, const char *letters)
+{
+    cfi_bytes_cie(section, letters);
+    CFI_BYTES_FDE(section, 0x1000, 0x100, 0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x48, 0x0c, 7, 8);
+    CFI_BYTES_FDE(section, 0x1100, 0x100, 0x07, 16);
+    CFI_BYTES_FDE(section, 0x1200, 0x100, 0x0f, 3, 0x76, 0x78, 0x06, 0x10, 6, 2, 0x76, 0);
+    CFI_BYTES_FDE(section, 0x1300, 0x100, 0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33,
+                  0x24, 0x22);
+    CFI_BYTES_FDE(section, 0x1400, 0x100, 0x0e, 0, 0x09, 16, 5);
+    CFI_BYTES_FDE(section, 0x1500, 0x100, 0x0f, 6, 0x77, 0, 0x06, 0x06, 0x23, 16);
+    CFI_BYTES_FDE(section, 0x1600, 0x100, 0x0c, 3, 16, 0x83, 2, 0x0a, 0x44, 0x0e, 32, 0x0b);
+    CFI_BYTES_FDE(section, 0x1700, 0x100, 0x16, 6, 2, 0x23, 8, 0x14, 3, 1, 0x11, 6, 0x7e, 0x2e, 8);
+}
+
+static int write_sections(const char *root)
+{
+    int failed = 0;
+    for (unsigned form = 0; form < 4; form++) {
+        struct cfi_bytes eh = {.wide = form & 1};
+        struct cfi_bytes debug = {
+            .wide = form & 1, .debug_frame = true, .version = form & 2 ? 4 : 3};
+        put_functions(&eh, form & 2 ? "zRS" : "zR");
+        put_functions(&debug, "");
+        failed |= write_seed(root, "eh_frame", form, eh.data, eh.size);
+        failed |= write_seed(root, "debug_frame", form, debug.data, debug.size);
+    }
+    return failed;
+}
+
+static int write_small(const char *root)
+{
+    static const uint8_t header[] = {1, 0x1b, 0x03, 0x3b, 0xfc, 0x0f, 0, 0, 0, 0, 0, 0};
+    static const uint8_t plt[] = {0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22};
+    static const uint8_t deref[] = {0x77, 0xf8, 0, 0x06, 0x23, 8, 0x38, 0x22, 0x12, 0x13, 0x96};
+    static const uint8_t stack[] = {0x73, 4, 0x31, 0x14, 0x15, 1, 0x16, 0x17, 0x1c, 0x94, 4};
+    int failed = write_seed(root, "eh_frame_hdr", 0, header, sizeof header);
+    failed |= write_seed(root, "cfi_expression", 0, plt, sizeof plt);
+    failed |= write_seed(root, "cfi_expression", 1, deref, sizeof deref);
+    failed |= write_seed(root, "cfi_expression", 2, stack, sizeof stack);
+    for (unsigned format = 0; format < GO_FORMATS; format++) {
+        uint8_t bytes[GO_BYTES_MAX];
+        const size_t size = go_bytes_write(bytes, format);
+        failed |= write_seed(root, "gopclntab", format, bytes, size);
+    }
+    return failed;
+}
+
+/* A stack of which each word is a return address or points a little further up, so that whatever a
+ * rule asks for is likely to be there. */
+static int write_walk(const char *root, unsigned number, uint64_t rip, bool debug_frame)
+{
+    enum { WORDS = 96 };
+    struct cfi_bytes section = {.debug_frame = debug_frame}, input = {0};
+    uint64_t words[WORDS];
+    put_functions(&section, debug_frame ? "" : "zR");
+    if (!debug_frame) {
+        cfi_bytes_cie(&section, "zRS");
+        CFI_BYTES_FDE(&section, 0x1800, 0x100, 0);
+    }
+    for (uint64_t i = 0; i < WORDS; i++)
+        words[i] = i % 2 ? WALK_INPUT_CODE + (i * 0x88 + number * 0x40) % 0x900 + 8
+                         : WALK_INPUT_STACK + (i + 4) * 8;
+    struct walk_input_head head = {.slice_bytes = number & 1 ? 256 : sizeof words,
+                                   .cfi_bytes = (uint16_t)section.size,
+                                   .debug_frame = debug_frame,
+                                   .readable = number & 1};
+    for (int reg = 0; reg < UNWIND_REGISTERS; reg++)
+        head.registers.value[reg] = WALK_INPUT_STACK + 64;
+    head.registers.value[UNWIND_RSP] = WALK_INPUT_STACK;
+    head.registers.value[UNWIND_RIP] = WALK_INPUT_CODE + rip;
+    cfi_bytes_put(&input, &head, sizeof head);
+    cfi_bytes_put(&input, section.data, section.size);
+    cfi_bytes_put(&input, words, sizeof words);
+    return write_seed(root, "walk", number, input.data, input.size);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 2) {
+        fprintf(stderr, "usage: %s DIRECTORY\n", argv[0]);
+        return 2;
+    }
+    int failed = write_sections(argv[1]) | write_small(argv[1]);
+    for (unsigned i = 0; i < 12; i++)
+        failed |= write_walk(argv[1], i, i * 0x100 + 8, i == 10);
+    return failed;
+}
