@@ -21,16 +21,24 @@ struct job {
     struct sprof_map inlined; /* identity of an entry → its function */
 };
 
+static bool is_named_without_dwarf(struct job *job, size_t address)
+{
+    const char *target;
+    uint64_t start, size;
+    return job->symbols.sized[address].name ||
+           plt_find(&job->plt, job->addresses.items[address], &target, &start, &size);
+}
+
 /* Distribution debug files are compressed as a whole: libc's costs 40 ms before the first line. A
  * handful of addresses that have names already is not worth it; the symbols come from the same
  * file. */
-static bool dwarf_is_worth_it(const struct job *job)
+static bool dwarf_is_worth_it(struct job *job)
 {
     enum { FEW = 32, CHEAP_BYTES = 128 * 1024 };
     if (job->module.packed_bytes < CHEAP_BYTES || job->addresses.count > FEW)
         return true;
     for (size_t i = 0; i < job->addresses.count; i++)
-        if (!job->symbols.sized[i].name)
+        if (!is_named_without_dwarf(job, i))
             return true;
     return false;
 }

@@ -1,5 +1,7 @@
 #include "symbolize/plt.h"
 
+#include "symbolize/demangle.h"
+
 #include <elf.h>
 #include <string.h>
 
@@ -50,18 +52,41 @@ static bool find_stub(struct image *image, uint64_t vaddr, uint64_t *start, uint
     return false;
 }
 
-static const char *name_of_symbol(struct image *image, uint64_t index)
+/* A symbol's name, or NULL. */
+static const char *name_of_symbol(struct sprof_bytes names, const Elf64_Sym *symbol)
 {
-    const struct sprof_bytes symbols = image_section(image, ".dynsym", NULL);
-    const struct sprof_bytes names = image_section(image, ".dynstr", NULL);
-    Elf64_Sym symbol;
-    if (!index || index >= symbols.size / sizeof symbol)
+    if (symbol->st_name >= names.size || !names.data[symbol->st_name] ||
+        !memchr(names.data + symbol->st_name, '\0', names.size - symbol->st_name))
         return NULL;
-    memcpy(&symbol, symbols.data + index * sizeof symbol, sizeof symbol);
-    if (symbol.st_name >= names.size || !names.data[symbol.st_name] ||
-        !memchr(names.data + symbol.st_name, '\0', names.size - symbol.st_name))
-        return NULL;
-    return (const char *)names.data + symbol.st_name;
+    return (const char *)names.data + symbol->st_name;
+}
+
+/* Slots that are filled by a resolver of the same image name no symbol, but the resolver has one.
+ */
+static bool is_target(const Elf64_Rela *relocation, const Elf64_Sym *symbol, uint64_t index)
+{
+    if (ELF64_R_TYPE(relocation->r_info) != R_X86_64_IRELATIVE)
+        return index && index == ELF64_R_SYM(relocation->r_info);
+    return ELF64_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC &&
+           symbol->st_value == (uint64_t)relocation->r_addend;
+}
+
+static const char *name_of_target(struct plt *plt, const Elf64_Rela *relocation)
+{
+    const struct sprof_bytes symbols = image_section(plt->image, ".dynsym", NULL);
+    const struct sprof_bytes names = image_section(plt->image, ".dynstr", NULL);
+    const char *best = NULL;
+    for (size_t i = 0; i < symbols.size / sizeof(Elf64_Sym) && plt->steps < max_steps; i++) {
+        Elf64_Sym symbol;
+        plt->steps++;
+        memcpy(&symbol, symbols.data + i * sizeof symbol, sizeof symbol);
+        if (!is_target(relocation, &symbol, i))
+            continue;
+        const char *name = name_of_symbol(names, &symbol);
+        if (name && (!best || demangle_compare_aliases(name, best) < 0))
+            best = name;
+    }
+    return best;
 }
 
 static const char *name_of_slot(struct plt *plt, const char *section, uint64_t slot)
@@ -73,7 +98,7 @@ static const char *name_of_slot(struct plt *plt, const char *section, uint64_t s
         plt->steps++;
         memcpy(&relocation, bytes.data + i, sizeof relocation);
         if (relocation.r_offset == slot)
-            return name_of_symbol(plt->image, ELF64_R_SYM(relocation.r_info));
+            return name_of_target(plt, &relocation);
     }
     return NULL;
 }

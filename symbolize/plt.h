@@ -7,7 +7,7 @@
 /* Zero, with `image` set, is ready for use. */
 struct plt {
     struct image *image;
-    uint64_t steps; /* relocations looked at so far: damaged files end somewhere */
+    uint64_t steps; /* relocations and symbols looked at so far: damaged files end somewhere */
 };
 
 /* The stub that covers an address of x86-64 code, found by the slot it jumps through: true, its

@@ -14,7 +14,10 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* A function, physical or inlined. */
+/* A function, physical or inlined. A physical one takes the name of the ELF symbol that covers the
+ * address, so that it is called the same with and without debug information (and a part that was
+ * split off keeps its own, "f() [clone .cold]"); among aliases exported ones, then those with fewer
+ * leading underscores, then the shorter. C++ names have parameters and no return type. */
 struct symbolize_function {
     const char *name;         /* demangled; for an unnamed one "libx.so.1+0x1240" */
     const char *linkage_name; /* as in the object file; equals name where nothing was mangled */
@@ -57,7 +60,9 @@ struct symbolize_options {
     const struct sprof_log *log;
 };
 
-/* Names the addresses (vaddrs of `image`: lookup addresses, that is inside the call instruction for
+/* Lines and inlined calls are left out where they would cost more than they tell: for at most 32
+ * addresses that all have names, when a separate compressed debug file would have to be unpacked.
+ * Names the addresses (vaddrs of `image`: lookup addresses, that is inside the call instruction for
  * return addresses; sorted, distinct). Damaged debug information costs names, never the call:
  * returns 0, or SPROF_ENOMEM. */
 int symbolize_image(struct symbolize_result *result, struct image *image, const uint64_t *addresses,

@@ -40,7 +40,8 @@ static inline void naming_add_lines(struct naming *naming, const char *text)
     }
     uint64_t *items = naming->addresses.items;
     size_t kept = 0;
-    qsort(items, naming->addresses.count, sizeof *items, naming_compare);
+    if (items)
+        qsort(items, naming->addresses.count, sizeof *items, naming_compare);
     for (size_t i = 0; i < naming->addresses.count; i++)
         if (!kept || items[kept - 1] != items[i])
             items[kept++] = items[i];

@@ -50,9 +50,37 @@ static void test_stubs_of_every_kind(void)
     fixture_close(&fixture);
 }
 
+/* Calls inside a library to a function that it picks when it is loaded, as libc does with strlen.
+ */
+static void test_stub_of_a_resolved_function(void)
+{
+    struct fixture fixture;
+    fixture_open(&fixture);
+    fixture_text(
+        &fixture, "a.c",
+        "static int plain(int a) { return a; }\n"
+        "static int (*resolve(void))(int) { return plain; }\n"
+        "int picked(int) __attribute__((ifunc(\"resolve\")));\n"
+        "extern __typeof(picked) own __attribute__((alias(\"picked\"), visibility(\"hidden\")));\n"
+        "int caller(int a) { return own(a) + 1; }\n");
+    fixture_run(&fixture, "cc -shared -fPIC -O1 a.c -o a && strip a");
+    char *call =
+        fixture_output(&fixture, "objdump -d -j .text a | sed -n 's/.*call *\\([0-9a-f]*\\) "
+                                 "<[*]ABS.*@plt>/\\1/p'");
+    struct naming naming = {.image = naming_image(fixture_path(&fixture, "a"))};
+    naming_add_lines(&naming, call);
+    CU_ASSERT_EQUAL_FATAL(naming.addresses.count, 1);
+    naming_run(&naming, NULL, NULL);
+    CU_ASSERT_STRING_EQUAL(naming_function(&naming, naming.addresses.items[0])->name, "picked@plt");
+    free(call);
+    naming_close(&naming);
+    fixture_close(&fixture);
+}
+
 void sprof_suite_symbolize_plt(void);
 void sprof_suite_symbolize_plt(void)
 {
     CU_pSuite suite = CU_add_suite("symbolize/plt", NULL, NULL);
     CU_add_test(suite, "stubs of every kind", test_stubs_of_every_kind);
+    CU_add_test(suite, "a stub of a resolved function", test_stub_of_a_resolved_function);
 }
