@@ -18,7 +18,8 @@ struct store_file {
 };
 
 /* Looks at a file without changing it. SPROF_EFORMAT: something else than a recording, or one that is
- * cut short; SPROF_EPERMISSION: it may not be read. */
+ * cut short; SPROF_EPERMISSION: it may not be read. Closing the file drops what locks this process has
+ * on it (fcntl(2)), so this is not for a database that it has open. */
 int store_file_look(const char *path, struct store_file *file, struct sprof_error *error);
 
 #endif

@@ -20,7 +20,7 @@ static char *plain_path(const char *path)
 }
 
 /* The database may come from anybody: its schema may run no functions with effects, its cells are
- * checked, and its statements may not open other files. */
+ * checked, and its statements may not open other files. Nor is a log folded back but by store_close. */
 static int harden(struct store *store, struct sprof_error *error)
 {
     sqlite3 *database = store->database;
@@ -28,7 +28,8 @@ static int harden(struct store *store, struct sprof_error *error)
     sqlite3_limit(database, SQLITE_LIMIT_ATTACHED, 0);
     if (sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, NULL) != SQLITE_OK ||
         sqlite3_db_config(database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL) != SQLITE_OK ||
-        sqlite3_db_config(database, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL) != SQLITE_OK)
+        sqlite3_db_config(database, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL) != SQLITE_OK ||
+        sqlite3_db_config(database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL) != SQLITE_OK)
         return store_fail(store, error);
     return store_exec(store,
                       store->writable
