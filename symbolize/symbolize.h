@@ -60,11 +60,11 @@ struct symbolize_options {
     const struct sprof_log *log;
 };
 
-/* Lines and inlined calls are left out where they would cost more than they tell: for at most 32
- * addresses that all have names, when a separate compressed debug file would have to be unpacked.
- * Names the addresses (vaddrs of `image`: lookup addresses, that is inside the call instruction for
- * return addresses; sorted, distinct). Damaged debug information costs names, never the call:
- * returns 0, or SPROF_ENOMEM. */
+/* Names the addresses (vaddrs of `image`: lookup addresses, that is inside the call instruction for
+ * return addresses; sorted, distinct). Lines and inlined calls are left out where they cost more than
+ * they tell: for at most 32 addresses that all have names, when a separate compressed debug file
+ * would have to be unpacked. Damaged debug information costs names, never the call: returns 0, or
+ * SPROF_ENOMEM. */
 int symbolize_image(struct symbolize_result *result, struct image *image, const uint64_t *addresses,
                     size_t count, const struct symbolize_bounds *bounds,
                     const struct symbolize_options *options, struct sprof_error *error);
