@@ -1,0 +1,147 @@
+#include "sampler/session.h"
+
+#include "tests/unit/sampler/live.h"
+
+#include <CUnit/CUnit.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct sampler_options attach_options(const pid_t *pid, enum sampler_scope scope)
+{
+    return (struct sampler_options){.capture = SAMPLER_CAPTURE_PC,
+                                    .event = "cpu-clock",
+                                    .pids = pid,
+                                    .pid_count = 1,
+                                    .minimum_scope = scope};
+}
+
+/* Four threads share the CPUs: their samples add up to their CPU time, no thread counts twice. */
+static void check_threads(enum sampler_scope scope)
+{
+    const pid_t pid = live_spin("4", "100000", NULL);
+    const struct sampler_options options = attach_options(&pid, scope);
+    struct live live;
+    struct sprof_error error = {0};
+    CU_ASSERT_EQUAL(live_record(&options, 0.3, pid, &live, &error), 0);
+    CU_ASSERT_TRUE(live.target_ns > 50000000);
+    CU_ASSERT_TRUE(live_count_fits(live.records[SAMPLER_SAMPLE], 997, live.target_ns));
+    CU_ASSERT_EQUAL(live.foreign, 0);
+    CU_ASSERT_EQUAL(live.before_start[SAMPLER_FORK], 4);
+    CU_ASSERT_EQUAL(live.before_start[SAMPLER_COMM], 4);
+    CU_ASSERT_TRUE(live.before_start[SAMPLER_MMAP] >= 3);
+    CU_ASSERT_EQUAL(live.records[SAMPLER_CPU_TIME], 4);
+    CU_ASSERT_EQUAL(live.cpu_time_ns, live.target_ns);
+    live_end(pid);
+}
+
+static void test_threads_count_once(void)
+{
+    for (enum sampler_scope scope = SAMPLER_SCOPE_CPU_FILTERED; scope <= SAMPLER_SCOPE_TASK;
+         scope++)
+        check_threads(scope);
+}
+
+/* A target that starts a thread every two milliseconds, also while it is being taken in. Short
+ * threads go unsampled in task scope; nothing may be counted twice in any. */
+static void check_hatching(enum sampler_scope scope)
+{
+    const pid_t pid = live_spin("2", "100000", "hatch");
+    const struct sampler_options options = attach_options(&pid, scope);
+    struct live live;
+    struct sprof_error error = {0};
+    CU_ASSERT_EQUAL(live_record(&options, 0.3, pid, &live, &error), 0);
+    const double expected = 997 * (double)live.target_ns / 1e9;
+    const double count = (double)live.records[SAMPLER_SAMPLE];
+    CU_ASSERT_TRUE(count <= expected * 1.08 + 5 * sqrt(expected));
+    if (live.facts.scope != SAMPLER_SCOPE_TASK)
+        CU_ASSERT_TRUE(count >= expected * 0.95 - 5 * sqrt(expected));
+    CU_ASSERT_TRUE(live.records[SAMPLER_FORK] > 10);
+    CU_ASSERT_TRUE(live.records[SAMPLER_EXIT] > 10);
+    CU_ASSERT_TRUE(live.records[SAMPLER_CPU_TIME] > 10);
+    CU_ASSERT_TRUE(fabs((double)live.cpu_time_ns - (double)live.target_ns) <
+                   0.05 * (double)live.target_ns);
+    live_end(pid);
+}
+
+static void test_threads_that_hatch(void)
+{
+    for (enum sampler_scope scope = SAMPLER_SCOPE_CPU_FILTERED; scope <= SAMPLER_SCOPE_TASK;
+         scope++)
+        check_hatching(scope);
+}
+
+static pid_t second_thread(pid_t pid)
+{
+    struct id_list threads = {0};
+    proc_threads(pid, &threads);
+    pid_t found = 0;
+    for (size_t i = 0; i < threads.count; i++)
+        found = threads.items[i] != pid ? threads.items[i] : found;
+    sprof_vec_release(&threads);
+    return found;
+}
+
+/* One of three threads, alone. */
+static void check_one_thread(enum sampler_scope scope)
+{
+    const pid_t pid = live_spin("3", "100000", NULL), tid = second_thread(pid);
+    struct sampler_options options = attach_options(NULL, scope);
+    options.pid_count = 0;
+    options.tid = tid;
+    struct live live;
+    struct sprof_error error = {0};
+    CU_ASSERT_EQUAL(live_record(&options, 0.3, pid, &live, &error), 0);
+    CU_ASSERT_TRUE(live.target_ns > 10000000 && live.target_ns < 350000000);
+    CU_ASSERT_TRUE(live_count_fits(live.records[SAMPLER_SAMPLE], 997, live.target_ns));
+    CU_ASSERT_EQUAL(live.records[SAMPLER_CPU_TIME], 1);
+    CU_ASSERT_EQUAL(live.records[SAMPLER_FORK], 0);
+    live_end(pid);
+}
+
+static void test_one_thread(void)
+{
+    for (enum sampler_scope scope = SAMPLER_SCOPE_CPU_FILTERED; scope <= SAMPLER_SCOPE_TASK;
+         scope++)
+        check_one_thread(scope);
+}
+
+static void test_a_thread_is_no_process(void)
+{
+    const pid_t pid = live_spin("2", "100000", NULL), tid = second_thread(pid);
+    const struct sampler_options options = attach_options(&tid, SAMPLER_SCOPE_CPU_FILTERED);
+    struct live live;
+    struct sprof_error error = {0};
+    CU_ASSERT_EQUAL(live_record(&options, 0.1, pid, &live, &error), SPROF_EUSAGE);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "-t"));
+    live_end(pid);
+}
+
+static void test_two_processes_that_end(void)
+{
+    const pid_t pids[] = {live_spin("1", "300", NULL), live_spin("1", "500", NULL)};
+    struct sampler_options options = attach_options(pids, SAMPLER_SCOPE_CPU_FILTERED);
+    options.pid_count = 2;
+    struct live live;
+    const uint64_t before_ns = sprof_clock_monotonic_ns();
+    CU_ASSERT_EQUAL(live_record(&options, 20, 0, &live, NULL), 0);
+    CU_ASSERT_TRUE(sprof_clock_monotonic_ns() - before_ns < UINT64_C(19000000000));
+    CU_ASSERT_TRUE(live_count_fits(live.records[SAMPLER_SAMPLE], 997, live.target_ns));
+    CU_ASSERT_EQUAL(live.records[SAMPLER_EXIT], 2);
+    CU_ASSERT_EQUAL(live.cpu_time_ns, live.target_ns);
+    live_end(pids[0]);
+    live_end(pids[1]);
+}
+
+void sprof_suite_sampler_attach(void);
+void sprof_suite_sampler_attach(void)
+{
+    CU_pSuite suite = CU_add_suite("sampler/attach", NULL, NULL);
+    CU_add_test(suite, "threads count once", test_threads_count_once);
+    CU_add_test(suite, "threads that hatch", test_threads_that_hatch);
+    CU_add_test(suite, "one thread", test_one_thread);
+    CU_add_test(suite, "a thread is no process", test_a_thread_is_no_process);
+    CU_add_test(suite, "two processes that end", test_two_processes_that_end);
+}

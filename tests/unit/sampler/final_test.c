@@ -1,0 +1,53 @@
+#include "tests/unit/sampler/live.h"
+
+#include <CUnit/CUnit.h>
+#include <unistd.h>
+
+/* Rings nobody reads: what did not fit is told, to the last sample. */
+static void test_losses_at_the_end_are_told(void)
+{
+    const pid_t pid = live_spin("1", "100000", NULL);
+    const struct sampler_options options = {.capture = SAMPLER_CAPTURE_USER,
+                                            .event = "cpu-clock",
+                                            .frequency_hz = 9973,
+                                            .pids = &pid,
+                                            .pid_count = 1,
+                                            .ring_budget_bytes = 1};
+    struct sampler *sampler;
+    CU_ASSERT_EQUAL_FATAL(sampler_open(&sampler, &options, NULL), 0);
+    CU_ASSERT_EQUAL(sampler_start(sampler, NULL), 0);
+    usleep(300000);
+    sampler_stop(sampler);
+    uint64_t samples = 0, lost = 0;
+    for (const struct sampler_record *record; !sampler_next(sampler, &record);) {
+        samples += record->type == SAMPLER_SAMPLE;
+        lost += record->type == SAMPLER_LOST ? record->lost.count : 0;
+    }
+    CU_ASSERT_TRUE(lost > 0);
+    CU_ASSERT_EQUAL(lost, sampler_counters(sampler).lost);
+    CU_ASSERT_TRUE(live_count_fits(samples + lost, 9973, sampler_target_cpu_ns(sampler)));
+    sampler_free(sampler);
+    live_end(pid);
+}
+
+/* Threads that go on get their CPU time, those born during the recording, too. */
+static void test_cpu_time_of_the_living(void)
+{
+    char *const command[] = {SAMPLER_SPIN, "3", "100000", NULL};
+    const struct sampler_options options = {.event = "cpu-clock", .command = command};
+    struct live live;
+    CU_ASSERT_EQUAL(live_record(&options, 0.4, 0, &live, NULL), 0);
+    CU_ASSERT_EQUAL(live.records[SAMPLER_EXIT], 0);
+    CU_ASSERT_EQUAL(live.records[SAMPLER_CPU_TIME], 3);
+    CU_ASSERT_TRUE(live.cpu_time_ns >= live.target_ns);
+    CU_ASSERT_TRUE(live.cpu_time_ns < live.target_ns + 200000000);
+    live_end(live.facts.command_pid);
+}
+
+void sprof_suite_sampler_final(void);
+void sprof_suite_sampler_final(void)
+{
+    CU_pSuite suite = CU_add_suite("sampler/final", NULL, NULL);
+    CU_add_test(suite, "losses at the end are told", test_losses_at_the_end_are_told);
+    CU_add_test(suite, "CPU time of the living", test_cpu_time_of_the_living);
+}

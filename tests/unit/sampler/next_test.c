@@ -1,0 +1,130 @@
+#include "tests/unit/sampler/live.h"
+
+#include <CUnit/CUnit.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { TOP_BYTES = 512 };
+
+/* The highest bytes of a thread's first stack (names, environment) never change: whatever a sample
+ * says of them must be what is in memory. Returns whether there was something to compare. */
+static bool stack_top_is_true(pid_t pid, const struct sampler_sample *sample, bool *compared)
+{
+    uint8_t memory[TOP_BYTES];
+    *compared = false;
+    if (!sample->has_registers || sample->stack_size < TOP_BYTES || sample->stack_full)
+        return true;
+    const uint64_t top = sample->registers[7] + sample->stack_size - TOP_BYTES;
+    if (sampler_read_memory(pid, top, memory, TOP_BYTES) != TOP_BYTES)
+        return true;
+    *compared = true;
+    return !memcmp(memory, sample->stack + sample->stack_size - TOP_BYTES, TOP_BYTES);
+}
+
+/* Rings so small that many samples wrap. */
+static void test_samples_that_wrap_are_whole(void)
+{
+    const pid_t pid = live_spin("1", "100000", NULL);
+    const struct sampler_options options = {.capture = SAMPLER_CAPTURE_FULL,
+                                            .event = "cpu-clock",
+                                            .pids = &pid,
+                                            .pid_count = 1,
+                                            .ring_budget_bytes = 2 << 20};
+    struct sampler *sampler;
+    CU_ASSERT_EQUAL_FATAL(sampler_open(&sampler, &options, NULL), 0);
+    CU_ASSERT_EQUAL(sampler_start(sampler, NULL), 0);
+    const uint64_t end_ns = sprof_clock_monotonic_ns() + 1000000000;
+    unsigned compared = 0, wrong = 0;
+    while (sprof_clock_monotonic_ns() < end_ns) {
+        sampler_wait(sampler, 100, -1);
+        for (const struct sampler_record *record; !sampler_next(sampler, &record);) {
+            bool could = false;
+            if (record->type == SAMPLER_SAMPLE)
+                wrong += !stack_top_is_true(pid, &record->sample, &could);
+            compared += could;
+        }
+    }
+    CU_ASSERT_TRUE(compared > 100);
+    CU_ASSERT_EQUAL(wrong, 0);
+    CU_ASSERT_TRUE(sampler_counters(sampler).wrapped_records > 0);
+    sampler_free(sampler);
+    live_end(pid);
+}
+
+/* What lay in the rings when the sampler was stopped is handed out all the same. */
+static void test_stop_drains_all(void)
+{
+    char *const command[] = {SAMPLER_SPIN, "1", "40", NULL};
+    const struct sampler_options options = {.event = "cpu-clock", .command = command};
+    struct sampler *sampler;
+    CU_ASSERT_EQUAL_FATAL(sampler_open(&sampler, &options, NULL), 0);
+    CU_ASSERT_EQUAL(sampler_start(sampler, NULL), 0);
+    while (!sampler_targets_ended(sampler, NULL))
+        usleep(1000);
+    sampler_stop(sampler);
+    uint64_t samples = 0, exits = 0;
+    for (const struct sampler_record *record; !sampler_next(sampler, &record);) {
+        samples += record->type == SAMPLER_SAMPLE;
+        exits += record->type == SAMPLER_EXIT;
+    }
+    CU_ASSERT_TRUE(live_count_fits(samples, 997, sampler_target_cpu_ns(sampler)));
+    CU_ASSERT_EQUAL(exits, 1);
+    sampler_free(sampler);
+}
+
+/* Whatever began by a fork is heard of before it does anything, and ends after it. */
+static void test_life_is_told_in_order(void)
+{
+    char *const command[] = {"/bin/sh", "-c",
+                             "i=0; while [ $i -lt 100 ]; do /bin/true; i=$((i+1)); done", NULL};
+    const struct sampler_options options = {
+        .capture = SAMPLER_CAPTURE_PC, .event = "cpu-clock", .command = command};
+    struct sampler *sampler;
+    CU_ASSERT_EQUAL_FATAL(sampler_open(&sampler, &options, NULL), 0);
+    struct sprof_map lives = {0}; /* pid → 1 alive, 2 its program runs, 3 ended */
+    sprof_map_put(&lives, (uint64_t)sampler_facts(sampler)->command_pid, 1);
+    CU_ASSERT_EQUAL(sampler_start(sampler, NULL), 0);
+    unsigned wrong = 0, execs = 0;
+    for (bool stopped = false;;) {
+        for (const struct sampler_record *record; !sampler_next(sampler, &record);) {
+            if (record->before_start || record->pid < 0)
+                continue;
+            const uint64_t *life = sprof_map_get(&lives, (uint64_t)record->pid);
+            const uint64_t state = life ? *life : 0;
+            if (record->type == SAMPLER_FORK) {
+                wrong += state != 0;
+                sprof_map_put(&lives, (uint64_t)record->pid, 1);
+            } else if (record->type == SAMPLER_COMM && record->comm.exec) {
+                wrong += state != 1;
+                execs++;
+                sprof_map_put(&lives, (uint64_t)record->pid, 2);
+            } else if (record->type == SAMPLER_EXIT) {
+                wrong += state != 2;
+                sprof_map_put(&lives, (uint64_t)record->pid, 3);
+            } else if (record->type == SAMPLER_MMAP) {
+                wrong += state != 2;
+            } else if (record->type == SAMPLER_SAMPLE) {
+                wrong += state == 0;
+            }
+        }
+        if (stopped)
+            break;
+        sampler_wait(sampler, 100, -1);
+        stopped = sampler_targets_ended(sampler, NULL);
+        if (stopped)
+            sampler_stop(sampler);
+    }
+    CU_ASSERT_EQUAL(wrong, 0);
+    CU_ASSERT_EQUAL(execs, 101);
+    sprof_map_release(&lives);
+    sampler_free(sampler);
+}
+
+void sprof_suite_sampler_next(void);
+void sprof_suite_sampler_next(void)
+{
+    CU_pSuite suite = CU_add_suite("sampler/next", NULL, NULL);
+    CU_add_test(suite, "samples that wrap are whole", test_samples_that_wrap_are_whole);
+    CU_add_test(suite, "stop drains all", test_stop_drains_all);
+    CU_add_test(suite, "life is told in order", test_life_is_told_in_order);
+}

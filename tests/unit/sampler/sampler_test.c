@@ -1,0 +1,112 @@
+#include "tests/unit/sampler/live.h"
+
+#include <CUnit/CUnit.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static double children_cpu_s(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_CHILDREN, &usage);
+    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+           (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+}
+
+/* The rate itself: 997 samples in a second of CPU time, within three standard errors. */
+static void test_one_thread_gives_997_a_second(void)
+{
+    char *const command[] = {SAMPLER_SPIN, "1", "1000", NULL};
+    const struct sampler_options options = {
+        .capture = SAMPLER_CAPTURE_PC, .event = "cpu-clock", .command = command};
+    struct live live;
+    CU_ASSERT_EQUAL(live_record(&options, 20, 0, &live, NULL), 0);
+    CU_ASSERT_TRUE(live.facts.event_is_clock);
+    CU_ASSERT_FALSE(live.facts.varying_period);
+    CU_ASSERT_EQUAL(live.facts.period, 1003009);
+    const double expected = 997 * (double)live.target_ns / 1e9;
+    CU_ASSERT_TRUE(fabs((double)live.records[SAMPLER_SAMPLE] - expected) <= 3 * sqrt(expected));
+    CU_ASSERT_TRUE(fabs((double)live.weight - (double)live.target_ns) <=
+                   3 * sqrt(expected) / 997 * 1e9);
+}
+
+/* Processes too short for events of their own: with events of whole CPUs all their time is seen. */
+static void test_800_short_processes(void)
+{
+    char *const command[] = {"/bin/sh", "-c",
+                             "i=0; while [ $i -lt 800 ]; do /bin/true; i=$((i+1)); done", NULL};
+    const struct sampler_options options = {
+        .capture = SAMPLER_CAPTURE_PC, .event = "cpu-clock", .command = command};
+    struct live live;
+    const double before = children_cpu_s();
+    CU_ASSERT_EQUAL(live_record(&options, 60, 0, &live, NULL), 0);
+    const double used = children_cpu_s() - before;
+    CU_ASSERT_EQUAL(live.execs, 801);
+    CU_ASSERT_EQUAL(live.records[SAMPLER_EXIT], 801);
+    CU_ASSERT_EQUAL(live.records[SAMPLER_CPU_TIME], 801);
+    CU_ASSERT_EQUAL(live.cpu_time_ns, live.target_ns);
+    if (live.facts.scope == SAMPLER_SCOPE_TASK) {
+        printf(" skipped: no events of whole CPUs");
+        return;
+    }
+    const double seen = (double)live.weight / 1e9;
+    printf(" (%.0f %% of %.2f s)", 100 * seen / used, used);
+    CU_ASSERT_TRUE(fabs(seen - used) <= 0.1 * used + 3 * sqrt(997 * used) / 997);
+}
+
+static void test_memory_of_a_process(void)
+{
+    char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CU_ASSERT_PTR_NOT_EQUAL_FATAL(pages, MAP_FAILED);
+    strcpy(pages + 4090, "tail");
+    munmap(pages + 4096, 4096);
+    char buffer[64] = "";
+    const uint64_t address = (uint64_t)(uintptr_t)pages + 4090;
+    CU_ASSERT_EQUAL(sampler_read_memory(getpid(), address, buffer, 6), 6);
+    CU_ASSERT_STRING_EQUAL(buffer, "tail");
+    CU_ASSERT_EQUAL(sampler_read_memory(getpid(), address, buffer, sizeof buffer), 6);
+    CU_ASSERT_EQUAL(sampler_read_memory(getpid(), 0, buffer, sizeof buffer), 0);
+    CU_ASSERT_EQUAL(sampler_read_memory(0x3fffffff, address, buffer, sizeof buffer), 0);
+    munmap(pages, 4096);
+}
+
+static void test_target_lives_on(void)
+{
+    char *const command[] = {"sleep", "100", NULL};
+    const struct sampler_options options = {.event = "cpu-clock", .command = command};
+    struct live live;
+    CU_ASSERT_EQUAL(live_record(&options, 0.05, 0, &live, NULL), 0);
+    CU_ASSERT_EQUAL(kill(live.facts.command_pid, 0), 0);
+    live_end(live.facts.command_pid);
+}
+
+static void test_it_starts_once(void)
+{
+    char *const command[] = {"/bin/true", NULL};
+    const struct sampler_options options = {.event = "cpu-clock", .command = command};
+    struct sampler *sampler;
+    struct sprof_error error = {0};
+    CU_ASSERT_EQUAL_FATAL(sampler_open(&sampler, &options, &error), 0);
+    CU_ASSERT_EQUAL(sampler_start(sampler, &error), 0);
+    CU_ASSERT_EQUAL(sampler_start(sampler, &error), SPROF_ESTATE);
+    sampler_free(sampler);
+    while (waitpid(-1, NULL, 0) > 0)
+        ;
+    sampler_free(NULL);
+}
+
+void sprof_suite_sampler_sampler(void);
+void sprof_suite_sampler_sampler(void)
+{
+    CU_pSuite suite = CU_add_suite("sampler/sampler", NULL, NULL);
+    CU_add_test(suite, "one thread gives 997 a second", test_one_thread_gives_997_a_second);
+    CU_add_test(suite, "800 short processes", test_800_short_processes);
+    CU_add_test(suite, "memory of a process", test_memory_of_a_process);
+    CU_add_test(suite, "the target lives on", test_target_lives_on);
+    CU_add_test(suite, "it starts once", test_it_starts_once);
+}
