@@ -58,10 +58,9 @@ static int rename_to_old(const char *path, const char *old, struct sprof_error *
         return status;
     remove_logs(old);
     if (rename(path, old))
-        return sprof_error_set(error, errno == EACCES || errno == EPERM ? SPROF_EPERMISSION
-                                                                        : SPROF_EIO,
-                               errno, "cannot rename %s to %s: %s; name another file with -o", path,
-                               old, strerror(errno));
+        return sprof_error_set(
+            error, errno == EACCES || errno == EPERM ? SPROF_EPERMISSION : SPROF_EIO, errno,
+            "cannot rename %s to %s: %s; name another file with -o", path, old, strerror(errno));
     return 0;
 }
 
@@ -77,7 +76,8 @@ static int set_aside(const char *path, const struct store_file *file, struct spr
     return status;
 }
 
-/* An empty file is what a recorder leaves that was killed in its first millisecond, or mktemp(1). */
+/* An empty file is what a recorder leaves that was killed in its first millisecond, or mktemp(1).
+ */
 static int remove_empty(const char *path, struct sprof_error *error)
 {
     if (!unlink(path))

@@ -26,7 +26,8 @@ static const struct cause {
     {SQLITE_TOOBIG, SPROF_ELIMIT, "a text or blob is too large for the database"},
     {SQLITE_BUSY, SPROF_ESTATE, "another program is using it; close that program and try again"},
     {SQLITE_LOCKED, SPROF_ESTATE, "another program is using it; close that program and try again"},
-    {SQLITE_PROTOCOL, SPROF_ESTATE, "another program is using it; close that program and try again"},
+    {SQLITE_PROTOCOL, SPROF_ESTATE,
+     "another program is using it; close that program and try again"},
     {SQLITE_INTERRUPT, SPROF_ESTATE, "interrupted"},
     {SQLITE_READONLY, SPROF_EPERMISSION,
      "no permission to write; copy it, with its -wal file where there is one, to a directory of "
@@ -38,9 +39,10 @@ static const struct cause {
     {SQLITE_AUTH, SPROF_EPERMISSION, "not allowed"},
 };
 
-static const struct cause full = {SQLITE_FULL, SPROF_EFULL,
-                                  "the file may not grow any more; raise the quota or `ulimit -f`, "
-                                  "or choose another place with -o; what was written before is kept"};
+static const struct cause full = {
+    SQLITE_FULL, SPROF_EFULL,
+    "the file may not grow any more; raise the quota or `ulimit -f`, "
+    "or choose another place with -o; what was written before is kept"};
 static const struct cause other = {0, SPROF_EIO, "reading or writing failed"};
 
 /* SQLite reports a full quota or a file size limit as an I/O error. */
@@ -66,9 +68,9 @@ int store_fail(struct store *store, struct sprof_error *error)
     const int errnum = passed ? passed : left;
     const struct cause *cause = find_cause(sqlite3_errcode(store->database) & 0xff, errnum);
     const bool has_errnum = cause == &other && errnum;
-    return sprof_error_set(error, cause->code, has_errnum ? errnum : 0, "%s: %s (%s%s%s)", store->path, cause->text,
-                           sqlite3_errmsg(store->database), has_errnum ? ": " : "",
-                           has_errnum ? strerror(errnum) : "");
+    return sprof_error_set(error, cause->code, has_errnum ? errnum : 0, "%s: %s (%s%s%s)",
+                           store->path, cause->text, sqlite3_errmsg(store->database),
+                           has_errnum ? ": " : "", has_errnum ? strerror(errnum) : "");
 }
 
 int store_fail_damaged(struct store *store, const char *what, struct sprof_error *error)

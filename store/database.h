@@ -32,12 +32,12 @@ int store_scalar(struct store *store, const char *sql, int64_t *value, struct sp
 int store_prepare(struct store *store, const char *sql, sqlite3_stmt **statement,
                   struct sprof_error *error);
 
-/* From one second after opening on, what is written survives a power cut (to the last checkpoint). A
- * shorter recording is not worth waiting for the disk. To be called outside transactions. */
+/* From one second after opening on, what is written survives a power cut (to the last checkpoint).
+ * A shorter recording is not worth waiting for the disk. To be called outside transactions. */
 int store_be_durable(struct store *store, struct sprof_error *error);
 
-/* A transaction: begin; then end with the status so far, which commits on 0 and rolls back otherwise.
- * Returns that status, or why the commit failed. */
+/* A transaction: begin; then end with the status so far, which commits on 0 and rolls back
+ * otherwise. Returns that status, or why the commit failed. */
 int store_begin(struct store *store, struct sprof_error *error);
 int store_end(struct store *store, int status, struct sprof_error *error);
 

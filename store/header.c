@@ -12,12 +12,12 @@
 /* https://sqlite.org/fileformat2.html, "The Database Header"; numbers are big endian. */
 enum {
     HEADER_SIZE = 100,
-    PAGE_SIZE = 16,        /* 2 bytes; 1 means 65536 */
-    WRITE_VERSION = 18,    /* 2: write-ahead log */
+    PAGE_SIZE = 16,     /* 2 bytes; 1 means 65536 */
+    WRITE_VERSION = 18, /* 2: write-ahead log */
     CHANGE_COUNTER = 24,
     PAGE_COUNT = 28,
     APPLICATION_ID = 68,
-    COUNT_VALID_FOR = 92,  /* the change counter that the page count belongs to */
+    COUNT_VALID_FOR = 92, /* the change counter that the page count belongs to */
 };
 
 static uint32_t number_at(const uint8_t *header, int offset)

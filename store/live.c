@@ -20,8 +20,8 @@ static void read_text(const char *path, char *text, size_t size)
     close(file);
 }
 
-/* Start time (field 22 of /proc/PID/stat, proc(5)) of a process that lives; 0 where there is none. A
- * zombie is dead: its parent just has not noticed. */
+/* Start time (field 22 of /proc/PID/stat, proc(5)) of a process that lives; 0 where there is none.
+ * A zombie is dead: its parent just has not noticed. */
 static uint64_t process_start(int32_t pid)
 {
     char path[64], text[1024], state;
@@ -29,10 +29,11 @@ static uint64_t process_start(int32_t pid)
     read_text(path, text, sizeof text);
     const char *fields = strrchr(text, ')'); /* the name may hold anything, parentheses too */
     unsigned long long start;
-    if (!fields || sscanf(fields,
-                          ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
-                          "%*d %llu",
-                          &state, &start) != 2)
+    if (!fields ||
+        sscanf(fields,
+               ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
+               "%*d %llu",
+               &state, &start) != 2)
         return 0;
     return state == 'Z' || state == 'X' ? 0 : start;
 }
@@ -80,8 +81,9 @@ int store_check_live(struct store *store, struct sprof_error *error)
     const int status = find_recorder(store, &pid, error);
     if (status || !pid)
         return status;
-    return sprof_error_set(error, SPROF_ESTATE, 0,
-                           "process %d is still recording to %s; end it with `kill -INT %d`, or use "
-                           "another file",
-                           pid, store->path, pid);
+    return sprof_error_set(
+        error, SPROF_ESTATE, 0,
+        "process %d is still recording to %s; end it with `kill -INT %d`, or use "
+        "another file",
+        pid, store->path, pid);
 }

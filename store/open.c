@@ -20,7 +20,8 @@ static char *plain_path(const char *path)
 }
 
 /* The database may come from anybody: its schema may run no functions with effects, its cells are
- * checked, and its statements may not open other files. Nor is a log folded back but by store_close. */
+ * checked, and its statements may not open other files. Nor is a log folded back but by
+ * store_close. */
 static int harden(struct store *store, struct sprof_error *error)
 {
     sqlite3 *database = store->database;
@@ -32,9 +33,8 @@ static int harden(struct store *store, struct sprof_error *error)
         sqlite3_db_config(database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL) != SQLITE_OK)
         return store_fail(store, error);
     return store_exec(store,
-                      store->writable
-                          ? "PRAGMA cell_size_check = ON; PRAGMA synchronous = OFF"
-                          : "PRAGMA cell_size_check = ON; PRAGMA query_only = ON",
+                      store->writable ? "PRAGMA cell_size_check = ON; PRAGMA synchronous = OFF"
+                                      : "PRAGMA cell_size_check = ON; PRAGMA query_only = ON",
                       error);
 }
 
@@ -43,11 +43,10 @@ static int open_database(struct store *store, struct sprof_error *error)
     char *path = plain_path(store->path);
     if (!path)
         return sprof_error_memory(error);
-    const int opened =
-        sqlite3_open_v2(path, &store->database,
-                        (store->writable ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) |
-                            SQLITE_OPEN_NOMUTEX,
-                        NULL);
+    const int opened = sqlite3_open_v2(
+        path, &store->database,
+        (store->writable ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) | SQLITE_OPEN_NOMUTEX,
+        NULL);
     free(path);
     if (!store->database)
         return sprof_error_memory(error);
@@ -84,8 +83,8 @@ int store_open_file(struct store **store, const char *path, bool writable,
 
 void store_start_log(struct store *store)
 {
-    /* Where shared memory or locks do not work (NFS) SQLite stays with, or goes back to, the rollback
-     * journal; what else might be wrong shows at the next write. */
+    /* Where shared memory or locks do not work (NFS) SQLite stays with, or goes back to, the
+     * rollback journal; what else might be wrong shows at the next write. */
     sqlite3_exec(store->database, "PRAGMA journal_mode = WAL", NULL, NULL, NULL);
 }
 

@@ -8,9 +8,19 @@
 /* What a user's statement may ask of a recording: only to read it. */
 
 static const char *const harmless_pragmas[] = {
-    "table_list", "table_info",       "table_xinfo",       "index_list",      "index_info",
-    "index_xinfo", "foreign_key_list", "foreign_key_check", "integrity_check", "quick_check",
-    "function_list", "compile_options", NULL,
+    "table_list",
+    "table_info",
+    "table_xinfo",
+    "index_list",
+    "index_info",
+    "index_xinfo",
+    "foreign_key_list",
+    "foreign_key_check",
+    "integrity_check",
+    "quick_check",
+    "function_list",
+    "compile_options",
+    NULL,
 };
 /* … and these to be read, not set. */
 static const char *const readable_pragmas[] = {
@@ -59,8 +69,7 @@ static int query_failed(struct store *store, struct sprof_error *error)
 {
     switch (sqlite3_errcode(store->database) & 0xff) {
     case SQLITE_AUTH:
-    case SQLITE_READONLY:
-        return refuse_writing(store, sqlite3_errmsg(store->database), error);
+    case SQLITE_READONLY: return refuse_writing(store, sqlite3_errmsg(store->database), error);
     case SQLITE_ERROR:
     case SQLITE_MISMATCH:
     case SQLITE_RANGE:

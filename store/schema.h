@@ -7,8 +7,8 @@
 struct store;
 
 enum {
-    STORE_SCHEMA_VERSION = 1,             /* PRAGMA user_version */
-    STORE_APPLICATION_ID = 0x73707266,    /* PRAGMA application_id: "sprf" */
+    STORE_SCHEMA_VERSION = 1,          /* PRAGMA user_version */
+    STORE_APPLICATION_ID = 0x73707266, /* PRAGMA application_id: "sprf" */
 };
 
 /* store/schema.sql and store/views.sql. */

@@ -118,8 +118,8 @@ static int prepare(struct store *store, const struct store_table *table, const c
         return store_prepare(store, given, statement, error);
     struct sprof_str sql = {0};
     make(&sql, table);
-    const int status = sql.failed ? sprof_error_memory(error)
-                                  : store_prepare(store, sql.text, statement, error);
+    const int status =
+        sql.failed ? sprof_error_memory(error) : store_prepare(store, sql.text, statement, error);
     sprof_str_release(&sql);
     return status;
 }
@@ -170,8 +170,7 @@ int store_cursor_open(struct store_cursor *cursor, struct store *store, enum sto
 {
     const struct store_table *table = store_table(id);
     *cursor = (struct store_cursor){.store = store, .table = table, .error = error};
-    const int status =
-        prepare(store, table, table->read, make_select, &cursor->statement, error);
+    const int status = prepare(store, table, table->read, make_select, &cursor->statement, error);
     if (status)
         return status;
     if (sqlite3_bind_parameter_count(cursor->statement) &&

@@ -14,11 +14,26 @@ static const char *const end_words[] = {"root",        "truncated", "no-cfi",   
     .name = name_, .offset = offsetof(struct row, field),                                          \
     .size = sizeof(((struct row *)NULL)->field), .type = STORE_##type_
 /* A column named like its field; NULLED ones are SQL NULL for 0, NULL and empty. */
-#define COLUMN(row, field, type_) {FIELD(row, field, #field, type_)}
-#define NULLED(row, field, type_) {FIELD(row, field, #field, type_), .or_null = true}
-#define WORD(row, field, words_) {FIELD(row, field, #field, WORD), .words = words_}
-#define NAMED(row, field, name_, type_) {FIELD(row, field, name_, type_)}
-#define NAMED_NULLED(row, field, name_, type_) {FIELD(row, field, name_, type_), .or_null = true}
+#define COLUMN(row, field, type_)                                                                  \
+    {                                                                                              \
+        FIELD(row, field, #field, type_)                                                           \
+    }
+#define NULLED(row, field, type_)                                                                  \
+    {                                                                                              \
+        FIELD(row, field, #field, type_), .or_null = true                                          \
+    }
+#define WORD(row, field, words_)                                                                   \
+    {                                                                                              \
+        FIELD(row, field, #field, WORD), .words = words_                                           \
+    }
+#define NAMED(row, field, name_, type_)                                                            \
+    {                                                                                              \
+        FIELD(row, field, name_, type_)                                                            \
+    }
+#define NAMED_NULLED(row, field, name_, type_)                                                     \
+    {                                                                                              \
+        FIELD(row, field, name_, type_), .or_null = true                                           \
+    }
 
 static const struct store_column run_columns[] = {
     COLUMN(store_run, id, NUMBER),
@@ -59,9 +74,9 @@ static const struct store_column run_state_columns[] = {
 };
 
 static const struct store_column event_columns[] = {
-    COLUMN(store_event, id, NUMBER),      COLUMN(store_event, run_id, NUMBER),
-    COLUMN(store_event, name, TEXT),      COLUMN(store_event, is_clock, BOOL),
-    COLUMN(store_event, varying, BOOL),   NULLED(store_event, period, NUMBER),
+    COLUMN(store_event, id, NUMBER),    COLUMN(store_event, run_id, NUMBER),
+    COLUMN(store_event, name, TEXT),    COLUMN(store_event, is_clock, BOOL),
+    COLUMN(store_event, varying, BOOL), NULLED(store_event, period, NUMBER),
 };
 
 static const struct store_column process_columns[] = {
@@ -72,18 +87,22 @@ static const struct store_column process_columns[] = {
 };
 
 static const struct store_column thread_columns[] = {
-    COLUMN(store_thread, id, NUMBER),          COLUMN(store_thread, process_id, NUMBER),
-    COLUMN(store_thread, tid, SIGNED),         COLUMN(store_thread, start_ns, NUMBER),
-    NULLED(store_thread, end_ns, NUMBER),      NULLED(store_thread, name, TEXT),
-    COLUMN(store_thread, cpu_time_ns, NUMBER), COLUMN(store_thread, samples, NUMBER),
+    COLUMN(store_thread, id, NUMBER),           COLUMN(store_thread, process_id, NUMBER),
+    COLUMN(store_thread, tid, SIGNED),          COLUMN(store_thread, start_ns, NUMBER),
+    NULLED(store_thread, end_ns, NUMBER),       NULLED(store_thread, name, TEXT),
+    COLUMN(store_thread, cpu_time_ns, NUMBER),  COLUMN(store_thread, samples, NUMBER),
     COLUMN(store_thread, cpu_time_known, BOOL),
 };
 
 static const struct store_column module_columns[] = {
-    COLUMN(store_module, id, NUMBER),           NULLED(store_module, key, BITS),
-    COLUMN(store_module, path, TEXT),           COLUMN(store_module, name, TEXT),
-    NULLED(store_module, build_id, HEX),        WORD(store_module, kind, kind_words),
-    COLUMN(store_module, main_executable, BOOL), NULLED(store_module, process_id, NUMBER),
+    COLUMN(store_module, id, NUMBER),
+    NULLED(store_module, key, BITS),
+    COLUMN(store_module, path, TEXT),
+    COLUMN(store_module, name, TEXT),
+    NULLED(store_module, build_id, HEX),
+    WORD(store_module, kind, kind_words),
+    COLUMN(store_module, main_executable, BOOL),
+    NULLED(store_module, process_id, NUMBER),
     NULLED(store_module, problem, TEXT),
 };
 
@@ -95,19 +114,23 @@ static const struct store_column mapping_columns[] = {
 };
 
 static const struct store_column function_columns[] = {
-    COLUMN(store_function, id, NUMBER),   COLUMN(store_function, module_id, NUMBER),
-    COLUMN(store_function, key, BITS),    COLUMN(store_function, name, TEXT),
+    COLUMN(store_function, id, NUMBER),         COLUMN(store_function, module_id, NUMBER),
+    COLUMN(store_function, key, BITS),          COLUMN(store_function, name, TEXT),
     NULLED(store_function, linkage_name, TEXT), COLUMN(store_function, start, BITS),
-    COLUMN(store_function, size, NUMBER), NULLED(store_function, file, TEXT),
-    NULLED(store_function, line, NUMBER), COLUMN(store_function, named, BOOL),
+    COLUMN(store_function, size, NUMBER),       NULLED(store_function, file, TEXT),
+    NULLED(store_function, line, NUMBER),       COLUMN(store_function, named, BOOL),
     COLUMN(store_function, startup, BOOL),
 };
 
 static const struct store_column frame_columns[] = {
-    COLUMN(store_frame, id, NUMBER),           COLUMN(store_frame, module_id, NUMBER),
-    COLUMN(store_frame, key, BITS),            COLUMN(store_frame, file_offset, BITS),
-    NULLED(store_frame, function_id, NUMBER),  NULLED(store_frame, file, TEXT),
-    NULLED(store_frame, line, NUMBER),         COLUMN(store_frame, inline_depth, NUMBER),
+    COLUMN(store_frame, id, NUMBER),
+    COLUMN(store_frame, module_id, NUMBER),
+    COLUMN(store_frame, key, BITS),
+    COLUMN(store_frame, file_offset, BITS),
+    NULLED(store_frame, function_id, NUMBER),
+    NULLED(store_frame, file, TEXT),
+    NULLED(store_frame, line, NUMBER),
+    COLUMN(store_frame, inline_depth, NUMBER),
     NULLED(store_frame, inline_parent_id, NUMBER),
 };
 
@@ -125,12 +148,12 @@ static const struct store_column node_finish_columns[] = {
 };
 
 static const struct store_column sample_columns[] = {
-    NULLED(store_sample, id, NUMBER),        COLUMN(store_sample, run_id, NUMBER),
-    COLUMN(store_sample, event_id, NUMBER),  COLUMN(store_sample, thread_id, NUMBER),
-    COLUMN(store_sample, node_id, NUMBER),   COLUMN(store_sample, time_ns, NUMBER),
-    COLUMN(store_sample, weight, NUMBER),    COLUMN(store_sample, count, NUMBER),
-    COLUMN(store_sample, cpu, SIGNED),       WORD(store_sample, end_reason, end_words),
-    COLUMN(store_sample, stitched, BOOL),    COLUMN(store_sample, user_stack, BOOL),
+    NULLED(store_sample, id, NUMBER),       COLUMN(store_sample, run_id, NUMBER),
+    COLUMN(store_sample, event_id, NUMBER), COLUMN(store_sample, thread_id, NUMBER),
+    COLUMN(store_sample, node_id, NUMBER),  COLUMN(store_sample, time_ns, NUMBER),
+    COLUMN(store_sample, weight, NUMBER),   COLUMN(store_sample, count, NUMBER),
+    COLUMN(store_sample, cpu, SIGNED),      WORD(store_sample, end_reason, end_words),
+    COLUMN(store_sample, stitched, BOOL),   COLUMN(store_sample, user_stack, BOOL),
 };
 
 static const struct store_column path_columns[] = {
@@ -163,10 +186,10 @@ static const struct store_column edge_cost_columns[] = {
 };
 
 static const struct store_column ledger_columns[] = {
-    COLUMN(store_ledger, run_id, NUMBER),   COLUMN(store_ledger, event_id, NUMBER),
-    COLUMN(store_ledger, second, NUMBER),   COLUMN(store_ledger, expected_cpu_ns, NUMBER),
-    COLUMN(store_ledger, delivered, NUMBER), COLUMN(store_ledger, lost, NUMBER),
-    COLUMN(store_ledger, throttled, NUMBER), COLUMN(store_ledger, excluded, NUMBER),
+    COLUMN(store_ledger, run_id, NUMBER),        COLUMN(store_ledger, event_id, NUMBER),
+    COLUMN(store_ledger, second, NUMBER),        COLUMN(store_ledger, expected_cpu_ns, NUMBER),
+    COLUMN(store_ledger, delivered, NUMBER),     COLUMN(store_ledger, lost, NUMBER),
+    COLUMN(store_ledger, throttled, NUMBER),     COLUMN(store_ledger, excluded, NUMBER),
     COLUMN(store_ledger, timer_overrun, NUMBER), COLUMN(store_ledger, unexplained, SIGNED),
 };
 
@@ -177,19 +200,16 @@ static const struct store_column counter_columns[] = {
 };
 
 static const struct store_column failed_columns[] = {
-    NULLED(store_failed, id, NUMBER),        COLUMN(store_failed, run_id, NUMBER),
-    COLUMN(store_failed, thread_id, NUMBER), COLUMN(store_failed, time_ns, NUMBER),
+    NULLED(store_failed, id, NUMBER),          COLUMN(store_failed, run_id, NUMBER),
+    COLUMN(store_failed, thread_id, NUMBER),   COLUMN(store_failed, time_ns, NUMBER),
     WORD(store_failed, end_reason, end_words), COLUMN(store_failed, registers, BLOB),
     COLUMN(store_failed, stack, BLOB),
 };
 
 static const struct store_column node_cost_columns[] = {
-    COLUMN(store_node_cost, node_id, NUMBER),
-    NULLED(store_node_cost, path_id, NUMBER),
-    COLUMN(store_node_cost, event_id, NUMBER),
-    COLUMN(store_node_cost, cost.samples, NUMBER),
-    COLUMN(store_node_cost, cost.weight, NUMBER),
-    COLUMN(store_node_cost, sum_squares, REAL),
+    COLUMN(store_node_cost, node_id, NUMBER),     NULLED(store_node_cost, path_id, NUMBER),
+    COLUMN(store_node_cost, event_id, NUMBER),    COLUMN(store_node_cost, cost.samples, NUMBER),
+    COLUMN(store_node_cost, cost.weight, NUMBER), COLUMN(store_node_cost, sum_squares, REAL),
 };
 
 static const struct store_column sample_row_columns[] = {
@@ -298,16 +318,17 @@ static const struct store_table tables[STORE_TABLES] = {
                          .write = "UPDATE run SET state = ?2 WHERE id = ?1"},
     [STORE_NODE_FINISH] = {"stack_node", COLUMNS(node_finish_columns, store_node),
                            .write = "UPDATE stack_node SET key = ?2, path_id = ?3 WHERE id = ?1"},
-    [STORE_NODE_COST] = {"sample", COLUMNS(node_cost_columns, store_node_cost),
-                         .read = "SELECT s.node_id, n.path_id, s.event_id, sum(s.count),"
-                                 " sum(s.weight), sum(1.0 * s.weight * s.weight / max(s.count, 1))"
-                                 FILTERED " GROUP BY s.node_id, s.event_id ORDER BY s.node_id"},
+    [STORE_NODE_COST] =
+        {"sample", COLUMNS(node_cost_columns, store_node_cost),
+         .read = "SELECT s.node_id, n.path_id, s.event_id, sum(s.count),"
+                 " sum(s.weight), sum(1.0 * s.weight * s.weight / max(s.count, 1))" FILTERED
+                 " GROUP BY s.node_id, s.event_id ORDER BY s.node_id"},
     [STORE_SAMPLE_ROW] = {"sample", COLUMNS(sample_row_columns, store_sample_row),
                           .read = "SELECT s.id, s.run_id, s.event_id, s.thread_id, s.node_id,"
                                   " s.time_ns, s.weight, s.count, s.cpu, s.end_reason, s.stitched,"
                                   " s.user_stack, p.pid, t.tid, coalesce(p.name, ''),"
-                                  " coalesce(t.name, ''), e.name"
-                                  FILTERED " ORDER BY s.run_id, s.time_ns, s.id"},
+                                  " coalesce(t.name, ''), e.name" FILTERED
+                                  " ORDER BY s.run_id, s.time_ns, s.id"},
     [STORE_QUALITY] = {"v_quality", COLUMNS(quality_columns, store_quality),
                        .read = "SELECT samples, lost, user_stacks, whole_stacks, stitched,"
                                " guessed_frames, frames, named_frames, requested_hz, reached_hz,"

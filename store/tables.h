@@ -10,13 +10,13 @@
 enum store_column_type {
     STORE_NUMBER, /* unsigned; stored up to INT64_MAX */
     STORE_SIGNED,
-    STORE_BITS,   /* 64 bits as they are: keys, addresses */
+    STORE_BITS, /* 64 bits as they are: keys, addresses */
     STORE_BOOL,
     STORE_REAL,
     STORE_TEXT,
-    STORE_WORD,   /* an enum by name */
-    STORE_HEX,    /* struct sprof_bytes as lower-case text */
-    STORE_BLOB,   /* struct sprof_bytes */
+    STORE_WORD, /* an enum by name */
+    STORE_HEX,  /* struct sprof_bytes as lower-case text */
+    STORE_BLOB, /* struct sprof_bytes */
 };
 
 struct store_column {
@@ -34,16 +34,30 @@ struct store_table {
     const char *key;    /* columns that name a row: written again, it is replaced */
     const char *of_run; /* condition that takes the rows of run ?1, or all for 0 */
     const char *order;
-    const char *write;  /* instead of the INSERT made from the above: ?1, ?2 … are the columns */
-    const char *read;   /* instead of the SELECT made from the above */
+    const char *write; /* instead of the INSERT made from the above: ?1, ?2 … are the columns */
+    const char *read;  /* instead of the SELECT made from the above */
     bool (*possible)(const void *row); /* a row that is not so is damage; NULL: all are possible */
 };
 
 /* Tables, and queries whose rows have a struct of their own. */
 enum store_table_id {
-    STORE_RUN, STORE_EVENT, STORE_PROCESS, STORE_THREAD, STORE_MODULE, STORE_MAPPING,
-    STORE_FUNCTION, STORE_FRAME, STORE_NODE, STORE_SAMPLE, STORE_PATH, STORE_PATH_COST,
-    STORE_FUNCTION_COST, STORE_MODULE_COST, STORE_EDGE_COST, STORE_LEDGER, STORE_COUNTER,
+    STORE_RUN,
+    STORE_EVENT,
+    STORE_PROCESS,
+    STORE_THREAD,
+    STORE_MODULE,
+    STORE_MAPPING,
+    STORE_FUNCTION,
+    STORE_FRAME,
+    STORE_NODE,
+    STORE_SAMPLE,
+    STORE_PATH,
+    STORE_PATH_COST,
+    STORE_FUNCTION_COST,
+    STORE_MODULE_COST,
+    STORE_EDGE_COST,
+    STORE_LEDGER,
+    STORE_COUNTER,
     STORE_FAILED,
     STORE_RUN_STATE,   /* the state of a run that exists */
     STORE_NODE_FINISH, /* the key and path of a node that exists */

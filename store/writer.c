@@ -2,13 +2,17 @@
 
 #include "store/statement.h"
 
-/* The vectors of a batch and of what is derived, as (pointer, count), so that one loop writes all. */
+/* The vectors of a batch and of what is derived, as (pointer, count), so that one loop writes all.
+ */
 struct part {
     enum store_table_id table;
     const void *rows;
     size_t count;
 };
-#define PART(table, vec) {table, (vec).items, (vec).count}
+#define PART(table, vec)                                                                           \
+    {                                                                                              \
+        table, (vec).items, (vec).count                                                            \
+    }
 
 static int put_parts(struct store *store, const struct part *parts, size_t count,
                      struct sprof_error *error)

@@ -1,4 +1,5 @@
-/* Recordings with random damage: rows or an error, never a crash (under the sanitizers), never a hang. */
+/* Recordings with random damage: rows or an error, never a crash (under the sanitizers), never a
+ * hang. */
 #include "tests/unit/store/recording.h"
 
 #include <fcntl.h>
@@ -107,7 +108,8 @@ static void test_flipped_bytes(void)
         for (int i = 0; i < 4; i++) {
             random = sprof_hash_mix(random + 1);
             const size_t page = random % (size / 4096), within = (random >> 32) % 160;
-            bad[page * 4096 + (i % 2 ? 4095 - within : within % 24)] = (unsigned char)(random >> 40);
+            bad[page * 4096 + (i % 2 ? 4095 - within : within % 24)] =
+                (unsigned char)(random >> 40);
         }
         memcpy(bad, good, 100); /* the header has tests of its own */
         write_file(place.path, bad, size);

@@ -100,16 +100,16 @@ static int add_name(void *context, int columns, char *const *values, char *const
 static void test_everything_is_described(void)
 {
     struct sprof_str names = {0};
-    CU_ASSERT_EQUAL(store_query(store,
-                                "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') "
-                                "UNION SELECT c.name FROM sqlite_schema s, pragma_table_info(s.name)"
-                                " c WHERE s.type IN ('table', 'view') AND c.name <> 'end'",
-                                add_name, &names, NULL),
-                    0);
+    CU_ASSERT_EQUAL(
+        store_query(store,
+                    "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') "
+                    "UNION SELECT c.name FROM sqlite_schema s, pragma_table_info(s.name)"
+                    " c WHERE s.type IN ('table', 'view') AND c.name <> 'end'",
+                    add_name, &names, NULL),
+        0);
     CU_ASSERT_PTR_NOT_NULL_FATAL(names.text);
     char *rest = NULL;
-    for (char *name = strtok_r(names.text, "\n", &rest); name;
-         name = strtok_r(NULL, "\n", &rest)) {
+    for (char *name = strtok_r(names.text, "\n", &rest); name; name = strtok_r(NULL, "\n", &rest)) {
         CU_ASSERT_PTR_NOT_NULL(strstr(page, name));
         if (!strstr(page, name))
             fprintf(stderr, "\ndocs/schema.md says nothing of %s\n", name);

@@ -1,5 +1,5 @@
-/* Fails the n-th allocation, for every n, of this room and of SQLite: each call says SPROF_ENOMEM (or
- * works), and everything can be closed. */
+/* Fails the n-th allocation, for every n, of this room and of SQLite: each call says SPROF_ENOMEM
+ * (or works), and everything can be closed. */
 #include "tests/unit/store/recording.h"
 
 #include <sqlite3.h>
@@ -110,14 +110,14 @@ static int read_all(const struct place *place, struct sprof_error *error)
     if (!status)
         status = store_quality(store, 1, &quality, error);
     if (!status)
-        status = store_query(store, "SELECT * FROM v_call_tree ORDER BY path", take_row, NULL,
-                             error);
+        status =
+            store_query(store, "SELECT * FROM v_call_tree ORDER BY path", take_row, NULL, error);
     const int closed = store_close(store, error);
     return status ? status : closed;
 }
 
-/* Runs it with ever more allocations allowed, `step` more each time, until it works; the steps grow,
- * for SQLite makes thousands. */
+/* Runs it with ever more allocations allowed, `step` more each time, until it works; the steps
+ * grow, for SQLite makes thousands. */
 static void fail_each(int (*run)(const struct place *, struct sprof_error *), bool makes)
 {
     long failures = 0;

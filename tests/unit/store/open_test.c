@@ -24,8 +24,9 @@ static const char *journal_mode(struct store *store)
 {
     static char mode[16];
     sqlite3_stmt *statement;
-    CU_ASSERT_EQUAL(sqlite3_prepare_v2(store->database, "PRAGMA journal_mode", -1, &statement, NULL),
-                    SQLITE_OK);
+    CU_ASSERT_EQUAL(
+        sqlite3_prepare_v2(store->database, "PRAGMA journal_mode", -1, &statement, NULL),
+        SQLITE_OK);
     CU_ASSERT_EQUAL(sqlite3_step(statement), SQLITE_ROW);
     snprintf(mode, sizeof mode, "%s", (const char *)sqlite3_column_text(statement, 0));
     sqlite3_finalize(statement);
@@ -55,8 +56,13 @@ static int record_until_killed(const struct place *place, int report)
     if (store_create(&store, place->path, NULL) || example_write_raw(store, &run))
         return 1;
     for (uint64_t time = 1000;; time++) {
-        struct store_sample sample = {.run_id = 1, .event_id = 1, .thread_id = 1, .node_id = 1,
-                                      .time_ns = time, .weight = 1, .count = 1};
+        struct store_sample sample = {.run_id = 1,
+                                      .event_id = 1,
+                                      .thread_id = 1,
+                                      .node_id = 1,
+                                      .time_ns = time,
+                                      .weight = 1,
+                                      .count = 1};
         const struct store_batch batch = {.samples = {&sample, 1, 0}};
         if (store_write(store, &batch, NULL) || write(report, &time, sizeof time) < 0)
             return 1;

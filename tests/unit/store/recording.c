@@ -66,60 +66,131 @@ int in_child(int (*body)(const struct place *), const struct place *place)
 enum { A1 = 1, A2, A3, S1, S2, NOT_SAMPLED };
 enum { PROG = 1, LIBS, KERNEL, NONE };
 
-static const struct store_event event = {
-    .id = 1, .run_id = 1, .name = "cpu-clock", .is_clock = true, .varying = false,
-    .period = WEIGHT_NS};
+static const struct store_event event = {.id = 1,
+                                         .run_id = 1,
+                                         .name = "cpu-clock",
+                                         .is_clock = true,
+                                         .varying = false,
+                                         .period = WEIGHT_NS};
 
 static struct store_process processes[] = {
     {.id = 1, .run_id = 1, .pid = 100, .name = "prog"},
-    {.id = 2, .run_id = 1, .parent_id = 1, .pid = 200, .start_ns = 5, .end_ns = 900,
+    {.id = 2,
+     .run_id = 1,
+     .parent_id = 1,
+     .pid = 200,
+     .start_ns = 5,
+     .end_ns = 900,
      .name = "child"},
 };
 
 static struct store_thread threads[] = {
     {.id = 1, .process_id = 1, .tid = 100, .name = "prog", .samples = 5},
-    {.id = 2, .process_id = 1, .tid = 101, .name = "worker", .samples = 1, .end_ns = 700,
-     .cpu_time_ns = WEIGHT_NS, .cpu_time_known = true},
-    {.id = 3, .process_id = 2, .tid = 200, .name = "child", .end_ns = 900,
-     .cpu_time_ns = UNSAMPLED_NS, .cpu_time_known = true},
+    {.id = 2,
+     .process_id = 1,
+     .tid = 101,
+     .name = "worker",
+     .samples = 1,
+     .end_ns = 700,
+     .cpu_time_ns = WEIGHT_NS,
+     .cpu_time_known = true},
+    {.id = 3,
+     .process_id = 2,
+     .tid = 200,
+     .name = "child",
+     .end_ns = 900,
+     .cpu_time_ns = UNSAMPLED_NS,
+     .cpu_time_known = true},
 };
 
 static const uint8_t build_id[] = {0x0a, 0xbc, 0xde, 0xf0};
 
 static struct store_module modules[] = {
-    {.id = PROG, .key = UINT64_MAX, .path = "/home/me/prog", .name = "prog",
-     .build_id = {build_id, sizeof build_id}, .kind = MODEL_KIND_APP, .main_executable = true},
-    {.id = LIBS, .path = "/usr/lib/libs.so", .name = "libs.so", .kind = MODEL_KIND_SYSTEM,
+    {.id = PROG,
+     .key = UINT64_MAX,
+     .path = "/home/me/prog",
+     .name = "prog",
+     .build_id = {build_id, sizeof build_id},
+     .kind = MODEL_KIND_APP,
+     .main_executable = true},
+    {.id = LIBS,
+     .path = "/usr/lib/libs.so",
+     .name = "libs.so",
+     .kind = MODEL_KIND_SYSTEM,
      .problem = "deleted"},
     {.id = KERNEL, .path = "[kernel]", .name = "[kernel]", .kind = MODEL_KIND_KERNEL},
     {.id = NONE, .path = "[none]", .name = "[none]", .kind = MODEL_KIND_NONE, .process_id = 1},
 };
 
 static struct store_mapping mappings[] = {
-    {.id = 1, .process_id = 1, .module_id = PROG, .start = 0x400000, .end = 0x402000,
+    {.id = 1,
+     .process_id = 1,
+     .module_id = PROG,
+     .start = 0x400000,
+     .end = 0x402000,
      .file_offset = 0x1000},
-    {.id = 2, .process_id = 1, .module_id = LIBS, .start = 0x7f0000000000, .end = 0x7f0000001000,
+    {.id = 2,
+     .process_id = 1,
+     .module_id = LIBS,
+     .start = 0x7f0000000000,
+     .end = 0x7f0000001000,
      .end_ns = 40},
-    {.id = 3, .process_id = 1, .module_id = LIBS, .start = 0x7f1000000000, .end = 0x7f1000001000,
+    {.id = 3,
+     .process_id = 1,
+     .module_id = LIBS,
+     .start = 0x7f1000000000,
+     .end = 0x7f1000001000,
      .start_ns = 40},
     {.id = 4, .module_id = KERNEL, .start = 0xffffffff80000000, .end = 0xffffffffc0000000},
 };
 
 /* A2 at 0x1200 is inlined into A3. */
 static struct store_frame frames[] = {
-    {.id = 1, .module_id = PROG, .file_offset = 0x1000, .key = 1, .function_id = A1,
-     .file = "main.c", .line = 10},
-    {.id = 2, .module_id = PROG, .file_offset = 0x1100, .key = 2, .function_id = A2,
-     .file = "main.c", .line = 20},
-    {.id = 3, .module_id = LIBS, .file_offset = 0x500, .key = 3, .function_id = S1,
-     .file = "sys.c", .line = 5},
-    {.id = 4, .module_id = LIBS, .file_offset = 0x600, .key = 4, .function_id = S2,
-     .file = "sys.c", .line = 9},
-    {.id = 5, .module_id = PROG, .file_offset = 0x1200, .key = 5, .function_id = A2,
-     .file = "main.c", .line = 21, .inline_parent_id = 7},
+    {.id = 1,
+     .module_id = PROG,
+     .file_offset = 0x1000,
+     .key = 1,
+     .function_id = A1,
+     .file = "main.c",
+     .line = 10},
+    {.id = 2,
+     .module_id = PROG,
+     .file_offset = 0x1100,
+     .key = 2,
+     .function_id = A2,
+     .file = "main.c",
+     .line = 20},
+    {.id = 3,
+     .module_id = LIBS,
+     .file_offset = 0x500,
+     .key = 3,
+     .function_id = S1,
+     .file = "sys.c",
+     .line = 5},
+    {.id = 4,
+     .module_id = LIBS,
+     .file_offset = 0x600,
+     .key = 4,
+     .function_id = S2,
+     .file = "sys.c",
+     .line = 9},
+    {.id = 5,
+     .module_id = PROG,
+     .file_offset = 0x1200,
+     .key = 5,
+     .function_id = A2,
+     .file = "main.c",
+     .line = 21,
+     .inline_parent_id = 7},
     {.id = 6, .module_id = NONE, .file_offset = 0, .key = 6, .function_id = NOT_SAMPLED},
-    {.id = 7, .module_id = PROG, .file_offset = 0x1200, .key = 5, .function_id = A3,
-     .file = "main.c", .line = 31, .inline_depth = 1},
+    {.id = 7,
+     .module_id = PROG,
+     .file_offset = 0x1200,
+     .key = 5,
+     .function_id = A3,
+     .file = "main.c",
+     .line = 31,
+     .inline_depth = 1},
 };
 enum { PHYSICAL_FRAMES = 6, ALL_FRAMES = 7 };
 
@@ -130,14 +201,22 @@ static struct store_node nodes[] = {
     {.id = 4, .parent_id = 3, .frame_id = 4, .depth = 4, .key = 14, .path_id = 4},
     {.id = 5, .parent_id = 1, .frame_id = 5, .depth = 2, .key = 15, .path_id = 6},
     {.id = 6, .parent_id = 5, .frame_id = 3, .depth = 3, .key = 16, .path_id = 7},
-    {.id = 7, .parent_id = 6, .frame_id = 4, .depth = 4, .key = 17, .path_id = 8,
-     .found_by = UNWIND_BY_SCAN, .guessed = true},
+    {.id = 7,
+     .parent_id = 6,
+     .frame_id = 4,
+     .depth = 4,
+     .key = 17,
+     .path_id = 8,
+     .found_by = UNWIND_BY_SCAN,
+     .guessed = true},
     {.id = 8, .frame_id = 6, .depth = 1, .key = 18, .path_id = 9},
 };
 
 #define SAMPLE(thread, node, time, ...)                                                            \
-    {.run_id = 1, .event_id = 1, .thread_id = thread, .node_id = node, .time_ns = time,            \
-     .weight = WEIGHT_NS, .count = 1, .cpu = 0, .user_stack = true, __VA_ARGS__}
+    {                                                                                              \
+        .run_id = 1, .event_id = 1, .thread_id = thread, .node_id = node, .time_ns = time,         \
+        .weight = WEIGHT_NS, .count = 1, .cpu = 0, .user_stack = true, __VA_ARGS__                 \
+    }
 static struct store_sample samples[] = {
     SAMPLE(1, 1, 10, .end_reason = UNWIND_END_ROOT),
     SAMPLE(1, 2, 20, .end_reason = UNWIND_END_ROOT),
@@ -145,14 +224,26 @@ static struct store_sample samples[] = {
     SAMPLE(1, 4, 50, .end_reason = UNWIND_END_ROOT),
     SAMPLE(2, 5, 60, .end_reason = UNWIND_END_TRUNCATED),
     SAMPLE(1, 7, 55, .end_reason = UNWIND_END_ROOT),
-    {.run_id = 1, .event_id = 1, .thread_id = 3, .node_id = 8, .time_ns = 900,
-     .weight = UNSAMPLED_NS, .cpu = -1, .end_reason = UNWIND_END_NO_STACK},
+    {.run_id = 1,
+     .event_id = 1,
+     .thread_id = 3,
+     .node_id = 8,
+     .time_ns = 900,
+     .weight = UNSAMPLED_NS,
+     .cpu = -1,
+     .end_reason = UNWIND_END_NO_STACK},
 };
 
 static struct store_ledger ledger[] = {
     {.run_id = 1, .event_id = 1, .second = 0, .expected_cpu_ns = 4 * WEIGHT_NS, .delivered = 4},
-    {.run_id = 1, .event_id = 1, .second = 1, .expected_cpu_ns = 5 * WEIGHT_NS, .delivered = 2,
-     .lost = 3, .throttled = 1, .unexplained = -1},
+    {.run_id = 1,
+     .event_id = 1,
+     .second = 1,
+     .expected_cpu_ns = 5 * WEIGHT_NS,
+     .delivered = 2,
+     .lost = 3,
+     .throttled = 1,
+     .unexplained = -1},
 };
 
 static struct store_counter counters[] = {
@@ -162,19 +253,50 @@ static struct store_counter counters[] = {
 
 static const uint8_t registers[17 * 8] = {1}, stack[] = {0, 1, 2, 0, 255};
 static struct store_failed failed[] = {
-    {.run_id = 1, .thread_id = 2, .time_ns = 60, .end_reason = UNWIND_END_TRUNCATED,
-     .registers = {registers, sizeof registers}, .stack = {stack, sizeof stack}},
+    {.run_id = 1,
+     .thread_id = 2,
+     .time_ns = 60,
+     .end_reason = UNWIND_END_TRUNCATED,
+     .registers = {registers, sizeof registers},
+     .stack = {stack, sizeof stack}},
 };
 
 static struct store_function functions[] = {
-    {.id = A1, .module_id = PROG, .key = 101, .name = "A1", .start = 0x1000, .size = 0x100,
-     .file = "main.c", .line = 8, .named = true},
-    {.id = A2, .module_id = PROG, .key = 102, .name = "A2", .linkage_name = "_Z2A2v",
-     .start = 0x1100, .size = 0x100, .file = "main.c", .line = 18, .named = true},
-    {.id = A3, .module_id = PROG, .key = 103, .name = "A3", .start = 0x1200, .size = 0x100,
-     .file = "main.c", .line = 30, .named = true},
+    {.id = A1,
+     .module_id = PROG,
+     .key = 101,
+     .name = "A1",
+     .start = 0x1000,
+     .size = 0x100,
+     .file = "main.c",
+     .line = 8,
+     .named = true},
+    {.id = A2,
+     .module_id = PROG,
+     .key = 102,
+     .name = "A2",
+     .linkage_name = "_Z2A2v",
+     .start = 0x1100,
+     .size = 0x100,
+     .file = "main.c",
+     .line = 18,
+     .named = true},
+    {.id = A3,
+     .module_id = PROG,
+     .key = 103,
+     .name = "A3",
+     .start = 0x1200,
+     .size = 0x100,
+     .file = "main.c",
+     .line = 30,
+     .named = true},
     {.id = S1, .module_id = LIBS, .key = 104, .name = "S1", .start = 0x500, .size = 0x80},
-    {.id = S2, .module_id = LIBS, .key = 105, .name = "S2", .start = 0x600, .size = 0x80,
+    {.id = S2,
+     .module_id = LIBS,
+     .key = 105,
+     .name = "S2",
+     .start = 0x600,
+     .size = 0x80,
      .named = true},
     {.id = NOT_SAMPLED, .module_id = NONE, .key = 106, .name = "[not sampled]", .named = true},
 };
@@ -192,17 +314,27 @@ static struct model_path paths[] = {
 };
 
 #define COST(id_, exclusive_, inclusive_)                                                          \
-    {.run_id = 1, .event_id = 1, .id = id_,                                                        \
-     .costs = {{exclusive_, (exclusive_) * (uint64_t)WEIGHT_NS},                                   \
-               {inclusive_, (inclusive_) * (uint64_t)WEIGHT_NS}}}
+    {                                                                                              \
+        .run_id = 1, .event_id = 1, .id = id_, .costs = {                                          \
+            {exclusive_, (exclusive_) * (uint64_t)WEIGHT_NS},                                      \
+            {inclusive_, (inclusive_) * (uint64_t)WEIGHT_NS}                                       \
+        }                                                                                          \
+    }
 #define UNSAMPLED_COST(id_)                                                                        \
-    {.run_id = 1, .event_id = 1, .id = id_, .costs = {{0, UNSAMPLED_NS}, {0, UNSAMPLED_NS}}}
+    {                                                                                              \
+        .run_id = 1, .event_id = 1, .id = id_, .costs = { {0, UNSAMPLED_NS}, {0, UNSAMPLED_NS} }   \
+    }
 #define EDGE(caller_, callee_, samples_)                                                           \
-    {.run_id = 1, .event_id = 1,                                                                   \
-     .edge = {caller_, callee_, {samples_, (samples_) * (uint64_t)WEIGHT_NS}}}
+    {                                                                                              \
+        .run_id = 1, .event_id = 1, .edge = {                                                      \
+            caller_,                                                                               \
+            callee_,                                                                               \
+            {samples_, (samples_) * (uint64_t)WEIGHT_NS}                                           \
+        }                                                                                          \
+    }
 
 static struct store_path_cost path_costs[] = {
-    COST(1, 1, 6), COST(2, 1, 3), COST(3, 0, 2), COST(4, 2, 2), COST(5, 0, 2),
+    COST(1, 1, 6), COST(2, 1, 3), COST(3, 0, 2), COST(4, 2, 2),     COST(5, 0, 2),
     COST(6, 1, 2), COST(7, 0, 1), COST(8, 1, 1), UNSAMPLED_COST(9),
 };
 static struct store_path_cost function_costs[] = {
@@ -210,7 +342,9 @@ static struct store_path_cost function_costs[] = {
     COST(S1, 0, 3), COST(S2, 3, 3), UNSAMPLED_COST(NOT_SAMPLED),
 };
 static struct store_path_cost module_costs[] = {
-    COST(PROG, 3, 6), COST(LIBS, 3, 3), UNSAMPLED_COST(NONE),
+    COST(PROG, 3, 6),
+    COST(LIBS, 3, 3),
+    UNSAMPLED_COST(NONE),
 };
 static struct store_edge_cost edge_costs[] = {
     EDGE(A1, A2, 3), EDGE(A1, A3, 2), EDGE(A2, S1, 3), EDGE(A3, A2, 2), EDGE(S1, S2, 3),
@@ -218,27 +352,48 @@ static struct store_edge_cost edge_costs[] = {
 
 struct store_run example_run(void)
 {
-    return (struct store_run){
-        .id = 1, .key = 0xfedcba9876543210, .state = STORE_RECORDING, .sprof_version = "0.1.0",
-        .host = "host", .kernel = "Linux 6.18", .architecture = "x86_64", .cpus = 2,
-        .command = "prog --fast", .working_directory = "/home/me", .mode = "full",
-        .app_interior = "keep", .module_rules = "app *prog*\nsystem *libs*",
-        .source = "perf per CPU, filtered", .frequency_hz = 997, .stack_bytes = 65528,
-        .stack_bytes_wanted = 65528, .ring_bytes = 1 << 20,
-        .start_realtime_ns = UINT64_C(1790000000000000000), .start_monotonic_ns = 12345,
-        .duration_ns = 2000000000, .own_cpu_ns = 20000000, .target_cpu_ns = 6 * WEIGHT_NS,
-        .recorder_pid = 4, .recorder_start = 5, .boot_id = "not this boot", .wait_status = 256};
+    return (struct store_run){.id = 1,
+                              .key = 0xfedcba9876543210,
+                              .state = STORE_RECORDING,
+                              .sprof_version = "0.1.0",
+                              .host = "host",
+                              .kernel = "Linux 6.18",
+                              .architecture = "x86_64",
+                              .cpus = 2,
+                              .command = "prog --fast",
+                              .working_directory = "/home/me",
+                              .mode = "full",
+                              .app_interior = "keep",
+                              .module_rules = "app *prog*\nsystem *libs*",
+                              .source = "perf per CPU, filtered",
+                              .frequency_hz = 997,
+                              .stack_bytes = 65528,
+                              .stack_bytes_wanted = 65528,
+                              .ring_bytes = 1 << 20,
+                              .start_realtime_ns = UINT64_C(1790000000000000000),
+                              .start_monotonic_ns = 12345,
+                              .duration_ns = 2000000000,
+                              .own_cpu_ns = 20000000,
+                              .target_cpu_ns = 6 * WEIGHT_NS,
+                              .recorder_pid = 4,
+                              .recorder_start = 5,
+                              .boot_id = "not this boot",
+                              .wait_status = 256};
 }
 
 /* A vector that borrows an array: only for writing. */
-#define BORROW(array) {(array), sizeof(array) / sizeof *(array), 0}
+#define BORROW(array)                                                                              \
+    {                                                                                              \
+        (array), sizeof(array) / sizeof *(array), 0                                                \
+    }
 
 int example_write_raw(struct store *store, const struct store_run *run)
 {
     struct store_frame raw[PHYSICAL_FRAMES];
     struct store_node young[sizeof nodes / sizeof *nodes];
     for (size_t i = 0; i < PHYSICAL_FRAMES; i++)
-        raw[i] = (struct store_frame){.id = frames[i].id, .module_id = frames[i].module_id,
+        raw[i] = (struct store_frame){.id = frames[i].id,
+                                      .module_id = frames[i].module_id,
                                       .file_offset = frames[i].file_offset};
     for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++) {
         young[i] = nodes[i];

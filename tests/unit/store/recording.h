@@ -1,5 +1,5 @@
-/* A recording for the tests of this room: the worked example of docs/design.md (six stacks), with one
- * function inlined, one frame guessed, one stack cut, one stitched, and CPU time that was never
+/* A recording for the tests of this room: the worked example of docs/design.md (six stacks), with
+ * one function inlined, one frame guessed, one stack cut, one stitched, and CPU time that was never
  * sampled. */
 #ifndef SPROF_TESTS_STORE_RECORDING_H
 #define SPROF_TESTS_STORE_RECORDING_H
@@ -33,8 +33,8 @@ struct store *example_create(const struct place *place);
 /* Creates, fills and closes. */
 void example_make(const struct place *place);
 
-/* All rows of a query: '|' between columns, ' ' between rows, '-' for NULL; or "error: …". In a buffer
- * that the next call reuses. */
+/* All rows of a query: '|' between columns, ' ' between rows, '-' for NULL; or "error: …". In a
+ * buffer that the next call reuses. */
 const char *query_text(struct store *store, const char *sql);
 
 /* Runs `body` in a child process and returns its exit status; -1 where a signal ended it. */

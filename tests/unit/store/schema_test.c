@@ -46,9 +46,9 @@ static void test_tables_are_strict(void)
 static void test_no_table_stays_empty(void)
 {
     static const char *const tables[] = {
-        "run",       "event",         "process",     "thread",    "module", "mapping",
-        "function",  "frame",         "stack_node",  "sample",    "call_path", "path_cost",
-        "function_cost", "module_cost", "edge_cost", "ledger",    "counter", "failed_sample"};
+        "run",           "event",       "process",    "thread", "module",    "mapping",
+        "function",      "frame",       "stack_node", "sample", "call_path", "path_cost",
+        "function_cost", "module_cost", "edge_cost",  "ledger", "counter",   "failed_sample"};
     const struct place place = place_make();
     struct store *store = example_create(&place);
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {

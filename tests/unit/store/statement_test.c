@@ -126,7 +126,8 @@ static void test_kernel_addresses(void)
 /* The words of the database are those of the rooms that own the enums. */
 static void test_words(void)
 {
-    static const char *const found_by[] = {"cfi", "plt", "signal", "fp", "scan", "kernel", "inline"};
+    static const char *const found_by[] = {"cfi",  "plt",    "signal", "fp",
+                                           "scan", "kernel", "inline"};
     static const enum unwind_found_by found_by_values[] = {
         UNWIND_BY_CFI,  UNWIND_BY_PLT,    UNWIND_BY_SIGNAL, UNWIND_BY_FP,
         UNWIND_BY_SCAN, UNWIND_BY_KERNEL, UNWIND_BY_INLINE};
@@ -134,22 +135,28 @@ static void test_words(void)
     struct store *all = example_create(&other);
     struct store_batch batch = {0};
     for (uint32_t i = 0; i < 7; i++)
-        CU_ASSERT_EQUAL(sprof_vec_push(&batch.nodes,
-                                       (struct store_node){.id = 100 + i, .frame_id = 1, .depth = 1,
-                                                           .found_by = (uint8_t)found_by_values[i]}),
-                        0);
+        CU_ASSERT_EQUAL(
+            sprof_vec_push(&batch.nodes,
+                           (struct store_node){.id = 100 + i,
+                                               .frame_id = 1,
+                                               .depth = 1,
+                                               .found_by = (uint8_t)found_by_values[i]}),
+            0);
     for (uint32_t i = 0; i <= UNWIND_END_NO_STACK; i++)
-        CU_ASSERT_EQUAL(sprof_vec_push(&batch.samples,
-                                       (struct store_sample){.run_id = 1, .event_id = 1,
-                                                             .thread_id = 1, .node_id = 1,
-                                                             .time_ns = 5000 + i,
-                                                             .end_reason = (uint8_t)i}),
-                        0);
+        CU_ASSERT_EQUAL(
+            sprof_vec_push(&batch.samples, (struct store_sample){.run_id = 1,
+                                                                 .event_id = 1,
+                                                                 .thread_id = 1,
+                                                                 .node_id = 1,
+                                                                 .time_ns = 5000 + i,
+                                                                 .end_reason = (uint8_t)i}),
+            0);
     for (uint32_t i = 0; i <= MODEL_KIND_JIT; i++)
-        CU_ASSERT_EQUAL(sprof_vec_push(&batch.modules,
-                                       (struct store_module){.id = 50 + i, .path = "p", .name = "n",
-                                                             .kind = (enum model_kind)i}),
-                        0);
+        CU_ASSERT_EQUAL(
+            sprof_vec_push(&batch.modules,
+                           (struct store_module){
+                               .id = 50 + i, .path = "p", .name = "n", .kind = (enum model_kind)i}),
+            0);
     CU_ASSERT_EQUAL(store_write(all, &batch, NULL), 0);
     for (uint32_t i = 0; i < 7; i++) {
         char sql[80];
@@ -173,11 +180,14 @@ static void test_numbers_at_their_ends(void)
     const struct place other = place_make();
     struct store *all = example_create(&other);
     struct store_batch batch = {0};
-    CU_ASSERT_EQUAL(sprof_vec_push(&batch.samples,
-                                   (struct store_sample){.id = 99, .run_id = 1, .event_id = 1,
-                                                         .thread_id = 1, .node_id = 1,
-                                                         .time_ns = UINT64_MAX,
-                                                         .weight = UINT64_MAX, .cpu = INT32_MIN}),
+    CU_ASSERT_EQUAL(sprof_vec_push(&batch.samples, (struct store_sample){.id = 99,
+                                                                         .run_id = 1,
+                                                                         .event_id = 1,
+                                                                         .thread_id = 1,
+                                                                         .node_id = 1,
+                                                                         .time_ns = UINT64_MAX,
+                                                                         .weight = UINT64_MAX,
+                                                                         .cpu = INT32_MIN}),
                     0);
     CU_ASSERT_EQUAL(store_write(all, &batch, NULL), 0);
     ASSERT_QUERY(all, "SELECT time_ns, weight, cpu FROM sample WHERE id = 99",

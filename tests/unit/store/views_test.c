@@ -25,8 +25,9 @@ static void test_functions(void)
                  "v_function WHERE run_id = 1 AND event = 'cpu-clock' ORDER BY function_id",
                  "A1|prog|app|1|6 A2|prog|app|2|5 A3|prog|app|0|2 S1|libs.so|system|0|3 "
                  "S2|libs.so|system|3|3 [not sampled]|[none]|none|0|0");
-    ASSERT_QUERY(store, "SELECT exclusive_weight, inclusive_weight FROM v_function "
-                        "WHERE function IN ('A2', '[not sampled]')",
+    ASSERT_QUERY(store,
+                 "SELECT exclusive_weight, inclusive_weight FROM v_function "
+                 "WHERE function IN ('A2', '[not sampled]')",
                  "2006018|5015045 2000000|2000000");
 }
 
@@ -131,8 +132,8 @@ static void test_lines_count_once(void)
     for (uint32_t i = 0; i < 50; i++)
         nodes[i] = (struct store_node){
             .id = 100 + i, .parent_id = i ? 99 + i : 0, .frame_id = 2, .depth = i + 1};
-    const struct store_sample sample = {.run_id = 1, .event_id = 1, .thread_id = 1, .node_id = 149,
-                                        .weight = 7, .count = 1};
+    const struct store_sample sample = {
+        .run_id = 1, .event_id = 1, .thread_id = 1, .node_id = 149, .weight = 7, .count = 1};
     struct store_batch batch = {.nodes = {nodes, 50, 0}};
     CU_ASSERT_EQUAL(sprof_vec_push(&batch.samples, sample), 0);
     CU_ASSERT_EQUAL(store_write(deep, &batch, NULL), 0);

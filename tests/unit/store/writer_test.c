@@ -11,8 +11,13 @@ static void test_written_again_replaces(void)
 {
     const struct place place = place_make();
     struct store *store = example_create(&place);
-    struct store_thread thread = {.id = 1, .process_id = 1, .tid = 100, .name = "renamed",
-                                  .samples = 9, .cpu_time_ns = 5, .cpu_time_known = true};
+    struct store_thread thread = {.id = 1,
+                                  .process_id = 1,
+                                  .tid = 100,
+                                  .name = "renamed",
+                                  .samples = 9,
+                                  .cpu_time_ns = 5,
+                                  .cpu_time_known = true};
     struct store_counter counter = {.run_id = 1, .name = "unwind.cache_hits", .value = 80};
     const struct store_batch batch = {.threads = {&thread, 1, 0}, .counters = {&counter, 1, 0}};
     CU_ASSERT_EQUAL(store_write(store, &batch, NULL), 0);
@@ -85,8 +90,8 @@ static uint64_t write_until_full(struct store *store, struct sprof_error *error,
     enum { ROWS = 200 };
     struct store_sample samples[ROWS];
     for (int i = 0; i < ROWS; i++)
-        samples[i] = (struct store_sample){.run_id = 1, .event_id = 1, .thread_id = 1,
-                                           .node_id = 1, .time_ns = 5000, .weight = 1};
+        samples[i] = (struct store_sample){
+            .run_id = 1, .event_id = 1, .thread_id = 1, .node_id = 1, .time_ns = 5000, .weight = 1};
     const struct store_batch batch = {.samples = {samples, ROWS, 0}};
     for (uint64_t written = 0;; written += ROWS)
         if ((*status = store_write(store, &batch, error)) || written > 1000000)
