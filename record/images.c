@@ -22,8 +22,6 @@ static void remember_identity(struct record_image *item)
     if (item->build_id_size)
         memcpy(item->build_id, build_id.data, item->build_id_size);
     item->key = image_key(item->image);
-    if (item->segments)
-        return;
     const struct image_segment *segments;
     const size_t count = image_text_segments(item->image, &segments);
     item->segments = calloc(count + 1, sizeof *segments);
@@ -38,10 +36,16 @@ static int open_item(struct record_image *item)
     struct sprof_error error = {0};
     if (item->image)
         return 0;
-    const int result = record_open_image(&item->image, &item->request, &error);
+    int result = record_open_image(&item->image, &item->request, &error);
+    if (!result && item->described && image_key(item->image) != item->key) {
+        result = sprof_error_set(&error, SPROF_ENOTFOUND, 0, "%s was replaced while recording",
+                                 item->request.path);
+        image_free(item->image);
+        item->image = NULL;
+    }
     if (result)
         snprintf(item->problem, sizeof item->problem, "%.255s", error.message);
-    else
+    else if (!item->described)
         remember_identity(item);
     return result;
 }
@@ -54,8 +58,10 @@ static void build_table(struct record_images *images, struct record_image *item)
     if (result && result != SPROF_ENOTFOUND)
         snprintf(item->problem, sizeof item->problem, "%.255s", error.message);
     atomic_fetch_add(&images->build_ns, sprof_clock_monotonic_ns() - begin);
-    item->startup_count =
-        record_startup_ranges(item->image, item->table, item->startup, RECORD_STARTUP_RANGES);
+    if (!item->described)
+        item->startup_count =
+            record_startup_ranges(item->image, item->table, item->startup, RECORD_STARTUP_RANGES);
+    item->described = true;
     image_drop_sections(item->image);
     if (!item->table)
         return;
@@ -79,6 +85,7 @@ static enum record_image_state build_item(struct record_images *images, struct r
     }
     /* The table of `first` may be evicted at any moment: only what never changes is copied. */
     item->shared = first;
+    item->described = true;
     memcpy(item->startup, first->startup, sizeof item->startup);
     item->startup_count = first->startup_count;
     return RECORD_IMAGE_READY;
@@ -114,7 +121,7 @@ static void *builder_main(void *argument)
 
 int record_images_init(struct record_images *images, size_t budget_bytes, struct sprof_error *error)
 {
-    *images = (struct record_images){.budget_bytes = budget_bytes, .done_fd = -1};
+    *images = (struct record_images){.budget_bytes = budget_bytes, .done_fd = -1, .round = 1};
     images->queue_end = &images->queue;
     pthread_mutex_init(&images->mutex, NULL);
     pthread_cond_init(&images->wanted, NULL);
@@ -163,6 +170,7 @@ void record_images_release(struct record_images *images)
 static void ask_builder(struct record_images *images, struct record_image *item)
 {
     atomic_store_explicit(&item->state, RECORD_IMAGE_WAITING, memory_order_relaxed);
+    item->adopted = false;
     images->waiting++;
     pthread_mutex_lock(&images->mutex);
     item->next = NULL;
@@ -215,6 +223,20 @@ enum record_image_state record_images_use(struct record_images *images, struct r
     return state;
 }
 
+void record_images_keep(struct record_images *images, struct record_image *image)
+{
+    struct record_image *serving = image->shared ? image->shared : image;
+    serving->kept = images->round;
+}
+
+/* A table that was built but not collected yet is not in the sum, and still in the builder's list.
+ */
+static bool is_evictable(const struct record_images *images, const struct record_image *item)
+{
+    return item->adopted && item->table && item->kept != images->round &&
+           item->last_used != images->tick;
+}
+
 /* Frees tables, least recently used first, until the budget holds. The newest one always stays. */
 static void evict(struct record_images *images)
 {
@@ -222,11 +244,10 @@ static void evict(struct record_images *images)
         struct record_image *oldest = NULL;
         for (size_t i = 0; i < images->items.count; i++) {
             struct record_image *item = images->items.items[i];
-            if (atomic_load_explicit(&item->state, memory_order_acquire) == RECORD_IMAGE_READY &&
-                item->table && (!oldest || item->last_used < oldest->last_used))
+            if (is_evictable(images, item) && (!oldest || item->last_used < oldest->last_used))
                 oldest = item;
         }
-        if (!oldest || oldest->last_used == images->tick)
+        if (!oldest)
             return;
         images->table_bytes -= oldest->table_bytes;
         images->evictions++;
@@ -239,6 +260,7 @@ static void evict(struct record_images *images)
 static void adopt(struct record_images *images, struct record_image *item)
 {
     images->table_bytes += item->table ? item->table_bytes : 0;
+    item->adopted = true;
     item->module->dirty = true;
     if (!item->image || image_fd(item->image) < 0)
         return;
@@ -265,6 +287,7 @@ size_t record_images_collect(struct record_images *images)
     if (count) {
         images->waiting -= count;
         evict(images);
+        images->round++;
     }
     return count;
 }

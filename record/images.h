@@ -42,7 +42,10 @@ struct record_image {
     uint8_t build_id_size;
     char problem[256]; /* why there is no image; empty: none */
     size_t table_bytes;
+    bool described;     /* key, build id, segments and start-up code are known: for good */
     uint64_t last_used; /* ticks of the draining thread */
+    uint64_t kept;      /* the round in which a waiting sample needed the table */
+    bool adopted;       /* collected since it was built */
     bool counted_open;
 };
 
@@ -59,6 +62,7 @@ struct record_images {
     size_t waiting; /* draining thread's: images handed over and not yet collected */
     size_t budget_bytes, table_bytes;
     uint64_t tick, evictions;
+    uint64_t round;                                /* counts collections */
     _Atomic uint64_t builds, built_rows, build_ns; /* the builder's */
     size_t open_images;
 };
@@ -77,6 +81,10 @@ struct record_image *record_images_get(struct record_images *images, struct mode
 
 /* Makes sure the image's table is there or being built; marks it used. Returns its state. */
 enum record_image_state record_images_use(struct record_images *images, struct record_image *image);
+
+/* A waiting sample needs the image's table: the next collection does not evict it, so that a stack
+ * whose tables are larger than the budget comes to its end. */
+void record_images_keep(struct record_images *images, struct record_image *image);
 
 /* Takes over what the builder has finished; returns how many. Modules whose key or problem became
  * known are marked dirty. Evicts what exceeds the budget. */

@@ -87,6 +87,8 @@ static const struct unwind_region *find_past(void *context, uint64_t address)
     if (!mapping)
         return NULL;
     space->scratch = make_region(space->spaces, mapping, space->process->pid);
+    if (space->scratch.image)
+        record_images_keep(space->spaces->images, space->scratch.image);
     return use_region(space->spaces, &space->scratch);
 }
 
