@@ -52,7 +52,9 @@ static int thread_rows(struct record_session *session, struct store_batch *batch
     return 0;
 }
 
-static struct store_module module_row(const struct model_module *module)
+/* The builder may find another problem when it opens the image again, while the row is being
+ * written: the text is copied. */
+static struct store_module module_row(const struct model_module *module, struct sprof_arena *arena)
 {
     struct store_module row = {
         .id = module->id,
@@ -69,7 +71,7 @@ static struct store_module module_row(const struct model_module *module)
     if (!settled)
         return row;
     row.key = image->key;
-    row.problem = image->problem[0] ? image->problem : NULL;
+    row.problem = image->problem[0] ? sprof_arena_text(arena, image->problem) : NULL;
     if (image->build_id_size)
         row.build_id = (struct sprof_bytes){image->build_id, image->build_id_size};
     return row;
@@ -77,11 +79,12 @@ static struct store_module module_row(const struct model_module *module)
 
 static int module_rows(struct record_session *session, struct store_batch *batch)
 {
+    struct sprof_arena *arena = &record_writer_batch(&session->writer)->arena;
     for (size_t i = 0; i < session->world.modules.count; i++) {
         struct model_module *module = session->world.modules.items[i];
         if (!module->dirty)
             continue;
-        if (sprof_vec_push(&batch->modules, module_row(module)))
+        if (sprof_vec_push(&batch->modules, module_row(module, arena)))
             return SPROF_ENOMEM;
         module->dirty = false;
     }

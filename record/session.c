@@ -41,16 +41,21 @@ static int open_sampler(struct record_session *session, struct sprof_error *erro
     return sampler_open(&session->sampler, &sampler, error);
 }
 
-/* One database holds runs of one mode: its call paths mean one thing. */
+/* One database holds runs of one mode: its call paths mean one thing. The names of imported stacks
+ * came with them and cannot be found again. */
+enum { OTHER_MODE = 1, IMPORTED };
+
 static int check_mode(void *context, const struct store_run *run)
 {
     struct record_session *session = context;
     const struct store_run *mine = &session->run;
     const bool same_frame = !run->frame == !mine->frame;
+    if (strcmp(run->source, "import") == 0)
+        return IMPORTED;
     return strcmp(run->mode, mine->mode) == 0 && same_frame &&
                    strcmp(run->app_interior, mine->app_interior) == 0
                ? 0
-               : 1;
+               : OTHER_MODE;
 }
 
 static int open_for_append(struct record_session *session, const char *path,
@@ -62,7 +67,12 @@ static int open_for_append(struct record_session *session, const char *path,
         result = store_last_ids(session->store, &ids, error);
     if (!result)
         result = store_each_run(session->store, check_mode, session, error);
-    if (result > 0)
+    if (result == IMPORTED)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "cannot append to %s: its stacks were imported; use another file "
+                               "with -o",
+                               path);
+    if (result == OTHER_MODE)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "cannot append to %s: it was recorded in another mode; use the same "
                                "-m, --frame and --app-interior, or another file with -o",
@@ -85,7 +95,8 @@ static int open_store(struct record_session *session, struct sprof_error *error)
     const char *path = session->options.output;
     session->run.id = 1;
     session->event.id = 1;
-    if (session->options.append && access(path, F_OK) == 0)
+    session->replaces = access(path, F_OK) == 0;
+    if (session->options.append && session->replaces)
         return open_for_append(session, path, error);
     const int result = store_create(&session->store, path, error);
     session->created = result == 0;
@@ -117,6 +128,21 @@ static int open_parts(struct record_session *session, struct sprof_error *error)
     return result;
 }
 
+/* A command that could not be executed leaves no empty recording behind, and the old one in place.
+ */
+static void undo_create(struct record_session *session)
+{
+    store_close(session->store, NULL);
+    session->store = NULL;
+    if (!session->created)
+        return;
+    char old[4096];
+    snprintf(old, sizeof old, "%s.old", session->options.output);
+    unlink(session->options.output);
+    if (session->replaces)
+        rename(old, session->options.output);
+}
+
 int record_open(struct record_session **out, const struct record_options *options,
                 struct sprof_error *error)
 {
@@ -133,6 +159,7 @@ int record_open(struct record_session **out, const struct record_options *option
         session->options.table_budget_bytes = DEFAULT_TABLE_BYTES;
     const int result = open_parts(session, error);
     if (result) {
+        undo_create(session);
         record_free(session);
         return result;
     }
@@ -140,27 +167,13 @@ int record_open(struct record_session **out, const struct record_options *option
     return 0;
 }
 
-/* A command that could not be executed leaves no empty recording behind, and the old one in place.
- */
-static void undo_create(struct record_session *session)
-{
-    store_close(session->store, NULL);
-    session->store = NULL;
-    if (!session->created)
-        return;
-    char old[4096];
-    snprintf(old, sizeof old, "%s.old", session->options.output);
-    unlink(session->options.output);
-    rename(old, session->options.output);
-}
-
 void record_free(struct record_session *session)
 {
     if (!session)
         return;
-    sampler_free(session->sampler);
-    record_writer_finish(&session->writer, NULL);
+    record_writer_finish(&session->writer, NULL); /* its rows borrow the event's name */
     store_close(session->store, NULL);
+    sampler_free(session->sampler);
     record_walk_release(&session->walk);
     record_pending_release(&session->pending);
     record_images_release(&session->images);
@@ -174,6 +187,16 @@ void record_free(struct record_session *session)
 /* ---- Recording --------------------------------------------------------------------------------
  */
 
+/* The run's row changes at its end, which may come while the first batch is being written. */
+static const struct store_run *started_run(const struct record_session *session,
+                                           struct sprof_arena *arena)
+{
+    struct store_run *run = sprof_arena_alloc(arena, sizeof *run);
+    if (run)
+        *run = session->run;
+    return run;
+}
+
 static int start(struct record_session *session, struct sprof_error *error)
 {
     int result = record_writer_start(&session->writer, session->store, error);
@@ -186,9 +209,12 @@ static int start(struct record_session *session, struct sprof_error *error)
     if (session->options.duration_ns)
         session->end_ns = session->first_sample_ns + session->options.duration_ns;
     session->next_flush_ns = session->start_ns + flush_interval_ns;
-    struct store_batch *batch = &record_writer_batch(&session->writer)->rows;
-    batch->run = &session->run;
+    struct record_filled *first = record_writer_batch(&session->writer);
+    struct store_batch *batch = &first->rows;
+    batch->run = started_run(session, &first->arena);
     batch->event = &session->event;
+    if (!batch->run)
+        return sprof_error_memory(error);
     result = sampler_start(session->sampler, error);
     if (result) {
         batch->run = NULL;

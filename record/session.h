@@ -19,7 +19,8 @@ struct record_session {
     const struct sprof_log *log;
     struct sampler *sampler;
     struct store *store;
-    bool created; /* the database was made by this session */
+    bool created;  /* the database was made by this session … */
+    bool replaces; /* … in the place of another */
     struct model_world world;
     struct record_images images;
     struct record_walk walk;
