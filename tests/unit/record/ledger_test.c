@@ -1,0 +1,147 @@
+#include "record/ledger.h"
+
+#include <CUnit/CUnit.h>
+
+static const uint64_t second_ns = UINT64_C(1000000000);
+enum { PERIOD_NS = 1000000, EXPECTED = 1000 }; /* a thousand samples in a second */
+
+/* A ledger of one second in which the target used one CPU. */
+static struct record_ledger ledger_of(uint64_t delivered)
+{
+    struct record_ledger ledger = {.run_id = 3, .event_id = 4, .period_ns = PERIOD_NS};
+    CU_ASSERT_EQUAL_FATAL(record_ledger_expect(&ledger, 0, second_ns), 0);
+    ledger.seconds.items[0].delivered = delivered;
+    return ledger;
+}
+
+static void test_small_gaps_are_chance(void)
+{
+    struct record_ledger ledger = ledger_of(EXPECTED - 94); /* three standard errors: 94.9 */
+    record_ledger_close(&ledger, 0);
+    CU_ASSERT_EQUAL(ledger.seconds.items[0].unexplained, 94);
+    CU_ASSERT_EQUAL(ledger.seconds.items[0].timer_overrun, 0);
+    CU_ASSERT_EQUAL(ledger.seconds.items[0].excluded, 0);
+    sprof_vec_release(&ledger.seconds);
+}
+
+static void test_large_gaps_are_overrun(void)
+{
+    struct record_ledger ledger = ledger_of(EXPECTED - 95);
+    record_ledger_close(&ledger, 0);
+    CU_ASSERT_EQUAL(ledger.seconds.items[0].timer_overrun, 95);
+    CU_ASSERT_EQUAL(ledger.seconds.items[0].unexplained, 0);
+    CU_ASSERT_EQUAL(ledger.seconds.items[0].excluded, 0);
+    sprof_vec_release(&ledger.seconds);
+}
+
+static void test_without_the_kernel_gaps_are_excluded(void)
+{
+    struct record_ledger ledger = ledger_of(EXPECTED / 2);
+    ledger.kernel_excluded = true;
+    record_ledger_close(&ledger, 0);
+    CU_ASSERT_EQUAL(ledger.seconds.items[0].excluded, EXPECTED / 2);
+    CU_ASSERT_EQUAL(ledger.seconds.items[0].timer_overrun, 0);
+    CU_ASSERT_EQUAL(ledger.seconds.items[0].unexplained, 0);
+    sprof_vec_release(&ledger.seconds);
+}
+
+static void test_lost_and_throttled_explain_a_gap(void)
+{
+    struct record_ledger ledger = ledger_of(500);
+    ledger.seconds.items[0].lost = 450;
+    ledger.seconds.items[0].throttled = 40;
+    record_ledger_close(&ledger, 0);
+    CU_ASSERT_EQUAL(ledger.seconds.items[0].unexplained, 10);
+    CU_ASSERT_EQUAL(ledger.seconds.items[0].timer_overrun, 0);
+    sprof_vec_release(&ledger.seconds);
+}
+
+static void test_more_than_expected_is_negative(void)
+{
+    struct record_ledger ledger = ledger_of(EXPECTED + 300);
+    record_ledger_close(&ledger, 0);
+    CU_ASSERT_EQUAL(ledger.seconds.items[0].unexplained, -300);
+    CU_ASSERT_EQUAL(ledger.seconds.items[0].timer_overrun, 0);
+    sprof_vec_release(&ledger.seconds);
+}
+
+static void test_what_is_no_clock_expects_nothing(void)
+{
+    struct record_ledger ledger = ledger_of(5);
+    ledger.period_ns = 0;
+    record_ledger_close(&ledger, 0);
+    CU_ASSERT_EQUAL(ledger.seconds.items[0].unexplained, 0);
+    CU_ASSERT_EQUAL(ledger.seconds.items[0].timer_overrun, 0);
+    sprof_vec_release(&ledger.seconds);
+}
+
+/* Closing again after more arrived replaces what was worked out before. */
+static void test_closing_again(void)
+{
+    struct record_ledger ledger = ledger_of(0);
+    record_ledger_close(&ledger, 0);
+    CU_ASSERT_EQUAL(ledger.seconds.items[0].timer_overrun, EXPECTED);
+    ledger.seconds.items[0].delivered = EXPECTED;
+    record_ledger_close(&ledger, 0);
+    CU_ASSERT_EQUAL(ledger.seconds.items[0].timer_overrun, 0);
+    CU_ASSERT_EQUAL(ledger.seconds.items[0].unexplained, 0);
+    sprof_vec_release(&ledger.seconds);
+}
+
+static void test_cpu_time_is_booked_where_it_was_used(void)
+{
+    struct record_ledger ledger = {.period_ns = PERIOD_NS};
+    CU_ASSERT_EQUAL(record_ledger_expect(&ledger, second_ns / 2, 100), 0);
+    CU_ASSERT_EQUAL(record_ledger_expect(&ledger, second_ns, 250), 0);
+    CU_ASSERT_EQUAL(record_ledger_expect(&ledger, 3 * second_ns, 200), 0);
+    CU_ASSERT_EQUAL(record_ledger_expect(&ledger, 3 * second_ns + 1, 260), 0);
+    CU_ASSERT_EQUAL_FATAL(ledger.seconds.count, 4);
+    static const uint64_t expected[] = {100, 150, 0, 10};
+    for (uint32_t i = 0; i < 4; i++) {
+        CU_ASSERT_EQUAL(ledger.seconds.items[i].expected_cpu_ns, expected[i]);
+        CU_ASSERT_EQUAL(ledger.seconds.items[i].second, i);
+    }
+    sprof_vec_release(&ledger.seconds);
+}
+
+static void test_rows_are_written_until_they_settle(void)
+{
+    struct record_ledger ledger = {.run_id = 3, .event_id = 4, .period_ns = PERIOD_NS};
+    struct store_batch batch = {0};
+    for (uint64_t i = 0; i < 5; i++)
+        record_ledger_second(&ledger, i * second_ns)->delivered = i + 1;
+    CU_ASSERT_EQUAL(record_ledger_rows(&ledger, &batch), 0);
+    CU_ASSERT_EQUAL_FATAL(batch.ledger.count, 5);
+    CU_ASSERT_EQUAL(batch.ledger.items[4].run_id, 3);
+    CU_ASSERT_EQUAL(batch.ledger.items[4].event_id, 4);
+    CU_ASSERT_EQUAL(batch.ledger.items[4].delivered, 5);
+    batch.ledger.count = 0;
+    CU_ASSERT_EQUAL(record_ledger_rows(&ledger, &batch), 0);
+    CU_ASSERT_EQUAL_FATAL(batch.ledger.count, 2);
+    CU_ASSERT_EQUAL(batch.ledger.items[0].second, 3);
+    batch.ledger.count = 0;
+    record_ledger_second(&ledger, 1 * second_ns)->delivered++; /* a sample that waited */
+    CU_ASSERT_EQUAL(record_ledger_rows(&ledger, &batch), 0);
+    CU_ASSERT_EQUAL_FATAL(batch.ledger.count, 4);
+    CU_ASSERT_EQUAL(batch.ledger.items[0].second, 1);
+    CU_ASSERT_EQUAL(batch.ledger.items[0].delivered, 3);
+    store_batch_release(&batch);
+    sprof_vec_release(&ledger.seconds);
+}
+
+void sprof_suite_record_ledger(void);
+void sprof_suite_record_ledger(void)
+{
+    CU_pSuite suite = CU_add_suite("record/ledger", NULL, NULL);
+    CU_add_test(suite, "small gaps are chance", test_small_gaps_are_chance);
+    CU_add_test(suite, "large gaps are overrun", test_large_gaps_are_overrun);
+    CU_add_test(suite, "without the kernel gaps are excluded",
+                test_without_the_kernel_gaps_are_excluded);
+    CU_add_test(suite, "lost and throttled explain a gap", test_lost_and_throttled_explain_a_gap);
+    CU_add_test(suite, "more than expected is negative", test_more_than_expected_is_negative);
+    CU_add_test(suite, "what is no clock expects nothing", test_what_is_no_clock_expects_nothing);
+    CU_add_test(suite, "closing again", test_closing_again);
+    CU_add_test(suite, "CPU time is booked where used", test_cpu_time_is_booked_where_it_was_used);
+    CU_add_test(suite, "rows are written until they settle",
+                test_rows_are_written_until_they_settle);
+}
