@@ -48,8 +48,6 @@ static int write_row(struct result *result, const char *const *row)
         const size_t width = own > result->widths[c] ? own : result->widths[c];
         if (c && fit_spaces(&result->line, GAP))
             return SPROF_ENOMEM;
-        if (c + 1 == result->columns && !result->numeric[c])
-            return sprof_str_append(&result->line, row[c]);
         if ((result->numeric[c] ? fit_right : fit_left)(&result->line, row[c], width))
             return SPROF_ENOMEM;
     }
@@ -60,7 +58,10 @@ static int print_row(struct result *result, const char *const *row)
 {
     if (write_row(result, row))
         return SPROF_ENOMEM;
-    fprintf(result->out, "%s\n", result->line.text ? result->line.text : "");
+    size_t length = result->line.length;
+    while (length && result->line.text[length - 1] == ' ')
+        length--;
+    fprintf(result->out, "%.*s\n", (int)length, result->line.text ? result->line.text : "");
     return 0;
 }
 
@@ -68,14 +69,15 @@ static int print_row(struct result *result, const char *const *row)
 static int settle(struct result *result)
 {
     for (size_t c = 0; c < result->columns; c++) {
-        result->numeric[c] = result->kept.count > 1;
+        bool any = false, other = false;
         for (size_t r = 0; r < result->kept.count; r++) {
             const char *text = result->kept.items[r][c];
             const size_t width = fit_width(text);
             result->widths[c] = width > result->widths[c] ? width : result->widths[c];
-            if (r && *text && !is_number(text))
-                result->numeric[c] = false;
+            any = any || (r && *text);
+            other = other || (r && *text && !is_number(text));
         }
+        result->numeric[c] = any && !other;
     }
     result->settled = true;
     int status = 0;

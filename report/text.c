@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Deeper levels of a tree are not indented further; their depth is written instead. */
-enum { LEVELS_DRAWN = 10, INDENT = 2, GAP = 2, WIDE_GAP = 4, LEAST_NAME = 12, NOTE_COLUMN = 45 };
+enum { LEVELS_DRAWN = 8, INDENT = 2, GAP = 2, WIDE_GAP = 4, LEAST_NAME = 12, NOTE_COLUMN = 45 };
 
 struct page {
     const struct table *table;
@@ -34,9 +34,19 @@ static int put_branch(struct sprof_str *out, const struct table_place *place)
     return result ? result : sprof_str_append(out, place->last ? "└ " : "├ ");
 }
 
-/* The text of a cell, not yet cut to its width. */
+/* A function's name behind its branch, of which nothing is cut: it holds the depth. */
+static int put_path(struct sprof_str *out, const struct table_row *row, const char *name,
+                    size_t width)
+{
+    if (put_branch(out, &row->place))
+        return SPROF_ENOMEM;
+    const size_t branch = out->text ? fit_width(out->text) : 0;
+    return fit_shortened(out, name, branch < width ? width - branch : 1);
+}
+
+/* The text of a cell; paths at most `width` wide, others not yet cut. */
 static int put_cell(struct sprof_str *out, const struct table *table, const struct table_row *row,
-                    size_t index)
+                    size_t index, size_t width)
 {
     const struct table_cell *cell = &row->cells[index];
     char number[NUMBER_BYTES];
@@ -49,8 +59,7 @@ static int put_cell(struct sprof_str *out, const struct table *table, const stru
     case TABLE_TIME:
         return sprof_str_append(out, number_time(number, cell->part, table->time_unit_ns));
     case TABLE_NAME: return sprof_str_append(out, cell->text);
-    case TABLE_PATH:
-        return put_branch(out, &row->place) ? SPROF_ENOMEM : sprof_str_append(out, cell->text);
+    case TABLE_PATH: return put_path(out, row, cell->text, width);
     }
     return 0;
 }
@@ -64,7 +73,7 @@ static int measure_columns(struct page *page)
         page->widths[c] = fit_width(table->columns[c].title);
         for (size_t r = 0; r < table->rows.count; r++) {
             sprof_str_clear(&page->cell);
-            if (put_cell(&page->cell, table, &table->rows.items[r], c))
+            if (put_cell(&page->cell, table, &table->rows.items[r], c, SIZE_MAX))
                 return SPROF_ENOMEM;
             const size_t width = fit_width(page->cell.text);
             page->widths[c] = width > page->widths[c] ? width : page->widths[c];
@@ -182,7 +191,8 @@ static int write_row(struct page *page, FILE *out, const struct table_row *row)
         if (page->table->columns[c].only_data)
             continue;
         sprof_str_clear(&page->cell);
-        if (put_cell(&page->cell, page->table, row, c) || put_fitted(page, c, page->cell.text))
+        if (put_cell(&page->cell, page->table, row, c, page->widths[c]) ||
+            put_fitted(page, c, page->cell.text))
             return SPROF_ENOMEM;
     }
     return end_line(page, out, NULL);

@@ -1,0 +1,126 @@
+#include "report/names.h"
+#include "tests/unit/report/profiles.h"
+
+static void test_bare_names(void)
+{
+    static const char *const cases[][2] = {
+        {"main", "main"},
+        {"void a::b<int>::c(int) const", "a::b::c"},
+        {"std::vector<std::pair<int, long>>::push_back(int const&)", "std::vector::push_back"},
+        {"f(int, char**)", "f"},
+        {"(anonymous namespace)::helper(int)", "(anonymous namespace)::helper"},
+        {"unsigned long sum<unsigned long>(unsigned long const*, int)", "sum"},
+        {"operator<<(std::ostream&, Point const&)", "operator<<"},
+        {"Fn::operator()(int) const", "Fn::operator()"},
+        {"<alloc::vec::Vec<T> as core::ops::Drop>::drop",
+         "<alloc::vec::Vec as core::ops::Drop>::drop"},
+        {"core::ptr::drop_in_place", "core::ptr::drop_in_place"},
+        {"libz.so+0x1234", "libz.so+0x1234"},
+        {"(", "("},
+        {"a<", "a"},
+        {"", ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct sprof_str out = {0};
+        CU_ASSERT_EQUAL(names_bare(&out, cases[i][0]), 0);
+        same_text(out.text, cases[i][1]);
+        sprof_str_release(&out);
+    }
+}
+
+enum { PUSH_INT = 1, PUSH_CHAR, MAIN, HELPER, HELPER_TWIN, OTHER_MAIN };
+
+static struct profile example(void)
+{
+    struct profile profile = {0};
+    const uint32_t app = add_module(&profile, "app", MODEL_KIND_APP);
+    const uint32_t lib = add_module(&profile, "lib.so", MODEL_KIND_SYSTEM);
+    CU_ASSERT_EQUAL(add_function(&profile, app, "v<int>::push(int)"), PUSH_INT);
+    add_function(&profile, app, "v<char>::push(char)");
+    add_function(&profile, app, "main");
+    add_function(&profile, app, "helper");
+    add_function(&profile, app, "helper");
+    add_function(&profile, lib, "main");
+    add_function(&profile, lib, "absent");
+    const uint32_t root = add_path(&profile, 0, MAIN, 1);
+    add_path(&profile, root, PUSH_INT, 2);
+    add_path(&profile, root, PUSH_CHAR, 3);
+    add_path(&profile, root, HELPER, 4);
+    add_path(&profile, root, HELPER_TWIN, 5);
+    add_path(&profile, 0, OTHER_MAIN, 6);
+    profile.functions.items[PUSH_INT - 1].linkage_name = "_ZN1vIiE4pushEi";
+    finish_profile(&profile);
+    return profile;
+}
+
+/* The function found, or 0 with the message in *error. */
+static uint32_t find(struct profile *profile, const char *wanted, struct sprof_error *error)
+{
+    uint32_t function = 0;
+    *error = (struct sprof_error){0};
+    return names_find(profile, wanted, &function, error) ? 0 : function;
+}
+
+static void test_ways_to_name_a_function(void)
+{
+    struct profile profile = example();
+    struct sprof_error error;
+    CU_ASSERT_EQUAL(find(&profile, "v<int>::push(int)", &error), PUSH_INT);
+    CU_ASSERT_EQUAL(find(&profile, "_ZN1vIiE4pushEi", &error), PUSH_INT);
+    CU_ASSERT_EQUAL(find(&profile, "app!main", &error), MAIN);
+    CU_ASSERT_EQUAL(find(&profile, "lib.so!main", &error), OTHER_MAIN);
+    profile_release(&profile);
+}
+
+static void test_several_are_listed(void)
+{
+    struct profile profile = example();
+    struct sprof_error error;
+    CU_ASSERT_EQUAL(find(&profile, "v::push", &error), 0);
+    CU_ASSERT_EQUAL(error.code, SPROF_EUSAGE);
+    same_text(error.message, "2 functions are called 'v::push'; choose: "
+                             "'app!v<int>::push(int)', 'app!v<char>::push(char)'");
+    CU_ASSERT_EQUAL(find(&profile, "push", &error), 0);
+    CU_ASSERT_EQUAL(error.code, SPROF_EUSAGE);
+    CU_ASSERT_EQUAL(find(&profile, "main", &error), 0);
+    same_text(error.message, "2 functions are called 'main'; choose: 'app!main', 'lib.so!main'");
+    profile_release(&profile);
+}
+
+static void test_twins_become_one(void)
+{
+    struct profile profile = example();
+    struct sprof_error error;
+    CU_ASSERT_EQUAL(find(&profile, "helper", &error), HELPER);
+    struct model_paths callees;
+    CU_ASSERT_EQUAL(model_paths_callees(&profile.paths, HELPER, &callees), 0);
+    CU_ASSERT_EQUAL(model_paths_total(&callees).samples, 9);
+    CU_ASSERT_EQUAL(model_paths_total(&profile.paths).samples, 21);
+    model_paths_release(&callees);
+    profile_release(&profile);
+}
+
+static void test_unknown_names_offer_what_is_near(void)
+{
+    struct profile profile = example();
+    struct sprof_error error;
+    CU_ASSERT_EQUAL(find(&profile, "halper", &error), 0);
+    CU_ASSERT_EQUAL(error.code, SPROF_ENOTFOUND);
+    same_text(error.message, "no sample contains a function 'halper'; near it: helper");
+    CU_ASSERT_EQUAL(find(&profile, "absent", &error), 0);
+    same_text(error.message, "no sample contains a function 'absent'");
+    CU_ASSERT_EQUAL(find(&profile, "nowhere!main", &error), 0);
+    CU_ASSERT_EQUAL(error.code, SPROF_ENOTFOUND);
+    profile_release(&profile);
+}
+
+void sprof_suite_report_names(void);
+void sprof_suite_report_names(void)
+{
+    CU_pSuite suite = CU_add_suite("report/names", NULL, NULL);
+    CU_add_test(suite, "bare names", test_bare_names);
+    CU_add_test(suite, "ways to name a function", test_ways_to_name_a_function);
+    CU_add_test(suite, "several are listed", test_several_are_listed);
+    CU_add_test(suite, "twins become one", test_twins_become_one);
+    CU_add_test(suite, "unknown names offer what is near", test_unknown_names_offer_what_is_near);
+}

@@ -1,0 +1,65 @@
+/* Profiles made in memory, for what needs no database. */
+#ifndef SPROF_TESTS_REPORT_PROFILES_H
+#define SPROF_TESTS_REPORT_PROFILES_H
+
+#include "report/table.h"
+
+#include <CUnit/CUnit.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Adds a module; returns its number. */
+static inline uint32_t add_module(struct profile *profile, const char *name, enum model_kind kind)
+{
+    const struct profile_module module = {name, name, kind};
+    CU_ASSERT_EQUAL_FATAL(sprof_vec_push(&profile->modules, module), 0);
+    return (uint32_t)profile->modules.count;
+}
+
+/* Adds a function; returns its number. */
+static inline uint32_t add_function(struct profile *profile, uint32_t module, const char *name)
+{
+    const struct model_function facts = {module, profile->modules.items[module - 1].kind, false};
+    const uint32_t function =
+        profile_add_function(profile, (struct profile_function){name, NULL}, facts);
+    CU_ASSERT_NOT_EQUAL_FATAL(function, 0);
+    return function;
+}
+
+/* Adds a path with exclusive samples (weight the same); returns its number. */
+static inline uint32_t add_path(struct profile *profile, uint32_t parent, uint32_t function,
+                                uint64_t samples)
+{
+    uint32_t path;
+    CU_ASSERT_EQUAL_FATAL(model_paths_child(&profile->paths, parent, function, &path), 0);
+    model_paths_add(&profile->paths, path, (struct model_cost){samples, samples});
+    return path;
+}
+
+/* Makes it ready for tables. */
+static inline void finish_profile(struct profile *profile)
+{
+    model_paths_sum(&profile->paths);
+    profile_total(profile);
+    profile->effective_samples = (double)profile->total.samples;
+}
+
+/* A table as text, in a buffer that the next call reuses. */
+static inline const char *text_of(const struct table *table, unsigned columns)
+{
+    static char buffer[1 << 16];
+    FILE *out = fmemopen(buffer, sizeof buffer, "w");
+    CU_ASSERT_EQUAL(table_write_text(out, table, columns, false), 0);
+    fclose(out);
+    return buffer;
+}
+
+/* Shows both where they differ. */
+static inline void same_text(const char *actual, const char *expected)
+{
+    CU_ASSERT_STRING_EQUAL(actual, expected);
+    if (strcmp(actual, expected))
+        fprintf(stderr, "\nexpected:\n%s\nbut got:\n%s\n", expected, actual);
+}
+
+#endif

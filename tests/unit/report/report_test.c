@@ -1,0 +1,137 @@
+#include "tests/unit/report/recorded.h"
+
+static struct place place;
+static struct store *store;
+
+static int open_example(void)
+{
+    place = place_make();
+    example_make(&place);
+    return store_open_read(&store, place.path, NULL);
+}
+
+static int close_example(void)
+{
+    store_close(store, NULL);
+    place_remove(&place);
+    return 0;
+}
+
+/* Expects a report that is exactly this. */
+static void check(struct report_options options, const char *expected)
+{
+    struct captured *captured = capture();
+    struct sprof_error error = {0};
+    CU_ASSERT_EQUAL(report_write(captured->out, store, &options, &error), 0);
+    assert_text(captured_text(captured), expected);
+    capture_free(captured);
+}
+
+static void check_failure(struct report_options options, int code, const char *message)
+{
+    struct captured *captured = capture();
+    struct sprof_error error = {0};
+    CU_ASSERT_EQUAL(report_write(captured->out, store, &options, &error), code);
+    assert_text(error.message, message);
+    assert_text(captured_text(captured), "");
+    capture_free(captured);
+}
+
+/* 6 × 1.003009 ms were sampled and 2 ms were not: percentages are of CPU time. */
+#define QUALITY                                                                                    \
+    "\n6 samples · 3 lost · 66.67 % whole stacks · 1 guessed frame · 82.35 % named\n"          \
+    "mode full · perf per CPU, filtered · cpu-clock, 997 of 997 Hz\n"                            \
+    "6.0 ms of CPU time in 2.00 s (0 %) · sprof's own cost 332.3 % of it\n"
+
+static void test_time_that_was_not_sampled_has_its_share(void)
+{
+    check((struct report_options){0},
+          "Functions by exclusive samples               % of 8.0 ms of CPU time\n"
+          "  self   ±    time  samples  function       module\n"
+          "  38 %  31  3.0 ms        3  S2             libs.so\n"
+          "  25 %  29  2.0 ms        2  A2             prog\n"
+          "  25 %  29  2.0 ms        0  [not sampled]  [none]\n"
+          "  13 %  25  1.0 ms        1  A1             prog\n"
+          "   0 %  20  0.0 ms        0  A3             prog\n"
+          "   0 %  20  0.0 ms        0  S1             libs.so\n" QUALITY
+          "the target was on a CPU for 0 % of the time: where it waited is not seen by these "
+          "samples\n"
+          "24.9 % of the CPU time is of threads too short to be sampled: [not sampled]\n"
+          "33.3 % of the samples were lost: record with a lower -F or --stack-bytes\n");
+}
+
+static void test_one_thread(void)
+{
+    check((struct report_options){.thread = "worker", .table = REPORT_TREE},
+          "Call paths                                   % of 1 sample in thread worker\n"
+          "  inclusive                  exclusive\n"
+          "  samples  of all    time    samples  of all    time  call path\n"
+          "        1   100 %  1.0 ms          0     0 %  0.0 ms  A1\n"
+          "        1   100 %  1.0 ms          0     0 %  0.0 ms  └ A3\n"
+          "        1   100 %  1.0 ms          1   100 %  1.0 ms    └ A2\n" QUALITY
+          "the target was on a CPU for 0 % of the time: where it waited is not seen by these "
+          "samples\n"
+          "33.3 % of the samples were lost: record with a lower -F or --stack-bytes\n"
+          "these quality figures are of the whole run\n");
+}
+
+static void test_read_as_app_keeps_what_was_not_sampled(void)
+{
+    struct captured *captured = capture();
+    const struct report_options options = {
+        .other_mode = true, .mode = MODEL_MODE_APP, .format = REPORT_CSV, .table = REPORT_TREE};
+    CU_ASSERT_EQUAL(report_write(captured->out, store, &options, NULL), 0);
+    const char *text = captured_text(captured);
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, "3,37.52"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, "[not sampled]"));
+    CU_ASSERT_PTR_NULL(strstr(text, "[outside"));
+    CU_ASSERT_PTR_NULL(strstr(text, "S2"));
+    capture_free(captured);
+}
+
+static void test_what_is_not_there(void)
+{
+    check_failure((struct report_options){.run_id = 9}, SPROF_ENOTFOUND,
+                  "there is no run 9: the recording holds 1 run");
+    check_failure((struct report_options){.thread = "wroker"}, SPROF_ENOTFOUND,
+                  "no thread is called 'wroker'; near it: worker");
+    check_failure((struct report_options){.process = "child", .thread = "worker"}, SPROF_ENOTFOUND,
+                  "no thread is called 'worker'; `sprof sql 'SELECT DISTINCT thread FROM "
+                  "v_thread'` lists them");
+    check_failure((struct report_options){.table = REPORT_CALLERS, .function = "A4"},
+                  SPROF_ENOTFOUND, "no sample contains a function 'A4'; near it: A1, A2, A3");
+}
+
+static void test_numbers_name_threads_too(void)
+{
+    struct captured *captured = capture();
+    const struct report_options options = {.thread = "101", .process = "100"};
+    CU_ASSERT_EQUAL(report_write(captured->out, store, &options, NULL), 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(captured_text(captured), "% of 1 sample in process 100 in "
+                                                           "thread 101"));
+    capture_free(captured);
+}
+
+static void test_a_full_disk_is_said(void)
+{
+    FILE *full = fopen("/dev/full", "w");
+    struct sprof_error error = {0};
+    CU_ASSERT_PTR_NOT_NULL_FATAL(full);
+    CU_ASSERT_EQUAL(report_write(full, store, &(struct report_options){0}, &error), SPROF_EFULL);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "No space left"));
+    fclose(full);
+}
+
+void sprof_suite_report_report(void);
+void sprof_suite_report_report(void)
+{
+    CU_pSuite suite = CU_add_suite("report/report", open_example, close_example);
+    CU_add_test(suite, "time that was not sampled has its share",
+                test_time_that_was_not_sampled_has_its_share);
+    CU_add_test(suite, "one thread", test_one_thread);
+    CU_add_test(suite, "read as app, what was not sampled stays",
+                test_read_as_app_keeps_what_was_not_sampled);
+    CU_add_test(suite, "what is not there", test_what_is_not_there);
+    CU_add_test(suite, "numbers name threads too", test_numbers_name_threads_too);
+    CU_add_test(suite, "a full disk is said", test_a_full_disk_is_said);
+}

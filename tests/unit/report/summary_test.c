@@ -1,0 +1,41 @@
+#include "tests/unit/report/recorded.h"
+
+static void test_summary(void)
+{
+    const struct place place = place_make();
+    struct captured *captured = capture();
+    struct store *store;
+    example_make(&place);
+    CU_ASSERT_EQUAL_FATAL(store_open_read(&store, place.path, NULL), 0);
+    CU_ASSERT_EQUAL(report_summary(captured->out, store, "sprof.db", 100, NULL), 0);
+    assert_text(
+        captured_text(captured),
+        "sprof: 6 samples in 6.0 ms (cpu-clock, 997 of 997 Hz) · 3 lost · 66.67 % whole stacks\n"
+        "sprof: 1 guessed frame · 82.35 % named\n"
+        "sprof: 2 processes, 3 threads, 3 modules · own cost 332.3 % CPU · sprof.db\n"
+        "sprof: the target was on a CPU for 0 % of the time: where it waited is not seen by these "
+        "samples\n"
+        "sprof: 24.9 % of the CPU time is of threads too short to be sampled: [not sampled]\n"
+        "sprof: 33.3 % of the samples were lost: record with a lower -F or --stack-bytes\n"
+        "  self   ±    time  function       module\n"
+        "  38 %  31  3.0 ms  S2             libs.so\n"
+        "  25 %  29  2.0 ms  A2             prog\n"
+        "  25 %  29  2.0 ms  [not sampled]  [none]\n"
+        "  13 %  25  1.0 ms  A1             prog\n"
+        "next: sprof report · sprof report --inclusive · sprof report --tree\n");
+    capture_free(captured);
+    captured = capture();
+    CU_ASSERT_EQUAL(report_summary(captured->out, store, place.path, 100, NULL), 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(captured_text(captured), "sprof.db, 0."));
+    CU_ASSERT_PTR_NOT_NULL(strstr(captured->text, "next: sprof report -i /tmp/"));
+    capture_free(captured);
+    store_close(store, NULL);
+    place_remove(&place);
+}
+
+void sprof_suite_report_summary(void);
+void sprof_suite_report_summary(void)
+{
+    CU_pSuite suite = CU_add_suite("report/summary", NULL, NULL);
+    CU_add_test(suite, "the whole of it", test_summary);
+}

@@ -1,0 +1,92 @@
+#include "tests/unit/report/profiles.h"
+
+/* A wide and a deep tree of random paths. */
+static struct profile random_profile(unsigned seed)
+{
+    struct profile profile = {0};
+    const uint32_t app = add_module(&profile, "app", MODEL_KIND_APP);
+    static const char *const names[] = {"a", "b", "c", "d", "e"};
+    for (int i = 0; i < 5; i++)
+        add_function(&profile, app, names[i]);
+    for (int i = 0; i < 400; i++) {
+        uint32_t path = 0;
+        for (int depth = 0; depth < 8; depth++) {
+            seed = seed * 1664525u + 1013904223u;
+            path = add_path(&profile, path, 1 + (seed >> 16) % 5, (seed >> 24) % 3);
+        }
+    }
+    finish_profile(&profile);
+    return profile;
+}
+
+/* Whatever is left out: rows are connected, in order, and nothing is lost without being counted. */
+static void check_tree(const struct table *table, const struct profile *profile)
+{
+    uint32_t depth_before = 0;
+    for (size_t i = 0; i < table->rows.count; i++) {
+        const struct table_row *row = &table->rows.items[i];
+        CU_ASSERT_TRUE(row->place.depth <= depth_before + (i > 0));
+        depth_before = row->place.depth;
+    }
+    CU_ASSERT_EQUAL(table->left_out == NULL, table->rows.count == profile->paths.items.count);
+}
+
+static void test_limits_keep_trees_connected(void)
+{
+    struct profile profile = random_profile(7);
+    for (size_t limit = 1; limit <= profile.paths.items.count + 1; limit += 97) {
+        struct table table;
+        const struct report_options options = {.table = REPORT_TREE, .limit = limit};
+        CU_ASSERT_EQUAL(table_of_tree(&table, &profile, &options), 0);
+        const size_t all = profile.paths.items.count;
+        CU_ASSERT_EQUAL(table.rows.count, limit < all ? limit : all);
+        check_tree(&table, &profile);
+        table_release(&table);
+    }
+    profile_release(&profile);
+}
+
+static void test_least_shares_keep_trees_connected(void)
+{
+    struct profile profile = random_profile(11);
+    size_t before = (size_t)-1;
+    for (double least = 0; least < 60; least = least * 2 + 0.1) {
+        struct table table;
+        const struct report_options options = {.table = REPORT_TREE, .min_percent = least};
+        CU_ASSERT_EQUAL(table_of_tree(&table, &profile, &options), 0);
+        check_tree(&table, &profile);
+        CU_ASSERT_TRUE(table.rows.count <= before);
+        before = table.rows.count;
+        table_release(&table);
+    }
+    profile_release(&profile);
+}
+
+static void test_order_is_by_cost_then_name(void)
+{
+    struct profile profile = random_profile(13);
+    struct table table;
+    const struct report_options options = {.table = REPORT_TREE};
+    CU_ASSERT_EQUAL(table_of_tree(&table, &profile, &options), 0);
+    const struct table_row *roots[5];
+    size_t count = 0;
+    for (size_t i = 0; i < table.rows.count; i++)
+        if (!table.rows.items[i].place.depth)
+            roots[count++] = &table.rows.items[i];
+    CU_ASSERT_EQUAL_FATAL(count, 5);
+    for (size_t i = 1; i < count; i++)
+        CU_ASSERT_TRUE(roots[i - 1]->cells[0].part >= roots[i]->cells[0].part);
+    CU_ASSERT_TRUE(roots[4]->place.last);
+    CU_ASSERT_FALSE(roots[3]->place.last);
+    table_release(&table);
+    profile_release(&profile);
+}
+
+void sprof_suite_report_tree(void);
+void sprof_suite_report_tree(void)
+{
+    CU_pSuite suite = CU_add_suite("report/tree", NULL, NULL);
+    CU_add_test(suite, "limits keep trees connected", test_limits_keep_trees_connected);
+    CU_add_test(suite, "least shares keep trees connected", test_least_shares_keep_trees_connected);
+    CU_add_test(suite, "order is by cost, then name", test_order_is_by_cost_then_name);
+}
