@@ -5,12 +5,13 @@
 
 #include "model/model.h"
 #include "record/images.h"
+#include "record/kernel_names.h"
 #include "store/store.h"
 
 /* Where opened images come from. Zero: files are opened by path and build id. */
 struct record_finish_source {
-    const struct record_images *images; /* of the session that just ended; NULL: none */
-    const struct model_world *world;    /* … with its modules */
+    const struct record_images *images;       /* of the session that just ended; NULL: none */
+    struct record_kernel_names *kernel_names; /* … and what it read of the kernel */
     const struct sprof_log *log;
     struct model_kind_rules rules; /* count > 0: replaces the kinds stored */
 };
@@ -62,8 +63,9 @@ struct finish_run {
 struct finish {
     struct store *store;
     const struct record_finish_source *source;
+    struct record_kernel_names kernel_names; /* where the source has none */
     struct sprof_arena arena;
-    char boot_id[64];
+    bool other_boot; /* a run was recorded before the last boot */
     struct model_view view;
     SPROF_VEC(struct finish_run) runs;
     SPROF_VEC(struct finish_module) modules;                /* in order of id */
@@ -71,7 +73,7 @@ struct finish {
     SPROF_VEC(struct finish_node) nodes;                    /* in order of id */
     struct sprof_map module_index, frame_index, node_index; /* id → position */
     SPROF_VEC(uint32_t) chains;
-    SPROF_VEC(struct model_function) functions; /* [function id - 1] */
+    SPROF_VEC(struct model_function) functions; /* [function id - 1]; modules by position + 1 */
     struct sprof_map function_index;            /* identity → id */
     struct model_paths paths;
     struct store_derived derived;

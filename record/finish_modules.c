@@ -136,20 +136,19 @@ static int symbolize_kernel_frames(struct finish *finish, struct job *job,
     for (size_t i = 0; i < job->count; i++)
         job->frames[i]->lookup =
             job->frames[i]->offset - module->kernel_offset + module->kernel_start;
-    struct symbolize_kernel *kernel = NULL;
-    struct sprof_error why = {0};
     if (sort_job(job))
         return SPROF_ENOMEM;
-    int failed = module->same_boot ? symbolize_kernel_open(&kernel, NULL, &why) : SPROF_ENOTFOUND;
-    if (!module->same_boot)
+    if (!module->same_boot) {
         module->row.problem = "recorded before the last boot: kernel addresses have no names";
-    else if (failed)
-        module->row.problem = sprof_arena_text(&finish->arena, why.message);
-    failed = failed ? symbolize_without_image(result, module->row.name, job->addresses,
-                                              job->address_count, NULL, NULL)
-                    : symbolize_kernel(result, kernel, job->addresses, job->address_count, NULL);
-    symbolize_kernel_free(kernel);
-    return failed;
+        return 0;
+    }
+    struct record_kernel_names *names =
+        finish->source->kernel_names ? finish->source->kernel_names : &finish->kernel_names;
+    const struct symbolize_kernel *kernel = record_kernel_names_get(names);
+    if (kernel)
+        return symbolize_kernel(result, kernel, job->addresses, job->address_count, NULL);
+    module->row.problem = sprof_arena_text(&finish->arena, names->error.message);
+    return 0;
 }
 
 /* "jit-PID.dump" is mapped by the process that writes it, so that profilers find it. */
@@ -203,7 +202,7 @@ static symbolize_job *job_kind(const struct finish_module *module)
     return symbolize_file;
 }
 
-/* An answer without chains: what the symbolizer of JIT code gives when there is no map at all. */
+/* An answer without chains: there is no map of JIT code, or the kernel hides its addresses. */
 static bool is_empty(const struct symbolize_result *result)
 {
     return !result->first;

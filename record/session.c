@@ -105,13 +105,17 @@ static int open_store(struct record_session *session, struct sprof_error *error)
 
 static int open_parts(struct record_session *session, struct sprof_error *error)
 {
+    const struct record_options *options = &session->options;
     const struct model_view view = {
-        .mode = session->options.mode,
-        .frame_app = session->options.frame_app,
-        .drop_interior = session->options.drop_interior,
+        .mode = options->mode,
+        .frame_app = options->frame_app,
+        .drop_interior = options->drop_interior,
     };
     record_pending_init(&session->pending);
-    session->world.rules = session->options.rules;
+    session->world.rules = options->rules;
+    /* Root will see the kernel's samples; others mostly not, and read its names when they do. */
+    if (geteuid() == 0 && options->mode != MODEL_MODE_APP && !options->no_symbolize)
+        record_kernel_names_start(&session->kernel_names);
     int result = open_sampler(session, error);
     if (!result)
         result = record_describe(session, error);
@@ -177,6 +181,7 @@ void record_free(struct record_session *session)
     record_walk_release(&session->walk);
     record_pending_release(&session->pending);
     record_images_release(&session->images);
+    record_kernel_names_release(&session->kernel_names);
     model_world_release(&session->world);
     sprof_vec_release(&session->ledger.seconds);
     sprof_map_release(&session->rescanned);
@@ -331,7 +336,7 @@ static int finish(struct record_session *session, struct sprof_error *error)
     if (session->options.no_symbolize)
         return 0;
     const struct record_finish_source source = {
-        .images = &session->images, .world = &session->world, .log = session->log};
+        .images = &session->images, .kernel_names = &session->kernel_names, .log = session->log};
     const int result = record_finish_store(session->store, &source, error);
     if (result)
         return result;
