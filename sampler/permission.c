@@ -21,7 +21,8 @@ int permission_check_target(pid_t pid, bool is_thread, struct sprof_error *error
         return sprof_error_set(error, SPROF_ENOTFOUND, ESRCH,
                                "%s %d does not exist\nrun `ps -e%s` to see which do", kind, pid,
                                is_thread ? "L" : "");
-    if (status.state == 'Z' || status.state == 'X')
+    /* A process whose first thread has ended looks like a zombie while others go on. */
+    if ((status.state == 'Z' || status.state == 'X') && (is_thread || status.threads <= 1))
         return sprof_error_set(error, SPROF_ENOTFOUND, ESRCH,
                                "%s %d has ended: it is a zombie its parent %d has not waited for",
                                kind, pid, status.parent);

@@ -87,6 +87,7 @@ bool proc_status_read(pid_t pid, struct proc_status *status)
         .state = state ? state[8] : '?',
         .process = (pid_t)status_field(text, "\nTgid:\t", pid),
         .parent = (pid_t)status_field(text, "\nPPid:\t", 0),
+        .threads = status_field(text, "\nThreads:\t", 1),
         .user = (uid_t)status_field(text, "\nUid:\t", -1),
         .kernel_thread = flags & PF_KTHREAD,
     };

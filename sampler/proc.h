@@ -18,7 +18,8 @@ struct proc_status {
     char state;    /* 'R', 'S', 'Z' … */
     pid_t process; /* Tgid */
     pid_t parent;
-    uid_t user; /* real */
+    long threads; /* of the process */
+    uid_t user;   /* real */
     bool kernel_thread;
 };
 

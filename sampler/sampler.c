@@ -31,8 +31,7 @@ static int check_targets(const struct sampler_options *options, struct sprof_err
 static int add_attached(struct sampler *sampler, pid_t pid, pid_t tid)
 {
     struct attached attached = {.pid = pid, .tid = tid};
-    attached.pidfd =
-        (int)syscall(SYS_pidfd_open, tid ? tid : pid, tid && tid != pid ? PIDFD_THREAD : 0);
+    attached.pidfd = (int)syscall(SYS_pidfd_open, tid ? tid : pid, tid ? PIDFD_THREAD : 0);
     if (!sprof_vec_push(&sampler->attached, attached))
         return 0;
     if (attached.pidfd >= 0)
@@ -244,7 +243,8 @@ static bool attached_ended(struct attached *attached)
         struct proc_status status;
         attached->ended =
             !proc_status_read(attached->tid ? attached->tid : attached->pid, &status) ||
-            status.state == 'Z' || status.state == 'X';
+            ((status.state == 'Z' || status.state == 'X') &&
+             (attached->tid || status.threads <= 1));
     }
     if (attached->ended && attached->pidfd >= 0) {
         close(attached->pidfd);

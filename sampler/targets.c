@@ -29,10 +29,11 @@ static bool before_execve(const struct targets *targets, const struct sampler_re
            (!targets->command_runs_ns || record->time_ns < targets->command_runs_ns);
 }
 
-/* A process that only its samples betray: the record of its fork was lost. */
+/* A process that only its samples betray: the record of its fork was lost. But a number known to be
+ * a stranger's may have stayed in the kernel's set. */
 static bool adopt(struct targets *targets, pid_t pid, pid_t tid, enum targets_trust needed)
 {
-    if (targets->trust < needed || pid <= 0)
+    if (targets->trust < needed || pid <= 0 || sprof_map_get(&targets->processes, (uint64_t)pid))
         return false;
     targets_add_process(targets, pid);
     targets_add_thread(targets, pid, tid);

@@ -52,7 +52,7 @@ static void test_forks_are_followed(void)
 
 static void test_a_number_given_to_strangers_is_theirs(void)
 {
-    struct targets targets = of_parent(TARGETS_TRUST_NOTHING);
+    struct targets targets = of_parent(TARGETS_TRUST_SAMPLES);
     admits_fork(&targets, PARENT, CHILD, CHILD);
     admits(&targets, SAMPLER_EXIT, CHILD, CHILD);
     CU_ASSERT_FALSE(admits_fork(&targets, STRANGER, CHILD, CHILD));
