@@ -27,10 +27,12 @@ int main(int argc, char **argv)
     if (argc != 2)
         return 2;
     const uint64_t turns = strtoull(argv[1], NULL, 10) * 1000000;
-    for (uint64_t done = 0; done < turns; done += 8 * UNIT_TURNS) {
-        descend(10, UNIT_TURNS);
-        descend(100, 2 * UNIT_TURNS);
-        descend(1000, 5 * UNIT_TURNS);
+    uint64_t unit, done = 0;
+    for (uint64_t seed = 1; done < turns; done += 8 * unit) {
+        unit = UNIT_TURNS / 2 + next_random(&seed) % UNIT_TURNS;
+        descend(10, unit);
+        descend(100, 2 * unit);
+        descend(1000, 5 * unit);
     }
     return 0;
 }

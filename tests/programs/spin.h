@@ -21,4 +21,14 @@
 /* Keeps a call from becoming a jump: something is left to do after it. */
 #define NO_TAIL_CALL() __asm__ volatile("" ::: "memory")
 
+/* xorshift64 (G. Marsaglia, 2003). Units of random length keep a program from falling in step with
+ * the sampling. */
+static inline uint64_t next_random(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
 #endif

@@ -77,15 +77,6 @@ NOINLINE static void one_round(uint64_t unit)
     NO_TAIL_CALL();
 }
 
-/* xorshift64 (G. Marsaglia, 2003). */
-static uint64_t next_random(uint64_t *state)
-{
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return *state;
-}
-
 /* Rounds until so many turns are done; 0 goes on for ever. */
 static void work(uint64_t turns, uint64_t seed)
 {

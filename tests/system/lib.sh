@@ -70,7 +70,8 @@ said_only() {
 # sql FILE QUERY: the rows, fields separated by `|`.
 sql() {
     local rows
-    rows=$("$SPROF" sql -i "$1" --format csv "$2" 2>"$work/sql.err") ||
+    # A column is called as it is written: on one line, so that the first line is the header.
+    rows=$("$SPROF" sql -i "$1" --format csv "${2//$'\n'/ }" 2>"$work/sql.err") ||
         fail "query: $2: $(cat "$work/sql.err")"
     tail -n +2 <<<"$rows" | tr -d '\r' | tr ',' '|'
 }
@@ -103,7 +104,7 @@ state_of() {
     sed -E 's/.*\) (.).*/\1/' "/proc/$1/stat" 2>/dev/null
 }
 
-# Runs as an ordinary user. sprof and the programs are copied to where that user can reach them.
+# Running as an ordinary user: sprof and the programs are copied to where that user can reach them.
 prepare_ordinary_user() {
     mkdir -p "$work/user"
     cp "$SPROF" "$PROGRAMS"/{split,refuse,libknown.so} "$work/user/"
@@ -112,10 +113,7 @@ prepare_ordinary_user() {
     user_sprof=$work/user/sprof
     user_split=$work/user/split
 }
-as_ordinary_user() {
-    if [ "$(id -u)" = 0 ]; then
-        env LD_LIBRARY_PATH="$work/user" setpriv --reuid=65534 --regid=65534 --clear-groups "$@"
-    else
-        env LD_LIBRARY_PATH="$work/user" "$@"
-    fi
-}
+# The words to put in front of a command, so that it is run without a shell in between.
+as_ordinary_user=(env LD_LIBRARY_PATH="$work/user")
+[ "$(id -u)" != 0 ] ||
+    as_ordinary_user+=(setpriv --reuid=65534 --regid=65534 --clear-groups)

@@ -29,10 +29,10 @@ def primes(limit):
             found.append(number)
     return found
 
-print(len(primes(9000)))
+print(len(primes(160000)))
 END
     expect 0 "$SPROF" record -o t.db -- /usr/bin/python3 primes.py
-    [ "$(cat out)" = 1117 ] || fail "the program's output is not its own"
+    [ "$(cat out)" = 14683 ] || fail "the program's output is not its own"
     quality t.db 0.99
     local top
     top=$(sql t.db "SELECT function FROM v_function WHERE kind = 'app'
