@@ -99,6 +99,8 @@ static int cut_path(struct finish *finish, struct finish_node *node, struct line
             !node->parent && frame->chain_count == 1 &&
             finish->functions.items[line->functions.items[0] - 1].kind == MODEL_KIND_NONE;
         const uint32_t function = pseudo ? line->functions.items[0] : finish->view.outside;
+        if (!function) /* the module that the recorder makes for it is missing */
+            return SPROF_EFORMAT;
         return model_paths_child(&finish->paths, 0, function, &node->path);
     }
     for (size_t i = first; i <= last; i++) {
@@ -129,6 +131,10 @@ static int cut_paths(struct finish *finish, struct sprof_error *error)
     for (size_t i = 0; i < finish->nodes.count && !result; i++)
         if (sprof_map_get(&sampled, finish->nodes.items[i].id))
             result = cut_path(finish, &finish->nodes.items[i], &line);
+    if (result == SPROF_EFORMAT)
+        damaged(error);
+    else if (result == SPROF_ENOMEM)
+        sprof_error_memory(error);
     sprof_map_release(&sampled);
     sprof_vec_release(&line.functions);
     sprof_vec_release(&line.is_app);
@@ -185,15 +191,14 @@ static int function_costs(struct finish *finish, const struct finish_run *run)
 static int module_costs(struct finish *finish, const struct finish_run *run)
 {
     const struct model_functions functions = {finish->functions.items, finish->functions.count};
-    const size_t count =
-        finish->modules.count ? finish->modules.items[finish->modules.count - 1].row.id : 0;
+    const size_t count = finish->modules.count;
     struct model_costs *costs = calloc(count + 1, sizeof *costs);
     int result =
         costs ? model_module_costs(&finish->paths, &functions, costs, count) : SPROF_ENOMEM;
     for (size_t i = 0; i < count && !result; i++)
         if (!is_zero(&costs[i]))
-            result =
-                PUSH_COSTS(finish, &finish->derived.module_costs, run, (uint32_t)i + 1, costs[i]);
+            result = PUSH_COSTS(finish, &finish->derived.module_costs, run,
+                                finish->modules.items[i].row.id, costs[i]);
     free(costs);
     return result;
 }

@@ -64,7 +64,8 @@ int finish_add_function(struct finish *finish, const struct finish_module *modul
         .named = function->named,
         .startup = model_is_startup_name(function->linkage_name) || holds_entry(module, function),
     };
-    const struct model_function model = {row.module_id, module->row.kind, row.startup};
+    const uint64_t *position = sprof_map_get(&finish->module_index, module->canonical);
+    const struct model_function model = {(uint32_t)*position + 1, module->row.kind, row.startup};
     *id = row.id;
     if (!row.name || !row.linkage_name || sprof_vec_push(&finish->derived.functions, row) ||
         sprof_vec_push(&finish->functions, model))

@@ -4,6 +4,18 @@
 #include <stdio.h>
 #include <string.h>
 
+static bool is_this_boot(const char *recorded)
+{
+    char boot_id[64] = "";
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+    if (!file)
+        return false;
+    const bool read = fgets(boot_id, sizeof boot_id, file) != NULL;
+    fclose(file);
+    boot_id[strcspn(boot_id, "\n")] = '\0';
+    return read && recorded && strcmp(boot_id, recorded) == 0;
+}
+
 static int load_run(void *context, const struct store_run *run)
 {
     struct finish *finish = context;
@@ -13,7 +25,7 @@ static int load_run(void *context, const struct store_run *run)
                                                    : MODEL_MODE_FULL;
     finish->view.frame_app = run->frame != NULL;
     finish->view.drop_interior = run->app_interior && strcmp(run->app_interior, "drop") == 0;
-    snprintf(finish->boot_id, sizeof finish->boot_id, "%s", run->boot_id ? run->boot_id : "");
+    finish->other_boot |= !is_this_boot(run->boot_id);
     const struct finish_run row = {.id = run->id};
     return sprof_vec_push(&finish->runs, row);
 }
@@ -94,18 +106,6 @@ static int load_process(void *context, const struct store_process *process)
     return 0;
 }
 
-static bool is_same_boot(const struct finish *finish)
-{
-    char boot_id[64] = "";
-    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
-    if (!file)
-        return false;
-    const bool read = fgets(boot_id, sizeof boot_id, file) != NULL;
-    fclose(file);
-    boot_id[strcspn(boot_id, "\n")] = '\0';
-    return read && strcmp(boot_id, finish->boot_id) == 0;
-}
-
 /* The modules of the session that just ended still have their files open. */
 static void take_images(struct finish *finish)
 {
@@ -153,9 +153,8 @@ int finish_load(struct finish *finish, struct sprof_error *error)
     }
     if (result)
         return result;
-    const bool same_boot = is_same_boot(finish);
     for (size_t i = 0; i < finish->modules.count; i++)
-        finish->modules.items[i].same_boot = same_boot;
+        finish->modules.items[i].same_boot = !finish->other_boot;
     apply_rules(finish);
     take_images(finish);
     return 0;
