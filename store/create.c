@@ -64,18 +64,6 @@ static int rename_to_old(const char *path, const char *old, struct sprof_error *
     return 0;
 }
 
-static int set_aside(const char *path, const struct store_file *file, struct sprof_error *error)
-{
-    struct sprof_str old = {0};
-    int status = fold(path, file, error);
-    if (!status && sprof_str_appendf(&old, "%s.old", path))
-        status = sprof_error_memory(error);
-    if (!status)
-        status = rename_to_old(path, old.text, error);
-    sprof_str_release(&old);
-    return status;
-}
-
 /* An empty file is what a recorder leaves that was killed in its first millisecond, or mktemp(1).
  */
 static int remove_empty(const char *path, struct sprof_error *error)
@@ -85,6 +73,26 @@ static int remove_empty(const char *path, struct sprof_error *error)
     return sprof_error_set(error, SPROF_EPERMISSION, errno,
                            "cannot replace the empty file %s: %s; name another file with -o", path,
                            strerror(errno));
+}
+
+static bool is_empty(const char *path)
+{
+    struct store_file file;
+    return !store_file_look(path, &file, NULL) && file.kind == STORE_FILE_EMPTY;
+}
+
+static int set_aside(const char *path, const struct store_file *file, struct sprof_error *error)
+{
+    struct sprof_str old = {0};
+    int status = fold(path, file, error);
+    if (status && is_empty(path)) /* folding undid a creation that was cut off */
+        return remove_empty(path, error);
+    if (!status && sprof_str_appendf(&old, "%s.old", path))
+        status = sprof_error_memory(error);
+    if (!status)
+        status = rename_to_old(path, old.text, error);
+    sprof_str_release(&old);
+    return status;
 }
 
 static int clear_the_way(const char *path, struct sprof_error *error)

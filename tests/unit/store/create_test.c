@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sqlite3.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -149,6 +150,63 @@ static void test_empty_file_is_replaced(void)
     place_remove(&place);
 }
 
+/* A file system that kills the process at its n-th write. */
+static sqlite3_vfs killing_vfs;
+static sqlite3_vfs *real_vfs;
+static sqlite3_io_methods killing_methods;
+static const sqlite3_io_methods *real_methods;
+static int writes_left;
+
+static int killing_write(sqlite3_file *file, const void *bytes, int size, sqlite3_int64 offset)
+{
+    if (--writes_left == 0)
+        raise(SIGKILL);
+    return real_methods->xWrite(file, bytes, size, offset);
+}
+
+static int killing_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *out)
+{
+    (void)vfs;
+    const int result = real_vfs->xOpen(real_vfs, name, file, flags, out);
+    if (result == SQLITE_OK) {
+        real_methods = file->pMethods;
+        killing_methods = *real_methods;
+        killing_methods.xWrite = killing_write;
+        file->pMethods = &killing_methods;
+    }
+    return result;
+}
+
+static int create_and_die(const struct place *place)
+{
+    struct store *store;
+    real_vfs = sqlite3_vfs_find(NULL);
+    killing_vfs = *real_vfs;
+    killing_vfs.zName = "killing";
+    killing_vfs.xOpen = killing_open;
+    return sqlite3_vfs_register(&killing_vfs, 1) || store_create(&store, place->path, NULL) ||
+           store_close(store, NULL);
+}
+
+/* Whenever a creation was cut off, the next one succeeds. */
+static void test_creation_cut_off_anywhere(void)
+{
+    int status = -1;
+    for (int writes = 1; status == -1; writes++) {
+        const struct place place = place_make();
+        struct store *store;
+        struct sprof_error error = {0};
+        writes_left = writes;
+        status = in_child(create_and_die, &place);
+        CU_ASSERT_EQUAL(store_create(&store, place.path, &error), 0);
+        if (!store)
+            fprintf(stderr, "\nafter %d writes: %s\n", writes - 1, error.message);
+        store_close(store, NULL);
+        place_remove(&place);
+    }
+    CU_ASSERT_EQUAL(status, 0);
+}
+
 static void test_places_that_do_not_work(void)
 {
     const struct place place = place_make();
@@ -218,6 +276,7 @@ void sprof_suite_store_create(void)
     CU_add_test(suite, "an .old of another kind stays", test_old_that_is_something_else_stays);
     CU_add_test(suite, "links are not followed", test_links_are_not_followed);
     CU_add_test(suite, "an empty file is replaced", test_empty_file_is_replaced);
+    CU_add_test(suite, "a creation cut off anywhere", test_creation_cut_off_anywhere);
     CU_add_test(suite, "places that do not work", test_places_that_do_not_work);
     CU_add_test(suite, "no permission", test_directory_without_permission);
     CU_add_test(suite, "names are only names", test_names_are_only_names);
