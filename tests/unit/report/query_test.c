@@ -33,11 +33,11 @@ static void test_an_aligned_table(void)
 {
     check("SELECT name, length(name) * 1000 AS size, NULL AS absent FROM module ORDER BY id",
           REPORT_TEXT,
-          "name       size  absent\n"
-          "prog       4000\n"
-          "libs.so    7000\n"
-          "[kernel]   8000\n"
-          "[none]     6000\n");
+          "name      size  absent\n"
+          "prog      4000\n"
+          "libs.so   7000\n"
+          "[kernel]  8000\n"
+          "[none]    6000\n");
     check("SELECT 1 AS one WHERE 0", REPORT_TEXT, "");
     check("SELECT 'a' || char(27) || '[1mb' AS hostile", REPORT_TEXT,
           "hostile\na\xef\xbf\xbd[1mb\n");
