@@ -1,0 +1,41 @@
+/* Recordings made by hand: the worked example of docs/design.md, with its application functions in
+ * a program that is compiled on the spot and its system functions in a library that is gone. */
+#ifndef SPROF_TESTS_RECORD_HANDMADE_H
+#define SPROF_TESTS_RECORD_HANDMADE_H
+
+#include "tests/unit/image/fixture.h"
+#include "tests/unit/store/recording.h"
+
+enum { HAND_PROGRAM = 1, HAND_LIBRARY, HAND_NONE, HAND_KERNEL };
+enum { HAND_A1 = 1, HAND_A2, HAND_A3, HAND_S1, HAND_S2, HAND_START, HAND_OUTSIDE };
+
+/* The rows of a recording, to be changed before they are written. */
+struct handmade {
+    struct fixture fixture;
+    char program[128], path[128]; /* of the program, and of the recording */
+    struct store_run run;
+    struct store_event event;
+    struct store_batch batch;
+};
+
+/* Compiles the program and makes rows of processes, modules and frames; no nodes, no samples. */
+void handmade_open(struct handmade *made);
+void handmade_close(struct handmade *made);
+
+/* Adds a node below a parent (0: a root) and `samples` samples of it; returns its id. */
+uint32_t handmade_node(struct handmade *made, uint32_t parent, uint32_t frame, uint64_t samples);
+
+/* The six stacks, below `root`. */
+void handmade_example(struct handmade *made, uint32_t root);
+
+/* Where a function of the program is, as a file offset; and its size. */
+uint64_t handmade_offset(const struct handmade *made, const char *function, uint64_t *size);
+
+/* Writes the rows and closes the recording. */
+void handmade_write(struct handmade *made);
+
+/* The answer to a query of the written recording, in a buffer that the next call reuses. */
+const char *handmade_query(const struct handmade *made, const char *sql);
+#define ASSERT_HANDMADE(made, sql, expected) assert_text(handmade_query(made, sql), expected)
+
+#endif
