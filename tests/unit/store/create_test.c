@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <sqlite3.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -150,42 +149,13 @@ static void test_empty_file_is_replaced(void)
     place_remove(&place);
 }
 
-/* A file system that kills the process at its n-th write. */
-static sqlite3_vfs killing_vfs;
-static sqlite3_vfs *real_vfs;
-static sqlite3_io_methods killing_methods;
-static const sqlite3_io_methods *real_methods;
 static int writes_left;
-
-static int killing_write(sqlite3_file *file, const void *bytes, int size, sqlite3_int64 offset)
-{
-    if (--writes_left == 0)
-        raise(SIGKILL);
-    return real_methods->xWrite(file, bytes, size, offset);
-}
-
-static int killing_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *out)
-{
-    (void)vfs;
-    const int result = real_vfs->xOpen(real_vfs, name, file, flags, out);
-    if (result == SQLITE_OK) {
-        real_methods = file->pMethods;
-        killing_methods = *real_methods;
-        killing_methods.xWrite = killing_write;
-        file->pMethods = &killing_methods;
-    }
-    return result;
-}
 
 static int create_and_die(const struct place *place)
 {
     struct store *store;
-    real_vfs = sqlite3_vfs_find(NULL);
-    killing_vfs = *real_vfs;
-    killing_vfs.zName = "killing";
-    killing_vfs.xOpen = killing_open;
-    return sqlite3_vfs_register(&killing_vfs, 1) || store_create(&store, place->path, NULL) ||
-           store_close(store, NULL);
+    die_at_write(writes_left);
+    return store_create(&store, place->path, NULL) || store_close(store, NULL);
 }
 
 /* Whenever a creation was cut off, the next one succeeds. */

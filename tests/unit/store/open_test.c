@@ -120,6 +120,58 @@ static void test_killed_recorder_loses_nothing_committed(void)
     place_remove(&place);
 }
 
+static int writes_left;
+
+/* Marks in empty files how far it came. */
+static int record_and_die(const struct place *place)
+{
+    struct store *store;
+    const struct store_run run = example_run();
+    if (store_create(&store, place->path, NULL) || store_close(store, NULL))
+        return 1;
+    die_at_write(writes_left);
+    if (store_open_write(&store, place->path, NULL) || example_write_raw(store, &run))
+        return 1;
+    close(open(place_with(place, ".raw"), O_CREAT | O_WRONLY, 0600));
+    if (example_write_derived(store))
+        return 1;
+    close(open(place_with(place, ".derived"), O_CREAT | O_WRONLY, 0600));
+    return store_close(store, NULL);
+}
+
+static void check_after_death(const struct place *place, int writes)
+{
+    struct store *store;
+    struct sprof_error error = {0};
+    const bool raw = file_exists(place_with(place, ".raw"));
+    const bool derived = file_exists(place_with(place, ".derived"));
+    CU_ASSERT_EQUAL(store_open_write(&store, place->path, &error), 0);
+    if (!store) {
+        fprintf(stderr, "\nafter %d writes: %s\n", writes - 1, error.message);
+        return;
+    }
+    ASSERT_QUERY(store, "PRAGMA integrity_check", "ok");
+    if (raw)
+        ASSERT_QUERY(store, "SELECT count(*) FROM sample", "7");
+    if (derived)
+        ASSERT_QUERY(store, "SELECT sum(exclusive_samples) FROM v_function", "6");
+    CU_ASSERT_EQUAL(store_close(store, NULL), 0);
+    CU_ASSERT_FALSE(file_exists(place_with(place, "-wal")));
+}
+
+static void test_killed_at_any_write(void)
+{
+    int status = -1;
+    for (int writes = 1; status == -1; writes += 3) {
+        const struct place place = place_make();
+        writes_left = writes;
+        status = in_child(record_and_die, &place);
+        check_after_death(&place, writes);
+        place_remove(&place);
+    }
+    CU_ASSERT_EQUAL(status, 0);
+}
+
 static int read_as_nobody(const struct place *place)
 {
     struct store *store;
@@ -323,6 +375,7 @@ void sprof_suite_store_open(void)
     CU_add_test(suite, "one file remains", test_one_file_remains);
     CU_add_test(suite, "kill -9 loses nothing committed",
                 test_killed_recorder_loses_nothing_committed);
+    CU_add_test(suite, "killed at any write", test_killed_at_any_write);
     CU_add_test(suite, "a leftover log in a read-only directory",
                 test_leftover_log_where_nothing_can_be_written);
     CU_add_test(suite, "a complete recording in a read-only directory",

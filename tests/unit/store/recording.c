@@ -3,6 +3,8 @@
 #include "unwind/unwind.h"
 
 #include <dirent.h>
+#include <signal.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -59,6 +61,48 @@ int in_child(int (*body)(const struct place *), const struct place *place)
     int status;
     waitpid(child, &status, 0);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* ---- Dying
+ * --------------------------------------------------------------------------------------- */
+
+/* A file system that kills the process at its n-th write. */
+static sqlite3_vfs killing_vfs;
+static sqlite3_vfs *real_vfs;
+static int writes_left;
+/* SQLite has one set of methods for databases and another for logs, which are never locked. */
+static sqlite3_io_methods killing_methods[2];
+static int (*real_write)(sqlite3_file *, const void *, int, sqlite3_int64);
+
+static int killing_write(sqlite3_file *file, const void *bytes, int size, sqlite3_int64 offset)
+{
+    if (--writes_left == 0)
+        raise(SIGKILL);
+    return real_write(file, bytes, size, offset);
+}
+
+static int killing_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *out)
+{
+    (void)vfs;
+    const int result = real_vfs->xOpen(real_vfs, name, file, flags, out);
+    sqlite3_io_methods *methods = &killing_methods[(flags & SQLITE_OPEN_MAIN_DB) != 0];
+    if (result == SQLITE_OK) {
+        *methods = *file->pMethods;
+        real_write = methods->xWrite;
+        methods->xWrite = killing_write;
+        file->pMethods = methods;
+    }
+    return result;
+}
+
+void die_at_write(int number)
+{
+    writes_left = number;
+    real_vfs = sqlite3_vfs_find(NULL);
+    killing_vfs = *real_vfs;
+    killing_vfs.zName = "killing";
+    killing_vfs.xOpen = killing_open;
+    must(sqlite3_vfs_register(&killing_vfs, 1) == SQLITE_OK);
 }
 
 /* ---- The example ----------------------------------------------------------------------------- */

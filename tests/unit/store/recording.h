@@ -40,6 +40,9 @@ const char *query_text(struct store *store, const char *sql);
 /* Runs `body` in a child process and returns its exit status; -1 where a signal ended it. */
 int in_child(int (*body)(const struct place *), const struct place *place);
 
+/* From now on this process is killed when SQLite writes for the n-th time. */
+void die_at_write(int number);
+
 bool file_exists(const char *path);
 
 /* Shows both where they differ. */
