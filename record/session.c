@@ -154,7 +154,6 @@ int record_open(struct record_session **out, const struct record_options *option
     struct record_session *session = calloc(1, sizeof *session);
     if (!session)
         return sprof_error_memory(error);
-    session->own_cpu_start_ns = sprof_clock_own_cpu_ns();
     session->options = *options;
     session->log = options->log;
     if (!session->options.output)
@@ -207,6 +206,7 @@ static int start(struct record_session *session, struct sprof_error *error)
     int result = record_writer_start(&session->writer, session->store, error);
     if (result)
         return result;
+    session->own_cpu_start_ns = sprof_clock_own_cpu_ns();
     session->start_ns = sprof_clock_monotonic_ns();
     session->run.start_realtime_ns = sprof_clock_realtime_ns();
     session->run.start_monotonic_ns = session->start_ns;
@@ -330,7 +330,7 @@ static int write_rest(struct record_session *session, const struct record_result
     return record_writer_finish(&session->writer, error);
 }
 
-/* The name of a run's end in the database, then its functions and costs. */
+/* Functions and costs. What this takes is no cost of the target's, and told apart from it. */
 static int finish(struct record_session *session, struct sprof_error *error)
 {
     if (session->options.no_symbolize)
@@ -340,9 +340,11 @@ static int finish(struct record_session *session, struct sprof_error *error)
     const int result = record_finish_store(session->store, &source, error);
     if (result)
         return result;
-    const struct store_batch end = {.run = &session->run};
     session->run.state = STORE_COMPLETE;
-    session->run.own_cpu_ns = sprof_clock_own_cpu_ns() - session->own_cpu_start_ns;
+    struct store_counter cost = {session->run.id, "finish.cpu_ns",
+                                 sprof_clock_own_cpu_ns() - session->own_cpu_start_ns -
+                                     session->run.own_cpu_ns};
+    const struct store_batch end = {.run = &session->run, .counters = {&cost, 1, 1}};
     return store_write(session->store, &end, error);
 }
 

@@ -33,7 +33,8 @@ struct store_run {
     uint64_t start_realtime_ns;  /* since 1970 */
     uint64_t start_monotonic_ns; /* of the run's time 0; 0 for imports */
     uint64_t duration_ns;
-    uint64_t own_cpu_ns, target_cpu_ns;
+    uint64_t own_cpu_ns; /* sprof's own, while it recorded */
+    uint64_t target_cpu_ns;
     int32_t recorder_pid;        /* for telling a live recorder from a killed one … */
     uint64_t recorder_start;     /* … with its start time (field 22 of /proc/PID/stat) */
     const char *boot_id;         /* … and /proc/sys/kernel/random/boot_id */
