@@ -216,6 +216,12 @@ static int apply_comm(struct record_session *session, const struct sampler_recor
 
 static int apply_fork(struct record_session *session, const struct sampler_record *record)
 {
+    /* Who once forked a process that is attached to is no part of the recording. */
+    if (record->before_start &&
+        !sprof_map_get(&session->world.live_processes, (uint64_t)record->fork.parent_pid))
+        return model_world_thread(&session->world, record->pid, record->tid, record->time_ns)
+                   ? 0
+                   : SPROF_ENOMEM;
     return model_world_fork(&session->world, record->fork.parent_pid, record->fork.parent_tid,
                             record->pid, record->tid, record->time_ns);
 }

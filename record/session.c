@@ -113,8 +113,11 @@ static int open_parts(struct record_session *session, struct sprof_error *error)
     };
     record_pending_init(&session->pending);
     session->world.rules = options->rules;
-    /* Root will see the kernel's samples; others mostly not, and read its names when they do. */
-    if (geteuid() == 0 && options->mode != MODEL_MODE_APP && !options->no_symbolize)
+    /* Short commands should not wait for the kernel's names, and root will need them. Others mostly
+     * see no samples of the kernel, and whoever attaches has the time to read its names at the end.
+     */
+    if (options->command && geteuid() == 0 && options->mode != MODEL_MODE_APP &&
+        !options->no_symbolize)
         record_kernel_names_start(&session->kernel_names);
     int result = open_sampler(session, error);
     if (!result)
