@@ -209,8 +209,10 @@ static int count_thread(struct sampler *sampler, pid_t pid, pid_t tid)
     }
     if (!result && ring.base && merge_add(&sampler->merge, &ring))
         return -ENOMEM;
+    const uint64_t before_ns = result ? proc_cpu_time_ns(pid, tid) : 0;
     return targets_add_thread(&sampler->targets, pid, tid) ||
-                   sprof_map_put(&sampler->counted, (uint64_t)tid, sprof_clock_monotonic_ns())
+                   sprof_map_put(&sampler->counted, (uint64_t)tid, sprof_clock_monotonic_ns()) ||
+                   (before_ns && sprof_map_put(&sampler->uncounted, (uint64_t)tid, before_ns))
                ? -ENOMEM
                : 0;
 }

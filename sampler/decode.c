@@ -47,6 +47,44 @@ uint64_t decode_time_ns(const struct ring *ring, uint64_t offset, uint64_t fallb
     return at && at + 8 <= header->size ? ring_word(ring, offset + at) : fallback;
 }
 
+static size_t stack_pointer_index(void)
+{
+    size_t i = 0;
+    while (registers[i].kernel != PERF_REG_X86_SP)
+        i++;
+    return i;
+}
+
+bool decode_peek_stack(const struct decode_layout *layout, const struct ring *ring, uint64_t offset,
+                       struct decode_stack *stack)
+{
+    const struct perf_event_header *header = ring_header(ring, offset);
+    if (!layout->has_stack || !header || header->type != PERF_RECORD_SAMPLE)
+        return false;
+    const size_t size = header->size;
+    size_t at = SAMPLE_FIXED;
+    if (layout->has_chain && at + 8 <= size) {
+        const uint64_t count = ring_word(ring, offset + at);
+        at += count < size / 8 ? 8 + (size_t)count * 8 : size;
+    }
+    const size_t end_of_registers = at + 8 + REGISTER_COUNT * 8;
+    if (end_of_registers + 16 > size || ring_word(ring, offset + at) != PERF_SAMPLE_REGS_ABI_64)
+        return false;
+    const uint64_t ids = ring_word(ring, offset + SAMPLE_TIME - 8);
+    *stack = (struct decode_stack){
+        .pid = (pid_t)(uint32_t)ids,
+        .tid = (pid_t)(ids >> 32),
+        .cpu = (int)(uint32_t)ring_word(ring, offset + SAMPLE_TIME + 8),
+        .time_ns = ring_word(ring, offset + SAMPLE_TIME),
+        .pointer = ring_word(ring, offset + at + 8 + stack_pointer_index() * 8),
+        .asked = ring_word(ring, offset + end_of_registers),
+    };
+    if (!stack->asked || stack->asked > size - end_of_registers - 16)
+        return false;
+    stack->captured = ring_word(ring, offset + end_of_registers + 8 + stack->asked);
+    return stack->captured <= stack->asked;
+}
+
 /* The chain holds kernel addresses only, but between markers, and the kernel may have cut it. */
 static bool decode_chain(struct sprof_reader *reader, struct sampler_sample *sample)
 {

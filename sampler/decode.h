@@ -27,6 +27,20 @@ enum decode_result decode_record(const struct decode_layout *layout,
  */
 uint64_t decode_time_ns(const struct ring *ring, uint64_t offset, uint64_t fallback);
 
+/* Of a sample, what tells whether its stack is deeper than its slice. */
+struct decode_stack {
+    pid_t pid, tid;
+    int cpu;
+    uint64_t time_ns;
+    uint64_t pointer; /* the user's stack pointer */
+    uint64_t asked, captured; /* bytes */
+};
+
+/* Looks into the record at an offset of a ring, in place. Returns false where it is no sample with
+ * the registers of a 64-bit process. */
+bool decode_peek_stack(const struct decode_layout *layout, const struct ring *ring, uint64_t offset,
+                       struct decode_stack *stack);
+
 /* Which user registers samples must carry, as perf_event_attr.sample_regs_user. */
 uint64_t decode_register_mask(void);
 

@@ -39,6 +39,15 @@ static int push_untold_loss(struct sampler *sampler)
     return sprof_vec_push(&sampler->final.records, record);
 }
 
+/* A thread without a counter began during the recording, and all it used counts; or it was there
+ * before, and there were too many to count. */
+static uint64_t uncounted_ns(const struct sampler *sampler, pid_t pid, pid_t tid)
+{
+    const uint64_t *before = sprof_map_get(&sampler->uncounted, (uint64_t)tid);
+    const uint64_t before_ns = before ? *before : 0, now_ns = proc_cpu_time_ns(pid, tid);
+    return now_ns > before_ns ? now_ns - before_ns : 0;
+}
+
 int session_make_final(struct sampler *sampler)
 {
     const struct sprof_map *threads = &sampler->targets.threads;
@@ -47,10 +56,9 @@ int session_make_final(struct sampler *sampler)
         const pid_t tid = (pid_t)threads->slots[i].key, pid = (pid_t)threads->slots[i].value;
         if (!tid || !pid)
             continue;
-        /* A thread without a counter began during the recording: all it used counts. */
         uint64_t cpu_time_ns;
         if (!counters_thread_ns(&sampler->cpu_time, tid, false, &cpu_time_ns))
-            cpu_time_ns = proc_cpu_time_ns(pid, tid);
+            cpu_time_ns = uncounted_ns(sampler, pid, tid);
         if (cpu_time_ns)
             result = push_cpu_time(sampler, pid, tid, cpu_time_ns);
     }

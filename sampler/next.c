@@ -3,8 +3,6 @@
 
 /* Read room goes back early where a long drain has read a good part of a ring. */
 enum { PUBLISH_FRACTION = 4 };
-/* How long after a stack deeper than its slice the next ones are expected. */
-static const uint64_t deep_ns = 200000000;
 
 /* A thread that had events of its own before it inherited the same ones once more (its creator got
  * them CPU by CPU) counts only by its own. */
@@ -65,7 +63,7 @@ static void account(struct sampler *sampler)
     if (record->type == SAMPLER_EXIT)
         note_cpu_time_of_exit(sampler);
     if (record->type == SAMPLER_SAMPLE && record->sample.stack_full)
-        sampler->deep_until_ns = record->time_ns + deep_ns;
+        session_expect_deep(sampler);
 }
 
 /* Bytes that are no record count as one lost. */
@@ -83,14 +81,18 @@ static bool take(struct sampler *sampler, struct ring *ring, uint64_t time_ns)
 {
     if (ring->tail - ring->published >= ring->size / PUBLISH_FRACTION)
         ring_publish(ring);
-    const struct perf_event_header *header = ring_header(ring, ring->tail);
+    const size_t index = (size_t)(ring - sampler->merge.rings.items);
+    const uint64_t offset = ring->tail;
+    const struct perf_event_header *header = ring_header(ring, offset);
+    rests_drop_taken(&sampler->rests);
     if (!header) { /* nor can what follows in this ring be trusted */
+        rests_take(&sampler->rests, index, ring->head);
         merge_skip_ring(&sampler->merge);
         return lose(sampler, time_ns);
     }
     bool wrapped;
     uint64_t event_id;
-    header = ring_record(ring, ring->tail, sampler->buffer, &wrapped);
+    header = ring_record(ring, offset, sampler->buffer, &wrapped);
     sampler->counts.wrapped_records += wrapped;
     sampler->counts.bytes += header->size;
     const enum decode_result result =
@@ -101,6 +103,8 @@ static bool take(struct sampler *sampler, struct ring *ring, uint64_t time_ns)
         sampler->lost_told += sampler->record.lost.count;
     if (result == DECODE_MALFORMED)
         return lose(sampler, time_ns);
+    if (result == DECODE_RECORD && sampler->record.type == SAMPLER_SAMPLE)
+        session_attach_rest(sampler, index, offset);
     return result == DECODE_RECORD && admit(sampler, &sampler->record, event_id);
 }
 

@@ -19,6 +19,7 @@ struct ring {
     uint64_t head;      /* up to where the kernel had written when we last looked */
     uint64_t tail;      /* up to where we have read */
     uint64_t published; /* the tail the kernel knows */
+    uint64_t scanned;   /* up to where deep stacks were looked for */
 };
 
 /* Maps `size` bytes of data (a power of two, whole pages) of the event `fd`, whose owner the ring

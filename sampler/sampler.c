@@ -30,6 +30,9 @@ static int check_targets(const struct sampler_options *options, struct sprof_err
 
 static int add_attached(struct sampler *sampler, pid_t pid, pid_t tid)
 {
+    for (size_t i = 0; i < sampler->attached.count; i++)
+        if (sampler->attached.items[i].pid == pid) /* given twice */
+            return 0;
     struct attached attached = {.pid = pid, .tid = tid};
     attached.pidfd = (int)syscall(SYS_pidfd_open, tid ? tid : pid, tid ? PIDFD_THREAD : 0);
     if (!sprof_vec_push(&sampler->attached, attached))
@@ -152,6 +155,7 @@ void sampler_free(struct sampler *sampler)
     filter_bpf_close(&sampler->filter);
     counters_release(&sampler->cpu_time);
     merge_release(&sampler->merge);
+    rests_release(&sampler->rests);
     launch_close(&sampler->launch);
     for (size_t i = 0; i < sampler->attached.count; i++)
         if (sampler->attached.items[i].pidfd >= 0)
@@ -167,6 +171,7 @@ void sampler_free(struct sampler *sampler)
     sprof_map_release(&sampler->owned);
     sprof_map_release(&sampler->opened);
     sprof_map_release(&sampler->counted);
+    sprof_map_release(&sampler->uncounted);
     free(sampler->buffer);
     free(sampler->polls);
     free(sampler);
@@ -270,7 +275,7 @@ bool sampler_targets_ended(struct sampler *sampler, int *wait_status)
 
 uint64_t sampler_target_cpu_ns(struct sampler *sampler)
 {
-    return counters_total_ns(&sampler->cpu_time);
+    return sampler->counters_full ? 0 : counters_total_ns(&sampler->cpu_time);
 }
 
 size_t sampler_read_memory(pid_t pid, uint64_t address, void *buffer, size_t size)

@@ -100,6 +100,10 @@ struct sampler_sample {
     const uint8_t *stack;   /* bytes from the user stack pointer upwards, in the ring */
     size_t stack_size;      /* bytes really captured */
     bool stack_full;        /* the slice was filled: the stack may go on beyond */
+    const uint8_t *rest;    /* where it does: bytes from rest_address upwards, captured apart. They */
+    size_t rest_size;       /* may overlap the slice, and may end before the stack does. */
+    uint64_t rest_address;
+    bool rest_exact; /* captured at the moment of the sample; else up to some milliseconds later */
 };
 
 /* One record. Pointers reach into the ring (or into the sampler's buffer, where a record wraps) and
@@ -177,6 +181,10 @@ bool sampler_targets_ended(struct sampler *sampler, int *wait_status);
  * ledger's "expected". One system call an event: not for hot paths. 0 where it cannot be known. */
 uint64_t sampler_target_cpu_ns(struct sampler *sampler);
 
+/* Tells that a walk of this thread's stack came to its root just below `address`, beyond the slice:
+ * so much will be captured of the next ones. Out of memory, it is forgotten. */
+void sampler_stack_end(struct sampler *sampler, pid_t tid, uint64_t address);
+
 /* Copies memory of a live process, as long as it lives and permits: returns the bytes copied, 0
  * when none. Needs no sampler; it stands here because only this room talks to targets. */
 size_t sampler_read_memory(pid_t pid, uint64_t address, void *buffer, size_t size);
@@ -192,6 +200,7 @@ struct sampler_counters {
     uint64_t records, samples, foreign_samples, lost, wrapped_records, late_records;
     uint64_t unknown_records; /* types this version does not know: skipped */
     uint64_t bytes;
+    uint64_t rests, exact_rests; /* stacks captured beyond their slices; of these, at the moment */
 };
 struct sampler_counters sampler_counters(const struct sampler *sampler);
 

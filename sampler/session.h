@@ -8,6 +8,7 @@
 #include "sampler/merge.h"
 #include "sampler/plan.h"
 #include "sampler/proc.h"
+#include "sampler/rest.h"
 #include "sampler/sampler.h"
 #include "sampler/snapshot.h"
 #include "sampler/targets.h"
@@ -37,10 +38,13 @@ struct sampler {
     struct sprof_map owned;  /* tid of a thread with events of its own → 1 */
     struct sprof_map opened; /* tid of a thread taken in or born with its parent's events → when */
     struct sprof_map counted; /* tid of a thread with counters, its own or its parent's → when */
-    bool counters_full;       /* no more of them: the kernel refused one */
+    struct sprof_map
+        uncounted;      /* tid of a thread that could get none → CPU time before the start */
+    bool counters_full; /* no more of them: the kernel refused one */
     struct filter_bpf filter;
 
     struct merge merge;
+    struct rests rests;
     struct snapshot initial, final;
     bool started, stopped, final_made;
     uint64_t start_ns;   /* samples before it do not count */
@@ -57,7 +61,8 @@ struct sampler {
     size_t poll_capacity;
     bool busy;              /* the last look found something new */
     uint64_t nap_ns;        /* how long to let records gather while the targets are busy */
-    uint64_t deep_until_ns; /* until then naps are short: stacks deeper than the slice were seen */
+    uint64_t deep_until_ns;   /* until then naps are short: stacks deeper than the slice were seen … */
+    uint64_t listen_until_ns; /* … and what follows the slice must be copied at once */
 
     struct sampler_counters counts;
 };
@@ -73,6 +78,12 @@ int session_attach_filter(struct sampler *sampler, struct sprof_error *error);
 /* Opens the counters of the command or of all threads attached to. Missing ones are only reported.
  */
 int session_open_counters(struct sampler *sampler, struct sprof_error *error);
+
+/* deep.c: copies what follows the slices of the records not looked at yet; gives the record just
+ * decoded its copy; notes that it was a stack deeper than its slice. */
+void session_copy_rests(struct sampler *sampler);
+void session_attach_rest(struct sampler *sampler, size_t ring, uint64_t offset);
+void session_expect_deep(struct sampler *sampler);
 
 /* wait.c: how long records may gather before a ring fills or stacks grow stale. */
 uint64_t session_nap_ns(const struct sampler *sampler);

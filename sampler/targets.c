@@ -22,6 +22,13 @@ static bool is_target(const struct targets *targets, pid_t pid)
     return known && *known;
 }
 
+bool targets_know(const struct targets *targets, pid_t pid, pid_t tid)
+{
+    if (targets->only_thread)
+        return tid == targets->only_thread;
+    return targets->trust > TARGETS_TRUST_NOTHING || is_target(targets, pid);
+}
+
 /* Between fork and execve the command's process runs sprof's own code. */
 static bool before_execve(const struct targets *targets, const struct sampler_record *record)
 {

@@ -29,6 +29,9 @@ int targets_add_thread(struct targets *targets, pid_t pid, pid_t tid);
 /* Whether a record, seen in time order, is a target's; follows forks and exits on the way. */
 bool targets_admit(struct targets *targets, const struct sampler_record *record);
 
+/* Whether a sample of this thread may be a target's, as far as is known now. */
+bool targets_know(const struct targets *targets, pid_t pid, pid_t tid);
+
 void targets_release(struct targets *targets);
 
 #endif

@@ -12,6 +12,7 @@ enum {
      * record is written after it in any case, so this only keeps independent ones in order. */
     SLACK_NS = 500000,
     NAP_DEEP_NS = 1000000, /* the rest of deep stacks is read from live memory: be quick */
+    LISTEN_HZ_MAX = 2000,  /* … and up to this rate, at once */
     NAP_STACK_NS = 4000000,
     NAP_PC_NS = 20000000,
     NAP_RING_FRACTION = 8,       /* of a ring may fill during a nap */
@@ -47,17 +48,24 @@ static size_t fill_polls(struct sampler *sampler, int extra_fd, bool with_rings)
     return count;
 }
 
+/* Whether each record must be looked at as it comes: what follows its slice is changing already. */
+static bool listens(const struct sampler *sampler, uint64_t now_ns)
+{
+    return now_ns < sampler->listen_until_ns &&
+           plan_samples_per_second(&sampler->plan) <= LISTEN_HZ_MAX;
+}
+
 /* How long to sleep before the rings must be looked at; UINT64_MAX: until they wake us. */
-static uint64_t rest_ns(const struct sampler *sampler, uint64_t now_ns)
+static uint64_t rest_ns(const struct sampler *sampler, uint64_t now_ns, bool listening)
 {
     uint64_t first_ns;
-    if (sampler->busy) {
+    if (sampler->busy && !listening) {
         const bool deep = now_ns < sampler->deep_until_ns && sampler->nap_ns > NAP_DEEP_NS;
         return deep ? NAP_DEEP_NS : sampler->nap_ns;
     }
     if (!merge_first(&sampler->merge, &first_ns))
         return UINT64_MAX;
-    const uint64_t ripe_ns = first_ns + SLACK_NS;
+    const uint64_t ripe_ns = first_ns + (listening ? 2 * NAP_DEEP_NS : SLACK_NS);
     return ripe_ns > now_ns ? ripe_ns - now_ns : 0;
 }
 
@@ -80,12 +88,14 @@ int sampler_wait(struct sampler *sampler, int timeout_ms, int extra_fd)
     merge_publish(&sampler->merge);
     if (sampler->stopped || sampler->initial.next < sampler->initial.records.count)
         return 0;
-    const uint64_t rest = rest_ns(sampler, sprof_clock_monotonic_ns());
+    const uint64_t before_ns = sprof_clock_monotonic_ns();
+    const bool listening = listens(sampler, before_ns);
+    const uint64_t rest = rest_ns(sampler, before_ns, listening);
     const uint64_t asked = timeout_ms < 0 ? UINT64_MAX : (uint64_t)timeout_ms * NS_PER_MS;
     const uint64_t sleep_ns = least(least(rest, asked), check_ns(sampler));
     const struct timespec timeout = {.tv_sec = (time_t)(sleep_ns / 1000000000),
                                      .tv_nsec = (long)(sleep_ns % 1000000000)};
-    const size_t count = fill_polls(sampler, extra_fd, rest == UINT64_MAX);
+    const size_t count = fill_polls(sampler, extra_fd, listening || rest == UINT64_MAX);
     const int ready = ppoll(sampler->polls, count, sleep_ns == UINT64_MAX ? NULL : &timeout, NULL);
     const int failed = ready < 0 && errno != EINTR;
     uint64_t told;
@@ -93,6 +103,7 @@ int sampler_wait(struct sampler *sampler, int timeout_ms, int extra_fd)
         return SPROF_EIO;
     const uint64_t now_ns = sprof_clock_monotonic_ns();
     sampler->busy = merge_refresh(&sampler->merge);
+    session_copy_rests(sampler);
     sampler->horizon_ns = now_ns - SLACK_NS;
     return failed ? SPROF_EIO : 0;
 }

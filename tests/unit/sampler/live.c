@@ -1,12 +1,14 @@
 #include "tests/unit/sampler/live.h"
 
+#include "sampler/proc.h"
+
 #include <grp.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { NOBODY = 65534 };
@@ -71,6 +73,18 @@ int live_record(const struct sampler_options *options, double seconds, pid_t pid
     return result < 0 ? result : 0;
 }
 
+/* Whether the program runs and has all its threads. */
+static bool has_begun(pid_t pid, size_t count)
+{
+    struct id_list threads = {0};
+    char name[16];
+    proc_comm(pid, pid, name);
+    const bool begun =
+        !strcmp(name, "sampler_spin") && !proc_threads(pid, &threads) && threads.count >= count;
+    sprof_vec_release(&threads);
+    return begun;
+}
+
 pid_t live_spin(const char *threads, const char *cpu_ms, const char *hatch)
 {
     const pid_t pid = fork();
@@ -78,8 +92,8 @@ pid_t live_spin(const char *threads, const char *cpu_ms, const char *hatch)
         execl(SAMPLER_SPIN, "spin", threads, cpu_ms, hatch, (char *)NULL);
         _exit(127);
     }
-    const struct timespec begin = {.tv_nsec = 100000000};
-    nanosleep(&begin, NULL);
+    for (int i = 0; i < 1000 && !has_begun(pid, (size_t)atoi(threads)); i++)
+        usleep(10000);
     return pid;
 }
 
@@ -126,6 +140,13 @@ int live_in_child(int (*check)(void), bool as_nobody)
     if (line)
         printf(" line %d", line);
     return line;
+}
+
+rlim_t live_next_descriptor(void)
+{
+    const int fd = dup(0);
+    close(fd);
+    return (rlim_t)fd;
 }
 
 bool live_is_root(void)

@@ -5,6 +5,7 @@
 #include "sampler/sampler.h"
 
 #include <math.h>
+#include <sys/resource.h>
 
 /* What came out of one recording. */
 struct live {
@@ -41,6 +42,9 @@ int live_in_child(int (*check)(void), bool as_nobody);
         if (!(condition))                                                                          \
             return __LINE__;                                                                       \
     } while (0)
+
+/* The number the next descriptor will get; a limit of that many leaves room for none. */
+rlim_t live_next_descriptor(void);
 
 /* Whether this test can use events of whole CPUs; says so where it cannot. */
 bool live_is_root(void);

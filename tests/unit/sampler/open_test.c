@@ -120,8 +120,7 @@ static void test_little_locked_memory(void)
 
 static int check_few_files(void)
 {
-    const rlim_t used = 1 + open_files(); /* which has ".", ".." and its own in it */
-    const struct rlimit few = {used, used};
+    const struct rlimit few = {live_next_descriptor() + 4, live_next_descriptor() + 4};
     LIVE_EXPECT(!setrlimit(RLIMIT_NOFILE, &few));
     static char *const command[] = {"/bin/true", NULL};
     const struct sampler_options options = {.event = "cpu-clock", .command = command};
@@ -138,7 +137,7 @@ static int check_soft_files(void)
 {
     struct rlimit limit;
     LIVE_EXPECT(!getrlimit(RLIMIT_NOFILE, &limit));
-    limit.rlim_cur = 1 + open_files();
+    limit.rlim_cur = live_next_descriptor() + 4;
     LIVE_EXPECT(!setrlimit(RLIMIT_NOFILE, &limit));
     static char *const command[] = {"/bin/sh", "-c", "test $(ulimit -n) -lt 100", NULL};
     const struct sampler_options options = {.event = "cpu-clock", .command = command};
