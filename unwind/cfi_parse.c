@@ -2,7 +2,7 @@
 
 /* Real CIEs have a few dozen bytes. Every FDE may name one of its own, so that without a bound a
  * hostile section takes quadratic time. */
-enum { CIE_BYTES_MAX = 4096 };
+enum { CIE_BYTES_MAX = 4096, CODE_ALIGN_MAX = 63 };
 
 void cfi_section_init(struct cfi_section *section, struct sprof_bytes bytes, uint64_t vaddr,
                       bool is_debug_frame)
@@ -109,6 +109,8 @@ static bool cie_read(struct cfi_section *section, struct entry *entry, struct cf
     cie->code_align = sprof_reader_uleb(reader);
     cie->data_align = sprof_reader_sleb(reader);
     cie->return_register = version == 1 ? sprof_reader_u8(reader) : sprof_reader_uleb(reader);
+    if (cie->code_align > CODE_ALIGN_MAX)
+        return false;
     if (reader->failed || !cie_augmentation(section, cie, letters, reader))
         return false;
     const size_t left = sprof_reader_left(reader);

@@ -51,49 +51,49 @@ static struct sprof_bytes block(struct machine *machine)
 }
 
 /* The rule of a register, or NULL where the walk does not follow it. */
-static struct cfi_value *value_of(const struct cfi_cie *cie, struct cfi_state *state, uint64_t reg)
+static struct cfi_value *value_of(struct machine *machine, uint64_t reg)
 {
     if (reg == UNWIND_RBP)
-        return &state->rbp;
-    if (reg == cie->return_register)
-        return &state->ra;
-    return reg == UNWIND_RSP ? &state->rsp : NULL;
+        return &machine->state.rbp;
+    if (reg == machine->cie->return_register)
+        return &machine->state.ra;
+    return reg == UNWIND_RSP ? &machine->state.rsp : NULL;
 }
 
 static void set(struct machine *machine, uint64_t reg, struct cfi_value value)
 {
-    struct cfi_value *place = value_of(machine->cie, &machine->state, reg);
+    struct cfi_value *place = value_of(machine, reg);
     if (place)
         *place = value;
 }
 
 static void restore(struct machine *machine, uint64_t reg)
 {
-    struct cfi_state initial = machine->cie->initial;
-    const struct cfi_value *value = value_of(machine->cie, &initial, reg);
-    if (value)
-        set(machine, reg, *value);
+    const struct cfi_state *initial = &machine->cie->initial;
+    struct cfi_value *place = value_of(machine, reg);
+    if (place == &machine->state.rbp)
+        *place = initial->rbp;
+    else if (place == &machine->state.ra)
+        *place = initial->ra;
+    else if (place)
+        *place = initial->rsp;
 }
 
 /* ---- Instructions -----------------------------------------------------------------------------
  */
 
+/* Cannot overflow: `delta` has 32 bits, and the alignment was bounded when the CIE was read. */
 static void advance(struct machine *machine, uint64_t delta)
 {
-    if (!machine->row || delta > UINT64_MAX / 65536 ||
-        machine->cie->code_align > 65536) { /* a CIE's program stands nowhere */
-        machine->failed = true;
-        return;
-    }
-    delta *= machine->cie->code_align;
-    if (!delta)
-        return;
     const uint64_t left = machine->end - machine->location;
-    const uint64_t step = delta < left ? delta : left;
-    if (step)
-        machine->row(machine->context, machine->location, machine->location + step,
-                     &machine->state);
-    machine->location += step;
+    delta *= machine->cie->code_align;
+    if (!machine->row) /* a CIE's program stands nowhere */
+        machine->failed = true;
+    if (machine->failed || !delta || !left)
+        return;
+    const uint64_t next = machine->location + (delta < left ? delta : left);
+    machine->row(machine->context, machine->location, next, &machine->state);
+    machine->location = next;
 }
 
 static void op_advance1(struct machine *machine)

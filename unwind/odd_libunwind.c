@@ -82,7 +82,7 @@ static void put_cie(struct writer *writer, const struct cfi_cie *cie)
     put_u32(writer, 0);
     put_u32(writer, 0);
     put(writer, version_and_letters, sizeof version_and_letters);
-    put_sleb(writer, (int64_t)cie->code_align); /* small and positive: checked before */
+    put_sleb(writer, (int64_t)cie->code_align); /* one byte: the parser bounds it */
     put_sleb(writer, cie->data_align);
     put(writer, return_and_absolute, sizeof return_and_absolute);
     put(writer, cie->program.data, cie->program.size);
@@ -109,7 +109,7 @@ static bool synthesize(struct odd_unwinder *odd, const struct cfi_cie *cie,
                        const struct cfi_fde *fde, uint64_t bias)
 {
     struct writer writer = {.bytes = odd->synthetic};
-    if (cie->return_register != UNWIND_RIP || cie->code_align > 63)
+    if (cie->return_register != UNWIND_RIP)
         return false;
     odd->synthetic_address = (fde->start + bias + 7) & ~UINT64_C(7);
     const uint64_t shift = odd->synthetic_address - (fde->start + bias);

@@ -14,6 +14,7 @@ enum {
      * are data that shares the segment. */
     KNOWN_CODE_MIN = 16,
     KNOWN_CODE_MAX = 4 << 20,
+    PREFETCH_AHEAD = 8, /* functions */
 };
 
 struct builder {
@@ -351,6 +352,10 @@ static int make_rows(struct builder *builder)
     if (!table->functions)
         return SPROF_ENOMEM;
     for (size_t i = 0; i < count && !builder->code; i++) {
+        /* Sections are often not in the order of addresses: without this, half the time is waiting.
+         */
+        if (i + PREFETCH_AHEAD < count)
+            __builtin_prefetch(drafts[i + PREFETCH_AHEAD].program);
         rows_gap(builder, drafts[i].start);
         const size_t bad = table->facts.bad_functions;
         if (!builder->code)
