@@ -108,6 +108,14 @@ static int rescan_mappings(struct record_session *session, struct model_process 
     return 0;
 }
 
+static int finish_sample(struct record_session *session, const struct taken *taken,
+                         const struct record_outcome *outcome)
+{
+    if (outcome->stack_end)
+        sampler_stack_end(session->sampler, taken->thread->tid, outcome->stack_end);
+    return add_sample(session, taken, outcome);
+}
+
 static int take_sample(struct record_session *session, const struct sampler_record *record)
 {
     struct model_process *process =
@@ -134,7 +142,7 @@ static int take_sample(struct record_session *session, const struct sampler_reco
         return record_pending_add(&session->pending, record, process, thread);
     }
     const struct taken taken = {process, thread, &record->sample, record->time_ns, record->cpu};
-    return add_sample(session, &taken, &outcome);
+    return finish_sample(session, &taken, &outcome);
 }
 
 static int retry_sample(void *context, const struct record_pending_sample *waiting)
@@ -148,7 +156,7 @@ static int retry_sample(void *context, const struct record_pending_sample *waiti
         return 1;
     const struct taken taken = {waiting->process, waiting->thread, &waiting->sample,
                                 waiting->time_ns, waiting->cpu};
-    return add_sample(session, &taken, &outcome);
+    return finish_sample(session, &taken, &outcome);
 }
 
 int record_apply_waiting(struct record_session *session)
@@ -204,6 +212,9 @@ static int apply_mapping(struct record_session *session, const struct sampler_re
     memcpy(identity.build_id, mapping->build_id, sizeof identity.build_id);
     if (record->pid == -1 && strcmp(mapping->name, RECORD_MODULE_KERNEL) == 0)
         session->walk.kernel_start = mapping->address - mapping->file_offset;
+    if (record->pid > 0 && strncmp(mapping->name, "//anon", 6) == 0 &&
+        record_jit_owners_note(&session->jit_owners, record->pid))
+        return SPROF_ENOMEM;
     return model_world_map(&session->world, record->pid, mapping->address, mapping->size,
                            mapping->file_offset, &identity, record->time_ns);
 }

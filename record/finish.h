@@ -5,6 +5,7 @@
 
 #include "model/model.h"
 #include "record/images.h"
+#include "record/jit_owner.h"
 #include "record/kernel_names.h"
 #include "store/store.h"
 
@@ -12,6 +13,7 @@
 struct record_finish_source {
     const struct record_images *images;       /* of the session that just ended; NULL: none */
     struct record_kernel_names *kernel_names; /* … and what it read of the kernel */
+    const struct record_jit_owners *jit_owners;
     const struct sprof_log *log;
     struct model_kind_rules rules; /* count > 0: replaces the kinds stored */
 };

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* ---- Images ------------------------------------------------------------------------------------
  */
@@ -170,7 +169,8 @@ static int open_jit(const struct finish *finish, int pid, struct symbolize_jit *
     const char *dump = jitdump_path(finish, pid);
     if (dump && symbolize_jit_open_file(jit, dump, why) == 0)
         return 0;
-    return symbolize_jit_open(jit, pid, pid, geteuid(), why);
+    const struct record_jit_owner owner = record_jit_owners_get(finish->source->jit_owners, pid);
+    return symbolize_jit_open(jit, pid, owner.ns_pid, owner.uid, why);
 }
 
 static int symbolize_jit_frames(struct finish *finish, struct job *job,

@@ -184,6 +184,7 @@ void record_free(struct record_session *session)
     record_pending_release(&session->pending);
     record_images_release(&session->images);
     record_kernel_names_release(&session->kernel_names);
+    record_jit_owners_release(&session->jit_owners);
     model_world_release(&session->world);
     sprof_vec_release(&session->ledger.seconds);
     sprof_map_release(&session->rescanned);
@@ -338,8 +339,10 @@ static int finish(struct record_session *session, struct sprof_error *error)
 {
     if (session->options.no_symbolize)
         return 0;
-    const struct record_finish_source source = {
-        .images = &session->images, .kernel_names = &session->kernel_names, .log = session->log};
+    const struct record_finish_source source = {.images = &session->images,
+                                                .kernel_names = &session->kernel_names,
+                                                .jit_owners = &session->jit_owners,
+                                                .log = session->log};
     const int result = record_finish_store(session->store, &source, error);
     if (result)
         return result;

@@ -4,6 +4,7 @@
 #define SPROF_RECORD_SESSION_H
 
 #include "model/model.h"
+#include "record/jit_owner.h"
 #include "record/kernel_names.h"
 #include "record/ledger.h"
 #include "record/pending.h"
@@ -25,6 +26,7 @@ struct record_session {
     struct model_world world;
     struct record_images images;
     struct record_kernel_names kernel_names;
+    struct record_jit_owners jit_owners;
     struct record_walk walk;
     struct record_pending pending;
     struct record_writer writer;
