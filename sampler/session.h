@@ -60,6 +60,7 @@ struct sampler {
     struct pollfd *polls;
     size_t poll_capacity;
     bool busy;              /* the last look found something new */
+    bool deaf;              /* the rings cannot be listened to any more */
     uint64_t nap_ns;        /* how long to let records gather while the targets are busy */
     uint64_t deep_until_ns;   /* until then naps are short: stacks deeper than the slice were seen … */
     uint64_t listen_until_ns; /* … and what follows the slice must be copied at once */

@@ -51,7 +51,7 @@ static size_t fill_polls(struct sampler *sampler, int extra_fd, bool with_rings)
 /* Whether each record must be looked at as it comes: what follows its slice is changing already. */
 static bool listens(const struct sampler *sampler, uint64_t now_ns)
 {
-    return now_ns < sampler->listen_until_ns &&
+    return now_ns < sampler->listen_until_ns && !sampler->deaf &&
            plan_samples_per_second(&sampler->plan) <= LISTEN_HZ_MAX;
 }
 
@@ -64,9 +64,18 @@ static uint64_t rest_ns(const struct sampler *sampler, uint64_t now_ns, bool lis
         return deep ? NAP_DEEP_NS : sampler->nap_ns;
     }
     if (!merge_first(&sampler->merge, &first_ns))
-        return UINT64_MAX;
+        return sampler->deaf ? sampler->nap_ns : UINT64_MAX;
     const uint64_t ripe_ns = first_ns + (listening ? 2 * NAP_DEEP_NS : SLACK_NS);
     return ripe_ns > now_ns ? ripe_ns - now_ns : 0;
+}
+
+/* A ring whose CPU went offline, or whose owner was a thread that ended, is always "ready": then we
+ * look at the rings from time to time instead of listening. */
+static void notice_deafness(struct sampler *sampler, size_t count)
+{
+    for (size_t i = count - sampler->cpu_rings; i < count; i++)
+        if (sampler->polls[i].revents & (POLLHUP | POLLERR | POLLNVAL))
+            sampler->deaf = true;
 }
 
 /* Some targets have no descriptor to wait for. */
@@ -95,9 +104,12 @@ int sampler_wait(struct sampler *sampler, int timeout_ms, int extra_fd)
     const uint64_t sleep_ns = least(least(rest, asked), check_ns(sampler));
     const struct timespec timeout = {.tv_sec = (time_t)(sleep_ns / 1000000000),
                                      .tv_nsec = (long)(sleep_ns % 1000000000)};
-    const size_t count = fill_polls(sampler, extra_fd, listening || rest == UINT64_MAX);
+    const bool with_rings = listening || rest == UINT64_MAX;
+    const size_t count = fill_polls(sampler, extra_fd, with_rings);
     const int ready = ppoll(sampler->polls, count, sleep_ns == UINT64_MAX ? NULL : &timeout, NULL);
-    const int failed = ready < 0 && errno != EINTR;
+    const bool failed = ready < 0 && errno != EINTR;
+    if (ready > 0 && with_rings)
+        notice_deafness(sampler, count);
     uint64_t told;
     if (ready > 0 && sampler->polls->revents && read(sampler->interrupt_fd, &told, sizeof told) < 0)
         return SPROF_EIO;

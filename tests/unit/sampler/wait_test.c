@@ -6,15 +6,20 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A sampler of a process that does nothing. */
-static struct sampler *idle_sampler(pid_t *pid)
+/* A process that does nothing. */
+static pid_t idle_process(void)
 {
-    *pid = fork();
-    if (!*pid) {
+    const pid_t pid = fork();
+    if (!pid) {
         pause();
         _exit(0);
     }
     usleep(20000);
+    return pid;
+}
+
+static struct sampler *sampler_of(const pid_t *pid)
+{
     const struct sampler_options options = {
         .event = "cpu-clock", .pids = pid, .pid_count = 1, .minimum_scope = SAMPLER_SCOPE_TASK};
     struct sampler *sampler;
@@ -23,6 +28,12 @@ static struct sampler *idle_sampler(pid_t *pid)
     for (const struct sampler_record *record; !sampler_next(sampler, &record);)
         ;
     return sampler;
+}
+
+static struct sampler *idle_sampler(pid_t *pid)
+{
+    *pid = idle_process();
+    return sampler_of(pid);
 }
 
 static double wait_ms(struct sampler *sampler, int timeout_ms, int extra_fd)
@@ -123,6 +134,28 @@ static void test_naps_bound_the_wakeups(void)
     live_end(pid);
 }
 
+static void *open_sampler(void *pid)
+{
+    return sampler_of(pid);
+}
+
+/* The events on ourselves that own the rings end with the thread that opened them. */
+static void test_opened_by_a_thread_that_ended(void)
+{
+    pid_t pid = idle_process();
+    pthread_t thread;
+    void *sampler;
+    CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, open_sampler, &pid), 0);
+    pthread_join(thread, &sampler);
+    unsigned waits = 0;
+    for (const uint64_t end_ns = sprof_clock_monotonic_ns() + 200000000;
+         sprof_clock_monotonic_ns() < end_ns; waits++)
+        sampler_wait(sampler, 50, -1);
+    CU_ASSERT_TRUE(waits < 100);
+    sampler_free(sampler);
+    live_end(pid);
+}
+
 void sprof_suite_sampler_wait(void);
 void sprof_suite_sampler_wait(void)
 {
@@ -131,5 +164,6 @@ void sprof_suite_sampler_wait(void)
     CU_add_test(suite, "interrupts", test_interrupts);
     CU_add_test(suite, "an extra descriptor", test_an_extra_descriptor);
     CU_add_test(suite, "the end of the target", test_the_end_of_the_target);
+    CU_add_test(suite, "opened by a thread that ended", test_opened_by_a_thread_that_ended);
     CU_add_test(suite, "naps bound the wake-ups", test_naps_bound_the_wakeups);
 }
