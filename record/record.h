@@ -94,7 +94,7 @@ struct record_replay {
     uint64_t id;
     const char *was, *now; /* end reasons */
     size_t frames;
-    const char *const *stack; /* "0xaddress found-by module+0xoffset" a frame, innermost first */
+    const char *const *stack; /* "found-by module+0xoffset" a frame, innermost first */
 };
 int record_replay_failed(const char *path, int (*report)(void *, const struct record_replay *),
                          void *context, struct sprof_error *error);

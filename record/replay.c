@@ -3,6 +3,7 @@
 #include "record/walk.h"
 #include "store/store.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,6 +18,8 @@ struct replay {
     struct record_walk walk;
     struct sprof_arena arena;
     struct sprof_map thread_process; /* thread id → process id */
+    SPROF_VEC(struct store_process) processes;
+    size_t forks; /* how many of them are in the world */
     SPROF_VEC(struct store_module) modules;
     int (*report)(void *, const struct record_replay *);
     void *context;
@@ -44,7 +47,45 @@ static const struct store_module *module_by_id(const struct replay *replay, uint
 }
 
 /* Row ids stand in for process ids: they are unique where numbers of processes may be used again.
- */
+ * They begin where the kernel's end (PID_MAX_LIMIT), so that no process of today is asked for files
+ * or memory. */
+static int replay_pid(uint32_t process_id)
+{
+    enum { KERNEL_PID_LIMIT = 1 << 22 };
+    return process_id < INT_MAX - KERNEL_PID_LIMIT ? KERNEL_PID_LIMIT + (int)process_id : 0;
+}
+
+static int load_process(void *context, const struct store_process *process)
+{
+    struct replay *replay = context;
+    struct store_process row = *process;
+    row.name = NULL; /* borrowed, and not needed */
+    return sprof_vec_push(&replay->processes, row);
+}
+
+/* A forked process begins with the mappings that its parent has then. */
+static int apply_fork(struct replay *replay)
+{
+    const struct store_process *process = &replay->processes.items[replay->forks++];
+    const int pid = replay_pid(process->id), parent = replay_pid(process->parent_id);
+    return process->parent_id
+               ? model_world_fork(&replay->world, parent, parent, pid, pid, process->start_ns + 1)
+               : 0;
+}
+
+/* Both come in order of time. */
+static int apply_forks_before(struct replay *replay, const struct store_mapping *mapping)
+{
+    int result = 0;
+    while (!result && replay->forks < replay->processes.count) {
+        const struct store_process *next = &replay->processes.items[replay->forks];
+        if (next->id > mapping->process_id && next->start_ns >= mapping->start_ns)
+            break;
+        result = apply_fork(replay);
+    }
+    return result;
+}
+
 static int load_mapping(void *context, const struct store_mapping *mapping)
 {
     struct replay *replay = context;
@@ -56,7 +97,9 @@ static int load_mapping(void *context, const struct store_mapping *mapping)
     if (module->build_id.size > sizeof identity.build_id)
         return SPROF_EFORMAT;
     memcpy(identity.build_id, module->build_id.data, module->build_id.size);
-    return model_world_map(&replay->world, (int)mapping->process_id, mapping->start,
+    if (apply_forks_before(replay, mapping))
+        return SPROF_ENOMEM;
+    return model_world_map(&replay->world, replay_pid(mapping->process_id), mapping->start,
                            mapping->end - mapping->start, mapping->file_offset, &identity,
                            mapping->start_ns + 1);
 }
@@ -119,7 +162,8 @@ static int replay_one(void *context, const struct store_failed *failed)
     sample.ip = sample.registers[UNWIND_RIP];
     sample.stack = failed->stack.data;
     sample.stack_size = failed->stack.size;
-    const struct model_process *process = model_world_process(&replay->world, (int)*process_id, 1);
+    const struct model_process *process =
+        model_world_process(&replay->world, replay_pid((uint32_t)*process_id), 1);
     struct record_outcome outcome;
     if (!process || walk_again(replay, process, &sample, failed->time_ns + 1, &outcome) ||
         spell_stack(replay))
@@ -149,13 +193,20 @@ static int load_and_replay(struct replay *replay, struct store *store, struct sp
     if (!result)
         result = store_each_module(store, load_module, replay, error);
     for (size_t i = 0; i < runs.count && !result; i++) {
-        result = store_each_mapping(store, runs.items[i], load_mapping, replay, error);
+        result = store_each_process(store, runs.items[i], load_process, replay, error);
+        if (!result)
+            result = store_each_mapping(store, runs.items[i], load_mapping, replay, error);
+        while (!result && replay->forks < replay->processes.count)
+            result = apply_fork(replay);
         if (!result)
             result = store_each_thread(store, runs.items[i], load_thread, replay, error);
         if (!result)
             result = store_each_failed(store, runs.items[i], replay_one, replay, error);
     }
     sprof_vec_release(&runs);
+    if (result == SPROF_EFORMAT && error && !error->message[0])
+        return sprof_error_set(error, SPROF_EFORMAT, 0,
+                               "the recording is damaged: a kept sample does not fit its thread");
     return result;
 }
 
@@ -179,6 +230,7 @@ int record_replay_failed(const char *path, int (*report)(void *, const struct re
     record_images_release(&replay.images);
     model_world_release(&replay.world);
     sprof_map_release(&replay.thread_process);
+    sprof_vec_release(&replay.processes);
     sprof_vec_release(&replay.modules);
     sprof_vec_release(&replay.line_starts);
     sprof_vec_release(&replay.lines);
