@@ -24,6 +24,7 @@ struct import {
     struct store_run run;
     struct store_event event;
     size_t line, bad_lines;
+    uint64_t total; /* of all counts: the database's integers end at INT64_MAX */
 };
 
 static void release(struct import *import)
@@ -131,6 +132,10 @@ static int add_line(struct import *import, char *line, size_t length)
     char *stack;
     uint64_t count;
     const char *wrong = split_line(line, &stack, &count);
+    if (!wrong && count > INT64_MAX - import->total)
+        wrong = "the counts add up to more than fits";
+    if (!wrong)
+        import->total += count;
     return wrong ? complain(import, wrong) : add_stack(import, stack, count);
 }
 
