@@ -1,0 +1,281 @@
+#include "record/record.h"
+#include "tests/unit/record/handmade.h"
+
+struct heard {
+    struct sprof_str text; /* messages without the directory, one a line */
+    size_t skip;
+};
+
+static void hear(void *context, enum sprof_log_level level, const char *text)
+{
+    struct heard *heard = context;
+    CU_ASSERT_EQUAL(level, SPROF_LOG_WARNING);
+    CU_ASSERT_TRUE_FATAL(strlen(text) > heard->skip);
+    sprof_str_appendf(&heard->text, "%s\n", text + heard->skip);
+}
+
+/* An import of some text, and what came of it. */
+struct import {
+    struct handmade made; /* only its places are used */
+    char input[128];
+    struct heard heard;
+    struct sprof_error error;
+    int result;
+};
+
+static void import_bytes(struct import *import, const char *text, size_t size)
+{
+    static const struct model_kind_rule rules[] = {{MODEL_KIND_SYSTEM, "*libsys*"}};
+    *import = (struct import){0};
+    fixture_open(&import->made.fixture);
+    fixture_write(&import->made.fixture, "in.folded", text, size);
+    strcpy(import->input, fixture_path(&import->made.fixture, "in.folded"));
+    strcpy(import->made.path, fixture_path(&import->made.fixture, "out.db"));
+    import->heard.skip = strlen(import->made.fixture.directory) + 1;
+    const struct sprof_log log = {.message = hear, .context = &import->heard};
+    const struct record_import_options options = {.input = import->input,
+                                                  .output = import->made.path,
+                                                  .rules = {rules, 1},
+                                                  .sprof_version = "0.1.0",
+                                                  .log = &log};
+    import->result = record_import_folded(&options, &import->error);
+}
+
+static void import_text(struct import *import, const char *text)
+{
+    import_bytes(import, text, strlen(text));
+}
+
+static void import_close(struct import *import)
+{
+    sprof_str_release(&import->heard.text);
+    fixture_close(&import->made.fixture);
+}
+
+static void expect_query(const char *text, const char *sql, const char *expected)
+{
+    struct import import;
+    import_text(&import, text);
+    CU_ASSERT_EQUAL(import.result, 0);
+    CU_ASSERT_STRING_EQUAL(import.error.message, "");
+    CU_ASSERT_PTR_NULL(import.heard.text.text);
+    if (!import.result)
+        ASSERT_HANDMADE(&import.made, sql, expected);
+    import_close(&import);
+}
+
+#define PATHS "SELECT path, exclusive_samples, inclusive_samples FROM v_call_tree ORDER BY path"
+#define NAMES "SELECT function, module FROM v_function ORDER BY function, module"
+
+/* ---- What is right -----------------------------------------------------------------------------
+ */
+
+static void test_stacks_and_counts(void)
+{
+    expect_query("a;b 2\na 1\na;c;b 3\n", PATHS, "a|1|6 a;b|2|2 a;c|0|3 a;c;b|3|3");
+    expect_query("a;b 2\n", "SELECT state, mode, source FROM run", "complete|full|import");
+    expect_query("a;b 2\n", "SELECT name, is_clock, varying, period FROM event", "samples|0|0|1");
+}
+
+static void test_equal_lines_add_up(void)
+{
+    expect_query("a;b 2\na;b 3\n", PATHS, "a|0|5 a;b|5|5");
+    expect_query("a;b 2\na;b 3\n", "SELECT count(*), sum(count) FROM sample", "2|5");
+}
+
+static void test_recursion_counts_once(void)
+{
+    expect_query("f;f;f 4\n",
+                 "SELECT function, exclusive_samples, inclusive_samples FROM v_function", "f|4|4");
+}
+
+static void test_line_ends(void)
+{
+    expect_query("a;b 2\r\na 1\r\n", PATHS, "a|1|3 a;b|2|2");
+    expect_query("a;b 2", PATHS, "a|0|2 a;b|2|2");
+    expect_query("\n# a comment\n\na 1\n\r\n#b 7\n", PATHS, "a|1|1");
+}
+
+static void test_names_may_hold_anything_else(void)
+{
+    expect_query("main;std::map<int, int>::at(int const&) 3\n", PATHS,
+                 "main|0|3 main;std::map<int, int>::at(int const&)|3|3");
+    expect_query("\xc3\xa4 \xe2\x86\x92 b;-;[x] 1\n", "SELECT count(*) FROM v_function", "3");
+    expect_query("a\tb 1\n", "SELECT function = 'a' || char(9) || 'b' FROM v_function", "1");
+}
+
+static void test_modules(void)
+{
+    expect_query("prog!main;libsys.so!read 1\n", NAMES, "main|prog read|libsys.so");
+    expect_query("prog!main;libsys.so!read 1\n", "SELECT name, kind FROM module ORDER BY name",
+                 "libsys.so|system prog|app");
+    expect_query("/usr/lib/libc.so.6!write 1\n", "SELECT name, path, kind FROM module",
+                 "libc.so.6|/usr/lib/libc.so.6|system");
+    expect_query("main 1\n", NAMES, "main|[application]");
+    expect_query("a!f;b!f 1\n", "SELECT count(*) FROM function WHERE name = 'f'", "2");
+    expect_query("[kernel]!do_read 1\n", "SELECT name, kind FROM module", "[kernel]|kernel");
+}
+
+static void test_exclamation_marks_that_are_names(void)
+{
+    expect_query("operator!=(A const&, A const&) 1\n", NAMES,
+                 "operator!=(A const&, A const&)|[application]");
+    expect_query("ns::A::operator!() 1\n", NAMES, "ns::A::operator!()|[application]");
+    expect_query("prog!A::operator!= 1\n", NAMES, "A::operator!=|prog");
+    expect_query("f<(char)33, '!'> 1\n", NAMES, "f<(char)33, '!'>|[application]");
+    expect_query("!main 1\n", NAMES, "!main|[application]");
+    expect_query("main! 1\n", NAMES, "main!|[application]");
+}
+
+static void test_deep_stacks(void)
+{
+    enum { DEPTH = 20000 };
+    struct sprof_str text = {0};
+    for (int i = 0; i < DEPTH; i++)
+        sprof_str_appendf(&text, "%sf%d", i ? ";" : "", i % 10);
+    sprof_str_append(&text, " 1\n");
+    expect_query(text.text, "SELECT count(*), max(depth) FROM call_path", "20000|20000");
+    sprof_str_release(&text);
+}
+
+static void test_huge_counts(void)
+{
+    expect_query("a 9223372036854775807\n", "SELECT count FROM sample", "9223372036854775807");
+    expect_query("a 9223372036854775806\nb 1\n", "SELECT sum(exclusive_samples) FROM path_cost",
+                 "9223372036854775807");
+}
+
+/* ---- What is wrong -----------------------------------------------------------------------------
+ */
+
+static void expect_refused_bytes(const char *text, size_t size, const char *messages)
+{
+    struct import import;
+    import_bytes(&import, text, size);
+    CU_ASSERT_EQUAL(import.result, SPROF_EFORMAT);
+    CU_ASSERT_STRING_NOT_EQUAL(import.error.message, "");
+    assert_text(import.heard.text.text ? import.heard.text.text : "", messages);
+    CU_ASSERT_FALSE(file_exists(import.made.path));
+    import_close(&import);
+}
+
+static void expect_refused(const char *text, const char *messages)
+{
+    expect_refused_bytes(text, strlen(text), messages);
+}
+
+static void test_every_malformed_line_has_its_number(void)
+{
+    expect_refused("a;b 1\n"
+                   "nocount\n"
+                   "a;b x\n"
+                   "a;b 1.5\n"
+                   "# fine\n"
+                   "a;b -1\n"
+                   "a;b +1\n"
+                   "a;b 0\n"
+                   "a;;b 1\n"
+                   ";a 1\n"
+                   "a; 1\n"
+                   " 1\n"
+                   "a 9223372036854775808\n"
+                   "a 99999999999999999999999\n"
+                   "a 1 \n"
+                   "a 0x10\n",
+                   "in.folded:2: no count: a line is `frame;frame;frame COUNT`\n"
+                   "in.folded:3: the count after the last space is not a whole number\n"
+                   "in.folded:4: the count after the last space is not a whole number\n"
+                   "in.folded:6: the count after the last space is not a whole number\n"
+                   "in.folded:7: the count after the last space is not a whole number\n"
+                   "in.folded:8: the count is zero\n"
+                   "in.folded:9: a frame has no name\n"
+                   "in.folded:10: a frame has no name\n"
+                   "in.folded:11: a frame has no name\n"
+                   "in.folded:12: a frame has no name\n"
+                   "in.folded:13: the count is too large\n"
+                   "in.folded:14: the count is too large\n"
+                   "in.folded:15: the count after the last space is not a whole number\n"
+                   "in.folded:16: the count after the last space is not a whole number\n");
+}
+
+static void test_nul_bytes(void)
+{
+    static const char text[] = "a 1\nb\0c 2\nd 3\n";
+    expect_refused_bytes(text, sizeof text - 1, "in.folded:2: the line holds a NUL byte\n");
+}
+
+static void test_a_sum_that_does_not_fit(void)
+{
+    expect_refused("a 9223372036854775807\nb 1\nc 1\n",
+                   "in.folded:2: the counts add up to more than fits\n"
+                   "in.folded:3: the counts add up to more than fits\n");
+}
+
+static void test_nothing_to_import(void)
+{
+    expect_refused("", "");
+    expect_refused("\n\n# nothing\n", "");
+}
+
+static void test_many_malformed_lines(void)
+{
+    struct sprof_str text = {0};
+    for (int i = 0; i < 1000; i++)
+        sprof_str_append(&text, "bad\n");
+    struct import import;
+    import_text(&import, text.text);
+    size_t lines = 0;
+    for (const char *at = import.heard.text.text; (at = strchr(at, '\n')); at++)
+        lines++;
+    CU_ASSERT_EQUAL(lines, 20);
+    CU_ASSERT_PTR_NOT_NULL(strstr(import.error.message, "1000 malformed lines"));
+    import_close(&import);
+    sprof_str_release(&text);
+}
+
+static void test_no_such_input(void)
+{
+    struct sprof_error error = {0};
+    const struct record_import_options options = {.input = "/nonexistent/in.folded",
+                                                  .output = "/nonexistent/out.db"};
+    CU_ASSERT_EQUAL(record_import_folded(&options, &error), SPROF_ENOTFOUND);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "/nonexistent/in.folded"));
+    const struct record_import_options directory = {.input = "/", .output = "/nonexistent/out.db"};
+    CU_ASSERT_EQUAL(record_import_folded(&directory, &error), SPROF_EIO);
+}
+
+static void test_an_older_recording_survives_a_refusal(void)
+{
+    struct import import;
+    import_text(&import, "old 1\n");
+    fixture_write(&import.made.fixture, "in.folded", "bad\n", 4);
+    const struct record_import_options options = {.input = import.input,
+                                                  .output = import.made.path};
+    CU_ASSERT_EQUAL(record_import_folded(&options, NULL), SPROF_EFORMAT);
+    ASSERT_HANDMADE(&import.made, NAMES, "old|[application]");
+    import_close(&import);
+}
+
+void sprof_suite_record_import_folded(void);
+void sprof_suite_record_import_folded(void)
+{
+    CU_pSuite suite = CU_add_suite("record/import_folded", NULL, NULL);
+    CU_add_test(suite, "stacks and counts", test_stacks_and_counts);
+    CU_add_test(suite, "equal lines add up", test_equal_lines_add_up);
+    CU_add_test(suite, "recursion counts once", test_recursion_counts_once);
+    CU_add_test(suite, "line ends", test_line_ends);
+    CU_add_test(suite, "names may hold anything else", test_names_may_hold_anything_else);
+    CU_add_test(suite, "modules", test_modules);
+    CU_add_test(suite, "exclamation marks that are names", test_exclamation_marks_that_are_names);
+    CU_add_test(suite, "deep stacks", test_deep_stacks);
+    CU_add_test(suite, "huge counts", test_huge_counts);
+    CU_add_test(suite, "every malformed line has its number",
+                test_every_malformed_line_has_its_number);
+    CU_add_test(suite, "NUL bytes", test_nul_bytes);
+    CU_add_test(suite, "a sum that does not fit", test_a_sum_that_does_not_fit);
+    CU_add_test(suite, "nothing to import", test_nothing_to_import);
+    CU_add_test(suite, "many malformed lines", test_many_malformed_lines);
+    CU_add_test(suite, "no such input", test_no_such_input);
+    CU_add_test(suite, "an older recording survives a refusal",
+                test_an_older_recording_survives_a_refusal);
+}
