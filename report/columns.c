@@ -97,7 +97,14 @@ void columns_measure(struct table *table, const struct profile *profile,
 {
     const size_t first = table->column_count;
     (measure->ranking ? ranking_columns : tree_columns)(table, profile, measure);
-    table->columns[first].apart = first > 0;
+    if (!first)
+        return;
+    table->columns[first].apart = true;
+    /* In a ranking the second measure is for comparison: its details are left to CSV and JSON. */
+    for (size_t c = first; c < table->column_count; c++)
+        if (measure->ranking &&
+            (table->columns[c].kind == TABLE_INTERVAL || table->columns[c].kind == TABLE_TIME))
+            table->columns[c].only_data = true;
 }
 
 static void cell_share(struct table_cell **at, const struct profile *profile,

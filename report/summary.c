@@ -26,7 +26,7 @@ static int count_modules(struct profile *profile, struct store *store, struct sp
     return result;
 }
 
-static int first_line(struct profile *profile, struct quality_parts *parts)
+static int say_samples(struct profile *profile, struct quality_parts *parts)
 {
     const struct store_quality *quality = &profile->quality;
     char samples[NUMBER_BYTES], cpu[NUMBER_BYTES];
@@ -51,7 +51,7 @@ static int counted(struct profile *profile, struct quality_parts *parts, uint64_
 }
 
 /* "4 processes, 4 threads, 31 modules" are one part of the line. */
-static int second_line(struct profile *profile, struct quality_parts *parts, const char *path)
+static int say_costs(struct profile *profile, struct quality_parts *parts, const char *path)
 {
     const struct store_quality *quality = &profile->quality;
     struct quality_parts counts = {0};
@@ -105,12 +105,11 @@ static void write_next(FILE *out, const char *path)
 static int write_summary(FILE *out, struct profile *profile, const char *path, unsigned columns)
 {
     static const char prefix[] = "sprof: ";
-    struct quality_parts first = {0}, second = {0}, notes = {0};
-    if (first_line(profile, &first) || second_line(profile, &second, path) ||
+    struct quality_parts parts = {0}, notes = {0};
+    if (say_samples(profile, &parts) || say_costs(profile, &parts, path) ||
         quality_notes(profile, &notes))
         return SPROF_ENOMEM;
-    quality_write_parts(out, &first, prefix, columns);
-    quality_write_parts(out, &second, prefix, columns);
+    quality_write_parts(out, &parts, prefix, columns);
     for (size_t i = 0; i < notes.count; i++)
         fprintf(out, "%s%s\n", prefix, notes.items[i]);
     if (write_top(out, profile, columns))

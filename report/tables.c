@@ -138,15 +138,15 @@ done:
 }
 
 static int module_rows(struct table *table, const struct profile *profile,
-                       const struct ranking *ranking)
+                       const struct ranking *ranking, bool inclusive)
 {
     for (size_t i = 0; i < ranking->shown; i++) {
         const struct entry *entry = &ranking->entries[i];
         const struct profile_module *module = &profile->modules.items[entry->id - 1];
         struct table_row row = {0};
         struct table_cell *at = row.cells;
-        cells_measure(&at, profile, &measure_exclusive, entry->costs->exclusive);
-        cells_measure(&at, profile, &measure_inclusive, entry->costs->inclusive);
+        cells_measure(&at, profile, &measure_exclusive, cost_of(entry->costs, inclusive));
+        cells_measure(&at, profile, &measure_inclusive, cost_of(entry->costs, !inclusive));
         cell_text(&at, model_kind_text(module->kind));
         cell_text(&at, module->name);
         cell_text(&at, module->path);
@@ -184,15 +184,15 @@ int table_of_modules(struct table *table, struct profile *profile,
                   options->inclusive ? "Modules by inclusive samples"
                                      : "Modules by exclusive samples",
                   columns_base(profile));
-    columns_measure(table, profile, &measure_exclusive);
-    columns_measure(table, profile, &measure_inclusive);
+    columns_measure(table, profile, options->inclusive ? &measure_inclusive : &measure_exclusive);
+    columns_measure(table, profile, options->inclusive ? &measure_exclusive : &measure_inclusive);
     table_column(table, (struct table_column){.title = "kind", .key = "kind", .kind = TABLE_NAME});
     table_column(table,
                  (struct table_column){.title = "module", .key = "module", .kind = TABLE_NAME});
     table_column(table,
                  (struct table_column){.key = "path", .kind = TABLE_NAME, .only_data = true});
     rank(&ranking, profile, options, limit_of(options, (size_t)-1));
-    result = module_rows(table, profile, &ranking);
+    result = module_rows(table, profile, &ranking, options->inclusive);
     if (!result)
         result = add_left_out(table, profile, &ranking, "module");
     if (!table->note)

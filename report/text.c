@@ -7,7 +7,15 @@
 #include <string.h>
 
 /* Deeper levels of a tree are not indented further; their depth is written instead. */
-enum { LEVELS_DRAWN = 8, INDENT = 2, GAP = 2, WIDE_GAP = 4, LEAST_NAME = 12, NOTE_COLUMN = 45 };
+enum {
+    LEVELS_DRAWN = 8,
+    INDENT = 2,
+    GAP = 2,
+    WIDE_GAP = 4,
+    LEAST_NAME = 12,
+    LEAST_SECOND_NAME = 20,
+    NOTE_COLUMN = 45
+};
 
 struct page {
     const struct table *table;
@@ -88,32 +96,51 @@ static size_t gap_before(const struct table_column *column)
     return column->apart ? WIDE_GAP : GAP;
 }
 
-/* What all columns take if no text is wider than `most`. */
-static size_t width_with(const struct page *page, size_t most)
+/* What all columns take together. */
+static size_t page_width(const struct page *page)
 {
     size_t width = 0;
-    for (size_t c = 0; c < page->table->column_count; c++) {
-        const struct table_column *column = &page->table->columns[c];
-        if (column->only_data)
-            continue;
-        const bool cut = is_text(column) && page->widths[c] > most;
-        width += (width ? gap_before(column) : INDENT) + (cut ? most : page->widths[c]);
-    }
+    for (size_t c = 0; c < page->table->column_count; c++)
+        if (!page->table->columns[c].only_data)
+            width += (width ? gap_before(&page->table->columns[c]) : INDENT) + page->widths[c];
     return width;
 }
 
-/* Narrows the widest texts until the page fits. */
+/* The widest text column from `first` on; TABLE_COLUMNS where there is none. */
+static size_t widest_text(const struct page *page, size_t first)
+{
+    size_t widest = TABLE_COLUMNS;
+    for (size_t c = first; c < page->table->column_count; c++) {
+        const struct table_column *column = &page->table->columns[c];
+        if (is_text(column) && !column->only_data &&
+            (widest == TABLE_COLUMNS || page->widths[c] > page->widths[widest]))
+            widest = c;
+    }
+    return widest;
+}
+
+/* Takes columns from the widest text until the page fits or that text is as narrow as `least`. */
+static void narrow_from(struct page *page, size_t first, size_t least, size_t columns)
+{
+    size_t widest;
+    while (page_width(page) > columns && (widest = widest_text(page, first)) < TABLE_COLUMNS &&
+           page->widths[widest] > least)
+        page->widths[widest]--;
+}
+
+static size_t first_text(const struct page *page)
+{
+    size_t c = 0;
+    while (c < page->table->column_count && !is_text(&page->table->columns[c]))
+        c++;
+    return c;
+}
+
+/* The first text is what the table is about: the others give way before it. */
 static void narrow(struct page *page, size_t columns)
 {
-    size_t most = 0;
-    for (size_t c = 0; c < page->table->column_count; c++)
-        if (is_text(&page->table->columns[c]) && page->widths[c] > most)
-            most = page->widths[c];
-    while (most > LEAST_NAME && width_with(page, most) > columns)
-        most--;
-    for (size_t c = 0; c < page->table->column_count; c++)
-        if (is_text(&page->table->columns[c]) && page->widths[c] > most)
-            page->widths[c] = most;
+    narrow_from(page, first_text(page) + 1, LEAST_SECOND_NAME, columns);
+    narrow_from(page, 0, LEAST_NAME, columns);
 }
 
 static int end_line(struct page *page, FILE *out, const char *style)

@@ -11,8 +11,9 @@ static void test_summary(void)
     assert_text(
         captured_text(captured),
         "sprof: 6 samples in 6.0 ms (cpu-clock, 997 of 997 Hz) · 3 lost · 66.67 % whole stacks\n"
-        "sprof: 1 guessed frame · 82.35 % named\n"
-        "sprof: 2 processes, 3 threads, 3 modules · own cost 332.3 % CPU · sprof.db\n"
+        "sprof: 1 guessed frame · 82.35 % named · 2 processes, 3 threads, 3 modules · own cost "
+        "332.3 % CPU\n"
+        "sprof: sprof.db\n"
         "sprof: the target was on a CPU for 0 % of the time: where it waited is not seen by these "
         "samples\n"
         "sprof: 24.9 % of the CPU time is of threads too short to be sampled: [not sampled]\n"
