@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WARM_FRAMES = 100, COLD_FRAMES = 100000, PEER_FRAMES = 2000, FRAMES_MAX = 1 << 17 };
+enum { PEER_FRAMES = 2000, FRAMES_MAX = 1 << 17 };
 
 static double now_ns(void)
 {
@@ -56,30 +56,72 @@ static const struct unwind_region *find_region(void *context, uint64_t address)
     return address >= region->start && address < region->end ? region : NULL;
 }
 
+enum kind { WARM, COLD, LIVE, KINDS };
+
+/* What is measured: in a cold walk the address space is a new one each time; in a live one the
+ * slice is next to nothing and the rest of the stack is read. */
+static const struct {
+    const char *name;
+    size_t frames;
+    int walks;
+} kinds[KINDS] = {[WARM] = {"warm", 100, 20000},
+                  [COLD] = {"cold", 100000, 3},
+                  [LIVE] = {"warm, beyond the slice", 1000, 1000}};
+
 struct walk_bench {
-    struct unwind_walker *walker;
+    enum kind kind;
+    struct bench_stack stack;
+    struct unwind_region region;
     struct unwind_space space;
-    struct unwind_memory memory;
-    const struct bench_stack *stack;
+    struct unwind_walker *walker;
 };
 
-/* The best nanoseconds a frame; `cold`: every walk is in an address space of its own. */
-static double walk_ns(struct walk_bench *bench, int rounds, int walks, bool cold)
+/* The stack and zeros behind it; everywhere else, calls. */
+static int read_memory(void *context, uint64_t address, void *buffer, size_t size)
 {
+    const struct bench_stack *stack = context;
+    const uint64_t offset = address - BENCH_STACK;
+    if (offset >= stack->size) {
+        memset(buffer, 0xe8, size);
+        return 0;
+    }
+    const size_t left = stack->size - offset, part = left < size ? left : size;
+    memcpy(buffer, stack->bytes + offset, part);
+    memset((char *)buffer + part, 0, size - part);
+    return 0;
+}
+
+static void walk_once(struct walk_bench *bench)
+{
+    struct bench_stack *stack = &bench->stack;
+    const bool live = bench->kind == LIVE;
+    const struct unwind_memory memory = {.slice = stack->bytes,
+                                         .slice_address = BENCH_STACK,
+                                         .slice_size = live ? 64 : stack->size,
+                                         .read = live ? read_memory : NULL,
+                                         .context = stack};
+    bench->space.generation += bench->kind == COLD;
+    const struct unwind_stack walked =
+        unwind_walk(bench->walker, &bench->space, &memory, &stack->registers);
+    /* What is read live is not believed to be a root because it is zero. */
+    if (walked.end != (live ? UNWIND_END_TRUNCATED : UNWIND_END_ROOT) ||
+        walked.count != stack->frames) {
+        printf("walked %zu of %zu frames, end %s\n", walked.count, stack->frames,
+               unwind_end_text(walked.end));
+        exit(1);
+    }
+}
+
+/* The best nanoseconds a frame of seven rounds. */
+static double walk_ns(struct walk_bench *bench)
+{
+    const double frames = (double)kinds[bench->kind].walks * (double)bench->stack.frames;
     double best = 0;
-    for (int round = 0; round < rounds; round++) {
+    for (int round = 0; round < 7; round++) {
         const double start = now_ns();
-        for (int i = 0; i < walks; i++) {
-            bench->space.generation += cold;
-            const struct unwind_stack walked =
-                unwind_walk(bench->walker, &bench->space, &bench->memory, &bench->stack->registers);
-            if (walked.end != UNWIND_END_ROOT || walked.count != bench->stack->frames) {
-                printf("walked %zu of %zu frames, end %s\n", walked.count, bench->stack->frames,
-                       unwind_end_text(walked.end));
-                exit(1);
-            }
-        }
-        const double took = (now_ns() - start) / walks / (double)bench->stack->frames;
+        for (int i = 0; i < kinds[bench->kind].walks; i++)
+            walk_once(bench);
+        const double took = (now_ns() - start) / frames;
         best = round && best < took ? best : took;
     }
     return best;
@@ -91,49 +133,44 @@ static void print_peer(const char *name, struct bench_peer peer, double own, siz
            peer.ns_per_frame, peer.ns_per_frame / own, peer.agreeing, frames);
 }
 
+static void bench_kind(struct walk_bench *bench, const struct unwind_table *table, const char *path)
+{
+    struct bench_stack *stack = &bench->stack;
+    bench->walker = unwind_walker_new(FRAMES_MAX);
+    if (bench->walker &&
+        !bench_stack_make(stack, table, bench->region.bias, kinds[bench->kind].frames, 12345)) {
+        const double own = walk_ns(bench);
+        printf("%s, %s, %zu frames\n  %-10s %7.1f ns a frame\n", strrchr(path, '/') + 1,
+               kinds[bench->kind].name, stack->frames, "sprof", own);
+        stack->frames = stack->frames < PEER_FRAMES ? stack->frames : PEER_FRAMES;
+        print_peer("libunwind", bench_libunwind(stack, path, 5), own, stack->frames);
+        print_peer("libdwfl", bench_libdwfl(stack, path, 5), own, stack->frames);
+    }
+    bench_stack_free(stack);
+    unwind_walker_free(bench->walker);
+}
+
 static void bench_walk(const char *path)
 {
     struct elf_source file;
     struct unwind_table *table = NULL;
     if (elf_source_open(&file, path))
         return;
-    file.source.entry_vaddr = 0;
-    if (unwind_table_build(&table, &file.source, NULL)) {
-        elf_source_close(&file);
-        return;
-    }
-    const uint64_t bias = file.fixed ? 0 : UINT64_C(0x7f0000000000);
-    struct unwind_region region = {.start = file.text[0].start + bias,
-                                   .end = file.text[file.source.text_count - 1].end + bias,
-                                   .bias = bias,
-                                   .kind = UNWIND_REGION_TABLE,
-                                   .table = table};
-    static const struct {
-        const char *name;
-        size_t frames;
-        bool cold;
-        int walks;
-    } kinds[] = {{"warm", WARM_FRAMES, false, 20000}, {"cold", COLD_FRAMES, true, 3}};
-    for (size_t i = 0; i < 2; i++) {
-        struct bench_stack stack;
-        if (bench_stack_make(&stack, table, bias, kinds[i].frames, 12345))
-            break;
-        struct walk_bench bench = {
-            .walker = unwind_walker_new(FRAMES_MAX),
-            .space = {.find = find_region, .context = &region, .generation = 1},
-            .memory = {.slice = stack.bytes,
-                       .slice_address = BENCH_STACK,
-                       .slice_size = stack.size},
-            .stack = &stack};
-        const double own = walk_ns(&bench, 7, kinds[i].walks, kinds[i].cold);
-        printf("%s, %s, %zu frames\n  %-10s %7.1f ns a frame\n", strrchr(path, '/') + 1,
-               kinds[i].name, stack.frames, "sprof", own);
-        unwind_walker_free(bench.walker);
-        const size_t peer_frames = stack.frames < PEER_FRAMES ? stack.frames : PEER_FRAMES;
-        stack.frames = peer_frames;
-        print_peer("libunwind", bench_libunwind(&stack, path, 5), own, peer_frames);
-        print_peer("libdwfl", bench_libdwfl(&stack, path, 5), own, peer_frames);
-        bench_stack_free(&stack);
+    file.source.entry_vaddr = 0; /* frames in it are as good as others */
+    if (!unwind_table_build(&table, &file.source, NULL)) {
+        const uint64_t bias = file.fixed ? 0 : UINT64_C(0x7f0000000000);
+        for (enum kind kind = 0; kind < KINDS; kind++) {
+            struct walk_bench bench = {.kind = kind};
+            bench.region =
+                (struct unwind_region){.start = file.text[0].start + bias,
+                                       .end = file.text[file.source.text_count - 1].end + bias,
+                                       .bias = bias,
+                                       .kind = UNWIND_REGION_TABLE,
+                                       .table = table};
+            bench.space = (struct unwind_space){
+                .find = find_region, .context = &bench.region, .generation = 1};
+            bench_kind(&bench, table, path);
+        }
     }
     unwind_table_free(table);
     elf_source_close(&file);

@@ -26,6 +26,7 @@ uint64_t unwind_table_lookup(const struct unwind_table *table, uint64_t vaddr)
         return UNWIND_RULE_GAP;
     const uint32_t offset = (uint32_t)distance;
     const uint32_t *page = &table->page[offset >> table->shift];
+    __builtin_prefetch(&table->row_rule[page[0]]); /* arrives while the rows are scanned */
     const size_t row = last_row(table->pc, page[0], page[1], offset);
     return table->rules.rules[table->row_rule[row]];
 }
@@ -50,10 +51,9 @@ int unwind_table_index(struct unwind_table *table)
     return 0;
 }
 
-const struct unwind_function *unwind_table_function_at(const struct unwind_table *table,
-                                                       uint64_t vaddr)
+/* How many functions begin at or before an offset. */
+static size_t functions_up_to(const struct unwind_table *table, uint64_t offset)
 {
-    const uint64_t offset = vaddr - table->base;
     size_t low = 0, high = table->function_count;
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
@@ -62,8 +62,23 @@ const struct unwind_function *unwind_table_function_at(const struct unwind_table
         else
             high = middle;
     }
-    const struct unwind_function *function = low ? &table->functions[low - 1] : NULL;
+    return low;
+}
+
+const struct unwind_function *unwind_table_function_at(const struct unwind_table *table,
+                                                       uint64_t vaddr)
+{
+    const uint64_t offset = vaddr - table->base;
+    const size_t count = functions_up_to(table, offset);
+    const struct unwind_function *function = count ? &table->functions[count - 1] : NULL;
     return function && offset < function->end ? function : NULL;
+}
+
+bool unwind_table_starts_between(const struct unwind_table *table, uint64_t low, uint64_t high)
+{
+    const uint64_t first = low < table->base ? 0 : low - table->base + 1;
+    const size_t before = first ? functions_up_to(table, first - 1) : 0;
+    return high >= table->base && functions_up_to(table, high - table->base) > before;
 }
 
 bool unwind_table_function(const struct unwind_table *table, uint64_t vaddr,

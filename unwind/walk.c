@@ -120,33 +120,51 @@ bool walk_go_on(struct walk *walk, const struct walk_caller *caller)
 /* ---- The common rule --------------------------------------------------------------------------
  */
 
-/* Walks while rules are common and the stack lies in the slice; returns the rule of the frame where
- * it stopped. A frame whose address proves not to be code is taken back. */
-static uint64_t walk_slice(struct walk *walk)
+/* A piece of the stack at hand: the slice, or what was read beyond it. */
+struct span {
+    uintptr_t bytes; /* where address 0 would be */
+    uint64_t end;    /* 0: the stack pointer is in no piece */
+    uint64_t needed; /* what a caller's rule must say: live bytes are believed only after calls */
+};
+
+static struct span span_of(const struct walk *walk)
+{
+    const struct unwind_memory *memory = walk->memory;
+    const struct unwind_window *window = &walk->walker->window;
+    if (walk->sp >= memory->slice_address && walk->sp < walk->slice_end)
+        return (struct span){(uintptr_t)memory->slice - memory->slice_address, walk->slice_end, 0};
+    if (walk->sp - window->address < window->size)
+        return (struct span){(uintptr_t)window->bytes - window->address,
+                             window->address + window->size, UNWIND_RULE_FOLLOWS_CALL};
+    return (struct span){0};
+}
+
+/* Walks while rules are common and the stack is at hand; returns the rule of the frame where it
+ * stopped, which a step must take. A caller that is no code is not taken. */
+static uint64_t walk_span(struct walk *walk)
 {
     struct unwind_walker *walker = walk->walker;
     struct unwind_cache_entry *cache = walker->cache;
-    const struct unwind_memory *memory = walk->memory;
     const uint64_t generation = walk->space->generation;
-    const uintptr_t bytes = (uintptr_t)memory->slice - memory->slice_address;
-    const bool inside = walk->sp >= memory->slice_address && walk->sp <= walk->slice_end;
-    const uint64_t end = inside ? walk->slice_end : 0;
+    const struct span span = span_of(walk);
     struct unwind_frame *frame = walker->frames + walk->count;
     struct unwind_frame *const last = walker->frames + walker->max_frames;
     uint64_t pc = walk->pc, sp = walk->sp, bp = walk->bp;
     uint64_t rule = cached_rule(walk, cache, generation, pc);
+    if (!span.end)
+        return rule;
     while (unwind_rule_kind(rule) == UNWIND_RULE_CFA) {
         const uint64_t base = rule & UNWIND_RULE_BASE_RBP ? bp : sp;
         const uint64_t cfa = base + (uint64_t)unwind_rule_offset(rule);
-        if (cfa < sp + 8 || cfa > end || rule & UNWIND_RULE_SLOT_FROM_RBP || frame == last)
+        if (cfa < sp + 8 || cfa > span.end || rule & UNWIND_RULE_SLOT_FROM_RBP || frame == last)
             break;
         uint64_t address, caller_bp = bp;
-        memcpy(&address, (const void *)(bytes + cfa - 8), sizeof address);
+        memcpy(&address, (const void *)(span.bytes + cfa - 8), sizeof address);
         const uint64_t slot = cfa + (uint64_t)unwind_rule_slot(rule);
         if (rule & UNWIND_RULE_RBP_SAVED && slot >= sp) /* else popped: rbp is the caller's again */
-            memcpy(&caller_bp, (const void *)(bytes + slot), sizeof caller_bp);
+            memcpy(&caller_bp, (const void *)(span.bytes + slot), sizeof caller_bp);
         const uint64_t caller_rule = cached_rule(walk, cache, generation, address - 1);
-        if (caller_rule == UNWIND_RULE_NOT_CODE)
+        if (caller_rule == UNWIND_RULE_NOT_CODE || (caller_rule & span.needed) != span.needed)
             break;
         *frame++ = (struct unwind_frame){.address = address, .is_return = true};
         pc = address - 1;
@@ -154,7 +172,9 @@ static uint64_t walk_slice(struct walk *walk)
         bp = caller_bp;
         rule = caller_rule;
     }
-    walk->count = (size_t)(frame - walker->frames);
+    const size_t count = (size_t)(frame - walker->frames);
+    walk->stitched |= span.needed && count > walk->count;
+    walk->count = count;
     walk->pc = pc;
     walk->sp = sp;
     walk->bp = bp;
@@ -360,7 +380,7 @@ struct unwind_stack unwind_walk(struct unwind_walker *walker, const struct unwin
 {
     struct walk walk = walk_of(walker, space, memory, registers);
     for (bool on = true; on;) {
-        const uint64_t rule = walk_slice(&walk);
+        const uint64_t rule = walk_span(&walk);
         walk.live = false;
         on = steps[unwind_rule_kind(rule)](&walk, rule);
     }

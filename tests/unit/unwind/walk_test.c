@@ -453,6 +453,24 @@ static void test_empty_slice(void)
     scene_free(scene);
 }
 
+/* Stack pointers at both ends of the address space, where sums wrap. */
+static void test_absurd_stack_pointers(void)
+{
+    static const uint64_t pointers[] = {0,        7, UINT64_MAX, UINT64_MAX - 7, UINT64_MAX - 15,
+                                        INT64_MAX};
+    static const uint64_t functions[] = {PLAIN, SIGNAL, PLT, VFORK, EPILOGUE, ODD, GAP};
+    struct scene *scene = scene_of_all();
+    for (size_t i = 0; i < sizeof pointers / sizeof pointers[0]; i++)
+        for (size_t j = 0; j < sizeof functions / sizeof functions[0]; j++) {
+            scene->registers.value[UNWIND_RSP] = pointers[i];
+            const struct unwind_stack stack = scene_walk(scene, at(functions[j]));
+            CU_ASSERT_EQUAL(stack.count, 1);
+            CU_ASSERT(stack.end == UNWIND_END_BAD_MEMORY || stack.end == UNWIND_END_NO_CFI ||
+                      stack.end == UNWIND_END_TRUNCATED || stack.end == UNWIND_END_ROOT);
+        }
+    scene_free(scene);
+}
+
 static void test_names(void)
 {
     CU_ASSERT_STRING_EQUAL(unwind_found_by_text(UNWIND_BY_PLT), "plt");
@@ -491,5 +509,6 @@ void sprof_suite_unwind_walk(void)
     CU_add_test(suite, "a register of a later frame", test_register_of_a_later_frame);
     CU_add_test(suite, "odd row without memory", test_odd_without_memory);
     CU_add_test(suite, "empty slice", test_empty_slice);
+    CU_add_test(suite, "absurd stack pointers", test_absurd_stack_pointers);
     CU_add_test(suite, "names", test_names);
 }
