@@ -60,6 +60,14 @@ static void on_signal(int number, siginfo_t *info, void *machine_context)
     errno = saved_errno;
 }
 
+/* nohup is respected. Not so SIGINT: shells ignore it for background jobs, and it is how scripts
+ * end a recording. */
+static bool stays_ignored(int number)
+{
+    struct sigaction before;
+    return number == SIGHUP && !sigaction(number, NULL, &before) && before.sa_handler == SIG_IGN;
+}
+
 void cli_signals_catch(struct record_session *session, pid_t command)
 {
     static const int numbers[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
@@ -67,12 +75,9 @@ void cli_signals_catch(struct record_session *session, pid_t command)
     atomic_store(&caught.command_fd, command > 0 ? pidfd_open(command, 0) : -1);
     struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART};
     sigemptyset(&action.sa_mask);
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        struct sigaction before;
-        /* What sprof was told to ignore (nohup, a shell's background job) it goes on ignoring. */
-        if (!sigaction(numbers[i], NULL, &before) && before.sa_handler != SIG_IGN)
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (!stays_ignored(numbers[i]))
             sigaction(numbers[i], &action, NULL);
-    }
     signal(SIGPIPE, SIG_IGN);
 }
 
