@@ -49,6 +49,9 @@ uint64_t unwind_table_lookup(const struct unwind_table *table, uint64_t vaddr);
 const struct unwind_function *unwind_table_function_at(const struct unwind_table *table,
                                                        uint64_t vaddr);
 
+/* Whether a function begins behind `low`, up to and including `high`. */
+bool unwind_table_starts_between(const struct unwind_table *table, uint64_t low, uint64_t high);
+
 /* Makes the page index of a table whose rows are final. Returns 0 or SPROF_ENOMEM. */
 int unwind_table_index(struct unwind_table *table);
 
