@@ -1,0 +1,219 @@
+/* Whole recordings of tiny commands. Where perf events are refused, each test says that it is
+ * skipped. */
+#include "record/record.h"
+
+#include "tests/unit/record/handmade.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char *const true_command[] = {"/bin/true", NULL};
+
+struct scene {
+    struct handmade made;        /* only its places are used */
+    char path[128], *command[2]; /* of a command that cannot be executed */
+    struct record_options options;
+    struct record_result result;
+    struct sprof_error error;
+};
+
+static void scene_open(struct scene *scene)
+{
+    *scene = (struct scene){0};
+    fixture_open(&scene->made.fixture);
+    strcpy(scene->made.path, fixture_path(&scene->made.fixture, "sprof.db"));
+    scene->options = (struct record_options){.mode = MODEL_MODE_FULL,
+                                             .output = scene->made.path,
+                                             .command = true_command,
+                                             .sprof_version = "0.1.0"};
+}
+
+static int record(struct scene *scene)
+{
+    struct record_session *session;
+    int result = record_open(&session, &scene->options, &scene->error);
+    if (result)
+        return result;
+    result = record_run(session, &scene->result, &scene->error);
+    record_free(session);
+    return result;
+}
+
+/* Whether a recording can be made at all. */
+static bool permitted(struct scene *scene)
+{
+    scene_open(scene);
+    if (record(scene) != SPROF_EPERMISSION)
+        return true;
+    fprintf(stderr, "skipped: %s\n", scene->error.message);
+    fixture_close(&scene->made.fixture);
+    return false;
+}
+
+static void test_a_command(void)
+{
+    struct scene scene;
+    if (!permitted(&scene))
+        return;
+    CU_ASSERT_STRING_EQUAL(scene.error.message, "");
+    CU_ASSERT_TRUE(scene.result.has_wait_status && scene.result.wait_status == 0);
+    CU_ASSERT_FALSE(scene.result.interrupted);
+    ASSERT_HANDMADE(&scene.made,
+                    "SELECT id, state, command, wait_status, duration_ns > 0, target_cpu_ns > 0,"
+                    " own_cpu_ns > 0 FROM run",
+                    "1|complete|/bin/true|0|1|1|1");
+    ASSERT_HANDMADE(&scene.made, "SELECT count(*) FROM process WHERE name = 'true'", "1");
+    ASSERT_HANDMADE(&scene.made, "SELECT count(*) > 10 FROM counter", "1");
+    CU_ASSERT_FALSE(file_exists(fixture_path(&scene.made.fixture, "sprof.db-wal")));
+    fixture_close(&scene.made.fixture);
+}
+
+static void test_not_symbolized(void)
+{
+    struct scene scene;
+    if (!permitted(&scene))
+        return;
+    scene.options.no_symbolize = true;
+    CU_ASSERT_EQUAL(record(&scene), 0);
+    ASSERT_HANDMADE(&scene.made, "SELECT state FROM run", "recorded");
+    ASSERT_HANDMADE(&scene.made, "SELECT count(*) FROM function", "0");
+    const struct record_finish_options finish = {0};
+    CU_ASSERT_EQUAL(record_finish(scene.made.path, &finish, &scene.error), 0);
+    ASSERT_HANDMADE(&scene.made, "SELECT state FROM run", "complete");
+    CU_ASSERT_TRUE(file_exists(fixture_path(&scene.made.fixture, "sprof.db.old")));
+    fixture_close(&scene.made.fixture);
+}
+
+/* ---- Appending ---------------------------------------------------------------------------------
+ */
+
+static void test_appended_runs(void)
+{
+    struct scene scene;
+    if (!permitted(&scene))
+        return;
+    scene.options.append = true;
+    CU_ASSERT_EQUAL(record(&scene), 0);
+    CU_ASSERT_EQUAL(scene.result.run_id, 2);
+    ASSERT_HANDMADE(&scene.made, "SELECT id, state FROM run ORDER BY id", "1|complete 2|complete");
+    ASSERT_HANDMADE(&scene.made, "SELECT run_id FROM event ORDER BY id", "1 2");
+    ASSERT_HANDMADE(&scene.made, "PRAGMA foreign_key_check", "");
+    CU_ASSERT_FALSE(file_exists(fixture_path(&scene.made.fixture, "sprof.db.old")));
+    fixture_close(&scene.made.fixture);
+}
+
+static void test_appending_in_another_mode(void)
+{
+    struct scene scene;
+    if (!permitted(&scene))
+        return;
+    scene.options.append = true;
+    scene.options.mode = MODEL_MODE_PC;
+    CU_ASSERT_EQUAL(record(&scene), SPROF_EUSAGE);
+    CU_ASSERT_PTR_NOT_NULL(strstr(scene.error.message, "another mode"));
+    ASSERT_HANDMADE(&scene.made, "SELECT count(*) FROM run", "1");
+    fixture_close(&scene.made.fixture);
+}
+
+static void test_appending_to_an_import(void)
+{
+    struct scene scene;
+    if (!permitted(&scene))
+        return;
+    fixture_write(&scene.made.fixture, "in.folded", "a;b 1\n", 6);
+    const struct record_import_options import = {.input =
+                                                     fixture_path(&scene.made.fixture, "in.folded"),
+                                                 .output = scene.made.path,
+                                                 .sprof_version = "0.1.0"};
+    CU_ASSERT_EQUAL(record_import_folded(&import, NULL), 0);
+    scene.options.append = true;
+    CU_ASSERT_EQUAL(record(&scene), SPROF_EUSAGE);
+    CU_ASSERT_PTR_NOT_NULL(strstr(scene.error.message, "imported"));
+    ASSERT_HANDMADE(&scene.made, "SELECT name FROM function ORDER BY name", "a b");
+    fixture_close(&scene.made.fixture);
+}
+
+/* ---- Nothing is left behind --------------------------------------------------------------------
+ */
+
+static void write_text_command(struct scene *scene)
+{
+    fixture_write(&scene->made.fixture, "not-executable", "text\n", 5);
+    strcpy(scene->path, fixture_path(&scene->made.fixture, "not-executable"));
+    scene->command[0] = scene->path;
+    scene->options.command = scene->command;
+}
+
+static void test_the_former_recording_stays(void)
+{
+    struct scene scene;
+    if (!permitted(&scene))
+        return;
+    write_text_command(&scene);
+    CU_ASSERT_EQUAL(record(&scene), SPROF_EPERMISSION);
+    CU_ASSERT_STRING_NOT_EQUAL(scene.error.message, "");
+    ASSERT_HANDMADE(&scene.made, "SELECT command FROM run", "/bin/true");
+    CU_ASSERT_FALSE(file_exists(fixture_path(&scene.made.fixture, "sprof.db.old")));
+    fixture_close(&scene.made.fixture);
+}
+
+/* A .old from before is not taken for the former recording. */
+static void test_an_older_one_is_not_put_back(void)
+{
+    struct scene scene;
+    if (!permitted(&scene))
+        return;
+    fixture_run(&scene.made.fixture, "mv sprof.db sprof.db.old");
+    write_text_command(&scene);
+    CU_ASSERT_EQUAL(record(&scene), SPROF_EPERMISSION);
+    CU_ASSERT_TRUE(file_exists(fixture_path(&scene.made.fixture, "sprof.db.old")));
+    CU_ASSERT_FALSE(file_exists(scene.made.path));
+    fixture_close(&scene.made.fixture);
+}
+
+/* ---- Attached ----------------------------------------------------------------------------------
+ */
+
+static void test_attached_for_a_while(void)
+{
+    struct scene scene;
+    if (!permitted(&scene))
+        return;
+    const pid_t child = fork();
+    if (!child) {
+        alarm(20);
+        for (;;)
+            ;
+    }
+    scene.options.command = NULL;
+    scene.options.pids = &child;
+    scene.options.pid_count = 1;
+    scene.options.duration_ns = 200000000;
+    CU_ASSERT_EQUAL(record(&scene), 0);
+    CU_ASSERT_STRING_EQUAL(scene.error.message, "");
+    CU_ASSERT_FALSE(scene.result.has_wait_status);
+    CU_ASSERT_EQUAL(kill(child, 0), 0);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    ASSERT_HANDMADE(&scene.made, "SELECT samples > 10, whole_stacks = user_stacks FROM v_quality",
+                    "1|1");
+    ASSERT_HANDMADE(&scene.made,
+                    "SELECT function FROM v_function ORDER BY exclusive_samples DESC LIMIT 1",
+                    "test_attached_for_a_while");
+    fixture_close(&scene.made.fixture);
+}
+
+void sprof_suite_record_session(void);
+void sprof_suite_record_session(void)
+{
+    CU_pSuite suite = CU_add_suite("record/session", NULL, NULL);
+    CU_add_test(suite, "a command", test_a_command);
+    CU_add_test(suite, "not symbolized", test_not_symbolized);
+    CU_add_test(suite, "appended runs", test_appended_runs);
+    CU_add_test(suite, "appending in another mode", test_appending_in_another_mode);
+    CU_add_test(suite, "appending to an import", test_appending_to_an_import);
+    CU_add_test(suite, "the former recording stays", test_the_former_recording_stays);
+    CU_add_test(suite, "an older one is not put back", test_an_older_one_is_not_put_back);
+    CU_add_test(suite, "attached for a while", test_attached_for_a_while);
+}
