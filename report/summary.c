@@ -23,7 +23,7 @@ static int count_modules(struct profile *profile, struct store *store, struct sp
     const int result = store_each_mapping(store, profile->run.id, take_mapping, &modules, error);
     profile->module_count = modules.count;
     sprof_map_release(&modules);
-    return result;
+    return result == SPROF_ENOMEM ? sprof_error_memory(error) : result;
 }
 
 static int say_samples(struct profile *profile, struct quality_parts *parts)

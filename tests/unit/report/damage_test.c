@@ -1,0 +1,132 @@
+/* Recordings whose rows contradict each other: every report ends with an answer or an error, never
+ * with a crash or without end. */
+#include "tests/unit/report/recorded.h"
+
+#include <sqlite3.h>
+
+static const char *const damages[] = {
+    "DELETE FROM function WHERE id = 5",
+    "DELETE FROM function",
+    "DELETE FROM module",
+    "DELETE FROM module WHERE id = 2",
+    "DELETE FROM call_path WHERE id = 2",
+    "DELETE FROM call_path",
+    "DELETE FROM frame WHERE id = 3",
+    "DELETE FROM frame",
+    "DELETE FROM stack_node WHERE id = 2",
+    "DELETE FROM stack_node",
+    "DELETE FROM thread",
+    "DELETE FROM process",
+    "DELETE FROM event",
+    "DELETE FROM sample",
+    "DELETE FROM run",
+    "DELETE FROM mapping",
+    "UPDATE stack_node SET path_id = NULL",
+    "UPDATE stack_node SET path_id = 77",
+    "UPDATE stack_node SET frame_id = 4000000000 WHERE id = 2",
+    "UPDATE call_path SET function_id = 99",
+    "UPDATE call_path SET function_id = 1",
+    "UPDATE call_path SET parent_id = NULL",
+    "UPDATE frame SET inline_parent_id = 7, inline_depth = 0 WHERE id = 5",
+    "UPDATE frame SET inline_parent_id = 5 WHERE id = 7",
+    "UPDATE frame SET function_id = 99",
+    "UPDATE function SET id = id + 4000000000",
+    "UPDATE function SET name = ''",
+    "UPDATE function SET name = x'ff1b5b33316d00414141'",
+    "UPDATE function SET module_id = 4",
+    "UPDATE sample SET event_id = 9",
+    "UPDATE sample SET weight = 9223372036854775807",
+    "UPDATE sample SET thread_id = 99",
+    "UPDATE sample SET node_id = 99",
+    "UPDATE process SET parent_id = id",
+    "UPDATE mapping SET \"end\" = start - 1, file_offset = -1",
+    "UPDATE run SET mode = 'app', frame = 'app'",
+    "UPDATE run SET duration_ns = 9223372036854775807, target_cpu_ns = 0",
+    "UPDATE event SET varying = 1, period = NULL",
+};
+
+/* Changes the database behind the store's back. Some damage the schema itself refuses. */
+static void harm(const struct place *place, const char *damage)
+{
+    sqlite3 *database;
+    CU_ASSERT_EQUAL_FATAL(sqlite3_open(place->path, &database), SQLITE_OK);
+    sqlite3_exec(database, "PRAGMA ignore_check_constraints = ON", NULL, NULL, NULL);
+    sqlite3_exec(database, damage, NULL, NULL, NULL);
+    sqlite3_close(database);
+}
+
+static bool is_answer(int result, const struct sprof_error *error)
+{
+    if (!result)
+        return true;
+    return result < 0 && error->message[0];
+}
+
+static void ask_everything(struct store *store)
+{
+    struct captured *captured = capture();
+    struct sprof_error error = {0};
+    for (int table = REPORT_FUNCTIONS; table <= REPORT_CALLEES; table++)
+        for (int format = REPORT_TEXT; format <= REPORT_JSON; format++)
+            for (int mode = -1; mode <= MODEL_MODE_APP; mode++) {
+                const struct report_options options = {
+                    .table = (enum report_table)table,
+                    .format = (enum report_format)format,
+                    .function = "A2",
+                    .other_mode = mode >= 0,
+                    .mode = mode < 0 ? MODEL_MODE_FULL : (enum model_mode)mode,
+                };
+                error = (struct sprof_error){0};
+                CU_ASSERT_TRUE(
+                    is_answer(report_write(captured->out, store, &options, &error), &error));
+            }
+    for (int format = REPORT_TEXT; format <= REPORT_JSON; format++) {
+        const struct report_script_options options = {.format = (enum report_format)format};
+        error = (struct sprof_error){0};
+        CU_ASSERT_TRUE(is_answer(report_script(captured->out, store, &options, &error), &error));
+    }
+    error = (struct sprof_error){0};
+    CU_ASSERT_TRUE(
+        is_answer(report_summary(captured->out, store, "sprof.db", 100, &error), &error));
+    capture_free(captured);
+}
+
+static void test_every_report_of_every_damage(void)
+{
+    for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
+        const struct place place = place_make();
+        struct store *store = NULL;
+        example_make(&place);
+        harm(&place, damages[i]);
+        if (!store_open_read(&store, place.path, NULL)) {
+            ask_everything(store);
+            store_close(store, NULL);
+        }
+        place_remove(&place);
+    }
+}
+
+static void test_a_missing_row_is_called_damage(void)
+{
+    const struct place place = place_make();
+    struct captured *captured = capture();
+    struct sprof_error error = {0};
+    struct store *store;
+    example_make(&place);
+    harm(&place, "DELETE FROM call_path WHERE id = 2");
+    CU_ASSERT_EQUAL_FATAL(store_open_read(&store, place.path, NULL), 0);
+    CU_ASSERT_EQUAL(report_write(captured->out, store, &(struct report_options){0}, &error),
+                    SPROF_EFORMAT);
+    assert_text(error.message, "the recording is damaged: rows refer to rows that are missing");
+    store_close(store, NULL);
+    capture_free(captured);
+    place_remove(&place);
+}
+
+void sprof_suite_report_damage(void);
+void sprof_suite_report_damage(void)
+{
+    CU_pSuite suite = CU_add_suite("report/damage", NULL, NULL);
+    CU_add_test(suite, "every report of every damage", test_every_report_of_every_damage);
+    CU_add_test(suite, "a missing row is called damage", test_a_missing_row_is_called_damage);
+}

@@ -1,0 +1,149 @@
+/* Fails the n-th allocation, for every n: a report either fails with SPROF_ENOMEM or is complete.
+ */
+#include "tests/unit/report/recorded.h"
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *memory, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *memory, size_t size);
+
+static long allocations_left = -1; /* -1: no limit */
+
+static bool allowed(void)
+{
+    if (allocations_left > 0)
+        allocations_left--;
+    return allocations_left != 0;
+}
+
+void *__wrap_malloc(size_t size)
+{
+    return allowed() ? __real_malloc(size) : NULL;
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    return allowed() ? __real_calloc(count, size) : NULL;
+}
+
+void *__wrap_realloc(void *memory, size_t size)
+{
+    return allowed() ? __real_realloc(memory, size) : NULL;
+}
+
+static struct place place;
+static struct store *store;
+static FILE *nowhere;
+
+static int open_example(void)
+{
+    place = place_make();
+    example_make(&place);
+    nowhere = fopen("/dev/null", "w");
+    return store_open_read(&store, place.path, NULL);
+}
+
+static int close_example(void)
+{
+    fclose(nowhere);
+    store_close(store, NULL);
+    place_remove(&place);
+    return 0;
+}
+
+static void fail_each(int (*use)(struct sprof_error *))
+{
+    int result = SPROF_ENOMEM;
+    long n = 1;
+    for (; n < 3000 && result; n++) {
+        struct sprof_error error = {0};
+        allocations_left = n;
+        result = use(&error);
+        const bool ran_out = allocations_left == 0;
+        allocations_left = -1;
+        CU_ASSERT_EQUAL(result, ran_out ? SPROF_ENOMEM : 0);
+        CU_ASSERT_EQUAL(error.code, result);
+    }
+    CU_ASSERT_TRUE(n > 10);
+    CU_ASSERT_EQUAL(result, 0);
+}
+
+static int functions(struct sprof_error *error)
+{
+    const struct report_options options = {.inclusive = true, .limit = 2};
+    return report_write(nowhere, store, &options, error);
+}
+
+static int modules(struct sprof_error *error)
+{
+    const struct report_options options = {.table = REPORT_MODULES, .format = REPORT_CSV};
+    return report_write(nowhere, store, &options, error);
+}
+
+static int tree(struct sprof_error *error)
+{
+    const struct report_options options = {.table = REPORT_TREE,
+                                           .format = REPORT_JSON,
+                                           .other_mode = true,
+                                           .mode = MODEL_MODE_APP,
+                                           .thread = "prog",
+                                           .min_percent = 20};
+    return report_write(nowhere, store, &options, error);
+}
+
+static int callees(struct sprof_error *error)
+{
+    const struct report_options options = {.table = REPORT_CALLEES, .function = "prog!A2"};
+    return report_write(nowhere, store, &options, error);
+}
+
+static int script_text(struct sprof_error *error)
+{
+    return report_script(nowhere, store, &(struct report_script_options){0}, error);
+}
+
+static int script_json(struct sprof_error *error)
+{
+    const struct report_script_options options = {.format = REPORT_JSON};
+    return report_script(nowhere, store, &options, error);
+}
+
+static int query(struct sprof_error *error)
+{
+    return report_query(nowhere, store, "SELECT name, path FROM module", REPORT_TEXT, error);
+}
+
+static int summary(struct sprof_error *error)
+{
+    return report_summary(nowhere, store, "sprof.db", 100, error);
+}
+
+#define FAIL_EACH(name)                                                                            \
+    static void test_##name(void)                                                                  \
+    {                                                                                              \
+        fail_each(name);                                                                           \
+    }
+FAIL_EACH(functions)
+FAIL_EACH(modules)
+FAIL_EACH(tree)
+FAIL_EACH(callees)
+FAIL_EACH(script_text)
+FAIL_EACH(script_json)
+FAIL_EACH(query)
+FAIL_EACH(summary)
+
+void sprof_suite_report_memory(void);
+void sprof_suite_report_memory(void)
+{
+    CU_pSuite suite = CU_add_suite("report/memory", open_example, close_example);
+    CU_add_test(suite, "functions", test_functions);
+    CU_add_test(suite, "modules", test_modules);
+    CU_add_test(suite, "tree", test_tree);
+    CU_add_test(suite, "callees", test_callees);
+    CU_add_test(suite, "script as text", test_script_text);
+    CU_add_test(suite, "script as JSON", test_script_json);
+    CU_add_test(suite, "query", test_query);
+    CU_add_test(suite, "summary", test_summary);
+}
