@@ -174,6 +174,7 @@ int record_counter_rows(struct record_session *session, struct store_batch *batc
         {"unwind.odd_rows", unwind.odd_rows},
         {"unwind.odd_failed", unwind.odd_failed},
         {"unwind.plt_frames", unwind.plt_frames},
+        {"unwind.leaf_frames", unwind.leaf_frames},
         {"unwind.signal_frames", unwind.signal_frames},
         {"unwind.frame_pointer_frames", unwind.fp_frames},
         {"unwind.scanned_frames", unwind.scan_frames},

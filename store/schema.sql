@@ -150,7 +150,7 @@ CREATE TABLE stack_node (
     key       INTEGER,                   -- NULL until symbolized
     found_by  TEXT    NOT NULL
               CHECK (found_by = 'cfi' OR found_by = 'kernel' OR
-                     found_by IN ('plt', 'signal', 'fp', 'scan', 'inline')),
+                     found_by IN ('plt', 'signal', 'fp', 'scan', 'inline', 'leaf')),
     guessed   INTEGER NOT NULL CHECK (guessed IN (0, 1)), -- it or a caller was found by scanning
     path_id   INTEGER REFERENCES call_path DEFERRABLE INITIALLY DEFERRED,
     CHECK (parent_id < id)

@@ -5,8 +5,8 @@
 static const char *const state_words[] = {"recording", "recorded", "complete", NULL};
 /* enum model_kind; enum unwind_found_by and unwind_end, whose room this one may not include. */
 static const char *const kind_words[] = {"none", "app", "system", "kernel", "jit", NULL};
-static const char *const found_by_words[] = {"cfi",  "plt",    "signal", "fp",
-                                             "scan", "kernel", "inline", NULL};
+static const char *const found_by_words[] = {"cfi",    "plt",    "signal", "fp", "scan",
+                                             "kernel", "inline", "leaf",   NULL};
 static const char *const end_words[] = {"root",        "truncated", "no-cfi",   "bad-memory",
                                         "depth-limit", "pending",   "no-stack", NULL};
 

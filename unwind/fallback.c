@@ -45,6 +45,7 @@ static bool go_on_counted(struct walk *walk, const struct walk_caller *caller)
         return false;
     counters->fp_frames += caller->found_by == UNWIND_BY_FP;
     counters->scan_frames += caller->found_by == UNWIND_BY_SCAN;
+    counters->leaf_frames += caller->found_by == UNWIND_BY_LEAF;
     return true;
 }
 
@@ -60,16 +61,29 @@ bool walk_fallback_frame_pointer(struct walk *walk, uint64_t rule)
 {
     (void)rule;
     struct walk_caller caller;
+    if (walk_leaf_caller(walk, &caller))
+        return go_on_counted(walk, &caller);
+    walk->live = false;
     if (frame_pointer_caller(walk, &caller))
         return go_on_counted(walk, &caller);
     walk->live = false;
     return scan_or_end(walk);
 }
 
+/* Code without a table mostly has no frame either, unless a frame pointer says so. */
 bool walk_fallback_gap(struct walk *walk, uint64_t rule)
 {
     struct walk_caller caller;
-    if (!walk_is_return(walk) && scan_caller(walk, 1, WALK_YES, &caller))
+    if (walk_is_return(walk))
+        return walk_fallback_frame_pointer(walk, rule);
+    if (walk_leaf_caller(walk, &caller))
+        return go_on_counted(walk, &caller);
+    walk->live = false;
+    if (frame_pointer_caller(walk, &caller) && caller.address &&
+        walk_is_return_address(walk, caller.address) == WALK_YES)
+        return go_on_counted(walk, &caller);
+    walk->live = false;
+    if (scan_caller(walk, 1, WALK_YES, &caller))
         return go_on_counted(walk, &caller);
     walk->live = false;
     return walk_fallback_frame_pointer(walk, rule);

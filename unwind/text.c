@@ -3,7 +3,7 @@
 static const char *const found_by_names[] = {
     [UNWIND_BY_CFI] = "cfi",       [UNWIND_BY_PLT] = "plt",   [UNWIND_BY_SIGNAL] = "signal",
     [UNWIND_BY_FP] = "fp",         [UNWIND_BY_SCAN] = "scan", [UNWIND_BY_KERNEL] = "kernel",
-    [UNWIND_BY_INLINE] = "inline",
+    [UNWIND_BY_INLINE] = "inline", [UNWIND_BY_LEAF] = "leaf",
 };
 
 static const char *const end_names[] = {

@@ -22,8 +22,22 @@
 
 /* DWARF numbers of the x86-64 psABI (figure 3.36). */
 enum unwind_register {
-    UNWIND_RAX, UNWIND_RDX, UNWIND_RCX, UNWIND_RBX, UNWIND_RSI, UNWIND_RDI, UNWIND_RBP, UNWIND_RSP,
-    UNWIND_R8, UNWIND_R9, UNWIND_R10, UNWIND_R11, UNWIND_R12, UNWIND_R13, UNWIND_R14, UNWIND_R15,
+    UNWIND_RAX,
+    UNWIND_RDX,
+    UNWIND_RCX,
+    UNWIND_RBX,
+    UNWIND_RSI,
+    UNWIND_RDI,
+    UNWIND_RBP,
+    UNWIND_RSP,
+    UNWIND_R8,
+    UNWIND_R9,
+    UNWIND_R10,
+    UNWIND_R11,
+    UNWIND_R12,
+    UNWIND_R13,
+    UNWIND_R14,
+    UNWIND_R15,
     UNWIND_RIP,
     UNWIND_REGISTERS
 };
@@ -38,8 +52,8 @@ struct unwind_range {
     uint64_t start, end; /* vaddr, end exclusive */
 };
 
-/* A PLT section. In an entry of 16 bytes, `push` lies at `push_offset` (10 or 11): from there on the
- * CFA is 8 further away. 0 for sections whose entries never push (.plt.sec, .plt.got). */
+/* A PLT section. In an entry of 16 bytes, `push` lies at `push_offset` (10 or 11): from there on
+ * the CFA is 8 further away. 0 for sections whose entries never push (.plt.sec, .plt.got). */
 struct unwind_plt {
     struct unwind_range range;
     uint8_t push_offset;
@@ -53,19 +67,19 @@ struct unwind_source {
     uint64_t eh_frame_vaddr;
     struct sprof_bytes eh_frame_hdr; /* only checked and used to find .eh_frame's base addresses */
     uint64_t eh_frame_hdr_vaddr;
-    struct sprof_bytes debug_frame;  /* used for addresses that .eh_frame does not cover */
-    struct sprof_bytes gopclntab;    /* Go's own table; it goes before the other two */
+    struct sprof_bytes debug_frame; /* used for addresses that .eh_frame does not cover */
+    struct sprof_bytes gopclntab;   /* Go's own table; it goes before the other two */
     uint64_t gopclntab_vaddr;
     uint64_t text_vaddr;             /* base of DW_EH_PE_textrel, and of Go's text */
     uint64_t got_vaddr;              /* base of DW_EH_PE_datarel in .eh_frame */
     const struct unwind_range *text; /* executable ranges, sorted; rows outside are dropped */
     size_t text_count;
-    struct sprof_bytes text_bytes;   /* the bytes of text[0], where at hand: lets the builder know
-                                        musl's _start and signal trampolines by their bytes */
+    struct sprof_bytes text_bytes; /* the bytes of text[0], where at hand: lets the builder know
+                                      musl's _start and signal trampolines by their bytes */
     const struct unwind_plt *plt;
     size_t plt_count;
-    uint64_t entry_vaddr;            /* e_entry: a root even where CFI does not say so; 0 = none */
-    const uint64_t *root_vaddr;      /* further functions known to be roots (starts), any order */
+    uint64_t entry_vaddr;       /* e_entry: a root even where CFI does not say so; 0 = none */
+    const uint64_t *root_vaddr; /* further functions known to be roots (starts), any order */
     size_t root_count;
 };
 
@@ -73,12 +87,12 @@ struct unwind_source {
 struct unwind_table;
 
 struct unwind_table_facts {
-    size_t rows;      /* merged rows */
-    size_t rules;     /* distinct rules */
-    size_t odd_rows;  /* rows only libunwind can answer */
-    size_t functions; /* FDEs (and Go functions) read */
+    size_t rows;          /* merged rows */
+    size_t rules;         /* distinct rules */
+    size_t odd_rows;      /* rows only libunwind can answer */
+    size_t functions;     /* FDEs (and Go functions) read */
     size_t bad_functions; /* FDEs that were malformed and left out */
-    size_t bytes;     /* memory held */
+    size_t bytes;         /* memory held */
 };
 
 /* Compiles a table. Returns 0, SPROF_EFORMAT (nothing usable: *table is NULL; a few malformed FDEs
@@ -89,25 +103,25 @@ int unwind_table_build(struct unwind_table **table, const struct unwind_source *
 void unwind_table_free(struct unwind_table *table);
 struct unwind_table_facts unwind_table_facts(const struct unwind_table *table);
 
-/* The function (FDE) that covers a vaddr: fills *range and returns true. For symbolizing what has no
- * symbol. */
+/* The function (FDE) that covers a vaddr: fills *range and returns true. For symbolizing what has
+ * no symbol. */
 bool unwind_table_function(const struct unwind_table *table, uint64_t vaddr,
                            struct unwind_range *range);
 
 /* One row, spelled out, for tests and `bench/unwind`: false past the last. */
 struct unwind_row {
-    uint64_t vaddr;       /* first address the rule holds for */
-    char rule[64];        /* "cfa=rsp+16 rbp=cfa-16 ra=cfa-8", "end", "gap", "plt", "odd", … */
+    uint64_t vaddr; /* first address the rule holds for */
+    char rule[64];  /* "cfa=rsp+16 rbp=cfa-16 ra=cfa-8", "end", "gap", "plt", "odd", … */
 };
 bool unwind_table_row(const struct unwind_table *table, size_t index, struct unwind_row *row);
 
 /* ---- The walk ------------------------------------------------------------------------------- */
 
 enum unwind_region_kind {
-    UNWIND_REGION_TABLE,    /* `table` answers */
-    UNWIND_REGION_PENDING,  /* its table is being built: the walk stops, the caller tries later */
-    UNWIND_REGION_JIT,      /* anonymous executable memory: frame pointers */
-    UNWIND_REGION_BARE,     /* a file without any call frame information: frame pointers, then scan */
+    UNWIND_REGION_TABLE,   /* `table` answers */
+    UNWIND_REGION_PENDING, /* its table is being built: the walk stops, the caller tries later */
+    UNWIND_REGION_JIT,     /* anonymous executable memory: frame pointers */
+    UNWIND_REGION_BARE, /* a file without any call frame information: frame pointers, then scan */
 };
 
 /* One executable mapping of a process. */
@@ -128,10 +142,10 @@ struct unwind_space {
     uint32_t generation;
 };
 
-/* The stack bytes captured with the sample, and what lies beyond them. `read` copies `size` bytes at
- * `address` from the live process (or a core, or a replay) and returns 0 or a negative code; NULL
- * when nothing more can be read. Reads through it mark the stack `stitched`; what comes back is
- * believed only while the CFA grows and each return address follows a call instruction. */
+/* The stack bytes captured with the sample, and what lies beyond them. `read` copies `size` bytes
+ * at `address` from the live process (or a core, or a replay) and returns 0 or a negative code;
+ * NULL when nothing more can be read. Reads through it mark the stack `stitched`; what comes back
+ * is believed only while the CFA grows and each return address follows a call instruction. */
 struct unwind_memory {
     const uint8_t *slice;
     uint64_t slice_address;
@@ -142,30 +156,32 @@ struct unwind_memory {
 
 /* How a frame was found. */
 enum unwind_found_by {
-    UNWIND_BY_CFI,    /* a table's rule; also the interrupted instruction itself */
+    UNWIND_BY_CFI, /* a table's rule; also the interrupted instruction itself */
     UNWIND_BY_PLT,
     UNWIND_BY_SIGNAL, /* restored from a signal frame */
     UNWIND_BY_FP,     /* frame pointer */
     UNWIND_BY_SCAN,   /* searched for: a stack with such a frame is not whole */
     UNWIND_BY_KERNEL, /* the kernel's own call chain; set by callers, never by the walk */
     UNWIND_BY_INLINE, /* by debug information; set by callers, never by the walk */
+    UNWIND_BY_LEAF,   /* interrupted code without a table: by its own instructions, or as the target
+                         of   the call that the return address follows */
 };
 
 /* Why the walk ended. */
 enum unwind_end {
-    UNWIND_END_ROOT,       /* return address undefined, or a known start */
-    UNWIND_END_TRUNCATED,  /* the slice ended and nothing beyond could be read or believed */
-    UNWIND_END_NO_CFI,     /* no rule, no believable frame pointer, nothing found by scanning */
-    UNWIND_END_BAD_MEMORY, /* a rule pointed to an address that makes no sense or cannot be read */
-    UNWIND_END_DEPTH_LIMIT,/* more frames than the walker holds */
-    UNWIND_END_PENDING,    /* a region's table is not built yet: not a final answer */
-    UNWIND_END_NO_STACK,   /* no user registers were captured; set by callers, never by the walk */
+    UNWIND_END_ROOT,        /* return address undefined, or a known start */
+    UNWIND_END_TRUNCATED,   /* the slice ended and nothing beyond could be read or believed */
+    UNWIND_END_NO_CFI,      /* no rule, no believable frame pointer, nothing found by scanning */
+    UNWIND_END_BAD_MEMORY,  /* a rule pointed to an address that makes no sense or cannot be read */
+    UNWIND_END_DEPTH_LIMIT, /* more frames than the walker holds */
+    UNWIND_END_PENDING,     /* a region's table is not built yet: not a final answer */
+    UNWIND_END_NO_STACK,    /* no user registers were captured; set by callers, never by the walk */
 };
 
 struct unwind_frame {
     uint64_t address;
-    uint8_t found_by;  /* enum unwind_found_by */
-    bool is_return;    /* a return address, not an instruction pointer */
+    uint8_t found_by; /* enum unwind_found_by */
+    bool is_return;   /* a return address, not an instruction pointer */
 };
 
 /* The address to look a frame up by: inside the call instruction for a return address. */
@@ -175,12 +191,13 @@ static inline uint64_t unwind_frame_lookup_address(const struct unwind_frame *fr
 }
 
 struct unwind_stack {
-    const struct unwind_frame *frames; /* innermost first; owned by the walker, until its next walk */
-    size_t count;                      /* at least 1 */
+    const struct unwind_frame
+        *frames;  /* innermost first; owned by the walker, until its next walk */
+    size_t count; /* at least 1 */
     enum unwind_end end;
-    bool stitched;                     /* some frames came from the live stack, not from the slice */
+    bool stitched; /* some frames came from the live stack, not from the slice */
     const struct unwind_region *pending; /* UNWIND_END_PENDING: the region that is waited for */
-    uint64_t stopped_at;               /* the instruction pointer where the walk could not go on */
+    uint64_t stopped_at; /* the instruction pointer where the walk could not go on */
 };
 
 struct unwind_counters {
@@ -188,7 +205,7 @@ struct unwind_counters {
     uint64_t cache_hits, cache_misses;
     uint64_t odd_rows;   /* frames libunwind answered */
     uint64_t odd_failed; /* … and could not */
-    uint64_t fp_frames, scan_frames, signal_frames, plt_frames;
+    uint64_t fp_frames, scan_frames, signal_frames, plt_frames, leaf_frames;
     uint64_t live_reads, live_bytes; /* reads beyond the slice */
 };
 

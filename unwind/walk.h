@@ -118,6 +118,10 @@ bool walk_go_on(struct walk *walk, const struct walk_caller *caller);
 /* Ends the walk; returns false, as the steps do. */
 bool walk_end(struct walk *walk, enum unwind_end end);
 
+/* The caller of an interrupted instruction that no table covers, where the code itself tells it beyond
+ * doubt; false where it does not. */
+bool walk_leaf_caller(struct walk *walk, struct walk_caller *caller);
+
 /* One step where no rule helps: the word at the stack pointer, the frame pointer, a short scan.
  * Returns whether the walk goes on. */
 bool walk_fallback_gap(struct walk *walk, uint64_t rule);

@@ -40,6 +40,62 @@ static void test_no_calls(void)
     CU_ASSERT_FALSE(ENDS_WITH_CALL(0xff, 0xd0, 0x90));
 }
 
+/* The byte before an instruction and the instruction, filled up with nops. */
+static enum unwind_stage stage_of(const uint8_t *code, size_t size)
+{
+    uint8_t bytes[UNWIND_STAGE_BEFORE + UNWIND_STAGE_AFTER];
+    memset(bytes, 0x90, sizeof bytes);
+    memcpy(bytes, code, size);
+    return unwind_code_stage(bytes);
+}
+#define STAGE_OF(...) stage_of((const uint8_t[]){__VA_ARGS__}, sizeof(const uint8_t[]){__VA_ARGS__})
+
+static void test_stages(void)
+{
+    CU_ASSERT_EQUAL(STAGE_OF(0x90, 0x55, 0x48, 0x89, 0xe5), UNWIND_STAGE_NO_FRAME);
+    CU_ASSERT_EQUAL(STAGE_OF(0x90, 0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48, 0x89, 0xe5),
+                    UNWIND_STAGE_NO_FRAME);
+    CU_ASSERT_EQUAL(STAGE_OF(0x55, 0x48, 0x89, 0xe5), UNWIND_STAGE_RBP_PUSHED);
+    CU_ASSERT_EQUAL(STAGE_OF(0x90, 0x5d, 0xc3), UNWIND_STAGE_RBP_PUSHED);
+    CU_ASSERT_EQUAL(STAGE_OF(0x5d, 0xc3), UNWIND_STAGE_NO_FRAME);
+    CU_ASSERT_EQUAL(STAGE_OF(0x90, 0xf3, 0xc3), UNWIND_STAGE_NO_FRAME);
+    CU_ASSERT_EQUAL(STAGE_OF(0x90, 0x55, 0x53), UNWIND_STAGE_UNKNOWN); /* rbp is just saved */
+    CU_ASSERT_EQUAL(STAGE_OF(0x90, 0x48, 0x89, 0xe5), UNWIND_STAGE_UNKNOWN);
+}
+
+static void test_call_targets(void)
+{
+    static const uint8_t direct[UNWIND_CALL_BYTES] = {0x90, 0x90, 0xe8, 0xf0, 0xff, 0xff, 0xff};
+    static const uint8_t indirect[UNWIND_CALL_BYTES] = {0x90, 0xff, 0x15, 1, 2, 3, 4};
+    uint64_t target;
+    CU_ASSERT_TRUE(unwind_code_call_target(direct, 0x1000, &target));
+    CU_ASSERT_EQUAL(target, 0xff0);
+    CU_ASSERT_FALSE(unwind_code_call_target(indirect, 0x1000, &target));
+}
+
+static void test_ends(void)
+{
+    static const uint8_t padded[] = {0x48, 0x89, 0xe5, 0x5d, 0xc3, 0x0f, 0x1f, 0x40, 0};
+    static const uint8_t going_on[] = {0x74, 1, 0xc3, 0x48, 0x89, 0xe5, 0xc3};
+    CU_ASSERT_TRUE(unwind_code_holds_end((struct sprof_bytes){padded, sizeof padded}));
+    CU_ASSERT_FALSE(unwind_code_holds_end((struct sprof_bytes){going_on, sizeof going_on}));
+    CU_ASSERT_FALSE(unwind_code_holds_end((struct sprof_bytes){padded, 0}));
+}
+
+static void test_stubs(void)
+{
+    static const uint8_t plain[UNWIND_STUB_BYTES] = {0xff, 0x25, 0x10, 0, 0, 0, 0x68};
+    static const uint8_t landing[UNWIND_STUB_BYTES] = {0xf3, 0x0f, 0x1e, 0xfa, 0xf2, 0xff,
+                                                       0x25, 0xf5, 0xff, 0xff, 0xff};
+    static const uint8_t other[UNWIND_STUB_BYTES] = {0xe9, 0x25, 0x10, 0, 0, 0};
+    uint64_t slot;
+    CU_ASSERT_TRUE(unwind_code_stub_slot(plain, 0x1000, &slot));
+    CU_ASSERT_EQUAL(slot, 0x1016);
+    CU_ASSERT_TRUE(unwind_code_stub_slot(landing, 0x1000, &slot));
+    CU_ASSERT_EQUAL(slot, 0x1000);
+    CU_ASSERT_FALSE(unwind_code_stub_slot(other, 0x1000, &slot));
+}
+
 static void test_known(void)
 {
     static const uint8_t restorer[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
@@ -71,4 +127,8 @@ void sprof_suite_unwind_code(void)
     CU_add_test(suite, "calls", test_calls);
     CU_add_test(suite, "no calls", test_no_calls);
     CU_add_test(suite, "known code", test_known);
+    CU_add_test(suite, "prologues and epilogues", test_stages);
+    CU_add_test(suite, "targets of calls", test_call_targets);
+    CU_add_test(suite, "ends of functions", test_ends);
+    CU_add_test(suite, "slots of PLT stubs", test_stubs);
 }

@@ -36,6 +36,61 @@ bool unwind_code_ends_with_call(const uint8_t bytes[UNWIND_CALL_BYTES])
     return false;
 }
 
+enum unwind_stage unwind_code_stage(const uint8_t code[UNWIND_STAGE_BEFORE + UNWIND_STAGE_AFTER])
+{
+    static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
+    static const uint8_t set_up[] = {0x55, 0x48, 0x89, 0xe5}; /* push %rbp; mov %rsp,%rbp */
+    const uint8_t *at = code + UNWIND_STAGE_BEFORE;
+    const bool lands = !memcmp(at, endbr64, sizeof endbr64);
+    if (!memcmp(lands ? at + sizeof endbr64 : at, set_up, sizeof set_up))
+        return UNWIND_STAGE_NO_FRAME;
+    if (!memcmp(code, set_up, sizeof set_up))
+        return UNWIND_STAGE_RBP_PUSHED;
+    if (at[0] == 0x5d && (at[1] == 0xc3 || at[1] == 0xc2)) /* pop %rbp; ret */
+        return UNWIND_STAGE_RBP_PUSHED;
+    if (at[0] == 0xc3 || (at[0] == 0xf3 && at[1] == 0xc3)) /* ret */
+        return UNWIND_STAGE_NO_FRAME;
+    return UNWIND_STAGE_UNKNOWN;
+}
+
+/* nop, int3, and the first bytes of longer nops: 66 …, 0f 1f. */
+static bool is_padding(const uint8_t *code, size_t left)
+{
+    return code[0] == 0x90 || code[0] == 0xcc || code[0] == 0x66 ||
+           (left > 1 && code[0] == 0x0f && code[1] == 0x1f);
+}
+
+bool unwind_code_holds_end(struct sprof_bytes code)
+{
+    for (size_t i = 0; i + 1 < code.size; i++)
+        if (code.data[i] == 0xc3 && is_padding(code.data + i + 1, code.size - i - 1))
+            return true;
+    return false;
+}
+
+bool unwind_code_call_target(const uint8_t bytes[UNWIND_CALL_BYTES], uint64_t return_address,
+                             uint64_t *target)
+{
+    const uint8_t *end = bytes + UNWIND_CALL_BYTES;
+    int32_t distance;
+    memcpy(&distance, end - sizeof distance, sizeof distance);
+    *target = return_address + (uint64_t)(int64_t)distance;
+    return end[-5] == 0xe8;
+}
+
+bool unwind_code_stub_slot(const uint8_t bytes[UNWIND_STUB_BYTES], uint64_t address, uint64_t *slot)
+{
+    static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
+    size_t at = memcmp(bytes, endbr64, sizeof endbr64) ? 0 : sizeof endbr64;
+    at += bytes[at] == 0xf2; /* bnd */
+    if (bytes[at] != 0xff || bytes[at + 1] != 0x25)
+        return false;
+    int32_t distance;
+    memcpy(&distance, bytes + at + 2, sizeof distance);
+    *slot = address + at + 6 + (uint64_t)(int64_t)distance;
+    return true;
+}
+
 /* Bytes that name a stretch, and how far the stretch reaches around them. The byte before a signal
  * trampoline belongs to it: a handler returns to its first byte, and is looked up one before. */
 static const struct {

@@ -13,6 +13,30 @@ enum { UNWIND_CALL_BYTES = 7 }; /* the longest call instruction */
  * (Intel SDM volume 2, CALL). */
 bool unwind_code_ends_with_call(const uint8_t bytes[UNWIND_CALL_BYTES]);
 
+/* How far a function has set up its frame, told by the bytes around an instruction: `code` begins
+ * UNWIND_STAGE_BEFORE bytes before it. */
+enum { UNWIND_STAGE_BEFORE = 1, UNWIND_STAGE_AFTER = 8 };
+enum unwind_stage {
+    UNWIND_STAGE_UNKNOWN,
+    UNWIND_STAGE_NO_FRAME,   /* before push %rbp, or at the return: the return address is on top */
+    UNWIND_STAGE_RBP_PUSHED, /* rbp is on top, the return address behind it */
+};
+enum unwind_stage unwind_code_stage(const uint8_t code[UNWIND_STAGE_BEFORE + UNWIND_STAGE_AFTER]);
+
+/* Whether a function ends in the bytes: a return with padding behind it (int3, or a nop of any
+ * length). Bytes that only look so are taken for an end, too. */
+bool unwind_code_holds_end(struct sprof_bytes code);
+
+/* The target of the direct call that ends at `return_address`; false for an indirect one. */
+bool unwind_code_call_target(const uint8_t bytes[UNWIND_CALL_BYTES], uint64_t return_address,
+                             uint64_t *target);
+
+/* A stub that jumps through a slot in memory (a PLT entry, with or without endbr64 and bnd): where
+ * the slot is. False for other code. */
+enum { UNWIND_STUB_BYTES = 12 };
+bool unwind_code_stub_slot(const uint8_t bytes[UNWIND_STUB_BYTES], uint64_t address,
+                           uint64_t *slot);
+
 /* A stretch of code known by its bytes. */
 struct unwind_known_code {
     size_t start, end; /* offsets into the bytes searched */
