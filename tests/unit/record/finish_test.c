@@ -257,7 +257,10 @@ static void test_equal_content_is_one_module(void)
 {
     struct handmade made;
     make(&made, "full", STORE_RECORDED);
-    fixture_run(&made.fixture, "cp program other");
+    struct sprof_str copying = {0};
+    sprof_str_appendf(&copying, "cp %s other", made.program);
+    fixture_run(&made.fixture, copying.text);
+    sprof_str_release(&copying);
     const char *other = fixture_path(&made.fixture, "other");
     const struct store_module copy = {
         .id = 9, .path = other, .name = "other", .kind = MODEL_KIND_APP};
@@ -417,7 +420,7 @@ static void test_no_recording_at_all(void)
 void sprof_suite_record_finish(void);
 void sprof_suite_record_finish(void)
 {
-    CU_pSuite suite = CU_add_suite("record/finish", NULL, NULL);
+    CU_pSuite suite = CU_add_suite("record/finish", handmade_compile, handmade_remove);
     CU_add_test(suite, "the worked example", test_the_worked_example);
     CU_add_test(suite, "start-up code is marked", test_start_up_code_is_marked);
     CU_add_test(suite, "weight without samples", test_weight_without_samples);

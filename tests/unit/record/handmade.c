@@ -12,6 +12,26 @@ static const char compile[] =
     "OWN int A1(void) { return A2() + around(2); }\\n"
     "int main(void) { return A1(); }\\n' > program.c && cc -g -O1 program.c -o program";
 
+/* CUnit allows no assertions between tests: these answer for themselves. */
+static struct fixture compiled;
+
+int handmade_compile(void)
+{
+    char command[4096];
+    strcpy(compiled.directory, "/tmp/sprof-handmade-XXXXXX");
+    if (!mkdtemp(compiled.directory))
+        return 1;
+    snprintf(command, sizeof command, "cd %s && %s", compiled.directory, compile);
+    return system(command);
+}
+
+int handmade_remove(void)
+{
+    char command[128];
+    snprintf(command, sizeof command, "rm -r %s", compiled.directory);
+    return system(command);
+}
+
 static void must(bool done)
 {
     if (!done)
@@ -58,8 +78,7 @@ void handmade_open(struct handmade *made)
 {
     *made = (struct handmade){.run = example_run()};
     fixture_open(&made->fixture);
-    fixture_run(&made->fixture, compile);
-    snprintf(made->program, sizeof made->program, "%s/program", made->fixture.directory);
+    strcpy(made->program, fixture_path(&compiled, "program"));
     snprintf(made->path, sizeof made->path, "%s/sprof.db", made->fixture.directory);
     made->run.state = STORE_RECORDED;
     made->run.module_rules = NULL;

@@ -18,7 +18,12 @@ struct handmade {
     struct store_batch batch;
 };
 
-/* Compiles the program and makes rows of processes, modules and frames; no nodes, no samples. */
+/* Compile the program, once for all recordings of a suite, and remove it: CUnit's initializer and
+ * clean-up of the suite. */
+int handmade_compile(void);
+int handmade_remove(void);
+
+/* Makes rows of processes, modules and frames; no nodes, no samples. */
 void handmade_open(struct handmade *made);
 void handmade_close(struct handmade *made);
 
