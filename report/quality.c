@@ -9,8 +9,14 @@
 /* Shares from which on something is worth a sentence. */
 enum { MUCH_OUTSIDE_PERCENT = 20, LITTLE_CPU_PERCENT = 30, MUCH_LOST_PERCENT = 1 };
 
+/* Fewer samples than this say nothing about the rate at which they came. */
+enum { SAMPLES_FOR_A_RATE = 20 };
+
 /* Shorter runs than this say nothing about waiting. */
 static const uint64_t shortest_wait_ns = 100 * 1000 * 1000;
+
+/* Beside a target that used less, sprof's own start alone would look enormous. */
+static const uint64_t least_target_ns = 100 * 1000 * 1000;
 
 int quality_part(struct profile *profile, struct quality_parts *parts, const char *format, ...)
 {
@@ -76,6 +82,24 @@ static const char *mode_text(enum model_mode mode, bool frame_app, bool drop_int
     return "full";
 }
 
+char *quality_rate(char buffer[static NUMBER_BYTES], const struct store_quality *quality)
+{
+    buffer[0] = '\0';
+    if (quality->requested_hz > 0 && quality->samples < SAMPLES_FOR_A_RATE)
+        snprintf(buffer, NUMBER_BYTES, "%.0f Hz asked", quality->requested_hz);
+    else if (quality->requested_hz > 0)
+        snprintf(buffer, NUMBER_BYTES, "%.0f of %.0f Hz", quality->reached_hz,
+                 quality->requested_hz);
+    return buffer;
+}
+
+char *quality_own_cost(char buffer[static NUMBER_BYTES], const struct store_quality *quality)
+{
+    return quality->target_cpu_ns < least_target_ns
+               ? number_time(buffer, quality->own_cpu_ns, number_time_unit(quality->own_cpu_ns))
+               : number_percent(buffer, quality->own_cpu_ns, quality->target_cpu_ns, 1);
+}
+
 static int part_of_event(struct profile *profile, struct quality_parts *parts)
 {
     const struct store_quality *quality = &profile->quality;
@@ -83,8 +107,8 @@ static int part_of_event(struct profile *profile, struct quality_parts *parts)
     if (!profile->event.id)
         return 0;
     if (quality->requested_hz > 0)
-        return quality_part(profile, parts, "%s, %.0f of %.0f Hz", profile->event.name,
-                            quality->reached_hz, quality->requested_hz);
+        return quality_part(profile, parts, "%s, %s", profile->event.name,
+                            quality_rate(number, quality));
     if (profile->event.period > 1)
         return quality_part(profile, parts, "%s, every %s", profile->event.name,
                             number_grouped(number, profile->event.period));
@@ -117,10 +141,9 @@ static int cost_line(struct profile *profile, struct quality_parts *parts)
     number_time(wall, profile->run.duration_ns, number_time_unit(profile->run.duration_ns));
     number_percent(share, quality->target_cpu_ns, profile->run.duration_ns, 0);
     int result = quality_part(profile, parts, "%s of CPU time in %s (%s)", cpu, wall, share);
-    if (!result && quality->target_cpu_ns)
+    if (!result)
         result =
-            quality_part(profile, parts, "sprof's own cost %s of it",
-                         number_percent(share, quality->own_cpu_ns, quality->target_cpu_ns, 1));
+            quality_part(profile, parts, "sprof's own cost %s", quality_own_cost(share, quality));
     return result;
 }
 

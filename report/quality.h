@@ -2,6 +2,7 @@
 #ifndef SPROF_REPORT_QUALITY_H
 #define SPROF_REPORT_QUALITY_H
 
+#include "report/number.h"
 #include "report/profile.h"
 
 #include <stdio.h>
@@ -21,8 +22,16 @@ int quality_part(struct profile *profile, struct quality_parts *parts, const cha
 void quality_write_parts(FILE *out, const struct quality_parts *parts, const char *prefix,
                          unsigned columns);
 
-/* "3 612 samples in 3.63 s CPU (cpu-clock, 995 of 997 Hz)", lost, whole, named. */
+/* Lost samples, whole stacks, guessed and named frames. */
 int quality_of_samples(struct profile *profile, struct quality_parts *parts);
+
+/* "995 of 997 Hz"; "997 Hz asked" where there are too few samples to tell the rate they came at; ""
+ * where none was asked for. */
+char *quality_rate(char buffer[static NUMBER_BYTES], const struct store_quality *quality);
+
+/* sprof's own CPU time: "0.4 %" of the target's, or "4.1 ms" beside a target that used next to
+ * none. */
+char *quality_own_cost(char buffer[static NUMBER_BYTES], const struct store_quality *quality);
 
 /* What the reader must know to understand the numbers, one sentence each. */
 int quality_notes(struct profile *profile, struct quality_parts *notes);

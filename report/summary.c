@@ -29,16 +29,13 @@ static int count_modules(struct profile *profile, struct store *store, struct sp
 static int say_samples(struct profile *profile, struct quality_parts *parts)
 {
     const struct store_quality *quality = &profile->quality;
-    char samples[NUMBER_BYTES], cpu[NUMBER_BYTES];
+    char samples[NUMBER_BYTES], cpu[NUMBER_BYTES], rate[NUMBER_BYTES];
     number_grouped(samples, quality->samples);
     number_time(cpu, quality->target_cpu_ns, number_time_unit(quality->target_cpu_ns));
-    char rate[NUMBER_BYTES] = "";
-    if (quality->requested_hz > 0 && quality->reached_hz > 0)
-        snprintf(rate, sizeof rate, ", %.0f of %.0f Hz", quality->reached_hz,
-                 quality->requested_hz);
-    const int result = quality_part(profile, parts, "%s sample%s in %s (%s%s)", samples,
-                                    number_plural(quality->samples), cpu,
-                                    profile->event.name ? profile->event.name : "no event", rate);
+    quality_rate(rate, quality);
+    const int result = quality_part(
+        profile, parts, "%s sample%s in %s (%s%s%s)", samples, number_plural(quality->samples), cpu,
+        profile->event.name ? profile->event.name : "no event", rate[0] ? ", " : "", rate);
     return result ? result : quality_of_samples(profile, parts);
 }
 
@@ -64,10 +61,8 @@ static int say_costs(struct profile *profile, struct quality_parts *parts, const
     if (!result)
         result = quality_part(profile, parts, "%s, %s, %s", counts.items[0], counts.items[1],
                               counts.items[2]);
-    if (!result && quality->target_cpu_ns)
-        result =
-            quality_part(profile, parts, "own cost %s CPU",
-                         number_percent(number, quality->own_cpu_ns, quality->target_cpu_ns, 1));
+    if (!result)
+        result = quality_part(profile, parts, "own cost %s CPU", quality_own_cost(number, quality));
     struct stat status;
     if (result || stat(path, &status))
         return result ? result : quality_part(profile, parts, "%s", path);

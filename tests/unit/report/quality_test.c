@@ -73,6 +73,24 @@ static void test_the_rest(void)
     CU_ASSERT_TRUE(noted(profile, "nothing was sampled"));
 }
 
+static void test_rate_and_own_cost(void)
+{
+    char text[NUMBER_BYTES];
+    struct store_quality quality = {.samples = 3612,
+                                    .requested_hz = 997,
+                                    .reached_hz = 995.04,
+                                    .own_cpu_ns = 14520000,
+                                    .target_cpu_ns = 3630000000};
+    CU_ASSERT_STRING_EQUAL(quality_rate(text, &quality), "995 of 997 Hz");
+    CU_ASSERT_STRING_EQUAL(quality_own_cost(text, &quality), "0.4 %");
+    quality.samples = 3;
+    quality.target_cpu_ns = 700000;
+    CU_ASSERT_STRING_EQUAL(quality_rate(text, &quality), "997 Hz asked");
+    CU_ASSERT_STRING_EQUAL(quality_own_cost(text, &quality), "14.5 ms");
+    quality.requested_hz = 0;
+    CU_ASSERT_STRING_EQUAL(quality_rate(text, &quality), "");
+}
+
 static void test_lines_break_between_parts(void)
 {
     char text[200];
@@ -91,5 +109,6 @@ void sprof_suite_report_quality(void)
     CU_add_test(suite, "waiting", test_waiting);
     CU_add_test(suite, "outside", test_outside);
     CU_add_test(suite, "the rest", test_the_rest);
+    CU_add_test(suite, "rate and own cost", test_rate_and_own_cost);
     CU_add_test(suite, "lines break between parts", test_lines_break_between_parts);
 }

@@ -10,9 +10,9 @@ static void test_summary(void)
     CU_ASSERT_EQUAL(report_summary(captured->out, store, "sprof.db", 100, NULL), 0);
     assert_text(
         captured_text(captured),
-        "sprof: 6 samples in 6.0 ms (cpu-clock, 997 of 997 Hz) · 3 lost · 66.67 % whole stacks\n"
+        "sprof: 6 samples in 6.0 ms (cpu-clock, 997 Hz asked) · 3 lost · 66.67 % whole stacks\n"
         "sprof: 1 guessed frame · 82.35 % named · 2 processes, 3 threads, 3 modules · own cost "
-        "332.3 % CPU\n"
+        "20.0 ms CPU\n"
         "sprof: sprof.db\n"
         "sprof: the target was on a CPU for 0 % of the time: where it waited is not seen by these "
         "samples\n"
