@@ -175,7 +175,7 @@ disk_full() {
     unshare -m true 2>/dev/null || skip "no mount namespace"
     cat >inside <<'END'
 mount -t tmpfs -o size=1m none small || exit 99
-"$1" record -F 9973 -m pc -o small/t.db -- "$2" processes 2 40000
+"$1" record -F 1999 -m pc -o small/t.db -- "$2" processes 2 30000
 status=$?
 cp small/t.db* .
 exit $status
