@@ -19,16 +19,40 @@ struct store_ledger *record_ledger_second(struct record_ledger *ledger, uint64_t
     return &ledger->seconds.items[second];
 }
 
+static int book(struct record_ledger *ledger, uint64_t from_ns, uint64_t until_ns, uint64_t cpu_ns)
+{
+    const double span_ns = (double)(until_ns - from_ns);
+    uint64_t at_ns = from_ns, booked_ns = 0;
+    do {
+        const uint64_t end_ns = (at_ns / second_ns + 1) * second_ns;
+        const uint64_t next_ns = end_ns < until_ns ? end_ns : until_ns;
+        const double share = next_ns == until_ns ? 1 : (double)(next_ns - from_ns) / span_ns;
+        const uint64_t so_far_ns = (uint64_t)((double)cpu_ns * share);
+        struct store_ledger *second = record_ledger_second(ledger, at_ns);
+        if (!second)
+            return SPROF_ENOMEM;
+        second->expected_cpu_ns += so_far_ns - booked_ns;
+        booked_ns = so_far_ns;
+        at_ns = next_ns;
+    } while (at_ns < until_ns);
+    return 0;
+}
+
 int record_ledger_expect(struct record_ledger *ledger, uint64_t time_ns, uint64_t cpu_ns)
 {
-    struct store_ledger *second = record_ledger_second(ledger, time_ns);
-    if (!second)
-        return SPROF_ENOMEM;
-    if (cpu_ns > ledger->last_cpu_ns) {
-        second->expected_cpu_ns += cpu_ns - ledger->last_cpu_ns;
-        ledger->last_cpu_ns = cpu_ns;
-    }
-    return 0;
+    const uint64_t from_ns = ledger->last_time_ns < time_ns ? ledger->last_time_ns : time_ns;
+    const uint64_t used_ns = cpu_ns > ledger->last_cpu_ns ? cpu_ns - ledger->last_cpu_ns : 0;
+    ledger->last_time_ns = time_ns;
+    ledger->last_cpu_ns += used_ns;
+    return book(ledger, from_ns, time_ns, used_ns);
+}
+
+void record_ledger_skip(struct record_ledger *ledger, uint64_t time_ns, uint64_t cpu_ns)
+{
+    const uint64_t used_ns = cpu_ns > ledger->last_cpu_ns ? cpu_ns - ledger->last_cpu_ns : 0;
+    ledger->skipped_cpu_ns += used_ns;
+    ledger->last_cpu_ns += used_ns;
+    ledger->last_time_ns = time_ns;
 }
 
 void record_ledger_close(struct record_ledger *ledger, size_t from)

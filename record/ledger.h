@@ -9,7 +9,9 @@ struct record_ledger {
     uint32_t run_id, event_id;
     uint64_t period_ns; /* of a clock event; 0: nothing can be expected */
     bool kernel_excluded;
-    uint64_t last_cpu_ns;  /* target CPU time already booked */
+    uint64_t last_time_ns; /* until when target CPU time is booked … */
+    uint64_t last_cpu_ns;  /* … and how much in all */
+    uint64_t skipped_cpu_ns;
     uint64_t unsampled_ns; /* CPU time booked on "[not sampled]" */
     size_t written;        /* seconds already given to the database for good */
 };
@@ -17,8 +19,11 @@ struct record_ledger {
 /* The second that a run time (nanoseconds since its start) falls into; NULL when out of memory. */
 struct store_ledger *record_ledger_second(struct record_ledger *ledger, uint64_t time_ns);
 
-/* Books the targets' CPU time up to now on the second at hand. */
+/* Books the targets' CPU time since the last call, evenly on the seconds that have passed. */
 int record_ledger_expect(struct record_ledger *ledger, uint64_t time_ns, uint64_t cpu_ns);
+
+/* Passes over the targets' CPU time up to now: nobody was to sample it (--delay). */
+void record_ledger_skip(struct record_ledger *ledger, uint64_t time_ns, uint64_t cpu_ns);
 
 /* Works out `excluded`, `timer_overrun` and `unexplained` of every second from `from` on. In one
  * second, what is missing beyond three standard errors of the count was either excluded (samples in

@@ -195,9 +195,9 @@ void record_free(struct record_session *session)
 /* ---- Recording --------------------------------------------------------------------------------
  */
 
-/* The run's row changes at its end, which may come while the first batch is being written. */
-static const struct store_run *started_run(const struct record_session *session,
-                                           struct sprof_arena *arena)
+/* The run's row changes while a batch is being written. */
+static const struct store_run *copy_run(const struct record_session *session,
+                                        struct sprof_arena *arena)
 {
     struct store_run *run = sprof_arena_alloc(arena, sizeof *run);
     if (run)
@@ -217,10 +217,12 @@ static int start(struct record_session *session, struct sprof_error *error)
     session->first_sample_ns = session->start_ns + session->options.delay_ns;
     if (session->options.duration_ns)
         session->end_ns = session->first_sample_ns + session->options.duration_ns;
-    session->next_flush_ns = session->start_ns + flush_interval_ns;
+    session->next_flush_ns =
+        session->start_ns +
+        (session->options.delay_ns ? session->options.delay_ns : flush_interval_ns);
     struct record_filled *first = record_writer_batch(&session->writer);
     struct store_batch *batch = &first->rows;
-    batch->run = started_run(session, &first->arena);
+    batch->run = copy_run(session, &first->arena);
     batch->event = &session->event;
     if (!batch->run)
         return sprof_error_memory(error);
@@ -248,12 +250,31 @@ static int drain(struct record_session *session, struct sprof_error *error)
     return record_apply_waiting(session) ? sprof_error_memory(error) : 0;
 }
 
+/* What the targets and sprof itself have used so far; a recorder that is killed leaves it, too. */
+static int account(struct record_session *session, uint64_t now_ns)
+{
+    struct record_ledger *ledger = &session->ledger;
+    const uint64_t time_ns = now_ns - session->start_ns;
+    const uint64_t cpu_ns = sampler_target_cpu_ns(session->sampler);
+    int result = 0;
+    if (ledger->last_time_ns < session->options.delay_ns)
+        record_ledger_skip(ledger, time_ns, cpu_ns);
+    else
+        result = record_ledger_expect(ledger, time_ns, cpu_ns);
+    session->run.duration_ns = time_ns;
+    session->run.target_cpu_ns = cpu_ns - ledger->skipped_cpu_ns;
+    session->run.own_cpu_ns = sprof_clock_own_cpu_ns() - session->own_cpu_start_ns;
+    return result;
+}
+
 static int flush(struct record_session *session, uint64_t now_ns, struct sprof_error *error)
 {
     session->next_flush_ns = now_ns + flush_interval_ns;
-    if (record_ledger_expect(&session->ledger, now_ns - session->start_ns,
-                             sampler_target_cpu_ns(session->sampler)) ||
-        record_collect_rows(session, false))
+    struct record_filled *filled = record_writer_batch(&session->writer);
+    if (account(session, now_ns) || record_collect_rows(session, false))
+        return sprof_error_memory(error);
+    filled->rows.run = copy_run(session, &filled->arena);
+    if (!filled->rows.run)
         return sprof_error_memory(error);
     return record_writer_submit(&session->writer, error);
 }
@@ -320,15 +341,10 @@ static int drain_rest(struct record_session *session, struct sprof_error *error)
 static int write_rest(struct record_session *session, const struct record_result *result,
                       struct sprof_error *error)
 {
-    const uint64_t now = sprof_clock_monotonic_ns();
-    session->run.duration_ns = now - session->start_ns;
-    session->run.target_cpu_ns = sampler_target_cpu_ns(session->sampler);
-    session->run.own_cpu_ns = sprof_clock_own_cpu_ns() - session->own_cpu_start_ns;
     session->run.wait_status = result->has_wait_status ? result->wait_status : -1;
     session->run.state = STORE_RECORDED;
-    if (record_ledger_expect(&session->ledger, session->run.duration_ns,
-                             session->run.target_cpu_ns) ||
-        record_book_unsampled(session) || record_collect_rows(session, true))
+    if (account(session, sprof_clock_monotonic_ns()) || record_book_unsampled(session) ||
+        record_collect_rows(session, true))
         return sprof_error_memory(error);
     record_writer_batch(&session->writer)->rows.run = &session->run;
     return record_writer_finish(&session->writer, error);

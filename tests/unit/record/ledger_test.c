@@ -93,14 +93,28 @@ static void test_cpu_time_is_booked_where_it_was_used(void)
     struct record_ledger ledger = {.period_ns = PERIOD_NS};
     CU_ASSERT_EQUAL(record_ledger_expect(&ledger, second_ns / 2, 100), 0);
     CU_ASSERT_EQUAL(record_ledger_expect(&ledger, second_ns, 250), 0);
-    CU_ASSERT_EQUAL(record_ledger_expect(&ledger, 3 * second_ns, 200), 0);
-    CU_ASSERT_EQUAL(record_ledger_expect(&ledger, 3 * second_ns + 1, 260), 0);
-    CU_ASSERT_EQUAL_FATAL(ledger.seconds.count, 4);
-    static const uint64_t expected[] = {100, 150, 0, 10};
-    for (uint32_t i = 0; i < 4; i++) {
+    CU_ASSERT_EQUAL(record_ledger_expect(&ledger, 2 * second_ns + second_ns / 4, 1500), 0);
+    CU_ASSERT_EQUAL(record_ledger_expect(&ledger, 3 * second_ns, 1400), 0); /* never backwards */
+    CU_ASSERT_EQUAL(record_ledger_expect(&ledger, 4 * second_ns + 1, 1501), 0);
+    CU_ASSERT_EQUAL_FATAL(ledger.seconds.count, 5);
+    static const uint64_t expected[] = {250, 1000, 250, 0, 1};
+    for (uint32_t i = 0; i < 5; i++) {
         CU_ASSERT_EQUAL(ledger.seconds.items[i].expected_cpu_ns, expected[i]);
         CU_ASSERT_EQUAL(ledger.seconds.items[i].second, i);
     }
+    sprof_vec_release(&ledger.seconds);
+}
+
+static void test_skipped_cpu_time_is_not_expected(void)
+{
+    struct record_ledger ledger = {.period_ns = PERIOD_NS};
+    record_ledger_skip(&ledger, 2 * second_ns, 700);
+    CU_ASSERT_EQUAL(record_ledger_expect(&ledger, 3 * second_ns, 1000), 0);
+    CU_ASSERT_EQUAL_FATAL(ledger.seconds.count, 3);
+    CU_ASSERT_EQUAL(ledger.seconds.items[0].expected_cpu_ns, 0);
+    CU_ASSERT_EQUAL(ledger.seconds.items[1].expected_cpu_ns, 0);
+    CU_ASSERT_EQUAL(ledger.seconds.items[2].expected_cpu_ns, 300);
+    CU_ASSERT_EQUAL(ledger.skipped_cpu_ns, 700);
     sprof_vec_release(&ledger.seconds);
 }
 
@@ -142,6 +156,7 @@ void sprof_suite_record_ledger(void)
     CU_add_test(suite, "what is no clock expects nothing", test_what_is_no_clock_expects_nothing);
     CU_add_test(suite, "closing again", test_closing_again);
     CU_add_test(suite, "CPU time is booked where used", test_cpu_time_is_booked_where_it_was_used);
+    CU_add_test(suite, "skipped CPU time is not expected", test_skipped_cpu_time_is_not_expected);
     CU_add_test(suite, "rows are written until they settle",
                 test_rows_are_written_until_they_settle);
 }
