@@ -1,0 +1,92 @@
+#!/bin/bash
+# Deep stacks: each class of the program's samples must have exactly its depth.
+#   depth.sh CASE
+. "$(dirname "$0")/lib.sh"
+
+# Counts, for every sample in a leaf_N, the calls of descend* below it, and compares with N.
+exact_classes() {
+    query "WITH RECURSIVE named(id, name) AS (
+            SELECT f.id, fn.name FROM frame f JOIN function fn ON fn.id = f.function_id),
+        down(node, calls, class) AS (
+            SELECT n.id, name GLOB 'descend*', 0 FROM stack_node n JOIN named ON named.id = n.frame_id
+            WHERE n.parent_id IS NULL
+            UNION ALL
+            SELECT n.id, calls + (name GLOB 'descend*'),
+                CASE WHEN name GLOB 'leaf_*' THEN CAST(substr(name, 6) AS INTEGER) ELSE class END
+            FROM down JOIN stack_node n ON n.parent_id = down.node JOIN named ON named.id = n.frame_id)
+        SELECT class, sum(count), sum(count * (calls = class AND end_reason = 'root')), min(calls),
+            max(calls), sum(stitched)
+        FROM sample JOIN down ON node = node_id WHERE class > 0 GROUP BY class ORDER BY class" >rows
+    echo 'depth|samples|exact|least|most|stitched'
+    cat rows
+    [ "$(wc -l <rows)" = 5 ] || fail "not five classes"
+    while IFS='|' read -r class samples exact _; do
+        [ "$samples" -ge 100 ] || fail "only $samples samples of class $class"
+    done <rows
+    awk -F '|' '{ all += $2; exact += $3 } END { exit !(exact >= 0.999 * all) }' rows ||
+        fail "less than 99.9 % have their exact depth"
+}
+
+classes_edges() {
+    edges classes <<'END'
+main descend rest
+descend descend_8 descend_40 descend_104 leaf_100 leaf_300 leaf_1000 leaf_3000 leaf_10000
+descend_8 descend leaf_100 leaf_300 leaf_1000 leaf_3000 leaf_10000
+descend_40 descend leaf_100 leaf_300 leaf_1000 leaf_3000 leaf_10000
+descend_104 descend leaf_100 leaf_300 leaf_1000 leaf_3000 leaf_10000
+END
+}
+
+rate=997
+classes() {
+    build classes gcc "${flags[@]}" "$PROGRAMS/classes.c"
+    record -- ./classes 1500 2 150
+    exact_classes
+    whole
+    roots
+    classes_edges
+}
+
+classes_attached() {
+    build classes gcc "${flags[@]}" "$PROGRAMS/classes.c"
+    attach ./classes 350 1000 100
+    exact_classes
+    whole
+    roots
+    classes_edges
+}
+
+classes_frame_pointers() {
+    build classes gcc "${flags[@]}" -fno-omit-frame-pointer "$PROGRAMS/classes.c"
+    record -- ./classes 1000 2 150
+    exact_classes
+    whole
+    roots
+}
+
+# The stack changes from class to class every two milliseconds: what lies beyond the slice may be
+# gone when it is read. Such stacks are cut, more of them the
+# busier the machine is, but none may be wrong and called whole.
+classes_fast() {
+    build classes gcc "${flags[@]}" "$PROGRAMS/classes.c"
+    rate=2999
+    record -- ./classes 2 250 0
+    whole 0.9
+    roots
+    classes_edges
+    query "WITH RECURSIVE named(id, name) AS (
+            SELECT f.id, fn.name FROM frame f JOIN function fn ON fn.id = f.function_id),
+        down(node, calls, class) AS (
+            SELECT n.id, 0, 0 FROM stack_node n WHERE n.parent_id IS NULL
+            UNION ALL
+            SELECT n.id, calls + (name GLOB 'descend*'),
+                CASE WHEN name GLOB 'leaf_*' THEN CAST(substr(name, 6) AS INTEGER) ELSE class END
+            FROM down JOIN stack_node n ON n.parent_id = down.node JOIN named ON named.id = n.frame_id)
+        SELECT sum(count), sum(count * (calls <> class)) FROM sample JOIN down ON node = node_id
+        WHERE class > 0 AND end_reason = 'root'" >wrong
+    IFS='|' read -r all wrong <wrong
+    echo "whole but of another depth: $wrong of $all"
+    holds "$wrong <= 0.001 * $all" "whole stacks of another depth"
+}
+
+"$1"
