@@ -66,11 +66,9 @@ static void take_segments(struct elf_source *file)
     }
 }
 
-int elf_source_open(struct elf_source *file, const char *path)
+/* Fills the source from file->elf. */
+static int take_image(struct elf_source *file)
 {
-    *file = (struct elf_source){.fd = open(path, O_RDONLY | O_CLOEXEC)};
-    elf_version(EV_CURRENT);
-    file->elf = file->fd < 0 ? NULL : elf_begin(file->fd, ELF_C_READ_MMAP, NULL);
     GElf_Ehdr header;
     size_t names = 0;
     if (!file->elf || !gelf_getehdr(file->elf, &header) || header.e_machine != EM_X86_64 ||
@@ -91,6 +89,21 @@ int elf_source_open(struct elf_source *file, const char *path)
     file->source.text = file->text;
     file->source.plt = file->plt;
     return 0;
+}
+
+int elf_source_open(struct elf_source *file, const char *path)
+{
+    *file = (struct elf_source){.fd = open(path, O_RDONLY | O_CLOEXEC)};
+    elf_version(EV_CURRENT);
+    file->elf = file->fd < 0 ? NULL : elf_begin(file->fd, ELF_C_READ_MMAP, NULL);
+    return take_image(file);
+}
+
+int elf_source_memory(struct elf_source *file, char *bytes, size_t size)
+{
+    elf_version(EV_CURRENT);
+    *file = (struct elf_source){.fd = -1, .elf = elf_memory(bytes, size)};
+    return take_image(file);
 }
 
 void elf_source_close(struct elf_source *file)

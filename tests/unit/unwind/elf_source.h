@@ -19,6 +19,9 @@ struct elf_source {
 
 /* Returns 0, or -1 where there is no such file or it is no ELF file for this machine. */
 int elf_source_open(struct elf_source *file, const char *path);
+
+/* The same of an image in memory, which must live as long as the source. */
+int elf_source_memory(struct elf_source *file, char *bytes, size_t size);
 void elf_source_close(struct elf_source *file);
 
 /* The value of a symbol of .symtab or .dynsym, 0 where it is absent. */

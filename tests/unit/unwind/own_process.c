@@ -1,103 +1,24 @@
 #include "tests/unit/unwind/own_process.h"
 
-#include "tests/unit/unwind/elf_source.h"
-
 #include <CUnit/CUnit.h>
-#include <errno.h>
-#include <gelf.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/uio.h>
 #include <ucontext.h>
 #include <unistd.h>
 
 #define UNW_LOCAL_ONLY
 #include <libunwind.h>
 
-static int read_own(void *context, uint64_t address, void *buffer, size_t size)
-{
-    (void)context;
-    const struct iovec local = {buffer, size}, remote = {(void *)(uintptr_t)address, size};
-    return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == (ssize_t)size ? 0 : SPROF_EIO;
-}
-
-/* As much as can be read, by pages. */
-static size_t read_most(uint64_t address, uint8_t *buffer, size_t size)
-{
-    enum { PAGE = 4096 };
-    size_t done = 0;
-    while (done < size) {
-        const size_t page_left = PAGE - (size_t)((address + done) % PAGE);
-        const size_t wanted = page_left < size - done ? page_left : size - done;
-        if (read_own(NULL, address + done, buffer + done, wanted))
-            break;
-        done += wanted;
-    }
-    return done;
-}
-
-/* The bias of an executable mapping of a file at an offset. */
-static uint64_t bias_of(const char *path, uint64_t start, uint64_t offset)
-{
-    struct elf_source file;
-    uint64_t bias = 0;
-    size_t count = 0;
-    if (elf_source_open(&file, path))
-        return 0;
-    elf_getphdrnum(file.elf, &count);
-    for (size_t i = 0; i < count; i++) {
-        GElf_Phdr header;
-        gelf_getphdr(file.elf, (int)i, &header);
-        if (header.p_type == PT_LOAD && header.p_flags & PF_X &&
-            header.p_offset / 4096 * 4096 == offset)
-            bias = start - (header.p_vaddr - (header.p_offset - offset));
-    }
-    elf_source_close(&file);
-    return bias;
-}
-
-static const struct unwind_region *find_region(void *context, uint64_t address)
-{
-    const struct own_process *own = context;
-    for (size_t i = 0; i < own->count; i++)
-        if (address >= own->regions[i].start && address < own->regions[i].end)
-            return &own->regions[i];
-    return NULL;
-}
-
-static void add_mapping(struct own_process *own, const char *line)
-{
-    unsigned long start, end, offset;
-    char mode[8], path[512] = "";
-    if (own->count == OWN_REGIONS ||
-        sscanf(line, "%lx-%lx %7s %lx %*s %*s %511[^\n]", &start, &end, mode, &offset, path) < 4 ||
-        mode[2] != 'x')
-        return;
-    struct unwind_region *region = &own->regions[own->count++];
-    *region = (struct unwind_region){.start = start, .end = end, .kind = UNWIND_REGION_BARE};
-    region->table = path[0] == '/' ? elf_source_table(path) : NULL;
-    if (region->table) {
-        region->kind = UNWIND_REGION_TABLE;
-        region->bias = bias_of(path, start, offset);
-    }
-}
-
 void own_process_init(struct own_process *own)
 {
     *own = (struct own_process){.walker = unwind_walker_new(0)};
-    own->space = (struct unwind_space){.find = find_region, .context = own, .generation = 1};
-    FILE *maps = fopen("/proc/self/maps", "r");
-    CU_ASSERT_PTR_NOT_NULL_FATAL(maps);
-    for (char line[1024]; fgets(line, sizeof line, maps);)
-        add_mapping(own, line);
-    fclose(maps);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(own->walker);
+    CU_ASSERT_TRUE_FATAL(process_space_update(&own->process, getpid()));
 }
 
 void own_process_release(struct own_process *own)
 {
-    for (size_t i = 0; i < own->count; i++)
-        unwind_table_free((struct unwind_table *)own->regions[i].table);
+    process_space_release(&own->process);
     unwind_walker_free(own->walker);
 }
 
@@ -129,7 +50,8 @@ __attribute__((noinline)) void own_capture_take(struct own_capture *capture, siz
     unw_cursor_t cursor;
     getcontext(&context);
     take_registers(&capture->registers, &context);
-    capture->size = read_most(capture->registers.value[UNWIND_RSP], capture->bytes, bytes);
+    capture->size =
+        process_space_copy(getpid(), capture->registers.value[UNWIND_RSP], capture->bytes, bytes);
     capture->peer_count = 0;
     unw_getcontext(&peer_context);
     unw_init_local(&cursor, &peer_context);
@@ -146,8 +68,9 @@ struct unwind_stack own_process_walk(struct own_process *own, const struct own_c
     const struct unwind_memory memory = {.slice = capture->bytes,
                                          .slice_address = capture->registers.value[UNWIND_RSP],
                                          .slice_size = capture->size,
-                                         .read = live ? read_own : NULL};
-    return unwind_walk(own->walker, &own->space, &memory, &capture->registers);
+                                         .read = live ? process_space_read : NULL,
+                                         .context = &own->process};
+    return unwind_walk(own->walker, &own->process.space, &memory, &capture->registers);
 }
 
 bool own_capture_agrees(const struct own_capture *capture, const struct unwind_stack *stack)

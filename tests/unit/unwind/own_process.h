@@ -3,14 +3,12 @@
 #ifndef SPROF_TESTS_UNWIND_OWN_PROCESS_H
 #define SPROF_TESTS_UNWIND_OWN_PROCESS_H
 
-#include "unwind/unwind.h"
+#include "tests/unit/unwind/process_space.h"
 
-enum { OWN_REGIONS = 64, OWN_STACK = 4 << 20, OWN_PEER_FRAMES = 256 };
+enum { OWN_STACK = 4 << 20, OWN_PEER_FRAMES = 256 };
 
 struct own_process {
-    struct unwind_region regions[OWN_REGIONS];
-    size_t count;
-    struct unwind_space space;
+    struct process_space process;
     struct unwind_walker *walker;
 };
 

@@ -3,8 +3,10 @@ set(unwind_tests ${CMAKE_CURRENT_SOURCE_DIR}/unit/unwind)
 execute_process(COMMAND gcc -print-prog-name=cc1plus
                 OUTPUT_VARIABLE cc1plus OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
 target_sources(unit_unwind PRIVATE ${unwind_tests}/elf_source.c ${unwind_tests}/cfi_bytes.c
-               ${unwind_tests}/go_bytes.c ${unwind_tests}/scene.c ${unwind_tests}/own_process.c)
+               ${unwind_tests}/go_bytes.c ${unwind_tests}/scene.c ${unwind_tests}/own_process.c
+               ${unwind_tests}/process_space.c)
 target_compile_definitions(unit_unwind PRIVATE SPROF_TEST_CC1PLUS="${cc1plus}"
+                           SPROF_TEST_CPP="${unwind_tests}/work_for_cc1plus.cpp"
                            SPROF_TEST_GO_PROGRAM="${CMAKE_CURRENT_BINARY_DIR}/unwind_go_program")
 target_link_libraries(unit_unwind PRIVATE dw elf unwind)
 
