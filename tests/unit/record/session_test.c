@@ -177,32 +177,71 @@ static void test_an_older_one_is_not_put_back(void)
 /* ---- Attached ----------------------------------------------------------------------------------
  */
 
+/* A process that uses one CPU until spin_end. */
+static pid_t spin_begin(void)
+{
+    const pid_t child = fork();
+    if (child)
+        return child;
+    alarm(20);
+    for (;;)
+        ;
+}
+
+static void spin_end(pid_t child)
+{
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+}
+
+static void record_spinning(struct scene *scene)
+{
+    const pid_t child = spin_begin();
+    scene->options.command = NULL;
+    scene->options.pids = &child;
+    scene->options.pid_count = 1;
+    CU_ASSERT_EQUAL(record(scene), 0);
+    CU_ASSERT_STRING_EQUAL(scene->error.message, "");
+    CU_ASSERT_FALSE(scene->result.has_wait_status);
+    CU_ASSERT_EQUAL(kill(child, 0), 0);
+    spin_end(child);
+}
+
 static void test_attached_for_a_while(void)
 {
     struct scene scene;
     if (!permitted(&scene))
         return;
-    const pid_t child = fork();
-    if (!child) {
-        alarm(20);
-        for (;;)
-            ;
-    }
-    scene.options.command = NULL;
-    scene.options.pids = &child;
-    scene.options.pid_count = 1;
     scene.options.duration_ns = 200000000;
-    CU_ASSERT_EQUAL(record(&scene), 0);
-    CU_ASSERT_STRING_EQUAL(scene.error.message, "");
-    CU_ASSERT_FALSE(scene.result.has_wait_status);
-    CU_ASSERT_EQUAL(kill(child, 0), 0);
-    kill(child, SIGKILL);
-    waitpid(child, NULL, 0);
+    record_spinning(&scene);
     ASSERT_HANDMADE(&scene.made, "SELECT samples > 10, whole_stacks = user_stacks FROM v_quality",
                     "1|1");
     ASSERT_HANDMADE(&scene.made,
                     "SELECT function FROM v_function ORDER BY exclusive_samples DESC LIMIT 1",
-                    "test_attached_for_a_while");
+                    "spin_begin");
+    fixture_close(&scene.made.fixture);
+}
+
+/* Nobody expects samples of the time before the first one was wanted. */
+static void test_delayed(void)
+{
+    struct scene scene;
+    if (!permitted(&scene))
+        return;
+    scene.options.delay_ns = 300000000;
+    scene.options.duration_ns = 200000000;
+    record_spinning(&scene);
+    ASSERT_HANDMADE(&scene.made, "SELECT count(*) > 10, min(time_ns) >= 300000000 FROM sample",
+                    "1|1");
+    ASSERT_HANDMADE(&scene.made,
+                    "SELECT target_cpu_ns BETWEEN 1 AND 250000000,"
+                    " duration_ns >= 500000000 FROM run",
+                    "1|1");
+    ASSERT_HANDMADE(&scene.made,
+                    "SELECT sum(expected_cpu_ns) = (SELECT target_cpu_ns FROM run),"
+                    " sum(delivered) = (SELECT count(*) FROM sample)"
+                    " FROM ledger",
+                    "1|1");
     fixture_close(&scene.made.fixture);
 }
 
@@ -218,4 +257,5 @@ void sprof_suite_record_session(void)
     CU_add_test(suite, "the former recording stays", test_the_former_recording_stays);
     CU_add_test(suite, "an older one is not put back", test_an_older_one_is_not_put_back);
     CU_add_test(suite, "attached for a while", test_attached_for_a_while);
+    CU_add_test(suite, "delayed", test_delayed);
 }
