@@ -189,6 +189,8 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
         return status;
     const pid_t command = record_command_pid(session);
     cli_signals_catch(session, command);
+    if (!command && !record.duration_ns && terminal->shows_progress)
+        cli_say(terminal, "recording: Ctrl-C ends it");
     struct record_result result = {0};
     status = record_run(session, &result, error);
     cli_signals_forget_session();

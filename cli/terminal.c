@@ -62,7 +62,7 @@ static void show_progress(struct cli_terminal *terminal, uint64_t done, uint64_t
 static void on_progress(void *context, const char *phase, uint64_t done, uint64_t total)
 {
     struct cli_terminal *terminal = context;
-    if (!terminal->shows_progress || terminal->hold_progress)
+    if (!terminal->shows_progress)
         return;
     pthread_mutex_lock(&terminal->lock);
     if (strncmp(terminal->phase, phase, sizeof terminal->phase - 1) != 0) {

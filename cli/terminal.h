@@ -13,7 +13,6 @@
 struct cli_terminal {
     struct sprof_log log; /* for the other rooms; its context is this struct */
     bool verbose;         /* debug messages too */
-    bool hold_progress;   /* something else owns the screen now: show no progress */
     bool shows_progress;  /* standard error is a terminal */
     pthread_mutex_t lock; /* guards what follows: the rooms may call from any thread */
     bool line_shown;      /* a progress line stands there and must be erased first */
