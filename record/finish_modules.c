@@ -34,7 +34,7 @@ void finish_open_image(struct finish *finish, struct finish_module *module)
     if (!module->image)
         return;
     const uint64_t key = image_key(module->image);
-    if (!module->row.key)
+    if (!module->row.key || module->row.key == finish_path_key(module))
         module->row.key = key;
     if (module->row.key == key)
         return;

@@ -7,6 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+uint64_t finish_path_key(const struct finish_module *module)
+{
+    return sprof_hash_pair(sprof_hash_text(module->row.path ? module->row.path : ""),
+                           module->row.process_id);
+}
+
 static uint64_t module_key(const struct finish_module *module)
 {
     if (module->row.key)
@@ -14,8 +20,7 @@ static uint64_t module_key(const struct finish_module *module)
     const struct sprof_bytes build_id = module->row.build_id;
     if (build_id.size)
         return sprof_hash_bytes(build_id.data, build_id.size);
-    return sprof_hash_pair(sprof_hash_text(module->row.path ? module->row.path : ""),
-                           module->row.process_id);
+    return finish_path_key(module);
 }
 
 /* Modules of the same content are one: the first of them bears the functions. */

@@ -42,6 +42,9 @@ int finish_add_chain(struct finish *finish, struct finish_frame *frame, const st
 int finish_take_result(struct finish *finish, struct job *job,
                        const struct symbolize_result *result);
 
+/* What stands in for the content of a module whose file was never read. */
+uint64_t finish_path_key(const struct finish_module *module);
+
 /* Opens the file of a module where it has one, and makes sure that it is the one that ran. */
 void finish_open_image(struct finish *finish, struct finish_module *module);
 
