@@ -257,10 +257,7 @@ static void test_equal_content_is_one_module(void)
 {
     struct handmade made;
     make(&made, "full", STORE_RECORDED);
-    struct sprof_str copying = {0};
-    sprof_str_appendf(&copying, "cp %s other", made.program);
-    fixture_run(&made.fixture, copying.text);
-    sprof_str_release(&copying);
+    handmade_copy_program(&made, "other");
     const char *other = fixture_path(&made.fixture, "other");
     const struct store_module copy = {
         .id = 9, .path = other, .name = "other", .kind = MODEL_KIND_APP};
@@ -291,6 +288,24 @@ static void test_a_replaced_file_names_nothing(void)
     ASSERT_HANDMADE(&made, "SELECT function LIKE 'program+0x%' FROM v_function", "1");
     ASSERT_HANDMADE(&made, "SELECT problem FROM module WHERE id = 1",
                     "the file was replaced since it was recorded");
+    handmade_close(&made);
+}
+
+/* Without a build id nothing was known of a file that could not be read: it is not another one when
+ * it can. */
+static void test_a_file_that_comes_back(void)
+{
+    struct handmade made;
+    make(&made, "full", STORE_RECORDED);
+    snprintf(made.program, sizeof made.program, "%s/moved", made.fixture.directory);
+    handmade_node(&made, 0, HAND_A1, 1);
+    handmade_write(&made);
+    must_finish(&made);
+    ASSERT_HANDMADE(&made, "SELECT function LIKE 'program+0x%' FROM v_function", "1");
+    handmade_copy_program(&made, "moved");
+    CU_ASSERT_EQUAL(finish(&made, true, NULL), 0);
+    ASSERT_HANDMADE(&made, "SELECT function FROM v_function", "A1");
+    ASSERT_HANDMADE(&made, "SELECT problem FROM module WHERE id = 1", "-");
     handmade_close(&made);
 }
 
@@ -435,6 +450,7 @@ void sprof_suite_record_finish(void)
     CU_add_test(suite, "program counter", test_program_counter);
     CU_add_test(suite, "equal content is one module", test_equal_content_is_one_module);
     CU_add_test(suite, "a replaced file names nothing", test_a_replaced_file_names_nothing);
+    CU_add_test(suite, "a file that comes back", test_a_file_that_comes_back);
     CU_add_test(suite, "rules change kinds", test_rules_change_kinds);
     CU_add_test(suite, "another boot names no kernel function",
                 test_another_boot_names_no_kernel_function);

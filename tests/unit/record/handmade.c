@@ -10,7 +10,8 @@ static const char compile[] =
     "static inline __attribute__((always_inline)) int within(int a) { return a / (x + 3); }\\n"
     "OWN int around(int a) { return within(a) * 7; }\\n"
     "OWN int A1(void) { return A2() + around(2); }\\n"
-    "int main(void) { return A1(); }\\n' > program.c && cc -g -O1 program.c -o program";
+    "int main(void) { return A1(); }\\n' > program.c && cc -g -O1 -Wl,--build-id=none program.c -o "
+    "program";
 
 /* CUnit allows no assertions between tests: these answer for themselves. */
 static struct fixture compiled;
@@ -54,6 +55,13 @@ uint64_t handmade_offset(const struct handmade *made, const char *function, uint
     if (size)
         *size = symbol.size;
     return offset;
+}
+
+void handmade_copy_program(const struct handmade *made, const char *name)
+{
+    char command[512];
+    snprintf(command, sizeof command, "cp %s/program %s", compiled.directory, name);
+    fixture_run(&made->fixture, command);
 }
 
 static void add_frames(struct handmade *made)

@@ -27,6 +27,9 @@ int handmade_remove(void);
 void handmade_open(struct handmade *made);
 void handmade_close(struct handmade *made);
 
+/* Puts a copy of the program into the recording's directory. */
+void handmade_copy_program(const struct handmade *made, const char *name);
+
 /* Adds a node below a parent (0: a root) and `samples` samples of it; returns its id. */
 uint32_t handmade_node(struct handmade *made, uint32_t parent, uint32_t frame, uint64_t samples);
 
