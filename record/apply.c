@@ -111,8 +111,9 @@ static int rescan_mappings(struct record_session *session, struct model_process 
 static int finish_sample(struct record_session *session, const struct taken *taken,
                          const struct record_outcome *outcome)
 {
-    if (outcome->stack_end)
-        sampler_stack_end(session->sampler, taken->thread->tid, outcome->stack_end);
+    if (outcome->user_stack && taken->sample->has_registers)
+        sampler_stack_end(session->sampler, taken->thread->tid,
+                          taken->sample->registers[UNWIND_RSP], outcome->stack_end);
     return add_sample(session, taken, outcome);
 }
 

@@ -24,7 +24,8 @@ int record_pending_add(struct record_pending *pending, const struct sampler_reco
 {
     const struct sampler_sample *sample = &record->sample;
     const size_t chain_bytes = sample->kernel_chain_count * sizeof *sample->kernel_chain;
-    const size_t bytes = sizeof(struct record_pending_sample) + chain_bytes + sample->stack_size;
+    const size_t bytes =
+        sizeof(struct record_pending_sample) + chain_bytes + sample->stack_size + sample->rest_size;
     struct record_pending_sample *copy = malloc(bytes);
     if (!copy)
         return SPROF_ENOMEM;
@@ -41,8 +42,11 @@ int record_pending_add(struct record_pending *pending, const struct sampler_reco
         memcpy(copy->data, sample->kernel_chain, chain_bytes);
     if (sample->stack_size)
         memcpy(stack, sample->stack, sample->stack_size);
+    if (sample->rest_size)
+        memcpy(stack + sample->stack_size, sample->rest, sample->rest_size);
     copy->sample.kernel_chain = copy->data;
     copy->sample.stack = stack;
+    copy->sample.rest = stack + sample->stack_size;
     *pending->end = copy;
     pending->end = &copy->next;
     pending->bytes += bytes;

@@ -14,7 +14,7 @@ struct record_pending_sample {
     uint64_t time_ns;
     int cpu;
     size_t bytes;
-    uint64_t data[]; /* kernel chain, then stack */
+    uint64_t data[]; /* kernel chain, then the stack's slice, then its rest */
 };
 
 struct record_pending {

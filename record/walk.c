@@ -178,10 +178,71 @@ static int insert_line(struct record_walk *walk, struct record_outcome *outcome)
 /* ---- The walk ----------------------------------------------------------------------------------
  */
 
-static int read_live(void *context, uint64_t address, void *buffer, size_t size)
+enum { PAGE_BYTES = 4096, STACK_SPAN = 64 << 20 };
+
+/* The stack beyond the slice: what was captured of it, then the live target's. */
+struct beyond {
+    const struct model_process *process;
+    const struct sampler_sample *sample;
+    const uint8_t *window; /* the last read of the stack; valid until the walk is over */
+    uint64_t window_address;
+    size_t window_size;
+};
+
+static int read_live(const struct beyond *beyond, uint64_t address, uint8_t *buffer, size_t size)
 {
-    const struct model_process *process = context;
-    return sampler_read_memory(process->pid, address, buffer, size) == size ? 0 : SPROF_EIO;
+    const pid_t pid = beyond->process->pid;
+    return sampler_read_memory(pid, address, buffer, size) == size ? 0 : SPROF_EIO;
+}
+
+/* Reads across an end of what was captured are refused while smaller ones are possible: the walk
+ * asks for less then, down to the end of the page. */
+static int read_stack(const struct beyond *beyond, uint64_t address, uint8_t *buffer, size_t size)
+{
+    const struct sampler_sample *sample = beyond->sample;
+    const uint64_t ahead = sample->rest_address > address ? sample->rest_address - address : 0;
+    const size_t below = ahead < size ? (size_t)ahead : size;
+    const uint64_t offset = address + below - sample->rest_address;
+    const uint64_t left = offset < sample->rest_size ? sample->rest_size - offset : 0;
+    const size_t inside = left < size - below ? (size_t)left : size - below;
+    if (!inside)
+        return read_live(beyond, address, buffer, size);
+    if (inside < size && size > PAGE_BYTES - address % PAGE_BYTES)
+        return SPROF_EIO;
+    memcpy(buffer + below, sample->rest + offset, inside);
+    const size_t above = size - below - inside;
+    if (below && read_live(beyond, address, buffer, below))
+        return SPROF_EIO;
+    return above ? read_live(beyond, address + below + inside, buffer + below + inside, above) : 0;
+}
+
+static int read_beyond(void *context, uint64_t address, void *buffer, size_t size)
+{
+    struct beyond *beyond = context;
+    const int result = read_stack(beyond, address, buffer, size);
+    if (!result && address - beyond->sample->registers[UNWIND_RSP] < STACK_SPAN) {
+        beyond->window = buffer;
+        beyond->window_address = address;
+        beyond->window_size = size;
+    }
+    return result;
+}
+
+/* See sampler_stack_end. */
+static uint64_t stack_end(const struct beyond *beyond, const struct unwind_stack *stack)
+{
+    const struct sampler_sample *sample = beyond->sample;
+    const uint64_t root = stack->frames[stack->count - 1].address;
+    if (stack->end != UNWIND_END_ROOT)
+        return 0;
+    if (!stack->stitched) /* a slice that is not full ends with the memory of the stack */
+        return sample->stack_full || !sample->stack_size
+                   ? SAMPLER_STACK_SHALLOW
+                   : sample->registers[UNWIND_RSP] + sample->stack_size;
+    for (size_t at = beyond->window_size / sizeof root; at-- > 0;)
+        if (!memcmp(beyond->window + at * sizeof root, &root, sizeof root))
+            return beyond->window_address + (at + 1) * sizeof root;
+    return 0;
 }
 
 static int add_kernel(struct record_walk *walk, const struct sampler_sample *sample,
@@ -202,12 +263,13 @@ static int add_user(struct record_walk *walk, const struct sampler_sample *sampl
                     struct place place, const struct unwind_space *space,
                     struct record_outcome *outcome)
 {
+    struct beyond beyond = {.process = place.process, .sample = sample};
     const struct unwind_memory memory = {
         .slice = sample->stack,
         .slice_address = sample->registers[UNWIND_RSP],
         .slice_size = sample->stack_size,
-        .read = read_live,
-        .context = (void *)(uintptr_t)place.process,
+        .read = read_beyond,
+        .context = &beyond,
     };
     struct unwind_registers registers;
     memcpy(registers.value, sample->registers, sizeof registers.value);
@@ -216,6 +278,7 @@ static int add_user(struct record_walk *walk, const struct sampler_sample *sampl
     walk->walk_ns += sprof_clock_monotonic_ns() - begin_ns;
     outcome->end = stack.end;
     outcome->stitched = stack.stitched;
+    outcome->stack_end = stack_end(&beyond, &stack);
     if (stack.end == UNWIND_END_PENDING)
         return 0;
     for (size_t i = 0; i < stack.count; i++) {

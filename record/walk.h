@@ -14,7 +14,8 @@ enum record_pseudo { RECORD_OUTSIDE = 1, RECORD_NOT_SAMPLED = 2 };
 #define RECORD_MODULE_NONE "[none]"
 #define RECORD_MODULE_UNKNOWN "[unknown]"
 
-/* The kernel itself. Addresses of it that lie in no text known (programs loaded into it) count for it. */
+/* The kernel itself. Addresses of it that lie in no text known (programs loaded into it) count for
+ * it. */
 #define RECORD_MODULE_KERNEL "[kernel]"
 
 /* An address already resolved in one state of one address space. */
@@ -45,7 +46,8 @@ struct record_outcome {
     uint32_t node;
     enum unwind_end end;
     bool stitched, user_stack, guessed;
-    bool unknown_code; /* an address lay in no mapping that is known */
+    bool unknown_code;  /* an address lay in no mapping that is known */
+    uint64_t stack_end; /* see sampler_stack_end */
 };
 
 /* `world` and `images` are borrowed. Returns 0 or SPROF_ENOMEM. */

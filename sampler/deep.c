@@ -1,8 +1,28 @@
 /* Stacks deeper than their slices: catching what follows before it changes. */
 #include "sampler/session.h"
 
+#include <string.h>
+
 /* How long after a stack deeper than its slice the next ones are expected. */
 static const uint64_t deep_ns = 200000000;
+
+enum {
+    LATE_NS = 1000000,         /* records may be that much out of order */
+    COPIED_HZ = 2000,          /* a sample may have all of its stack copied up to this rate */
+    MOST_BYTES_MIN = 64 << 10, /* … and this much at any */
+    REST_RING_BYTES_MIN = 8 << 20,
+    REST_RING_BYTES_CPU = 2 << 20,
+};
+
+/* Copying takes the target's time, 0.1 ms for the largest stacks: at higher rates less is copied.
+ */
+static size_t most_bytes(const struct plan *plan)
+{
+    const uint64_t hz = plan_samples_per_second(plan);
+    const size_t most =
+        hz > COPIED_HZ ? (size_t)((uint64_t)REST_BYTES_MAX * COPIED_HZ / hz) : REST_BYTES_MAX;
+    return most > MOST_BYTES_MIN ? most / 8 * 8 : MOST_BYTES_MIN;
+}
 
 /* A slice is empty where the sample fell into the first use of a page of the stack; all above it is
  * there. */
@@ -18,8 +38,10 @@ static void copy_new(struct sampler *sampler, size_t index)
     const struct perf_event_header *header;
     for (; (header = ring_header(ring, offset)); offset += header->size) {
         struct decode_stack stack;
+        struct rest_bytes bytes;
         if (decode_peek_stack(&sampler->plan.layout, ring, offset, &stack) && goes_on(&stack) &&
-            targets_know(&sampler->targets, stack.pid, stack.tid))
+            targets_know(&sampler->targets, stack.pid, stack.tid) &&
+            !rest_bpf_find(&sampler->rest_bpf, &stack, &bytes))
             rests_copy(&sampler->rests, index, offset, &stack);
     }
     ring->scanned = ring->head;
@@ -30,15 +52,38 @@ void session_copy_rests(struct sampler *sampler)
     if (!sampler->plan.layout.has_stack)
         return;
     rests_drop_taken(&sampler->rests);
+    rest_bpf_drop(&sampler->rest_bpf, sampler->last_ns - LATE_NS);
     for (size_t i = 0; i < sampler->merge.rings.count; i++)
         copy_new(sampler, i);
+}
+
+static bool attach_exact(struct sampler *sampler)
+{
+    const struct sampler_record *record = &sampler->record;
+    struct sampler_sample *sample = &sampler->record.sample;
+    const struct decode_stack stack = {.pid = record->pid,
+                                       .tid = record->tid,
+                                       .cpu = record->cpu,
+                                       .time_ns = record->time_ns,
+                                       .pointer = sample->registers[7],
+                                       .captured = sample->stack_size};
+    struct rest_bytes found;
+    if (!sample->has_registers || !rest_bpf_find(&sampler->rest_bpf, &stack, &found))
+        return false;
+    sample->rest = found.bytes;
+    sample->rest_size = found.size;
+    sample->rest_address = found.address;
+    sample->rest_exact = true;
+    sampler->counts.rests++;
+    sampler->counts.exact_rests++;
+    return true;
 }
 
 void session_attach_rest(struct sampler *sampler, size_t ring, uint64_t offset)
 {
     struct sampler_sample *sample = &sampler->record.sample;
     const struct rest *rest = rests_take(&sampler->rests, ring, offset);
-    if (!rest)
+    if (attach_exact(sampler) || !rest)
         return;
     sample->rest = sampler->rests.bytes + rest->start;
     sample->rest_size = rest->size;
@@ -55,7 +100,49 @@ void session_expect_deep(struct sampler *sampler)
         sampler->listen_until_ns = record->time_ns + deep_ns;
 }
 
-void sampler_stack_end(struct sampler *sampler, pid_t tid, uint64_t address)
+/* A known end that contradicts a walk, or says nothing new, costs the target copies for nothing. */
+static uint64_t revised_end(const struct sampler *sampler, uint64_t known, uint64_t stack_pointer,
+                            uint64_t found)
 {
-    rests_learn_end(&sampler->rests, tid, address);
+    const uint64_t slice_end = stack_pointer + sampler->plan.stack_bytes;
+    const bool contradicts = known > slice_end && known - stack_pointer < REST_SPAN_BYTES;
+    if (found > SAMPLER_STACK_SHALLOW || !known)
+        return found ? found : SAMPLER_STACK_SHALLOW;
+    return found && contradicts ? SAMPLER_STACK_SHALLOW : known;
+}
+
+void sampler_stack_end(struct sampler *sampler, pid_t tid, uint64_t stack_pointer, uint64_t end)
+{
+    const uint64_t known = rests_end(&sampler->rests, tid);
+    const uint64_t revised = revised_end(sampler, known, stack_pointer, end);
+    if (revised == known)
+        return;
+    rests_learn_end(&sampler->rests, tid, revised);
+    if (sampler->rest_bpf.program_fd >= 0)
+        rest_bpf_learn_end(&sampler->rest_bpf, tid, revised);
+}
+
+void session_forget_end(struct sampler *sampler, pid_t tid)
+{
+    if (!rests_end(&sampler->rests, tid))
+        return;
+    rests_learn_end(&sampler->rests, tid, 0);
+    if (sampler->rest_bpf.program_fd >= 0)
+        rest_bpf_forget_end(&sampler->rest_bpf, tid);
+}
+
+void session_open_rests(struct sampler *sampler)
+{
+    if (!sampler->plan.layout.has_stack || sampler->filter.slot_fd < 0)
+        return;
+    size_t ring_bytes = REST_RING_BYTES_MIN;
+    while (ring_bytes < REST_POOL_BYTES && ring_bytes < sampler->cpus.count * REST_RING_BYTES_CPU)
+        ring_bytes *= 2;
+    const int result =
+        rest_bpf_open(&sampler->rest_bpf, &sampler->filter, sampler->plan.stack_bytes,
+                      most_bytes(&sampler->plan), ring_bytes);
+    if (result)
+        sprof_log_message(sampler->log, SPROF_LOG_DEBUG,
+                          "stacks deeper than %zu bytes are not captured in the kernel: BPF: %s",
+                          sampler->plan.stack_bytes, strerror(-result));
 }

@@ -9,11 +9,12 @@
 
 struct filter_bpf {
     int map_fd;
+    int slot_fd; /* room for a program to go on to */
     int sample_program_fd;
     int tracepoint_fds[2]; /* fork, free: they work as long as they are open */
 };
 
-#define FILTER_BPF_NONE ((struct filter_bpf){-1, -1, {-1, -1}})
+#define FILTER_BPF_NONE ((struct filter_bpf){-1, -1, -1, {-1, -1}})
 
 /* Loads the programs; with follow_forks, children of members become members from then on. Works in
  * the first pid namespace only, since programs see the system's own thread ids.
@@ -25,6 +26,10 @@ int filter_bpf_add(const struct filter_bpf *filter, pid_t tid);
 
 /* Puts the program on a sampling event. Returns 0 or a negative errno. */
 int filter_bpf_attach(const struct filter_bpf *filter, int event_fd);
+
+/* From now on the program of every member's sample ends with this one, which must keep the sample.
+ * Returns 0 or a negative errno. */
+int filter_bpf_go_on_to(const struct filter_bpf *filter, int program_fd);
 
 void filter_bpf_close(struct filter_bpf *filter);
 

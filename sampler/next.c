@@ -62,6 +62,8 @@ static void account(struct sampler *sampler)
         sampler->counts.lost += record->lost.count;
     if (record->type == SAMPLER_EXIT)
         note_cpu_time_of_exit(sampler);
+    if (record->type == SAMPLER_COMM && record->comm.exec)
+        session_forget_end(sampler, record->tid);
     if (record->type == SAMPLER_SAMPLE && record->sample.stack_full)
         session_expect_deep(sampler);
 }

@@ -151,6 +151,7 @@ static int open_cpu_scope(struct sampler *sampler, const struct sampler_options 
             return permission_explain(0, false, -result, error);
     }
     const bool filtered = sampler->filter.map_fd >= 0;
+    session_open_rests(sampler);
     sampler->facts.scope = filtered ? SAMPLER_SCOPE_CPU_FILTERED : SAMPLER_SCOPE_CPU;
     sampler->targets.trust = filtered ? TARGETS_TRUST_SAMPLES : TARGETS_TRUST_NOTHING;
     if (sampler->launch.pid)

@@ -17,20 +17,23 @@ void rests_release(struct rests *rests)
 /* ---- Where stacks end --------------------------------------------------------------------------
  */
 
-int rests_learn_end(struct rests *rests, pid_t tid, uint64_t address)
+uint64_t rests_end(const struct rests *rests, pid_t tid)
 {
     const uint64_t *known = sprof_map_get(&rests->ends, (uint64_t)tid);
-    if (known && *known == address)
-        return 1;
+    return known ? *known : 0;
+}
+
+int rests_learn_end(struct rests *rests, pid_t tid, uint64_t address)
+{
     return sprof_map_put(&rests->ends, (uint64_t)tid, address);
 }
 
+/* A thread may have several stacks; a wrong end only costs. */
 size_t rests_wanted(const struct rests *rests, pid_t tid, uint64_t address)
 {
-    const uint64_t *end = sprof_map_get(&rests->ends, (uint64_t)tid);
-    /* A thread may have several stacks; a wrong end only costs. */
-    const bool known = end && *end > address && *end - address < REST_BYTES_MAX;
-    return known ? (size_t)(*end - address) : REST_BYTES_MAX;
+    const uint64_t end = rests_end(rests, tid);
+    return end > address && end - address < REST_BYTES_MAX ? (size_t)(end - address)
+                                                           : REST_BYTES_MAX;
 }
 
 /* ---- The pool ----------------------------------------------------------------------------------

@@ -8,8 +8,9 @@
 #include "base/base.h"
 
 enum {
-    REST_BYTES_MAX = 1 << 20,  /* of one stack */
-    REST_POOL_BYTES = 16 << 20 /* of all copies that wait for their record's turn */
+    REST_BYTES_MAX = 1 << 20,   /* of one stack */
+    REST_POOL_BYTES = 16 << 20, /* of all copies that wait for their record's turn */
+    REST_SPAN_BYTES = 16 << 20, /* an end that far above the stack pointer is another stack's */
 };
 
 /* One copy, and the record it belongs to. */
@@ -31,8 +32,9 @@ struct rests {
 
 void rests_release(struct rests *rests);
 
-/* A walk of this thread's stack came to its root just below `address`. Returns 0 or SPROF_ENOMEM,
- * or 1 where that was known before. */
+/* Where the thread's stack is known to end; 0: not known. */
+uint64_t rests_end(const struct rests *rests, pid_t tid);
+/* Returns 0 or SPROF_ENOMEM. */
 int rests_learn_end(struct rests *rests, pid_t tid, uint64_t address);
 
 /* How many bytes from `address` on are worth copying: to the thread's end where it is known. */

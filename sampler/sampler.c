@@ -128,6 +128,7 @@ int sampler_open(struct sampler **opened, const struct sampler_options *options,
     sampler->log = options->log;
     sampler->launch = LAUNCH_NONE;
     sampler->filter = FILTER_BPF_NONE;
+    sampler->rest_bpf = REST_BPF_NONE;
     sampler->interrupt_fd = -1;
     result = open_session(sampler, options, error);
     sampler->log = NULL;
@@ -156,6 +157,7 @@ void sampler_free(struct sampler *sampler)
     counters_release(&sampler->cpu_time);
     merge_release(&sampler->merge);
     rests_release(&sampler->rests);
+    rest_bpf_close(&sampler->rest_bpf);
     launch_close(&sampler->launch);
     for (size_t i = 0; i < sampler->attached.count; i++)
         if (sampler->attached.items[i].pidfd >= 0)

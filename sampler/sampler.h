@@ -100,8 +100,8 @@ struct sampler_sample {
     const uint8_t *stack;   /* bytes from the user stack pointer upwards, in the ring */
     size_t stack_size;      /* bytes really captured */
     bool stack_full;        /* the slice was filled: the stack may go on beyond */
-    const uint8_t *rest;    /* where it does: bytes from rest_address upwards, captured apart. They */
-    size_t rest_size;       /* may overlap the slice, and may end before the stack does. */
+    const uint8_t *rest; /* where it does: bytes from rest_address upwards, captured apart. They */
+    size_t rest_size;    /* may overlap the slice, and may end before the stack does. */
     uint64_t rest_address;
     bool rest_exact; /* captured at the moment of the sample; else up to some milliseconds later */
 };
@@ -181,9 +181,11 @@ bool sampler_targets_ended(struct sampler *sampler, int *wait_status);
  * ledger's "expected". One system call an event: not for hot paths. 0 where it cannot be known. */
 uint64_t sampler_target_cpu_ns(struct sampler *sampler);
 
-/* Tells that a walk of this thread's stack came to its root just below `address`, beyond the slice:
- * so much will be captured of the next ones. Out of memory, it is forgotten. */
-void sampler_stack_end(struct sampler *sampler, pid_t tid, uint64_t address);
+/* Tells what a walk of this thread's stack has shown, for the next ones: that it ends at `end`,
+ * just above the return address to its root; SAMPLER_STACK_SHALLOW: within the slice, wherever; 0:
+ * the root was not found. Out of memory, it is forgotten. */
+#define SAMPLER_STACK_SHALLOW 1
+void sampler_stack_end(struct sampler *sampler, pid_t tid, uint64_t stack_pointer, uint64_t end);
 
 /* Copies memory of a live process, as long as it lives and permits: returns the bytes copied, 0
  * when none. Needs no sampler; it stands here because only this room talks to targets. */

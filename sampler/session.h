@@ -9,6 +9,7 @@
 #include "sampler/plan.h"
 #include "sampler/proc.h"
 #include "sampler/rest.h"
+#include "sampler/rest_bpf.h"
 #include "sampler/sampler.h"
 #include "sampler/snapshot.h"
 #include "sampler/targets.h"
@@ -45,6 +46,7 @@ struct sampler {
 
     struct merge merge;
     struct rests rests;
+    struct rest_bpf rest_bpf;
     struct snapshot initial, final;
     bool started, stopped, final_made;
     uint64_t start_ns;   /* samples before it do not count */
@@ -59,10 +61,11 @@ struct sampler {
     int interrupt_fd;
     struct pollfd *polls;
     size_t poll_capacity;
-    bool busy;              /* the last look found something new */
-    bool deaf;              /* the rings cannot be listened to any more */
-    uint64_t nap_ns;        /* how long to let records gather while the targets are busy */
-    uint64_t deep_until_ns;   /* until then naps are short: stacks deeper than the slice were seen … */
+    bool busy;       /* the last look found something new */
+    bool deaf;       /* the rings cannot be listened to any more */
+    uint64_t nap_ns; /* how long to let records gather while the targets are busy */
+    uint64_t
+        deep_until_ns; /* until then naps are short: stacks deeper than the slice were seen … */
     uint64_t listen_until_ns; /* … and what follows the slice must be copied at once */
 
     struct sampler_counters counts;
@@ -80,11 +83,14 @@ int session_attach_filter(struct sampler *sampler, struct sprof_error *error);
  */
 int session_open_counters(struct sampler *sampler, struct sprof_error *error);
 
-/* deep.c: copies what follows the slices of the records not looked at yet; gives the record just
- * decoded its copy; notes that it was a stack deeper than its slice. */
+/* deep.c: lets the kernel capture deep stacks where it can; copies what follows the slices of the
+ * records not looked at yet; gives the record just decoded its copy; notes that it was a stack
+ * deeper than its slice; a thread has a new stack. */
+void session_open_rests(struct sampler *sampler);
 void session_copy_rests(struct sampler *sampler);
 void session_attach_rest(struct sampler *sampler, size_t ring, uint64_t offset);
 void session_expect_deep(struct sampler *sampler);
+void session_forget_end(struct sampler *sampler, pid_t tid);
 
 /* wait.c: how long records may gather before a ring fills or stacks grow stale. */
 uint64_t session_nap_ns(const struct sampler *sampler);

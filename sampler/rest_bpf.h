@@ -1,0 +1,48 @@
+/* Stacks deeper than their slices, captured in the kernel at the moment of the sample: a program
+ * that the filter on the sampling events (filter_bpf.h) goes on to. It copies what follows the
+ * slice, up to where the thread's stack is known to end, into a ring of its own, right before the
+ * kernel writes the sample. */
+#ifndef SPROF_SAMPLER_REST_BPF_H
+#define SPROF_SAMPLER_REST_BPF_H
+
+#include "sampler/decode.h"
+#include "sampler/filter_bpf.h"
+
+struct rest_bpf {
+    int ends_fd, ring_fd, program_fd;
+    void *consumer_page;
+    const uint8_t *producer_page; /* then the ring's bytes, twice in a row */
+    size_t ring_bytes;
+    uint64_t consumed;
+};
+
+#define REST_BPF_NONE ((struct rest_bpf){-1, -1, -1, NULL, NULL, 0, 0})
+
+/* What was captured for a sample. */
+struct rest_bytes {
+    const uint8_t *bytes; /* in the ring */
+    uint64_t address;
+    size_t size;
+};
+
+/* Loads the program and makes the filter go on to it. `stack_bytes`: of the slice; at most
+ * `most_bytes` beyond it are copied; the ring's size is a power of two. Returns 0 or a negative
+ * errno, and then nothing has changed.
+ */
+int rest_bpf_open(struct rest_bpf *rest, const struct filter_bpf *filter, size_t stack_bytes,
+                  size_t most_bytes, size_t ring_bytes);
+void rest_bpf_close(struct rest_bpf *rest);
+
+/* The thread's stack ends at `address`, or is not deeper than its slices where that is 1. A thread
+ * of which nothing is known has copied what memory there is. Returns 0 or a negative errno. */
+int rest_bpf_learn_end(const struct rest_bpf *rest, pid_t tid, uint64_t address);
+void rest_bpf_forget_end(const struct rest_bpf *rest, pid_t tid);
+
+/* Finds what was captured right before a sample. It stays until rest_bpf_drop. */
+bool rest_bpf_find(const struct rest_bpf *rest, const struct decode_stack *stack,
+                   struct rest_bytes *found);
+
+/* Gives back to the kernel what belongs to samples from before `time_ns`. */
+void rest_bpf_drop(struct rest_bpf *rest, uint64_t time_ns);
+
+#endif
