@@ -138,7 +138,7 @@ static int summarize(struct cli_terminal *terminal, const struct record_options 
         return status;
     struct store_quality quality;
     if (!record->no_symbolize)
-        status = report_summary(stderr, store, record->output, cli_columns(0), error);
+        status = report_summary(stderr, store, record->output, cli_columns(stderr, 0), error);
     else if (!(status = store_quality(store, result->run_id, &quality, error)))
         cli_say(terminal, "%llu samples in %s, without names: `sprof symbolize -i %s` finds them",
                 (unsigned long long)quality.samples, record->output, record->output);

@@ -115,7 +115,7 @@ static struct report_options options_of(const struct arguments *arguments, enum 
         .limit = (size_t)arguments->limit,
         .no_limit = arguments->limit_given && !arguments->limit,
         .min_percent = arguments->min_percent,
-        .columns = cli_columns(arguments->columns),
+        .columns = cli_columns(stdout, arguments->columns),
         .color = cli_wants_color(),
     };
 }

@@ -117,12 +117,12 @@ int cli_finish_output(struct sprof_error *error)
                            errnum ? strerror(errnum) : "part of it is missing");
 }
 
-unsigned cli_columns(uint64_t asked)
+unsigned cli_columns(FILE *out, uint64_t asked)
 {
     if (asked)
         return asked < 10000 ? (unsigned)asked : 10000;
     struct winsize size;
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_col || size.ws_col > WIDEST)
+    if (ioctl(fileno(out), TIOCGWINSZ, &size) || !size.ws_col || size.ws_col > WIDEST)
         return WIDEST;
     return size.ws_col;
 }

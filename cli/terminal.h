@@ -33,9 +33,8 @@ void cli_say(struct cli_terminal *terminal, const char *format, ...)
  * not be written; a reader that went away ends sprof quietly instead. */
 int cli_finish_output(struct sprof_error *error);
 
-/* The width for tables: `asked`, or at most 100 and not more than the terminal on standard output.
- */
-unsigned cli_columns(uint64_t asked);
+/* The width for tables on a stream: `asked`, or at most 100 and not more than its terminal has. */
+unsigned cli_columns(FILE *out, uint64_t asked);
 
 /* Whether standard output wants colour: a terminal, and NO_COLOR is not set (no-color.org). */
 bool cli_wants_color(void);
