@@ -4,15 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STACK_BYTES = 100, CHAIN = 3 };
+enum { STACK_BYTES = 100, REST_BYTES = 50, CHAIN = 3 };
 
-/* Adds a sample whose address is its number and whose stack and chain are full of it, from memory
- * that is gone afterwards. */
+/* Adds a sample whose address is its number and whose stack (slice and rest) and chain are full of
+ * it, from memory that is gone afterwards. */
 static void add(struct record_pending *pending, uint64_t number)
 {
-    uint8_t *stack = malloc(STACK_BYTES);
+    uint8_t *stack = malloc(STACK_BYTES + REST_BYTES);
     uint64_t *chain = malloc(CHAIN * sizeof *chain);
     memset(stack, (int)number, STACK_BYTES);
+    memset(stack + STACK_BYTES, (int)number + 100, REST_BYTES);
     for (int i = 0; i < CHAIN; i++)
         chain[i] = number * 10 + (uint64_t)i;
     const struct sampler_record record = {
@@ -24,10 +25,13 @@ static void add(struct record_pending *pending, uint64_t number)
                    .kernel_chain = chain,
                    .kernel_chain_count = CHAIN,
                    .stack = stack,
-                   .stack_size = STACK_BYTES},
+                   .stack_size = STACK_BYTES,
+                   .rest = stack + STACK_BYTES,
+                   .rest_size = REST_BYTES,
+                   .rest_address = number + 5},
     };
     CU_ASSERT_EQUAL(record_pending_add(pending, &record, NULL, NULL), 0);
-    memset(stack, 0xee, STACK_BYTES);
+    memset(stack, 0xee, STACK_BYTES + REST_BYTES);
     memset(chain, 0xee, CHAIN * sizeof *chain);
     free(stack);
     free(chain);
@@ -84,6 +88,10 @@ static int check_copy(void *context, const struct record_pending_sample *waiting
     CU_ASSERT_EQUAL(sample->stack_size, STACK_BYTES);
     CU_ASSERT_EQUAL(sample->stack[0], sample->ip);
     CU_ASSERT_EQUAL(sample->stack[STACK_BYTES - 1], sample->ip);
+    CU_ASSERT_EQUAL(sample->rest_size, REST_BYTES);
+    CU_ASSERT_EQUAL(sample->rest_address, sample->ip + 5);
+    CU_ASSERT_EQUAL(sample->rest[0], sample->ip + 100);
+    CU_ASSERT_EQUAL(sample->rest[REST_BYTES - 1], sample->ip + 100);
     CU_ASSERT_EQUAL(sample->kernel_chain[0], sample->ip * 10);
     CU_ASSERT_EQUAL(sample->kernel_chain[CHAIN - 1], sample->ip * 10 + CHAIN - 1);
     return 0;
@@ -120,7 +128,7 @@ static void test_bytes_are_counted(void)
     record_pending_init(&pending);
     add(&pending, 1);
     const size_t one = pending.bytes;
-    CU_ASSERT_TRUE(one >= STACK_BYTES + CHAIN * sizeof(uint64_t));
+    CU_ASSERT_TRUE(one >= STACK_BYTES + REST_BYTES + CHAIN * sizeof(uint64_t));
     add(&pending, 2);
     add(&pending, 3);
     CU_ASSERT_EQUAL(pending.bytes, 3 * one);
