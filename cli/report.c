@@ -12,6 +12,7 @@ struct arguments {
     const char *callers, *callees;
     struct cli_mode mode;
     bool frame_app, drop_interior;
+    struct cli_rules rules;
     const char *thread, *process;
     uint64_t run;
     uint64_t limit;
@@ -44,6 +45,9 @@ static const struct cli_option options[] = {
      cli_set_frame},
     {"app-interior", 0, "keep|drop", "with --mode app: system frames between application frames",
      FIELD(drop_interior), cli_set_interior},
+    {"app-module", 0, "GLOB", "these modules are application", FIELD(rules), cli_set_app_module},
+    {"system-module", 0, "GLOB", "these modules are system; the last match wins", FIELD(rules),
+     cli_set_system_module},
     {"thread", 0, "NAME|TID", "only samples of this thread", FIELD(thread), cli_set_text},
     {"process", 0, "NAME|PID", "only samples of this process", FIELD(process), cli_set_text},
     {"run", 0, "N", "which run of an appended recording (the newest)", FIELD(run),
@@ -109,6 +113,7 @@ static struct report_options options_of(const struct arguments *arguments, enum 
         .mode = arguments->mode.mode,
         .frame_app = arguments->frame_app,
         .drop_interior = arguments->drop_interior,
+        .rules = cli_rules_of(&arguments->rules),
         .thread = arguments->thread,
         .process = arguments->process,
         .run_id = (uint32_t)arguments->run,
@@ -140,6 +145,11 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
     return status;
 }
 
+static void release(void *arguments)
+{
+    sprof_vec_release(&((struct arguments *)arguments)->rules.list);
+}
+
 const struct cli_command cli_report_command = {
     .name = "report",
     .summary = "Show where the time went: functions, modules, call paths",
@@ -149,4 +159,5 @@ const struct cli_command cli_report_command = {
                "parameters, or any of these behind `module!`.\n",
     .arguments_size = sizeof(struct arguments),
     .run = run,
+    .release = release,
 };

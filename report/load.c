@@ -13,6 +13,7 @@ struct path_row {
 
 struct loading {
     struct profile *profile;
+    const struct model_kind_rules *rules;
     struct sprof_map module_numbers, function_numbers; /* database id → number */
     struct sprof_map path_indexes;                     /* … → index + 1 */
     SPROF_VEC(struct path_row) rows;
@@ -42,6 +43,15 @@ static uint32_t number_of(const struct sprof_map *map, uint32_t id)
     return number ? (uint32_t)*number : 0;
 }
 
+/* As stored, unless the reader wants it otherwise. */
+static enum model_kind kind_of(const struct loading *loading, const struct store_module *row)
+{
+    if (!loading->rules->count || row->kind == MODEL_KIND_NONE || !row->path)
+        return row->kind;
+    return model_kind_of(loading->rules, row->path, row->main_executable,
+                         row->kind == MODEL_KIND_KERNEL);
+}
+
 static int add_module(void *context, const struct store_module *row)
 {
     struct loading *loading = context;
@@ -49,7 +59,7 @@ static int add_module(void *context, const struct store_module *row)
     const struct profile_module module = {
         .name = fit_copy(&profile->arena, row->name ? row->name : ""),
         .path = fit_copy(&profile->arena, row->path ? row->path : ""),
-        .kind = row->kind,
+        .kind = kind_of(loading, row),
     };
     if (!module.name || !module.path || sprof_vec_push(&profile->modules, module))
         return SPROF_ENOMEM;
@@ -221,7 +231,7 @@ int profile_load(struct profile *profile, struct store *store, const struct repo
                  struct sprof_error *error)
 {
     *profile = (struct profile){0};
-    struct loading loading = {.profile = profile};
+    struct loading loading = {.profile = profile, .rules = &options->rules};
     int result = profile_select(profile, store, options, error);
     if (!result)
         result = load_rows(&loading, store, options, error);

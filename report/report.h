@@ -31,6 +31,7 @@ struct report_options {
     bool other_mode;         /* read a full recording as `mode`; else as it was recorded */
     enum model_mode mode;
     bool frame_app, drop_interior;
+    struct model_kind_rules rules; /* which modules are application here; count 0: as recorded */
     const char *thread, *process; /* filters as in struct store_filter */
     uint32_t run_id;         /* 0: the newest */
     size_t limit;            /* rows; 0: 40 for text tables of functions, none otherwise */

@@ -92,7 +92,10 @@ int store_write_derived(struct store *store, const struct store_derived *derived
         PART(STORE_MODULE_COST, derived->module_costs),
         PART(STORE_EDGE_COST, derived->edge_costs),
     };
-    int status = store_begin(store, error);
+    /* Everything is touched at once: the usual 2 MiB of pages would be read again and again. */
+    int status = store_exec(store, "PRAGMA cache_size = -65536", error);
+    if (!status)
+        status = store_begin(store, error);
     if (!status)
         status = store_exec(store, forget_derived, error);
     if (!status)
