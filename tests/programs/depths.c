@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #define UNIT_TURNS 100000
-#define NOINLINE __attribute__((noinline, noclone))
 
 NOINLINE static void bottom(uint64_t turns)
 {

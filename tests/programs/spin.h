@@ -18,6 +18,13 @@
                          : "cc");                                                                  \
     } while (0)
 
+/* A function of its own, whatever the optimizer thinks. */
+#ifdef __clang__
+#define NOINLINE __attribute__((noinline))
+#else
+#define NOINLINE __attribute__((noinline, noclone))
+#endif
+
 /* Keeps a call from becoming a jump: something is left to do after it. */
 #define NO_TAIL_CALL() __asm__ volatile("" ::: "memory")
 

@@ -31,7 +31,6 @@
 
 #define UNIT_TURNS 30000
 #define UNITS 10
-#define NOINLINE __attribute__((noinline, noclone))
 
 NOINLINE static void alpha(uint64_t unit)
 {

@@ -189,7 +189,7 @@ END
 
 # The recorder's memory with the default budget.
 memory() {
-    start "$SPROF" record -o t.db -- "$PROGRAMS/split" threads 2 60000 >out 2>err
+    start "$SPROF" record -o t.db -- "$PROGRAMS/split" threads 2 30000 >out 2>err
     local most=0 now
     while now=$(awk '/VmHWM/ { print $2 }' "/proc/$child/status" 2>/dev/null) && [ -n "$now" ]; do
         most=$now
