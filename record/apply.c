@@ -261,12 +261,8 @@ static int apply_lost(struct record_session *session, const struct sampler_recor
 
 static int apply_throttle(struct record_session *session, const struct sampler_record *record)
 {
-    struct store_ledger *second =
-        record_ledger_second(&session->ledger, run_time(session, record->time_ns));
-    if (!second)
-        return SPROF_ENOMEM;
-    second->throttled += record->throttle.on;
-    return 0;
+    return record_ledger_throttle(&session->ledger, record->cpu, record->throttle.on,
+                                  run_time(session, record->time_ns));
 }
 
 int record_apply(struct record_session *session, const struct sampler_record *record)

@@ -55,6 +55,22 @@ void record_ledger_skip(struct record_ledger *ledger, uint64_t time_ns, uint64_t
     ledger->last_time_ns = time_ns;
 }
 
+int record_ledger_throttle(struct record_ledger *ledger, int cpu, bool on, uint64_t time_ns)
+{
+    uint64_t *since = sprof_map_get(&ledger->throttled_since, (uint64_t)(cpu + 1));
+    if (on)
+        return sprof_map_put(&ledger->throttled_since, (uint64_t)(cpu + 1), time_ns + 1);
+    if (!since || !*since || !ledger->period_ns)
+        return 0;
+    struct store_ledger *second = record_ledger_second(ledger, time_ns);
+    if (!second)
+        return SPROF_ENOMEM;
+    if (time_ns + 1 > *since)
+        second->throttled += (time_ns + 1 - *since) / ledger->period_ns;
+    *since = 0;
+    return 0;
+}
+
 void record_ledger_close(struct record_ledger *ledger, size_t from)
 {
     for (size_t i = from; i < ledger->seconds.count; i++) {
@@ -80,4 +96,10 @@ int record_ledger_rows(struct record_ledger *ledger, struct store_batch *batch)
     /* The newest second still grows, and records may come a little late. */
     ledger->written = ledger->seconds.count > 2 ? ledger->seconds.count - 2 : 0;
     return 0;
+}
+
+void record_ledger_release(struct record_ledger *ledger)
+{
+    sprof_vec_release(&ledger->seconds);
+    sprof_map_release(&ledger->throttled_since);
 }

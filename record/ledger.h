@@ -12,8 +12,9 @@ struct record_ledger {
     uint64_t last_time_ns; /* until when target CPU time is booked … */
     uint64_t last_cpu_ns;  /* … and how much in all */
     uint64_t skipped_cpu_ns;
-    uint64_t unsampled_ns; /* CPU time booked on "[not sampled]" */
-    size_t written;        /* seconds already given to the database for good */
+    uint64_t unsampled_ns;            /* CPU time booked on "[not sampled]" */
+    struct sprof_map throttled_since; /* CPU → time, while sampling is paused there */
+    size_t written;                   /* seconds already given to the database for good */
 };
 
 /* The second that a run time (nanoseconds since its start) falls into; NULL when out of memory. */
@@ -25,6 +26,10 @@ int record_ledger_expect(struct record_ledger *ledger, uint64_t time_ns, uint64_
 /* Passes over the targets' CPU time up to now: nobody was to sample it (--delay). */
 void record_ledger_skip(struct record_ledger *ledger, uint64_t time_ns, uint64_t cpu_ns);
 
+/* Books the samples that a pause of sampling on a CPU has cost, when it ends: as many as the period
+ * of a clock event would have given. Of other events nobody knows. Returns 0 or SPROF_ENOMEM. */
+int record_ledger_throttle(struct record_ledger *ledger, int cpu, bool on, uint64_t time_ns);
+
 /* Works out `excluded`, `timer_overrun` and `unexplained` of every second from `from` on. In one
  * second, what is missing beyond three standard errors of the count was either excluded (samples in
  * the kernel, where it is not sampled) or lost by a timer that fired late; the rest is chance. */
@@ -32,5 +37,7 @@ void record_ledger_close(struct record_ledger *ledger, size_t from);
 
 /* Adds the rows that may have changed since the last call. */
 int record_ledger_rows(struct record_ledger *ledger, struct store_batch *batch);
+
+void record_ledger_release(struct record_ledger *ledger);
 
 #endif

@@ -186,7 +186,7 @@ void record_free(struct record_session *session)
     record_kernel_names_release(&session->kernel_names);
     record_jit_owners_release(&session->jit_owners);
     model_world_release(&session->world);
-    sprof_vec_release(&session->ledger.seconds);
+    record_ledger_release(&session->ledger);
     sprof_map_release(&session->rescanned);
     sprof_arena_release(&session->arena);
     free(session);
@@ -256,12 +256,13 @@ static int account(struct record_session *session, uint64_t now_ns)
     struct record_ledger *ledger = &session->ledger;
     const uint64_t time_ns = now_ns - session->start_ns;
     const uint64_t cpu_ns = sampler_target_cpu_ns(session->sampler);
+    const uint64_t delay_ns = session->options.delay_ns;
     int result = 0;
-    if (ledger->last_time_ns < session->options.delay_ns)
+    if (ledger->last_time_ns < delay_ns)
         record_ledger_skip(ledger, time_ns, cpu_ns);
     else
         result = record_ledger_expect(ledger, time_ns, cpu_ns);
-    session->run.duration_ns = time_ns;
+    session->run.duration_ns = time_ns > delay_ns ? time_ns - delay_ns : 0;
     session->run.target_cpu_ns = cpu_ns - ledger->skipped_cpu_ns;
     session->run.own_cpu_ns = sprof_clock_own_cpu_ns() - session->own_cpu_start_ns;
     return result;

@@ -45,6 +45,20 @@ static void test_without_the_kernel_gaps_are_excluded(void)
     sprof_vec_release(&ledger.seconds);
 }
 
+static void test_throttled_time_is_samples(void)
+{
+    struct record_ledger ledger = {.period_ns = 1000000};
+    CU_ASSERT_EQUAL(record_ledger_throttle(&ledger, 0, false, 5), 0); /* began before we looked */
+    CU_ASSERT_EQUAL(ledger.seconds.count, 0);
+    CU_ASSERT_EQUAL(record_ledger_throttle(&ledger, 1, true, 1000000000), 0);
+    CU_ASSERT_EQUAL(record_ledger_throttle(&ledger, 0, true, 1001000000), 0);
+    CU_ASSERT_EQUAL(record_ledger_throttle(&ledger, 1, false, 1004000000), 0);
+    CU_ASSERT_EQUAL(record_ledger_throttle(&ledger, 1, false, 1005000000), 0);
+    CU_ASSERT_EQUAL_FATAL(ledger.seconds.count, 2);
+    CU_ASSERT_EQUAL(ledger.seconds.items[1].throttled, 4);
+    record_ledger_release(&ledger);
+}
+
 static void test_lost_and_throttled_explain_a_gap(void)
 {
     struct record_ledger ledger = ledger_of(500);
@@ -151,6 +165,7 @@ void sprof_suite_record_ledger(void)
     CU_add_test(suite, "large gaps are overrun", test_large_gaps_are_overrun);
     CU_add_test(suite, "without the kernel gaps are excluded",
                 test_without_the_kernel_gaps_are_excluded);
+    CU_add_test(suite, "throttled time is samples", test_throttled_time_is_samples);
     CU_add_test(suite, "lost and throttled explain a gap", test_lost_and_throttled_explain_a_gap);
     CU_add_test(suite, "more than expected is negative", test_more_than_expected_is_negative);
     CU_add_test(suite, "what is no clock expects nothing", test_what_is_no_clock_expects_nothing);
