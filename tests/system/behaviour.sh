@@ -79,6 +79,39 @@ detach() {
     done
 }
 
+# While names are being found (here: from a server that never answers), a second Ctrl-C ends sprof, and
+# no sample is lost.
+give_up() {
+    cat >server.py <<'END'
+import os, socket, time
+server = socket.create_server(("127.0.0.1", 0))
+with open("port.new", "w") as out:
+    print(server.getsockname()[1], file=out)
+os.rename("port.new", "port")
+time.sleep(120)
+END
+    start /usr/bin/python3 server.py
+    wait_until 10 test -s port
+    start /usr/bin/python3 -c 'while True: pass' # stripped: its debug information is asked for
+    local target=$child
+    sleep 0.2
+    start env DEBUGINFOD_URLS="http://127.0.0.1:$(cat port)" HOME="$work" \
+        "$SPROF" record -o t.db -p "$target" 2>err
+    local recorder=$child
+    sleep 2
+    kill -INT "$recorder"
+    sleep 2
+    [ -d "/proc/$recorder" ] || fail "sprof did not ask the server"
+    kill -INT "$recorder"
+    wait "$recorder"
+    status=$?
+    [ "$status" = 130 ] || fail "exit status $status"
+    said 'sprof report'
+    expect 0 "$SPROF" report -i t.db
+    grep -q _PyEval_EvalFrameDefault out || fail "no names"
+    holds "$(sql t.db 'SELECT samples FROM v_quality') > 200" "samples"
+}
+
 # -t: one thread of several.
 one_thread() {
     start "$PROGRAMS/split" threads 3 100000 >split.out
