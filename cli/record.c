@@ -29,9 +29,8 @@ struct arguments {
 
 #define FIELD(name) offsetof(struct arguments, name)
 static const struct cli_option options[] = {
-    {"mode", 'm', "pc|full|app",
-     "a sample is one address, the whole stack (default), or its app part", FIELD(mode),
-     cli_set_mode},
+    {"mode", 'm', "pc|full|app", "one address, the whole stack (default), or its application part",
+     FIELD(mode), cli_set_mode},
     {"frame", 0, "app", "with -m pc: the innermost application frame instead", FIELD(frame_app),
      cli_set_frame},
     {"frequency", 'F', "HZ", "samples a second of CPU time (997)", FIELD(frequency_hz),
