@@ -52,9 +52,12 @@ static bool go_on_counted(struct walk *walk, const struct walk_caller *caller)
 static bool scan_or_end(struct walk *walk)
 {
     struct walk_caller caller;
-    if (scan_caller(walk, SCAN_WORDS, WALK_UNKNOWN, &caller))
-        return go_on_counted(walk, &caller);
-    return walk_end(walk, UNWIND_END_NO_CFI);
+    if (!scan_caller(walk, SCAN_WORDS, WALK_UNKNOWN, &caller))
+        return walk_end(walk, UNWIND_END_NO_CFI);
+    /* Only one word of a stack says where _start called, the last: nothing has been passed over. */
+    if (unwind_rule_kind(walk_rule(walk, caller.address - 1)) == UNWIND_RULE_END)
+        caller.found_by = UNWIND_BY_LEAF;
+    return go_on_counted(walk, &caller);
 }
 
 bool walk_fallback_frame_pointer(struct walk *walk, uint64_t rule)
@@ -74,11 +77,14 @@ bool walk_fallback_frame_pointer(struct walk *walk, uint64_t rule)
 bool walk_fallback_gap(struct walk *walk, uint64_t rule)
 {
     struct walk_caller caller;
-    if (walk_is_return(walk))
-        return walk_fallback_frame_pointer(walk, rule);
-    if (walk_leaf_caller(walk, &caller))
+    if (!walk_is_return(walk) && walk_leaf_caller(walk, &caller))
         return go_on_counted(walk, &caller);
     walk->live = false;
+    if (walk_code_caller(walk, &caller))
+        return go_on_counted(walk, &caller);
+    walk->live = false;
+    if (walk_is_return(walk))
+        return walk_fallback_frame_pointer(walk, rule);
     if (frame_pointer_caller(walk, &caller) && caller.address &&
         walk_is_return_address(walk, caller.address) == WALK_YES)
         return go_on_counted(walk, &caller);

@@ -7,6 +7,8 @@
  *   bit   5     rule cache only: the return address is known to follow a call
  *   bit   6     the slot of rbp counts from rbp, not from the CFA; always with bit 7
  *   bit   7     rbp was saved
+ *   bit   8     UNWIND_RULE_CFA, rule cache only: found by following the code
+ *   bit   9     UNWIND_RULE_GAP, rule cache only: following the code led nowhere
  *   bits  8-11  base register of REGISTER, DEREF and RETURN_REGISTER
  *   bits 12-15  register with the return address (RETURN_REGISTER); first pushed byte (PLT)
  *   bits 16-31  slot of rbp, signed, in words
@@ -41,6 +43,8 @@ enum unwind_rule_kind {
 #define UNWIND_RULE_FOLLOWS_CALL (UINT64_C(1) << 5)
 #define UNWIND_RULE_SLOT_FROM_RBP (UINT64_C(1) << 6)
 #define UNWIND_RULE_RBP_SAVED (UINT64_C(1) << 7)
+#define UNWIND_RULE_FROM_CODE (UINT64_C(1) << 8)
+#define UNWIND_RULE_LEADS_NOWHERE (UINT64_C(1) << 9)
 
 static inline enum unwind_rule_kind unwind_rule_kind(uint64_t rule)
 {

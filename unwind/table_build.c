@@ -74,8 +74,8 @@ static void row_of_state(void *context, uint64_t start, uint64_t end, const stru
 static struct sprof_bytes text_between(const struct builder *builder, uint64_t start, uint64_t end)
 {
     const struct unwind_source *source = builder->source;
-    const uint64_t offset = source->text_count ? start - source->text[0].start : UINT64_MAX;
-    if (offset >= source->text_bytes.size)
+    const uint64_t offset = start - source->text_vaddr;
+    if (start < source->text_vaddr || offset >= source->text_bytes.size)
         return (struct sprof_bytes){0};
     const uint64_t left = source->text_bytes.size - offset;
     return (struct sprof_bytes){source->text_bytes.data + offset,
@@ -335,10 +335,10 @@ static void choose_base(struct builder *builder)
         items[kept++] = draft;
     }
     builder->list.drafts.count = kept;
-    if (source->text_count) { /* up to where known code may be found */
-        const uint64_t text_end = source->text[0].start + source->text_bytes.size;
-        end = text_end > end && text_end - base <= UINT32_MAX ? text_end : end;
-    }
+    const uint64_t text_end = source->text_vaddr + source->text_bytes.size;
+    if (source->text_bytes.size && text_end > end && text_end > base &&
+        text_end - base <= UINT32_MAX)
+        end = text_end; /* up to where known code may be found */
     builder->table->base = builder->next = base;
     builder->table->span = (uint32_t)(end > base ? end - base : 1);
 }

@@ -74,8 +74,8 @@ struct unwind_source {
     uint64_t got_vaddr;              /* base of DW_EH_PE_datarel in .eh_frame */
     const struct unwind_range *text; /* executable ranges, sorted; rows outside are dropped */
     size_t text_count;
-    struct sprof_bytes text_bytes; /* the bytes of text[0], where at hand: lets the builder know
-                                      musl's _start and signal trampolines by their bytes */
+    struct sprof_bytes text_bytes; /* the bytes from text_vaddr on, where at hand: lets the builder
+                                      know musl's _start and signal trampolines by their bytes */
     const struct unwind_plt *plt;
     size_t plt_count;
     uint64_t entry_vaddr;       /* e_entry: a root even where CFI does not say so; 0 = none */
@@ -163,8 +163,8 @@ enum unwind_found_by {
     UNWIND_BY_SCAN,   /* searched for: a stack with such a frame is not whole */
     UNWIND_BY_KERNEL, /* the kernel's own call chain; set by callers, never by the walk */
     UNWIND_BY_INLINE, /* by debug information; set by callers, never by the walk */
-    UNWIND_BY_LEAF,   /* interrupted code without a table: by its own instructions, or as the target
-                         of   the call that the return address follows */
+    UNWIND_BY_LEAF,   /* code without a table: by its own instructions, as the target of the call that
+                         the return address follows, or because a root is next */
 };
 
 /* Why the walk ended. */

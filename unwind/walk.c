@@ -147,6 +147,7 @@ static uint64_t walk_span(struct walk *walk)
     struct unwind_cache_entry *cache = walker->cache;
     const uint64_t generation = walk->space->generation;
     const struct span span = span_of(walk);
+    const uint64_t not_plain = UNWIND_RULE_SLOT_FROM_RBP | UNWIND_RULE_FROM_CODE;
     struct unwind_frame *frame = walker->frames + walk->count;
     struct unwind_frame *const last = walker->frames + walker->max_frames;
     uint64_t pc = walk->pc, sp = walk->sp, bp = walk->bp;
@@ -156,7 +157,7 @@ static uint64_t walk_span(struct walk *walk)
     while (unwind_rule_kind(rule) == UNWIND_RULE_CFA) {
         const uint64_t base = rule & UNWIND_RULE_BASE_RBP ? bp : sp;
         const uint64_t cfa = base + (uint64_t)unwind_rule_offset(rule);
-        if (cfa < sp + 8 || cfa > span.end || rule & UNWIND_RULE_SLOT_FROM_RBP || frame == last)
+        if (cfa < sp + 8 || cfa > span.end || rule & not_plain || frame == last)
             break;
         uint64_t address, caller_bp = bp;
         memcpy(&address, (const void *)(span.bytes + cfa - 8), sizeof address);
@@ -217,6 +218,8 @@ static bool step_to_cfa(struct walk *walk, uint64_t rule, uint64_t cfa, enum unw
 static bool step_cfa(struct walk *walk, uint64_t rule)
 {
     const uint64_t base = rule & UNWIND_RULE_BASE_RBP ? walk->bp : walk->sp;
+    if (rule & UNWIND_RULE_FROM_CODE)
+        return walk_fallback_gap(walk, rule);
     return step_to_cfa(walk, rule, base + (uint64_t)unwind_rule_offset(rule), UNWIND_BY_CFI);
 }
 

@@ -131,6 +131,10 @@ bool walk_fallback_frame_pointer(struct walk *walk, uint64_t rule);
  * known. Returns whether the walk goes on. */
 bool walk_odd(struct walk *walk, uint64_t rule);
 
+/* The caller of code that no table covers, found by following the code to where it returns; false
+ * where that leads nowhere. Either is remembered in the rule cache. */
+bool walk_code_caller(struct walk *walk, struct walk_caller *caller);
+
 struct odd_unwinder *odd_unwinder_new(void);
 void odd_unwinder_free(struct odd_unwinder *odd);
 

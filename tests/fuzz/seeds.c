@@ -57,7 +57,13 @@ static int write_small(const char *root)
     static const uint8_t plt[] = {0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22};
     static const uint8_t deref[] = {0x77, 0xf8, 0, 0x06, 0x23, 8, 0x38, 0x22, 0x12, 0x13, 0x96};
     static const uint8_t stack[] = {0x73, 4, 0x31, 0x14, 0x15, 1, 0x16, 0x17, 0x1c, 0x94, 4};
+    static const uint8_t code[] = {
+        0x41, 0x54, 0x55, 0x48, 0x83, 0xec, 24,   0x48, 0x8d, 0x6c, 0x24, 8,    0x8b, 0x0c,
+        0xc5, 1,    0,    0,    0,    0xe8, 0,    0,    0,    0,    0x0f, 0x84, 2,    0,
+        0,    0,    0xc5, 0xf8, 0x77, 0x62, 0xf1, 0xfe, 0x48, 0x6f, 0x6e, 1,    0x66, 0x0f,
+        0x3a, 0x0f, 0xc1, 8,    0x48, 0x83, 0xc4, 24,   0x5d, 0x41, 0x5c, 0xc9, 0xc3};
     int failed = write_seed(root, "eh_frame_hdr", 0, header, sizeof header);
+    failed |= write_seed(root, "decode", 0, code, sizeof code);
     failed |= write_seed(root, "cfi_expression", 0, plt, sizeof plt);
     failed |= write_seed(root, "cfi_expression", 1, deref, sizeof deref);
     failed |= write_seed(root, "cfi_expression", 2, stack, sizeof stack);
@@ -105,7 +111,7 @@ int main(int argc, char **argv)
         return 2;
     }
     int failed = write_sections(argv[1]) | write_small(argv[1]);
-    for (unsigned i = 0; i < 12; i++)
+    for (unsigned i = 0; i < 14; i++)
         failed |= write_walk(argv[1], i, i * 0x100 + 8, i == 10);
     return failed;
 }

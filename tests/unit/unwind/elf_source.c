@@ -41,6 +41,7 @@ static void take_section(struct elf_source *file, const char *name, Elf_Scn *sec
         source->gopclntab = bytes_of(section);
         source->gopclntab_vaddr = header->sh_addr;
     } else if (!strcmp(name, ".text")) {
+        source->text_bytes = bytes_of(section);
         source->text_vaddr = header->sh_addr;
     } else if (!strncmp(name, ".plt", 4) && source->plt_count < ELF_SOURCE_RANGES) {
         file->plt[source->plt_count++] =
@@ -51,16 +52,13 @@ static void take_section(struct elf_source *file, const char *name, Elf_Scn *sec
 
 static void take_segments(struct elf_source *file)
 {
-    size_t count = 0, size = 0;
-    const uint8_t *raw = (const uint8_t *)elf_rawfile(file->elf, &size);
+    size_t count = 0;
     elf_getphdrnum(file->elf, &count);
     for (size_t i = 0; i < count && file->source.text_count < ELF_SOURCE_RANGES; i++) {
         GElf_Phdr header;
         gelf_getphdr(file->elf, (int)i, &header);
         if (header.p_type != PT_LOAD || !(header.p_flags & PF_X))
             continue;
-        if (!file->source.text_count && header.p_offset + header.p_filesz <= size)
-            file->source.text_bytes = (struct sprof_bytes){raw + header.p_offset, header.p_filesz};
         file->text[file->source.text_count++] =
             (struct unwind_range){header.p_vaddr, header.p_vaddr + header.p_memsz};
     }

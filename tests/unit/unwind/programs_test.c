@@ -1,5 +1,6 @@
 /* Real programs, stopped now and then and walked by sprof and by libdwfl: the same frames, except
  * where no call frame information exists and both can only guess. */
+#include "tests/unit/unwind/elf_source.h"
 #include "tests/unit/unwind/process_space.h"
 
 #include <CUnit/CUnit.h>
@@ -102,6 +103,7 @@ static void peer_walk(struct peer *peer, pid_t pid)
 
 struct tally {
     size_t stacks, frames, ruled, wrong;
+    size_t at_start; /* ended in _start of the program, and without a scan */
 };
 
 /* From the first frame that had no rule on, libdwfl has none either, and stops or guesses. */
@@ -130,7 +132,17 @@ static void compare(struct tally *tally, const struct unwind_stack *stack, const
                (unsigned long long)stack->stopped_at);
 }
 
+/* `start`: where _start is, 0 where nobody asks. */
+static bool is_at_start(const struct unwind_stack *stack, uint64_t start)
+{
+    bool scanned = false;
+    for (size_t i = 0; i < stack->count; i++)
+        scanned |= stack->frames[i].found_by == UNWIND_BY_SCAN;
+    return !scanned && stack->end == UNWIND_END_ROOT && stack->stopped_at - start < 64;
+}
+
 struct watch {
+    uint64_t start_vaddr;
     struct process_space process;
     struct unwind_walker *walker;
     uint8_t slice[SLICE];
@@ -151,15 +163,18 @@ static void watch_stop(struct watch *watch, pid_t pid, struct tally *tally)
                                          .context = &watch->process};
     const struct unwind_stack stack =
         unwind_walk(watch->walker, &watch->process.space, &memory, &registers);
+    const struct unwind_region *last = watch->process.space.find(&watch->process, stack.stopped_at);
+    tally->at_start += last && is_at_start(&stack, watch->start_vaddr + last->bias);
     peer_walk(&watch->peer, pid);
     compare(tally, &stack, &watch->peer);
 }
 
-static struct tally watch_program(char *const *arguments)
+static struct tally watch_program(char *const *arguments, uint64_t start_vaddr)
 {
     struct tally tally = {0};
     struct watch *watch = calloc(1, sizeof *watch);
     CU_ASSERT_PTR_NOT_NULL_FATAL(watch);
+    watch->start_vaddr = start_vaddr;
     watch->walker = unwind_walker_new(0);
     CU_ASSERT_PTR_NOT_NULL_FATAL(watch->walker);
     const pid_t pid = fork();
@@ -180,7 +195,7 @@ static struct tally watch_program(char *const *arguments)
 
 static void expect_agreement(const char *name, const char *const *arguments)
 {
-    const struct tally tally = watch_program((char *const *)arguments);
+    const struct tally tally = watch_program((char *const *)arguments, 0);
     printf("\n    %s: %zu stacks, %zu frames, %zu by rules alone, %zu wrong", name, tally.stacks,
            tally.frames, tally.ruled, tally.wrong);
     if (!tally.stacks) {
@@ -211,6 +226,25 @@ PROGRAM(awk, "awk",
         "BEGIN { for (;;) { x[i++ % 1000] = sprintf(\"%d\", i); gsub(/1/, \"2\", x[5]) } }")
 PROGRAM(cc1plus, SPROF_TEST_CC1PLUS, "-quiet", "-O2", SPROF_TEST_CPP, "-o", "/dev/null")
 
+/* libdwfl can tell little of musl; the start is known by its symbol. */
+static void test_musl(void)
+{
+    struct elf_source file;
+    if (elf_source_open(&file, SPROF_TEST_MUSL_PROGRAM)) {
+        printf("\n    musl: no musl-gcc, skipped");
+        return;
+    }
+    const uint64_t start = elf_source_symbol(&file, "_start");
+    elf_source_close(&file);
+    CU_ASSERT_NOT_EQUAL_FATAL(start, 0);
+    const struct tally tally =
+        watch_program((char *[]){(char *)SPROF_TEST_MUSL_PROGRAM, NULL}, start);
+    printf("\n    musl: %zu stacks, %zu frames, %zu from _start", tally.stacks, tally.frames,
+           tally.at_start);
+    CU_ASSERT(tally.at_start * 10 >= tally.stacks * 8); /* a program may be stopped as it starts */
+    CU_ASSERT(tally.frames >= tally.stacks * 5);
+}
+
 void sprof_suite_unwind_programs(void);
 void sprof_suite_unwind_programs(void)
 {
@@ -225,4 +259,5 @@ void sprof_suite_unwind_programs(void)
     CU_add_test(suite, "gzip", test_gzip);
     CU_add_test(suite, "awk", test_awk);
     CU_add_test(suite, "the C++ compiler", test_cc1plus);
+    CU_add_test(suite, "static-pie with musl", test_musl);
 }

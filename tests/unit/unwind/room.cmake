@@ -7,7 +7,8 @@ target_sources(unit_unwind PRIVATE ${unwind_tests}/elf_source.c ${unwind_tests}/
                ${unwind_tests}/process_space.c)
 target_compile_definitions(unit_unwind PRIVATE SPROF_TEST_CC1PLUS="${cc1plus}"
                            SPROF_TEST_CPP="${unwind_tests}/work_for_cc1plus.cpp"
-                           SPROF_TEST_GO_PROGRAM="${CMAKE_CURRENT_BINARY_DIR}/unwind_go_program")
+                           SPROF_TEST_GO_PROGRAM="${CMAKE_CURRENT_BINARY_DIR}/unwind_go_program"
+                           SPROF_TEST_MUSL_PROGRAM="${CMAKE_CURRENT_BINARY_DIR}/unwind_musl_program")
 target_link_libraries(unit_unwind PRIVATE dw elf unwind)
 
 find_program(SPROF_GO go)
@@ -19,4 +20,13 @@ if(SPROF_GO)
                                ${unwind_tests}/go_program.go
                        DEPENDS ${unwind_tests}/go_program.go)
     target_sources(unit_unwind PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/unwind_go_program)
+endif()
+
+find_program(SPROF_MUSL_GCC musl-gcc)
+if(SPROF_MUSL_GCC)
+    add_custom_command(OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/unwind_musl_program
+                       COMMAND ${SPROF_MUSL_GCC} -O2 -fPIE -static-pie ${unwind_tests}/musl_program.c
+                               -o ${CMAKE_CURRENT_BINARY_DIR}/unwind_musl_program -lm
+                       DEPENDS ${unwind_tests}/musl_program.c)
+    target_sources(unit_unwind PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/unwind_musl_program)
 endif()

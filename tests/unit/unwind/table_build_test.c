@@ -315,6 +315,7 @@ static void test_known_bytes(void)
     CFI_BYTES_FDE(&section, 0x1100, 0x100, 0);
     struct unwind_source source = source_of(&section);
     source.text_bytes = (struct sprof_bytes){code, sizeof code};
+    source.text_vaddr = 0x1000;
     struct unwind_table *table = build(&source);
     EXPECT_ROWS(table, {0x1000, "gap"}, {0x1040, "end"}, {0x1058, "gap"}, {0x107f, "signal"},
                 {0x1089, "gap"}, {0x1100, "cfa=rsp+8 ra=cfa-8"});

@@ -357,16 +357,21 @@ static void test_bare_by_scanning(void)
 {
     struct scene *scene = scene_of_all();
     scene_live(scene, SCENE_WORDS);
+    scene_call_before(scene, PLAIN + 8);
     scene_call_before(scene, ROOT + 8);
     scene->stack[3] = SCENE_TEXT + FRAMED; /* code, but not after a call */
-    scene->stack[15] = at(ROOT);
+    scene->stack[15] = at(PLAIN);
+    scene->stack[17] = at(ROOT);
     EXPECT(scene_walk(scene, SCENE_BARE + 0x10), UNWIND_END_ROOT,
-           {SCENE_BARE + 0x10, UNWIND_BY_CFI, false}, {at(ROOT), UNWIND_BY_SCAN, true});
+           {SCENE_BARE + 0x10, UNWIND_BY_CFI, false}, {at(PLAIN), UNWIND_BY_SCAN, true},
+           {at(ROOT), UNWIND_BY_CFI, true});
     CU_ASSERT_EQUAL(unwind_walker_counters(scene->walker).scan_frames, 1);
-    scene->stack[16] = at(ROOT);
     scene->stack[15] = 0;
     EXPECT(scene_walk(scene, SCENE_BARE + 0x10), UNWIND_END_NO_CFI,
            {SCENE_BARE + 0x10, UNWIND_BY_CFI, false});
+    scene->stack[14] = at(ROOT); /* the only word that can be at the bottom: no guess */
+    EXPECT(scene_walk(scene, SCENE_BARE + 0x10), UNWIND_END_ROOT,
+           {SCENE_BARE + 0x10, UNWIND_BY_CFI, false}, {at(ROOT), UNWIND_BY_LEAF, true});
     scene_free(scene);
 }
 

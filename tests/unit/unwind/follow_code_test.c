@@ -1,0 +1,134 @@
+/* Code without tables, followed to its return. */
+#include "tests/unit/unwind/scene.h"
+
+#include <CUnit/CUnit.h>
+
+enum { ROOT = 0x200, CODE = 0x1000, CALLER = 0x2000, BEFORE = 0x800 };
+
+static struct scene *scene_of(const uint8_t *code, size_t size)
+{
+    struct scene *scene = scene_new();
+    CFI_BYTES_FDE(&scene->cfi, SCENE_CODE + ROOT, 0x100, 0x07, 16);
+    CFI_BYTES_FDE(&scene->cfi, SCENE_CODE + CALLER, 0x100, 0x0c, 6, 16, 0x86, 2);
+    scene_ready(scene);
+    scene_live(scene, SCENE_WORDS);
+    scene_call_before(scene, ROOT + 8);
+    scene_call_before(scene, CALLER + 8);
+    memset(scene->code + CODE, 0xcc, 0x200);
+    memcpy(scene->code + CODE, code, size);
+    return scene;
+}
+#define SCENE(...) scene_of((const uint8_t[]){__VA_ARGS__}, sizeof(const uint8_t[]){__VA_ARGS__})
+
+/* Walks from CODE + at; the caller is expected behind `words` words, with rbp restored there or in
+ * the register, so that the frame after it is found. */
+static void expect_caller(struct scene *scene, uint64_t at, size_t words)
+{
+    scene->stack[words] = SCENE_TEXT + CALLER + 8;
+    scene->stack[101] = SCENE_TEXT + ROOT + 8;
+    for (int round = 0; round < 2; round++) {
+        const struct unwind_stack stack = scene_walk(scene, SCENE_TEXT + CODE + at);
+        CU_ASSERT_EQUAL(stack.end, UNWIND_END_ROOT);
+        CU_ASSERT_EQUAL_FATAL(stack.count, 3);
+        CU_ASSERT_EQUAL(stack.frames[1].address, SCENE_TEXT + CALLER + 8);
+        CU_ASSERT_EQUAL(stack.frames[1].found_by, UNWIND_BY_LEAF);
+    }
+    scene_free(scene);
+}
+
+/* add $40,%rsp; pop %rbx; pop %rbp; pop %r12; ret */
+static void test_pops(void)
+{
+    struct scene *scene = SCENE(0x90, 0x48, 0x83, 0xc4, 40, 0x5b, 0x5d, 0x41, 0x5c, 0xc3);
+    scene->stack[6] = SCENE_STACK + 100 * 8;
+    expect_caller(scene, 0, 8);
+}
+
+/* The same behind a call: a return address is followed from where it returns to. */
+static void test_return_address(void)
+{
+    struct scene *scene = SCENE(0xe8, 0, 0, 0, 0, 0x5d, 0xc3);
+    scene->registers.value[UNWIND_RBP] = SCENE_STACK + 4 * 8;
+    scene->stack[4] = 0xbad;
+    scene->stack[5] = SCENE_TEXT + CODE + 5; /* CALLER's frame returns into the code */
+    scene->stack[6] = SCENE_STACK + 100 * 8;
+    scene->stack[7] = SCENE_TEXT + CALLER + 8;
+    scene->stack[101] = SCENE_TEXT + ROOT + 8;
+    const struct unwind_stack stack = scene_walk(scene, SCENE_TEXT + CALLER + 8);
+    CU_ASSERT_EQUAL(stack.end, UNWIND_END_ROOT);
+    CU_ASSERT_EQUAL_FATAL(stack.count, 4);
+    CU_ASSERT_EQUAL(stack.frames[2].found_by, UNWIND_BY_LEAF);
+    scene_free(scene);
+}
+
+static void test_leave(void)
+{
+    struct scene *scene = SCENE(0x48, 0x89, 0xd8, 0x48, 0x89, 0xd8, 0xc9, 0xc3);
+    scene->registers.value[UNWIND_RBP] = SCENE_STACK + 20 * 8;
+    scene->stack[20] = SCENE_STACK + 100 * 8;
+    expect_caller(scene, 0, 21);
+}
+
+/* cmp; jne over a call that never returns; the fall-through way runs into int3. */
+static void test_other_branch(void)
+{
+    struct scene *scene =
+        SCENE(0x85, 0xc0, 0x75, 7, 0xe8, 0, 0, 0, 0, 0xcc, 0xcc, 0x48, 0x83, 0xc4, 8, 0xc3);
+    scene->registers.value[UNWIND_RBP] = SCENE_STACK + 100 * 8;
+    expect_caller(scene, 0, 1);
+}
+
+/* A loop without end but for a branch out of it. */
+static void test_loop(void)
+{
+    struct scene *scene =
+        SCENE(0x53, 0x83, 0xc0, 1, 0x74, 2, 0xeb, 0xf9, 0x5b, 0x48, 0x83, 0xc4, 16, 0x5b, 0xc3);
+    scene->registers.value[UNWIND_RBP] = SCENE_STACK + 100 * 8;
+    expect_caller(scene, 1, 4);
+}
+
+/* push and pop of rbp on the way itself say nothing of the caller's. */
+static void test_push_and_pop(void)
+{
+    struct scene *scene = SCENE(0x90, 0x55, 0x31, 0xed, 0x5d, 0x58, 0xc3);
+    scene->registers.value[UNWIND_RBP] = SCENE_STACK + 100 * 8;
+    expect_caller(scene, 0, 1);
+}
+
+static void test_leads_nowhere(void)
+{
+    struct scene *scene = SCENE(0x48, 0x29, 0xc4, 0xc3); /* sub %rax,%rsp */
+    struct unwind_stack stack = scene_walk(scene, SCENE_TEXT + CODE);
+    CU_ASSERT_EQUAL(stack.end, UNWIND_END_NO_CFI);
+    const unsigned reads = scene->reads;
+    stack = scene_walk(scene, SCENE_TEXT + CODE);
+    CU_ASSERT_EQUAL(stack.end, UNWIND_END_NO_CFI);
+    CU_ASSERT(scene->reads < 2 * reads); /* it is not followed again */
+    scene_free(scene);
+}
+
+/* What the pops lead to is no return address: a guess is still a guess. */
+static void test_not_believed(void)
+{
+    struct scene *scene = SCENE(0x48, 0x83, 0xc4, 8, 0xc3);
+    scene->stack[1] = SCENE_TEXT + BEFORE;
+    scene->stack[5] = SCENE_TEXT + CALLER + 8;
+    const struct unwind_stack stack = scene_walk(scene, SCENE_TEXT + CODE);
+    CU_ASSERT_FATAL(stack.count >= 2);
+    CU_ASSERT_EQUAL(stack.frames[1].found_by, UNWIND_BY_SCAN);
+    scene_free(scene);
+}
+
+void sprof_suite_unwind_follow_code(void);
+void sprof_suite_unwind_follow_code(void)
+{
+    CU_pSuite suite = CU_add_suite("unwind/follow_code", NULL, NULL);
+    CU_add_test(suite, "pops", test_pops);
+    CU_add_test(suite, "a return address", test_return_address);
+    CU_add_test(suite, "leave", test_leave);
+    CU_add_test(suite, "the other branch", test_other_branch);
+    CU_add_test(suite, "a loop", test_loop);
+    CU_add_test(suite, "push and pop", test_push_and_pop);
+    CU_add_test(suite, "leads nowhere", test_leads_nowhere);
+    CU_add_test(suite, "not believed", test_not_believed);
+}

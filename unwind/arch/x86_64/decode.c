@@ -1,0 +1,428 @@
+#include "unwind/arch/x86_64/decode.h"
+
+#include <string.h>
+
+/* What follows an opcode: a ModRM byte, and immediates. */
+enum {
+    M = 1,    /* ModRM */
+    B = 2,    /* 8 bits */
+    W = 4,    /* 16 bits */
+    Z = 8,    /* 32 bits, or 16 with an operand size prefix */
+    V = 16,   /* as Z, but 64 with REX.W */
+    A = 32,   /* an address of 64 bits */
+    BAD = 64, /* not an instruction in 64-bit mode, or handled elsewhere */
+};
+
+static const uint8_t one_byte[256] = {
+    [0x00 ... 0x03] = M,
+    [0x04] = B,
+    [0x05] = Z,
+    [0x06 ... 0x07] = BAD,
+    [0x08 ... 0x0b] = M,
+    [0x0c] = B,
+    [0x0d] = Z,
+    [0x0e ... 0x0f] = BAD,
+    [0x10 ... 0x13] = M,
+    [0x14] = B,
+    [0x15] = Z,
+    [0x16 ... 0x17] = BAD,
+    [0x18 ... 0x1b] = M,
+    [0x1c] = B,
+    [0x1d] = Z,
+    [0x1e ... 0x1f] = BAD,
+    [0x20 ... 0x23] = M,
+    [0x24] = B,
+    [0x25] = Z,
+    [0x26 ... 0x27] = BAD,
+    [0x28 ... 0x2b] = M,
+    [0x2c] = B,
+    [0x2d] = Z,
+    [0x2e ... 0x2f] = BAD,
+    [0x30 ... 0x33] = M,
+    [0x34] = B,
+    [0x35] = Z,
+    [0x36 ... 0x37] = BAD,
+    [0x38 ... 0x3b] = M,
+    [0x3c] = B,
+    [0x3d] = Z,
+    [0x3e ... 0x4f] = BAD,
+    [0x60 ... 0x62] = BAD,
+    [0x63] = M,
+    [0x64 ... 0x67] = BAD,
+    [0x68] = Z,
+    [0x69] = M | Z,
+    [0x6a] = B,
+    [0x6b] = M | B,
+    [0x70 ... 0x7f] = B,
+    [0x80] = M | B,
+    [0x81] = M | Z,
+    [0x82] = BAD,
+    [0x83] = M | B,
+    [0x84 ... 0x8f] = M,
+    [0x9a] = BAD,
+    [0xa0 ... 0xa3] = A,
+    [0xa8] = B,
+    [0xa9] = Z,
+    [0xb0 ... 0xb7] = B,
+    [0xb8 ... 0xbf] = V,
+    [0xc0 ... 0xc1] = M | B,
+    [0xc2] = W,
+    [0xc4 ... 0xc5] = BAD,
+    [0xc6] = M | B,
+    [0xc7] = M | Z,
+    [0xc8] = W | B,
+    [0xca] = W,
+    [0xcd] = B,
+    [0xce] = BAD,
+    [0xd0 ... 0xd3] = M,
+    [0xd4 ... 0xd6] = BAD,
+    [0xd8 ... 0xdf] = M,
+    [0xe0 ... 0xe7] = B,
+    [0xe8 ... 0xe9] = Z,
+    [0xea] = BAD,
+    [0xeb] = B,
+    [0xf0] = BAD,
+    [0xf2 ... 0xf3] = BAD,
+    [0xf6 ... 0xf7] = M,
+    [0xfe ... 0xff] = M,
+};
+
+/* After 0F; what is not named has a ModRM byte and no immediate. */
+static const uint8_t two_bytes_special[256] = {
+    [0x04] = BAD,
+    [0x05 ... 0x09] = BAD + 1,
+    [0x0a] = BAD,
+    [0x0b] = BAD + 1,
+    [0x0c] = BAD,
+    [0x0e] = BAD + 1,
+    [0x0f] = BAD,
+    [0x24 ... 0x27] = BAD,
+    [0x30 ... 0x37] = BAD + 1,
+    [0x38 ... 0x3f] = BAD,
+    [0x70 ... 0x73] = M | B,
+    [0x77] = BAD + 1,
+    [0x80 ... 0x8f] = Z,
+    [0xa0 ... 0xa2] = BAD + 1,
+    [0xa4] = M | B,
+    [0xa6 ... 0xa7] = BAD,
+    [0xa8 ... 0xaa] = BAD + 1,
+    [0xac] = M | B,
+    [0xba] = M | B,
+    [0xc2] = M | B,
+    [0xc4 ... 0xc6] = M | B,
+    [0xc8 ... 0xcf] = BAD + 1,
+};
+
+/* BAD + 1 stands for "nothing follows", because 0 stands for the usual case. */
+static uint8_t two_bytes(uint8_t opcode)
+{
+    const uint8_t special = two_bytes_special[opcode];
+    if (special == BAD + 1)
+        return 0;
+    return special ? special : M;
+}
+
+/* An instruction while it is taken apart. */
+struct decoder {
+    const uint8_t *code;
+    size_t size, at;
+    bool operand16, address32, vector;
+    uint8_t rex;
+    uint8_t map; /* 0: one byte, 1: 0F, 2: 0F38, 3: 0F3A */
+    uint8_t opcode, modrm, sib;
+    int64_t displacement, immediate;
+    bool failed;
+};
+
+static uint8_t take(struct decoder *decoder)
+{
+    if (decoder->at >= decoder->size || decoder->at >= UNWIND_INSTRUCTION_BYTES) {
+        decoder->failed = true;
+        return 0;
+    }
+    return decoder->code[decoder->at++];
+}
+
+static int64_t take_signed(struct decoder *decoder, unsigned bytes)
+{
+    uint64_t value = 0;
+    for (unsigned i = 0; i < bytes; i++)
+        value |= (uint64_t)take(decoder) << (8 * i);
+    const unsigned unused = 64 - 8 * bytes;
+    return bytes ? (int64_t)(value << unused) >> unused : 0;
+}
+
+static void take_prefixes(struct decoder *decoder)
+{
+    static const uint8_t prefixes[] = {0x66, 0x67, 0xf0, 0xf2, 0xf3, 0x26,
+                                       0x2e, 0x36, 0x3e, 0x64, 0x65};
+    uint8_t byte = take(decoder);
+    while (memchr(prefixes, byte, sizeof prefixes) && !decoder->failed) {
+        decoder->operand16 |= byte == 0x66;
+        decoder->address32 |= byte == 0x67;
+        byte = take(decoder);
+    }
+    if (byte >> 4 == 4) {
+        decoder->rex = byte;
+        byte = take(decoder);
+    }
+    decoder->opcode = byte;
+}
+
+/* VEX of two and three bytes, EVEX: the map, then the opcode. */
+static void take_vector_prefix(struct decoder *decoder)
+{
+    const uint8_t kind = decoder->opcode;
+    const uint8_t first = take(decoder);
+    decoder->vector = true;
+    decoder->map = kind == 0xc5 ? 1 : first & 7;
+    for (int left = kind == 0x62 ? 2 : kind == 0xc4 ? 1 : 0; left; left--)
+        take(decoder);
+    decoder->opcode = take(decoder);
+}
+
+static void take_opcode(struct decoder *decoder)
+{
+    take_prefixes(decoder);
+    if (decoder->opcode == 0xc4 || decoder->opcode == 0xc5 || decoder->opcode == 0x62) {
+        take_vector_prefix(decoder);
+    } else if (decoder->opcode == 0x0f) {
+        decoder->map = 1;
+        decoder->opcode = take(decoder);
+        if (decoder->opcode == 0x38 || decoder->opcode == 0x3a) {
+            decoder->map = decoder->opcode == 0x38 ? 2 : 3;
+            decoder->opcode = take(decoder);
+        }
+    }
+}
+
+static uint8_t form_of(const struct decoder *decoder)
+{
+    if (decoder->map == 0)
+        return one_byte[decoder->opcode];
+    if (decoder->map == 1)
+        return two_bytes(decoder->opcode);
+    return decoder->map == 3 ? M | B : M;
+}
+
+static unsigned mode(const struct decoder *decoder)
+{
+    return decoder->modrm >> 6;
+}
+
+static void take_modrm(struct decoder *decoder)
+{
+    decoder->modrm = take(decoder);
+    const uint8_t rm = decoder->modrm & 7;
+    if (mode(decoder) == 3)
+        return;
+    if (rm == 4)
+        decoder->sib = take(decoder);
+    const bool absolute = mode(decoder) == 0 && (rm == 4 ? (decoder->sib & 7) == 5 : rm == 5);
+    if (mode(decoder) == 1)
+        decoder->displacement = take_signed(decoder, 1);
+    else if (mode(decoder) == 2 || absolute)
+        decoder->displacement = take_signed(decoder, 4);
+}
+
+static void take_immediate(struct decoder *decoder, uint8_t form)
+{
+    const bool wide = decoder->rex & 8;
+    const bool relative = decoder->map == 0 ? decoder->opcode >> 1 == 0x74 : form == Z;
+    const unsigned z = decoder->operand16 && !wide && !relative ? 2 : 4;
+    const uint8_t group = decoder->modrm >> 3 & 7;
+    if (decoder->map == 0 && decoder->opcode >> 1 == 0x7b && group < 2) /* test, of F6 and F7 */
+        form = decoder->opcode & 1 ? Z : B;
+    if (form & A)
+        take_signed(decoder, decoder->address32 ? 4 : 8);
+    if (form & W)
+        take_signed(decoder, 2);
+    if (form & B)
+        decoder->immediate = take_signed(decoder, 1);
+    if (form & Z)
+        decoder->immediate = take_signed(decoder, z);
+    if (form & V)
+        decoder->immediate = take_signed(decoder, wide ? 8 : z);
+}
+
+/* ---- Effects ----------------------------------------------------------------------------------
+ */
+
+enum { RSP = 4, RBP = 5 };
+
+static unsigned reg_operand(const struct decoder *decoder)
+{
+    return (decoder->modrm >> 3 & 7u) | (decoder->rex & 4u) << 1;
+}
+
+/* The register of the r/m operand; 16 where it is memory. */
+static unsigned rm_operand(const struct decoder *decoder)
+{
+    return mode(decoder) == 3 ? (decoder->modrm & 7u) | (decoder->rex & 1u) << 3 : 16;
+}
+
+/* The register that an instruction of the first map with a ModRM byte writes, 16 for none; where
+ * that is not known, both operands count: the caller asks about rsp and rbp only. */
+static bool writes(const struct decoder *decoder, unsigned reg)
+{
+    const uint8_t opcode = decoder->opcode, group = decoder->modrm >> 3 & 7;
+    const bool rm = rm_operand(decoder) == reg, own = reg_operand(decoder) == reg;
+    if (opcode < 0x40) /* arithmetic: bit 1 is the direction; compare writes nothing */
+        return opcode < 0x38 && opcode & 1 && (opcode & 2 ? own : rm);
+    switch (opcode) {
+    case 0x81:
+    case 0x83: return rm && group != 7;
+    case 0x84:
+    case 0x85:
+    case 0x80:
+    case 0x86:
+    case 0x88:
+    case 0x8a:
+    case 0x8c:
+    case 0xc6:
+    case 0xf6:
+    case 0xfe: return false;
+    case 0x89:
+    case 0x8f:
+    case 0xc1:
+    case 0xc7:
+    case 0xd1:
+    case 0xd3: return rm;
+    case 0x63:
+    case 0x69:
+    case 0x6b:
+    case 0x8b:
+    case 0x8d: return own;
+    case 0xf7: return rm && (group == 2 || group == 3);
+    case 0xff: return rm && group < 2;
+    default: return opcode == 0x87 && (own || rm);
+    }
+}
+
+static bool writes_second_map(const struct decoder *decoder, unsigned reg)
+{
+    const uint8_t opcode = decoder->opcode;
+    const bool own = reg_operand(decoder) == reg;
+    const bool conditional_move = opcode >> 4 == 4;
+    const bool extended = opcode == 0xb6 || opcode == 0xb7 || opcode == 0xbe || opcode == 0xbf ||
+                          opcode == 0xaf || opcode == 0xbc || opcode == 0xbd || opcode == 0xb8 ||
+                          opcode == 0x2c || opcode == 0x2d || opcode == 0x50 || opcode == 0xd7;
+    return own && (conditional_move || extended);
+}
+
+static struct unwind_instruction effect(enum unwind_effect what, int64_t value)
+{
+    return (struct unwind_instruction){.effect = (uint8_t)what, .value = value};
+}
+
+static struct unwind_instruction generic(const struct decoder *decoder, uint8_t form)
+{
+    bool rsp = false, rbp = false;
+    if (form & M && !decoder->vector && decoder->map < 2) {
+        bool (*asks)(const struct decoder *, unsigned) = decoder->map ? writes_second_map : writes;
+        rsp = asks(decoder, RSP);
+        rbp = asks(decoder, RBP);
+    }
+    return effect(rsp   ? UNWIND_EFFECT_CHANGES_RSP
+                  : rbp ? UNWIND_EFFECT_CHANGES_RBP
+                        : UNWIND_EFFECT_NONE,
+                  0);
+}
+
+/* lea into rsp, from rsp or rbp. */
+static struct unwind_instruction lea_rsp(const struct decoder *decoder)
+{
+    const uint8_t rm = decoder->modrm & 7;
+    const bool plain_base = !(decoder->rex & 3) && decoder->rex & 8;
+    if (plain_base && rm == 4 && decoder->sib == 0x24)
+        return effect(UNWIND_EFFECT_ADDS_RSP, decoder->displacement);
+    if (plain_base && rm == 5 && mode(decoder) != 0)
+        return effect(UNWIND_EFFECT_RSP_FROM_RBP, decoder->displacement);
+    return effect(UNWIND_EFFECT_CHANGES_RSP, 0);
+}
+
+/* Instructions that compilers use to set up and take down frames, else what generic() says. */
+static struct unwind_instruction with_modrm(const struct decoder *decoder, uint8_t form)
+{
+    const uint8_t opcode = decoder->opcode, group = decoder->modrm >> 3 & 7;
+    const bool to_rsp = rm_operand(decoder) == RSP && decoder->rex & 8;
+    if (to_rsp && (opcode == 0x81 || opcode == 0x83) && (group == 0 || group == 5))
+        return effect(UNWIND_EFFECT_ADDS_RSP, group ? -decoder->immediate : decoder->immediate);
+    if ((to_rsp && opcode == 0x89 && reg_operand(decoder) == RBP) ||
+        (opcode == 0x8b && reg_operand(decoder) == RSP && rm_operand(decoder) == RBP))
+        return effect(UNWIND_EFFECT_RSP_FROM_RBP, 0);
+    if (opcode == 0x8d && reg_operand(decoder) == RSP)
+        return lea_rsp(decoder);
+    if (opcode == 0xff && group == 6)
+        return effect(UNWIND_EFFECT_ADDS_RSP, -8);
+    if (opcode == 0xff && (group == 4 || group == 5))
+        return effect(UNWIND_EFFECT_STOPS, 0);
+    if (opcode == 0x8f) /* pop into memory; the other groups are AMD's XOP, of another length */
+        return group ? effect(UNWIND_EFFECT_STOPS, 0) : effect(UNWIND_EFFECT_ADDS_RSP, 8);
+    return generic(decoder, form);
+}
+
+static struct unwind_instruction without_modrm(const struct decoder *decoder)
+{
+    const uint8_t opcode = decoder->opcode;
+    const unsigned reg = (opcode & 7u) | (decoder->rex & 1u) << 3;
+    const bool names_register = opcode >> 4 == 5 || opcode >> 3 == 0x17; /* push, pop, mov */
+    if (opcode >> 3 == 0x0b && reg == RBP)
+        return effect(UNWIND_EFFECT_POPS_RBP, 0);
+    if (names_register && opcode >= 0x58 && reg == RSP)
+        return effect(UNWIND_EFFECT_CHANGES_RSP, 0);
+    if (opcode >> 3 == 0x0b || opcode == 0x9d)
+        return effect(UNWIND_EFFECT_ADDS_RSP, 8);
+    if (opcode >> 3 == 0x0a || opcode == 0x68 || opcode == 0x6a || opcode == 0x9c)
+        return effect(UNWIND_EFFECT_ADDS_RSP, -8);
+    const bool exchanges = opcode >> 3 == 0x12;
+    if (exchanges && reg == RSP)
+        return effect(UNWIND_EFFECT_CHANGES_RSP, 0);
+    if ((opcode >> 3 == 0x17 || exchanges) && reg == RBP)
+        return effect(UNWIND_EFFECT_CHANGES_RBP, 0);
+    if (opcode >> 4 == 7 || opcode >> 2 == 0x38)
+        return effect(UNWIND_EFFECT_BRANCHES, decoder->immediate);
+    switch (opcode) {
+    case 0xc2:
+    case 0xc3: return effect(UNWIND_EFFECT_RETURNS, 0);
+    case 0xc9: return effect(UNWIND_EFFECT_LEAVES, 0);
+    case 0xe9:
+    case 0xeb: return effect(UNWIND_EFFECT_JUMPS, decoder->immediate);
+    case 0xc8: return effect(UNWIND_EFFECT_CHANGES_RSP, 0);
+    case 0xcc:
+    case 0xf4:
+    case 0xcb:
+    case 0xca:
+    case 0xcf: return effect(UNWIND_EFFECT_STOPS, 0);
+    default: return effect(UNWIND_EFFECT_NONE, 0);
+    }
+}
+
+static struct unwind_instruction effect_of(const struct decoder *decoder, uint8_t form)
+{
+    if (decoder->map == 1 && !decoder->vector && decoder->opcode >> 4 == 8)
+        return effect(UNWIND_EFFECT_BRANCHES, decoder->immediate);
+    if (decoder->map == 1 && !decoder->vector && decoder->opcode == 0x0b)
+        return effect(UNWIND_EFFECT_STOPS, 0); /* ud2 */
+    if (decoder->map || decoder->vector)
+        return generic(decoder, form);
+    return form & M ? with_modrm(decoder, form) : without_modrm(decoder);
+}
+
+bool unwind_instruction_decode(const uint8_t *code, size_t size,
+                               struct unwind_instruction *instruction)
+{
+    struct decoder decoder = {.code = code, .size = size};
+    take_opcode(&decoder);
+    const uint8_t form = form_of(&decoder);
+    if (decoder.failed || form & BAD)
+        return false;
+    if (form & M)
+        take_modrm(&decoder);
+    take_immediate(&decoder, form);
+    if (decoder.failed)
+        return false;
+    *instruction = effect_of(&decoder, form);
+    instruction->length = (uint8_t)decoder.at;
+    return true;
+}

@@ -1,0 +1,196 @@
+/* Code that no table covers (musl, hand-written assembly), followed from where it stands to where
+ * it returns. Compilers keep the stack balanced: whichever way leads to a return, the pops on it
+ * say how far away the return address is. Followed are jumps and both ways of branches, calls are
+ * stepped over; ways that run into nothing, such as those behind a call that never returns, are
+ * given up for the next. What is found must be a return address behind a call. */
+#include "unwind/arch/x86_64/decode.h"
+#include "unwind/walk.h"
+
+enum {
+    WAYS_MAX = 32,
+    INSTRUCTIONS_MAX = 2048,
+    SEEN_SLOTS = 4096, /* twice the instructions, a power of two */
+    CODE_BYTES = 512,
+    PAGE_BYTES = 4096,
+};
+
+/* One way through the code: what has happened to rsp and rbp on it. Slots and offsets count from
+ * the current frame's rsp, or rbp where `from_rbp`. */
+struct way {
+    uint64_t pc;
+    int64_t offset; /* of rsp */
+    int64_t slot;   /* where rbp was popped from */
+    bool from_rbp, rbp_popped, rbp_changed;
+};
+
+struct follower {
+    struct walk *walk;
+    struct way ways[WAYS_MAX];
+    unsigned way_count;
+    unsigned instructions;
+    uint64_t seen[SEEN_SLOTS];
+    uint8_t code[CODE_BYTES];
+    uint64_t code_address;
+    size_t code_size;
+};
+
+/* Whether a way has been here before; remembers it. */
+static bool was_seen(struct follower *follower, uint64_t pc)
+{
+    size_t at = (size_t)sprof_hash_mix(pc) & (SEEN_SLOTS - 1);
+    while (follower->seen[at] && follower->seen[at] != pc)
+        at = (at + 1) & (SEEN_SLOTS - 1);
+    const bool seen = follower->seen[at] == pc;
+    follower->seen[at] = pc;
+    return seen;
+}
+
+static bool fetch(struct follower *follower, uint64_t pc)
+{
+    const size_t page_left = PAGE_BYTES - (size_t)(pc % PAGE_BYTES);
+    follower->code_address = pc;
+    follower->code_size = CODE_BYTES;
+    if (!walk_read_live(follower->walk, pc, follower->code, CODE_BYTES))
+        return true;
+    follower->code_size = page_left < CODE_BYTES ? page_left : 0;
+    return follower->code_size &&
+           !walk_read_live(follower->walk, pc, follower->code, follower->code_size);
+}
+
+static bool decode(struct follower *follower, uint64_t pc, struct unwind_instruction *instruction)
+{
+    const uint64_t offset = pc - follower->code_address;
+    if (offset < follower->code_size &&
+        unwind_instruction_decode(follower->code + offset, follower->code_size - (size_t)offset,
+                                  instruction))
+        return true;
+    return fetch(follower, pc) &&
+           unwind_instruction_decode(follower->code, follower->code_size, instruction);
+}
+
+static void branch(struct follower *follower, const struct way *way, uint64_t target)
+{
+    if (follower->way_count == WAYS_MAX)
+        return;
+    follower->ways[follower->way_count] = *way;
+    follower->ways[follower->way_count++].pc = target;
+}
+
+static void pop_rbp(struct way *way)
+{
+    /* What was pushed on this way itself is what rbp holds already. */
+    way->rbp_popped = way->offset >= 0;
+    way->slot = way->offset;
+    way->offset += 8;
+    way->rbp_changed = true;
+}
+
+static bool rsp_from_rbp(struct way *way, int64_t distance)
+{
+    way->from_rbp = true;
+    way->offset = distance;
+    return !way->rbp_changed;
+}
+
+/* Takes one instruction; false where the way ends. *returns: it is a return. */
+static bool take(struct follower *follower, struct way *way, bool *returns)
+{
+    struct unwind_instruction instruction;
+    if (was_seen(follower, way->pc) || !decode(follower, way->pc, &instruction))
+        return false;
+    way->pc += instruction.length;
+    const uint64_t target = way->pc + (uint64_t)instruction.value;
+    switch ((enum unwind_effect)instruction.effect) {
+    case UNWIND_EFFECT_NONE: return true;
+    case UNWIND_EFFECT_CHANGES_RBP: way->rbp_changed = true; return true;
+    case UNWIND_EFFECT_CHANGES_RSP: return false;
+    case UNWIND_EFFECT_ADDS_RSP: way->offset += instruction.value; return true;
+    case UNWIND_EFFECT_POPS_RBP: pop_rbp(way); return true;
+    case UNWIND_EFFECT_RSP_FROM_RBP: return rsp_from_rbp(way, instruction.value);
+    case UNWIND_EFFECT_LEAVES:
+        if (!rsp_from_rbp(way, 0))
+            return false;
+        pop_rbp(way);
+        return true;
+    case UNWIND_EFFECT_RETURNS: *returns = true; return false;
+    case UNWIND_EFFECT_JUMPS: way->pc = target; return true;
+    case UNWIND_EFFECT_BRANCHES: branch(follower, way, target); return true;
+    case UNWIND_EFFECT_STOPS: return false;
+    }
+    return false;
+}
+
+/* What the way says about the frame, as a rule; a GAP where it says nothing that can be. */
+static uint64_t rule_of(const struct way *way)
+{
+    const int64_t cfa = way->offset + 8, slot = way->slot - cfa;
+    if (way->offset < 0 || cfa != (int32_t)cfa)
+        return UNWIND_RULE_GAP;
+    const uint64_t rule = unwind_rule_cfa(way->from_rbp, (int32_t)cfa) | UNWIND_RULE_FROM_CODE;
+    if (!way->rbp_popped || slot > -16 || slot & 7 || slot / 8 != (int16_t)(slot / 8))
+        return rule;
+    return rule | UNWIND_RULE_RBP_SAVED | (uint64_t)(uint16_t)(slot / 8) << 16;
+}
+
+/* Follows a rule that was found in the code; false where it does not lead to a return address. */
+static bool follow_rule(struct walk *walk, uint64_t rule, struct walk_caller *caller)
+{
+    const uint64_t base = rule & UNWIND_RULE_BASE_RBP ? walk->bp : walk->sp;
+    const uint64_t cfa = base + (uint64_t)unwind_rule_offset(rule);
+    const uint64_t slot = cfa + (uint64_t)unwind_rule_slot(rule);
+    *caller = (struct walk_caller){.sp = cfa, .bp = walk->bp, .found_by = UNWIND_BY_LEAF};
+    if (cfa < walk->sp + 8 || cfa >= UNWIND_USER_END)
+        return false;
+    if (rule & UNWIND_RULE_RBP_SAVED && slot >= walk->sp &&
+        walk_read_word(walk, slot, &caller->bp) != WALK_READ_OK)
+        return false;
+    return walk_read_word(walk, cfa - 8, &caller->address) == WALK_READ_OK &&
+           walk_is_return_address(walk, caller->address) == WALK_YES;
+}
+
+/* Follows one way to its end; true where that is a return to a believable caller. */
+static bool follow_way(struct follower *follower, struct way way, uint64_t *rule,
+                       struct walk_caller *caller)
+{
+    bool returns = false;
+    while (follower->instructions++ < INSTRUCTIONS_MAX && take(follower, &way, &returns))
+        ;
+    *rule = returns ? rule_of(&way) : UNWIND_RULE_GAP;
+    return unwind_rule_kind(*rule) == UNWIND_RULE_CFA && follow_rule(follower->walk, *rule, caller);
+}
+
+static bool follow_code(struct walk *walk, uint64_t *rule, struct walk_caller *caller)
+{
+    struct follower follower;
+    follower.walk = walk;
+    follower.way_count = 0;
+    follower.instructions = 0;
+    follower.code_size = 0;
+    memset(follower.seen, 0, sizeof follower.seen);
+    branch(&follower, &(struct way){0}, walk->pc + walk_is_return(walk));
+    while (follower.way_count && follower.instructions < INSTRUCTIONS_MAX)
+        if (follow_way(&follower, follower.ways[--follower.way_count], rule, caller))
+            return true;
+    return false;
+}
+
+static void remember(struct walk *walk, uint64_t rule)
+{
+    struct unwind_cache_entry *entry = unwind_cache_at(walk->walker->cache, walk->pc);
+    if (entry->tag == unwind_cache_tag(walk->pc, walk->space->generation))
+        entry->rule = rule | (entry->rule & UNWIND_RULE_FOLLOWS_CALL);
+}
+
+bool walk_code_caller(struct walk *walk, struct walk_caller *caller)
+{
+    uint64_t rule = walk_rule(walk, walk->pc);
+    const enum unwind_rule_kind kind = unwind_rule_kind(rule);
+    if (rule & UNWIND_RULE_FROM_CODE && kind == UNWIND_RULE_CFA)
+        return follow_rule(walk, rule, caller);
+    if (!walk->memory->read || (kind != UNWIND_RULE_GAP && kind != UNWIND_RULE_BARE) ||
+        rule & UNWIND_RULE_LEADS_NOWHERE)
+        return false;
+    const bool found = follow_code(walk, &rule, caller);
+    remember(walk, found ? rule : kind | UNWIND_RULE_LEADS_NOWHERE);
+    return found;
+}
