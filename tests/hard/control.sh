@@ -90,7 +90,7 @@ exceptions() {
     chain "thrower(unsigned long)" \
         "$start;catcher$call;outer$call;middle$call;thrower$call$cold(;$any)*"
     chain _Unwind_RaiseException \
-        "$start;catcher$call;outer$call;middle$call;thrower$call$cold;__cxa_throw;_Unwind_RaiseException(;$any)*"
+        "$start;catcher$call;outer$call;middle$call;thrower$call$cold;__cxa_throw;_Unwind_RaiseException(;$any)*" 0.95
     chain _Unwind_Resume \
         "$start;catcher$call;outer$call;middle$call$cold;_Unwind_Resume(;$any)*" 0.93
     query "SELECT caller, callee FROM v_edge WHERE caller_module = 'exceptions'

@@ -21,7 +21,7 @@ exact_classes() {
     cat rows
     [ "$(wc -l <rows)" = 5 ] || fail "not five classes"
     while IFS='|' read -r class samples exact _; do
-        [ "$samples" -ge 100 ] || fail "only $samples samples of class $class"
+        [ "$samples" -ge 50 ] || fail "only $samples samples of class $class"
     done <rows
     awk -F '|' '{ all += $2; exact += $3 } END { exit !(exact >= 0.999 * all) }' rows ||
         fail "less than 99.9 % have their exact depth"
@@ -44,6 +44,7 @@ classes() {
     exact_classes
     whole
     roots
+    by_rules
     classes_edges
 }
 
@@ -64,14 +65,14 @@ classes_frame_pointers() {
     roots
 }
 
-# The stack changes from class to class every two milliseconds: what lies beyond the slice may be
-# gone when it is read. Such stacks are cut, more of them the
-# busier the machine is, but none may be wrong and called whole.
+# The stack changes from class to class every two milliseconds: what lies beyond the slice may be gone
+# when it is read. As root the kernel copies it at the moment of the sample. Elsewhere such stacks are
+# cut, more of them the busier the machine is; but none may be wrong and called whole.
 classes_fast() {
     build classes gcc "${flags[@]}" "$PROGRAMS/classes.c"
     rate=2999
     record -- ./classes 2 250 0
-    whole 0.9
+    if [ "$(id -u)" = 0 ]; then whole 0.99; else whole 0.9; fi
     roots
     classes_edges
     query "WITH RECURSIVE named(id, name) AS (

@@ -32,14 +32,14 @@ record() {
     tail -n 3 "$work/err" >record.log
 }
 
-# attach COMMAND…: starts it, waits until it works, records a second and a half of it. Runs
+# attach COMMAND…: starts it, waits until it works, records two and a half seconds of it. Runs
 # $before_attach in between.
 before_attach=true
 attach() {
     start "$@"
     wait_until 5 works_for_a_while "$child"
     $before_attach || fail "$before_attach"
-    expect 0 "$SPROF" record -m full -F "$rate" --keep-failed -o t.db -p "$child" --duration 1.5s
+    expect 0 "$SPROF" record -m full -F "$rate" --keep-failed -o t.db -p "$child" --duration 2.5s
     kill -9 "$child"
 }
 works_for_a_while() { # user time, in clock ticks
@@ -59,6 +59,16 @@ whole() {
     [ "$good" = "$user" ] || "$SPROF" unwind-replay --stacks -i t.db | head -n 40
     [ "${user:-0}" -ge 500 ] || fail "only ${user:-0} user stacks"
     holds "$good >= $share * $user" "whole stacks"
+}
+
+# Of all user frames that the walk found, nearly all came from tables.
+by_rules() {
+    local frames others
+    IFS='|' read -r frames others < <(query "SELECT sum(value * (name = 'unwind.frames')),
+        sum(value * (name IN ('unwind.frame_pointer_frames', 'unwind.scanned_frames',
+            'unwind.leaf_frames'))) FROM counter")
+    echo "frames: $frames, without a table $others"
+    holds "$frames > 1000 && $others <= 0.005 * $frames" "frames found by rules"
 }
 
 # chain FUNCTION REGEX [SHARE [LEAST]]: of the samples whose stack holds FUNCTION, at least so many

@@ -70,15 +70,21 @@ node() {
 }
 
 rust_compiler() {
-    local compiler=/usr/bin/rustc
+    local compiler=/usr/bin/rustc i
     [ -x "$compiler" ] || skip "rustc is missing: apt-get install rustc"
-    compare --every 2 --least 60 --stops 250 -- "$compiler" -C opt-level=3 -g "$PROGRAMS/closures.rs" -o closures
+    for i in {1..60}; do
+        echo "pub fn f$i(x: &[u64]) -> Vec<String> { let mut v: Vec<_> = x.iter().map(|n| n * $i)
+            .filter(|n| n % 3 != 1).collect(); v.sort_by(|a, b| b.cmp(a));
+            v.chunks(3).map(|c| format!(\"{:?} $i\", c)).collect() }"
+    done >crate.rs
+    compare --every 4 --least 60 -- "$compiler" -C opt-level=3 --crate-type rlib crate.rs -o crate.rlib
 }
 
 debugger() {
     needs gdb gdb
-    compare --every 5 -- gdb --batch -ex 'info functions a' -ex 'info types b' \
-        -ex 'info variables c' "$(readlink -f "$SPROF")"
+    compare --every 2 --least 40 --explained 10 -- gdb --batch -ex 'info functions a' -ex 'info types b' \
+        -ex 'info variables c' -ex 'info scope main' -ex 'maint check psymtabs' \
+        -ex 'maint check symtabs' -ex 'disassemble main' "$(readlink -f "$SPROF")"
 }
 
 perl() {
