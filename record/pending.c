@@ -3,6 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What follows the slices of all samples that wait. */
+enum { REST_BYTES_MAX = 8 << 20 };
+
 void record_pending_init(struct record_pending *pending)
 {
     *pending = (struct record_pending){0};
@@ -22,7 +25,10 @@ void record_pending_release(struct record_pending *pending)
 int record_pending_add(struct record_pending *pending, const struct sampler_record *record,
                        struct model_process *process, struct model_thread *thread)
 {
-    const struct sampler_sample *sample = &record->sample;
+    struct sampler_sample kept = record->sample;
+    const struct sampler_sample *sample = &kept;
+    if (pending->rest_bytes + kept.rest_size > REST_BYTES_MAX)
+        kept.rest_size = 0;
     const size_t chain_bytes = sample->kernel_chain_count * sizeof *sample->kernel_chain;
     const size_t bytes =
         sizeof(struct record_pending_sample) + chain_bytes + sample->stack_size + sample->rest_size;
@@ -50,6 +56,7 @@ int record_pending_add(struct record_pending *pending, const struct sampler_reco
     *pending->end = copy;
     pending->end = &copy->next;
     pending->bytes += bytes;
+    pending->rest_bytes += sample->rest_size;
     pending->count++;
     if (pending->bytes > pending->most_bytes)
         pending->most_bytes = pending->bytes;
@@ -73,6 +80,7 @@ int record_pending_retry(struct record_pending *pending,
         if (!*link)
             pending->end = link;
         pending->bytes -= sample->bytes;
+        pending->rest_bytes -= sample->sample.rest_size;
         pending->count--;
         free(sample);
     }

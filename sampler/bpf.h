@@ -24,6 +24,8 @@
 #define JUMP(skip) INSN(BPF_JMP | BPF_JA, 0, 0, skip, 0)
 #define JUMP_IF_ZERO(dst, skip) INSN(BPF_JMP | BPF_JEQ | BPF_K, dst, 0, skip, 0)
 #define JUMP_IF_NOT_ZERO(dst, skip) INSN(BPF_JMP | BPF_JNE | BPF_K, dst, 0, skip, 0)
+#define JUMP_IF_NOT_EQUAL(dst, value, skip) INSN(BPF_JMP | BPF_JNE | BPF_K, dst, 0, skip, value)
+#define JUMP_IF_NOT_BELOW(dst, src, skip) INSN(BPF_JMP | BPF_JGE | BPF_X, dst, src, skip, 0)
 #define JUMP_IF_ABOVE(dst, value, skip) INSN(BPF_JMP | BPF_JGT | BPF_K, dst, 0, skip, value)
 #define JUMP_IF_AT_MOST(dst, value, skip) INSN(BPF_JMP | BPF_JLE | BPF_K, dst, 0, skip, value)
 #define JUMP_IF_SIGNED_BELOW(dst, value, skip) INSN(BPF_JMP | BPF_JSLT | BPF_K, dst, 0, skip, value)

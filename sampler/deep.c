@@ -24,11 +24,13 @@ static size_t most_bytes(const struct plan *plan)
     return most > MOST_BYTES_MIN ? most / 8 * 8 : MOST_BYTES_MIN;
 }
 
-/* A slice is empty where the sample fell into the first use of a page of the stack; all above it is
- * there. */
-static bool goes_on(const struct decode_stack *stack)
+/* A slice that is not full ends with the memory of its stack, or at a page that was not used so
+ * far: then the sample fell into the beginning of a function with a large frame. */
+static bool goes_on(const struct sampler *sampler, const struct decode_stack *stack)
 {
-    return stack->captured == stack->asked || !stack->captured;
+    const uint64_t slice_end = stack->pointer + stack->captured;
+    const uint64_t end = rests_end(&sampler->rests, stack->tid);
+    return stack->captured == stack->asked || end > slice_end || end <= SAMPLER_STACK_SHALLOW;
 }
 
 static void copy_new(struct sampler *sampler, size_t index)
@@ -39,8 +41,8 @@ static void copy_new(struct sampler *sampler, size_t index)
     for (; (header = ring_header(ring, offset)); offset += header->size) {
         struct decode_stack stack;
         struct rest_bytes bytes;
-        if (decode_peek_stack(&sampler->plan.layout, ring, offset, &stack) && goes_on(&stack) &&
-            targets_know(&sampler->targets, stack.pid, stack.tid) &&
+        if (decode_peek_stack(&sampler->plan.layout, ring, offset, &stack) &&
+            goes_on(sampler, &stack) && targets_know(&sampler->targets, stack.pid, stack.tid) &&
             !rest_bpf_find(&sampler->rest_bpf, &stack, &bytes))
             rests_copy(&sampler->rests, index, offset, &stack);
     }
@@ -118,8 +120,8 @@ void sampler_stack_end(struct sampler *sampler, pid_t tid, uint64_t stack_pointe
     if (revised == known)
         return;
     rests_learn_end(&sampler->rests, tid, revised);
-    if (sampler->rest_bpf.program_fd >= 0)
-        rest_bpf_learn_end(&sampler->rest_bpf, tid, revised);
+    if (sampler->rest_bpf.ends_fd >= 0)
+        rest_bpf_learn_end(&sampler->rest_bpf, tid, revised == SAMPLER_STACK_SHALLOW ? 0 : revised);
 }
 
 void session_forget_end(struct sampler *sampler, pid_t tid)
@@ -127,7 +129,7 @@ void session_forget_end(struct sampler *sampler, pid_t tid)
     if (!rests_end(&sampler->rests, tid))
         return;
     rests_learn_end(&sampler->rests, tid, 0);
-    if (sampler->rest_bpf.program_fd >= 0)
+    if (sampler->rest_bpf.ends_fd >= 0)
         rest_bpf_forget_end(&sampler->rest_bpf, tid);
 }
 

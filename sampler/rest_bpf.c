@@ -5,6 +5,7 @@
 
 #include <asm/ptrace.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -13,7 +14,11 @@ enum {
     ENDS_MAX = 4096,      /* threads with deep stacks; the kernel forgets the least used */
     OVERLAP_BYTES = 2048, /* how much shorter a slice may arrive than it was asked for */
     APART_NS = 45000,     /* between our clock and the sample's, at most: half of 10 kHz */
-    PROGRAM_MAX = 384,    /* instructions */
+    PROGRAM_MAX = 768,    /* instructions */
+    SLICE_PAGES = 16,     /* of the largest slice */
+    GAP_PAGES = 16,       /* copied above a page that is not there */
+    END_UNKNOWN = -1,     /* of a thread's stack */
+    END_IN_SLICE = -2,
     KEY = -4,
     WORD = -16, /* where the program keeps a thread id and a word, on its stack */
     PAGE_BYTES = 4096,
@@ -22,6 +27,7 @@ enum {
 /* How much room a copy takes in the ring: programs may ask for constants only. */
 static const int32_t room_sizes[] = {4 << 10,   16 << 10,  64 << 10,  128 << 10, 256 << 10,
                                      384 << 10, 512 << 10, 768 << 10, 1 << 20};
+enum { ROOM_SIZES = sizeof room_sizes / sizeof *room_sizes };
 
 /* What the program writes. */
 struct captured {
@@ -58,13 +64,13 @@ static void land_here(struct program *program, size_t jump)
     program->items[jump].off = (int16_t)(program->count - jump - 1);
 }
 
-/* r7 = where the thread's stack ends, or 0; r8 = its stack pointer. */
+/* r7 = where the thread's stack ends (or END_…); r8 = its stack pointer. */
 static void emit_question(struct program *program, int ends_fd)
 {
     EMIT(program, CALL(BPF_FUNC_get_current_pid_tgid), STORE_32(BPF_REG_10, KEY, BPF_REG_0),
          LOAD_MAP(BPF_REG_1, ends_fd), MOVE(BPF_REG_2, BPF_REG_10), ADD_CONSTANT(BPF_REG_2, KEY),
-         CALL(BPF_FUNC_map_lookup_elem), MOVE_CONSTANT(BPF_REG_7, 0), JUMP_IF_ZERO(BPF_REG_0, 1),
-         LOAD_64(BPF_REG_7, BPF_REG_0, 0));
+         CALL(BPF_FUNC_map_lookup_elem), MOVE_CONSTANT(BPF_REG_7, END_UNKNOWN),
+         JUMP_IF_ZERO(BPF_REG_0, 1), LOAD_64(BPF_REG_7, BPF_REG_0, 0));
     EMIT(program, CALL(BPF_FUNC_get_current_task_btf), MOVE(BPF_REG_1, BPF_REG_0),
          CALL(BPF_FUNC_task_pt_regs), LOAD_64(BPF_REG_8, BPF_REG_0, offsetof(struct pt_regs, rsp)));
 }
@@ -75,6 +81,18 @@ static size_t emit_probe(struct program *program, struct bpf_insn take, int32_t 
     return EMIT(program, MOVE(BPF_REG_1, BPF_REG_10), ADD_CONSTANT(BPF_REG_1, WORD),
                 MOVE_CONSTANT(BPF_REG_2, 8), take, ADD_CONSTANT(BPF_REG_3, offset),
                 CALL(BPF_FUNC_probe_read_user), JUMP_IF_NOT_ZERO(BPF_REG_0, 0));
+}
+
+/* r9 = r8, then page by page as far as the slice goes: a jump to ended[] at the stack's end, to
+ * missing[] where a page is not there and the slice will end. */
+static void emit_slice(struct program *program, size_t pages, size_t *ended, size_t *missing)
+{
+    EMIT(program, MOVE(BPF_REG_9, BPF_REG_8));
+    for (size_t i = 0; i < pages; i++) {
+        ended[i] = EMIT(program, JUMP_IF_NOT_BELOW(BPF_REG_9, BPF_REG_7, 0));
+        missing[i] = emit_probe(program, MOVE(BPF_REG_3, BPF_REG_9), 0);
+        EMIT(program, OR_CONSTANT(BPF_REG_9, PAGE_BYTES - 1), ADD_CONSTANT(BPF_REG_9, 1));
+    }
 }
 
 /* r7 = up to where memory is there in one piece above r8, to a page and within 1 MiB. */
@@ -89,30 +107,25 @@ static void emit_search(struct program *program)
     }
 }
 
-/* r8 = from where to copy, r7 = how many bytes; or it jumps away, to *nothing. Where the word at
- * the stack pointer is not there, the sample fell into the first use of its page: the slice will be
- * empty, and what counts begins with the next page. */
+/* r8 = from where to copy, r7 = how many bytes; or it jumps away, to *nothing. */
 static void emit_range(struct program *program, size_t stack_bytes, size_t most_bytes,
                        size_t nothing[3])
 {
     const int32_t overlap = stack_bytes > 2 * OVERLAP_BYTES ? OVERLAP_BYTES : 0;
-    const size_t empty = emit_probe(program, MOVE(BPF_REG_3, BPF_REG_8), 0);
     const size_t known = EMIT(program, ADD_CONSTANT(BPF_REG_8, (int32_t)stack_bytes - overlap),
-                              JUMP_IF_NOT_ZERO(BPF_REG_7, 0));
+                              JUMP_IF_NOT_EQUAL(BPF_REG_7, END_UNKNOWN, 0));
     nothing[0] = emit_probe(program, MOVE(BPF_REG_3, BPF_REG_8), overlap);
     emit_search(program);
     land_here(program, known);
     nothing[1] = EMIT(program, SUBTRACT(BPF_REG_7, BPF_REG_8),
                       JUMP_IF_SIGNED_BELOW(BPF_REG_7, overlap + 1, 0));
     nothing[2] = EMIT(program, JUMP_IF_ABOVE(BPF_REG_7, REST_SPAN_BYTES, 0));
-    const size_t fits = EMIT(program, JUMP_IF_AT_MOST(BPF_REG_7, (int32_t)most_bytes, 0));
-    const size_t cut = EMIT(program, MOVE_CONSTANT(BPF_REG_7, (int32_t)most_bytes), JUMP(0));
-    land_here(program, empty);
-    EMIT(program, OR_CONSTANT(BPF_REG_8, PAGE_BYTES - 1), ADD_CONSTANT(BPF_REG_8, 1),
-         SUBTRACT(BPF_REG_7, BPF_REG_8), JUMP_IF_SIGNED_BELOW(BPF_REG_7, 1, 1),
-         JUMP_IF_AT_MOST(BPF_REG_7, (int32_t)most_bytes, 1), MOVE_CONSTANT(BPF_REG_7, PAGE_BYTES));
-    land_here(program, fits);
-    land_here(program, cut);
+    EMIT(program, JUMP_IF_AT_MOST(BPF_REG_7, (int32_t)most_bytes, 1),
+         MOVE_CONSTANT(BPF_REG_7, (int32_t)most_bytes));
+}
+
+static void emit_time(struct program *program)
+{
     EMIT(program, CALL(BPF_FUNC_ktime_get_ns), STORE_64(BPF_REG_10, WORD, BPF_REG_0));
 }
 
@@ -120,7 +133,7 @@ static void emit_range(struct program *program, size_t stack_bytes, size_t most_
 static void emit_reserve(struct program *program, int ring_fd, size_t *got)
 {
     const int32_t head = sizeof(struct captured);
-    for (size_t i = 0; i < sizeof room_sizes / sizeof *room_sizes; i++) {
+    for (size_t i = 0; i < ROOM_SIZES; i++) {
         const size_t larger = EMIT(program, JUMP_IF_ABOVE(BPF_REG_7, room_sizes[i], 0));
         got[i] = EMIT(program, LOAD_MAP(BPF_REG_1, ring_fd),
                       MOVE_CONSTANT(BPF_REG_2, head + room_sizes[i]), MOVE_CONSTANT(BPF_REG_3, 0),
@@ -129,15 +142,9 @@ static void emit_reserve(struct program *program, int ring_fd, size_t *got)
     }
 }
 
-/* Copies into the room at r0 and hands it over, or gives it back. */
-static void emit_copy(struct program *program)
+/* Hands over the room at r6 with its head filled: r7 bytes of address r8. */
+static void emit_submit(struct program *program)
 {
-    EMIT(program, MOVE(BPF_REG_6, BPF_REG_0), MOVE(BPF_REG_1, BPF_REG_6),
-         ADD_CONSTANT(BPF_REG_1, (int32_t)offsetof(struct captured, bytes)),
-         MOVE(BPF_REG_2, BPF_REG_7), MOVE(BPF_REG_3, BPF_REG_8), CALL(BPF_FUNC_probe_read_user),
-         JUMP_IF_ZERO(BPF_REG_0, 5));
-    EMIT(program, MOVE(BPF_REG_1, BPF_REG_6), MOVE_CONSTANT(BPF_REG_2, BPF_RB_NO_WAKEUP),
-         CALL(BPF_FUNC_ringbuf_discard), MOVE_CONSTANT(BPF_REG_0, 1), EXIT);
     EMIT(program, STORE_64(BPF_REG_6, offsetof(struct captured, address), BPF_REG_8),
          STORE_64(BPF_REG_6, offsetof(struct captured, size), BPF_REG_7),
          LOAD_32(BPF_REG_1, BPF_REG_10, KEY),
@@ -150,23 +157,90 @@ static void emit_copy(struct program *program)
          CALL(BPF_FUNC_ringbuf_submit), MOVE_CONSTANT(BPF_REG_0, 1), EXIT);
 }
 
+static void emit_discard(struct program *program)
+{
+    EMIT(program, MOVE(BPF_REG_1, BPF_REG_6), MOVE_CONSTANT(BPF_REG_2, BPF_RB_NO_WAKEUP),
+         CALL(BPF_FUNC_ringbuf_discard), MOVE_CONSTANT(BPF_REG_0, 1), EXIT);
+}
+
+/* Copies into the room at r0 and hands it over, or gives it back. */
+static void emit_copy(struct program *program)
+{
+    EMIT(program, MOVE(BPF_REG_6, BPF_REG_0), MOVE(BPF_REG_1, BPF_REG_6),
+         ADD_CONSTANT(BPF_REG_1, (int32_t)offsetof(struct captured, bytes)),
+         MOVE(BPF_REG_2, BPF_REG_7), MOVE(BPF_REG_3, BPF_REG_8), CALL(BPF_FUNC_probe_read_user));
+    const size_t copied = EMIT(program, JUMP_IF_ZERO(BPF_REG_0, 0));
+    emit_discard(program);
+    land_here(program, copied);
+    emit_submit(program);
+}
+
+/* The slice ends in the page of r9, which was never used: a large frame begins to be filled. What
+ * counts lies above, in pages that are there or were never used either, and then are zero. */
+static void emit_copy_pages(struct program *program, int ring_fd)
+{
+    const int32_t head = sizeof(struct captured);
+    size_t ended[GAP_PAGES];
+    EMIT(program, MOVE(BPF_REG_8, BPF_REG_9), OR_CONSTANT(BPF_REG_8, PAGE_BYTES - 1),
+         ADD_CONSTANT(BPF_REG_8, 1), LOAD_MAP(BPF_REG_1, ring_fd),
+         MOVE_CONSTANT(BPF_REG_2, head + GAP_PAGES * PAGE_BYTES), MOVE_CONSTANT(BPF_REG_3, 0),
+         CALL(BPF_FUNC_ringbuf_reserve), JUMP_IF_NOT_ZERO(BPF_REG_0, 2),
+         MOVE_CONSTANT(BPF_REG_0, 1), EXIT, MOVE(BPF_REG_6, BPF_REG_0),
+         MOVE_CONSTANT(BPF_REG_9, 0));
+    for (int32_t i = 0; i < GAP_PAGES; i++) {
+        EMIT(program, MOVE(BPF_REG_3, BPF_REG_8), ADD_CONSTANT(BPF_REG_3, i * PAGE_BYTES));
+        ended[i] = EMIT(program, JUMP_IF_NOT_BELOW(BPF_REG_3, BPF_REG_7, 0));
+        EMIT(program, MOVE(BPF_REG_1, BPF_REG_6), ADD_CONSTANT(BPF_REG_1, head + i * PAGE_BYTES),
+             MOVE_CONSTANT(BPF_REG_2, PAGE_BYTES), CALL(BPF_FUNC_probe_read_user),
+             JUMP_IF_NOT_ZERO(BPF_REG_0, 1), MOVE_CONSTANT(BPF_REG_9, (i + 1) * PAGE_BYTES));
+    }
+    for (size_t i = 0; i < GAP_PAGES; i++)
+        land_here(program, ended[i]);
+    EMIT(program, MOVE(BPF_REG_7, BPF_REG_9));
+    const size_t empty = EMIT(program, JUMP_IF_ZERO(BPF_REG_7, 0));
+    emit_submit(program);
+    land_here(program, empty);
+    emit_discard(program);
+}
+
+static void land_all(struct program *program, const size_t *jumps, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        land_here(program, jumps[i]);
+}
+
+static void emit_all(struct program *program, const struct rest_bpf *rest, size_t stack_bytes,
+                     size_t most_bytes)
+{
+    const size_t pages = stack_bytes / PAGE_BYTES;
+    size_t ended[SLICE_PAGES], missing[SLICE_PAGES], nothing[3], got[ROOM_SIZES];
+    emit_question(program, rest->ends_fd);
+    emit_slice(program, pages, ended, missing);
+    emit_range(program, stack_bytes, most_bytes, nothing);
+    emit_time(program);
+    emit_reserve(program, rest->ring_fd, got);
+    land_all(program, ended, pages);
+    land_all(program, nothing, 3);
+    EMIT(program, MOVE_CONSTANT(BPF_REG_0, 1), EXIT);
+    land_all(program, got, ROOM_SIZES);
+    emit_copy(program);
+    land_all(program, missing, pages);
+    emit_time(program);
+    emit_copy_pages(program, rest->ring_fd);
+}
+
 /* The sample is kept, whatever becomes of the rest of its stack. */
 static int load_program(const struct rest_bpf *rest, size_t stack_bytes, size_t most_bytes)
 {
-    struct program program = {.count = 0};
-    size_t nothing[3], got[sizeof room_sizes / sizeof *room_sizes];
-    emit_question(&program, rest->ends_fd);
-    emit_range(&program, stack_bytes, most_bytes, nothing);
-    emit_reserve(&program, rest->ring_fd, got);
-    for (size_t i = 0; i < sizeof nothing / sizeof *nothing; i++)
-        land_here(&program, nothing[i]);
-    EMIT(&program, MOVE_CONSTANT(BPF_REG_0, 1), EXIT);
-    for (size_t i = 0; i < sizeof got / sizeof *got; i++)
-        land_here(&program, got[i]);
-    emit_copy(&program);
-    return program.count <= PROGRAM_MAX
-               ? bpf_load(BPF_PROG_TYPE_PERF_EVENT, program.items, program.count)
-               : -E2BIG;
+    struct program *program = calloc(1, sizeof *program);
+    if (!program)
+        return -ENOMEM;
+    emit_all(program, rest, stack_bytes, most_bytes);
+    const int result = program->count <= PROGRAM_MAX
+                           ? bpf_load(BPF_PROG_TYPE_PERF_EVENT, program->items, program->count)
+                           : -E2BIG;
+    free(program);
+    return result;
 }
 
 /* ---- The ring ----------------------------------------------------------------------------------
@@ -219,7 +293,7 @@ static bool belongs(const struct captured *captured, const struct decode_stack *
     const uint64_t begins = captured->address - stack->pointer;
     return captured->tid == (uint32_t)stack->tid && captured->cpu == (uint32_t)stack->cpu &&
            captured->time_ns - stack->time_ns + APART_NS <= 2 * APART_NS &&
-           begins <= (stack->captured ? stack->captured : PAGE_BYTES);
+           begins <= stack->captured + PAGE_BYTES;
 }
 
 bool rest_bpf_find(const struct rest_bpf *rest, const struct decode_stack *stack,
@@ -255,21 +329,29 @@ void rest_bpf_drop(struct rest_bpf *rest, uint64_t time_ns)
 /* ---- The whole ---------------------------------------------------------------------------------
  */
 
+/* The ring lives as long as it is mapped, the program as long as the filter's slot. */
+static int connect_all(struct rest_bpf *rest, const struct filter_bpf *filter, int program_fd)
+{
+    int result = map_ring(rest);
+    if (!result)
+        result = filter_bpf_go_on_to(filter, program_fd);
+    close(program_fd);
+    close(rest->ring_fd);
+    rest->ring_fd = -1;
+    return result;
+}
+
 static int open_all(struct rest_bpf *rest, const struct filter_bpf *filter, size_t stack_bytes,
                     size_t most_bytes)
 {
-    const size_t largest = (size_t)room_sizes[sizeof room_sizes / sizeof *room_sizes - 1];
     rest->ends_fd = bpf_open_map(BPF_MAP_TYPE_LRU_HASH, 4, 8, ENDS_MAX, 0);
     if (rest->ends_fd < 0)
         return rest->ends_fd;
     rest->ring_fd = bpf_open_map(BPF_MAP_TYPE_RINGBUF, 0, 0, (uint32_t)rest->ring_bytes, 0);
     if (rest->ring_fd < 0)
         return rest->ring_fd;
-    rest->program_fd = load_program(rest, stack_bytes, most_bytes < largest ? most_bytes : largest);
-    if (rest->program_fd < 0)
-        return rest->program_fd;
-    const int result = map_ring(rest);
-    return result ? result : filter_bpf_go_on_to(filter, rest->program_fd);
+    const int program_fd = load_program(rest, stack_bytes, most_bytes);
+    return program_fd < 0 ? program_fd : connect_all(rest, filter, program_fd);
 }
 
 int rest_bpf_open(struct rest_bpf *rest, const struct filter_bpf *filter, size_t stack_bytes,
@@ -285,7 +367,7 @@ int rest_bpf_open(struct rest_bpf *rest, const struct filter_bpf *filter, size_t
 
 void rest_bpf_close(struct rest_bpf *rest)
 {
-    int *const fds[] = {&rest->ends_fd, &rest->ring_fd, &rest->program_fd};
+    int *const fds[] = {&rest->ends_fd, &rest->ring_fd};
     if (rest->consumer_page)
         munmap(rest->consumer_page, page_size());
     if (rest->producer_page)
@@ -305,5 +387,6 @@ void rest_bpf_forget_end(const struct rest_bpf *rest, pid_t tid)
 int rest_bpf_learn_end(const struct rest_bpf *rest, pid_t tid, uint64_t address)
 {
     const uint32_t key = (uint32_t)tid;
-    return bpf_put(rest->ends_fd, &key, &address);
+    const uint64_t end = address ? address : (uint64_t)END_IN_SLICE;
+    return bpf_put(rest->ends_fd, &key, &end);
 }

@@ -9,14 +9,14 @@
 #include "sampler/filter_bpf.h"
 
 struct rest_bpf {
-    int ends_fd, ring_fd, program_fd;
+    int ends_fd, ring_fd; /* the ring's only until it is mapped */
     void *consumer_page;
     const uint8_t *producer_page; /* then the ring's bytes, twice in a row */
     size_t ring_bytes;
     uint64_t consumed;
 };
 
-#define REST_BPF_NONE ((struct rest_bpf){-1, -1, -1, NULL, NULL, 0, 0})
+#define REST_BPF_NONE ((struct rest_bpf){-1, -1, NULL, NULL, 0, 0})
 
 /* What was captured for a sample. */
 struct rest_bytes {
@@ -26,14 +26,14 @@ struct rest_bytes {
 };
 
 /* Loads the program and makes the filter go on to it. `stack_bytes`: of the slice; at most
- * `most_bytes` beyond it are copied; the ring's size is a power of two. Returns 0 or a negative
- * errno, and then nothing has changed.
+ * `most_bytes`, within 1 MiB, beyond it are copied; the ring's size is a power of two. Returns 0 or
+ * a negative errno, and then nothing has changed.
  */
 int rest_bpf_open(struct rest_bpf *rest, const struct filter_bpf *filter, size_t stack_bytes,
                   size_t most_bytes, size_t ring_bytes);
 void rest_bpf_close(struct rest_bpf *rest);
 
-/* The thread's stack ends at `address`, or is not deeper than its slices where that is 1. A thread
+/* The thread's stack ends at `address`, or, where that is 0, somewhere within its slices. A thread
  * of which nothing is known has copied what memory there is. Returns 0 or a negative errno. */
 int rest_bpf_learn_end(const struct rest_bpf *rest, pid_t tid, uint64_t address);
 void rest_bpf_forget_end(const struct rest_bpf *rest, pid_t tid);
