@@ -11,7 +11,7 @@ enum { PEER_FRAMES = 2000, FRAMES_MAX = 1 << 17 };
 
 static double now_ns(void)
 {
-    return (double)sprof_clock_monotonic_ns();
+    return (double)sprof_clock_own_cpu_ns();
 }
 
 /* ---- Building ---------------------------------------------------------------------------------

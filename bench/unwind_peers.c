@@ -13,7 +13,7 @@
 
 static double now_ns(void)
 {
-    return (double)sprof_clock_monotonic_ns();
+    return (double)sprof_clock_own_cpu_ns();
 }
 
 static bool stack_word(const struct bench_stack *stack, uint64_t address, uint64_t *value)
