@@ -261,42 +261,27 @@ static unsigned rm_operand(const struct decoder *decoder)
     return mode(decoder) == 3 ? (decoder->modrm & 7u) | (decoder->rex & 1u) << 3 : 16;
 }
 
-/* The register that an instruction of the first map with a ModRM byte writes, 16 for none; where
- * that is not known, both operands count: the caller asks about rsp and rbp only. */
+/* Which operand an instruction of the first map with a ModRM byte writes, wide enough to matter:
+ * the register operand, or r/m where the bit of the instruction's group is set. */
+static const struct {
+    uint8_t rm_groups;
+    bool own;
+} writers[256] = {
+    [0x01] = {0xff, false}, [0x03] = {0, true},     [0x09] = {0xff, false}, [0x0b] = {0, true},
+    [0x11] = {0xff, false}, [0x13] = {0, true},     [0x19] = {0xff, false}, [0x1b] = {0, true},
+    [0x21] = {0xff, false}, [0x23] = {0, true},     [0x29] = {0xff, false}, [0x2b] = {0, true},
+    [0x31] = {0xff, false}, [0x33] = {0, true},     [0x63] = {0, true},     [0x69] = {0, true},
+    [0x6b] = {0, true},     [0x81] = {0x7f, false}, [0x83] = {0x7f, false}, [0x87] = {0xff, true},
+    [0x89] = {0xff, false}, [0x8b] = {0, true},     [0x8d] = {0, true},     [0x8f] = {0xff, false},
+    [0xc1] = {0xff, false}, [0xc7] = {0xff, false}, [0xd1] = {0xff, false}, [0xd3] = {0xff, false},
+    [0xf7] = {0x0c, false}, [0xff] = {0x03, false},
+};
+
 static bool writes(const struct decoder *decoder, unsigned reg)
 {
     const uint8_t opcode = decoder->opcode, group = decoder->modrm >> 3 & 7;
-    const bool rm = rm_operand(decoder) == reg, own = reg_operand(decoder) == reg;
-    if (opcode < 0x40) /* arithmetic: bit 1 is the direction; compare writes nothing */
-        return opcode < 0x38 && opcode & 1 && (opcode & 2 ? own : rm);
-    switch (opcode) {
-    case 0x81:
-    case 0x83: return rm && group != 7;
-    case 0x84:
-    case 0x85:
-    case 0x80:
-    case 0x86:
-    case 0x88:
-    case 0x8a:
-    case 0x8c:
-    case 0xc6:
-    case 0xf6:
-    case 0xfe: return false;
-    case 0x89:
-    case 0x8f:
-    case 0xc1:
-    case 0xc7:
-    case 0xd1:
-    case 0xd3: return rm;
-    case 0x63:
-    case 0x69:
-    case 0x6b:
-    case 0x8b:
-    case 0x8d: return own;
-    case 0xf7: return rm && (group == 2 || group == 3);
-    case 0xff: return rm && group < 2;
-    default: return opcode == 0x87 && (own || rm);
-    }
+    return (writers[opcode].own && reg_operand(decoder) == reg) ||
+           (writers[opcode].rm_groups >> group & 1 && rm_operand(decoder) == reg);
 }
 
 static bool writes_second_map(const struct decoder *decoder, unsigned reg)
