@@ -255,8 +255,8 @@ static void test_delayed(void)
     ASSERT_HANDMADE(&scene.made, "SELECT count(*) > 10, min(time_ns) >= 300000000 FROM sample",
                     "1|1");
     ASSERT_HANDMADE(&scene.made,
-                    "SELECT target_cpu_ns BETWEEN 1 AND duration_ns - 290000000,"
-                    " duration_ns >= 500000000 FROM run",
+                    "SELECT target_cpu_ns BETWEEN 1 AND 210000000 + duration_ns,"
+                    " duration_ns BETWEEN 200000000 AND (SELECT max(time_ns) FROM sample) FROM run",
                     "1|1");
     ASSERT_HANDMADE(&scene.made,
                     "SELECT sum(expected_cpu_ns) = (SELECT target_cpu_ns FROM run),"
