@@ -167,6 +167,22 @@ int record_apply_waiting(struct record_session *session)
     return record_pending_retry(&session->pending, retry_sample, session);
 }
 
+/* CPU time of a thread that no sample stands for. The clock of a per-thread event starts anew in
+ * every thread, so that one that ended has up to a period left over, which counts where threads are
+ * many and short. Where the kernel is not sampled, what is left over may be the kernel's. */
+static uint64_t unsampled_ns(const struct record_session *session,
+                             const struct model_thread *thread)
+{
+    const uint64_t period_ns = session->ledger.period_ns;
+    const uint64_t sampled_ns = thread->samples * period_ns;
+    if (!thread->samples)
+        return thread->cpu_time_ns;
+    if (!thread->end_ns || session->ledger.kernel_excluded || thread->cpu_time_ns <= sampled_ns)
+        return 0;
+    const uint64_t rest_ns = thread->cpu_time_ns - sampled_ns;
+    return rest_ns < period_ns ? rest_ns : period_ns;
+}
+
 int record_book_unsampled(struct record_session *session)
 {
     if (sampler_facts(session->sampler)->scope != SAMPLER_SCOPE_TASK || !session->event.is_clock)
@@ -176,7 +192,8 @@ int record_book_unsampled(struct record_session *session)
         return SPROF_ENOMEM;
     for (size_t i = 0; i < session->world.threads.count; i++) {
         const struct model_thread *thread = session->world.threads.items[i];
-        if (thread->samples || !thread->cpu_time_ns)
+        const uint64_t weight_ns = unsampled_ns(session, thread);
+        if (!weight_ns)
             continue;
         const uint64_t when = thread->end_ns ? thread->end_ns : thread->start_ns;
         const struct store_sample row = {
@@ -185,13 +202,13 @@ int record_book_unsampled(struct record_session *session)
             .thread_id = thread->id,
             .node_id = node,
             .time_ns = run_time(session, when),
-            .weight = thread->cpu_time_ns,
+            .weight = weight_ns,
             .cpu = -1,
             .end_reason = UNWIND_END_NO_STACK,
         };
         if (sprof_vec_push(&record_writer_batch(&session->writer)->rows.samples, row))
             return SPROF_ENOMEM;
-        session->ledger.unsampled_ns += thread->cpu_time_ns;
+        session->ledger.unsampled_ns += weight_ns;
     }
     return 0;
 }

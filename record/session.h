@@ -53,7 +53,8 @@ int record_apply(struct record_session *session, const struct sampler_record *re
 /* Takes over finished tables and processes the samples that waited for them. */
 int record_apply_waiting(struct record_session *session);
 
-/* Books what no sample told: CPU time of threads that were never sampled. */
+/* Books what no sample told: CPU time of threads that were never sampled, and what short ones had left
+ * over after their last sample. */
 int record_book_unsampled(struct record_session *session);
 
 /* Moves everything new or changed into the batch at hand. `last` also writes what changes seldom.
