@@ -1,12 +1,15 @@
 """root_ranges.py FILE SYMBOLS: where in an ELF file its starting functions are, as file offsets, a line
 `begin end` each, by what binutils tell: symbols whose name the regular expression matches, the entry
-point, and, in files without a symbol table, what call frame information calls the end of the stack."""
+point, and, in files without a symbol table, what call frame information calls the end of the stack, and
+where musl's clone calls a thread's first function."""
 import re
 import subprocess
 import sys
 
 file, symbols = sys.argv[1], re.compile(sys.argv[2])
 UNKNOWN_SIZE = 64
+# xor %ebp, %ebp; pop %rdi; call *%r9
+MUSL_THREAD_START = bytes.fromhex("31ed5f41ffd1")
 
 
 def readelf(*options):
@@ -45,6 +48,13 @@ def undefined_return_addresses():
             yield span
 
 
+def musl_thread_starts():
+    content = open(file, "rb").read()
+    offset = content.find(MUSL_THREAD_START)
+    if offset >= 0:
+        yield offset, offset + len(MUSL_THREAD_START)
+
+
 ranges = [entry_point(), *named()]
 if " .symtab " not in readelf("-S"):
     ranges += undefined_return_addresses()
@@ -53,3 +63,5 @@ for begin, end in ranges:
     for vaddr, offset, size in segments:
         if vaddr <= begin < vaddr + size:
             print(begin - vaddr + offset, end - vaddr + offset)
+for begin, end in musl_thread_starts():
+    print(begin, end)
