@@ -3,6 +3,7 @@
 #include "sampler/session.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -188,6 +189,21 @@ int session_attach_filter(struct sampler *sampler, struct sprof_error *error)
     return result ? permission_explain(0, true, -result, error) : 0;
 }
 
+static void open_spares(struct sampler *sampler)
+{
+    for (size_t i = 0; i < sizeof sampler->spare_fds / sizeof *sampler->spare_fds; i++)
+        sampler->spare_fds[i] = fcntl(sampler->interrupt_fd, F_DUPFD_CLOEXEC, 0);
+}
+
+static void close_spares(struct sampler *sampler)
+{
+    for (size_t i = 0; i < sizeof sampler->spare_fds / sizeof *sampler->spare_fds; i++) {
+        if (sampler->spare_fds[i] >= 0)
+            close(sampler->spare_fds[i]);
+        sampler->spare_fds[i] = -1;
+    }
+}
+
 /* The counters of one thread. What cannot be counted is said once and left out. */
 static int count_thread(struct sampler *sampler, pid_t pid, pid_t tid)
 {
@@ -203,6 +219,7 @@ static int count_thread(struct sampler *sampler, pid_t pid, pid_t tid)
                                                              is_command, ring_bytes, &ring);
     if (result && result != -ESRCH && !sampler->counters_full) {
         sampler->counters_full = true;
+        close_spares(sampler);
         sprof_log_message(sampler->log, SPROF_LOG_WARNING,
                           "the CPU time of thread %d and later ones cannot be counted: %s%s", tid,
                           strerror(-result), result == -EMFILE ? "; see `ulimit -n`" : "");
@@ -221,8 +238,12 @@ int session_open_counters(struct sampler *sampler, struct sprof_error *error)
 {
     const struct intake intake = {&sampler->counted, count_thread, note_inherited};
     const pid_t command = sampler->launch.pid, only = sampler->targets.only_thread;
-    if (!command && !only)
-        return scan_all(sampler, &intake, error);
+    if (!command && !only) {
+        open_spares(sampler);
+        const int scanned = scan_all(sampler, &intake, error);
+        close_spares(sampler);
+        return scanned;
+    }
     const int result = command ? count_thread(sampler, command, command)
                                : count_thread(sampler, sampler->attached.items->pid, only);
     return result ? sprof_error_memory(error) : 0;

@@ -130,6 +130,7 @@ int sampler_open(struct sampler **opened, const struct sampler_options *options,
     sampler->filter = FILTER_BPF_NONE;
     sampler->rest_bpf = REST_BPF_NONE;
     sampler->interrupt_fd = -1;
+    sampler->spare_fds[0] = sampler->spare_fds[1] = -1;
     result = open_session(sampler, options, error);
     sampler->log = NULL;
     if (result) {

@@ -42,6 +42,7 @@ struct sampler {
     struct sprof_map
         uncounted;      /* tid of a thread that could get none → CPU time before the start */
     bool counters_full; /* no more of them: the kernel refused one */
+    int spare_fds[2];   /* held until then: for reading /proc when no others are left */
     struct filter_bpf filter;
 
     struct merge merge;

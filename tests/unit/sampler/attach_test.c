@@ -146,7 +146,7 @@ static void test_two_processes_that_end(void)
 static int check_too_many_threads(void)
 {
     const pid_t pid = live_spin("8", "100000", NULL);
-    const struct rlimit few = {live_next_descriptor() + 18, live_next_descriptor() + 18};
+    const struct rlimit few = {live_next_descriptor() + 20, live_next_descriptor() + 20};
     LIVE_EXPECT(!setrlimit(RLIMIT_NOFILE, &few));
     const struct sampler_options options = attach_options(&pid, SAMPLER_SCOPE_CPU_FILTERED);
     struct live live;
