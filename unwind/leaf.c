@@ -33,9 +33,7 @@ static bool caller_by_stage(struct walk *walk, struct walk_caller *caller)
     return false;
 }
 
-/* Where the call that ends at a return address leads: directly, or through the jump of a PLT entry.
- */
-static bool call_target(struct walk *walk, uint64_t return_address, uint64_t *target)
+bool walk_call_target(struct walk *walk, uint64_t return_address, uint64_t *target)
 {
     uint8_t call[UNWIND_CALL_BYTES], stub[UNWIND_STUB_BYTES];
     uint64_t slot;
@@ -68,7 +66,7 @@ static bool caller_by_target(struct walk *walk, struct walk_caller *caller)
 {
     uint64_t target;
     return take_at(walk, walk->sp, walk->bp, caller) &&
-           call_target(walk, caller->address, &target) && is_inside(walk, target);
+           walk_call_target(walk, caller->address, &target) && is_inside(walk, target);
 }
 
 bool walk_leaf_caller(struct walk *walk, struct walk_caller *caller)

@@ -163,8 +163,8 @@ enum unwind_found_by {
     UNWIND_BY_SCAN,   /* searched for: a stack with such a frame is not whole */
     UNWIND_BY_KERNEL, /* the kernel's own call chain; set by callers, never by the walk */
     UNWIND_BY_INLINE, /* by debug information; set by callers, never by the walk */
-    UNWIND_BY_LEAF,   /* code without a table: by its own instructions, as the target of the call that
-                         the return address follows, or because a root is next */
+    UNWIND_BY_LEAF, /* code without a table: by its own instructions, as the target of the call that
+                       the return address follows, or because a root is next */
 };
 
 /* Why the walk ended. */
@@ -198,6 +198,7 @@ struct unwind_stack {
     bool stitched; /* some frames came from the live stack, not from the slice */
     const struct unwind_region *pending; /* UNWIND_END_PENDING: the region that is waited for */
     uint64_t stopped_at; /* the instruction pointer where the walk could not go on */
+    uint64_t top; /* the outermost frame's stack pointer: nothing above it belongs to this stack */
 };
 
 struct unwind_counters {

@@ -8,6 +8,7 @@
 enum {
     MAX_FRAMES_DEFAULT = 65536,
     SIGNAL_FRAMES_MAX = 64, /* a walk: more are a forged stack */
+    RED_ZONE_BYTES = 128,   /* below rsp, not touched by signal handlers (psABI 3.2.2) */
 };
 
 /* ---- Rules by address -------------------------------------------------------------------------
@@ -244,14 +245,26 @@ static bool register_value(const struct walk *walk, unsigned reg, uint64_t *valu
     return true;
 }
 
+/* Reads a word of the current frame. Below the stack pointer there is one only in the red zone,
+ * while the function has called nobody; slices begin above it. */
+static enum walk_read read_frame_word(struct walk *walk, uint64_t slot, uint64_t *word)
+{
+    if (slot >= walk->sp)
+        return walk_read_word(walk, slot, word);
+    if (walk_is_return(walk) || walk->sp - slot > RED_ZONE_BYTES)
+        return WALK_READ_BAD;
+    walk->live = true;
+    return walk_read_live(walk, slot, word, sizeof *word) ? WALK_READ_TRUNCATED : WALK_READ_OK;
+}
+
 static bool step_deref(struct walk *walk, uint64_t rule)
 {
     uint64_t base, word;
     if (!register_value(walk, unwind_rule_register(rule), &base))
         return walk_odd(walk, rule);
     const uint64_t slot = base + (uint64_t)unwind_rule_deref_a(rule);
-    const enum walk_read result =
-        slot < walk->sp ? WALK_READ_BAD : walk_read_word(walk, slot, &word);
+    const bool copied = slot < walk->sp && walk_red_zone_copy(walk, &word);
+    const enum walk_read result = copied ? WALK_READ_OK : read_frame_word(walk, slot, &word);
     if (result != WALK_READ_OK)
         return read_failed(walk, result);
     return step_to_cfa(walk, rule, word + (uint64_t)unwind_rule_deref_b(rule), UNWIND_BY_CFI);
@@ -396,7 +409,8 @@ struct unwind_stack unwind_walk(struct unwind_walker *walker, const struct unwin
                                  .end = walk.end,
                                  .stitched = walk.stitched,
                                  .pending = walk.end == UNWIND_END_PENDING ? walk.pending : NULL,
-                                 .stopped_at = walker->frames[walk.count - 1].address};
+                                 .stopped_at = walker->frames[walk.count - 1].address,
+                                 .top = walk.sp};
 }
 
 struct unwind_walker *unwind_walker_new(size_t max_frames)

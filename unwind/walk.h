@@ -38,7 +38,7 @@ static inline uint64_t unwind_cache_tag(uint64_t address, uint64_t generation)
 enum {
     UNWIND_WINDOW_FIRST = 64 << 10, /* bytes of the first read beyond the slice */
     UNWIND_WINDOW_MAX = 1 << 20,    /* later ones double up to here */
-    UNWIND_LIVE_READS_MAX = 4096,     /* a walk, as the next: against hostile stacks */
+    UNWIND_LIVE_READS_MAX = 4096,   /* a walk, as the next: against hostile stacks */
     UNWIND_LIVE_BYTES_MAX = 64 << 20,
 };
 
@@ -118,9 +118,17 @@ bool walk_go_on(struct walk *walk, const struct walk_caller *caller);
 /* Ends the walk; returns false, as the steps do. */
 bool walk_end(struct walk *walk, enum unwind_end end);
 
-/* The caller of an interrupted instruction that no table covers, where the code itself tells it beyond
- * doubt; false where it does not. */
+/* The caller of an interrupted instruction that no table covers, where the code itself tells it
+ * beyond doubt; false where it does not. */
 bool walk_leaf_caller(struct walk *walk, struct walk_caller *caller);
+
+/* Where the call that ends at a return address leads: directly, or through the jump of a PLT entry.
+ * False where it is not a direct call. */
+bool walk_call_target(struct walk *walk, uint64_t return_address, uint64_t *target);
+
+/* The pointer to its return address that an interrupted function keeps below the stack pointer,
+ * from a copy above, where the return address proves it; false where nothing does. */
+bool walk_red_zone_copy(struct walk *walk, uint64_t *pointer);
 
 /* One step where no rule helps: the word at the stack pointer, the frame pointer, a short scan.
  * Returns whether the walk goes on. */

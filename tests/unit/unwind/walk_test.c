@@ -306,7 +306,7 @@ static void test_tampered_memory(void)
     EXPECT(scene_walk(scene, at(PLAIN)), UNWIND_END_BAD_MEMORY, {at(PLAIN), UNWIND_BY_CFI, false});
     scene->stack[1] = UINT64_MAX;
     EXPECT(scene_walk(scene, at(PLAIN)), UNWIND_END_BAD_MEMORY, {at(PLAIN), UNWIND_BY_CFI, false});
-    static const uint64_t pointers[] = {0, 8, SCENE_STACK - 64, UINT64_MAX, INT64_MAX};
+    static const uint64_t pointers[] = {0, 8, SCENE_STACK - 512, UINT64_MAX, INT64_MAX};
     for (size_t i = 0; i < sizeof pointers / sizeof pointers[0]; i++) {
         scene->registers.value[UNWIND_RBP] = pointers[i];
         EXPECT(scene_walk(scene, at(FRAMED)), UNWIND_END_BAD_MEMORY,

@@ -1,0 +1,69 @@
+/* Functions that keep a pointer to their return address below the stack pointer, as libcrypto's
+ * SHA-2 for AVX2 does. Slices begin at the stack pointer, and in the live target the word may be
+ * another by now. But the pointer was stored further up first, when the frame was made: a word that
+ * points to a return address above it is that copy if the call before the return address leads to
+ * the interrupted function, at once or through a dispatcher that jumps there. */
+#include "unwind/arch/x86_64/decode.h"
+#include "unwind/walk.h"
+
+enum {
+    FRAME_BYTES_MAX = 4096, /* searched for the copy */
+    DISPATCHER_BYTES = 128, /* of a function that jumps to one of several */
+};
+
+static bool function_at_pc(struct walk *walk, struct unwind_range *function)
+{
+    const struct unwind_region *region = walk->space->find(walk->space->context, walk->pc);
+    if (!region || region->kind != UNWIND_REGION_TABLE ||
+        !unwind_table_function(region->table, walk->pc - region->bias, function))
+        return false;
+    function->start += region->bias;
+    function->end += region->bias;
+    return true;
+}
+
+/* Whether the code at `address` jumps to `target`, straight or on a condition. */
+static bool jumps_to(struct walk *walk, uint64_t address, uint64_t target)
+{
+    uint8_t code[DISPATCHER_BYTES];
+    struct unwind_instruction instruction;
+    if (walk_read_live(walk, address, code, sizeof code))
+        return false;
+    for (size_t at = 0; at < sizeof code; at += instruction.length) {
+        if (!unwind_instruction_decode(code + at, sizeof code - at, &instruction))
+            return false;
+        const uint64_t next = address + at + instruction.length;
+        if ((instruction.effect == UNWIND_EFFECT_JUMPS ||
+             instruction.effect == UNWIND_EFFECT_BRANCHES) &&
+            next + (uint64_t)instruction.value == target)
+            return true;
+    }
+    return false;
+}
+
+static bool leads_to(struct walk *walk, uint64_t return_address,
+                     const struct unwind_range *function)
+{
+    uint64_t target;
+    return walk_is_return_address(walk, return_address) == WALK_YES &&
+           walk_call_target(walk, return_address, &target) &&
+           (target == function->start || jumps_to(walk, target, function->start));
+}
+
+bool walk_red_zone_copy(struct walk *walk, uint64_t *pointer)
+{
+    struct unwind_range function;
+    const uint64_t start = (walk->sp + 7) & ~UINT64_C(7);
+    if (walk_is_return(walk) || walk->sp < walk->memory->slice_address ||
+        start >= walk->slice_end || !function_at_pc(walk, &function))
+        return false;
+    for (uint64_t at = start; at + 8 <= walk->slice_end && at < start + FRAME_BYTES_MAX; at += 8) {
+        uint64_t return_address;
+        if (walk_read_word(walk, at, pointer) == WALK_READ_OK && *pointer > at &&
+            *pointer <= walk->slice_end - 8 && !(*pointer & 7) &&
+            walk_read_word(walk, *pointer, &return_address) == WALK_READ_OK &&
+            leads_to(walk, return_address, &function))
+            return true;
+    }
+    return false;
+}
