@@ -75,7 +75,7 @@ main loop
 loop first
 first second
 second third
-third jump_leaf
+third jump_leaf longjmp@plt
 END
 }
 

@@ -7,7 +7,8 @@ import subprocess
 import sys
 
 file, symbols = sys.argv[1], re.compile(sys.argv[2])
-UNKNOWN_SIZE = 64
+UNKNOWN_SIZE = 80
+SYSTEM_CALL_REACH = 10
 # xor %ebp, %ebp; pop %rdi; call *%r9
 MUSL_THREAD_START = bytes.fromhex("31ed5f41ffd1")
 
@@ -45,14 +46,16 @@ def undefined_return_addresses():
         if place:
             span = int(place.group(1), 16), int(place.group(2), 16)
         elif "DW_CFA_undefined: r16" in line and span:
-            yield span
+            # Before it lie the system call that makes the thread and what looks at its answer: there
+            # the thread is born.
+            yield span[0] - SYSTEM_CALL_REACH, span[1]
 
 
 def musl_thread_starts():
     content = open(file, "rb").read()
     offset = content.find(MUSL_THREAD_START)
     if offset >= 0:
-        yield offset, offset + len(MUSL_THREAD_START)
+        yield offset - SYSTEM_CALL_REACH, offset + len(MUSL_THREAD_START)
 
 
 ranges = [entry_point(), *named()]

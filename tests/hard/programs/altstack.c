@@ -84,11 +84,11 @@ int main(void)
     install(SIGILL, NULL, on_trap);
     const struct itimerval interval = {{0, 4000}, {0, 4000}};
     setitimer(ITIMER_VIRTUAL, &interval, NULL);
-    while (handled < 150)
+    while (handled < 250)
         interrupted();
     const struct itimerval off = {{0, 0}, {0, 0}};
     setitimer(ITIMER_VIRTUAL, &off, NULL);
-    for (int i = 0; i < 150; i++)
+    for (int i = 0; i < 250; i++)
         trapping();
     /* The stack beyond the alternate one is read from the live process: it lives on a little. */
     for (int i = 0; i < 50; i++)
