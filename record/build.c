@@ -8,10 +8,10 @@
 
 enum { MAX_TEXT_RANGES = 64, PLT_ENTRY_BYTES = 16, MAX_VDSO_PAGES = 16 };
 
-/* Roots that no call frame information marks: the main thread's start in libcs that lack the mark
- * is the entry point; these are the others. */
-static const char *const root_names[] = {"_start",   "__clone",        "clone", "clone3",
-                                         "__clone3", "_dl_start_user", NULL};
+/* Roots that no call frame information marks, besides the entry point. A thread's start is not
+ * among them: clone is called by the parent, and only the child's part of it, which tables mark or
+ * the bytes tell, is a root. */
+static const char *const root_names[] = {"_start", "_dl_start_user", NULL};
 enum { ROOT_NAMES = sizeof root_names / sizeof *root_names - 1 };
 
 /* Where in an entry of a lazy PLT the push ends, by the bytes of its first real entry. */

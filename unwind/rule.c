@@ -51,12 +51,25 @@ static uint64_t return_register_rule(const struct cfi_state *state)
                  : UNWIND_RULE_ODD;
 }
 
+/* The last instructions of longjmp: where it goes on is in registers, whatever the CFA. */
+static uint64_t jump_rule(const struct cfi_state *state)
+{
+    const struct cfi_value *rbp = &state->rbp;
+    const uint64_t bp = rbp->how == CFI_SAME ? (uint64_t)UNWIND_RBP : rbp->reg;
+    if (state->ra.how != CFI_IN_REGISTER || (rbp->how != CFI_IN_REGISTER && rbp->how != CFI_SAME))
+        return UNWIND_RULE_ODD;
+    return UNWIND_RULE_JUMP | (uint64_t)state->rsp.reg << 8 | (uint64_t)state->ra.reg << 12 |
+           bp << 32;
+}
+
 uint64_t unwind_rule_of_state(const struct cfi_state *state)
 {
     if (state->signal_frame)
         return UNWIND_RULE_SIGNAL;
     if (state->ra.how == CFI_UNDEFINED)
         return UNWIND_RULE_END;
+    if (state->rsp.how == CFI_IN_REGISTER)
+        return jump_rule(state);
     if (state->rsp.how != CFI_SAME)
         return UNWIND_RULE_ODD;
     if (state->cfa_how == CFI_CFA_NONE)
@@ -93,15 +106,11 @@ static const char *const register_names[16] = {"rax", "rdx", "rcx", "rbx", "rsi"
                                                "r12", "r13", "r14", "r15"};
 
 static const char *const kind_names[UNWIND_RULE_KINDS] = {
-    [UNWIND_RULE_GAP] = "gap",
-    [UNWIND_RULE_END] = "end",
-    [UNWIND_RULE_PLT] = "plt",
-    [UNWIND_RULE_SIGNAL] = "signal",
-    [UNWIND_RULE_FRAME_POINTER] = "frame-pointer",
-    [UNWIND_RULE_BARE] = "bare",
-    [UNWIND_RULE_ODD] = "odd",
-    [UNWIND_RULE_NOT_CODE] = "not-code",
-    [UNWIND_RULE_PENDING] = "pending",
+    [UNWIND_RULE_GAP] = "gap",           [UNWIND_RULE_END] = "end",
+    [UNWIND_RULE_PLT] = "plt",           [UNWIND_RULE_SIGNAL] = "signal",
+    [UNWIND_RULE_CHILD] = "child",       [UNWIND_RULE_FRAME_POINTER] = "frame-pointer",
+    [UNWIND_RULE_BARE] = "bare",         [UNWIND_RULE_ODD] = "odd",
+    [UNWIND_RULE_NOT_CODE] = "not-code", [UNWIND_RULE_PENDING] = "pending",
 };
 
 static void rbp_text(uint64_t rule, struct sprof_str *out)
@@ -133,9 +142,13 @@ void unwind_rule_text(uint64_t rule, char *text, size_t size)
         snprintf(text, size, "%s", kind_names[kind]);
         return;
     }
-    cfa_text(rule, &out);
+    if (kind == UNWIND_RULE_JUMP)
+        sprof_str_appendf(&out, "rsp=%s rbp=%s", register_names[unwind_rule_register(rule)],
+                          register_names[unwind_rule_offset(rule) & 15]);
+    else
+        cfa_text(rule, &out);
     rbp_text(rule, &out);
-    if (kind == UNWIND_RULE_RETURN_REGISTER)
+    if (kind == UNWIND_RULE_RETURN_REGISTER || kind == UNWIND_RULE_JUMP)
         sprof_str_appendf(&out, " ra=%s", register_names[unwind_rule_return_register(rule)]);
     else
         sprof_str_append(&out, " ra=cfa-8");

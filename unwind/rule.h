@@ -9,10 +9,11 @@
  *   bit   7     rbp was saved
  *   bit   8     UNWIND_RULE_CFA, rule cache only: found by following the code
  *   bit   9     UNWIND_RULE_GAP, rule cache only: following the code led nowhere
- *   bits  8-11  base register of REGISTER, DEREF and RETURN_REGISTER
- *   bits 12-15  register with the return address (RETURN_REGISTER); first pushed byte (PLT)
+ *   bits  8-11  base register of REGISTER, DEREF and RETURN_REGISTER; the caller's rsp (JUMP)
+ *   bits 12-15  register with the return address (RETURN_REGISTER, JUMP); first pushed byte (PLT)
  *   bits 16-31  slot of rbp, signed, in words
- *   bits 32-63  offset of the CFA from its base, signed; DEREF: bits 32-47 a, bits 48-63 b
+ *   bits 32-63  offset of the CFA from its base, signed; DEREF: bits 32-47 a, bits 48-63 b; JUMP:
+ *               register with the caller's rbp
  */
 #ifndef SPROF_UNWIND_RULE_H
 #define SPROF_UNWIND_RULE_H
@@ -30,6 +31,8 @@ enum unwind_rule_kind {
     UNWIND_RULE_DEREF,    /* CFA = *(register + a) + b */
     UNWIND_RULE_REGISTER, /* CFA = register + offset, of a register the walk does not track */
     UNWIND_RULE_RETURN_REGISTER, /* the return address is in a register: vfork */
+    UNWIND_RULE_JUMP,            /* rsp, rbp and the return address are in registers: longjmp */
+    UNWIND_RULE_CHILD,           /* behind clone's system call: a root where rax is 0 */
     UNWIND_RULE_FRAME_POINTER,   /* code without tables that keeps frame pointers: JIT */
     UNWIND_RULE_BARE,            /* a file without tables: frame pointer, else scan */
     UNWIND_RULE_ODD,             /* only libunwind can tell */

@@ -96,6 +96,17 @@ static void gap_known_code(struct builder *builder, uint64_t start, uint64_t end
     }
 }
 
+/* Whether a gap is worth a search. glibc leaves one of ten bytes behind clone's system call. */
+static bool may_hold_code(const struct builder *builder, uint64_t start, uint64_t end)
+{
+    static const uint8_t syscall_bytes[] = {0x0f, 0x05};
+    if (end - start >= KNOWN_CODE_MIN)
+        return end - start <= KNOWN_CODE_MAX;
+    const struct sprof_bytes gap = text_between(builder, start, end);
+    return gap.size >= sizeof syscall_bytes &&
+           !memcmp(gap.data, syscall_bytes, sizeof syscall_bytes);
+}
+
 /* Completes the rows up to `vaddr`, where no source covers them. */
 static void rows_gap(struct builder *builder, uint64_t vaddr)
 {
@@ -104,7 +115,7 @@ static void rows_gap(struct builder *builder, uint64_t vaddr)
     const uint64_t start = builder->next;
     builder->code = rows_reserve(builder, 1);
     row_add(builder, start, UNWIND_RULE_GAP);
-    if (vaddr - start >= KNOWN_CODE_MIN && vaddr - start <= KNOWN_CODE_MAX)
+    if (may_hold_code(builder, start, vaddr))
         gap_known_code(builder, start, vaddr);
     builder->next = vaddr;
 }

@@ -8,6 +8,7 @@
 enum {
     MAX_FRAMES_DEFAULT = 65536,
     SIGNAL_FRAMES_MAX = 64, /* a walk: more are a forged stack */
+    BOTTOM_BYTES = 512,     /* above a return address of 0, searched for signs of callers */
     RED_ZONE_BYTES = 128,   /* below rsp, not touched by signal handlers (psABI 3.2.2) */
 };
 
@@ -95,11 +96,28 @@ bool walk_is_return(const struct walk *walk)
     return walk->walker->frames[walk->count - 1].is_return;
 }
 
+/* Whether a return address of 0 is where a thread or a coroutine starts: not if calls go on above
+ * it. Then the frame is not as its table says, as while an exception is being handed over. */
+static bool is_bottom(struct walk *walk, const struct walk_caller *caller)
+{
+    if (caller->found_by == UNWIND_BY_FP)
+        return true; /* rbp is 0, too */
+    for (uint64_t at = caller->sp, last = at + BOTTOM_BYTES; at < last; at += 8) {
+        uint64_t word;
+        if (walk->slice_end < 8 || at > walk->slice_end - 8)
+            return true;
+        if (walk_read_word(walk, at, &word) == WALK_READ_OK && word &&
+            walk_is_return_address(walk, word) == WALK_YES)
+            return false;
+    }
+    return true;
+}
+
 bool walk_go_on(struct walk *walk, const struct walk_caller *caller)
 {
     struct unwind_walker *walker = walk->walker;
     if (!caller->address && !walk->live && caller->found_by != UNWIND_BY_SCAN)
-        return walk_end(walk, UNWIND_END_ROOT); /* where threads and coroutines start */
+        return walk_end(walk, is_bottom(walk, caller) ? UNWIND_END_ROOT : UNWIND_END_BAD_MEMORY);
     if (walk->live && caller->found_by != UNWIND_BY_SIGNAL &&
         walk_is_return_address(walk, caller->address) != WALK_YES)
         return walk_end(walk, UNWIND_END_TRUNCATED);
@@ -290,6 +308,30 @@ static bool step_return_register(struct walk *walk, uint64_t rule)
     return result == WALK_READ_OK ? walk_go_on(walk, &caller) : read_failed(walk, result);
 }
 
+/* The stack pointer may go anywhere, but only from a frame where all registers are known: no stack
+ * has many of them. */
+static bool step_jump(struct walk *walk, uint64_t rule)
+{
+    if (!walk_is_full(walk) || walk_is_return(walk))
+        return walk_end(walk, UNWIND_END_BAD_MEMORY);
+    const uint64_t *value = walk->full.value;
+    const struct walk_caller caller = {.address = value[unwind_rule_return_register(rule)],
+                                       .sp = value[unwind_rule_register(rule)],
+                                       .bp = value[unwind_rule_offset(rule) & 15],
+                                       .found_by = UNWIND_BY_CFI};
+    if (caller.sp >= UNWIND_USER_END)
+        return walk_end(walk, UNWIND_END_BAD_MEMORY);
+    return walk_go_on(walk, &caller);
+}
+
+/* The parent returns; the child, on a stack of its own, begins. */
+static bool step_child(struct walk *walk, uint64_t rule)
+{
+    if (walk_is_full(walk) && !walk_is_return(walk) && !walk->full.value[UNWIND_RAX])
+        return walk_end(walk, UNWIND_END_ROOT);
+    return step_to_cfa(walk, rule, walk->sp + 8, UNWIND_BY_CFI);
+}
+
 static bool step_signal(struct walk *walk, uint64_t rule)
 {
     (void)rule;
@@ -359,6 +401,8 @@ static bool (*const steps[UNWIND_RULE_KINDS])(struct walk *, uint64_t rule) = {
     [UNWIND_RULE_DEREF] = step_deref,
     [UNWIND_RULE_REGISTER] = step_register,
     [UNWIND_RULE_RETURN_REGISTER] = step_return_register,
+    [UNWIND_RULE_JUMP] = step_jump,
+    [UNWIND_RULE_CHILD] = step_child,
     [UNWIND_RULE_FRAME_POINTER] = walk_fallback_frame_pointer,
     [UNWIND_RULE_BARE] = step_gap,
     [UNWIND_RULE_ODD] = walk_odd,

@@ -101,23 +101,30 @@ static void test_known(void)
     static const uint8_t restorer[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
     static const uint8_t child[] = {0x31, 0xed, 0x5f, 0x41, 0xff, 0xd1, 0x89,
                                     0xc7, 0x31, 0xc0, 0xb0, 0x3c, 0x0f, 0x05};
+    static const uint8_t parent[] = {0x0f, 0x05, 0x85, 0xc0, 0x75, 0x0f};
+    static const uint8_t glibc[] = {0x0f, 0x05, 0x48, 0x85, 0xc0, 0x7c, 0x13, 0x74, 0x01, 0xc3};
     uint8_t code[100];
     memset(code, 0x90, sizeof code);
     memcpy(code, restorer, sizeof restorer);
     memcpy(code + 30, child, sizeof child);
+    memcpy(code + 24, parent, sizeof parent);
+    memcpy(code + 60, glibc, sizeof glibc);
     memcpy(code + 91, restorer, sizeof restorer);
-    static const struct unwind_known_code expected[] = {
-        {0, 9, UNWIND_RULE_SIGNAL}, {30, 44, UNWIND_RULE_END}, {90, 100, UNWIND_RULE_SIGNAL}};
+    static const struct unwind_known_code expected[] = {{0, 9, UNWIND_RULE_SIGNAL},
+                                                        {24, 30, UNWIND_RULE_CHILD},
+                                                        {30, 44, UNWIND_RULE_END},
+                                                        {60, 70, UNWIND_RULE_CHILD},
+                                                        {90, 100, UNWIND_RULE_SIGNAL}};
     struct unwind_known_code known;
     size_t offset = 0, count = 0;
     while (unwind_code_find_known((struct sprof_bytes){code, sizeof code}, &offset, &known)) {
-        CU_ASSERT_FATAL(count < 3);
+        CU_ASSERT_FATAL(count < 5);
         CU_ASSERT_EQUAL(known.start, expected[count].start);
         CU_ASSERT_EQUAL(known.end, expected[count].end);
         CU_ASSERT_EQUAL(known.rule, expected[count].rule);
         count++;
     }
-    CU_ASSERT_EQUAL(count, 3);
+    CU_ASSERT_EQUAL(count, 5);
 }
 
 void sprof_suite_unwind_code(void);

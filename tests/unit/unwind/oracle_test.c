@@ -77,6 +77,28 @@ static bool oracle_rbp(Dwarf_Frame *frame, char *text, size_t size)
 
 enum oracle_ra { RA_AT_CFA, RA_UNDEFINED, RA_IN_REGISTER, RA_OTHER };
 
+/* The register that holds another's value in the caller, or 16. */
+static unsigned oracle_holder(Dwarf_Frame *frame, int reg)
+{
+    Dwarf_Op memory[3], *ops = NULL;
+    size_t count = 0;
+    if (dwarf_frame_register(frame, reg, memory, &ops, &count) || count != 1)
+        return 16;
+    const unsigned holder =
+        ops[0].atom == DW_OP_regx ? (unsigned)ops[0].number : (unsigned)ops[0].atom - DW_OP_reg0;
+    return holder < 16 ? holder : 16;
+}
+
+static bool oracle_jump(Dwarf_Frame *frame, char *text, size_t size)
+{
+    const unsigned sp = oracle_holder(frame, UNWIND_RSP), bp = oracle_holder(frame, UNWIND_RBP);
+    const unsigned ra = oracle_holder(frame, UNWIND_RIP);
+    if (sp == 16 || bp == 16 || ra == 16)
+        return false;
+    snprintf(text, size, "rsp=%s rbp=%s ra=%s", names[sp], names[bp], names[ra]);
+    return true;
+}
+
 static enum oracle_ra oracle_ra(Dwarf_Frame *frame, unsigned *reg)
 {
     Dwarf_Op memory[3], *ops = NULL;
@@ -85,8 +107,8 @@ static enum oracle_ra oracle_ra(Dwarf_Frame *frame, unsigned *reg)
         return RA_OTHER;
     if (!count)
         return ops ? RA_UNDEFINED : RA_OTHER;
-    *reg = ops[0].atom == DW_OP_regx ? (unsigned)ops[0].number : (unsigned)ops[0].atom - DW_OP_reg0;
-    if (count == 1 && *reg < 16)
+    *reg = oracle_holder(frame, UNWIND_RIP);
+    if (*reg < 16)
         return RA_IN_REGISTER;
     return ops[0].atom == DW_OP_call_frame_cfa && count == 2 && ops[1].atom == DW_OP_plus_uconst &&
                    (long long)ops[1].number == -8
@@ -104,6 +126,8 @@ static void oracle_text(Dwarf_Frame *frame, bool signal, char *text, size_t size
         snprintf(text, size, "signal");
     else if (ra == RA_UNDEFINED)
         snprintf(text, size, "end");
+    else if (oracle_jump(frame, text, size))
+        return;
     else if (!plain || ra == RA_OTHER)
         snprintf(text, size, "odd");
     else if (ra == RA_IN_REGISTER)

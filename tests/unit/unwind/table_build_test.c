@@ -157,6 +157,9 @@ static void test_rule_kinds(void)
         "odd",
         "odd",
         "cfa=rsp+8 ra=cfa-8",
+        "rsp=r8 rbp=r9 ra=rdx",
+        "odd",
+        "rsp=r8 rbp=rbp ra=rdx",
     };
     struct cfi_bytes section = {0};
     cfi_bytes_cie(&section, "zR");
@@ -172,6 +175,9 @@ static void test_rule_kinds(void)
     CFI_BYTES_FDE(&section, 0x1080, 16, 0x90, 2); /* the return address elsewhere */
     CFI_BYTES_FDE(&section, 0x1090, 16, 0x16, 6, 1, 0x31);
     CFI_BYTES_FDE(&section, 0x10a0, 16, 0x0a, 0x0e, 99, 0x90, 2, 0x0b);
+    CFI_BYTES_FDE(&section, 0x10b0, 16, 0x0c, 5, 0, 0x09, 7, 8, 0x09, 6, 9, 0x09, 16, 1);
+    CFI_BYTES_FDE(&section, 0x10c0, 16, 0x0c, 5, 0, 0x09, 7, 8, 0x09, 6, 9); /* but no address */
+    CFI_BYTES_FDE(&section, 0x10d0, 16, 0x0c, 5, 0, 0x09, 7, 8, 0x09, 16, 1);
     const struct unwind_source source = source_of(&section);
     struct unwind_table *table = build(&source);
     size_t index = 0;
@@ -183,7 +189,7 @@ static void test_rule_kinds(void)
         CU_ASSERT_EQUAL(row.vaddr, 0x1000 + i * 16);
         CU_ASSERT_STRING_EQUAL(row.rule, expected[i]);
     }
-    CU_ASSERT_EQUAL(unwind_table_facts(table).odd_rows, 2);
+    CU_ASSERT_EQUAL(unwind_table_facts(table).odd_rows, 3);
     unwind_table_free(table);
 }
 

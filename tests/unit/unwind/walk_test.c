@@ -18,6 +18,7 @@ enum {
     SAVES = 0xa00,    /* CFA = rsp+16, rbx at CFA-16 */
     BY_RBX = 0xb00,   /* CFA = rbx+16 */
     PAIR = 0xc00,     /* CFA = rsp+8, from 0x10 on rsp+24 */
+    JUMP = 0xd00,     /* CFA = rdi, rsp in r8, rbp in r9, return address in rdx */
     GAP = 0x1000,
     LENGTH = 0x100,
 };
@@ -39,6 +40,7 @@ static struct scene *scene_of_all(void)
     FDE(scene, SAVES, 0x0e, 16, 0x83, 2);
     FDE(scene, BY_RBX, 0x0c, 3, 16);
     FDE(scene, PAIR, 0x50, 0x0e, 24);
+    FDE(scene, JUMP, 0x0c, 5, 0, 0x09, 7, 8, 0x09, 6, 9, 0x09, 16, 1);
     cfi_bytes_cie(&scene->cfi, "zRS");
     FDE(scene, SIGNAL, 0);
     scene_ready(scene);
@@ -320,7 +322,56 @@ static void test_tampered_memory(void)
 static void test_return_address_zero(void)
 {
     struct scene *scene = scene_of_all();
+    scene_live(scene, SCENE_WORDS);
     EXPECT(scene_walk(scene, at(PLAIN)), UNWIND_END_ROOT, {at(PLAIN), UNWIND_BY_CFI, false});
+    scene->stack[20] = at(SAVES); /* code, but nothing returns there */
+    EXPECT(scene_walk(scene, at(PLAIN)), UNWIND_END_ROOT, {at(PLAIN), UNWIND_BY_CFI, false});
+    scene_call_before(scene, SAVES + 8);
+    EXPECT(scene_walk(scene, at(PLAIN)), UNWIND_END_BAD_MEMORY, {at(PLAIN), UNWIND_BY_CFI, false});
+    scene->memory.slice_size = 16 * 8; /* the memory of the stack ends before */
+    EXPECT(scene_walk(scene, at(PLAIN)), UNWIND_END_ROOT, {at(PLAIN), UNWIND_BY_CFI, false});
+    scene_free(scene);
+}
+
+/* longjmp: where it goes is in registers, also on another stack. */
+static void test_jump(void)
+{
+    struct scene *scene = scene_of_all();
+    scene_live(scene, SCENE_WORDS);
+    scene_call_before(scene, ROOT + 8);
+    scene->registers.value[UNWIND_RDX] = at(FRAMED);
+    scene->registers.value[UNWIND_R8] = SCENE_ALTERNATE;
+    scene->registers.value[UNWIND_R9] = SCENE_ALTERNATE + 8 * 8;
+    scene->alternate[9] = at(ROOT);
+    EXPECT(scene_walk(scene, at(JUMP)), UNWIND_END_ROOT, {at(JUMP), UNWIND_BY_CFI, false},
+           {at(FRAMED), UNWIND_BY_CFI, true}, {at(ROOT), UNWIND_BY_CFI, true});
+    scene->stack[1] = at(JUMP); /* nobody is called from there */
+    EXPECT(scene_walk(scene, at(PLAIN)), UNWIND_END_BAD_MEMORY, {at(PLAIN), UNWIND_BY_CFI, false},
+           {at(JUMP), UNWIND_BY_CFI, true});
+    scene->registers.value[UNWIND_R8] = UINT64_MAX;
+    EXPECT(scene_walk(scene, at(JUMP)), UNWIND_END_BAD_MEMORY, {at(JUMP), UNWIND_BY_CFI, false});
+    scene_free(scene);
+}
+
+/* Behind clone's system call the parent returns, and the child has nowhere to. */
+static void test_behind_clone(void)
+{
+    static const uint8_t code[] = {0x0f, 0x05, 0x48, 0x85, 0xc0, 0x7c, 0x18, 0x74, 0x01, 0xc3};
+    struct scene *scene = scene_new();
+    FDE(scene, PLAIN, 0x0e, 16);
+    FDE(scene, ROOT, 0x07, 16);
+    CFI_BYTES_FDE(&scene->cfi, SCENE_CODE + ROOT + LENGTH + sizeof code, LENGTH, 0x07, 16);
+    memcpy(scene->code + ROOT + LENGTH, code, sizeof code);
+    scene->source.text_bytes = (struct sprof_bytes){scene->code, sizeof scene->code};
+    scene->source.text_vaddr = SCENE_CODE;
+    scene_ready(scene);
+    const uint64_t returned = SCENE_TEXT + ROOT + LENGTH + 2;
+    scene->stack[0] = at(ROOT);
+    scene->registers.value[UNWIND_RAX] = 4711;
+    EXPECT(scene_walk(scene, returned), UNWIND_END_ROOT, {returned, UNWIND_BY_CFI, false},
+           {at(ROOT), UNWIND_BY_CFI, true});
+    scene->registers.value[UNWIND_RAX] = 0;
+    EXPECT(scene_walk(scene, returned), UNWIND_END_ROOT, {returned, UNWIND_BY_CFI, false});
     scene_free(scene);
 }
 
@@ -505,6 +556,8 @@ void sprof_suite_unwind_walk(void)
     CU_add_test(suite, "the live stack ends", test_live_stack_ends);
     CU_add_test(suite, "tampered memory", test_tampered_memory);
     CU_add_test(suite, "return address 0", test_return_address_zero);
+    CU_add_test(suite, "longjmp", test_jump);
+    CU_add_test(suite, "parent and child behind clone", test_behind_clone);
     CU_add_test(suite, "depth limit", test_depth_limit);
     CU_add_test(suite, "JIT by frame pointers", test_jit_by_frame_pointers);
     CU_add_test(suite, "bare code by scanning", test_bare_by_scanning);

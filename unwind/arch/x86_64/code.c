@@ -99,6 +99,14 @@ static const struct {
     uint64_t rule;
 } patterns[] = {
     {{0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05}, 9, 1, 9, UNWIND_RULE_SIGNAL},
+    /* glibc's clone and clone3: syscall; test %rax,%rax; jl; je over the ret */
+    {{0x0f, 0x05, 0x48, 0x85, 0xc0, 0x7c}, 6, 0, 10, UNWIND_RULE_CHILD},
+    /* musl's __clone: syscall; test %eax,%eax; jne; then the child, as below */
+    {{0x0f, 0x05, 0x85, 0xc0, 0x75, 0x0f, 0x31, 0xed, 0x5f, 0x41, 0xff, 0xd1},
+     12,
+     0,
+     6,
+     UNWIND_RULE_CHILD},
     /* xor %rbp,%rbp; mov %rsp,%rdi; lea _DYNAMIC(%rip),%rsi; and; call _start_c */
     {{0x48, 0x31, 0xed, 0x48, 0x89, 0xe7, 0x48, 0x8d, 0x35}, 9, 0, 24, UNWIND_RULE_END},
     /* xor %ebp,%ebp; pop %rdi; call *%r9; mov %eax,%edi; xor %eax,%eax; mov $60,%al; syscall */

@@ -44,8 +44,8 @@ struct unwind_known_code {
 };
 
 /* Finds the first stretch at or after *offset and moves *offset behind it; false when there is
- * none. Known are the kernel's signal return (mov $15,%rax; syscall), musl's _start and the child's
- * side of musl's __clone. */
+ * none. Known are the kernel's signal return (mov $15,%rax; syscall), musl's _start, what stands
+ * behind the system call of glibc's clone and clone3, and of musl's __clone. */
 bool unwind_code_find_known(struct sprof_bytes code, size_t *offset,
                             struct unwind_known_code *known);
 
