@@ -41,6 +41,11 @@ needs_root() {
     [ "$(id -u)" = 0 ] || skip "needs root: $*"
 }
 
+needs_kernel_samples() {
+    [ "$(id -u)" = 0 ] || [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -le 1 ] ||
+        skip "this user may not sample the kernel, whose part of the CPU time would be missing"
+}
+
 # Runs a command; its exit status is in $status, its output in out and err.
 run() {
     "$@" >"$work/out" 2>"$work/err"

@@ -111,6 +111,7 @@ seconds_of_times() {
 }
 
 record_short_processes() {
+    needs_kernel_samples
     expect 0 "$SPROF" record -o t.db "$@" -- bash -c \
         'for ((i = 0; i < 800; i++)); do /bin/true; done; times'
 }
@@ -129,6 +130,7 @@ short_processes_per_thread() {
 }
 
 short_threads() {
+    needs_kernel_samples
     expect 0 "$SPROF" record -F 3989 -o t.db -- "$PROGRAMS/split" short-threads 15000
     covered "$(awk '{ print $1 / 1e9 }' out)" 10
 }
