@@ -1,8 +1,13 @@
 #include "record/walk.h"
 
+#include "record/stack.h"
+
 #include <string.h>
 
-enum { KNOWN_SLOTS = 1 << 15 };
+enum {
+    KNOWN_SLOTS = 1 << 15,
+    FRAME_POINTERS_MAX = 127, /* as many as the kernel follows: kernel.perf_event_max_stack */
+};
 
 static struct model_module *pseudo_module(struct model_world *world, const char *name)
 {
@@ -178,73 +183,6 @@ static int insert_line(struct record_walk *walk, struct record_outcome *outcome)
 /* ---- The walk ----------------------------------------------------------------------------------
  */
 
-enum { PAGE_BYTES = 4096, STACK_SPAN = 64 << 20 };
-
-/* The stack beyond the slice: what was captured of it, then the live target's. */
-struct beyond {
-    const struct model_process *process;
-    const struct sampler_sample *sample;
-    const uint8_t *window; /* the last read of the stack; valid until the walk is over */
-    uint64_t window_address;
-    size_t window_size;
-};
-
-static int read_live(const struct beyond *beyond, uint64_t address, uint8_t *buffer, size_t size)
-{
-    const pid_t pid = beyond->process->pid;
-    return sampler_read_memory(pid, address, buffer, size) == size ? 0 : SPROF_EIO;
-}
-
-/* Reads across an end of what was captured are refused while smaller ones are possible: the walk
- * asks for less then, down to the end of the page. */
-static int read_stack(const struct beyond *beyond, uint64_t address, uint8_t *buffer, size_t size)
-{
-    const struct sampler_sample *sample = beyond->sample;
-    const uint64_t ahead = sample->rest_address > address ? sample->rest_address - address : 0;
-    const size_t below = ahead < size ? (size_t)ahead : size;
-    const uint64_t offset = address + below - sample->rest_address;
-    const uint64_t left = offset < sample->rest_size ? sample->rest_size - offset : 0;
-    const size_t inside = left < size - below ? (size_t)left : size - below;
-    if (!inside)
-        return read_live(beyond, address, buffer, size);
-    if (inside < size && size > PAGE_BYTES - address % PAGE_BYTES)
-        return SPROF_EIO;
-    memcpy(buffer + below, sample->rest + offset, inside);
-    const size_t above = size - below - inside;
-    if (below && read_live(beyond, address, buffer, below))
-        return SPROF_EIO;
-    return above ? read_live(beyond, address + below + inside, buffer + below + inside, above) : 0;
-}
-
-static int read_beyond(void *context, uint64_t address, void *buffer, size_t size)
-{
-    struct beyond *beyond = context;
-    const int result = read_stack(beyond, address, buffer, size);
-    if (!result && address - beyond->sample->registers[UNWIND_RSP] < STACK_SPAN) {
-        beyond->window = buffer;
-        beyond->window_address = address;
-        beyond->window_size = size;
-    }
-    return result;
-}
-
-/* See sampler_stack_end. */
-static uint64_t stack_end(const struct beyond *beyond, const struct unwind_stack *stack)
-{
-    const struct sampler_sample *sample = beyond->sample;
-    const uint64_t root = stack->frames[stack->count - 1].address;
-    if (stack->end != UNWIND_END_ROOT)
-        return 0;
-    if (!stack->stitched) /* a slice that is not full ends with the memory of the stack */
-        return sample->stack_full || !sample->stack_size
-                   ? SAMPLER_STACK_SHALLOW
-                   : sample->registers[UNWIND_RSP] + sample->stack_size;
-    for (size_t at = beyond->window_size / sizeof root; at-- > 0;)
-        if (!memcmp(beyond->window + at * sizeof root, &root, sizeof root))
-            return beyond->window_address + (at + 1) * sizeof root;
-    return 0;
-}
-
 static int add_kernel(struct record_walk *walk, const struct sampler_sample *sample,
                       struct place place)
 {
@@ -259,16 +197,36 @@ static int add_kernel(struct record_walk *walk, const struct sampler_sample *sam
     return 0;
 }
 
+/* Where the walk could not go on but frame pointers do, what they lead to is told as what it is;
+ * the stack is not whole for that. */
+static int add_frame_pointers(struct record_walk *walk, const struct sampler_sample *sample,
+                              const struct place *place, const struct unwind_space *space,
+                              const struct unwind_stack *stack)
+{
+    if (stack->end != UNWIND_END_TRUNCATED && stack->end != UNWIND_END_NO_CFI &&
+        stack->end != UNWIND_END_BAD_MEMORY)
+        return 0;
+    const struct unwind_frame *last = &stack->frames[stack->count - 1];
+    uint64_t callers[FRAME_POINTERS_MAX];
+    const size_t count =
+        last->is_return ? record_stack_chain(sample, last->address, callers, FRAME_POINTERS_MAX)
+                        : 0;
+    for (size_t i = 0; i < count && space->find(space->context, callers[i] - 1); i++)
+        if (add_to_line(walk, place, callers[i] - 1, UNWIND_BY_FP))
+            return SPROF_ENOMEM;
+    return 0;
+}
+
 static int add_user(struct record_walk *walk, const struct sampler_sample *sample,
                     struct place place, const struct unwind_space *space,
                     struct record_outcome *outcome)
 {
-    struct beyond beyond = {.process = place.process, .sample = sample};
+    struct record_stack beyond = {.pid = place.process->pid, .sample = sample};
     const struct unwind_memory memory = {
         .slice = sample->stack,
         .slice_address = sample->registers[UNWIND_RSP],
         .slice_size = sample->stack_size,
-        .read = read_beyond,
+        .read = record_stack_read,
         .context = &beyond,
     };
     struct unwind_registers registers;
@@ -278,7 +236,7 @@ static int add_user(struct record_walk *walk, const struct sampler_sample *sampl
     walk->walk_ns += sprof_clock_monotonic_ns() - begin_ns;
     outcome->end = stack.end;
     outcome->stitched = stack.stitched;
-    outcome->stack_end = stack_end(&beyond, &stack);
+    outcome->stack_end = record_stack_end(sample, &stack);
     if (stack.end == UNWIND_END_PENDING)
         return 0;
     for (size_t i = 0; i < stack.count; i++) {
@@ -288,7 +246,7 @@ static int add_user(struct record_walk *walk, const struct sampler_sample *sampl
                         (enum unwind_found_by)frame->found_by))
             return SPROF_ENOMEM;
     }
-    return 0;
+    return add_frame_pointers(walk, sample, &place, space, &stack);
 }
 
 static int add_pc(struct record_walk *walk, const struct sampler_sample *sample, struct place place)

@@ -10,6 +10,7 @@ enum {
     LATE_NS = 1000000,         /* records may be that much out of order */
     COPIED_HZ = 2000,          /* a sample may have all of its stack copied up to this rate */
     MOST_BYTES_MIN = 64 << 10, /* … and this much at any */
+    WASTE_BYTES = 64 << 10,    /* copied for nothing until an end is given up */
     REST_RING_BYTES_MIN = 8 << 20,
     REST_RING_BYTES_CPU = 2 << 20,
 };
@@ -107,7 +108,8 @@ static uint64_t revised_end(const struct sampler *sampler, uint64_t known, uint6
                             uint64_t found)
 {
     const uint64_t slice_end = stack_pointer + sampler->plan.stack_bytes;
-    const bool contradicts = known > slice_end && known - stack_pointer < REST_SPAN_BYTES;
+    const bool contradicts =
+        known > slice_end + WASTE_BYTES && known - stack_pointer < REST_SPAN_BYTES;
     if (found > SAMPLER_STACK_SHALLOW || !known)
         return found ? found : SAMPLER_STACK_SHALLOW;
     return found && contradicts ? SAMPLER_STACK_SHALLOW : known;

@@ -182,8 +182,8 @@ bool sampler_targets_ended(struct sampler *sampler, int *wait_status);
 uint64_t sampler_target_cpu_ns(struct sampler *sampler);
 
 /* Tells what a walk of this thread's stack has shown, for the next ones: that it ends at `end`,
- * just above the return address to its root; SAMPLER_STACK_SHALLOW: within the slice, wherever; 0:
- * the root was not found. Out of memory, it is forgotten. */
+ * with the page of its root's frame; SAMPLER_STACK_SHALLOW: within the slice, wherever; 0: the root
+ * was not found. Out of memory, it is forgotten. */
 #define SAMPLER_STACK_SHALLOW 1
 void sampler_stack_end(struct sampler *sampler, pid_t tid, uint64_t stack_pointer, uint64_t end);
 
