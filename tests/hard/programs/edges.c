@@ -33,7 +33,7 @@ NOINLINE static unsigned long early_return(unsigned long value)
 NOINLINE static void hot(void)
 {
     unsigned long value = 1;
-    for (int i = 0; i < 30000000; i++) {
+    for (int i = 0; i < 60000000; i++) {
         value += saves_registers(value, (unsigned long)i);
         value ^= frame_pointer(value);
         value += early_return(value);
