@@ -83,10 +83,10 @@ exceptions() {
     needs g++ g++
     build exceptions g++ "${flags[@]}" "$PROGRAMS/exceptions.cc"
     record -- ./exceptions
-    whole
     # While libgcc installs the context of a landing pad, one frame's return address already belongs
     # to another: no table can describe that. About one sample in a hundred of this loop.
-    roots 0.98
+    whole 0.97
+    roots 0.998
     local call='\([^;]*\)' cold='( \[clone \.cold\])?'
     chain "thrower(unsigned long)" \
         "$start;catcher$call;outer$call;middle$call;thrower$call$cold(;$any)*"

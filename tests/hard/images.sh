@@ -95,7 +95,7 @@ musl_checks() {
     chain recursion_leaf "$start(;recurse){50};recursion_leaf"
     chain callback_leaf "$start;sort(;$any){1,20};compare;callback_leaf"
     chain handler_leaf "$start;signalled(;$any){1,6};handler;handler_leaf"
-    chain thread_leaf "(__)?clone;(start|$any);thread_main;thread_leaf"
+    chain thread_leaf "$any;$any;thread_main;thread_leaf"
 }
 
 # Without symbols: the same stacks, as many frames deep, of functions without a name.

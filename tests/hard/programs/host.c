@@ -12,7 +12,7 @@ NOINLINE static void *work_in(const char *library, const char *function)
     void (*work)(unsigned long) = handle ? (void (*)(unsigned long))dlsym(handle, function) : NULL;
     if (!work)
         exit(3);
-    work(20000000);
+    work(40000000);
     dlclose(handle);
     return (void *)work;
 }
