@@ -133,13 +133,23 @@ debug_frame() {
     shapes_chains
 }
 
-# No tables of any kind for the program, but frame pointers.
+# No tables of any kind for the program: its frame pointers, or its code, must do.
 frame_pointers_only() {
     shapes shapes gcc -O1 -fno-omit-frame-pointer -fno-asynchronous-unwind-tables -fno-unwind-tables
+    without_tables
+}
+no_tables() {
+    shapes shapes gcc -O2 -fno-asynchronous-unwind-tables -fno-unwind-tables
+    without_tables
+}
+without_tables() {
     strip -g shapes
+    readelf -SW shapes | grep -q ' \.debug_frame ' && fail "there is a .debug_frame"
     record -- ./shapes 300
-    chain recursion_leaf "(.*;)?main(;recurse){50};recursion_leaf" 0.9
-    roots 0.9
+    whole 0.99
+    roots
+    chain_share=0.98
+    shapes_chains
 }
 
 by_clang() {

@@ -74,8 +74,9 @@ by_rules() {
 
 # chain FUNCTION REGEX [SHARE [LEAST]]: of the samples whose stack holds FUNCTION, at least so many
 # begin with REGEX, from the root on; what FUNCTION's part of it allows and kernel frames may follow.
+chain_share=0.999
 chain() {
-    local share=${3:-0.999} all good
+    local share=${3:-$chain_share} all good
     query "SELECT path, sum(count) FROM v_sample
         WHERE ';' || path || ';' GLOB '*;$1;*' GROUP BY path" >paths
     all=$(samples_in <paths)
