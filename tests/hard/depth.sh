@@ -3,8 +3,9 @@
 #   depth.sh CASE
 . "$(dirname "$0")/lib.sh"
 
-# Counts, for every sample in a leaf_N, the calls of descend* below it, and compares with N.
-exact_classes() {
+# stacks SELECT: with `down`, a row for each stack of a leaf_N: its node, its class N, and how many
+# calls of descend* there are on it.
+stacks() {
     query "WITH RECURSIVE named(id, name) AS (
             SELECT f.id, fn.name FROM frame f JOIN function fn ON fn.id = f.function_id),
         down(node, calls, class) AS (
@@ -14,13 +15,17 @@ exact_classes() {
             SELECT n.id, calls + (name GLOB 'descend*'),
                 CASE WHEN name GLOB 'leaf_*' THEN CAST(substr(name, 6) AS INTEGER) ELSE class END
             FROM down JOIN stack_node n ON n.parent_id = down.node JOIN named ON named.id = n.frame_id)
-        SELECT class, sum(count), sum(count * (calls = class AND end_reason = 'root')), min(calls),
-            max(calls), sum(stitched)
+        $1"
+}
+
+exact_classes() {
+    stacks "SELECT class, sum(count), sum(count * (calls = class AND end_reason = 'root')),
+            min(calls), max(calls), sum(stitched)
         FROM sample JOIN down ON node = node_id WHERE class > 0 GROUP BY class ORDER BY class" >rows
     echo 'depth|samples|exact|least|most|stitched'
     cat rows
     [ "$(wc -l <rows)" = 5 ] || fail "not five classes"
-    while IFS='|' read -r class samples exact _; do
+    while IFS='|' read -r class samples _; do
         [ "$samples" -ge 50 ] || fail "only $samples samples of class $class"
     done <rows
     awk -F '|' '{ all += $2; exact += $3 } END { exit !(exact >= 0.999 * all) }' rows ||
@@ -75,15 +80,7 @@ classes_fast() {
     if [ "$(id -u)" = 0 ]; then whole 0.99; else whole 0.9; fi
     roots
     classes_edges
-    query "WITH RECURSIVE named(id, name) AS (
-            SELECT f.id, fn.name FROM frame f JOIN function fn ON fn.id = f.function_id),
-        down(node, calls, class) AS (
-            SELECT n.id, 0, 0 FROM stack_node n WHERE n.parent_id IS NULL
-            UNION ALL
-            SELECT n.id, calls + (name GLOB 'descend*'),
-                CASE WHEN name GLOB 'leaf_*' THEN CAST(substr(name, 6) AS INTEGER) ELSE class END
-            FROM down JOIN stack_node n ON n.parent_id = down.node JOIN named ON named.id = n.frame_id)
-        SELECT sum(count), sum(count * (calls <> class)) FROM sample JOIN down ON node = node_id
+    stacks "SELECT sum(count), sum(count * (calls <> class)) FROM sample JOIN down ON node = node_id
         WHERE class > 0 AND end_reason = 'root'" >wrong
     IFS='|' read -r all wrong <wrong
     echo "whole but of another depth: $wrong of $all"

@@ -10,13 +10,12 @@ shapes() {
     build "$output" "$compiler" "${flags[@]}" "$PROGRAMS/shapes.c" "$@"
 }
 
-# What must hold of it by name; $1 is the beginning of main's stacks.
+# What must hold of it by name.
 shapes_chains() {
-    local main=${1:-$start} thread=${2:-"$any;$any"}
-    chain recursion_leaf "$main(;recurse){50};recursion_leaf"
-    chain callback_leaf "$main;sort(;$any){1,20};compare;callback_leaf"
-    chain handler_leaf "$main;signalled(;$any){1,6};handler;handler_leaf"
-    chain thread_leaf "$thread;thread_main;thread_leaf"
+    chain recursion_leaf "$start(;recurse){50};recursion_leaf"
+    chain callback_leaf "$start;sort(;$any){1,20};compare;callback_leaf"
+    chain handler_leaf "$start;signalled(;$any){1,6};handler;handler_leaf"
+    chain thread_leaf "$any;$any;thread_main;thread_leaf"
     edges shapes <<'END'
 main recurse sort signalled with_thread
 recurse recurse recursion_leaf

@@ -29,7 +29,6 @@ query() {
 # record [options of sprof record …] -- PROGRAM …: into t.db.
 record() {
     expect 0 "$SPROF" record -m full -F "$rate" --keep-failed -o t.db "$@"
-    tail -n 3 "$work/err" >record.log
 }
 
 # attach COMMAND…: starts it, waits until it works, records two and a half seconds of it. Runs
