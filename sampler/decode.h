@@ -32,7 +32,7 @@ struct decode_stack {
     pid_t pid, tid;
     int cpu;
     uint64_t time_ns;
-    uint64_t pointer; /* the user's stack pointer */
+    uint64_t pointer;         /* the user's stack pointer */
     uint64_t asked, captured; /* bytes */
 };
 

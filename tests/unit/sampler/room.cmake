@@ -6,3 +6,9 @@ target_compile_definitions(sampler_spin PRIVATE _GNU_SOURCE) # no sanitizer: it 
 target_link_libraries(sampler_spin PRIVATE Threads::Threads)
 target_compile_definitions(unit_sampler PRIVATE SAMPLER_SPIN="$<TARGET_FILE:sampler_spin>")
 add_dependencies(unit_sampler sampler_spin)
+
+# A program with deep stacks that say what they are.
+add_executable(sampler_deep unit/sampler/programs/deep.c)
+target_include_directories(sampler_deep PRIVATE ${CMAKE_SOURCE_DIR})
+target_compile_definitions(unit_sampler PRIVATE SAMPLER_DEEP="$<TARGET_FILE:sampler_deep>")
+add_dependencies(unit_sampler sampler_deep)

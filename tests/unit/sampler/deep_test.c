@@ -1,0 +1,136 @@
+#include "tests/unit/sampler/live.h"
+#include "tests/unit/sampler/programs/deep.h"
+
+#include <CUnit/CUnit.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { PAGE_BYTES = 4096 };
+
+/* What a recording of programs/deep.c brought. */
+struct deep {
+    unsigned full, exact, copied, true_stacks, false_stacks;
+};
+
+/* The marks of one sample's stack, innermost first. */
+struct marks {
+    uint64_t first, last, last_address;
+    size_t count;
+    bool broken; /* two neighbours are not of one stack */
+};
+
+static void see_word(struct marks *marks, uint64_t address, uint64_t word)
+{
+    if ((word & ~UINT64_C(0xffffffff)) != DEEP_MARK)
+        return;
+    marks->broken |= marks->count && word != marks->last + 1;
+    marks->first = marks->count++ ? marks->first : word;
+    marks->last = word;
+    marks->last_address = address;
+}
+
+static void see_bytes(struct marks *marks, const uint8_t *bytes, size_t size, uint64_t address)
+{
+    for (size_t at = (size_t)(-address % 8); at + 8 <= size; at += 8) {
+        uint64_t word;
+        memcpy(&word, bytes + at, sizeof word);
+        see_word(marks, address + at, word);
+    }
+}
+
+static struct marks marks_of(const struct sampler_sample *sample)
+{
+    struct marks marks = {0};
+    const uint64_t slice = sample->registers[7], slice_end = slice + sample->stack_size;
+    const size_t overlap =
+        sample->rest_address < slice_end ? (size_t)(slice_end - sample->rest_address) : 0;
+    see_bytes(&marks, sample->stack, sample->stack_size, slice);
+    if (sample->rest_size > overlap)
+        see_bytes(&marks, sample->rest + overlap, sample->rest_size - overlap,
+                  sample->rest_address + overlap);
+    return marks;
+}
+
+/* Whether the marks lead up to the first level of their class without a gap. */
+static bool is_true(const struct marks *marks)
+{
+    const uint64_t class = (marks->last >> 20) & 0xfff, level = marks->last & 0xfffff;
+    return marks->count && !marks->broken && level == 100 + 2000 * class;
+}
+
+static void see_sample(struct deep *deep, struct sampler *sampler,
+                       const struct sampler_record *record, bool tell_end)
+{
+    const struct sampler_sample *sample = &record->sample;
+    const struct marks marks = marks_of(sample);
+    if (!sample->stack_full || !marks.count)
+        return;
+    deep->full++;
+    deep->copied += sample->rest_size > 0;
+    deep->exact += sample->rest_exact;
+    deep->true_stacks += is_true(&marks);
+    deep->false_stacks += sample->rest_exact && !is_true(&marks);
+    if (tell_end && is_true(&marks))
+        sampler_stack_end(sampler, record->tid, sample->registers[7],
+                          marks.last_address / PAGE_BYTES * PAGE_BYTES + PAGE_BYTES);
+}
+
+static bool record_deep(struct deep *deep, enum sampler_scope scope, bool tell_end)
+{
+    char *const command[] = {SAMPLER_DEEP, NULL};
+    const struct sampler_options options = {.event = "cpu-clock",
+                                            .capture = SAMPLER_CAPTURE_USER,
+                                            .command = command,
+                                            .minimum_scope = scope};
+    struct sampler *sampler;
+    *deep = (struct deep){0};
+    CU_ASSERT_EQUAL_FATAL(sampler_open(&sampler, &options, NULL), 0);
+    const bool in_scope = sampler_facts(sampler)->scope == scope;
+    const pid_t pid = sampler_facts(sampler)->command_pid;
+    CU_ASSERT_EQUAL(sampler_start(sampler, NULL), 0);
+    const uint64_t end_ns = sprof_clock_monotonic_ns() + 500000000;
+    while (in_scope && sprof_clock_monotonic_ns() < end_ns) {
+        const struct sampler_record *next;
+        sampler_wait(sampler, 10, -1);
+        while (!sampler_next(sampler, &next))
+            if (next->type == SAMPLER_SAMPLE)
+                see_sample(deep, sampler, next, tell_end);
+    }
+    live_end(pid);
+    sampler_free(sampler);
+    if (!in_scope)
+        printf(" skipped: samples cannot be filtered in the kernel here");
+    return in_scope;
+}
+
+/* Whether its end is known or not, a stack captured with its sample is that sample's. */
+static void test_captured_stacks_are_true(void)
+{
+    for (int tell_end = 0; tell_end < 2 && live_is_root(); tell_end++) {
+        struct deep deep;
+        if (!record_deep(&deep, SAMPLER_SCOPE_CPU_FILTERED, tell_end))
+            return;
+        CU_ASSERT_TRUE(deep.full > 30);
+        CU_ASSERT_EQUAL(deep.false_stacks, 0);
+        CU_ASSERT_TRUE(deep.exact * 10 > deep.full * 9);
+    }
+}
+
+/* Copied a little later, most are. */
+static void test_copied_stacks_are_mostly_true(void)
+{
+    struct deep deep;
+    CU_ASSERT_TRUE(record_deep(&deep, SAMPLER_SCOPE_TASK, true));
+    CU_ASSERT_TRUE(deep.full > 30);
+    CU_ASSERT_TRUE(deep.copied * 10 > deep.full * 9);
+    CU_ASSERT_TRUE(deep.true_stacks * 2 > deep.full);
+    CU_ASSERT_EQUAL(deep.exact, 0);
+}
+
+void sprof_suite_sampler_deep(void);
+void sprof_suite_sampler_deep(void)
+{
+    CU_pSuite suite = CU_add_suite("sampler/deep", NULL, NULL);
+    CU_add_test(suite, "captured stacks are true", test_captured_stacks_are_true);
+    CU_add_test(suite, "copied stacks are mostly true", test_copied_stacks_are_mostly_true);
+}
