@@ -54,6 +54,7 @@ struct cfi_state {
     uint8_t cfa_how; /* enum cfi_cfa_how */
     uint8_t cfa_register;
     bool signal_frame;
+    bool ends_callers; /* Go: the row is for the interrupted frame; a caller ends the stack */
     int64_t cfa_offset, cfa_add;
     struct cfi_value rbp, rsp, ra;
 };
@@ -105,7 +106,8 @@ struct cfi_fde {
     uint64_t start, end; /* vaddr */
     size_t cie;          /* index into section->cies; valid until the section is released */
     struct sprof_bytes program;
-    size_t offset; /* of the entry in the section */
+    size_t offset;    /* of the entry in the section */
+    bool is_doubtful; /* written by Free Pascal: see cfi_agrees_with_code */
 };
 
 void cfi_section_init(struct cfi_section *section, struct sprof_bytes bytes, uint64_t vaddr,
@@ -127,6 +129,11 @@ typedef void cfi_row_fn(void *context, uint64_t start, uint64_t end, const struc
  * it have been reported then. Time is linear in the program's size. */
 int cfi_program_run(const struct cfi_section *section, const struct cfi_fde *fde, cfi_row_fn *row,
                     void *context);
+
+/* Whether the rows of a function agree with its code, given from its start to its end: in its
+ * prologue, and where there is but one row, everywhere. */
+bool cfi_agrees_with_code(const struct cfi_section *section, const struct cfi_fde *fde,
+                          struct sprof_bytes code);
 
 /* Runs a CIE's initial instructions and fills cie->initial. Returns 0 or SPROF_EFORMAT. */
 int cfi_program_initial(const struct cfi_section *section, struct cfi_cie *cie);

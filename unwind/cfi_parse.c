@@ -148,6 +148,14 @@ static int cie_find(struct cfi_section *section, uint64_t offset, size_t *index)
     return code;
 }
 
+/* Free Pascal writes CIE pointers of 8 bytes behind lengths of 4. The address after the first half
+ * then seems to be a multiple of 4 GiB, where no function begins. */
+static bool has_wide_cie_pointer(const struct cfi_section *section, struct sprof_reader reader)
+{
+    const uint64_t start = sprof_reader_u64(&reader);
+    return section->is_debug_frame && start && !(uint32_t)start;
+}
+
 static int fde_read(struct cfi_section *section, struct entry *entry, struct cfi_fde *fde)
 {
     const uint64_t cie_offset = section->is_debug_frame ? entry->id : entry->id_offset - entry->id;
@@ -160,6 +168,9 @@ static int fde_read(struct cfi_section *section, struct entry *entry, struct cfi
     if (!cie->usable)
         return SPROF_EFORMAT;
     struct sprof_reader *reader = &entry->reader;
+    fde->is_doubtful = has_wide_cie_pointer(section, *reader);
+    if (fde->is_doubtful)
+        sprof_reader_u32(reader);
     sprof_reader_take(reader, cie->segment_size);
     fde->start = cfi_pointer_read(reader, cie->pointer_encoding, &section->bases);
     /* The length has the form of the pointer, but counts from nowhere. */

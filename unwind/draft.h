@@ -18,6 +18,7 @@ struct draft {
         entry; /* FDEs: offset in the section; Go: index of the function; PLT: of the section */
     uint8_t source; /* enum draft_source */
     bool root;      /* ends every stack */
+    bool wrong;     /* the program is not believed: only the function's bounds count */
 };
 
 struct draft_list {

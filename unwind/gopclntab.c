@@ -13,7 +13,13 @@ static const struct format {
     {0xfffffff1, 2, 3, 6, 7, 4, 41}, /* Go 1.20 */
 };
 
-enum { TOP_FRAME = 1, HEADER_WORDS = 8 };
+enum {
+    TOP_FRAME = 1,
+    SP_WRITE = 2,
+    HEADER_WORDS = 8,
+    FRAME_DEPTH_MIN = 16,    /* with less there is no frame: the depth comes from a push */
+    FRAME_SET_UP_BYTES = 16, /* after rsp is lowered: saving rbp, and pointing it to the frame */
+};
 
 static uint64_t word_at(struct sprof_bytes bytes, size_t offset, size_t size, bool *failed)
 {
@@ -96,6 +102,7 @@ static void classify(const struct go_table *table, size_t record, struct go_func
     if (failed)
         return;
     function->signal_return = has_prefix(table, name, returns);
+    function->switches_stack = flags & SP_WRITE;
     function->root =
         (flags & TOP_FRAME && !has_prefix(table, name, handlers)) || has_prefix(table, name, roots);
 }
@@ -136,6 +143,24 @@ static struct cfi_state state_of(const struct go_function *function, int64_t dep
     return state;
 }
 
+/* Reports a stretch of one depth. Where the function may have switched to another stack, its frame
+ * is found by rbp once that points to it; without a frame, whoever it called is the last that can
+ * be told, as in Go's own tracebacks. */
+static void report_depth(const struct go_function *function, struct unwind_range range,
+                         int64_t depth, bool set_up, cfi_row_fn *row, void *context)
+{
+    struct cfi_state state = state_of(function, depth);
+    const bool framed = function->switches_stack && depth >= FRAME_DEPTH_MIN;
+    const uint64_t from = range.start + (set_up ? FRAME_SET_UP_BYTES : 0);
+    state.ends_callers = function->switches_stack && !framed;
+    if (!framed || from > range.start)
+        row(context, range.start, framed && from < range.end ? from : range.end, &state);
+    state.cfa_register = UNWIND_RBP;
+    state.cfa_offset = 16;
+    if (framed && from < range.end)
+        row(context, from, range.end, &state);
+}
+
 int go_table_rows(const struct go_table *table, const struct go_function *function, uint64_t end,
                   cfi_row_fn *row, void *context)
 {
@@ -156,12 +181,12 @@ int go_table_rows(const struct go_table *table, const struct go_function *functi
             return SPROF_EFORMAT;
         if (!coded && !first)
             return at > function->start ? 0 : SPROF_EFORMAT;
+        const bool set_up = depth < FRAME_DEPTH_MIN;
         depth += (int64_t)(coded >> 1) ^ -(int64_t)(coded & 1);
         const uint64_t next = at + step * table->quantum;
-        if (next > at) {
-            const struct cfi_state state = state_of(function, depth);
-            row(context, at, next < end ? next : end, &state);
-        }
+        if (next > at)
+            report_depth(function, (struct unwind_range){at, next < end ? next : end}, depth,
+                         set_up, row, context);
         at = next;
     }
     return 0;

@@ -23,6 +23,7 @@ struct go_function {
     uint32_t pcsp;       /* offset into pctab of the table of stack depths */
     bool root;           /* no caller: the start of a goroutine or of a thread */
     bool signal_return;  /* the trampoline that handlers return to */
+    bool switches_stack; /* writes rsp in ways that the table of depths does not tell */
 };
 
 /* `text_vaddr` serves where the table does not name its text. Returns 0 or SPROF_EFORMAT. */

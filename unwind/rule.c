@@ -29,7 +29,8 @@ static uint64_t cfa_rule(const struct cfi_state *state)
     if (state->cfa_offset != (int32_t)state->cfa_offset)
         return UNWIND_RULE_ODD;
     if (state->cfa_register == UNWIND_RSP || state->cfa_register == UNWIND_RBP)
-        return unwind_rule_cfa(state->cfa_register == UNWIND_RBP, (int32_t)state->cfa_offset);
+        return unwind_rule_cfa(state->cfa_register == UNWIND_RBP, (int32_t)state->cfa_offset) |
+               (state->ends_callers ? UNWIND_RULE_ENDS_CALLERS : 0);
     return UNWIND_RULE_REGISTER | reg | offset;
 }
 
@@ -152,6 +153,8 @@ void unwind_rule_text(uint64_t rule, char *text, size_t size)
         sprof_str_appendf(&out, " ra=%s", register_names[unwind_rule_return_register(rule)]);
     else
         sprof_str_append(&out, " ra=cfa-8");
+    if (kind == UNWIND_RULE_CFA && rule & UNWIND_RULE_ENDS_CALLERS)
+        sprof_str_append(&out, ", callers end");
     snprintf(text, size, "%s", out.text ? out.text : "");
     sprof_str_release(&out);
 }

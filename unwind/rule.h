@@ -8,6 +8,7 @@
  *   bit   6     the slot of rbp counts from rbp, not from the CFA; always with bit 7
  *   bit   7     rbp was saved
  *   bit   8     UNWIND_RULE_CFA, rule cache only: found by following the code
+ *   bit   9     UNWIND_RULE_CFA: for the interrupted frame only, a caller ends the stack
  *   bit   9     UNWIND_RULE_GAP, rule cache only: following the code led nowhere
  *   bits  8-11  base register of REGISTER, DEREF and RETURN_REGISTER; the caller's rsp (JUMP)
  *   bits 12-15  register with the return address (RETURN_REGISTER, JUMP); first pushed byte (PLT)
@@ -48,6 +49,7 @@ enum unwind_rule_kind {
 #define UNWIND_RULE_RBP_SAVED (UINT64_C(1) << 7)
 #define UNWIND_RULE_FROM_CODE (UINT64_C(1) << 8)
 #define UNWIND_RULE_LEADS_NOWHERE (UINT64_C(1) << 9)
+#define UNWIND_RULE_ENDS_CALLERS (UINT64_C(1) << 9)
 
 static inline enum unwind_rule_kind unwind_rule_kind(uint64_t rule)
 {

@@ -194,9 +194,10 @@ static void draft_rows(struct builder *builder, const struct draft *draft)
     struct unwind_table *table = builder->table;
     const size_t rows = table->rows;
     const uint64_t last_rule = builder->last_rule;
-    if (draft->root || draft->source == DRAFT_ROOT) {
+    if (draft->root || draft->source == DRAFT_ROOT || draft->wrong) {
+        const bool root = draft->root || draft->source == DRAFT_ROOT;
         builder->code = rows_reserve(builder, 1);
-        row_add(builder, draft->start, UNWIND_RULE_END);
+        row_add(builder, draft->start, root ? UNWIND_RULE_END : UNWIND_RULE_GAP);
     } else if (source_rows(builder, draft)) {
         table->rows = rows; /* half a function is none */
         builder->last_rule = last_rule;
@@ -243,6 +244,13 @@ static int draft_add(struct builder *builder, struct draft draft)
     return sprof_vec_push(&builder->list.drafts, draft);
 }
 
+static bool is_wrong(const struct builder *builder, const struct cfi_section *section,
+                     const struct cfi_fde *fde)
+{
+    return fde->is_doubtful &&
+           !cfi_agrees_with_code(section, fde, text_between(builder, fde->start, fde->end));
+}
+
 static int gather_frames(struct builder *builder, struct cfi_section *section,
                          enum draft_source source)
 {
@@ -262,7 +270,8 @@ static int gather_frames(struct builder *builder, struct cfi_section *section,
                                                  .program_size = (uint32_t)fde.program.size,
                                                  .cie = (uint32_t)fde.cie,
                                                  .entry = (uint32_t)fde.offset,
-                                                 .source = (uint8_t)source});
+                                                 .source = (uint8_t)source,
+                                                 .wrong = is_wrong(builder, section, &fde)});
         if (code)
             return code;
     }

@@ -166,7 +166,8 @@ static uint64_t walk_span(struct walk *walk)
     struct unwind_cache_entry *cache = walker->cache;
     const uint64_t generation = walk->space->generation;
     const struct span span = span_of(walk);
-    const uint64_t not_plain = UNWIND_RULE_SLOT_FROM_RBP | UNWIND_RULE_FROM_CODE;
+    const uint64_t not_plain =
+        UNWIND_RULE_SLOT_FROM_RBP | UNWIND_RULE_FROM_CODE | UNWIND_RULE_ENDS_CALLERS;
     struct unwind_frame *frame = walker->frames + walk->count;
     struct unwind_frame *const last = walker->frames + walker->max_frames;
     uint64_t pc = walk->pc, sp = walk->sp, bp = walk->bp;
@@ -237,6 +238,8 @@ static bool step_to_cfa(struct walk *walk, uint64_t rule, uint64_t cfa, enum unw
 static bool step_cfa(struct walk *walk, uint64_t rule)
 {
     const uint64_t base = rule & UNWIND_RULE_BASE_RBP ? walk->bp : walk->sp;
+    if (rule & UNWIND_RULE_ENDS_CALLERS && walk_is_return(walk))
+        return walk_end(walk, UNWIND_END_ROOT);
     if (rule & UNWIND_RULE_FROM_CODE)
         return walk_fallback_gap(walk, rule);
     return step_to_cfa(walk, rule, base + (uint64_t)unwind_rule_offset(rule), UNWIND_BY_CFI);

@@ -34,6 +34,19 @@ static void put_functions(struct cfi_bytes *section, const char *letters)
     CFI_BYTES_FDE(section, 0x1500, 0x100, 0x0f, 6, 0x77, 0, 0x06, 0x06, 0x23, 16);
     CFI_BYTES_FDE(section, 0x1600, 0x100, 0x0c, 3, 16, 0x83, 2, 0x0a, 0x44, 0x0e, 32, 0x0b);
     CFI_BYTES_FDE(section, 0x1700, 0x100, 0x16, 6, 2, 0x23, 8, 0x14, 3, 1, 0x11, 6, 0x7e, 0x2e, 8);
+    CFI_BYTES_FDE(section, 0x1900, 0x100, 0x0c, 5, 0, 0x09, 7, 8, 0x09, 6, 9, 0x09, 16, 1);
+    CFI_BYTES_FDE(section, 0x1a00, 0x100, 0x0f, 5, 0x77, 0x78, 0x06, 0x23, 8);
+}
+
+/* As Free Pascal writes it: the section is its own text, so that its rows are held against code. */
+static int write_free_pascal(const char *root)
+{
+    static const uint8_t content[] = {0, 0, 0, 0, 0, 0x10, 0,    0,    0,    0,    0, 0, 0x10, 0, 0,
+                                      0, 0, 0, 0, 0, 0x45, 0x0e, 0x10, 0x04, 0x02, 0, 0, 0};
+    struct cfi_bytes section = {.debug_frame = true};
+    cfi_bytes_cie(&section, "");
+    cfi_bytes_fde_raw(&section, content, sizeof content);
+    return write_seed(root, "debug_frame", 4, section.data, section.size);
 }
 
 static int write_sections(const char *root)
@@ -48,7 +61,7 @@ static int write_sections(const char *root)
         failed |= write_seed(root, "eh_frame", form, eh.data, eh.size);
         failed |= write_seed(root, "debug_frame", form, debug.data, debug.size);
     }
-    return failed;
+    return failed | write_free_pascal(root);
 }
 
 static int write_small(const char *root)
@@ -71,6 +84,10 @@ static int write_small(const char *root)
         uint8_t bytes[GO_BYTES_MAX];
         const size_t size = go_bytes_write(bytes, format);
         failed |= write_seed(root, "gopclntab", format, bytes, size);
+        if (format < 2)
+            continue;
+        go_bytes_set_flags(bytes, format, 2);
+        failed |= write_seed(root, "gopclntab", format + 2, bytes, size);
     }
     return failed;
 }

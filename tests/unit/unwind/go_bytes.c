@@ -34,7 +34,7 @@ static void put_header(uint8_t *bytes, unsigned format)
 
 size_t go_bytes_write(uint8_t bytes[GO_BYTES_MAX], unsigned format)
 {
-    static const uint8_t pcsp[] = {2, 4, 48, 12, 47, 16, 0};
+    static const uint8_t pcsp[] = {2, 4, 48, 20, 47, 8, 0};
     const size_t size = format < 2 ? 8 : 4, functab = format ? FUNCTAB : 16;
     const size_t base = format ? FUNCTAB : 0;
     const uint64_t text = format < 2 ? GO_TEXT : 0;
@@ -54,4 +54,9 @@ size_t go_bytes_write(uint8_t bytes[GO_BYTES_MAX], unsigned format)
         put(bytes, base + record + size + 12, pctab, 4);
     }
     return GO_BYTES_MAX;
+}
+
+void go_bytes_set_flags(uint8_t bytes[GO_BYTES_MAX], unsigned format, uint8_t flags)
+{
+    bytes[FUNCTAB + RECORDS + (format == 2 ? 37 : 41)] = flags;
 }

@@ -1,5 +1,6 @@
 #include "tests/unit/unwind/elf_source.h"
 #include "tests/unit/unwind/go_bytes.h"
+#include "tests/unit/unwind/scene.h"
 #include "unwind/gopclntab.h"
 #include "unwind/rule.h"
 #include "unwind/table.h"
@@ -17,7 +18,7 @@ static void test_formats(void)
         const char *rule;
     } expected[] = {{0x1000, "cfa=rsp+8 ra=cfa-8"},
                     {0x1004, "cfa=rsp+32 rbp=cfa-16 ra=cfa-8"},
-                    {0x1010, "cfa=rsp+8 ra=cfa-8"},
+                    {0x1018, "cfa=rsp+8 ra=cfa-8"},
                     {0x1020, "end"}};
     static const struct unwind_range text = {GO_TEXT, GO_TEXT + 48};
     for (unsigned format = 0; format < GO_FORMATS; format++) {
@@ -36,6 +37,57 @@ static void test_formats(void)
         }
         unwind_table_free(table);
     }
+}
+
+/* A function that switches stacks: its frame is found by rbp, as soon as that is set up. */
+static void test_stack_switch(void)
+{
+    static const struct {
+        uint64_t vaddr;
+        const char *rule;
+    } expected[] = {{0x1000, "cfa=rsp+8 ra=cfa-8, callers end"},
+                    {0x1004, "cfa=rsp+32 rbp=cfa-16 ra=cfa-8"},
+                    {0x1014, "cfa=rbp+16 rbp=cfa-16 ra=cfa-8"},
+                    {0x1018, "cfa=rsp+8 ra=cfa-8, callers end"},
+                    {0x1020, "end"}};
+    static const struct unwind_range text = {GO_TEXT, GO_TEXT + 48};
+    for (unsigned format = 2; format < GO_FORMATS; format++) {
+        uint8_t bytes[GO_BYTES_MAX];
+        const struct unwind_source source = {
+            .gopclntab = {bytes, go_bytes_write(bytes, format)}, .text = &text, .text_count = 1};
+        struct unwind_table *table = NULL;
+        struct unwind_row row;
+        go_bytes_set_flags(bytes, format, 2);
+        CU_ASSERT_EQUAL_FATAL(unwind_table_build(&table, &source, NULL), 0);
+        CU_ASSERT_EQUAL(unwind_table_facts(table).rows, 5);
+        for (size_t i = 0; i < 5 && unwind_table_row(table, i, &row); i++) {
+            CU_ASSERT_EQUAL(row.vaddr, expected[i].vaddr);
+            CU_ASSERT_STRING_EQUAL(row.rule, expected[i].rule);
+        }
+        unwind_table_free(table);
+    }
+}
+
+/* Such a function's rows hold where it is interrupted; what it has called ends the stack. */
+static void test_walk_over_a_switch(void)
+{
+    uint8_t bytes[GO_BYTES_MAX];
+    struct scene *scene = scene_new();
+    CFI_BYTES_FDE(&scene->cfi, SCENE_CODE, 0x10, 0x0e, 16);
+    scene->source.gopclntab = (struct sprof_bytes){bytes, go_bytes_write(bytes, 2)};
+    go_bytes_set_flags(bytes, 2, 2);
+    const uint64_t text = SCENE_CODE + 0x1000, function = SCENE_TEXT + 0x1000;
+    memcpy(bytes + 8 + 2 * 8, &text, sizeof text);
+    scene_ready(scene);
+    scene->stack[0] = function + 32 + 4; /* a root */
+    struct unwind_stack stack = scene_walk(scene, function + 2);
+    CU_ASSERT_EQUAL(stack.end, UNWIND_END_ROOT);
+    CU_ASSERT_EQUAL(stack.count, 2);
+    scene->stack[1] = function + 2;
+    stack = scene_walk(scene, SCENE_TEXT + 4);
+    CU_ASSERT_EQUAL(stack.end, UNWIND_END_ROOT);
+    CU_ASSERT_EQUAL(stack.count, 2);
+    scene_free(scene);
 }
 
 static void test_other_bytes(void)
@@ -84,7 +136,7 @@ static void test_go_program(void)
     for (size_t i = 0; i < table->rows; i++) {
         const uint64_t rule = table->rules.rules[table->row_rule[i]];
         int64_t offset;
-        if (unwind_rule_kind(rule) == UNWIND_RULE_CFA &&
+        if (unwind_rule_kind(rule) == UNWIND_RULE_CFA && !(rule & UNWIND_RULE_BASE_RBP) &&
             oracle_offset(cfi, table->base + table->pc[i], &offset)) {
             compared++;
             wrong += offset != unwind_rule_offset(rule);
@@ -109,6 +161,8 @@ void sprof_suite_unwind_gopclntab(void)
 {
     CU_pSuite suite = CU_add_suite("unwind/gopclntab", NULL, NULL);
     CU_add_test(suite, "four formats", test_formats);
+    CU_add_test(suite, "a function that switches stacks", test_stack_switch);
+    CU_add_test(suite, "a walk over a switch of stacks", test_walk_over_a_switch);
     CU_add_test(suite, "other bytes", test_other_bytes);
     CU_add_test(suite, "a Go program beside its .debug_frame", test_go_program);
 }

@@ -273,6 +273,54 @@ static void test_debug_frame_fills_gaps(void)
     unwind_table_free(table);
 }
 
+static void free_pascal_fde(struct cfi_bytes *section, uint64_t start, const uint8_t *program,
+                            size_t size)
+{
+    const uint64_t length = 0x10;
+    struct cfi_bytes content = {0};
+    cfi_bytes_put(&content, "\0\0\0", 4); /* 8 bytes point to the CIE, although lengths have 4 */
+    cfi_bytes_put(&content, &start, sizeof start);
+    cfi_bytes_put(&content, &length, sizeof length);
+    cfi_bytes_put(&content, program, size);
+    cfi_bytes_fde_raw(section, content.data, content.size);
+}
+
+/* Its functions count where the code does what their rows say: pushed registers are forgotten. */
+static void test_free_pascal(void)
+{
+    static const uint8_t lowered[] = {0x48, 0x8d, 0x64, 0x24, 0xf8}; /* lea -8(%rsp),%rsp */
+    static const uint8_t program[] = {0x45, 0x0e, 16}, after_push[] = {0x46, 0x0e, 16};
+    static const uint8_t framed[] = {0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6};
+    static const uint8_t set_up[] = {0x55, 0x48, 0x89, 0xe5}, none[] = {0};
+    static uint8_t code[0x60];
+    memset(code, 0x90, sizeof code);
+    memcpy(code, lowered, sizeof lowered);
+    code[0x10] = 0x53; /* push %rbx */
+    memcpy(code + 0x11, lowered, sizeof lowered);
+    memcpy(code + 0x20, set_up, sizeof set_up);
+    code[0x44] = 0x53;
+    struct cfi_bytes debug = {.debug_frame = true};
+    cfi_bytes_cie(&debug, "");
+    free_pascal_fde(&debug, 0x1000, program, sizeof program);
+    free_pascal_fde(&debug, 0x1010, after_push, sizeof after_push);
+    free_pascal_fde(&debug, 0x1020, framed, sizeof framed);
+    free_pascal_fde(&debug, 0x1030, none, sizeof none);
+    free_pascal_fde(&debug, 0x1040, none, sizeof none);
+    CFI_BYTES_FDE(&debug, 0x1050, 0x10, 0x44, 0x0e, 16); /* another compiler is believed */
+    const struct unwind_source source = {.debug_frame = {debug.data, debug.size},
+                                         .text_bytes = {code, sizeof code},
+                                         .text_vaddr = 0x1000,
+                                         .text = &text,
+                                         .text_count = 1};
+    struct unwind_table *table = build(&source);
+    EXPECT_ROWS(table, {0x1000, "cfa=rsp+8 ra=cfa-8"}, {0x1005, "cfa=rsp+16 ra=cfa-8"},
+                {0x1010, "gap"}, {0x1020, "cfa=rsp+8 ra=cfa-8"},
+                {0x1021, "cfa=rsp+16 rbp=cfa-16 ra=cfa-8"},
+                {0x1024, "cfa=rbp+16 rbp=cfa-16 ra=cfa-8"}, {0x1030, "cfa=rsp+8 ra=cfa-8"},
+                {0x1040, "gap"}, {0x1050, "cfa=rsp+8 ra=cfa-8"}, {0x1054, "cfa=rsp+16 ra=cfa-8"});
+    unwind_table_free(table);
+}
+
 static void test_plt_sections(void)
 {
     struct cfi_bytes section = {0};
@@ -365,6 +413,7 @@ void sprof_suite_unwind_table_build(void)
     CU_add_test(suite, "pointer encodings", test_pointer_encodings);
     CU_add_test(suite, "versions, DWARF64, both sections", test_versions_and_dwarf64);
     CU_add_test(suite, ".debug_frame fills gaps", test_debug_frame_fills_gaps);
+    CU_add_test(suite, "Free Pascal's .debug_frame", test_free_pascal);
     CU_add_test(suite, "PLT sections", test_plt_sections);
     CU_add_test(suite, "roots by address", test_roots);
     CU_add_test(suite, "code known by its bytes", test_known_bytes);
