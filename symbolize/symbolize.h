@@ -4,7 +4,7 @@
  * flattened into sorted arrays. Sources in order: DWARF and .symtab of the file and of its debug file
  * (build id, debug link, debuginfod when DEBUGINFOD_URLS is set), .dynsym, .gnu_debugdata, the stubs
  * of the PLT as `function@plt`, then the bounds of the function's FDE as `module+0xstart`;
- * /proc/kallsyms for the kernel; perf maps and jitdump for JIT code. */
+ * the running kernel or /proc/kallsyms for the kernel; perf maps and jitdump for JIT code. */
 #ifndef SPROF_SYMBOLIZE_SYMBOLIZE_H
 #define SPROF_SYMBOLIZE_SYMBOLIZE_H
 
@@ -77,13 +77,16 @@ int symbolize_without_image(struct symbolize_result *result, const char *module_
 
 /* ---- The kernel ----------------------------------------------------------------------------- */
 
-/* Kernel text by /proc/kallsyms. Symbols of kernel modules carry the module's name. */
+/* Kernel text, named by the running kernel. Symbols of kernel modules carry the module's name. Not
+ * safe for concurrent use. */
 struct symbolize_kernel;
 
-/* Reads all text symbols at once. A symbol ends where the next one begins, and covers at most 1 MiB.
- * A NULL path is /proc/kallsyms, which the kernel takes 40 ms to write out: read it only where there
- * are kernel addresses. SPROF_EPERMISSION where the kernel hides its addresses (kptr_restrict): the
- * message names the setting. */
+/* Where the rights (CAP_BPF and CAP_PERFMON) and the kernel (5.13) suffice, this only prepares to
+ * ask for one address at a time. Otherwise it reads all text symbols from /proc/kallsyms, which the
+ * kernel takes 40 ms to write out: open it only where there are kernel addresses. A symbol there ends
+ * where the next one begins, and covers at most 1 MiB. A path that is not NULL is read in any case.
+ * SPROF_EPERMISSION where the kernel hides its addresses (kptr_restrict): the message names the
+ * setting. */
 int symbolize_kernel_open(struct symbolize_kernel **kernel, const char *kallsyms_path,
                           struct sprof_error *error);
 void symbolize_kernel_free(struct symbolize_kernel *kernel);

@@ -1,0 +1,249 @@
+/* /proc/kallsyms: `ADDRESS TYPE NAME[\t[MODULE]]` lines, hexadecimal (list/kallsyms.c, s_show).
+ * The kernel formats every line on demand, which takes longer than reading them here: so once. */
+#include "symbolize/kernel.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    READ_BYTES = 256 * 1024,
+    MAX_SYMBOLS = 8 << 20,
+};
+
+struct listed_symbol {
+    uint64_t address;
+    const char *name;
+    const char *module; /* NULL: the kernel itself */
+    size_t line;
+};
+
+struct kernel_list {
+    struct sprof_arena names;
+    const char *last_module;                 /* lines of one module come together */
+    SPROF_VEC(struct listed_symbol) symbols; /* sorted, one per address */
+    bool saw_text, saw_address;
+};
+
+static const char *parse_address(const char *text, const char *end, uint64_t *address)
+{
+    uint64_t value = 0;
+    const char *start = text;
+    for (; text < end; text++) {
+        const unsigned digit = (unsigned)*text - '0', letter = ((unsigned)*text | 32) - 'a';
+        if (digit > 9 && letter > 5)
+            break;
+        value = value << 4 | (digit <= 9 ? digit : letter + 10);
+    }
+    *address = value;
+    return text > start && text - start <= 16 ? text : NULL;
+}
+
+static int copy_text(struct kernel_list *list, const char *text, size_t length, const char **copy)
+{
+    *copy = sprof_arena_copy(&list->names, text, length);
+    return *copy ? 0 : SPROF_ENOMEM;
+}
+
+/* "[name]" after the tab. */
+static int use_module(struct kernel_list *list, const char *tab, const char *end,
+                      const char **module)
+{
+    *module = NULL;
+    if (end - tab < 4 || tab[1] != '[' || end[-1] != ']')
+        return 0;
+    const size_t length = (size_t)(end - tab) - 3;
+    const char *last = list->last_module;
+    if (!last || strncmp(last, tab + 2, length) != 0 || last[length])
+        if (copy_text(list, tab + 2, length, &list->last_module))
+            return SPROF_ENOMEM;
+    *module = list->last_module;
+    return 0;
+}
+
+/* Returns 0 or SPROF_ENOMEM; a line of another form is none of ours. */
+static int parse_line(struct kernel_list *list, const char *line, const char *end)
+{
+    struct listed_symbol symbol = {.line = list->symbols.count};
+    const char *next = parse_address(line, end, &symbol.address);
+    if (!next || end - next < 4 || next[0] != ' ' || next[2] != ' ' || !strchr("tTwW", next[1]))
+        return 0;
+    list->saw_text = true;
+    if (!symbol.address)
+        return 0;
+    list->saw_address = true;
+    const char *name = next + 3, *tab = memchr(name, '\t', (size_t)(end - name));
+    const size_t length = (size_t)((tab ? tab : end) - name);
+    if (!length || list->symbols.count >= MAX_SYMBOLS)
+        return 0;
+    if (tab && use_module(list, tab, end, &symbol.module))
+        return SPROF_ENOMEM;
+    if (copy_text(list, name, length, &symbol.name))
+        return SPROF_ENOMEM;
+    return sprof_vec_push(&list->symbols, symbol);
+}
+
+/* Parses the whole lines of a buffer and moves the rest to its front. */
+static int parse_lines(struct kernel_list *list, char *buffer, size_t *size)
+{
+    char *line = buffer, *end;
+    while ((end = memchr(line, '\n', *size - (size_t)(line - buffer)))) {
+        if (parse_line(list, line, end))
+            return SPROF_ENOMEM;
+        line = end + 1;
+    }
+    *size -= (size_t)(line - buffer);
+    memmove(buffer, line, *size);
+    return 0;
+}
+
+static int read_all(struct kernel_list *list, int fd, const char *path, struct sprof_error *error)
+{
+    char *buffer = malloc(READ_BYTES);
+    size_t held = 0;
+    int code = buffer ? 0 : sprof_error_memory(error);
+    while (!code) {
+        const ssize_t got = read(fd, buffer + held, READ_BYTES - held);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            code = sprof_error_set(error, SPROF_EIO, errno, "cannot read %s: %s", path,
+                                   strerror(errno));
+        if (got <= 0)
+            break;
+        held += (size_t)got;
+        if (parse_lines(list, buffer, &held))
+            code = sprof_error_memory(error);
+        if (held == READ_BYTES)
+            held = 0; /* no line is that long */
+    }
+    if (!code && held && parse_line(list, buffer, buffer + held))
+        code = sprof_error_memory(error);
+    free(buffer);
+    return code;
+}
+
+static int by_address(const void *left, const void *right)
+{
+    const struct listed_symbol *a = left, *b = right;
+    if (a->address != b->address)
+        return a->address < b->address ? -1 : 1;
+    return (a->line > b->line) - (a->line < b->line);
+}
+
+/* The kernel's own symbols come in order, those of modules need not. */
+static bool is_sorted(const struct kernel_list *list)
+{
+    for (size_t i = 1; i < list->symbols.count; i++)
+        if (list->symbols.items[i].address < list->symbols.items[i - 1].address)
+            return false;
+    return true;
+}
+
+/* Leaves the first name of each address. */
+static void sort(struct kernel_list *list)
+{
+    struct listed_symbol *symbols = list->symbols.items;
+    size_t kept = 0;
+    if (!is_sorted(list))
+        qsort(symbols, list->symbols.count, sizeof *symbols, by_address);
+    for (size_t i = 0; i < list->symbols.count; i++)
+        if (!kept || symbols[kept - 1].address != symbols[i].address)
+            symbols[kept++] = symbols[i];
+    list->symbols.count = kept;
+}
+
+/* A sysctl that holds a small number; -1 where it cannot be read. */
+static int setting(const char *path)
+{
+    char text[16] = {0};
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    const ssize_t got = read(fd, text, sizeof text - 1);
+    close(fd);
+    return got > 0 ? atoi(text) : -1;
+}
+
+/* Which setting hides them is decided by kallsyms_show_value in the kernel: kptr_restrict 0 still
+ * hides them from ordinary users while perf_event_paranoid is above 1. */
+static int hidden(struct sprof_error *error)
+{
+    return sprof_error_set(
+        error, SPROF_EPERMISSION, 0,
+        "the kernel hides its addresses (kernel.kptr_restrict is %d, kernel.perf_event_paranoid "
+        "is %d): kernel functions have no names\n"
+        "run sprof as root, or `sudo sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1`",
+        setting("/proc/sys/kernel/kptr_restrict"), setting("/proc/sys/kernel/perf_event_paranoid"));
+}
+
+static int open_failed(const char *path, struct sprof_error *error)
+{
+    const int errnum = errno;
+    if (errnum == EACCES || errnum == EPERM)
+        return hidden(error);
+    return sprof_error_set(error, errnum == ENOENT ? SPROF_ENOTFOUND : SPROF_EIO, errnum,
+                           "cannot read %s: %s", path, strerror(errnum));
+}
+
+int kernel_list_open(struct kernel_list **out, const char *path, struct sprof_error *error)
+{
+    *out = NULL;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return open_failed(path, error);
+    struct kernel_list *list = calloc(1, sizeof *list);
+    int code = list ? read_all(list, fd, path, error) : sprof_error_memory(error);
+    close(fd);
+    if (!code && list->saw_text && !list->saw_address)
+        code = hidden(error);
+    if (!code && !list->saw_text)
+        code = sprof_error_set(error, SPROF_EFORMAT, 0, "%s holds no kernel symbols", path);
+    if (code) {
+        kernel_list_free(list);
+        return code;
+    }
+    sort(list);
+    *out = list;
+    return 0;
+}
+
+void kernel_list_free(struct kernel_list *list)
+{
+    if (!list)
+        return;
+    sprof_vec_release(&list->symbols);
+    sprof_arena_release(&list->names);
+    free(list);
+}
+
+/* How many symbols start at or before the address. */
+static size_t count_up_to(const struct kernel_list *list, uint64_t address)
+{
+    size_t low = 0, high = list->symbols.count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (list->symbols.items[middle].address <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+bool kernel_list_find(const struct kernel_list *list, uint64_t address,
+                      struct kernel_symbol *symbol)
+{
+    const size_t next = count_up_to(list, address);
+    if (!next)
+        return false;
+    const struct listed_symbol *found = &list->symbols.items[next - 1];
+    uint64_t size = KERNEL_FUNCTION_MAX_BYTES;
+    if (next < list->symbols.count && found[1].address - found->address < size)
+        size = found[1].address - found->address;
+    *symbol = (struct kernel_symbol){found->address, size, found->name, found->module};
+    return address - found->address < size;
+}
