@@ -20,7 +20,7 @@ static void release(struct finish *finish)
     sprof_map_release(&finish->frame_index);
     sprof_map_release(&finish->node_index);
     sprof_map_release(&finish->function_index);
-    record_kernel_names_release(&finish->kernel_names);
+    symbolize_kernel_free(finish->kernel);
     model_paths_release(&finish->paths);
     store_derived_release(&finish->derived);
     sprof_arena_release(&finish->arena);

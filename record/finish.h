@@ -6,13 +6,12 @@
 #include "model/model.h"
 #include "record/images.h"
 #include "record/jit_owner.h"
-#include "record/kernel_names.h"
 #include "store/store.h"
+#include "symbolize/symbolize.h"
 
 /* Where opened images come from. Zero: files are opened by path and build id. */
 struct record_finish_source {
-    const struct record_images *images;       /* of the session that just ended; NULL: none */
-    struct record_kernel_names *kernel_names; /* … and what it read of the kernel */
+    const struct record_images *images; /* of the session that just ended; NULL: none */
     const struct record_jit_owners *jit_owners;
     const struct sprof_log *log;
     struct model_kind_rules rules; /* count > 0: replaces the kinds stored */
@@ -65,7 +64,8 @@ struct finish_run {
 struct finish {
     struct store *store;
     const struct record_finish_source *source;
-    struct record_kernel_names kernel_names; /* where the source has none */
+    struct symbolize_kernel *kernel; /* opened when a frame needs it; NULL: not yet or never */
+    struct sprof_error kernel_error; /* why never */
     struct sprof_arena arena;
     bool other_boot; /* a run was recorded before the last boot */
     struct model_view view;

@@ -128,6 +128,13 @@ static int symbolize_file(struct finish *finish, struct job *job, struct symboli
                            &options, NULL);
 }
 
+/* Once for all modules of the kernel: to open it may take tens of milliseconds. */
+static void open_kernel(struct finish *finish)
+{
+    if (!finish->kernel && !finish->kernel_error.code)
+        symbolize_kernel_open(&finish->kernel, NULL, &finish->kernel_error);
+}
+
 static int symbolize_kernel_frames(struct finish *finish, struct job *job,
                                    struct symbolize_result *result)
 {
@@ -141,12 +148,10 @@ static int symbolize_kernel_frames(struct finish *finish, struct job *job,
         module->row.problem = "recorded before the last boot: kernel addresses have no names";
         return 0;
     }
-    struct record_kernel_names *names =
-        finish->source->kernel_names ? finish->source->kernel_names : &finish->kernel_names;
-    const struct symbolize_kernel *kernel = record_kernel_names_get(names);
-    if (kernel)
-        return symbolize_kernel(result, kernel, job->addresses, job->address_count, NULL);
-    module->row.problem = sprof_arena_text(&finish->arena, names->error.message);
+    open_kernel(finish);
+    if (finish->kernel)
+        return symbolize_kernel(result, finish->kernel, job->addresses, job->address_count, NULL);
+    module->row.problem = sprof_arena_text(&finish->arena, finish->kernel_error.message);
     return 0;
 }
 

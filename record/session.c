@@ -113,12 +113,6 @@ static int open_parts(struct record_session *session, struct sprof_error *error)
     };
     record_pending_init(&session->pending);
     session->world.rules = options->rules;
-    /* Short commands should not wait for the kernel's names, and root will need them. Others mostly
-     * see no samples of the kernel, and whoever attaches has the time to read its names at the end.
-     */
-    if (options->command && geteuid() == 0 && options->mode != MODEL_MODE_APP &&
-        !options->no_symbolize)
-        record_kernel_names_start(&session->kernel_names);
     int result = open_sampler(session, error);
     if (!result)
         result = record_describe(session, error);
@@ -183,7 +177,6 @@ void record_free(struct record_session *session)
     record_walk_release(&session->walk);
     record_pending_release(&session->pending);
     record_images_release(&session->images);
-    record_kernel_names_release(&session->kernel_names);
     record_jit_owners_release(&session->jit_owners);
     model_world_release(&session->world);
     record_ledger_release(&session->ledger);
@@ -356,10 +349,8 @@ static int finish(struct record_session *session, struct sprof_error *error)
 {
     if (session->options.no_symbolize)
         return 0;
-    const struct record_finish_source source = {.images = &session->images,
-                                                .kernel_names = &session->kernel_names,
-                                                .jit_owners = &session->jit_owners,
-                                                .log = session->log};
+    const struct record_finish_source source = {
+        .images = &session->images, .jit_owners = &session->jit_owners, .log = session->log};
     const int result = record_finish_store(session->store, &source, error);
     if (result)
         return result;

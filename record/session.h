@@ -5,7 +5,6 @@
 
 #include "model/model.h"
 #include "record/jit_owner.h"
-#include "record/kernel_names.h"
 #include "record/ledger.h"
 #include "record/pending.h"
 #include "record/record.h"
@@ -25,7 +24,6 @@ struct record_session {
     bool replaces; /* … in the place of another */
     struct model_world world;
     struct record_images images;
-    struct record_kernel_names kernel_names;
     struct record_jit_owners jit_owners;
     struct record_walk walk;
     struct record_pending pending;
@@ -53,8 +51,8 @@ int record_apply(struct record_session *session, const struct sampler_record *re
 /* Takes over finished tables and processes the samples that waited for them. */
 int record_apply_waiting(struct record_session *session);
 
-/* Books what no sample told: CPU time of threads that were never sampled, and what short ones had left
- * over after their last sample. */
+/* Books what no sample told: CPU time of threads that were never sampled, and what short ones had
+ * left over after their last sample. */
 int record_book_unsampled(struct record_session *session);
 
 /* Moves everything new or changed into the batch at hand. `last` also writes what changes seldom.
