@@ -28,10 +28,12 @@ int rests_learn_end(struct rests *rests, pid_t tid, uint64_t address)
     return sprof_map_put(&rests->ends, (uint64_t)tid, address);
 }
 
-/* A thread may have several stacks; a wrong end only costs. */
-size_t rests_wanted(const struct rests *rests, pid_t tid, uint64_t address)
+/* A thread may have several stacks: an end that cannot be this one's tells nothing. */
+size_t rests_wanted(const struct rests *rests, pid_t tid, uint64_t pointer, uint64_t address)
 {
     const uint64_t end = rests_end(rests, tid);
+    if (end == SAMPLER_STACK_SHALLOW || (end > pointer && end <= address))
+        return 0;
     return end > address && end - address < REST_BYTES_MAX ? (size_t)(end - address)
                                                            : REST_BYTES_MAX;
 }
@@ -73,8 +75,8 @@ size_t rests_copy(struct rests *rests, size_t ring, uint64_t offset,
                   const struct decode_stack *stack)
 {
     const uint64_t address = stack->pointer + stack->captured;
-    const size_t wanted = rests_wanted(rests, stack->tid, address);
-    if (!open_pool(rests))
+    const size_t wanted = rests_wanted(rests, stack->tid, stack->pointer, address);
+    if (!wanted || !open_pool(rests))
         return 0;
     const size_t start = find_room(rests, wanted);
     if (start == REST_POOL_BYTES)
