@@ -30,9 +30,8 @@ int record_pending_add(struct record_pending *pending, const struct sampler_reco
     if (pending->rest_bytes + kept.rest_size > REST_BYTES_MAX)
         kept.rest_size = 0;
     const size_t chain_bytes = sample->kernel_chain_count * sizeof *sample->kernel_chain;
-    const size_t bytes =
-        sizeof(struct record_pending_sample) + chain_bytes + sample->stack_size + sample->rest_size;
-    struct record_pending_sample *copy = malloc(bytes);
+    const size_t bytes = sizeof(struct record_pending_sample) + chain_bytes + sample->stack_size;
+    struct record_pending_sample *copy = malloc(bytes + sample->rest_size);
     if (!copy)
         return SPROF_ENOMEM;
     *copy = (struct record_pending_sample){

@@ -20,14 +20,14 @@ struct record_pending_sample {
 struct record_pending {
     struct record_pending_sample *first, **end;
     size_t bytes, count, most_bytes;
-    size_t rest_bytes; /* of `bytes`: what follows slices */
+    size_t rest_bytes; /* beside `bytes`: what follows slices */
 };
 
 void record_pending_init(struct record_pending *pending);
 void record_pending_release(struct record_pending *pending);
 
-/* Copies a sample to the end; what follows its slice only within a bound of its own, for it is
- * needed less often than the room. Returns 0 or SPROF_ENOMEM. */
+/* Copies a sample to the end; what follows its slice only within a bound of its own, 8 MiB.
+ * Returns 0 or SPROF_ENOMEM. */
 int record_pending_add(struct record_pending *pending, const struct sampler_record *record,
                        struct model_process *process, struct model_thread *thread);
 
