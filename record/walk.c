@@ -73,10 +73,13 @@ static int make_frame(struct record_walk *walk, uint32_t module, uint64_t offset
     return 0;
 }
 
+/* Code without a file keeps its addresses, as perf maps do; a memfd may hold an ELF file or be memory
+ * like any other. */
 static uint64_t offset_in(const struct model_module *module, const struct model_mapping *mapping,
                           uint64_t address)
 {
-    const bool anonymous = module->kind == MODEL_KIND_JIT && !module->owner;
+    const struct record_image *image = module->owner;
+    const bool anonymous = module->kind == MODEL_KIND_JIT && !(image && image->image);
     return anonymous ? address : address - mapping->start + mapping->file_offset;
 }
 

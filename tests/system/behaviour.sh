@@ -130,7 +130,7 @@ children() {
     start bash -c 'while :; do "$0" once 1000; done' "$PROGRAMS/split" >split.out
     sleep 0.3
     expect 0 "$SPROF" record -o t.db -p "$child" --duration 3s
-    holds "$(sql t.db "SELECT count(*) FROM v_thread WHERE process = 'split' AND samples > 0") > 3" \
+    holds "$(sql t.db "SELECT count(*) FROM v_thread WHERE process = 'split' AND samples > 0") > 1" \
         "children"
     holds "$(sql t.db "SELECT 1.0 * sum(CASE WHEN process = 'split' THEN samples END) / sum(samples)
         FROM v_thread") > 0.9" "the children's share"
