@@ -9,7 +9,9 @@ rate=1999
 speed() {
     needs openssl openssl
     record -- openssl speed -seconds 2 "$@"
-    whole
+    # Where a frame's pointer lies in the red zone, code is read in the live process: for its last
+    # one or two milliseconds it has gone.
+    whole 0.998
     roots
     by_rules
 }
@@ -39,7 +41,7 @@ in_libcrypto() {
         JOIN frame f ON f.id = n.frame_id JOIN module m ON m.id = f.module_id
         WHERE m.name GLOB 'libcrypto*'")
     echo "in libcrypto: $good of $all whole"
-    holds "$all > 300 && $good >= 0.999 * $all" "whole stacks in libcrypto"
+    holds "$all > 300 && $good >= 0.998 * $all" "whole stacks in libcrypto"
 }
 
 # Names and stacks of code that node has made itself.
