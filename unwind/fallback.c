@@ -52,7 +52,10 @@ static bool go_on_counted(struct walk *walk, const struct walk_caller *caller)
 static bool scan_or_end(struct walk *walk)
 {
     struct walk_caller caller;
-    if (!scan_caller(walk, SCAN_WORDS, WALK_UNKNOWN, &caller))
+    const bool found = scan_caller(walk, SCAN_WORDS, WALK_UNKNOWN, &caller);
+    if (walk->pending) /* no guessing while a table that may tell is being built */
+        return walk_end(walk, UNWIND_END_PENDING);
+    if (!found)
         return walk_end(walk, UNWIND_END_NO_CFI);
     /* Only one word of a stack says where _start called, the last: nothing has been passed over. */
     if (unwind_rule_kind(walk_rule(walk, caller.address - 1)) == UNWIND_RULE_END)
@@ -89,7 +92,7 @@ bool walk_fallback_gap(struct walk *walk, uint64_t rule)
         walk_is_return_address(walk, caller.address) == WALK_YES)
         return go_on_counted(walk, &caller);
     walk->live = false;
-    if (scan_caller(walk, 1, WALK_YES, &caller))
+    if (!walk->pending && scan_caller(walk, 1, WALK_YES, &caller))
         return go_on_counted(walk, &caller);
     walk->live = false;
     return walk_fallback_frame_pointer(walk, rule);

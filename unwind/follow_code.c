@@ -148,15 +148,21 @@ static bool follow_rule(struct walk *walk, uint64_t rule, struct walk_caller *ca
            walk_is_return_address(walk, caller->address) == WALK_YES;
 }
 
-/* Follows one way to its end; true where that is a return to a believable caller. */
+/* Follows one way to its end; true where that is a return to a believable caller. The first way
+ * that returns at all leaves its rule, too. */
 static bool follow_way(struct follower *follower, struct way way, uint64_t *rule,
                        struct walk_caller *caller)
 {
     bool returns = false;
     while (follower->instructions++ < INSTRUCTIONS_MAX && take(follower, &way, &returns))
         ;
-    *rule = returns ? rule_of(&way) : UNWIND_RULE_GAP;
-    return unwind_rule_kind(*rule) == UNWIND_RULE_CFA && follow_rule(follower->walk, *rule, caller);
+    const uint64_t found = returns ? rule_of(&way) : UNWIND_RULE_GAP;
+    if (unwind_rule_kind(found) != UNWIND_RULE_CFA)
+        return false;
+    const bool believed = follow_rule(follower->walk, found, caller);
+    if (believed || unwind_rule_kind(*rule) != UNWIND_RULE_CFA)
+        *rule = found;
+    return believed;
 }
 
 static bool follow_code(struct walk *walk, uint64_t *rule, struct walk_caller *caller)
@@ -190,7 +196,9 @@ bool walk_code_caller(struct walk *walk, struct walk_caller *caller)
     if (!walk->memory->read || (kind != UNWIND_RULE_GAP && kind != UNWIND_RULE_BARE) ||
         rule & UNWIND_RULE_LEADS_NOWHERE)
         return false;
+    /* Another stack may show what this one does not: a way that returns is tried again there. */
     const bool found = follow_code(walk, &rule, caller);
-    remember(walk, found ? rule : kind | UNWIND_RULE_LEADS_NOWHERE);
+    remember(walk,
+             unwind_rule_kind(rule) == UNWIND_RULE_CFA ? rule : kind | UNWIND_RULE_LEADS_NOWHERE);
     return found;
 }

@@ -3,6 +3,7 @@
 
 #include "unwind/arch/x86_64/code.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 enum {
@@ -235,16 +236,6 @@ static bool step_to_cfa(struct walk *walk, uint64_t rule, uint64_t cfa, enum unw
     return walk_go_on(walk, &caller);
 }
 
-static bool step_cfa(struct walk *walk, uint64_t rule)
-{
-    const uint64_t base = rule & UNWIND_RULE_BASE_RBP ? walk->bp : walk->sp;
-    if (rule & UNWIND_RULE_ENDS_CALLERS && walk_is_return(walk))
-        return walk_end(walk, UNWIND_END_ROOT);
-    if (rule & UNWIND_RULE_FROM_CODE)
-        return walk_fallback_gap(walk, rule);
-    return step_to_cfa(walk, rule, base + (uint64_t)unwind_rule_offset(rule), UNWIND_BY_CFI);
-}
-
 static bool step_plt(struct walk *walk, uint64_t rule)
 {
     const bool pushed = (walk->pc & 15) >= unwind_rule_plt_push(rule);
@@ -381,10 +372,21 @@ static bool step_not_code(struct walk *walk, uint64_t rule)
     return walk_fallback_gap(walk, rule);
 }
 
+/* Whether the kernel is restoring what a signal interrupted. The instruction pointer stands behind
+ * the trampoline then, perhaps at another function; rax says that a system call is under way. */
+static bool is_in_signal_return(struct walk *walk)
+{
+    return !walk_is_return(walk) && walk_is_full(walk) &&
+           walk->full.value[UNWIND_RAX] == (uint64_t)-ENOSYS &&
+           unwind_rule_kind(walk_rule(walk, walk->pc - 1)) == UNWIND_RULE_SIGNAL;
+}
+
 /* A function may begin where another returns to, as makecontext's end does: then its own rule
  * counts, not the padding's before it. */
 static bool step_gap(struct walk *walk, uint64_t rule)
 {
+    if (is_in_signal_return(walk))
+        return step_signal(walk, rule);
     if (walk_is_return(walk)) {
         const uint64_t behind = walk_rule(walk, walk->pc + 1);
         if (unwind_rule_kind(behind) == UNWIND_RULE_END)
@@ -393,6 +395,16 @@ static bool step_gap(struct walk *walk, uint64_t rule)
             return step_signal(walk, behind);
     }
     return walk_fallback_gap(walk, rule);
+}
+
+static bool step_cfa(struct walk *walk, uint64_t rule)
+{
+    const uint64_t base = rule & UNWIND_RULE_BASE_RBP ? walk->bp : walk->sp;
+    if (rule & UNWIND_RULE_ENDS_CALLERS && walk_is_return(walk))
+        return walk_end(walk, UNWIND_END_ROOT);
+    if (rule & UNWIND_RULE_FROM_CODE)
+        return step_gap(walk, rule);
+    return step_to_cfa(walk, rule, base + (uint64_t)unwind_rule_offset(rule), UNWIND_BY_CFI);
 }
 
 static bool (*const steps[UNWIND_RULE_KINDS])(struct walk *, uint64_t rule) = {

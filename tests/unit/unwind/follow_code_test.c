@@ -116,7 +116,22 @@ static void test_not_believed(void)
     const struct unwind_stack stack = scene_walk(scene, SCENE_TEXT + CODE);
     CU_ASSERT_FATAL(stack.count >= 2);
     CU_ASSERT_EQUAL(stack.frames[1].found_by, UNWIND_BY_SCAN);
-    scene_free(scene);
+    scene->registers.value[UNWIND_RBP] = SCENE_STACK + 100 * 8;
+    expect_caller(scene, 0, 1); /* on another stack */
+}
+
+/* A table that may tell is being built: nothing is guessed, nor remembered. */
+static void test_pending(void)
+{
+    struct scene *scene = SCENE(0x48, 0x83, 0xc4, 8, 0xc3);
+    scene->stack[1] = SCENE_PENDING + 0x20;
+    scene->stack[5] = SCENE_TEXT + CALLER + 8;
+    const struct unwind_stack stack = scene_walk(scene, SCENE_TEXT + CODE);
+    CU_ASSERT_EQUAL(stack.end, UNWIND_END_PENDING);
+    CU_ASSERT_PTR_EQUAL(stack.pending, &scene->regions[3]);
+    CU_ASSERT_EQUAL(stack.count, 1);
+    scene->registers.value[UNWIND_RBP] = SCENE_STACK + 100 * 8;
+    expect_caller(scene, 0, 1);
 }
 
 void sprof_suite_unwind_follow_code(void);
@@ -131,4 +146,5 @@ void sprof_suite_unwind_follow_code(void)
     CU_add_test(suite, "push and pop", test_push_and_pop);
     CU_add_test(suite, "leads nowhere", test_leads_nowhere);
     CU_add_test(suite, "not believed", test_not_believed);
+    CU_add_test(suite, "while a table is being built", test_pending);
 }

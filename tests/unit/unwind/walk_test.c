@@ -1,6 +1,7 @@
 #include "tests/unit/unwind/scene.h"
 
 #include <CUnit/CUnit.h>
+#include <errno.h>
 #include <stdio.h>
 
 /* Functions of every scene here, by offset from SCENE_TEXT. */
@@ -197,6 +198,27 @@ static void test_signal_frame(void)
            {SCENE_TEXT + SIGNAL + 1, UNWIND_BY_CFI, true},
            {SCENE_TEXT + REGISTER, UNWIND_BY_SIGNAL, false}, {at(ROOT), UNWIND_BY_CFI, true});
     CU_ASSERT_EQUAL(unwind_walker_counters(scene->walker).signal_frames, 1);
+    scene_free(scene);
+}
+
+/* In the kernel's sigreturn: the instruction pointer stands behind the trampoline already. */
+static void test_signal_return(void)
+{
+    struct scene *scene = scene_of_all();
+    uint64_t *context = scene->stack + CONTEXT_WORD;
+    const uint64_t behind = SCENE_TEXT + SIGNAL + LENGTH + 0x1000;
+    cfi_bytes_cie(&scene->cfi, "zRS");
+    FDE(scene, SIGNAL + 0x1000, 0);
+    unwind_table_free(scene->table);
+    scene_ready(scene);
+    context[RSP_WORD] = SCENE_STACK + 40 * 8;
+    context[RIP_WORD] = SCENE_TEXT + PLAIN;
+    scene->stack[41] = at(ROOT);
+    scene->registers.value[UNWIND_RAX] = (uint64_t)-ENOSYS;
+    EXPECT(scene_walk(scene, behind), UNWIND_END_ROOT, {behind, UNWIND_BY_CFI, false},
+           {SCENE_TEXT + PLAIN, UNWIND_BY_SIGNAL, false}, {at(ROOT), UNWIND_BY_CFI, true});
+    scene->registers.value[UNWIND_RAX] = 15; /* not in the kernel: a function of its own */
+    EXPECT(scene_walk(scene, behind), UNWIND_END_NO_CFI, {behind, UNWIND_BY_CFI, false});
     scene_free(scene);
 }
 
@@ -549,6 +571,7 @@ void sprof_suite_unwind_walk(void)
     CU_add_test(suite, "CFA in another register, vfork", test_other_register_and_vfork);
     CU_add_test(suite, "rbp popped already", test_popped_rbp);
     CU_add_test(suite, "signal frame", test_signal_frame);
+    CU_add_test(suite, "in the kernel's sigreturn", test_signal_return);
     CU_add_test(suite, "signal on another stack", test_signal_on_alternate_stack);
     CU_add_test(suite, "signal frames in a circle", test_signal_frames_in_a_circle);
     CU_add_test(suite, "stitched", test_stitched);
