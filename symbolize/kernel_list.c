@@ -1,4 +1,4 @@
-/* /proc/kallsyms: `ADDRESS TYPE NAME[\t[MODULE]]` lines, hexadecimal (list/kallsyms.c, s_show).
+/* /proc/kallsyms: `ADDRESS TYPE NAME[\t[MODULE]]` lines, hexadecimal (kernel/kallsyms.c, s_show).
  * The kernel formats every line on demand, which takes longer than reading them here: so once. */
 #include "symbolize/kernel.h"
 
@@ -18,7 +18,7 @@ struct listed_symbol {
     uint64_t address;
     const char *name;
     const char *module; /* NULL: the kernel itself */
-    size_t line;
+    size_t line; /* the first of an address counts */
 };
 
 struct kernel_list {
