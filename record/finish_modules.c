@@ -121,6 +121,9 @@ static int symbolize_file(struct finish *finish, struct job *job, struct symboli
         return SPROF_ENOMEM;
     const struct symbolize_bounds bounds = {find_bounds, module};
     const struct symbolize_options options = {.log = finish->source->log};
+    /* Without a file and its tables nothing tells functions apart: they count for the module. */
+    if (!module->image && !module->known_table)
+        return 0;
     if (!module->image)
         return symbolize_without_image(result, module->row.name, job->addresses, job->address_count,
                                        &bounds, NULL);

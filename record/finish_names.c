@@ -110,8 +110,20 @@ static int group_by_module(const struct finish *finish, struct grouped *grouped)
     return result;
 }
 
+/* Why functions of a module have no names, to the person, for the first few of them. */
+static void tell_problem(const struct finish *finish, const struct finish_module *module,
+                         unsigned *told)
+{
+    enum { TOLD_MAX = 3 };
+    if (!module->row.problem || module->image || ++*told > TOLD_MAX)
+        return;
+    sprof_log_message(finish->source->log, SPROF_LOG_NOTE, "functions of %s have no names: %s",
+                      module->row.name, module->row.problem);
+}
+
 static int name_modules(struct finish *finish, const struct grouped *grouped)
 {
+    unsigned told = 0;
     int result = 0;
     for (size_t i = 0; i < finish->modules.count && !result; i++) {
         struct job job = {.module = &finish->modules.items[i],
@@ -120,6 +132,8 @@ static int name_modules(struct finish *finish, const struct grouped *grouped)
         sprof_log_progress(finish->source->log, "naming functions", i, finish->modules.count);
         if (job.count)
             result = finish_name_module(finish, &job);
+        if (job.count)
+            tell_problem(finish, job.module, &told);
         free(job.addresses);
         if (!result)
             result = sprof_vec_push(&finish->derived.modules, job.module->row);

@@ -42,7 +42,9 @@ static int open_failed(const char *path, struct sprof_error *error)
 {
     const int errnum = errno;
     if (errnum == ENOENT || errnum == ENOTDIR)
-        return sprof_error_set(error, SPROF_ENOTFOUND, errnum, "there is no %s", path);
+        return sprof_error_set(
+            error, SPROF_ENOTFOUND, errnum,
+            "there is no %s; the runtime must write it (node: --perf-basic-prof)", path);
     if (errnum == ELOOP)
         return sprof_error_set(error, SPROF_EPERMISSION, errnum,
                                "%s is a symbolic link and was not followed", path);
