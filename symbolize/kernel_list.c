@@ -18,7 +18,7 @@ struct listed_symbol {
     uint64_t address;
     const char *name;
     const char *module; /* NULL: the kernel itself */
-    size_t line; /* the first of an address counts */
+    size_t line;        /* the first of an address counts */
 };
 
 struct kernel_list {
