@@ -82,20 +82,6 @@ static struct sprof_bytes text_between(const struct builder *builder, uint64_t s
                                 (size_t)(end - start < left ? end - start : left)};
 }
 
-/* Searches a gap for code known by its bytes. */
-static void gap_known_code(struct builder *builder, uint64_t start, uint64_t end)
-{
-    const struct sprof_bytes gap = text_between(builder, start, end);
-    struct unwind_known_code known;
-    for (size_t offset = 0; unwind_code_find_known(gap, &offset, &known);) {
-        builder->code = rows_reserve(builder, 3);
-        if (builder->code)
-            return;
-        row_add(builder, start + known.start, known.rule);
-        row_add(builder, start + known.end, UNWIND_RULE_GAP);
-    }
-}
-
 /* Whether a gap is worth a search. glibc leaves one of ten bytes behind clone's system call. */
 static bool may_hold_code(const struct builder *builder, uint64_t start, uint64_t end)
 {
@@ -107,16 +93,30 @@ static bool may_hold_code(const struct builder *builder, uint64_t start, uint64_
            !memcmp(gap.data, syscall_bytes, sizeof syscall_bytes);
 }
 
-/* Completes the rows up to `vaddr`, where no source covers them. */
+/* Completes the rows up to `vaddr`, where no source covers them, but code may be known by its
+ * bytes.
+ */
 static void rows_gap(struct builder *builder, uint64_t vaddr)
 {
     if (builder->code || vaddr <= builder->next)
         return;
     const uint64_t start = builder->next;
-    builder->code = rows_reserve(builder, 1);
-    row_add(builder, start, UNWIND_RULE_GAP);
-    if (may_hold_code(builder, start, vaddr))
-        gap_known_code(builder, start, vaddr);
+    const bool searched = may_hold_code(builder, start, vaddr);
+    const struct sprof_bytes gap = text_between(builder, start, vaddr);
+    struct unwind_known_code known;
+    uint64_t at = start; /* rows are complete up to here */
+    for (size_t offset = 0; searched && unwind_code_find_known(gap, &offset, &known);) {
+        if (!builder->code)
+            builder->code = rows_reserve(builder, 3);
+        if (start + known.start > at)
+            row_add(builder, at, UNWIND_RULE_GAP);
+        row_add(builder, start + known.start, known.rule);
+        at = start + known.end;
+    }
+    if (!builder->code)
+        builder->code = rows_reserve(builder, 1);
+    if (at < vaddr)
+        row_add(builder, at, UNWIND_RULE_GAP);
     builder->next = vaddr;
 }
 

@@ -374,6 +374,11 @@ static void test_known_bytes(void)
     EXPECT_ROWS(table, {0x1000, "gap"}, {0x1040, "end"}, {0x1058, "gap"}, {0x107f, "signal"},
                 {0x1089, "gap"}, {0x1100, "cfa=rsp+8 ra=cfa-8"});
     unwind_table_free(table);
+    memcpy(code, start, sizeof start); /* a gap may begin with it */
+    table = build(&source);
+    EXPECT_ROWS(table, {0x1000, "end"}, {0x1018, "gap"}, {0x1040, "end"}, {0x1058, "gap"},
+                {0x107f, "signal"}, {0x1089, "gap"}, {0x1100, "cfa=rsp+8 ra=cfa-8"});
+    unwind_table_free(table);
 }
 
 static void test_header_gives_the_base(void)
