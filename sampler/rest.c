@@ -4,7 +4,10 @@
 
 #include <stdlib.h>
 
-enum { REST_ITEMS_MAX = 1024 };
+enum {
+    REST_ITEMS_MAX = 1024,
+    GAP_BYTES = 64 << 10, /* copied where a slice ends before its stack does */
+};
 
 void rests_release(struct rests *rests)
 {
@@ -75,7 +78,9 @@ size_t rests_copy(struct rests *rests, size_t ring, uint64_t offset,
                   const struct decode_stack *stack)
 {
     const uint64_t address = stack->pointer + stack->captured;
-    const size_t wanted = rests_wanted(rests, stack->tid, stack->pointer, address);
+    const bool gap = stack->captured < stack->asked;
+    const size_t known = rests_wanted(rests, stack->tid, stack->pointer, address);
+    const size_t wanted = !known && gap ? GAP_BYTES : known;
     if (!wanted || !open_pool(rests))
         return 0;
     const size_t start = find_room(rests, wanted);

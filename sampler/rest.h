@@ -37,8 +37,9 @@ uint64_t rests_end(const struct rests *rests, pid_t tid);
 /* Returns 0 or SPROF_ENOMEM. */
 int rests_learn_end(struct rests *rests, pid_t tid, uint64_t address);
 
-/* How many bytes from `address` on, where the slice of a stack at `pointer` ends, are worth copying: to
- * the stack's end where it is known; none where the slice is known to hold all of it. */
+/* How many bytes from `address` on, where the slice of a stack at `pointer` ends, are worth
+ * copying: to the stack's end where it is known; none where the slice is known to hold all of it.
+ */
 size_t rests_wanted(const struct rests *rests, pid_t tid, uint64_t pointer, uint64_t address);
 
 /* Copies what follows the slice of the record at `offset` of ring `ring`, where anything does.

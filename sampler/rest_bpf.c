@@ -212,7 +212,7 @@ static void land_all(struct program *program, const size_t *jumps, size_t count)
 static void emit_all(struct program *program, const struct rest_bpf *rest, size_t stack_bytes,
                      size_t most_bytes)
 {
-    const size_t pages = stack_bytes / PAGE_BYTES;
+    const size_t pages = (stack_bytes + PAGE_BYTES - 1) / PAGE_BYTES;
     size_t ended[SLICE_PAGES], missing[SLICE_PAGES], nothing[3], got[ROOM_SIZES];
     emit_question(program, rest->ends_fd);
     emit_slice(program, pages, ended, missing);
