@@ -72,11 +72,12 @@ static bool past_the_end(const struct difference *d)
     return !map || !map->executable;
 }
 
-/* One frame more, behind a function that Go's own table calls the top of its stack. */
+/* One or two frames more, behind a function that Go's own table calls the top of its stack or where
+ * it has left another stack: what its .debug_frame does not say. */
 static bool past_go_top(const struct difference *d)
 {
     return d->go && d->sprof->end == UNWIND_END_ROOT && d->common == d->sprof->count &&
-           d->other->count == d->common + 1;
+           d->other->count > d->common && d->other->count <= d->common + 2;
 }
 
 static const struct {
@@ -91,7 +92,7 @@ static const struct {
     {"no table, sprof stopped and says so", nobody_knows},
     {"no table, sprof knows a start", known_start},
     {"goes on from sprof's last frame to what is no code", past_the_end},
-    {"goes on from what Go calls the top of the stack", past_go_top},
+    {"goes on from where Go's stack begins", past_go_top},
 };
 
 const char *oracle_explain(const struct oracle_stack *sprof, const struct oracle_stack *other,
