@@ -80,10 +80,11 @@ bool walk_fallback_frame_pointer(struct walk *walk, uint64_t rule)
 bool walk_fallback_gap(struct walk *walk, uint64_t rule)
 {
     struct walk_caller caller;
-    if (!walk_is_return(walk) && walk_leaf_caller(walk, &caller))
+    /* First what the rule cache remembers: it holds when the process has gone, too. */
+    if (walk_code_caller(walk, &caller))
         return go_on_counted(walk, &caller);
     walk->live = false;
-    if (walk_code_caller(walk, &caller))
+    if (!walk_is_return(walk) && walk_leaf_caller(walk, &caller))
         return go_on_counted(walk, &caller);
     walk->live = false;
     if (walk_is_return(walk))

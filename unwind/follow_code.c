@@ -32,6 +32,7 @@ struct follower {
     uint8_t code[CODE_BYTES];
     uint64_t code_address;
     size_t code_size;
+    bool unreadable; /* some code could not be read: now, but perhaps later */
 };
 
 /* Whether a way has been here before; remembers it. */
@@ -53,8 +54,11 @@ static bool fetch(struct follower *follower, uint64_t pc)
     if (!walk_read_live(follower->walk, pc, follower->code, CODE_BYTES))
         return true;
     follower->code_size = page_left < CODE_BYTES ? page_left : 0;
-    return follower->code_size &&
-           !walk_read_live(follower->walk, pc, follower->code, follower->code_size);
+    if (follower->code_size &&
+        !walk_read_live(follower->walk, pc, follower->code, follower->code_size))
+        return true;
+    follower->unreadable = true;
+    return false;
 }
 
 static bool decode(struct follower *follower, uint64_t pc, struct unwind_instruction *instruction)
@@ -165,19 +169,21 @@ static bool follow_way(struct follower *follower, struct way way, uint64_t *rule
     return believed;
 }
 
-static bool follow_code(struct walk *walk, uint64_t *rule, struct walk_caller *caller)
+/* Returns 0 with a believable caller, SPROF_ENOTFOUND, or SPROF_EIO where code cannot be read. */
+static int follow_code(struct walk *walk, uint64_t *rule, struct walk_caller *caller)
 {
     struct follower follower;
     follower.walk = walk;
     follower.way_count = 0;
     follower.instructions = 0;
     follower.code_size = 0;
+    follower.unreadable = false;
     memset(follower.seen, 0, sizeof follower.seen);
     branch(&follower, &(struct way){0}, walk->pc + walk_is_return(walk));
     while (follower.way_count && follower.instructions < INSTRUCTIONS_MAX)
         if (follow_way(&follower, follower.ways[--follower.way_count], rule, caller))
-            return true;
-    return false;
+            return 0;
+    return follower.unreadable ? SPROF_EIO : SPROF_ENOTFOUND;
 }
 
 static void remember(struct walk *walk, uint64_t rule)
@@ -197,8 +203,10 @@ bool walk_code_caller(struct walk *walk, struct walk_caller *caller)
         rule & UNWIND_RULE_LEADS_NOWHERE)
         return false;
     /* Another stack may show what this one does not: a way that returns is tried again there. */
-    const bool found = follow_code(walk, &rule, caller);
-    remember(walk,
-             unwind_rule_kind(rule) == UNWIND_RULE_CFA ? rule : kind | UNWIND_RULE_LEADS_NOWHERE);
-    return found;
+    const int code = follow_code(walk, &rule, caller);
+    if (unwind_rule_kind(rule) == UNWIND_RULE_CFA)
+        remember(walk, rule);
+    else if (code == SPROF_ENOTFOUND)
+        remember(walk, kind | UNWIND_RULE_LEADS_NOWHERE);
+    return !code;
 }

@@ -20,6 +20,12 @@ static struct scene *scene_of(const uint8_t *code, size_t size)
 }
 #define SCENE(...) scene_of((const uint8_t[]){__VA_ARGS__}, sizeof(const uint8_t[]){__VA_ARGS__})
 
+static int read_nothing(void *context, uint64_t address, void *buffer, size_t size)
+{
+    (void)context, (void)address, (void)buffer, (void)size;
+    return SPROF_EIO;
+}
+
 /* Walks from CODE + at; the caller is expected behind `words` words, with rbp restored there or in
  * the register, so that the frame after it is found. */
 static void expect_caller(struct scene *scene, uint64_t at, size_t words)
@@ -120,6 +126,30 @@ static void test_not_believed(void)
     expect_caller(scene, 0, 1); /* on another stack */
 }
 
+/* The process has ended: what was found before holds, and what was not is not given up. */
+static void test_gone(void)
+{
+    struct scene *scene = SCENE(0x48, 0x83, 0xc4, 8, 0x90, 0xc3);
+    scene->registers.value[UNWIND_RBP] = SCENE_STACK + 100 * 8;
+    scene->stack[1] = SCENE_TEXT + CALLER + 8;
+    scene->stack[101] = SCENE_TEXT + ROOT + 8;
+    int (*const read)(void *, uint64_t, void *, size_t) = scene->memory.read;
+    CU_ASSERT_EQUAL(scene_walk(scene, SCENE_TEXT + CODE).count, 3);
+    scene->memory.read = read_nothing;
+    const struct unwind_stack stack = scene_walk(scene, SCENE_TEXT + CODE);
+    CU_ASSERT_EQUAL(stack.end, UNWIND_END_ROOT);
+    CU_ASSERT_EQUAL_FATAL(stack.count, 3);
+    CU_ASSERT_EQUAL(stack.frames[1].found_by, UNWIND_BY_LEAF);
+    scene->stack[0] = SCENE_TEXT + CALLER + 8;
+    scene_walk(scene, SCENE_TEXT + CODE + 4);
+    scene->memory.read = read;
+    scene->stack[1] = 0;
+    const struct unwind_stack later = scene_walk(scene, SCENE_TEXT + CODE + 4);
+    CU_ASSERT_EQUAL_FATAL(later.count, 3);
+    CU_ASSERT_EQUAL(later.frames[1].found_by, UNWIND_BY_LEAF);
+    scene_free(scene);
+}
+
 /* A table that may tell is being built: nothing is guessed, nor remembered. */
 static void test_pending(void)
 {
@@ -146,5 +176,6 @@ void sprof_suite_unwind_follow_code(void)
     CU_add_test(suite, "push and pop", test_push_and_pop);
     CU_add_test(suite, "leads nowhere", test_leads_nowhere);
     CU_add_test(suite, "not believed", test_not_believed);
+    CU_add_test(suite, "after the process has ended", test_gone);
     CU_add_test(suite, "while a table is being built", test_pending);
 }
