@@ -107,7 +107,8 @@ static void emit_search(struct program *program)
     }
 }
 
-/* r8 = from where to copy, r7 = how many bytes; or it jumps away, to *nothing. */
+/* r8 = from where to copy, r7 = how many bytes; or it jumps away, to *nothing. Of what is too much
+ * the upper part is copied: what is so large is a frame with a large array, more often than not. */
 static void emit_range(struct program *program, size_t stack_bytes, size_t most_bytes,
                        size_t nothing[3])
 {
@@ -120,7 +121,8 @@ static void emit_range(struct program *program, size_t stack_bytes, size_t most_
     nothing[1] = EMIT(program, SUBTRACT(BPF_REG_7, BPF_REG_8),
                       JUMP_IF_SIGNED_BELOW(BPF_REG_7, overlap + 1, 0));
     nothing[2] = EMIT(program, JUMP_IF_ABOVE(BPF_REG_7, REST_SPAN_BYTES, 0));
-    EMIT(program, JUMP_IF_AT_MOST(BPF_REG_7, (int32_t)most_bytes, 1),
+    EMIT(program, JUMP_IF_AT_MOST(BPF_REG_7, (int32_t)most_bytes, 3), ADD(BPF_REG_8, BPF_REG_7),
+         ADD_CONSTANT(BPF_REG_8, -(int32_t)most_bytes),
          MOVE_CONSTANT(BPF_REG_7, (int32_t)most_bytes));
 }
 
@@ -293,7 +295,7 @@ static bool belongs(const struct captured *captured, const struct decode_stack *
     const uint64_t begins = captured->address - stack->pointer;
     return captured->tid == (uint32_t)stack->tid && captured->cpu == (uint32_t)stack->cpu &&
            captured->time_ns - stack->time_ns + APART_NS <= 2 * APART_NS &&
-           begins <= stack->captured + PAGE_BYTES;
+           begins <= stack->captured + REST_SPAN_BYTES;
 }
 
 bool rest_bpf_find(const struct rest_bpf *rest, const struct decode_stack *stack,
