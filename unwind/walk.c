@@ -478,10 +478,12 @@ struct unwind_walker *unwind_walker_new(size_t max_frames)
     if (!walker)
         return NULL;
     walker->max_frames = max_frames ? max_frames : MAX_FRAMES_DEFAULT;
-    walker->cache = calloc(UNWIND_CACHE_ENTRIES, sizeof *walker->cache);
+    walker->cache = malloc(UNWIND_CACHE_ENTRIES * sizeof *walker->cache);
     walker->frames = calloc(walker->max_frames, sizeof *walker->frames);
     walker->window.bytes = malloc(UNWIND_WINDOW_MAX);
     walker->odd = odd_unwinder_new();
+    if (walker->cache) /* touched now: the first walks would wait for its pages */
+        memset(walker->cache, 0, UNWIND_CACHE_ENTRIES * sizeof *walker->cache);
     if (walker->cache && walker->frames && walker->window.bytes && walker->odd)
         return walker;
     unwind_walker_free(walker);
