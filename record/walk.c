@@ -73,8 +73,8 @@ static int make_frame(struct record_walk *walk, uint32_t module, uint64_t offset
     return 0;
 }
 
-/* Code without a file keeps its addresses, as perf maps do; a memfd may hold an ELF file or be memory
- * like any other. */
+/* Code without a file keeps its addresses, as perf maps do; a memfd may hold an ELF file or be
+ * memory like any other. */
 static uint64_t offset_in(const struct model_module *module, const struct model_mapping *mapping,
                           uint64_t address)
 {

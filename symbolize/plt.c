@@ -5,34 +5,34 @@
 #include <elf.h>
 #include <string.h>
 
-/* Above what the largest programs have, for some thousand stubs. */
+/* Above what the largest programs have, for some thousand entries. */
 static const uint64_t max_steps = UINT64_C(1) << 26;
 
-/* Sections of stubs and the bytes each stub takes (x86-64 psABI, "Procedure Linkage Table"). */
+/* Sections of entries and the bytes each entry takes (x86-64 psABI, "Procedure Linkage Table"). */
 static const struct {
     const char *name;
-    uint64_t stub_size;
+    uint64_t entry_size;
 } sections[] = {
     {".plt.sec", 16},
     {".plt", 16},
     {".plt.got", 8},
 };
 
-/* Every kind of stub goes through `jmp *slot(%rip)`, perhaps after endbr64 or a bnd prefix. */
-static bool slot_of_stub(const uint8_t *stub, size_t size, uint64_t vaddr, uint64_t *slot)
+/* Every kind of entry goes through `jmp *slot(%rip)`, perhaps after endbr64 or a bnd prefix. */
+static bool slot_of_entry(const uint8_t *entry, size_t size, uint64_t vaddr, uint64_t *slot)
 {
     enum { JUMP_SIZE = 6 };
     for (size_t i = 0; i + JUMP_SIZE <= size; i++)
-        if (stub[i] == 0xff && stub[i + 1] == 0x25) {
+        if (entry[i] == 0xff && entry[i + 1] == 0x25) {
             int32_t distance;
-            memcpy(&distance, stub + i + 2, sizeof distance);
+            memcpy(&distance, entry + i + 2, sizeof distance);
             *slot = vaddr + i + JUMP_SIZE + (uint64_t)(int64_t)distance;
             return true;
         }
     return false;
 }
 
-static bool find_stub(struct image *image, uint64_t vaddr, uint64_t *start, uint64_t *size,
+static bool find_entry(struct image *image, uint64_t vaddr, uint64_t *start, uint64_t *size,
                       uint64_t *slot)
 {
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
@@ -40,14 +40,14 @@ static bool find_stub(struct image *image, uint64_t vaddr, uint64_t *start, uint
         const struct sprof_bytes bytes = image_section(image, sections[i].name, &base);
         if (vaddr < base || vaddr - base >= bytes.size)
             continue;
-        /* With endbr64, stubs of .plt.got take 16 bytes like the others. */
-        *size = sections[i].stub_size;
+        /* With endbr64, entries of .plt.got take 16 bytes like the others. */
+        *size = sections[i].entry_size;
         if (*size == 8 && bytes.size >= 4 && !memcmp(bytes.data, "\xf3\x0f\x1e\xfa", 4))
             *size = 16;
         const uint64_t offset = (vaddr - base) / *size * *size;
         const size_t left = bytes.size - (size_t)offset;
         *start = base + offset;
-        return slot_of_stub(bytes.data + offset, left < *size ? left : (size_t)*size, *start, slot);
+        return slot_of_entry(bytes.data + offset, left < *size ? left : (size_t)*size, *start, slot);
     }
     return false;
 }
@@ -106,7 +106,7 @@ static const char *name_of_slot(struct plt *plt, const char *section, uint64_t s
 bool plt_find(struct plt *plt, uint64_t vaddr, const char **name, uint64_t *start, uint64_t *size)
 {
     uint64_t slot;
-    if (!find_stub(plt->image, vaddr, start, size, &slot))
+    if (!find_entry(plt->image, vaddr, start, size, &slot))
         return false;
     *name = name_of_slot(plt, ".rela.plt", slot);
     if (!*name)

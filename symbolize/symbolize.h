@@ -2,7 +2,7 @@
  *
  * All addresses of one module are asked at once, sorted: each compile unit is walked at most once and
  * flattened into sorted arrays. Sources in order: DWARF and .symtab of the file and of its debug file
- * (build id, debug link, debuginfod when DEBUGINFOD_URLS is set), .dynsym, .gnu_debugdata, the stubs
+ * (build id, debug link, debuginfod when DEBUGINFOD_URLS is set), .dynsym, .gnu_debugdata, the entries
  * of the PLT as `function@plt`, then the bounds of the function's FDE as `module+0xstart`;
  * the running kernel or /proc/kallsyms for the kernel; perf maps and jitdump for JIT code. */
 #ifndef SPROF_SYMBOLIZE_SYMBOLIZE_H

@@ -1,43 +1,12 @@
 /* Fails the n-th allocation, for every n: each call must say SPROF_ENOMEM, leave what was there as
  * it was, and leave things so that they can be released. */
+#include "tests/unit/scarce_memory.h"
+
 #include "base/base.h"
 
 #include <CUnit/CUnit.h>
 #include <stdbool.h>
 #include <stdio.h>
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *memory, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *memory, size_t size);
-
-static long allocations_left = -1; /* -1: no limit */
-static bool ran_out;
-
-static bool allowed(void)
-{
-    if (allocations_left > 0)
-        allocations_left--;
-    ran_out |= allocations_left == 0;
-    return allocations_left != 0;
-}
-
-void *__wrap_malloc(size_t size)
-{
-    return allowed() ? __real_malloc(size) : NULL;
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-    return allowed() ? __real_calloc(count, size) : NULL;
-}
-
-void *__wrap_realloc(void *memory, size_t size)
-{
-    return allowed() ? __real_realloc(memory, size) : NULL;
-}
 
 static int use_arena(void)
 {
@@ -88,7 +57,7 @@ static int use_intern(void)
         snprintf(text, sizeof text, "f%u", i);
         CU_ASSERT_EQUAL(sprof_intern_find(&table, text), i);
     }
-    allocations_left = -1; /* there is memory again: it goes on where it stopped */
+    scarce_memory_set(-1); /* there is memory again: it goes on where it stopped */
     CU_ASSERT_PTR_NULL(sprof_intern_text(&table, put + 1));
     CU_ASSERT_EQUAL(sprof_intern_put(&table, "later", &number), 0);
     CU_ASSERT_EQUAL(number, put + 1);
@@ -130,11 +99,10 @@ static void fail_each(int (*use)(void))
     int result = SPROF_ENOMEM;
     long n = 1;
     for (; n < 1000 && result; n++) {
-        allocations_left = n;
-        ran_out = false;
+        scarce_memory_set(n);
         result = use();
-        allocations_left = -1;
-        CU_ASSERT_EQUAL(result, ran_out ? SPROF_ENOMEM : 0);
+        scarce_memory_set(-1);
+        CU_ASSERT_EQUAL(result, scarce_memory_ran_out() ? SPROF_ENOMEM : 0);
     }
     CU_ASSERT_TRUE(n > 4);
     CU_ASSERT_EQUAL(result, 0);

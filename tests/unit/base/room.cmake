@@ -1,2 +1,2 @@
 # memory_test fails the n-th allocation, for every n.
-target_link_options(unit_base PRIVATE -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc)
+sprof_scarce_memory(unit_base)

@@ -1,40 +1,11 @@
 /* Fails the n-th allocation, for every n: each call must say SPROF_ENOMEM and leave things so that
  * they can be released, and no call may go on as if nothing had happened. */
+#include "tests/unit/scarce_memory.h"
+
 #include "tests/unit/model/trees.h"
 
 #include "model/stacks.h"
 #include "model/world.h"
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *memory, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *memory, size_t size);
-
-static long allocations_left = -1; /* -1: no limit */
-
-static bool allowed(void)
-{
-    if (allocations_left > 0)
-        allocations_left--;
-    return allocations_left != 0;
-}
-
-void *__wrap_malloc(size_t size)
-{
-    return allowed() ? __real_malloc(size) : NULL;
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-    return allowed() ? __real_calloc(count, size) : NULL;
-}
-
-void *__wrap_realloc(void *memory, size_t size)
-{
-    return allowed() ? __real_realloc(memory, size) : NULL;
-}
 
 static int use_stacks(void)
 {
@@ -107,10 +78,10 @@ static void fail_each(int (*use)(void))
     int result = SPROF_ENOMEM;
     long n = 1;
     for (; n < 1000 && result; n++) {
-        allocations_left = n;
+        scarce_memory_set(n);
         result = use();
-        const bool ran_out = allocations_left == 0;
-        allocations_left = -1;
+        const bool ran_out = scarce_memory_ran_out();
+        scarce_memory_set(-1);
         CU_ASSERT_EQUAL(result, ran_out ? SPROF_ENOMEM : 0);
     }
     CU_ASSERT_TRUE(n > 5);

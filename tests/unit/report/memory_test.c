@@ -1,37 +1,8 @@
 /* Fails the n-th allocation, for every n: a report either fails with SPROF_ENOMEM or is complete.
  */
+#include "tests/unit/scarce_memory.h"
+
 #include "tests/unit/report/recorded.h"
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *memory, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *memory, size_t size);
-
-static long allocations_left = -1; /* -1: no limit */
-
-static bool allowed(void)
-{
-    if (allocations_left > 0)
-        allocations_left--;
-    return allocations_left != 0;
-}
-
-void *__wrap_malloc(size_t size)
-{
-    return allowed() ? __real_malloc(size) : NULL;
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-    return allowed() ? __real_calloc(count, size) : NULL;
-}
-
-void *__wrap_realloc(void *memory, size_t size)
-{
-    return allowed() ? __real_realloc(memory, size) : NULL;
-}
 
 static struct place place;
 static struct store *store;
@@ -59,10 +30,10 @@ static void fail_each(int (*use)(struct sprof_error *))
     long n = 1;
     for (; n < 3000 && result; n++) {
         struct sprof_error error = {0};
-        allocations_left = n;
+        scarce_memory_set(n);
         result = use(&error);
-        const bool ran_out = allocations_left == 0;
-        allocations_left = -1;
+        const bool ran_out = scarce_memory_ran_out();
+        scarce_memory_set(-1);
         CU_ASSERT_EQUAL(result, ran_out ? SPROF_ENOMEM : 0);
         CU_ASSERT_EQUAL(error.code, result);
     }

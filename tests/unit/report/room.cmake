@@ -2,4 +2,4 @@
 target_sources(unit_report PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/unit/store/recording.c)
 target_link_libraries(unit_report PRIVATE yajl sqlite3)
 # memory_test fails the n-th allocation, for every n.
-target_link_options(unit_report PRIVATE -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc)
+sprof_scarce_memory(unit_report)

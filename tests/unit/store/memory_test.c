@@ -1,58 +1,22 @@
 /* Fails the n-th allocation, for every n, of this room and of SQLite: each call says SPROF_ENOMEM
  * (or works), and everything can be closed. */
+#include "tests/unit/scarce_memory.h"
+
 #include "tests/unit/store/recording.h"
 
 #include <sqlite3.h>
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *memory, size_t size);
-char *__real_strdup(const char *text);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *memory, size_t size);
-char *__wrap_strdup(const char *text);
-
-static long allocations_left = -1; /* -1: no limit */
-
-static bool allowed(void)
-{
-    if (allocations_left > 0)
-        allocations_left--;
-    return allocations_left != 0;
-}
-
-void *__wrap_malloc(size_t size)
-{
-    return allowed() ? __real_malloc(size) : NULL;
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-    return allowed() ? __real_calloc(count, size) : NULL;
-}
-
-void *__wrap_realloc(void *memory, size_t size)
-{
-    return allowed() ? __real_realloc(memory, size) : NULL;
-}
-
-char *__wrap_strdup(const char *text)
-{
-    return allowed() ? __real_strdup(text) : NULL;
-}
 
 /* SQLite's own, through its interface. */
 static sqlite3_mem_methods real_methods;
 
 static void *failing_malloc(int size)
 {
-    return allowed() ? real_methods.xMalloc(size) : NULL;
+    return scarce_memory_allows() ? real_methods.xMalloc(size) : NULL;
 }
 
 static void *failing_realloc(void *memory, int size)
 {
-    return allowed() ? real_methods.xRealloc(memory, size) : NULL;
+    return scarce_memory_allows() ? real_methods.xRealloc(memory, size) : NULL;
 }
 
 static int fail_sqlite(void)
@@ -126,10 +90,10 @@ static void fail_each(int (*run)(const struct place *, struct sprof_error *), bo
         struct sprof_error error = {0};
         if (!makes)
             example_make(&place);
-        allocations_left = allowed_now + 1;
+        scarce_memory_set(allowed_now + 1);
         const int status = run(&place, &error);
-        const bool ran_out = allocations_left == 0;
-        allocations_left = -1;
+        const bool ran_out = scarce_memory_ran_out();
+        scarce_memory_set(-1);
         place_remove(&place);
         /* SQLite survives a failure here and there by doing without. */
         CU_ASSERT_TRUE(status == 0 || (ran_out && status == SPROF_ENOMEM));

@@ -2,6 +2,6 @@
 target_sources(unit_store PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/unit/store/recording.c)
 target_link_libraries(unit_store PRIVATE sqlite3)
 # memory_test fails the n-th allocation, for every n.
-target_link_options(unit_store PRIVATE -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup)
+sprof_scarce_memory(unit_store)
 # docs_test runs the queries of docs/schema.md.
 target_compile_definitions(unit_store PRIVATE SPROF_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
