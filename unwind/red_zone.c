@@ -41,13 +41,25 @@ static bool jumps_to(struct walk *walk, uint64_t address, uint64_t target)
     return false;
 }
 
-static bool leads_to(struct walk *walk, uint64_t return_address,
-                     const struct unwind_range *function)
+static bool is_call_to(struct walk *walk, uint64_t return_address, uint64_t function)
 {
     uint64_t target;
     return walk_is_return_address(walk, return_address) == WALK_YES &&
            walk_call_target(walk, return_address, &target) &&
-           (target == function->start || jumps_to(walk, target, function->start));
+           (target == function || jumps_to(walk, target, function));
+}
+
+static bool leads_to(struct walk *walk, uint64_t return_address, uint64_t function)
+{
+    const uint64_t generation = walk->space->generation;
+    struct unwind_known_call *known = &walk->walker->calls[return_address % UNWIND_CALLS_KNOWN];
+    if (known->return_address == return_address && known->function == function &&
+        known->generation == generation)
+        return true;
+    if (!is_call_to(walk, return_address, function))
+        return false;
+    *known = (struct unwind_known_call){return_address, function, generation};
+    return true;
 }
 
 bool walk_red_zone_copy(struct walk *walk, uint64_t *pointer)
@@ -62,7 +74,7 @@ bool walk_red_zone_copy(struct walk *walk, uint64_t *pointer)
         if (walk_read_word(walk, at, pointer) == WALK_READ_OK && *pointer > at &&
             *pointer <= walk->slice_end - 8 && !(*pointer & 7) &&
             walk_read_word(walk, *pointer, &return_address) == WALK_READ_OK &&
-            leads_to(walk, return_address, &function))
+            leads_to(walk, return_address, function.start))
             return true;
     }
     return false;

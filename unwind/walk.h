@@ -50,6 +50,12 @@ struct unwind_window {
     size_t next_size;
 };
 
+/* A call that was seen to lead to a function: to be known when the process has ended. */
+enum { UNWIND_CALLS_KNOWN = 8 };
+struct unwind_known_call {
+    uint64_t return_address, function, generation;
+};
+
 struct odd_unwinder;
 
 struct unwind_walker {
@@ -57,6 +63,7 @@ struct unwind_walker {
     struct unwind_frame *frames;
     size_t max_frames;
     struct unwind_window window;
+    struct unwind_known_call calls[UNWIND_CALLS_KNOWN]; /* by return address */
     struct odd_unwinder *odd;
     struct unwind_counters counters;
 };

@@ -57,6 +57,10 @@ static void test_copy_above(void)
     scene->stack[17] = SCENE_STACK + 21 * 8; /* points to no return address */
     scene->stack[18] = SCENE_STACK + 22 * 8;
     expect_root(scene, false);
+    scene->memory.read = NULL; /* the process has ended */
+    expect_root(scene, false);
+    scene->space.generation++;
+    expect_end(scene, UNWIND_END_TRUNCATED, 1);
     scene_free(scene);
 }
 
@@ -69,6 +73,7 @@ static void test_through_a_dispatcher(void)
     memcpy(&scene->code[DISPATCHER + 10], test_and_branch, sizeof test_and_branch);
     scene->stack[18] = SCENE_STACK + 22 * 8;
     expect_root(scene, false);
+    scene->space.generation++;
     write_jump(scene, 0, DISPATCHER + 16, FUNCTION + 0x100); /* to another function */
     memcpy(&scene->code[DISPATCHER + 10], test_and_branch, sizeof test_and_branch);
     expect_end(scene, UNWIND_END_BAD_MEMORY, 1);
