@@ -97,10 +97,13 @@ void session_attach_rest(struct sampler *sampler, size_t ring, uint64_t offset)
 void session_expect_deep(struct sampler *sampler)
 {
     const struct sampler_record *record = &sampler->record;
+    const struct sampler_sample *sample = &record->sample;
+    const uint64_t pointer = sample->registers[7];
+    /* What was captured with the sample does not change any more; nor does what is not there. */
+    if (sample->rest_exact ||
+        !rests_wanted(&sampler->rests, record->tid, pointer, pointer + sample->stack_size))
+        return;
     sampler->deep_until_ns = record->time_ns + deep_ns;
-    /* What was captured with the sample does not change any more. */
-    if (!record->sample.rest_exact)
-        sampler->listen_until_ns = record->time_ns + deep_ns;
 }
 
 /* A known end that contradicts a walk, or says nothing new, costs the target copies for nothing. */

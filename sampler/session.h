@@ -62,12 +62,11 @@ struct sampler {
     int interrupt_fd;
     struct pollfd *polls;
     size_t poll_capacity;
-    bool busy;       /* the last look found something new */
-    bool deaf;       /* the rings cannot be listened to any more */
-    uint64_t nap_ns; /* how long to let records gather while the targets are busy */
-    uint64_t
-        deep_until_ns; /* until then naps are short: stacks deeper than the slice were seen … */
-    uint64_t listen_until_ns; /* … and what follows the slice must be copied at once */
+    bool busy;              /* the last look found something new */
+    bool deaf;              /* the rings cannot be listened to any more */
+    uint64_t nap_ns;        /* how long to let records gather while the targets are busy */
+    uint64_t deep_until_ns; /* until then stacks deeper than their slices are expected: what follows
+                               must be copied at once */
 
     struct sampler_counters counts;
 };

@@ -51,7 +51,7 @@ static size_t fill_polls(struct sampler *sampler, int extra_fd, bool with_rings)
 /* Whether each record must be looked at as it comes: what follows its slice is changing already. */
 static bool listens(const struct sampler *sampler, uint64_t now_ns)
 {
-    return now_ns < sampler->listen_until_ns && !sampler->deaf &&
+    return now_ns < sampler->deep_until_ns && !sampler->deaf &&
            plan_samples_per_second(&sampler->plan) <= LISTEN_HZ_MAX;
 }
 

@@ -112,7 +112,7 @@ static bool function_of_entry(struct job *job, const struct flat_entry *entry, u
 }
 
 /* Shown as the function it leads to, "malloc@plt", as other tools do. */
-static bool function_of_entry(struct job *job, uint64_t address, uint32_t *index)
+static bool function_of_plt_entry(struct job *job, uint64_t address, uint32_t *index)
 {
     const char *target;
     uint64_t start, size;
@@ -149,7 +149,7 @@ static uint32_t physical_function(struct job *job, size_t address, uint32_t numb
         return function_of_symbol(job, &job->symbols.sized[address], entry);
     if (entry && function_of_entry(job, entry, &index))
         return index;
-    if (function_of_entry(job, job->addresses.items[address], &index))
+    if (function_of_plt_entry(job, job->addresses.items[address], &index))
         return index;
     if (job->symbols.unsized[address].name)
         return function_of_symbol(job, &job->symbols.unsized[address], entry);
