@@ -92,30 +92,47 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-int sampler_wait(struct sampler *sampler, int timeout_ms, int extra_fd)
+static struct timespec timeout_of(uint64_t sleep_ns)
 {
-    merge_publish(&sampler->merge);
-    if (sampler->stopped || sampler->initial.next < sampler->initial.records.count)
-        return 0;
-    const uint64_t before_ns = sprof_clock_monotonic_ns();
-    const bool listening = listens(sampler, before_ns);
-    const uint64_t rest = rest_ns(sampler, before_ns, listening);
-    const uint64_t asked = timeout_ms < 0 ? UINT64_MAX : (uint64_t)timeout_ms * NS_PER_MS;
-    const uint64_t sleep_ns = least(least(rest, asked), check_ns(sampler));
-    const struct timespec timeout = {.tv_sec = (time_t)(sleep_ns / 1000000000),
-                                     .tv_nsec = (long)(sleep_ns % 1000000000)};
-    const bool with_rings = listening || rest == UINT64_MAX;
-    const size_t count = fill_polls(sampler, extra_fd, with_rings);
+    return (struct timespec){.tv_sec = (time_t)(sleep_ns / 1000000000),
+                             .tv_nsec = (long)(sleep_ns % 1000000000)};
+}
+
+/* Sleeps until something polled is ready. Returns how many are, or a negative code. */
+static int sleep_on(struct sampler *sampler, size_t count, uint64_t sleep_ns)
+{
+    const struct timespec timeout = timeout_of(sleep_ns);
     const int ready = ppoll(sampler->polls, count, sleep_ns == UINT64_MAX ? NULL : &timeout, NULL);
-    const bool failed = ready < 0 && errno != EINTR;
-    if (ready > 0 && with_rings)
-        notice_deafness(sampler, count);
     uint64_t told;
     if (ready > 0 && sampler->polls->revents && read(sampler->interrupt_fd, &told, sizeof told) < 0)
         return SPROF_EIO;
+    if (ready < 0)
+        return errno == EINTR ? 0 : SPROF_EIO;
+    return ready;
+}
+
+int sampler_wait(struct sampler *sampler, int timeout_ms, int extra_fd)
+{
+    merge_publish(&sampler->merge);
+    if (sampler->initial.next < sampler->initial.records.count)
+        return 0;
+    const uint64_t asked = timeout_ms < 0 ? UINT64_MAX : (uint64_t)timeout_ms * NS_PER_MS;
+    const uint64_t longest = least(asked, check_ns(sampler));
+    if (sampler->stopped) { /* only the end of the targets is still of interest */
+        const int ready = sleep_on(sampler, fill_polls(sampler, extra_fd, false), longest);
+        return ready < 0 ? ready : 0;
+    }
+    const uint64_t before_ns = sprof_clock_monotonic_ns();
+    const bool listening = listens(sampler, before_ns);
+    const uint64_t rest = rest_ns(sampler, before_ns, listening);
+    const bool with_rings = listening || rest == UINT64_MAX;
+    const size_t count = fill_polls(sampler, extra_fd, with_rings);
+    const int ready = sleep_on(sampler, count, least(rest, longest));
+    if (ready > 0 && with_rings)
+        notice_deafness(sampler, count);
     const uint64_t now_ns = sprof_clock_monotonic_ns();
     sampler->busy = merge_refresh(&sampler->merge);
     session_copy_rests(sampler);
     sampler->horizon_ns = now_ns - SLACK_NS;
-    return failed ? SPROF_EIO : 0;
+    return ready < 0 ? ready : 0;
 }

@@ -108,6 +108,21 @@ static void test_the_end_of_the_target(void)
     waitpid(pid, NULL, 0);
 }
 
+/* A command may go on after its recording: whoever waits for it then must not be woken for nothing. */
+static void test_waiting_goes_on_after_the_stop(void)
+{
+    pid_t pid;
+    struct sampler *sampler = idle_sampler(&pid);
+    sampler_stop(sampler);
+    for (const struct sampler_record *record; !sampler_next(sampler, &record);)
+        ;
+    CU_ASSERT_TRUE(wait_ms(sampler, 60, -1) >= 59);
+    kill(pid, SIGKILL);
+    CU_ASSERT_TRUE(wait_ms(sampler, 10000, -1) < 5000);
+    sampler_free(sampler);
+    waitpid(pid, NULL, 0);
+}
+
 /* Busy targets wake us hundreds of times a second, not thousands. */
 static void test_naps_bound_the_wakeups(void)
 {
@@ -163,6 +178,7 @@ void sprof_suite_sampler_wait(void)
     CU_add_test(suite, "timeouts", test_timeouts);
     CU_add_test(suite, "interrupts", test_interrupts);
     CU_add_test(suite, "an extra descriptor", test_an_extra_descriptor);
+    CU_add_test(suite, "waiting goes on after the stop", test_waiting_goes_on_after_the_stop);
     CU_add_test(suite, "the end of the target", test_the_end_of_the_target);
     CU_add_test(suite, "opened by a thread that ended", test_opened_by_a_thread_that_ended);
     CU_add_test(suite, "naps bound the wake-ups", test_naps_bound_the_wakeups);
