@@ -107,11 +107,15 @@ static const char *const register_names[16] = {"rax", "rdx", "rcx", "rbx", "rsi"
                                                "r12", "r13", "r14", "r15"};
 
 static const char *const kind_names[UNWIND_RULE_KINDS] = {
-    [UNWIND_RULE_GAP] = "gap",           [UNWIND_RULE_END] = "end",
-    [UNWIND_RULE_PLT] = "plt",           [UNWIND_RULE_SIGNAL] = "signal",
-    [UNWIND_RULE_CHILD] = "child",       [UNWIND_RULE_FRAME_POINTER] = "frame-pointer",
-    [UNWIND_RULE_BARE] = "bare",         [UNWIND_RULE_ODD] = "odd",
-    [UNWIND_RULE_NOT_CODE] = "not-code", [UNWIND_RULE_PENDING] = "pending",
+    [UNWIND_RULE_GAP] = "gap",
+    [UNWIND_RULE_END] = "end",
+    [UNWIND_RULE_SIGNAL] = "signal",
+    [UNWIND_RULE_CHILD] = "child",
+    [UNWIND_RULE_FRAME_POINTER] = "frame-pointer",
+    [UNWIND_RULE_BARE] = "bare",
+    [UNWIND_RULE_ODD] = "odd",
+    [UNWIND_RULE_NOT_CODE] = "not-code",
+    [UNWIND_RULE_PENDING] = "pending",
 };
 
 static void rbp_text(uint64_t rule, struct sprof_str *out)
@@ -141,6 +145,10 @@ void unwind_rule_text(uint64_t rule, char *text, size_t size)
     struct sprof_str out = {0};
     if (kind < UNWIND_RULE_KINDS && kind_names[kind]) {
         snprintf(text, size, "%s", kind_names[kind]);
+        return;
+    }
+    if (kind == UNWIND_RULE_PLT) {
+        snprintf(text, size, "plt push=%u", unwind_rule_plt_push(rule));
         return;
     }
     if (kind == UNWIND_RULE_JUMP)

@@ -111,7 +111,7 @@ bool unwind_table_function(const struct unwind_table *table, uint64_t vaddr,
 /* One row, spelled out, for tests and `bench/unwind`: false past the last. */
 struct unwind_row {
     uint64_t vaddr; /* first address the rule holds for */
-    char rule[64];  /* "cfa=rsp+16 rbp=cfa-16 ra=cfa-8", "end", "gap", "plt", "odd", … */
+    char rule[64];  /* "cfa=rsp+16 rbp=cfa-16 ra=cfa-8", "end", "gap", "plt push=11", … */
 };
 bool unwind_table_row(const struct unwind_table *table, size_t index, struct unwind_row *row);
 

@@ -41,7 +41,7 @@ static bool oracle_cfa(Dwarf_Frame *frame, char *text, size_t size)
     if (dwarf_frame_cfa(frame, &ops, &count) || !count)
         return false;
     if (is_plt(ops, count))
-        snprintf(text, size, "plt");
+        snprintf(text, size, "plt push=%u", (unsigned)ops[4].atom - DW_OP_lit0);
     else if (count == 1 && breg(&ops[0], &reg, &offset))
         snprintf(text, size, "cfa=%s%+lld", names[reg], offset);
     else if (count <= 3 && breg(&ops[0], &reg, &offset) && ops[1].atom == DW_OP_deref &&
@@ -116,12 +116,17 @@ static enum oracle_ra oracle_ra(Dwarf_Frame *frame, unsigned *reg)
                : RA_OTHER;
 }
 
+static bool is_plt_text(const char *text)
+{
+    return !strncmp(text, "plt", 3);
+}
+
 static void oracle_text(Dwarf_Frame *frame, bool signal, char *text, size_t size)
 {
     unsigned reg = 0;
     const enum oracle_ra ra = oracle_ra(frame, &reg);
     const bool plain =
-        oracle_cfa(frame, text, size) && (!strcmp(text, "plt") || oracle_rbp(frame, text, size));
+        oracle_cfa(frame, text, size) && (is_plt_text(text) || oracle_rbp(frame, text, size));
     if (signal)
         snprintf(text, size, "signal");
     else if (ra == RA_UNDEFINED)
@@ -132,7 +137,7 @@ static void oracle_text(Dwarf_Frame *frame, bool signal, char *text, size_t size
         snprintf(text, size, "odd");
     else if (ra == RA_IN_REGISTER)
         snprintf(text + strlen(text), size - strlen(text), " ra=%s", names[reg]);
-    else if (strcmp(text, "plt"))
+    else if (!is_plt_text(text))
         snprintf(text + strlen(text), size - strlen(text), " ra=cfa-8");
 }
 

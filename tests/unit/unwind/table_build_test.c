@@ -150,7 +150,7 @@ static void test_rule_kinds(void)
         "cfa=r10+0 ra=cfa-8",
         "cfa=*(rbp-8)+0 rbp=*(rbp+0) ra=cfa-8",
         "cfa=*(rsp+120)+8 ra=cfa-8",
-        "plt",
+        "plt push=11",
         "cfa=rsp+0 ra=rdi",
         "odd",
         "cfa=rbp-48 ra=cfa-8",
@@ -332,8 +332,8 @@ static void test_plt_sections(void)
     source.plt_count = 2;
     struct unwind_table *table = build(&source);
     EXPECT_ROWS(table, {0x1000, "cfa=rsp+16 ra=cfa-8"}, {0x1006, "cfa=rsp+24 ra=cfa-8"},
-                {0x1010, "plt"}, {0x1040, "gap"}, {0x2000, "cfa=rsp+8 ra=cfa-8"}, {0x2020, "gap"},
-                {0x3000, "cfa=rsp+8 ra=cfa-8"});
+                {0x1010, "plt push=11"}, {0x1040, "gap"}, {0x2000, "cfa=rsp+8 ra=cfa-8"},
+                {0x2020, "gap"}, {0x3000, "cfa=rsp+8 ra=cfa-8"});
     CU_ASSERT_EQUAL(unwind_table_facts(table).functions, 1);
     unwind_table_free(table);
 }
