@@ -205,16 +205,21 @@ struct record_image *record_images_get(struct record_images *images, struct mode
     return item;
 }
 
+static enum record_image_state state_of(const struct record_image *image)
+{
+    return (enum record_image_state)atomic_load_explicit(&image->state, memory_order_acquire);
+}
+
+/* The image whose table serves this one; while it is the builder's, nobody knows. */
+static struct record_image *serving_of(struct record_image *image)
+{
+    return state_of(image) == RECORD_IMAGE_READY && image->shared ? image->shared : image;
+}
+
 enum record_image_state record_images_use(struct record_images *images, struct record_image *image)
 {
-    struct record_image *serving = image;
-    enum record_image_state state =
-        (enum record_image_state)atomic_load_explicit(&serving->state, memory_order_acquire);
-    if (state == RECORD_IMAGE_READY && serving->shared) {
-        serving = serving->shared;
-        state =
-            (enum record_image_state)atomic_load_explicit(&serving->state, memory_order_acquire);
-    }
+    struct record_image *serving = serving_of(image);
+    enum record_image_state state = state_of(serving);
     if (state == RECORD_IMAGE_IDLE) {
         ask_builder(images, serving);
         state = RECORD_IMAGE_WAITING;
@@ -225,8 +230,7 @@ enum record_image_state record_images_use(struct record_images *images, struct r
 
 void record_images_keep(struct record_images *images, struct record_image *image)
 {
-    struct record_image *serving = image->shared ? image->shared : image;
-    serving->kept = images->round;
+    serving_of(image)->kept = images->round;
 }
 
 /* A table that was built but not collected yet is not in the sum, and still in the builder's list.
