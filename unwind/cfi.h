@@ -54,6 +54,7 @@ struct cfi_state {
     uint8_t cfa_how; /* enum cfi_cfa_how */
     uint8_t cfa_register;
     bool signal_frame;
+    bool beyond;       /* a register is said to be in one that libunwind has no place for */
     bool ends_callers; /* Go: the row is for the interrupted frame; a caller ends the stack */
     int64_t cfa_offset, cfa_add;
     struct cfi_value rbp, rsp, ra;

@@ -156,6 +156,7 @@ static void op_register(struct machine *machine)
 {
     const uint64_t reg = uleb(machine), holder = uleb(machine);
     const struct cfi_value held = {.how = CFI_IN_REGISTER, .reg = (uint8_t)holder};
+    machine->state.beyond |= holder > UNWIND_RIP;
     set(machine, reg, holder < UNWIND_RIP ? held : (struct cfi_value){.how = CFI_ODD});
 }
 

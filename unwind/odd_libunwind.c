@@ -129,9 +129,11 @@ static bool synthesize(struct odd_unwinder *odd, const struct cfi_cie *cie,
 /* ---- Finding the function ---------------------------------------------------------------------
  */
 
-static void ignore_row(void *context, uint64_t start, uint64_t end, const struct cfi_state *state)
+/* libunwind 1.6 takes the number of a holding register for an index, whatever it is. */
+static void note_beyond(void *context, uint64_t start, uint64_t end, const struct cfi_state *state)
 {
-    (void)context, (void)start, (void)end, (void)state;
+    (void)start, (void)end;
+    *(bool *)context |= state->beyond;
 }
 
 /* Reads the function's FDE again from the kept section. */
@@ -146,9 +148,10 @@ static bool synthesize_function(struct odd_unwinder *odd, const struct unwind_re
     section.bases.data = kept->got_vaddr;
     struct cfi_fde fde;
     size_t offset = function->entry;
+    bool beyond = false;
     const bool done = kept->size && cfi_section_next(&section, &offset, &fde) == 0 &&
                       fde.program.size < SYNTHETIC_MAX &&
-                      cfi_program_run(&section, &fde, ignore_row, NULL) == 0 &&
+                      cfi_program_run(&section, &fde, note_beyond, &beyond) == 0 && !beyond &&
                       synthesize(odd, &section.cies.items[fde.cie], &fde, region->bias);
     cfi_section_release(&section);
     return done;

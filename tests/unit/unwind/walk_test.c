@@ -20,6 +20,7 @@ enum {
     BY_RBX = 0xb00,   /* CFA = rbx+16 */
     PAIR = 0xc00,     /* CFA = rsp+8, from 0x10 on rsp+24 */
     JUMP = 0xd00,     /* CFA = rdi, rsp in r8, rbp in r9, return address in rdx */
+    BEYOND = 0xe00,   /* as ODD, and rbx in a register that there is not */
     GAP = 0x1000,
     LENGTH = 0x100,
 };
@@ -42,6 +43,7 @@ static struct scene *scene_of_all(void)
     FDE(scene, BY_RBX, 0x0c, 3, 16);
     FDE(scene, PAIR, 0x50, 0x0e, 24);
     FDE(scene, JUMP, 0x0c, 5, 0, 0x09, 7, 8, 0x09, 6, 9, 0x09, 16, 1);
+    FDE(scene, BEYOND, 0x0f, 6, 0x77, 0, 0x06, 0x06, 0x23, 16, 0x09, 3, 0xff, 0xff, 0xff, 0x7f);
     cfi_bytes_cie(&scene->cfi, "zRS");
     FDE(scene, SIGNAL, 0);
     scene_ready(scene);
@@ -511,6 +513,18 @@ static void test_register_of_a_later_frame(void)
     scene_free(scene);
 }
 
+/* libunwind would look for it there. */
+static void test_odd_row_with_a_register_beyond(void)
+{
+    struct scene *scene = scene_of_all();
+    scene->stack[0] = SCENE_STACK + 3 * 8;
+    scene->stack[3] = SCENE_STACK + 4 * 8;
+    scene->stack[5] = at(ROOT);
+    CU_ASSERT_EQUAL(scene_walk(scene, at(BEYOND)).frames[0].address, at(BEYOND));
+    CU_ASSERT_EQUAL(unwind_walker_counters(scene->walker).odd_failed, 1);
+    scene_free(scene);
+}
+
 static void test_odd_without_memory(void)
 {
     struct scene *scene = scene_of_all();
@@ -588,6 +602,7 @@ void sprof_suite_unwind_walk(void)
     CU_add_test(suite, "pending region", test_pending);
     CU_add_test(suite, "odd row", test_odd_row);
     CU_add_test(suite, "a register of a later frame", test_register_of_a_later_frame);
+    CU_add_test(suite, "an odd row with a register beyond", test_odd_row_with_a_register_beyond);
     CU_add_test(suite, "odd row without memory", test_odd_without_memory);
     CU_add_test(suite, "empty slice", test_empty_slice);
     CU_add_test(suite, "absurd stack pointers", test_absurd_stack_pointers);
