@@ -180,11 +180,15 @@ static uint64_t walk_span(struct walk *walk)
         const uint64_t cfa = base + (uint64_t)unwind_rule_offset(rule);
         if (cfa < sp + 8 || cfa > span.end || rule & not_plain || frame == last)
             break;
-        uint64_t address, caller_bp = bp;
+        uint64_t address, saved_bp;
         memcpy(&address, (const void *)(span.bytes + cfa - 8), sizeof address);
+        /* Not saved, or popped: rbp is the caller's already. Which one it is changes from frame to
+         * frame, so a word is read in any case, and no branch is left to predict. */
         const uint64_t slot = cfa + (uint64_t)unwind_rule_slot(rule);
-        if (rule & UNWIND_RULE_RBP_SAVED && slot >= sp) /* else popped: rbp is the caller's again */
-            memcpy(&caller_bp, (const void *)(span.bytes + slot), sizeof caller_bp);
+        const bool is_saved = ((rule & UNWIND_RULE_RBP_SAVED) != 0) & (slot >= sp);
+        memcpy(&saved_bp, (const void *)(span.bytes + (is_saved ? slot : cfa - 8)),
+               sizeof saved_bp);
+        const uint64_t caller_bp = is_saved ? saved_bp : bp;
         const uint64_t caller_rule = cached_rule(walk, cache, generation, address - 1);
         if (caller_rule == UNWIND_RULE_NOT_CODE || (caller_rule & span.needed) != span.needed)
             break;
