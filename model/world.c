@@ -203,6 +203,7 @@ int model_world_fork(struct model_world *world, int parent_pid, int parent_tid, 
         if (!process || fork_process(world, parent, process, time_ns))
             return SPROF_ENOMEM;
         process->name = name;
+        process->command = parent->command;
     }
     struct model_thread *thread = forked_thread(world, process, tid, time_ns);
     if (!thread)

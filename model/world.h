@@ -57,6 +57,7 @@ struct model_process {
     int pid;
     uint64_t start_ns, end_ns;
     const char *name;            /* newest comm of its main thread */
+    const char *command;         /* its arguments: kept by the caller, inherited by a fork; NULL unknown */
     uint32_t main_module;        /* 0 until its first executable mapping after exec */
     uint32_t generation;         /* of its address space: changes with every mapping, never repeats
                                     in a world, never 0 */

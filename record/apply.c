@@ -1,4 +1,5 @@
 /* From the sampler's records to the world, the tree and the sample rows. */
+#include "record/command.h"
 #include "record/session.h"
 
 static uint64_t run_time(const struct record_session *session, uint64_t time_ns)
@@ -239,6 +240,11 @@ static int apply_mapping(struct record_session *session, const struct sampler_re
 
 static int apply_comm(struct record_session *session, const struct sampler_record *record)
 {
+    const bool is_new = record->comm.exec || (record->before_start && record->pid == record->tid);
+    struct model_process *process =
+        is_new ? model_world_process(&session->world, record->pid, record->time_ns) : NULL;
+    if (process)
+        process->command = record_command_of_process(&session->arena, record->pid);
     return model_world_comm(&session->world, record->pid, record->tid, record->comm.name,
                             record->comm.exec, record->time_ns);
 }

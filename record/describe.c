@@ -1,23 +1,11 @@
 /* What a run was: the settings and the machine, for the run and event rows. */
+#include "record/command.h"
 #include "record/session.h"
 
 #include <stdio.h>
 #include <sys/random.h>
 #include <sys/utsname.h>
 #include <unistd.h>
-
-/* A word as a POSIX shell would read it back. */
-static int append_quoted(struct sprof_str *text, const char *word)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                "0123456789_@%+=:,./-";
-    if (*word && strspn(word, plain) == strlen(word))
-        return sprof_str_append(text, word);
-    sprof_str_append(text, "'");
-    for (; *word; word++)
-        sprof_str_append_bytes(text, *word == '\'' ? "'\\''" : word, *word == '\'' ? 4 : 1);
-    return sprof_str_append(text, "'");
-}
 
 /* Moves a built string into the session's arena; NULL when empty or out of memory. */
 static const char *keep(struct record_session *session, struct sprof_str *text)
@@ -31,17 +19,6 @@ static const char *keep(struct record_session *session, struct sprof_str *text)
 static const char *keep_text(struct record_session *session, const char *text)
 {
     return text && *text ? sprof_arena_text(&session->arena, text) : NULL;
-}
-
-static const char *command_text(struct record_session *session)
-{
-    struct sprof_str text = {0};
-    for (char *const *word = session->options.command; word && *word; word++) {
-        if (text.length)
-            sprof_str_append(&text, " ");
-        append_quoted(&text, *word);
-    }
-    return keep(session, &text);
 }
 
 static const char *targets_text(struct record_session *session)
@@ -135,7 +112,7 @@ static void describe_settings(struct record_session *session, const struct sampl
     const struct record_options *options = &session->options;
     run->sprof_version = options->sprof_version;
     run->cpus = facts->cpus;
-    run->command = command_text(session);
+    run->command = record_command_text(&session->arena, options->command);
     run->targets = targets_text(session);
     run->mode = modes[options->mode];
     run->frame = options->frame_app ? "app" : NULL;

@@ -20,6 +20,7 @@ static int process_rows(struct record_session *session, struct store_batch *batc
             .start_ns = run_time(session, process->start_ns),
             .end_ns = run_time(session, process->end_ns),
             .name = process->name,
+            .command = process->command,
         };
         if (sprof_vec_push(&batch->processes, row))
             return SPROF_ENOMEM;

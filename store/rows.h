@@ -53,7 +53,7 @@ struct store_process {
     uint32_t id, run_id, parent_id; /* parent 0: SQL NULL */
     int32_t pid;
     uint64_t start_ns, end_ns;   /* end 0: alive at the end of the run */
-    const char *name;
+    const char *name, *command;
 };
 
 struct store_thread {

@@ -64,7 +64,8 @@ CREATE TABLE process (
     pid       INTEGER NOT NULL,
     start_ns  INTEGER NOT NULL,
     end_ns    INTEGER,                   -- NULL: alive at the end of the run
-    name      TEXT
+    name      TEXT,
+    command   TEXT                       -- as a shell would read it; NULL: gone before it was read
 ) STRICT;
 
 CREATE TABLE thread (

@@ -83,7 +83,7 @@ static const struct store_column process_columns[] = {
     COLUMN(store_process, id, NUMBER),        COLUMN(store_process, run_id, NUMBER),
     NULLED(store_process, parent_id, NUMBER), COLUMN(store_process, pid, SIGNED),
     COLUMN(store_process, start_ns, NUMBER),  NULLED(store_process, end_ns, NUMBER),
-    NULLED(store_process, name, TEXT),
+    NULLED(store_process, name, TEXT),        NULLED(store_process, command, TEXT),
 };
 
 static const struct store_column thread_columns[] = {

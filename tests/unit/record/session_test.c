@@ -240,6 +240,7 @@ static void test_attached_for_a_while(void)
     ASSERT_HANDMADE(&scene.made,
                     "SELECT function FROM v_function ORDER BY exclusive_samples DESC LIMIT 1",
                     "spin_begin");
+    ASSERT_HANDMADE(&scene.made, "SELECT command LIKE '%unit_record%' FROM process", "1");
     fixture_close(&scene.made.fixture);
 }
 
