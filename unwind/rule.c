@@ -139,30 +139,34 @@ static void cfa_text(uint64_t rule, struct sprof_str *out)
         sprof_str_appendf(out, "cfa=%s%+lld", base, (long long)unwind_rule_offset(rule));
 }
 
+/* The rules that have a CFA, or lead on without one. */
+static void spell_out(uint64_t rule, struct sprof_str *out)
+{
+    const enum unwind_rule_kind kind = unwind_rule_kind(rule);
+    if (kind == UNWIND_RULE_PLT)
+        sprof_str_appendf(out, "plt push=%u", unwind_rule_plt_push(rule));
+    else if (kind == UNWIND_RULE_JUMP)
+        sprof_str_appendf(out, "rsp=%s rbp=%s", register_names[unwind_rule_register(rule)],
+                          register_names[unwind_rule_offset(rule) & 15]);
+    else
+        cfa_text(rule, out);
+    rbp_text(rule, out);
+    if (kind == UNWIND_RULE_RETURN_REGISTER || kind == UNWIND_RULE_JUMP)
+        sprof_str_appendf(out, " ra=%s", register_names[unwind_rule_return_register(rule)]);
+    else if (kind != UNWIND_RULE_PLT)
+        sprof_str_append(out, " ra=cfa-8");
+    if (kind == UNWIND_RULE_CFA && rule & UNWIND_RULE_ENDS_CALLERS)
+        sprof_str_append(out, ", callers end");
+}
+
 void unwind_rule_text(uint64_t rule, char *text, size_t size)
 {
     const enum unwind_rule_kind kind = unwind_rule_kind(rule);
     struct sprof_str out = {0};
-    if (kind < UNWIND_RULE_KINDS && kind_names[kind]) {
-        snprintf(text, size, "%s", kind_names[kind]);
-        return;
-    }
-    if (kind == UNWIND_RULE_PLT) {
-        snprintf(text, size, "plt push=%u", unwind_rule_plt_push(rule));
-        return;
-    }
-    if (kind == UNWIND_RULE_JUMP)
-        sprof_str_appendf(&out, "rsp=%s rbp=%s", register_names[unwind_rule_register(rule)],
-                          register_names[unwind_rule_offset(rule) & 15]);
+    if (kind < UNWIND_RULE_KINDS && kind_names[kind])
+        sprof_str_append(&out, kind_names[kind]);
     else
-        cfa_text(rule, &out);
-    rbp_text(rule, &out);
-    if (kind == UNWIND_RULE_RETURN_REGISTER || kind == UNWIND_RULE_JUMP)
-        sprof_str_appendf(&out, " ra=%s", register_names[unwind_rule_return_register(rule)]);
-    else
-        sprof_str_append(&out, " ra=cfa-8");
-    if (kind == UNWIND_RULE_CFA && rule & UNWIND_RULE_ENDS_CALLERS)
-        sprof_str_append(&out, ", callers end");
+        spell_out(rule, &out);
     snprintf(text, size, "%s", out.text ? out.text : "");
     sprof_str_release(&out);
 }
