@@ -27,7 +27,8 @@ static int keep_failed(struct record_session *session, const struct taken *taken
     if (!copy)
         return SPROF_ENOMEM;
     memcpy(copy, sample->registers, sizeof sample->registers);
-    memcpy(copy + sizeof sample->registers, sample->stack, sample->stack_size);
+    if (sample->stack_size)
+        memcpy(copy + sizeof sample->registers, sample->stack, sample->stack_size);
     const struct store_failed row = {
         .run_id = session->run.id,
         .thread_id = taken->thread->id,
