@@ -35,13 +35,13 @@ static bool caller_by_stage(struct walk *walk, struct walk_caller *caller)
 
 bool walk_call_target(struct walk *walk, uint64_t return_address, uint64_t *target)
 {
-    uint8_t call[UNWIND_CALL_BYTES], stub[UNWIND_STUB_BYTES];
+    uint8_t call[UNWIND_CALL_BYTES], entry[UNWIND_PLT_ENTRY_BYTES];
     uint64_t slot;
     if (walk_read_live(walk, return_address - sizeof call, call, sizeof call) ||
         !unwind_code_call_target(call, return_address, target))
         return false;
-    if (!walk_read_live(walk, *target, stub, sizeof stub) &&
-        unwind_code_stub_slot(stub, *target, &slot))
+    if (!walk_read_live(walk, *target, entry, sizeof entry) &&
+        unwind_code_plt_slot(entry, *target, &slot))
         return !walk_read_live(walk, slot, target, sizeof *target);
     return true;
 }

@@ -82,18 +82,18 @@ static void test_ends(void)
     CU_ASSERT_FALSE(unwind_code_holds_end((struct sprof_bytes){padded, 0}));
 }
 
-static void test_stubs(void)
+static void test_plt_entries(void)
 {
-    static const uint8_t plain[UNWIND_STUB_BYTES] = {0xff, 0x25, 0x10, 0, 0, 0, 0x68};
-    static const uint8_t landing[UNWIND_STUB_BYTES] = {0xf3, 0x0f, 0x1e, 0xfa, 0xf2, 0xff,
-                                                       0x25, 0xf5, 0xff, 0xff, 0xff};
-    static const uint8_t other[UNWIND_STUB_BYTES] = {0xe9, 0x25, 0x10, 0, 0, 0};
+    static const uint8_t plain[UNWIND_PLT_ENTRY_BYTES] = {0xff, 0x25, 0x10, 0, 0, 0, 0x68};
+    static const uint8_t landing[UNWIND_PLT_ENTRY_BYTES] = {0xf3, 0x0f, 0x1e, 0xfa, 0xf2, 0xff,
+                                                            0x25, 0xf5, 0xff, 0xff, 0xff};
+    static const uint8_t other[UNWIND_PLT_ENTRY_BYTES] = {0xe9, 0x25, 0x10, 0, 0, 0};
     uint64_t slot;
-    CU_ASSERT_TRUE(unwind_code_stub_slot(plain, 0x1000, &slot));
+    CU_ASSERT_TRUE(unwind_code_plt_slot(plain, 0x1000, &slot));
     CU_ASSERT_EQUAL(slot, 0x1016);
-    CU_ASSERT_TRUE(unwind_code_stub_slot(landing, 0x1000, &slot));
+    CU_ASSERT_TRUE(unwind_code_plt_slot(landing, 0x1000, &slot));
     CU_ASSERT_EQUAL(slot, 0x1000);
-    CU_ASSERT_FALSE(unwind_code_stub_slot(other, 0x1000, &slot));
+    CU_ASSERT_FALSE(unwind_code_plt_slot(other, 0x1000, &slot));
 }
 
 static void test_known(void)
@@ -137,5 +137,5 @@ void sprof_suite_unwind_code(void)
     CU_add_test(suite, "prologues and epilogues", test_stages);
     CU_add_test(suite, "targets of calls", test_call_targets);
     CU_add_test(suite, "ends of functions", test_ends);
-    CU_add_test(suite, "slots of PLT stubs", test_stubs);
+    CU_add_test(suite, "slots of PLT entries", test_plt_entries);
 }

@@ -78,7 +78,8 @@ bool unwind_code_call_target(const uint8_t bytes[UNWIND_CALL_BYTES], uint64_t re
     return end[-5] == 0xe8;
 }
 
-bool unwind_code_stub_slot(const uint8_t bytes[UNWIND_STUB_BYTES], uint64_t address, uint64_t *slot)
+bool unwind_code_plt_slot(const uint8_t bytes[UNWIND_PLT_ENTRY_BYTES], uint64_t address,
+                          uint64_t *slot)
 {
     static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
     size_t at = memcmp(bytes, endbr64, sizeof endbr64) ? 0 : sizeof endbr64;

@@ -31,11 +31,11 @@ bool unwind_code_holds_end(struct sprof_bytes code);
 bool unwind_code_call_target(const uint8_t bytes[UNWIND_CALL_BYTES], uint64_t return_address,
                              uint64_t *target);
 
-/* A stub that jumps through a slot in memory (a PLT entry, with or without endbr64 and bnd): where
- * the slot is. False for other code. */
-enum { UNWIND_STUB_BYTES = 12 };
-bool unwind_code_stub_slot(const uint8_t bytes[UNWIND_STUB_BYTES], uint64_t address,
-                           uint64_t *slot);
+/* A PLT entry jumps through a slot in memory (with or without endbr64 and bnd before the jump):
+ * where the slot is. False for other code. */
+enum { UNWIND_PLT_ENTRY_BYTES = 12 };
+bool unwind_code_plt_slot(const uint8_t bytes[UNWIND_PLT_ENTRY_BYTES], uint64_t address,
+                          uint64_t *slot);
 
 /* A stretch of code known by its bytes. */
 struct unwind_known_code {
