@@ -24,13 +24,21 @@ static bool ended_alone(const struct difference *d, enum unwind_end end)
     return from < d->common && from + 1 == d->sprof->count && d->sprof->end == end;
 }
 
-/* The other's frames are among sprof's, in the same order: sprof has found more. */
+static bool is_code(const struct difference *d, uint64_t pc)
+{
+    const struct oracle_map *map = target_map(d->target, pc);
+    return map && map->executable;
+}
+
+/* The other's frames are among sprof's, in the same order, up to the one where it strayed from code
+ * if it did: sprof has found more. */
 static bool found_more(const struct difference *d)
 {
     size_t found = d->common;
     for (size_t i = d->common; i < d->sprof->count && found < d->other->count; i++)
         found += d->sprof->pc[i] == d->other->pc[found];
-    return found == d->other->count;
+    return found == d->other->count ||
+           (d->sprof->end == UNWIND_END_ROOT && !is_code(d, d->other->pc[found]));
 }
 
 static bool by_plt(const struct difference *d)
@@ -66,10 +74,8 @@ static bool known_start(const struct difference *d)
 /* What the other one adds behind sprof's last frame is no code. */
 static bool past_the_end(const struct difference *d)
 {
-    if (d->common != d->sprof->count || d->other->count <= d->common)
-        return false;
-    const struct oracle_map *map = target_map(d->target, d->other->pc[d->common]);
-    return !map || !map->executable;
+    return d->common == d->sprof->count && d->other->count > d->common &&
+           !is_code(d, d->other->pc[d->common]);
 }
 
 /* One or two frames more, behind a function that Go's own table calls the top of its stack or where
