@@ -17,7 +17,8 @@ struct maker {
     bool bp_open; /* rbp may still be chosen: through `bp_slot`, or the register */
     bool bp_in_slot;
     size_t bp_slot;
-    size_t row, stride; /* of the table's rows, for next_pc */
+    uint64_t *starts;   /* of the table's rows */
+    size_t row, stride; /* for next_pc */
 };
 
 static uint64_t random64(unsigned *seed)
@@ -72,10 +73,18 @@ static void lay(struct maker *maker, uint64_t rule)
 /* An address behind the first byte of a row; rows come in an order that repeats none. */
 static uint64_t next_pc(struct maker *maker)
 {
-    const struct unwind_table *table = maker->table;
-    maker->row = (maker->row + maker->stride) % (table->rows - 1);
-    const uint32_t length = table->pc[maker->row + 1] - table->pc[maker->row];
-    return table->base + table->pc[maker->row] + 1 + random64(&maker->seed) % length;
+    maker->row = (maker->row + maker->stride) % (maker->table->facts.rows - 1);
+    const uint64_t *start = &maker->starts[maker->row];
+    return start[0] + 1 + random64(&maker->seed) % (start[1] - start[0]);
+}
+
+uint64_t *bench_row_starts(const struct unwind_table *table)
+{
+    uint64_t *starts = calloc(table->facts.rows, sizeof *starts);
+    uint64_t rule, from = 0;
+    for (size_t i = 0; starts && unwind_table_row_from(table, from, &starts[i], &rule); i++)
+        from = starts[i] + 1;
+    return starts;
 }
 
 int bench_stack_make(struct bench_stack *stack, const struct unwind_table *table, uint64_t bias,
@@ -84,15 +93,19 @@ int bench_stack_make(struct bench_stack *stack, const struct unwind_table *table
     *stack = (struct bench_stack){.size = frames * (FRAME_BYTES_MAX + LOCALS_MAX), .bias = bias};
     stack->bytes = calloc(1, stack->size);
     stack->addresses = calloc(frames, sizeof *stack->addresses);
-    if (!stack->bytes || !stack->addresses)
+    uint64_t *starts = bench_row_starts(table);
+    if (!stack->bytes || !stack->addresses || !starts) {
+        free(starts);
         return SPROF_ENOMEM;
+    }
     struct maker maker = {.stack = stack,
                           .table = table,
                           .seed = seed,
                           .bp_open = true,
+                          .starts = starts,
                           .row = seed,
-                          .stride = (size_t)((double)table->rows * 0.618) | 1};
-    for (size_t tried = 0; stack->frames < frames && tried < table->rows; tried++) {
+                          .stride = (size_t)((double)table->facts.rows * 0.618) | 1};
+    for (size_t tried = 0; stack->frames < frames && tried < table->facts.rows; tried++) {
         const uint64_t pc = next_pc(&maker);
         const uint64_t rule = unwind_table_lookup(table, stack->frames ? pc - 1 : pc);
         if (!can_lay(&maker, rule))
@@ -102,6 +115,7 @@ int bench_stack_make(struct bench_stack *stack, const struct unwind_table *table
         stack->addresses[stack->frames++] = pc + bias;
         lay(&maker, rule);
     }
+    free(starts);
     stack->size = maker.top;
     stack->registers.value[UNWIND_RIP] = stack->addresses[0];
     stack->registers.value[UNWIND_RSP] = BENCH_STACK;

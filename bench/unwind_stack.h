@@ -21,6 +21,9 @@ int bench_stack_make(struct bench_stack *stack, const struct unwind_table *table
                      size_t frames, unsigned seed);
 void bench_stack_free(struct bench_stack *stack);
 
+/* The vaddrs at which the table's rows begin; the caller frees. NULL when out of memory. */
+uint64_t *bench_row_starts(const struct unwind_table *table);
+
 /* One peer's walk of the stack: the number of leading frames that agree with the stack, and the
  * nanoseconds a frame of the best of `rounds` rounds. */
 struct bench_peer {

@@ -24,17 +24,32 @@ struct unwind_kept_section {
     uint64_t vaddr, text_vaddr, got_vaddr;
 };
 
-/* Row i holds from base + pc[i] to base + pc[i + 1]; row 0 is at the base. Page p of 2^shift bytes
- * begins in row page[p]; there is one page more than there are, so that page[p + 1] always exists.
- * 2^shift is 256 unless rows are thinner than a quarter of the pages. */
+/* The rows of a page of code, in one cache line: a look-up that nothing has prepared waits for
+ * memory once. Row i holds from start[i] up to start[i + 1], offsets from where the page begins;
+ * the first row of a page may have begun before it. Unused starts are UNWIND_NO_START, behind all
+ * others. Where a page has more rows, the last start but one is where those of pages[more] begin.
+ */
+enum { UNWIND_PAGE_ROWS = 14, UNWIND_NO_START = INT16_MAX };
+struct unwind_page {
+    int16_t start[UNWIND_PAGE_ROWS + 2];
+    uint16_t rule[UNWIND_PAGE_ROWS]; /* numbers of the table's set */
+    uint32_t more;
+};
+
+/* A block of code has pages as large as its rows allow: each of 2^shift bytes, one after the other
+ * from pages[first]. */
+enum { UNWIND_BLOCK_SHIFT = 14 };
+struct unwind_block {
+    uint32_t first;
+    uint8_t shift;
+    bool is_plain; /* no row begins in it */
+};
+
 struct unwind_table {
     uint64_t base;
     uint32_t span; /* addresses from base + span on are not the table's */
-    unsigned shift;
-    uint32_t *page;
-    uint32_t *pc;
-    uint16_t *row_rule;
-    size_t rows;
+    struct unwind_block *blocks;
+    struct unwind_page *pages;
     struct rule_set rules;
     struct unwind_function *functions;
     size_t function_count;
@@ -42,8 +57,29 @@ struct unwind_table {
     struct unwind_table_facts facts;
 };
 
+/* Rows as they are made: row i holds from base + start[i] up to base + start[i + 1]. Row 0 begins
+ * at the base. */
+struct unwind_rows {
+    uint32_t *start;
+    uint16_t *rule;
+    size_t count;
+};
+
+/* Puts the rows into the table's pages; the span must be known. Returns 0 or SPROF_ENOMEM. */
+int unwind_table_pack(struct unwind_table *table, const struct unwind_rows *rows);
+
 /* The rule at a vaddr; GAP outside the table. */
 uint64_t unwind_table_lookup(const struct unwind_table *table, uint64_t vaddr);
+
+/* The page whose rows an offset from the base is looked up in; the offset must be below the span.
+ */
+static inline const struct unwind_page *unwind_table_page(const struct unwind_table *table,
+                                                          uint32_t offset)
+{
+    const struct unwind_block block = table->blocks[offset >> UNWIND_BLOCK_SHIFT];
+    const uint32_t within = offset & ((1u << UNWIND_BLOCK_SHIFT) - 1);
+    return &table->pages[block.first + (within >> block.shift)];
+}
 
 /* The function that covers a vaddr, or NULL. */
 const struct unwind_function *unwind_table_function_at(const struct unwind_table *table,
@@ -52,7 +88,8 @@ const struct unwind_function *unwind_table_function_at(const struct unwind_table
 /* Whether a function begins behind `low`, up to and including `high`. */
 bool unwind_table_starts_between(const struct unwind_table *table, uint64_t low, uint64_t high);
 
-/* Makes the page index of a table whose rows are final. Returns 0 or SPROF_ENOMEM. */
-int unwind_table_index(struct unwind_table *table);
+/* The first row that begins at or behind a vaddr, and its rule; false where there is none. */
+bool unwind_table_row_from(const struct unwind_table *table, uint64_t vaddr, uint64_t *start,
+                           uint64_t *rule);
 
 #endif

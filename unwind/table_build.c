@@ -25,7 +25,8 @@ struct builder {
     struct draft_list list;
     size_t text_hint; /* the text range of the function before */
     uint64_t next;    /* vaddr up to which rows are complete */
-    size_t pc_capacity, rule_capacity;
+    struct unwind_rows rows;
+    size_t start_capacity, rule_capacity;
     uint64_t last_rule;
     int code;
 };
@@ -35,16 +36,16 @@ struct builder {
 
 static int rows_reserve(struct builder *builder, size_t more)
 {
-    struct unwind_table *table = builder->table;
-    const size_t wanted = table->rows + more;
-    if (table->rows > UNWIND_TABLE_ROWS_MAX)
+    struct unwind_rows *rows = &builder->rows;
+    const size_t wanted = rows->count + more;
+    if (rows->count > UNWIND_TABLE_ROWS_MAX)
         return SPROF_ELIMIT;
-    if (wanted > builder->pc_capacity &&
-        sprof_vec_grow((void **)&table->pc, &builder->pc_capacity, sizeof *table->pc, wanted))
+    if (wanted > builder->start_capacity &&
+        sprof_vec_grow((void **)&rows->start, &builder->start_capacity, sizeof *rows->start,
+                       wanted))
         return SPROF_ENOMEM;
     if (wanted > builder->rule_capacity &&
-        sprof_vec_grow((void **)&table->row_rule, &builder->rule_capacity, sizeof *table->row_rule,
-                       wanted))
+        sprof_vec_grow((void **)&rows->rule, &builder->rule_capacity, sizeof *rows->rule, wanted))
         return SPROF_ENOMEM;
     return 0;
 }
@@ -53,12 +54,13 @@ static int rows_reserve(struct builder *builder, size_t more)
 static void row_add(struct builder *builder, uint64_t start, uint64_t rule)
 {
     struct unwind_table *table = builder->table;
-    if (builder->code || (table->rows && rule == builder->last_rule))
+    struct unwind_rows *rows = &builder->rows;
+    if (builder->code || (rows->count && rule == builder->last_rule))
         return;
-    builder->code = rule_set_intern(&table->rules, rule, &table->row_rule[table->rows]);
+    builder->code = rule_set_intern(&table->rules, rule, &rows->rule[rows->count]);
     if (builder->code)
         return;
-    table->pc[table->rows++] = (uint32_t)(start - table->base);
+    rows->start[rows->count++] = (uint32_t)(start - table->base);
     table->facts.odd_rows += unwind_rule_kind(rule) == UNWIND_RULE_ODD;
     builder->last_rule = rule;
 }
@@ -192,14 +194,14 @@ static int source_rows(struct builder *builder, const struct draft *draft)
 static void draft_rows(struct builder *builder, const struct draft *draft)
 {
     struct unwind_table *table = builder->table;
-    const size_t rows = table->rows;
+    const size_t rows = builder->rows.count;
     const uint64_t last_rule = builder->last_rule;
     if (draft->root || draft->source == DRAFT_ROOT || draft->wrong) {
         const bool root = draft->root || draft->source == DRAFT_ROOT;
         builder->code = rows_reserve(builder, 1);
         row_add(builder, draft->start, root ? UNWIND_RULE_END : UNWIND_RULE_GAP);
     } else if (source_rows(builder, draft)) {
-        table->rows = rows; /* half a function is none */
+        builder->rows.count = rows; /* half a function is none */
         builder->last_rule = last_rule;
         table->facts.bad_functions++;
         return;
@@ -426,22 +428,15 @@ static int keep(struct builder *builder)
                 : keep_section(builder, UNWIND_KEPT_DEBUG_FRAME, builder->debug_frame.bytes, 0);
 }
 
-/* Gives back what growing left over, and sums up. */
-static void settle(struct unwind_table *table)
+static void sum_up(struct unwind_table *table, size_t rows)
 {
-    void *shrunk = realloc(table->pc, table->rows * sizeof *table->pc);
-    table->pc = shrunk ? shrunk : table->pc;
-    shrunk = realloc(table->row_rule, table->rows * sizeof *table->row_rule);
-    table->row_rule = shrunk ? shrunk : table->row_rule;
     struct unwind_table_facts *facts = &table->facts;
-    facts->rows = table->rows;
+    facts->rows = rows;
     facts->rules = table->rules.count;
     facts->functions = table->function_count;
-    facts->bytes = sizeof *table + table->rows * (sizeof *table->pc + sizeof *table->row_rule) +
-                   (((size_t)table->span >> table->shift) + 2) * sizeof *table->page +
-                   table->rules.capacity * sizeof *table->rules.rules +
-                   (table->rules.bucket_mask + 1) * sizeof *table->rules.buckets +
-                   table->function_count * sizeof *table->functions;
+    facts->bytes += sizeof *table + table->rules.capacity * sizeof *table->rules.rules +
+                    (table->rules.bucket_mask + 1) * sizeof *table->rules.buckets +
+                    table->function_count * sizeof *table->functions;
     for (size_t i = 0; i < UNWIND_KEPTS; i++)
         facts->bytes += table->kept[i].size;
 }
@@ -480,11 +475,11 @@ static int build(struct builder *builder)
         return code;
     if (table->rules.count == 1 && table->rules.rules[0] == UNWIND_RULE_GAP)
         return SPROF_EFORMAT;
-    code = unwind_table_index(table);
+    code = unwind_table_pack(table, &builder->rows);
     if (!code)
         code = keep(builder);
     if (!code)
-        settle(table);
+        sum_up(table, builder->rows.count);
     return code;
 }
 
@@ -514,6 +509,8 @@ int unwind_table_build(struct unwind_table **table, const struct unwind_source *
     cfi_section_release(&builder.eh_frame);
     cfi_section_release(&builder.debug_frame);
     sprof_vec_release(&builder.list.drafts);
+    free(builder.rows.start);
+    free(builder.rows.rule);
     if (!code) {
         *table = builder.table;
         return 0;

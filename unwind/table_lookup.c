@@ -2,21 +2,20 @@
 
 #include <stdlib.h>
 
-enum { SCAN_ROWS = 16 }; /* a longer stretch is searched by halves first */
-
-/* The last row of [low, high] that begins at or before `offset`; row `low` does. */
-static size_t last_row(const uint32_t *pc, size_t low, size_t high, uint32_t offset)
+/* How many of a page's starts lie at or before an offset. */
+static inline unsigned starts_up_to(const struct unwind_page *page, int16_t offset)
 {
-    while (high - low > SCAN_ROWS) {
-        const size_t middle = low + (high - low) / 2;
-        if (pc[middle] <= offset)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    while (low < high && pc[low + 1] <= offset)
-        low++;
-    return low;
+    int16_t count = 0;
+    for (size_t i = 0; i < UNWIND_PAGE_ROWS + 2; i++)
+        count = (int16_t)(count + (page->start[i] <= offset));
+    return (unsigned)count;
+}
+
+/* Where the page that holds an offset begins; the next one begins *size behind it. */
+static uint32_t page_start(const struct unwind_table *table, uint32_t offset, uint32_t *size)
+{
+    *size = 1u << table->blocks[offset >> UNWIND_BLOCK_SHIFT].shift;
+    return offset & ~(*size - 1);
 }
 
 uint64_t unwind_table_lookup(const struct unwind_table *table, uint64_t vaddr)
@@ -25,30 +24,53 @@ uint64_t unwind_table_lookup(const struct unwind_table *table, uint64_t vaddr)
     if (distance >= table->span)
         return UNWIND_RULE_GAP;
     const uint32_t offset = (uint32_t)distance;
-    const uint32_t *page = &table->page[offset >> table->shift];
-    __builtin_prefetch(&table->row_rule[page[0]]); /* arrives while the rows are scanned */
-    const size_t row = last_row(table->pc, page[0], page[1], offset);
-    return table->rules.rules[table->row_rule[row]];
+    uint32_t size;
+    const int16_t within = (int16_t)(offset - page_start(table, offset, &size));
+    const struct unwind_page *page = unwind_table_page(table, offset);
+    unsigned rows = starts_up_to(page, within);
+    while (rows > UNWIND_PAGE_ROWS) {
+        page = &table->pages[page->more];
+        rows = starts_up_to(page, within);
+    }
+    return table->rules.rules[page->rule[rows - 1]];
 }
 
-int unwind_table_index(struct unwind_table *table)
+/* Looks through one page; what only goes on from the page before is no beginning. */
+static bool row_in_page(const struct unwind_table *table, uint32_t from, uint64_t *start,
+                        uint64_t *rule)
 {
-    table->shift = 8;
-    while ((table->span >> table->shift) > table->rows * 4 + 1024)
-        table->shift++;
-    const size_t pages = ((size_t)(table->span - 1) >> table->shift) + 1;
-    table->page = malloc((pages + 1) * sizeof *table->page);
-    if (!table->page)
-        return SPROF_ENOMEM;
-    size_t row = 0;
-    for (size_t page = 0; page < pages; page++) {
-        const uint64_t start = (uint64_t)page << table->shift;
-        while (row + 1 < table->rows && table->pc[row + 1] <= start)
-            row++;
-        table->page[page] = (uint32_t)row;
+    uint32_t size;
+    const uint32_t first = page_start(table, from, &size);
+    const struct unwind_page *page = unwind_table_page(table, from);
+    for (size_t i = 0; page->start[i] != UNWIND_NO_START; i++) {
+        if (i == UNWIND_PAGE_ROWS) {
+            page = &table->pages[page->more];
+            i = 0;
+        }
+        const uint32_t offset = first + (uint16_t)page->start[i];
+        const uint64_t vaddr = table->base + offset, found = table->rules.rules[page->rule[i]];
+        const bool begins =
+            offset > first || !offset || unwind_table_lookup(table, vaddr - 1) != found;
+        if (offset < from || !begins)
+            continue;
+        *start = vaddr;
+        *rule = found;
+        return true;
     }
-    table->page[pages] = (uint32_t)(table->rows - 1);
-    return 0;
+    return false;
+}
+
+bool unwind_table_row_from(const struct unwind_table *table, uint64_t vaddr, uint64_t *start,
+                           uint64_t *rule)
+{
+    uint32_t size;
+    for (uint64_t from = vaddr < table->base ? 0 : vaddr - table->base; from < table->span;
+         from = (uint64_t)page_start(table, (uint32_t)from, &size) + size) {
+        const bool is_plain = table->blocks[from >> UNWIND_BLOCK_SHIFT].is_plain;
+        if ((!is_plain || !from) && row_in_page(table, (uint32_t)from, start, rule))
+            return true;
+    }
+    return false;
 }
 
 /* How many functions begin at or before an offset. */
@@ -91,12 +113,12 @@ bool unwind_table_function(const struct unwind_table *table, uint64_t vaddr,
     return true;
 }
 
-bool unwind_table_row(const struct unwind_table *table, size_t index, struct unwind_row *row)
+bool unwind_table_row(const struct unwind_table *table, uint64_t vaddr, struct unwind_row *row)
 {
-    if (index >= table->rows)
+    uint64_t rule;
+    if (!unwind_table_row_from(table, vaddr, &row->vaddr, &rule))
         return false;
-    row->vaddr = table->base + table->pc[index];
-    unwind_rule_text(table->rules.rules[table->row_rule[index]], row->rule, sizeof row->rule);
+    unwind_rule_text(rule, row->rule, sizeof row->rule);
     return true;
 }
 
@@ -109,9 +131,8 @@ void unwind_table_free(struct unwind_table *table)
 {
     if (!table)
         return;
-    free(table->page);
-    free(table->pc);
-    free(table->row_rule);
+    free(table->blocks);
+    free(table->pages);
     free(table->functions);
     for (size_t i = 0; i < UNWIND_KEPTS; i++)
         free(table->kept[i].data);

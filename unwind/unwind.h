@@ -108,12 +108,14 @@ struct unwind_table_facts unwind_table_facts(const struct unwind_table *table);
 bool unwind_table_function(const struct unwind_table *table, uint64_t vaddr,
                            struct unwind_range *range);
 
-/* One row, spelled out, for tests and `bench/unwind`: false past the last. */
+/* One row, spelled out. */
 struct unwind_row {
     uint64_t vaddr; /* first address the rule holds for */
     char rule[64];  /* "cfa=rsp+16 rbp=cfa-16 ra=cfa-8", "end", "gap", "plt push=11", … */
 };
-bool unwind_table_row(const struct unwind_table *table, size_t index, struct unwind_row *row);
+
+/* The first row that begins at or behind a vaddr, 0 being before all; false past the last. */
+bool unwind_table_row(const struct unwind_table *table, uint64_t vaddr, struct unwind_row *row);
 
 /* ---- The walk ------------------------------------------------------------------------------- */
 

@@ -7,11 +7,17 @@
 #include "unwind/table.h"
 #include "unwind/unwind.h"
 
+/* User addresses end here (four-level paging; with five levels, mmap stays below unless asked). */
+enum { UNWIND_USER_BITS = 47 };
+#define UNWIND_USER_END (UINT64_C(1) << UNWIND_USER_BITS)
+
 /* ---- The rule cache ---------------------------------------------------------------------------
- * Direct-mapped by the low 16 bits of the address that is looked up. The tag holds the other bits a
- * user address can have (16 to 47) and the generation, so that tag and index together name one
- * address of one space exactly. 16 bytes an entry: four to a cache line, 1 MiB in all. */
-enum { UNWIND_CACHE_BITS = 16, UNWIND_CACHE_ENTRIES = 1 << UNWIND_CACHE_BITS };
+ * Direct-mapped by the low bits of the address that is looked up. The tag holds the other bits a
+ * user address can have (12 to 46) and the low 29 of the generation, so that tag and index together
+ * name one address of one space (of any 500 million in a row). 16 bytes an entry: four to a cache
+ * line, 64 KiB in all, which stay in the second-level cache: what they have forgotten, a table
+ * tells sooner than memory brings an entry of a larger cache. */
+enum { UNWIND_CACHE_BITS = 12, UNWIND_CACHE_ENTRIES = 1 << UNWIND_CACHE_BITS };
 
 struct unwind_cache_entry {
     uint64_t tag; /* 0 = empty: generation 0 is not allowed */
@@ -26,11 +32,8 @@ static inline struct unwind_cache_entry *unwind_cache_at(struct unwind_cache_ent
 
 static inline uint64_t unwind_cache_tag(uint64_t address, uint64_t generation)
 {
-    return address >> UNWIND_CACHE_BITS | generation << 32;
+    return address >> UNWIND_CACHE_BITS | generation << (UNWIND_USER_BITS - UNWIND_CACHE_BITS);
 }
-
-/* User addresses end here (four-level paging; with five levels, mmap stays below unless asked). */
-#define UNWIND_USER_END (UINT64_C(1) << 47)
 
 /* ---- The live stack ---------------------------------------------------------------------------
  */
@@ -85,7 +88,9 @@ struct walk {
     size_t odd_steps;
     unsigned signal_frames;
     uint64_t misses;
-    bool live; /* the step being taken has read beyond the slice */
+    const struct unwind_region *region; /* the one whose table was asked last */
+    uint64_t fetched_to;                /* the stack was searched up to here for what is next */
+    bool live;                          /* the step being taken has read beyond the slice */
     bool stitched;
     enum unwind_end end;
     const struct unwind_region *pending;

@@ -45,7 +45,8 @@ static const char *rule_at(const struct unwind_table *table, uint64_t vaddr)
     static char rule[64];
     struct unwind_row row;
     strcpy(rule, "none");
-    for (size_t i = 0; unwind_table_row(table, i, &row) && row.vaddr <= vaddr; i++)
+    for (uint64_t from = 0; unwind_table_row(table, from, &row) && row.vaddr <= vaddr;
+         from = row.vaddr + 1)
         strcpy(rule, row.rule);
     return rule;
 }

@@ -33,14 +33,15 @@ static void expect_rows(const struct unwind_table *table, const struct expected_
                         size_t count)
 {
     struct unwind_row row;
-    for (size_t i = 0; i < count; i++) {
-        CU_ASSERT_FATAL(unwind_table_row(table, i, &row));
+    uint64_t from = 0;
+    for (size_t i = 0; i < count; i++, from = row.vaddr + 1) {
+        CU_ASSERT_FATAL(unwind_table_row(table, from, &row));
         CU_ASSERT_EQUAL(row.vaddr, rows[i].vaddr);
         CU_ASSERT_STRING_EQUAL(row.rule, rows[i].rule);
         if (row.vaddr != rows[i].vaddr || strcmp(row.rule, rows[i].rule))
             printf("\n    row %zu: %#llx %s", i, (unsigned long long)row.vaddr, row.rule);
     }
-    CU_ASSERT_FALSE(unwind_table_row(table, count, &row));
+    CU_ASSERT_FALSE(unwind_table_row(table, from, &row));
     CU_ASSERT_EQUAL(unwind_table_facts(table).rows, count);
 }
 #define EXPECT_ROWS(table, ...)                                                                    \
@@ -180,12 +181,11 @@ static void test_rule_kinds(void)
     CFI_BYTES_FDE(&section, 0x10d0, 16, 0x0c, 5, 0, 0x09, 7, 8, 0x09, 16, 1);
     const struct unwind_source source = source_of(&section);
     struct unwind_table *table = build(&source);
-    size_t index = 0;
-    struct unwind_row row;
+    struct unwind_row row = {0};
     for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
         if (i && !strcmp(expected[i], expected[i - 1]))
             continue; /* merged with the row before */
-        CU_ASSERT_FATAL(unwind_table_row(table, index++, &row));
+        CU_ASSERT_FATAL(unwind_table_row(table, row.vaddr + 1, &row));
         CU_ASSERT_EQUAL(row.vaddr, 0x1000 + i * 16);
         CU_ASSERT_STRING_EQUAL(row.rule, expected[i]);
     }
