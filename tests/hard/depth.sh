@@ -34,7 +34,7 @@ exact_classes() {
 
 classes_edges() {
     edges classes <<'END'
-main descend rest
+main descend rest atoi
 descend descend_8 descend_40 descend_104 leaf_100 leaf_300 leaf_1000 leaf_3000 leaf_10000
 descend_8 descend leaf_100 leaf_300 leaf_1000 leaf_3000 leaf_10000
 descend_40 descend leaf_100 leaf_300 leaf_1000 leaf_3000 leaf_10000

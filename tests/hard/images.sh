@@ -17,7 +17,7 @@ shapes_chains() {
     chain handler_leaf "$start;signalled(;$any){1,6};handler;handler_leaf"
     chain thread_leaf "$any;$any;thread_main;thread_leaf"
     edges shapes <<'END'
-main recurse sort signalled with_thread
+main recurse sort signalled with_thread atoi
 recurse recurse recursion_leaf
 compare callback_leaf
 handler handler_leaf
