@@ -96,7 +96,20 @@ struct walk {
     const struct unwind_region *pending;
 };
 
-/* The rule for an address, from the cache or from its region; NOT_CODE and PENDING included. */
+/* Asks the region that holds an address, for a frame whose stack pointer is `sp`, and remembers the
+ * answer unless it is for now only. */
+uint64_t walk_missed_rule(struct walk *walk, uint64_t pc, uint64_t sp);
+
+/* The rule for an address, from the cache or from its region; NOT_CODE and PENDING included. The
+ * first one is for loops that keep `cache` and `generation` at hand. */
+static inline uint64_t walk_cached_rule(struct walk *walk, struct unwind_cache_entry *cache,
+                                        uint64_t generation, uint64_t pc, uint64_t sp)
+{
+    const struct unwind_cache_entry *entry = unwind_cache_at(cache, pc);
+    if (__builtin_expect(entry->tag == unwind_cache_tag(pc, generation) && pc < UNWIND_USER_END, 1))
+        return entry->rule;
+    return walk_missed_rule(walk, pc, sp);
+}
 uint64_t walk_rule(struct walk *walk, uint64_t pc);
 
 /* Whether a stack word may be a return address as far as can be seen: executable, and after a call
