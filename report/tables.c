@@ -5,10 +5,31 @@
 
 /* A function or a module with its costs. */
 struct entry {
-    uint32_t id;
+    const char *kind;         /* of a module; NULL: its kind is not shown */
     const char *name, *place; /* order among equals */
     uint64_t value;           /* order */
     const struct model_costs *costs;
+};
+
+/* What the two tables differ in. */
+struct flat {
+    const char *titles[2];        /* by exclusive, by inclusive samples */
+    const char *what;             /* what one row is */
+    bool both_measures;           /* also by exclusive samples */
+    size_t usual;                 /* rows of text unless a limit is given */
+    struct table_column names[3]; /* of kind, name and place; no key: no more */
+    int (*costs)(const struct profile *, struct model_costs *);
+    struct entry (*entry)(const struct profile *, uint32_t id);
+};
+
+/* A table while it is made. */
+struct ranking {
+    const struct flat *flat;
+    struct profile *profile;
+    const struct report_options *options;
+    struct entry *entries;
+    size_t count, shown;
+    struct model_cost left_out;
 };
 
 static int compare_entries(const void *a, const void *b)
@@ -20,28 +41,60 @@ static int compare_entries(const void *a, const void *b)
     return by_name ? by_name : strcmp(first->place, second->place);
 }
 
-struct ranking {
-    struct entry *entries;
-    size_t count, shown;
-    struct model_cost left_out;
-};
+static const struct measure *measure_of(bool inclusive)
+{
+    return inclusive ? &measure_inclusive : &measure_exclusive;
+}
 
 static struct model_cost cost_of(const struct model_costs *costs, bool inclusive)
 {
     return inclusive ? costs->inclusive : costs->exclusive;
 }
 
-/* Sorts the entries and decides how many of them are shown. */
-static void rank(struct ranking *ranking, const struct profile *profile,
-                 const struct report_options *options, size_t most)
+/* Whether the measure that does not rank is shown behind the one that does. */
+static bool shows_other(const struct ranking *ranking)
 {
-    struct entry *entries = ranking->entries;
-    for (size_t i = 0; i < ranking->count; i++)
-        entries[i].value = profile_value(profile, cost_of(entries[i].costs, options->inclusive));
+    return ranking->options->inclusive || ranking->flat->both_measures;
+}
+
+static size_t limit_of(const struct ranking *ranking)
+{
+    const struct report_options *options = ranking->options;
+    if (options->no_limit)
+        return (size_t)-1;
+    if (options->limit)
+        return options->limit;
+    return options->format == REPORT_TEXT ? ranking->flat->usual : (size_t)-1;
+}
+
+/* Enters what has any cost. */
+static int enter(struct ranking *ranking, struct model_costs *costs, uint32_t count)
+{
+    if (ranking->flat->costs(ranking->profile, costs))
+        return SPROF_ENOMEM;
+    for (uint32_t id = 1; id <= count; id++) {
+        const struct model_costs *own = &costs[id - 1];
+        if (!own->inclusive.samples && !own->inclusive.weight)
+            continue;
+        struct entry entry = ranking->flat->entry(ranking->profile, id);
+        entry.costs = own;
+        entry.value = profile_value(ranking->profile, cost_of(own, ranking->options->inclusive));
+        ranking->entries[ranking->count++] = entry;
+    }
+    return 0;
+}
+
+/* Sorts the entries and decides how many of them are shown. */
+static void rank(struct ranking *ranking)
+{
+    const struct report_options *options = ranking->options;
+    const struct entry *entries = ranking->entries;
+    const size_t most = limit_of(ranking);
     if (ranking->count)
-        qsort(entries, ranking->count, sizeof *entries, compare_entries);
+        qsort(ranking->entries, ranking->count, sizeof *entries, compare_entries);
     while (ranking->shown < ranking->count && ranking->shown < most &&
-           columns_enough(profile, cost_of(entries[ranking->shown].costs, options->inclusive),
+           columns_enough(ranking->profile,
+                          cost_of(entries[ranking->shown].costs, options->inclusive),
                           options->min_percent))
         ranking->shown++;
     for (size_t i = ranking->shown; i < ranking->count; i++) {
@@ -50,38 +103,32 @@ static void rank(struct ranking *ranking, const struct profile *profile,
     }
 }
 
-static bool was_there(const struct model_costs *costs)
+static void add_columns(struct table *table, const struct ranking *ranking)
 {
-    return costs->inclusive.samples || costs->inclusive.weight;
+    const struct flat *flat = ranking->flat;
+    const bool inclusive = ranking->options->inclusive;
+    columns_begin(table, ranking->profile, flat->titles[inclusive], columns_base(ranking->profile));
+    columns_measure(table, ranking->profile, measure_of(inclusive));
+    if (shows_other(ranking))
+        columns_measure(table, ranking->profile, measure_of(!inclusive));
+    for (size_t i = 0; i < sizeof flat->names / sizeof *flat->names && flat->names[i].key; i++)
+        table_column(table, flat->names[i]);
 }
 
-static size_t limit_of(const struct report_options *options, size_t usual)
+static int add_rows(struct table *table, const struct ranking *ranking)
 {
-    if (options->no_limit)
-        return (size_t)-1;
-    return options->limit ? options->limit : usual;
-}
-
-static int add_left_out(struct table *table, struct profile *profile, const struct ranking *ranking,
-                        const char *what)
-{
-    if (ranking->shown == ranking->count)
-        return 0;
-    table->left_out =
-        columns_left_out(profile, table, ranking->count - ranking->shown, what, ranking->left_out);
-    return table->left_out ? 0 : SPROF_ENOMEM;
-}
-
-static int function_rows(struct table *table, const struct profile *profile,
-                         const struct ranking *ranking, bool inclusive)
-{
+    const bool inclusive = ranking->options->inclusive;
     for (size_t i = 0; i < ranking->shown; i++) {
         const struct entry *entry = &ranking->entries[i];
         struct table_row row = {0};
         struct table_cell *at = row.cells;
-        if (inclusive)
-            cells_measure(&at, profile, &measure_inclusive, entry->costs->inclusive);
-        cells_measure(&at, profile, &measure_exclusive, entry->costs->exclusive);
+        cells_measure(&at, ranking->profile, measure_of(inclusive),
+                      cost_of(entry->costs, inclusive));
+        if (shows_other(ranking))
+            cells_measure(&at, ranking->profile, measure_of(!inclusive),
+                          cost_of(entry->costs, !inclusive));
+        if (entry->kind)
+            cell_text(&at, entry->kind);
         cell_text(&at, entry->name);
         cell_text(&at, entry->place);
         if (sprof_vec_push(&table->rows, row))
@@ -90,115 +137,93 @@ static int function_rows(struct table *table, const struct profile *profile,
     return 0;
 }
 
-static int rank_functions(struct ranking *ranking, const struct profile *profile,
-                          struct model_costs *costs)
+static int add_left_out(struct table *table, const struct ranking *ranking)
+{
+    if (ranking->shown == ranking->count)
+        return 0;
+    table->left_out = columns_left_out(ranking->profile, table, ranking->count - ranking->shown,
+                                       ranking->flat->what, ranking->left_out);
+    return table->left_out ? 0 : SPROF_ENOMEM;
+}
+
+/* `count`: of the functions or modules there are. */
+static int table_of(struct table *table, struct profile *profile,
+                    const struct report_options *options, const struct flat *flat, size_t count)
+{
+    struct model_costs *costs = calloc(count + 1, sizeof *costs);
+    struct ranking ranking = {.flat = flat,
+                              .profile = profile,
+                              .options = options,
+                              .entries = calloc(count + 1, sizeof *ranking.entries)};
+    int result = costs && ranking.entries ? enter(&ranking, costs, (uint32_t)count) : SPROF_ENOMEM;
+    if (result)
+        goto done;
+    add_columns(table, &ranking);
+    rank(&ranking);
+    result = add_rows(table, &ranking);
+    if (!result)
+        result = add_left_out(table, &ranking);
+    if (!table->note)
+        result = SPROF_ENOMEM;
+done:
+    free(ranking.entries);
+    free(costs);
+    return result;
+}
+
+static int function_costs(const struct profile *profile, struct model_costs *costs)
 {
     const struct model_functions functions = profile_facts(profile);
-    if (model_function_costs(&profile->paths, &functions, costs))
-        return SPROF_ENOMEM;
-    for (uint32_t id = 1; id <= functions.count; id++)
-        if (was_there(&costs[id - 1]))
-            ranking->entries[ranking->count++] =
-                (struct entry){id, profile_function_name(profile, id),
-                               profile_module_name(profile, id), 0, &costs[id - 1]};
-    return 0;
+    return model_function_costs(&profile->paths, &functions, costs);
+}
+
+static struct entry function_entry(const struct profile *profile, uint32_t id)
+{
+    return (struct entry){.name = profile_function_name(profile, id),
+                          .place = profile_module_name(profile, id)};
 }
 
 int table_of_functions(struct table *table, struct profile *profile,
                        const struct report_options *options)
 {
-    const size_t usual = options->format == REPORT_TEXT ? 40 : (size_t)-1;
-    struct model_costs *costs = calloc(profile->functions.count + 1, sizeof *costs);
-    struct ranking ranking = {.entries =
-                                  calloc(profile->functions.count + 1, sizeof *ranking.entries)};
-    int result = costs && ranking.entries ? rank_functions(&ranking, profile, costs) : SPROF_ENOMEM;
-    if (result)
-        goto done;
-    columns_begin(table, profile,
-                  options->inclusive ? "Functions by inclusive samples"
-                                     : "Functions by exclusive samples",
-                  columns_base(profile));
-    if (options->inclusive)
-        columns_measure(table, profile, &measure_inclusive);
-    columns_measure(table, profile, &measure_exclusive);
-    table_column(table,
-                 (struct table_column){.title = "function", .key = "function", .kind = TABLE_NAME});
-    table_column(table,
-                 (struct table_column){.title = "module", .key = "module", .kind = TABLE_NAME});
-    rank(&ranking, profile, options, limit_of(options, usual));
-    result = function_rows(table, profile, &ranking, options->inclusive);
-    if (!result)
-        result = add_left_out(table, profile, &ranking, "function");
-    if (!table->note)
-        result = SPROF_ENOMEM;
-done:
-    free(ranking.entries);
-    free(costs);
-    return result;
+    static const struct flat functions = {
+        .titles = {"Functions by exclusive samples", "Functions by inclusive samples"},
+        .what = "function",
+        .usual = 40,
+        .names = {{.title = "function", .key = "function", .kind = TABLE_NAME},
+                  {.title = "module", .key = "module", .kind = TABLE_NAME}},
+        .costs = function_costs,
+        .entry = function_entry,
+    };
+    return table_of(table, profile, options, &functions, profile->functions.count);
 }
 
-static int module_rows(struct table *table, const struct profile *profile,
-                       const struct ranking *ranking, bool inclusive)
-{
-    for (size_t i = 0; i < ranking->shown; i++) {
-        const struct entry *entry = &ranking->entries[i];
-        const struct profile_module *module = &profile->modules.items[entry->id - 1];
-        struct table_row row = {0};
-        struct table_cell *at = row.cells;
-        cells_measure(&at, profile, &measure_exclusive, cost_of(entry->costs, inclusive));
-        cells_measure(&at, profile, &measure_inclusive, cost_of(entry->costs, !inclusive));
-        cell_text(&at, model_kind_text(module->kind));
-        cell_text(&at, module->name);
-        cell_text(&at, module->path);
-        if (sprof_vec_push(&table->rows, row))
-            return SPROF_ENOMEM;
-    }
-    return 0;
-}
-
-static int rank_modules(struct ranking *ranking, const struct profile *profile,
-                        struct model_costs *costs)
+static int module_costs(const struct profile *profile, struct model_costs *costs)
 {
     const struct model_functions functions = profile_facts(profile);
-    if (model_module_costs(&profile->paths, &functions, costs, profile->modules.count))
-        return SPROF_ENOMEM;
-    for (uint32_t id = 1; id <= profile->modules.count; id++) {
-        const struct profile_module *module = &profile->modules.items[id - 1];
-        if (was_there(&costs[id - 1]))
-            ranking->entries[ranking->count++] =
-                (struct entry){id, module->name, module->path, 0, &costs[id - 1]};
-    }
-    return 0;
+    return model_module_costs(&profile->paths, &functions, costs, profile->modules.count);
+}
+
+static struct entry module_entry(const struct profile *profile, uint32_t id)
+{
+    const struct profile_module *module = &profile->modules.items[id - 1];
+    return (struct entry){
+        .kind = model_kind_text(module->kind), .name = module->name, .place = module->path};
 }
 
 int table_of_modules(struct table *table, struct profile *profile,
                      const struct report_options *options)
 {
-    struct model_costs *costs = calloc(profile->modules.count + 1, sizeof *costs);
-    struct ranking ranking = {.entries =
-                                  calloc(profile->modules.count + 1, sizeof *ranking.entries)};
-    int result = costs && ranking.entries ? rank_modules(&ranking, profile, costs) : SPROF_ENOMEM;
-    if (result)
-        goto done;
-    columns_begin(table, profile,
-                  options->inclusive ? "Modules by inclusive samples"
-                                     : "Modules by exclusive samples",
-                  columns_base(profile));
-    columns_measure(table, profile, options->inclusive ? &measure_inclusive : &measure_exclusive);
-    columns_measure(table, profile, options->inclusive ? &measure_exclusive : &measure_inclusive);
-    table_column(table, (struct table_column){.title = "kind", .key = "kind", .kind = TABLE_NAME});
-    table_column(table,
-                 (struct table_column){.title = "module", .key = "module", .kind = TABLE_NAME});
-    table_column(table,
-                 (struct table_column){.key = "path", .kind = TABLE_NAME, .only_data = true});
-    rank(&ranking, profile, options, limit_of(options, (size_t)-1));
-    result = module_rows(table, profile, &ranking, options->inclusive);
-    if (!result)
-        result = add_left_out(table, profile, &ranking, "module");
-    if (!table->note)
-        result = SPROF_ENOMEM;
-done:
-    free(ranking.entries);
-    free(costs);
-    return result;
+    static const struct flat modules = {
+        .titles = {"Modules by exclusive samples", "Modules by inclusive samples"},
+        .what = "module",
+        .both_measures = true,
+        .usual = (size_t)-1,
+        .names = {{.title = "kind", .key = "kind", .kind = TABLE_NAME},
+                  {.title = "module", .key = "module", .kind = TABLE_NAME},
+                  {.key = "path", .kind = TABLE_NAME, .only_data = true}},
+        .costs = module_costs,
+        .entry = module_entry,
+    };
+    return table_of(table, profile, options, &modules, profile->modules.count);
 }
