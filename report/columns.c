@@ -7,15 +7,23 @@
 
 const struct measure measure_exclusive = {
     .title = "self",
-    .keys = {"exclusive_percent", "exclusive_interval", "exclusive_seconds", "exclusive_samples",
-             "exclusive_weight", "exclusive_percent_of_function"},
+    .keys = {[MEASURE_PERCENT] = "exclusive_percent",
+             [MEASURE_INTERVAL] = "exclusive_interval",
+             [MEASURE_TIME] = "exclusive_seconds",
+             [MEASURE_SAMPLES] = "exclusive_samples",
+             [MEASURE_WEIGHT] = "exclusive_weight",
+             [MEASURE_OF_FOCUS] = "exclusive_percent_of_function"},
     .ranking = true,
 };
 
 const struct measure measure_inclusive = {
     .title = "total",
-    .keys = {"inclusive_percent", "inclusive_interval", "inclusive_seconds", "inclusive_samples",
-             "inclusive_weight", "inclusive_percent_of_function"},
+    .keys = {[MEASURE_PERCENT] = "inclusive_percent",
+             [MEASURE_INTERVAL] = "inclusive_interval",
+             [MEASURE_TIME] = "inclusive_seconds",
+             [MEASURE_SAMPLES] = "inclusive_samples",
+             [MEASURE_WEIGHT] = "inclusive_weight",
+             [MEASURE_OF_FOCUS] = "inclusive_percent_of_function"},
     .ranking = true,
 };
 
@@ -42,54 +50,49 @@ void columns_begin(struct table *table, const struct profile *profile, const cha
     };
 }
 
+/* What a figure is in every table. */
+static const struct {
+    const char *base;
+    enum table_kind kind;
+} figures[MEASURE_FIGURES] = {
+    [MEASURE_PERCENT] = {"all", TABLE_PERCENT}, [MEASURE_INTERVAL] = {NULL, TABLE_INTERVAL},
+    [MEASURE_TIME] = {NULL, TABLE_TIME},        [MEASURE_SAMPLES] = {NULL, TABLE_COUNT},
+    [MEASURE_WEIGHT] = {NULL, TABLE_COUNT},     [MEASURE_OF_FOCUS] = {"function", TABLE_PERCENT},
+};
+
+/* Without a title the column is only data. */
+static void figure_column(struct table *table, const struct measure *measure,
+                          enum measure_figure figure, const char *title)
+{
+    table_column(table, (struct table_column){.group = measure->group,
+                                              .title = title,
+                                              .key = measure->keys[figure],
+                                              .base = figures[figure].base,
+                                              .kind = figures[figure].kind,
+                                              .only_data = !title});
+}
+
 static void ranking_columns(struct table *table, const struct profile *profile,
                             const struct measure *measure)
 {
-    const char *const *keys = measure->keys, *group = measure->group;
-    table_column(table, (struct table_column){.group = group,
-                                              .title = measure->title,
-                                              .key = keys[0],
-                                              .base = "all",
-                                              .kind = TABLE_PERCENT});
-    table_column(table, (struct table_column){
-                            .group = group, .title = "±", .key = keys[1], .kind = TABLE_INTERVAL});
+    figure_column(table, measure, MEASURE_PERCENT, measure->title);
+    figure_column(table, measure, MEASURE_INTERVAL, "±");
     if (profile->event.is_clock)
-        table_column(table,
-                     (struct table_column){
-                         .group = group, .title = "time", .key = keys[2], .kind = TABLE_TIME});
-    table_column(table,
-                 (struct table_column){
-                     .group = group, .title = "samples", .key = keys[3], .kind = TABLE_COUNT});
-    table_column(table,
-                 (struct table_column){
-                     .group = group, .key = keys[4], .kind = TABLE_COUNT, .only_data = true});
+        figure_column(table, measure, MEASURE_TIME, "time");
+    figure_column(table, measure, MEASURE_SAMPLES, "samples");
+    figure_column(table, measure, MEASURE_WEIGHT, NULL);
 }
 
 static void tree_columns(struct table *table, const struct profile *profile,
                          const struct measure *measure)
 {
-    const char *const *keys = measure->keys, *group = measure->group;
-    table_column(table,
-                 (struct table_column){
-                     .group = group, .title = "samples", .key = keys[3], .kind = TABLE_COUNT});
+    figure_column(table, measure, MEASURE_SAMPLES, "samples");
     if (measure->focus)
-        table_column(table, (struct table_column){.group = group,
-                                                  .title = measure->focus,
-                                                  .key = keys[5],
-                                                  .base = "function",
-                                                  .kind = TABLE_PERCENT});
-    table_column(table, (struct table_column){.group = group,
-                                              .title = "of all",
-                                              .key = keys[0],
-                                              .base = "all",
-                                              .kind = TABLE_PERCENT});
+        figure_column(table, measure, MEASURE_OF_FOCUS, measure->focus);
+    figure_column(table, measure, MEASURE_PERCENT, "of all");
     if (profile->event.is_clock)
-        table_column(table,
-                     (struct table_column){
-                         .group = group, .title = "time", .key = keys[2], .kind = TABLE_TIME});
-    table_column(table,
-                 (struct table_column){
-                     .group = group, .key = keys[4], .kind = TABLE_COUNT, .only_data = true});
+        figure_column(table, measure, MEASURE_TIME, "time");
+    figure_column(table, measure, MEASURE_WEIGHT, NULL);
 }
 
 void columns_measure(struct table *table, const struct profile *profile,

@@ -4,13 +4,23 @@
 
 #include "report/table.h"
 
+enum measure_figure {
+    MEASURE_PERCENT,
+    MEASURE_INTERVAL,
+    MEASURE_TIME,
+    MEASURE_SAMPLES,
+    MEASURE_WEIGHT,
+    MEASURE_OF_FOCUS, /* percent of focus_cost */
+    MEASURE_FIGURES,
+};
+
 /* One of the two ways to count. */
 struct measure {
-    const char *group;   /* text: above the titles; NULL */
-    const char *title;   /* text: of the first percent column */
-    const char *keys[6]; /* percent, interval, seconds, samples, weight; then percent of `focus` */
-    bool ranking;        /* "6.1 %  0.8  0.22 s  61": else samples first, and no interval */
-    const char *focus;   /* text: title of a percent column of focus_cost; NULL none */
+    const char *group; /* text: above the titles; NULL */
+    const char *title; /* text: of the first percent column */
+    const char *keys[MEASURE_FIGURES];
+    bool ranking;      /* "6.1 %  0.8  0.22 s  61": else samples first, and no interval */
+    const char *focus; /* text: title of a percent column of focus_cost; NULL none */
     struct model_cost focus_cost;
 };
 
