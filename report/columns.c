@@ -1,5 +1,6 @@
 #include "report/columns.h"
 
+#include "report/fit.h"
 #include "report/number.h"
 
 #include <assert.h>
@@ -146,26 +147,22 @@ void cells_measure(struct table_cell **at, const struct profile *profile,
 const char *columns_base(struct profile *profile)
 {
     char number[NUMBER_BYTES];
+    const struct model_cost total = profile->total;
     struct sprof_str text = {0};
-    int result = sprof_str_append(&text, "% of ");
-    if (!result && profile->weighted && profile->event.is_clock)
-        result = sprof_str_appendf(
-            &text, "%s of CPU time",
-            number_time(number, profile->total.weight, number_time_unit(profile->total.weight)));
-    else if (!result && profile->weighted)
-        result = sprof_str_appendf(&text, "%s %s", number_grouped(number, profile->total.weight),
-                                   profile->event.name);
-    else if (!result)
-        result =
-            sprof_str_appendf(&text, "%s sample%s", number_grouped(number, profile->total.samples),
-                              number_plural(profile->total.samples));
-    if (!result && profile->process)
-        result = sprof_str_appendf(&text, " in process %s", profile->process);
-    if (!result && profile->thread)
-        result = sprof_str_appendf(&text, " in thread %s", profile->thread);
-    char *copy = result ? NULL : sprof_arena_copy(&profile->arena, text.text, text.length);
-    sprof_str_release(&text);
-    return copy;
+    if (profile->weighted && profile->event.is_clock)
+        sprof_str_appendf(&text, "%% of %s of CPU time",
+                          number_time(number, total.weight, number_time_unit(total.weight)));
+    else if (profile->weighted)
+        sprof_str_appendf(&text, "%% of %s %s", number_grouped(number, total.weight),
+                          profile->event.name);
+    else
+        sprof_str_appendf(&text, "%% of %s sample%s", number_grouped(number, total.samples),
+                          number_plural(total.samples));
+    if (profile->process)
+        sprof_str_appendf(&text, " in process %s", profile->process);
+    if (profile->thread)
+        sprof_str_appendf(&text, " in thread %s", profile->thread);
+    return fit_keep(&profile->arena, &text);
 }
 
 bool columns_enough(const struct profile *profile, struct model_cost cost, double min_percent)

@@ -59,9 +59,14 @@ int fit_clean(struct sprof_str *out, const char *text)
 const char *fit_copy(struct sprof_arena *arena, const char *text)
 {
     struct sprof_str clean = {0};
-    const char *copy =
-        fit_clean(&clean, text) ? NULL : sprof_arena_copy(arena, clean.text, clean.length);
-    sprof_str_release(&clean);
+    fit_clean(&clean, text);
+    return fit_keep(arena, &clean);
+}
+
+const char *fit_keep(struct sprof_arena *arena, struct sprof_str *text)
+{
+    const char *copy = text->failed ? NULL : sprof_arena_copy(arena, text->text, text->length);
+    sprof_str_release(text);
     return copy;
 }
 

@@ -11,6 +11,10 @@ int fit_clean(struct sprof_str *out, const char *text);
 /* A clean copy in the arena; NULL when out of memory. */
 const char *fit_copy(struct sprof_arena *arena, const char *text);
 
+/* Moves a text into the arena and releases it, also where that fails. NULL when memory ran out, now
+ * or in an append before. */
+const char *fit_keep(struct sprof_arena *arena, struct sprof_str *text);
+
 /* Columns of a clean text. */
 size_t fit_width(const char *text);
 

@@ -259,40 +259,29 @@ struct focus {
 static const char *of_function(struct profile *profile, uint32_t function)
 {
     struct sprof_str text = {0};
-    int result = sprof_str_append(&text, "of ");
-    if (!result)
-        result = fit_shortened(&text, profile_function_name(profile, function), 12);
-    char *copy = result ? NULL : sprof_arena_copy(&profile->arena, text.text, text.length);
-    sprof_str_release(&text);
-    return copy;
+    sprof_str_append(&text, "of ");
+    fit_shortened(&text, profile_function_name(profile, function), 12);
+    return fit_keep(&profile->arena, &text);
 }
 
 static const char *titled(struct profile *profile, const struct focus *what, uint32_t function)
 {
-    struct sprof_str name = {0}, text = {0};
-    int result = fit_shortened(&name, profile_function_name(profile, function), 60);
-    if (!result)
-        result = sprof_str_appendf(&text, "%s%s%s", what->title[0], name.text, what->title[1]);
-    char *copy = result ? NULL : sprof_arena_copy(&profile->arena, text.text, text.length);
-    sprof_str_release(&name);
-    sprof_str_release(&text);
-    return copy;
+    struct sprof_str text = {0};
+    sprof_str_append(&text, what->title[0]);
+    fit_shortened(&text, profile_function_name(profile, function), 60);
+    sprof_str_append(&text, what->title[1]);
+    return fit_keep(&profile->arena, &text);
 }
 
 /* "5 of 6 samples contain A2". */
 static const char *how_many(struct profile *profile, uint32_t function, struct model_cost cost)
 {
     char part[NUMBER_BYTES], whole[NUMBER_BYTES];
-    struct sprof_str name = {0}, text = {0};
-    int result = fit_shortened(&name, profile_function_name(profile, function), 30);
-    if (!result)
-        result = sprof_str_appendf(&text, "%s of %s samples contain %s",
-                                   number_grouped(part, cost.samples),
-                                   number_grouped(whole, profile->total.samples), name.text);
-    char *copy = result ? NULL : sprof_arena_copy(&profile->arena, text.text, text.length);
-    sprof_str_release(&name);
-    sprof_str_release(&text);
-    return copy;
+    struct sprof_str text = {0};
+    sprof_str_appendf(&text, "%s of %s samples contain ", number_grouped(part, cost.samples),
+                      number_grouped(whole, profile->total.samples));
+    fit_shortened(&text, profile_function_name(profile, function), 30);
+    return fit_keep(&profile->arena, &text);
 }
 
 static int lay_out_focus(struct table *table, struct profile *profile, uint32_t function,
