@@ -7,8 +7,8 @@
 #include <stddef.h>
 
 struct arguments {
+    struct cli_rules rules; /* first: see cli_release_rules */
     const char *folded, *output;
-    struct cli_rules rules;
 };
 
 #define FIELD(name) offsetof(struct arguments, name)
@@ -57,11 +57,6 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
     return status ? status : say_result(terminal, output, error);
 }
 
-static void release(void *arguments)
-{
-    sprof_vec_release(&((struct arguments *)arguments)->rules.list);
-}
-
 const struct cli_command cli_import_command = {
     .name = "import",
     .summary = "Turn folded stacks into a recording",
@@ -70,6 +65,6 @@ const struct cli_command cli_import_command = {
         "A frame may be `module!function`. Where a line is malformed, its number is told and\n"
         "nothing is written.\n",
     .arguments_size = sizeof(struct arguments),
-    .release = release,
+    .release = cli_release_rules,
     .run = run,
 };

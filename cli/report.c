@@ -7,12 +7,12 @@
 #include <stddef.h>
 
 struct arguments {
+    struct cli_rules rules; /* first: see cli_release_rules */
     const char *input;
     bool inclusive, modules, tree;
     const char *callers, *callees;
     struct cli_mode mode;
     bool frame_app, drop_interior;
-    struct cli_rules rules;
     const char *thread, *process;
     uint64_t run;
     uint64_t limit;
@@ -145,11 +145,6 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
     return status;
 }
 
-static void release(void *arguments)
-{
-    sprof_vec_release(&((struct arguments *)arguments)->rules.list);
-}
-
 const struct cli_command cli_report_command = {
     .name = "report",
     .summary = "Show where the time went: functions, modules, call paths",
@@ -159,5 +154,5 @@ const struct cli_command cli_report_command = {
                "parameters, or any of these behind `module!`.\n",
     .arguments_size = sizeof(struct arguments),
     .run = run,
-    .release = release,
+    .release = cli_release_rules,
 };

@@ -7,9 +7,9 @@
 #include <stddef.h>
 
 struct arguments {
+    struct cli_rules rules; /* first: see cli_release_rules */
     const char *input;
     bool again, verbose;
-    struct cli_rules rules;
 };
 
 #define FIELD(name) offsetof(struct arguments, name)
@@ -59,11 +59,6 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
     return record_finish(path, &finish, error);
 }
 
-static void release(void *arguments)
-{
-    sprof_vec_release(&((struct arguments *)arguments)->rules.list);
-}
-
 const struct cli_command cli_symbolize_command = {
     .name = "symbolize",
     .summary = "Find the names of a recording's functions",
@@ -72,6 +67,6 @@ const struct cli_command cli_symbolize_command = {
                "Debug files are searched below /usr/lib/debug, and with debuginfod where\n"
                "DEBUGINFOD_URLS is set.\n",
     .arguments_size = sizeof(struct arguments),
-    .release = release,
+    .release = cli_release_rules,
     .run = run,
 };

@@ -225,3 +225,9 @@ struct model_kind_rules cli_rules_of(const struct cli_rules *rules)
 {
     return (struct model_kind_rules){rules->list.items, rules->list.count};
 }
+
+void cli_release_rules(void *arguments)
+{
+    struct cli_rules *rules = arguments;
+    sprof_vec_release(&rules->list);
+}

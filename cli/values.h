@@ -43,4 +43,7 @@ int cli_set_system_module(void *field, const char *value,
 
 struct model_kind_rules cli_rules_of(const struct cli_rules *rules);
 
+/* The `release` of commands whose struct of arguments begins with its cli_rules. */
+void cli_release_rules(void *arguments);
+
 #endif
