@@ -4,24 +4,18 @@
 
 #include "tests/unit/report/recorded.h"
 
-static struct place place;
-static struct store *store;
 static FILE *nowhere;
 
-static int open_example(void)
+static int open_nowhere(void)
 {
-    place = place_make();
-    example_make(&place);
     nowhere = fopen("/dev/null", "w");
-    return store_open_read(&store, place.path, NULL);
+    return open_example();
 }
 
-static int close_example(void)
+static int close_nowhere(void)
 {
     fclose(nowhere);
-    store_close(store, NULL);
-    place_remove(&place);
-    return 0;
+    return close_example();
 }
 
 static void fail_each(int (*use)(struct sprof_error *))
@@ -44,13 +38,13 @@ static void fail_each(int (*use)(struct sprof_error *))
 static int functions(struct sprof_error *error)
 {
     const struct report_options options = {.inclusive = true, .limit = 2};
-    return report_write(nowhere, store, &options, error);
+    return report_write(nowhere, example.store, &options, error);
 }
 
 static int modules(struct sprof_error *error)
 {
     const struct report_options options = {.table = REPORT_MODULES, .format = REPORT_CSV};
-    return report_write(nowhere, store, &options, error);
+    return report_write(nowhere, example.store, &options, error);
 }
 
 static int tree(struct sprof_error *error)
@@ -61,34 +55,35 @@ static int tree(struct sprof_error *error)
                                            .mode = MODEL_MODE_APP,
                                            .thread = "prog",
                                            .min_percent = 20};
-    return report_write(nowhere, store, &options, error);
+    return report_write(nowhere, example.store, &options, error);
 }
 
 static int callees(struct sprof_error *error)
 {
     const struct report_options options = {.table = REPORT_CALLEES, .function = "prog!A2"};
-    return report_write(nowhere, store, &options, error);
+    return report_write(nowhere, example.store, &options, error);
 }
 
 static int script_text(struct sprof_error *error)
 {
-    return report_script(nowhere, store, &(struct report_script_options){0}, error);
+    return report_script(nowhere, example.store, &(struct report_script_options){0}, error);
 }
 
 static int script_json(struct sprof_error *error)
 {
     const struct report_script_options options = {.format = REPORT_JSON};
-    return report_script(nowhere, store, &options, error);
+    return report_script(nowhere, example.store, &options, error);
 }
 
 static int query(struct sprof_error *error)
 {
-    return report_query(nowhere, store, "SELECT name, path FROM module", REPORT_TEXT, error);
+    return report_query(nowhere, example.store, "SELECT name, path FROM module", REPORT_TEXT,
+                        error);
 }
 
 static int summary(struct sprof_error *error)
 {
-    return report_summary(nowhere, store, "sprof.db", 100, error);
+    return report_summary(nowhere, example.store, "sprof.db", 100, error);
 }
 
 #define FAIL_EACH(name)                                                                            \
@@ -108,7 +103,7 @@ FAIL_EACH(summary)
 void sprof_suite_report_memory(void);
 void sprof_suite_report_memory(void)
 {
-    CU_pSuite suite = CU_add_suite("report/memory", open_example, close_example);
+    CU_pSuite suite = CU_add_suite("report/memory", open_nowhere, close_nowhere);
     CU_add_test(suite, "functions", test_functions);
     CU_add_test(suite, "modules", test_modules);
     CU_add_test(suite, "tree", test_tree);

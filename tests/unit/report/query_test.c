@@ -2,28 +2,11 @@
 
 #include <yajl/yajl_tree.h>
 
-static struct place place;
-static struct store *store;
-
-static int open_example(void)
-{
-    place = place_make();
-    example_make(&place);
-    return store_open_read(&store, place.path, NULL);
-}
-
-static int close_example(void)
-{
-    store_close(store, NULL);
-    place_remove(&place);
-    return 0;
-}
-
 static void check(const char *sql, enum report_format format, const char *expected)
 {
     struct captured *captured = capture();
     struct sprof_error error = {0};
-    CU_ASSERT_EQUAL(report_query(captured->out, store, sql, format, &error), 0);
+    CU_ASSERT_EQUAL(report_query(captured->out, example.store, sql, format, &error), 0);
     assert_text(error.message, "");
     assert_text(captured_text(captured), expected);
     capture_free(captured);
@@ -53,8 +36,8 @@ static void test_json(void)
 {
     char message[200];
     struct captured *captured = capture();
-    CU_ASSERT_EQUAL(report_query(captured->out, store, "SELECT id, problem FROM module ORDER BY id",
-                                 REPORT_JSON, NULL),
+    CU_ASSERT_EQUAL(report_query(captured->out, example.store,
+                                 "SELECT id, problem FROM module ORDER BY id", REPORT_JSON, NULL),
                     0);
     yajl_val rows = yajl_tree_parse(captured_text(captured), message, sizeof message);
     CU_ASSERT_PTR_NOT_NULL_FATAL(rows);
@@ -68,7 +51,7 @@ static void test_many_rows(void)
 {
     struct captured *captured = capture();
     CU_ASSERT_EQUAL(
-        report_query(captured->out, store,
+        report_query(captured->out, example.store,
                      "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE "
                      "i < 5000) SELECT i, 'x' || i AS name FROM n",
                      REPORT_TEXT, NULL),
@@ -87,7 +70,7 @@ static void test_a_wrong_statement(void)
     for (int i = 0; i < 3; i++) {
         struct captured *captured = capture();
         struct sprof_error error = {0};
-        CU_ASSERT_EQUAL(report_query(captured->out, store, "SELEC 1", formats[i], &error),
+        CU_ASSERT_EQUAL(report_query(captured->out, example.store, "SELEC 1", formats[i], &error),
                         SPROF_EUSAGE);
         CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "syntax error"));
         capture_free(captured);

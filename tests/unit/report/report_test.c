@@ -1,28 +1,11 @@
 #include "tests/unit/report/recorded.h"
 
-static struct place place;
-static struct store *store;
-
-static int open_example(void)
-{
-    place = place_make();
-    example_make(&place);
-    return store_open_read(&store, place.path, NULL);
-}
-
-static int close_example(void)
-{
-    store_close(store, NULL);
-    place_remove(&place);
-    return 0;
-}
-
 /* Expects a report that is exactly this. */
 static void check(struct report_options options, const char *expected)
 {
     struct captured *captured = capture();
     struct sprof_error error = {0};
-    CU_ASSERT_EQUAL(report_write(captured->out, store, &options, &error), 0);
+    CU_ASSERT_EQUAL(report_write(captured->out, example.store, &options, &error), 0);
     assert_text(captured_text(captured), expected);
     capture_free(captured);
 }
@@ -31,7 +14,7 @@ static void check_failure(struct report_options options, int code, const char *m
 {
     struct captured *captured = capture();
     struct sprof_error error = {0};
-    CU_ASSERT_EQUAL(report_write(captured->out, store, &options, &error), code);
+    CU_ASSERT_EQUAL(report_write(captured->out, example.store, &options, &error), code);
     assert_text(error.message, message);
     assert_text(captured_text(captured), "");
     capture_free(captured);
@@ -80,7 +63,7 @@ static void test_read_as_app_keeps_what_was_not_sampled(void)
     struct captured *captured = capture();
     const struct report_options options = {
         .other_mode = true, .mode = MODEL_MODE_APP, .format = REPORT_CSV, .table = REPORT_TREE};
-    CU_ASSERT_EQUAL(report_write(captured->out, store, &options, NULL), 0);
+    CU_ASSERT_EQUAL(report_write(captured->out, example.store, &options, NULL), 0);
     const char *text = captured_text(captured);
     CU_ASSERT_PTR_NOT_NULL(strstr(text, "3,37.52"));
     CU_ASSERT_PTR_NOT_NULL(strstr(text, "[not sampled]"));
@@ -106,7 +89,7 @@ static void test_numbers_name_threads_too(void)
 {
     struct captured *captured = capture();
     const struct report_options options = {.thread = "101", .process = "100"};
-    CU_ASSERT_EQUAL(report_write(captured->out, store, &options, NULL), 0);
+    CU_ASSERT_EQUAL(report_write(captured->out, example.store, &options, NULL), 0);
     CU_ASSERT_PTR_NOT_NULL(strstr(captured_text(captured), "% of 1 sample in process 100 in "
                                                            "thread 101"));
     capture_free(captured);
@@ -117,7 +100,8 @@ static void test_a_full_disk_is_said(void)
     FILE *full = fopen("/dev/full", "w");
     struct sprof_error error = {0};
     CU_ASSERT_PTR_NOT_NULL_FATAL(full);
-    CU_ASSERT_EQUAL(report_write(full, store, &(struct report_options){0}, &error), SPROF_EFULL);
+    CU_ASSERT_EQUAL(report_write(full, example.store, &(struct report_options){0}, &error),
+                    SPROF_EFULL);
     CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "No space left"));
     fclose(full);
 }

@@ -2,27 +2,10 @@
 
 #include <yajl/yajl_tree.h>
 
-static struct place place;
-static struct store *store;
-
-static int open_example(void)
-{
-    place = place_make();
-    example_make(&place);
-    return store_open_read(&store, place.path, NULL);
-}
-
-static int close_example(void)
-{
-    store_close(store, NULL);
-    place_remove(&place);
-    return 0;
-}
-
 static struct captured *script(struct report_script_options options)
 {
     struct captured *captured = capture();
-    CU_ASSERT_EQUAL(report_script(captured->out, store, &options, NULL), 0);
+    CU_ASSERT_EQUAL(report_script(captured->out, example.store, &options, NULL), 0);
     captured_text(captured);
     return captured;
 }
@@ -85,7 +68,7 @@ static void test_errors_are_those_of_tables(void)
     struct captured *captured = capture();
     struct sprof_error error = {0};
     const struct report_script_options options = {.thread = "nobody"};
-    CU_ASSERT_EQUAL(report_script(captured->out, store, &options, &error), SPROF_ENOTFOUND);
+    CU_ASSERT_EQUAL(report_script(captured->out, example.store, &options, &error), SPROF_ENOTFOUND);
     CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "no thread is called 'nobody'"));
     capture_free(captured);
 }

@@ -2,12 +2,8 @@
 
 static void test_summary(void)
 {
-    const struct place place = place_make();
     struct captured *captured = capture();
-    struct store *store;
-    example_make(&place);
-    CU_ASSERT_EQUAL_FATAL(store_open_read(&store, place.path, NULL), 0);
-    CU_ASSERT_EQUAL(report_summary(captured->out, store, "sprof.db", 100, NULL), 0);
+    CU_ASSERT_EQUAL(report_summary(captured->out, example.store, "sprof.db", 100, NULL), 0);
     assert_text(
         captured_text(captured),
         "sprof: 6 samples in 6.0 ms (cpu-clock, 997 Hz asked) · 3 lost · 66.67 % whole stacks\n"
@@ -26,17 +22,15 @@ static void test_summary(void)
         "next: sprof report · sprof report --inclusive · sprof report --tree\n");
     capture_free(captured);
     captured = capture();
-    CU_ASSERT_EQUAL(report_summary(captured->out, store, place.path, 100, NULL), 0);
+    CU_ASSERT_EQUAL(report_summary(captured->out, example.store, example.place.path, 100, NULL), 0);
     CU_ASSERT_PTR_NOT_NULL(strstr(captured_text(captured), "sprof.db, 0."));
     CU_ASSERT_PTR_NOT_NULL(strstr(captured->text, "next: sprof report -i /tmp/"));
     capture_free(captured);
-    store_close(store, NULL);
-    place_remove(&place);
 }
 
 void sprof_suite_report_summary(void);
 void sprof_suite_report_summary(void)
 {
-    CU_pSuite suite = CU_add_suite("report/summary", NULL, NULL);
+    CU_pSuite suite = CU_add_suite("report/summary", open_example, close_example);
     CU_add_test(suite, "the whole of it", test_summary);
 }
