@@ -97,7 +97,9 @@ process_missing() {
 
 process_zombie() {
     keep
-    start bash -c 'sleep 0 & echo $! >zombie; exec sleep 60'
+    # The child ends when its parent is no shell any more, which would take its status.
+    start bash -c '{ until grep -q sleep /proc/$$/comm; do :; done } & echo $! >zombie
+        exec sleep 60'
     wait_until 5 test -s zombie
     local zombie
     zombie=$(cat zombie)
