@@ -1,6 +1,7 @@
 #include "tests/unit/unwind/scene.h"
 
 #include <CUnit/CUnit.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 struct scene *scene_new(void)
@@ -84,6 +85,23 @@ struct unwind_stack scene_walk(struct scene *scene, uint64_t rip)
 {
     scene->registers.value[UNWIND_RIP] = rip;
     return unwind_walk(scene->walker, &scene->space, &scene->memory, &scene->registers);
+}
+
+void scene_expect(struct unwind_stack stack, enum unwind_end end, const struct scene_frame *frames,
+                  size_t count)
+{
+    CU_ASSERT_EQUAL(stack.end, end);
+    CU_ASSERT_EQUAL(stack.count, count);
+    if (stack.end != end || stack.count != count)
+        printf("\n    %zu frames, end %s", stack.count, unwind_end_text(stack.end));
+    for (size_t i = 0; i < count && i < stack.count; i++) {
+        CU_ASSERT_EQUAL(stack.frames[i].address, frames[i].address);
+        CU_ASSERT_EQUAL(stack.frames[i].found_by, frames[i].found_by);
+        CU_ASSERT_EQUAL(stack.frames[i].is_return, frames[i].is_return);
+        if (stack.frames[i].address != frames[i].address)
+            printf("\n    frame %zu: %#llx", i, (unsigned long long)stack.frames[i].address);
+    }
+    CU_ASSERT_EQUAL(stack.stopped_at, stack.frames[stack.count - 1].address);
 }
 
 void scene_free(struct scene *scene)

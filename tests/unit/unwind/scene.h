@@ -55,4 +55,17 @@ void scene_call_before(struct scene *scene, uint64_t offset);
 struct unwind_stack scene_walk(struct scene *scene, uint64_t rip);
 void scene_free(struct scene *scene);
 
+struct scene_frame {
+    uint64_t address;
+    enum unwind_found_by found_by;
+    bool is_return;
+};
+
+/* Expects exactly these frames, and shows what came instead. */
+void scene_expect(struct unwind_stack stack, enum unwind_end end, const struct scene_frame *frames,
+                  size_t count);
+#define EXPECT(stack, end, ...)                                                                    \
+    scene_expect((stack), (end), (const struct scene_frame[]){__VA_ARGS__},                        \
+                 sizeof(const struct scene_frame[]){__VA_ARGS__} / sizeof(struct scene_frame))
+
 #endif

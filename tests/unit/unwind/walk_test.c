@@ -2,7 +2,6 @@
 
 #include <CUnit/CUnit.h>
 #include <errno.h>
-#include <stdio.h>
 
 /* Functions of every scene here, by offset from SCENE_TEXT. */
 enum {
@@ -17,10 +16,8 @@ enum {
     EPILOGUE = 0x800, /* CFA = rsp+8, rbp at CFA-16, popped already */
     ODD = 0x900,      /* CFA = **(rsp+0)+16 */
     SAVES = 0xa00,    /* CFA = rsp+16, rbx at CFA-16 */
-    BY_RBX = 0xb00,   /* CFA = rbx+16 */
     PAIR = 0xc00,     /* CFA = rsp+8, from 0x10 on rsp+24 */
     JUMP = 0xd00,     /* CFA = rdi, rsp in r8, rbp in r9, return address in rdx */
-    BEYOND = 0xe00,   /* as ODD, and rbx in a register that there is not */
     GAP = 0x1000,
     LENGTH = 0x100,
 };
@@ -40,10 +37,8 @@ static struct scene *scene_of_all(void)
     FDE(scene, EPILOGUE, 0x86, 2);
     FDE(scene, ODD, 0x0f, 6, 0x77, 0, 0x06, 0x06, 0x23, 16);
     FDE(scene, SAVES, 0x0e, 16, 0x83, 2);
-    FDE(scene, BY_RBX, 0x0c, 3, 16);
     FDE(scene, PAIR, 0x50, 0x0e, 24);
     FDE(scene, JUMP, 0x0c, 5, 0, 0x09, 7, 8, 0x09, 6, 9, 0x09, 16, 1);
-    FDE(scene, BEYOND, 0x0f, 6, 0x77, 0, 0x06, 0x06, 0x23, 16, 0x09, 3, 0xff, 0xff, 0xff, 0x7f);
     cfi_bytes_cie(&scene->cfi, "zRS");
     FDE(scene, SIGNAL, 0);
     scene_ready(scene);
@@ -54,32 +49,6 @@ static uint64_t at(uint64_t offset)
 {
     return SCENE_TEXT + offset + 8;
 }
-
-struct expected_frame {
-    uint64_t address;
-    enum unwind_found_by found_by;
-    bool is_return;
-};
-
-static void expect(struct unwind_stack stack, enum unwind_end end,
-                   const struct expected_frame *frames, size_t count)
-{
-    CU_ASSERT_EQUAL(stack.end, end);
-    CU_ASSERT_EQUAL(stack.count, count);
-    if (stack.end != end || stack.count != count)
-        printf("\n    %zu frames, end %s", stack.count, unwind_end_text(stack.end));
-    for (size_t i = 0; i < count && i < stack.count; i++) {
-        CU_ASSERT_EQUAL(stack.frames[i].address, frames[i].address);
-        CU_ASSERT_EQUAL(stack.frames[i].found_by, frames[i].found_by);
-        CU_ASSERT_EQUAL(stack.frames[i].is_return, frames[i].is_return);
-        if (stack.frames[i].address != frames[i].address)
-            printf("\n    frame %zu: %#llx", i, (unsigned long long)stack.frames[i].address);
-    }
-    CU_ASSERT_EQUAL(stack.stopped_at, stack.frames[stack.count - 1].address);
-}
-#define EXPECT(stack, end, ...)                                                                    \
-    expect((stack), (end), (const struct expected_frame[]){__VA_ARGS__},                           \
-           sizeof(const struct expected_frame[]){__VA_ARGS__} / sizeof(struct expected_frame))
 
 static void test_to_the_root(void)
 {
@@ -477,65 +446,6 @@ static void test_pending(void)
     scene_free(scene);
 }
 
-/* libunwind evaluates what no rule holds. */
-static void test_odd_row(void)
-{
-    struct scene *scene = scene_of_all();
-    scene->stack[0] = SCENE_STACK + 3 * 8;
-    scene->stack[3] = SCENE_STACK + 4 * 8; /* CFA = this + 16 */
-    scene->stack[5] = at(PLAIN);
-    scene->stack[7] = at(ROOT);
-    EXPECT(scene_walk(scene, at(ODD)), UNWIND_END_ROOT, {at(ODD), UNWIND_BY_CFI, false},
-           {at(PLAIN), UNWIND_BY_CFI, true}, {at(ROOT), UNWIND_BY_CFI, true});
-    CU_ASSERT_EQUAL(unwind_walker_counters(scene->walker).odd_rows, 1);
-    CU_ASSERT_EQUAL(unwind_walker_counters(scene->walker).odd_failed, 0);
-    scene_free(scene);
-}
-
-/* rbx is not tracked: libunwind fetches it from where the frame before saved it, twice. */
-static void test_register_of_a_later_frame(void)
-{
-    struct scene *scene = scene_of_all();
-    scene->stack[0] = SCENE_STACK + 2 * 8;
-    scene->stack[1] = at(BY_RBX);
-    scene->stack[3] = at(SAVES);
-    scene->stack[4] = SCENE_STACK + 6 * 8;
-    scene->stack[5] = SCENE_TEXT + PAIR + 0x10; /* the border of two rows */
-    scene->stack[6] = at(BY_RBX);
-    scene->stack[7] = at(ROOT);
-    scene->registers.value[UNWIND_RBX] = 0xbad;
-    EXPECT(scene_walk(scene, at(SAVES)), UNWIND_END_ROOT, {at(SAVES), UNWIND_BY_CFI, false},
-           {at(BY_RBX), UNWIND_BY_CFI, true}, {at(SAVES), UNWIND_BY_CFI, true},
-           {SCENE_TEXT + PAIR + 0x10, UNWIND_BY_CFI, true}, {at(BY_RBX), UNWIND_BY_CFI, true},
-           {at(ROOT), UNWIND_BY_CFI, true});
-    CU_ASSERT_EQUAL(unwind_walker_counters(scene->walker).odd_rows, 2);
-    CU_ASSERT_EQUAL(unwind_walker_counters(scene->walker).odd_failed, 0);
-    scene_free(scene);
-}
-
-/* libunwind would look for it there. */
-static void test_odd_row_with_a_register_beyond(void)
-{
-    struct scene *scene = scene_of_all();
-    scene->stack[0] = SCENE_STACK + 3 * 8;
-    scene->stack[3] = SCENE_STACK + 4 * 8;
-    scene->stack[5] = at(ROOT);
-    CU_ASSERT_EQUAL(scene_walk(scene, at(BEYOND)).frames[0].address, at(BEYOND));
-    CU_ASSERT_EQUAL(unwind_walker_counters(scene->walker).odd_failed, 1);
-    scene_free(scene);
-}
-
-static void test_odd_without_memory(void)
-{
-    struct scene *scene = scene_of_all();
-    scene->stack[0] = 0x10;
-    const struct unwind_stack stack = scene_walk(scene, at(ODD));
-    CU_ASSERT_EQUAL(stack.count, 1);
-    CU_ASSERT_EQUAL(stack.end, UNWIND_END_NO_CFI);
-    CU_ASSERT_EQUAL(unwind_walker_counters(scene->walker).odd_failed, 1);
-    scene_free(scene);
-}
-
 static void test_empty_slice(void)
 {
     struct scene *scene = scene_of_all();
@@ -600,10 +510,6 @@ void sprof_suite_unwind_walk(void)
     CU_add_test(suite, "bare code by scanning", test_bare_by_scanning);
     CU_add_test(suite, "a gap on top", test_gap_on_top);
     CU_add_test(suite, "pending region", test_pending);
-    CU_add_test(suite, "odd row", test_odd_row);
-    CU_add_test(suite, "a register of a later frame", test_register_of_a_later_frame);
-    CU_add_test(suite, "an odd row with a register beyond", test_odd_row_with_a_register_beyond);
-    CU_add_test(suite, "odd row without memory", test_odd_without_memory);
     CU_add_test(suite, "empty slice", test_empty_slice);
     CU_add_test(suite, "absurd stack pointers", test_absurd_stack_pointers);
     CU_add_test(suite, "names", test_names);
