@@ -1,4 +1,5 @@
 /* From the database to a profile. */
+#include "report/explain.h"
 #include "report/fit.h"
 #include "report/profile.h"
 #include "report/select.h"
@@ -215,18 +216,6 @@ void profile_total(struct profile *profile)
     profile->outside = cost_of_function(profile, profile->outside_function);
 }
 
-/* A code without a message comes from the callbacks here: a reference to a missing row, or memory.
- */
-static int explain(int result, struct sprof_error *error)
-{
-    if (result == SPROF_ENOMEM)
-        return sprof_error_memory(error);
-    if (result == SPROF_EFORMAT && error && !error->message[0])
-        return sprof_error_set(error, SPROF_EFORMAT, 0,
-                               "the recording is damaged: rows refer to rows that are missing");
-    return result;
-}
-
 int profile_load(struct profile *profile, struct store *store, const struct report_options *options,
                  struct sprof_error *error)
 {
@@ -244,5 +233,5 @@ int profile_load(struct profile *profile, struct store *store, const struct repo
     sprof_map_release(&loading.function_numbers);
     sprof_map_release(&loading.path_indexes);
     sprof_vec_release(&loading.rows);
-    return explain(result, error);
+    return explain_code(result, error);
 }

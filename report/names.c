@@ -1,5 +1,6 @@
 #include "report/names.h"
 
+#include "report/explain.h"
 #include "report/near.h"
 
 #include <string.h>
@@ -193,18 +194,15 @@ static int unite(const struct search *search)
 static int say_ambiguous(const struct search *search, const char *wanted, struct sprof_error *error)
 {
     struct sprof_str text = {0};
-    int result = sprof_str_appendf(
-        &text, "%zu functions are called '%.100s'; choose: ", search->found.count, wanted);
-    for (size_t i = 0; i < search->found.count && i < CANDIDATES_SHOWN && !result; i++)
-        result = sprof_str_appendf(&text, "%s'%.40s!%.80s'", i ? ", " : "",
-                                   profile_module_name(search->profile, search->found.items[i]),
-                                   profile_function_name(search->profile, search->found.items[i]));
-    if (!result && search->found.count > CANDIDATES_SHOWN)
-        result = sprof_str_appendf(&text, " or %zu more", search->found.count - CANDIDATES_SHOWN);
-    result = result ? sprof_error_memory(error)
-                    : sprof_error_set(error, SPROF_EUSAGE, 0, "%s", text.text);
-    sprof_str_release(&text);
-    return result;
+    sprof_str_appendf(&text, "%zu functions are called '%.100s'; choose: ", search->found.count,
+                      wanted);
+    for (size_t i = 0; i < search->found.count && i < CANDIDATES_SHOWN; i++)
+        sprof_str_appendf(&text, "%s'%.40s!%.80s'", i ? ", " : "",
+                          profile_module_name(search->profile, search->found.items[i]),
+                          profile_function_name(search->profile, search->found.items[i]));
+    if (search->found.count > CANDIDATES_SHOWN)
+        sprof_str_appendf(&text, " or %zu more", search->found.count - CANDIDATES_SHOWN);
+    return explain_text(error, SPROF_EUSAGE, &text);
 }
 
 static int say_unknown(const struct search *search, const bool *present, struct sprof_error *error)
@@ -215,13 +213,9 @@ static int say_unknown(const struct search *search, const bool *present, struct 
         if (present[id])
             near_offer(&near, search->wanted, profile_function_name(profile, id));
     struct sprof_str text = {0};
-    int result = sprof_str_appendf(&text, "no sample contains a function '%.200s'", search->wanted);
-    if (!result)
-        result = near_append(&text, &near);
-    result = result ? sprof_error_memory(error)
-                    : sprof_error_set(error, SPROF_ENOTFOUND, 0, "%s", text.text);
-    sprof_str_release(&text);
-    return result;
+    sprof_str_appendf(&text, "no sample contains a function '%.200s'", search->wanted);
+    near_append(&text, &near);
+    return explain_text(error, SPROF_ENOTFOUND, &text);
 }
 
 int names_find(struct profile *profile, const char *wanted, uint32_t *function,

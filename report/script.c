@@ -1,6 +1,7 @@
 /* The samples themselves, in time order. */
 #include "report/csv.h"
 #include "report/data.h"
+#include "report/explain.h"
 #include "report/fit.h"
 #include "report/json.h"
 #include "report/report.h"
@@ -262,10 +263,5 @@ int report_script(FILE *out, struct store *store, const struct report_script_opt
         result = write_samples(&script, store, &filter, options->format, error);
     stacks_release(&script.stacks);
     sprof_str_release(&script.line);
-    if (result == SPROF_ENOMEM)
-        return sprof_error_memory(error);
-    if (result == SPROF_EFORMAT && error && !error->message[0])
-        return sprof_error_set(error, SPROF_EFORMAT, 0,
-                               "the recording is damaged: rows refer to rows that are missing");
-    return result < 0 ? result : report_written(out, error);
+    return result < 0 ? explain_code(result, error) : report_written(out, error);
 }

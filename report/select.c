@@ -1,5 +1,6 @@
 #include "report/select.h"
 
+#include "report/explain.h"
 #include "report/fit.h"
 #include "report/near.h"
 
@@ -133,18 +134,12 @@ static int not_found(const char *what, const char *wanted, const struct near_nam
                      struct sprof_error *error)
 {
     struct sprof_str text = {0};
-    int result = sprof_str_appendf(&text, "no %s is called '%.200s'", what, wanted);
-    if (!result)
-        result = near_append(&text, near);
-    if (!result && !near->count)
-        result = sprof_str_appendf(&text,
-                                   "; `sprof sql 'SELECT DISTINCT %s FROM v_thread'` lists "
-                                   "them",
-                                   what);
-    result = result ? sprof_error_memory(error)
-                    : sprof_error_set(error, SPROF_ENOTFOUND, 0, "%s", text.text);
-    sprof_str_release(&text);
-    return result;
+    sprof_str_appendf(&text, "no %s is called '%.200s'", what, wanted);
+    near_append(&text, near);
+    if (!near->count)
+        sprof_str_appendf(&text, "; `sprof sql 'SELECT DISTINCT %s FROM v_thread'` lists them",
+                          what);
+    return explain_text(error, SPROF_ENOTFOUND, &text);
 }
 
 static int check_filter(struct profile *profile, struct store *store,

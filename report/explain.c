@@ -1,0 +1,19 @@
+#include "report/explain.h"
+
+int explain_code(int result, struct sprof_error *error)
+{
+    if (result == SPROF_ENOMEM)
+        return sprof_error_memory(error);
+    if (result == SPROF_EFORMAT && error && !error->message[0])
+        return sprof_error_set(error, SPROF_EFORMAT, 0,
+                               "the recording is damaged: rows refer to rows that are missing");
+    return result;
+}
+
+int explain_text(struct sprof_error *error, int code, struct sprof_str *text)
+{
+    const int result = text->failed ? sprof_error_memory(error)
+                                    : sprof_error_set(error, code, 0, "%s", text->text);
+    sprof_str_release(text);
+    return result;
+}
