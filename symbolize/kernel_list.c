@@ -1,6 +1,7 @@
 /* /proc/kallsyms: `ADDRESS TYPE NAME[\t[MODULE]]` lines, hexadecimal (kernel/kallsyms.c, s_show).
  * The kernel formats every line on demand, which takes longer than reading them here: so once. */
 #include "symbolize/kernel.h"
+#include "symbolize/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,10 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum {
-    READ_BYTES = 256 * 1024,
-    MAX_SYMBOLS = 8 << 20,
-};
+enum { MAX_SYMBOLS = 8 << 20 };
 
 struct listed_symbol {
     uint64_t address;
@@ -27,20 +25,6 @@ struct kernel_list {
     SPROF_VEC(struct listed_symbol) symbols; /* sorted, one per address */
     bool saw_text, saw_address;
 };
-
-static const char *parse_address(const char *text, const char *end, uint64_t *address)
-{
-    uint64_t value = 0;
-    const char *start = text;
-    for (; text < end; text++) {
-        const unsigned digit = (unsigned)*text - '0', letter = ((unsigned)*text | 32) - 'a';
-        if (digit > 9 && letter > 5)
-            break;
-        value = value << 4 | (digit <= 9 ? digit : letter + 10);
-    }
-    *address = value;
-    return text > start && text - start <= 16 ? text : NULL;
-}
 
 static int copy_text(struct kernel_list *list, const char *text, size_t length, const char **copy)
 {
@@ -65,10 +49,11 @@ static int use_module(struct kernel_list *list, const char *tab, const char *end
 }
 
 /* Returns 0 or SPROF_ENOMEM; a line of another form is none of ours. */
-static int parse_line(struct kernel_list *list, const char *line, const char *end)
+static int parse_line(void *context, const char *line, const char *end)
 {
+    struct kernel_list *list = context;
     struct listed_symbol symbol = {.line = list->symbols.count};
-    const char *next = parse_address(line, end, &symbol.address);
+    const char *next = text_hex(line, end, &symbol.address);
     if (!next || end - next < 4 || next[0] != ' ' || next[2] != ' ' || !strchr("tTwW", next[1]))
         return 0;
     list->saw_text = true;
@@ -84,46 +69,6 @@ static int parse_line(struct kernel_list *list, const char *line, const char *en
     if (copy_text(list, name, length, &symbol.name))
         return SPROF_ENOMEM;
     return sprof_vec_push(&list->symbols, symbol);
-}
-
-/* Parses the whole lines of a buffer and moves the rest to its front. */
-static int parse_lines(struct kernel_list *list, char *buffer, size_t *size)
-{
-    char *line = buffer, *end;
-    while ((end = memchr(line, '\n', *size - (size_t)(line - buffer)))) {
-        if (parse_line(list, line, end))
-            return SPROF_ENOMEM;
-        line = end + 1;
-    }
-    *size -= (size_t)(line - buffer);
-    memmove(buffer, line, *size);
-    return 0;
-}
-
-static int read_all(struct kernel_list *list, int fd, const char *path, struct sprof_error *error)
-{
-    char *buffer = malloc(READ_BYTES);
-    size_t held = 0;
-    int code = buffer ? 0 : sprof_error_memory(error);
-    while (!code) {
-        const ssize_t got = read(fd, buffer + held, READ_BYTES - held);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            code = sprof_error_set(error, SPROF_EIO, errno, "cannot read %s: %s", path,
-                                   strerror(errno));
-        if (got <= 0)
-            break;
-        held += (size_t)got;
-        if (parse_lines(list, buffer, &held))
-            code = sprof_error_memory(error);
-        if (held == READ_BYTES)
-            held = 0; /* no line is that long */
-    }
-    if (!code && held && parse_line(list, buffer, buffer + held))
-        code = sprof_error_memory(error);
-    free(buffer);
-    return code;
 }
 
 static int by_address(const void *left, const void *right)
@@ -196,7 +141,8 @@ int kernel_list_open(struct kernel_list **out, const char *path, struct sprof_er
     if (fd < 0)
         return open_failed(path, error);
     struct kernel_list *list = calloc(1, sizeof *list);
-    int code = list ? read_all(list, fd, path, error) : sprof_error_memory(error);
+    struct text_lines lines = {fd, path, UINT64_MAX, parse_line, list, 0};
+    int code = list ? text_lines_read(&lines, error) : sprof_error_memory(error);
     close(fd);
     if (!code && list->saw_text && !list->saw_address)
         code = hidden(error);

@@ -1,0 +1,74 @@
+#include "symbolize/text.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The beginning of a line that is not complete yet. */
+struct piece {
+    char *bytes;
+    size_t held;
+    bool skipping; /* up to the end of a line that is too long */
+};
+
+static int take_lines(struct text_lines *lines, struct piece *piece)
+{
+    char *line = piece->bytes, *end;
+    const char *limit = piece->bytes + piece->held;
+    while ((end = memchr(line, '\n', (size_t)(limit - line)))) {
+        if (!piece->skipping && lines->line(lines->context, line, end))
+            return SPROF_ENOMEM;
+        piece->skipping = false;
+        line = end + 1;
+    }
+    piece->held = (size_t)(limit - line);
+    memmove(piece->bytes, line, piece->held);
+    if (piece->held == TEXT_LINE_BYTES) {
+        lines->too_long += !piece->skipping;
+        piece->skipping = true;
+        piece->held = 0;
+    }
+    return 0;
+}
+
+int text_lines_read(struct text_lines *lines, struct sprof_error *error)
+{
+    struct piece piece = {.bytes = malloc(TEXT_LINE_BYTES)};
+    int code = piece.bytes ? 0 : sprof_error_memory(error);
+    for (uint64_t total = 0; !code && total < lines->most_bytes;) {
+        const ssize_t got =
+            pread(lines->fd, piece.bytes + piece.held, TEXT_LINE_BYTES - piece.held, (off_t)total);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            code = sprof_error_set(error, SPROF_EIO, errno, "cannot read %s: %s", lines->path,
+                                   strerror(errno));
+        if (got <= 0)
+            break;
+        total += (uint64_t)got;
+        piece.held += (size_t)got;
+        if (take_lines(lines, &piece))
+            code = sprof_error_memory(error);
+    }
+    if (!code && piece.held && !piece.skipping &&
+        lines->line(lines->context, piece.bytes, piece.bytes + piece.held))
+        code = sprof_error_memory(error);
+    free(piece.bytes);
+    return code;
+}
+
+const char *text_hex(const char *text, const char *end, uint64_t *number)
+{
+    const char *start = text;
+    uint64_t value = 0;
+    for (; text < end; text++) {
+        const unsigned digit = (unsigned)*text - '0', letter = ((unsigned)*text | 32) - 'a';
+        if (digit > 9 && letter > 5)
+            break;
+        value = value << 4 | (digit <= 9 ? digit : letter + 10);
+    }
+    *number = value;
+    return text > start && text - start <= 16 ? text : NULL;
+}
