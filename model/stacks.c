@@ -73,7 +73,7 @@ static uint32_t node_depth(const struct model_stacks *stacks, uint32_t node)
 }
 
 int model_stacks_node(struct model_stacks *stacks, uint32_t parent, uint32_t frame,
-                      uint8_t found_by, bool guessed, uint32_t *node)
+                      uint8_t found_by, uint32_t guessed, uint32_t *node)
 {
     const uint64_t key = (uint64_t)parent << 32 | frame;
     const uint64_t *known = sprof_map_get(&stacks->node_index, key);

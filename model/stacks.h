@@ -19,7 +19,7 @@ struct model_node {
     uint32_t frame;
     uint32_t depth;      /* 1 for a root */
     uint8_t found_by;    /* as the unwinder told: opaque here */
-    bool guessed;        /* this frame or one outside it was found by scanning */
+    uint32_t guessed;    /* frames found by scanning, from this one outwards */
 };
 
 /* Zero is a valid empty tree. `first_*` are added to every new id (for appending). */
@@ -40,7 +40,7 @@ void model_stacks_release(struct model_stacks *stacks);
 int model_stacks_frame(struct model_stacks *stacks, uint32_t module, uint64_t offset,
                        uint32_t *frame);
 int model_stacks_node(struct model_stacks *stacks, uint32_t parent, uint32_t frame,
-                      uint8_t found_by, bool guessed, uint32_t *node);
+                      uint8_t found_by, uint32_t guessed, uint32_t *node);
 
 /* Content identity, stored in recordings: of a frame in a module of a key, of a node below another. */
 uint64_t model_frame_key(uint64_t module_key, uint64_t offset);

@@ -54,6 +54,7 @@ struct finish_frame {
 
 struct finish_node {
     uint32_t id, parent, frame, path;
+    uint32_t named; /* frames from here outwards whose innermost function has a name */
     uint64_t key;
 };
 

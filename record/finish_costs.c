@@ -22,9 +22,15 @@ static int damaged(struct sprof_error *error)
         "the recording is damaged: its call tree refers to rows that are missing");
 }
 
+static bool is_named(const struct finish *finish, const struct finish_frame *frame)
+{
+    return frame->chain_count &&
+           finish->derived.functions.items[finish->chains.items[frame->chain] - 1].named;
+}
+
 /* Parents come before their children. Keys are content: the same stack has the same key everywhere.
  */
-static int compute_keys(struct finish *finish, struct sprof_error *error)
+static int sum_up_nodes(struct finish *finish, struct sprof_error *error)
 {
     for (size_t i = 0; i < finish->nodes.count; i++) {
         struct finish_node *node = &finish->nodes.items[i];
@@ -33,6 +39,7 @@ static int compute_keys(struct finish *finish, struct sprof_error *error)
         if (!frame || (node->parent && (!parent || parent >= node)))
             return damaged(error);
         node->key = model_node_key(parent ? parent->key : 0, frame->key);
+        node->named = (parent ? parent->named : 0) + is_named(finish, frame);
     }
     return 0;
 }
@@ -234,7 +241,8 @@ static int derive_rows(struct finish *finish)
 {
     for (size_t i = 0; i < finish->nodes.count; i++) {
         const struct finish_node *node = &finish->nodes.items[i];
-        const struct store_node row = {.id = node->id, .key = node->key, .path_id = node->path};
+        const struct store_node row = {
+            .id = node->id, .key = node->key, .named = node->named, .path_id = node->path};
         if (sprof_vec_push(&finish->derived.nodes, row))
             return SPROF_ENOMEM;
     }
@@ -246,7 +254,7 @@ static int derive_rows(struct finish *finish)
 
 int finish_costs(struct finish *finish, struct sprof_error *error)
 {
-    int result = compute_keys(finish, error);
+    int result = sum_up_nodes(finish, error);
     if (!result && finish->view.mode == MODEL_MODE_FULL)
         result = full_paths(finish) ? sprof_error_memory(error) : 0;
     else if (!result)

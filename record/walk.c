@@ -169,10 +169,10 @@ static int insert_line(struct record_walk *walk, struct record_outcome *outcome)
     if (!kept)
         return record_walk_pseudo(walk, RECORD_OUTSIDE, &outcome->node);
     uint32_t node = 0;
-    bool guessed = false;
+    uint32_t guessed = 0;
     for (size_t i = first; i <= last; i++) {
         const uint8_t found_by = walk->line_found_by.items[count - 1 - i];
-        guessed |= found_by == UNWIND_BY_SCAN;
+        guessed += found_by == UNWIND_BY_SCAN;
         if (cuts && is_dropped(walk, i))
             continue;
         if (model_stacks_node(&walk->stacks, node, walk->line.items[count - 1 - i], found_by,

@@ -107,7 +107,8 @@ struct store_node {
     uint32_t id, parent_id, frame_id, depth;
     uint64_t key;                /* 0 until finished */
     uint8_t found_by;            /* enum unwind_found_by; stored by name */
-    bool guessed;
+    uint32_t guessed;            /* frames found by scanning, from this one outwards */
+    uint32_t named;              /* frames whose function has a name, likewise; 0 until finished */
     uint32_t path_id;            /* the call path its samples count for; 0 until finished */
 };
 

@@ -152,7 +152,8 @@ CREATE TABLE stack_node (
     found_by  TEXT    NOT NULL
               CHECK (found_by = 'cfi' OR found_by = 'kernel' OR
                      found_by IN ('plt', 'signal', 'fp', 'scan', 'inline', 'leaf')),
-    guessed   INTEGER NOT NULL CHECK (guessed IN (0, 1)), -- it or a caller was found by scanning
+    guessed   INTEGER NOT NULL CHECK (guessed >= 0), -- how many frames were found by scanning,
+    named     INTEGER NOT NULL CHECK (named >= 0),   -- and have a name, from this one outwards
     path_id   INTEGER REFERENCES call_path DEFERRABLE INITIALLY DEFERRED,
     CHECK (parent_id < id)
 ) STRICT;

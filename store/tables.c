@@ -138,12 +138,14 @@ static const struct store_column node_columns[] = {
     COLUMN(store_node, id, NUMBER),       NULLED(store_node, parent_id, NUMBER),
     COLUMN(store_node, frame_id, NUMBER), COLUMN(store_node, depth, NUMBER),
     NULLED(store_node, key, BITS),        WORD(store_node, found_by, found_by_words),
-    COLUMN(store_node, guessed, BOOL),    NULLED(store_node, path_id, NUMBER),
+    COLUMN(store_node, guessed, NUMBER),  COLUMN(store_node, named, NUMBER),
+    NULLED(store_node, path_id, NUMBER),
 };
 
 static const struct store_column node_finish_columns[] = {
     COLUMN(store_node, id, NUMBER),
     NULLED(store_node, key, BITS),
+    COLUMN(store_node, named, NUMBER),
     NULLED(store_node, path_id, NUMBER),
 };
 
@@ -316,8 +318,9 @@ static const struct store_table tables[STORE_TABLES] = {
                       .of_run = OF_RUN, .order = "id"},
     [STORE_RUN_STATE] = {"run", COLUMNS(run_state_columns, store_run),
                          .write = "UPDATE run SET state = ?2 WHERE id = ?1"},
-    [STORE_NODE_FINISH] = {"stack_node", COLUMNS(node_finish_columns, store_node),
-                           .write = "UPDATE stack_node SET key = ?2, path_id = ?3 WHERE id = ?1"},
+    [STORE_NODE_FINISH] =
+        {"stack_node", COLUMNS(node_finish_columns, store_node),
+         .write = "UPDATE stack_node SET key = ?2, named = ?3, path_id = ?4 WHERE id = ?1"},
     [STORE_NODE_COST] =
         {"sample", COLUMNS(node_cost_columns, store_node_cost),
          .read = "SELECT s.node_id, n.path_id, s.event_id, sum(s.count),"

@@ -164,20 +164,7 @@ LEFT JOIN named ON named.id = n.path_id;
 -- How far the numbers of a run can be trusted. Frames are physical ones, counted once per sample
 -- that holds them.
 CREATE VIEW v_quality AS
-WITH RECURSIVE
-held (node_id, guessed, named) AS (
-    SELECT n.id, n.found_by = 'scan', coalesce(fn.named, 0)
-    FROM stack_node n
-    JOIN frame f ON f.id = n.frame_id
-    LEFT JOIN function fn ON fn.id = f.function_id
-    WHERE n.parent_id IS NULL
-    UNION ALL
-    SELECT n.id, held.guessed + (n.found_by = 'scan'), held.named + coalesce(fn.named, 0)
-    FROM held
-    JOIN stack_node n ON n.parent_id = held.node_id
-    JOIN frame f ON f.id = n.frame_id
-    LEFT JOIN function fn ON fn.id = f.function_id
-),
+WITH
 spent (run_id, node_id, samples, user_stacks, whole_stacks, stitched) AS MATERIALIZED (
     SELECT run_id, node_id, sum(count), sum(count * user_stack),
            sum(count * (user_stack AND end_reason = 'root')), sum(count * stitched)
@@ -186,11 +173,10 @@ spent (run_id, node_id, samples, user_stacks, whole_stacks, stitched) AS MATERIA
 total (run_id, samples, user_stacks, whole_stacks, stitched, guessed_frames, frames,
        named_frames) AS MATERIALIZED (
     SELECT s.run_id, sum(s.samples), sum(s.user_stacks),
-           sum(s.whole_stacks * (NOT n.guessed)), sum(s.stitched),
-           sum(s.samples * h.guessed), sum(s.samples * n.depth), sum(s.samples * h.named)
-    FROM held h
-    CROSS JOIN stack_node n ON n.id = h.node_id
-    CROSS JOIN spent s ON s.node_id = h.node_id
+           sum(s.whole_stacks * (n.guessed = 0)), sum(s.stitched),
+           sum(s.samples * n.guessed), sum(s.samples * n.depth), sum(s.samples * n.named)
+    FROM spent s
+    CROSS JOIN stack_node n ON n.id = s.node_id
     GROUP BY s.run_id
 )
 SELECT r.id AS run_id, coalesce(t.samples, 0) AS samples,

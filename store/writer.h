@@ -65,7 +65,7 @@ struct store_derived {
     SPROF_VEC(struct store_function) functions;
     SPROF_VEC(struct store_frame) frames;    /* every physical frame, completed, and the inlined ones */
     SPROF_VEC(struct store_module) modules;  /* key, build id, problem completed */
-    SPROF_VEC(struct store_node) nodes;      /* only id, key and path_id are used */
+    SPROF_VEC(struct store_node) nodes;      /* only id, key, named and path_id are used */
     SPROF_VEC(struct model_path) paths;      /* only id, parent, function, depth are used */
     SPROF_VEC(struct store_path_cost) path_costs, function_costs, module_costs;
     SPROF_VEC(struct store_edge_cost) edge_costs;

@@ -10,7 +10,7 @@ static uint32_t frame(struct model_stacks *stacks, uint32_t module, uint64_t off
 }
 
 static uint32_t node(struct model_stacks *stacks, uint32_t parent, uint32_t frame_id,
-                     uint8_t found_by, bool guessed)
+                     uint8_t found_by, uint32_t guessed)
 {
     uint32_t id = 0;
     CU_ASSERT_EQUAL(model_stacks_node(stacks, parent, frame_id, found_by, guessed, &id), 0);
@@ -36,7 +36,7 @@ static void test_nodes_are_found_again(void)
     uint32_t ids[2][500];
     for (int round = 0; round < 2; round++)
         for (uint32_t i = 0, parent = 0; i < 500; i++)
-            parent = ids[round][i] = node(&stacks, parent, 1 + i % 3, 0, false);
+            parent = ids[round][i] = node(&stacks, parent, 1 + i % 3, 0, 0);
     for (uint32_t i = 0; i < 500; i++) {
         CU_ASSERT_EQUAL(ids[0][i], 11 + i);
         CU_ASSERT_EQUAL(ids[1][i], ids[0][i]);
@@ -48,17 +48,17 @@ static void test_nodes_are_found_again(void)
 static void test_how_a_frame_was_found_tells_nodes_apart(void)
 {
     struct model_stacks stacks = {0};
-    const uint32_t root = node(&stacks, 0, 1, 0, false);
-    const uint32_t by_cfi = node(&stacks, root, 2, 0, false);
-    const uint32_t by_scan = node(&stacks, root, 2, 4, true);
-    const uint32_t below_scan = node(&stacks, root, 2, 0, true);
+    const uint32_t root = node(&stacks, 0, 1, 0, 0);
+    const uint32_t by_cfi = node(&stacks, root, 2, 0, 0);
+    const uint32_t by_scan = node(&stacks, root, 2, 4, 1);
+    const uint32_t below_scan = node(&stacks, root, 2, 0, 1);
     CU_ASSERT_NOT_EQUAL(by_cfi, by_scan);
     CU_ASSERT_NOT_EQUAL(by_scan, below_scan);
-    CU_ASSERT_EQUAL(node(&stacks, root, 2, 0, false), by_cfi);
-    CU_ASSERT_EQUAL(node(&stacks, root, 2, 4, true), by_scan);
-    CU_ASSERT_EQUAL(node(&stacks, root, 2, 0, true), below_scan);
+    CU_ASSERT_EQUAL(node(&stacks, root, 2, 0, 0), by_cfi);
+    CU_ASSERT_EQUAL(node(&stacks, root, 2, 4, 1), by_scan);
+    CU_ASSERT_EQUAL(node(&stacks, root, 2, 0, 1), below_scan);
     CU_ASSERT_EQUAL(stacks.nodes.count, 4);
-    CU_ASSERT_TRUE(stacks.nodes.items[by_scan - 1].guessed);
+    CU_ASSERT_EQUAL(stacks.nodes.items[by_scan - 1].guessed, 1);
     CU_ASSERT_EQUAL(stacks.nodes.items[by_scan - 1].found_by, 4);
     model_stacks_release(&stacks);
 }
@@ -67,11 +67,11 @@ static void test_nothing_is_allocated_when_warm(void)
 {
     struct model_stacks stacks = {0};
     for (uint32_t i = 0, parent = 0; i < 100; i++)
-        parent = node(&stacks, parent, frame(&stacks, 1, i), 0, false);
+        parent = node(&stacks, parent, frame(&stacks, 1, i), 0, 0);
     const struct model_frame *frames = stacks.frames.items;
     const struct sprof_map_slot *slots = stacks.node_index.slots;
     for (uint32_t i = 0, parent = 0; i < 100; i++)
-        parent = node(&stacks, parent, frame(&stacks, 1, i), 0, false);
+        parent = node(&stacks, parent, frame(&stacks, 1, i), 0, 0);
     CU_ASSERT_PTR_EQUAL(stacks.frames.items, frames);
     CU_ASSERT_PTR_EQUAL(stacks.node_index.slots, slots);
     CU_ASSERT_EQUAL(stacks.nodes.count, 100);

@@ -49,6 +49,7 @@ static void test_the_worked_example(void)
     ASSERT_HANDMADE(&made, "SELECT caller, callee, samples FROM v_edge ORDER BY caller, callee",
                     "A1|A2|3 A1|A3|2 A2|libgone.so|3 A3|A2|2 "
                     "libgone.so|libgone.so|3");
+    ASSERT_HANDMADE(&made, "SELECT samples, frames, named_frames FROM v_quality", "6|19|13");
     ASSERT_HANDMADE(&made, "SELECT state FROM run", "complete");
     ASSERT_HANDMADE(&made, "SELECT count(*) FROM stack_node WHERE key IS NULL OR path_id IS NULL",
                     "0");

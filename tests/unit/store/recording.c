@@ -239,21 +239,22 @@ static struct store_frame frames[] = {
 enum { PHYSICAL_FRAMES = 6, ALL_FRAMES = 7 };
 
 static struct store_node nodes[] = {
-    {.id = 1, .frame_id = 1, .depth = 1, .key = 11, .path_id = 1},
-    {.id = 2, .parent_id = 1, .frame_id = 2, .depth = 2, .key = 12, .path_id = 2},
-    {.id = 3, .parent_id = 2, .frame_id = 3, .depth = 3, .key = 13, .path_id = 3},
-    {.id = 4, .parent_id = 3, .frame_id = 4, .depth = 4, .key = 14, .path_id = 4},
-    {.id = 5, .parent_id = 1, .frame_id = 5, .depth = 2, .key = 15, .path_id = 6},
-    {.id = 6, .parent_id = 5, .frame_id = 3, .depth = 3, .key = 16, .path_id = 7},
+    {.id = 1, .frame_id = 1, .depth = 1, .key = 11, .named = 1, .path_id = 1},
+    {.id = 2, .parent_id = 1, .frame_id = 2, .depth = 2, .key = 12, .named = 2, .path_id = 2},
+    {.id = 3, .parent_id = 2, .frame_id = 3, .depth = 3, .key = 13, .named = 3, .path_id = 3},
+    {.id = 4, .parent_id = 3, .frame_id = 4, .depth = 4, .key = 14, .named = 3, .path_id = 4},
+    {.id = 5, .parent_id = 1, .frame_id = 5, .depth = 2, .key = 15, .named = 2, .path_id = 6},
+    {.id = 6, .parent_id = 5, .frame_id = 3, .depth = 3, .key = 16, .named = 3, .path_id = 7},
     {.id = 7,
      .parent_id = 6,
      .frame_id = 4,
      .depth = 4,
      .key = 17,
+     .named = 3,
      .path_id = 8,
      .found_by = UNWIND_BY_SCAN,
-     .guessed = true},
-    {.id = 8, .frame_id = 6, .depth = 1, .key = 18, .path_id = 9},
+     .guessed = 1},
+    {.id = 8, .frame_id = 6, .depth = 1, .key = 18, .named = 1, .path_id = 9},
 };
 
 #define SAMPLE(thread, node, time, ...)                                                            \

@@ -257,7 +257,7 @@ static void test_impossible_values_are_damage(void)
 {
     static const char *const of_nodes[] = {
         "UPDATE stack_node SET found_by = 'magic' WHERE id = 3",
-        "UPDATE stack_node SET guessed = 2 WHERE id = 3",
+        "UPDATE stack_node SET guessed = -1 WHERE id = 3",
         "UPDATE stack_node SET depth = -1 WHERE id = 3",
         "UPDATE stack_node SET depth = 0 WHERE id = 3",
         "UPDATE stack_node SET frame_id = 1 << 32 WHERE id = 3",
