@@ -105,8 +105,9 @@ void live_end(pid_t pid)
 
 bool live_count_fits(uint64_t samples, double hz, uint64_t cpu_ns)
 {
-    const double expected = hz * (double)cpu_ns / 1e9;
-    return fabs((double)samples - expected) <= 5 * sqrt(expected) + expected / 100;
+    const double expected = hz * (double)cpu_ns / 1e9, chance = 5 * sqrt(expected);
+    return (double)samples <= expected + chance + expected / 100 &&
+           (double)samples >= expected - chance - expected / 10;
 }
 
 static void become_nobody(void)

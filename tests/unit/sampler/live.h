@@ -31,8 +31,8 @@ pid_t live_spin(const char *threads, const char *cpu_ms, const char *hatch);
 void live_end(pid_t pid);
 
 /* Whether a count of samples is what a clock of `hz` gives in that much CPU time: the count is at
- * most Poisson, taken at five standard errors, since a few hundred such tests run each day; and a
- * machine with other work delays a tick in a hundred. */
+ * most Poisson, taken at five standard errors, since a few hundred such tests run each day; and
+ * where the machine has other work, a tick that comes late stands for those it should have met. */
 bool live_count_fits(uint64_t samples, double hz, uint64_t cpu_ns);
 
 /* Runs `check` in a child, as user nobody if asked. It returns 0, or the line that failed. */

@@ -56,10 +56,11 @@ static void test_last_line_may_lack_its_newline(void)
 static void test_many_pieces(void)
 {
     enum { LINES = 150000 };
-    char *text = malloc(LINES * 7 + 1);
+    const size_t size = LINES * 7 + 1;
+    char *text = malloc(size);
     CU_ASSERT_PTR_NOT_NULL_FATAL(text);
-    for (int i = 0; i < LINES; i++)
-        snprintf(text + i * 7, 8, "%06d\n", i);
+    for (size_t i = 0; i < LINES; i++)
+        snprintf(text + i * 7, size - i * 7, "%06zu\n", i);
     struct seen seen = {.most = UINT64_MAX};
     uint64_t too_long;
     CU_ASSERT_EQUAL(read_text(text, LINES * 7, UINT64_MAX, &seen, &too_long), 0);
