@@ -185,32 +185,46 @@ static uint64_t unsampled_ns(const struct record_session *session,
     return rest_ns < period_ns ? rest_ns : period_ns;
 }
 
-int record_book_unsampled(struct record_session *session)
+static size_t ended_threads(const struct record_session *session)
+{
+    size_t ended = 0;
+    for (size_t i = 0; i < session->world.threads.count; i++)
+        ended += session->world.threads.items[i]->end_ns != 0;
+    return ended;
+}
+
+static int book_unsampled(struct record_session *session, const struct model_thread *thread,
+                          uint32_t node, uint64_t weight_ns)
+{
+    const uint64_t when = thread->end_ns ? thread->end_ns : thread->start_ns;
+    const struct store_sample row = {
+        .run_id = session->run.id,
+        .event_id = session->event.id,
+        .thread_id = thread->id,
+        .node_id = node,
+        .time_ns = run_time(session, when),
+        .weight = weight_ns,
+        .cpu = -1,
+        .end_reason = UNWIND_END_NO_STACK,
+    };
+    session->ledger.unsampled_ns += weight_ns;
+    return sprof_vec_push(&record_writer_batch(&session->writer)->rows.samples, row);
+}
+
+int record_book_unsampled(struct record_session *session, uint64_t unseen_ns)
 {
     if (sampler_facts(session->sampler)->scope != SAMPLER_SCOPE_TASK || !session->event.is_clock)
         return 0;
     uint32_t node;
     if (record_walk_pseudo(&session->walk, RECORD_NOT_SAMPLED, &node))
         return SPROF_ENOMEM;
+    const size_t ended = ended_threads(session);
+    const uint64_t end_ns = ended ? unseen_ns / ended : 0;
     for (size_t i = 0; i < session->world.threads.count; i++) {
         const struct model_thread *thread = session->world.threads.items[i];
-        const uint64_t weight_ns = unsampled_ns(session, thread);
-        if (!weight_ns)
-            continue;
-        const uint64_t when = thread->end_ns ? thread->end_ns : thread->start_ns;
-        const struct store_sample row = {
-            .run_id = session->run.id,
-            .event_id = session->event.id,
-            .thread_id = thread->id,
-            .node_id = node,
-            .time_ns = run_time(session, when),
-            .weight = weight_ns,
-            .cpu = -1,
-            .end_reason = UNWIND_END_NO_STACK,
-        };
-        if (sprof_vec_push(&record_writer_batch(&session->writer)->rows.samples, row))
+        const uint64_t weight_ns = unsampled_ns(session, thread) + (thread->end_ns ? end_ns : 0);
+        if (weight_ns && book_unsampled(session, thread, node, weight_ns))
             return SPROF_ENOMEM;
-        session->ledger.unsampled_ns += weight_ns;
     }
     return 0;
 }

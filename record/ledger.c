@@ -47,6 +47,23 @@ int record_ledger_expect(struct record_ledger *ledger, uint64_t time_ns, uint64_
     return book(ledger, from_ns, time_ns, used_ns);
 }
 
+void record_ledger_spread(struct record_ledger *ledger, uint64_t cpu_ns)
+{
+    double total_ns = 0, passed_ns = 0;
+    uint64_t booked_ns = 0;
+    for (size_t i = 0; i < ledger->seconds.count; i++)
+        total_ns += (double)ledger->seconds.items[i].expected_cpu_ns;
+    for (size_t i = 0; i < ledger->seconds.count && total_ns > 0; i++) {
+        struct store_ledger *second = &ledger->seconds.items[i];
+        passed_ns += (double)second->expected_cpu_ns;
+        const uint64_t so_far_ns = (uint64_t)((double)cpu_ns * (passed_ns / total_ns));
+        second->expected_cpu_ns += so_far_ns - booked_ns;
+        booked_ns = so_far_ns;
+    }
+    if (booked_ns)
+        ledger->written = 0;
+}
+
 void record_ledger_skip(struct record_ledger *ledger, uint64_t time_ns, uint64_t cpu_ns)
 {
     const uint64_t used_ns = cpu_ns > ledger->last_cpu_ns ? cpu_ns - ledger->last_cpu_ns : 0;

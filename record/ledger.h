@@ -23,6 +23,10 @@ struct store_ledger *record_ledger_second(struct record_ledger *ledger, uint64_t
 /* Books the targets' CPU time since the last call, evenly on the seconds that have passed. */
 int record_ledger_expect(struct record_ledger *ledger, uint64_t time_ns, uint64_t cpu_ns);
 
+/* Books CPU time that only became known at the end, on all seconds in proportion to what they were
+ * booked with before. */
+void record_ledger_spread(struct record_ledger *ledger, uint64_t cpu_ns);
+
 /* Passes over the targets' CPU time up to now: nobody was to sample it (--delay). */
 void record_ledger_skip(struct record_ledger *ledger, uint64_t time_ns, uint64_t cpu_ns);
 

@@ -332,13 +332,24 @@ static int drain_rest(struct record_session *session, struct sprof_error *error)
     return 0;
 }
 
+/* The last account: with what the counters have not seen of processes' ends. What of it was used
+ * during a delay nobody knows. */
+static int account_all(struct record_session *session)
+{
+    const int result = account(session, sprof_clock_monotonic_ns());
+    const uint64_t unseen_ns =
+        session->options.delay_ns ? 0 : sampler_unseen_cpu_ns(session->sampler);
+    record_ledger_spread(&session->ledger, unseen_ns);
+    session->run.target_cpu_ns += unseen_ns;
+    return result ? result : record_book_unsampled(session, unseen_ns);
+}
+
 static int write_rest(struct record_session *session, const struct record_result *result,
                       struct sprof_error *error)
 {
     session->run.wait_status = result->has_wait_status ? result->wait_status : -1;
     session->run.state = STORE_RECORDED;
-    if (account(session, sprof_clock_monotonic_ns()) || record_book_unsampled(session) ||
-        record_collect_rows(session, true))
+    if (account_all(session) || record_collect_rows(session, true))
         return sprof_error_memory(error);
     record_writer_batch(&session->writer)->rows.run = &session->run;
     return record_writer_finish(&session->writer, error);

@@ -51,9 +51,10 @@ int record_apply(struct record_session *session, const struct sampler_record *re
 /* Takes over finished tables and processes the samples that waited for them. */
 int record_apply_waiting(struct record_session *session);
 
-/* Books what no sample told: CPU time of threads that were never sampled, and what short ones had
- * left over after their last sample. */
-int record_book_unsampled(struct record_session *session);
+/* Books what no sample told: CPU time of threads that were never sampled, what short ones had left
+ * over after their last sample, and in equal parts on those that ended, `unseen_ns` of their ends.
+ */
+int record_book_unsampled(struct record_session *session, uint64_t unseen_ns);
 
 /* Moves everything new or changed into the batch at hand. `last` also writes what changes seldom.
  */

@@ -8,10 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { EXIT_NOT_STARTED = 127 };
@@ -151,9 +153,39 @@ int launch_open(struct launch *launch, char *const *command, struct sprof_error 
     return 0;
 }
 
+static uint64_t timeval_ns(struct timeval time)
+{
+    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_usec * 1000;
+}
+
+/* Waits for the command as waitpid does, and takes its account when it has ended. */
+static pid_t reap(struct launch *launch, int options)
+{
+    struct rusage usage;
+    pid_t ended;
+    do
+        ended = wait4(launch->pid, &launch->wait_status, options, &usage);
+    while (ended < 0 && errno == EINTR);
+    if (ended != launch->pid)
+        return ended;
+    const uint64_t used_ns = timeval_ns(usage.ru_utime) + timeval_ns(usage.ru_stime);
+    launch->cpu_ns = used_ns > launch->cpu_start_ns ? used_ns - launch->cpu_start_ns : 0;
+    return ended;
+}
+
+static uint64_t process_cpu_ns(pid_t pid)
+{
+    clockid_t clock;
+    struct timespec time;
+    if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &time))
+        return 0;
+    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
 int launch_go(struct launch *launch, struct sprof_error *error)
 {
     launch->started = true;
+    launch->cpu_start_ns = process_cpu_ns(launch->pid);
     const char byte = 1;
     send(launch->socket_fd, &byte, 1, MSG_NOSIGNAL); /* a child that died shows below */
     int errnum = 0;
@@ -163,8 +195,7 @@ int launch_go(struct launch *launch, struct sprof_error *error)
     close_fd(&launch->socket_fd);
     if (got != (ssize_t)sizeof errnum)
         return 0;
-    while (waitpid(launch->pid, &launch->wait_status, 0) < 0 && errno == EINTR)
-        ;
+    reap(launch, 0);
     launch->reaped = true;
     close_fd(&launch->pidfd);
     return command_error(error, launch->name, errnum);
@@ -174,7 +205,7 @@ bool launch_ended(struct launch *launch)
 {
     if (launch->reaped)
         return true;
-    const pid_t ended = waitpid(launch->pid, &launch->wait_status, WNOHANG);
+    const pid_t ended = reap(launch, WNOHANG);
     /* ECHILD: somebody ignores SIGCHLD, so nobody will ever learn the status. */
     if (ended == launch->pid || (ended < 0 && errno == ECHILD)) {
         launch->reaped = true;
@@ -187,8 +218,7 @@ void launch_close(struct launch *launch)
 {
     if (launch->pid && !launch->started) {
         kill(launch->pid, SIGKILL);
-        while (waitpid(launch->pid, &launch->wait_status, 0) < 0 && errno == EINTR)
-            ;
+        reap(launch, 0);
     }
     close_fd(&launch->socket_fd);
     close_fd(&launch->pidfd);

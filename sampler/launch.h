@@ -14,7 +14,9 @@ struct launch {
                       a failed execve, or, as the execve closes it, end of file */
     bool started, reaped;
     int wait_status;
-    char name[256]; /* of the command, for messages */
+    uint64_t cpu_start_ns; /* CPU time of the child when it was let go */
+    uint64_t cpu_ns; /* once reaped: of the command and the descendants it waited for, since then */
+    char name[256];  /* of the command, for messages */
 };
 
 /* An empty launch: no command, no descriptors. */

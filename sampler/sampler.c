@@ -281,6 +281,14 @@ uint64_t sampler_target_cpu_ns(struct sampler *sampler)
     return sampler->counters_full ? 0 : counters_total_ns(&sampler->cpu_time);
 }
 
+uint64_t sampler_unseen_cpu_ns(struct sampler *sampler)
+{
+    const uint64_t seen_ns = sampler_target_cpu_ns(sampler);
+    const uint64_t charged_ns = sampler->launch.cpu_ns; /* 0 until it was reaped */
+    return !sampler->facts.kernel_excluded && seen_ns && charged_ns > seen_ns ? charged_ns - seen_ns
+                                                                              : 0;
+}
+
 size_t sampler_read_memory(pid_t pid, uint64_t address, void *buffer, size_t size)
 {
     struct iovec local = {.iov_base = buffer, .iov_len = size};

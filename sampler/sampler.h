@@ -181,6 +181,12 @@ bool sampler_targets_ended(struct sampler *sampler, int *wait_status);
  * ledger's "expected". One system call an event: not for hot paths. 0 where it cannot be known. */
 uint64_t sampler_target_cpu_ns(struct sampler *sampler);
 
+/* CPU time that the above has not seen, for the kernel takes a counter away before its thread has
+ * quite ended: what a launched command that has ended, and the descendants it waited for, are
+ * charged with beyond it. 0 where that is not known: the command still runs, or the kernel is not
+ * counted. */
+uint64_t sampler_unseen_cpu_ns(struct sampler *sampler);
+
 /* Tells what a walk of this thread's stack has shown, for the next ones: that it ends at `end`,
  * with the page of its root's frame; SAMPLER_STACK_SHALLOW: within the slice, wherever; 0: the root
  * was not found. Out of memory, it is forgotten. */

@@ -121,11 +121,11 @@ short_processes() {
     covered "$(seconds_of_times)" 10
 }
 
-# The kernel takes a per-thread event away before a process has quite ended: the last tenth of a
-# millisecond of each is not seen.
+# The kernel takes a per-thread event away before a process has quite ended; what it charged the
+# process with for that is booked.
 short_processes_per_thread() {
     record_short_processes --per-thread
-    covered "$(seconds_of_times)" 20
+    covered "$(seconds_of_times)" 10
     holds "$(share t.db "function = '[not sampled]'" exclusive_weight) > 30" "booked, not sampled"
 }
 

@@ -45,6 +45,25 @@ static void test_without_the_kernel_gaps_are_excluded(void)
     sprof_vec_release(&ledger.seconds);
 }
 
+/* What becomes known at the end belongs to all seconds, as they were. */
+static void test_late_news_is_spread(void)
+{
+    struct record_ledger ledger = {.period_ns = PERIOD_NS};
+    CU_ASSERT_EQUAL(record_ledger_expect(&ledger, second_ns, 300), 0);
+    CU_ASSERT_EQUAL(record_ledger_expect(&ledger, 2 * second_ns, 400), 0);
+    ledger.written = 2;
+    record_ledger_spread(&ledger, 0);
+    CU_ASSERT_EQUAL(ledger.written, 2);
+    record_ledger_spread(&ledger, 41);
+    CU_ASSERT_EQUAL(ledger.written, 0);
+    CU_ASSERT_EQUAL_FATAL(ledger.seconds.count, 2);
+    CU_ASSERT_EQUAL(ledger.seconds.items[0].expected_cpu_ns, 330);
+    CU_ASSERT_EQUAL(ledger.seconds.items[1].expected_cpu_ns, 111);
+    record_ledger_release(&ledger);
+    record_ledger_spread(&ledger, 41); /* nowhere to go */
+    CU_ASSERT_EQUAL(ledger.seconds.count, 0);
+}
+
 static void test_throttled_time_is_samples(void)
 {
     struct record_ledger ledger = {.period_ns = 1000000};
@@ -165,6 +184,7 @@ void sprof_suite_record_ledger(void)
     CU_add_test(suite, "large gaps are overrun", test_large_gaps_are_overrun);
     CU_add_test(suite, "without the kernel gaps are excluded",
                 test_without_the_kernel_gaps_are_excluded);
+    CU_add_test(suite, "late news is spread", test_late_news_is_spread);
     CU_add_test(suite, "throttled time is samples", test_throttled_time_is_samples);
     CU_add_test(suite, "lost and throttled explain a gap", test_lost_and_throttled_explain_a_gap);
     CU_add_test(suite, "more than expected is negative", test_more_than_expected_is_negative);

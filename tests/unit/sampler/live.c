@@ -68,6 +68,7 @@ int live_record(const struct sampler_options *options, double seconds, pid_t pid
             sampler_stop(sampler);
     }
     live->target_ns = sampler_target_cpu_ns(sampler);
+    live->unseen_ns = sampler_unseen_cpu_ns(sampler);
     live->counters = sampler_counters(sampler);
     sampler_free(sampler);
     return result < 0 ? result : 0;

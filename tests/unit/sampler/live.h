@@ -11,7 +11,7 @@
 struct live {
     uint64_t records[SAMPLER_THROTTLE + 1]; /* by type, without those from before the start */
     uint64_t before_start[SAMPLER_THROTTLE + 1];
-    uint64_t weight, cpu_time_ns, target_ns, lost;
+    uint64_t weight, cpu_time_ns, target_ns, unseen_ns, lost;
     uint64_t in_kernel, with_chain, with_stack, foreign, out_of_order, execs;
     int wait_status;
     struct sampler_facts facts;

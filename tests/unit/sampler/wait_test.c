@@ -108,7 +108,8 @@ static void test_the_end_of_the_target(void)
     waitpid(pid, NULL, 0);
 }
 
-/* A command may go on after its recording: whoever waits for it then must not be woken for nothing. */
+/* A command may go on after its recording: whoever waits for it then must not be woken for nothing.
+ */
 static void test_waiting_goes_on_after_the_stop(void)
 {
     pid_t pid;
