@@ -100,17 +100,7 @@ size_t image_read(const struct image *image, uint64_t offset, void *buffer, size
         memcpy(buffer, image->memory.data + offset, size);
         return size;
     }
-    size_t done = 0;
-    while (done < size) {
-        const ssize_t got =
-            pread(image->fd, (char *)buffer + done, size - done, (off_t)(offset + done));
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            break;
-        done += (size_t)got;
-    }
-    return done;
+    return sprof_file_read(image->fd, offset, buffer, size);
 }
 
 struct sprof_bytes image_read_copy(const struct image *image, uint64_t offset, uint64_t size)

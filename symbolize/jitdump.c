@@ -2,10 +2,8 @@
  * make these files large, so records are read one at a time and the code is left out. */
 #include "symbolize/jit.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum {
     FILE_HEADER = 40,
@@ -33,21 +31,6 @@ struct dump {
     uint32_t lines_first, lines_count;
 };
 
-/* Returns how many bytes there are, at most `size`. */
-static size_t read_at(int fd, uint64_t offset, void *buffer, size_t size)
-{
-    size_t done = 0;
-    while (done < size) {
-        const ssize_t got = pread(fd, (char *)buffer + done, size - done, (off_t)(offset + done));
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            break;
-        done += (size_t)got;
-    }
-    return done;
-}
-
 /* The payload's first `wanted` bytes, fewer at the end of the file. */
 static int read_payload(struct dump *dump, size_t wanted, struct sprof_reader *reader)
 {
@@ -58,7 +41,8 @@ static int read_payload(struct dump *dump, size_t wanted, struct sprof_reader *r
         dump->payload = grown;
         dump->capacity = wanted;
     }
-    const size_t got = read_at(dump->fd, dump->offset + RECORD_HEADER, dump->payload, wanted);
+    const size_t got =
+        sprof_file_read(dump->fd, dump->offset + RECORD_HEADER, dump->payload, wanted);
     *reader = sprof_reader_of((struct sprof_bytes){dump->payload, got});
     return 0;
 }
@@ -179,7 +163,7 @@ static read_record *const readers[] = {
 static int read_records(struct dump *dump)
 {
     uint8_t head[RECORD_HEADER];
-    while (read_at(dump->fd, dump->offset, head, sizeof head) == sizeof head) {
+    while (sprof_file_read(dump->fd, dump->offset, head, sizeof head) == sizeof head) {
         struct sprof_reader reader = sprof_reader_of((struct sprof_bytes){head, sizeof head});
         const uint32_t id = sprof_reader_u32(&reader);
         const uint32_t size = sprof_reader_u32(&reader);
@@ -201,7 +185,7 @@ static int read_records(struct dump *dump)
 int jit_read_dump(struct symbolize_jit *jit, int fd, const char *path, struct sprof_error *error)
 {
     uint8_t head[FILE_HEADER];
-    const size_t got = read_at(fd, 0, head, sizeof head);
+    const size_t got = sprof_file_read(fd, 0, head, sizeof head);
     struct sprof_reader reader = sprof_reader_of((struct sprof_bytes){head, got});
     const uint32_t magic = sprof_reader_u32(&reader);
     const uint32_t version = sprof_reader_u32(&reader);
