@@ -1,5 +1,8 @@
 #include "tests/unit/scarce_memory.h"
 
+#include "base/error.h"
+
+#include <CUnit/CUnit.h>
 #include <stddef.h>
 
 void *__real_malloc(size_t size);
@@ -32,6 +35,21 @@ bool scarce_memory_allows(void)
         allocations_left--;
     ran_out |= allocations_left == 0;
     return allocations_left != 0;
+}
+
+void scarce_memory_fail_each(int (*use)(void), long min_failures)
+{
+    enum { MOST_CALLS = 3000 };
+    int result = SPROF_ENOMEM;
+    long calls = 0;
+    while (calls < MOST_CALLS && result) {
+        scarce_memory_set(++calls);
+        result = use();
+        scarce_memory_set(-1);
+        CU_ASSERT_EQUAL(result, scarce_memory_ran_out() ? SPROF_ENOMEM : 0);
+    }
+    CU_ASSERT_TRUE(calls > min_failures);
+    CU_ASSERT_EQUAL(result, 0);
 }
 
 void *__wrap_malloc(size_t size)

@@ -15,4 +15,8 @@ bool scarce_memory_ran_out(void);
 /* Takes the next allocation off; false where it must fail. For allocators of other kinds. */
 bool scarce_memory_allows(void);
 
+/* Calls `use` with one more allocation each time until it works, and expects SPROF_ENOMEM of each
+ * call whose memory ran out, of at least `min_failures` of them, and 0 of the last. */
+void scarce_memory_fail_each(int (*use)(void), long min_failures);
+
 #endif

@@ -94,43 +94,29 @@ static int use_vec(void)
     return result;
 }
 
-static void fail_each(int (*use)(void))
-{
-    int result = SPROF_ENOMEM;
-    long n = 1;
-    for (; n < 1000 && result; n++) {
-        scarce_memory_set(n);
-        result = use();
-        scarce_memory_set(-1);
-        CU_ASSERT_EQUAL(result, scarce_memory_ran_out() ? SPROF_ENOMEM : 0);
-    }
-    CU_ASSERT_TRUE(n > 4);
-    CU_ASSERT_EQUAL(result, 0);
-}
-
 static void test_arena(void)
 {
-    fail_each(use_arena);
+    scarce_memory_fail_each(use_arena, 3);
 }
 
 static void test_map(void)
 {
-    fail_each(use_map);
+    scarce_memory_fail_each(use_map, 3);
 }
 
 static void test_intern(void)
 {
-    fail_each(use_intern);
+    scarce_memory_fail_each(use_intern, 3);
 }
 
 static void test_str(void)
 {
-    fail_each(use_str);
+    scarce_memory_fail_each(use_str, 3);
 }
 
 static void test_vec(void)
 {
-    fail_each(use_vec);
+    scarce_memory_fail_each(use_vec, 3);
 }
 
 void sprof_suite_base_memory(void);

@@ -73,34 +73,19 @@ static int use_paths(void)
     return result;
 }
 
-static void fail_each(int (*use)(void))
-{
-    int result = SPROF_ENOMEM;
-    long n = 1;
-    for (; n < 1000 && result; n++) {
-        scarce_memory_set(n);
-        result = use();
-        const bool ran_out = scarce_memory_ran_out();
-        scarce_memory_set(-1);
-        CU_ASSERT_EQUAL(result, ran_out ? SPROF_ENOMEM : 0);
-    }
-    CU_ASSERT_TRUE(n > 5);
-    CU_ASSERT_EQUAL(result, 0);
-}
-
 static void test_stacks(void)
 {
-    fail_each(use_stacks);
+    scarce_memory_fail_each(use_stacks, 4);
 }
 
 static void test_world(void)
 {
-    fail_each(use_world);
+    scarce_memory_fail_each(use_world, 4);
 }
 
 static void test_paths(void)
 {
-    fail_each(use_paths);
+    scarce_memory_fail_each(use_paths, 4);
 }
 
 void sprof_suite_model_memory(void);
