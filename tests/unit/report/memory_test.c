@@ -9,13 +9,13 @@ static FILE *nowhere;
 static int open_nowhere(void)
 {
     nowhere = fopen("/dev/null", "w");
-    return open_example();
+    return example_open();
 }
 
 static int close_nowhere(void)
 {
     fclose(nowhere);
-    return close_example();
+    return example_close();
 }
 
 /* What a report returns is also in its error. */

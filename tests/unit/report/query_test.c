@@ -80,7 +80,7 @@ static void test_a_wrong_statement(void)
 void sprof_suite_report_query(void);
 void sprof_suite_report_query(void)
 {
-    CU_pSuite suite = CU_add_suite("report/query", open_example, close_example);
+    CU_pSuite suite = CU_add_suite("report/query", example_open, example_close);
     CU_add_test(suite, "an aligned table", test_an_aligned_table);
     CU_add_test(suite, "CSV quotes", test_csv_quotes);
     CU_add_test(suite, "JSON", test_json);

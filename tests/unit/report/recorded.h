@@ -9,27 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The recording, for suites that only read it: open while they run. */
-static struct {
-    struct place place;
-    struct store *store;
-} example;
-
-/* For CU_add_suite. */
-static inline int open_example(void)
-{
-    example.place = place_make();
-    example_make(&example.place);
-    return store_open_read(&example.store, example.place.path, NULL);
-}
-
-static inline int close_example(void)
-{
-    store_close(example.store, NULL);
-    place_remove(&example.place);
-    return 0;
-}
-
 /* A stream into memory. */
 struct captured {
     FILE *out;

@@ -109,7 +109,7 @@ static void test_a_full_disk_is_said(void)
 void sprof_suite_report_report(void);
 void sprof_suite_report_report(void)
 {
-    CU_pSuite suite = CU_add_suite("report/report", open_example, close_example);
+    CU_pSuite suite = CU_add_suite("report/report", example_open, example_close);
     CU_add_test(suite, "time that was not sampled has its share",
                 test_time_that_was_not_sampled_has_its_share);
     CU_add_test(suite, "one thread", test_one_thread);

@@ -76,7 +76,7 @@ static void test_errors_are_those_of_tables(void)
 void sprof_suite_report_script(void);
 void sprof_suite_report_script(void)
 {
-    CU_pSuite suite = CU_add_suite("report/script", open_example, close_example);
+    CU_pSuite suite = CU_add_suite("report/script", example_open, example_close);
     CU_add_test(suite, "text", test_text);
     CU_add_test(suite, "addresses depend on time", test_addresses_depend_on_time);
     CU_add_test(suite, "limit and CSV", test_limit_and_csv);

@@ -31,6 +31,6 @@ static void test_summary(void)
 void sprof_suite_report_summary(void);
 void sprof_suite_report_summary(void)
 {
-    CU_pSuite suite = CU_add_suite("report/summary", open_example, close_example);
+    CU_pSuite suite = CU_add_suite("report/summary", example_open, example_close);
     CU_add_test(suite, "the whole of it", test_summary);
 }

@@ -2,34 +2,17 @@
 
 #include <string.h>
 
-static struct place place;
-static struct store *store;
-
-static int open_example(void)
-{
-    place = place_make();
-    example_make(&place);
-    return store_open_read(&store, place.path, NULL);
-}
-
-static int close_example(void)
-{
-    store_close(store, NULL);
-    place_remove(&place);
-    return 0;
-}
-
 static void test_values_and_nulls(void)
 {
-    ASSERT_QUERY(store, "SELECT 1, NULL, 'a b', 2.5, x'41'", "1|-|a b|2.5|A");
-    ASSERT_QUERY(store, "SELECT name FROM thread WHERE 0", "");
-    ASSERT_QUERY(store, "", "");
-    ASSERT_QUERY(store, " -- nothing\n;;", "");
+    ASSERT_QUERY(example.store, "SELECT 1, NULL, 'a b', 2.5, x'41'", "1|-|a b|2.5|A");
+    ASSERT_QUERY(example.store, "SELECT name FROM thread WHERE 0", "");
+    ASSERT_QUERY(example.store, "", "");
+    ASSERT_QUERY(example.store, " -- nothing\n;;", "");
 }
 
 static void test_several_statements_run_in_order(void)
 {
-    ASSERT_QUERY(store, "SELECT 1; SELECT 2, 3 ; -- last\nSELECT 4", "1 2|3 4");
+    ASSERT_QUERY(example.store, "SELECT 1; SELECT 2, 3 ; -- last\nSELECT 4", "1 2|3 4");
 }
 
 static int check_names(void *context, int columns, char *const *values, char *const *names)
@@ -44,7 +27,7 @@ static int check_names(void *context, int columns, char *const *values, char *co
 static void test_names_and_stop(void)
 {
     const char *sql = "SELECT function, inclusive_samples AS n FROM v_function; SELECT 1";
-    CU_ASSERT_EQUAL(store_query(store, sql, check_names, NULL, NULL), 7);
+    CU_ASSERT_EQUAL(store_query(example.store, sql, check_names, NULL, NULL), 7);
 }
 
 static int ignore(void *context, int columns, char *const *values, char *const *names)
@@ -56,15 +39,16 @@ static int ignore(void *context, int columns, char *const *values, char *const *
 static void test_mistakes_are_explained(void)
 {
     struct sprof_error error = {0};
-    CU_ASSERT_EQUAL(store_query(store, "SELECT nonsense FROM run", ignore, NULL, &error),
+    CU_ASSERT_EQUAL(store_query(example.store, "SELECT nonsense FROM run", ignore, NULL, &error),
                     SPROF_EUSAGE);
     CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "no such column: nonsense"));
-    CU_ASSERT_EQUAL(store_query(store, "SELEC 1", ignore, NULL, &error), SPROF_EUSAGE);
+    CU_ASSERT_EQUAL(store_query(example.store, "SELEC 1", ignore, NULL, &error), SPROF_EUSAGE);
     CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "syntax error"));
-    CU_ASSERT_EQUAL(store_query(store, "SELECT abs(-9223372036854775808)", ignore, NULL, &error),
-                    SPROF_EUSAGE);
+    CU_ASSERT_EQUAL(
+        store_query(example.store, "SELECT abs(-9223372036854775808)", ignore, NULL, &error),
+        SPROF_EUSAGE);
     CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "integer overflow"));
-    ASSERT_QUERY(store, "SELECT 1", "1");
+    ASSERT_QUERY(example.store, "SELECT 1", "1");
 }
 
 static void refuses_to_write(struct store *to, const char *sql)
@@ -108,7 +92,7 @@ static void test_nothing_is_written(void)
     struct store *writable;
     const struct place other = place_make();
     for (size_t i = 0; i < sizeof statements / sizeof *statements; i++)
-        refuses_to_write(store, statements[i]);
+        refuses_to_write(example.store, statements[i]);
     writable = example_create(&other);
     for (size_t i = 0; i < sizeof statements / sizeof *statements; i++)
         refuses_to_write(writable, statements[i]);
@@ -119,10 +103,10 @@ static void test_nothing_is_written(void)
 
 static void test_schema_may_be_looked_at(void)
 {
-    ASSERT_QUERY(store, "SELECT count(*) FROM pragma_table_info('sample')", "12");
-    ASSERT_QUERY(store, "PRAGMA user_version", "1");
-    ASSERT_QUERY(store, "SELECT count(*) > 20 FROM sqlite_schema", "1");
-    ASSERT_QUERY(store, "EXPLAIN QUERY PLAN SELECT 1", "1|0|0|SCAN CONSTANT ROW");
+    ASSERT_QUERY(example.store, "SELECT count(*) FROM pragma_table_info('sample')", "12");
+    ASSERT_QUERY(example.store, "PRAGMA user_version", "1");
+    ASSERT_QUERY(example.store, "SELECT count(*) > 20 FROM sqlite_schema", "1");
+    ASSERT_QUERY(example.store, "EXPLAIN QUERY PLAN SELECT 1", "1|0|0|SCAN CONSTANT ROW");
 }
 
 static int interrupt_soon(void *context, int columns, char *const *values, char *const *names)
@@ -135,19 +119,19 @@ static int interrupt_soon(void *context, int columns, char *const *values, char 
 static void test_interrupt(void)
 {
     struct sprof_error error = {0};
-    CU_ASSERT_EQUAL(store_query(store,
+    CU_ASSERT_EQUAL(store_query(example.store,
                                 "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
                                 "SELECT i FROM n",
-                                interrupt_soon, store, &error),
+                                interrupt_soon, example.store, &error),
                     SPROF_ESTATE);
     CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "interrupted"));
-    ASSERT_QUERY(store, "SELECT 1", "1");
+    ASSERT_QUERY(example.store, "SELECT 1", "1");
 }
 
 void sprof_suite_store_query(void);
 void sprof_suite_store_query(void)
 {
-    CU_pSuite suite = CU_add_suite("store/query", open_example, close_example);
+    CU_pSuite suite = CU_add_suite("store/query", example_open, example_close);
     CU_add_test(suite, "values and NULLs", test_values_and_nulls);
     CU_add_test(suite, "several statements", test_several_statements_run_in_order);
     CU_add_test(suite, "names, and stopping", test_names_and_stop);

@@ -2,23 +2,6 @@
 
 #include <string.h>
 
-static struct place place;
-static struct store *store;
-
-static int open_example(void)
-{
-    place = place_make();
-    example_make(&place);
-    return store_open_read(&store, place.path, NULL);
-}
-
-static int close_example(void)
-{
-    store_close(store, NULL);
-    place_remove(&place);
-    return 0;
-}
-
 /* What a callback saw: ids in order, and sums. */
 struct seen {
     char ids[128];
@@ -53,47 +36,47 @@ SEE(sample, store_sample_row, sample.time_ns)
 static void test_rows_come_in_order(void)
 {
     struct seen seen[8] = {0};
-    CU_ASSERT_EQUAL(store_each_event(store, 1, see_event, &seen[0], NULL), 0);
+    CU_ASSERT_EQUAL(store_each_event(example.store, 1, see_event, &seen[0], NULL), 0);
     CU_ASSERT_STRING_EQUAL(seen[0].ids, "1");
-    CU_ASSERT_EQUAL(store_each_process(store, 1, see_process, &seen[1], NULL), 0);
+    CU_ASSERT_EQUAL(store_each_process(example.store, 1, see_process, &seen[1], NULL), 0);
     CU_ASSERT_STRING_EQUAL(seen[1].ids, "1 2");
-    CU_ASSERT_EQUAL(store_each_thread(store, 1, see_thread, &seen[2], NULL), 0);
+    CU_ASSERT_EQUAL(store_each_thread(example.store, 1, see_thread, &seen[2], NULL), 0);
     CU_ASSERT_STRING_EQUAL(seen[2].ids, "1 2 3");
-    CU_ASSERT_EQUAL(store_each_function(store, see_function, &seen[3], NULL), 0);
+    CU_ASSERT_EQUAL(store_each_function(example.store, see_function, &seen[3], NULL), 0);
     CU_ASSERT_STRING_EQUAL(seen[3].ids, "1 2 3 4 5 6");
-    CU_ASSERT_EQUAL(store_each_frame(store, see_frame, &seen[4], NULL), 0);
+    CU_ASSERT_EQUAL(store_each_frame(example.store, see_frame, &seen[4], NULL), 0);
     CU_ASSERT_STRING_EQUAL(seen[4].ids, "1 2 3 4 5 6 7");
-    CU_ASSERT_EQUAL(store_each_node(store, see_node, &seen[5], NULL), 0);
+    CU_ASSERT_EQUAL(store_each_node(example.store, see_node, &seen[5], NULL), 0);
     CU_ASSERT_STRING_EQUAL(seen[5].ids, "1 2 3 4 5 6 7 8");
-    CU_ASSERT_EQUAL(store_each_path(store, see_path, &seen[6], NULL), 0);
+    CU_ASSERT_EQUAL(store_each_path(example.store, see_path, &seen[6], NULL), 0);
     CU_ASSERT_STRING_EQUAL(seen[6].ids, "0 1 2 3 1 5 6 7 0");
-    CU_ASSERT_EQUAL(store_each_counter(store, 1, see_counter, &seen[7], NULL), 0);
+    CU_ASSERT_EQUAL(store_each_counter(example.store, 1, see_counter, &seen[7], NULL), 0);
     CU_ASSERT_STRING_EQUAL(seen[7].ids, "75 25");
 }
 
 static void test_other_runs_are_left_out(void)
 {
     struct seen seen = {0};
-    CU_ASSERT_EQUAL(store_each_event(store, 2, see_event, &seen, NULL), 0);
-    CU_ASSERT_EQUAL(store_each_process(store, 2, see_process, &seen, NULL), 0);
-    CU_ASSERT_EQUAL(store_each_thread(store, 2, see_thread, &seen, NULL), 0);
-    CU_ASSERT_EQUAL(store_each_counter(store, 2, see_counter, &seen, NULL), 0);
+    CU_ASSERT_EQUAL(store_each_event(example.store, 2, see_event, &seen, NULL), 0);
+    CU_ASSERT_EQUAL(store_each_process(example.store, 2, see_process, &seen, NULL), 0);
+    CU_ASSERT_EQUAL(store_each_thread(example.store, 2, see_thread, &seen, NULL), 0);
+    CU_ASSERT_EQUAL(store_each_counter(example.store, 2, see_counter, &seen, NULL), 0);
     const struct store_filter filter = {.run_id = 2};
-    CU_ASSERT_EQUAL(store_each_sample(store, &filter, see_sample, &seen, NULL), 0);
+    CU_ASSERT_EQUAL(store_each_sample(example.store, &filter, see_sample, &seen, NULL), 0);
     CU_ASSERT_EQUAL(seen.count, 0);
 }
 
 static void test_callback_stops(void)
 {
     struct seen seen = {.stop_after = 3};
-    CU_ASSERT_EQUAL(store_each_node(store, see_node, &seen, NULL), 42);
+    CU_ASSERT_EQUAL(store_each_node(example.store, see_node, &seen, NULL), 42);
     CU_ASSERT_STRING_EQUAL(seen.ids, "1 2 3");
 }
 
 static void samples_are(struct store_filter filter, const char *times)
 {
     struct seen seen = {0};
-    CU_ASSERT_EQUAL(store_each_sample(store, &filter, see_sample, &seen, NULL), 0);
+    CU_ASSERT_EQUAL(store_each_sample(example.store, &filter, see_sample, &seen, NULL), 0);
     assert_text(seen.ids, times);
 }
 
@@ -129,7 +112,7 @@ static int check_sample(void *context, const struct store_sample_row *row)
 static void test_sample_has_its_names(void)
 {
     int count = 0;
-    CU_ASSERT_EQUAL(store_each_sample(store, NULL, check_sample, &count, NULL), 0);
+    CU_ASSERT_EQUAL(store_each_sample(example.store, NULL, check_sample, &count, NULL), 0);
     CU_ASSERT_EQUAL(count, 1);
 }
 
@@ -151,11 +134,11 @@ static void test_costs_by_node(void)
 {
     const struct store_filter prog = {.process = "prog"};
     struct seen all = {0}, some = {0};
-    CU_ASSERT_EQUAL(store_each_node_cost(store, NULL, add_node_cost, &all, NULL), 0);
+    CU_ASSERT_EQUAL(store_each_node_cost(example.store, NULL, add_node_cost, &all, NULL), 0);
     CU_ASSERT_STRING_EQUAL(all.ids, "1 2 4 5 7 8");
     CU_ASSERT_EQUAL(all.sum.samples, 6);
     CU_ASSERT_EQUAL(all.sum.weight, 6 * WEIGHT_NS + UNSAMPLED_NS);
-    CU_ASSERT_EQUAL(store_each_node_cost(store, &prog, add_node_cost, &some, NULL), 0);
+    CU_ASSERT_EQUAL(store_each_node_cost(example.store, &prog, add_node_cost, &some, NULL), 0);
     CU_ASSERT_DOUBLE_EQUAL(some.squares, 6.0 * WEIGHT_NS * WEIGHT_NS, 1e6);
 }
 
@@ -171,7 +154,7 @@ static int add_path_cost(void *context, uint32_t path, const struct model_costs 
 static void test_costs_by_path(void)
 {
     struct seen seen = {0};
-    CU_ASSERT_EQUAL(store_each_path_cost(store, 1, add_path_cost, &seen, NULL), 0);
+    CU_ASSERT_EQUAL(store_each_path_cost(example.store, 1, add_path_cost, &seen, NULL), 0);
     CU_ASSERT_STRING_EQUAL(seen.ids, "1 2 3 4 5 6 7 8 9");
     CU_ASSERT_EQUAL(seen.sum.samples, 6);
 }
@@ -180,7 +163,7 @@ static void test_quality(void)
 {
     struct store_quality quality;
     struct sprof_error error = {0};
-    CU_ASSERT_EQUAL(store_quality(store, 1, &quality, NULL), 0);
+    CU_ASSERT_EQUAL(store_quality(example.store, 1, &quality, NULL), 0);
     CU_ASSERT_EQUAL(quality.samples, 6);
     CU_ASSERT_EQUAL(quality.lost, 3);
     CU_ASSERT_TRUE(quality.has_user_stacks);
@@ -188,14 +171,14 @@ static void test_quality(void)
     CU_ASSERT_EQUAL(quality.frames, 17);
     CU_ASSERT_DOUBLE_EQUAL(quality.requested_hz, 997, 0);
     CU_ASSERT_DOUBLE_EQUAL(quality.reached_hz, 997, 0.1);
-    CU_ASSERT_EQUAL(store_quality(store, 2, &quality, &error), SPROF_ENOTFOUND);
+    CU_ASSERT_EQUAL(store_quality(example.store, 2, &quality, &error), SPROF_ENOTFOUND);
     CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "no run 2"));
 }
 
 void sprof_suite_store_reader(void);
 void sprof_suite_store_reader(void)
 {
-    CU_pSuite suite = CU_add_suite("store/reader", open_example, close_example);
+    CU_pSuite suite = CU_add_suite("store/reader", example_open, example_close);
     CU_add_test(suite, "rows come in order", test_rows_come_in_order);
     CU_add_test(suite, "other runs are left out", test_other_runs_are_left_out);
     CU_add_test(suite, "a callback stops", test_callback_stops);

@@ -491,6 +491,22 @@ void example_make(const struct place *place)
     must(!store_close(example_create(place), NULL));
 }
 
+struct example example;
+
+int example_open(void)
+{
+    example.place = place_make();
+    example_make(&example.place);
+    return store_open_read(&example.store, example.place.path, NULL);
+}
+
+int example_close(void)
+{
+    store_close(example.store, NULL);
+    place_remove(&example.place);
+    return 0;
+}
+
 /* ---- Queries --------------------------------------------------------------------------------- */
 
 static int add_row(void *context, int columns, char *const *values, char *const *names)

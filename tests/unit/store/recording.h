@@ -33,6 +33,16 @@ struct store *example_create(const struct place *place);
 /* Creates, fills and closes. */
 void example_make(const struct place *place);
 
+/* The example for suites that only read it: complete, and open while they run. */
+extern struct example {
+    struct place place;
+    struct store *store;
+} example;
+
+/* For CU_add_suite. */
+int example_open(void);
+int example_close(void);
+
 /* All rows of a query: '|' between columns, ' ' between rows, '-' for NULL; or "error: …". In a
  * buffer that the next call reuses. */
 const char *query_text(struct store *store, const char *sql);

@@ -6,23 +6,6 @@
 
 #include <string.h>
 
-static struct place place;
-static struct store *store;
-
-static int open_example(void)
-{
-    place = place_make();
-    example_make(&place);
-    return store_open_read(&store, place.path, NULL);
-}
-
-static int close_example(void)
-{
-    store_close(store, NULL);
-    place_remove(&place);
-    return 0;
-}
-
 static int check_run(void *context, const struct store_run *run)
 {
     const struct store_run wrote = example_run();
@@ -45,7 +28,7 @@ static int check_run(void *context, const struct store_run *run)
 static void test_run(void)
 {
     int count = 0;
-    CU_ASSERT_EQUAL(store_each_run(store, check_run, &count, NULL), 0);
+    CU_ASSERT_EQUAL(store_each_run(example.store, check_run, &count, NULL), 0);
     CU_ASSERT_EQUAL(count, 1);
 }
 
@@ -71,7 +54,7 @@ static int check_module(void *context, const struct store_module *module)
 static void test_module(void)
 {
     int count = 0;
-    CU_ASSERT_EQUAL(store_each_module(store, check_module, &count, NULL), 0);
+    CU_ASSERT_EQUAL(store_each_module(example.store, check_module, &count, NULL), 0);
     CU_ASSERT_EQUAL(count, 4);
 }
 
@@ -88,7 +71,7 @@ static int check_failed(void *context, const struct store_failed *failed)
 static void test_failed(void)
 {
     int count = 0;
-    CU_ASSERT_EQUAL(store_each_failed(store, 1, check_failed, &count, NULL), 0);
+    CU_ASSERT_EQUAL(store_each_failed(example.store, 1, check_failed, &count, NULL), 0);
     CU_ASSERT_EQUAL(count, 1);
 }
 
@@ -101,7 +84,7 @@ static int check_ledger(void *context, const struct store_ledger *ledger)
 static void test_negative_numbers(void)
 {
     int64_t unexplained = 0;
-    CU_ASSERT_EQUAL(store_each_ledger(store, 1, check_ledger, &unexplained, NULL), 0);
+    CU_ASSERT_EQUAL(store_each_ledger(example.store, 1, check_ledger, &unexplained, NULL), 0);
     CU_ASSERT_EQUAL(unexplained, -1);
 }
 
@@ -119,7 +102,7 @@ static int check_mapping(void *context, const struct store_mapping *mapping)
 static void test_kernel_addresses(void)
 {
     int count = 0;
-    CU_ASSERT_EQUAL(store_each_mapping(store, 1, check_mapping, &count, NULL), 0);
+    CU_ASSERT_EQUAL(store_each_mapping(example.store, 1, check_mapping, &count, NULL), 0);
     CU_ASSERT_EQUAL(count, 4);
 }
 
@@ -278,7 +261,7 @@ static void test_impossible_values_are_damage(void)
 void sprof_suite_store_statement(void);
 void sprof_suite_store_statement(void)
 {
-    CU_pSuite suite = CU_add_suite("store/statement", open_example, close_example);
+    CU_pSuite suite = CU_add_suite("store/statement", example_open, example_close);
     CU_add_test(suite, "run", test_run);
     CU_add_test(suite, "module", test_module);
     CU_add_test(suite, "failed sample", test_failed);

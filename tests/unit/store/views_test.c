@@ -1,31 +1,14 @@
 /* The views over the worked example: every row of the tables of docs/design.md, section 7. */
 #include "tests/unit/store/recording.h"
 
-static struct place place;
-static struct store *store;
-
-static int open_example(void)
-{
-    place = place_make();
-    example_make(&place);
-    return store_open_read(&store, place.path, NULL);
-}
-
-static int close_example(void)
-{
-    store_close(store, NULL);
-    place_remove(&place);
-    return 0;
-}
-
 static void test_functions(void)
 {
-    ASSERT_QUERY(store,
+    ASSERT_QUERY(example.store,
                  "SELECT function, module, kind, exclusive_samples, inclusive_samples FROM "
                  "v_function WHERE run_id = 1 AND event = 'cpu-clock' ORDER BY function_id",
                  "A1|prog|app|1|6 A2|prog|app|2|5 A3|prog|app|0|2 S1|libs.so|system|0|3 "
                  "S2|libs.so|system|3|3 [not sampled]|[none]|none|0|0");
-    ASSERT_QUERY(store,
+    ASSERT_QUERY(example.store,
                  "SELECT exclusive_weight, inclusive_weight FROM v_function "
                  "WHERE function IN ('A2', '[not sampled]')",
                  "2006018|5015045 2000000|2000000");
@@ -33,7 +16,7 @@ static void test_functions(void)
 
 static void test_modules(void)
 {
-    ASSERT_QUERY(store,
+    ASSERT_QUERY(example.store,
                  "SELECT run_id, event, module, build_id, kind, exclusive_samples, "
                  "inclusive_samples, exclusive_weight, inclusive_weight FROM v_module LIMIT 2",
                  "1|cpu-clock|prog|0abcdef0|app|3|6|3009027|6018054 "
@@ -42,12 +25,12 @@ static void test_modules(void)
 
 static void test_call_tree(void)
 {
-    ASSERT_QUERY(store,
+    ASSERT_QUERY(example.store,
                  "SELECT path, exclusive_samples, inclusive_samples FROM v_call_tree "
                  "WHERE path LIKE 'A1%' ORDER BY path_id",
                  "A1|1|6 A1;A2|1|3 A1;A2;S1|0|2 A1;A2;S1;S2|2|2 A1;A3|0|2 A1;A3;A2|1|2 "
                  "A1;A3;A2;S1|0|1 A1;A3;A2;S1;S2|1|1");
-    ASSERT_QUERY(store,
+    ASSERT_QUERY(example.store,
                  "SELECT run_id, event, path_id, parent_id, depth, function, module, "
                  "exclusive_weight, inclusive_weight FROM v_call_tree WHERE path = 'A1;A2'",
                  "1|cpu-clock|2|1|2|A2|prog|1003009|3009027");
@@ -55,7 +38,7 @@ static void test_call_tree(void)
 
 static void test_edges(void)
 {
-    ASSERT_QUERY(store,
+    ASSERT_QUERY(example.store,
                  "SELECT caller, caller_module, callee, callee_module, samples, weight FROM v_edge "
                  "WHERE run_id = 1 AND event = 'cpu-clock' ORDER BY caller, callee",
                  "A1|prog|A2|prog|3|3009027 A1|prog|A3|prog|2|2006018 A2|prog|S1|libs.so|3|3009027 "
@@ -64,19 +47,20 @@ static void test_edges(void)
 
 static void test_lines(void)
 {
-    ASSERT_QUERY(store,
+    ASSERT_QUERY(example.store,
                  "SELECT file, line, function, module, exclusive_samples, inclusive_samples "
                  "FROM v_line WHERE run_id = 1 AND event = 'cpu-clock' AND file NOT NULL "
                  "ORDER BY file, line",
                  "main.c|10|A1|prog|1|6 main.c|20|A2|prog|1|3 main.c|21|A2|prog|1|2 "
                  "main.c|31|A3|prog|0|2 sys.c|5|S1|libs.so|0|3 sys.c|9|S2|libs.so|3|3");
-    ASSERT_QUERY(store, "SELECT exclusive_weight, inclusive_weight FROM v_line WHERE line = 20",
+    ASSERT_QUERY(example.store,
+                 "SELECT exclusive_weight, inclusive_weight FROM v_line WHERE line = 20",
                  "1003009|3009027");
 }
 
 static void test_threads(void)
 {
-    ASSERT_QUERY(store,
+    ASSERT_QUERY(example.store,
                  "SELECT run_id, event, pid, tid, process, thread, samples, weight, cpu_time_ns "
                  "FROM v_thread ORDER BY tid",
                  "1|cpu-clock|100|100|prog|prog|5|5015045|- "
@@ -86,7 +70,7 @@ static void test_threads(void)
 
 static void test_samples(void)
 {
-    ASSERT_QUERY(store,
+    ASSERT_QUERY(example.store,
                  "SELECT time_ns, pid, tid, cpu, printf('%x', address), end_reason, stitched, "
                  "depth, leaf, path FROM v_sample WHERE run_id = 1 AND event = 'cpu-clock' "
                  "AND weight = 1003009 ORDER BY time_ns",
@@ -100,7 +84,7 @@ static void test_samples(void)
 
 static void test_quality(void)
 {
-    ASSERT_QUERY(store,
+    ASSERT_QUERY(example.store,
                  "SELECT run_id, samples, lost, user_stacks, whole_stacks, stitched, "
                  "guessed_frames, frames, named_frames, requested_hz, round(reached_hz), "
                  "own_cpu_ns, target_cpu_ns FROM v_quality",
@@ -175,7 +159,7 @@ static void test_deep_path_is_cut(void)
 void sprof_suite_store_views(void);
 void sprof_suite_store_views(void)
 {
-    CU_pSuite suite = CU_add_suite("store/views", open_example, close_example);
+    CU_pSuite suite = CU_add_suite("store/views", example_open, example_close);
     CU_add_test(suite, "functions", test_functions);
     CU_add_test(suite, "modules", test_modules);
     CU_add_test(suite, "call tree", test_call_tree);
