@@ -15,17 +15,10 @@ static struct scene *leaf_scene(void)
     return scene;
 }
 
-static void write_call(struct scene *scene, uint64_t return_offset, uint64_t target_offset)
-{
-    const int32_t distance = (int32_t)(target_offset - return_offset);
-    scene->code[return_offset - 5] = 0xe8;
-    memcpy(&scene->code[return_offset - 4], &distance, sizeof distance);
-}
-
 static void test_target_of_the_call(void)
 {
     struct scene *scene = leaf_scene();
-    write_call(scene, 0x110, 0x800);
+    scene_call(scene, 0x110, 0x800);
     scene->stack[0] = SCENE_TEXT + 0x110;
     const struct unwind_stack stack = scene_walk(scene, SCENE_TEXT + 0x820);
     CU_ASSERT_EQUAL(stack.end, UNWIND_END_ROOT);
@@ -38,7 +31,7 @@ static void test_target_of_the_call(void)
 static void test_another_function_between(void)
 {
     struct scene *scene = leaf_scene();
-    write_call(scene, 0x110, 0x800);
+    scene_call(scene, 0x110, 0x800);
     scene->stack[0] = SCENE_TEXT + 0x110;
     const struct unwind_stack stack = scene_walk(scene, SCENE_TEXT + 0xa20);
     CU_ASSERT_EQUAL_FATAL(stack.count, 2);
@@ -50,7 +43,7 @@ static void test_prologue(void)
 {
     static const uint8_t set_up[] = {0x55, 0x48, 0x89, 0xe5};
     struct scene *scene = leaf_scene();
-    write_call(scene, 0x110, 0x700); /* through a pointer, say: the target tells nothing */
+    scene_call(scene, 0x110, 0x700); /* through a pointer, say: the target tells nothing */
     memcpy(&scene->code[0x840], set_up, sizeof set_up);
     scene->stack[0] = SCENE_STACK + 0x100;
     scene->stack[1] = SCENE_TEXT + 0x110;
@@ -65,8 +58,8 @@ static void test_prologue(void)
 static void test_stale_word_below_a_frame(void)
 {
     struct scene *scene = leaf_scene();
-    write_call(scene, 0x110, 0x700);
-    write_call(scene, 0x980, 0x700);
+    scene_call(scene, 0x110, 0x700);
+    scene_call(scene, 0x980, 0x700);
     scene->code[0x7f0] = 0xc3; /* what was called ended before the code at hand */
     scene->code[0x7f1] = 0xcc;
     scene->stack[0] = SCENE_TEXT + 0x980; /* left over from an earlier call */

@@ -23,13 +23,6 @@ static struct scene *red_zone_scene(void)
     return scene;
 }
 
-static void write_jump(struct scene *scene, uint8_t opcode, uint64_t next, uint64_t target)
-{
-    const int32_t distance = (int32_t)(target - next);
-    scene->code[next - 5] = opcode;
-    memcpy(&scene->code[next - 4], &distance, sizeof distance);
-}
-
 static void expect_root(struct scene *scene, bool stitched)
 {
     const struct unwind_stack stack = scene_walk(scene, SCENE_TEXT + PLACE);
@@ -52,7 +45,7 @@ static void expect_end(struct scene *scene, enum unwind_end end, size_t count)
 static void test_copy_above(void)
 {
     struct scene *scene = red_zone_scene();
-    write_jump(scene, 0xe8, RETURN, FUNCTION);
+    scene_call(scene, RETURN, FUNCTION);
     scene->stack[15] = 0xbad;
     scene->stack[17] = SCENE_STACK + 21 * 8; /* points to no return address */
     scene->stack[18] = SCENE_STACK + 22 * 8;
@@ -68,14 +61,13 @@ static void test_through_a_dispatcher(void)
 {
     static const uint8_t test_and_branch[] = {0x0f, 0x84};
     struct scene *scene = red_zone_scene();
-    write_jump(scene, 0xe8, RETURN, DISPATCHER);
-    write_jump(scene, 0, DISPATCHER + 16, FUNCTION);
+    scene_call(scene, RETURN, DISPATCHER);
+    scene_distance(scene, DISPATCHER + 16, FUNCTION);
     memcpy(&scene->code[DISPATCHER + 10], test_and_branch, sizeof test_and_branch);
     scene->stack[18] = SCENE_STACK + 22 * 8;
     expect_root(scene, false);
     scene->space.generation++;
-    write_jump(scene, 0, DISPATCHER + 16, FUNCTION + 0x100); /* to another function */
-    memcpy(&scene->code[DISPATCHER + 10], test_and_branch, sizeof test_and_branch);
+    scene_distance(scene, DISPATCHER + 16, FUNCTION + 0x100); /* to another function */
     expect_end(scene, UNWIND_END_BAD_MEMORY, 1);
     scene_free(scene);
 }
@@ -85,7 +77,7 @@ static void test_live_word(void)
 {
     struct scene *scene = red_zone_scene();
     scene->stack[15] = SCENE_STACK + 22 * 8;
-    write_jump(scene, 0xe8, RETURN, 0xa00);
+    scene_call(scene, RETURN, 0xa00);
     expect_root(scene, true);
     scene->stack[22] = SCENE_TEXT + 0xa10; /* read too late: no call there */
     expect_end(scene, UNWIND_END_TRUNCATED, 1);
@@ -97,8 +89,8 @@ static void test_live_word(void)
 static void test_only_where_interrupted(void)
 {
     struct scene *scene = red_zone_scene();
-    write_jump(scene, 0xe8, RETURN, FUNCTION);
-    write_jump(scene, 0xe8, PLACE, FUNCTION);
+    scene_call(scene, RETURN, FUNCTION);
+    scene_call(scene, PLACE, FUNCTION);
     scene->stack[18] = SCENE_STACK + 22 * 8;
     scene->stack[22] = SCENE_TEXT + PLACE; /* called by itself: then its rsp - 8 holds this */
     scene->stack[24] = SCENE_STACK + 26 * 8;

@@ -81,6 +81,18 @@ void scene_call_before(struct scene *scene, uint64_t offset)
     scene->code[offset - 5] = 0xe8;
 }
 
+void scene_distance(struct scene *scene, uint64_t next, uint64_t target)
+{
+    const int32_t distance = (int32_t)(target - next);
+    memcpy(&scene->code[next - sizeof distance], &distance, sizeof distance);
+}
+
+void scene_call(struct scene *scene, uint64_t return_offset, uint64_t target)
+{
+    scene_call_before(scene, return_offset);
+    scene_distance(scene, return_offset, target);
+}
+
 struct unwind_stack scene_walk(struct scene *scene, uint64_t rip)
 {
     scene->registers.value[UNWIND_RIP] = rip;

@@ -52,6 +52,13 @@ void scene_live(struct scene *scene, size_t slice_words);
 /* Writes a call instruction in front of a return address `offset` behind SCENE_TEXT. */
 void scene_call_before(struct scene *scene, uint64_t offset);
 
+/* Writes the distance to its target into a call or jump that ends at `next`; both are offsets
+ * behind SCENE_TEXT. */
+void scene_distance(struct scene *scene, uint64_t next, uint64_t target);
+
+/* Writes a call instruction with its target, in front of the return address. */
+void scene_call(struct scene *scene, uint64_t return_offset, uint64_t target);
+
 struct unwind_stack scene_walk(struct scene *scene, uint64_t rip);
 void scene_free(struct scene *scene);
 
