@@ -1,5 +1,5 @@
-#include "symbolize/kernel.h"
 #include "tests/unit/image/fixture.h"
+#include "tests/unit/symbolize/kernel_check.h"
 
 static const char listing[] = "0000000000000000 A fixed_percpu_data\n"
                               "ffffffff81000000 T stext\n"
@@ -46,18 +46,9 @@ static void test_symbols_of_kernel_and_modules(void)
     fixture_open(&fixture);
     CU_ASSERT_EQUAL_FATAL(open_text(&fixture, listing, &list, NULL), 0);
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
-        const struct kernel_symbol *want = &expected[i].symbol;
         struct kernel_symbol got;
-        CU_ASSERT_EQUAL_FATAL(kernel_list_find(list, expected[i].address, &got),
-                              want->name != NULL);
-        if (!want->name)
-            continue;
-        CU_ASSERT_STRING_EQUAL(got.name, want->name);
-        CU_ASSERT_EQUAL(got.start, want->start);
-        CU_ASSERT_EQUAL(got.size, want->size);
-        CU_ASSERT_EQUAL_FATAL(got.module != NULL, want->module != NULL);
-        if (want->module)
-            CU_ASSERT_STRING_EQUAL(got.module, want->module);
+        const bool found = kernel_list_find(list, expected[i].address, &got);
+        kernel_check(found, &got, &expected[i].symbol);
     }
     kernel_list_free(list);
     fixture_close(&fixture);
