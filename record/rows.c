@@ -191,7 +191,7 @@ int record_counter_rows(struct record_session *session, struct store_batch *batc
         {"samples.delayed", session->delayed},
         {"sampler.records", sampler.records},
         {"sampler.foreign_samples", sampler.foreign_samples},
-        {"sampler.wrapped_records", sampler.wrapped_records},
+        {"sampler.copied_records", sampler.copied_records},
         {"sampler.late_records", sampler.late_records},
         {"sampler.unknown_records", sampler.unknown_records},
         {"sampler.bytes", sampler.bytes},

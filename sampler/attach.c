@@ -31,15 +31,15 @@ static int note_forks(struct sampler *sampler, const struct intake *intake)
     for (size_t i = 0; i < sampler->cpu_rings; i++) {
         struct ring *ring = &sampler->merge.rings.items[i];
         ring_refresh(ring);
-        const struct perf_event_header *header;
-        for (uint64_t at = ring->tail; (header = ring_header(ring, at)); at += header->size) {
-            if (header->type != PERF_RECORD_FORK)
+        struct perf_event_header header;
+        for (uint64_t at = ring->tail; ring_header(ring, at, &header); at += header.size) {
+            if (header.type != PERF_RECORD_FORK)
                 continue;
-            bool wrapped;
+            bool copied;
             uint64_t event_id;
             struct sampler_record record;
-            header = ring_record(ring, at, sampler->buffer, &wrapped);
-            if (decode_record(&sampler->plan.layout, header, &record, &event_id) != DECODE_RECORD)
+            const struct perf_event_header *whole = ring_record(ring, at, sampler->buffer, &copied);
+            if (decode_record(&sampler->plan.layout, whole, &record, &event_id) != DECODE_RECORD)
                 continue;
             const int result = intake->note_fork(sampler, intake->known, &record);
             if (result)

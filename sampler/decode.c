@@ -37,14 +37,14 @@ uint64_t decode_register_mask(void)
 
 uint64_t decode_time_ns(const struct ring *ring, uint64_t offset, uint64_t fallback)
 {
-    const struct perf_event_header *header = ring_header(ring, offset);
-    if (!header)
+    struct perf_event_header header;
+    if (!ring_header(ring, offset, &header))
         return fallback;
-    const size_t at = header->type == PERF_RECORD_SAMPLE ? SAMPLE_TIME
-                      : header->size >= sizeof *header + TRAILER_SIZE
-                          ? (size_t)header->size - TRAILER_TIME
+    const size_t at = header.type == PERF_RECORD_SAMPLE ? SAMPLE_TIME
+                      : header.size >= sizeof header + TRAILER_SIZE
+                          ? (size_t)header.size - TRAILER_TIME
                           : 0;
-    return at && at + 8 <= header->size ? ring_word(ring, offset + at) : fallback;
+    return at && at + 8 <= header.size ? ring_word(ring, offset + at) : fallback;
 }
 
 static size_t stack_pointer_index(void)
@@ -58,10 +58,11 @@ static size_t stack_pointer_index(void)
 bool decode_peek_stack(const struct decode_layout *layout, const struct ring *ring, uint64_t offset,
                        struct decode_stack *stack)
 {
-    const struct perf_event_header *header = ring_header(ring, offset);
-    if (!layout->has_stack || !header || header->type != PERF_RECORD_SAMPLE)
+    struct perf_event_header header;
+    if (!layout->has_stack || !ring_header(ring, offset, &header) ||
+        header.type != PERF_RECORD_SAMPLE)
         return false;
-    const size_t size = header->size;
+    const size_t size = header.size;
     size_t at = SAMPLE_FIXED;
     if (layout->has_chain && at + 8 <= size) {
         const uint64_t count = ring_word(ring, offset + at);

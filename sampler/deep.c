@@ -38,8 +38,8 @@ static void copy_new(struct sampler *sampler, size_t index)
 {
     struct ring *ring = &sampler->merge.rings.items[index];
     uint64_t offset = ring->scanned > ring->tail ? ring->scanned : ring->tail;
-    const struct perf_event_header *header;
-    for (; (header = ring_header(ring, offset)); offset += header->size) {
+    struct perf_event_header header;
+    for (; ring_header(ring, offset, &header); offset += header.size) {
         struct decode_stack stack;
         struct rest_bytes bytes;
         if (decode_peek_stack(&sampler->plan.layout, ring, offset, &stack) &&

@@ -2,7 +2,7 @@
 #include "sampler/session.h"
 
 /* Read room goes back early where a long drain has read a good part of a ring. */
-enum { PUBLISH_FRACTION = 4 };
+enum { PUBLISH_FRACTION = 4, FUTURE_NS = 1000000000 };
 
 /* A thread that had events of its own before it inherited the same ones once more (its creator got
  * them CPU by CPU) counts only by its own. */
@@ -68,11 +68,18 @@ static void account(struct sampler *sampler)
         session_expect_deep(sampler);
 }
 
+/* A record is written before it is seen: a time far behind that is none. */
+static bool is_in_the_future(const struct sampler *sampler, uint64_t time_ns)
+{
+    return time_ns > sampler->seen_ns + FUTURE_NS;
+}
+
 /* Bytes that are no record count as one lost. */
 static bool lose(struct sampler *sampler, uint64_t time_ns)
 {
+    const uint64_t known_ns = is_in_the_future(sampler, time_ns) ? sampler->last_ns : time_ns;
     sampler->record = (struct sampler_record){
-        .type = SAMPLER_LOST, .time_ns = time_ns, .pid = -1, .tid = -1, .cpu = -1};
+        .type = SAMPLER_LOST, .time_ns = known_ns, .pid = -1, .tid = -1, .cpu = -1};
     sampler->record.lost.count = 1;
     return true;
 }
@@ -85,25 +92,26 @@ static bool take(struct sampler *sampler, struct ring *ring, uint64_t time_ns)
         ring_publish(ring);
     const size_t index = (size_t)(ring - sampler->merge.rings.items);
     const uint64_t offset = ring->tail;
-    const struct perf_event_header *header = ring_header(ring, offset);
+    struct perf_event_header header;
     rests_drop_taken(&sampler->rests);
-    if (!header) { /* nor can what follows in this ring be trusted */
+    if (!ring_header(ring, offset, &header)) { /* nor can what follows in this ring be trusted */
         rests_take(&sampler->rests, index, ring->head);
         merge_skip_ring(&sampler->merge);
         return lose(sampler, time_ns);
     }
-    bool wrapped;
+    bool copied;
     uint64_t event_id;
-    header = ring_record(ring, offset, sampler->buffer, &wrapped);
-    sampler->counts.wrapped_records += wrapped;
-    sampler->counts.bytes += header->size;
+    const struct perf_event_header *whole = ring_record(ring, offset, sampler->buffer, &copied);
+    sampler->counts.copied_records += copied;
+    sampler->counts.bytes += header.size;
     const enum decode_result result =
-        decode_record(&sampler->plan.layout, header, &sampler->record, &event_id);
-    merge_advance(&sampler->merge, header->size);
+        decode_record(&sampler->plan.layout, whole, &sampler->record, &event_id);
+    merge_advance(&sampler->merge, header.size);
     sampler->counts.unknown_records += result == DECODE_SKIP;
     if (result == DECODE_RECORD && sampler->record.type == SAMPLER_LOST)
         sampler->lost_told += sampler->record.lost.count;
-    if (result == DECODE_MALFORMED)
+    if (result == DECODE_MALFORMED ||
+        (result == DECODE_RECORD && is_in_the_future(sampler, sampler->record.time_ns)))
         return lose(sampler, time_ns);
     if (result == DECODE_RECORD && sampler->record.type == SAMPLER_SAMPLE)
         session_attach_rest(sampler, index, offset);
@@ -114,7 +122,8 @@ static int next_of_rings(struct sampler *sampler, const struct sampler_record **
 {
     uint64_t time_ns;
     struct ring *ring;
-    while ((ring = merge_first(&sampler->merge, &time_ns)) && time_ns <= sampler->horizon_ns) {
+    while ((ring = merge_first(&sampler->merge, &time_ns)) &&
+           (time_ns <= sampler->horizon_ns || is_in_the_future(sampler, time_ns))) {
         if (!take(sampler, ring, time_ns))
             continue;
         keep_order(sampler, &sampler->record);

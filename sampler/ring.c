@@ -48,34 +48,43 @@ void ring_publish(struct ring *ring)
     ring->published = ring->tail;
 }
 
-const struct perf_event_header *ring_header(const struct ring *ring, uint64_t offset)
+/* Copies bytes that may go on at the ring's beginning. */
+static void copy(const struct ring *ring, uint64_t offset, void *buffer, size_t size)
+{
+    const size_t start = (size_t)offset & (ring->size - 1), first = ring->size - start;
+    if (size <= first) {
+        memcpy(buffer, ring->data + start, size);
+        return;
+    }
+    memcpy(buffer, ring->data + start, first);
+    memcpy((uint8_t *)buffer + first, ring->data, size - first);
+}
+
+bool ring_header(const struct ring *ring, uint64_t offset, struct perf_event_header *header)
 {
     const uint64_t left = ring->head - offset;
-    if (left < sizeof(struct perf_event_header))
-        return NULL;
-    const struct perf_event_header *header = (const void *)&ring->data[offset & (ring->size - 1)];
-    if (header->size < sizeof *header || header->size % 8 || header->size > left)
-        return NULL;
-    return header;
+    if (left < sizeof *header)
+        return false;
+    copy(ring, offset, header, sizeof *header);
+    return header->size >= sizeof *header && header->size <= left;
 }
 
 uint64_t ring_word(const struct ring *ring, uint64_t offset)
 {
     uint64_t word;
-    memcpy(&word, &ring->data[offset & (ring->size - 8)], sizeof word);
+    copy(ring, offset, &word, sizeof word);
     return word;
 }
 
 const struct perf_event_header *ring_record(const struct ring *ring, uint64_t offset, void *buffer,
-                                            bool *wrapped)
+                                            bool *copied)
 {
     const size_t start = (size_t)offset & (ring->size - 1);
-    const struct perf_event_header *header = (const void *)&ring->data[start];
-    const size_t size = header->size, first = ring->size - start;
-    *wrapped = size > first;
-    if (!*wrapped)
-        return header;
-    memcpy(buffer, header, first);
-    memcpy((uint8_t *)buffer + first, ring->data, size - first);
+    struct perf_event_header header;
+    copy(ring, offset, &header, sizeof header);
+    *copied = header.size > ring->size - start || start % 8;
+    if (!*copied)
+        return (const void *)&ring->data[start];
+    copy(ring, offset, buffer, header.size);
     return buffer;
 }

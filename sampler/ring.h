@@ -33,16 +33,20 @@ bool ring_refresh(struct ring *ring);
 /* Gives what was read back to the kernel: once after many records. */
 void ring_publish(struct ring *ring);
 
-/* The header of the record at `offset` (between tail and head), checked: NULL at the head, and
- * where the bytes cannot be a record. */
-const struct perf_event_header *ring_header(const struct ring *ring, uint64_t offset);
+/* Records begin anywhere: the kernel cuts a sample's slice of the stack where addresses of user
+ * mode end, so that a stack pointer near that end gives the record its own alignment, and with it
+ * all that follow. 32-bit programs often do, others when they misalign their stacks. */
 
-/* Eight bytes at an offset. Records are aligned to eight, so these never wrap. */
+/* Reads the header of the record at `offset` (between tail and head). False at the head, and where
+ * the bytes cannot be a record. */
+bool ring_header(const struct ring *ring, uint64_t offset, struct perf_event_header *header);
+
+/* Eight bytes at an offset. */
 uint64_t ring_word(const struct ring *ring, uint64_t offset);
 
-/* The record at an offset whose header was checked: in place, or copied into `buffer` (of at least
- * RING_RECORD_MAX bytes) where it wraps; then *wrapped is set. */
+/* The record at an offset whose header was checked, aligned to eight: in place, or copied into
+ * `buffer` (of at least RING_RECORD_MAX bytes, aligned); then *copied is set. */
 const struct perf_event_header *ring_record(const struct ring *ring, uint64_t offset, void *buffer,
-                                            bool *wrapped);
+                                            bool *copied);
 
 #endif

@@ -227,6 +227,7 @@ void sampler_stop(struct sampler *sampler)
     counters_disable(&sampler->cpu_time);
     sampler->stopped = true;
     merge_refresh(&sampler->merge);
+    sampler->seen_ns = sprof_clock_monotonic_ns();
     sampler->horizon_ns = UINT64_MAX;
 }
 

@@ -205,7 +205,8 @@ int sampler_each_mapping(pid_t pid, int (*mapping)(void *, const struct sampler_
 
 /* Numbers about the sampler itself. */
 struct sampler_counters {
-    uint64_t records, samples, foreign_samples, lost, wrapped_records, late_records;
+    uint64_t records, samples, foreign_samples, lost, late_records;
+    uint64_t copied_records;  /* that wrapped in their ring, or were not aligned */
     uint64_t unknown_records; /* types this version does not know: skipped */
     uint64_t bytes;
     uint64_t rests, exact_rests; /* stacks captured beyond their slices; of these, at the moment */

@@ -51,13 +51,14 @@ struct sampler {
     struct snapshot initial, final;
     bool started, stopped, final_made;
     uint64_t start_ns;   /* samples before it do not count */
+    uint64_t seen_ns;    /* when the rings were looked at last */
     uint64_t horizon_ns; /* records up to it are surely in order */
     uint64_t last_ns;    /* time of the last record handed out */
     uint64_t lost_told;  /* how many the kernel's LOST records speak of */
     struct sampler_record record;
     struct sampler_record cpu_time_record; /* follows the EXIT just handed out, if has_cpu_time */
     bool has_cpu_time;
-    void *buffer; /* for a record that wraps */
+    void *buffer; /* for a record that wraps, or is not aligned */
 
     int interrupt_fd;
     struct pollfd *polls;

@@ -133,6 +133,7 @@ int sampler_wait(struct sampler *sampler, int timeout_ms, int extra_fd)
     const uint64_t now_ns = sprof_clock_monotonic_ns();
     sampler->busy = merge_refresh(&sampler->merge);
     session_copy_rests(sampler);
+    sampler->seen_ns = now_ns;
     sampler->horizon_ns = now_ns - SLACK_NS;
     return ready < 0 ? ready : 0;
 }

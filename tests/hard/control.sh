@@ -131,6 +131,16 @@ caller tail_first tail_second tail_last
 END
 }
 
+# Records of odd sizes: without randomization the stack ends where addresses of user mode do.
+misaligned() {
+    build misaligned gcc "${flags[@]}" -mno-red-zone "$PROGRAMS/misaligned.c"
+    record -- setarch -R ./misaligned
+    whole
+    roots
+    chain misaligned "$start;misaligned"
+    [ "$(query "SELECT lost FROM v_quality")" = 0 ] || fail "samples were lost"
+}
+
 # How functions begin and end: as each compiler and each way of keeping frames lays them out.
 edges_check() {
     whole

@@ -33,14 +33,13 @@ static void test_a_thread_and_its_family(void)
     counters_enable(&counters);
     CU_ASSERT_EQUAL(write(ends[1], "x", 1), 1);
     waitpid(pid, NULL, 0);
-    const struct perf_event_header *header = NULL;
-    for (int i = 0; i < 500 && !header; i++) { /* the grandchild lives longer */
+    struct perf_event_header header = {0};
+    for (int i = 0; i < 500 && !ring_header(&ring, 0, &header);
+         i++) { /* the grandchild lives longer */
         usleep(10000);
         ring_refresh(&ring);
-        header = ring_header(&ring, 0);
     }
-    CU_ASSERT_PTR_NOT_NULL_FATAL(header);
-    CU_ASSERT_EQUAL(header->type, PERF_RECORD_READ);
+    CU_ASSERT_EQUAL_FATAL(header.type, PERF_RECORD_READ);
     const uint64_t grandchild_ns = ring_word(&ring, 16);
     uint64_t own_ns = 0;
     CU_ASSERT_TRUE(counters_thread_ns(&counters, pid, false, &own_ns));

@@ -1,3 +1,5 @@
+#include "sampler/session.h"
+#include "tests/unit/sampler/fake_ring.h"
 #include "tests/unit/sampler/live.h"
 
 #include <CUnit/CUnit.h>
@@ -46,7 +48,7 @@ static void test_samples_that_wrap_are_whole(void)
     }
     CU_ASSERT_TRUE(compared > 100);
     CU_ASSERT_EQUAL(wrong, 0);
-    CU_ASSERT_TRUE(sampler_counters(sampler).wrapped_records > 0);
+    CU_ASSERT_TRUE(sampler_counters(sampler).copied_records > 0);
     sampler_free(sampler);
     live_end(pid);
 }
@@ -120,6 +122,37 @@ static void test_life_is_told_in_order(void)
     sampler_free(sampler);
 }
 
+/* Bytes that only look like records: their times are not believed, nor do they hold up the others.
+ */
+static void test_records_from_the_future(void)
+{
+    static const uint64_t now_ns = 5000000000, year_ns = 31536000000000000;
+    static _Alignas(8) uint8_t buffer[RING_RECORD_MAX];
+    struct sampler sampler = {.buffer = buffer, .seen_ns = now_ns, .horizon_ns = now_ns};
+    const struct ring ring = fake_ring();
+    CU_ASSERT_EQUAL_FATAL(merge_add(&sampler.merge, &ring), 0);
+    struct ring *written = &sampler.merge.rings.items[0];
+    fake_record(written, PERF_RECORD_THROTTLE, now_ns - 2000);
+    fake_record(written, PERF_RECORD_THROTTLE, now_ns + year_ns);
+    fake_record(written, PERF_RECORD_UNTHROTTLE, now_ns - 1000);
+    merge_refresh(&sampler.merge);
+    static const struct {
+        enum sampler_record_type type;
+        uint64_t time_ns;
+    } expected[] = {{SAMPLER_THROTTLE, now_ns - 2000},
+                    {SAMPLER_LOST, now_ns - 2000},
+                    {SAMPLER_THROTTLE, now_ns - 1000}};
+    const struct sampler_record *record;
+    for (size_t i = 0; i < 3; i++) {
+        CU_ASSERT_EQUAL_FATAL(sampler_next(&sampler, &record), 0);
+        CU_ASSERT_EQUAL(record->type, expected[i].type);
+        CU_ASSERT_EQUAL(record->time_ns, expected[i].time_ns);
+    }
+    CU_ASSERT_EQUAL(sampler_next(&sampler, &record), 1);
+    CU_ASSERT_EQUAL(sampler_counters(&sampler).lost, 1);
+    merge_release(&sampler.merge);
+}
+
 void sprof_suite_sampler_next(void);
 void sprof_suite_sampler_next(void)
 {
@@ -127,4 +160,5 @@ void sprof_suite_sampler_next(void)
     CU_add_test(suite, "samples that wrap are whole", test_samples_that_wrap_are_whole);
     CU_add_test(suite, "stop drains all", test_stop_drains_all);
     CU_add_test(suite, "life is told in order", test_life_is_told_in_order);
+    CU_add_test(suite, "records from the future", test_records_from_the_future);
 }

@@ -19,7 +19,8 @@ static struct ring empty_ring(void)
 static void put_header(uint64_t offset, uint16_t size)
 {
     const struct perf_event_header header = {.type = PERF_RECORD_COMM, .size = size};
-    memcpy(&words[offset % SIZE / 8], &header, sizeof header);
+    for (size_t i = 0; i < sizeof header; i++)
+        ((uint8_t *)words)[(offset + i) % SIZE] = ((const uint8_t *)&header)[i];
 }
 
 static void test_head_is_seen_and_tail_published_once(void)
@@ -39,27 +40,30 @@ static void test_impossible_heads_give_nothing(void)
 {
     static const uint64_t heads[] = {SIZE + 8, UINT64_MAX, 1};
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+        struct perf_event_header header;
         struct ring ring = empty_ring();
         page.data_head = heads[i];
         ring_refresh(&ring);
-        CU_ASSERT_PTR_NULL(ring_header(&ring, ring.tail));
+        CU_ASSERT_FALSE(ring_header(&ring, ring.tail, &header));
     }
 }
 
 static void test_impossible_sizes_are_no_records(void)
 {
-    static const uint16_t sizes[] = {0, 7, 12, 40, 65528};
+    static const uint16_t sizes[] = {0, 7, 33, 40, 65528};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct perf_event_header header;
         struct ring ring = empty_ring();
         page.data_head = 32;
         put_header(0, sizes[i]);
         ring_refresh(&ring);
-        CU_ASSERT_PTR_NULL(ring_header(&ring, 0));
+        CU_ASSERT_FALSE(ring_header(&ring, 0, &header));
     }
 }
 
 static void test_a_record_that_wraps_is_copied(void)
 {
+    struct perf_event_header header;
     struct ring ring = empty_ring();
     ring.tail = SIZE - 16;
     page.data_head = SIZE + 16;
@@ -68,11 +72,11 @@ static void test_a_record_that_wraps_is_copied(void)
     words[0] = 0x2222;
     words[1] = 0x3333;
     ring_refresh(&ring);
-    CU_ASSERT_PTR_NOT_NULL_FATAL(ring_header(&ring, ring.tail));
+    CU_ASSERT_TRUE_FATAL(ring_header(&ring, ring.tail, &header));
     static _Alignas(8) uint8_t buffer[RING_RECORD_MAX];
-    bool wrapped = false;
-    const uint64_t *record = (const void *)ring_record(&ring, ring.tail, buffer, &wrapped);
-    CU_ASSERT_TRUE(wrapped);
+    bool copied = false;
+    const uint64_t *record = (const void *)ring_record(&ring, ring.tail, buffer, &copied);
+    CU_ASSERT_TRUE(copied);
     CU_ASSERT_EQUAL(record[1], 0x1111);
     CU_ASSERT_EQUAL(record[2], 0x2222);
     CU_ASSERT_EQUAL(record[3], 0x3333);
@@ -86,9 +90,38 @@ static void test_a_record_that_does_not_wrap_stays(void)
     page.data_head = SIZE;
     put_header(SIZE - 16, 16);
     ring_refresh(&ring);
-    bool wrapped = true;
-    CU_ASSERT_PTR_EQUAL(ring_record(&ring, ring.tail, NULL, &wrapped), &words[6]);
-    CU_ASSERT_FALSE(wrapped);
+    bool copied = true;
+    CU_ASSERT_PTR_EQUAL(ring_record(&ring, ring.tail, NULL, &copied), &words[6]);
+    CU_ASSERT_FALSE(copied);
+}
+
+/* A record of a size of its own, and the next one, whose header wraps. */
+static void test_records_begin_anywhere(void)
+{
+    static _Alignas(8) uint8_t buffer[RING_RECORD_MAX];
+    static const uint8_t bytes[] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+    struct perf_event_header header;
+    struct ring ring = empty_ring();
+    bool copied = true;
+    page.data_head = SIZE - 3 + 17;
+    put_header(0, SIZE - 3);
+    put_header(SIZE - 3, 17);
+    memcpy((uint8_t *)words + 5, bytes, sizeof bytes);
+    ring_refresh(&ring);
+    ring.head = page.data_head; /* as if the first bytes had been read before the last came */
+    CU_ASSERT_TRUE(ring_header(&ring, SIZE - 3, &header));
+    CU_ASSERT_EQUAL(header.size, 17);
+    CU_ASSERT_EQUAL(header.type, PERF_RECORD_COMM);
+    const uint8_t *record = (const void *)ring_record(&ring, SIZE - 3, buffer, &copied);
+    CU_ASSERT_TRUE(copied);
+    CU_ASSERT_PTR_EQUAL(record, buffer);
+    CU_ASSERT_FALSE(memcmp(record + sizeof header, bytes, sizeof bytes));
+    CU_ASSERT_EQUAL(ring_word(&ring, SIZE + 5), 0x0807060504030201);
+    CU_ASSERT_EQUAL(ring_word(&ring, SIZE + 6), 0x0908070605040302);
+    ring.tail = SIZE + 5; /* not aligned, though it does not wrap */
+    put_header(SIZE + 5, 9);
+    CU_ASSERT_PTR_EQUAL(ring_record(&ring, SIZE + 5, buffer, &copied), buffer);
+    CU_ASSERT_TRUE(copied);
 }
 
 void sprof_suite_sampler_ring(void);
@@ -101,4 +134,5 @@ void sprof_suite_sampler_ring(void)
     CU_add_test(suite, "impossible sizes are no records", test_impossible_sizes_are_no_records);
     CU_add_test(suite, "a record that wraps is copied", test_a_record_that_wraps_is_copied);
     CU_add_test(suite, "one that does not stays", test_a_record_that_does_not_wrap_stays);
+    CU_add_test(suite, "records begin anywhere", test_records_begin_anywhere);
 }
