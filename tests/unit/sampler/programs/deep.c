@@ -5,7 +5,11 @@
 
 #include <stdint.h>
 
+#if defined(__clang__)
+#define NOINLINE __attribute__((noinline))
+#else
 #define NOINLINE __attribute__((noinline, noclone))
+#endif
 
 NOINLINE static void bottom(void)
 {
