@@ -316,7 +316,7 @@ END
             cp "$PROGRAMS/libknown.so" lib/libknown.so
             /usr/bin/python3 corrupt.py lib/libknown.so $what $seed || fail "corrupt.py"
             expect 0 env LD_LIBRARY_PATH="$work/lib" "$SPROF" record -o t.db -- \
-                "$PROGRAMS/split" once 2000
+                "$PROGRAMS/split" once 5000
             holds "$(sql t.db "SELECT coalesce(sum(exclusive_samples), 0) FROM v_module
                 WHERE module LIKE 'libknown%'") > 20" "samples in the damaged library"
         done

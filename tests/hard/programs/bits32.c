@@ -3,7 +3,7 @@
 
 NOINLINE static void leaf32(void)
 {
-    BURN(500000000);
+    BURN(1000000000);
 }
 
 int main(void)

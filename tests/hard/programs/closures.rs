@@ -45,16 +45,16 @@ fn panics(turns: u64) -> u64 {
 fn main() {
     std::panic::set_hook(Box::new(|_| {}));
     let mut sum = 0u64;
-    for i in 0..300u64 {
+    for i in 0..900u64 {
         let closure = |turns: u64| rust_middle(turns) + i;
         sum = sum.wrapping_add(apply(&closure, 400_000));
         sum = sum.wrapping_add(recurse(60, 400_000));
     }
-    for i in 1..60_000u64 {
+    for i in 1..150_000u64 {
         sum += std::panic::catch_unwind(|| panics(black_box(i))).unwrap_or(1);
     }
     let threads: Vec<_> = (0..2)
-        .map(|_| std::thread::spawn(|| recurse(30, 200_000_000 / 2)))
+        .map(|_| std::thread::spawn(|| recurse(30, 300_000_000)))
         .collect();
     for thread in threads {
         sum = sum.wrapping_add(thread.join().unwrap());

@@ -78,7 +78,7 @@ int main(int argc, char **argv)
     }
     make(0, &scheduler, worker);
     make(1, NULL, worker); /* with no context to go on with */
-    schedule(1000000, 600);
-    schedule(0, 500000);
+    schedule(1000000, 1200);
+    schedule(0, 1000000);
     return 0;
 }

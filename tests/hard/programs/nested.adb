@@ -57,13 +57,13 @@ procedure Nested is
    task type Worker;
    task body Worker is
    begin
-      Recurse (10, 100_000_000);
+      Recurse (10, 300_000_000);
    end Worker;
 begin
-   for I in 1 .. 300 loop
+   for I in 1 .. 900 loop
       Recurse (20, 2_000_000);
    end loop;
-   for I in 1 .. 20_000 loop
+   for I in 1 .. 50_000 loop
       begin
          Raises (10);
       exception

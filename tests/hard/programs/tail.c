@@ -29,7 +29,7 @@ NOINLINE static void caller(unsigned long turns)
 
 int main(void)
 {
-    for (int i = 0; i < 8000000; i++)
+    for (int i = 0; i < 24000000; i++)
         caller(i % 64 ? 20 : 4000);
     return 0;
 }
