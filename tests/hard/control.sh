@@ -22,7 +22,7 @@ altstack() {
     chain interrupted "$start;interrupted(;$signal;on_timer(;handler_leaf)?)?"
     edges altstack <<'END'
 _start
-main interrupted trapping
+main install interrupted trapping
 trapping trap_first
 on_timer handler_leaf
 END
@@ -105,15 +105,15 @@ exceptions() {
 
 coroutines() {
     recorded coroutines
-    # Half way through swapcontext the registers are of two contexts: one sample in a thousand here.
-    whole 0.998
+    # Half way through swapcontext the registers are of two contexts: one to three samples in a thousand.
+    whole 0.99
     # Stripped libraries do not name the start of a coroutine: the program tells where one returns to.
     ./coroutines root >extra_roots || fail "coroutines root"
-    roots 0.998
+    roots 0.99
     chain worker_leaf "$any;worker;step;worker_leaf"
     chain yield "$any;worker;step;yield(;$any){0,3}"
     edges coroutines <<'END'
-main schedule
+main make schedule
 worker step
 step worker_leaf yield
 END

@@ -1,5 +1,6 @@
 /* What may make two walks of one stack differ, each reason with its name. */
 #include "tests/hard/oracle/oracle.h"
+#include "unwind/arch/x86_64/code.h"
 
 #include <string.h>
 
@@ -86,6 +87,27 @@ static bool past_go_top(const struct difference *d)
            d->other->count > d->common && d->other->count <= d->common + 2;
 }
 
+static bool follows_call(const struct difference *d, uint64_t pc)
+{
+    uint8_t code[UNWIND_CALL_BYTES];
+    return is_code(d, pc) && target_read(d->target, pc - sizeof code, code, sizeof code) == 0 &&
+           unwind_code_ends_with_call(code);
+}
+
+/* Where they part, the other one stops or has what no call returns to, while each of sprof's frames
+ * up to the root does follow a call. The root itself may have been put there without one. */
+static bool only_sprof_follows_calls(const struct difference *d)
+{
+    const struct oracle_stack *sprof = d->sprof, *other = d->other;
+    if (sprof->end != UNWIND_END_ROOT || d->common >= sprof->count ||
+        (d->common < other->count && follows_call(d, other->pc[d->common])))
+        return false;
+    for (size_t i = d->common; i + 1 < sprof->count; i++)
+        if (sprof->found_by[i] != UNWIND_BY_SIGNAL && !follows_call(d, sprof->pc[i]))
+            return false;
+    return true;
+}
+
 static const struct {
     const char *name;
     bool (*holds)(const struct difference *);
@@ -99,6 +121,7 @@ static const struct {
     {"no table, sprof knows a start", known_start},
     {"goes on from sprof's last frame to what is no code", past_the_end},
     {"goes on from where Go's stack begins", past_go_top},
+    {"leaves the calls that sprof follows to a root", only_sprof_follows_calls},
 };
 
 const char *oracle_explain(const struct oracle_stack *sprof, const struct oracle_stack *other,
