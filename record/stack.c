@@ -40,6 +40,8 @@ int record_stack_read(void *context, uint64_t address, void *to, size_t size)
 uint64_t record_stack_end(const struct sampler_sample *sample, const struct unwind_stack *stack)
 {
     const uint64_t slice_end = sample->registers[UNWIND_RSP] + sample->stack_size;
+    if (stack->switched)
+        return SAMPLER_STACK_ELSEWHERE;
     if (stack->end != UNWIND_END_ROOT)
         return 0;
     if (sample->stack_full && stack->top <= slice_end)

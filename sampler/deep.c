@@ -31,7 +31,7 @@ static bool goes_on(const struct sampler *sampler, const struct decode_stack *st
 {
     const uint64_t slice_end = stack->pointer + stack->captured;
     const uint64_t end = rests_end(&sampler->rests, stack->tid);
-    return stack->captured == stack->asked || end > slice_end || end <= SAMPLER_STACK_SHALLOW;
+    return stack->captured == stack->asked || end > slice_end || end <= SAMPLER_STACK_ELSEWHERE;
 }
 
 static void copy_new(struct sampler *sampler, size_t index)
@@ -113,6 +113,8 @@ static uint64_t revised_end(const struct sampler *sampler, uint64_t known, uint6
     const uint64_t slice_end = stack_pointer + sampler->plan.stack_bytes;
     const bool contradicts =
         known > slice_end + WASTE_BYTES && known - stack_pointer < REST_SPAN_BYTES;
+    if (known == SAMPLER_STACK_ELSEWHERE || found == SAMPLER_STACK_ELSEWHERE)
+        return SAMPLER_STACK_ELSEWHERE;
     if (found > SAMPLER_STACK_SHALLOW || !known)
         return found ? found : SAMPLER_STACK_SHALLOW;
     return found && contradicts ? SAMPLER_STACK_SHALLOW : known;
@@ -126,7 +128,7 @@ void sampler_stack_end(struct sampler *sampler, pid_t tid, uint64_t stack_pointe
         return;
     rests_learn_end(&sampler->rests, tid, revised);
     if (sampler->rest_bpf.ends_fd >= 0)
-        rest_bpf_learn_end(&sampler->rest_bpf, tid, revised == SAMPLER_STACK_SHALLOW ? 0 : revised);
+        rest_bpf_learn_end(&sampler->rest_bpf, tid, revised);
 }
 
 void session_forget_end(struct sampler *sampler, pid_t tid)

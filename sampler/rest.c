@@ -35,7 +35,8 @@ int rests_learn_end(struct rests *rests, pid_t tid, uint64_t address)
 size_t rests_wanted(const struct rests *rests, pid_t tid, uint64_t pointer, uint64_t address)
 {
     const uint64_t end = rests_end(rests, tid);
-    if (end == SAMPLER_STACK_SHALLOW || (end > pointer && end <= address))
+    if (end == SAMPLER_STACK_SHALLOW || end == SAMPLER_STACK_ELSEWHERE ||
+        (end > pointer && end <= address))
         return 0;
     return end > address && end - address < REST_BYTES_MAX ? (size_t)(end - address)
                                                            : REST_BYTES_MAX;

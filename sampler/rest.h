@@ -32,7 +32,7 @@ struct rests {
 
 void rests_release(struct rests *rests);
 
-/* Where the thread's stack is known to end; 0: not known. */
+/* Where the thread's stack is known to end, or SAMPLER_STACK_…; 0: not known. */
 uint64_t rests_end(const struct rests *rests, pid_t tid);
 /* Returns 0 or SPROF_ENOMEM. */
 int rests_learn_end(struct rests *rests, pid_t tid, uint64_t address);

@@ -2,6 +2,7 @@
 
 #include "sampler/bpf.h"
 #include "sampler/rest.h"
+#include "sampler/sampler.h"
 
 #include <asm/ptrace.h>
 #include <errno.h>
@@ -19,6 +20,10 @@ enum {
     GAP_PAGES = 16,       /* copied above a page that is not there */
     END_UNKNOWN = -1,     /* of a thread's stack */
     END_IN_SLICE = -2,
+    END_ELSEWHERE = -3,
+    HOPS = 3,                    /* frames that may keep rbp before the one on the other stack */
+    OTHER_SPAN_BYTES = 64 << 10, /* rbp that far above rsp leads to another stack */
+    OTHER_PAGES = 5,             /* copied of it */
     KEY = -4,
     WORD = -16, /* where the program keeps a thread id and a word, on its stack */
     PAGE_BYTES = 4096,
@@ -33,7 +38,8 @@ enum { ROOM_SIZES = sizeof room_sizes / sizeof *room_sizes };
 struct captured {
     uint64_t time_ns; /* right before it copied */
     uint32_t tid, cpu;
-    uint64_t address, size;
+    uint64_t address;
+    uint32_t size, elsewhere; /* elsewhere: of another stack than the stack pointer's */
     uint8_t bytes[];
 };
 
@@ -64,7 +70,13 @@ static void land_here(struct program *program, size_t jump)
     program->items[jump].off = (int16_t)(program->count - jump - 1);
 }
 
-/* r7 = where the thread's stack ends (or END_…); r8 = its stack pointer. */
+static void land_all(struct program *program, const size_t *jumps, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        land_here(program, jumps[i]);
+}
+
+/* r7 = where the thread's stack ends (or END_…); r8 = its stack pointer, r6 = its rbp. */
 static void emit_question(struct program *program, int ends_fd)
 {
     EMIT(program, CALL(BPF_FUNC_get_current_pid_tgid), STORE_32(BPF_REG_10, KEY, BPF_REG_0),
@@ -72,7 +84,8 @@ static void emit_question(struct program *program, int ends_fd)
          CALL(BPF_FUNC_map_lookup_elem), MOVE_CONSTANT(BPF_REG_7, END_UNKNOWN),
          JUMP_IF_ZERO(BPF_REG_0, 1), LOAD_64(BPF_REG_7, BPF_REG_0, 0));
     EMIT(program, CALL(BPF_FUNC_get_current_task_btf), MOVE(BPF_REG_1, BPF_REG_0),
-         CALL(BPF_FUNC_task_pt_regs), LOAD_64(BPF_REG_8, BPF_REG_0, offsetof(struct pt_regs, rsp)));
+         CALL(BPF_FUNC_task_pt_regs), LOAD_64(BPF_REG_8, BPF_REG_0, offsetof(struct pt_regs, rsp)),
+         LOAD_64(BPF_REG_6, BPF_REG_0, offsetof(struct pt_regs, rbp)));
 }
 
 /* Jumps if the word `offset` bytes above an address, which `take` moves to r3, is not there. */
@@ -145,10 +158,12 @@ static void emit_reserve(struct program *program, int ring_fd, size_t *got)
 }
 
 /* Hands over the room at r6 with its head filled: r7 bytes of address r8. */
-static void emit_submit(struct program *program)
+static void emit_submit(struct program *program, bool elsewhere)
 {
     EMIT(program, STORE_64(BPF_REG_6, offsetof(struct captured, address), BPF_REG_8),
-         STORE_64(BPF_REG_6, offsetof(struct captured, size), BPF_REG_7),
+         STORE_32(BPF_REG_6, offsetof(struct captured, size), BPF_REG_7),
+         MOVE_CONSTANT(BPF_REG_1, elsewhere),
+         STORE_32(BPF_REG_6, offsetof(struct captured, elsewhere), BPF_REG_1),
          LOAD_32(BPF_REG_1, BPF_REG_10, KEY),
          STORE_32(BPF_REG_6, offsetof(struct captured, tid), BPF_REG_1),
          CALL(BPF_FUNC_get_smp_processor_id),
@@ -174,41 +189,57 @@ static void emit_copy(struct program *program)
     const size_t copied = EMIT(program, JUMP_IF_ZERO(BPF_REG_0, 0));
     emit_discard(program);
     land_here(program, copied);
-    emit_submit(program);
+    emit_submit(program, false);
 }
 
-/* The slice ends in the page of r9, which was never used: a large frame begins to be filled. What
- * counts lies above, in pages that are there or were never used either, and then are zero. */
-static void emit_copy_pages(struct program *program, int ring_fd)
+/* Copies the pages above r9's, those that are there, as far as r7; others become zero. */
+static void emit_copy_pages(struct program *program, int ring_fd, int32_t pages, bool elsewhere)
 {
     const int32_t head = sizeof(struct captured);
     size_t ended[GAP_PAGES];
     EMIT(program, MOVE(BPF_REG_8, BPF_REG_9), OR_CONSTANT(BPF_REG_8, PAGE_BYTES - 1),
          ADD_CONSTANT(BPF_REG_8, 1), LOAD_MAP(BPF_REG_1, ring_fd),
-         MOVE_CONSTANT(BPF_REG_2, head + GAP_PAGES * PAGE_BYTES), MOVE_CONSTANT(BPF_REG_3, 0),
+         MOVE_CONSTANT(BPF_REG_2, head + pages * PAGE_BYTES), MOVE_CONSTANT(BPF_REG_3, 0),
          CALL(BPF_FUNC_ringbuf_reserve), JUMP_IF_NOT_ZERO(BPF_REG_0, 2),
          MOVE_CONSTANT(BPF_REG_0, 1), EXIT, MOVE(BPF_REG_6, BPF_REG_0),
          MOVE_CONSTANT(BPF_REG_9, 0));
-    for (int32_t i = 0; i < GAP_PAGES; i++) {
+    for (int32_t i = 0; i < pages; i++) {
         EMIT(program, MOVE(BPF_REG_3, BPF_REG_8), ADD_CONSTANT(BPF_REG_3, i * PAGE_BYTES));
         ended[i] = EMIT(program, JUMP_IF_NOT_BELOW(BPF_REG_3, BPF_REG_7, 0));
         EMIT(program, MOVE(BPF_REG_1, BPF_REG_6), ADD_CONSTANT(BPF_REG_1, head + i * PAGE_BYTES),
              MOVE_CONSTANT(BPF_REG_2, PAGE_BYTES), CALL(BPF_FUNC_probe_read_user),
              JUMP_IF_NOT_ZERO(BPF_REG_0, 1), MOVE_CONSTANT(BPF_REG_9, (i + 1) * PAGE_BYTES));
     }
-    for (size_t i = 0; i < GAP_PAGES; i++)
-        land_here(program, ended[i]);
+    land_all(program, ended, (size_t)pages);
     EMIT(program, MOVE(BPF_REG_7, BPF_REG_9));
     const size_t empty = EMIT(program, JUMP_IF_ZERO(BPF_REG_7, 0));
-    emit_submit(program);
+    emit_submit(program, elsewhere);
     land_here(program, empty);
     emit_discard(program);
 }
 
-static void land_all(struct program *program, const size_t *jumps, size_t count)
+/* Of a thread that switches stacks, where rbp, or what is kept below it for the frames in between,
+ * leads to another one, that one's innermost pages are copied: the slice cannot have them. */
+static void emit_elsewhere(struct program *program, int ring_fd)
 {
-    for (size_t i = 0; i < count; i++)
-        land_here(program, jumps[i]);
+    size_t found[HOPS + 1], missing[HOPS];
+    const size_t here = EMIT(program, JUMP_IF_NOT_EQUAL(BPF_REG_7, END_ELSEWHERE, 0));
+    for (size_t i = 0; i <= HOPS; i++) {
+        found[i] = EMIT(program, MOVE(BPF_REG_1, BPF_REG_6), SUBTRACT(BPF_REG_1, BPF_REG_8),
+                        JUMP_IF_ABOVE(BPF_REG_1, OTHER_SPAN_BYTES, 0));
+        if (i == HOPS)
+            break;
+        missing[i] = emit_probe(program, MOVE(BPF_REG_3, BPF_REG_6), 0);
+        EMIT(program, LOAD_64(BPF_REG_6, BPF_REG_10, WORD));
+    }
+    land_all(program, missing, HOPS);
+    EMIT(program, MOVE_CONSTANT(BPF_REG_0, 1), EXIT);
+    land_all(program, found, HOPS + 1);
+    EMIT(program, MOVE(BPF_REG_9, BPF_REG_6), ADD_CONSTANT(BPF_REG_9, -PAGE_BYTES),
+         MOVE_CONSTANT(BPF_REG_7, END_UNKNOWN));
+    emit_time(program);
+    emit_copy_pages(program, ring_fd, OTHER_PAGES, true);
+    land_here(program, here);
 }
 
 static void emit_all(struct program *program, const struct rest_bpf *rest, size_t stack_bytes,
@@ -217,6 +248,7 @@ static void emit_all(struct program *program, const struct rest_bpf *rest, size_
     const size_t pages = (stack_bytes + PAGE_BYTES - 1) / PAGE_BYTES;
     size_t ended[SLICE_PAGES], missing[SLICE_PAGES], nothing[3], got[ROOM_SIZES];
     emit_question(program, rest->ends_fd);
+    emit_elsewhere(program, rest->ring_fd);
     emit_slice(program, pages, ended, missing);
     emit_range(program, stack_bytes, most_bytes, nothing);
     emit_time(program);
@@ -226,9 +258,11 @@ static void emit_all(struct program *program, const struct rest_bpf *rest, size_
     EMIT(program, MOVE_CONSTANT(BPF_REG_0, 1), EXIT);
     land_all(program, got, ROOM_SIZES);
     emit_copy(program);
+    /* The slice ends in the page of r9, which was never used: a large frame begins to be filled.
+     * What counts lies above, in pages that are there or were never used either. */
     land_all(program, missing, pages);
     emit_time(program);
-    emit_copy_pages(program, rest->ring_fd);
+    emit_copy_pages(program, rest->ring_fd, GAP_PAGES, false);
 }
 
 /* The sample is kept, whatever becomes of the rest of its stack. */
@@ -295,7 +329,7 @@ static bool belongs(const struct captured *captured, const struct decode_stack *
     const uint64_t begins = captured->address - stack->pointer;
     return captured->tid == (uint32_t)stack->tid && captured->cpu == (uint32_t)stack->cpu &&
            captured->time_ns - stack->time_ns + APART_NS <= 2 * APART_NS &&
-           begins <= stack->captured + REST_SPAN_BYTES;
+           (captured->elsewhere || begins <= stack->captured + REST_SPAN_BYTES);
 }
 
 bool rest_bpf_find(const struct rest_bpf *rest, const struct decode_stack *stack,
@@ -389,6 +423,8 @@ void rest_bpf_forget_end(const struct rest_bpf *rest, pid_t tid)
 int rest_bpf_learn_end(const struct rest_bpf *rest, pid_t tid, uint64_t address)
 {
     const uint32_t key = (uint32_t)tid;
-    const uint64_t end = address ? address : (uint64_t)END_IN_SLICE;
+    const uint64_t end = address == SAMPLER_STACK_SHALLOW     ? (uint64_t)END_IN_SLICE
+                         : address == SAMPLER_STACK_ELSEWHERE ? (uint64_t)END_ELSEWHERE
+                                                              : address;
     return bpf_put(rest->ends_fd, &key, &end);
 }

@@ -1,7 +1,8 @@
 /* Stacks deeper than their slices, captured in the kernel at the moment of the sample: a program
  * that the filter on the sampling events (filter_bpf.h) goes on to. It copies what follows the
  * slice, up to where the thread's stack is known to end, into a ring of its own, right before the
- * kernel writes the sample. */
+ * kernel writes the sample. Of threads that are known to switch stacks it copies the other stack
+ * instead, where rbp leads to one. */
 #ifndef SPROF_SAMPLER_REST_BPF_H
 #define SPROF_SAMPLER_REST_BPF_H
 
@@ -33,8 +34,8 @@ int rest_bpf_open(struct rest_bpf *rest, const struct filter_bpf *filter, size_t
                   size_t most_bytes, size_t ring_bytes);
 void rest_bpf_close(struct rest_bpf *rest);
 
-/* The thread's stack ends at `address`, or, where that is 0, somewhere within its slices. A thread
- * of which nothing is known has copied what memory there is. Returns 0 or a negative errno. */
+/* The thread's stack ends at `address`, which may be SAMPLER_STACK_SHALLOW or _ELSEWHERE. A thread of
+ * which nothing is known has copied what memory there is. Returns 0 or a negative errno. */
 int rest_bpf_learn_end(const struct rest_bpf *rest, pid_t tid, uint64_t address);
 void rest_bpf_forget_end(const struct rest_bpf *rest, pid_t tid);
 

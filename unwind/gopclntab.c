@@ -74,18 +74,115 @@ int go_table_open(struct go_table *table, struct sprof_bytes bytes, uint64_t tex
     return 0;
 }
 
+/* ---- Names -------------------------------------------------------------------------------------
+ */
+
+/* What follows `text` in a function's name: '\0' where it is all of it, -1 where the name is
+ * another. */
+static int follows(const struct go_table *table, uint64_t name, const char *text)
+{
+    const size_t length = strlen(text);
+    const size_t at = table->names + (size_t)name;
+    if (name > table->bytes.size || at > table->bytes.size || length >= table->bytes.size - at ||
+        memcmp(table->bytes.data + at, text, length))
+        return -1;
+    return table->bytes.data[at + length];
+}
+
 static bool has_prefix(const struct go_table *table, uint64_t name, const char *const *prefixes)
 {
     for (; *prefixes; prefixes++) {
-        const size_t length = strlen(*prefixes);
-        const size_t at = table->names + (size_t)name;
-        if (name <= table->bytes.size && at <= table->bytes.size &&
-            length < table->bytes.size - at && !memcmp(table->bytes.data + at, *prefixes, length) &&
-            (table->bytes.data[at + length] == 0 || table->bytes.data[at + length] == '.' ||
-             table->bytes.data[at + length] == '_'))
+        const int next = follows(table, name, *prefixes);
+        if (next == 0 || next == '.' || next == '_')
             return true;
     }
     return false;
+}
+
+/* ---- Depths ------------------------------------------------------------------------------------
+ */
+
+/* Stretches of one depth, one after the other. */
+struct depths {
+    struct sprof_reader reader;
+    uint64_t start, end; /* of the present stretch */
+    int64_t depth, depth_before;
+    unsigned quantum;
+    bool begun;
+};
+
+static struct depths depths_of(const struct go_table *table, const struct go_function *function)
+{
+    struct depths depths = {.reader = sprof_reader_of(table->bytes),
+                            .end = function->start,
+                            .depth = -1,
+                            .quantum = table->quantum};
+    sprof_reader_seek(&depths.reader, table->pctab);
+    sprof_reader_take(&depths.reader, function->pcsp);
+    return depths;
+}
+
+/* Returns 1 with the next stretch, 0 behind the last, or SPROF_EFORMAT. */
+static int depths_next(struct depths *depths)
+{
+    const uint64_t coded = sprof_reader_uleb(&depths->reader); /* zigzag */
+    const uint64_t step = sprof_reader_uleb(&depths->reader);
+    if (depths->reader.failed || coded > UINT32_MAX || step > UINT32_MAX)
+        return SPROF_EFORMAT;
+    if (!coded && depths->begun)
+        return 0;
+    depths->begun = true;
+    depths->start = depths->end;
+    depths->end += step * depths->quantum;
+    depths->depth_before = depths->depth;
+    depths->depth += (int64_t)(coded >> 1) ^ -(int64_t)(coded & 1);
+    return 1;
+}
+
+/* ---- Functions ---------------------------------------------------------------------------------
+ */
+
+/* The function's addresses and tables, without what its name tells. */
+static int read_function(const struct go_table *table, size_t index, struct go_function *function,
+                         size_t *record)
+{
+    bool failed = false;
+    const size_t size = table->entry_size;
+    const size_t at = table->functab + index * 2 * size;
+    *function = (struct go_function){
+        .start = table->text + word_at(table->bytes, at, size, &failed),
+        .end = table->text + word_at(table->bytes, at + 2 * size, size, &failed),
+    };
+    const uint64_t pointer = word_at(table->bytes, at + size, size, &failed);
+    if (failed || pointer > table->bytes.size)
+        return SPROF_EFORMAT;
+    *record = table->functab_base + (size_t)pointer;
+    function->pcsp = (uint32_t)word_at(table->bytes, *record + size + 12, 4, &failed);
+    return failed || function->end <= function->start ? SPROF_EFORMAT : 0;
+}
+
+/* How deep the stack of a function gets, which is where it calls; 0 where there is none. */
+static int64_t depth_of(const struct go_table *table, const char *name)
+{
+    int64_t deepest = 0;
+    for (size_t i = 0; i < table->functions; i++) {
+        struct go_function function;
+        size_t record;
+        bool failed = false;
+        if (read_function(table, i, &function, &record) ||
+            follows(table, word_at(table->bytes, record + table->entry_size, 4, &failed), name))
+            continue;
+        for (struct depths depths = depths_of(table, &function); depths_next(&depths) > 0;)
+            deepest = depths.depth > deepest ? depths.depth : deepest;
+    }
+    return deepest;
+}
+
+/* It calls C on the thread's own stack. */
+static bool is_call_of_c(const struct go_table *table, uint64_t name)
+{
+    return !follows(table, name, "runtime.asmcgocall") ||
+           !follows(table, name, "runtime.asmcgocall.abi0");
 }
 
 /* Names, because older versions do not mark these functions, and newer ones also mark the signal
@@ -103,26 +200,18 @@ static void classify(const struct go_table *table, size_t record, struct go_func
         return;
     function->signal_return = has_prefix(table, name, returns);
     function->switches_stack = flags & SP_WRITE;
+    if (function->switches_stack && is_call_of_c(table, name))
+        function->caller_depth = depth_of(table, "runtime.cgocall");
     function->root =
         (flags & TOP_FRAME && !has_prefix(table, name, handlers)) || has_prefix(table, name, roots);
 }
 
 int go_table_function(const struct go_table *table, size_t index, struct go_function *function)
 {
-    bool failed = false;
-    const size_t size = table->entry_size;
-    const size_t at = table->functab + index * 2 * size;
-    *function = (struct go_function){
-        .start = table->text + word_at(table->bytes, at, size, &failed),
-        .end = table->text + word_at(table->bytes, at + 2 * size, size, &failed),
-    };
-    const uint64_t pointer = word_at(table->bytes, at + size, size, &failed);
-    if (failed || pointer > table->bytes.size)
-        return SPROF_EFORMAT;
-    const size_t record = table->functab_base + (size_t)pointer;
-    function->pcsp = (uint32_t)word_at(table->bytes, record + size + 12, 4, &failed);
-    if (failed || function->end <= function->start)
-        return SPROF_EFORMAT;
+    size_t record;
+    const int code = read_function(table, index, function, &record);
+    if (code)
+        return code;
     classify(table, record, function);
     if (function->signal_return && function->start)
         function->start--; /* handlers return to its first byte and are looked up one before */
@@ -143,6 +232,16 @@ static struct cfi_state state_of(const struct go_function *function, int64_t dep
     return state;
 }
 
+/* Where a function calls C, rbp is its caller's, whose frame ends as deep below as that calls. */
+static struct cfi_state state_in_call_of_c(const struct go_function *function)
+{
+    return (struct cfi_state){.cfa_how = CFI_CFA_REGISTER,
+                              .cfa_register = UNWIND_RBP,
+                              .cfa_offset = 8 - function->caller_depth,
+                              .other_stack = true,
+                              .ra = {.how = CFI_AT_CFA, .offset = -8}};
+}
+
 /* Reports a stretch of one depth. Where the function may have switched to another stack, its frame
  * is found by rbp once that points to it; without a frame, whoever it called is the last that can
  * be told, as in Go's own tracebacks. */
@@ -150,6 +249,11 @@ static void report_depth(const struct go_function *function, struct unwind_range
                          int64_t depth, bool set_up, cfi_row_fn *row, void *context)
 {
     struct cfi_state state = state_of(function, depth);
+    if (function->caller_depth) {
+        state = state_in_call_of_c(function);
+        row(context, range.start, range.end, &state);
+        return;
+    }
     const bool framed = function->switches_stack && depth >= FRAME_DEPTH_MIN;
     const uint64_t from = range.start + (set_up ? FRAME_SET_UP_BYTES : 0);
     state.ends_callers = function->switches_stack && !framed;
@@ -157,6 +261,7 @@ static void report_depth(const struct go_function *function, struct unwind_range
         row(context, range.start, framed && from < range.end ? from : range.end, &state);
     state.cfa_register = UNWIND_RBP;
     state.cfa_offset = 16;
+    state.other_stack = true;
     if (framed && from < range.end)
         row(context, from, range.end, &state);
 }
@@ -164,30 +269,21 @@ static void report_depth(const struct go_function *function, struct unwind_range
 int go_table_rows(const struct go_table *table, const struct go_function *function, uint64_t end,
                   cfi_row_fn *row, void *context)
 {
-    uint64_t at = function->start;
-    int64_t depth = -1;
     if (function->root || function->signal_return) {
         const struct cfi_state state = state_of(function, 0);
-        row(context, at, end, &state);
+        row(context, function->start, end, &state);
         return 0;
     }
-    struct sprof_reader reader = sprof_reader_of(table->bytes);
-    sprof_reader_seek(&reader, table->pctab);
-    sprof_reader_take(&reader, function->pcsp);
-    for (bool first = true; at < end; first = false) {
-        const uint64_t coded = sprof_reader_uleb(&reader); /* zigzag */
-        const uint64_t step = sprof_reader_uleb(&reader);
-        if (reader.failed || coded > UINT32_MAX || step > UINT32_MAX)
-            return SPROF_EFORMAT;
-        if (!coded && !first)
-            return at > function->start ? 0 : SPROF_EFORMAT;
-        const bool set_up = depth < FRAME_DEPTH_MIN;
-        depth += (int64_t)(coded >> 1) ^ -(int64_t)(coded & 1);
-        const uint64_t next = at + step * table->quantum;
-        if (next > at)
-            report_depth(function, (struct unwind_range){at, next < end ? next : end}, depth,
-                         set_up, row, context);
-        at = next;
+    struct depths depths = depths_of(table, function);
+    while (depths.end < end) {
+        const int more = depths_next(&depths);
+        if (more <= 0)
+            return more || depths.end == function->start ? SPROF_EFORMAT : 0;
+        const bool set_up = depths.depth_before < FRAME_DEPTH_MIN;
+        if (depths.end > depths.start)
+            report_depth(function,
+                         (struct unwind_range){depths.start, depths.end < end ? depths.end : end},
+                         depths.depth, set_up, row, context);
     }
     return 0;
 }

@@ -24,6 +24,9 @@ struct go_function {
     bool root;           /* no caller: the start of a goroutine or of a thread */
     bool signal_return;  /* the trampoline that handlers return to */
     bool switches_stack; /* writes rsp in ways that the table of depths does not tell */
+    /* Of a function that switches stacks and leaves rbp as its only caller had it: how deep that
+     * caller's stack is where it calls. 0: there is no such caller. */
+    int64_t caller_depth;
 };
 
 /* `text_vaddr` serves where the table does not name its text. Returns 0 or SPROF_EFORMAT. */

@@ -30,7 +30,8 @@ static uint64_t cfa_rule(const struct cfi_state *state)
         return UNWIND_RULE_ODD;
     if (state->cfa_register == UNWIND_RSP || state->cfa_register == UNWIND_RBP)
         return unwind_rule_cfa(state->cfa_register == UNWIND_RBP, (int32_t)state->cfa_offset) |
-               (state->ends_callers ? UNWIND_RULE_ENDS_CALLERS : 0);
+               (state->ends_callers ? UNWIND_RULE_ENDS_CALLERS : 0) |
+               (state->other_stack ? UNWIND_RULE_OTHER_STACK : 0);
     return UNWIND_RULE_REGISTER | reg | offset;
 }
 
@@ -157,6 +158,8 @@ static void spell_out(uint64_t rule, struct sprof_str *out)
         sprof_str_append(out, " ra=cfa-8");
     if (kind == UNWIND_RULE_CFA && rule & UNWIND_RULE_ENDS_CALLERS)
         sprof_str_append(out, ", callers end");
+    if (kind == UNWIND_RULE_CFA && rule & UNWIND_RULE_OTHER_STACK)
+        sprof_str_append(out, ", another stack");
 }
 
 void unwind_rule_text(uint64_t rule, char *text, size_t size)

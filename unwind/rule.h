@@ -10,6 +10,7 @@
  *   bit   8     UNWIND_RULE_CFA, rule cache only: found by following the code
  *   bit   9     UNWIND_RULE_CFA: for the interrupted frame only, a caller ends the stack
  *   bit   9     UNWIND_RULE_GAP, rule cache only: following the code led nowhere
+ *   bit  10     UNWIND_RULE_CFA from rbp: the frame may lie on another stack than rsp does
  *   bits  8-11  base register of REGISTER, DEREF and RETURN_REGISTER; the caller's rsp (JUMP)
  *   bits 12-15  register with the return address (RETURN_REGISTER, JUMP); first pushed byte (PLT)
  *   bits 16-31  slot of rbp, signed, in words
@@ -50,6 +51,7 @@ enum unwind_rule_kind {
 #define UNWIND_RULE_FROM_CODE (UINT64_C(1) << 8)
 #define UNWIND_RULE_LEADS_NOWHERE (UINT64_C(1) << 9)
 #define UNWIND_RULE_ENDS_CALLERS (UINT64_C(1) << 9)
+#define UNWIND_RULE_OTHER_STACK (UINT64_C(1) << 10)
 
 static inline enum unwind_rule_kind unwind_rule_kind(uint64_t rule)
 {

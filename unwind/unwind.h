@@ -198,6 +198,7 @@ struct unwind_stack {
     size_t count; /* at least 1 */
     enum unwind_end end;
     bool stitched; /* some frames came from the live stack, not from the slice */
+    bool switched; /* it went on to another stack, which rbp told of: no slice has that */
     const struct unwind_region *pending; /* UNWIND_END_PENDING: the region that is waited for */
     uint64_t stopped_at; /* the instruction pointer where the walk could not go on */
     uint64_t top; /* the outermost frame's stack pointer: nothing above it belongs to this stack */

@@ -9,8 +9,11 @@
 enum {
     MAX_FRAMES_DEFAULT = 65536,
     SIGNAL_FRAMES_MAX = 64, /* a walk: more are a forged stack */
-    BOTTOM_BYTES = 512,     /* above a return address of 0, searched for signs of callers */
-    RED_ZONE_BYTES = 128,   /* below rsp, not touched by signal handlers (psABI 3.2.2) */
+    STACK_SWITCHES_MAX = 4,
+    FRAME_KEEPS_BYTES = 16,      /* rbp and the return address, below the CFA */
+    STACK_SPAN_BYTES = 64 << 10, /* a frame that far above rsp is another stack's */
+    BOTTOM_BYTES = 512,          /* above a return address of 0, searched for signs of callers */
+    RED_ZONE_BYTES = 128,        /* below rsp, not touched by signal handlers (psABI 3.2.2) */
 };
 
 /* ---- Frames -----------------------------------------------------------------------------------
@@ -97,8 +100,8 @@ static uint64_t walk_span(struct walk *walk)
     struct unwind_cache_entry *cache = walker->cache;
     const uint64_t generation = walk->space->generation;
     const struct span span = span_of(walk);
-    const uint64_t not_plain =
-        UNWIND_RULE_SLOT_FROM_RBP | UNWIND_RULE_FROM_CODE | UNWIND_RULE_ENDS_CALLERS;
+    const uint64_t not_plain = UNWIND_RULE_SLOT_FROM_RBP | UNWIND_RULE_FROM_CODE |
+                               UNWIND_RULE_ENDS_CALLERS | UNWIND_RULE_OTHER_STACK;
     struct unwind_frame *frame = walker->frames + walk->count;
     struct unwind_frame *const last = walker->frames + walker->max_frames;
     uint64_t pc = walk->pc, sp = walk->sp, bp = walk->bp;
@@ -331,14 +334,27 @@ static bool step_gap(struct walk *walk, uint64_t rule)
     return walk_fallback_gap(walk, rule);
 }
 
+/* Go's functions run on the thread's own stack what needs more than a goroutine has, as calls into
+ * the vdso, and keep rbp: a frame far from the stack pointer lies on the stack they came from. */
+static bool find_frame_stack(struct walk *walk, uint64_t cfa)
+{
+    if (cfa - walk->sp < STACK_SPAN_BYTES)
+        return true;
+    walk->sp = cfa - FRAME_KEEPS_BYTES;
+    return ++walk->stack_switches <= STACK_SWITCHES_MAX;
+}
+
 static bool step_cfa(struct walk *walk, uint64_t rule)
 {
     const uint64_t base = rule & UNWIND_RULE_BASE_RBP ? walk->bp : walk->sp;
+    const uint64_t cfa = base + (uint64_t)unwind_rule_offset(rule);
     if (rule & UNWIND_RULE_ENDS_CALLERS && walk_is_return(walk))
         return walk_end(walk, UNWIND_END_ROOT);
     if (rule & UNWIND_RULE_FROM_CODE)
         return step_gap(walk, rule);
-    return step_to_cfa(walk, rule, base + (uint64_t)unwind_rule_offset(rule), UNWIND_BY_CFI);
+    if (rule & UNWIND_RULE_OTHER_STACK && !find_frame_stack(walk, cfa))
+        return walk_end(walk, UNWIND_END_BAD_MEMORY);
+    return step_to_cfa(walk, rule, cfa, UNWIND_BY_CFI);
 }
 
 static bool (*const steps[UNWIND_RULE_KINDS])(struct walk *, uint64_t rule) = {
@@ -401,6 +417,7 @@ struct unwind_stack unwind_walk(struct unwind_walker *walker, const struct unwin
                                  .count = walk.count,
                                  .end = walk.end,
                                  .stitched = walk.stitched,
+                                 .switched = walk.stack_switches > 0,
                                  .pending = walk.end == UNWIND_END_PENDING ? walk.pending : NULL,
                                  .stopped_at = walker->frames[walk.count - 1].address,
                                  .top = walk.sp};

@@ -6,19 +6,18 @@ rate=1499
 
 # ---- Go -----------------------------------------------------------------------------------------
 
-go_roots='runtime\.(goexit|mstart|mstart0|rt0_go|mcall|morestack|systemstack|asmcgocall|gogo)(\.abi0)?|_rt0_amd64.*'
-go_build() { # OUTPUT FLAGS…
+go_roots='runtime\.(goexit|clone|mstart|mstart0|rt0_go|mcall|morestack|systemstack|gogo)(\.abi0)?|_rt0_amd64.*'
+go_build() { # OUTPUT FLAGS… SOURCE
     needs go golang-go
     local output=$1
     shift
-    GOCACHE=$work/cache GOFLAGS='' GO111MODULE=off CGO_ENABLED=0 \
-        go build "$@" -o "$output" "$PROGRAMS/goroutines.go" >build.log 2>&1 ||
-        fail "go build: $(cat build.log)"
+    GOCACHE=$work/cache GOFLAGS='' GO111MODULE=off CGO_ENABLED=${cgo:-0} \
+        go build -o "$output" "$@" >build.log 2>&1 || fail "go build: $(cat build.log)"
 }
 go_worker='runtime\.goexit(\.abi0)?;main\.main\.func[0-9];main\.worker'
 
 goroutines() {
-    go_build goroutines
+    go_build goroutines "$PROGRAMS/goroutines.go"
     record -- ./goroutines
     whole 0.995 # the rest is on the way between a goroutine's stack and the scheduler's
     root_symbols=$go_roots
@@ -30,16 +29,46 @@ goroutines() {
 
 # Without symbols Go still carries its own table.
 goroutines_stripped() {
-    go_build goroutines '-ldflags=-s -w'
+    go_build goroutines '-ldflags=-s -w' "$PROGRAMS/goroutines.go"
     readelf -SW goroutines | grep -q ' \.symtab ' && fail "not stripped"
     record -- ./goroutines
     whole 0.995
     root_symbols=$go_roots
-    go_build named
+    go_build named "$PROGRAMS/goroutines.go"
     image_of() { [ "${1##*/}" = goroutines ] && echo "$work/named" || echo "$1"; }
     roots 0.999
     [ "$(query "SELECT sum(count) FROM v_sample WHERE depth BETWEEN 45 AND 46")" -ge 200 ] ||
         fail "no stacks of the recursion's depth"
+}
+
+# Go calls the vdso and C on the thread's own stack; the goroutine's is another one, which no slice
+# has. It is captured with the sample: two spends twice the time of one, and not about so.
+goroutine_behind() { # FUNCTION CHAIN
+    whole 0.99
+    root_symbols=$go_roots
+    roots 0.999
+    chain "$1" "$2" 0.99 1000
+    local one two
+    one=$(query "SELECT sum(count) FROM v_sample WHERE leaf = '$1' AND path GLOB '*;main.one;*'")
+    two=$(query "SELECT sum(count) FROM v_sample WHERE leaf = '$1' AND path GLOB '*;main.two;*'")
+    echo "$1: $one below one, $two below two"
+    holds "(2 * $one - $two) ^ 2 < 25 * 2 * ($one + $two)" "the split of one and two (5 sigma)"
+}
+
+clock() {
+    needs_root "to capture another stack with the sample"
+    go_build clock "$PROGRAMS/clock.go"
+    record -- ./clock
+    local now='time\.Now;time\.now;(__vdso_)?clock_gettime'
+    goroutine_behind clock_gettime "runtime\.goexit(\.abi0)?;runtime\.main;main\.main;main\.(one|two);main\.stamp;$now"
+}
+
+calls_of_c() {
+    needs_root "to capture another stack with the sample"
+    cgo=1 go_build cgo "$PROGRAMS/cgo.go"
+    record -- ./cgo
+    local call='runtime\.cgocall;runtime\.asmcgocall(\.abi0)?'
+    goroutine_behind cLeaf "runtime\.goexit(\.abi0)?;main\.main\.func[0-9];main\.work;main\.(one|two);main\._Cfunc_cMiddle(\.abi0)?;$call;cMiddle;cLeaf"
 }
 
 # ---- Rust ---------------------------------------------------------------------------------------

@@ -87,6 +87,17 @@ static bool past_go_top(const struct difference *d)
            d->other->count > d->common && d->other->count <= d->common + 2;
 }
 
+/* Go's tables for others neither mark its signal trampoline nor tell where it leaves a stack. */
+static bool beyond_go_signal(const struct difference *d)
+{
+    return d->go && d->sprof->end == UNWIND_END_ROOT && d->common < d->sprof->count &&
+           d->sprof->found_by[d->common] == UNWIND_BY_SIGNAL;
+}
+static bool beyond_go_switch(const struct difference *d)
+{
+    return d->go && d->sprof->end == UNWIND_END_ROOT && d->sprof->switched;
+}
+
 static bool follows_call(const struct difference *d, uint64_t pc)
 {
     uint8_t code[UNWIND_CALL_BYTES];
@@ -121,6 +132,8 @@ static const struct {
     {"no table, sprof knows a start", known_start},
     {"goes on from sprof's last frame to what is no code", past_the_end},
     {"goes on from where Go's stack begins", past_go_top},
+    {"does not know Go's signal trampoline", beyond_go_signal},
+    {"does not know that Go switched stacks", beyond_go_switch},
     {"leaves the calls that sprof follows to a root", only_sprof_follows_calls},
 };
 

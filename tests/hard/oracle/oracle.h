@@ -48,6 +48,7 @@ struct oracle_stack {
     size_t count;
     size_t guessing;
     enum unwind_end end; /* sprof only */
+    bool switched;       /* sprof only: to another stack */
     char error[96];      /* the others: why they stopped; "" at a root */
 };
 

@@ -155,6 +155,7 @@ void oracle_sprof_walk(struct oracle_sprof *sprof, const struct oracle_target *t
         unwind_walk(sprof->walker, &space, &memory, &target->registers);
     stack->count = found.count;
     stack->end = found.end;
+    stack->switched = found.switched;
     stack->guessing = ORACLE_NOWHERE;
     for (size_t i = 0; i < found.count; i++) {
         stack->pc[i] = found.frames[i].address;

@@ -84,6 +84,8 @@ static void test_ends_are_told_as_pages(void)
     CU_ASSERT_EQUAL(record_stack_end(&sample, &stack), address_of(PAGE));
     stack.end = UNWIND_END_TRUNCATED;
     CU_ASSERT_EQUAL(record_stack_end(&sample, &stack), 0);
+    stack.switched = true;
+    CU_ASSERT_EQUAL(record_stack_end(&sample, &stack), SAMPLER_STACK_ELSEWHERE);
 }
 
 /* ---- Frame pointers ----------------------------------------------------------------------------

@@ -1,4 +1,5 @@
 #include "sampler/rest.h"
+#include "sampler/sampler.h"
 
 #include <CUnit/CUnit.h>
 #include <string.h>
@@ -37,6 +38,8 @@ static void test_copies_reach_to_the_known_end(void)
     CU_ASSERT_EQUAL(rests_copy(&rests, 0, 200, &stack), 5000);
     CU_ASSERT_EQUAL(rests_learn_end(&rests, 7, stack.pointer - 8), 0); /* another stack's */
     CU_ASSERT_EQUAL(rests_copy(&rests, 0, 300, &stack), REST_BYTES_MAX);
+    CU_ASSERT_EQUAL(rests_learn_end(&rests, 7, SAMPLER_STACK_ELSEWHERE), 0);
+    CU_ASSERT_EQUAL(rests_copy(&rests, 0, 400, &stack), 0);
     const struct rest *rest = rests_take(&rests, 0, 200);
     CU_ASSERT_PTR_NOT_NULL_FATAL(rest);
     CU_ASSERT_EQUAL(rest->size, 5000);

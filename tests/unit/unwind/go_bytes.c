@@ -56,6 +56,14 @@ size_t go_bytes_write(uint8_t bytes[GO_BYTES_MAX], unsigned format)
     return GO_BYTES_MAX;
 }
 
+void go_bytes_rename(uint8_t bytes[GO_BYTES_MAX], unsigned format, unsigned function,
+                     const char *name)
+{
+    const size_t at = 0x40 + 0x20 * function;
+    strcpy((char *)bytes + NAMES + at, name);
+    put(bytes, FUNCTAB + RECORDS + function * RECORD_BYTES + (format < 2 ? 8 : 4), at, 4);
+}
+
 void go_bytes_set_flags(uint8_t bytes[GO_BYTES_MAX], unsigned format, uint8_t flags)
 {
     bytes[FUNCTAB + RECORDS + (format == 2 ? 37 : 41)] = flags;

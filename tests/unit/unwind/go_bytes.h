@@ -11,6 +11,10 @@ enum { GO_BYTES_MAX = 1024, GO_FORMATS = 4, GO_TEXT = 0x1000 };
  * bytes. `format`: 0 to 3 for Go 1.2, 1.16, 1.18, 1.20. Returns the size. */
 size_t go_bytes_write(uint8_t bytes[GO_BYTES_MAX], unsigned format);
 
+/* Gives the first function (0) or the second (1) another name, of at most 31 bytes; not Go 1.2. */
+void go_bytes_rename(uint8_t bytes[GO_BYTES_MAX], unsigned format, unsigned function,
+                     const char *name);
+
 /* Sets the flags of main.work; only Go 1.18 and 1.20 have them. */
 void go_bytes_set_flags(uint8_t bytes[GO_BYTES_MAX], unsigned format, uint8_t flags);
 

@@ -39,6 +39,29 @@ static void test_formats(void)
     }
 }
 
+/* Where Go calls C there is no frame: rbp is the caller's, which is 24 bytes deep then. */
+static void test_call_of_c(void)
+{
+    static const struct unwind_range text = {GO_TEXT, GO_TEXT + 48};
+    for (unsigned format = 2; format < GO_FORMATS; format++) {
+        uint8_t bytes[GO_BYTES_MAX];
+        const struct unwind_source source = {
+            .gopclntab = {bytes, go_bytes_write(bytes, format)}, .text = &text, .text_count = 1};
+        struct unwind_table *table = NULL;
+        struct unwind_row row;
+        go_bytes_set_flags(bytes, format, 2);
+        go_bytes_rename(bytes, format, 0, "runtime.asmcgocall");
+        go_bytes_rename(bytes, format, 1, "runtime.cgocall");
+        CU_ASSERT_EQUAL_FATAL(unwind_table_build(&table, &source, NULL), 0);
+        CU_ASSERT_TRUE(unwind_table_row(table, GO_TEXT, &row));
+        CU_ASSERT_EQUAL(row.vaddr, GO_TEXT);
+        CU_ASSERT_STRING_EQUAL(row.rule, "cfa=rbp-16 ra=cfa-8, another stack");
+        CU_ASSERT_TRUE(unwind_table_row(table, GO_TEXT + 1, &row));
+        CU_ASSERT_EQUAL(row.vaddr, GO_TEXT + 32);
+        unwind_table_free(table);
+    }
+}
+
 /* A function that switches stacks: its frame is found by rbp, as soon as that is set up. */
 static void test_stack_switch(void)
 {
@@ -47,7 +70,7 @@ static void test_stack_switch(void)
         const char *rule;
     } expected[] = {{0x1000, "cfa=rsp+8 ra=cfa-8, callers end"},
                     {0x1004, "cfa=rsp+32 rbp=cfa-16 ra=cfa-8"},
-                    {0x1014, "cfa=rbp+16 rbp=cfa-16 ra=cfa-8"},
+                    {0x1014, "cfa=rbp+16 rbp=cfa-16 ra=cfa-8, another stack"},
                     {0x1018, "cfa=rsp+8 ra=cfa-8, callers end"},
                     {0x1020, "end"}};
     static const struct unwind_range text = {GO_TEXT, GO_TEXT + 48};
@@ -87,6 +110,42 @@ static void test_walk_over_a_switch(void)
     stack = scene_walk(scene, SCENE_TEXT + 4);
     CU_ASSERT_EQUAL(stack.end, UNWIND_END_ROOT);
     CU_ASSERT_EQUAL(stack.count, 2);
+    scene_free(scene);
+}
+
+/* Where rbp leads to another stack, the walk goes on there, though it lies below: for a few times.
+ */
+static void test_walk_to_another_stack(void)
+{
+    enum { SWITCH = 0x1014, ROOT = 0x1024 };
+    uint8_t bytes[GO_BYTES_MAX];
+    struct scene *scene = scene_new();
+    scene->source.gopclntab = (struct sprof_bytes){bytes, go_bytes_write(bytes, 2)};
+    go_bytes_set_flags(bytes, 2, 2);
+    const uint64_t text = SCENE_CODE + 0x1000;
+    memcpy(bytes + 8 + 2 * 8, &text, sizeof text);
+    scene_ready(scene);
+    scene_live(scene, 64);
+    scene_call_before(scene, SWITCH + 2);
+    scene->registers.value[UNWIND_RBP] = SCENE_ALTERNATE + 4 * 8;
+    scene->alternate[4] = SCENE_ALTERNATE + 8 * 8;
+    scene->alternate[5] = SCENE_TEXT + SWITCH + 2;
+    scene->alternate[9] = SCENE_TEXT + ROOT;
+    struct unwind_stack stack = scene_walk(scene, SCENE_TEXT + SWITCH + 1);
+    EXPECT(stack, UNWIND_END_ROOT, {SCENE_TEXT + SWITCH + 1, UNWIND_BY_CFI, false},
+           {SCENE_TEXT + SWITCH + 2, UNWIND_BY_CFI, true},
+           {SCENE_TEXT + ROOT, UNWIND_BY_CFI, true});
+    CU_ASSERT_TRUE(stack.switched);
+    scene->alternate[8] = SCENE_ALTERNATE + 4 * 8; /* and round again */
+    scene->alternate[9] = SCENE_TEXT + SWITCH + 2;
+    stack = scene_walk(scene, SCENE_TEXT + SWITCH + 1);
+    CU_ASSERT_EQUAL(stack.end, UNWIND_END_BAD_MEMORY);
+    CU_ASSERT_TRUE(stack.count < 16);
+    scene->registers.value[UNWIND_RBP] = SCENE_STACK + 8;
+    scene->stack[2] = SCENE_TEXT + ROOT;
+    stack = scene_walk(scene, SCENE_TEXT + SWITCH + 1);
+    CU_ASSERT_EQUAL(stack.end, UNWIND_END_ROOT);
+    CU_ASSERT_FALSE(stack.switched);
     scene_free(scene);
 }
 
@@ -164,6 +223,8 @@ void sprof_suite_unwind_gopclntab(void)
     CU_add_test(suite, "four formats", test_formats);
     CU_add_test(suite, "a function that switches stacks", test_stack_switch);
     CU_add_test(suite, "a walk over a switch of stacks", test_walk_over_a_switch);
+    CU_add_test(suite, "a walk to another stack", test_walk_to_another_stack);
+    CU_add_test(suite, "a call of C", test_call_of_c);
     CU_add_test(suite, "other bytes", test_other_bytes);
     CU_add_test(suite, "a Go program beside its .debug_frame", test_go_program);
 }
