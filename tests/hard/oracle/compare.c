@@ -79,12 +79,12 @@ static bool past_the_end(const struct difference *d)
            !is_code(d, d->other->pc[d->common]);
 }
 
-/* One or two frames more, behind a function that Go's own table calls the top of its stack or where
- * it has left another stack: what its .debug_frame does not say. */
+/* More frames behind a function that Go's own table calls the top of its stack, or that leaves its
+ * stack for another one, now or a few instructions later: what its .debug_frame does not say. */
 static bool past_go_top(const struct difference *d)
 {
     return d->go && d->sprof->end == UNWIND_END_ROOT && d->common == d->sprof->count &&
-           d->other->count > d->common && d->other->count <= d->common + 2;
+           d->other->count > d->common;
 }
 
 /* Go's tables for others neither mark its signal trampoline nor tell where it leaves a stack. */
@@ -131,7 +131,7 @@ static const struct {
     {"no table, sprof stopped and says so", nobody_knows},
     {"no table, sprof knows a start", known_start},
     {"goes on from sprof's last frame to what is no code", past_the_end},
-    {"goes on from where Go's stack begins", past_go_top},
+    {"goes on from where Go's stack begins or is left", past_go_top},
     {"does not know Go's signal trampoline", beyond_go_signal},
     {"does not know that Go switched stacks", beyond_go_switch},
     {"leaves the calls that sprof follows to a root", only_sprof_follows_calls},
