@@ -185,6 +185,12 @@ static bool is_call_of_c(const struct go_table *table, uint64_t name)
            !follows(table, name, "runtime.asmcgocall.abi0");
 }
 
+/* Where the kernel starts a program. (What begins a library, _rt0_amd64_lib, has a caller.) */
+static bool is_entry(const struct go_table *table, uint64_t name)
+{
+    return !follows(table, name, "_rt0_amd64") || !follows(table, name, "_rt0_amd64_linux");
+}
+
 /* Names, because older versions do not mark these functions, and newer ones also mark the signal
  * handler, below which the interrupted code can well be found. */
 static void classify(const struct go_table *table, size_t record, struct go_function *function)
@@ -202,8 +208,8 @@ static void classify(const struct go_table *table, size_t record, struct go_func
     function->switches_stack = flags & SP_WRITE;
     if (function->switches_stack && is_call_of_c(table, name))
         function->caller_depth = depth_of(table, "runtime.cgocall");
-    function->root =
-        (flags & TOP_FRAME && !has_prefix(table, name, handlers)) || has_prefix(table, name, roots);
+    function->root = (flags & TOP_FRAME && !has_prefix(table, name, handlers)) ||
+                     has_prefix(table, name, roots) || is_entry(table, name);
 }
 
 int go_table_function(const struct go_table *table, size_t index, struct go_function *function)

@@ -20,7 +20,7 @@ struct go_table {
 
 struct go_function {
     uint64_t start, end; /* vaddr */
-    uint32_t pcsp;       /* offset into pctab of the table of stack depths */
+    uint32_t pcsp;       /* offset into pctab of the table of stack depths; 0: none, it is C's */
     bool root;           /* no caller: the start of a goroutine or of a thread */
     bool signal_return;  /* the trampoline that handlers return to */
     bool switches_stack; /* writes rsp in ways that the table of depths does not tell */

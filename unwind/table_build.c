@@ -291,7 +291,8 @@ static int gather_go(struct builder *builder)
         builder->table->facts.bad_functions += code != 0;
         const struct draft draft = {
             .start = function.start, .end = function.end, .entry = (uint32_t)i, .source = DRAFT_GO};
-        if (!code && draft_add(builder, draft))
+        const bool has_rows = function.pcsp || function.root || function.signal_return;
+        if (!code && has_rows && draft_add(builder, draft))
             return SPROF_ENOMEM;
     }
     return 0;

@@ -64,6 +64,11 @@ void go_bytes_rename(uint8_t bytes[GO_BYTES_MAX], unsigned format, unsigned func
     put(bytes, FUNCTAB + RECORDS + function * RECORD_BYTES + (format < 2 ? 8 : 4), at, 4);
 }
 
+void go_bytes_drop_depths(uint8_t bytes[GO_BYTES_MAX], unsigned format)
+{
+    put(bytes, FUNCTAB + RECORDS + (format < 2 ? 8 : 4) + 12, 0, 4);
+}
+
 void go_bytes_set_flags(uint8_t bytes[GO_BYTES_MAX], unsigned format, uint8_t flags)
 {
     bytes[FUNCTAB + RECORDS + (format == 2 ? 37 : 41)] = flags;

@@ -15,6 +15,9 @@ size_t go_bytes_write(uint8_t bytes[GO_BYTES_MAX], unsigned format);
 void go_bytes_rename(uint8_t bytes[GO_BYTES_MAX], unsigned format, unsigned function,
                      const char *name);
 
+/* Takes main.work's table of depths away, as Go's linker leaves functions of C; not Go 1.2. */
+void go_bytes_drop_depths(uint8_t bytes[GO_BYTES_MAX], unsigned format);
+
 /* Sets the flags of main.work; only Go 1.18 and 1.20 have them. */
 void go_bytes_set_flags(uint8_t bytes[GO_BYTES_MAX], unsigned format, uint8_t flags);
 

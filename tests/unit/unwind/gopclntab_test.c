@@ -39,6 +39,31 @@ static void test_formats(void)
     }
 }
 
+/* Functions of C that Go's linker took in are listed, too, without depths: other tables know them.
+ */
+static void test_functions_of_c(void)
+{
+    static const struct unwind_range text = {GO_TEXT, GO_TEXT + 48};
+    for (unsigned format = 1; format < GO_FORMATS; format++) {
+        uint8_t bytes[GO_BYTES_MAX];
+        const struct unwind_source source = {
+            .gopclntab = {bytes, go_bytes_write(bytes, format)}, .text = &text, .text_count = 1};
+        struct unwind_table *table = NULL;
+        go_bytes_drop_depths(bytes, format);
+        CU_ASSERT_EQUAL_FATAL(unwind_table_build(&table, &source, NULL), 0);
+        CU_ASSERT_EQUAL(unwind_table_facts(table).functions, 1);
+        CU_ASSERT_EQUAL(unwind_table_facts(table).bad_functions, 0);
+        CU_ASSERT_EQUAL(unwind_table_lookup(table, GO_TEXT + 2), UNWIND_RULE_GAP);
+        CU_ASSERT_EQUAL(unwind_table_lookup(table, GO_TEXT + 32), UNWIND_RULE_END);
+        go_bytes_write(bytes, format);
+        go_bytes_rename(bytes, format, 0, "_rt0_amd64");
+        unwind_table_free(table);
+        CU_ASSERT_EQUAL_FATAL(unwind_table_build(&table, &source, NULL), 0);
+        CU_ASSERT_EQUAL(unwind_table_lookup(table, GO_TEXT + 2), UNWIND_RULE_END);
+        unwind_table_free(table);
+    }
+}
+
 /* Where Go calls C there is no frame: rbp is the caller's, which is 24 bytes deep then. */
 static void test_call_of_c(void)
 {
@@ -225,6 +250,7 @@ void sprof_suite_unwind_gopclntab(void)
     CU_add_test(suite, "a walk over a switch of stacks", test_walk_over_a_switch);
     CU_add_test(suite, "a walk to another stack", test_walk_to_another_stack);
     CU_add_test(suite, "a call of C", test_call_of_c);
+    CU_add_test(suite, "functions of C, and the entry", test_functions_of_c);
     CU_add_test(suite, "other bytes", test_other_bytes);
     CU_add_test(suite, "a Go program beside its .debug_frame", test_go_program);
 }
