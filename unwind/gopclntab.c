@@ -43,37 +43,6 @@ static const struct format *format_of(struct sprof_bytes bytes)
     return NULL;
 }
 
-int go_table_open(struct go_table *table, struct sprof_bytes bytes, uint64_t text_vaddr)
-{
-    const struct format *format = format_of(bytes);
-    if (!format)
-        return SPROF_EFORMAT;
-    bool failed = false;
-    uint64_t words[HEADER_WORDS] = {0};
-    const size_t word_count = format->functab_word + 1u;
-    for (size_t i = 0; i < word_count; i++)
-        words[i] = word_at(bytes, 8 + i * 8, 8, &failed);
-    *table = (struct go_table){.bytes = bytes,
-                               .functions = (size_t)words[0],
-                               .entry_size = format->entry_size,
-                               .quantum = bytes.data[6],
-                               .flag_offset = format->flag_offset};
-    if (format->text_word)
-        table->text = words[format->text_word] ? words[format->text_word] : text_vaddr;
-    if (format->functab_word) {
-        table->names = (size_t)words[format->names_word];
-        table->pctab = (size_t)words[format->pctab_word];
-        table->functab = table->functab_base = (size_t)words[format->functab_word];
-    } else {
-        table->functab = 16;
-    }
-    const size_t room = bytes.size / (2u * table->entry_size);
-    if (failed || table->functions > room || table->functab > bytes.size ||
-        table->names > bytes.size || table->pctab > bytes.size)
-        return SPROF_EFORMAT;
-    return 0;
-}
-
 /* ---- Names -------------------------------------------------------------------------------------
  */
 
@@ -161,7 +130,8 @@ static int read_function(const struct go_table *table, size_t index, struct go_f
     return failed || function->end <= function->start ? SPROF_EFORMAT : 0;
 }
 
-/* How deep the stack of a function gets, which is where it calls; 0 where there is none. */
+/* How deep the stack of the first function of that name gets, which is where it calls; 0: no such
+ * function. */
 static int64_t depth_of(const struct go_table *table, const char *name)
 {
     int64_t deepest = 0;
@@ -174,8 +144,41 @@ static int64_t depth_of(const struct go_table *table, const char *name)
             continue;
         for (struct depths depths = depths_of(table, &function); depths_next(&depths) > 0;)
             deepest = depths.depth > deepest ? depths.depth : deepest;
+        break;
     }
     return deepest;
+}
+
+int go_table_open(struct go_table *table, struct sprof_bytes bytes, uint64_t text_vaddr)
+{
+    const struct format *format = format_of(bytes);
+    if (!format)
+        return SPROF_EFORMAT;
+    bool failed = false;
+    uint64_t words[HEADER_WORDS] = {0};
+    const size_t word_count = format->functab_word + 1u;
+    for (size_t i = 0; i < word_count; i++)
+        words[i] = word_at(bytes, 8 + i * 8, 8, &failed);
+    *table = (struct go_table){.bytes = bytes,
+                               .functions = (size_t)words[0],
+                               .entry_size = format->entry_size,
+                               .quantum = bytes.data[6],
+                               .flag_offset = format->flag_offset};
+    if (format->text_word)
+        table->text = words[format->text_word] ? words[format->text_word] : text_vaddr;
+    if (format->functab_word) {
+        table->names = (size_t)words[format->names_word];
+        table->pctab = (size_t)words[format->pctab_word];
+        table->functab = table->functab_base = (size_t)words[format->functab_word];
+    } else {
+        table->functab = 16;
+    }
+    const size_t room = bytes.size / (2u * table->entry_size);
+    if (failed || table->functions > room || table->functab > bytes.size ||
+        table->names > bytes.size || table->pctab > bytes.size)
+        return SPROF_EFORMAT;
+    table->cgocall_depth = table->flag_offset ? depth_of(table, "runtime.cgocall") : 0;
+    return 0;
 }
 
 /* It calls C on the thread's own stack. */
@@ -207,7 +210,7 @@ static void classify(const struct go_table *table, size_t record, struct go_func
     function->signal_return = has_prefix(table, name, returns);
     function->switches_stack = flags & SP_WRITE;
     if (function->switches_stack && is_call_of_c(table, name))
-        function->caller_depth = depth_of(table, "runtime.cgocall");
+        function->caller_depth = table->cgocall_depth;
     function->root = (flags & TOP_FRAME && !has_prefix(table, name, handlers)) ||
                      has_prefix(table, name, roots) || is_entry(table, name);
 }

@@ -16,6 +16,8 @@ struct go_table {
     uint8_t entry_size; /* of an address in functab and in a function's record */
     uint8_t quantum;
     size_t flag_offset; /* of the flags in a function's record, 0 where there are none */
+    int64_t
+        cgocall_depth; /* how deep runtime.cgocall's stack is where it calls; 0: it is not there */
 };
 
 struct go_function {

@@ -11,31 +11,47 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+struct expected_row {
+    uint64_t vaddr;
+    const char *rule;
+};
+
+/* The table of what go_bytes_write made of both functions; the caller frees it. */
+static struct unwind_table *table_of(const uint8_t bytes[GO_BYTES_MAX])
+{
+    static const struct unwind_range text = {GO_TEXT, GO_TEXT + 48};
+    const struct unwind_source source = {
+        .gopclntab = {bytes, GO_BYTES_MAX}, .text = &text, .text_count = 1};
+    struct unwind_table *table = NULL;
+    CU_ASSERT_EQUAL_FATAL(unwind_table_build(&table, &source, NULL), 0);
+    CU_ASSERT_EQUAL(unwind_table_facts(table).bad_functions, 0);
+    return table;
+}
+
+/* Exactly these rows. */
+static void expect_rows(const uint8_t bytes[GO_BYTES_MAX], const struct expected_row *expected,
+                        size_t count)
+{
+    struct unwind_table *table = table_of(bytes);
+    struct unwind_row row = {0};
+    CU_ASSERT_EQUAL(unwind_table_facts(table).rows, count);
+    for (size_t i = 0; i < count && unwind_table_row(table, row.vaddr + 1, &row); i++) {
+        CU_ASSERT_EQUAL(row.vaddr, expected[i].vaddr);
+        CU_ASSERT_STRING_EQUAL(row.rule, expected[i].rule);
+    }
+    unwind_table_free(table);
+}
+
 static void test_formats(void)
 {
-    static const struct {
-        uint64_t vaddr;
-        const char *rule;
-    } expected[] = {{0x1000, "cfa=rsp+8 ra=cfa-8"},
-                    {0x1004, "cfa=rsp+32 rbp=cfa-16 ra=cfa-8"},
-                    {0x1018, "cfa=rsp+8 ra=cfa-8"},
-                    {0x1020, "end"}};
-    static const struct unwind_range text = {GO_TEXT, GO_TEXT + 48};
+    static const struct expected_row expected[] = {{0x1000, "cfa=rsp+8 ra=cfa-8"},
+                                                   {0x1004, "cfa=rsp+32 rbp=cfa-16 ra=cfa-8"},
+                                                   {0x1018, "cfa=rsp+8 ra=cfa-8"},
+                                                   {0x1020, "end"}};
     for (unsigned format = 0; format < GO_FORMATS; format++) {
         uint8_t bytes[GO_BYTES_MAX];
-        const struct unwind_source source = {
-            .gopclntab = {bytes, go_bytes_write(bytes, format)}, .text = &text, .text_count = 1};
-        struct unwind_table *table = NULL;
-        struct unwind_row row = {0};
-        CU_ASSERT_EQUAL_FATAL(unwind_table_build(&table, &source, NULL), 0);
-        CU_ASSERT_EQUAL(unwind_table_facts(table).rows, 4);
-        CU_ASSERT_EQUAL(unwind_table_facts(table).functions, 2);
-        CU_ASSERT_EQUAL(unwind_table_facts(table).bad_functions, 0);
-        for (size_t i = 0; i < 4 && unwind_table_row(table, row.vaddr + 1, &row); i++) {
-            CU_ASSERT_EQUAL(row.vaddr, expected[i].vaddr);
-            CU_ASSERT_STRING_EQUAL(row.rule, expected[i].rule);
-        }
-        unwind_table_free(table);
+        go_bytes_write(bytes, format);
+        expect_rows(bytes, expected, 4);
     }
 }
 
@@ -43,76 +59,59 @@ static void test_formats(void)
  */
 static void test_functions_of_c(void)
 {
-    static const struct unwind_range text = {GO_TEXT, GO_TEXT + 48};
     for (unsigned format = 1; format < GO_FORMATS; format++) {
         uint8_t bytes[GO_BYTES_MAX];
-        const struct unwind_source source = {
-            .gopclntab = {bytes, go_bytes_write(bytes, format)}, .text = &text, .text_count = 1};
-        struct unwind_table *table = NULL;
+        go_bytes_write(bytes, format);
         go_bytes_drop_depths(bytes, format);
-        CU_ASSERT_EQUAL_FATAL(unwind_table_build(&table, &source, NULL), 0);
+        struct unwind_table *table = table_of(bytes);
         CU_ASSERT_EQUAL(unwind_table_facts(table).functions, 1);
-        CU_ASSERT_EQUAL(unwind_table_facts(table).bad_functions, 0);
         CU_ASSERT_EQUAL(unwind_table_lookup(table, GO_TEXT + 2), UNWIND_RULE_GAP);
         CU_ASSERT_EQUAL(unwind_table_lookup(table, GO_TEXT + 32), UNWIND_RULE_END);
+        unwind_table_free(table);
+    }
+}
+
+static void test_entry(void)
+{
+    static const struct expected_row expected[] = {{0x1000, "end"}};
+    for (unsigned format = 1; format < GO_FORMATS; format++) {
+        uint8_t bytes[GO_BYTES_MAX];
         go_bytes_write(bytes, format);
         go_bytes_rename(bytes, format, 0, "_rt0_amd64");
-        unwind_table_free(table);
-        CU_ASSERT_EQUAL_FATAL(unwind_table_build(&table, &source, NULL), 0);
-        CU_ASSERT_EQUAL(unwind_table_lookup(table, GO_TEXT + 2), UNWIND_RULE_END);
-        unwind_table_free(table);
+        expect_rows(bytes, expected, 1);
     }
 }
 
 /* Where Go calls C there is no frame: rbp is the caller's, which is 24 bytes deep then. */
 static void test_call_of_c(void)
 {
-    static const struct unwind_range text = {GO_TEXT, GO_TEXT + 48};
+    static const struct expected_row expected[] = {{0x1000, "cfa=rbp-16 ra=cfa-8, another stack"},
+                                                   {0x1020, "cfa=rsp+8 ra=cfa-8"},
+                                                   {0x1024, "cfa=rsp+32 rbp=cfa-16 ra=cfa-8"}};
     for (unsigned format = 2; format < GO_FORMATS; format++) {
         uint8_t bytes[GO_BYTES_MAX];
-        const struct unwind_source source = {
-            .gopclntab = {bytes, go_bytes_write(bytes, format)}, .text = &text, .text_count = 1};
-        struct unwind_table *table = NULL;
-        struct unwind_row row;
+        go_bytes_write(bytes, format);
         go_bytes_set_flags(bytes, format, 2);
         go_bytes_rename(bytes, format, 0, "runtime.asmcgocall");
         go_bytes_rename(bytes, format, 1, "runtime.cgocall");
-        CU_ASSERT_EQUAL_FATAL(unwind_table_build(&table, &source, NULL), 0);
-        CU_ASSERT_TRUE(unwind_table_row(table, GO_TEXT, &row));
-        CU_ASSERT_EQUAL(row.vaddr, GO_TEXT);
-        CU_ASSERT_STRING_EQUAL(row.rule, "cfa=rbp-16 ra=cfa-8, another stack");
-        CU_ASSERT_TRUE(unwind_table_row(table, GO_TEXT + 1, &row));
-        CU_ASSERT_EQUAL(row.vaddr, GO_TEXT + 32);
-        unwind_table_free(table);
+        expect_rows(bytes, expected, 3);
     }
 }
 
 /* A function that switches stacks: its frame is found by rbp, as soon as that is set up. */
 static void test_stack_switch(void)
 {
-    static const struct {
-        uint64_t vaddr;
-        const char *rule;
-    } expected[] = {{0x1000, "cfa=rsp+8 ra=cfa-8, callers end"},
-                    {0x1004, "cfa=rsp+32 rbp=cfa-16 ra=cfa-8"},
-                    {0x1014, "cfa=rbp+16 rbp=cfa-16 ra=cfa-8, another stack"},
-                    {0x1018, "cfa=rsp+8 ra=cfa-8, callers end"},
-                    {0x1020, "end"}};
-    static const struct unwind_range text = {GO_TEXT, GO_TEXT + 48};
+    static const struct expected_row expected[] = {
+        {0x1000, "cfa=rsp+8 ra=cfa-8, callers end"},
+        {0x1004, "cfa=rsp+32 rbp=cfa-16 ra=cfa-8"},
+        {0x1014, "cfa=rbp+16 rbp=cfa-16 ra=cfa-8, another stack"},
+        {0x1018, "cfa=rsp+8 ra=cfa-8, callers end"},
+        {0x1020, "end"}};
     for (unsigned format = 2; format < GO_FORMATS; format++) {
         uint8_t bytes[GO_BYTES_MAX];
-        const struct unwind_source source = {
-            .gopclntab = {bytes, go_bytes_write(bytes, format)}, .text = &text, .text_count = 1};
-        struct unwind_table *table = NULL;
-        struct unwind_row row = {0};
+        go_bytes_write(bytes, format);
         go_bytes_set_flags(bytes, format, 2);
-        CU_ASSERT_EQUAL_FATAL(unwind_table_build(&table, &source, NULL), 0);
-        CU_ASSERT_EQUAL(unwind_table_facts(table).rows, 5);
-        for (size_t i = 0; i < 5 && unwind_table_row(table, row.vaddr + 1, &row); i++) {
-            CU_ASSERT_EQUAL(row.vaddr, expected[i].vaddr);
-            CU_ASSERT_STRING_EQUAL(row.rule, expected[i].rule);
-        }
-        unwind_table_free(table);
+        expect_rows(bytes, expected, 5);
     }
 }
 
@@ -250,7 +249,8 @@ void sprof_suite_unwind_gopclntab(void)
     CU_add_test(suite, "a walk over a switch of stacks", test_walk_over_a_switch);
     CU_add_test(suite, "a walk to another stack", test_walk_to_another_stack);
     CU_add_test(suite, "a call of C", test_call_of_c);
-    CU_add_test(suite, "functions of C, and the entry", test_functions_of_c);
+    CU_add_test(suite, "functions of C", test_functions_of_c);
+    CU_add_test(suite, "the entry", test_entry);
     CU_add_test(suite, "other bytes", test_other_bytes);
     CU_add_test(suite, "a Go program beside its .debug_frame", test_go_program);
 }
