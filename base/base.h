@@ -1,4 +1,4 @@
-/* base: what every other room stands on. One include for all of it; each part has a header of its
+/* base: what every other library stands on. One include for all of it; each part has a header of its
  * own, which holds its contract. Nothing here knows about profiles. */
 #ifndef SPROF_BASE_H
 #define SPROF_BASE_H

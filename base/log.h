@@ -1,4 +1,4 @@
-/* How the rooms speak to the person: they do not print, they call back. */
+/* How the libraries reach the person: they do not print, they call back. */
 #ifndef SPROF_BASE_LOG_H
 #define SPROF_BASE_LOG_H
 

@@ -11,10 +11,10 @@
 
 /* Made by main, handed to every command. */
 struct cli_terminal {
-    struct sprof_log log; /* for the other rooms; its context is this struct */
+    struct sprof_log log; /* for the other libraries; its context is this struct */
     bool verbose;         /* debug messages too */
     bool shows_progress;  /* standard error is a terminal */
-    pthread_mutex_t lock; /* guards what follows: the rooms may call from any thread */
+    pthread_mutex_t lock; /* guards what follows: the libraries may call from any thread */
     bool line_shown;      /* a progress line stands there and must be erased first */
     uint64_t phase_start_ns, last_shown_ns;
     char phase[64];

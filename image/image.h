@@ -1,7 +1,7 @@
 /* image: the ELF files a process runs.
  *
  * Opens the right file (the one that is mapped, not one that took its name), reads what the other
- * rooms need, and translates between file offsets and addresses. It never maps a file into memory, so
+ * libraries need, and translates between file offsets and addresses. It never maps a file into memory, so
  * that a file cut short meanwhile cannot kill sprof: sections are read into memory it owns. */
 #ifndef SPROF_IMAGE_IMAGE_H
 #define SPROF_IMAGE_IMAGE_H

@@ -1,5 +1,5 @@
 /* model: what a recording consists of, and the one place where counts are added up. Pure: no I/O, no
- * clock, no other room but base. Numbers given as `id` count from 1 in order of creation, so that
+ * clock, no other library but base. Numbers given as `id` count from 1 in order of creation, so that
  * they serve as row ids; 0 means none. */
 #ifndef SPROF_MODEL_MODEL_H
 #define SPROF_MODEL_MODEL_H

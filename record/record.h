@@ -1,4 +1,4 @@
-/* record: the recording session. Wires the rooms below into one path: rings → samples in time order
+/* record: the recording session. Wires the libraries below into one path: rings → samples in time order
  * → stacks → calling-context tree → database → names. Also finishes what a killed recorder left,
  * and turns folded stacks into a recording. */
 #ifndef SPROF_RECORD_RECORD_H

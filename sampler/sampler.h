@@ -196,7 +196,7 @@ uint64_t sampler_unseen_cpu_ns(struct sampler *sampler);
 void sampler_stack_end(struct sampler *sampler, pid_t tid, uint64_t stack_pointer, uint64_t end);
 
 /* Copies memory of a live process, as long as it lives and permits: returns the bytes copied, 0
- * when none. Needs no sampler; it stands here because only this room talks to targets. */
+ * when none. Needs no sampler; it stands here because only this library talks to targets. */
 size_t sampler_read_memory(pid_t pid, uint64_t address, void *buffer, size_t size);
 
 /* Calls `mapping` for each executable mapping that a live process has now, until it returns

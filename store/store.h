@@ -1,5 +1,5 @@
 /* store: the recording as one SQLite file. The schema is in store/schema.sql and described for users
- * in docs/schema.md. Only this room speaks to SQLite. */
+ * in docs/schema.md. Only this library speaks to SQLite. */
 #ifndef SPROF_STORE_STORE_H
 #define SPROF_STORE_STORE_H
 

@@ -3,7 +3,7 @@
 #include "store/store.h"
 
 static const char *const state_words[] = {"recording", "recorded", "complete", NULL};
-/* enum model_kind; enum unwind_found_by and unwind_end, whose room this one may not include. */
+/* enum model_kind; enum unwind_found_by and unwind_end, whose library this one may not include. */
 static const char *const kind_words[] = {"none", "app", "system", "kernel", "jit", NULL};
 static const char *const found_by_words[] = {"cfi",    "plt",    "signal", "fp", "scan",
                                              "kernel", "inline", "leaf",   NULL};

@@ -70,7 +70,7 @@ static bool may_use_debuginfod(const struct symbolize_options *options)
     return !options->no_debuginfod && urls && urls[0];
 }
 
-/* The image room searches first: it never waits on a pipe, and it knows the container's root. */
+/* The image library searches first: it never waits on a pipe, and it knows the container's root. */
 static int find_debuginfo(Dwfl_Module *dwfl_module, void **userdata, const char *name,
                           Dwarf_Addr base, const char *file_name, const char *link, GElf_Word crc,
                           char **debug_name)

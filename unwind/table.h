@@ -1,4 +1,4 @@
-/* The inside of a table, for the files of this room. */
+/* The inside of a table, for the files of this library. */
 #ifndef SPROF_UNWIND_TABLE_H
 #define SPROF_UNWIND_TABLE_H
 

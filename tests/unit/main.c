@@ -1,4 +1,4 @@
-/* Runs every suite of one room. With an argument, only the suites whose name holds it. */
+/* Runs every suite of one library. With an argument, only the suites whose name holds it. */
 #include "tests/unit/suites.h"
 
 #include <CUnit/Basic.h>

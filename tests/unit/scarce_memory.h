@@ -1,5 +1,5 @@
-/* Lets the n-th allocation of a test fail. A room's tests use it after
- * `sprof_scarce_memory(unit_ROOM)` in their room.cmake, which puts it between them and malloc. */
+/* Lets the n-th allocation of a test fail. A library's tests use it after
+ * `sprof_scarce_memory(unit_LIBRARY)` in their library.cmake, which puts it between them and malloc. */
 #ifndef SPROF_TESTS_SCARCE_MEMORY_H
 #define SPROF_TESTS_SCARCE_MEMORY_H
 

@@ -1,4 +1,4 @@
-/* The generated list of suites of one room. */
+/* The generated list of suites of one library. */
 #ifndef SPROF_TESTS_SUITES_H
 #define SPROF_TESTS_SUITES_H
 

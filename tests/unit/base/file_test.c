@@ -1,4 +1,4 @@
-/* pread stands behind a wrapper here (room.cmake), which does what signals and slow file systems
+/* pread stands behind a wrapper here (library.cmake), which does what signals and slow file systems
  * would. */
 #include "base/base.h"
 

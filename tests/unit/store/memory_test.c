@@ -1,4 +1,4 @@
-/* Fails the n-th allocation, for every n, of this room and of SQLite: each call says SPROF_ENOMEM
+/* Fails the n-th allocation, for every n, of this library and of SQLite: each call says SPROF_ENOMEM
  * (or works), and everything can be closed. */
 #include "tests/unit/scarce_memory.h"
 

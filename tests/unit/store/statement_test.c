@@ -106,7 +106,7 @@ static void test_kernel_addresses(void)
     CU_ASSERT_EQUAL(count, 4);
 }
 
-/* The words of the database are those of the rooms that own the enums. */
+/* The words of the database are those of the libraries that own the enums. */
 static void test_words(void)
 {
     static const char *const found_by[] = {"cfi",  "plt",    "signal", "fp",

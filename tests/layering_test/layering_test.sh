@@ -1,26 +1,20 @@
 #!/bin/bash
-# The rooms rule: looks at every #include of every room and at what CMakeLists.txt links, and fails
-# where a room leans on one that DESIGN (docs/design.md, "the rooms") does not put below it; where a
-# third-party header stands outside the room that owns it; and where a room other than cli prints.
-#   rooms_test.sh SOURCE_DIRECTORY
+# The rule of the layers: looks at every #include of every library, and fails where it uses one that the
+# table cmake/layers does not put below it; where a third-party header stands outside the library that
+# owns it; and where a library other than cli prints.
+#   layering_test.sh SOURCE_DIRECTORY
 set -u
 cd "$1" || exit 2
 
-# room: what it may use. A room may always use itself.
-declare -A may_use=(
-    [base]=""
-    [model]="base"
-    [image]="base"
-    [sampler]="base"
-    [unwind]="base"
-    [symbolize]="base model image"
-    [store]="base model"
-    [record]="base model image sampler unwind symbolize store"
-    [report]="base model store"
-    [cli]="base model store record report"
-)
+# library: what it may use, as the table of the build says. A library may always use itself.
+declare -A may_use=()
+while IFS='|' read -r name uses _; do
+    read -r name <<<"$name"
+    read -r uses <<<"$uses"
+    may_use[$name]=$uses
+done < <(grep '^[a-z]' cmake/layers)
 
-# header (a pattern): the rooms that own it.
+# header (a pattern): the libraries that own it.
 declare -A owners=(
     ["linux/perf_event.h"]="sampler"
     ["libelf.h"]="image symbolize" ["gelf.h"]="image symbolize"
@@ -45,14 +39,14 @@ has_word() { # WORD "LIST OF WORDS"
     [[ " $2 " == *" $1 "* ]]
 }
 
-# The headers a room shows to others: room/room.h and, of base, model and store, what it includes.
-is_public() { # ROOM HEADER
+# The headers a library shows to others: library/library.h and, of base, model and store, what it includes.
+is_public() { # LIBRARY HEADER
     [ "$2" = "$1/$1.h" ] && return
     has_word "$1" "base model store" &&
         grep -qrF "#include \"$2\"" "$1/$1.h" $(sed -n "s/^#include \"\($1\/.*\)\"/\1/p" "$1/$1.h")
 }
 
-check_own_header() { # ROOM FILE HEADER
+check_own_header() { # LIBRARY FILE HEADER
     local other=${3%%/*}
     [ "$other" = "$1" ] && return
     if ! has_word "$other" "${may_use[$1]}"; then
@@ -62,15 +56,15 @@ check_own_header() { # ROOM FILE HEADER
     fi
 }
 
-check_system_header() { # ROOM FILE HEADER
+check_system_header() { # LIBRARY FILE HEADER
     if [ -n "${owners[$3]-}" ]; then
         has_word "$1" "${owners[$3]}" || fail "$2: includes <$3>: only ${owners[$3]} may"
     elif ! [[ $3 =~ $everybody ]]; then
-        fail "$2: includes <$3>: say in $0 which room owns it"
+        fail "$2: includes <$3>: say in $0 which library owns it"
     fi
 }
 
-check_includes() { # ROOM
+check_includes() { # LIBRARY
     local file kind header
     while IFS=: read -r file _ header; do
         kind=${header:0:1}
@@ -84,29 +78,20 @@ check_includes() { # ROOM
         sed -E 's/:[^:]*include[[:space:]]*/:/')
 }
 
-# Only cli prints: no other room names a standard stream or calls what writes to one.
-check_printing() { # ROOM
+# Only cli prints: no other library names a standard stream or calls what writes to one.
+check_printing() { # LIBRARY
     local found
     found=$(grep -rnE --include='*.c' '(^|[^_[:alnum:]])(printf|vprintf|puts|putchar|perror|psignal)[[:space:]]*\(|(^|[^_[:alnum:]])(stdout|stderr)([^_[:alnum:]]|$)' "$1" |
         grep -vE ':[[:space:]]*(/?\*|//)')
     [ -z "$found" ] || fail "only cli/ prints, but: $found"
 }
 
-check_linking() { # ROOM
-    local line used
-    line=$(grep -E "^sprof_room\($1[ )]" CMakeLists.txt) || fail "CMakeLists.txt does not name $1"
-    for used in $(sed -E 's/.*USES//; s/LIBRARIES.*//; s/\)//' <<<"${line#*"$1"}"); do
-        has_word "$used" "${may_use[$1]}" || fail "CMakeLists.txt: $1 must not link $used"
-    done
-}
-
-for room in "${!may_use[@]}"; do
-    if [ ! -d "$room" ]; then
-        fail "$room: no such room"
+for library in "${!may_use[@]}"; do
+    if [ ! -d "$library" ]; then
+        fail "$library: no such library"
         continue
     fi
-    check_includes "$room"
-    check_linking "$room"
-    [ "$room" = cli ] || check_printing "$room"
+    check_includes "$library"
+    [ "$library" = cli ] || check_printing "$library"
 done
 [ "$failures" = 0 ]

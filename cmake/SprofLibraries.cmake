@@ -1,4 +1,4 @@
-# One static library per room, and the options every target shares.
+# One static library per directory, and the options every target shares.
 find_package(Threads REQUIRED)
 
 option(SPROF_WERROR "Treat warnings as errors" OFF)
@@ -24,18 +24,33 @@ function(sprof_options target)
     endif()
 endfunction()
 
-# sprof_room(name USES rooms… LIBRARIES system libraries…): every *.c below name/ becomes sprof_name,
-# except a main.c, which belongs to the executable of the same name.
-function(sprof_room name)
-    cmake_parse_arguments(room "" "" "USES;LIBRARIES" ${ARGN})
+# sprof_library(name "uses…" "system libraries…"): every *.c below name/ becomes sprof_name, except a
+# main.c, which belongs to the executable of the same name.
+function(sprof_library name uses libraries)
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${name}/*.c)
     list(FILTER sources EXCLUDE REGEX "/main\\.c$")
     add_library(sprof_${name} STATIC ${sources})
     sprof_options(sprof_${name})
-    list(TRANSFORM room_USES PREPEND sprof_)
-    target_link_libraries(sprof_${name} PRIVATE ${room_USES} ${room_LIBRARIES})
-    set_property(GLOBAL APPEND PROPERTY SPROF_ROOMS ${name})
-    if(EXISTS ${CMAKE_SOURCE_DIR}/${name}/room.cmake)
-        include(${CMAKE_SOURCE_DIR}/${name}/room.cmake)   # generated sources
+    list(TRANSFORM uses PREPEND sprof_)
+    target_link_libraries(sprof_${name} PRIVATE ${uses} ${libraries})
+    set_property(GLOBAL APPEND PROPERTY SPROF_LIBRARIES ${name})
+    if(EXISTS ${CMAKE_SOURCE_DIR}/${name}/library.cmake)
+        include(${CMAKE_SOURCE_DIR}/${name}/library.cmake)   # generated sources
     endif()
+endfunction()
+
+# sprof_libraries(file): a library for each line "name | uses | system libraries" of a table.
+function(sprof_libraries table)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${table})
+    file(STRINGS ${table} lines REGEX "^[a-z]")
+    foreach(line ${lines})
+        string(REPLACE "|" ";" cells "${line}")
+        list(GET cells 0 name)
+        list(GET cells 1 uses)
+        list(GET cells 2 libraries)
+        string(STRIP "${name}" name)
+        separate_arguments(uses UNIX_COMMAND "${uses}")
+        separate_arguments(libraries UNIX_COMMAND "${libraries}")
+        sprof_library(${name} "${uses}" "${libraries}")
+    endforeach()
 endfunction()

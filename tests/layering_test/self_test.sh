@@ -1,17 +1,17 @@
 #!/bin/bash
-# Does rooms_test.sh see what it is there for? Copies the rooms, breaks one rule at a time, and wants a
+# Does layering_test.sh see what it is there for? Copies the libraries, breaks one rule at a time, and wants a
 # failure that names the file.
 #   self_test.sh SOURCE_DIRECTORY
 set -u
 source=$1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-cp -r "$source"/{base,model,image,sampler,unwind,symbolize,store,record,report,cli,CMakeLists.txt} "$work"
+cp -r "$source"/{base,model,image,sampler,unwind,symbolize,store,record,report,cli,cmake} "$work"
 
 failures=0
 must_fail() { # FILE LINE
     printf '%s\n' "$2" >"$work/$1"
-    if output=$("$source/tests/rooms_test/rooms_test.sh" "$work" 2>&1); then
+    if output=$("$source/tests/layering_test/layering_test.sh" "$work" 2>&1); then
         echo "not noticed: $1 with $2" >&2
         failures=$((failures + 1))
     elif ! grep -qF "$1" <<<"$output"; then
