@@ -7,7 +7,7 @@
 
 /* Opens `path` (NULL: sprof.db) read-only. A recording that was left unfinished, by --no-symbolize
  * or because its recorder was killed, is finished first, and that is said. Errors as
- * store_open_read and record_finish. The caller closes with store_close. */
+ * store_open_read and record_derive. The caller closes with store_close. */
 int cli_open_recording(struct store **store, const char *path, struct cli_terminal *terminal,
                        struct sprof_error *error);
 

@@ -88,7 +88,7 @@ int model_paths_callees(const struct model_paths *paths, uint32_t function,
 int model_paths_callers(const struct model_paths *paths, uint32_t function,
                         struct model_paths *callers);
 
-/* ---- Modes (DESIGN §2) ----------------------------------------------------------------------- */
+/* == Modes (DESIGN §2) == */
 
 enum model_mode { MODEL_MODE_PC, MODEL_MODE_FULL, MODEL_MODE_APP };
 
@@ -113,7 +113,7 @@ bool model_function_is_app(const struct model_functions *functions, uint32_t fun
 int model_paths_view(const struct model_paths *full, const struct model_functions *functions,
                      const struct model_view *view, struct model_paths *out);
 
-/* ---- Uncertainty ----------------------------------------------------------------------------- */
+/* == Uncertainty == */
 
 /* The 95 % Wilson score interval (E. B. Wilson, 1927) of a share, as fractions of 1. `part` and
  * `whole` are weights; `samples` is the effective number of samples behind `whole` (for equal weights

@@ -1,7 +1,7 @@
 /* Folded stacks as a recording. The grammar is FlameGraph's: frames from the root to the leaf,
  * separated by semicolons, a space, and a count; empty lines and lines that begin with '#' are
  * passed over. */
-#include "record/finish.h"
+#include "record/derive.h"
 #include "record/record.h"
 #include "record/walk.h"
 
@@ -250,7 +250,7 @@ static int write_recording(struct import *import, struct sprof_error *error)
         return result;
     result = store_write(store, &import->batch, error);
     if (!result)
-        result = record_finish_import(store, &import->names, error);
+        result = record_derive_import(store, &import->names, error);
     const int closed = store_close(store, result ? NULL : error);
     return result ? result : closed;
 }

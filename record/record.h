@@ -68,12 +68,12 @@ void record_free(struct record_session *session);
  * with
  * --no-symbolize and those whose recorder was killed; harmless on complete ones when `again` is
  * false, done anew when it is true. */
-struct record_finish_options {
+struct record_derive_options {
     bool again;
     struct model_kind_rules rules; /* replaces the kinds of modules when count > 0 */
     const struct sprof_log *log;
 };
-int record_finish(const char *path, const struct record_finish_options *options,
+int record_derive(const char *path, const struct record_derive_options *options,
                   struct sprof_error *error);
 
 /* Folded stacks ("root;…;leaf COUNT" a line, frames may be "module!function") become a recording.

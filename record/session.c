@@ -1,6 +1,6 @@
 #include "record/session.h"
 
-#include "record/finish.h"
+#include "record/derive.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -360,9 +360,9 @@ static int finish(struct record_session *session, struct sprof_error *error)
 {
     if (session->options.no_symbolize)
         return 0;
-    const struct record_finish_source source = {
+    const struct record_derive_source source = {
         .images = &session->images, .jit_owners = &session->jit_owners, .log = session->log};
-    const int result = record_finish_store(session->store, &source, error);
+    const int result = record_derive_store(session->store, &source, error);
     if (result)
         return result;
     session->run.state = STORE_COMPLETE;

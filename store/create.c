@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- What is there already ------------------------------------------------------------------- */
+/* == What is there already == */
 
 static int refuse_link(const char *path, struct sprof_error *error)
 {
@@ -107,7 +107,7 @@ static int clear_the_way(const char *path, struct sprof_error *error)
                                          : set_aside(path, &file, error);
 }
 
-/* ---- The new file ---------------------------------------------------------------------------- */
+/* == The new file == */
 
 /* What open(2) may say, and the cure. */
 static const struct refusal {

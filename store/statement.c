@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- Fields ---------------------------------------------------------------------------------- */
+/* == Fields == */
 
 static uint64_t load_unsigned(const void *field, size_t size)
 {
@@ -42,7 +42,7 @@ static const char *find_word(const char *const *words, uint64_t index)
     return NULL;
 }
 
-/* ---- Binding --------------------------------------------------------------------------------- */
+/* == Binding == */
 
 static int bind_number(sqlite3_stmt *statement, int index, const struct store_column *column,
                        const void *field)
@@ -89,7 +89,7 @@ static int bind(sqlite3_stmt *statement, int index, const struct store_column *c
     return SQLITE_MISUSE;
 }
 
-/* ---- Writing --------------------------------------------------------------------------------- */
+/* == Writing == */
 
 /* INSERT INTO "t" ("a", "b") VALUES (?1, ?2) ON CONFLICT (a) DO UPDATE SET "a" = excluded."a", … */
 static void make_insert(struct sprof_str *sql, const struct store_table *table)
@@ -153,7 +153,7 @@ int store_put(struct store *store, enum store_table_id id, const void *rows, siz
     return status;
 }
 
-/* ---- Reading --------------------------------------------------------------------------------- */
+/* == Reading == */
 
 static void make_select(struct sprof_str *sql, const struct store_table *table)
 {

@@ -70,7 +70,7 @@ void store_batch_release(struct store_batch *batch)
     store_batch_clear(batch);
 }
 
-/* ---- What is derived ------------------------------------------------------------------------- */
+/* == What is derived == */
 
 /* Physical frames and modules stay: the samples stand on them. */
 static const char forget_derived[] = "DELETE FROM path_cost; DELETE FROM function_cost;"
@@ -116,7 +116,7 @@ void store_derived_release(struct store_derived *derived)
     sprof_vec_release(&derived->edge_costs);
 }
 
-/* ---- Small things ---------------------------------------------------------------------------- */
+/* == Small things == */
 
 int store_set_state(struct store *store, uint32_t run_id, enum store_state state,
                     struct sprof_error *error)

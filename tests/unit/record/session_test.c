@@ -90,8 +90,8 @@ static void test_not_symbolized(void)
         return;
     ASSERT_HANDMADE(&scene.made, "SELECT state FROM run", "recorded");
     ASSERT_HANDMADE(&scene.made, "SELECT count(*) FROM function", "0");
-    const struct record_finish_options finish = {0};
-    CU_ASSERT_EQUAL(record_finish(scene.made.path, &finish, &scene.error), 0);
+    const struct record_derive_options finish = {0};
+    CU_ASSERT_EQUAL(record_derive(scene.made.path, &finish, &scene.error), 0);
     ASSERT_HANDMADE(&scene.made, "SELECT state FROM run", "complete");
     CU_ASSERT_TRUE(file_exists(fixture_path(&scene.made.fixture, "sprof.db.old")));
     fixture_close(&scene.made.fixture);

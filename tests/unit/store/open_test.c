@@ -287,7 +287,7 @@ static void test_second_half_overwritten(void)
     place_remove(&place);
 }
 
-/* ---- Where WAL cannot work ------------------------------------------------------------------- */
+/* == Where WAL cannot work == */
 
 /* A file system without shared memory, as SQLite sees NFS: methods of version 1 of each file. */
 static sqlite3_vfs plain_vfs;

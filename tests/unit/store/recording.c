@@ -18,7 +18,7 @@ static void must(bool done)
         abort();
 }
 
-/* ---- Places ---------------------------------------------------------------------------------- */
+/* == Places == */
 
 struct place place_make(void)
 {
@@ -105,7 +105,7 @@ void die_at_write(int number)
     must(sqlite3_vfs_register(&killing_vfs, 1) == SQLITE_OK);
 }
 
-/* ---- The example ----------------------------------------------------------------------------- */
+/* == The example == */
 
 enum { A1 = 1, A2, A3, S1, S2, NOT_SAMPLED };
 enum { PROG = 1, LIBS, KERNEL, NONE };
@@ -507,7 +507,7 @@ int example_close(void)
     return 0;
 }
 
-/* ---- Queries --------------------------------------------------------------------------------- */
+/* == Queries == */
 
 static int add_row(void *context, int columns, char *const *values, char *const *names)
 {

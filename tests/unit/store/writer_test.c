@@ -82,7 +82,7 @@ static void test_derived_is_replaced(void)
     place_remove(&place);
 }
 
-/* ---- No space -------------------------------------------------------------------------------- */
+/* == No space == */
 
 /* Writes batches until one fails; returns how many were committed. */
 static uint64_t write_until_full(struct store *store, struct sprof_error *error, int *status)

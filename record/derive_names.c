@@ -1,35 +1,35 @@
 /* From frames to functions: one call of the symbolizer a module, its answers merged into one table
  * of functions for the whole recording. */
-#include "record/finish_names.h"
+#include "record/derive_names.h"
 
 #include "record/walk.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-uint64_t finish_path_key(const struct finish_module *module)
+uint64_t derive_path_key(const struct derive_module *module)
 {
     return sprof_hash_pair(sprof_hash_text(module->row.path ? module->row.path : ""),
                            module->row.process_id);
 }
 
-static uint64_t module_key(const struct finish_module *module)
+static uint64_t module_key(const struct derive_module *module)
 {
     if (module->row.key)
         return module->row.key;
     const struct sprof_bytes build_id = module->row.build_id;
     if (build_id.size)
         return sprof_hash_bytes(build_id.data, build_id.size);
-    return finish_path_key(module);
+    return derive_path_key(module);
 }
 
 /* Modules of the same content are one: the first of them bears the functions. */
-static int find_canonical(struct finish *finish)
+static int find_canonical(struct derive *derive)
 {
     struct sprof_map by_key = {0};
     int result = 0;
-    for (size_t i = 0; i < finish->modules.count && !result; i++) {
-        struct finish_module *module = &finish->modules.items[i];
+    for (size_t i = 0; i < derive->modules.count && !result; i++) {
+        struct derive_module *module = &derive->modules.items[i];
         module->row.key = module_key(module);
         const uint64_t *first = sprof_map_get(&by_key, module->row.key);
         if (first)
@@ -41,34 +41,34 @@ static int find_canonical(struct finish *finish)
     return result;
 }
 
-static void open_images(struct finish *finish, const bool *is_used)
+static void open_images(struct derive *derive, const bool *is_used)
 {
-    for (size_t i = 0; i < finish->modules.count; i++) {
-        struct finish_module *module = &finish->modules.items[i];
+    for (size_t i = 0; i < derive->modules.count; i++) {
+        struct derive_module *module = &derive->modules.items[i];
         const bool file =
             module->row.kind == MODEL_KIND_APP || module->row.kind == MODEL_KIND_SYSTEM;
         if (!file || !is_used[i])
             continue;
-        finish_open_image(finish, module);
+        derive_open_image(derive, module);
     }
 }
 
-static int add_outside(struct finish *finish)
+static int add_outside(struct derive *derive)
 {
     static const struct symbolize_function outside = {.name = "[outside the application]",
                                                       .linkage_name = "[outside the application]",
                                                       .named = true};
-    for (size_t i = 0; i < finish->modules.count; i++) {
-        struct finish_module *module = &finish->modules.items[i];
+    for (size_t i = 0; i < derive->modules.count; i++) {
+        struct derive_module *module = &derive->modules.items[i];
         if (module->row.name && strcmp(module->row.name, RECORD_MODULE_NONE) == 0)
-            return finish_add_function(finish, module, &outside, &finish->view.outside);
+            return derive_add_function(derive, module, &outside, &derive->view.outside);
     }
     return 0;
 }
 
 /* The frames grouped by module: those of modules.items[m] are sorted[starts[m] … starts[m + 1]). */
 struct grouped {
-    struct finish_frame **sorted;
+    struct derive_frame **sorted;
     size_t *starts;
     bool *is_used; /* by module */
 };
@@ -81,9 +81,9 @@ static void grouped_release(struct grouped *grouped)
 }
 
 /* A counting sort: stable, so that frames stay in order of id. */
-static int group_by_module(const struct finish *finish, struct grouped *grouped)
+static int group_by_module(const struct derive *derive, struct grouped *grouped)
 {
-    const size_t modules = finish->modules.count, frames = finish->frames.count;
+    const size_t modules = derive->modules.count, frames = derive->frames.count;
     size_t *next = calloc(modules + 1, sizeof *next);
     grouped->sorted = calloc(frames + 1, sizeof *grouped->sorted);
     grouped->starts = calloc(modules + 1, sizeof *grouped->starts);
@@ -91,7 +91,7 @@ static int group_by_module(const struct finish *finish, struct grouped *grouped)
     int result = next && grouped->sorted && grouped->starts && grouped->is_used ? 0 : SPROF_ENOMEM;
     for (size_t i = 0; i < frames && !result; i++) {
         const uint64_t *module =
-            sprof_map_get(&finish->module_index, finish->frames.items[i].module);
+            sprof_map_get(&derive->module_index, derive->frames.items[i].module);
         if (module)
             grouped->starts[*module + 1]++;
         else
@@ -103,56 +103,56 @@ static int group_by_module(const struct finish *finish, struct grouped *grouped)
         next[i] = grouped->starts[i];
     }
     for (size_t i = 0; i < frames && !result; i++) {
-        struct finish_frame *frame = &finish->frames.items[i];
-        grouped->sorted[next[*sprof_map_get(&finish->module_index, frame->module)]++] = frame;
+        struct derive_frame *frame = &derive->frames.items[i];
+        grouped->sorted[next[*sprof_map_get(&derive->module_index, frame->module)]++] = frame;
     }
     free(next);
     return result;
 }
 
 /* Why functions of a module have no names, to the person, for the first few of them. */
-static void tell_problem(const struct finish *finish, const struct finish_module *module,
+static void tell_problem(const struct derive *derive, const struct derive_module *module,
                          unsigned *told)
 {
     enum { TOLD_MAX = 3 };
     if (!module->row.problem || module->image || ++*told > TOLD_MAX)
         return;
-    sprof_log_message(finish->source->log, SPROF_LOG_NOTE, "functions of %s have no names: %s",
+    sprof_log_message(derive->source->log, SPROF_LOG_NOTE, "functions of %s have no names: %s",
                       module->row.name, module->row.problem);
 }
 
-static int name_modules(struct finish *finish, const struct grouped *grouped)
+static int name_modules(struct derive *derive, const struct grouped *grouped)
 {
     unsigned told = 0;
     int result = 0;
-    for (size_t i = 0; i < finish->modules.count && !result; i++) {
-        struct job job = {.module = &finish->modules.items[i],
-                          .frames = grouped->sorted + grouped->starts[i],
-                          .count = grouped->starts[i + 1] - grouped->starts[i]};
-        sprof_log_progress(finish->source->log, "naming functions", i, finish->modules.count);
+    for (size_t i = 0; i < derive->modules.count && !result; i++) {
+        struct derive_job job = {.module = &derive->modules.items[i],
+                                 .frames = grouped->sorted + grouped->starts[i],
+                                 .count = grouped->starts[i + 1] - grouped->starts[i]};
+        sprof_log_progress(derive->source->log, "naming functions", i, derive->modules.count);
         if (job.count)
-            result = finish_name_module(finish, &job);
+            result = derive_name_module(derive, &job);
         if (job.count)
-            tell_problem(finish, job.module, &told);
+            tell_problem(derive, job.module, &told);
         free(job.addresses);
         if (!result)
-            result = sprof_vec_push(&finish->derived.modules, job.module->row);
+            result = sprof_vec_push(&derive->derived.modules, job.module->row);
     }
     return result;
 }
 
-int finish_names(struct finish *finish, struct sprof_error *error)
+int derive_names(struct derive *derive, struct sprof_error *error)
 {
     struct grouped grouped = {0};
-    int result = group_by_module(finish, &grouped);
+    int result = group_by_module(derive, &grouped);
     if (!result) {
-        open_images(finish, grouped.is_used);
-        result = find_canonical(finish);
+        open_images(derive, grouped.is_used);
+        result = find_canonical(derive);
     }
-    if (!result && finish->view.mode != MODEL_MODE_FULL)
-        result = add_outside(finish);
+    if (!result && derive->view.mode != MODEL_MODE_FULL)
+        result = add_outside(derive);
     if (!result)
-        result = name_modules(finish, &grouped);
+        result = name_modules(derive, &grouped);
     grouped_release(&grouped);
     if (result == SPROF_EFORMAT)
         return sprof_error_set(
@@ -161,25 +161,25 @@ int finish_names(struct finish *finish, struct sprof_error *error)
     return result ? sprof_error_memory(error) : 0;
 }
 
-int finish_given_names(struct finish *finish, const struct sprof_intern *names,
+int derive_given_names(struct derive *derive, const struct sprof_intern *names,
                        struct sprof_error *error)
 {
-    if (find_canonical(finish))
+    if (find_canonical(derive))
         return sprof_error_memory(error);
-    for (size_t i = 0; i < finish->modules.count; i++)
-        if (sprof_vec_push(&finish->derived.modules, finish->modules.items[i].row))
+    for (size_t i = 0; i < derive->modules.count; i++)
+        if (sprof_vec_push(&derive->derived.modules, derive->modules.items[i].row))
             return sprof_error_memory(error);
-    for (size_t i = 0; i < finish->frames.count; i++) {
-        struct finish_frame *frame = &finish->frames.items[i];
-        const struct finish_module *module =
-            &finish->modules.items[*sprof_map_get(&finish->module_index, frame->module)];
+    for (size_t i = 0; i < derive->frames.count; i++) {
+        struct derive_frame *frame = &derive->frames.items[i];
+        const struct derive_module *module =
+            &derive->modules.items[*sprof_map_get(&derive->module_index, frame->module)];
         const char *name = sprof_intern_text(names, (uint32_t)frame->offset);
         const struct symbolize_function function = {
             .name = name, .linkage_name = name, .named = true};
-        struct level level = {0};
+        struct derive_level level = {0};
         frame->key = model_frame_key(module->row.key, sprof_hash_text(name));
-        if (finish_add_function(finish, module, &function, &level.function) ||
-            finish_add_chain(finish, frame, &level, 1))
+        if (derive_add_function(derive, module, &function, &level.function) ||
+            derive_add_chain(derive, frame, &level, 1))
             return sprof_error_memory(error);
     }
     return 0;

@@ -1,16 +1,15 @@
 /* One module's addresses: which symbolizer knows them, and what it says. */
 #include "record/build.h"
-#include "record/finish_names.h"
+#include "record/derive_names.h"
 #include "record/walk.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Images ------------------------------------------------------------------------------------
- */
+/* == Images == */
 
-static void open_file(struct finish *finish, struct finish_module *module)
+static void open_file(struct derive *derive, struct derive_module *module)
 {
     if (module->image || !module->row.path)
         return;
@@ -24,29 +23,29 @@ static void open_file(struct finish *finish, struct finish_module *module)
         module->image = module->owned_image;
         module->row.problem = NULL;
     } else if (!module->row.problem) {
-        module->row.problem = sprof_arena_text(&finish->arena, why.message);
+        module->row.problem = sprof_arena_text(&derive->arena, why.message);
     }
 }
 
-void finish_open_image(struct finish *finish, struct finish_module *module)
+void derive_open_image(struct derive *derive, struct derive_module *module)
 {
-    open_file(finish, module);
+    open_file(derive, module);
     if (!module->image)
         return;
     const uint64_t key = image_key(module->image);
-    if (!module->row.key || module->row.key == finish_path_key(module))
+    if (!module->row.key || module->row.key == derive_path_key(module))
         module->row.key = key;
     if (module->row.key == key)
         return;
     /* Without a build id, the file found now may be another than the one that ran. */
     module->image = NULL;
     module->row.problem =
-        sprof_arena_text(&finish->arena, "the file was replaced since it was recorded");
+        sprof_arena_text(&derive->arena, "the file was replaced since it was recorded");
 }
 
 static bool find_bounds(void *context, uint64_t vaddr, uint64_t *start, uint64_t *end)
 {
-    struct finish_module *module = context;
+    struct derive_module *module = context;
     const struct unwind_table *table = module->known_table ? module->known_table : module->table;
     if (!table && module->image && !module->bounds_tried) {
         module->bounds_tried = true;
@@ -61,16 +60,15 @@ static bool find_bounds(void *context, uint64_t vaddr, uint64_t *start, uint64_t
     return true;
 }
 
-/* ---- One module ---------------------------------------------------------------------------------
- */
+/* == One module == */
 
 static int compare_lookup(const void *a, const void *b)
 {
-    const struct finish_frame *const *left = a, *const *right = b;
+    const struct derive_frame *const *left = a, *const *right = b;
     return ((*left)->lookup > (*right)->lookup) - ((*left)->lookup < (*right)->lookup);
 }
 
-static int sort_job(struct job *job)
+static int sort_job(struct derive_job *job)
 {
     qsort(job->frames, job->count, sizeof *job->frames, compare_lookup);
     job->addresses = malloc((job->count + 1) * sizeof *job->addresses);
@@ -82,9 +80,11 @@ static int sort_job(struct job *job)
     return 0;
 }
 
-typedef int symbolize_job(struct finish *finish, struct job *job, struct symbolize_result *result);
+typedef int symbolize_job(struct derive *derive, struct derive_job *job,
+                          struct symbolize_result *result);
 
-static int symbolize_pseudo(struct finish *finish, struct job *job, struct symbolize_result *result)
+static int symbolize_pseudo(struct derive *derive, struct derive_job *job,
+                            struct symbolize_result *result)
 {
     static const struct symbolize_function functions[] = {
         [0] = {.name = "[unknown]", .linkage_name = "[unknown]"},
@@ -100,27 +100,28 @@ static int symbolize_pseudo(struct finish *finish, struct job *job, struct symbo
     for (size_t i = 0; i < job->count; i++) {
         const uint64_t offset = job->frames[i]->offset;
         const bool listed = !unknown && offset < sizeof functions / sizeof *functions;
-        struct level level = {0};
-        if (finish_add_function(finish, job->module, &functions[listed ? offset : 0],
+        struct derive_level level = {0};
+        if (derive_add_function(derive, job->module, &functions[listed ? offset : 0],
                                 &level.function) ||
-            finish_add_chain(finish, job->frames[i], &level, 1))
+            derive_add_chain(derive, job->frames[i], &level, 1))
             return SPROF_ENOMEM;
     }
     return 1;
 }
 
-static int symbolize_file(struct finish *finish, struct job *job, struct symbolize_result *result)
+static int symbolize_file(struct derive *derive, struct derive_job *job,
+                          struct symbolize_result *result)
 {
-    struct finish_module *module = job->module;
+    struct derive_module *module = job->module;
     for (size_t i = 0; i < job->count; i++) {
-        struct finish_frame *frame = job->frames[i];
+        struct derive_frame *frame = job->frames[i];
         if (!module->image || !image_vaddr_of_offset(module->image, frame->offset, &frame->lookup))
             frame->lookup = frame->offset;
     }
     if (sort_job(job))
         return SPROF_ENOMEM;
     const struct symbolize_bounds bounds = {find_bounds, module};
-    const struct symbolize_options options = {.log = finish->source->log};
+    const struct symbolize_options options = {.log = derive->source->log};
     /* Without a file and its tables nothing tells functions apart: they count for the module. */
     if (!module->image && !module->known_table)
         return 0;
@@ -132,16 +133,16 @@ static int symbolize_file(struct finish *finish, struct job *job, struct symboli
 }
 
 /* Once for all modules of the kernel: to open it may take tens of milliseconds. */
-static void open_kernel(struct finish *finish)
+static void open_kernel(struct derive *derive)
 {
-    if (!finish->kernel && !finish->kernel_error.code)
-        symbolize_kernel_open(&finish->kernel, NULL, &finish->kernel_error);
+    if (!derive->kernel && !derive->kernel_error.code)
+        symbolize_kernel_open(&derive->kernel, NULL, &derive->kernel_error);
 }
 
-static int symbolize_kernel_frames(struct finish *finish, struct job *job,
+static int symbolize_kernel_frames(struct derive *derive, struct derive_job *job,
                                    struct symbolize_result *result)
 {
-    struct finish_module *module = job->module;
+    struct derive_module *module = job->module;
     for (size_t i = 0; i < job->count; i++)
         job->frames[i]->lookup =
             job->frames[i]->offset - module->kernel_offset + module->kernel_start;
@@ -151,37 +152,37 @@ static int symbolize_kernel_frames(struct finish *finish, struct job *job,
         module->row.problem = "recorded before the last boot: kernel addresses have no names";
         return 0;
     }
-    open_kernel(finish);
-    if (finish->kernel)
-        return symbolize_kernel(result, finish->kernel, job->addresses, job->address_count, NULL);
-    module->row.problem = sprof_arena_text(&finish->arena, finish->kernel_error.message);
+    open_kernel(derive);
+    if (derive->kernel)
+        return symbolize_kernel(result, derive->kernel, job->addresses, job->address_count, NULL);
+    module->row.problem = sprof_arena_text(&derive->arena, derive->kernel_error.message);
     return 0;
 }
 
 /* "jit-PID.dump" is mapped by the process that writes it, so that profilers find it. */
-static const char *jitdump_path(const struct finish *finish, int pid)
+static const char *jitdump_path(const struct derive *derive, int pid)
 {
     char name[64];
     snprintf(name, sizeof name, "jit-%d.dump", pid);
-    for (size_t i = 0; i < finish->modules.count; i++) {
-        const struct store_module *row = &finish->modules.items[i].row;
+    for (size_t i = 0; i < derive->modules.count; i++) {
+        const struct store_module *row = &derive->modules.items[i].row;
         if (row->name && strcmp(row->name, name) == 0)
             return row->path;
     }
     return NULL;
 }
 
-static int open_jit(const struct finish *finish, int pid, struct symbolize_jit **jit,
+static int open_jit(const struct derive *derive, int pid, struct symbolize_jit **jit,
                     struct sprof_error *why)
 {
-    const char *dump = jitdump_path(finish, pid);
+    const char *dump = jitdump_path(derive, pid);
     if (dump && symbolize_jit_open_file(jit, dump, why) == 0)
         return 0;
-    const struct record_jit_owner owner = record_jit_owners_get(finish->source->jit_owners, pid);
+    const struct record_jit_owner owner = record_jit_owners_get(derive->source->jit_owners, pid);
     return symbolize_jit_open(jit, pid, owner.ns_pid, owner.uid, why);
 }
 
-static int symbolize_jit_frames(struct finish *finish, struct job *job,
+static int symbolize_jit_frames(struct derive *derive, struct derive_job *job,
                                 struct symbolize_result *result)
 {
     struct symbolize_jit *jit = NULL;
@@ -190,15 +191,15 @@ static int symbolize_jit_frames(struct finish *finish, struct job *job,
         job->frames[i]->lookup = job->frames[i]->offset;
     if (sort_job(job))
         return SPROF_ENOMEM;
-    if (open_jit(finish, job->module->pid, &jit, &why))
-        job->module->row.problem = sprof_arena_text(&finish->arena, why.message);
+    if (open_jit(derive, job->module->pid, &jit, &why))
+        job->module->row.problem = sprof_arena_text(&derive->arena, why.message);
     const int failed =
         jit ? symbolize_jit(result, jit, job->addresses, job->address_count, NULL) : 0;
     symbolize_jit_free(jit);
     return failed;
 }
 
-static symbolize_job *job_kind(const struct finish_module *module)
+static symbolize_job *job_kind(const struct derive_module *module)
 {
     switch (module->row.kind) {
     case MODEL_KIND_NONE: return symbolize_pseudo;
@@ -216,26 +217,26 @@ static bool is_empty(const struct symbolize_result *result)
     return !result->first;
 }
 
-static int name_nothing(struct finish *finish, struct job *job)
+static int name_nothing(struct derive *derive, struct derive_job *job)
 {
     for (size_t i = 0; i < job->count; i++) {
-        struct level level = {0};
-        if (finish_add_nameless(finish, job->module, &level.function) ||
-            finish_add_chain(finish, job->frames[i], &level, 1))
+        struct derive_level level = {0};
+        if (derive_add_nameless(derive, job->module, &level.function) ||
+            derive_add_chain(derive, job->frames[i], &level, 1))
             return SPROF_ENOMEM;
     }
     return 0;
 }
 
-int finish_name_module(struct finish *finish, struct job *job)
+int derive_name_module(struct derive *derive, struct derive_job *job)
 {
     struct symbolize_result result = {0};
     for (size_t i = 0; i < job->count; i++)
         job->frames[i]->key = model_frame_key(job->module->row.key, job->frames[i]->offset);
-    int failed = job_kind(job->module)(finish, job, &result);
+    int failed = job_kind(job->module)(derive, job, &result);
     if (failed == 0)
-        failed = is_empty(&result) ? name_nothing(finish, job)
-                                   : finish_take_result(finish, job, &result);
+        failed = is_empty(&result) ? name_nothing(derive, job)
+                                   : derive_take_result(derive, job, &result);
     symbolize_result_release(&result);
     return failed < 0 ? failed : 0;
 }

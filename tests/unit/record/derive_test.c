@@ -8,16 +8,16 @@ static void make(struct handmade *made, const char *mode, enum store_state state
     made->run.state = state;
 }
 
-static int finish(const struct handmade *made, bool again, struct sprof_error *error)
+static int derive(const struct handmade *made, bool again, struct sprof_error *error)
 {
-    const struct record_finish_options options = {.again = again};
-    return record_finish(made->path, &options, error);
+    const struct record_derive_options options = {.again = again};
+    return record_derive(made->path, &options, error);
 }
 
-static void must_finish(const struct handmade *made)
+static void must_derive(const struct handmade *made)
 {
     struct sprof_error error = {0};
-    CU_ASSERT_EQUAL(finish(made, false, &error), 0);
+    CU_ASSERT_EQUAL(derive(made, false, &error), 0);
     CU_ASSERT_STRING_EQUAL(error.message, "");
 }
 
@@ -27,8 +27,7 @@ static void must_finish(const struct handmade *made)
 #define FUNCTIONS                                                                                  \
     "SELECT function, exclusive_samples, inclusive_samples FROM v_function ORDER BY function"
 
-/* ---- The numbers -------------------------------------------------------------------------------
- */
+/* == The numbers == */
 
 static void test_the_worked_example(void)
 {
@@ -36,7 +35,7 @@ static void test_the_worked_example(void)
     make(&made, "full", STORE_RECORDED);
     handmade_example(&made, 0);
     handmade_write(&made);
-    must_finish(&made);
+    must_derive(&made);
     ASSERT_HANDMADE(&made, FUNCTIONS,
                     "A1|1|6 A2|2|5 A3|0|2 libgone.so|3|3");
     ASSERT_HANDMADE(&made, PATHS,
@@ -66,7 +65,7 @@ static void test_start_up_code_is_marked(void)
     make(&made, "full", STORE_RECORDED);
     handmade_example(&made, handmade_node(&made, 0, HAND_START, 0));
     handmade_write(&made);
-    must_finish(&made);
+    must_derive(&made);
     ASSERT_HANDMADE(&made, "SELECT name FROM function WHERE startup", "_start");
     ASSERT_HANDMADE(&made, "SELECT path FROM v_call_tree WHERE depth <= 2 ORDER BY depth",
                     "_start _start;A1");
@@ -83,7 +82,7 @@ static void test_weight_without_samples(void)
     made.batch.samples.items[0].count = 0;
     made.batch.samples.items[0].weight = 5000;
     handmade_write(&made);
-    must_finish(&made);
+    must_derive(&made);
     ASSERT_HANDMADE(&made,
                     "SELECT function, kind, inclusive_samples, inclusive_weight"
                     " FROM v_function",
@@ -105,7 +104,7 @@ static void test_inlined_functions_are_levels(void)
         handmade_node(&made, 0, frame.id, 1);
     }
     handmade_write(&made);
-    must_finish(&made);
+    must_derive(&made);
     ASSERT_HANDMADE(&made, "SELECT path FROM v_call_tree ORDER BY path", "around around;within");
     ASSERT_HANDMADE(&made,
                     "SELECT exclusive_samples > 0, exclusive_samples = inclusive_samples"
@@ -120,8 +119,7 @@ static void test_inlined_functions_are_levels(void)
     handmade_close(&made);
 }
 
-/* ---- Again and again ---------------------------------------------------------------------------
- */
+/* == Again and again == */
 
 static const char *const derived_tables[] = {
     "SELECT * FROM function ORDER BY id",
@@ -136,18 +134,18 @@ static const char *const derived_tables[] = {
 };
 enum { DERIVED = sizeof derived_tables / sizeof *derived_tables };
 
-static void test_finishing_twice_changes_nothing(void)
+static void test_deriving_twice_changes_nothing(void)
 {
     struct handmade made;
     make(&made, "full", STORE_RECORDED);
     handmade_example(&made, handmade_node(&made, 0, HAND_START, 0));
     made.batch.frames.items[HAND_A3 - 1].file_offset = handmade_offset(&made, "around", NULL) + 5;
     handmade_write(&made);
-    must_finish(&made);
+    must_derive(&made);
     char *first[DERIVED];
     for (int i = 0; i < DERIVED; i++)
         first[i] = strdup(handmade_query(&made, derived_tables[i]));
-    CU_ASSERT_EQUAL(finish(&made, true, NULL), 0);
+    CU_ASSERT_EQUAL(derive(&made, true, NULL), 0);
     for (int i = 0; i < DERIVED; i++) {
         CU_ASSERT_TRUE(strlen(first[i]) > 10);
         assert_text(handmade_query(&made, derived_tables[i]), first[i]);
@@ -162,9 +160,9 @@ static void test_a_complete_one_is_left_alone(void)
     make(&made, "full", STORE_COMPLETE);
     handmade_example(&made, 0);
     handmade_write(&made);
-    must_finish(&made);
+    must_derive(&made);
     ASSERT_HANDMADE(&made, "SELECT count(*) FROM function", "0");
-    CU_ASSERT_EQUAL(finish(&made, true, NULL), 0);
+    CU_ASSERT_EQUAL(derive(&made, true, NULL), 0);
     ASSERT_HANDMADE(&made, "SELECT count(*) > 0 FROM function", "1");
     handmade_close(&made);
 }
@@ -175,7 +173,7 @@ static void test_a_killed_one_is_finished(void)
     make(&made, "full", STORE_RECORDING);
     handmade_example(&made, 0);
     handmade_write(&made);
-    must_finish(&made);
+    must_derive(&made);
     ASSERT_HANDMADE(&made, "SELECT state FROM run", "complete");
     ASSERT_HANDMADE(&made, "SELECT inclusive_samples FROM v_function WHERE function = 'A1'", "6");
     handmade_close(&made);
@@ -188,13 +186,12 @@ static void test_an_import_keeps_its_names(void)
     made.run.source = "import";
     handmade_example(&made, 0);
     handmade_write(&made);
-    CU_ASSERT_EQUAL(finish(&made, true, NULL), 0);
+    CU_ASSERT_EQUAL(derive(&made, true, NULL), 0);
     ASSERT_HANDMADE(&made, "SELECT count(*) FROM function", "0");
     handmade_close(&made);
 }
 
-/* ---- Modes -------------------------------------------------------------------------------------
- */
+/* == Modes == */
 
 static void test_application_part(void)
 {
@@ -204,7 +201,7 @@ static void test_application_part(void)
     handmade_node(&made, 0, HAND_START, 2);   /* nothing but start-up code */
     handmade_node(&made, 0, HAND_OUTSIDE, 3); /* what the recorder had found outside already */
     handmade_write(&made);
-    must_finish(&made);
+    must_derive(&made);
     ASSERT_HANDMADE(&made, PATHS,
                     "A1|1|6 A1;A2|3|3 A1;A3|0|2 A1;A3;A2|2|2 [outside the application]|5|5");
     handmade_close(&made);
@@ -219,7 +216,7 @@ static void test_application_part_without_interior(void)
     const uint32_t s1 = handmade_node(&made, a1, HAND_S1, 0);
     handmade_node(&made, s1, HAND_A2, 1);
     handmade_write(&made);
-    must_finish(&made);
+    must_derive(&made);
     ASSERT_HANDMADE(&made, PATHS, "A1|0|1 A1;A2|1|1");
     handmade_close(&made);
 }
@@ -232,7 +229,7 @@ static void test_application_frame(void)
     handmade_node(&made, 0, HAND_A2, 4);
     handmade_node(&made, 0, HAND_START, 1);
     handmade_write(&made);
-    must_finish(&made);
+    must_derive(&made);
     ASSERT_HANDMADE(&made, PATHS, "A2|4|4 [outside the application]|1|1");
     handmade_close(&made);
 }
@@ -245,13 +242,12 @@ static void test_program_counter(void)
     handmade_node(&made, 0, HAND_S1, 2);
     handmade_node(&made, 0, HAND_START, 1);
     handmade_write(&made);
-    must_finish(&made);
+    must_derive(&made);
     ASSERT_HANDMADE(&made, PATHS, "A2|4|4 _start|1|1 S|2|2");
     handmade_close(&made);
 }
 
-/* ---- Modules -----------------------------------------------------------------------------------
- */
+/* == Modules == */
 
 /* The same file by two names: without a build id its content makes them one. */
 static void test_equal_content_is_one_module(void)
@@ -270,7 +266,7 @@ static void test_equal_content_is_one_module(void)
     handmade_node(&made, 0, HAND_A1, 2);
     handmade_node(&made, 0, frame.id, 3);
     handmade_write(&made);
-    must_finish(&made);
+    must_derive(&made);
     ASSERT_HANDMADE(&made, FUNCTIONS, "A1|5|5");
     ASSERT_HANDMADE(&made, "SELECT module, exclusive_samples FROM v_module", "program|5");
     ASSERT_HANDMADE(&made, "SELECT count(DISTINCT key) FROM module WHERE id IN (1, 9)", "1");
@@ -285,7 +281,7 @@ static void test_a_replaced_file_names_nothing(void)
     made.batch.modules.items[0].key = 12345;
     handmade_node(&made, 0, HAND_A1, 1);
     handmade_write(&made);
-    must_finish(&made);
+    must_derive(&made);
     ASSERT_HANDMADE(&made, "SELECT function = 'program' FROM v_function", "1");
     ASSERT_HANDMADE(&made, "SELECT problem FROM module WHERE id = 1",
                     "the file was replaced since it was recorded");
@@ -301,10 +297,10 @@ static void test_a_file_that_comes_back(void)
     snprintf(made.program, sizeof made.program, "%s/moved", made.fixture.directory);
     handmade_node(&made, 0, HAND_A1, 1);
     handmade_write(&made);
-    must_finish(&made);
+    must_derive(&made);
     ASSERT_HANDMADE(&made, "SELECT function = 'program' FROM v_function", "1");
     handmade_copy_program(&made, "moved");
-    CU_ASSERT_EQUAL(finish(&made, true, NULL), 0);
+    CU_ASSERT_EQUAL(derive(&made, true, NULL), 0);
     ASSERT_HANDMADE(&made, "SELECT function FROM v_function", "A1");
     ASSERT_HANDMADE(&made, "SELECT problem FROM module WHERE id = 1", "-");
     handmade_close(&made);
@@ -318,8 +314,8 @@ static void test_rules_change_kinds(void)
     make(&made, "app", STORE_RECORDED);
     handmade_node(&made, handmade_node(&made, 0, HAND_A1, 0), HAND_S1, 1);
     handmade_write(&made);
-    const struct record_finish_options options = {.again = true, .rules = {rules, 2}};
-    CU_ASSERT_EQUAL(record_finish(made.path, &options, NULL), 0);
+    const struct record_derive_options options = {.again = true, .rules = {rules, 2}};
+    CU_ASSERT_EQUAL(record_derive(made.path, &options, NULL), 0);
     ASSERT_HANDMADE(&made, PATHS, "S|1|1");
     ASSERT_HANDMADE(&made, "SELECT kind FROM module ORDER BY id", "system app none");
     handmade_close(&made);
@@ -344,21 +340,20 @@ static void test_another_boot_names_no_kernel_function(void)
     make(&made, "full", STORE_RECORDED);
     add_kernel(&made);
     handmade_write(&made);
-    must_finish(&made);
+    must_derive(&made);
     ASSERT_HANDMADE(&made, "SELECT named FROM function WHERE module_id = 4", "0");
     ASSERT_HANDMADE(&made, "SELECT problem FROM module WHERE kind = 'kernel'",
                     "recorded before the last boot: kernel addresses have no names");
     handmade_close(&made);
 }
 
-/* ---- Damage ------------------------------------------------------------------------------------
- */
+/* == Damage == */
 
 static void expect_damaged(struct handmade *made)
 {
     struct sprof_error error = {0};
     handmade_write(made);
-    CU_ASSERT_EQUAL(finish(made, false, &error), SPROF_EFORMAT);
+    CU_ASSERT_EQUAL(derive(made, false, &error), SPROF_EFORMAT);
     CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "damaged"));
     ASSERT_HANDMADE(made, "SELECT state FROM run", "recorded");
     ASSERT_HANDMADE(made, "SELECT count(*) FROM function", "0");
@@ -417,7 +412,7 @@ static void test_huge_ids(void)
     made.batch.frames.count = 1;
     handmade_node(&made, 0, HAND_A1, 1);
     handmade_write(&made);
-    must_finish(&made);
+    must_derive(&made);
     ASSERT_HANDMADE(&made, FUNCTIONS, "A1|1|1");
     ASSERT_HANDMADE(&made, "SELECT module_id FROM module_cost", "4294967294");
     handmade_close(&made);
@@ -428,20 +423,20 @@ static void test_no_recording_at_all(void)
     struct handmade made;
     make(&made, "full", STORE_RECORDED);
     struct sprof_error error = {0};
-    CU_ASSERT_EQUAL(finish(&made, false, &error), SPROF_ENOTFOUND);
+    CU_ASSERT_EQUAL(derive(&made, false, &error), SPROF_ENOTFOUND);
     CU_ASSERT_STRING_NOT_EQUAL(error.message, "");
     handmade_close(&made);
 }
 
-void sprof_suite_record_finish(void);
-void sprof_suite_record_finish(void)
+void sprof_suite_record_derive(void);
+void sprof_suite_record_derive(void)
 {
-    CU_pSuite suite = CU_add_suite("record/finish", handmade_compile, handmade_remove);
+    CU_pSuite suite = CU_add_suite("record/derive", handmade_compile, handmade_remove);
     CU_add_test(suite, "the worked example", test_the_worked_example);
     CU_add_test(suite, "start-up code is marked", test_start_up_code_is_marked);
     CU_add_test(suite, "weight without samples", test_weight_without_samples);
     CU_add_test(suite, "inlined functions are levels", test_inlined_functions_are_levels);
-    CU_add_test(suite, "finishing twice changes nothing", test_finishing_twice_changes_nothing);
+    CU_add_test(suite, "deriving twice changes nothing", test_deriving_twice_changes_nothing);
     CU_add_test(suite, "a complete one is left alone", test_a_complete_one_is_left_alone);
     CU_add_test(suite, "a killed one is finished", test_a_killed_one_is_finished);
     CU_add_test(suite, "an import keeps its names", test_an_import_keeps_its_names);

@@ -1,7 +1,7 @@
 /* From a recording's addresses to functions, call paths and costs: everything that is derived, and
  * can be derived again. */
-#ifndef SPROF_RECORD_FINISH_H
-#define SPROF_RECORD_FINISH_H
+#ifndef SPROF_RECORD_DERIVE_H
+#define SPROF_RECORD_DERIVE_H
 
 #include "model/model.h"
 #include "record/images.h"
@@ -10,7 +10,7 @@
 #include "symbolize/symbolize.h"
 
 /* Where opened images come from. Zero: files are opened by path and build id. */
-struct record_finish_source {
+struct record_derive_source {
     const struct record_images *images; /* of the session that just ended; NULL: none */
     const struct record_jit_owners *jit_owners;
     const struct sprof_log *log;
@@ -18,18 +18,17 @@ struct record_finish_source {
 };
 
 /* Symbolizes and derives everything in an open store. */
-int record_finish_store(struct store *store, const struct record_finish_source *source,
+int record_derive_store(struct store *store, const struct record_derive_source *source,
                         struct sprof_error *error);
 
 /* The same for imported stacks, whose functions are named already: a frame's offset is the number
  * of its name. */
-int record_finish_import(struct store *store, const struct sprof_intern *names,
+int record_derive_import(struct store *store, const struct sprof_intern *names,
                          struct sprof_error *error);
 
-/* ---- Shared by the files of this step -----------------------------------------------------------
- */
+/* == Shared by the files of this step == */
 
-struct finish_module {
+struct derive_module {
     struct store_module row;
     struct image *image;        /* NULL: not opened (yet) */
     struct image *owned_image;  /* to be freed here */
@@ -44,7 +43,7 @@ struct finish_module {
 
 /* A physical frame as recorded and, after naming, its chain: chains[chain … chain + chain_count),
  * function ids, innermost first. */
-struct finish_frame {
+struct derive_frame {
     uint32_t id, module;
     uint64_t offset, lookup; /* lookup: vaddr, or address, that the symbolizer is asked about */
     size_t chain;
@@ -52,28 +51,28 @@ struct finish_frame {
     uint64_t key;
 };
 
-struct finish_node {
+struct derive_node {
     uint32_t id, parent, frame, path;
     uint32_t named; /* frames from here outwards whose innermost function has a name */
     uint64_t key;
 };
 
-struct finish_run {
+struct derive_run {
     uint32_t id, event;
 };
 
-struct finish {
+struct derive {
     struct store *store;
-    const struct record_finish_source *source;
+    const struct record_derive_source *source;
     struct symbolize_kernel *kernel; /* opened when a frame needs it; NULL: not yet or never */
     struct sprof_error kernel_error; /* why never */
     struct sprof_arena arena;
     bool other_boot; /* a run was recorded before the last boot */
     struct model_view view;
-    SPROF_VEC(struct finish_run) runs;
-    SPROF_VEC(struct finish_module) modules;                /* in order of id */
-    SPROF_VEC(struct finish_frame) frames;                  /* in order of id */
-    SPROF_VEC(struct finish_node) nodes;                    /* in order of id */
+    SPROF_VEC(struct derive_run) runs;
+    SPROF_VEC(struct derive_module) modules;                /* in order of id */
+    SPROF_VEC(struct derive_frame) frames;                  /* in order of id */
+    SPROF_VEC(struct derive_node) nodes;                    /* in order of id */
     struct sprof_map module_index, frame_index, node_index; /* id → position */
     SPROF_VEC(uint32_t) chains;
     SPROF_VEC(struct model_function) functions; /* [function id - 1]; modules by position + 1 */
@@ -84,17 +83,17 @@ struct finish {
 };
 
 /* Reads modules, frames, nodes and runs. */
-int finish_load(struct finish *finish, struct sprof_error *error);
+int derive_load(struct derive *derive, struct sprof_error *error);
 
 /* Names every frame: fills functions, chains, derived.functions, derived.frames, derived.modules.
  */
-int finish_names(struct finish *finish, struct sprof_error *error);
+int derive_names(struct derive *derive, struct sprof_error *error);
 
 /* The same with names that are known: a frame's offset is the number of its name. */
-int finish_given_names(struct finish *finish, const struct sprof_intern *names,
+int derive_given_names(struct derive *derive, const struct sprof_intern *names,
                        struct sprof_error *error);
 
 /* Makes call paths and adds up costs: the rest of `derived`. */
-int finish_costs(struct finish *finish, struct sprof_error *error);
+int derive_costs(struct derive *derive, struct sprof_error *error);
 
 #endif

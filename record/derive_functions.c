@@ -1,16 +1,15 @@
 /* The recording's one table of functions, and the frames' chains of inlined ones. */
-#include "record/finish_names.h"
+#include "record/derive_names.h"
 
 #include "record/walk.h"
 
 #include <string.h>
 
-/* ---- Functions ---------------------------------------------------------------------------------
- */
+/* == Functions == */
 
 /* A function is the same one wherever it is inlined; static functions of one name differ by where
  * they are declared, or without debug information by where they start. */
-static uint64_t function_identity(const struct finish_module *module,
+static uint64_t function_identity(const struct derive_module *module,
                                   const struct symbolize_function *function)
 {
     uint64_t identity = sprof_hash_pair(module->canonical, sprof_hash_text(function->linkage_name));
@@ -20,7 +19,7 @@ static uint64_t function_identity(const struct finish_module *module,
     return sprof_hash_pair(identity, function->start);
 }
 
-static uint64_t function_key(const struct finish_module *module,
+static uint64_t function_key(const struct derive_module *module,
                              const struct symbolize_function *function)
 {
     const char *soname = module->row.name ? module->row.name : "";
@@ -29,7 +28,7 @@ static uint64_t function_key(const struct finish_module *module,
     return sprof_hash_pair(key, function->file ? sprof_hash_text(function->file) : 0);
 }
 
-static bool holds_entry(const struct finish_module *module,
+static bool holds_entry(const struct derive_module *module,
                         const struct symbolize_function *function)
 {
     if (!module->image || !module->row.main_executable || !function->size)
@@ -37,14 +36,14 @@ static bool holds_entry(const struct finish_module *module,
     return image_entry(module->image) - function->start < function->size;
 }
 
-int finish_add_function(struct finish *finish, const struct finish_module *module,
+int derive_add_function(struct derive *derive, const struct derive_module *module,
                         const struct symbolize_function *function, uint32_t *id)
 {
     const uint64_t identity = function_identity(module, function);
-    const uint64_t *known = sprof_map_get(&finish->function_index, identity);
+    const uint64_t *known = sprof_map_get(&derive->function_index, identity);
     if (known) {
         *id = (uint32_t)*known;
-        struct store_function *row = &finish->derived.functions.items[*id - 1];
+        struct store_function *row = &derive->derived.functions.items[*id - 1];
         if (!row->size && function->size) {
             row->start = function->start;
             row->size = function->size;
@@ -52,96 +51,96 @@ int finish_add_function(struct finish *finish, const struct finish_module *modul
         return 0;
     }
     const struct store_function row = {
-        .id = (uint32_t)finish->derived.functions.count + 1,
+        .id = (uint32_t)derive->derived.functions.count + 1,
         .module_id = module->canonical,
         .key = function_key(module, function),
-        .name = sprof_arena_text(&finish->arena, function->name),
-        .linkage_name = sprof_arena_text(&finish->arena, function->linkage_name),
+        .name = sprof_arena_text(&derive->arena, function->name),
+        .linkage_name = sprof_arena_text(&derive->arena, function->linkage_name),
         .start = function->start,
         .size = function->size,
-        .file = sprof_arena_text(&finish->arena, function->file),
+        .file = sprof_arena_text(&derive->arena, function->file),
         .line = function->line,
         .named = function->named,
         .startup = model_is_startup_name(function->linkage_name) || holds_entry(module, function),
     };
-    const uint64_t *position = sprof_map_get(&finish->module_index, module->canonical);
+    const uint64_t *position = sprof_map_get(&derive->module_index, module->canonical);
     const struct model_function model = {(uint32_t)*position + 1, module->row.kind, row.startup};
     *id = row.id;
-    if (!row.name || !row.linkage_name || sprof_vec_push(&finish->derived.functions, row) ||
-        sprof_vec_push(&finish->functions, model))
+    if (!row.name || !row.linkage_name || sprof_vec_push(&derive->derived.functions, row) ||
+        sprof_vec_push(&derive->functions, model))
         return SPROF_ENOMEM;
-    return sprof_map_put(&finish->function_index, identity, row.id);
+    return sprof_map_put(&derive->function_index, identity, row.id);
 }
 
-/* ---- Frames ------------------------------------------------------------------------------------
- */
+/* == Frames == */
 
-int finish_add_chain(struct finish *finish, struct finish_frame *frame, const struct level *levels,
-                     uint32_t count)
+int derive_add_chain(struct derive *derive, struct derive_frame *frame,
+                     const struct derive_level *levels, uint32_t count)
 {
-    frame->chain = finish->chains.count;
+    frame->chain = derive->chains.count;
     frame->chain_count = count;
     for (uint32_t i = 0; i < count; i++) {
-        const uint32_t next = i + 1 < count ? finish->last_frame_id + 1 : 0;
+        const uint32_t next = i + 1 < count ? derive->last_frame_id + 1 : 0;
         const struct store_frame row = {
-            .id = i ? finish->last_frame_id : frame->id,
+            .id = i ? derive->last_frame_id : frame->id,
             .module_id = frame->module,
             .key = i ? sprof_hash_pair(frame->key, i) : frame->key,
             .file_offset = frame->offset,
             .function_id = levels[i].function,
-            .file = sprof_arena_text(&finish->arena, levels[i].file),
+            .file = sprof_arena_text(&derive->arena, levels[i].file),
             .line = levels[i].line,
             .inline_depth = i,
             .inline_parent_id = next,
         };
-        finish->last_frame_id += next != 0;
-        if (sprof_vec_push(&finish->derived.frames, row) ||
-            sprof_vec_push(&finish->chains, levels[i].function))
+        derive->last_frame_id += next != 0;
+        if (sprof_vec_push(&derive->derived.frames, row) ||
+            sprof_vec_push(&derive->chains, levels[i].function))
             return SPROF_ENOMEM;
     }
     return 0;
 }
 
-int finish_add_nameless(struct finish *finish, const struct finish_module *module, uint32_t *id)
+int derive_add_nameless(struct derive *derive, const struct derive_module *module, uint32_t *id)
 {
     const char *name = module->row.name ? module->row.name : RECORD_MODULE_UNKNOWN;
     const struct symbolize_function function = {.name = name, .linkage_name = name};
-    return finish_add_function(finish, module, &function, id);
+    return derive_add_function(derive, module, &function, id);
 }
 
 /* The levels of one address, innermost first. */
-static int take_levels(struct finish *finish, const struct finish_module *module,
-                       const struct symbolize_result *result, size_t address, struct levels *levels)
+static int take_levels(struct derive *derive, const struct derive_module *module,
+                       const struct symbolize_result *result, size_t address,
+                       struct derive_levels *levels)
 {
     levels->count = 0;
     for (uint32_t k = result->first[address]; k < result->first[address + 1]; k++) {
         const struct symbolize_frame *found = &result->frames[k];
-        struct level level = {.file = found->file, .line = found->line};
-        if (finish_add_function(finish, module, &result->functions[found->function],
+        struct derive_level level = {.file = found->file, .line = found->line};
+        if (derive_add_function(derive, module, &result->functions[found->function],
                                 &level.function) ||
             sprof_vec_push(levels, level))
             return SPROF_ENOMEM;
     }
-    struct level level = {0};
+    struct derive_level level = {0};
     if (levels->count)
         return 0;
-    return finish_add_nameless(finish, module, &level.function) || sprof_vec_push(levels, level)
+    return derive_add_nameless(derive, module, &level.function) || sprof_vec_push(levels, level)
                ? SPROF_ENOMEM
                : 0;
 }
 
-int finish_take_result(struct finish *finish, struct job *job,
+int derive_take_result(struct derive *derive, struct derive_job *job,
                        const struct symbolize_result *result)
 {
-    struct levels levels = {0};
+    struct derive_levels levels = {0};
     int failed = 0;
     size_t at = 0;
     for (size_t i = 0; i < job->count && !failed; i++) {
-        struct finish_frame *frame = job->frames[i];
+        struct derive_frame *frame = job->frames[i];
         while (at + 1 < job->address_count && job->addresses[at] < frame->lookup)
             at++;
-        failed = take_levels(finish, job->module, result, at, &levels) ||
-                 finish_add_chain(finish, frame, levels.items, (uint32_t)levels.count);
+        failed = take_levels(derive, job->module, result, at, &levels) ||
+                 derive_add_chain(derive, frame, levels.items, (uint32_t)levels.count);
     }
     sprof_vec_release(&levels);
     return failed ? SPROF_ENOMEM : 0;
