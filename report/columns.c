@@ -1,9 +1,10 @@
 #include "report/columns.h"
 
-#include "report/fit.h"
-#include "report/number.h"
+#include "report/number_format.h"
+#include "report/utf8_text.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <string.h>
 
 const struct measure measure_exclusive = {
@@ -28,15 +29,31 @@ const struct measure measure_inclusive = {
     .ranking = true,
 };
 
-void table_release(struct table *table)
+void report_table_release(struct table *table)
 {
     sprof_vec_release(&table->rows);
 }
 
-void table_column(struct table *table, struct table_column column)
+void report_table_column(struct table *table, struct table_column column)
 {
     assert(table->column_count < TABLE_COLUMNS);
     table->columns[table->column_count++] = column;
+}
+
+const char *report_table_cell_number(char buffer[static NUMBER_BYTES], enum table_kind kind,
+                                     const struct table_cell *cell)
+{
+    switch (kind) {
+    case TABLE_COUNT: snprintf(buffer, NUMBER_BYTES, "%" PRIu64, cell->part); return buffer;
+    case TABLE_PERCENT:
+        snprintf(buffer, NUMBER_BYTES, "%.10g", report_number_share(cell->part, cell->whole));
+        return buffer;
+    case TABLE_INTERVAL: snprintf(buffer, NUMBER_BYTES, "%.10g", cell->points); return buffer;
+    case TABLE_TIME: return report_number_seconds(buffer, cell->part);
+    case TABLE_NAME:
+    case TABLE_PATH: return NULL;
+    }
+    return NULL;
 }
 
 void columns_begin(struct table *table, const struct profile *profile, const char *title,
@@ -47,7 +64,7 @@ void columns_begin(struct table *table, const struct profile *profile, const cha
         .note = note,
         /* Fewer samples than this do not tell tenths of a percent apart. */
         .decimals = profile->total.samples < 1000 ? 0 : 1,
-        .time_unit_ns = number_time_unit(profile->total.weight),
+        .time_unit_ns = report_number_time_unit(profile->total.weight),
     };
 }
 
@@ -65,12 +82,12 @@ static const struct {
 static void figure_column(struct table *table, const struct measure *measure,
                           enum measure_figure figure, const char *title)
 {
-    table_column(table, (struct table_column){.group = measure->group,
-                                              .title = title,
-                                              .key = measure->keys[figure],
-                                              .base = figures[figure].base,
-                                              .kind = figures[figure].kind,
-                                              .only_data = !title});
+    report_table_column(table, (struct table_column){.group = measure->group,
+                                                     .title = title,
+                                                     .key = measure->keys[figure],
+                                                     .base = figures[figure].base,
+                                                     .kind = figures[figure].kind,
+                                                     .only_data = !title});
 }
 
 static void ranking_columns(struct table *table, const struct profile *profile,
@@ -150,35 +167,36 @@ const char *columns_base(struct profile *profile)
     const struct model_cost total = profile->total;
     struct sprof_str text = {0};
     if (profile->weighted && profile->event.is_clock)
-        sprof_str_appendf(&text, "%% of %s of CPU time",
-                          number_time(number, total.weight, number_time_unit(total.weight)));
+        sprof_str_appendf(
+            &text, "%% of %s of CPU time",
+            report_number_time(number, total.weight, report_number_time_unit(total.weight)));
     else if (profile->weighted)
-        sprof_str_appendf(&text, "%% of %s %s", number_grouped(number, total.weight),
+        sprof_str_appendf(&text, "%% of %s %s", report_number_grouped(number, total.weight),
                           profile->event.name);
     else
-        sprof_str_appendf(&text, "%% of %s sample%s", number_grouped(number, total.samples),
-                          number_plural(total.samples));
+        sprof_str_appendf(&text, "%% of %s sample%s", report_number_grouped(number, total.samples),
+                          report_number_plural(total.samples));
     if (profile->process)
         sprof_str_appendf(&text, " in process %s", profile->process);
     if (profile->thread)
         sprof_str_appendf(&text, " in thread %s", profile->thread);
-    return fit_keep(&profile->arena, &text);
+    return report_utf8_keep(&profile->arena, &text);
 }
 
 bool columns_enough(const struct profile *profile, struct model_cost cost, double min_percent)
 {
-    return number_share(profile_value(profile, cost), profile_value(profile, profile->total)) >=
-           min_percent;
+    return report_number_share(profile_value(profile, cost),
+                               profile_value(profile, profile->total)) >= min_percent;
 }
 
 const char *columns_left_out(struct profile *profile, const struct table *table, uint64_t rows,
                              const char *what, struct model_cost cost)
 {
     char count[NUMBER_BYTES], share[NUMBER_BYTES], text[200];
-    number_grouped(count, rows);
-    number_percent(share, profile_value(profile, cost), profile_value(profile, profile->total),
-                   table->decimals);
+    report_number_grouped(count, rows);
+    report_number_percent(share, profile_value(profile, cost),
+                          profile_value(profile, profile->total), table->decimals);
     const int length = snprintf(text, sizeof text, "… %s more %s%s, exclusive %s together", count,
-                                what, number_plural(rows), share);
+                                what, report_number_plural(rows), share);
     return sprof_arena_copy(&profile->arena, text, (size_t)length);
 }

@@ -1,11 +1,10 @@
 #include "report/csv.h"
 
-#include "report/data.h"
 #include "report/table.h"
 
 #include <string.h>
 
-void csv_field(FILE *out, size_t index, const char *text)
+void report_csv_field(FILE *out, size_t index, const char *text)
 {
     if (index)
         fputc(',', out);
@@ -24,24 +23,24 @@ void csv_field(FILE *out, size_t index, const char *text)
     fputc('"', out);
 }
 
-void csv_end(FILE *out)
+void report_csv_end(FILE *out)
 {
     fputs("\r\n", out);
 }
 
-int table_write_csv(FILE *out, const struct table *table)
+int report_table_write_csv(FILE *out, const struct table *table)
 {
-    char number[DATA_BYTES];
+    char number[NUMBER_BYTES];
     for (size_t c = 0; c < table->column_count; c++)
-        csv_field(out, c, table->columns[c].key);
-    csv_end(out);
+        report_csv_field(out, c, table->columns[c].key);
+    report_csv_end(out);
     for (size_t r = 0; r < table->rows.count; r++) {
         for (size_t c = 0; c < table->column_count; c++) {
             const struct table_cell *cell = &table->rows.items[r].cells[c];
-            const char *value = data_number(number, table->columns[c].kind, cell);
-            csv_field(out, c, value ? value : cell->text);
+            const char *value = report_table_cell_number(number, table->columns[c].kind, cell);
+            report_csv_field(out, c, value ? value : cell->text);
         }
-        csv_end(out);
+        report_csv_end(out);
     }
     return 0;
 }

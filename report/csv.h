@@ -6,9 +6,9 @@
 
 /* Writes one field: a comma before it unless it is the first, quotes where it needs them. NULL is
  * empty. */
-void csv_field(FILE *out, size_t index, const char *text);
+void report_csv_field(FILE *out, size_t index, const char *text);
 
 /* Ends a record. */
-void csv_end(FILE *out);
+void report_csv_end(FILE *out);
 
 #endif

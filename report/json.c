@@ -1,6 +1,6 @@
 #include "report/json.h"
 
-#include "report/fit.h"
+#include "report/utf8_text.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -11,7 +11,7 @@ static void write_bytes(void *context, const char *bytes, size_t size)
     fwrite(bytes, 1, size, context);
 }
 
-int json_begin(struct json *json, FILE *out)
+int report_json_begin(struct json *json, FILE *out)
 {
     *json = (struct json){.generator = yajl_gen_alloc(NULL)};
     if (!json->generator)
@@ -22,7 +22,7 @@ int json_begin(struct json *json, FILE *out)
     return 0;
 }
 
-int json_end(struct json *json)
+int report_json_end(struct json *json)
 {
     if (json->generator)
         yajl_gen_free(json->generator);
@@ -46,7 +46,7 @@ static void put_key(struct json *json, const char *key)
         put_text(json, key);
 }
 
-void json_text(struct json *json, const char *key, const char *text)
+void report_json_text(struct json *json, const char *key, const char *text)
 {
     put_key(json, key);
     if (!text) {
@@ -54,56 +54,56 @@ void json_text(struct json *json, const char *key, const char *text)
         return;
     }
     struct sprof_str clean = {0};
-    if (fit_clean(&clean, text))
+    if (report_utf8_clean(&clean, text))
         json->failed = true;
     else
         put_text(json, clean.text);
     sprof_str_release(&clean);
 }
 
-void json_number(struct json *json, const char *key, const char *number)
+void report_json_number(struct json *json, const char *key, const char *number)
 {
     put_key(json, key);
     note(json, yajl_gen_number(json->generator, number, strlen(number)));
 }
 
-void json_count(struct json *json, const char *key, uint64_t value)
+void report_json_count(struct json *json, const char *key, uint64_t value)
 {
     char number[24];
     snprintf(number, sizeof number, "%" PRIu64, value);
-    json_number(json, key, number);
+    report_json_number(json, key, number);
 }
 
-void json_bool(struct json *json, const char *key, bool value)
+void report_json_bool(struct json *json, const char *key, bool value)
 {
     put_key(json, key);
     note(json, yajl_gen_bool(json->generator, value));
 }
 
-void json_null(struct json *json, const char *key)
+void report_json_null(struct json *json, const char *key)
 {
     put_key(json, key);
     note(json, yajl_gen_null(json->generator));
 }
 
-void json_open_object(struct json *json, const char *key)
+void report_json_open_object(struct json *json, const char *key)
 {
     put_key(json, key);
     note(json, yajl_gen_map_open(json->generator));
 }
 
-void json_close_object(struct json *json)
+void report_json_close_object(struct json *json)
 {
     note(json, yajl_gen_map_close(json->generator));
 }
 
-void json_open_array(struct json *json, const char *key)
+void report_json_open_array(struct json *json, const char *key)
 {
     put_key(json, key);
     note(json, yajl_gen_array_open(json->generator));
 }
 
-void json_close_array(struct json *json)
+void report_json_close_array(struct json *json)
 {
     note(json, yajl_gen_array_close(json->generator));
 }

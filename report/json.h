@@ -14,21 +14,21 @@ struct json {
     bool failed;
 };
 
-/* 0 or SPROF_ENOMEM. The caller ends it with json_end, also on failure. */
-int json_begin(struct json *json, FILE *out);
+/* 0 or SPROF_ENOMEM. The caller ends it with report_json_end, also on failure. */
+int report_json_begin(struct json *json, FILE *out);
 
 /* Releases the generator. Returns 0 or SPROF_ENOMEM where a call before it failed. */
-int json_end(struct json *json);
+int report_json_end(struct json *json);
 
 /* `key` is NULL inside arrays. NULL texts become null. `number` is written as it is. */
-void json_text(struct json *json, const char *key, const char *text);
-void json_count(struct json *json, const char *key, uint64_t value);
-void json_number(struct json *json, const char *key, const char *number);
-void json_bool(struct json *json, const char *key, bool value);
-void json_null(struct json *json, const char *key);
-void json_open_object(struct json *json, const char *key);
-void json_close_object(struct json *json);
-void json_open_array(struct json *json, const char *key);
-void json_close_array(struct json *json);
+void report_json_text(struct json *json, const char *key, const char *text);
+void report_json_count(struct json *json, const char *key, uint64_t value);
+void report_json_number(struct json *json, const char *key, const char *number);
+void report_json_bool(struct json *json, const char *key, bool value);
+void report_json_null(struct json *json, const char *key);
+void report_json_open_object(struct json *json, const char *key);
+void report_json_close_object(struct json *json);
+void report_json_open_array(struct json *json, const char *key);
+void report_json_close_array(struct json *json);
 
 #endif

@@ -1,8 +1,8 @@
 /* From the database to a profile. */
-#include "report/explain.h"
-#include "report/fit.h"
+#include "report/error_text.h"
 #include "report/profile.h"
 #include "report/select.h"
+#include "report/utf8_text.h"
 
 #include <string.h>
 
@@ -58,8 +58,8 @@ static int add_module(void *context, const struct store_module *row)
     struct loading *loading = context;
     struct profile *profile = loading->profile;
     const struct profile_module module = {
-        .name = fit_copy(&profile->arena, row->name ? row->name : ""),
-        .path = fit_copy(&profile->arena, row->path ? row->path : ""),
+        .name = report_utf8_copy(&profile->arena, row->name ? row->name : ""),
+        .path = report_utf8_copy(&profile->arena, row->path ? row->path : ""),
         .kind = kind_of(loading, row),
     };
     if (!module.name || !module.path || sprof_vec_push(&profile->modules, module))
@@ -75,8 +75,9 @@ static int add_function(void *context, const struct store_function *row)
     if (!module)
         return SPROF_EFORMAT;
     const struct profile_function function = {
-        .name = fit_copy(&profile->arena, row->name ? row->name : "?"),
-        .linkage_name = row->linkage_name ? fit_copy(&profile->arena, row->linkage_name) : NULL,
+        .name = report_utf8_copy(&profile->arena, row->name ? row->name : "?"),
+        .linkage_name =
+            row->linkage_name ? report_utf8_copy(&profile->arena, row->linkage_name) : NULL,
     };
     const struct model_function facts = {module, profile->modules.items[module - 1].kind,
                                          row->startup};
@@ -233,5 +234,5 @@ int profile_load(struct profile *profile, struct store *store, const struct repo
     sprof_map_release(&loading.function_numbers);
     sprof_map_release(&loading.path_indexes);
     sprof_vec_release(&loading.rows);
-    return explain_code(result, error);
+    return report_error_code(result, error);
 }

@@ -7,7 +7,7 @@
 #include "report/report.h"
 
 struct profile_module {
-    const char *name, *path; /* clean, see report/fit.h */
+    const char *name, *path; /* clean, see report/utf8_text.h */
     enum model_kind kind;
 };
 

@@ -1,7 +1,7 @@
 #include "report/quality.h"
 
-#include "report/fit.h"
-#include "report/number.h"
+#include "report/number_format.h"
+#include "report/utf8_text.h"
 
 #include <stdarg.h>
 #include <string.h>
@@ -18,32 +18,33 @@ static const uint64_t shortest_wait_ns = 100 * 1000 * 1000;
 /* Beside a target that used less, sprof's own start alone would look enormous. */
 static const uint64_t least_target_ns = 100 * 1000 * 1000;
 
-int quality_part(struct profile *profile, struct quality_parts *parts, const char *format, ...)
+int report_quality_part(struct profile *profile, struct quality_parts *parts, const char *format,
+                        ...)
 {
     char text[600];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    const char *copy = parts->count < QUALITY_MOST ? fit_copy(&profile->arena, text) : NULL;
+    const char *copy = parts->count < QUALITY_MOST ? report_utf8_copy(&profile->arena, text) : NULL;
     if (!copy)
         return SPROF_ENOMEM;
     parts->items[parts->count++] = copy;
     return 0;
 }
 
-void quality_write_parts(FILE *out, const struct quality_parts *parts, const char *prefix,
-                         unsigned columns)
+void report_quality_write_parts(FILE *out, const struct quality_parts *parts, const char *prefix,
+                                unsigned columns)
 {
     size_t width = 0;
     for (size_t i = 0; i < parts->count; i++) {
-        const size_t own = fit_width(parts->items[i]);
+        const size_t own = report_utf8_width(parts->items[i]);
         if (width && width + 3 + own > columns) {
             fputc('\n', out);
             width = 0;
         }
         fprintf(out, "%s%s", width ? " · " : prefix, parts->items[i]);
-        width += own + (width ? 3 : fit_width(prefix));
+        width += own + (width ? 3 : report_utf8_width(prefix));
     }
     if (parts->count)
         fputc('\n', out);
@@ -54,22 +55,25 @@ static bool is_share(uint64_t part, uint64_t whole, uint64_t percent)
     return whole && (unsigned __int128)part * 100 > (unsigned __int128)whole * percent;
 }
 
-int quality_of_samples(struct profile *profile, struct quality_parts *parts)
+int report_quality_of_samples(struct profile *profile, struct quality_parts *parts)
 {
     const struct store_quality *quality = &profile->quality;
     char number[NUMBER_BYTES];
     int result = 0;
-    result = quality_part(profile, parts, "%s lost", number_grouped(number, quality->lost));
+    result = report_quality_part(profile, parts, "%s lost",
+                                 report_number_grouped(number, quality->lost));
     if (!result && quality->has_user_stacks && quality->user_stacks)
-        result = quality_part(profile, parts, "%s whole stacks",
-                              number_quality(number, quality->whole_stacks, quality->user_stacks));
+        result = report_quality_part(
+            profile, parts, "%s whole stacks",
+            report_number_quality(number, quality->whole_stacks, quality->user_stacks));
     if (!result && quality->guessed_frames)
-        result = quality_part(profile, parts, "%s guessed frame%s",
-                              number_grouped(number, quality->guessed_frames),
-                              number_plural(quality->guessed_frames));
+        result = report_quality_part(profile, parts, "%s guessed frame%s",
+                                     report_number_grouped(number, quality->guessed_frames),
+                                     report_number_plural(quality->guessed_frames));
     if (!result && quality->frames)
-        result = quality_part(profile, parts, "%s named",
-                              number_quality(number, quality->named_frames, quality->frames));
+        result = report_quality_part(
+            profile, parts, "%s named",
+            report_number_quality(number, quality->named_frames, quality->frames));
     return result;
 }
 
@@ -82,7 +86,7 @@ static const char *mode_text(enum model_mode mode, bool frame_app, bool drop_int
     return "full";
 }
 
-char *quality_rate(char buffer[static NUMBER_BYTES], const struct store_quality *quality)
+char *report_quality_rate(char buffer[static NUMBER_BYTES], const struct store_quality *quality)
 {
     buffer[0] = '\0';
     if (quality->requested_hz > 0 && quality->samples < SAMPLES_FOR_A_RATE)
@@ -93,11 +97,12 @@ char *quality_rate(char buffer[static NUMBER_BYTES], const struct store_quality 
     return buffer;
 }
 
-char *quality_own_cost(char buffer[static NUMBER_BYTES], const struct store_quality *quality)
+char *report_quality_own_cost(char buffer[static NUMBER_BYTES], const struct store_quality *quality)
 {
     return quality->target_cpu_ns < least_target_ns
-               ? number_time(buffer, quality->own_cpu_ns, number_time_unit(quality->own_cpu_ns))
-               : number_percent(buffer, quality->own_cpu_ns, quality->target_cpu_ns, 1);
+               ? report_number_time(buffer, quality->own_cpu_ns,
+                                    report_number_time_unit(quality->own_cpu_ns))
+               : report_number_percent(buffer, quality->own_cpu_ns, quality->target_cpu_ns, 1);
 }
 
 static int part_of_event(struct profile *profile, struct quality_parts *parts)
@@ -107,12 +112,12 @@ static int part_of_event(struct profile *profile, struct quality_parts *parts)
     if (!profile->event.id)
         return 0;
     if (quality->requested_hz > 0)
-        return quality_part(profile, parts, "%s, %s", profile->event.name,
-                            quality_rate(number, quality));
+        return report_quality_part(profile, parts, "%s, %s", profile->event.name,
+                                   report_quality_rate(number, quality));
     if (profile->event.period > 1)
-        return quality_part(profile, parts, "%s, every %s", profile->event.name,
-                            number_grouped(number, profile->event.period));
-    return quality_part(profile, parts, "%s", profile->event.name);
+        return report_quality_part(profile, parts, "%s, every %s", profile->event.name,
+                                   report_number_grouped(number, profile->event.period));
+    return report_quality_part(profile, parts, "%s", profile->event.name);
 }
 
 static int source_line(struct profile *profile, struct quality_parts *parts)
@@ -121,13 +126,14 @@ static int source_line(struct profile *profile, struct quality_parts *parts)
     const bool recorded_frame = profile->run.frame != NULL;
     int result;
     if (profile->other_mode)
-        result = quality_part(profile, parts, "mode %s, read as %s", recorded,
-                              mode_text(profile->mode, profile->frame_app, profile->drop_interior));
+        result = report_quality_part(
+            profile, parts, "mode %s, read as %s", recorded,
+            mode_text(profile->mode, profile->frame_app, profile->drop_interior));
     else
-        result = quality_part(profile, parts, "mode %s%s", recorded,
-                              recorded_frame ? " --frame app" : "");
+        result = report_quality_part(profile, parts, "mode %s%s", recorded,
+                                     recorded_frame ? " --frame app" : "");
     if (!result && profile->run.source)
-        result = quality_part(profile, parts, "%s", profile->run.source);
+        result = report_quality_part(profile, parts, "%s", profile->run.source);
     return result ? result : part_of_event(profile, parts);
 }
 
@@ -137,13 +143,15 @@ static int cost_line(struct profile *profile, struct quality_parts *parts)
     char cpu[NUMBER_BYTES], wall[NUMBER_BYTES], share[NUMBER_BYTES];
     if (!profile->run.duration_ns)
         return 0;
-    number_time(cpu, quality->target_cpu_ns, number_time_unit(quality->target_cpu_ns));
-    number_time(wall, profile->run.duration_ns, number_time_unit(profile->run.duration_ns));
-    number_percent(share, quality->target_cpu_ns, profile->run.duration_ns, 0);
-    int result = quality_part(profile, parts, "%s of CPU time in %s (%s)", cpu, wall, share);
+    report_number_time(cpu, quality->target_cpu_ns,
+                       report_number_time_unit(quality->target_cpu_ns));
+    report_number_time(wall, profile->run.duration_ns,
+                       report_number_time_unit(profile->run.duration_ns));
+    report_number_percent(share, quality->target_cpu_ns, profile->run.duration_ns, 0);
+    int result = report_quality_part(profile, parts, "%s of CPU time in %s (%s)", cpu, wall, share);
     if (!result)
-        result =
-            quality_part(profile, parts, "sprof's own cost %s", quality_own_cost(share, quality));
+        result = report_quality_part(profile, parts, "sprof's own cost %s",
+                                     report_quality_own_cost(share, quality));
     return result;
 }
 
@@ -153,10 +161,11 @@ static int note_waiting(struct profile *profile, struct quality_parts *notes)
     if (wall_ns < shortest_wait_ns || is_share(cpu_ns, wall_ns, LITTLE_CPU_PERCENT))
         return 0;
     char share[NUMBER_BYTES];
-    return quality_part(profile, notes,
-                        "the target was on a CPU for %s of the time: where it waited is not seen "
-                        "by these samples",
-                        number_percent(share, cpu_ns, wall_ns, 0));
+    return report_quality_part(
+        profile, notes,
+        "the target was on a CPU for %s of the time: where it waited is not seen "
+        "by these samples",
+        report_number_percent(share, cpu_ns, wall_ns, 0));
 }
 
 static int note_outside(struct profile *profile, struct quality_parts *notes)
@@ -166,10 +175,11 @@ static int note_outside(struct profile *profile, struct quality_parts *notes)
     char share[NUMBER_BYTES];
     if (!is_share(part, whole, MUCH_OUTSIDE_PERCENT))
         return 0;
-    return quality_part(profile, notes,
-                        "%s never enters the application: `--app-module GLOB` makes a library part "
-                        "of it",
-                        number_percent(share, part, whole, 0));
+    return report_quality_part(
+        profile, notes,
+        "%s never enters the application: `--app-module GLOB` makes a library part "
+        "of it",
+        report_number_percent(share, part, whole, 0));
 }
 
 static int note_not_sampled(struct profile *profile, struct quality_parts *notes)
@@ -178,9 +188,9 @@ static int note_not_sampled(struct profile *profile, struct quality_parts *notes
     char share[NUMBER_BYTES];
     if (!part)
         return 0;
-    return quality_part(profile, notes,
-                        "%s of the CPU time is of threads too short to be sampled: [not sampled]",
-                        number_percent(share, part, profile->total.weight, 1));
+    return report_quality_part(
+        profile, notes, "%s of the CPU time is of threads too short to be sampled: [not sampled]",
+        report_number_percent(share, part, profile->total.weight, 1));
 }
 
 static int note_lost(struct profile *profile, struct quality_parts *notes)
@@ -189,16 +199,16 @@ static int note_lost(struct profile *profile, struct quality_parts *notes)
     char share[NUMBER_BYTES];
     if (!is_share(quality->lost, quality->samples + quality->lost, MUCH_LOST_PERCENT))
         return 0;
-    return quality_part(profile, notes,
-                        "%s of the samples were lost: record with a lower -F or --stack-bytes",
-                        number_percent(share, quality->lost, quality->samples + quality->lost, 1));
+    return report_quality_part(
+        profile, notes, "%s of the samples were lost: record with a lower -F or --stack-bytes",
+        report_number_percent(share, quality->lost, quality->samples + quality->lost, 1));
 }
 
 static int note_kernel(struct profile *profile, struct quality_parts *notes)
 {
     return profile->run.kernel_excluded
-               ? quality_part(profile, notes, "kernel code is not sampled: %s",
-                              profile->run.kernel_excluded)
+               ? report_quality_part(profile, notes, "kernel code is not sampled: %s",
+                                     profile->run.kernel_excluded)
                : 0;
 }
 
@@ -207,25 +217,25 @@ static int note_slices(struct profile *profile, struct quality_parts *notes)
     const struct store_run *run = &profile->run;
     if (run->stack_bytes >= run->stack_bytes_wanted)
         return 0;
-    return quality_part(profile, notes,
-                        "%llu bytes of each stack were copied, not %llu: there was no more memory "
-                        "for rings",
-                        (unsigned long long)run->stack_bytes,
-                        (unsigned long long)run->stack_bytes_wanted);
+    return report_quality_part(
+        profile, notes,
+        "%llu bytes of each stack were copied, not %llu: there was no more memory "
+        "for rings",
+        (unsigned long long)run->stack_bytes, (unsigned long long)run->stack_bytes_wanted);
 }
 
 static int note_runs(struct profile *profile, struct quality_parts *notes)
 {
     if (profile->run_count < 2)
         return 0;
-    return quality_part(profile, notes, "run %u of %u; --run N chooses", profile->run_number,
-                        profile->run_count);
+    return report_quality_part(profile, notes, "run %u of %u; --run N chooses", profile->run_number,
+                               profile->run_count);
 }
 
 static int note_filter(struct profile *profile, struct quality_parts *notes)
 {
     return profile->thread || profile->process
-               ? quality_part(profile, notes, "these quality figures are of the whole run")
+               ? report_quality_part(profile, notes, "these quality figures are of the whole run")
                : 0;
 }
 
@@ -233,13 +243,13 @@ static int note_empty(struct profile *profile, struct quality_parts *notes)
 {
     if (profile->total.samples)
         return 0;
-    return quality_part(profile, notes, "%s",
-                        profile->quality.samples
-                            ? "none of the samples belong to what was asked for"
-                            : "nothing was sampled: the program used too little CPU time");
+    return report_quality_part(profile, notes, "%s",
+                               profile->quality.samples
+                                   ? "none of the samples belong to what was asked for"
+                                   : "nothing was sampled: the program used too little CPU time");
 }
 
-int quality_notes(struct profile *profile, struct quality_parts *notes)
+int report_quality_notes(struct profile *profile, struct quality_parts *notes)
 {
     static int (*const makers[])(struct profile *, struct quality_parts *) = {
         note_empty, note_kernel, note_waiting, note_outside, note_not_sampled,
@@ -255,12 +265,13 @@ static int samples_line(struct profile *profile, struct quality_parts *parts)
 {
     char number[NUMBER_BYTES];
     const uint64_t samples = profile->quality.samples;
-    const int result = quality_part(profile, parts, "%s sample%s", number_grouped(number, samples),
-                                    number_plural(samples));
-    return result ? result : quality_of_samples(profile, parts);
+    const int result =
+        report_quality_part(profile, parts, "%s sample%s", report_number_grouped(number, samples),
+                            report_number_plural(samples));
+    return result ? result : report_quality_of_samples(profile, parts);
 }
 
-int quality_write(FILE *out, struct profile *profile, unsigned columns)
+int report_quality_write(FILE *out, struct profile *profile, unsigned columns)
 {
     static int (*const lines[])(struct profile *,
                                 struct quality_parts *) = {samples_line, source_line, cost_line};
@@ -270,9 +281,9 @@ int quality_write(FILE *out, struct profile *profile, unsigned columns)
         struct quality_parts parts = {0};
         if (lines[i](profile, &parts))
             return SPROF_ENOMEM;
-        quality_write_parts(out, &parts, "", columns);
+        report_quality_write_parts(out, &parts, "", columns);
     }
-    if (quality_notes(profile, &notes))
+    if (report_quality_notes(profile, &notes))
         return SPROF_ENOMEM;
     for (size_t i = 0; i < notes.count; i++)
         fprintf(out, "%s\n", notes.items[i]);

@@ -2,7 +2,7 @@
 #ifndef SPROF_REPORT_QUALITY_H
 #define SPROF_REPORT_QUALITY_H
 
-#include "report/number.h"
+#include "report/number_format.h"
 #include "report/profile.h"
 
 #include <stdio.h>
@@ -15,28 +15,29 @@ struct quality_parts {
 };
 
 /* Formats one part into the profile's arena. 0 or SPROF_ENOMEM. */
-int quality_part(struct profile *profile, struct quality_parts *parts, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+int report_quality_part(struct profile *profile, struct quality_parts *parts, const char *format,
+                        ...) __attribute__((format(printf, 3, 4)));
 
 /* Writes the parts in lines of at most `columns`, each after `prefix`. */
-void quality_write_parts(FILE *out, const struct quality_parts *parts, const char *prefix,
-                         unsigned columns);
+void report_quality_write_parts(FILE *out, const struct quality_parts *parts, const char *prefix,
+                                unsigned columns);
 
 /* Lost samples, whole stacks, guessed and named frames. */
-int quality_of_samples(struct profile *profile, struct quality_parts *parts);
+int report_quality_of_samples(struct profile *profile, struct quality_parts *parts);
 
 /* "995 of 997 Hz"; "997 Hz asked" where there are too few samples to tell the rate they came at; ""
  * where none was asked for. */
-char *quality_rate(char buffer[static NUMBER_BYTES], const struct store_quality *quality);
+char *report_quality_rate(char buffer[static NUMBER_BYTES], const struct store_quality *quality);
 
 /* sprof's own CPU time: "0.4 %" of the target's, or "4.1 ms" beside a target that used next to
  * none. */
-char *quality_own_cost(char buffer[static NUMBER_BYTES], const struct store_quality *quality);
+char *report_quality_own_cost(char buffer[static NUMBER_BYTES],
+                              const struct store_quality *quality);
 
 /* What the reader must know to understand the numbers, one sentence each. */
-int quality_notes(struct profile *profile, struct quality_parts *notes);
+int report_quality_notes(struct profile *profile, struct quality_parts *notes);
 
 /* The lines below a table. 0 or SPROF_ENOMEM. */
-int quality_write(FILE *out, struct profile *profile, unsigned columns);
+int report_quality_write(FILE *out, struct profile *profile, unsigned columns);
 
 #endif

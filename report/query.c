@@ -1,9 +1,9 @@
 /* The result of a user's statement. */
 #include "report/csv.h"
-#include "report/fit.h"
 #include "report/json.h"
+#include "report/output_close.h"
 #include "report/report.h"
-#include "report/written.h"
+#include "report/utf8_text.h"
 
 #include <string.h>
 
@@ -33,7 +33,7 @@ static const char **keep(struct result *result, char *const *values)
 {
     const char **row = sprof_arena_alloc(&result->arena, result->columns * sizeof *row);
     for (size_t c = 0; row && c < result->columns; c++) {
-        row[c] = fit_copy(&result->arena, values[c] ? values[c] : "");
+        row[c] = report_utf8_copy(&result->arena, values[c] ? values[c] : "");
         if (!row[c])
             return NULL;
     }
@@ -44,11 +44,12 @@ static int write_row(struct result *result, const char *const *row)
 {
     sprof_str_clear(&result->line);
     for (size_t c = 0; c < result->columns; c++) {
-        const size_t own = fit_width(row[c]);
+        const size_t own = report_utf8_width(row[c]);
         const size_t width = own > result->widths[c] ? own : result->widths[c];
-        if (c && fit_spaces(&result->line, GAP))
+        if (c && report_utf8_spaces(&result->line, GAP))
             return SPROF_ENOMEM;
-        if ((result->numeric[c] ? fit_right : fit_left)(&result->line, row[c], width))
+        if ((result->numeric[c] ? report_utf8_right : report_utf8_left)(&result->line, row[c],
+                                                                        width))
             return SPROF_ENOMEM;
     }
     return 0;
@@ -72,7 +73,7 @@ static int settle(struct result *result)
         bool any = false, other = false;
         for (size_t r = 0; r < result->kept.count; r++) {
             const char *text = result->kept.items[r][c];
-            const size_t width = fit_width(text);
+            const size_t width = report_utf8_width(text);
             result->widths[c] = width > result->widths[c] ? width : result->widths[c];
             any = any || (r && *text);
             other = other || (r && *text && !is_number(text));
@@ -121,12 +122,12 @@ static int csv_row(void *context, int columns, char *const *values, char *const 
     struct result *result = context;
     if (!result->rows++) {
         for (int c = 0; c < columns; c++)
-            csv_field(result->out, (size_t)c, names[c]);
-        csv_end(result->out);
+            report_csv_field(result->out, (size_t)c, names[c]);
+        report_csv_end(result->out);
     }
     for (int c = 0; c < columns; c++)
-        csv_field(result->out, (size_t)c, values[c]);
-    csv_end(result->out);
+        report_csv_field(result->out, (size_t)c, values[c]);
+    report_csv_end(result->out);
     return 0;
 }
 
@@ -134,10 +135,10 @@ static int json_row(void *context, int columns, char *const *values, char *const
 {
     struct result *result = context;
     result->rows++;
-    json_open_object(&result->json, NULL);
+    report_json_open_object(&result->json, NULL);
     for (int c = 0; c < columns; c++)
-        json_text(&result->json, names[c], values[c]);
-    json_close_object(&result->json);
+        report_json_text(&result->json, names[c], values[c]);
+    report_json_close_object(&result->json);
     return result->json.failed ? SPROF_ENOMEM : 0;
 }
 
@@ -157,12 +158,12 @@ static int query_csv(struct result *result, struct store *store, const char *sql
 static int query_json(struct result *result, struct store *store, const char *sql,
                       struct sprof_error *error)
 {
-    if (json_begin(&result->json, result->out))
+    if (report_json_begin(&result->json, result->out))
         return SPROF_ENOMEM;
-    json_open_array(&result->json, NULL);
+    report_json_open_array(&result->json, NULL);
     const int status = store_query(store, sql, json_row, result, error);
-    json_close_array(&result->json);
-    const int ended = json_end(&result->json);
+    report_json_close_array(&result->json);
+    const int ended = report_json_end(&result->json);
     return status ? status : ended;
 }
 
@@ -179,5 +180,5 @@ int report_query(FILE *out, struct store *store, const char *sql, enum report_fo
     sprof_arena_release(&result.arena);
     if (status == SPROF_ENOMEM)
         status = sprof_error_memory(error);
-    return status ? status : report_written(out, error);
+    return status ? status : report_output_close(out, error);
 }

@@ -1,13 +1,12 @@
 /* The samples themselves, in time order. */
 #include "report/csv.h"
-#include "report/data.h"
-#include "report/explain.h"
-#include "report/fit.h"
+#include "report/error_text.h"
 #include "report/json.h"
+#include "report/output_close.h"
 #include "report/report.h"
 #include "report/select.h"
 #include "report/stacks.h"
-#include "report/written.h"
+#include "report/utf8_text.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -88,7 +87,7 @@ static int text_sample(void *context, const struct store_sample_row *row)
     const struct store_sample *sample = &row->sample;
     const uint64_t time_us = sample->time_ns / 1000;
     sprof_str_clear(&script->line);
-    if (fit_clean(&script->line, row->thread ? row->thread : "?"))
+    if (report_utf8_clean(&script->line, row->thread ? row->thread : "?"))
         return SPROF_ENOMEM;
     char cpu[16] = "---";
     if (sample->cpu >= 0)
@@ -128,10 +127,10 @@ static void csv_number(FILE *out, size_t index, uint64_t value)
 static void csv_clean(struct script *script, size_t index, const char *text)
 {
     sprof_str_clear(&script->line);
-    if (text && !fit_clean(&script->line, text))
-        csv_field(script->out, index, script->line.text);
+    if (text && !report_utf8_clean(&script->line, text))
+        report_csv_field(script->out, index, script->line.text);
     else
-        csv_field(script->out, index, NULL);
+        report_csv_field(script->out, index, NULL);
 }
 
 static int csv_sample(void *context, const struct store_sample_row *row)
@@ -145,12 +144,12 @@ static int csv_sample(void *context, const struct store_sample_row *row)
     csv_clean(script, 6, row->event);
     csv_number(script->out, 7, sample->weight);
     csv_number(script->out, 8, sample->count);
-    csv_field(script->out, 9, end_reason_text(sample->end_reason));
+    report_csv_field(script->out, 9, end_reason_text(sample->end_reason));
     csv_number(script->out, 10, sample->stitched);
     sprof_str_clear(&script->line);
     const int result = each_frame(script, row, csv_frame);
-    csv_field(script->out, 11, script->line.text);
-    csv_end(script->out);
+    report_csv_field(script->out, 11, script->line.text);
+    report_csv_end(script->out);
     return result || --script->left ? result : SCRIPT_FULL;
 }
 
@@ -160,8 +159,8 @@ static void csv_titles(FILE *out)
                                          "process", "thread",     "event",    "weight",
                                          "count",   "end_reason", "stitched", "stack_leaf_first"};
     for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
-        csv_field(out, i, titles[i]);
-    csv_end(out);
+        report_csv_field(out, i, titles[i]);
+    report_csv_end(out);
 }
 
 /* ---- JSON: an array of samples
@@ -172,17 +171,17 @@ static int json_frame(struct script *script, const struct stacks_frame *frame, b
 {
     char number[32];
     snprintf(number, sizeof number, "0x%" PRIx64, address);
-    json_open_object(&script->json, NULL);
-    json_text(&script->json, known ? "address" : "module_offset", number);
-    json_text(&script->json, "function", function_text(&script->stacks, frame));
-    json_text(&script->json, "module", module_text(&script->stacks, frame));
+    report_json_open_object(&script->json, NULL);
+    report_json_text(&script->json, known ? "address" : "module_offset", number);
+    report_json_text(&script->json, "function", function_text(&script->stacks, frame));
+    report_json_text(&script->json, "module", module_text(&script->stacks, frame));
     if (frame->file) {
-        json_text(&script->json, "file", frame->file);
-        json_count(&script->json, "line", frame->line);
+        report_json_text(&script->json, "file", frame->file);
+        report_json_count(&script->json, "line", frame->line);
     }
     if (inlined)
-        json_bool(&script->json, "inlined", true);
-    json_close_object(&script->json);
+        report_json_bool(&script->json, "inlined", true);
+    report_json_close_object(&script->json);
     return script->json.failed ? SPROF_ENOMEM : 0;
 }
 
@@ -190,7 +189,7 @@ static void json_signed(struct json *json, const char *key, int32_t value)
 {
     char number[16];
     snprintf(number, sizeof number, "%" PRId32, value);
-    json_number(json, key, number);
+    report_json_number(json, key, number);
 }
 
 static int json_sample(void *context, const struct store_sample_row *row)
@@ -198,22 +197,22 @@ static int json_sample(void *context, const struct store_sample_row *row)
     struct script *script = context;
     const struct store_sample *sample = &row->sample;
     struct json *json = &script->json;
-    json_open_object(json, NULL);
-    json_count(json, "time_ns", sample->time_ns);
+    report_json_open_object(json, NULL);
+    report_json_count(json, "time_ns", sample->time_ns);
     json_signed(json, "pid", row->pid);
     json_signed(json, "tid", row->tid);
     json_signed(json, "cpu", sample->cpu);
-    json_text(json, "process", row->process);
-    json_text(json, "thread", row->thread);
-    json_text(json, "event", row->event);
-    json_count(json, "weight", sample->weight);
-    json_count(json, "count", sample->count);
-    json_text(json, "end_reason", end_reason_text(sample->end_reason));
-    json_bool(json, "stitched", sample->stitched);
-    json_open_array(json, "stack");
+    report_json_text(json, "process", row->process);
+    report_json_text(json, "thread", row->thread);
+    report_json_text(json, "event", row->event);
+    report_json_count(json, "weight", sample->weight);
+    report_json_count(json, "count", sample->count);
+    report_json_text(json, "end_reason", end_reason_text(sample->end_reason));
+    report_json_bool(json, "stitched", sample->stitched);
+    report_json_open_array(json, "stack");
     const int result = each_frame(script, row, json_frame);
-    json_close_array(json);
-    json_close_object(json);
+    report_json_close_array(json);
+    report_json_close_object(json);
     if (result || json->failed)
         return result ? result : SPROF_ENOMEM;
     return --script->left ? 0 : SCRIPT_FULL;
@@ -229,12 +228,12 @@ static int write_samples(struct script *script, struct store *store,
         csv_titles(script->out);
         return store_each_sample(store, filter, csv_sample, script, error);
     }
-    if (json_begin(&script->json, script->out))
+    if (report_json_begin(&script->json, script->out))
         return SPROF_ENOMEM;
-    json_open_array(&script->json, NULL);
+    report_json_open_array(&script->json, NULL);
     const int result = store_each_sample(store, filter, json_sample, script, error);
-    json_close_array(&script->json);
-    const int ended = json_end(&script->json);
+    report_json_close_array(&script->json);
+    const int ended = report_json_end(&script->json);
     return result ? result : ended;
 }
 
@@ -263,5 +262,5 @@ int report_script(FILE *out, struct store *store, const struct report_script_opt
         result = write_samples(&script, store, &filter, options->format, error);
     stacks_release(&script.stacks);
     sprof_str_release(&script.line);
-    return result < 0 ? explain_code(result, error) : report_written(out, error);
+    return result < 0 ? report_error_code(result, error) : report_output_close(out, error);
 }

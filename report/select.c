@@ -1,8 +1,8 @@
 #include "report/select.h"
 
-#include "report/explain.h"
-#include "report/fit.h"
+#include "report/error_text.h"
 #include "report/near.h"
+#include "report/utf8_text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -32,7 +32,7 @@ static const size_t run_texts[] = {
 
 static int copy_text(struct profile *profile, const char **text)
 {
-    if (*text && !(*text = fit_copy(&profile->arena, *text)))
+    if (*text && !(*text = report_utf8_copy(&profile->arena, *text)))
         return SPROF_ENOMEM;
     return 0;
 }
@@ -101,7 +101,7 @@ static bool matches(const char *wanted, const char *name, int32_t number)
 static int offer(struct profile *profile, struct near_names *near, const char *word,
                  const char *name)
 {
-    const char *copy = name ? fit_copy(&profile->arena, name) : "";
+    const char *copy = name ? report_utf8_copy(&profile->arena, name) : "";
     if (!copy)
         return SPROF_ENOMEM;
     near_offer(near, word, copy);
@@ -139,7 +139,7 @@ static int not_found(const char *what, const char *wanted, const struct near_nam
     if (!near->count)
         sprof_str_appendf(&text, "; `sprof sql 'SELECT DISTINCT %s FROM v_thread'` lists them",
                           what);
-    return explain_text(error, SPROF_ENOTFOUND, &text);
+    return report_error_text(error, SPROF_ENOTFOUND, &text);
 }
 
 static int check_filter(struct profile *profile, struct store *store,

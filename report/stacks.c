@@ -1,6 +1,6 @@
 #include "report/stacks.h"
 
-#include "report/fit.h"
+#include "report/utf8_text.h"
 
 #include <string.h>
 
@@ -29,7 +29,7 @@ static uint32_t index_of(const struct sprof_map *map, uint32_t id)
 static int add_module(void *context, const struct store_module *row)
 {
     struct stacks *stacks = context;
-    const char *name = fit_copy(&stacks->arena, row->name ? row->name : "");
+    const char *name = report_utf8_copy(&stacks->arena, row->name ? row->name : "");
     if (!name || sprof_vec_push(&stacks->modules, name))
         return SPROF_ENOMEM;
     return sprof_map_put(&stacks->module_indexes, row->id, stacks->modules.count);
@@ -38,7 +38,7 @@ static int add_module(void *context, const struct store_module *row)
 static int add_function(void *context, const struct store_function *row)
 {
     struct stacks *stacks = context;
-    const char *name = fit_copy(&stacks->arena, row->name ? row->name : "");
+    const char *name = report_utf8_copy(&stacks->arena, row->name ? row->name : "");
     if (!name || sprof_vec_push(&stacks->functions, name))
         return SPROF_ENOMEM;
     return sprof_map_put(&stacks->function_indexes, row->id, stacks->functions.count);
@@ -49,7 +49,7 @@ static const char *file_text(struct stacks *stacks, const char *file)
 {
     const size_t count = stacks->frames.count;
     const char *last = count ? stacks->frames.items[count - 1].file : NULL;
-    return last && !strcmp(last, file) ? last : fit_copy(&stacks->arena, file);
+    return last && !strcmp(last, file) ? last : report_utf8_copy(&stacks->arena, file);
 }
 
 static int add_frame(void *context, const struct store_frame *row)

@@ -1,8 +1,8 @@
 /* What `sprof record` says at its end. */
-#include "report/number.h"
+#include "report/number_format.h"
+#include "report/output_close.h"
 #include "report/quality.h"
 #include "report/table.h"
-#include "report/written.h"
 
 #include <string.h>
 #include <sys/stat.h>
@@ -30,21 +30,23 @@ static int say_samples(struct profile *profile, struct quality_parts *parts)
 {
     const struct store_quality *quality = &profile->quality;
     char samples[NUMBER_BYTES], cpu[NUMBER_BYTES], rate[NUMBER_BYTES];
-    number_grouped(samples, quality->samples);
-    number_time(cpu, quality->target_cpu_ns, number_time_unit(quality->target_cpu_ns));
-    quality_rate(rate, quality);
-    const int result = quality_part(
-        profile, parts, "%s sample%s in %s (%s%s%s)", samples, number_plural(quality->samples), cpu,
-        profile->event.name ? profile->event.name : "no event", rate[0] ? ", " : "", rate);
-    return result ? result : quality_of_samples(profile, parts);
+    report_number_grouped(samples, quality->samples);
+    report_number_time(cpu, quality->target_cpu_ns,
+                       report_number_time_unit(quality->target_cpu_ns));
+    report_quality_rate(rate, quality);
+    const int result = report_quality_part(profile, parts, "%s sample%s in %s (%s%s%s)", samples,
+                                           report_number_plural(quality->samples), cpu,
+                                           profile->event.name ? profile->event.name : "no event",
+                                           rate[0] ? ", " : "", rate);
+    return result ? result : report_quality_of_samples(profile, parts);
 }
 
 static int counted(struct profile *profile, struct quality_parts *parts, uint64_t count,
                    const char *one, const char *many)
 {
     char number[NUMBER_BYTES];
-    return quality_part(profile, parts, "%s %s", number_grouped(number, count),
-                        count == 1 ? one : many);
+    return report_quality_part(profile, parts, "%s %s", report_number_grouped(number, count),
+                               count == 1 ? one : many);
 }
 
 /* "4 processes, 4 threads, 31 modules" are one part of the line. */
@@ -59,15 +61,16 @@ static int say_costs(struct profile *profile, struct quality_parts *parts, const
     if (!result)
         result = counted(profile, &counts, profile->module_count, "module", "modules");
     if (!result)
-        result = quality_part(profile, parts, "%s, %s, %s", counts.items[0], counts.items[1],
-                              counts.items[2]);
+        result = report_quality_part(profile, parts, "%s, %s, %s", counts.items[0], counts.items[1],
+                                     counts.items[2]);
     if (!result)
-        result = quality_part(profile, parts, "own cost %s CPU", quality_own_cost(number, quality));
+        result = report_quality_part(profile, parts, "own cost %s CPU",
+                                     report_quality_own_cost(number, quality));
     struct stat status;
     if (result || stat(path, &status))
-        return result ? result : quality_part(profile, parts, "%s", path);
-    return quality_part(profile, parts, "%s, %s", path,
-                        number_size(number, (uint64_t)status.st_size));
+        return result ? result : report_quality_part(profile, parts, "%s", path);
+    return report_quality_part(profile, parts, "%s, %s", path,
+                               report_number_size(number, (uint64_t)status.st_size));
 }
 
 static int write_top(FILE *out, struct profile *profile, unsigned columns)
@@ -75,14 +78,14 @@ static int write_top(FILE *out, struct profile *profile, unsigned columns)
     struct table table = {0};
     /* Whatever has a share at all, and no line about the rest. */
     const struct report_options options = {.limit = TOP_FUNCTIONS, .min_percent = 1e-9};
-    int result = table_of_functions(&table, profile, &options);
+    int result = report_table_of_functions(&table, profile, &options);
     table.title = table.left_out = NULL;
     for (size_t c = 0; c < table.column_count; c++)
         if (table.columns[c].kind == TABLE_COUNT)
             table.columns[c].only_data = true;
     if (!result && table.rows.count)
-        result = table_write_text(out, &table, columns, false);
-    table_release(&table);
+        result = report_table_write_text(out, &table, columns, false);
+    report_table_release(&table);
     return result;
 }
 
@@ -102,9 +105,9 @@ static int write_summary(FILE *out, struct profile *profile, const char *path, u
     static const char prefix[] = "sprof: ";
     struct quality_parts parts = {0}, notes = {0};
     if (say_samples(profile, &parts) || say_costs(profile, &parts, path) ||
-        quality_notes(profile, &notes))
+        report_quality_notes(profile, &notes))
         return SPROF_ENOMEM;
-    quality_write_parts(out, &parts, prefix, columns);
+    report_quality_write_parts(out, &parts, prefix, columns);
     for (size_t i = 0; i < notes.count; i++)
         fprintf(out, "%s%s\n", prefix, notes.items[i]);
     if (write_top(out, profile, columns))
@@ -124,5 +127,5 @@ int report_summary(FILE *out, struct store *store, const char *path, unsigned co
     if (!result && write_summary(out, &profile, path, columns ? columns : 100))
         result = sprof_error_memory(error);
     profile_release(&profile);
-    return result ? result : report_written(out, error);
+    return result ? result : report_output_close(out, error);
 }

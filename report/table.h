@@ -3,6 +3,7 @@
 #ifndef SPROF_REPORT_TABLE_H
 #define SPROF_REPORT_TABLE_H
 
+#include "report/number_format.h"
 #include "report/profile.h"
 
 #include <stdio.h>
@@ -58,26 +59,31 @@ struct table {
     const char *left_out; /* a line about rows that are not shown; NULL where all are */
 };
 
-void table_release(struct table *table);
+void report_table_release(struct table *table);
 
 /* Adds a column; programmers see to it that there are not too many. */
-void table_column(struct table *table, struct table_column column);
+void report_table_column(struct table *table, struct table_column column);
+
+/* Writes the number of a cell as programs read it, with full precision; percentages from 0 to 100,
+ * times in seconds. NULL for texts. */
+const char *report_table_cell_number(char buffer[static NUMBER_BYTES], enum table_kind kind,
+                                     const struct table_cell *cell);
 
 /* Builders. Each returns 0 or SPROF_ENOMEM. */
-int table_of_functions(struct table *table, struct profile *profile,
-                       const struct report_options *options);
-int table_of_modules(struct table *table, struct profile *profile,
-                     const struct report_options *options);
-int table_of_tree(struct table *table, struct profile *profile,
-                  const struct report_options *options);
-int table_of_callers(struct table *table, struct profile *profile, uint32_t function,
-                     const struct report_options *options);
-int table_of_callees(struct table *table, struct profile *profile, uint32_t function,
-                     const struct report_options *options);
+int report_table_of_functions(struct table *table, struct profile *profile,
+                              const struct report_options *options);
+int report_table_of_modules(struct table *table, struct profile *profile,
+                            const struct report_options *options);
+int report_table_of_tree(struct table *table, struct profile *profile,
+                         const struct report_options *options);
+int report_table_of_callers(struct table *table, struct profile *profile, uint32_t function,
+                            const struct report_options *options);
+int report_table_of_callees(struct table *table, struct profile *profile, uint32_t function,
+                            const struct report_options *options);
 
 /* Renderers. Failures to write are left in the stream's error indicator. */
-int table_write_text(FILE *out, const struct table *table, unsigned columns, bool color);
-int table_write_csv(FILE *out, const struct table *table);
-int table_write_json(FILE *out, const struct table *table, struct profile *profile);
+int report_table_write_text(FILE *out, const struct table *table, unsigned columns, bool color);
+int report_table_write_csv(FILE *out, const struct table *table);
+int report_table_write_json(FILE *out, const struct table *table, struct profile *profile);
 
 #endif

@@ -112,7 +112,7 @@ static void add_columns(struct table *table, const struct ranking *ranking)
     if (shows_other(ranking))
         columns_measure(table, ranking->profile, measure_of(!inclusive));
     for (size_t i = 0; i < sizeof flat->names / sizeof *flat->names && flat->names[i].key; i++)
-        table_column(table, flat->names[i]);
+        report_table_column(table, flat->names[i]);
 }
 
 static int add_rows(struct table *table, const struct ranking *ranking)
@@ -183,8 +183,8 @@ static struct entry function_entry(const struct profile *profile, uint32_t id)
                           .place = profile_module_name(profile, id)};
 }
 
-int table_of_functions(struct table *table, struct profile *profile,
-                       const struct report_options *options)
+int report_table_of_functions(struct table *table, struct profile *profile,
+                              const struct report_options *options)
 {
     static const struct flat functions = {
         .titles = {"Functions by exclusive samples", "Functions by inclusive samples"},
@@ -211,8 +211,8 @@ static struct entry module_entry(const struct profile *profile, uint32_t id)
         .kind = model_kind_text(module->kind), .name = module->name, .place = module->path};
 }
 
-int table_of_modules(struct table *table, struct profile *profile,
-                     const struct report_options *options)
+int report_table_of_modules(struct table *table, struct profile *profile,
+                            const struct report_options *options)
 {
     static const struct flat modules = {
         .titles = {"Modules by exclusive samples", "Modules by inclusive samples"},

@@ -1,7 +1,7 @@
 /* A table for people. */
-#include "report/fit.h"
-#include "report/number.h"
+#include "report/number_format.h"
 #include "report/table.h"
+#include "report/utf8_text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -48,8 +48,8 @@ static int put_path(struct sprof_str *out, const struct table_row *row, const ch
 {
     if (put_branch(out, &row->place))
         return SPROF_ENOMEM;
-    const size_t branch = out->text ? fit_width(out->text) : 0;
-    return fit_shortened(out, name, branch < width ? width - branch : 1);
+    const size_t branch = out->text ? report_utf8_width(out->text) : 0;
+    return report_utf8_shortened(out, name, branch < width ? width - branch : 1);
 }
 
 /* The text of a cell; paths at most `width` wide, others not yet cut. */
@@ -61,11 +61,11 @@ static int put_cell(struct sprof_str *out, const struct table *table, const stru
     switch (table->columns[index].kind) {
     case TABLE_COUNT: return sprof_str_appendf(out, "%llu", (unsigned long long)cell->part);
     case TABLE_PERCENT:
-        return sprof_str_append(out,
-                                number_percent(number, cell->part, cell->whole, table->decimals));
+        return sprof_str_append(
+            out, report_number_percent(number, cell->part, cell->whole, table->decimals));
     case TABLE_INTERVAL: return sprof_str_appendf(out, "%.*f", (int)table->decimals, cell->points);
     case TABLE_TIME:
-        return sprof_str_append(out, number_time(number, cell->part, table->time_unit_ns));
+        return sprof_str_append(out, report_number_time(number, cell->part, table->time_unit_ns));
     case TABLE_NAME: return sprof_str_append(out, cell->text);
     case TABLE_PATH: return put_path(out, row, cell->text, width);
     }
@@ -78,12 +78,12 @@ static int measure_columns(struct page *page)
     for (size_t c = 0; c < table->column_count; c++) {
         if (table->columns[c].only_data)
             continue;
-        page->widths[c] = fit_width(table->columns[c].title);
+        page->widths[c] = report_utf8_width(table->columns[c].title);
         for (size_t r = 0; r < table->rows.count; r++) {
             sprof_str_clear(&page->cell);
             if (put_cell(&page->cell, table, &table->rows.items[r], c, SIZE_MAX))
                 return SPROF_ENOMEM;
-            const size_t width = fit_width(page->cell.text);
+            const size_t width = report_utf8_width(page->cell.text);
             page->widths[c] = width > page->widths[c] ? width : page->widths[c];
         }
     }
@@ -159,11 +159,11 @@ static int end_line(struct page *page, FILE *out, const char *style)
 static int put_fitted(struct page *page, size_t column, const char *text)
 {
     const bool first = page->line.length == 0;
-    if (fit_spaces(&page->line, first ? INDENT : gap_before(&page->table->columns[column])))
+    if (report_utf8_spaces(&page->line, first ? INDENT : gap_before(&page->table->columns[column])))
         return SPROF_ENOMEM;
     return is_text(&page->table->columns[column])
-               ? fit_left(&page->line, text, page->widths[column])
-               : fit_right(&page->line, text, page->widths[column]);
+               ? report_utf8_left(&page->line, text, page->widths[column])
+               : report_utf8_right(&page->line, text, page->widths[column]);
 }
 
 static int write_titles(struct page *page, FILE *out)
@@ -188,8 +188,8 @@ static int write_groups(struct page *page, FILE *out)
             continue;
         at += at ? gap_before(column) : INDENT;
         if (column->group && (!group || strcmp(group, column->group))) {
-            const size_t so_far = page->line.text ? fit_width(page->line.text) : 0;
-            if (fit_spaces(&page->line, at > so_far ? at - so_far : 1) ||
+            const size_t so_far = page->line.text ? report_utf8_width(page->line.text) : 0;
+            if (report_utf8_spaces(&page->line, at > so_far ? at - so_far : 1) ||
                 sprof_str_append(&page->line, column->group))
                 return SPROF_ENOMEM;
             any = true;
@@ -204,9 +204,9 @@ static int write_title(struct page *page, FILE *out)
 {
     if (!page->table->title)
         return 0;
-    const size_t width = fit_width(page->table->title);
+    const size_t width = report_utf8_width(page->table->title);
     const size_t gap = width + 4 < NOTE_COLUMN ? NOTE_COLUMN - width : 4;
-    if (sprof_str_append(&page->line, page->table->title) || fit_spaces(&page->line, gap) ||
+    if (sprof_str_append(&page->line, page->table->title) || report_utf8_spaces(&page->line, gap) ||
         sprof_str_append(&page->line, page->table->note))
         return SPROF_ENOMEM;
     return end_line(page, out, NULL);
@@ -225,7 +225,7 @@ static int write_row(struct page *page, FILE *out, const struct table_row *row)
     return end_line(page, out, NULL);
 }
 
-int table_write_text(FILE *out, const struct table *table, unsigned columns, bool color)
+int report_table_write_text(FILE *out, const struct table *table, unsigned columns, bool color)
 {
     struct page page = {.table = table, .color = color};
     int result = measure_columns(&page);

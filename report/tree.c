@@ -1,8 +1,8 @@
 /* The tables of call paths: the whole tree, what lies below a function, and what leads to it. */
 #include "report/columns.h"
 
-#include "report/fit.h"
-#include "report/number.h"
+#include "report/number_format.h"
+#include "report/utf8_text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -209,16 +209,17 @@ static void tree_columns(struct table *table, const struct layout *layout)
     columns_measure(table, layout->profile, layout->inclusive);
     if (layout->exclusive)
         columns_measure(table, layout->profile, layout->exclusive);
-    table_column(table, (struct table_column){.key = "id", .kind = TABLE_COUNT, .only_data = true});
-    table_column(table,
-                 (struct table_column){.key = "parent", .kind = TABLE_COUNT, .only_data = true});
-    table_column(table,
-                 (struct table_column){.key = "depth", .kind = TABLE_COUNT, .only_data = true});
-    table_column(
+    report_table_column(table,
+                        (struct table_column){.key = "id", .kind = TABLE_COUNT, .only_data = true});
+    report_table_column(
+        table, (struct table_column){.key = "parent", .kind = TABLE_COUNT, .only_data = true});
+    report_table_column(
+        table, (struct table_column){.key = "depth", .kind = TABLE_COUNT, .only_data = true});
+    report_table_column(
         table, (struct table_column){.title = "call path", .key = "function", .kind = TABLE_PATH});
-    table_column(table,
-                 (struct table_column){
-                     .title = "module", .key = "module", .kind = TABLE_NAME, .only_data = true});
+    report_table_column(
+        table, (struct table_column){
+                   .title = "module", .key = "module", .kind = TABLE_NAME, .only_data = true});
 }
 
 static struct measure in_tree(const struct measure *measure, const char *group, const char *focus,
@@ -232,8 +233,8 @@ static struct measure in_tree(const struct measure *measure, const char *group, 
     return own;
 }
 
-int table_of_tree(struct table *table, struct profile *profile,
-                  const struct report_options *options)
+int report_table_of_tree(struct table *table, struct profile *profile,
+                         const struct report_options *options)
 {
     const struct measure inclusive = in_tree(&measure_inclusive, "inclusive", NULL, profile->total);
     const struct measure exclusive = in_tree(&measure_exclusive, "exclusive", NULL, profile->total);
@@ -260,17 +261,17 @@ static const char *of_function(struct profile *profile, uint32_t function)
 {
     struct sprof_str text = {0};
     sprof_str_append(&text, "of ");
-    fit_shortened(&text, profile_function_name(profile, function), 12);
-    return fit_keep(&profile->arena, &text);
+    report_utf8_shortened(&text, profile_function_name(profile, function), 12);
+    return report_utf8_keep(&profile->arena, &text);
 }
 
 static const char *titled(struct profile *profile, const struct focus *what, uint32_t function)
 {
     struct sprof_str text = {0};
     sprof_str_append(&text, what->title[0]);
-    fit_shortened(&text, profile_function_name(profile, function), 60);
+    report_utf8_shortened(&text, profile_function_name(profile, function), 60);
     sprof_str_append(&text, what->title[1]);
-    return fit_keep(&profile->arena, &text);
+    return report_utf8_keep(&profile->arena, &text);
 }
 
 /* "5 of 6 samples contain A2". */
@@ -278,10 +279,10 @@ static const char *how_many(struct profile *profile, uint32_t function, struct m
 {
     char part[NUMBER_BYTES], whole[NUMBER_BYTES];
     struct sprof_str text = {0};
-    sprof_str_appendf(&text, "%s of %s samples contain ", number_grouped(part, cost.samples),
-                      number_grouped(whole, profile->total.samples));
-    fit_shortened(&text, profile_function_name(profile, function), 30);
-    return fit_keep(&profile->arena, &text);
+    sprof_str_appendf(&text, "%s of %s samples contain ", report_number_grouped(part, cost.samples),
+                      report_number_grouped(whole, profile->total.samples));
+    report_utf8_shortened(&text, profile_function_name(profile, function), 30);
+    return report_utf8_keep(&profile->arena, &text);
 }
 
 static int lay_out_focus(struct table *table, struct profile *profile, uint32_t function,
@@ -317,16 +318,16 @@ static int table_of_focus(struct table *table, struct profile *profile, uint32_t
     return result;
 }
 
-int table_of_callees(struct table *table, struct profile *profile, uint32_t function,
-                     const struct report_options *options)
+int report_table_of_callees(struct table *table, struct profile *profile, uint32_t function,
+                            const struct report_options *options)
 {
     static const struct focus callees = {
         {"Callees of ", ", from any caller"}, "inclusive", true, model_paths_callees};
     return table_of_focus(table, profile, function, options, &callees);
 }
 
-int table_of_callers(struct table *table, struct profile *profile, uint32_t function,
-                     const struct report_options *options)
+int report_table_of_callers(struct table *table, struct profile *profile, uint32_t function,
+                            const struct report_options *options)
 {
     static const struct focus callers = {{"Callers of ", ""}, NULL, false, model_paths_callers};
     return table_of_focus(table, profile, function, options, &callers);

@@ -49,7 +49,7 @@ static inline const char *text_of(const struct table *table, unsigned columns)
 {
     static char buffer[1 << 16];
     FILE *out = fmemopen(buffer, sizeof buffer, "w");
-    CU_ASSERT_EQUAL(table_write_text(out, table, columns, false), 0);
+    CU_ASSERT_EQUAL(report_table_write_text(out, table, columns, false), 0);
     fclose(out);
     return buffer;
 }

@@ -17,7 +17,7 @@ static bool noted(struct profile profile, const char *text)
 {
     struct quality_parts notes = {0};
     bool found = false;
-    CU_ASSERT_EQUAL(quality_notes(&profile, &notes), 0);
+    CU_ASSERT_EQUAL(report_quality_notes(&profile, &notes), 0);
     for (size_t i = 0; i < notes.count; i++)
         found = found || strstr(notes.items[i], text);
     profile_release(&profile);
@@ -28,7 +28,7 @@ static void test_nothing_to_note(void)
 {
     struct profile profile = plain();
     struct quality_parts notes = {0};
-    CU_ASSERT_EQUAL(quality_notes(&profile, &notes), 0);
+    CU_ASSERT_EQUAL(report_quality_notes(&profile, &notes), 0);
     CU_ASSERT_EQUAL(notes.count, 0);
     profile_release(&profile);
 }
@@ -81,14 +81,14 @@ static void test_rate_and_own_cost(void)
                                     .reached_hz = 995.04,
                                     .own_cpu_ns = 14520000,
                                     .target_cpu_ns = 3630000000};
-    CU_ASSERT_STRING_EQUAL(quality_rate(text, &quality), "995 of 997 Hz");
-    CU_ASSERT_STRING_EQUAL(quality_own_cost(text, &quality), "0.4 %");
+    CU_ASSERT_STRING_EQUAL(report_quality_rate(text, &quality), "995 of 997 Hz");
+    CU_ASSERT_STRING_EQUAL(report_quality_own_cost(text, &quality), "0.4 %");
     quality.samples = 3;
     quality.target_cpu_ns = 700000;
-    CU_ASSERT_STRING_EQUAL(quality_rate(text, &quality), "997 Hz asked");
-    CU_ASSERT_STRING_EQUAL(quality_own_cost(text, &quality), "14.5 ms");
+    CU_ASSERT_STRING_EQUAL(report_quality_rate(text, &quality), "997 Hz asked");
+    CU_ASSERT_STRING_EQUAL(report_quality_own_cost(text, &quality), "14.5 ms");
     quality.requested_hz = 0;
-    CU_ASSERT_STRING_EQUAL(quality_rate(text, &quality), "");
+    CU_ASSERT_STRING_EQUAL(report_quality_rate(text, &quality), "");
 }
 
 static void test_lines_break_between_parts(void)
@@ -96,7 +96,7 @@ static void test_lines_break_between_parts(void)
     char text[200];
     FILE *out = fmemopen(text, sizeof text, "w");
     const struct quality_parts parts = {{"aaaa", "bbbb", "cccc"}, 3};
-    quality_write_parts(out, &parts, "> ", 13);
+    report_quality_write_parts(out, &parts, "> ", 13);
     fclose(out);
     same_text(text, "> aaaa · bbbb\n> cccc\n");
 }

@@ -1,4 +1,4 @@
-#include "report/fit.h"
+#include "report/utf8_text.h"
 #include "tests/unit/report/profiles.h"
 
 static size_t widest_line(const char *text)
@@ -8,7 +8,7 @@ static size_t widest_line(const char *text)
         const char *end = strchr(text, '\n');
         char line[1024];
         snprintf(line, sizeof line, "%.*s", (int)(end - text), text);
-        const size_t width = fit_width(line);
+        const size_t width = report_utf8_width(line);
         widest = width > widest ? width : widest;
         text = end + 1;
     }
@@ -29,11 +29,11 @@ static void test_long_names_are_cut_to_the_page(void)
     for (unsigned columns = 60; columns <= 200; columns += 7) {
         struct table table;
         const struct report_options options = {0};
-        CU_ASSERT_EQUAL(table_of_functions(&table, &profile, &options), 0);
+        CU_ASSERT_EQUAL(report_table_of_functions(&table, &profile, &options), 0);
         const char *text = text_of(&table, columns);
         CU_ASSERT_TRUE(widest_line(text) <= columns);
         CU_ASSERT_PTR_NOT_NULL(strstr(text, "…"));
-        table_release(&table);
+        report_table_release(&table);
     }
     profile_release(&profile);
 }
@@ -46,12 +46,12 @@ static void test_a_small_table_is_not_padded(void)
     finish_profile(&profile);
     struct table table;
     const struct report_options options = {0};
-    CU_ASSERT_EQUAL(table_of_functions(&table, &profile, &options), 0);
+    CU_ASSERT_EQUAL(report_table_of_functions(&table, &profile, &options), 0);
     same_text(text_of(&table, 100),
               "Functions by exclusive samples               % of 2 000 000 samples\n"
               "     self    ±    time  samples  function  module\n"
               "  100.0 %  0.0  2.0 ms  2000000  f         app\n");
-    table_release(&table);
+    report_table_release(&table);
     profile_release(&profile);
 }
 
@@ -67,12 +67,12 @@ static void test_deep_trees_keep_their_width(void)
     finish_profile(&profile);
     struct table table;
     const struct report_options options = {.table = REPORT_TREE};
-    CU_ASSERT_EQUAL(table_of_tree(&table, &profile, &options), 0);
+    CU_ASSERT_EQUAL(report_table_of_tree(&table, &profile, &options), 0);
     CU_ASSERT_EQUAL(table.rows.count, LEVELS);
     char *text = NULL;
     size_t size = 0, lines = 0;
     FILE *out = open_memstream(&text, &size);
-    CU_ASSERT_EQUAL(table_write_text(out, &table, 80, false), 0);
+    CU_ASSERT_EQUAL(report_table_write_text(out, &table, 80, false), 0);
     fclose(out);
     for (const char *at = text; (at = strchr(at, '\n')); at++)
         lines++;
@@ -80,7 +80,7 @@ static void test_deep_trees_keep_their_width(void)
     CU_ASSERT_TRUE(widest_line(text) <= 80);
     CU_ASSERT_PTR_NOT_NULL(strstr(text, "…10000 └ "));
     free(text);
-    table_release(&table);
+    report_table_release(&table);
     profile_release(&profile);
 }
 
@@ -96,7 +96,7 @@ static void test_branches(void)
     finish_profile(&profile);
     struct table table;
     const struct report_options options = {.table = REPORT_TREE};
-    CU_ASSERT_EQUAL(table_of_tree(&table, &profile, &options), 0);
+    CU_ASSERT_EQUAL(report_table_of_tree(&table, &profile, &options), 0);
     same_text(text_of(&table, 100), "Call paths                                   % of 10 samples\n"
                                     "  inclusive          exclusive\n"
                                     "  samples  of all    samples  of all  call path\n"
@@ -106,7 +106,7 @@ static void test_branches(void)
                                     "        3    30 %          1    10 %  └ b\n"
                                     "        2    20 %          2    20 %    └ a\n"
                                     "        3    30 %          3    30 %  b\n");
-    table_release(&table);
+    report_table_release(&table);
     profile_release(&profile);
 }
 

@@ -37,11 +37,11 @@ static void test_limits_keep_trees_connected(void)
     for (size_t limit = 1; limit <= profile.paths.items.count + 1; limit += 97) {
         struct table table;
         const struct report_options options = {.table = REPORT_TREE, .limit = limit};
-        CU_ASSERT_EQUAL(table_of_tree(&table, &profile, &options), 0);
+        CU_ASSERT_EQUAL(report_table_of_tree(&table, &profile, &options), 0);
         const size_t all = profile.paths.items.count;
         CU_ASSERT_EQUAL(table.rows.count, limit < all ? limit : all);
         check_tree(&table, &profile);
-        table_release(&table);
+        report_table_release(&table);
     }
     profile_release(&profile);
 }
@@ -53,11 +53,11 @@ static void test_least_shares_keep_trees_connected(void)
     for (double least = 0; least < 60; least = least * 2 + 0.1) {
         struct table table;
         const struct report_options options = {.table = REPORT_TREE, .min_percent = least};
-        CU_ASSERT_EQUAL(table_of_tree(&table, &profile, &options), 0);
+        CU_ASSERT_EQUAL(report_table_of_tree(&table, &profile, &options), 0);
         check_tree(&table, &profile);
         CU_ASSERT_TRUE(table.rows.count <= before);
         before = table.rows.count;
-        table_release(&table);
+        report_table_release(&table);
     }
     profile_release(&profile);
 }
@@ -67,7 +67,7 @@ static void test_order_is_by_cost_then_name(void)
     struct profile profile = random_profile(13);
     struct table table;
     const struct report_options options = {.table = REPORT_TREE};
-    CU_ASSERT_EQUAL(table_of_tree(&table, &profile, &options), 0);
+    CU_ASSERT_EQUAL(report_table_of_tree(&table, &profile, &options), 0);
     const struct table_row *roots[5];
     size_t count = 0;
     for (size_t i = 0; i < table.rows.count; i++)
@@ -78,7 +78,7 @@ static void test_order_is_by_cost_then_name(void)
         CU_ASSERT_TRUE(roots[i - 1]->cells[0].part >= roots[i]->cells[0].part);
     CU_ASSERT_TRUE(roots[4]->place.last);
     CU_ASSERT_FALSE(roots[3]->place.last);
-    table_release(&table);
+    report_table_release(&table);
     profile_release(&profile);
 }
 

@@ -1,4 +1,4 @@
-#include "report/names.h"
+#include "report/function_search.h"
 #include "tests/unit/report/profiles.h"
 
 static void test_bare_names(void)
@@ -22,7 +22,7 @@ static void test_bare_names(void)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct sprof_str out = {0};
-        CU_ASSERT_EQUAL(names_bare(&out, cases[i][0]), 0);
+        CU_ASSERT_EQUAL(report_function_bare_name(&out, cases[i][0]), 0);
         same_text(out.text, cases[i][1]);
         sprof_str_release(&out);
     }
@@ -58,7 +58,7 @@ static uint32_t find(struct profile *profile, const char *wanted, struct sprof_e
 {
     uint32_t function = 0;
     *error = (struct sprof_error){0};
-    return names_find(profile, wanted, &function, error) ? 0 : function;
+    return report_function_search(profile, wanted, &function, error) ? 0 : function;
 }
 
 static void test_ways_to_name_a_function(void)
@@ -114,10 +114,10 @@ static void test_unknown_names_offer_what_is_near(void)
     profile_release(&profile);
 }
 
-void sprof_suite_report_names(void);
-void sprof_suite_report_names(void)
+void sprof_suite_report_function_search(void);
+void sprof_suite_report_function_search(void)
 {
-    CU_pSuite suite = CU_add_suite("report/names", NULL, NULL);
+    CU_pSuite suite = CU_add_suite("report/function_search", NULL, NULL);
     CU_add_test(suite, "bare names", test_bare_names);
     CU_add_test(suite, "ways to name a function", test_ways_to_name_a_function);
     CU_add_test(suite, "several are listed", test_several_are_listed);

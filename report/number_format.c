@@ -1,4 +1,4 @@
-#include "report/number.h"
+#include "report/number_format.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -6,7 +6,7 @@
 
 static const uint64_t second_ns = 1000000000, millisecond_ns = 1000000;
 
-char *number_grouped(char buffer[static NUMBER_BYTES], uint64_t value)
+char *report_number_grouped(char buffer[static NUMBER_BYTES], uint64_t value)
 {
     char digits[24];
     const int length = snprintf(digits, sizeof digits, "%" PRIu64, value);
@@ -27,8 +27,8 @@ static uint64_t rounded(uint64_t part, uint64_t whole, unsigned scale)
     return whole ? (uint64_t)(doubled / ((unsigned __int128)whole * 2)) : 0;
 }
 
-char *number_percent(char buffer[static NUMBER_BYTES], uint64_t part, uint64_t whole,
-                     unsigned decimals)
+char *report_number_percent(char buffer[static NUMBER_BYTES], uint64_t part, uint64_t whole,
+                            unsigned decimals)
 {
     static const unsigned scales[] = {1, 10, 100};
     const unsigned scale = scales[decimals < 2 ? decimals : 2];
@@ -41,22 +41,22 @@ char *number_percent(char buffer[static NUMBER_BYTES], uint64_t part, uint64_t w
     return buffer;
 }
 
-char *number_quality(char buffer[static NUMBER_BYTES], uint64_t part, uint64_t whole)
+char *report_number_quality(char buffer[static NUMBER_BYTES], uint64_t part, uint64_t whole)
 {
     if (!part || part >= whole)
-        return number_percent(buffer, part, whole, 0);
+        return report_number_percent(buffer, part, whole, 0);
     const uint64_t units = rounded(part, whole, 10000);
     const uint64_t shown = units > 9999 ? 9999 : units ? units : 1;
     snprintf(buffer, NUMBER_BYTES, "%" PRIu64 ".%02" PRIu64 " %%", shown / 100, shown % 100);
     return buffer;
 }
 
-uint64_t number_time_unit(uint64_t time_ns)
+uint64_t report_number_time_unit(uint64_t time_ns)
 {
     return time_ns >= second_ns ? second_ns : millisecond_ns;
 }
 
-char *number_time(char buffer[static NUMBER_BYTES], uint64_t time_ns, uint64_t unit_ns)
+char *report_number_time(char buffer[static NUMBER_BYTES], uint64_t time_ns, uint64_t unit_ns)
 {
     const bool seconds = unit_ns == second_ns;
     const uint64_t hundredths = rounded(time_ns, unit_ns, seconds ? 100 : 10);
@@ -69,7 +69,14 @@ char *number_time(char buffer[static NUMBER_BYTES], uint64_t time_ns, uint64_t u
     return buffer;
 }
 
-char *number_size(char buffer[static NUMBER_BYTES], uint64_t bytes)
+char *report_number_seconds(char buffer[static NUMBER_BYTES], uint64_t time_ns)
+{
+    snprintf(buffer, NUMBER_BYTES, "%" PRIu64 ".%09" PRIu64, time_ns / second_ns,
+             time_ns % second_ns);
+    return buffer;
+}
+
+char *report_number_size(char buffer[static NUMBER_BYTES], uint64_t bytes)
 {
     const uint64_t megabyte = 1000000, kilobyte = 1000;
     if (bytes >= megabyte / 10)
@@ -80,12 +87,12 @@ char *number_size(char buffer[static NUMBER_BYTES], uint64_t bytes)
     return buffer;
 }
 
-double number_share(uint64_t part, uint64_t whole)
+double report_number_share(uint64_t part, uint64_t whole)
 {
     return whole ? (double)part * 100 / (double)whole : 0;
 }
 
-const char *number_plural(uint64_t count)
+const char *report_number_plural(uint64_t count)
 {
     return count == 1 ? "" : "s";
 }

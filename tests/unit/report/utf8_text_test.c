@@ -1,4 +1,4 @@
-#include "report/fit.h"
+#include "report/utf8_text.h"
 
 #include <CUnit/CUnit.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 static void check_clean(const char *text, const char *expected)
 {
     struct sprof_str out = {0};
-    CU_ASSERT_EQUAL(fit_clean(&out, text), 0);
+    CU_ASSERT_EQUAL(report_utf8_clean(&out, text), 0);
     CU_ASSERT_STRING_EQUAL(out.text, expected);
     sprof_str_release(&out);
 }
@@ -49,9 +49,9 @@ static void check_shortened(const char *text, size_t width, const char *expected
 {
     struct sprof_str out = {0};
     CU_ASSERT_EQUAL(sprof_str_append(&out, ""), 0);
-    CU_ASSERT_EQUAL(fit_shortened(&out, text, width), 0);
+    CU_ASSERT_EQUAL(report_utf8_shortened(&out, text, width), 0);
     CU_ASSERT_STRING_EQUAL(out.text, expected);
-    CU_ASSERT_TRUE(fit_width(out.text) <= width);
+    CU_ASSERT_TRUE(report_utf8_width(out.text) <= width);
     sprof_str_release(&out);
 }
 
@@ -67,13 +67,13 @@ static void test_the_middle_is_shortened(void)
 static void test_no_width_breaks_a_sequence(void)
 {
     const char *text = "函数🚀größeλ函数🚀größeλ";
-    for (size_t width = 0; width <= fit_width(text); width++) {
+    for (size_t width = 0; width <= report_utf8_width(text); width++) {
         struct sprof_str cut = {0}, again = {0};
         CU_ASSERT_EQUAL(sprof_str_append(&cut, ""), 0);
-        CU_ASSERT_EQUAL(fit_shortened(&cut, text, width), 0);
-        CU_ASSERT_EQUAL(fit_clean(&again, cut.text), 0);
+        CU_ASSERT_EQUAL(report_utf8_shortened(&cut, text, width), 0);
+        CU_ASSERT_EQUAL(report_utf8_clean(&again, cut.text), 0);
         CU_ASSERT_STRING_EQUAL(again.text, cut.text);
-        CU_ASSERT_EQUAL(fit_width(cut.text), width);
+        CU_ASSERT_EQUAL(report_utf8_width(cut.text), width);
         sprof_str_release(&cut);
         sprof_str_release(&again);
     }
@@ -82,16 +82,16 @@ static void test_no_width_breaks_a_sequence(void)
 static void test_filling(void)
 {
     struct sprof_str out = {0};
-    fit_left(&out, "größe", 7);
-    fit_right(&out, "7", 3);
+    report_utf8_left(&out, "größe", 7);
+    report_utf8_right(&out, "7", 3);
     CU_ASSERT_STRING_EQUAL(out.text, "größe    7");
     sprof_str_release(&out);
 }
 
-void sprof_suite_report_fit(void);
-void sprof_suite_report_fit(void)
+void sprof_suite_report_utf8_text(void);
+void sprof_suite_report_utf8_text(void)
 {
-    CU_pSuite suite = CU_add_suite("report/fit", NULL, NULL);
+    CU_pSuite suite = CU_add_suite("report/utf8_text", NULL, NULL);
     CU_add_test(suite, "valid text stays", test_valid_text_stays);
     CU_add_test(suite, "what a terminal would obey goes", test_what_a_terminal_would_obey_goes);
     CU_add_test(suite, "invalid bytes go one by one", test_invalid_bytes_go_one_by_one);

@@ -1,32 +1,32 @@
 /* Texts from outside made fit for a terminal: valid UTF-8, without control characters, no wider
  * than there is room. A code point counts as one column. */
-#ifndef SPROF_REPORT_FIT_H
-#define SPROF_REPORT_FIT_H
+#ifndef SPROF_REPORT_UTF8_TEXT_H
+#define SPROF_REPORT_UTF8_TEXT_H
 
 #include "base/base.h"
 
 /* Appends `text` with every invalid byte and control character as U+FFFD. 0 or SPROF_ENOMEM. */
-int fit_clean(struct sprof_str *out, const char *text);
+int report_utf8_clean(struct sprof_str *out, const char *text);
 
 /* A clean copy in the arena; NULL when out of memory. */
-const char *fit_copy(struct sprof_arena *arena, const char *text);
+const char *report_utf8_copy(struct sprof_arena *arena, const char *text);
 
 /* Moves a text into the arena and releases it, also where that fails. NULL when memory ran out, now
  * or in an append before. */
-const char *fit_keep(struct sprof_arena *arena, struct sprof_str *text);
+const char *report_utf8_keep(struct sprof_arena *arena, struct sprof_str *text);
 
 /* Columns of a clean text. */
-size_t fit_width(const char *text);
+size_t report_utf8_width(const char *text);
 
 /* Appends a clean text, its middle replaced by "…" where it is wider than `width`; `width` 0
  * appends nothing. 0 or SPROF_ENOMEM. */
-int fit_shortened(struct sprof_str *out, const char *text, size_t width);
+int report_utf8_shortened(struct sprof_str *out, const char *text, size_t width);
 
 /* The same, filled up with spaces to `width`: on the right, or on the left. */
-int fit_left(struct sprof_str *out, const char *text, size_t width);
-int fit_right(struct sprof_str *out, const char *text, size_t width);
+int report_utf8_left(struct sprof_str *out, const char *text, size_t width);
+int report_utf8_right(struct sprof_str *out, const char *text, size_t width);
 
 /* Appends spaces. */
-int fit_spaces(struct sprof_str *out, size_t count);
+int report_utf8_spaces(struct sprof_str *out, size_t count);
 
 #endif

@@ -1,9 +1,9 @@
-#include "report/written.h"
+#include "report/output_close.h"
 
 #include <errno.h>
 #include <string.h>
 
-int report_written(FILE *out, struct sprof_error *error)
+int report_output_close(FILE *out, struct sprof_error *error)
 {
     errno = 0;
     if (!fflush(out) && !ferror(out))

@@ -1,15 +1,15 @@
 /* Errors of reports in words. */
-#ifndef SPROF_REPORT_EXPLAIN_H
-#define SPROF_REPORT_EXPLAIN_H
+#ifndef SPROF_REPORT_ERROR_TEXT_H
+#define SPROF_REPORT_ERROR_TEXT_H
 
 #include "base/base.h"
 
 /* Gives a code without a message its own: such a one comes from the callbacks that take rows, for a
  * reference to a missing row, or for memory. Returns `result`. */
-int explain_code(int result, struct sprof_error *error);
+int report_error_code(int result, struct sprof_error *error);
 
 /* Sets an error whose message is the text, or SPROF_ENOMEM where an append to it failed. Releases
  * the text and returns the code. */
-int explain_text(struct sprof_error *error, int code, struct sprof_str *text);
+int report_error_text(struct sprof_error *error, int code, struct sprof_str *text);
 
 #endif

@@ -1,6 +1,6 @@
-#include "report/names.h"
+#include "report/function_search.h"
 
-#include "report/explain.h"
+#include "report/error_text.h"
 #include "report/near.h"
 
 #include <string.h>
@@ -27,7 +27,7 @@ static size_t anonymous_length(const char *text)
     return strncmp(text, anonymous, sizeof anonymous - 1) ? 0 : sizeof anonymous - 1;
 }
 
-int names_bare(struct sprof_str *out, const char *name)
+int report_function_bare_name(struct sprof_str *out, const char *name)
 {
     size_t angles = 0;
     const size_t start = out->length;
@@ -89,7 +89,8 @@ static bool is_name(struct search *search, uint32_t function)
 static bool make_bare(struct search *search, uint32_t function)
 {
     sprof_str_clear(&search->bare);
-    return !names_bare(&search->bare, profile_function_name(search->profile, function));
+    return !report_function_bare_name(&search->bare,
+                                      profile_function_name(search->profile, function));
 }
 
 static bool is_bare_name(struct search *search, uint32_t function)
@@ -202,7 +203,7 @@ static int say_ambiguous(const struct search *search, const char *wanted, struct
                           profile_function_name(search->profile, search->found.items[i]));
     if (search->found.count > CANDIDATES_SHOWN)
         sprof_str_appendf(&text, " or %zu more", search->found.count - CANDIDATES_SHOWN);
-    return explain_text(error, SPROF_EUSAGE, &text);
+    return report_error_text(error, SPROF_EUSAGE, &text);
 }
 
 static int say_unknown(const struct search *search, const bool *present, struct sprof_error *error)
@@ -215,11 +216,11 @@ static int say_unknown(const struct search *search, const bool *present, struct 
     struct sprof_str text = {0};
     sprof_str_appendf(&text, "no sample contains a function '%.200s'", search->wanted);
     near_append(&text, &near);
-    return explain_text(error, SPROF_ENOTFOUND, &text);
+    return report_error_text(error, SPROF_ENOTFOUND, &text);
 }
 
-int names_find(struct profile *profile, const char *wanted, uint32_t *function,
-               struct sprof_error *error)
+int report_function_search(struct profile *profile, const char *wanted, uint32_t *function,
+                           struct sprof_error *error)
 {
     struct search search = {.profile = profile};
     bool *present = mark_present(profile);

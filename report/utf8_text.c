@@ -1,4 +1,4 @@
-#include "report/fit.h"
+#include "report/utf8_text.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -42,7 +42,7 @@ static bool is_control(const unsigned char *text, size_t length)
     return marks || (text[1] == 0x81 && text[2] >= 0xa6 && text[2] <= 0xa9);
 }
 
-int fit_clean(struct sprof_str *out, const char *text)
+int report_utf8_clean(struct sprof_str *out, const char *text)
 {
     int result = sprof_str_append_bytes(out, "", 0);
     for (const unsigned char *at = (const unsigned char *)text; *at && !result;) {
@@ -56,21 +56,21 @@ int fit_clean(struct sprof_str *out, const char *text)
     return result;
 }
 
-const char *fit_copy(struct sprof_arena *arena, const char *text)
+const char *report_utf8_copy(struct sprof_arena *arena, const char *text)
 {
     struct sprof_str clean = {0};
-    fit_clean(&clean, text);
-    return fit_keep(arena, &clean);
+    report_utf8_clean(&clean, text);
+    return report_utf8_keep(arena, &clean);
 }
 
-const char *fit_keep(struct sprof_arena *arena, struct sprof_str *text)
+const char *report_utf8_keep(struct sprof_arena *arena, struct sprof_str *text)
 {
     const char *copy = text->failed ? NULL : sprof_arena_copy(arena, text->text, text->length);
     sprof_str_release(text);
     return copy;
 }
 
-size_t fit_width(const char *text)
+size_t report_utf8_width(const char *text)
 {
     size_t width = 0;
     for (; *text; text++)
@@ -91,9 +91,9 @@ static size_t byte_of(const char *text, size_t column)
     return byte;
 }
 
-int fit_shortened(struct sprof_str *out, const char *text, size_t width)
+int report_utf8_shortened(struct sprof_str *out, const char *text, size_t width)
 {
-    const size_t whole = fit_width(text);
+    const size_t whole = report_utf8_width(text);
     if (whole <= width)
         return sprof_str_append(out, text);
     if (!width)
@@ -105,7 +105,7 @@ int fit_shortened(struct sprof_str *out, const char *text, size_t width)
     return sprof_str_append(out, text + byte_of(text, whole - tail));
 }
 
-int fit_spaces(struct sprof_str *out, size_t count)
+int report_utf8_spaces(struct sprof_str *out, size_t count)
 {
     int result = 0;
     while (count-- && !result)
@@ -115,18 +115,18 @@ int fit_spaces(struct sprof_str *out, size_t count)
 
 static size_t missing(const char *text, size_t width)
 {
-    const size_t own = fit_width(text);
+    const size_t own = report_utf8_width(text);
     return own < width ? width - own : 0;
 }
 
-int fit_left(struct sprof_str *out, const char *text, size_t width)
+int report_utf8_left(struct sprof_str *out, const char *text, size_t width)
 {
-    const int result = fit_shortened(out, text, width);
-    return result ? result : fit_spaces(out, missing(text, width));
+    const int result = report_utf8_shortened(out, text, width);
+    return result ? result : report_utf8_spaces(out, missing(text, width));
 }
 
-int fit_right(struct sprof_str *out, const char *text, size_t width)
+int report_utf8_right(struct sprof_str *out, const char *text, size_t width)
 {
-    const int result = fit_spaces(out, missing(text, width));
-    return result ? result : fit_shortened(out, text, width);
+    const int result = report_utf8_spaces(out, missing(text, width));
+    return result ? result : report_utf8_shortened(out, text, width);
 }

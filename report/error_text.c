@@ -1,6 +1,6 @@
-#include "report/explain.h"
+#include "report/error_text.h"
 
-int explain_code(int result, struct sprof_error *error)
+int report_error_code(int result, struct sprof_error *error)
 {
     if (result == SPROF_ENOMEM)
         return sprof_error_memory(error);
@@ -10,7 +10,7 @@ int explain_code(int result, struct sprof_error *error)
     return result;
 }
 
-int explain_text(struct sprof_error *error, int code, struct sprof_str *text)
+int report_error_text(struct sprof_error *error, int code, struct sprof_str *text)
 {
     const int result = text->failed ? sprof_error_memory(error)
                                     : sprof_error_set(error, code, 0, "%s", text->text);
