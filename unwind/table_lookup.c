@@ -3,12 +3,12 @@
 #include <stdlib.h>
 
 /* How many of a page's starts lie at or before an offset. */
-static inline unsigned starts_up_to(const struct unwind_page *page, int16_t offset)
+static inline int starts_up_to(const struct unwind_page *page, int16_t offset)
 {
-    int16_t count = 0;
+    int count = 0; /* gcc 12 gets a sum of 16 bits wrong at -O3 */
     for (size_t i = 0; i < UNWIND_PAGE_ROWS + 2; i++)
-        count = (int16_t)(count + (page->start[i] <= offset));
-    return (unsigned)count;
+        count += page->start[i] <= offset;
+    return count;
 }
 
 /* Where the page that holds an offset begins; the next one begins *size behind it. */
@@ -27,7 +27,7 @@ uint64_t unwind_table_lookup(const struct unwind_table *table, uint64_t vaddr)
     uint32_t size;
     const int16_t within = (int16_t)(offset - page_start(table, offset, &size));
     const struct unwind_page *page = unwind_table_page(table, offset);
-    unsigned rows = starts_up_to(page, within);
+    int rows = starts_up_to(page, within);
     while (rows > UNWIND_PAGE_ROWS) {
         page = &table->pages[page->more];
         rows = starts_up_to(page, within);
