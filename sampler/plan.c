@@ -121,8 +121,11 @@ size_t plan_ring_least(const struct plan *plan)
 
 size_t plan_ring_bytes(const struct plan *plan, size_t limit)
 {
-    const uint64_t needed =
-        plan_samples_per_second(plan) * plan_sample_bytes(plan, plan->stack_bytes) / 10;
+    const uint64_t sample_bytes = plan_sample_bytes(plan, plan->stack_bytes);
+    const uint64_t tenth = plan_samples_per_second(plan) * sample_bytes / 10;
+    const uint64_t least_samples =
+        plan->capture == SAMPLER_CAPTURE_PC ? 0 : SAMPLES_PER_RING * sample_bytes;
+    const uint64_t needed = tenth > least_samples ? tenth : least_samples;
     const size_t least = plan_ring_least(plan);
     const size_t comfort = plan->capture == SAMPLER_CAPTURE_PC ? RING_COMFORT_PC : RING_LEAST_STACK;
     size_t size = least;

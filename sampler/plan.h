@@ -26,8 +26,9 @@ size_t plan_sample_bytes(const struct plan *plan, size_t stack_bytes);
 /* How many samples a busy CPU gives in a second: asked for, or a guess for fixed periods. */
 uint64_t plan_samples_per_second(const struct plan *plan);
 
-/* The ring size (a power of two) that holds what one CPU may write in a tenth of a second, within
- * `limit` bytes but not below plan_ring_least. */
+/* The ring size (a power of two) that holds what one CPU may write in a tenth of a second, and at
+ * any rate as many samples as plan_fit_stack wants, within `limit` bytes but not below
+ * plan_ring_least. */
 size_t plan_ring_bytes(const struct plan *plan, size_t limit);
 size_t plan_ring_least(const struct plan *plan);
 

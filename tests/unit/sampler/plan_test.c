@@ -71,6 +71,20 @@ static void test_slices_leave_room_for_64_samples(void)
     }
 }
 
+/* Only the limit on memory makes a slice smaller, never a low rate. */
+static void test_low_rates_keep_the_slice(void)
+{
+    static const uint64_t rates_hz[] = {1, 19, 99, 499, 997, 10000};
+    for (size_t i = 0; i < sizeof rates_hz / sizeof *rates_hz; i++) {
+        struct plan plan = plan_of(
+            (struct sampler_options){.capture = SAMPLER_CAPTURE_FULL, .frequency_hz = rates_hz[i]});
+        plan_fit_stack(&plan, plan_ring_bytes(&plan, 32 << 20));
+        CU_ASSERT_EQUAL(plan.stack_bytes, 65528);
+        plan_fit_stack(&plan, plan_ring_bytes(&plan, 1 << 20));
+        CU_ASSERT_TRUE(plan.stack_bytes < 65528);
+    }
+}
+
 static void test_capture_asks_for_no_more(void)
 {
     struct plan plan = plan_of((struct sampler_options){.capture = SAMPLER_CAPTURE_PC});
@@ -95,5 +109,6 @@ void sprof_suite_sampler_plan(void)
     CU_add_test(suite, "the stack is rounded down", test_stack_is_rounded_down);
     CU_add_test(suite, "rings follow rate and limit", test_rings_follow_rate_and_limit);
     CU_add_test(suite, "slices leave room for 64 samples", test_slices_leave_room_for_64_samples);
+    CU_add_test(suite, "low rates keep the slice", test_low_rates_keep_the_slice);
     CU_add_test(suite, "a capture asks for no more", test_capture_asks_for_no_more);
 }
