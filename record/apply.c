@@ -2,6 +2,8 @@
 #include "record/command.h"
 #include "record/session.h"
 
+#include <assert.h>
+
 static uint64_t run_time(const struct record_session *session, uint64_t time_ns)
 {
     return time_ns > session->start_ns ? time_ns - session->start_ns : 0;
@@ -311,5 +313,7 @@ int record_apply(struct record_session *session, const struct sampler_record *re
         [SAMPLER_EXIT] = apply_exit,    [SAMPLER_CPU_TIME] = apply_cpu_time,
         [SAMPLER_LOST] = apply_lost,    [SAMPLER_THROTTLE] = apply_throttle,
     };
-    return appliers[record->type](session, record);
+    static_assert(sizeof appliers / sizeof *appliers == SAMPLER_RECORD_TYPES, "one for each type");
+    return record->type < SAMPLER_RECORD_TYPES ? appliers[record->type](session, record)
+                                               : SPROF_EUNSUPPORTED;
 }

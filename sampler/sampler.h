@@ -74,6 +74,7 @@ enum sampler_record_type {
                        */
     SAMPLER_LOST,     /* the kernel had no room for `count` records of this CPU */
     SAMPLER_THROTTLE, /* the kernel paused (on) or resumed sampling on this CPU */
+    SAMPLER_RECORD_TYPES, /* how many there are */
 };
 
 /* An executable mapping. pid -1: the kernel's own text or a module of it; name "[kernel]" or
@@ -163,7 +164,7 @@ int sampler_start(struct sampler *sampler, struct sprof_error *error);
 int sampler_wait(struct sampler *sampler, int timeout_ms, int extra_fd);
 
 /* The next record in time order: 0 and *record, or 1 when nothing is old enough to be sure of its
- * order. After sampler_stop it hands out all that is left before it returns 1. */
+ * order, or SPROF_ENOMEM. After sampler_stop it hands out all that is left before it returns 1. */
 int sampler_next(struct sampler *sampler, const struct sampler_record **record);
 
 /* Disables the events. Records in the rings stay readable; CPU_TIME records of the threads still
@@ -189,8 +190,8 @@ uint64_t sampler_unseen_cpu_ns(struct sampler *sampler);
 
 /* Tells what a walk of this thread's stack has shown, for the next ones: that it ends at `end`,
  * with the page of its root's frame; SAMPLER_STACK_SHALLOW: within the slice, wherever;
- * SAMPLER_STACK_ELSEWHERE: it went on to another stack, which rbp told of, and others of the thread's
- * may, too; 0: the root was not found. Out of memory, it is forgotten. */
+ * SAMPLER_STACK_ELSEWHERE: it went on to another stack, which rbp told of, and others of the
+ * thread's may, too; 0: the root was not found. Out of memory, it is forgotten. */
 #define SAMPLER_STACK_SHALLOW 1
 #define SAMPLER_STACK_ELSEWHERE 2
 void sampler_stack_end(struct sampler *sampler, pid_t tid, uint64_t stack_pointer, uint64_t end);

@@ -1,5 +1,7 @@
 #include "sampler/targets.h"
 
+#include <assert.h>
+
 int targets_add_process(struct targets *targets, pid_t pid)
 {
     return sprof_map_put(&targets->processes, (uint64_t)pid, 1);
@@ -118,7 +120,9 @@ static bool (*const admit[])(struct targets *, const struct sampler_record *) = 
     [SAMPLER_THROTTLE] = admit_always,
 };
 
+static_assert(sizeof admit / sizeof *admit == SAMPLER_RECORD_TYPES, "one for each type");
+
 bool targets_admit(struct targets *targets, const struct sampler_record *record)
 {
-    return admit[record->type](targets, record);
+    return record->type < SAMPLER_RECORD_TYPES && admit[record->type](targets, record);
 }

@@ -37,6 +37,14 @@ static void test_foreign_records_are_refused(void)
     targets_release(&targets);
 }
 
+static void test_records_of_no_known_type_are_refused(void)
+{
+    struct targets targets = of_parent(TARGETS_TRUST_ALL);
+    CU_ASSERT_FALSE(admits(&targets, SAMPLER_RECORD_TYPES, PARENT, PARENT));
+    CU_ASSERT_FALSE(admits(&targets, (enum sampler_record_type)1000, PARENT, PARENT));
+    targets_release(&targets);
+}
+
 static void test_forks_are_followed(void)
 {
     struct targets targets = of_parent(TARGETS_TRUST_NOTHING);
@@ -111,6 +119,8 @@ void sprof_suite_sampler_targets(void)
 {
     CU_pSuite suite = CU_add_suite("sampler/targets", NULL, NULL);
     CU_add_test(suite, "foreign records are refused", test_foreign_records_are_refused);
+    CU_add_test(suite, "records of no known type are refused",
+                test_records_of_no_known_type_are_refused);
     CU_add_test(suite, "forks are followed", test_forks_are_followed);
     CU_add_test(suite, "a number given to strangers", test_a_number_given_to_strangers_is_theirs);
     CU_add_test(suite, "a command counts from its execve", test_a_command_counts_from_its_execve);
