@@ -234,10 +234,11 @@ static int start(struct record_session *session, struct sprof_error *error)
 static int drain(struct record_session *session, struct sprof_error *error)
 {
     const struct sampler_record *record;
-    for (int i = 0; i < RECORDS_PER_ROUND; i++) {
-        if (session->pending.bytes > PENDING_BYTES || sampler_next(session->sampler, &record))
+    for (int i = 0; i < RECORDS_PER_ROUND && session->pending.bytes <= PENDING_BYTES; i++) {
+        const int next = sampler_next(session->sampler, &record);
+        if (next > 0)
             break;
-        if (record_apply(session, record))
+        if (next || record_apply(session, record))
             return sprof_error_memory(error);
     }
     return record_apply_waiting(session) ? sprof_error_memory(error) : 0;
@@ -319,9 +320,10 @@ static int drain_rest(struct record_session *session, struct sprof_error *error)
             if (record_apply_waiting(session))
                 return sprof_error_memory(error);
         }
-        if (sampler_next(session->sampler, &record))
+        const int next = sampler_next(session->sampler, &record);
+        if (next > 0)
             break;
-        if (record_apply(session, record))
+        if (next || record_apply(session, record))
             return sprof_error_memory(error);
     }
     while (session->images.waiting) {

@@ -4,6 +4,8 @@
 
 #include "tests/unit/record/handmade.h"
 
+#include "sampler/sampler.h"
+
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -94,6 +96,31 @@ static void test_not_symbolized(void)
     CU_ASSERT_EQUAL(record_derive(scene.made.path, &finish, &scene.error), 0);
     ASSERT_HANDMADE(&scene.made, "SELECT state FROM run", "complete");
     CU_ASSERT_TRUE(file_exists(fixture_path(&scene.made.fixture, "sprof.db.old")));
+    fixture_close(&scene.made.fixture);
+}
+
+/* A sampler that fails is no sampler that has nothing more: what is missing then was not lost in
+ * the rings, and nobody would know. */
+static bool next_fails;
+int __real_sampler_next(struct sampler *sampler, const struct sampler_record **record);
+int __wrap_sampler_next(struct sampler *sampler, const struct sampler_record **record);
+int __wrap_sampler_next(struct sampler *sampler, const struct sampler_record **record)
+{
+    const int result = __real_sampler_next(sampler, record);
+    return result == 1 && next_fails ? SPROF_ENOMEM : result;
+}
+
+static void test_a_failing_sampler(void)
+{
+    struct scene scene;
+    scene_open(&scene);
+    next_fails = true;
+    const int result = record(&scene);
+    next_fails = false;
+    if (!permitted(&scene, result))
+        return;
+    CU_ASSERT_EQUAL(result, SPROF_ENOMEM);
+    CU_ASSERT_STRING_NOT_EQUAL(scene.error.message, "");
     fixture_close(&scene.made.fixture);
 }
 
@@ -273,6 +300,7 @@ void sprof_suite_record_session(void)
     CU_pSuite suite = CU_add_suite("record/session", NULL, NULL);
     CU_add_test(suite, "a command", test_a_command);
     CU_add_test(suite, "not symbolized", test_not_symbolized);
+    CU_add_test(suite, "a failing sampler", test_a_failing_sampler);
     CU_add_test(suite, "appended runs", test_appended_runs);
     CU_add_test(suite, "appending in another mode", test_appending_in_another_mode);
     CU_add_test(suite, "appending to an import", test_appending_to_an_import);
