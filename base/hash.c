@@ -1,17 +1,28 @@
+/* Hashes of bytes: XXH3 of libxxhash. */
 #include "base/hash.h"
 
 #include <string.h>
+#include <xxhash.h>
 
 uint64_t sprof_hash_bytes(const void *data, size_t size)
 {
-    const unsigned char *bytes = data;
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    for (size_t i = 0; i < size; i++)
-        hash = (hash ^ bytes[i]) * UINT64_C(0x100000001b3);
-    return sprof_hash_mix(hash);
+    return XXH3_64bits(data, size);
 }
 
 uint64_t sprof_hash_text(const char *text)
 {
     return sprof_hash_bytes(text, strlen(text));
+}
+
+void sprof_digest_add(struct sprof_digest *digest, const void *data, size_t size)
+{
+    const XXH128_hash_t piece = XXH3_128bits(data, size);
+    const uint64_t chain[] = {digest->low, digest->high, piece.low64, piece.high64, size};
+    const XXH128_hash_t sum = XXH3_128bits(chain, sizeof chain);
+    *digest = (struct sprof_digest){sum.low64, sum.high64};
+}
+
+void sprof_digest_add_number(struct sprof_digest *digest, uint64_t number)
+{
+    sprof_digest_add(digest, &number, sizeof number);
 }

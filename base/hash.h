@@ -22,10 +22,25 @@ static inline uint64_t sprof_hash_pair(uint64_t outer, uint64_t inner)
     return sprof_hash_mix(outer * UINT64_C(0x9e3779b97f4a7c15) + sprof_hash_mix(inner));
 }
 
-/* FNV-1a over the bytes (draft-eastlake-fnv), finished with sprof_hash_mix. */
+/* XXH3, 64 bits (Yann Collet's xxHash; its values are fixed since version 0.8). */
 uint64_t sprof_hash_bytes(const void *data, size_t size);
 
 /* As sprof_hash_bytes, of a NUL-terminated string. */
 uint64_t sprof_hash_text(const char *text);
+
+/* 128 bits that stand for any number of bytes. Zero is the digest of nothing yet. */
+struct sprof_digest {
+    uint64_t low, high;
+};
+
+/* Adds one piece: XXH3-128 of it, chained to what came before, so that the order and the borders of
+ * the pieces matter. */
+void sprof_digest_add(struct sprof_digest *digest, const void *data, size_t size);
+void sprof_digest_add_number(struct sprof_digest *digest, uint64_t number);
+
+static inline int sprof_digest_equal(struct sprof_digest a, struct sprof_digest b)
+{
+    return a.low == b.low && a.high == b.high;
+}
 
 #endif
