@@ -12,6 +12,7 @@
 #include "base/intern.h"
 #include "base/log.h"
 #include "base/map.h"
+#include "base/proc.h"
 #include "base/str.h"
 #include "base/vec.h"
 

@@ -1,9 +1,8 @@
+/* Writes command lines as a shell would read them. */
 #include "record/command.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { ARGUMENT_BYTES_MAX = 4096 };
 
@@ -42,17 +41,12 @@ const char *record_command_text(struct sprof_arena *arena, char *const *argument
 
 const char *record_command_of_process(struct sprof_arena *arena, pid_t pid)
 {
-    char path[64], bytes[ARGUMENT_BYTES_MAX + 1];
+    char path[64];
     snprintf(path, sizeof path, "/proc/%d/cmdline", (int)pid);
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return NULL;
-    const ssize_t size = read(fd, bytes, ARGUMENT_BYTES_MAX);
-    close(fd);
-    struct sprof_str text = {0};
-    if (size > 0)
-        bytes[size] = '\0';
-    for (ssize_t at = 0; at < size; at += (ssize_t)strlen(bytes + at) + 1)
-        append_quoted(&text, bytes + at);
+    struct sprof_str bytes = {0}, text = {0};
+    if (sprof_proc_read(path, ARGUMENT_BYTES_MAX, &bytes) == 0)
+        for (size_t at = 0; at < bytes.length; at += strlen(bytes.text + at) + 1)
+            append_quoted(&text, bytes.text + at);
+    sprof_str_release(&bytes);
     return keep(arena, &text);
 }

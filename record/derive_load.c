@@ -1,19 +1,13 @@
 /* Reading a recording for deriving. */
 #include "record/derive.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static bool is_this_boot(const char *recorded)
 {
-    char boot_id[64] = "";
-    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
-    if (!file)
-        return false;
-    const bool read = fgets(boot_id, sizeof boot_id, file) != NULL;
-    fclose(file);
-    boot_id[strcspn(boot_id, "\n")] = '\0';
-    return read && recorded && strcmp(boot_id, recorded) == 0;
+    char boot_id[SPROF_BOOT_ID_SIZE];
+    sprof_proc_boot_id(boot_id);
+    return *boot_id && recorded && strcmp(boot_id, recorded) == 0;
 }
 
 static int load_run(void *context, const struct store_run *run)

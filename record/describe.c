@@ -51,33 +51,10 @@ static const char *source_text(enum sampler_scope scope)
     return "perf per thread";
 }
 
-static const char *first_line(struct record_session *session, const char *path)
-{
-    char line[128] = "";
-    FILE *file = fopen(path, "re");
-    if (file && fgets(line, sizeof line, file))
-        line[strcspn(line, "\n")] = '\0';
-    if (file)
-        fclose(file);
-    return keep_text(session, line);
-}
-
 static uint64_t own_start_time(void)
 {
-    char line[1024];
-    uint64_t start = 0;
-    FILE *file = fopen("/proc/self/stat", "re");
-    if (file && fgets(line, sizeof line, file)) {
-        const char *after_name = strrchr(line, ')');
-        if (after_name)
-            sscanf(after_name + 1,
-                   "%*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
-                   "%*s %*s %*s %*s %lu",
-                   &start);
-    }
-    if (file)
-        fclose(file);
-    return start;
+    struct sprof_proc_stat stat;
+    return sprof_proc_stat_read(getpid(), &stat) ? stat.start_ticks : 0;
 }
 
 static uint64_t random_key(void)
@@ -99,7 +76,9 @@ static void describe_machine(struct record_session *session)
     }
     char directory[4096];
     run->working_directory = keep_text(session, getcwd(directory, sizeof directory));
-    run->boot_id = first_line(session, "/proc/sys/kernel/random/boot_id");
+    char boot_id[SPROF_BOOT_ID_SIZE];
+    sprof_proc_boot_id(boot_id);
+    run->boot_id = keep_text(session, boot_id);
     run->recorder_pid = getpid();
     run->recorder_start = own_start_time();
 }

@@ -1,29 +1,14 @@
+/* Notes the owners of perf maps while their processes live. */
 #include "record/jit_owner.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-/* "NSpid:" lists the numbers from the outermost namespace to the process's own (proc(5)). */
 static struct record_jit_owner read_owner(pid_t pid)
 {
-    struct record_jit_owner owner = {.uid = geteuid(), .ns_pid = pid};
-    char path[64], line[256];
-    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return owner;
-    while (fgets(line, sizeof line, file)) {
-        unsigned uid;
-        if (sscanf(line, "Uid: %u", &uid) == 1)
-            owner.uid = uid;
-        const char *last = strncmp(line, "NSpid:", 6) == 0 ? strrchr(line, '\t') : NULL;
-        if (last)
-            owner.ns_pid = atoi(last + 1);
-    }
-    fclose(file);
-    return owner;
+    struct sprof_proc_status status;
+    if (!sprof_proc_status_read(pid, &status))
+        return (struct record_jit_owner){.uid = geteuid(), .ns_pid = pid};
+    return (struct record_jit_owner){.uid = status.user, .ns_pid = status.inner};
 }
 
 int record_jit_owners_note(struct record_jit_owners *owners, pid_t pid)

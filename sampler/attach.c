@@ -77,7 +77,7 @@ static int add_member(struct sampler *sampler, struct sprof_map *known,
 /* Opens one event of a thread on each CPU, into that CPU's ring. A thread that ended is no error.
  */
 static int open_on_cpus(struct sampler *sampler, struct perf_event_attr *attr, pid_t tid,
-                        struct id_list *list)
+                        struct sprof_id_list *list)
 {
     for (size_t i = 0; i < sampler->cpus.count; i++) {
         const int fd =
@@ -136,8 +136,8 @@ static int add_to_filter(struct sampler *sampler, pid_t pid, pid_t tid)
  * negative errno. */
 static int scan_process(struct sampler *sampler, pid_t pid, const struct intake *intake)
 {
-    struct id_list threads = {0};
-    int result = proc_threads(pid, &threads), taken = 0;
+    struct sprof_id_list threads = {0};
+    int result = sprof_proc_threads(pid, &threads), taken = 0;
     if (result == -ENOENT || result == -ESRCH)
         result = 0;
     if (!result && intake->known->count) {
@@ -226,7 +226,7 @@ static int count_thread(struct sampler *sampler, pid_t pid, pid_t tid)
     }
     if (!result && ring.base && merge_add(&sampler->merge, &ring))
         return -ENOMEM;
-    const uint64_t before_ns = result ? proc_cpu_time_ns(pid, tid) : 0;
+    const uint64_t before_ns = result ? sprof_proc_cpu_time_ns(pid, tid) : 0;
     return targets_add_thread(&sampler->targets, pid, tid) ||
                    sprof_map_put(&sampler->counted, (uint64_t)tid, sprof_clock_monotonic_ns()) ||
                    (before_ns && sprof_map_put(&sampler->uncounted, (uint64_t)tid, before_ns))

@@ -1,7 +1,5 @@
 #include "sampler/btf.h"
 
-#include "sampler/proc.h"
-
 #include <fcntl.h>
 #include <linux/btf.h>
 #include <string.h>
@@ -123,7 +121,7 @@ int btf_kernel_member_offset(const char *structure, const char *member, uint32_t
     }
     struct sprof_str text = {0};
     const int result =
-        proc_read(vmlinux_path, BTF_BYTES_MAX, &text)
+        sprof_proc_read(vmlinux_path, BTF_BYTES_MAX, &text)
             ? SPROF_ENOTFOUND
             : btf_member_offset((struct sprof_bytes){(const uint8_t *)text.text, text.length},
                                 structure, member, offset);

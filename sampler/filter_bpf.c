@@ -2,7 +2,6 @@
 
 #include "sampler/bpf.h"
 #include "sampler/btf.h"
-#include "sampler/proc.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -139,7 +138,7 @@ int filter_bpf_open(struct filter_bpf *filter, bool follow_forks)
 {
     *filter = FILTER_BPF_NONE;
     uint32_t offset_of_pid = 0;
-    if (!proc_in_first_pid_namespace() ||
+    if (!sprof_proc_in_first_pid_namespace() ||
         (follow_forks && btf_kernel_member_offset("task_struct", "pid", &offset_of_pid)))
         return -ENOENT;
     int result = open_slot(filter);

@@ -12,7 +12,7 @@ static int push_cpu_time(struct sampler *sampler, pid_t pid, pid_t tid, uint64_t
     return sprof_vec_push(&sampler->final.records, record);
 }
 
-static uint64_t lost_of(const struct id_list *fds)
+static uint64_t lost_of(const struct sprof_id_list *fds)
 {
     uint64_t lost = 0;
     for (size_t i = 0; i < fds->count; i++)
@@ -44,7 +44,7 @@ static int push_untold_loss(struct sampler *sampler)
 static uint64_t uncounted_ns(const struct sampler *sampler, pid_t pid, pid_t tid)
 {
     const uint64_t *before = sprof_map_get(&sampler->uncounted, (uint64_t)tid);
-    const uint64_t before_ns = before ? *before : 0, now_ns = proc_cpu_time_ns(pid, tid);
+    const uint64_t before_ns = before ? *before : 0, now_ns = sprof_proc_cpu_time_ns(pid, tid);
     return now_ns > before_ns ? now_ns - before_ns : 0;
 }
 

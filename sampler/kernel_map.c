@@ -1,5 +1,4 @@
 /* Where the kernel's own code sits. */
-#include "sampler/proc.h"
 #include "sampler/snapshot.h"
 
 #include <errno.h>
@@ -34,7 +33,7 @@ static uint64_t text_size_of_iomem(void)
 {
     struct sprof_str text = {0};
     uint64_t size = 0;
-    if (!proc_read("/proc/iomem", MODULES_BYTES, &text) && text.text) {
+    if (!sprof_proc_read("/proc/iomem", MODULES_BYTES, &text) && text.text) {
         const char *line = strstr(text.text, " : Kernel code");
         while (line && line > text.text && line[-1] != '\n')
             line--;
@@ -53,7 +52,7 @@ static uint64_t text_end(uint64_t start)
         return start + size;
     struct sprof_str symbols = {0};
     uint64_t end = 0;
-    if (!proc_read("/proc/kallsyms", ALL_SYMBOLS_BYTES, &symbols) && symbols.text)
+    if (!sprof_proc_read("/proc/kallsyms", ALL_SYMBOLS_BYTES, &symbols) && symbols.text)
         end = find_symbol(symbols.text, "_etext");
     sprof_str_release(&symbols);
     return end;
@@ -76,7 +75,7 @@ static int add_kernel_text(struct snapshot *snapshot, uint64_t time_ns)
 {
     struct sprof_str symbols = {0};
     uint64_t start = 0;
-    if (!proc_read("/proc/kallsyms", FIRST_SYMBOLS_BYTES, &symbols) && symbols.text)
+    if (!sprof_proc_read("/proc/kallsyms", FIRST_SYMBOLS_BYTES, &symbols) && symbols.text)
         start = find_symbol(symbols.text, "_text");
     sprof_str_release(&symbols);
     const uint64_t end = start ? text_end(start) : 0;
@@ -88,7 +87,7 @@ static int add_modules(struct snapshot *snapshot, uint64_t time_ns)
 {
     struct sprof_str modules = {0};
     int result = 0;
-    if (!proc_read("/proc/modules", MODULES_BYTES, &modules) && modules.text) {
+    if (!sprof_proc_read("/proc/modules", MODULES_BYTES, &modules) && modules.text) {
         char *save = NULL;
         for (char *line = strtok_r(modules.text, "\n", &save); line && !result;
              line = strtok_r(NULL, "\n", &save)) {

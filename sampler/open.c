@@ -229,7 +229,7 @@ int session_open_events(struct sampler *sampler, const struct sampler_options *o
                         struct sprof_error *error)
 {
     raise_file_limit();
-    if (proc_online_cpus(&sampler->cpus))
+    if (sprof_proc_online_cpus(&sampler->cpus))
         return sprof_error_memory(error);
     sampler->facts.cpus = (unsigned)sampler->cpus.count;
     if (add_targets(sampler))

@@ -1,7 +1,6 @@
 #include "sampler/permission.h"
 
 #include "sampler/plan.h"
-#include "sampler/proc.h"
 
 #include <errno.h>
 #include <pwd.h>
@@ -16,8 +15,8 @@ enum { PARANOID_UNKNOWN = -99, PARANOID_USER_ALLOWED = 2 };
 int permission_check_target(pid_t pid, bool is_thread, struct sprof_error *error)
 {
     const char *kind = is_thread ? "thread" : "process";
-    struct proc_status status;
-    if (!proc_status_read(pid, &status))
+    struct sprof_proc_status status;
+    if (!sprof_proc_status_read(pid, &status))
         return sprof_error_set(error, SPROF_ENOTFOUND, ESRCH,
                                "%s %d does not exist\nrun `ps -e%s` to see which do", kind, pid,
                                is_thread ? "L" : "");
@@ -54,7 +53,7 @@ static bool under_seccomp(void)
 {
     struct sprof_str text = {0};
     const char *mode = NULL;
-    if (!proc_read("/proc/self/status", 16 << 10, &text) && text.text)
+    if (!sprof_proc_read("/proc/self/status", 16 << 10, &text) && text.text)
         mode = strstr(text.text, "\nSeccomp:\t");
     const bool is = mode && mode[strlen("\nSeccomp:\t")] != '0';
     sprof_str_release(&text);
@@ -64,7 +63,7 @@ static bool under_seccomp(void)
 /* Nothing at all may be opened: the setting, a filter, or a security module. */
 static int explain_all_refused(int errnum, struct sprof_error *error)
 {
-    const long paranoid = proc_number(paranoid_path, PARANOID_UNKNOWN);
+    const long paranoid = sprof_proc_number(paranoid_path, PARANOID_UNKNOWN);
     if (paranoid > PARANOID_USER_ALLOWED && geteuid())
         return sprof_error_set(error, SPROF_EPERMISSION, errnum,
                                "perf events are refused: kernel.perf_event_paranoid is %ld, which "
@@ -90,8 +89,8 @@ static int explain_target(pid_t target, bool is_thread, int errnum, struct sprof
 {
     const char *kind = is_thread ? "thread" : "process";
     const char option = is_thread ? 't' : 'p';
-    struct proc_status status;
-    if (!proc_status_read(target, &status))
+    struct sprof_proc_status status;
+    if (!sprof_proc_status_read(target, &status))
         return sprof_error_set(error, SPROF_ENOTFOUND, ESRCH, "%s %d has ended meanwhile", kind,
                                target);
     const struct passwd *owner = getpwuid(status.user);
@@ -147,7 +146,7 @@ int permission_explain_rings(size_t ring_bytes, int errnum, struct sprof_error *
                            "no room for even the smallest rings, %zu KiB for each CPU (%s); "
                            "kernel.perf_event_mlock_kb is %ld\nraise `ulimit -l`, or run `sudo "
                            "sysctl kernel.perf_event_mlock_kb=%zu`",
-                           ring_bytes >> 10, strerror(errnum), proc_number(mlock_path, 0),
+                           ring_bytes >> 10, strerror(errnum), sprof_proc_number(mlock_path, 0),
                            (ring_bytes >> 10) * 8);
 }
 
@@ -156,5 +155,5 @@ void permission_kernel_excluded(char *text, size_t size)
     snprintf(text, size,
              "kernel.perf_event_paranoid is %ld: only user mode is sampled; run `sudo sysctl "
              "kernel.perf_event_paranoid=1` to include the kernel",
-             proc_number(paranoid_path, PARANOID_UNKNOWN));
+             sprof_proc_number(paranoid_path, PARANOID_UNKNOWN));
 }

@@ -1,7 +1,5 @@
 #include "sampler/plan.h"
 
-#include "sampler/proc.h"
-
 #include <errno.h>
 #include <string.h>
 #include <time.h>
@@ -68,7 +66,7 @@ static int choose_rate(struct plan *plan, const struct sampler_options *options,
     plan->frequency_hz = options->period ? 0 : options->frequency_hz;
     if (!plan->period && !plan->frequency_hz)
         plan->frequency_hz = DEFAULT_HZ;
-    const long max_hz = proc_number(max_rate_path, 100000);
+    const long max_hz = sprof_proc_number(max_rate_path, 100000);
     if (plan->frequency_hz > (uint64_t)(max_hz > 0 ? max_hz : 1))
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "%llu Hz is above kernel.perf_event_max_sample_rate, which is %ld\n"

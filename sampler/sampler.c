@@ -47,9 +47,9 @@ static int add_targets(struct sampler *sampler, const struct sampler_options *op
 {
     if (options->command)
         return launch_open(&sampler->launch, options->command, error);
-    struct proc_status status;
+    struct sprof_proc_status status;
     if (options->tid) {
-        if (!proc_status_read(options->tid, &status))
+        if (!sprof_proc_status_read(options->tid, &status))
             return permission_check_target(options->tid, true, error);
         sampler->targets.only_thread = options->tid;
         return add_attached(sampler, status.process, options->tid) ? sprof_error_memory(error) : 0;
@@ -141,7 +141,7 @@ int sampler_open(struct sampler **opened, const struct sampler_options *options,
     return 0;
 }
 
-static void close_list(struct id_list *fds)
+static void close_list(struct sprof_id_list *fds)
 {
     for (size_t i = 0; i < fds->count; i++)
         close(fds->items[i]);
@@ -249,9 +249,9 @@ static bool attached_ended(struct attached *attached)
         struct pollfd poll_fd = {.fd = attached->pidfd, .events = POLLIN};
         attached->ended = poll(&poll_fd, 1, 0) > 0;
     } else {
-        struct proc_status status;
+        struct sprof_proc_status status;
         attached->ended =
-            !proc_status_read(attached->tid ? attached->tid : attached->pid, &status) ||
+            !sprof_proc_status_read(attached->tid ? attached->tid : attached->pid, &status) ||
             ((status.state == 'Z' || status.state == 'X') &&
              (attached->tid || status.threads <= 1));
     }

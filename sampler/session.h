@@ -7,7 +7,6 @@
 #include "sampler/launch.h"
 #include "sampler/merge.h"
 #include "sampler/plan.h"
-#include "sampler/proc.h"
 #include "sampler/rest.h"
 #include "sampler/rest_bpf.h"
 #include "sampler/sampler.h"
@@ -31,10 +30,10 @@ struct sampler {
     struct targets targets;
     struct counters cpu_time;
 
-    struct id_list cpus;
+    struct sprof_id_list cpus;
     size_t cpu_rings;      /* the first rings of `merge`: one for each of `cpus`, in their order */
-    struct id_list events; /* descriptors of sampling events */
-    struct id_list trackers; /* descriptors of further events that report mappings and forks */
+    struct sprof_id_list events; /* descriptors of sampling events */
+    struct sprof_id_list trackers; /* descriptors of further events that report mappings and forks */
     struct sprof_map owners; /* identifier of an event opened on a thread → tid */
     struct sprof_map owned;  /* tid of a thread with events of its own → 1 */
     struct sprof_map opened; /* tid of a thread taken in or born with its parent's events → when */

@@ -1,7 +1,5 @@
 #include "sampler/snapshot.h"
 
-#include "sampler/proc.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -73,7 +71,7 @@ static int add_thread(struct snapshot *snapshot, pid_t pid, pid_t tid, pid_t par
                       uint64_t time_ns)
 {
     char name[16];
-    proc_comm(pid, tid, name);
+    sprof_proc_comm(pid, tid, name);
     const char *kept = snapshot_name(snapshot, name);
     struct sampler_record fork = {
         .type = SAMPLER_FORK, .time_ns = time_ns, .pid = pid, .tid = tid, .cpu = -1};
@@ -88,12 +86,12 @@ static int add_thread(struct snapshot *snapshot, pid_t pid, pid_t tid, pid_t par
 
 int snapshot_add_process(struct snapshot *snapshot, pid_t pid, uint64_t time_ns)
 {
-    struct proc_status status;
-    if (!proc_status_read(pid, &status))
+    struct sprof_proc_status status;
+    if (!sprof_proc_status_read(pid, &status))
         return 0;
     int result = add_thread(snapshot, pid, pid, status.parent, time_ns);
-    struct id_list threads = {0};
-    if (!result && proc_threads(pid, &threads) == -ENOMEM)
+    struct sprof_id_list threads = {0};
+    if (!result && sprof_proc_threads(pid, &threads) == -ENOMEM)
         result = SPROF_ENOMEM;
     for (size_t i = 0; !result && i < threads.count; i++)
         if (threads.items[i] != pid)
@@ -102,7 +100,7 @@ int snapshot_add_process(struct snapshot *snapshot, pid_t pid, uint64_t time_ns)
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/maps", pid);
     struct sprof_str maps = {0};
-    if (!result && !proc_read(path, MAPS_BYTES_MAX, &maps) && maps.text)
+    if (!result && !sprof_proc_read(path, MAPS_BYTES_MAX, &maps) && maps.text)
         result = snapshot_add_maps(snapshot, pid, time_ns, maps.text);
     result = maps.failed ? SPROF_ENOMEM : result;
     sprof_str_release(&maps);

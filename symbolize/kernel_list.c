@@ -101,28 +101,17 @@ static void sort(struct kernel_list *list)
     list->symbols.count = kept;
 }
 
-/* A sysctl that holds a small number; -1 where it cannot be read. */
-static int setting(const char *path)
-{
-    char text[16] = {0};
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return -1;
-    const ssize_t got = read(fd, text, sizeof text - 1);
-    close(fd);
-    return got > 0 ? atoi(text) : -1;
-}
-
 /* Which setting hides them is decided by kallsyms_show_value in the kernel: kptr_restrict 0 still
  * hides them from ordinary users while perf_event_paranoid is above 1. */
 static int hidden(struct sprof_error *error)
 {
     return sprof_error_set(
         error, SPROF_EPERMISSION, 0,
-        "the kernel hides its addresses (kernel.kptr_restrict is %d, kernel.perf_event_paranoid "
-        "is %d): kernel functions have no names\n"
+        "the kernel hides its addresses (kernel.kptr_restrict is %ld, kernel.perf_event_paranoid "
+        "is %ld): kernel functions have no names\n"
         "run sprof as root, or `sudo sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1`",
-        setting("/proc/sys/kernel/kptr_restrict"), setting("/proc/sys/kernel/perf_event_paranoid"));
+        sprof_proc_number("/proc/sys/kernel/kptr_restrict", -1),
+        sprof_proc_number("/proc/sys/kernel/perf_event_paranoid", -1));
 }
 
 static int open_failed(const char *path, struct sprof_error *error)

@@ -82,8 +82,8 @@ static void test_threads_that_hatch(void)
 
 static pid_t second_thread(pid_t pid)
 {
-    struct id_list threads = {0};
-    proc_threads(pid, &threads);
+    struct sprof_id_list threads = {0};
+    sprof_proc_threads(pid, &threads);
     pid_t found = 0;
     for (size_t i = 0; i < threads.count; i++)
         found = threads.items[i] != pid ? threads.items[i] : found;

@@ -1,7 +1,5 @@
 #include "tests/unit/sampler/live.h"
 
-#include "sampler/proc.h"
-
 #include <grp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -77,11 +75,11 @@ int live_record(const struct sampler_options *options, double seconds, pid_t pid
 /* Whether the program runs and has all its threads. */
 static bool has_begun(pid_t pid, size_t count)
 {
-    struct id_list threads = {0};
+    struct sprof_id_list threads = {0};
     char name[16];
-    proc_comm(pid, pid, name);
+    sprof_proc_comm(pid, pid, name);
     const bool begun =
-        !strcmp(name, "sampler_spin") && !proc_threads(pid, &threads) && threads.count >= count;
+        !strcmp(name, "sampler_spin") && !sprof_proc_threads(pid, &threads) && threads.count >= count;
     sprof_vec_release(&threads);
     return begun;
 }

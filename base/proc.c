@@ -1,4 +1,5 @@
-#include "sampler/proc.h"
+/* Reads /proc and /sys. */
+#include "base/proc.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -14,7 +15,7 @@ enum { CPU_NUMBER_MAX = 1 << 16 };
 /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
 enum { FIRST_PID_NAMESPACE_INODE_LOW = 0xFFFFFFC, FIRST_PID_NAMESPACE_INODE_HIGH = 0xE };
 
-int proc_read(const char *path, size_t limit, struct sprof_str *text)
+int sprof_proc_read(const char *path, size_t limit, struct sprof_str *text)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
@@ -47,7 +48,14 @@ static bool read_small(const char *path, char *buffer, size_t size)
     return true;
 }
 
-long proc_number(const char *path, long fallback)
+void sprof_proc_line(const char *path, char *line, size_t size)
+{
+    if (!read_small(path, line, size))
+        *line = '\0';
+    line[strcspn(line, "\n")] = '\0';
+}
+
+long sprof_proc_number(const char *path, long fallback)
 {
     char text[32];
     if (!read_small(path, text, sizeof text))
@@ -64,37 +72,67 @@ static long status_field(const char *text, const char *name, long fallback)
     return at ? strtol(at + strlen(name), NULL, 10) : fallback;
 }
 
-static bool read_flags(pid_t pid, unsigned long *flags)
+/* "NSpid:" lists the numbers from the outermost namespace to the process's own (proc(5)). */
+static pid_t innermost_pid(const char *text, pid_t pid)
+{
+    static const char name[] = "\nNSpid:";
+    const char *at = strstr(text, name);
+    if (!at)
+        return pid;
+    long number = pid;
+    char *end = NULL;
+    for (at += sizeof name - 1; *at == '\t'; at = end) {
+        const long next = strtol(at, &end, 10);
+        if (end == at)
+            break;
+        number = next;
+    }
+    return (pid_t)number;
+}
+
+bool sprof_proc_parse_stat(const char *text, struct sprof_proc_stat *stat)
+{
+    /* The name stands in parentheses and may itself hold some: the last one ends it. */
+    const char *after = strrchr(text, ')');
+    int parent;
+    unsigned long long start;
+    if (!after || sscanf(after,
+                         ") %c %d %*d %*d %*d %*d %lu %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
+                         "%*d %llu",
+                         &stat->state, &parent, &stat->flags, &start) != 4)
+        return false;
+    stat->parent = parent;
+    stat->start_ticks = start;
+    return true;
+}
+
+bool sprof_proc_stat_read(pid_t pid, struct sprof_proc_stat *stat)
 {
     char path[64], text[1024];
     snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    if (!read_small(path, text, sizeof text))
-        return false;
-    /* The name stands in parentheses and may itself hold some: the last one ends it. */
-    const char *after = strrchr(text, ')');
-    return after && sscanf(after, ") %*c %*d %*d %*d %*d %*d %lu", flags) == 1;
+    return pid > 0 && read_small(path, text, sizeof text) && sprof_proc_parse_stat(text, stat);
 }
 
-bool proc_status_read(pid_t pid, struct proc_status *status)
+bool sprof_proc_status_read(pid_t pid, struct sprof_proc_status *status)
 {
     char path[64], text[4096];
     snprintf(path, sizeof path, "/proc/%d/status", pid);
-    unsigned long flags;
-    if (pid <= 0 || !read_small(path, text, sizeof text) || !read_flags(pid, &flags))
+    struct sprof_proc_stat stat;
+    if (!sprof_proc_stat_read(pid, &stat) || !read_small(path, text, sizeof text))
         return false;
-    const char *state = strstr(text, "\nState:\t");
-    *status = (struct proc_status){
-        .state = state ? state[8] : '?',
+    *status = (struct sprof_proc_status){
+        .state = stat.state,
         .process = (pid_t)status_field(text, "\nTgid:\t", pid),
-        .parent = (pid_t)status_field(text, "\nPPid:\t", 0),
+        .parent = stat.parent,
+        .inner = innermost_pid(text, pid),
         .threads = status_field(text, "\nThreads:\t", 1),
         .user = (uid_t)status_field(text, "\nUid:\t", -1),
-        .kernel_thread = flags & PF_KTHREAD,
+        .kernel_thread = stat.flags & PF_KTHREAD,
     };
     return true;
 }
 
-int proc_threads(pid_t pid, struct id_list *list)
+int sprof_proc_threads(pid_t pid, struct sprof_id_list *list)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/task", pid);
@@ -111,7 +149,7 @@ int proc_threads(pid_t pid, struct id_list *list)
     return result;
 }
 
-bool proc_parse_ranges(const char *text, struct id_list *list)
+bool sprof_proc_parse_ranges(const char *text, struct sprof_id_list *list)
 {
     for (const char *next = text; *next && *next != '\n';) {
         char *end;
@@ -137,11 +175,11 @@ bool proc_parse_ranges(const char *text, struct id_list *list)
     return true;
 }
 
-int proc_online_cpus(struct id_list *list)
+int sprof_proc_online_cpus(struct sprof_id_list *list)
 {
     char text[4096];
     if (read_small("/sys/devices/system/cpu/online", text, sizeof text) &&
-        proc_parse_ranges(text, list) && list->count)
+        sprof_proc_parse_ranges(text, list) && list->count)
         return 0;
     list->count = 0;
     const long count = sysconf(_SC_NPROCESSORS_ONLN);
@@ -151,25 +189,26 @@ int proc_online_cpus(struct id_list *list)
     return count > 0 ? 0 : -ENOENT;
 }
 
-void proc_comm(pid_t pid, pid_t tid, char name[16])
+void sprof_proc_comm(pid_t pid, pid_t tid, char name[16])
 {
-    char path[64], text[32];
+    char path[64];
     snprintf(path, sizeof path, "/proc/%d/task/%d/comm", pid, tid);
-    *name = '\0';
-    if (!read_small(path, text, sizeof text))
-        return;
-    text[strcspn(text, "\n")] = '\0';
-    snprintf(name, 16, "%.15s", text);
+    sprof_proc_line(path, name, 16);
 }
 
-uint64_t proc_cpu_time_ns(pid_t pid, pid_t tid)
+uint64_t sprof_proc_cpu_time_ns(pid_t pid, pid_t tid)
 {
     char path[64], text[128];
     snprintf(path, sizeof path, "/proc/%d/task/%d/schedstat", pid, tid);
     return read_small(path, text, sizeof text) ? strtoull(text, NULL, 10) : 0;
 }
 
-bool proc_in_first_pid_namespace(void)
+void sprof_proc_boot_id(char boot_id[SPROF_BOOT_ID_SIZE])
+{
+    sprof_proc_line("/proc/sys/kernel/random/boot_id", boot_id, SPROF_BOOT_ID_SIZE);
+}
+
+bool sprof_proc_in_first_pid_namespace(void)
 {
     struct stat status;
     const ino_t first =
