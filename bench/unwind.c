@@ -41,7 +41,7 @@ static void bench_build(const char *path)
     const double peer_ns = bench_libdw_row_ns(table, path, 20000);
     const char *name = strrchr(path, '/') + 1;
     printf("%-26.26s %8zu %9zu %5zu %5zu %6.1f %7.1f %7.1f %7.0f  1 : %.0f\n", name,
-           facts.functions, facts.rows, facts.rules, facts.odd_rows,
+           facts.functions, facts.rows, facts.rules, facts.complex_rows,
            (double)facts.bytes / (1 << 20), best / 1e6, row_ns, peer_ns, peer_ns / row_ns);
     unwind_table_free(table);
     elf_source_close(&file);
@@ -186,7 +186,7 @@ int main(int argc, char **argv)
                                         "/usr/lib/x86_64-linux-gnu/libLLVM-15.so.1"};
     const char *const *paths = argc > 1 ? (const char *const *)argv + 1 : usual;
     const size_t count = argc > 1 ? (size_t)argc - 1 : sizeof usual / sizeof usual[0];
-    printf("%-26s %8s %9s %5s %5s %6s %7s %7s %7s\n", "building", "FDEs", "rows", "rules", "odd",
+    printf("%-26s %8s %9s %5s %5s %6s %7s %7s %7s\n", "building", "FDEs", "rows", "rules", "complex",
            "MiB", "ms", "ns/row", "libdw");
     for (size_t i = 0; i < count; i++)
         bench_build(paths[i]);

@@ -53,6 +53,14 @@ static int run_command(const struct cli_command *command, int argc, char **argv,
     return status;
 }
 
+/* Where libunwind was missing when sprof was built, some stacks are not followed to their end. */
+static void print_version(void)
+{
+    printf("sprof %s (%s, %s)\n", SPROF_VERSION, SPROF_ARCH,
+           SPROF_HAS_LIBUNWIND ? "with libunwind"
+                               : "without libunwind: stacks end as no-cfi where a rule needs it");
+}
+
 static int run(int argc, char **argv, struct cli_terminal *terminal, struct sprof_error *error)
 {
     if (argc < 2)
@@ -63,7 +71,7 @@ static int run(int argc, char **argv, struct cli_terminal *terminal, struct spro
     if (command)
         return run_command(command, argc - 2, argv + 2, terminal, error);
     if (!strcmp(argv[1], "--version"))
-        printf("sprof %s\n", SPROF_VERSION);
+        print_version();
     else if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
         cli_help(stdout, commands);
     else

@@ -31,7 +31,7 @@ enum cfi_cfa_how {
     CFI_CFA_REGISTER, /* register + offset */
     CFI_CFA_DEREF,    /* *(register + offset) + add */
     CFI_CFA_PLT,      /* the expression linkers write for .plt; `offset` is where push has pushed */
-    CFI_CFA_ODD,
+    CFI_CFA_COMPLEX,
 };
 
 enum cfi_value_how {
@@ -40,7 +40,7 @@ enum cfi_value_how {
     CFI_AT_CFA,      /* saved at CFA + offset */
     CFI_AT_REGISTER, /* saved at register + offset */
     CFI_IN_REGISTER, /* held by another register */
-    CFI_ODD,
+    CFI_COMPLEX,
 };
 
 struct cfi_value {
@@ -65,7 +65,7 @@ struct cfi_state {
 
 /* What an expression amounts to. */
 struct cfi_expression {
-    enum { CFI_EXPR_CONSTANT, CFI_EXPR_REGISTER, CFI_EXPR_DEREF, CFI_EXPR_PLT, CFI_EXPR_ODD } kind;
+    enum { CFI_EXPR_CONSTANT, CFI_EXPR_REGISTER, CFI_EXPR_DEREF, CFI_EXPR_PLT, CFI_EXPR_COMPLEX } kind;
     uint8_t reg;
     int64_t offset; /* constant; register + offset; first offset of DEREF; PLT: see above */
     int64_t add;

@@ -1,5 +1,5 @@
 /* DWARF expressions, reduced symbolically: most that occur in call frame information amount to
- * "register + a" or "*(register + a) + b", which are rules; the rest is ODD. */
+ * "register + a" or "*(register + a) + b", which are rules; the rest is COMPLEX. */
 #include "unwind/cfi.h"
 
 enum { STACK_SLOTS = 16 };
@@ -13,7 +13,7 @@ struct machine {
     bool failed;
 };
 
-static const struct cfi_expression odd = {.kind = CFI_EXPR_ODD};
+static const struct cfi_expression complex = {.kind = CFI_EXPR_COMPLEX};
 
 static void push(struct machine *machine, struct cfi_expression value)
 {
@@ -27,7 +27,7 @@ static struct cfi_expression pop(struct machine *machine)
 {
     if (!machine->depth) {
         machine->failed = true;
-        return odd;
+        return complex;
     }
     return machine->slots[--machine->depth];
 }
@@ -40,8 +40,8 @@ static void push_constant(struct machine *machine, int64_t value)
 static struct cfi_expression plus(struct cfi_expression value, int64_t constant)
 {
     int64_t *sum = value.kind == CFI_EXPR_DEREF ? &value.add : &value.offset;
-    if (value.kind == CFI_EXPR_ODD || __builtin_add_overflow(*sum, constant, sum))
-        return odd;
+    if (value.kind == CFI_EXPR_COMPLEX || __builtin_add_overflow(*sum, constant, sum))
+        return complex;
     return value;
 }
 
@@ -72,7 +72,7 @@ static void op_deref(struct machine *machine, uint8_t op, int64_t operand)
     struct cfi_expression top = pop(machine);
     const bool simple = top.kind == CFI_EXPR_REGISTER;
     top.kind = CFI_EXPR_DEREF;
-    push(machine, simple ? top : odd);
+    push(machine, simple ? top : complex);
 }
 
 static void op_plus_constant(struct machine *machine, uint8_t op, int64_t operand)
@@ -88,7 +88,7 @@ static void op_plus(struct machine *machine, uint8_t op, int64_t operand)
     if (right.kind == CFI_EXPR_CONSTANT)
         push(machine, plus(left, right.offset));
     else
-        push(machine, left.kind == CFI_EXPR_CONSTANT ? plus(right, left.offset) : odd);
+        push(machine, left.kind == CFI_EXPR_CONSTANT ? plus(right, left.offset) : complex);
 }
 
 static void op_minus(struct machine *machine, uint8_t op, int64_t operand)
@@ -96,7 +96,7 @@ static void op_minus(struct machine *machine, uint8_t op, int64_t operand)
     (void)op, (void)operand;
     const struct cfi_expression right = pop(machine), left = pop(machine);
     const bool simple = right.kind == CFI_EXPR_CONSTANT && right.offset != INT64_MIN;
-    push(machine, simple ? plus(left, -right.offset) : odd);
+    push(machine, simple ? plus(left, -right.offset) : complex);
 }
 
 static void op_duplicate(struct machine *machine, uint8_t op, int64_t operand)
@@ -137,14 +137,14 @@ static void op_rotate(struct machine *machine, uint8_t op, int64_t operand)
     for (int i = 0; i < 3; i++)
         pop(machine);
     for (int i = 0; i < 3; i++)
-        push(machine, odd);
+        push(machine, complex);
 }
 
 static void op_unary(struct machine *machine, uint8_t op, int64_t operand)
 {
     (void)op, (void)operand;
     pop(machine);
-    push(machine, odd);
+    push(machine, complex);
 }
 
 static void op_binary(struct machine *machine, uint8_t op, int64_t operand)
@@ -152,7 +152,7 @@ static void op_binary(struct machine *machine, uint8_t op, int64_t operand)
     (void)op, (void)operand;
     pop(machine);
     pop(machine);
-    push(machine, odd);
+    push(machine, complex);
 }
 
 static void op_nothing(struct machine *machine, uint8_t op, int64_t operand)
@@ -242,7 +242,7 @@ bool cfi_expression_reduce(struct sprof_bytes bytes, bool initial_cfa,
         return true;
     struct machine machine = {.reader = sprof_reader_of(bytes)};
     if (initial_cfa)
-        push(&machine, odd);
+        push(&machine, complex);
     for (unsigned count = 0; sprof_reader_left(&machine.reader); count++) {
         const uint8_t op = sprof_reader_u8(&machine.reader);
         if (!operations[op].run || count == OPERATIONS_MAX)

@@ -157,7 +157,7 @@ static void op_register(struct machine *machine)
     const uint64_t reg = uleb(machine), holder = uleb(machine);
     const struct cfi_value held = {.how = CFI_IN_REGISTER, .reg = (uint8_t)holder};
     machine->state.beyond |= holder > UNWIND_RIP;
-    set(machine, reg, holder < UNWIND_RIP ? held : (struct cfi_value){.how = CFI_ODD});
+    set(machine, reg, holder < UNWIND_RIP ? held : (struct cfi_value){.how = CFI_COMPLEX});
 }
 
 static void op_remember(struct machine *machine)
@@ -178,7 +178,7 @@ static void op_restore_state(struct machine *machine)
 
 static void define_cfa(struct machine *machine, uint64_t reg, int64_t offset)
 {
-    machine->state.cfa_how = reg < UNWIND_RIP ? CFI_CFA_REGISTER : CFI_CFA_ODD;
+    machine->state.cfa_how = reg < UNWIND_RIP ? CFI_CFA_REGISTER : CFI_CFA_COMPLEX;
     machine->state.cfa_register = (uint8_t)(reg < UNWIND_RIP ? reg : 0);
     machine->state.cfa_offset = offset;
 }
@@ -212,18 +212,18 @@ static void op_def_cfa_offset_sf(struct machine *machine)
 
 static void op_def_cfa_expression(struct machine *machine)
 {
-    static const uint8_t hows[] = {[CFI_EXPR_CONSTANT] = CFI_CFA_ODD,
+    static const uint8_t hows[] = {[CFI_EXPR_CONSTANT] = CFI_CFA_COMPLEX,
                                    [CFI_EXPR_REGISTER] = CFI_CFA_REGISTER,
                                    [CFI_EXPR_DEREF] = CFI_CFA_DEREF,
                                    [CFI_EXPR_PLT] = CFI_CFA_PLT,
-                                   [CFI_EXPR_ODD] = CFI_CFA_ODD};
+                                   [CFI_EXPR_COMPLEX] = CFI_CFA_COMPLEX};
     struct cfi_expression expression;
     if (!cfi_expression_reduce(block(machine), false, &expression)) {
         machine->failed = true;
         return;
     }
     const bool known = expression.reg < UNWIND_RIP;
-    machine->state.cfa_how = known ? hows[expression.kind] : CFI_CFA_ODD;
+    machine->state.cfa_how = known ? hows[expression.kind] : CFI_CFA_COMPLEX;
     machine->state.cfa_register = known ? expression.reg : 0;
     machine->state.cfa_offset = expression.offset;
     machine->state.cfa_add = expression.add;
@@ -240,14 +240,14 @@ static void op_expression(struct machine *machine)
     const bool simple = expression.kind == CFI_EXPR_REGISTER && expression.reg < UNWIND_RIP;
     const struct cfi_value value = {
         .how = CFI_AT_REGISTER, .reg = expression.reg, .offset = expression.offset};
-    set(machine, reg, simple ? value : (struct cfi_value){.how = CFI_ODD});
+    set(machine, reg, simple ? value : (struct cfi_value){.how = CFI_COMPLEX});
 }
 
 static void op_val_offset(struct machine *machine)
 {
     const uint64_t reg = uleb(machine);
     uleb(machine);
-    set(machine, reg, (struct cfi_value){.how = CFI_ODD});
+    set(machine, reg, (struct cfi_value){.how = CFI_COMPLEX});
 }
 
 static void op_val_expression(struct machine *machine)
@@ -256,7 +256,7 @@ static void op_val_expression(struct machine *machine)
     struct cfi_expression expression;
     if (!cfi_expression_reduce(block(machine), true, &expression))
         machine->failed = true;
-    set(machine, reg, (struct cfi_value){.how = CFI_ODD});
+    set(machine, reg, (struct cfi_value){.how = CFI_COMPLEX});
 }
 
 static void op_args_size(struct machine *machine)

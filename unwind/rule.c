@@ -8,7 +8,7 @@
 /* ---- From a state -----------------------------------------------------------------------------
  */
 
-/* Adds where rbp was saved, or makes the rule ODD. */
+/* Adds where rbp was saved, or makes the rule COMPLEX. */
 static uint64_t with_rbp(uint64_t rule, const struct cfi_value *rbp)
 {
     if (rbp->how == CFI_SAME || rbp->how == CFI_UNDEFINED)
@@ -17,7 +17,7 @@ static uint64_t with_rbp(uint64_t rule, const struct cfi_value *rbp)
     const bool fits = !(rbp->offset & 7) && rbp->offset / 8 == (int16_t)(rbp->offset / 8);
     /* Above CFA-16 lies the return address or the caller's frame. */
     if (!fits || !(from_rbp || (rbp->how == CFI_AT_CFA && rbp->offset <= -16)))
-        return UNWIND_RULE_ODD;
+        return UNWIND_RULE_COMPLEX;
     return rule | UNWIND_RULE_RBP_SAVED | (from_rbp ? UNWIND_RULE_SLOT_FROM_RBP : 0) |
            (uint64_t)(uint16_t)(rbp->offset / 8) << 16;
 }
@@ -27,7 +27,7 @@ static uint64_t cfa_rule(const struct cfi_state *state)
     const uint64_t offset = (uint64_t)(uint32_t)state->cfa_offset << 32;
     const uint64_t reg = (uint64_t)state->cfa_register << 8;
     if (state->cfa_offset != (int32_t)state->cfa_offset)
-        return UNWIND_RULE_ODD;
+        return UNWIND_RULE_COMPLEX;
     if (state->cfa_register == UNWIND_RSP || state->cfa_register == UNWIND_RBP)
         return unwind_rule_cfa(state->cfa_register == UNWIND_RBP, (int32_t)state->cfa_offset) |
                (state->ends_callers ? UNWIND_RULE_ENDS_CALLERS : 0) |
@@ -39,7 +39,7 @@ static uint64_t deref_rule(const struct cfi_state *state)
 {
     if (state->cfa_offset != (int16_t)state->cfa_offset ||
         state->cfa_add != (int16_t)state->cfa_add)
-        return UNWIND_RULE_ODD;
+        return UNWIND_RULE_COMPLEX;
     return UNWIND_RULE_DEREF | (uint64_t)state->cfa_register << 8 |
            (uint64_t)(uint16_t)state->cfa_offset << 32 | (uint64_t)(uint16_t)state->cfa_add << 48;
 }
@@ -50,7 +50,7 @@ static uint64_t return_register_rule(const struct cfi_state *state)
                        state->cfa_offset == (int32_t)state->cfa_offset;
     return plain ? UNWIND_RULE_RETURN_REGISTER | (uint64_t)UNWIND_RSP << 8 |
                        (uint64_t)state->ra.reg << 12 | (uint64_t)(uint32_t)state->cfa_offset << 32
-                 : UNWIND_RULE_ODD;
+                 : UNWIND_RULE_COMPLEX;
 }
 
 /* The last instructions of longjmp: where it goes on is in registers, whatever the CFA. */
@@ -59,7 +59,7 @@ static uint64_t jump_rule(const struct cfi_state *state)
     const struct cfi_value *rbp = &state->rbp;
     const uint64_t bp = rbp->how == CFI_SAME ? (uint64_t)UNWIND_RBP : rbp->reg;
     if (state->ra.how != CFI_IN_REGISTER || (rbp->how != CFI_IN_REGISTER && rbp->how != CFI_SAME))
-        return UNWIND_RULE_ODD;
+        return UNWIND_RULE_COMPLEX;
     return UNWIND_RULE_JUMP | (uint64_t)state->rsp.reg << 8 | (uint64_t)state->ra.reg << 12 |
            bp << 32;
 }
@@ -73,21 +73,21 @@ uint64_t unwind_rule_of_state(const struct cfi_state *state)
     if (state->rsp.how == CFI_IN_REGISTER)
         return jump_rule(state);
     if (state->rsp.how != CFI_SAME)
-        return UNWIND_RULE_ODD;
+        return UNWIND_RULE_COMPLEX;
     if (state->cfa_how == CFI_CFA_NONE)
         return UNWIND_RULE_GAP;
-    uint64_t rule = UNWIND_RULE_ODD;
+    uint64_t rule = UNWIND_RULE_COMPLEX;
     if (state->ra.how == CFI_IN_REGISTER)
         rule = return_register_rule(state);
     else if (state->ra.how != CFI_AT_CFA || state->ra.offset != -8)
-        return UNWIND_RULE_ODD;
+        return UNWIND_RULE_COMPLEX;
     else if (state->cfa_how == CFI_CFA_REGISTER)
         rule = cfa_rule(state);
     else if (state->cfa_how == CFI_CFA_DEREF)
         rule = deref_rule(state);
     else if (state->cfa_how == CFI_CFA_PLT)
         rule = unwind_rule_plt((unsigned)state->cfa_offset);
-    return rule == UNWIND_RULE_ODD ? rule : with_rbp(rule, &state->rbp);
+    return rule == UNWIND_RULE_COMPLEX ? rule : with_rbp(rule, &state->rbp);
 }
 
 bool unwind_rule_needs_registers(uint64_t rule)
@@ -96,7 +96,7 @@ bool unwind_rule_needs_registers(uint64_t rule)
     const unsigned reg = unwind_rule_register(rule);
     if (kind == UNWIND_RULE_DEREF)
         return reg != UNWIND_RBP && reg != UNWIND_RSP;
-    return kind == UNWIND_RULE_ODD || kind == UNWIND_RULE_REGISTER ||
+    return kind == UNWIND_RULE_COMPLEX || kind == UNWIND_RULE_REGISTER ||
            kind == UNWIND_RULE_RETURN_REGISTER;
 }
 
@@ -114,7 +114,7 @@ static const char *const kind_names[UNWIND_RULE_KINDS] = {
     [UNWIND_RULE_CHILD] = "child",
     [UNWIND_RULE_FRAME_POINTER] = "frame-pointer",
     [UNWIND_RULE_BARE] = "bare",
-    [UNWIND_RULE_ODD] = "odd",
+    [UNWIND_RULE_COMPLEX] = "complex",
     [UNWIND_RULE_NOT_CODE] = "not-code",
     [UNWIND_RULE_PENDING] = "pending",
 };

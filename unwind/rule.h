@@ -37,7 +37,7 @@ enum unwind_rule_kind {
     UNWIND_RULE_CHILD,           /* behind clone's system call: a root where rax is 0 */
     UNWIND_RULE_FRAME_POINTER,   /* code without tables that keeps frame pointers: JIT */
     UNWIND_RULE_BARE,            /* a file without tables: frame pointer, else scan */
-    UNWIND_RULE_ODD,             /* only libunwind can tell */
+    UNWIND_RULE_COMPLEX,             /* only libunwind can tell */
     UNWIND_RULE_NOT_CODE,        /* walk only: no region holds the address */
     UNWIND_RULE_PENDING,         /* walk only: the region's table is not built yet */
     UNWIND_RULE_KINDS
@@ -108,7 +108,7 @@ static inline uint64_t unwind_rule_plt(unsigned push_offset)
 
 struct cfi_state;
 
-/* The rule of one row of a CFA program. What does not fit is ODD. */
+/* The rule of one row of a CFA program. What does not fit is COMPLEX. */
 uint64_t unwind_rule_of_state(const struct cfi_state *state);
 
 /* Whether libunwind may have to follow this rule from the last point where all registers were

@@ -17,7 +17,7 @@ struct unwind_function {
 
 enum unwind_kept { UNWIND_KEPT_NONE, UNWIND_KEPT_EH_FRAME, UNWIND_KEPT_DEBUG_FRAME, UNWIND_KEPTS };
 
-/* A section that odd rows need: copied, with what its pointers count from. */
+/* A section that complex rows need: copied, with what its pointers count from. */
 struct unwind_kept_section {
     uint8_t *data;
     size_t size;

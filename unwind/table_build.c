@@ -61,7 +61,7 @@ static void row_add(struct builder *builder, uint64_t start, uint64_t rule)
     if (builder->code)
         return;
     rows->start[rows->count++] = (uint32_t)(start - table->base);
-    table->facts.odd_rows += unwind_rule_kind(rule) == UNWIND_RULE_ODD;
+    table->facts.complex_rows += unwind_rule_kind(rule) == UNWIND_RULE_COMPLEX;
     builder->last_rule = rule;
 }
 

@@ -61,7 +61,7 @@ struct unwind_plt {
 
 /* What a table is built from: bytes of the image's sections with the vaddr of their first byte.
  * Any may be empty. All bytes are borrowed for the call only, except that `eh_frame` and
- * `debug_frame` are copied in so far as odd rows need them. */
+ * `debug_frame` are copied in so far as complex rows need them. */
 struct unwind_source {
     struct sprof_bytes eh_frame;
     uint64_t eh_frame_vaddr;
@@ -89,7 +89,7 @@ struct unwind_table;
 struct unwind_table_facts {
     size_t rows;          /* merged rows */
     size_t rules;         /* distinct rules */
-    size_t odd_rows;      /* rows only libunwind can answer */
+    size_t complex_rows;      /* rows only libunwind can answer */
     size_t functions;     /* FDEs (and Go functions) read */
     size_t bad_functions; /* FDEs that were malformed and left out */
     size_t bytes;         /* memory held */
@@ -207,8 +207,8 @@ struct unwind_stack {
 struct unwind_counters {
     uint64_t walks, frames;
     uint64_t cache_hits, cache_misses;
-    uint64_t odd_rows;   /* frames libunwind answered */
-    uint64_t odd_failed; /* … and could not */
+    uint64_t complex_rows;   /* frames libunwind answered */
+    uint64_t complex_failed; /* … and could not */
     uint64_t fp_frames, scan_frames, signal_frames, plt_frames, leaf_frames;
     uint64_t live_reads, live_bytes; /* reads beyond the slice */
 };

@@ -210,7 +210,7 @@ static bool step_deref(struct walk *walk, uint64_t rule)
 {
     uint64_t base, word;
     if (!register_value(walk, unwind_rule_register(rule), &base))
-        return walk_odd(walk, rule);
+        return walk_complex(walk, rule);
     const uint64_t slot = base + (uint64_t)unwind_rule_deref_a(rule);
     const bool copied = slot < walk->sp && walk_red_zone_copy(walk, &word);
     const enum walk_read result = copied ? WALK_READ_OK : read_frame_word(walk, slot, &word);
@@ -223,7 +223,7 @@ static bool step_register(struct walk *walk, uint64_t rule)
 {
     uint64_t base;
     if (!register_value(walk, unwind_rule_register(rule), &base))
-        return walk_odd(walk, rule);
+        return walk_complex(walk, rule);
     return step_to_cfa(walk, rule, base + (uint64_t)unwind_rule_offset(rule), UNWIND_BY_CFI);
 }
 
@@ -231,7 +231,7 @@ static bool step_return_register(struct walk *walk, uint64_t rule)
 {
     struct walk_caller caller = {.found_by = UNWIND_BY_CFI};
     if (!register_value(walk, unwind_rule_return_register(rule), &caller.address))
-        return walk_odd(walk, rule);
+        return walk_complex(walk, rule);
     caller.sp = walk->sp + (uint64_t)unwind_rule_offset(rule);
     if (caller.sp < walk->sp)
         return walk_end(walk, UNWIND_END_BAD_MEMORY);
@@ -370,7 +370,7 @@ static bool (*const steps[UNWIND_RULE_KINDS])(struct walk *, uint64_t rule) = {
     [UNWIND_RULE_CHILD] = step_child,
     [UNWIND_RULE_FRAME_POINTER] = walk_fallback_frame_pointer,
     [UNWIND_RULE_BARE] = step_gap,
-    [UNWIND_RULE_ODD] = walk_odd,
+    [UNWIND_RULE_COMPLEX] = walk_complex,
     [UNWIND_RULE_NOT_CODE] = step_not_code,
     [UNWIND_RULE_PENDING] = step_pending,
 };
@@ -432,10 +432,10 @@ struct unwind_walker *unwind_walker_new(size_t max_frames)
     walker->cache = malloc(UNWIND_CACHE_ENTRIES * sizeof *walker->cache);
     walker->frames = calloc(walker->max_frames, sizeof *walker->frames);
     walker->window.bytes = malloc(UNWIND_WINDOW_MAX);
-    walker->odd = odd_unwinder_new();
+    const int code = libunwind_fallback_new(&walker->fallback);
     if (walker->cache) /* touched now: the first walks would wait for its pages */
         memset(walker->cache, 0, UNWIND_CACHE_ENTRIES * sizeof *walker->cache);
-    if (walker->cache && walker->frames && walker->window.bytes && walker->odd)
+    if (walker->cache && walker->frames && walker->window.bytes && !code)
         return walker;
     unwind_walker_free(walker);
     return NULL;
@@ -448,7 +448,7 @@ void unwind_walker_free(struct unwind_walker *walker)
     free(walker->cache);
     free(walker->frames);
     free(walker->window.bytes);
-    odd_unwinder_free(walker->odd);
+    libunwind_fallback_free(walker->fallback);
     free(walker);
 }
 

@@ -59,7 +59,7 @@ struct unwind_known_call {
     uint64_t return_address, function, generation;
 };
 
-struct odd_unwinder;
+struct libunwind_fallback;
 
 struct unwind_walker {
     struct unwind_cache_entry *cache;
@@ -67,7 +67,7 @@ struct unwind_walker {
     size_t max_frames;
     struct unwind_window window;
     struct unwind_known_call calls[UNWIND_CALLS_KNOWN]; /* by return address */
-    struct odd_unwinder *odd;
+    struct libunwind_fallback *fallback;
     struct unwind_counters counters;
 };
 
@@ -85,7 +85,7 @@ struct walk {
     size_t full_at;
     unsigned live_reads;
     size_t live_bytes;
-    size_t odd_steps;
+    size_t libunwind_steps;
     unsigned signal_frames;
     unsigned stack_switches;
     uint64_t misses;
@@ -162,14 +162,16 @@ bool walk_fallback_gap(struct walk *walk, uint64_t rule);
 bool walk_fallback_frame_pointer(struct walk *walk, uint64_t rule);
 
 /* One step through libunwind, which follows all registers from the last frame where they were
- * known. Returns whether the walk goes on. */
-bool walk_odd(struct walk *walk, uint64_t rule);
+ * known; the end of the stack where sprof is built without it. Returns whether the walk goes on. */
+bool walk_complex(struct walk *walk, uint64_t rule);
 
 /* The caller of code that no table covers, found by following the code to where it returns; false
  * where that leads nowhere. Either is remembered in the rule cache. */
 bool walk_code_caller(struct walk *walk, struct walk_caller *caller);
 
-struct odd_unwinder *odd_unwinder_new(void);
-void odd_unwinder_free(struct odd_unwinder *odd);
+/* What libunwind needs between walks, NULL where sprof is built without it. Returns 0 or
+ * SPROF_ENOMEM; the caller frees. */
+int libunwind_fallback_new(struct libunwind_fallback **made);
+void libunwind_fallback_free(struct libunwind_fallback *fallback);
 
 #endif

@@ -8,8 +8,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (!cfi_expression_reduce((struct sprof_bytes){data, size}, initial_cfa, &expression))
             continue;
         FUZZ_REQUIRE(size || initial_cfa);
-        FUZZ_REQUIRE(expression.kind <= CFI_EXPR_ODD);
-        FUZZ_REQUIRE(expression.kind == CFI_EXPR_ODD || expression.reg <= UNWIND_RIP);
+        FUZZ_REQUIRE(expression.kind <= CFI_EXPR_COMPLEX);
+        FUZZ_REQUIRE(expression.kind == CFI_EXPR_COMPLEX || expression.reg <= UNWIND_RIP);
         FUZZ_REQUIRE(expression.kind != CFI_EXPR_PLT || expression.offset < 16);
     }
     return 0;

@@ -40,7 +40,7 @@ static void test_dereferences(void)
     CU_ASSERT_TRUE(REDUCE(&e, 0x77, 0xf8, 0, 0x06, 0x23, 8, 0x38, 0x22));
     expect(&e, CFI_EXPR_DEREF, 7, 120, 16);
     CU_ASSERT_TRUE(REDUCE(&e, 0x77, 0, 0x06, 0x06));
-    CU_ASSERT_EQUAL(e.kind, CFI_EXPR_ODD);
+    CU_ASSERT_EQUAL(e.kind, CFI_EXPR_COMPLEX);
 }
 
 static void test_plt(void)
@@ -49,7 +49,7 @@ static void test_plt(void)
     CU_ASSERT_TRUE(REDUCE(&e, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22));
     expect(&e, CFI_EXPR_PLT, 0, 11, 0);
     CU_ASSERT_TRUE(REDUCE(&e, 0x77, 16, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22));
-    CU_ASSERT_EQUAL(e.kind, CFI_EXPR_ODD);
+    CU_ASSERT_EQUAL(e.kind, CFI_EXPR_COMPLEX);
 }
 
 static void test_stack_operations(void)
@@ -62,7 +62,7 @@ static void test_stack_operations(void)
     CU_ASSERT_TRUE(REDUCE(&e, 0x73, 4, 0x31, 0x32, 0x15, 2)); /* …; pick 2 */
     expect(&e, CFI_EXPR_REGISTER, 3, 4, 0);
     CU_ASSERT_TRUE(reduce((const uint8_t[]){0x23, 8}, 2, true, &e)); /* CFA + 8: no register */
-    CU_ASSERT_EQUAL(e.kind, CFI_EXPR_ODD);
+    CU_ASSERT_EQUAL(e.kind, CFI_EXPR_COMPLEX);
 }
 
 static void test_refused(void)

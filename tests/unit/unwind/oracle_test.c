@@ -134,7 +134,7 @@ static void oracle_text(Dwarf_Frame *frame, bool signal, char *text, size_t size
     else if (oracle_jump(frame, text, size))
         return;
     else if (!plain || ra == RA_OTHER)
-        snprintf(text, size, "odd");
+        snprintf(text, size, "complex");
     else if (ra == RA_IN_REGISTER)
         snprintf(text + strlen(text), size - strlen(text), " ra=%s", names[reg]);
     else if (!is_plt_text(text))
@@ -211,8 +211,8 @@ static void compare_image(const char *path, size_t stride)
     }
     CU_ASSERT(comparison.rows >= table->function_count / stride);
     CU_ASSERT_EQUAL(comparison.wrong, 0);
-    printf("\n    %s: %zu functions, %zu rows, %zu rules, %zu odd; %zu addresses compared%s%s",
-           path, facts.functions, facts.rows, facts.rules, facts.odd_rows, comparison.rows,
+    printf("\n    %s: %zu functions, %zu rows, %zu rules, %zu complex; %zu addresses compared%s%s",
+           path, facts.functions, facts.rows, facts.rules, facts.complex_rows, comparison.rows,
            comparison.wrong ? ", first difference " : "", comparison.first);
     dwarf_cfi_end(cfi);
     unwind_table_free(table);

@@ -153,13 +153,13 @@ static void test_rule_kinds(void)
         "cfa=*(rsp+120)+8 ra=cfa-8",
         "plt push=11",
         "cfa=rsp+0 ra=rdi",
-        "odd",
+        "complex",
         "cfa=rbp-48 ra=cfa-8",
-        "odd",
-        "odd",
+        "complex",
+        "complex",
         "cfa=rsp+8 ra=cfa-8",
         "rsp=r8 rbp=r9 ra=rdx",
-        "odd",
+        "complex",
         "rsp=r8 rbp=rbp ra=rdx",
     };
     struct cfi_bytes section = {0};
@@ -189,7 +189,7 @@ static void test_rule_kinds(void)
         CU_ASSERT_EQUAL(row.vaddr, 0x1000 + i * 16);
         CU_ASSERT_STRING_EQUAL(row.rule, expected[i]);
     }
-    CU_ASSERT_EQUAL(unwind_table_facts(table).odd_rows, 3);
+    CU_ASSERT_EQUAL(unwind_table_facts(table).complex_rows, 3);
     unwind_table_free(table);
 }
 

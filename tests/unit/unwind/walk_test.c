@@ -14,7 +14,7 @@ enum {
     REGISTER = 0x600, /* CFA = r10+8 */
     VFORK = 0x700,    /* CFA = rsp, return address in rdi */
     EPILOGUE = 0x800, /* CFA = rsp+8, rbp at CFA-16, popped already */
-    ODD = 0x900,      /* CFA = **(rsp+0)+16 */
+    COMPLEX = 0x900,      /* CFA = **(rsp+0)+16 */
     SAVES = 0xa00,    /* CFA = rsp+16, rbx at CFA-16 */
     PAIR = 0xc00,     /* CFA = rsp+8, from 0x10 on rsp+24 */
     JUMP = 0xd00,     /* CFA = rdi, rsp in r8, rbp in r9, return address in rdx */
@@ -35,7 +35,7 @@ static struct scene *scene_of_all(void)
     FDE(scene, REGISTER, 0x0c, 10, 8);
     FDE(scene, VFORK, 0x0e, 0, 0x09, 16, 5);
     FDE(scene, EPILOGUE, 0x86, 2);
-    FDE(scene, ODD, 0x0f, 6, 0x77, 0, 0x06, 0x06, 0x23, 16);
+    FDE(scene, COMPLEX, 0x0f, 6, 0x77, 0, 0x06, 0x06, 0x23, 16);
     FDE(scene, SAVES, 0x0e, 16, 0x83, 2);
     FDE(scene, PAIR, 0x50, 0x0e, 24);
     FDE(scene, JUMP, 0x0c, 5, 0, 0x09, 7, 8, 0x09, 6, 9, 0x09, 16, 1);
@@ -460,7 +460,7 @@ static void test_absurd_stack_pointers(void)
 {
     static const uint64_t pointers[] = {0,        7, UINT64_MAX, UINT64_MAX - 7, UINT64_MAX - 15,
                                         INT64_MAX};
-    static const uint64_t functions[] = {PLAIN, SIGNAL, PLT, VFORK, EPILOGUE, ODD, GAP};
+    static const uint64_t functions[] = {PLAIN, SIGNAL, PLT, VFORK, EPILOGUE, COMPLEX, GAP};
     struct scene *scene = scene_of_all();
     for (size_t i = 0; i < sizeof pointers / sizeof pointers[0]; i++)
         for (size_t j = 0; j < sizeof functions / sizeof functions[0]; j++) {

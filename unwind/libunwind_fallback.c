@@ -1,5 +1,5 @@
-/* Odd rows: libunwind steps again from the last frame where all registers were known, through the
- * odd one. It is shown one function at a time, as a table of one entry with an FDE that our own
+/* Complex rules: libunwind steps again from the last frame where all registers were known, through
+ * the one with the rule. It is shown one function at a time, as a table of one entry with an FDE that our own
  * parser has accepted and that is written afresh: absolute addresses, no augmentation but the
  * pointers' form, the program as it was. So libunwind never sees a byte that was not checked. */
 #include "unwind/cfi.h"
@@ -17,7 +17,7 @@ enum {
 int _Ux86_64_dwarf_search_unwind_table(unw_addr_space_t space, unw_word_t ip, unw_dyn_info_t *di,
                                        unw_proc_info_t *info, int need_unwind_info, void *arg);
 
-struct odd_unwinder {
+struct libunwind_fallback {
     unw_addr_space_t space;
     struct walk *walk;
     size_t frame; /* the frame being stepped from */
@@ -105,14 +105,14 @@ static void put_fde(struct writer *writer, const struct cfi_fde *fde, uint64_t b
 
 /* The table's one entry (start of the function, place of its FDE, both from the start), the CIE,
  * the FDE. */
-static bool synthesize(struct odd_unwinder *odd, const struct cfi_cie *cie,
+static bool synthesize(struct libunwind_fallback *fallback, const struct cfi_cie *cie,
                        const struct cfi_fde *fde, uint64_t bias)
 {
-    struct writer writer = {.bytes = odd->synthetic};
+    struct writer writer = {.bytes = fallback->synthetic};
     if (cie->return_register != UNWIND_RIP)
         return false;
-    odd->synthetic_address = (fde->start + bias + 7) & ~UINT64_C(7);
-    const uint64_t shift = odd->synthetic_address - (fde->start + bias);
+    fallback->synthetic_address = (fde->start + bias + 7) & ~UINT64_C(7);
+    const uint64_t shift = fallback->synthetic_address - (fde->start + bias);
     put_u32(&writer, 0);
     put_u32(&writer, 0);
     const size_t cie_at = writer.size;
@@ -120,8 +120,8 @@ static bool synthesize(struct odd_unwinder *odd, const struct cfi_cie *cie,
     const size_t fde_at = writer.size;
     put_fde(&writer, fde, bias, cie_at);
     const uint32_t fde_offset = (uint32_t)(fde_at + shift);
-    memcpy(odd->synthetic + 4, &fde_offset, sizeof fde_offset);
-    odd->synthetic_size = writer.size;
+    memcpy(fallback->synthetic + 4, &fde_offset, sizeof fde_offset);
+    fallback->synthetic_size = writer.size;
     put(&writer, "\0\0\0\0\0\0\0", 8); /* libunwind reads whole words */
     return !writer.failed;
 }
@@ -137,7 +137,7 @@ static void note_beyond(void *context, uint64_t start, uint64_t end, const struc
 }
 
 /* Reads the function's FDE again from the kept section. */
-static bool synthesize_function(struct odd_unwinder *odd, const struct unwind_region *region,
+static bool synthesize_function(struct libunwind_fallback *fallback, const struct unwind_region *region,
                                 const struct unwind_function *function)
 {
     const struct unwind_kept_section *kept = &region->table->kept[function->kept_in];
@@ -152,7 +152,7 @@ static bool synthesize_function(struct odd_unwinder *odd, const struct unwind_re
     const bool done = kept->size && cfi_section_next(&section, &offset, &fde) == 0 &&
                       fde.program.size < SYNTHETIC_MAX &&
                       cfi_program_run(&section, &fde, note_beyond, &beyond) == 0 && !beyond &&
-                      synthesize(odd, &section.cies.items[fde.cie], &fde, region->bias);
+                      synthesize(fallback, &section.cies.items[fde.cie], &fde, region->bias);
     cfi_section_release(&section);
     return done;
 }
@@ -160,16 +160,16 @@ static bool synthesize_function(struct odd_unwinder *odd, const struct unwind_re
 static int find_proc_info(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t *info,
                           int need_unwind_info, void *arg)
 {
-    struct odd_unwinder *odd = arg;
-    const struct walk *walk = odd->walk;
-    const uint64_t pc = unwind_frame_lookup_address(&walk->walker->frames[odd->frame]);
+    struct libunwind_fallback *fallback = arg;
+    const struct walk *walk = fallback->walk;
+    const uint64_t pc = unwind_frame_lookup_address(&walk->walker->frames[fallback->frame]);
     const struct unwind_region *region = walk->space->find(walk->space->context, pc);
     const struct unwind_function *function =
         region && region->kind == UNWIND_REGION_TABLE
             ? unwind_table_function_at(region->table, pc - region->bias)
             : NULL;
-    if (!function || !synthesize_function(odd, region, function)) {
-        odd->failed = true;
+    if (!function || !synthesize_function(fallback, region, function)) {
+        fallback->failed = true;
         return -UNW_ENOINFO;
     }
     const uint64_t start = region->table->base + function->start + region->bias;
@@ -177,10 +177,10 @@ static int find_proc_info(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t
         .start_ip = start,
         .end_ip = region->table->base + function->end + region->bias,
         .format = UNW_INFO_FORMAT_REMOTE_TABLE,
-        .u.rti = {.segbase = start, .table_len = 1, .table_data = odd->synthetic_address}};
+        .u.rti = {.segbase = start, .table_len = 1, .table_data = fallback->synthetic_address}};
     const int code =
         _Ux86_64_dwarf_search_unwind_table(space, ip, &table, info, need_unwind_info, arg);
-    odd->failed |= code != 0;
+    fallback->failed |= code != 0;
     return code;
 }
 
@@ -202,25 +202,25 @@ static int access_memory(unw_addr_space_t space, unw_word_t address, unw_word_t 
                          void *arg)
 {
     (void)space;
-    struct odd_unwinder *odd = arg;
-    const uint64_t offset = address - odd->synthetic_address;
+    struct libunwind_fallback *fallback = arg;
+    const uint64_t offset = address - fallback->synthetic_address;
     if (write)
         return -UNW_EINVAL;
-    if (offset < odd->synthetic_size) {
-        memcpy(value, odd->synthetic + offset, sizeof *value);
+    if (offset < fallback->synthetic_size) {
+        memcpy(value, fallback->synthetic + offset, sizeof *value);
         return 0;
     }
-    return walk_read_word(odd->walk, address, value) == WALK_READ_OK ? 0 : -UNW_EINVAL;
+    return walk_read_word(fallback->walk, address, value) == WALK_READ_OK ? 0 : -UNW_EINVAL;
 }
 
 static int access_register(unw_addr_space_t space, unw_regnum_t reg, unw_word_t *value, int write,
                            void *arg)
 {
     (void)space;
-    const struct odd_unwinder *odd = arg;
+    const struct libunwind_fallback *fallback = arg;
     if (write || reg < 0 || reg >= UNWIND_REGISTERS)
         return -UNW_EBADREG;
-    *value = odd->walk->full.value[reg];
+    *value = fallback->walk->full.value[reg];
     return 0;
 }
 
@@ -248,19 +248,19 @@ static int no_name(unw_addr_space_t space, unw_word_t address, char *name, size_
  */
 
 /* Steps from the full registers through the current frame, comparing with the frames known. */
-static bool follow(struct odd_unwinder *odd, unw_cursor_t *cursor)
+static bool follow(struct libunwind_fallback *fallback, unw_cursor_t *cursor)
 {
-    struct walk *walk = odd->walk;
-    walk->odd_steps += walk->count - walk->full_at;
-    if (walk->odd_steps > STEPS_MAX || unw_init_remote(cursor, odd->space, odd))
+    struct walk *walk = fallback->walk;
+    walk->libunwind_steps += walk->count - walk->full_at;
+    if (walk->libunwind_steps > STEPS_MAX || unw_init_remote(cursor, fallback->space, fallback))
         return false;
-    for (odd->frame = walk->full_at; odd->frame < walk->count; odd->frame++) {
+    for (fallback->frame = walk->full_at; fallback->frame < walk->count; fallback->frame++) {
         unw_word_t ip = 0;
         if (unw_get_reg(cursor, UNW_X86_64_RIP, &ip) ||
-            ip != walk->walker->frames[odd->frame].address)
+            ip != walk->walker->frames[fallback->frame].address)
             return false;
         const int code = unw_step(cursor);
-        if (code < 0 || odd->failed)
+        if (code < 0 || fallback->failed)
             return false;
     }
     return true;
@@ -285,22 +285,22 @@ static bool go_on_from(struct walk *walk, unw_cursor_t *cursor)
     return true;
 }
 
-bool walk_odd(struct walk *walk, uint64_t rule)
+bool walk_complex(struct walk *walk, uint64_t rule)
 {
-    struct odd_unwinder *odd = walk->walker->odd;
+    struct libunwind_fallback *fallback = walk->walker->fallback;
     unw_cursor_t cursor;
-    odd->walk = walk;
-    odd->failed = false;
-    if (follow(odd, &cursor)) {
-        walk->walker->counters.odd_rows++;
+    fallback->walk = walk;
+    fallback->failed = false;
+    if (follow(fallback, &cursor)) {
+        walk->walker->counters.complex_rows++;
         return go_on_from(walk, &cursor);
     }
-    walk->walker->counters.odd_failed++;
+    walk->walker->counters.complex_failed++;
     walk->live = false;
     return walk_fallback_frame_pointer(walk, rule);
 }
 
-struct odd_unwinder *odd_unwinder_new(void)
+int libunwind_fallback_new(struct libunwind_fallback **made)
 {
     unw_accessors_t accessors = {
         .find_proc_info = find_proc_info,
@@ -312,22 +312,22 @@ struct odd_unwinder *odd_unwinder_new(void)
         .resume = no_resume,
         .get_proc_name = no_name,
     };
-    struct odd_unwinder *odd = calloc(1, sizeof *odd);
-    if (!odd)
-        return NULL;
-    odd->space = unw_create_addr_space(&accessors, 0);
-    if (!odd->space) {
-        free(odd);
-        return NULL;
+    struct libunwind_fallback *fallback = calloc(1, sizeof *fallback);
+    if (fallback)
+        fallback->space = unw_create_addr_space(&accessors, 0);
+    if (!fallback || !fallback->space) {
+        free(fallback);
+        return SPROF_ENOMEM;
     }
-    unw_set_caching_policy(odd->space, UNW_CACHE_NONE);
-    return odd;
+    unw_set_caching_policy(fallback->space, UNW_CACHE_NONE);
+    *made = fallback;
+    return 0;
 }
 
-void odd_unwinder_free(struct odd_unwinder *odd)
+void libunwind_fallback_free(struct libunwind_fallback *fallback)
 {
-    if (!odd)
+    if (!fallback)
         return;
-    unw_destroy_addr_space(odd->space);
-    free(odd);
+    unw_destroy_addr_space(fallback->space);
+    free(fallback);
 }
