@@ -11,7 +11,7 @@ enum { ROUNDS = 9 };
 
 /* A record with copies of what it points to. */
 struct kept {
-    struct sampler_record record;
+    struct model_record record;
     char *name;
     uint8_t *stack;
     uint64_t *chain;
@@ -33,20 +33,20 @@ static void *copy(const void *bytes, size_t size)
     return size ? memcpy(memory, bytes, size) : memory;
 }
 
-static void keep(struct bench *bench, const struct sampler_record *record)
+static void keep(struct bench *bench, const struct model_record *record)
 {
     struct kept kept = {.record = *record};
-    const char *name = record->type == SAMPLER_MMAP   ? record->mapping.name
-                       : record->type == SAMPLER_COMM ? record->comm.name
-                                                      : NULL;
+    const char *name = record->type == MODEL_RECORD_MMAP   ? record->mapping.name
+                       : record->type == MODEL_RECORD_COMM ? record->comm.name
+                                                           : NULL;
     if (name)
         kept.name = copy(name, strlen(name) + 1);
-    if (record->type == SAMPLER_MMAP)
+    if (record->type == MODEL_RECORD_MMAP)
         kept.record.mapping.name = kept.name;
-    if (record->type == SAMPLER_COMM)
+    if (record->type == MODEL_RECORD_COMM)
         kept.record.comm.name = kept.name;
-    if (record->type == SAMPLER_SAMPLE) {
-        struct sampler_sample *sample = &kept.record.sample;
+    if (record->type == MODEL_RECORD_SAMPLE) {
+        struct model_sample *sample = &kept.record.sample;
         sample->stack = kept.stack = copy(sample->stack, sample->stack_size);
         sample->kernel_chain = kept.chain =
             copy(sample->kernel_chain, sample->kernel_chain_count * sizeof *sample->kernel_chain);
@@ -59,7 +59,7 @@ static void record_command(struct bench *bench, char **command)
 {
     const struct sampler_options options = {.capture = SAMPLER_CAPTURE_FULL, .command = command};
     struct sprof_error error;
-    const struct sampler_record *record;
+    const struct model_record *record;
     int status;
     if (sampler_open(&bench->sampler, &options, &error) || sampler_start(bench->sampler, &error)) {
         fprintf(stderr, "bench_arrival: %s\n", error.message);
@@ -87,13 +87,13 @@ static uint64_t clock_ns(void)
     return least_ns;
 }
 
-static void walk_one(struct bench *bench, const struct sampler_record *record)
+static void walk_one(struct bench *bench, const struct model_record *record)
 {
     struct record_session *session = &bench->session;
     const struct model_process *process =
         model_world_process(&session->world, record->pid, record->time_ns);
-    const struct sampler_sample *sample = &record->sample;
-    if (!process || !sample->has_registers || !sample->stack_size)
+    const struct model_sample *sample = &record->sample;
+    if (!process || !sample->register_count || !sample->stack_size)
         return;
     /* The kernel has just copied the stack when its record arrives: here we do. */
     memcpy(bench->ring, sample->stack, sample->stack_size);
@@ -133,11 +133,11 @@ static double walk_all(struct bench *bench, struct unwind_counters *counters)
         record_walk_init(&session->walk, &session->world, &session->images, &view))
         exit(1);
     for (size_t i = 0; i < bench->kept.count; i++) {
-        const struct sampler_record *record = &bench->kept.items[i].record;
-        if (record->type == SAMPLER_SAMPLE)
+        const struct model_record *record = &bench->kept.items[i].record;
+        if (record->type == MODEL_RECORD_SAMPLE)
             walk_one(bench, record);
-        else if (record->type == SAMPLER_MMAP || record->type == SAMPLER_COMM ||
-                 record->type == SAMPLER_FORK || record->type == SAMPLER_EXIT)
+        else if (record->type == MODEL_RECORD_MMAP || record->type == MODEL_RECORD_COMM ||
+                 record->type == MODEL_RECORD_FORK || record->type == MODEL_RECORD_EXIT)
             record_apply(session, record);
     }
     *counters = unwind_walker_counters(session->walk.walker);

@@ -15,7 +15,7 @@ static uint64_t run_time(const struct record_session *session, uint64_t time_ns)
 struct taken {
     struct model_process *process;
     struct model_thread *thread;
-    const struct sampler_sample *sample;
+    const struct model_sample *sample;
     uint64_t time_ns;
     int cpu;
 };
@@ -23,21 +23,22 @@ struct taken {
 static int keep_failed(struct record_session *session, const struct taken *taken,
                        const struct record_outcome *outcome)
 {
-    const struct sampler_sample *sample = taken->sample;
+    const struct model_sample *sample = taken->sample;
     struct record_filled *batch = record_writer_batch(&session->writer);
-    uint8_t *copy = sprof_arena_alloc(&batch->arena, sizeof sample->registers + sample->stack_size);
+    const size_t register_bytes = sample->register_count * sizeof *sample->registers;
+    uint8_t *copy = sprof_arena_alloc(&batch->arena, register_bytes + sample->stack_size);
     if (!copy)
         return SPROF_ENOMEM;
-    memcpy(copy, sample->registers, sizeof sample->registers);
+    memcpy(copy, sample->registers, register_bytes);
     if (sample->stack_size)
-        memcpy(copy + sizeof sample->registers, sample->stack, sample->stack_size);
+        memcpy(copy + register_bytes, sample->stack, sample->stack_size);
     const struct store_failed row = {
         .run_id = session->run.id,
         .thread_id = taken->thread->id,
         .time_ns = run_time(session, taken->time_ns),
         .end_reason = (uint8_t)outcome->end,
-        .registers = {copy, sizeof sample->registers},
-        .stack = {copy + sizeof sample->registers, sample->stack_size},
+        .registers = {copy, register_bytes},
+        .stack = {copy + register_bytes, sample->stack_size},
     };
     return sprof_vec_push(&batch->rows.failed, row);
 }
@@ -66,7 +67,7 @@ static int add_sample(struct record_session *session, const struct taken *taken,
     second->delivered++;
     const bool whole = outcome->end == UNWIND_END_ROOT && !outcome->guessed;
     if (session->options.keep_failed && outcome->user_stack && !whole &&
-        taken->sample->has_registers)
+        taken->sample->register_count)
         return keep_failed(session, taken, outcome);
     return 0;
 }
@@ -78,7 +79,7 @@ struct rescan {
     bool changed;
 };
 
-static int add_missing(void *context, const struct sampler_mapping *mapping)
+static int add_missing(void *context, const struct model_mmap *mapping)
 {
     struct rescan *rescan = context;
     struct model_world *world = &rescan->session->world;
@@ -115,13 +116,13 @@ static int rescan_mappings(struct record_session *session, struct model_process 
 static int finish_sample(struct record_session *session, const struct taken *taken,
                          const struct record_outcome *outcome)
 {
-    if (outcome->user_stack && taken->sample->has_registers)
+    if (outcome->user_stack && taken->sample->register_count)
         sampler_stack_end(session->sampler, taken->thread->tid,
                           taken->sample->registers[UNWIND_RSP], outcome->stack_end);
     return add_sample(session, taken, outcome);
 }
 
-static int take_sample(struct record_session *session, const struct sampler_record *record)
+static int take_sample(struct record_session *session, const struct model_record *record)
 {
     struct model_process *process =
         model_world_process(&session->world, record->pid, record->time_ns);
@@ -234,9 +235,9 @@ int record_book_unsampled(struct record_session *session, uint64_t unseen_ns)
 /* ---- The other records -------------------------------------------------------------------------
  */
 
-static int apply_mapping(struct record_session *session, const struct sampler_record *record)
+static int apply_mapping(struct record_session *session, const struct model_record *record)
 {
-    const struct sampler_mapping *mapping = &record->mapping;
+    const struct model_mmap *mapping = &record->mapping;
     struct model_identity identity = {
         .path = mapping->name,
         .build_id_size = mapping->build_id_size,
@@ -255,7 +256,7 @@ static int apply_mapping(struct record_session *session, const struct sampler_re
                            mapping->file_offset, &identity, record->time_ns);
 }
 
-static int apply_comm(struct record_session *session, const struct sampler_record *record)
+static int apply_comm(struct record_session *session, const struct model_record *record)
 {
     const bool is_new = record->comm.exec || (record->before_start && record->pid == record->tid);
     struct model_process *process =
@@ -266,7 +267,7 @@ static int apply_comm(struct record_session *session, const struct sampler_recor
                             record->comm.exec, record->time_ns);
 }
 
-static int apply_fork(struct record_session *session, const struct sampler_record *record)
+static int apply_fork(struct record_session *session, const struct model_record *record)
 {
     /* Who once forked a process that is attached to is no part of the recording. */
     if (record->before_start &&
@@ -278,18 +279,18 @@ static int apply_fork(struct record_session *session, const struct sampler_recor
                             record->pid, record->tid, record->time_ns);
 }
 
-static int apply_exit(struct record_session *session, const struct sampler_record *record)
+static int apply_exit(struct record_session *session, const struct model_record *record)
 {
     return model_world_exit(&session->world, record->pid, record->tid, record->time_ns);
 }
 
-static int apply_cpu_time(struct record_session *session, const struct sampler_record *record)
+static int apply_cpu_time(struct record_session *session, const struct model_record *record)
 {
     return model_world_cpu_time(&session->world, record->pid, record->tid,
                                 record->cpu_time.cpu_time_ns, record->time_ns);
 }
 
-static int apply_lost(struct record_session *session, const struct sampler_record *record)
+static int apply_lost(struct record_session *session, const struct model_record *record)
 {
     struct store_ledger *second =
         record_ledger_second(&session->ledger, run_time(session, record->time_ns));
@@ -299,21 +300,21 @@ static int apply_lost(struct record_session *session, const struct sampler_recor
     return 0;
 }
 
-static int apply_throttle(struct record_session *session, const struct sampler_record *record)
+static int apply_throttle(struct record_session *session, const struct model_record *record)
 {
     return record_ledger_throttle(&session->ledger, record->cpu, record->throttle.on,
                                   run_time(session, record->time_ns));
 }
 
-int record_apply(struct record_session *session, const struct sampler_record *record)
+int record_apply(struct record_session *session, const struct model_record *record)
 {
-    static int (*const appliers[])(struct record_session *, const struct sampler_record *) = {
-        [SAMPLER_SAMPLE] = take_sample, [SAMPLER_MMAP] = apply_mapping,
-        [SAMPLER_COMM] = apply_comm,    [SAMPLER_FORK] = apply_fork,
-        [SAMPLER_EXIT] = apply_exit,    [SAMPLER_CPU_TIME] = apply_cpu_time,
-        [SAMPLER_LOST] = apply_lost,    [SAMPLER_THROTTLE] = apply_throttle,
+    static int (*const appliers[])(struct record_session *, const struct model_record *) = {
+        [MODEL_RECORD_SAMPLE] = take_sample, [MODEL_RECORD_MMAP] = apply_mapping,
+        [MODEL_RECORD_COMM] = apply_comm,    [MODEL_RECORD_FORK] = apply_fork,
+        [MODEL_RECORD_EXIT] = apply_exit,    [MODEL_RECORD_CPU_TIME] = apply_cpu_time,
+        [MODEL_RECORD_LOST] = apply_lost,    [MODEL_RECORD_THROTTLE] = apply_throttle,
     };
-    static_assert(sizeof appliers / sizeof *appliers == SAMPLER_RECORD_TYPES, "one for each type");
-    return record->type < SAMPLER_RECORD_TYPES ? appliers[record->type](session, record)
-                                               : SPROF_EUNSUPPORTED;
+    static_assert(sizeof appliers / sizeof *appliers == MODEL_RECORD_TYPES, "one for each type");
+    return record->type < MODEL_RECORD_TYPES ? appliers[record->type](session, record)
+                                             : SPROF_EUNSUPPORTED;
 }

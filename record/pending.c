@@ -22,16 +22,16 @@ void record_pending_release(struct record_pending *pending)
     record_pending_init(pending);
 }
 
-int record_pending_add(struct record_pending *pending, const struct sampler_record *record,
+int record_pending_add(struct record_pending *pending, const struct model_record *record,
                        struct model_process *process, struct model_thread *thread)
 {
-    struct sampler_sample kept = record->sample;
-    const struct sampler_sample *sample = &kept;
-    if (pending->rest_bytes + kept.rest_size > REST_BYTES_MAX)
-        kept.rest_size = 0;
+    struct model_sample kept = record->sample;
+    const struct model_sample *sample = &kept;
+    if (pending->rest_bytes + kept.tail_size > REST_BYTES_MAX)
+        kept.tail_size = 0;
     const size_t chain_bytes = sample->kernel_chain_count * sizeof *sample->kernel_chain;
     const size_t bytes = sizeof(struct record_pending_sample) + chain_bytes + sample->stack_size;
-    struct record_pending_sample *copy = malloc(bytes + sample->rest_size);
+    struct record_pending_sample *copy = malloc(bytes + sample->tail_size);
     if (!copy)
         return SPROF_ENOMEM;
     *copy = (struct record_pending_sample){
@@ -47,15 +47,15 @@ int record_pending_add(struct record_pending *pending, const struct sampler_reco
         memcpy(copy->data, sample->kernel_chain, chain_bytes);
     if (sample->stack_size)
         memcpy(stack, sample->stack, sample->stack_size);
-    if (sample->rest_size)
-        memcpy(stack + sample->stack_size, sample->rest, sample->rest_size);
+    if (sample->tail_size)
+        memcpy(stack + sample->stack_size, sample->tail, sample->tail_size);
     copy->sample.kernel_chain = copy->data;
     copy->sample.stack = stack;
-    copy->sample.rest = stack + sample->stack_size;
+    copy->sample.tail = stack + sample->stack_size;
     *pending->end = copy;
     pending->end = &copy->next;
     pending->bytes += bytes;
-    pending->rest_bytes += sample->rest_size;
+    pending->rest_bytes += sample->tail_size;
     pending->count++;
     if (pending->bytes > pending->most_bytes)
         pending->most_bytes = pending->bytes;
@@ -79,7 +79,7 @@ int record_pending_retry(struct record_pending *pending,
         if (!*link)
             pending->end = link;
         pending->bytes -= sample->bytes;
-        pending->rest_bytes -= sample->sample.rest_size;
+        pending->rest_bytes -= sample->sample.tail_size;
         pending->count--;
         free(sample);
     }

@@ -8,7 +8,7 @@
 /* A sample with a copy of everything its pointers reached. */
 struct record_pending_sample {
     struct record_pending_sample *next;
-    struct sampler_sample sample;
+    struct model_sample sample;
     struct model_process *process;
     struct model_thread *thread;
     uint64_t time_ns;
@@ -28,7 +28,7 @@ void record_pending_release(struct record_pending *pending);
 
 /* Copies a sample to the end; what follows its slice only within a bound of its own, 8 MiB.
  * Returns 0 or SPROF_ENOMEM. */
-int record_pending_add(struct record_pending *pending, const struct sampler_record *record,
+int record_pending_add(struct record_pending *pending, const struct model_record *record,
                        struct model_process *process, struct model_thread *thread);
 
 /* Calls `retry` for each in order; it returns 0 when the sample is done with, 1 to keep it waiting,

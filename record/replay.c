@@ -139,7 +139,7 @@ static int spell_stack(struct replay *replay)
 }
 
 static int walk_again(struct replay *replay, const struct model_process *process,
-                      const struct sampler_sample *sample, uint64_t time_ns,
+                      const struct model_sample *sample, uint64_t time_ns,
                       struct record_outcome *outcome)
 {
     for (;;) {
@@ -155,10 +155,10 @@ static int replay_one(void *context, const struct store_failed *failed)
 {
     struct replay *replay = context;
     const uint64_t *process_id = sprof_map_get(&replay->thread_process, failed->thread_id);
-    struct sampler_sample sample = {.has_registers = true};
-    if (!process_id || failed->registers.size != sizeof sample.registers)
+    struct model_sample sample = {.register_count = UNWIND_REGISTERS};
+    if (!process_id || failed->registers.size != UNWIND_REGISTERS * sizeof *sample.registers)
         return SPROF_EFORMAT;
-    memcpy(sample.registers, failed->registers.data, sizeof sample.registers);
+    memcpy(sample.registers, failed->registers.data, failed->registers.size);
     sample.ip = sample.registers[UNWIND_RIP];
     sample.stack = failed->stack.data;
     sample.stack_size = failed->stack.size;

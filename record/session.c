@@ -233,7 +233,7 @@ static int start(struct record_session *session, struct sprof_error *error)
 /* Applies what is ready. Leaves records in the rings while too many samples wait for tables. */
 static int drain(struct record_session *session, struct sprof_error *error)
 {
-    const struct sampler_record *record;
+    const struct model_record *record;
     for (int i = 0; i < RECORDS_PER_ROUND && session->pending.bytes <= PENDING_BYTES; i++) {
         const int next = sampler_next(session->sampler, &record);
         if (next > 0)
@@ -312,7 +312,7 @@ static int record_until_end(struct record_session *session, struct record_result
 /* Everything still in the rings, and every sample that still waits. */
 static int drain_rest(struct record_session *session, struct sprof_error *error)
 {
-    const struct sampler_record *record;
+    const struct model_record *record;
     sampler_stop(session->sampler);
     for (;;) {
         while (session->pending.bytes > PENDING_BYTES) {

@@ -46,7 +46,7 @@ struct record_session {
 };
 
 /* Applies one record of the sampler. Returns 0 or a negative code. */
-int record_apply(struct record_session *session, const struct sampler_record *record);
+int record_apply(struct record_session *session, const struct model_record *record);
 
 /* Takes over finished tables and processes the samples that waited for them. */
 int record_apply_waiting(struct record_session *session);

@@ -18,18 +18,18 @@ static int read_live(const struct record_stack *stack, uint64_t address, uint8_t
 int record_stack_read(void *context, uint64_t address, void *to, size_t size)
 {
     const struct record_stack *stack = context;
-    const struct sampler_sample *sample = stack->sample;
+    const struct model_sample *sample = stack->sample;
     uint8_t *buffer = to;
-    const uint64_t ahead = sample->rest_address > address ? sample->rest_address - address : 0;
+    const uint64_t ahead = sample->tail_address > address ? sample->tail_address - address : 0;
     const size_t below = ahead < size ? (size_t)ahead : size;
-    const uint64_t offset = address + below - sample->rest_address;
-    const uint64_t left = offset < sample->rest_size ? sample->rest_size - offset : 0;
+    const uint64_t offset = address + below - sample->tail_address;
+    const uint64_t left = offset < sample->tail_size ? sample->tail_size - offset : 0;
     const size_t inside = left < size - below ? (size_t)left : size - below;
     if (!inside)
         return read_live(stack, address, buffer, size);
     if (inside < size && size > PAGE_BYTES - address % PAGE_BYTES)
         return SPROF_EIO;
-    memcpy(buffer + below, sample->rest + offset, inside);
+    memcpy(buffer + below, sample->tail + offset, inside);
     const size_t above = size - below - inside;
     if (below && read_live(stack, address, buffer, below))
         return SPROF_EIO;
@@ -37,7 +37,7 @@ int record_stack_read(void *context, uint64_t address, void *to, size_t size)
 }
 
 /* To the end of the page: so much can be captured without asking whether it is there. */
-uint64_t record_stack_end(const struct sampler_sample *sample, const struct unwind_stack *stack)
+uint64_t record_stack_end(const struct model_sample *sample, const struct unwind_stack *stack)
 {
     const uint64_t slice_end = sample->registers[UNWIND_RSP] + sample->stack_size;
     if (stack->switched)
@@ -61,16 +61,16 @@ static bool captured_word(const uint8_t *bytes, uint64_t start, size_t size, uin
     return true;
 }
 
-static bool read_word(const struct sampler_sample *sample, uint64_t address, uint64_t *word)
+static bool read_word(const struct model_sample *sample, uint64_t address, uint64_t *word)
 {
-    const size_t rest_size = sample->rest_exact ? sample->rest_size : 0;
+    const size_t rest_size = sample->tail_with_sample ? sample->tail_size : 0;
     return captured_word(sample->stack, sample->registers[UNWIND_RSP], sample->stack_size, address,
                          word) ||
-           captured_word(sample->rest, sample->rest_address, rest_size, address, word);
+           captured_word(sample->tail, sample->tail_address, rest_size, address, word);
 }
 
 /* From one frame to its caller's: where its rbp was saved, below its return address. */
-static bool next_frame(const struct sampler_sample *sample, uint64_t *frame, uint64_t *address)
+static bool next_frame(const struct model_sample *sample, uint64_t *frame, uint64_t *address)
 {
     uint64_t caller;
     if (!read_word(sample, *frame + 8, address) || !read_word(sample, *frame, &caller))
@@ -80,7 +80,7 @@ static bool next_frame(const struct sampler_sample *sample, uint64_t *frame, uin
     return true;
 }
 
-size_t record_stack_chain(const struct sampler_sample *sample, uint64_t address, uint64_t *callers,
+size_t record_stack_chain(const struct model_sample *sample, uint64_t address, uint64_t *callers,
                           size_t most)
 {
     uint64_t frame = sample->registers[UNWIND_RBP], found;

@@ -186,7 +186,7 @@ static int insert_line(struct record_walk *walk, struct record_outcome *outcome)
 /* ---- The walk ----------------------------------------------------------------------------------
  */
 
-static int add_kernel(struct record_walk *walk, const struct sampler_sample *sample,
+static int add_kernel(struct record_walk *walk, const struct model_sample *sample,
                       struct place place)
 {
     place.process = NULL;
@@ -202,7 +202,7 @@ static int add_kernel(struct record_walk *walk, const struct sampler_sample *sam
 
 /* Where the walk could not go on but frame pointers do, what they lead to is told as what it is;
  * the stack is not whole for that. */
-static int add_frame_pointers(struct record_walk *walk, const struct sampler_sample *sample,
+static int add_frame_pointers(struct record_walk *walk, const struct model_sample *sample,
                               const struct place *place, const struct unwind_space *space,
                               const struct unwind_stack *stack)
 {
@@ -220,9 +220,8 @@ static int add_frame_pointers(struct record_walk *walk, const struct sampler_sam
     return 0;
 }
 
-static int add_user(struct record_walk *walk, const struct sampler_sample *sample,
-                    struct place place, const struct unwind_space *space,
-                    struct record_outcome *outcome)
+static int add_user(struct record_walk *walk, const struct model_sample *sample, struct place place,
+                    const struct unwind_space *space, struct record_outcome *outcome)
 {
     struct record_stack beyond = {.pid = place.process->pid, .sample = sample};
     const struct unwind_memory memory = {
@@ -252,7 +251,7 @@ static int add_user(struct record_walk *walk, const struct sampler_sample *sampl
     return add_frame_pointers(walk, sample, &place, space, &stack);
 }
 
-static int add_pc(struct record_walk *walk, const struct sampler_sample *sample, struct place place)
+static int add_pc(struct record_walk *walk, const struct model_sample *sample, struct place place)
 {
     return sample->in_kernel ? add_kernel(walk, sample, place)
                              : add_to_line(walk, &place, sample->ip, UNWIND_BY_CFI);
@@ -261,18 +260,18 @@ static int add_pc(struct record_walk *walk, const struct sampler_sample *sample,
 /* While execve replaces a program, the registers still speak of the one that is gone. Its code may
  * be unknown already, or its stack unreadable in the middle of a system call: nothing else makes it
  * so, for the call itself has just touched it. (The instruction syscall leaves rip in rcx.) */
-static bool has_user_stack(const struct sampler_sample *sample, const struct unwind_space *space)
+static bool has_user_stack(const struct model_sample *sample, const struct unwind_space *space)
 {
     const uint64_t *registers = sample->registers;
     if (!sample->in_kernel)
         return true;
-    if (!sample->has_registers ||
+    if (!sample->register_count ||
         (!sample->stack_size && registers[UNWIND_RCX] == registers[UNWIND_RIP]))
         return false;
     return space->find(space->context, registers[UNWIND_RIP]) != NULL;
 }
 
-static int make_line(struct record_walk *walk, const struct sampler_sample *sample,
+static int make_line(struct record_walk *walk, const struct model_sample *sample,
                      const struct place *place, const struct unwind_space *space,
                      struct record_outcome *outcome)
 {
@@ -282,8 +281,8 @@ static int make_line(struct record_walk *walk, const struct sampler_sample *samp
     if (walk->view.mode == MODEL_MODE_FULL && add_kernel(walk, sample, *place))
         return SPROF_ENOMEM;
     outcome->user_stack = has_user_stack(sample, space);
-    outcome->unknown_code |= !outcome->user_stack && sample->has_registers;
-    if (outcome->user_stack && sample->has_registers && !sample->is_32bit)
+    outcome->unknown_code |= !outcome->user_stack && sample->register_count;
+    if (outcome->user_stack && sample->register_count && !sample->is_32bit)
         return add_user(walk, sample, *place, space, outcome);
     if (outcome->user_stack)
         outcome->end = UNWIND_END_NO_CFI;
@@ -291,7 +290,7 @@ static int make_line(struct record_walk *walk, const struct sampler_sample *samp
 }
 
 int record_walk_sample(struct record_walk *walk, const struct model_process *process,
-                       const struct sampler_sample *sample, uint64_t past_ns,
+                       const struct model_sample *sample, uint64_t past_ns,
                        struct record_outcome *outcome)
 {
     *outcome = (struct record_outcome){0};

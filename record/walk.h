@@ -59,7 +59,7 @@ void record_walk_release(struct record_walk *walk);
  * is looked up as it was then. Returns 0 and the outcome (whose `end` may be UNWIND_END_PENDING:
  * then there is no node, and a table that is needed is being built), or SPROF_ENOMEM. */
 int record_walk_sample(struct record_walk *walk, const struct model_process *process,
-                       const struct sampler_sample *sample, uint64_t past_ns,
+                       const struct model_sample *sample, uint64_t past_ns,
                        struct record_outcome *outcome);
 
 /* The node of a pseudo-function. */

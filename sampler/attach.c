@@ -22,7 +22,7 @@ struct intake {
     struct sprof_map *known; /* tid of a thread that needs nothing more → since when */
     int (*take_in)(struct sampler *sampler, pid_t pid, pid_t tid);
     int (*note_fork)(struct sampler *sampler, struct sprof_map *known,
-                     const struct sampler_record *fork);
+                     const struct model_record *fork);
 };
 
 /* Shows an intake the FORK records that lie unread in the rings. */
@@ -37,7 +37,7 @@ static int note_forks(struct sampler *sampler, const struct intake *intake)
                 continue;
             bool copied;
             uint64_t event_id;
-            struct sampler_record record;
+            struct model_record record;
             const struct perf_event_header *whole = ring_record(ring, at, sampler->buffer, &copied);
             if (decode_record(&sampler->plan.layout, whole, &record, &event_id) != DECODE_RECORD)
                 continue;
@@ -51,7 +51,7 @@ static int note_forks(struct sampler *sampler, const struct intake *intake)
 
 /* A thread forked by one that had all it needs has inherited that. */
 static int note_inherited(struct sampler *sampler, struct sprof_map *known,
-                          const struct sampler_record *fork)
+                          const struct model_record *fork)
 {
     (void)sampler;
     const uint64_t *complete_ns = sprof_map_get(known, (uint64_t)fork->fork.parent_tid);
@@ -62,7 +62,7 @@ static int note_inherited(struct sampler *sampler, struct sprof_map *known,
 
 /* What a target forked before it was in the kernel's set is not there either. */
 static int add_member(struct sampler *sampler, struct sprof_map *known,
-                      const struct sampler_record *fork)
+                      const struct model_record *fork)
 {
     const uint64_t *target =
         sprof_map_get(&sampler->targets.processes, (uint64_t)fork->fork.parent_pid);

@@ -87,7 +87,7 @@ bool decode_peek_stack(const struct decode_layout *layout, const struct ring *ri
 }
 
 /* The chain holds kernel addresses only, but between markers, and the kernel may have cut it. */
-static bool decode_chain(struct sprof_reader *reader, struct sampler_sample *sample)
+static bool decode_chain(struct sprof_reader *reader, struct model_sample *sample)
 {
     const uint64_t count = sprof_reader_u64(reader);
     if (reader->failed || count > sprof_reader_left(reader) / 8)
@@ -104,19 +104,19 @@ static bool decode_chain(struct sprof_reader *reader, struct sampler_sample *sam
     return true;
 }
 
-static bool decode_registers(struct sprof_reader *reader, struct sampler_sample *sample)
+static bool decode_registers(struct sprof_reader *reader, struct model_sample *sample)
 {
     const uint64_t abi = sprof_reader_u64(reader);
     if (abi == PERF_SAMPLE_REGS_ABI_NONE)
         return !reader->failed;
-    sample->has_registers = true;
+    sample->register_count = REGISTER_COUNT;
     sample->is_32bit = abi == PERF_SAMPLE_REGS_ABI_32;
     for (size_t i = 0; i < REGISTER_COUNT; i++)
         sample->registers[registers[i].dwarf] = sprof_reader_u64(reader);
     return !reader->failed;
 }
 
-static bool decode_stack(struct sprof_reader *reader, struct sampler_sample *sample)
+static bool decode_stack(struct sprof_reader *reader, struct model_sample *sample)
 {
     const uint64_t size = sprof_reader_u64(reader);
     if (!size)
@@ -134,11 +134,11 @@ static bool decode_stack(struct sprof_reader *reader, struct sampler_sample *sam
 
 static bool decode_sample(const struct decode_layout *layout,
                           const struct perf_event_header *header, struct sprof_reader *reader,
-                          struct sampler_record *record, uint64_t *event_id)
+                          struct model_record *record, uint64_t *event_id)
 {
     if (sprof_reader_left(reader) < SAMPLE_FIXED - sizeof *header)
         return false;
-    struct sampler_sample *sample = &record->sample;
+    struct model_sample *sample = &record->sample;
     *event_id = sprof_reader_u64(reader);
     sample->ip = sprof_reader_u64(reader);
     record->pid = (pid_t)sprof_reader_u32(reader);
@@ -153,7 +153,7 @@ static bool decode_sample(const struct decode_layout *layout,
             (decode_registers(reader, sample) && decode_stack(reader, sample)));
 }
 
-static bool decode_build_id(struct sprof_reader *reader, struct sampler_mapping *mapping)
+static bool decode_build_id(struct sprof_reader *reader, struct model_mmap *mapping)
 {
     const uint8_t size = sprof_reader_u8(reader);
     sprof_reader_take(reader, 3);
@@ -166,9 +166,9 @@ static bool decode_build_id(struct sprof_reader *reader, struct sampler_mapping 
 }
 
 static bool decode_mmap2(const struct perf_event_header *header, struct sprof_reader *reader,
-                         struct sampler_record *record)
+                         struct model_record *record)
 {
-    struct sampler_mapping *mapping = &record->mapping;
+    struct model_mmap *mapping = &record->mapping;
     sprof_reader_u64(reader); /* pid and tid, also in the trailer; taken from there */
     mapping->address = sprof_reader_u64(reader);
     mapping->size = sprof_reader_u64(reader);
@@ -188,7 +188,7 @@ static bool decode_mmap2(const struct perf_event_header *header, struct sprof_re
 }
 
 static bool decode_comm(const struct perf_event_header *header, struct sprof_reader *reader,
-                        struct sampler_record *record)
+                        struct model_record *record)
 {
     sprof_reader_u64(reader);
     record->comm.exec = header->misc & PERF_RECORD_MISC_COMM_EXEC;
@@ -198,7 +198,7 @@ static bool decode_comm(const struct perf_event_header *header, struct sprof_rea
 
 /* FORK and EXIT speak of a thread that is not the one that writes the record: no trailer. */
 static bool decode_task(const struct perf_event_header *header, struct sprof_reader *reader,
-                        struct sampler_record *record)
+                        struct model_record *record)
 {
     record->pid = (pid_t)sprof_reader_u32(reader);
     const pid_t parent_pid = (pid_t)sprof_reader_u32(reader);
@@ -213,7 +213,7 @@ static bool decode_task(const struct perf_event_header *header, struct sprof_rea
 }
 
 static bool decode_read(const struct perf_event_header *header, struct sprof_reader *reader,
-                        struct sampler_record *record)
+                        struct model_record *record)
 {
     (void)header;
     record->pid = (pid_t)sprof_reader_u32(reader);
@@ -223,7 +223,7 @@ static bool decode_read(const struct perf_event_header *header, struct sprof_rea
 }
 
 static bool decode_lost(const struct perf_event_header *header, struct sprof_reader *reader,
-                        struct sampler_record *record)
+                        struct model_record *record)
 {
     if (header->type == PERF_RECORD_LOST)
         sprof_reader_u64(reader);   /* the event's identifier */
@@ -233,7 +233,7 @@ static bool decode_lost(const struct perf_event_header *header, struct sprof_rea
 }
 
 static bool decode_throttle(const struct perf_event_header *header, struct sprof_reader *reader,
-                            struct sampler_record *record)
+                            struct model_record *record)
 {
     (void)reader;
     record->throttle.on = header->type == PERF_RECORD_THROTTLE;
@@ -241,22 +241,22 @@ static bool decode_throttle(const struct perf_event_header *header, struct sprof
 }
 
 static const struct {
-    enum sampler_record_type type;
+    enum model_record_type type;
     bool (*decode)(const struct perf_event_header *header, struct sprof_reader *reader,
-                   struct sampler_record *record);
+                   struct model_record *record);
 } types[] = {
-    [PERF_RECORD_MMAP2] = {SAMPLER_MMAP, decode_mmap2},
-    [PERF_RECORD_COMM] = {SAMPLER_COMM, decode_comm},
-    [PERF_RECORD_FORK] = {SAMPLER_FORK, decode_task},
-    [PERF_RECORD_EXIT] = {SAMPLER_EXIT, decode_task},
-    [PERF_RECORD_READ] = {SAMPLER_CPU_TIME, decode_read},
-    [PERF_RECORD_LOST] = {SAMPLER_LOST, decode_lost},
-    [PERF_RECORD_LOST_SAMPLES] = {SAMPLER_LOST, decode_lost},
-    [PERF_RECORD_THROTTLE] = {SAMPLER_THROTTLE, decode_throttle},
-    [PERF_RECORD_UNTHROTTLE] = {SAMPLER_THROTTLE, decode_throttle},
+    [PERF_RECORD_MMAP2] = {MODEL_RECORD_MMAP, decode_mmap2},
+    [PERF_RECORD_COMM] = {MODEL_RECORD_COMM, decode_comm},
+    [PERF_RECORD_FORK] = {MODEL_RECORD_FORK, decode_task},
+    [PERF_RECORD_EXIT] = {MODEL_RECORD_EXIT, decode_task},
+    [PERF_RECORD_READ] = {MODEL_RECORD_CPU_TIME, decode_read},
+    [PERF_RECORD_LOST] = {MODEL_RECORD_LOST, decode_lost},
+    [PERF_RECORD_LOST_SAMPLES] = {MODEL_RECORD_LOST, decode_lost},
+    [PERF_RECORD_THROTTLE] = {MODEL_RECORD_THROTTLE, decode_throttle},
+    [PERF_RECORD_UNTHROTTLE] = {MODEL_RECORD_THROTTLE, decode_throttle},
 };
 
-static void decode_trailer(const uint8_t *end, struct sampler_record *record, uint64_t *event_id)
+static void decode_trailer(const uint8_t *end, struct model_record *record, uint64_t *event_id)
 {
     const uint8_t *trailer = end - TRAILER_SIZE;
     struct sprof_reader reader = sprof_reader_of((struct sprof_bytes){trailer, TRAILER_SIZE});
@@ -270,9 +270,9 @@ static void decode_trailer(const uint8_t *end, struct sampler_record *record, ui
 
 enum decode_result decode_record(const struct decode_layout *layout,
                                  const struct perf_event_header *header,
-                                 struct sampler_record *record, uint64_t *event_id)
+                                 struct model_record *record, uint64_t *event_id)
 {
-    *record = (struct sampler_record){.cpu = -1};
+    *record = (struct model_record){.cpu = -1};
     *event_id = 0;
     const uint8_t *body = (const uint8_t *)(header + 1);
     size_t size = header->size - sizeof *header;

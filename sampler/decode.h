@@ -1,4 +1,4 @@
-/* What the kernel writes (linux/perf_event.h, "enum perf_event_type") → struct sampler_record. */
+/* What the kernel writes (linux/perf_event.h, "enum perf_event_type") → struct model_record. */
 #ifndef SPROF_SAMPLER_DECODE_H
 #define SPROF_SAMPLER_DECODE_H
 
@@ -21,7 +21,7 @@ enum decode_result {
  * identifier of the event that wrote it (for inherited events: of the one opened). */
 enum decode_result decode_record(const struct decode_layout *layout,
                                  const struct perf_event_header *header,
-                                 struct sampler_record *record, uint64_t *event_id);
+                                 struct model_record *record, uint64_t *event_id);
 
 /* The time of the record at an offset of a ring, without copying it; `fallback` where it has none.
  */

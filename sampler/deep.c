@@ -62,8 +62,8 @@ void session_copy_rests(struct sampler *sampler)
 
 static bool attach_exact(struct sampler *sampler)
 {
-    const struct sampler_record *record = &sampler->record;
-    struct sampler_sample *sample = &sampler->record.sample;
+    const struct model_record *record = &sampler->record;
+    struct model_sample *sample = &sampler->record.sample;
     const struct decode_stack stack = {.pid = record->pid,
                                        .tid = record->tid,
                                        .cpu = record->cpu,
@@ -71,12 +71,12 @@ static bool attach_exact(struct sampler *sampler)
                                        .pointer = sample->registers[7],
                                        .captured = sample->stack_size};
     struct rest_bytes found;
-    if (!sample->has_registers || !rest_bpf_find(&sampler->rest_bpf, &stack, &found))
+    if (!sample->register_count || !rest_bpf_find(&sampler->rest_bpf, &stack, &found))
         return false;
-    sample->rest = found.bytes;
-    sample->rest_size = found.size;
-    sample->rest_address = found.address;
-    sample->rest_exact = true;
+    sample->tail = found.bytes;
+    sample->tail_size = found.size;
+    sample->tail_address = found.address;
+    sample->tail_with_sample = true;
     sampler->counts.rests++;
     sampler->counts.exact_rests++;
     return true;
@@ -84,23 +84,23 @@ static bool attach_exact(struct sampler *sampler)
 
 void session_attach_rest(struct sampler *sampler, size_t ring, uint64_t offset)
 {
-    struct sampler_sample *sample = &sampler->record.sample;
+    struct model_sample *sample = &sampler->record.sample;
     const struct rest *rest = rests_take(&sampler->rests, ring, offset);
     if (attach_exact(sampler) || !rest)
         return;
-    sample->rest = sampler->rests.bytes + rest->start;
-    sample->rest_size = rest->size;
-    sample->rest_address = rest->address;
+    sample->tail = sampler->rests.bytes + rest->start;
+    sample->tail_size = rest->size;
+    sample->tail_address = rest->address;
     sampler->counts.rests++;
 }
 
 void session_expect_deep(struct sampler *sampler)
 {
-    const struct sampler_record *record = &sampler->record;
-    const struct sampler_sample *sample = &record->sample;
+    const struct model_record *record = &sampler->record;
+    const struct model_sample *sample = &record->sample;
     const uint64_t pointer = sample->registers[7];
     /* What was captured with the sample does not change any more; nor does what is not there. */
-    if (sample->rest_exact ||
+    if (sample->tail_with_sample ||
         !rests_wanted(&sampler->rests, record->tid, pointer, pointer + sample->stack_size))
         return;
     sampler->deep_until_ns = record->time_ns + deep_ns;

@@ -3,11 +3,11 @@
 
 static int push_cpu_time(struct sampler *sampler, pid_t pid, pid_t tid, uint64_t cpu_time_ns)
 {
-    struct sampler_record record = {.type = SAMPLER_CPU_TIME,
-                                    .time_ns = sprof_clock_monotonic_ns(),
-                                    .pid = pid,
-                                    .tid = tid,
-                                    .cpu = -1};
+    struct model_record record = {.type = MODEL_RECORD_CPU_TIME,
+                                  .time_ns = sprof_clock_monotonic_ns(),
+                                  .pid = pid,
+                                  .tid = tid,
+                                  .cpu = -1};
     record.cpu_time.cpu_time_ns = cpu_time_ns;
     return sprof_vec_push(&sampler->final.records, record);
 }
@@ -29,11 +29,11 @@ static int push_untold_loss(struct sampler *sampler)
         lost += perf_event_lost(sampler->merge.rings.items[i].fd);
     if (lost <= sampler->lost_told)
         return 0;
-    struct sampler_record record = {.type = SAMPLER_LOST,
-                                    .time_ns = sprof_clock_monotonic_ns(),
-                                    .pid = -1,
-                                    .tid = -1,
-                                    .cpu = -1};
+    struct model_record record = {.type = MODEL_RECORD_LOST,
+                                  .time_ns = sprof_clock_monotonic_ns(),
+                                  .pid = -1,
+                                  .tid = -1,
+                                  .cpu = -1};
     record.lost.count = lost - sampler->lost_told;
     sampler->counts.lost += record.lost.count;
     return sprof_vec_push(&sampler->final.records, record);

@@ -63,8 +63,8 @@ static int push_kernel(struct snapshot *snapshot, uint64_t time_ns, const char *
 {
     char name[80];
     snprintf(name, sizeof name, "[%.64s]", module);
-    struct sampler_record record = {
-        .type = SAMPLER_MMAP, .time_ns = time_ns, .pid = -1, .tid = -1, .cpu = -1};
+    struct model_record record = {
+        .type = MODEL_RECORD_MMAP, .time_ns = time_ns, .pid = -1, .tid = -1, .cpu = -1};
     record.mapping.address = address;
     record.mapping.size = size;
     record.mapping.name = snapshot_name(snapshot, name);

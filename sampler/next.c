@@ -6,7 +6,7 @@ enum { PUBLISH_FRACTION = 4, FUTURE_NS = 1000000000 };
 
 /* A thread that had events of its own before it inherited the same ones once more (its creator got
  * them CPU by CPU) counts only by its own. */
-static bool is_duplicate(const struct sampler *sampler, const struct sampler_record *record,
+static bool is_duplicate(const struct sampler *sampler, const struct model_record *record,
                          uint64_t event_id)
 {
     if (!sampler->owners.count)
@@ -16,20 +16,20 @@ static bool is_duplicate(const struct sampler *sampler, const struct sampler_rec
            sprof_map_get(&sampler->owned, (uint64_t)record->tid);
 }
 
-static bool admit(struct sampler *sampler, const struct sampler_record *record, uint64_t event_id)
+static bool admit(struct sampler *sampler, const struct model_record *record, uint64_t event_id)
 {
     if (!targets_admit(&sampler->targets, record)) {
-        sampler->counts.foreign_samples += record->type == SAMPLER_SAMPLE;
+        sampler->counts.foreign_samples += record->type == MODEL_RECORD_SAMPLE;
         return false;
     }
-    if (record->type != SAMPLER_SAMPLE)
+    if (record->type != MODEL_RECORD_SAMPLE)
         return true;
     return record->time_ns >= sampler->start_ns && !is_duplicate(sampler, record, event_id);
 }
 
 /* Whoever reads may rely on the order: a record that came too late gets the time of the last one.
  */
-static void keep_order(struct sampler *sampler, struct sampler_record *record)
+static void keep_order(struct sampler *sampler, struct model_record *record)
 {
     if (record->time_ns < sampler->last_ns) {
         record->time_ns = sampler->last_ns;
@@ -40,31 +40,31 @@ static void keep_order(struct sampler *sampler, struct sampler_record *record)
 
 static void note_cpu_time_of_exit(struct sampler *sampler)
 {
-    const struct sampler_record *exited = &sampler->record;
+    const struct model_record *exited = &sampler->record;
     uint64_t cpu_time_ns;
     if (!counters_thread_ns(&sampler->cpu_time, exited->tid, true, &cpu_time_ns))
         return;
-    sampler->cpu_time_record = (struct sampler_record){.type = SAMPLER_CPU_TIME,
-                                                       .time_ns = exited->time_ns,
-                                                       .pid = exited->pid,
-                                                       .tid = exited->tid,
-                                                       .cpu = exited->cpu};
+    sampler->cpu_time_record = (struct model_record){.type = MODEL_RECORD_CPU_TIME,
+                                                     .time_ns = exited->time_ns,
+                                                     .pid = exited->pid,
+                                                     .tid = exited->tid,
+                                                     .cpu = exited->cpu};
     sampler->cpu_time_record.cpu_time.cpu_time_ns = cpu_time_ns;
     sampler->has_cpu_time = true;
 }
 
 static void account(struct sampler *sampler)
 {
-    const struct sampler_record *record = &sampler->record;
+    const struct model_record *record = &sampler->record;
     sampler->counts.records++;
-    sampler->counts.samples += record->type == SAMPLER_SAMPLE;
-    if (record->type == SAMPLER_LOST)
+    sampler->counts.samples += record->type == MODEL_RECORD_SAMPLE;
+    if (record->type == MODEL_RECORD_LOST)
         sampler->counts.lost += record->lost.count;
-    if (record->type == SAMPLER_EXIT)
+    if (record->type == MODEL_RECORD_EXIT)
         note_cpu_time_of_exit(sampler);
-    if (record->type == SAMPLER_COMM && record->comm.exec)
+    if (record->type == MODEL_RECORD_COMM && record->comm.exec)
         session_forget_end(sampler, record->tid);
-    if (record->type == SAMPLER_SAMPLE && record->sample.stack_full)
+    if (record->type == MODEL_RECORD_SAMPLE && record->sample.stack_full)
         session_expect_deep(sampler);
 }
 
@@ -78,8 +78,8 @@ static bool is_in_the_future(const struct sampler *sampler, uint64_t time_ns)
 static bool lose(struct sampler *sampler, uint64_t time_ns)
 {
     const uint64_t known_ns = is_in_the_future(sampler, time_ns) ? sampler->last_ns : time_ns;
-    sampler->record = (struct sampler_record){
-        .type = SAMPLER_LOST, .time_ns = known_ns, .pid = -1, .tid = -1, .cpu = -1};
+    sampler->record = (struct model_record){
+        .type = MODEL_RECORD_LOST, .time_ns = known_ns, .pid = -1, .tid = -1, .cpu = -1};
     sampler->record.lost.count = 1;
     return true;
 }
@@ -108,17 +108,17 @@ static bool take(struct sampler *sampler, struct ring *ring, uint64_t time_ns)
         decode_record(&sampler->plan.layout, whole, &sampler->record, &event_id);
     merge_advance(&sampler->merge, header.size);
     sampler->counts.unknown_records += result == DECODE_SKIP;
-    if (result == DECODE_RECORD && sampler->record.type == SAMPLER_LOST)
+    if (result == DECODE_RECORD && sampler->record.type == MODEL_RECORD_LOST)
         sampler->lost_told += sampler->record.lost.count;
     if (result == DECODE_MALFORMED ||
         (result == DECODE_RECORD && is_in_the_future(sampler, sampler->record.time_ns)))
         return lose(sampler, time_ns);
-    if (result == DECODE_RECORD && sampler->record.type == SAMPLER_SAMPLE)
+    if (result == DECODE_RECORD && sampler->record.type == MODEL_RECORD_SAMPLE)
         session_attach_rest(sampler, index, offset);
     return result == DECODE_RECORD && admit(sampler, &sampler->record, event_id);
 }
 
-static int next_of_rings(struct sampler *sampler, const struct sampler_record **record)
+static int next_of_rings(struct sampler *sampler, const struct model_record **record)
 {
     uint64_t time_ns;
     struct ring *ring;
@@ -134,7 +134,7 @@ static int next_of_rings(struct sampler *sampler, const struct sampler_record **
     return 1;
 }
 
-static int next_of_final(struct sampler *sampler, const struct sampler_record **record)
+static int next_of_final(struct sampler *sampler, const struct model_record **record)
 {
     if (!sampler->final_made) {
         sampler->final_made = true;
@@ -146,7 +146,7 @@ static int next_of_final(struct sampler *sampler, const struct sampler_record **
     return *record ? 0 : 1;
 }
 
-int sampler_next(struct sampler *sampler, const struct sampler_record **record)
+int sampler_next(struct sampler *sampler, const struct model_record **record)
 {
     *record = snapshot_next(&sampler->initial);
     if (*record)

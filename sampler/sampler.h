@@ -9,6 +9,7 @@
 #define SPROF_SAMPLER_SAMPLER_H
 
 #include "base/base.h"
+#include "model/model.h"
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -64,79 +65,6 @@ struct sampler_facts {
     pid_t command_pid; /* of the launched command; 0 when attached */
 };
 
-enum sampler_record_type {
-    SAMPLER_SAMPLE,
-    SAMPLER_MMAP,     /* an executable mapping appeared */
-    SAMPLER_COMM,     /* a thread's name changed; exec says whether by execve */
-    SAMPLER_FORK,     /* a process or thread began */
-    SAMPLER_EXIT,     /* a thread ended */
-    SAMPLER_CPU_TIME, /* a thread's CPU time is known (at its exit, or at the end of the recording)
-                       */
-    SAMPLER_LOST,     /* the kernel had no room for `count` records of this CPU */
-    SAMPLER_THROTTLE, /* the kernel paused (on) or resumed sampling on this CPU */
-    SAMPLER_RECORD_TYPES, /* how many there are */
-};
-
-/* An executable mapping. pid -1: the kernel's own text or a module of it; name "[kernel]" or
- * "[ext4]" and so on. */
-struct sampler_mapping {
-    uint64_t address, size, file_offset;
-    const char *name; /* path as the target sees it, "//anon", "[vdso]", "/memfd:… (deleted)" */
-    uint8_t build_id[20];
-    uint8_t build_id_size; /* 0: not known; then device and inode may be */
-    uint32_t device_major, device_minor;
-    uint64_t inode, inode_generation;
-};
-
-struct sampler_sample {
-    uint64_t ip;
-    bool in_kernel;               /* interrupted in kernel mode */
-    uint64_t weight;              /* in units of the event */
-    const uint64_t *kernel_chain; /* innermost first, without markers; the first is the ip */
-    size_t kernel_chain_count;
-    bool has_registers;     /* user registers (and stack) were there; false for kernel threads and
-                               while a process exits */
-    bool is_32bit;          /* registers of a 32-bit process: only the ip is of use */
-    uint64_t registers[17]; /* by DWARF number: rax rdx rcx rbx rsi rdi rbp rsp r8…r15 rip */
-    const uint8_t *stack;   /* bytes from the user stack pointer upwards, in the ring */
-    size_t stack_size;      /* bytes really captured */
-    bool stack_full;        /* the slice was filled: the stack may go on beyond */
-    const uint8_t *rest; /* where it does: bytes from rest_address upwards, captured apart. They */
-    size_t rest_size;    /* may overlap the slice, and may end before the stack does. */
-    uint64_t rest_address;
-    bool rest_exact; /* captured at the moment of the sample; else up to some milliseconds later */
-};
-
-/* One record. Pointers reach into the ring (or into the sampler's buffer, where a record wraps) and
- * are valid until the next call of sampler_next or sampler_wait. */
-struct sampler_record {
-    enum sampler_record_type type;
-    bool before_start; /* made from /proc: it was so before the recording */
-    uint64_t time_ns;  /* CLOCK_MONOTONIC */
-    pid_t pid, tid;
-    int cpu; /* -1 where none */
-    union {
-        struct sampler_sample sample;
-        struct sampler_mapping mapping;
-        struct {
-            const char *name;
-            bool exec;
-        } comm;
-        struct {
-            pid_t parent_pid, parent_tid;
-        } fork;
-        struct {
-            uint64_t cpu_time_ns;
-        } cpu_time;
-        struct {
-            uint64_t count;
-        } lost;
-        struct {
-            bool on;
-        } throttle;
-    };
-};
-
 struct sampler;
 
 /* Opens everything and, for a command, forks it: it waits right before its execve until
@@ -163,9 +91,11 @@ int sampler_start(struct sampler *sampler, struct sprof_error *error);
  */
 int sampler_wait(struct sampler *sampler, int timeout_ms, int extra_fd);
 
-/* The next record in time order: 0 and *record, or 1 when nothing is old enough to be sure of its
- * order, or SPROF_ENOMEM. After sampler_stop it hands out all that is left before it returns 1. */
-int sampler_next(struct sampler *sampler, const struct sampler_record **record);
+/* The next record in time order: 0 and *record, whose pointers reach into the ring (or into the
+ * sampler's buffer, where a record wraps) until the next call of sampler_next or sampler_wait; or 1
+ * when nothing is old enough to be sure of its order, or SPROF_ENOMEM. After sampler_stop it hands
+ * out all that is left before it returns 1. */
+int sampler_next(struct sampler *sampler, const struct model_record **record);
 
 /* Disables the events. Records in the rings stay readable; CPU_TIME records of the threads still
  * alive follow them. */
@@ -203,7 +133,7 @@ size_t sampler_read_memory(pid_t pid, uint64_t address, void *buffer, size_t siz
 /* Calls `mapping` for each executable mapping that a live process has now, until it returns
  * non-zero, which is then returned; else 0, also where the process is gone, or SPROF_ENOMEM. For
  * code that no record told of. */
-int sampler_each_mapping(pid_t pid, int (*mapping)(void *, const struct sampler_mapping *),
+int sampler_each_mapping(pid_t pid, int (*mapping)(void *, const struct model_mmap *),
                          void *context);
 
 /* Numbers about the sampler itself. */

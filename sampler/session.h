@@ -54,8 +54,8 @@ struct sampler {
     uint64_t horizon_ns; /* records up to it are surely in order */
     uint64_t last_ns;    /* time of the last record handed out */
     uint64_t lost_told;  /* how many the kernel's LOST records speak of */
-    struct sampler_record record;
-    struct sampler_record cpu_time_record; /* follows the EXIT just handed out, if has_cpu_time */
+    struct model_record record;
+    struct model_record cpu_time_record; /* follows the EXIT just handed out, if has_cpu_time */
     bool has_cpu_time;
     void *buffer; /* for a record that wraps, or is not aligned */
 

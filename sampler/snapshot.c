@@ -8,7 +8,7 @@
 /* A process with more mappings than fit is either broken or hostile. */
 enum { MAPS_BYTES_MAX = 64 << 20 };
 
-int snapshot_push(struct snapshot *snapshot, const struct sampler_record *record)
+int snapshot_push(struct snapshot *snapshot, const struct model_record *record)
 {
     if (sprof_vec_push(&snapshot->records, *record))
         return SPROF_ENOMEM;
@@ -21,7 +21,7 @@ const char *snapshot_name(struct snapshot *snapshot, const char *name)
     return sprof_arena_copy(&snapshot->arena, name, strlen(name));
 }
 
-const struct sampler_record *snapshot_next(struct snapshot *snapshot)
+const struct model_record *snapshot_next(struct snapshot *snapshot)
 {
     return snapshot->next < snapshot->records.count ? &snapshot->records.items[snapshot->next++]
                                                     : NULL;
@@ -35,7 +35,7 @@ void snapshot_release(struct snapshot *snapshot)
 }
 
 /* proc(5): address perms offset dev inode pathname; a newline in the name stands as \012. */
-static bool parse_maps_line(char *line, struct sampler_mapping *mapping, const char **name)
+static bool parse_maps_line(char *line, struct model_mmap *mapping, const char **name)
 {
     uint64_t end;
     char permissions[5];
@@ -55,8 +55,8 @@ int snapshot_add_maps(struct snapshot *snapshot, pid_t pid, uint64_t time_ns, ch
 {
     char *save = NULL;
     for (char *line = strtok_r(maps, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-        struct sampler_record record = {
-            .type = SAMPLER_MMAP, .time_ns = time_ns, .pid = pid, .tid = pid, .cpu = -1};
+        struct model_record record = {
+            .type = MODEL_RECORD_MMAP, .time_ns = time_ns, .pid = pid, .tid = pid, .cpu = -1};
         const char *name;
         if (!parse_maps_line(line, &record.mapping, &name))
             continue;
@@ -73,11 +73,11 @@ static int add_thread(struct snapshot *snapshot, pid_t pid, pid_t tid, pid_t par
     char name[16];
     sprof_proc_comm(pid, tid, name);
     const char *kept = snapshot_name(snapshot, name);
-    struct sampler_record fork = {
-        .type = SAMPLER_FORK, .time_ns = time_ns, .pid = pid, .tid = tid, .cpu = -1};
+    struct model_record fork = {
+        .type = MODEL_RECORD_FORK, .time_ns = time_ns, .pid = pid, .tid = tid, .cpu = -1};
     fork.fork.parent_pid = fork.fork.parent_tid = parent;
-    struct sampler_record comm = {
-        .type = SAMPLER_COMM, .time_ns = time_ns, .pid = pid, .tid = tid, .cpu = -1};
+    struct model_record comm = {
+        .type = MODEL_RECORD_COMM, .time_ns = time_ns, .pid = pid, .tid = tid, .cpu = -1};
     comm.comm.name = kept;
     if (!kept || snapshot_push(snapshot, &fork) || (*name && snapshot_push(snapshot, &comm)))
         return SPROF_ENOMEM;

@@ -7,7 +7,7 @@
 /* Zero is a valid empty snapshot. */
 struct snapshot {
     struct sprof_arena arena; /* of the names */
-    SPROF_VEC(struct sampler_record) records;
+    SPROF_VEC(struct model_record) records;
     size_t next; /* the first that was not handed out */
 };
 
@@ -23,11 +23,11 @@ int snapshot_add_maps(struct snapshot *snapshot, pid_t pid, uint64_t time_ns, ch
 int snapshot_add_kernel(struct snapshot *snapshot, uint64_t time_ns);
 
 /* Appends one record, marked before_start. Its name, if any, is copied by snapshot_name. */
-int snapshot_push(struct snapshot *snapshot, const struct sampler_record *record);
+int snapshot_push(struct snapshot *snapshot, const struct model_record *record);
 const char *snapshot_name(struct snapshot *snapshot, const char *name);
 
 /* The next record in the order of appending, or NULL. */
-const struct sampler_record *snapshot_next(struct snapshot *snapshot);
+const struct model_record *snapshot_next(struct snapshot *snapshot);
 
 void snapshot_release(struct snapshot *snapshot);
 

@@ -32,7 +32,7 @@ bool targets_know(const struct targets *targets, pid_t pid, pid_t tid)
 }
 
 /* Between fork and execve the command's process runs sprof's own code. */
-static bool before_execve(const struct targets *targets, const struct sampler_record *record)
+static bool before_execve(const struct targets *targets, const struct model_record *record)
 {
     return record->pid == targets->command && !targets->command_runs &&
            (!targets->command_runs_ns || record->time_ns < targets->command_runs_ns);
@@ -49,7 +49,7 @@ static bool adopt(struct targets *targets, pid_t pid, pid_t tid, enum targets_tr
     return true;
 }
 
-static bool admit_sample(struct targets *targets, const struct sampler_record *record)
+static bool admit_sample(struct targets *targets, const struct model_record *record)
 {
     if (targets->only_thread)
         return record->tid == targets->only_thread;
@@ -59,7 +59,7 @@ static bool admit_sample(struct targets *targets, const struct sampler_record *r
            adopt(targets, record->pid, record->tid, TARGETS_TRUST_SAMPLES);
 }
 
-static bool admit_mmap(struct targets *targets, const struct sampler_record *record)
+static bool admit_mmap(struct targets *targets, const struct model_record *record)
 {
     if (before_execve(targets, record))
         return false;
@@ -67,7 +67,7 @@ static bool admit_mmap(struct targets *targets, const struct sampler_record *rec
            adopt(targets, record->pid, record->tid, TARGETS_TRUST_ALL);
 }
 
-static bool admit_comm(struct targets *targets, const struct sampler_record *record)
+static bool admit_comm(struct targets *targets, const struct model_record *record)
 {
     if (record->pid == targets->command && record->comm.exec)
         targets->command_runs = true;
@@ -76,7 +76,7 @@ static bool admit_comm(struct targets *targets, const struct sampler_record *rec
     return admit_mmap(targets, record);
 }
 
-static bool admit_fork(struct targets *targets, const struct sampler_record *record)
+static bool admit_fork(struct targets *targets, const struct model_record *record)
 {
     if (targets->only_thread)
         return false;
@@ -91,7 +91,7 @@ static bool admit_fork(struct targets *targets, const struct sampler_record *rec
     return true;
 }
 
-static bool admit_exit(struct targets *targets, const struct sampler_record *record)
+static bool admit_exit(struct targets *targets, const struct model_record *record)
 {
     if (targets->only_thread && record->tid != targets->only_thread)
         return false;
@@ -102,27 +102,27 @@ static bool admit_exit(struct targets *targets, const struct sampler_record *rec
     return true;
 }
 
-static bool admit_always(struct targets *targets, const struct sampler_record *record)
+static bool admit_always(struct targets *targets, const struct model_record *record)
 {
     (void)targets;
     (void)record;
     return true;
 }
 
-static bool (*const admit[])(struct targets *, const struct sampler_record *) = {
-    [SAMPLER_SAMPLE] = admit_sample,
-    [SAMPLER_MMAP] = admit_mmap,
-    [SAMPLER_COMM] = admit_comm,
-    [SAMPLER_FORK] = admit_fork,
-    [SAMPLER_EXIT] = admit_exit,
-    [SAMPLER_CPU_TIME] = admit_always, /* only targets have counters */
-    [SAMPLER_LOST] = admit_always,
-    [SAMPLER_THROTTLE] = admit_always,
+static bool (*const admit[])(struct targets *, const struct model_record *) = {
+    [MODEL_RECORD_SAMPLE] = admit_sample,
+    [MODEL_RECORD_MMAP] = admit_mmap,
+    [MODEL_RECORD_COMM] = admit_comm,
+    [MODEL_RECORD_FORK] = admit_fork,
+    [MODEL_RECORD_EXIT] = admit_exit,
+    [MODEL_RECORD_CPU_TIME] = admit_always, /* only targets have counters */
+    [MODEL_RECORD_LOST] = admit_always,
+    [MODEL_RECORD_THROTTLE] = admit_always,
 };
 
-static_assert(sizeof admit / sizeof *admit == SAMPLER_RECORD_TYPES, "one for each type");
+static_assert(sizeof admit / sizeof *admit == MODEL_RECORD_TYPES, "one for each type");
 
-bool targets_admit(struct targets *targets, const struct sampler_record *record)
+bool targets_admit(struct targets *targets, const struct model_record *record)
 {
-    return record->type < SAMPLER_RECORD_TYPES && admit[record->type](targets, record);
+    return record->type < MODEL_RECORD_TYPES && admit[record->type](targets, record);
 }

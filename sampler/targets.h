@@ -27,7 +27,7 @@ int targets_add_process(struct targets *targets, pid_t pid);
 int targets_add_thread(struct targets *targets, pid_t pid, pid_t tid);
 
 /* Whether a record, seen in time order, is a target's; follows forks and exits on the way. */
-bool targets_admit(struct targets *targets, const struct sampler_record *record);
+bool targets_admit(struct targets *targets, const struct model_record *record);
 
 /* Whether a sample of this thread may be a target's, as far as is known now. */
 bool targets_know(const struct targets *targets, pid_t pid, pid_t tid);

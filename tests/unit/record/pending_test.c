@@ -16,8 +16,8 @@ static void add(struct record_pending *pending, uint64_t number)
     memset(stack + STACK_BYTES, (int)number + 100, REST_BYTES);
     for (int i = 0; i < CHAIN; i++)
         chain[i] = number * 10 + (uint64_t)i;
-    const struct sampler_record record = {
-        .type = SAMPLER_SAMPLE,
+    const struct model_record record = {
+        .type = MODEL_RECORD_SAMPLE,
         .time_ns = number * 1000,
         .cpu = (int)number,
         .sample = {.ip = number,
@@ -26,9 +26,9 @@ static void add(struct record_pending *pending, uint64_t number)
                    .kernel_chain_count = CHAIN,
                    .stack = stack,
                    .stack_size = STACK_BYTES,
-                   .rest = stack + STACK_BYTES,
-                   .rest_size = REST_BYTES,
-                   .rest_address = number + 5},
+                   .tail = stack + STACK_BYTES,
+                   .tail_size = REST_BYTES,
+                   .tail_address = number + 5},
     };
     CU_ASSERT_EQUAL(record_pending_add(pending, &record, NULL, NULL), 0);
     memset(stack, 0xee, STACK_BYTES + REST_BYTES);
@@ -80,7 +80,7 @@ static void test_order_is_kept(void)
 
 static int check_copy(void *context, const struct record_pending_sample *waiting)
 {
-    const struct sampler_sample *sample = &waiting->sample;
+    const struct model_sample *sample = &waiting->sample;
     ++*(int *)context;
     CU_ASSERT_EQUAL(waiting->time_ns, sample->ip * 1000);
     CU_ASSERT_EQUAL(waiting->cpu, (int)sample->ip);
@@ -88,10 +88,10 @@ static int check_copy(void *context, const struct record_pending_sample *waiting
     CU_ASSERT_EQUAL(sample->stack_size, STACK_BYTES);
     CU_ASSERT_EQUAL(sample->stack[0], sample->ip);
     CU_ASSERT_EQUAL(sample->stack[STACK_BYTES - 1], sample->ip);
-    CU_ASSERT_EQUAL(sample->rest_size, REST_BYTES);
-    CU_ASSERT_EQUAL(sample->rest_address, sample->ip + 5);
-    CU_ASSERT_EQUAL(sample->rest[0], sample->ip + 100);
-    CU_ASSERT_EQUAL(sample->rest[REST_BYTES - 1], sample->ip + 100);
+    CU_ASSERT_EQUAL(sample->tail_size, REST_BYTES);
+    CU_ASSERT_EQUAL(sample->tail_address, sample->ip + 5);
+    CU_ASSERT_EQUAL(sample->tail[0], sample->ip + 100);
+    CU_ASSERT_EQUAL(sample->tail[REST_BYTES - 1], sample->ip + 100);
     CU_ASSERT_EQUAL(sample->kernel_chain[0], sample->ip * 10);
     CU_ASSERT_EQUAL(sample->kernel_chain[CHAIN - 1], sample->ip * 10 + CHAIN - 1);
     return 0;
@@ -114,7 +114,7 @@ static void test_without_stack_and_chain(void)
     struct record_pending pending;
     struct round round = {0};
     record_pending_init(&pending);
-    const struct sampler_record record = {.sample = {.ip = 5}};
+    const struct model_record record = {.sample = {.ip = 5}};
     CU_ASSERT_EQUAL(record_pending_add(&pending, &record, NULL, NULL), 0);
     CU_ASSERT_EQUAL(record_pending_retry(&pending, take, &round), 0);
     CU_ASSERT_STRING_EQUAL(round.seen, "5");

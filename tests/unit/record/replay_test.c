@@ -59,15 +59,15 @@ static void scene_open(struct scene *scene)
 
 static void add_failed(struct scene *scene, uint32_t thread, uint64_t time_ns)
 {
-    const struct sampler_sample *sample = &scene->taken.sample;
+    const struct model_sample *sample = &scene->taken.sample;
     ADD(&scene->made.batch.failed,
-        (struct store_failed){
-            .run_id = 1,
-            .thread_id = thread,
-            .time_ns = time_ns,
-            .end_reason = UNWIND_END_TRUNCATED,
-            .registers = {(const uint8_t *)sample->registers, sizeof sample->registers},
-            .stack = {sample->stack, sample->stack_size}});
+        (struct store_failed){.run_id = 1,
+                              .thread_id = thread,
+                              .time_ns = time_ns,
+                              .end_reason = UNWIND_END_TRUNCATED,
+                              .registers = {(const uint8_t *)sample->registers,
+                                            sample->register_count * sizeof *sample->registers},
+                              .stack = {sample->stack, sample->stack_size}});
 }
 
 static void scene_close(struct scene *scene)

@@ -102,9 +102,9 @@ static void test_not_symbolized(void)
 /* A sampler that fails is no sampler that has nothing more: what is missing then was not lost in
  * the rings, and nobody would know. */
 static bool next_fails;
-int __real_sampler_next(struct sampler *sampler, const struct sampler_record **record);
-int __wrap_sampler_next(struct sampler *sampler, const struct sampler_record **record);
-int __wrap_sampler_next(struct sampler *sampler, const struct sampler_record **record)
+int __real_sampler_next(struct sampler *sampler, const struct model_record **record);
+int __wrap_sampler_next(struct sampler *sampler, const struct model_record **record);
+int __wrap_sampler_next(struct sampler *sampler, const struct model_record **record)
 {
     const int result = __real_sampler_next(sampler, record);
     return result == 1 && next_fails ? SPROF_ENOMEM : result;

@@ -15,16 +15,16 @@ static uint64_t address_of(size_t offset)
     return (uint64_t)(uintptr_t)live + offset;
 }
 
-static struct sampler_sample sample_with_rest(size_t offset, size_t size)
+static struct model_sample sample_with_rest(size_t offset, size_t size)
 {
     memset(live, LIVE, sizeof live);
     memset(captured, CAPTURED, sizeof captured);
-    return (struct sampler_sample){
-        .rest = captured, .rest_address = address_of(offset), .rest_size = size};
+    return (struct model_sample){
+        .tail = captured, .tail_address = address_of(offset), .tail_size = size};
 }
 
 /* How many of the bytes read were captured ones; -1: refused. */
-static int captured_of(const struct sampler_sample *sample, size_t offset, size_t size)
+static int captured_of(const struct model_sample *sample, size_t offset, size_t size)
 {
     struct record_stack stack = {.pid = getpid(), .sample = sample};
     uint8_t buffer[2 * PAGE];
@@ -40,9 +40,9 @@ static int captured_of(const struct sampler_sample *sample, size_t offset, size_
 
 static void test_captured_bytes_go_first(void)
 {
-    const struct sampler_sample none = sample_with_rest(0, 0);
+    const struct model_sample none = sample_with_rest(0, 0);
     CU_ASSERT_EQUAL(captured_of(&none, 0, 2 * PAGE), 0);
-    const struct sampler_sample sample = sample_with_rest(PAGE, PAGE + 100);
+    const struct model_sample sample = sample_with_rest(PAGE, PAGE + 100);
     CU_ASSERT_EQUAL(captured_of(&sample, PAGE, PAGE), PAGE);
     CU_ASSERT_EQUAL(captured_of(&sample, PAGE + 8, PAGE + 92), PAGE + 92);
     CU_ASSERT_EQUAL(captured_of(&sample, 0, PAGE), 0);
@@ -53,18 +53,18 @@ static void test_captured_bytes_go_first(void)
  * together. */
 static void test_reads_across_an_end(void)
 {
-    const struct sampler_sample sample = sample_with_rest(PAGE + 100, PAGE);
+    const struct model_sample sample = sample_with_rest(PAGE + 100, PAGE);
     CU_ASSERT_EQUAL(captured_of(&sample, 0, 2 * PAGE), -1);
     CU_ASSERT_EQUAL(captured_of(&sample, PAGE, 200), 100);
     CU_ASSERT_EQUAL(captured_of(&sample, 2 * PAGE, PAGE), 100);
     CU_ASSERT_EQUAL(captured_of(&sample, 2 * PAGE, PAGE + 8), -1);
-    const struct sampler_sample small = sample_with_rest(100, 8);
+    const struct model_sample small = sample_with_rest(100, 8);
     CU_ASSERT_EQUAL(captured_of(&small, 0, PAGE), 8);
 }
 
 static void test_nothing_where_the_target_is_gone(void)
 {
-    const struct sampler_sample sample = sample_with_rest(PAGE, PAGE);
+    const struct model_sample sample = sample_with_rest(PAGE, PAGE);
     struct record_stack stack = {.pid = -1, .sample = &sample};
     uint8_t buffer[PAGE];
     CU_ASSERT_EQUAL(record_stack_read(&stack, address_of(PAGE), buffer, PAGE), 0);
@@ -74,7 +74,7 @@ static void test_nothing_where_the_target_is_gone(void)
 
 static void test_ends_are_told_as_pages(void)
 {
-    struct sampler_sample sample = {.stack_size = PAGE, .stack_full = true};
+    struct model_sample sample = {.stack_size = PAGE, .stack_full = true};
     sample.registers[UNWIND_RSP] = address_of(0);
     struct unwind_stack stack = {.end = UNWIND_END_ROOT, .top = address_of(2 * PAGE + 8)};
     CU_ASSERT_EQUAL(record_stack_end(&sample, &stack), address_of(3 * PAGE));
@@ -94,14 +94,14 @@ static void test_ends_are_told_as_pages(void)
 enum { BASE = 0x1000, FRAMES = 6 };
 
 /* Words at BASE: frame i's saved rbp at 2i and its return address, 100 + i, at 2i + 1. */
-static struct sampler_sample sample_with_frames(uint64_t words[2 * FRAMES])
+static struct model_sample sample_with_frames(uint64_t words[2 * FRAMES])
 {
     for (uint64_t i = 0; i < FRAMES; i++) {
         words[2 * i] = BASE + 16 * (i + 1);
         words[2 * i + 1] = 100 + i;
     }
-    struct sampler_sample sample = {.stack = (const uint8_t *)words,
-                                    .stack_size = 2 * FRAMES * sizeof *words};
+    struct model_sample sample = {.stack = (const uint8_t *)words,
+                                  .stack_size = 2 * FRAMES * sizeof *words};
     sample.registers[UNWIND_RSP] = sample.registers[UNWIND_RBP] = BASE;
     return sample;
 }
@@ -109,7 +109,7 @@ static struct sampler_sample sample_with_frames(uint64_t words[2 * FRAMES])
 static void test_chain_goes_on_behind_an_address(void)
 {
     uint64_t words[2 * FRAMES], callers[FRAMES];
-    struct sampler_sample sample = sample_with_frames(words);
+    struct model_sample sample = sample_with_frames(words);
     CU_ASSERT_EQUAL_FATAL(record_stack_chain(&sample, 102, callers, FRAMES), 3);
     CU_ASSERT_TRUE(callers[0] == 103 && callers[1] == 104 && callers[2] == 105);
     CU_ASSERT_EQUAL(record_stack_chain(&sample, 102, callers, 2), 2);
@@ -124,7 +124,7 @@ static void test_chain_goes_on_behind_an_address(void)
 static void test_chain_must_be_certain(void)
 {
     uint64_t words[2 * FRAMES], callers[FRAMES];
-    const struct sampler_sample sample = sample_with_frames(words);
+    const struct model_sample sample = sample_with_frames(words);
     words[2 * 4 + 1] = 102; /* recursion */
     CU_ASSERT_EQUAL(record_stack_chain(&sample, 102, callers, FRAMES), 0);
     words[2 * 4 + 1] = 104;
@@ -136,13 +136,13 @@ static void test_chain_must_be_certain(void)
 static void test_chain_beyond_the_slice(void)
 {
     uint64_t words[2 * FRAMES], callers[FRAMES];
-    struct sampler_sample sample = sample_with_frames(words);
+    struct model_sample sample = sample_with_frames(words);
     sample.stack_size = 32;
-    sample.rest = sample.stack + 32;
-    sample.rest_address = BASE + 32;
-    sample.rest_size = sizeof words - 32;
+    sample.tail = sample.stack + 32;
+    sample.tail_address = BASE + 32;
+    sample.tail_size = sizeof words - 32;
     CU_ASSERT_EQUAL(record_stack_chain(&sample, 100, callers, FRAMES), 1);
-    sample.rest_exact = true;
+    sample.tail_with_sample = true;
     CU_ASSERT_EQUAL(record_stack_chain(&sample, 100, callers, FRAMES), FRAMES - 1);
 }
 

@@ -6,7 +6,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-static int add_mapping(void *context, const struct sampler_mapping *mapping)
+static int add_mapping(void *context, const struct model_mmap *mapping)
 {
     const struct model_identity identity = {
         .path = mapping->name,
@@ -76,8 +76,8 @@ __attribute__((no_sanitize("address", "thread"))) static void copy_stack(uint8_t
 struct this_sample this_process_sample(size_t stack_bytes)
 {
     ucontext_t context;
-    struct this_sample taken = {.sample = {.has_registers = true, .weight = 1}};
-    struct sampler_sample *sample = &taken.sample;
+    struct this_sample taken = {.sample = {.register_count = UNWIND_REGISTERS, .weight = 1}};
+    struct model_sample *sample = &taken.sample;
     if (getcontext(&context))
         abort();
     for (int i = 0; i < 17; i++)

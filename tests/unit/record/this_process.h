@@ -20,7 +20,7 @@ const struct model_mapping *this_process_mapping(const struct model_world *world
 /* A sample of the calling function: its registers, and a copy of the stack from there on, cut at
  * `stack_bytes`. Free `memory`. */
 struct this_sample {
-    struct sampler_sample sample;
+    struct model_sample sample;
     uint8_t *memory;
 };
 struct this_sample this_process_sample(size_t stack_bytes);

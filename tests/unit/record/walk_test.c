@@ -184,7 +184,7 @@ static void test_program_counter(void)
 {
     struct scene scene;
     scene_open(&scene, &pc, NO_LIMIT);
-    scene.taken.sample.has_registers = false;
+    scene.taken.sample.register_count = 0;
     const struct record_outcome outcome = walk_again(&scene, 0);
     CU_ASSERT_EQUAL(outcome.end, UNWIND_END_NO_STACK);
     CU_ASSERT_FALSE(outcome.user_stack);
@@ -218,7 +218,7 @@ static void test_kernel_frames_are_innermost(void)
     struct scene scene;
     scene_open(&scene, &full, NO_LIMIT);
     map_kernel(&scene);
-    struct sampler_sample *sample = &scene.taken.sample;
+    struct model_sample *sample = &scene.taken.sample;
     sample->in_kernel = true;
     sample->kernel_chain = chain;
     sample->kernel_chain_count = 3;
@@ -240,8 +240,8 @@ static void test_kernel_thread(void)
     struct scene scene;
     scene_open(&scene, &full, NO_LIMIT);
     map_kernel(&scene);
-    struct sampler_sample *sample = &scene.taken.sample;
-    *sample = (struct sampler_sample){.ip = KERNEL_TEXT + 0x10, .in_kernel = true};
+    struct model_sample *sample = &scene.taken.sample;
+    *sample = (struct model_sample){.ip = KERNEL_TEXT + 0x10, .in_kernel = true};
     const struct record_outcome outcome = walk_again(&scene, 0);
     CU_ASSERT_EQUAL(outcome.end, UNWIND_END_NO_STACK);
     CU_ASSERT_FALSE(outcome.user_stack);

@@ -33,12 +33,12 @@ static void check_threads(enum sampler_scope scope)
     struct sprof_error error = {0};
     CU_ASSERT_EQUAL(live_record(&options, 0.3, pid, &live, &error), 0);
     CU_ASSERT_TRUE(live.target_ns > 50000000);
-    CU_ASSERT_TRUE(live_count_fits(live.records[SAMPLER_SAMPLE], 997, live.target_ns));
+    CU_ASSERT_TRUE(live_count_fits(live.records[MODEL_RECORD_SAMPLE], 997, live.target_ns));
     CU_ASSERT_EQUAL(live.foreign, 0);
-    CU_ASSERT_EQUAL(live.before_start[SAMPLER_FORK], 4);
-    CU_ASSERT_EQUAL(live.before_start[SAMPLER_COMM], 4);
-    CU_ASSERT_TRUE(live.before_start[SAMPLER_MMAP] >= 3);
-    CU_ASSERT_EQUAL(live.records[SAMPLER_CPU_TIME], 4);
+    CU_ASSERT_EQUAL(live.before_start[MODEL_RECORD_FORK], 4);
+    CU_ASSERT_EQUAL(live.before_start[MODEL_RECORD_COMM], 4);
+    CU_ASSERT_TRUE(live.before_start[MODEL_RECORD_MMAP] >= 3);
+    CU_ASSERT_EQUAL(live.records[MODEL_RECORD_CPU_TIME], 4);
     /* The counters of a thread and of its family start and stop one after the other. */
     CU_ASSERT_TRUE(fabs((double)live.cpu_time_ns - (double)live.target_ns) < GAP_NS);
     live_end(pid);
@@ -61,13 +61,13 @@ static void check_hatching(enum sampler_scope scope)
     struct sprof_error error = {0};
     CU_ASSERT_EQUAL(live_record(&options, 0.3, pid, &live, &error), 0);
     const double expected = 997 * (double)live.target_ns / 1e9;
-    const double count = (double)live.records[SAMPLER_SAMPLE];
+    const double count = (double)live.records[MODEL_RECORD_SAMPLE];
     CU_ASSERT_TRUE(count <= expected * 1.08 + 5 * sqrt(expected));
     if (live.facts.scope != SAMPLER_SCOPE_TASK)
         CU_ASSERT_TRUE(count >= expected * 0.95 - 5 * sqrt(expected));
-    CU_ASSERT_TRUE(live.records[SAMPLER_FORK] > 10);
-    CU_ASSERT_TRUE(live.records[SAMPLER_EXIT] > 10);
-    CU_ASSERT_TRUE(live.records[SAMPLER_CPU_TIME] > 10);
+    CU_ASSERT_TRUE(live.records[MODEL_RECORD_FORK] > 10);
+    CU_ASSERT_TRUE(live.records[MODEL_RECORD_EXIT] > 10);
+    CU_ASSERT_TRUE(live.records[MODEL_RECORD_CPU_TIME] > 10);
     CU_ASSERT_TRUE(fabs((double)live.cpu_time_ns - (double)live.target_ns) <
                    0.05 * (double)live.target_ns);
     live_end(pid);
@@ -102,9 +102,9 @@ static void check_one_thread(enum sampler_scope scope)
     struct sprof_error error = {0};
     CU_ASSERT_EQUAL(live_record(&options, 0.3, pid, &live, &error), 0);
     CU_ASSERT_TRUE(live.target_ns > 10000000 && live.target_ns < 350000000);
-    CU_ASSERT_TRUE(live_count_fits(live.records[SAMPLER_SAMPLE], 997, live.target_ns));
-    CU_ASSERT_EQUAL(live.records[SAMPLER_CPU_TIME], 1);
-    CU_ASSERT_EQUAL(live.records[SAMPLER_FORK], 0);
+    CU_ASSERT_TRUE(live_count_fits(live.records[MODEL_RECORD_SAMPLE], 997, live.target_ns));
+    CU_ASSERT_EQUAL(live.records[MODEL_RECORD_CPU_TIME], 1);
+    CU_ASSERT_EQUAL(live.records[MODEL_RECORD_FORK], 0);
     live_end(pid);
 }
 
@@ -135,8 +135,8 @@ static void test_two_processes_that_end(void)
     const uint64_t before_ns = sprof_clock_monotonic_ns();
     CU_ASSERT_EQUAL(live_record(&options, 20, 0, &live, NULL), 0);
     CU_ASSERT_TRUE(sprof_clock_monotonic_ns() - before_ns < UINT64_C(19000000000));
-    CU_ASSERT_TRUE(live_count_fits(live.records[SAMPLER_SAMPLE], 997, live.target_ns));
-    CU_ASSERT_EQUAL(live.records[SAMPLER_EXIT], 2);
+    CU_ASSERT_TRUE(live_count_fits(live.records[MODEL_RECORD_SAMPLE], 997, live.target_ns));
+    CU_ASSERT_EQUAL(live.records[MODEL_RECORD_EXIT], 2);
     CU_ASSERT_TRUE(fabs((double)live.cpu_time_ns - (double)live.target_ns) < GAP_NS);
     live_end(pids[0]);
     live_end(pids[1]);
@@ -155,7 +155,7 @@ static int check_too_many_threads(void)
     live_end(pid);
     LIVE_EXPECT(!result);
     LIVE_EXPECT(live.target_ns == 0); /* nobody knows it all */
-    LIVE_EXPECT(live.records[SAMPLER_CPU_TIME] == 8);
+    LIVE_EXPECT(live.records[MODEL_RECORD_CPU_TIME] == 8);
     const double seen = (double)live.weight, known = (double)live.cpu_time_ns;
     LIVE_EXPECT(fabs(seen - known) < 0.1 * known + GAP_NS);
     return 0;
@@ -197,7 +197,7 @@ static void test_a_process_without_its_first_thread(void)
         struct live live;
         CU_ASSERT_EQUAL(live_record(&options, 0.2, pid, &live, NULL), 0);
         CU_ASSERT_TRUE(live.target_ns > 0);
-        CU_ASSERT_TRUE(live_count_fits(live.records[SAMPLER_SAMPLE], 997, live.target_ns));
+        CU_ASSERT_TRUE(live_count_fits(live.records[MODEL_RECORD_SAMPLE], 997, live.target_ns));
         live_end(pid);
     }
 }

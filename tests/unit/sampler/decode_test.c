@@ -78,11 +78,11 @@ static struct building full_sample(void)
 static void test_sample_is_read_whole(void)
 {
     struct building to = full_sample();
-    struct sampler_record record;
+    struct model_record record;
     uint64_t id;
     CU_ASSERT_EQUAL_FATAL(decode_record(&full, end(&to), &record, &id), DECODE_RECORD);
-    const struct sampler_sample *sample = &record.sample;
-    CU_ASSERT_EQUAL(record.type, SAMPLER_SAMPLE);
+    const struct model_sample *sample = &record.sample;
+    CU_ASSERT_EQUAL(record.type, MODEL_RECORD_SAMPLE);
     CU_ASSERT_EQUAL(id, 77);
     CU_ASSERT_EQUAL(record.pid, 10);
     CU_ASSERT_EQUAL(record.tid, 11);
@@ -92,7 +92,7 @@ static void test_sample_is_read_whole(void)
     CU_ASSERT_TRUE(sample->in_kernel);
     CU_ASSERT_EQUAL_FATAL(sample->kernel_chain_count, 2);
     CU_ASSERT_EQUAL(sample->kernel_chain[0], sample->ip);
-    CU_ASSERT_TRUE(sample->has_registers);
+    CU_ASSERT_EQUAL(sample->register_count, 17);
     CU_ASSERT_EQUAL(sample->stack_size, 16);
     CU_ASSERT_FALSE(sample->stack_full);
     CU_ASSERT_EQUAL(memcmp(sample->stack, "0123456789abcdef", 16), 0);
@@ -102,7 +102,7 @@ static void test_sample_is_read_whole(void)
 static void test_registers_have_dwarf_numbers(void)
 {
     struct building to = full_sample();
-    struct sampler_record record;
+    struct model_record record;
     uint64_t id;
     decode_record(&full, end(&to), &record, &id);
     static const uint64_t expected[17] = {100, 103, 102, 101, 104, 105, 106, 107, 109,
@@ -116,7 +116,7 @@ static void test_cut_samples_are_malformed(void)
     struct building to = full_sample();
     struct perf_event_header *header = (void *)to.bytes;
     for (size_t size = sizeof *header; size < to.size; size += 8) {
-        struct sampler_record record;
+        struct model_record record;
         uint64_t id;
         header->size = (uint16_t)size;
         CU_ASSERT_EQUAL(decode_record(&full, header, &record, &id), DECODE_MALFORMED);
@@ -130,7 +130,7 @@ static void test_lying_counts_are_malformed(void)
     for (size_t i = 0; i < 8; i++) {
         struct building to = full_sample();
         memcpy(to.bytes + places[i / 4], &lies[i % 4], 8);
-        struct sampler_record record;
+        struct model_record record;
         uint64_t id;
         CU_ASSERT_EQUAL(decode_record(&full, end(&to), &record, &id), DECODE_MALFORMED);
     }
@@ -148,7 +148,7 @@ static void test_noise_is_survived(void)
             state ^= state << 13, state ^= state >> 7, state ^= state << 17;
             put_64(&to, round % 3 ? state : state % 16);
         }
-        struct sampler_record record;
+        struct model_record record;
         uint64_t id;
         records += decode_record(&full, end(&to), &record, &id) == DECODE_RECORD;
     }
@@ -163,10 +163,10 @@ static void test_without_user_registers(void)
     put_64(&to, 0); /* chain */
     put_64(&to, PERF_SAMPLE_REGS_ABI_NONE);
     put_64(&to, 0); /* stack, which then has no second size */
-    struct sampler_record record;
+    struct model_record record;
     uint64_t id;
     CU_ASSERT_EQUAL(decode_record(&full, end(&to), &record, &id), DECODE_RECORD);
-    CU_ASSERT_FALSE(record.sample.has_registers);
+    CU_ASSERT_FALSE(record.sample.register_count);
     CU_ASSERT_EQUAL(record.sample.stack_size, 0);
 }
 
@@ -182,10 +182,10 @@ static void test_mapping_with_build_id(void)
     put_64(&to, 0);
     put(&to, "/bin/true\0\0\0\0\0\0\0", 16);
     put_trailer(&to);
-    struct sampler_record record;
+    struct model_record record;
     uint64_t id;
     CU_ASSERT_EQUAL_FATAL(decode_record(&full, end(&to), &record, &id), DECODE_RECORD);
-    CU_ASSERT_EQUAL(record.type, SAMPLER_MMAP);
+    CU_ASSERT_EQUAL(record.type, MODEL_RECORD_MMAP);
     CU_ASSERT_EQUAL(record.mapping.address, 0x1000);
     CU_ASSERT_EQUAL(record.mapping.size, 0x2000);
     CU_ASSERT_EQUAL(record.mapping.file_offset, 0x3000);
@@ -202,7 +202,7 @@ static void test_name_without_end_is_malformed(void)
     put_32s(&to, 10, 11);
     put(&to, "abcdefgh", 8);
     put_trailer(&to);
-    struct sampler_record record;
+    struct model_record record;
     uint64_t id;
     CU_ASSERT_EQUAL(decode_record(&full, end(&to), &record, &id), DECODE_MALFORMED);
     to.bytes[23] = '\0';
@@ -218,7 +218,7 @@ static void test_fork_names_the_child(void)
     put_32s(&to, 21, 11);
     put_64(&to, 12345);
     put_trailer(&to);
-    struct sampler_record record;
+    struct model_record record;
     uint64_t id;
     CU_ASSERT_EQUAL(decode_record(&full, end(&to), &record, &id), DECODE_RECORD);
     CU_ASSERT_EQUAL(record.pid, 20);
@@ -231,7 +231,7 @@ static void test_unknown_types_are_skipped(void)
 {
     struct building to = begin(4711, 0);
     put_trailer(&to);
-    struct sampler_record record;
+    struct model_record record;
     uint64_t id;
     CU_ASSERT_EQUAL(decode_record(&full, end(&to), &record, &id), DECODE_SKIP);
 }

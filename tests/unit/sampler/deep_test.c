@@ -38,16 +38,16 @@ static void see_bytes(struct marks *marks, const uint8_t *bytes, size_t size, ui
     }
 }
 
-static struct marks marks_of(const struct sampler_sample *sample)
+static struct marks marks_of(const struct model_sample *sample)
 {
     struct marks marks = {0};
     const uint64_t slice = sample->registers[7], slice_end = slice + sample->stack_size;
     const size_t overlap =
-        sample->rest_address < slice_end ? (size_t)(slice_end - sample->rest_address) : 0;
+        sample->tail_address < slice_end ? (size_t)(slice_end - sample->tail_address) : 0;
     see_bytes(&marks, sample->stack, sample->stack_size, slice);
-    if (sample->rest_size > overlap)
-        see_bytes(&marks, sample->rest + overlap, sample->rest_size - overlap,
-                  sample->rest_address + overlap);
+    if (sample->tail_size > overlap)
+        see_bytes(&marks, sample->tail + overlap, sample->tail_size - overlap,
+                  sample->tail_address + overlap);
     return marks;
 }
 
@@ -59,17 +59,17 @@ static bool is_true(const struct marks *marks)
 }
 
 static void see_sample(struct deep *deep, struct sampler *sampler,
-                       const struct sampler_record *record, bool tell_end)
+                       const struct model_record *record, bool tell_end)
 {
-    const struct sampler_sample *sample = &record->sample;
+    const struct model_sample *sample = &record->sample;
     const struct marks marks = marks_of(sample);
     if (!sample->stack_full || !marks.count)
         return;
     deep->full++;
-    deep->copied += sample->rest_size > 0;
-    deep->exact += sample->rest_exact;
+    deep->copied += sample->tail_size > 0;
+    deep->exact += sample->tail_with_sample;
     deep->true_stacks += is_true(&marks);
-    deep->false_stacks += sample->rest_exact && !is_true(&marks);
+    deep->false_stacks += sample->tail_with_sample && !is_true(&marks);
     if (tell_end && is_true(&marks))
         sampler_stack_end(sampler, record->tid, sample->registers[7],
                           marks.last_address / PAGE_BYTES * PAGE_BYTES + PAGE_BYTES);
@@ -90,10 +90,10 @@ static bool record_deep(struct deep *deep, enum sampler_scope scope, bool tell_e
     CU_ASSERT_EQUAL(sampler_start(sampler, NULL), 0);
     const uint64_t end_ns = sprof_clock_monotonic_ns() + 500000000;
     while (in_scope && sprof_clock_monotonic_ns() < end_ns) {
-        const struct sampler_record *next;
+        const struct model_record *next;
         sampler_wait(sampler, 10, -1);
         while (!sampler_next(sampler, &next))
-            if (next->type == SAMPLER_SAMPLE)
+            if (next->type == MODEL_RECORD_SAMPLE)
                 see_sample(deep, sampler, next, tell_end);
     }
     live_end(pid);

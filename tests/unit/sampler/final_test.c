@@ -19,9 +19,9 @@ static void test_losses_at_the_end_are_told(void)
     usleep(300000);
     sampler_stop(sampler);
     uint64_t samples = 0, lost = 0;
-    for (const struct sampler_record *record; !sampler_next(sampler, &record);) {
-        samples += record->type == SAMPLER_SAMPLE;
-        lost += record->type == SAMPLER_LOST ? record->lost.count : 0;
+    for (const struct model_record *record; !sampler_next(sampler, &record);) {
+        samples += record->type == MODEL_RECORD_SAMPLE;
+        lost += record->type == MODEL_RECORD_LOST ? record->lost.count : 0;
     }
     CU_ASSERT_TRUE(lost > 0);
     CU_ASSERT_EQUAL(lost, sampler_counters(sampler).lost);
@@ -37,8 +37,8 @@ static void test_cpu_time_of_the_living(void)
     const struct sampler_options options = {.event = "cpu-clock", .command = command};
     struct live live;
     CU_ASSERT_EQUAL(live_record(&options, 0.4, 0, &live, NULL), 0);
-    CU_ASSERT_EQUAL(live.records[SAMPLER_EXIT], 0);
-    CU_ASSERT_EQUAL(live.records[SAMPLER_CPU_TIME], 3);
+    CU_ASSERT_EQUAL(live.records[MODEL_RECORD_EXIT], 0);
+    CU_ASSERT_EQUAL(live.records[MODEL_RECORD_CPU_TIME], 3);
     CU_ASSERT_TRUE(live.cpu_time_ns + 50000000 >= live.target_ns);
     CU_ASSERT_TRUE(live.cpu_time_ns < live.target_ns + 200000000);
     live_end(live.facts.command_pid);

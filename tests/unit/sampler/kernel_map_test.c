@@ -25,7 +25,7 @@ static void test_kernel_text_holds_its_functions(void)
     struct snapshot snapshot = {0};
     CU_ASSERT_EQUAL(snapshot_add_kernel(&snapshot, 7), 0);
     unsigned kernels = 0;
-    for (const struct sampler_record *record; (record = snapshot_next(&snapshot));) {
+    for (const struct model_record *record; (record = snapshot_next(&snapshot));) {
         CU_ASSERT_EQUAL(record->pid, -1);
         if (strcmp(record->mapping.name, "[kernel]"))
             continue;

@@ -11,17 +11,17 @@
 
 enum { NOBODY = 65534 };
 
-static void account_sample(struct live *live, const struct sampler_record *record, pid_t pid)
+static void account_sample(struct live *live, const struct model_record *record, pid_t pid)
 {
-    const struct sampler_sample *sample = &record->sample;
+    const struct model_sample *sample = &record->sample;
     live->weight += sample->weight;
     live->in_kernel += sample->in_kernel;
     live->with_chain += sample->kernel_chain_count > 0;
-    live->with_stack += sample->has_registers && sample->stack_size > 0;
+    live->with_stack += sample->register_count && sample->stack_size > 0;
     live->foreign += record->pid <= 0 || (pid && record->pid != pid);
 }
 
-static void account(struct live *live, const struct sampler_record *record, pid_t pid,
+static void account(struct live *live, const struct model_record *record, pid_t pid,
                     uint64_t *last_ns)
 {
     if (record->before_start) {
@@ -31,13 +31,13 @@ static void account(struct live *live, const struct sampler_record *record, pid_
     live->records[record->type]++;
     live->out_of_order += record->time_ns < *last_ns;
     *last_ns = record->time_ns;
-    if (record->type == SAMPLER_SAMPLE)
+    if (record->type == MODEL_RECORD_SAMPLE)
         account_sample(live, record, pid);
-    if (record->type == SAMPLER_CPU_TIME)
+    if (record->type == MODEL_RECORD_CPU_TIME)
         live->cpu_time_ns += record->cpu_time.cpu_time_ns;
-    if (record->type == SAMPLER_LOST)
+    if (record->type == MODEL_RECORD_LOST)
         live->lost += record->lost.count;
-    if (record->type == SAMPLER_COMM)
+    if (record->type == MODEL_RECORD_COMM)
         live->execs += record->comm.exec;
 }
 
@@ -54,7 +54,7 @@ int live_record(const struct sampler_options *options, double seconds, pid_t pid
     const uint64_t end_ns = sprof_clock_monotonic_ns() + (uint64_t)(seconds * 1e9);
     uint64_t last_ns = 0;
     for (bool stopped = result < 0; result >= 0;) {
-        const struct sampler_record *record;
+        const struct model_record *record;
         while (!(result = sampler_next(sampler, &record)))
             account(live, record, pid, &last_ns);
         if (stopped || result < 0)

@@ -9,8 +9,8 @@
 
 /* What came out of one recording. */
 struct live {
-    uint64_t records[SAMPLER_THROTTLE + 1]; /* by type, without those from before the start */
-    uint64_t before_start[SAMPLER_THROTTLE + 1];
+    uint64_t records[MODEL_RECORD_THROTTLE + 1]; /* by type, without those from before the start */
+    uint64_t before_start[MODEL_RECORD_THROTTLE + 1];
     uint64_t weight, cpu_time_ns, target_ns, unseen_ns, lost;
     uint64_t in_kernel, with_chain, with_stack, foreign, out_of_order, execs;
     int wait_status;

@@ -10,11 +10,11 @@ enum { TOP_BYTES = 512 };
 
 /* The highest bytes of a thread's first stack (names, environment) never change: whatever a sample
  * says of them must be what is in memory. Returns whether there was something to compare. */
-static bool stack_top_is_true(pid_t pid, const struct sampler_sample *sample, bool *compared)
+static bool stack_top_is_true(pid_t pid, const struct model_sample *sample, bool *compared)
 {
     uint8_t memory[TOP_BYTES];
     *compared = false;
-    if (!sample->has_registers || sample->stack_size < TOP_BYTES || sample->stack_full)
+    if (!sample->register_count || sample->stack_size < TOP_BYTES || sample->stack_full)
         return true;
     const uint64_t top = sample->registers[7] + sample->stack_size - TOP_BYTES;
     if (sampler_read_memory(pid, top, memory, TOP_BYTES) != TOP_BYTES)
@@ -39,9 +39,9 @@ static void test_samples_that_wrap_are_whole(void)
     unsigned compared = 0, wrong = 0;
     while (sprof_clock_monotonic_ns() < end_ns) {
         sampler_wait(sampler, 100, -1);
-        for (const struct sampler_record *record; !sampler_next(sampler, &record);) {
+        for (const struct model_record *record; !sampler_next(sampler, &record);) {
             bool could = false;
-            if (record->type == SAMPLER_SAMPLE)
+            if (record->type == MODEL_RECORD_SAMPLE)
                 wrong += !stack_top_is_true(pid, &record->sample, &could);
             compared += could;
         }
@@ -65,9 +65,9 @@ static void test_stop_drains_all(void)
         usleep(1000);
     sampler_stop(sampler);
     uint64_t samples = 0, exits = 0;
-    for (const struct sampler_record *record; !sampler_next(sampler, &record);) {
-        samples += record->type == SAMPLER_SAMPLE;
-        exits += record->type == SAMPLER_EXIT;
+    for (const struct model_record *record; !sampler_next(sampler, &record);) {
+        samples += record->type == MODEL_RECORD_SAMPLE;
+        exits += record->type == MODEL_RECORD_EXIT;
     }
     CU_ASSERT_TRUE(live_count_fits(samples, 997, sampler_target_cpu_ns(sampler)));
     CU_ASSERT_EQUAL(exits, 1);
@@ -88,24 +88,24 @@ static void test_life_is_told_in_order(void)
     CU_ASSERT_EQUAL(sampler_start(sampler, NULL), 0);
     unsigned wrong = 0, execs = 0;
     for (bool stopped = false;;) {
-        for (const struct sampler_record *record; !sampler_next(sampler, &record);) {
+        for (const struct model_record *record; !sampler_next(sampler, &record);) {
             if (record->before_start || record->pid < 0)
                 continue;
             const uint64_t *life = sprof_map_get(&lives, (uint64_t)record->pid);
             const uint64_t state = life ? *life : 0;
-            if (record->type == SAMPLER_FORK) {
+            if (record->type == MODEL_RECORD_FORK) {
                 wrong += state != 0;
                 sprof_map_put(&lives, (uint64_t)record->pid, 1);
-            } else if (record->type == SAMPLER_COMM && record->comm.exec) {
+            } else if (record->type == MODEL_RECORD_COMM && record->comm.exec) {
                 wrong += state != 1;
                 execs++;
                 sprof_map_put(&lives, (uint64_t)record->pid, 2);
-            } else if (record->type == SAMPLER_EXIT) {
+            } else if (record->type == MODEL_RECORD_EXIT) {
                 wrong += state != 2;
                 sprof_map_put(&lives, (uint64_t)record->pid, 3);
-            } else if (record->type == SAMPLER_MMAP) {
+            } else if (record->type == MODEL_RECORD_MMAP) {
                 wrong += state != 2;
-            } else if (record->type == SAMPLER_SAMPLE) {
+            } else if (record->type == MODEL_RECORD_SAMPLE) {
                 wrong += state == 0;
             }
         }
@@ -137,12 +137,12 @@ static void test_records_from_the_future(void)
     fake_record(written, PERF_RECORD_UNTHROTTLE, now_ns - 1000);
     merge_refresh(&sampler.merge);
     static const struct {
-        enum sampler_record_type type;
+        enum model_record_type type;
         uint64_t time_ns;
-    } expected[] = {{SAMPLER_THROTTLE, now_ns - 2000},
-                    {SAMPLER_LOST, now_ns - 2000},
-                    {SAMPLER_THROTTLE, now_ns - 1000}};
-    const struct sampler_record *record;
+    } expected[] = {{MODEL_RECORD_THROTTLE, now_ns - 2000},
+                    {MODEL_RECORD_LOST, now_ns - 2000},
+                    {MODEL_RECORD_THROTTLE, now_ns - 1000}};
+    const struct model_record *record;
     for (size_t i = 0; i < 3; i++) {
         CU_ASSERT_EQUAL_FATAL(sampler_next(&sampler, &record), 0);
         CU_ASSERT_EQUAL(record->type, expected[i].type);

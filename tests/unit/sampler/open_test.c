@@ -33,16 +33,16 @@ static void check_scope(enum sampler_scope scope)
     CU_ASSERT_EQUAL(open_files(), before);
     CU_ASSERT_TRUE(live.facts.scope >= scope);
     CU_ASSERT_TRUE(live.target_ns >= 390000000);
-    CU_ASSERT_TRUE(live_count_fits(live.records[SAMPLER_SAMPLE], 997, live.target_ns));
+    CU_ASSERT_TRUE(live_count_fits(live.records[MODEL_RECORD_SAMPLE], 997, live.target_ns));
     CU_ASSERT_EQUAL(live.foreign, 0);
     CU_ASSERT_EQUAL(live.lost, 0);
     CU_ASSERT_EQUAL(live.out_of_order, 0);
     CU_ASSERT_EQUAL(live.execs, 1);
-    CU_ASSERT_EQUAL(live.records[SAMPLER_FORK], 1);
-    CU_ASSERT_EQUAL(live.records[SAMPLER_EXIT], 2);
-    CU_ASSERT_EQUAL(live.records[SAMPLER_CPU_TIME], 2);
+    CU_ASSERT_EQUAL(live.records[MODEL_RECORD_FORK], 1);
+    CU_ASSERT_EQUAL(live.records[MODEL_RECORD_EXIT], 2);
+    CU_ASSERT_EQUAL(live.records[MODEL_RECORD_CPU_TIME], 2);
     CU_ASSERT_EQUAL(live.cpu_time_ns, live.target_ns);
-    CU_ASSERT_TRUE(live.with_stack * 10 >= live.records[SAMPLER_SAMPLE] * 9);
+    CU_ASSERT_TRUE(live.with_stack * 10 >= live.records[MODEL_RECORD_SAMPLE] * 9);
     CU_ASSERT_TRUE(live.with_chain <= live.in_kernel);
 }
 
@@ -73,7 +73,7 @@ static int check_nobody(void)
     LIVE_EXPECT(live.facts.scope == SAMPLER_SCOPE_TASK);
     LIVE_EXPECT(live.facts.kernel_excluded);
     LIVE_EXPECT(strstr(live.facts.kernel_excluded_why, "kernel.perf_event_paranoid is 2"));
-    LIVE_EXPECT(live.records[SAMPLER_SAMPLE] > 10);
+    LIVE_EXPECT(live.records[MODEL_RECORD_SAMPLE] > 10);
     LIVE_EXPECT(live.in_kernel == 0);
     LIVE_EXPECT(live.lost == 0);
     LIVE_EXPECT(live.facts.ring_bytes / live.facts.rings >= 64 * (live.facts.stack_bytes + 1000));

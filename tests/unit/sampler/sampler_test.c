@@ -30,7 +30,8 @@ static void test_one_thread_gives_997_a_second(void)
     CU_ASSERT_FALSE(live.facts.varying_period);
     CU_ASSERT_EQUAL(live.facts.period, 1003009);
     const double expected = 997 * (double)live.target_ns / 1e9;
-    CU_ASSERT_TRUE(fabs((double)live.records[SAMPLER_SAMPLE] - expected) <= 3 * sqrt(expected));
+    CU_ASSERT_TRUE(fabs((double)live.records[MODEL_RECORD_SAMPLE] - expected) <=
+                   3 * sqrt(expected));
     CU_ASSERT_TRUE(fabs((double)live.weight - (double)live.target_ns) <=
                    3 * sqrt(expected) / 997 * 1e9);
 }
@@ -47,8 +48,8 @@ static void test_800_short_processes(void)
     CU_ASSERT_EQUAL(live_record(&options, 60, 0, &live, NULL), 0);
     const double used = children_cpu_s() - before;
     CU_ASSERT_EQUAL(live.execs, 801);
-    CU_ASSERT_EQUAL(live.records[SAMPLER_EXIT], 801);
-    CU_ASSERT_EQUAL(live.records[SAMPLER_CPU_TIME], 801);
+    CU_ASSERT_EQUAL(live.records[MODEL_RECORD_EXIT], 801);
+    CU_ASSERT_EQUAL(live.records[MODEL_RECORD_CPU_TIME], 801);
     CU_ASSERT_EQUAL(live.cpu_time_ns, live.target_ns);
     CU_ASSERT(live.unseen_ns > 0);
     CU_ASSERT(fabs((double)(live.target_ns + live.unseen_ns) / 1e9 - used) < 0.02 * used);

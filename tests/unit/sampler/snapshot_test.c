@@ -14,9 +14,9 @@ static void test_maps_are_read(void)
     struct snapshot snapshot = {0};
     CU_ASSERT_EQUAL(snapshot_add_maps(&snapshot, 42, 7, maps), 0);
     CU_ASSERT_EQUAL_FATAL(snapshot.records.count, 3);
-    const struct sampler_record *record = snapshot_next(&snapshot);
+    const struct model_record *record = snapshot_next(&snapshot);
     CU_ASSERT_TRUE(record->before_start);
-    CU_ASSERT_EQUAL(record->type, SAMPLER_MMAP);
+    CU_ASSERT_EQUAL(record->type, MODEL_RECORD_MMAP);
     CU_ASSERT_EQUAL(record->pid, 42);
     CU_ASSERT_EQUAL(record->time_ns, 7);
     CU_ASSERT_EQUAL(record->mapping.address, 0x55f000);
@@ -49,10 +49,11 @@ static void test_own_process(void)
     CU_ASSERT_EQUAL(snapshot_add_process(&snapshot, getpid(), 7), 0);
     unsigned forks = 0, names = 0, here = 0;
     const uint64_t address = (uint64_t)(uintptr_t)test_own_process;
-    for (const struct sampler_record *record; (record = snapshot_next(&snapshot));) {
-        forks += record->type == SAMPLER_FORK && record->fork.parent_pid == getppid();
-        names += record->type == SAMPLER_COMM && !strncmp(record->comm.name, "unit_sampler", 12);
-        here += record->type == SAMPLER_MMAP &&
+    for (const struct model_record *record; (record = snapshot_next(&snapshot));) {
+        forks += record->type == MODEL_RECORD_FORK && record->fork.parent_pid == getppid();
+        names +=
+            record->type == MODEL_RECORD_COMM && !strncmp(record->comm.name, "unit_sampler", 12);
+        here += record->type == MODEL_RECORD_MMAP &&
                 address - record->mapping.address < record->mapping.size;
     }
     CU_ASSERT_EQUAL(forks, 1);

@@ -4,15 +4,15 @@
 
 enum { PARENT = 100, CHILD = 200, STRANGER = 900 };
 
-static bool admits(struct targets *targets, enum sampler_record_type type, pid_t pid, pid_t tid)
+static bool admits(struct targets *targets, enum model_record_type type, pid_t pid, pid_t tid)
 {
-    const struct sampler_record record = {.type = type, .pid = pid, .tid = tid, .time_ns = 5};
+    const struct model_record record = {.type = type, .pid = pid, .tid = tid, .time_ns = 5};
     return targets_admit(targets, &record);
 }
 
 static bool admits_fork(struct targets *targets, pid_t parent, pid_t pid, pid_t tid)
 {
-    struct sampler_record record = {.type = SAMPLER_FORK, .pid = pid, .tid = tid};
+    struct model_record record = {.type = MODEL_RECORD_FORK, .pid = pid, .tid = tid};
     record.fork.parent_pid = record.fork.parent_tid = parent;
     return targets_admit(targets, &record);
 }
@@ -28,31 +28,31 @@ static struct targets of_parent(enum targets_trust trust)
 static void test_foreign_records_are_refused(void)
 {
     struct targets targets = of_parent(TARGETS_TRUST_NOTHING);
-    for (int type = SAMPLER_SAMPLE; type <= SAMPLER_EXIT; type++)
-        if (type != SAMPLER_FORK)
-            CU_ASSERT_FALSE(admits(&targets, (enum sampler_record_type)type, STRANGER, STRANGER));
+    for (int type = MODEL_RECORD_SAMPLE; type <= MODEL_RECORD_EXIT; type++)
+        if (type != MODEL_RECORD_FORK)
+            CU_ASSERT_FALSE(admits(&targets, (enum model_record_type)type, STRANGER, STRANGER));
     CU_ASSERT_FALSE(admits_fork(&targets, STRANGER, STRANGER + 1, STRANGER + 1));
-    CU_ASSERT_TRUE(admits(&targets, SAMPLER_SAMPLE, PARENT, PARENT));
-    CU_ASSERT_TRUE(admits(&targets, SAMPLER_LOST, -1, -1));
+    CU_ASSERT_TRUE(admits(&targets, MODEL_RECORD_SAMPLE, PARENT, PARENT));
+    CU_ASSERT_TRUE(admits(&targets, MODEL_RECORD_LOST, -1, -1));
     targets_release(&targets);
 }
 
 static void test_records_of_no_known_type_are_refused(void)
 {
     struct targets targets = of_parent(TARGETS_TRUST_ALL);
-    CU_ASSERT_FALSE(admits(&targets, SAMPLER_RECORD_TYPES, PARENT, PARENT));
-    CU_ASSERT_FALSE(admits(&targets, (enum sampler_record_type)1000, PARENT, PARENT));
+    CU_ASSERT_FALSE(admits(&targets, MODEL_RECORD_TYPES, PARENT, PARENT));
+    CU_ASSERT_FALSE(admits(&targets, (enum model_record_type)1000, PARENT, PARENT));
     targets_release(&targets);
 }
 
 static void test_forks_are_followed(void)
 {
     struct targets targets = of_parent(TARGETS_TRUST_NOTHING);
-    CU_ASSERT_FALSE(admits(&targets, SAMPLER_SAMPLE, CHILD, CHILD));
+    CU_ASSERT_FALSE(admits(&targets, MODEL_RECORD_SAMPLE, CHILD, CHILD));
     CU_ASSERT_TRUE(admits_fork(&targets, PARENT, CHILD, CHILD));
     CU_ASSERT_TRUE(admits_fork(&targets, CHILD, CHILD, CHILD + 1));
-    CU_ASSERT_TRUE(admits(&targets, SAMPLER_SAMPLE, CHILD, CHILD + 1));
-    CU_ASSERT_TRUE(admits(&targets, SAMPLER_EXIT, CHILD, CHILD + 1));
+    CU_ASSERT_TRUE(admits(&targets, MODEL_RECORD_SAMPLE, CHILD, CHILD + 1));
+    CU_ASSERT_TRUE(admits(&targets, MODEL_RECORD_EXIT, CHILD, CHILD + 1));
     CU_ASSERT_EQUAL(*sprof_map_get(&targets.threads, CHILD + 1), 0);
     CU_ASSERT_EQUAL(*sprof_map_get(&targets.threads, CHILD), CHILD);
     targets_release(&targets);
@@ -62,9 +62,9 @@ static void test_a_number_given_to_strangers_is_theirs(void)
 {
     struct targets targets = of_parent(TARGETS_TRUST_SAMPLES);
     admits_fork(&targets, PARENT, CHILD, CHILD);
-    admits(&targets, SAMPLER_EXIT, CHILD, CHILD);
+    admits(&targets, MODEL_RECORD_EXIT, CHILD, CHILD);
     CU_ASSERT_FALSE(admits_fork(&targets, STRANGER, CHILD, CHILD));
-    CU_ASSERT_FALSE(admits(&targets, SAMPLER_SAMPLE, CHILD, CHILD));
+    CU_ASSERT_FALSE(admits(&targets, MODEL_RECORD_SAMPLE, CHILD, CHILD));
     targets_release(&targets);
 }
 
@@ -72,12 +72,12 @@ static void test_a_command_counts_from_its_execve(void)
 {
     struct targets targets = of_parent(TARGETS_TRUST_SAMPLES);
     targets.command = PARENT;
-    CU_ASSERT_FALSE(admits(&targets, SAMPLER_SAMPLE, PARENT, PARENT));
-    CU_ASSERT_FALSE(admits(&targets, SAMPLER_MMAP, PARENT, PARENT));
-    struct sampler_record comm = {.type = SAMPLER_COMM, .pid = PARENT, .tid = PARENT};
+    CU_ASSERT_FALSE(admits(&targets, MODEL_RECORD_SAMPLE, PARENT, PARENT));
+    CU_ASSERT_FALSE(admits(&targets, MODEL_RECORD_MMAP, PARENT, PARENT));
+    struct model_record comm = {.type = MODEL_RECORD_COMM, .pid = PARENT, .tid = PARENT};
     comm.comm.exec = true;
     CU_ASSERT_TRUE(targets_admit(&targets, &comm));
-    CU_ASSERT_TRUE(admits(&targets, SAMPLER_SAMPLE, PARENT, PARENT));
+    CU_ASSERT_TRUE(admits(&targets, MODEL_RECORD_SAMPLE, PARENT, PARENT));
     targets_release(&targets);
 }
 
@@ -86,19 +86,19 @@ static void test_a_lost_execve_does_not_lose_the_command(void)
     struct targets targets = of_parent(TARGETS_TRUST_SAMPLES);
     targets.command = PARENT;
     targets.command_runs_ns = 6;
-    CU_ASSERT_FALSE(admits(&targets, SAMPLER_SAMPLE, PARENT, PARENT));
+    CU_ASSERT_FALSE(admits(&targets, MODEL_RECORD_SAMPLE, PARENT, PARENT));
     targets.command_runs_ns = 5;
-    CU_ASSERT_TRUE(admits(&targets, SAMPLER_SAMPLE, PARENT, PARENT));
+    CU_ASSERT_TRUE(admits(&targets, MODEL_RECORD_SAMPLE, PARENT, PARENT));
     targets_release(&targets);
 }
 
 static void test_samples_filtered_by_the_kernel_are_believed(void)
 {
     struct targets targets = of_parent(TARGETS_TRUST_SAMPLES);
-    CU_ASSERT_FALSE(admits(&targets, SAMPLER_MMAP, CHILD, CHILD));
-    CU_ASSERT_TRUE(admits(&targets, SAMPLER_SAMPLE, CHILD, CHILD));
-    CU_ASSERT_TRUE(admits(&targets, SAMPLER_MMAP, CHILD, CHILD));
-    CU_ASSERT_FALSE(admits(&targets, SAMPLER_SAMPLE, -1, -1));
+    CU_ASSERT_FALSE(admits(&targets, MODEL_RECORD_MMAP, CHILD, CHILD));
+    CU_ASSERT_TRUE(admits(&targets, MODEL_RECORD_SAMPLE, CHILD, CHILD));
+    CU_ASSERT_TRUE(admits(&targets, MODEL_RECORD_MMAP, CHILD, CHILD));
+    CU_ASSERT_FALSE(admits(&targets, MODEL_RECORD_SAMPLE, -1, -1));
     targets_release(&targets);
 }
 
@@ -106,11 +106,11 @@ static void test_one_thread_only(void)
 {
     struct targets targets = of_parent(TARGETS_TRUST_ALL);
     targets.only_thread = PARENT + 1;
-    CU_ASSERT_TRUE(admits(&targets, SAMPLER_SAMPLE, PARENT, PARENT + 1));
-    CU_ASSERT_FALSE(admits(&targets, SAMPLER_SAMPLE, PARENT, PARENT));
-    CU_ASSERT_TRUE(admits(&targets, SAMPLER_MMAP, PARENT, PARENT));
+    CU_ASSERT_TRUE(admits(&targets, MODEL_RECORD_SAMPLE, PARENT, PARENT + 1));
+    CU_ASSERT_FALSE(admits(&targets, MODEL_RECORD_SAMPLE, PARENT, PARENT));
+    CU_ASSERT_TRUE(admits(&targets, MODEL_RECORD_MMAP, PARENT, PARENT));
     CU_ASSERT_FALSE(admits_fork(&targets, PARENT, CHILD, CHILD));
-    CU_ASSERT_FALSE(admits(&targets, SAMPLER_EXIT, PARENT, PARENT));
+    CU_ASSERT_FALSE(admits(&targets, MODEL_RECORD_EXIT, PARENT, PARENT));
     targets_release(&targets);
 }
 

@@ -25,7 +25,7 @@ static struct sampler *sampler_of(const pid_t *pid)
     struct sampler *sampler;
     CU_ASSERT_EQUAL_FATAL(sampler_open(&sampler, &options, NULL), 0);
     CU_ASSERT_EQUAL(sampler_start(sampler, NULL), 0);
-    for (const struct sampler_record *record; !sampler_next(sampler, &record);)
+    for (const struct model_record *record; !sampler_next(sampler, &record);)
         ;
     return sampler;
 }
@@ -115,7 +115,7 @@ static void test_waiting_goes_on_after_the_stop(void)
     pid_t pid;
     struct sampler *sampler = idle_sampler(&pid);
     sampler_stop(sampler);
-    for (const struct sampler_record *record; !sampler_next(sampler, &record);)
+    for (const struct model_record *record; !sampler_next(sampler, &record);)
         ;
     CU_ASSERT_TRUE(wait_ms(sampler, 60, -1) >= 59);
     kill(pid, SIGKILL);
@@ -139,7 +139,7 @@ static void test_naps_bound_the_wakeups(void)
     const uint64_t end_ns = sprof_clock_monotonic_ns() + 500000000;
     unsigned waits = 0;
     for (; sprof_clock_monotonic_ns() < end_ns; waits++) {
-        for (const struct sampler_record *record; !sampler_next(sampler, &record);)
+        for (const struct model_record *record; !sampler_next(sampler, &record);)
             ;
         sampler_wait(sampler, 100, -1);
     }

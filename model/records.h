@@ -1,0 +1,90 @@
+/* What a source of samples hands out: records of processes and threads, and captured samples. They
+ * are the same whether the kernel wrote them, an agent inside the target, or they were made from
+ * /proc. */
+#ifndef SPROF_MODEL_RECORDS_H
+#define SPROF_MODEL_RECORDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum model_record_type {
+    MODEL_RECORD_SAMPLE,
+    MODEL_RECORD_MMAP,     /* an executable mapping appeared */
+    MODEL_RECORD_COMM,     /* a thread's name changed; exec says whether by execve */
+    MODEL_RECORD_FORK,     /* a process or thread began */
+    MODEL_RECORD_EXIT,     /* a thread ended */
+    MODEL_RECORD_CPU_TIME, /* a thread's CPU time is known (at its exit, or at the end of the
+                              recording) */
+    MODEL_RECORD_LOST,     /* there was no room for `count` records */
+    MODEL_RECORD_THROTTLE, /* the kernel paused (on) or resumed sampling on this CPU */
+    MODEL_RECORD_TYPES,    /* how many there are */
+};
+
+/* An executable mapping. pid -1: the kernel's own text or a module of it; name "[kernel]" or
+ * "[ext4]" and so on. */
+struct model_mmap {
+    uint64_t address, size, file_offset;
+    const char *name; /* path as the target sees it, "//anon", "[vdso]", "/memfd:… (deleted)" */
+    uint8_t build_id[20];
+    uint8_t build_id_size; /* 0: not known; then device and inode may be */
+    uint32_t device_major, device_minor;
+    uint64_t inode, inode_generation;
+};
+
+/* Room for the registers of every architecture: aarch64 has 31, the stack pointer and the pc. */
+enum { MODEL_REGISTERS_MAX = 33 };
+
+/* A captured sample. */
+struct model_sample {
+    uint64_t ip;
+    bool in_kernel;               /* interrupted in kernel mode */
+    uint64_t weight;              /* in units of the event */
+    const uint64_t *kernel_chain; /* innermost first, without markers; the first is the ip */
+    size_t kernel_chain_count;
+    unsigned register_count; /* of user registers; 0 where there were none (and no stack): of kernel
+                                threads, and while a process exits */
+    bool is_32bit;           /* registers of a 32-bit process: only the ip is of use */
+    uint64_t registers[MODEL_REGISTERS_MAX]; /* by DWARF number; x86-64: rax rdx rcx rbx rsi rdi rbp
+                                                rsp r8…r15 rip */
+    const uint8_t *stack; /* the slice: bytes from the user stack pointer upwards */
+    size_t stack_size;    /* bytes really captured */
+    bool stack_full;      /* the slice was filled: the stack may go on beyond */
+    const uint8_t *tail;  /* where it does: bytes from tail_address upwards, captured apart. They */
+    size_t tail_size;     /* may overlap the slice, and may end before the stack does. */
+    uint64_t tail_address;
+    bool tail_with_sample; /* captured at the moment of the sample; else up to some milliseconds
+                              later */
+};
+
+/* One record. Its pointers belong to who hands it out, and are valid until the next one. */
+struct model_record {
+    enum model_record_type type;
+    bool before_start; /* made from /proc: it was so before the recording */
+    uint64_t time_ns;  /* CLOCK_MONOTONIC */
+    pid_t pid, tid;
+    int cpu; /* -1 where none */
+    union {
+        struct model_sample sample;
+        struct model_mmap mapping;
+        struct {
+            const char *name;
+            bool exec;
+        } comm;
+        struct {
+            pid_t parent_pid, parent_tid;
+        } fork;
+        struct {
+            uint64_t cpu_time_ns;
+        } cpu_time;
+        struct {
+            uint64_t count;
+        } lost;
+        struct {
+            bool on;
+        } throttle;
+    };
+};
+
+#endif
