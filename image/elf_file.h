@@ -12,7 +12,8 @@ enum {
     IMAGE_MAX_NOTES = 1 << 20,   /* bytes of one note segment that are looked at */
     IMAGE_MAX_DYNAMIC = 1 << 20, /* bytes of the dynamic section */
     IMAGE_MAX_BUILD_ID = 64,
-    IMAGE_MAX_CONTENT = 1 << 30, /* one section, or the whole file where it is hashed */
+    IMAGE_MAX_CONTENT = 1 << 30, /* of one section */
+    IMAGE_PIECE = 256 * 1024,    /* bytes read at once where all are only looked at */
 };
 
 struct image_section_header {
@@ -45,19 +46,16 @@ struct image {
     uint8_t build_id[IMAGE_MAX_BUILD_ID];
     size_t build_id_size;
 
+    SPROF_VEC(Elf64_Phdr) segments;       /* all program headers */
     SPROF_VEC(Elf64_Phdr) loads;          /* PT_LOAD, executable ones first */
     SPROF_VEC(struct image_segment) text; /* sorted by vaddr */
     SPROF_VEC(struct image_section_header) sections;
     SPROF_VEC(struct image_loaded) loaded;
-    uint64_t key;
-    bool has_key;
+    struct sprof_digest digest;
+    bool has_digest;
 };
 
-/* Fills the image from its descriptor or memory; messages call it `path`. */
-int image_parse(struct image *image, struct sprof_error *error);
-
-/* A libelf handle on the image's bytes that reads instead of mapping; NULL when libelf refuses. */
-Elf *image_libelf(const struct image *image);
+/* == bytes.c == */
 
 /* Reads up to `size` bytes at an offset; returns how many there are. */
 size_t image_read(const struct image *image, uint64_t offset, void *buffer, size_t size);
@@ -66,13 +64,26 @@ size_t image_read(const struct image *image, uint64_t offset, void *buffer, size
  * does not hold them, where `size` is above IMAGE_MAX_CONTENT, or where memory ran out. */
 struct sprof_bytes image_read_copy(const struct image *image, uint64_t offset, uint64_t size);
 
-/* Fills soname and flags_1 from the dynamic section, build_id from the notes. Absence is normal. */
-void image_parse_dynamic(struct image *image);
-void image_parse_build_id(struct image *image, const Elf64_Phdr *notes, size_t count);
+/* == headers.c == */
+
+/* Fills the image from its descriptor or memory; messages call it `path`. */
+int image_read_headers(struct image *image, struct sprof_error *error);
+
+/* A libelf handle on the image's bytes that reads instead of mapping; NULL when libelf refuses. */
+Elf *image_libelf(const struct image *image);
+
+/* == sections.c == */
 
 /* The header of a section, or NULL. */
 const struct image_section_header *image_section_header(const struct image *image,
                                                         const char *name);
+
+/* == identity.c == */
+
+/* Fills soname, flags_1 and build_id. Absence is normal. */
+void image_read_identity(struct image *image);
+
+/* == open.c, image.c == */
 
 /* Opens one file for reading without waiting and without side effects: SPROF_ENOTFOUND,
  * SPROF_EPERMISSION, SPROF_EIO, or SPROF_EFORMAT where it is not a regular file. */

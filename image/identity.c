@@ -1,6 +1,8 @@
-/* Who the file says it is: the dynamic section (gABI, "Dynamic Section") and the build id note. */
+/* Reads who the file says it is: the dynamic section (gABI, "Dynamic Section"), the build id note,
+ * and a digest of the parts that decide where its functions lie. */
 #include "image/elf_file.h"
 
+#include <gelf.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +20,7 @@ static void read_soname(struct image *image, uint64_t strings_vaddr, uint64_t na
         image->soname = strdup(text);
 }
 
-void image_parse_dynamic(struct image *image)
+static void read_dynamic(struct image *image)
 {
     uint64_t size = image->dynamic.p_filesz;
     if (size > IMAGE_MAX_DYNAMIC)
@@ -46,53 +48,173 @@ void image_parse_dynamic(struct image *image)
         read_soname(image, strings_vaddr, soname);
 }
 
-static size_t padded(size_t size, size_t alignment)
+/* Looks for NT_GNU_BUILD_ID among the notes of a segment or section (gABI, "Note Section"). */
+static bool find_build_id(struct image *image, Elf *elf, uint64_t offset, uint64_t size,
+                          uint64_t alignment)
 {
-    return (size + alignment - 1) & ~(alignment - 1);
-}
-
-/* Looks for NT_GNU_BUILD_ID among notes (gABI, "Note Section"). */
-static bool find_build_id(struct image *image, struct sprof_bytes notes, size_t alignment)
-{
-    if (!notes.size)
+    if (offset >= image->file_size)
         return false;
-    struct sprof_reader reader = sprof_reader_of(notes);
-    for (;;) {
-        const uint32_t name_size = sprof_reader_u32(&reader);
-        const uint32_t size = sprof_reader_u32(&reader);
-        const uint32_t type = sprof_reader_u32(&reader);
-        const uint8_t *name = sprof_reader_take(&reader, padded(name_size, alignment));
-        const uint8_t *description = sprof_reader_take(&reader, size);
-        if (reader.failed)
-            return false;
-        if (type == NT_GNU_BUILD_ID && name_size == 4 && !memcmp(name, "GNU", 4) && size &&
-            size <= IMAGE_MAX_BUILD_ID) {
-            memcpy(image->build_id, description, size);
-            image->build_id_size = size;
+    if (size > image->file_size - offset)
+        size = image->file_size - offset;
+    if (size > IMAGE_MAX_NOTES)
+        size = IMAGE_MAX_NOTES;
+    Elf_Data *notes =
+        elf_getdata_rawchunk(elf, (int64_t)offset, size, alignment == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
+    GElf_Nhdr note;
+    size_t next, name, description;
+    for (size_t at = 0; notes && (next = gelf_getnote(notes, at, &note, &name, &description)) > 0;
+         at = next) {
+        const uint8_t *bytes = notes->d_buf;
+        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
+            !memcmp(bytes + name, "GNU", 4) && note.n_descsz &&
+            note.n_descsz <= IMAGE_MAX_BUILD_ID) {
+            memcpy(image->build_id, bytes + description, note.n_descsz);
+            image->build_id_size = note.n_descsz;
             return true;
         }
-        const size_t rest = padded(size, alignment) - size;
-        sprof_reader_take(&reader, rest <= sprof_reader_left(&reader) ? rest : 0);
+    }
+    return false;
+}
+
+static void read_build_id(struct image *image)
+{
+    Elf *elf = image_libelf(image);
+    bool found = false;
+    for (size_t i = 0; elf && i < image->segments.count && !found; i++) {
+        const Elf64_Phdr *header = &image->segments.items[i];
+        found = header->p_type == PT_NOTE &&
+                find_build_id(image, elf, header->p_offset, header->p_filesz, header->p_align);
+    }
+    const struct image_section_header *note = image_section_header(image, ".note.gnu.build-id");
+    if (elf && !found && note && note->type == SHT_NOTE)
+        find_build_id(image, elf, note->offset, note->size, 4);
+    elf_end(elf);
+}
+
+/* == Digest == */
+
+/* Adds a part of the file; of one that is longer than `most` its beginning and its end. */
+static void add_part(struct sprof_digest *digest, const struct image *image, uint8_t *piece,
+                     uint64_t offset, uint64_t size, uint64_t most)
+{
+    sprof_digest_add_number(digest, size);
+    const uint64_t head = size <= most ? size : most / 2, skipped = size <= most ? 0 : size - most;
+    for (uint64_t at = 0; at < size;) {
+        const uint64_t end = at < head ? head : size;
+        const uint64_t want = end - at < IMAGE_PIECE ? end - at : IMAGE_PIECE;
+        const size_t got = image_read(image, offset + at, piece, (size_t)want);
+        if (!got)
+            return;
+        sprof_digest_add(digest, piece, got);
+        at += got;
+        if (at == head)
+            at += skipped;
     }
 }
 
-static bool find_build_id_at(struct image *image, uint64_t offset, uint64_t size,
-                             uint64_t alignment)
+static void add_section_header(struct sprof_digest *digest,
+                               const struct image_section_header *header)
 {
-    const struct sprof_bytes notes =
-        image_read_copy(image, offset, size < IMAGE_MAX_NOTES ? size : IMAGE_MAX_NOTES);
-    const bool found = find_build_id(image, notes, alignment == 8 ? 8 : 4);
-    free((void *)notes.data);
-    return found;
+    const uint64_t facts[] = {header->vaddr, header->offset, header->size, header->flags,
+                              header->type};
+    sprof_digest_add(digest, header->name, strlen(header->name));
+    sprof_digest_add(digest, facts, sizeof facts);
 }
 
-void image_parse_build_id(struct image *image, const Elf64_Phdr *headers, size_t count)
+/* What says where functions lie and how they are called. Returns false where nothing does. */
+static bool add_tables(struct sprof_digest *digest, const struct image *image, uint8_t *piece)
 {
-    for (size_t i = 0; i < count; i++)
-        if (headers[i].p_type == PT_NOTE &&
-            find_build_id_at(image, headers[i].p_offset, headers[i].p_filesz, headers[i].p_align))
-            return;
-    const struct image_section_header *note = image_section_header(image, ".note.gnu.build-id");
-    if (note && note->type == SHT_NOTE)
-        find_build_id_at(image, note->offset, note->size, 4);
+    static const struct {
+        const char *name;
+        uint64_t most;
+    } tables[] = {
+        {".eh_frame_hdr", 64 << 20}, {".gopclntab", 8 << 20}, {".symtab", 8 << 20},
+        {".strtab", 8 << 20},        {".dynsym", 8 << 20},    {".dynstr", 8 << 20},
+    };
+    bool any = image->has_eh_frame_hdr;
+    if (image->has_eh_frame_hdr)
+        add_part(digest, image, piece, image->eh_frame_hdr.p_offset, image->eh_frame_hdr.p_filesz,
+                 tables[0].most);
+    for (size_t i = image->has_eh_frame_hdr; i < sizeof tables / sizeof *tables; i++) {
+        const struct image_section_header *header = image_section_header(image, tables[i].name);
+        if (header && header->type != SHT_NOBITS) {
+            add_part(digest, image, piece, header->offset, header->size, tables[i].most);
+            any = true;
+        }
+    }
+    return any;
+}
+
+static void add_deciding_parts(struct sprof_digest *digest, const struct image *image,
+                               uint8_t *piece)
+{
+    enum { MOST_NOTES = 64 * 1024, MOST_CODE = 8 << 20 };
+    sprof_digest_add(digest, piece, image_read(image, 0, piece, sizeof(Elf64_Ehdr)));
+    sprof_digest_add(digest, image->segments.items,
+                     image->segments.count * sizeof *image->segments.items);
+    for (size_t i = 0; i < image->sections.count; i++)
+        add_section_header(digest, &image->sections.items[i]);
+    for (size_t i = 0; i < image->segments.count; i++)
+        if (image->segments.items[i].p_type == PT_NOTE)
+            add_part(digest, image, piece, image->segments.items[i].p_offset,
+                     image->segments.items[i].p_filesz, MOST_NOTES);
+    if (!add_tables(digest, image, piece))
+        for (size_t i = 0; i < image->text.count; i++)
+            add_part(digest, image, piece, image->text.items[i].offset, image->text.items[i].size,
+                     MOST_CODE);
+}
+
+int image_digest(struct image *image, struct sprof_digest *digest)
+{
+    enum { SMALL_FILE = 4 << 20 };
+    if (!image->has_digest) {
+        uint8_t *piece = malloc(IMAGE_PIECE);
+        if (!piece)
+            return SPROF_ENOMEM;
+        image->digest = (struct sprof_digest){0};
+        sprof_digest_add_number(&image->digest, image->file_size);
+        if (image->file_size <= SMALL_FILE)
+            add_part(&image->digest, image, piece, 0, image->file_size, SMALL_FILE);
+        else
+            add_deciding_parts(&image->digest, image, piece);
+        free(piece);
+        image->has_digest = true;
+    }
+    *digest = image->digest;
+    return 0;
+}
+
+uint64_t image_key(struct image *image)
+{
+    struct sprof_digest digest = {0};
+    if (image->build_id_size)
+        return sprof_hash_bytes(image->build_id, image->build_id_size);
+    return image_digest(image, &digest) ? 0 : digest.low;
+}
+
+/* == Facts == */
+
+void image_read_identity(struct image *image)
+{
+    read_dynamic(image);
+    read_build_id(image);
+}
+
+struct sprof_bytes image_build_id(const struct image *image)
+{
+    return (struct sprof_bytes){image->build_id, image->build_id_size};
+}
+
+const char *image_soname(const struct image *image)
+{
+    return image->soname;
+}
+
+/* libc.so.6 has an interpreter too, so that it can be run; its soname tells it from a program. */
+bool image_is_executable(const struct image *image)
+{
+    if (image->type == ET_EXEC)
+        return true;
+    return image->type == ET_DYN &&
+           (image->flags_1 & DF_1_PIE || (image->has_interpreter && !image->soname));
 }

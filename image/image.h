@@ -28,7 +28,7 @@ struct image;
 /* Opens by map_files, /proc/PID/root + path, /proc/PID/exe, path: in that order, the first that
  * matches. Returns
  * SPROF_ENOTFOUND (gone, or replaced: the message says which), SPROF_EFORMAT (not an ELF file, or
- * damaged), SPROF_EUNSUPPORTED (another class or byte order than 64-bit little endian; 32-bit is
+ * damaged), SPROF_EUNSUPPORTED (of another machine, class or byte order than sprof itself; 32-bit is
  * told apart by its message), SPROF_EPERMISSION, SPROF_EIO, SPROF_ENOMEM. The caller frees. */
 int image_open(struct image **image, const struct image_request *request,
                struct sprof_error *error);
@@ -51,7 +51,15 @@ struct sprof_bytes image_memory(const struct image *image);
 /* The GNU build id; size 0 where the file has none: that is not an error. */
 struct sprof_bytes image_build_id(const struct image *image);
 
-/* Content identity: hash of the build id, else of the file's whole content (at most 1 GiB read). */
+/* Content identity in 128 bits: of a file up to 4 MiB all of it; of a larger one its size, headers and
+ * notes (with Go's own build id), .eh_frame_hdr, the beginning and the end of .gopclntab and of the
+ * symbol tables with their names, and where none of these is there, of its code. So equal digests
+ * mean the same functions at the same places, for a few milliseconds of work. Returns 0 or
+ * SPROF_ENOMEM. */
+int image_digest(struct image *image, struct sprof_digest *digest);
+
+/* The same in 64 bits as recordings store it: hash of the build id, else of the digest. 0 only when
+ * out of memory. */
 uint64_t image_key(struct image *image);
 
 /* DT_SONAME, or NULL. */

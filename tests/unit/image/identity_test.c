@@ -20,6 +20,7 @@ static struct file file_new(void)
                 .e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
                             EV_CURRENT},
                 .e_type = ET_DYN,
+                .e_machine = EM_X86_64,
                 .e_version = EV_CURRENT,
                 .e_phoff = offsetof(struct file, segments),
                 .e_phnum = 3,
@@ -101,6 +102,65 @@ static void test_soname_outside_the_strings(void)
     image_free(image);
 }
 
+/* The key of what a command leaves in the file "a". */
+static uint64_t key_after(struct fixture *fixture, const char *command)
+{
+    fixture_run(fixture, command);
+    struct image *image = NULL;
+    const struct image_request request = {.path = fixture_path(fixture, "a")};
+    CU_ASSERT_EQUAL(image_open(&image, &request, NULL), 0);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(image);
+    CU_ASSERT_EQUAL(image_build_id(image).size, 0);
+    const uint64_t key = image_key(image);
+    image_free(image);
+    return key;
+}
+
+/* Files too large to be hashed whole, each a change of the first that moves or renames functions.
+ */
+static void test_large_files_differ_by_their_functions(void)
+{
+#define BUILD "cc -O1 -Wl,--build-id=none a.c -o a"
+    static const char source[] = "char large[8 << 20] = {1};\n"
+                                 "int one(int x) { return x * 3 + large[x]; }\n"
+                                 "int two(int x) { return one(x) - large[x]; }\n"
+                                 "int main(int n, char **v) { return two(n) + !v; }\n";
+    static const char *const commands[] = {
+        BUILD,
+        "sed -i 's/x \\* 3/x * 1000003 % 77/' a.c; " BUILD,
+        "sed -i 's/two/owt/' a.c; " BUILD,
+        "strip a",
+        "sed -i 's/owt(n)/one(n) * owt(7 * n)/' a.c; " BUILD "; strip a",
+        "sed -i 's/one(n) ./n */' a.c; cc -O1 -Wl,--build-id=none,--no-eh-frame-hdr a.c -o a; "
+        "objcopy -R .eh_frame -R .symtab a; strip a",
+    };
+    enum { COUNT = sizeof commands / sizeof *commands };
+    struct fixture fixture;
+    uint64_t keys[COUNT];
+    fixture_open(&fixture);
+    fixture_text(&fixture, "a.c", source);
+    for (size_t i = 0; i < COUNT; i++) {
+        keys[i] = key_after(&fixture, commands[i]);
+        CU_ASSERT_NOT_EQUAL(keys[i], 0);
+        for (size_t j = 0; j < i; j++)
+            CU_ASSERT_NOT_EQUAL(keys[i], keys[j]);
+    }
+    CU_ASSERT_EQUAL(key_after(&fixture, "cp a same; rm a; mv same a"), keys[COUNT - 1]);
+    fixture_close(&fixture);
+#undef BUILD
+}
+
+/* A terabyte that nobody could read in time, and that decides nothing. */
+static void test_identity_is_bounded_work(void)
+{
+    struct fixture fixture;
+    fixture_open(&fixture);
+    fixture_text(&fixture, "a.c", "int main(void) { return 0; }\n");
+    const uint64_t small = key_after(&fixture, "cc -Wl,--build-id=none a.c -o a");
+    CU_ASSERT_NOT_EQUAL(key_after(&fixture, "truncate -s 1T a"), small);
+    fixture_close(&fixture);
+}
+
 void sprof_suite_image_identity(void);
 void sprof_suite_image_identity(void)
 {
@@ -108,4 +168,7 @@ void sprof_suite_image_identity(void)
     CU_add_test(suite, "a build id among other notes", test_build_id_among_other_notes);
     CU_add_test(suite, "an impossible note", test_impossible_note_is_no_build_id);
     CU_add_test(suite, "a soname outside the strings", test_soname_outside_the_strings);
+    CU_add_test(suite, "large files differ by their functions",
+                test_large_files_differ_by_their_functions);
+    CU_add_test(suite, "identity is bounded work", test_identity_is_bounded_work);
 }

@@ -39,6 +39,10 @@ static void test_other_files_are_told_apart(void)
     header = good_header();
     header.e_ident[EI_DATA] = ELFDATA2MSB;
     CU_ASSERT_EQUAL(open_bytes(&header, sizeof header, &error), SPROF_EUNSUPPORTED);
+    header = good_header();
+    header.e_machine = EM_RISCV;
+    CU_ASSERT_EQUAL(open_bytes(&header, sizeof header, &error), SPROF_EUNSUPPORTED);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "another machine"));
 }
 
 static void test_program_headers_outside_the_file(void)
@@ -78,10 +82,10 @@ static void test_wrapping_segment_is_left_out(void)
     image_free(image);
 }
 
-void sprof_suite_image_parse(void);
-void sprof_suite_image_parse(void)
+void sprof_suite_image_headers(void);
+void sprof_suite_image_headers(void)
 {
-    CU_pSuite suite = CU_add_suite("image/parse", NULL, NULL);
+    CU_pSuite suite = CU_add_suite("image/headers", NULL, NULL);
     CU_add_test(suite, "other files are told apart", test_other_files_are_told_apart);
     CU_add_test(suite, "program headers outside the file", test_program_headers_outside_the_file);
     CU_add_test(suite, "a wrapping segment is left out", test_wrapping_segment_is_left_out);

@@ -1,9 +1,16 @@
-/* The headers of an ELF file (System V ABI, chapters 4 and 5), read through libelf once. */
+/* Reads the headers of an ELF file (System V ABI, chapters 4 and 5) through libelf, once. */
 #include "image/elf_file.h"
 
 #include <gelf.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* The machine whose code sprof was built to read: its own. */
+#if defined __x86_64__
+static const uint16_t native_machine = EM_X86_64;
+#elif defined __aarch64__
+static const uint16_t native_machine = EM_AARCH64;
+#endif
 
 Elf *image_libelf(const struct image *image)
 {
@@ -70,8 +77,10 @@ static int by_vaddr(const void *left, const void *right)
     return (a->vaddr > b->vaddr) - (a->vaddr < b->vaddr);
 }
 
-static int use_segments(struct image *image, const Elf64_Phdr *headers, size_t count)
+static int use_segments(struct image *image)
 {
+    const Elf64_Phdr *headers = image->segments.items;
+    const size_t count = image->segments.count;
     if (add_loads(image, headers, count, true) || add_loads(image, headers, count, false))
         return SPROF_ENOMEM;
     if (image->text.count)
@@ -86,8 +95,6 @@ static int use_segments(struct image *image, const Elf64_Phdr *headers, size_t c
             image->has_eh_frame_hdr = true;
         }
     }
-    image_parse_dynamic(image);
-    image_parse_build_id(image, headers, count);
     return 0;
 }
 
@@ -98,17 +105,12 @@ static int parse_segments(struct image *image, Elf *elf, struct sprof_error *err
         return damaged(image, "its program headers lie outside the file", error);
     if (count > IMAGE_MAX_SEGMENTS)
         return damaged(image, "it claims too many program headers", error);
-    Elf64_Phdr *headers = calloc(count + 1, sizeof *headers);
-    if (!headers)
+    if (sprof_vec_reserve(&image->segments, count + 1))
         return sprof_error_memory(error);
-    int code = 0;
-    for (size_t i = 0; i < count && !code; i++)
-        if (!gelf_getphdr(elf, (int)i, &headers[i]))
-            code = damaged(image, "its program headers cannot be read", error);
-    if (!code && use_segments(image, headers, count))
-        code = sprof_error_memory(error);
-    free(headers);
-    return code;
+    for (size_t i = 0; i < count; i++)
+        if (!gelf_getphdr(elf, (int)i, &image->segments.items[image->segments.count++]))
+            return damaged(image, "its program headers cannot be read", error);
+    return use_segments(image) ? sprof_error_memory(error) : 0;
 }
 
 static int add_section(struct image *image, const GElf_Shdr *header, const char *name)
@@ -154,6 +156,11 @@ static int parse_with(struct image *image, Elf *elf, struct sprof_error *error)
         return damaged(image, "its header cannot be read", error);
     if (header.e_phnum && header.e_phentsize != sizeof(Elf64_Phdr))
         return damaged(image, "its program headers have an unknown size", error);
+    if (header.e_machine != native_machine)
+        return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                               "%s is an ELF file of another machine (number %u; sprof was built "
+                               "for %u)",
+                               image->path, header.e_machine, native_machine);
     image->entry = header.e_entry;
     image->type = header.e_type;
     if (parse_sections(image, elf))
@@ -161,7 +168,7 @@ static int parse_with(struct image *image, Elf *elf, struct sprof_error *error)
     return parse_segments(image, elf, error);
 }
 
-int image_parse(struct image *image, struct sprof_error *error)
+int image_read_headers(struct image *image, struct sprof_error *error)
 {
     int code = check_identification(image, error);
     if (code)
