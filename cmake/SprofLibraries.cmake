@@ -1,5 +1,6 @@
 # One static library per directory, and the options every target shares.
 find_package(Threads REQUIRED)
+include(SprofBpf)
 
 option(SPROF_WERROR "Treat warnings as errors" OFF)
 option(SPROF_FUZZ "Build the libFuzzer targets (clang only)" OFF)
@@ -25,15 +26,16 @@ function(sprof_options target)
 endfunction()
 
 # sprof_library(name "uses…" "system libraries…"): every *.c below name/ becomes sprof_name, except a
-# main.c, which belongs to the executable of the same name.
+# main.c, which belongs to the executable of the same name, and BPF programs, which SprofBpf compiles.
 function(sprof_library name uses libraries)
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${name}/*.c)
-    list(FILTER sources EXCLUDE REGEX "/main\\.c$")
+    list(FILTER sources EXCLUDE REGEX "(/main|\\.bpf)\\.c$")
     add_library(sprof_${name} STATIC ${sources})
     sprof_options(sprof_${name})
     list(TRANSFORM uses PREPEND sprof_)
     target_link_libraries(sprof_${name} PRIVATE ${uses} ${libraries})
     set_property(GLOBAL APPEND PROPERTY SPROF_LIBRARIES ${name})
+    sprof_bpf(${name})
     if(EXISTS ${CMAKE_SOURCE_DIR}/${name}/library.cmake)
         include(${CMAKE_SOURCE_DIR}/${name}/library.cmake)   # generated sources
     endif()

@@ -41,14 +41,16 @@ static const char *rules_text(struct record_session *session)
     return keep(session, &text);
 }
 
-static const char *source_text(enum sampler_scope scope)
+static const char *source_text(struct record_session *session, const struct sampler_facts *facts)
 {
-    switch (scope) {
-    case SAMPLER_SCOPE_CPU_FILTERED: return "perf per CPU, filtered in the kernel";
-    case SAMPLER_SCOPE_CPU: return "perf per CPU";
-    case SAMPLER_SCOPE_TASK: break;
-    }
-    return "perf per thread";
+    struct sprof_str text = {0};
+    sprof_str_append(&text,
+                     facts->scope == SAMPLER_SCOPE_TASK ? "perf per thread" : "perf per CPU");
+    if (facts->scope == SAMPLER_SCOPE_CPU_FILTERED)
+        sprof_str_append(&text, ", filtered in the kernel");
+    if (facts->no_bpf_why[0])
+        sprof_str_appendf(&text, ", without BPF (%s)", facts->no_bpf_why);
+    return keep(session, &text);
 }
 
 static uint64_t own_start_time(void)
@@ -97,7 +99,7 @@ static void describe_settings(struct record_session *session, const struct sampl
     run->frame = options->frame_app ? "app" : NULL;
     run->app_interior = options->drop_interior ? "drop" : "keep";
     run->module_rules = rules_text(session);
-    run->source = source_text(facts->scope);
+    run->source = source_text(session, facts);
     run->kernel_excluded =
         facts->kernel_excluded ? keep_text(session, facts->kernel_excluded_why) : NULL;
     run->frequency_hz = facts->frequency_hz;

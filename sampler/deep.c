@@ -140,16 +140,24 @@ void session_forget_end(struct sampler *sampler, pid_t tid)
         rest_bpf_forget_end(&sampler->rest_bpf, tid);
 }
 
+struct filter_bpf_tails session_tails(const struct sampler *sampler)
+{
+    struct filter_bpf_tails tails = {.ring_bytes = REST_RING_BYTES_MIN};
+    if (!sampler->plan.layout.has_stack)
+        return tails;
+    while (tails.ring_bytes < REST_POOL_BYTES &&
+           tails.ring_bytes < sampler->cpus.count * REST_RING_BYTES_CPU)
+        tails.ring_bytes *= 2;
+    tails.stack_bytes = sampler->plan.stack_bytes;
+    tails.most_bytes = most_bytes(&sampler->plan);
+    return tails;
+}
+
 void session_open_rests(struct sampler *sampler)
 {
-    if (!sampler->plan.layout.has_stack || sampler->filter.slot_fd < 0)
+    if (!sampler->plan.layout.has_stack || !sampler->filter.programs)
         return;
-    size_t ring_bytes = REST_RING_BYTES_MIN;
-    while (ring_bytes < REST_POOL_BYTES && ring_bytes < sampler->cpus.count * REST_RING_BYTES_CPU)
-        ring_bytes *= 2;
-    const int result =
-        rest_bpf_open(&sampler->rest_bpf, &sampler->filter, sampler->plan.stack_bytes,
-                      most_bytes(&sampler->plan), ring_bytes);
+    const int result = rest_bpf_open(&sampler->rest_bpf, &sampler->filter);
     if (result)
         sprof_log_message(sampler->log, SPROF_LOG_DEBUG,
                           "stacks deeper than %zu bytes are not captured in the kernel: BPF: %s",

@@ -1,35 +1,53 @@
-/* Dropping foreign samples in the kernel: a set of thread ids in a BPF map, a program on each
- * sampling event that looks the current thread up in it, and two on scheduler tracepoints that add
- * the children of members and take away who ended. */
+/* The BPF programs of a recording (sampler/bpf/sampling.bpf.c), loaded: one on each sampling event
+ * keeps the samples of member threads, and copies what their stacks have beyond the slice; two on
+ * scheduler tracepoints add the children of members and take away who ended. */
 #ifndef SPROF_SAMPLER_FILTER_BPF_H
 #define SPROF_SAMPLER_FILTER_BPF_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
+struct sampling_bpf;
+
 struct filter_bpf {
-    int map_fd;
-    int slot_fd; /* room for a program to go on to */
-    int sample_program_fd;
-    int tracepoint_fds[2]; /* fork, free: they work as long as they are open */
+    struct sampling_bpf *programs; /* NULL: none */
+    uint64_t *members;             /* the kernel's own memory: a bit for each thread id */
+    bool captures;                 /* stacks beyond their slices, too */
+    size_t ring_bytes;             /* of the ring they go to */
 };
 
-#define FILTER_BPF_NONE ((struct filter_bpf){-1, -1, -1, {-1, -1}})
+#define FILTER_BPF_NONE ((struct filter_bpf){0})
+
+/* Which stacks to capture beyond their slices. */
+struct filter_bpf_tails {
+    size_t stack_bytes; /* of the slice; 0: none */
+    size_t most_bytes;  /* of what is captured beyond it, at most 1 MiB */
+    size_t ring_bytes;  /* a power of two */
+};
 
 /* Loads the programs; with follow_forks, children of members become members from then on. Works in
- * the first pid namespace only, since programs see the system's own thread ids.
- * Returns 0, a negative errno, or -ENOENT where the kernel's type information is missing. */
-int filter_bpf_open(struct filter_bpf *filter, bool follow_forks);
+ * the first pid namespace only, since programs see the system's own thread ids. Kernels that have
+ * not all that capturing needs still filter. Returns 0 or a negative errno: -ENOSYS in a build
+ * without BPF, -ENOENT in another pid namespace, -EPERM where it is not permitted. */
+int filter_bpf_open(struct filter_bpf *filter, bool follow_forks,
+                    const struct filter_bpf_tails *tails);
 
-/* Makes a thread a member. Returns 0 or a negative errno. */
+/* Why filter_bpf_open failed, in a few words. */
+const char *filter_bpf_reason(int result);
+
+/* Makes a thread a member. Returns 0, or -ENOSYS in a build without BPF. */
 int filter_bpf_add(const struct filter_bpf *filter, pid_t tid);
+bool filter_bpf_has(const struct filter_bpf *filter, pid_t tid);
 
 /* Puts the program on a sampling event. Returns 0 or a negative errno. */
 int filter_bpf_attach(const struct filter_bpf *filter, int event_fd);
 
-/* From now on the program of every member's sample ends with this one, which must keep the sample.
- * Returns 0 or a negative errno. */
-int filter_bpf_go_on_to(const struct filter_bpf *filter, int program_fd);
+/* Descriptors of maps, the filter's: ends of stacks (thread id → address), and the ring of tails.
+ */
+int filter_bpf_ends_fd(const struct filter_bpf *filter);
+int filter_bpf_tails_fd(const struct filter_bpf *filter);
 
 void filter_bpf_close(struct filter_bpf *filter);
 

@@ -3,6 +3,7 @@
 #include "sampler/session.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -93,14 +94,22 @@ static void settle_layout(struct sampler *sampler)
     plan->layout.has_chain = plan->capture == SAMPLER_CAPTURE_FULL && !plan->exclude_kernel;
 }
 
+static void explain_no_bpf(struct sampler *sampler, int result)
+{
+    snprintf(sampler->facts.no_bpf_why, sizeof sampler->facts.no_bpf_why, "%s",
+             filter_bpf_reason(result));
+    sprof_log_message(sampler->log, SPROF_LOG_DEBUG, "without BPF: %s (%s)",
+                      filter_bpf_reason(result), strerror(-result));
+}
+
 static void try_filter(struct sampler *sampler, enum sampler_scope best)
 {
     if (best > SAMPLER_SCOPE_CPU_FILTERED)
         return;
-    const int result = filter_bpf_open(&sampler->filter, !sampler->targets.only_thread);
+    const struct filter_bpf_tails tails = session_tails(sampler);
+    const int result = filter_bpf_open(&sampler->filter, !sampler->targets.only_thread, &tails);
     if (result)
-        sprof_log_message(sampler->log, SPROF_LOG_DEBUG,
-                          "samples are not filtered in the kernel: BPF: %s", strerror(-result));
+        explain_no_bpf(sampler, result);
 }
 
 /* The sampling event of one CPU. Where the program cannot be put on it, sprof filters itself. */
@@ -116,9 +125,8 @@ static int open_cpu_event(struct sampler *sampler, size_t index)
         close(fd);
         return -ENOMEM;
     }
-    if (sampler->filter.map_fd >= 0 && filter_bpf_attach(&sampler->filter, fd)) {
-        sprof_log_message(sampler->log, SPROF_LOG_DEBUG,
-                          "samples are not filtered in the kernel: %s", strerror(errno));
+    if (sampler->filter.programs && filter_bpf_attach(&sampler->filter, fd)) {
+        explain_no_bpf(sampler, -EINVAL);
         filter_bpf_close(&sampler->filter);
     }
     return 0;
@@ -150,7 +158,7 @@ static int open_cpu_scope(struct sampler *sampler, const struct sampler_options 
         if (result)
             return permission_explain(0, false, -result, error);
     }
-    const bool filtered = sampler->filter.map_fd >= 0;
+    const bool filtered = sampler->filter.programs;
     session_open_rests(sampler);
     sampler->facts.scope = filtered ? SAMPLER_SCOPE_CPU_FILTERED : SAMPLER_SCOPE_CPU;
     sampler->targets.trust = filtered ? TARGETS_TRUST_SAMPLES : TARGETS_TRUST_NOTHING;
@@ -208,6 +216,8 @@ static int open_task_scope(struct sampler *sampler, const struct sampler_options
         error);
     if (result)
         return result;
+    if (options->minimum_scope < SAMPLER_SCOPE_TASK)
+        explain_no_bpf(sampler, -EPERM);
     sampler->facts.scope = SAMPLER_SCOPE_TASK;
     sampler->targets.trust = TARGETS_TRUST_ALL;
     return sampler->launch.pid ? open_command_events(sampler, error)

@@ -1,8 +1,8 @@
-/* Stacks deeper than their slices, captured in the kernel at the moment of the sample: a program
- * that the filter on the sampling events (filter_bpf.h) goes on to. It copies what follows the
- * slice, up to where the thread's stack is known to end, into a ring of its own, right before the
- * kernel writes the sample. Of threads that are known to switch stacks it copies the other stack
- * instead, where rbp leads to one. */
+/* Stacks deeper than their slices, captured in the kernel at the moment of the sample by the
+ * program on the sampling events (filter_bpf.h): it copies what follows the slice, up to where the
+ * thread's stack is known to end, into a ring of its own, right before the kernel writes the
+ * sample. Of threads that are known to switch stacks it copies the other stack instead, where the
+ * frame pointer leads to one. */
 #ifndef SPROF_SAMPLER_REST_BPF_H
 #define SPROF_SAMPLER_REST_BPF_H
 
@@ -10,14 +10,14 @@
 #include "sampler/filter_bpf.h"
 
 struct rest_bpf {
-    int ends_fd, ring_fd; /* the ring's only until it is mapped */
+    int ends_fd; /* the filter's; -1: closed */
     void *consumer_page;
     const uint8_t *producer_page; /* then the ring's bytes, twice in a row */
     size_t ring_bytes;
     uint64_t consumed;
 };
 
-#define REST_BPF_NONE ((struct rest_bpf){-1, -1, NULL, NULL, 0, 0})
+#define REST_BPF_NONE ((struct rest_bpf){-1, NULL, NULL, 0, 0})
 
 /* What was captured for a sample. */
 struct rest_bytes {
@@ -26,16 +26,13 @@ struct rest_bytes {
     size_t size;
 };
 
-/* Loads the program and makes the filter go on to it. `stack_bytes`: of the slice; at most
- * `most_bytes`, within 1 MiB, beyond it are copied; the ring's size is a power of two. Returns 0 or
- * a negative errno, and then nothing has changed.
- */
-int rest_bpf_open(struct rest_bpf *rest, const struct filter_bpf *filter, size_t stack_bytes,
-                  size_t most_bytes, size_t ring_bytes);
+/* Maps the ring of the filter's program. Close it before the filter. Returns 0 or a negative errno:
+ * -ENOENT where the program does not capture. */
+int rest_bpf_open(struct rest_bpf *rest, const struct filter_bpf *filter);
 void rest_bpf_close(struct rest_bpf *rest);
 
-/* The thread's stack ends at `address`, which may be SAMPLER_STACK_SHALLOW or _ELSEWHERE. A thread of
- * which nothing is known has copied what memory there is. Returns 0 or a negative errno. */
+/* The thread's stack ends at `address`, which may be SAMPLER_STACK_SHALLOW or _ELSEWHERE. A thread
+ * of which nothing is known has copied what memory there is. Returns 0 or a negative errno. */
 int rest_bpf_learn_end(const struct rest_bpf *rest, pid_t tid, uint64_t address);
 void rest_bpf_forget_end(const struct rest_bpf *rest, pid_t tid);
 

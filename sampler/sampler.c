@@ -154,11 +154,11 @@ void sampler_free(struct sampler *sampler)
         return;
     close_list(&sampler->events);
     close_list(&sampler->trackers);
+    rest_bpf_close(&sampler->rest_bpf);
     filter_bpf_close(&sampler->filter);
     counters_release(&sampler->cpu_time);
     merge_release(&sampler->merge);
     rests_release(&sampler->rests);
-    rest_bpf_close(&sampler->rest_bpf);
     launch_close(&sampler->launch);
     for (size_t i = 0; i < sampler->attached.count; i++)
         if (sampler->attached.items[i].pidfd >= 0)

@@ -57,6 +57,7 @@ struct sampler_facts {
     enum sampler_scope scope;
     bool kernel_excluded;          /* samples only in user mode */
     char kernel_excluded_why[256]; /* one line naming the setting; empty where asked for */
+    char no_bpf_why[64];           /* why no BPF program filters; empty where one does */
     size_t stack_bytes;            /* slice really asked from the kernel */
     size_t stack_bytes_wanted;
     size_t ring_bytes; /* all rings together */

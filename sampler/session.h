@@ -83,9 +83,10 @@ int session_attach_filter(struct sampler *sampler, struct sprof_error *error);
  */
 int session_open_counters(struct sampler *sampler, struct sprof_error *error);
 
-/* deep.c: lets the kernel capture deep stacks where it can; copies what follows the slices of the
+/* deep.c: which stacks the kernel is to capture beyond their slices; maps what it captures; copies what follows the slices of the
  * records not looked at yet; gives the record just decoded its copy; notes that it was a stack
  * deeper than its slice; a thread has a new stack. */
+struct filter_bpf_tails session_tails(const struct sampler *sampler);
 void session_open_rests(struct sampler *sampler);
 void session_copy_rests(struct sampler *sampler);
 void session_attach_rest(struct sampler *sampler, size_t ring, uint64_t offset);

@@ -1,0 +1,294 @@
+/* Programs on sampling events and on the scheduler's tracepoints: they keep the samples of member
+ * threads only, and copy the stacks that are deeper than a sample's slice.
+ *
+ * Kernel structs are declared with the members used here; the kernel finds their offsets when the
+ * programs are loaded (CO-RE). */
+#include <linux/bpf.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <stdbool.h>
+
+#include "sampler/bpf/sampling.h"
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+#define KERNEL_STRUCT __attribute__((preserve_access_index))
+
+struct task_struct {
+    int pid;
+} KERNEL_STRUCT;
+
+struct pt_regs {
+    unsigned long bp, sp;
+} KERNEL_STRUCT;
+
+enum {
+    PAGE_BYTES = 4096,
+    OVERLAP_BYTES = 2048, /* how much shorter a slice may arrive than it was asked for */
+    GAP_PAGES = 16,       /* copied above a page that is not there */
+    OTHER_PAGES = 5,      /* copied of another stack */
+    HOPS = 3,             /* frames that may keep the frame pointer before the one that switched */
+    OTHER_SPAN_BYTES = 64 << 10, /* a frame pointer that far above sp leads to another stack */
+};
+
+#define END_UNKNOWN ((__u64)-1)
+
+/* Set before the programs are loaded. */
+const volatile __u64 stack_bytes; /* of the slice; 0: nothing is captured beyond slices */
+const volatile __u64 tail_bytes;  /* most bytes of a tail, at most SAMPLING_TAIL_MAX */
+
+/* == Members ================================================================================== */
+
+/* A bit for each thread id, which sprof sets through its own mapping. */
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(map_flags, BPF_F_MMAPABLE);
+    __uint(max_entries, SAMPLING_MEMBER_WORDS);
+    __type(key, __u32);
+    __type(value, __u64);
+} members SEC(".maps");
+
+static __always_inline __u64 *member_word(__u32 tid)
+{
+    const __u32 word = tid / 64;
+    return bpf_map_lookup_elem(&members, &word);
+}
+
+static __always_inline bool is_member(__u32 tid)
+{
+    const __u64 *word = member_word(tid);
+    return word && *word >> tid % 64 & 1;
+}
+
+static __always_inline __u32 current_tid(void)
+{
+    return (__u32)bpf_get_current_pid_tgid();
+}
+
+/* sched_process_fork(parent, child), in the parent, before the child may run: the children of
+ * members are members. */
+SEC("raw_tp/sched_process_fork")
+int add_child(struct bpf_raw_tracepoint_args *ctx)
+{
+    struct task_struct *child = (void *)ctx->args[1];
+    if (!is_member(current_tid()))
+        return 0;
+    const __u32 tid = BPF_CORE_READ(child, pid);
+    __u64 *word = member_word(tid);
+    if (word)
+        __sync_fetch_and_or(word, 1ULL << tid % 64);
+    return 0;
+}
+
+/* sched_process_free(task): when the last trace of a thread goes. (At sched_process_exit it still
+ * has its address space to give back, which is a good part of the CPU time of a short process.) */
+SEC("raw_tp/sched_process_free")
+int remove_thread(struct bpf_raw_tracepoint_args *ctx)
+{
+    struct task_struct *task = (void *)ctx->args[0];
+    const __u32 tid = BPF_CORE_READ(task, pid);
+    __u64 *word = member_word(tid);
+    if (word && *word >> tid % 64 & 1)
+        __sync_fetch_and_and(word, ~(1ULL << tid % 64));
+    return 0;
+}
+
+/* == Stacks deeper than their slices ========================================================== */
+
+/* Where a thread's stack is known to end, as walks have shown. */
+struct {
+    __uint(type, BPF_MAP_TYPE_LRU_HASH);
+    __uint(max_entries, 4096); /* threads with deep stacks; the least used are forgotten */
+    __type(key, __u32);
+    __type(value, __u64);
+} stack_ends SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_RINGBUF);
+    __uint(max_entries, PAGE_BYTES); /* sprof asks for more where tails are captured */
+} tails SEC(".maps");
+
+static __always_inline __u64 next_page(__u64 address)
+{
+    return (address | (PAGE_BYTES - 1)) + 1;
+}
+
+static __always_inline bool is_there(__u64 address)
+{
+    __u64 word;
+    return !bpf_probe_read_user(&word, sizeof word, (void *)address);
+}
+
+/* Hands over a tail whose bytes are copied; gives it back where it has none. */
+static __always_inline void submit(struct sampling_tail *tail, __u64 time_ns, __u64 address,
+                                   __u32 size, bool elsewhere)
+{
+    if (!size) {
+        bpf_ringbuf_discard(tail, BPF_RB_NO_WAKEUP);
+        return;
+    }
+    tail->time_ns = time_ns;
+    tail->tid = current_tid();
+    tail->cpu = bpf_get_smp_processor_id();
+    tail->address = address;
+    tail->size = size;
+    tail->elsewhere = elsewhere;
+    bpf_ringbuf_submit(tail, BPF_RB_NO_WAKEUP);
+}
+
+struct page_copy {
+    struct sampling_tail *tail;
+    __u64 address, end;
+    __u32 size; /* of what is copied, with what is missing between */
+};
+
+static long copy_page(__u32 index, struct page_copy *copy)
+{
+    const __u64 from = copy->address + index * PAGE_BYTES;
+    if (index >= GAP_PAGES || from >= copy->end)
+        return 1;
+    if (!bpf_probe_read_user(copy->tail->bytes + index * PAGE_BYTES, PAGE_BYTES, (void *)from))
+        copy->size = (index + 1) * PAGE_BYTES;
+    return 0;
+}
+
+/* Copies the pages from `address` on, those that are there, as far as `end`; others become zero. */
+static __always_inline void copy_pages(__u64 address, __u64 end, __u32 pages, bool elsewhere)
+{
+    const __u64 time_ns = bpf_ktime_get_ns();
+    struct page_copy copy = {.address = address, .end = end};
+    copy.tail = bpf_ringbuf_reserve(&tails, sizeof *copy.tail + GAP_PAGES * PAGE_BYTES, 0);
+    if (!copy.tail)
+        return;
+    bpf_loop(pages, copy_page, &copy, 0);
+    submit(copy.tail, time_ns, address, copy.size, elsewhere);
+}
+
+struct hops {
+    __u64 sp, frame;
+    bool found;
+};
+
+static long hop(__u32 index, struct hops *hops)
+{
+    hops->found = hops->frame - hops->sp > OTHER_SPAN_BYTES;
+    return hops->found ||
+           bpf_probe_read_user(&hops->frame, sizeof hops->frame, (void *)hops->frame);
+}
+
+/* Of a thread that switches stacks: where its frame pointer, or what is kept below it for the
+ * frames in between, leads to another stack, that one's innermost pages. The slice cannot have
+ * them. */
+static __always_inline void copy_elsewhere(__u64 sp, __u64 frame)
+{
+    struct hops hops = {sp, frame, false};
+    bpf_loop(HOPS + 1, hop, &hops, 0);
+    if (hops.found)
+        copy_pages(next_page(hops.frame - PAGE_BYTES), END_UNKNOWN, OTHER_PAGES, true);
+}
+
+static long extend(__u32 index, __u64 *end)
+{
+    const __u64 step = SAMPLING_TAIL_MAX / 2 >> index % 64;
+    if (is_there(*end + step - sizeof(__u64)))
+        *end += step;
+    return step == PAGE_BYTES;
+}
+
+/* Up to where memory is there in one piece above sp, to a page and within 1 MiB. */
+static __always_inline __u64 search_end(__u64 sp)
+{
+    __u64 end = next_page(sp);
+    bpf_loop(64, extend, &end, 0);
+    return end;
+}
+
+/* Copies `size` bytes into a record with room for them: programs may reserve constant sizes only.
+ */
+#define COPY_WITHIN(room)                                                                          \
+    if (size <= (room)) {                                                                          \
+        struct sampling_tail *tail = bpf_ringbuf_reserve(&tails, sizeof *tail + (room), 0);        \
+        if (tail)                                                                                  \
+            submit(tail, time_ns, address,                                                         \
+                   bpf_probe_read_user(tail->bytes, size, (void *)address) ? 0 : size, false);     \
+        return;                                                                                    \
+    }
+
+static __always_inline void copy_range(__u64 address, __u64 size)
+{
+    const __u64 time_ns = bpf_ktime_get_ns();
+    COPY_WITHIN(8 << 10)
+    COPY_WITHIN(32 << 10)
+    COPY_WITHIN(128 << 10)
+    COPY_WITHIN(384 << 10)
+    COPY_WITHIN(SAMPLING_TAIL_MAX)
+}
+
+/* What follows the slice. Of what is too much the upper part is copied: what is so large is a frame
+ * with a large array, more often than not. */
+static __always_inline void copy_above_slice(__u64 sp, __u64 end)
+{
+    const __u64 overlap = stack_bytes > 2 * OVERLAP_BYTES ? OVERLAP_BYTES : 0;
+    __u64 address = sp + stack_bytes - overlap;
+    if (end == END_UNKNOWN) {
+        if (!is_there(address + overlap))
+            return;
+        end = search_end(address);
+    }
+    __u64 size = end - address;
+    if ((__s64)size <= (__s64)overlap || size > SAMPLING_SPAN_MAX)
+        return;
+    if (size > tail_bytes) {
+        address += size - tail_bytes;
+        size = tail_bytes;
+    }
+    copy_range(address, size);
+}
+
+struct slice {
+    __u64 page, end;
+    bool ends, missing;
+};
+
+static long look_at_page(__u32 index, struct slice *slice)
+{
+    slice->ends = slice->page >= slice->end;
+    slice->missing = !slice->ends && !is_there(slice->page);
+    if (slice->ends || slice->missing)
+        return 1;
+    slice->page = next_page(slice->page);
+    return 0;
+}
+
+static __always_inline void capture(void)
+{
+    const __u32 tid = current_tid();
+    const struct pt_regs *registers = (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
+    const __u64 sp = registers->sp;
+    const __u64 *known = bpf_map_lookup_elem(&stack_ends, &tid);
+    const __u64 end = known ? *known : END_UNKNOWN;
+    if (end == SAMPLING_END_ELSEWHERE) {
+        copy_elsewhere(sp, registers->bp);
+        return;
+    }
+    struct slice slice = {.page = sp, .end = end};
+    bpf_loop((stack_bytes + PAGE_BYTES - 1) / PAGE_BYTES, look_at_page, &slice, 0);
+    /* A slice ends in a page that was never used: a large frame begins to be filled. What counts
+     * lies above, in pages that are there or were never used either. */
+    if (slice.missing)
+        copy_pages(next_page(slice.page), end, GAP_PAGES, false);
+    else if (!slice.ends)
+        copy_above_slice(sp, end);
+}
+
+/* Whether the sample is kept: it is a member's. The tail is written right before the sample. */
+SEC("perf_event")
+int take_sample(void *ctx)
+{
+    if (!is_member(current_tid()))
+        return 0;
+    if (stack_bytes)
+        capture();
+    return 1;
+}
