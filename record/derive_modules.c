@@ -148,7 +148,7 @@ static int symbolize_kernel_frames(struct derive *derive, struct derive_job *job
             job->frames[i]->offset - module->kernel_offset + module->kernel_start;
     if (sort_job(job))
         return SPROF_ENOMEM;
-    if (!module->same_boot) {
+    if (module->other_boot) {
         module->row.problem = "recorded before the last boot: kernel addresses have no names";
         return 0;
     }

@@ -23,13 +23,17 @@ static uint64_t module_key(const struct derive_module *module)
     return derive_path_key(module);
 }
 
-/* Modules of the same content are one: the first of them bears the functions. */
-static int find_canonical(struct derive *derive)
+/* Modules of the same content are one: the first of them bears the functions. A module that no
+ * sample came to and whose file was never opened has no key. */
+static int find_canonical(struct derive *derive, const bool *is_used)
 {
     struct sprof_map by_key = {0};
     int result = 0;
     for (size_t i = 0; i < derive->modules.count && !result; i++) {
         struct derive_module *module = &derive->modules.items[i];
+        if (!module->row.key && !is_used[i])
+            continue;
+        module->changed |= !module->row.key;
         module->row.key = module_key(module);
         const uint64_t *first = sprof_map_get(&by_key, module->row.key);
         if (first)
@@ -61,7 +65,7 @@ static int add_outside(struct derive *derive)
     for (size_t i = 0; i < derive->modules.count; i++) {
         struct derive_module *module = &derive->modules.items[i];
         if (module->row.name && strcmp(module->row.name, RECORD_MODULE_NONE) == 0)
-            return derive_add_function(derive, module, &outside, &derive->view.outside);
+            return derive_add_function(derive, module, &outside, &derive->outside);
     }
     return 0;
 }
@@ -80,7 +84,7 @@ static void grouped_release(struct grouped *grouped)
     free(grouped->is_used);
 }
 
-/* A counting sort: stable, so that frames stay in order of id. */
+/* A counting sort of the frames to be looked up: stable, so that they stay in order of id. */
 static int group_by_module(const struct derive *derive, struct grouped *grouped)
 {
     const size_t modules = derive->modules.count, frames = derive->frames.count;
@@ -92,6 +96,8 @@ static int group_by_module(const struct derive *derive, struct grouped *grouped)
     for (size_t i = 0; i < frames && !result; i++) {
         const uint64_t *module =
             sprof_map_get(&derive->module_index, derive->frames.items[i].module);
+        if (module && !derive->frames.items[i].wanted)
+            continue;
         if (module)
             grouped->starts[*module + 1]++;
         else
@@ -104,18 +110,22 @@ static int group_by_module(const struct derive *derive, struct grouped *grouped)
     }
     for (size_t i = 0; i < frames && !result; i++) {
         struct derive_frame *frame = &derive->frames.items[i];
-        grouped->sorted[next[*sprof_map_get(&derive->module_index, frame->module)]++] = frame;
+        if (frame->wanted)
+            grouped->sorted[next[*sprof_map_get(&derive->module_index, frame->module)]++] = frame;
     }
     free(next);
     return result;
 }
 
 /* Why functions of a module have no names, to the person, for the first few of them. */
-static void tell_problem(const struct derive *derive, const struct derive_module *module,
-                         unsigned *told)
+static void tell_problem(const struct derive *derive, const struct derive_job *job, unsigned *told)
 {
     enum { TOLD_MAX = 3 };
-    if (!module->row.problem || module->image || ++*told > TOLD_MAX)
+    const struct derive_module *module = job->module;
+    bool nameless = false;
+    for (size_t i = 0; i < job->count && !nameless; i++)
+        nameless = !derive_frame_is_named(derive, job->frames[i]);
+    if (!nameless || !module->row.problem || module->image || ++*told > TOLD_MAX)
         return;
     sprof_log_message(derive->source->log, SPROF_LOG_NOTE, "functions of %s have no names: %s",
                       module->row.name, module->row.problem);
@@ -133,10 +143,9 @@ static int name_modules(struct derive *derive, const struct grouped *grouped)
         if (job.count)
             result = derive_name_module(derive, &job);
         if (job.count)
-            tell_problem(derive, job.module, &told);
+            tell_problem(derive, &job, &told);
+        job.module->changed |= job.count > 0;
         free(job.addresses);
-        if (!result)
-            result = sprof_vec_push(&derive->derived.modules, job.module->row);
     }
     return result;
 }
@@ -147,9 +156,12 @@ int derive_names(struct derive *derive, struct sprof_error *error)
     int result = group_by_module(derive, &grouped);
     if (!result) {
         open_images(derive, grouped.is_used);
-        result = find_canonical(derive);
+        result = find_canonical(derive, grouped.is_used);
     }
-    if (!result && derive->view.mode != MODEL_MODE_FULL)
+    bool cut = false;
+    for (size_t i = 0; i < derive->runs.count; i++)
+        cut |= derive->runs.items[i].view.mode != MODEL_MODE_FULL;
+    if (!result && cut)
         result = add_outside(derive);
     if (!result)
         result = name_modules(derive, &grouped);
@@ -164,12 +176,11 @@ int derive_names(struct derive *derive, struct sprof_error *error)
 int derive_given_names(struct derive *derive, const struct sprof_intern *names,
                        struct sprof_error *error)
 {
-    if (find_canonical(derive))
-        return sprof_error_memory(error);
-    for (size_t i = 0; i < derive->modules.count; i++)
-        if (sprof_vec_push(&derive->derived.modules, derive->modules.items[i].row))
-            return sprof_error_memory(error);
-    for (size_t i = 0; i < derive->frames.count; i++) {
+    struct grouped grouped = {0};
+    int result = group_by_module(derive, &grouped);
+    if (!result)
+        result = find_canonical(derive, grouped.is_used);
+    for (size_t i = 0; i < derive->frames.count && !result; i++) {
         struct derive_frame *frame = &derive->frames.items[i];
         const struct derive_module *module =
             &derive->modules.items[*sprof_map_get(&derive->module_index, frame->module)];
@@ -178,9 +189,11 @@ int derive_given_names(struct derive *derive, const struct sprof_intern *names,
             .name = name, .linkage_name = name, .named = true};
         struct derive_level level = {0};
         frame->key = model_frame_key(module->row.key, sprof_hash_text(name));
-        if (derive_add_function(derive, module, &function, &level.function) ||
-            derive_add_chain(derive, frame, &level, 1))
-            return sprof_error_memory(error);
+        result = derive_add_function(derive, module, &function, &level.function) ||
+                         derive_add_chain(derive, frame, &level, 1)
+                     ? SPROF_ENOMEM
+                     : 0;
     }
-    return 0;
+    grouped_release(&grouped);
+    return result ? sprof_error_memory(error) : 0;
 }

@@ -7,12 +7,6 @@
 #include "record/derive.h"
 #include "symbolize/symbolize.h"
 
-/* One level of an inline chain. */
-struct derive_level {
-    uint32_t function;
-    const char *file;
-    uint32_t line;
-};
 struct derive_levels {
     struct derive_level *items;
     size_t count, capacity;
@@ -27,20 +21,28 @@ struct derive_job {
     size_t address_count;
 };
 
-/* The id of a function of a module, found or added. All return 0 or SPROF_ENOMEM. */
+/* Takes over a function that is stored, as the next one. All return 0 or SPROF_ENOMEM. */
+int derive_keep_function(struct derive *derive, const struct derive_module *module,
+                         const struct store_function *function);
+
+/* The id of a function of a module, found or added. */
 int derive_add_function(struct derive *derive, const struct derive_module *module,
                         const struct symbolize_function *function, uint32_t *id);
 
 /* … of an address of which nothing is known: it counts for its module as a whole. */
 int derive_add_nameless(struct derive *derive, const struct derive_module *module, uint32_t *id);
 
-/* The rows of one physical frame: itself with the innermost function, then one a level outwards. */
+/* Gives a frame its chain and the rows for it: itself with the innermost function, then one a level
+ * outwards. A chain with a name is not exchanged for one without. */
 int derive_add_chain(struct derive *derive, struct derive_frame *frame,
                      const struct derive_level *levels, uint32_t count);
 
 /* Takes over the symbolizer's answer to job->addresses. */
 int derive_take_result(struct derive *derive, struct derive_job *job,
                        const struct symbolize_result *result);
+
+/* Whether the innermost function of a frame has a name. */
+bool derive_frame_is_named(const struct derive *derive, const struct derive_frame *frame);
 
 /* What stands in for the content of a module whose file was never read. */
 uint64_t derive_path_key(const struct derive_module *module);

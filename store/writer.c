@@ -72,11 +72,54 @@ void store_batch_release(struct store_batch *batch)
 
 /* == What is derived == */
 
-/* Physical frames and modules stay: the samples stand on them. */
-static const char forget_derived[] = "DELETE FROM path_cost; DELETE FROM function_cost;"
-                                     "DELETE FROM module_cost; DELETE FROM edge_cost;"
-                                     "DELETE FROM call_path; DELETE FROM function;"
-                                     "DELETE FROM frame WHERE inline_depth > 0";
+/* Runs a statement once for each id, as its ?1. */
+static int exec_for_each(struct store *store, const char *sql, const uint32_t *ids, size_t count,
+                         struct sprof_error *error)
+{
+    sqlite3_stmt *statement = NULL;
+    int status = count ? store_prepare(store, sql, &statement, error) : 0;
+    for (size_t i = 0; i < count && !status; i++) {
+        sqlite3_reset(statement);
+        if (sqlite3_bind_int64(statement, 1, ids[i]) != SQLITE_OK ||
+            sqlite3_step(statement) != SQLITE_DONE)
+            status = store_fail(store, error);
+    }
+    sqlite3_finalize(statement);
+    return status;
+}
+
+static int forget(struct store *store, const struct store_derived *derived,
+                  struct sprof_error *error)
+{
+    static const char *const costs[] = {
+        "DELETE FROM path_cost WHERE run_id = ?1", "DELETE FROM function_cost WHERE run_id = ?1",
+        "DELETE FROM module_cost WHERE run_id = ?1", "DELETE FROM edge_cost WHERE run_id = ?1"};
+    int status = 0;
+    for (size_t i = 0; i < sizeof costs / sizeof *costs && !status; i++)
+        status = exec_for_each(store, costs[i], derived->runs.items, derived->runs.count, error);
+    if (!status)
+        status =
+            exec_for_each(store, "DELETE FROM frame WHERE id = ?1 AND inline_depth > 0",
+                          derived->forgotten_frames.items, derived->forgotten_frames.count, error);
+    if (!status && derived->replaces_paths)
+        status = store_exec(store, "DELETE FROM call_path", error);
+    return status;
+}
+
+static int complete(struct store *store, const struct store_derived *derived,
+                    struct sprof_error *error)
+{
+    int status = 0;
+    if (derived->replaces_paths)
+        status =
+            store_exec(store,
+                       "DELETE FROM function WHERE id NOT IN (SELECT function_id FROM frame"
+                       " WHERE function_id IS NOT NULL UNION SELECT function_id FROM call_path)",
+                       error);
+    for (size_t i = 0; i < derived->runs.count && !status; i++)
+        status = store_set_state(store, derived->runs.items[i], STORE_COMPLETE, error);
+    return status;
+}
 
 int store_write_derived(struct store *store, const struct store_derived *derived,
                         struct sprof_error *error)
@@ -97,14 +140,18 @@ int store_write_derived(struct store *store, const struct store_derived *derived
     if (!status)
         status = store_begin(store, error);
     if (!status)
-        status = store_exec(store, forget_derived, error);
+        status = forget(store, derived, error);
     if (!status)
         status = put_parts(store, parts, sizeof parts / sizeof *parts, error);
+    if (!status)
+        status = complete(store, derived, error);
     return store_end(store, status, error);
 }
 
 void store_derived_release(struct store_derived *derived)
 {
+    sprof_vec_release(&derived->runs);
+    sprof_vec_release(&derived->forgotten_frames);
     sprof_vec_release(&derived->functions);
     sprof_vec_release(&derived->frames);
     sprof_vec_release(&derived->modules);

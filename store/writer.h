@@ -51,8 +51,7 @@ int store_write(struct store *store, const struct store_batch *batch, struct spr
 void store_batch_clear(struct store_batch *batch);
 void store_batch_release(struct store_batch *batch);
 
-/* What is derived after recording. All of it is replaced, in one transaction: functions and the call
- * path tree of the whole database, costs of all its runs. */
+/* What is derived after recording, for some of the runs. */
 struct store_path_cost {
     uint32_t run_id, event_id, id; /* id of a path, function or module */
     struct model_costs costs;
@@ -62,14 +61,18 @@ struct store_edge_cost {
     struct model_edge edge;
 };
 struct store_derived {
-    SPROF_VEC(struct store_function) functions;
-    SPROF_VEC(struct store_frame) frames;    /* every physical frame, completed, and the inlined ones */
-    SPROF_VEC(struct store_module) modules;  /* key, build id, problem completed */
+    SPROF_VEC(uint32_t) runs;  /* their costs are replaced, and they are complete then */
+    bool replaces_paths;       /* of all runs: call paths and unused functions go, too */
+    SPROF_VEC(uint32_t) forgotten_frames; /* inlined ones that are not there any more */
+    SPROF_VEC(struct store_function) functions; /* new and changed ones, as all below */
+    SPROF_VEC(struct store_frame) frames;       /* physical ones, completed, and inlined ones */
+    SPROF_VEC(struct store_module) modules;     /* key, build id, problem completed */
     SPROF_VEC(struct store_node) nodes;      /* only id, key, named and path_id are used */
     SPROF_VEC(struct model_path) paths;      /* only id, parent, function, depth are used */
     SPROF_VEC(struct store_path_cost) path_costs, function_costs, module_costs;
     SPROF_VEC(struct store_edge_cost) edge_costs;
 };
+/* One transaction. */
 int store_write_derived(struct store *store, const struct store_derived *derived,
                         struct sprof_error *error);
 void store_derived_release(struct store_derived *derived);

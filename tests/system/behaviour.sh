@@ -173,6 +173,44 @@ append() {
     grep -q delta out || fail "run 1 is not shown"
 }
 
+# Edit, record, compare: each run keeps the names of the program that it ran, with and without build
+# ids, whether the new program takes the old one's inode or only its name.
+append_rebuilt() {
+    local id how
+    for id in sha1 none; do
+        for how in in_place renamed; do
+            rebuilt_case "$id" "$how"
+        done
+    done
+}
+
+rebuilt_program() { # NAME BUILD-ID OUTPUT
+    printf 'volatile long x; __attribute__((noinline)) void %s(void) { for (long i = 0; i < 300000000; i++) x += i; }
+        int main(void) { %s(); }\n' "$1" "$1" >p.c
+    gcc -g -O1 -Wl,--build-id="$2" p.c -o "$3" || fail "cannot compile"
+}
+
+rebuilt_case() {
+    rm -f t.db p
+    rebuilt_program hot_old "$1" p
+    expect 0 "$SPROF" record -o t.db -- ./p
+    rebuilt_program hot_new "$1" new
+    if [ "$2" = in_place ]; then cat new >p; else mv new p; fi
+    expect 0 "$SPROF" record -o t.db --append -- ./p
+    for again in "" --again; do
+        # shellcheck disable=SC2086
+        expect 0 "$SPROF" symbolize -i t.db $again
+        [ "$(sql t.db "SELECT run_id, function FROM v_function WHERE module = 'p' AND
+            exclusive_samples > 10 ORDER BY run_id")" = "1|hot_old
+2|hot_new" ] || fail "names after $2 with build id $1 $again: $(sql t.db "SELECT run_id, function,
+            exclusive_samples FROM v_function WHERE module = 'p'")"
+        [ "$(sql t.db "SELECT count(DISTINCT key) FROM module WHERE name = 'p'")" = 2 ] ||
+            fail "not two modules after $2 with build id $1 $again: $(sql t.db "SELECT id, key, path, build_id, problem FROM module WHERE name = 'p'")"
+        [ "$(sql t.db "SELECT count(*) FROM v_function WHERE run_id = 1 AND kind = 'kernel' AND NOT named")" = 0 ] ||
+            fail "functions of the kernel lost their names"
+    done
+}
+
 symbolize_later() {
     expect 0 "$SPROF" record --no-symbolize -o t.db -- "$PROGRAMS/split" once 2500
     said 'sprof symbolize'

@@ -22,7 +22,7 @@ static void must_derive(const struct handmade *made)
 }
 
 #define PATHS                                                                                      \
-    "SELECT replace(path, 'libgone.so', 'S'), exclusive_samples, inclusive_samples"             \
+    "SELECT replace(path, 'libgone.so', 'S'), exclusive_samples, inclusive_samples"                \
     " FROM v_call_tree ORDER BY path"
 #define FUNCTIONS                                                                                  \
     "SELECT function, exclusive_samples, inclusive_samples FROM v_function ORDER BY function"
@@ -36,8 +36,7 @@ static void test_the_worked_example(void)
     handmade_example(&made, 0);
     handmade_write(&made);
     must_derive(&made);
-    ASSERT_HANDMADE(&made, FUNCTIONS,
-                    "A1|1|6 A2|2|5 A3|0|2 libgone.so|3|3");
+    ASSERT_HANDMADE(&made, FUNCTIONS, "A1|1|6 A2|2|5 A3|0|2 libgone.so|3|3");
     ASSERT_HANDMADE(&made, PATHS,
                     "A1|1|6 A1;A2|1|3 A1;A2;S|0|2 A1;A2;S;S|2|2 A1;A3|0|2 "
                     "A1;A3;A2|1|2 A1;A3;A2;S|0|1 A1;A3;A2;S;S|1|1");
@@ -87,6 +86,40 @@ static void test_weight_without_samples(void)
                     "SELECT function, kind, inclusive_samples, inclusive_weight"
                     " FROM v_function",
                     "[not sampled]|none|0|5000");
+    handmade_close(&made);
+}
+
+static void test_events_have_costs_of_their_own(void)
+{
+    struct handmade made;
+    make(&made, "full", STORE_RECORDED);
+    handmade_example(&made, 0);
+    const size_t count = made.batch.samples.count;
+    for (size_t i = 0; i < count; i += 2) {
+        struct store_sample sample = made.batch.samples.items[i];
+        sample.event_id = 2;
+        sample.weight = 1000;
+        CU_ASSERT_EQUAL(sprof_vec_push(&made.batch.samples, sample), 0);
+    }
+    handmade_write(&made);
+    handmade_execute(&made, "INSERT INTO event SELECT 2, run_id, 'instructions', 0, 0, 1000"
+                            " FROM event");
+    must_derive(&made);
+    ASSERT_HANDMADE(&made,
+                    "SELECT event, sum(exclusive_samples), sum(exclusive_weight) > 6000000"
+                    " FROM v_function GROUP BY event ORDER BY event",
+                    "cpu-clock|6|1 instructions|3|0");
+    ASSERT_HANDMADE(&made,
+                    "SELECT function, inclusive_samples FROM v_function"
+                    " WHERE event = 'instructions' AND exclusive_samples ORDER BY function",
+                    "A1|3 A2|2 libgone.so|1");
+    ASSERT_HANDMADE(&made,
+                    "SELECT event, sum(exclusive_samples) FROM v_call_tree GROUP BY event"
+                    " UNION ALL SELECT event, sum(exclusive_samples) FROM v_module"
+                    " GROUP BY event UNION ALL SELECT event, max(samples) FROM v_edge"
+                    " GROUP BY event",
+                    "cpu-clock|6 instructions|3 cpu-clock|6 instructions|3 cpu-clock|3 "
+                    "instructions|1");
     handmade_close(&made);
 }
 
@@ -188,6 +221,89 @@ static void test_an_import_keeps_its_names(void)
     handmade_write(&made);
     CU_ASSERT_EQUAL(derive(&made, true, NULL), 0);
     ASSERT_HANDMADE(&made, "SELECT count(*) FROM function", "0");
+    handmade_close(&made);
+}
+
+/* == A run more == */
+
+#define FUNCTIONS_OF(run)                                                                          \
+    "SELECT function, exclusive_samples, inclusive_samples FROM v_function WHERE run_id = " run    \
+    " ORDER BY function"
+
+static void replace_program(const struct handmade *made, const char *source)
+{
+    char command[1024];
+    snprintf(command, sizeof command, "rm -f p.c && printf '%s' > p.c && %s", source,
+             "cc -g -O1 -Wl,--build-id=none p.c -o new && cat new > moved");
+    fixture_run(&made->fixture, command);
+}
+
+/* The program is rebuilt in place, on the same inode and without a build id: what was named before
+ * stays, and both programs are modules of their own. */
+static void test_names_outlive_a_rebuild(void)
+{
+    struct handmade made;
+    make(&made, "full", STORE_RECORDED);
+    handmade_copy_program(&made, "moved");
+    strcpy(made.program, fixture_path(&made.fixture, "moved"));
+    handmade_example(&made, 0);
+    handmade_write(&made);
+    must_derive(&made);
+    ASSERT_HANDMADE(&made, FUNCTIONS_OF("1"), "A1|1|6 A2|2|5 A3|0|2 libgone.so|3|3");
+    char *tree = strdup(handmade_query(&made, PATHS));
+    replace_program(&made, "volatile int x; int main(void) { for (;;) x += 3; }");
+    handmade_append(&made);
+    must_derive(&made);
+    ASSERT_HANDMADE(&made, FUNCTIONS_OF("1"), "A1|1|6 A2|2|5 A3|0|2 libgone.so|3|3");
+    ASSERT_HANDMADE(&made,
+                    "SELECT replace(path, 'libgone.so', 'S'), exclusive_samples, inclusive_samples"
+                    " FROM v_call_tree WHERE run_id = 1 ORDER BY path",
+                    tree);
+    ASSERT_HANDMADE(&made, "SELECT count(DISTINCT key) FROM module WHERE name = 'program'", "2");
+    ASSERT_HANDMADE(&made, "SELECT count(*) FROM v_function WHERE run_id = 2 AND function = 'A1'",
+                    "0");
+    free(tree);
+    handmade_close(&made);
+}
+
+/* The same program once more is the same module, and its functions are the same rows. */
+static void test_an_unchanged_program_is_one_module(void)
+{
+    struct handmade made;
+    make(&made, "full", STORE_RECORDED);
+    handmade_example(&made, 0);
+    handmade_write(&made);
+    must_derive(&made);
+    handmade_append(&made);
+    must_derive(&made);
+    ASSERT_HANDMADE(&made, FUNCTIONS_OF("2"), "A1|1|6 A2|2|5 A3|0|2 libgone.so|3|3");
+    ASSERT_HANDMADE(&made, "SELECT count(*) FROM function", "4");
+    ASSERT_HANDMADE(&made, "SELECT count(*) FROM call_path", "8");
+    ASSERT_HANDMADE(&made,
+                    "SELECT count(*) FROM (SELECT path_id, count(*) AS n FROM path_cost"
+                    " GROUP BY path_id) WHERE n <> 2",
+                    "0");
+    handmade_close(&made);
+}
+
+/* Even when everything is looked up again, a name is not exchanged for none. */
+static void test_names_outlive_their_file(void)
+{
+    struct handmade made;
+    make(&made, "full", STORE_RECORDED);
+    handmade_copy_program(&made, "moved");
+    strcpy(made.program, fixture_path(&made.fixture, "moved"));
+    handmade_example(&made, 0);
+    handmade_write(&made);
+    must_derive(&made);
+    handmade_append(&made);
+    replace_program(&made, "int main(void) { return 0; }");
+    CU_ASSERT_EQUAL(derive(&made, true, NULL), 0);
+    ASSERT_HANDMADE(&made, FUNCTIONS_OF("1"), "A1|1|6 A2|2|5 A3|0|2 libgone.so|3|3");
+    fixture_run(&made.fixture, "rm moved");
+    CU_ASSERT_EQUAL(derive(&made, true, NULL), 0);
+    ASSERT_HANDMADE(&made, FUNCTIONS_OF("1"), "A1|1|6 A2|2|5 A3|0|2 libgone.so|3|3");
+    ASSERT_HANDMADE(&made, "SELECT state FROM run", "complete complete");
     handmade_close(&made);
 }
 
@@ -347,6 +463,48 @@ static void test_another_boot_names_no_kernel_function(void)
     handmade_close(&made);
 }
 
+/* The first run's kernel was named while that boot lasted. The second run is of this boot, whatever
+ * the first one was. */
+static void test_kernel_names_outlive_their_boot(void)
+{
+    struct handmade made;
+    make(&made, "full", STORE_RECORDED);
+    add_kernel(&made);
+    handmade_write(&made);
+    must_derive(&made);
+    handmade_execute(&made, "UPDATE function SET name = 'sys_read', linkage_name = 'sys_read',"
+                            " named = 1 WHERE module_id = 4");
+    handmade_append(&made);
+    must_derive(&made);
+    ASSERT_HANDMADE(&made, FUNCTIONS_OF("1"), "sys_read|1|1");
+    CU_ASSERT_EQUAL(derive(&made, true, NULL), 0);
+    ASSERT_HANDMADE(&made, FUNCTIONS_OF("1"), "sys_read|1|1");
+    handmade_close(&made);
+}
+
+/* Another run's boot is its own: this one's kernel is looked up. */
+static void test_boots_are_told_apart_by_run(void)
+{
+    struct handmade made;
+    char boot_id[64] = "";
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    CU_ASSERT_PTR_NOT_NULL(fgets(boot_id, sizeof boot_id, file));
+    fclose(file);
+    boot_id[strcspn(boot_id, "\n")] = '\0';
+    make(&made, "full", STORE_RECORDED);
+    add_kernel(&made);
+    handmade_write(&made);
+    made.run.boot_id = boot_id;
+    handmade_append(&made);
+    must_derive(&made);
+    ASSERT_HANDMADE(&made,
+                    "SELECT id, problem LIKE 'recorded before the last boot%' FROM module"
+                    " WHERE kind = 'kernel' AND problem LIKE '%boot%' ORDER BY id",
+                    "4|1");
+    handmade_close(&made);
+}
+
 /* == Damage == */
 
 static void expect_damaged(struct handmade *made)
@@ -435,11 +593,16 @@ void sprof_suite_record_derive(void)
     CU_add_test(suite, "the worked example", test_the_worked_example);
     CU_add_test(suite, "start-up code is marked", test_start_up_code_is_marked);
     CU_add_test(suite, "weight without samples", test_weight_without_samples);
+    CU_add_test(suite, "events have costs of their own", test_events_have_costs_of_their_own);
     CU_add_test(suite, "inlined functions are levels", test_inlined_functions_are_levels);
     CU_add_test(suite, "deriving twice changes nothing", test_deriving_twice_changes_nothing);
     CU_add_test(suite, "a complete one is left alone", test_a_complete_one_is_left_alone);
     CU_add_test(suite, "a killed one is finished", test_a_killed_one_is_finished);
     CU_add_test(suite, "an import keeps its names", test_an_import_keeps_its_names);
+    CU_add_test(suite, "names outlive a rebuild", test_names_outlive_a_rebuild);
+    CU_add_test(suite, "an unchanged program is one module",
+                test_an_unchanged_program_is_one_module);
+    CU_add_test(suite, "names outlive their file", test_names_outlive_their_file);
     CU_add_test(suite, "application part", test_application_part);
     CU_add_test(suite, "application part without interior", test_application_part_without_interior);
     CU_add_test(suite, "application frame", test_application_frame);
@@ -450,6 +613,8 @@ void sprof_suite_record_derive(void)
     CU_add_test(suite, "rules change kinds", test_rules_change_kinds);
     CU_add_test(suite, "another boot names no kernel function",
                 test_another_boot_names_no_kernel_function);
+    CU_add_test(suite, "kernel names outlive their boot", test_kernel_names_outlive_their_boot);
+    CU_add_test(suite, "boots are told apart by run", test_boots_are_told_apart_by_run);
     CU_add_test(suite, "a node without frame", test_a_node_without_frame);
     CU_add_test(suite, "a node without parent", test_a_node_without_parent);
     CU_add_test(suite, "a frame without module", test_a_frame_without_module);

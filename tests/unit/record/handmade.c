@@ -3,6 +3,8 @@
 #include "image/image.h"
 #include "unwind/unwind.h"
 
+#include <sqlite3.h>
+
 static const char compile[] =
     "printf '#define OWN __attribute__((noinline, noclone))\\nvolatile int x;\\n"
     "OWN int A3(void) { return x; }\\n"
@@ -147,6 +149,67 @@ void handmade_write(struct handmade *made)
     must(store_create(&store, made->path, NULL) == 0);
     must(store_write(store, &made->batch, NULL) == 0);
     must(store_close(store, NULL) == 0);
+}
+
+static void shift(uint32_t *id, uint32_t by)
+{
+    *id += *id ? by : 0;
+}
+
+void handmade_append(struct handmade *made)
+{
+    enum { BY = 100 };
+    struct store_batch *batch = &made->batch;
+    struct store *store;
+    made->run.id++;
+    made->run.key++;
+    made->run.state = STORE_RECORDED;
+    made->event.id++;
+    made->event.run_id++;
+    for (size_t i = 0; i < batch->processes.count; i++) {
+        shift(&batch->processes.items[i].id, BY);
+        batch->processes.items[i].run_id++;
+    }
+    for (size_t i = 0; i < batch->threads.count; i++) {
+        shift(&batch->threads.items[i].id, BY);
+        shift(&batch->threads.items[i].process_id, BY);
+    }
+    for (size_t i = 0; i < batch->modules.count; i++) {
+        shift(&batch->modules.items[i].id, BY);
+        shift(&batch->modules.items[i].process_id, BY);
+    }
+    for (size_t i = 0; i < batch->mappings.count; i++) {
+        shift(&batch->mappings.items[i].id, BY);
+        shift(&batch->mappings.items[i].process_id, BY);
+        shift(&batch->mappings.items[i].module_id, BY);
+    }
+    for (size_t i = 0; i < batch->frames.count; i++) {
+        shift(&batch->frames.items[i].id, BY);
+        shift(&batch->frames.items[i].module_id, BY);
+    }
+    for (size_t i = 0; i < batch->nodes.count; i++) {
+        shift(&batch->nodes.items[i].id, BY);
+        shift(&batch->nodes.items[i].parent_id, BY);
+        shift(&batch->nodes.items[i].frame_id, BY);
+    }
+    for (size_t i = 0; i < batch->samples.count; i++) {
+        struct store_sample *sample = &batch->samples.items[i];
+        sample->run_id++;
+        sample->event_id++;
+        shift(&sample->thread_id, BY);
+        shift(&sample->node_id, BY);
+    }
+    must(store_open_write(&store, made->path, NULL) == 0);
+    must(store_write(store, batch, NULL) == 0);
+    must(store_close(store, NULL) == 0);
+}
+
+void handmade_execute(const struct handmade *made, const char *sql)
+{
+    sqlite3 *database;
+    must(sqlite3_open(made->path, &database) == SQLITE_OK);
+    must(sqlite3_exec(database, sql, NULL, NULL, NULL) == SQLITE_OK);
+    sqlite3_close(database);
 }
 
 const char *handmade_query(const struct handmade *made, const char *sql)

@@ -42,6 +42,13 @@ uint64_t handmade_offset(const struct handmade *made, const char *function, uint
 /* Writes the rows and closes the recording. */
 void handmade_write(struct handmade *made);
 
+/* Writes the same rows once more, as they are now, as those of a further run: all their ids are
+ * greater by 100 then. */
+void handmade_append(struct handmade *made);
+
+/* Changes the written recording by a statement. */
+void handmade_execute(const struct handmade *made, const char *sql);
+
 /* The answer to a query of the written recording, in a buffer that the next call reuses. */
 const char *handmade_query(const struct handmade *made, const char *sql);
 #define ASSERT_HANDMADE(made, sql, expected) assert_text(handmade_query(made, sql), expected)

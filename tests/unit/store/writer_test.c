@@ -75,8 +75,24 @@ static void test_derived_is_replaced(void)
     ASSERT_QUERY(store, "SELECT count(*) FROM call_path", "9");
     const struct store_derived nothing = {0};
     CU_ASSERT_EQUAL(store_write_derived(store, &nothing, NULL), 0);
-    ASSERT_QUERY(store, "SELECT count(*) FROM function", "0");
+    ASSERT_QUERY(store, "SELECT count(*) FROM path_cost", "9");
+    uint32_t run = 1, inlined = 7, other_run = 2;
+    struct store_derived other = {.runs = {&other_run, 1, 1}};
+    CU_ASSERT_EQUAL(store_write_derived(store, &other, NULL), 0);
+    ASSERT_QUERY(store, "SELECT count(*) FROM path_cost", "9");
+    struct store_derived emptied = {.runs = {&run, 1, 1}, .forgotten_frames = {&inlined, 1, 1}};
+    CU_ASSERT_EQUAL(store_write_derived(store, &emptied, NULL), 0);
+    ASSERT_QUERY(store,
+                 "SELECT (SELECT count(*) FROM path_cost) + (SELECT count(*) FROM edge_cost)"
+                 " + (SELECT count(*) FROM module_cost) + (SELECT count(*) FROM function_cost)",
+                 "0");
     ASSERT_QUERY(store, "SELECT count(*) FROM frame", "6");
+    ASSERT_QUERY(store, "SELECT count(*) FROM call_path", "9");
+    emptied.replaces_paths = true;
+    CU_ASSERT_EQUAL(store_write_derived(store, &emptied, NULL), 0);
+    ASSERT_QUERY(store, "SELECT count(*) FROM call_path", "0");
+    ASSERT_QUERY(store, "SELECT name FROM function WHERE id NOT IN (SELECT function_id FROM frame)",
+                 "");
     ASSERT_QUERY(store, "SELECT count(*) FROM sample", "7");
     store_close(store, NULL);
     place_remove(&place);
