@@ -14,5 +14,10 @@ extern const struct cli_command cli_sql_command;
 extern const struct cli_command cli_import_command;
 extern const struct cli_command cli_symbolize_command;
 extern const struct cli_command cli_unwind_replay_command;
+extern const struct cli_command cli_completion_command;
+
+/* All of them, ended by NULL. */
+extern const struct cli_command *const cli_commands[];
+extern const size_t cli_command_count;
 
 #endif

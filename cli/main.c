@@ -4,14 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct cli_command *const commands[] = {
-    &cli_record_command, &cli_report_command,    &cli_script_command,        &cli_sql_command,
-    &cli_import_command, &cli_symbolize_command, &cli_unwind_replay_command, NULL,
-};
-
 static const struct cli_command *find_command(const char *name)
 {
-    for (const struct cli_command *const *command = commands; *command; command++)
+    for (const struct cli_command *const *command = cli_commands; *command; command++)
         if (!strcmp((*command)->name, name))
             return *command;
     return NULL;
@@ -19,17 +14,21 @@ static const struct cli_command *find_command(const char *name)
 
 static int unknown_command(const char *name, struct sprof_error *error)
 {
-    const char *names[sizeof commands / sizeof *commands];
-    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-        names[i] = commands[i] ? commands[i]->name : NULL;
+    const char **names = calloc(cli_command_count + 1, sizeof *names);
+    if (!names)
+        return sprof_error_memory(error);
+    for (size_t i = 0; i < cli_command_count; i++)
+        names[i] = cli_commands[i]->name;
     const int nearest = cli_nearest(name, names);
+    free(names);
     if (nearest < 0)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "`%s` is not a command: see `sprof --help`; "
                                "to profile a program: `sprof record -- %s`",
                                name, name);
     return sprof_error_set(error, SPROF_EUSAGE, 0,
-                           "`%s` is not a command: did you mean `sprof %s`?", name, names[nearest]);
+                           "`%s` is not a command: did you mean `sprof %s`?", name,
+                           cli_commands[nearest]->name);
 }
 
 /* Parses the command's options and runs it. */
@@ -73,7 +72,7 @@ static int run(int argc, char **argv, struct cli_terminal *terminal, struct spro
     if (!strcmp(argv[1], "--version"))
         print_version();
     else if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
-        cli_help(stdout, commands);
+        cli_help(stdout, cli_commands);
     else
         return unknown_command(argv[1], error);
     return 0;

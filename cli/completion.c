@@ -1,0 +1,257 @@
+/* sprof completion: prints what a shell needs to complete sprof's command lines, made from the
+ * tables of options that the parser and the help read. */
+#include "cli/commands.h"
+
+#include <string.h>
+
+struct arguments {
+    char unused;
+};
+
+static const struct cli_option options[] = {{0}};
+
+/* What a shell can offer for a value, told by how the help writes it. */
+enum value_kind { VALUE_NONE, VALUE_OTHER, VALUE_WORDS, VALUE_FILE, VALUE_PID };
+
+static enum value_kind kind_of(const char *argument)
+{
+    if (!argument)
+        return VALUE_NONE;
+    if (strstr(argument, "PID"))
+        return VALUE_PID;
+    if (strstr(argument, "FILE") || strstr(argument, ".db") || strstr(argument, "DIR"))
+        return VALUE_FILE;
+    const bool words = strchr(argument, '|') && !strpbrk(argument, " ,[]…");
+    return words || !strcmp(argument, "app") ? VALUE_WORDS : VALUE_OTHER;
+}
+
+/* Prints `text` for between single quotes of the shell; other characters of `drop` are left out. */
+static void print_quoted(FILE *out, const char *text, const char *drop)
+{
+    for (; *text; text++)
+        if (*text == '\'')
+            fputs("'\\''", out);
+        else if (!strchr(drop, *text))
+            fputc(*text, out);
+}
+
+/* "a|b|c" as "a b c"; words that stand for something ("HZ") are left out. */
+static void print_words(FILE *out, const char *argument)
+{
+    bool first = true;
+    while (*argument) {
+        const size_t length = strcspn(argument, "|");
+        if (argument[0] < 'A' || argument[0] > 'Z') {
+            fprintf(out, "%s%.*s", first ? "" : " ", (int)length, argument);
+            first = false;
+        }
+        argument += length + (argument[length] == '|');
+    }
+}
+
+static bool takes_file(const struct cli_command *command)
+{
+    return command->operands && kind_of(command->operands) == VALUE_FILE;
+}
+
+/* == bash == */
+
+static void bash_values(FILE *out, const struct cli_command *command)
+{
+    for (const struct cli_option *option = command->options; option->name; option++) {
+        const enum value_kind kind = kind_of(option->argument);
+        if (kind == VALUE_NONE)
+            continue;
+        fprintf(out, "        %s:--%s", command->name, option->name);
+        if (option->letter)
+            fprintf(out, "|%s:-%c", command->name, option->letter);
+        fputs(") ", out);
+        if (kind == VALUE_WORDS) {
+            fputs("COMPREPLY=($(compgen -W '", out);
+            print_words(out, option->argument);
+            fputs("' -- \"$word\"))", out);
+        } else if (kind == VALUE_FILE) {
+            fputs("compopt -o filenames; COMPREPLY=($(compgen -f -- \"$word\"))", out);
+        } else if (kind == VALUE_PID) {
+            fputs("COMPREPLY=($(cd /proc && compgen -W \"$(echo [0-9]*)\" -- \"$word\"))", out);
+        } else {
+            fputs("COMPREPLY=()", out);
+        }
+        fputs("; return ;;\n", out);
+    }
+}
+
+static void bash_names(FILE *out, const struct cli_command *command)
+{
+    fprintf(out, "        %s) names='--help", command->name);
+    for (const struct cli_option *option = command->options; option->name; option++)
+        fprintf(out, " --%s", option->name);
+    fputs("' ;;\n", out);
+}
+
+static void print_bash(FILE *out)
+{
+    fputs("# bash completion for sprof; put it into ~/.bashrc as: source <(sprof completion bash)\n"
+          "_sprof() {\n"
+          "    local word=$2 before=$3 command=${COMP_WORDS[1]} names= i\n"
+          "    if [ \"$COMP_CWORD\" = 1 ]; then\n"
+          "        COMPREPLY=($(compgen -W '--help --version",
+          out);
+    for (size_t i = 0; i < cli_command_count; i++)
+        fprintf(out, " %s", cli_commands[i]->name);
+    fputs("' -- \"$word\"))\n        return\n    fi\n"
+          "    for ((i = 2; i < COMP_CWORD; i++)); do\n"
+          "        if [ \"${COMP_WORDS[i]}\" = -- ]; then\n"
+          "            COMPREPLY=($(compgen -c -- \"$word\"; compgen -f -- \"$word\"))\n"
+          "            return\n        fi\n    done\n"
+          "    case $command:$before in\n",
+          out);
+    for (size_t i = 0; i < cli_command_count; i++)
+        bash_values(out, cli_commands[i]);
+    fputs("    esac\n    case $command in\n", out);
+    for (size_t i = 0; i < cli_command_count; i++)
+        bash_names(out, cli_commands[i]);
+    fputs("    esac\n"
+          "    if [ \"${word:0:1}\" = - ]; then\n"
+          "        COMPREPLY=($(compgen -W \"$names\" -- \"$word\"))\n"
+          "    elif [ \"$command\" = completion ]; then\n"
+          "        COMPREPLY=($(compgen -W 'bash zsh fish' -- \"$word\"))\n"
+          "    else\n"
+          "        compopt -o filenames\n"
+          "        COMPREPLY=($(compgen -f -- \"$word\"))\n"
+          "    fi\n}\ncomplete -F _sprof sprof\n",
+          out);
+}
+
+/* == zsh == */
+
+static void zsh_option(FILE *out, const struct cli_option *option)
+{
+    const enum value_kind kind = kind_of(option->argument);
+    if (option->letter)
+        fprintf(out, "        '(-%c --%s)'{-%c,--%s}'", option->letter, option->name,
+                option->letter, option->name);
+    else
+        fprintf(out, "        '--%s", option->name);
+    fputc('[', out);
+    print_quoted(out, option->help, "[]:");
+    fputc(']', out);
+    if (kind != VALUE_NONE) {
+        fputc(':', out);
+        print_quoted(out, option->argument, "[]:");
+        fputs(kind == VALUE_FILE ? ":_files" : kind == VALUE_PID ? ":_pids" : ":", out);
+    }
+    if (kind == VALUE_WORDS) {
+        fputc('(', out);
+        print_words(out, option->argument);
+        fputc(')', out);
+    }
+    fputs("' \\\n", out);
+}
+
+static void print_zsh(FILE *out)
+{
+    fputs(
+        "#compdef sprof\n# zsh completion for sprof; put it into a directory of $fpath as _sprof\n"
+        "_sprof() {\n    local -a commands\n    commands=(\n",
+        out);
+    for (size_t i = 0; i < cli_command_count; i++) {
+        fprintf(out, "        '%s:", cli_commands[i]->name);
+        print_quoted(out, cli_commands[i]->summary, ":");
+        fputs("'\n", out);
+    }
+    fputs(
+        "    )\n    if ((CURRENT == 2)); then\n        _describe command commands\n        return\n"
+        "    fi\n    local command=$words[2]\n    shift words\n    ((CURRENT--))\n"
+        "    case $command in\n",
+        out);
+    for (size_t i = 0; i < cli_command_count; i++) {
+        const struct cli_command *command = cli_commands[i];
+        fprintf(out, "    %s) _arguments -s \\\n", command->name);
+        for (const struct cli_option *option = command->options; option->name; option++)
+            zsh_option(out, option);
+        fputs("        '(-h --help)'{-h,--help}'[print the help]' \\\n", out);
+        fputs(command->command_follows
+                  ? "        '(-)1:command:_command_names' '*::arguments:_normal' ;;\n"
+              : !strcmp(command->name, "completion") ? "        '1:shell:(bash zsh fish)' ;;\n"
+              : takes_file(command)                  ? "        '*:file:_files' ;;\n"
+                                                     : "        '*:operand:' ;;\n",
+              out);
+    }
+    fputs("    esac\n}\n_sprof \"$@\"\n", out);
+}
+
+/* == fish == */
+
+static void fish_option(FILE *out, const struct cli_command *command,
+                        const struct cli_option *option)
+{
+    const enum value_kind kind = kind_of(option->argument);
+    fprintf(out, "complete -c sprof -n '__fish_seen_subcommand_from %s' -l %s", command->name,
+            option->name);
+    if (option->letter)
+        fprintf(out, " -s %c", option->letter);
+    if (kind == VALUE_FILE)
+        fputs(" -r -F", out);
+    else if (kind == VALUE_PID)
+        fputs(" -x -a '(__fish_complete_pids)'", out);
+    else if (kind != VALUE_NONE)
+        fputs(" -x", out);
+    if (kind == VALUE_WORDS) {
+        fputs(" -a '", out);
+        print_words(out, option->argument);
+        fputc('\'', out);
+    }
+    fputs(" -d '", out);
+    print_quoted(out, option->help, "\\");
+    fputs("'\n", out);
+}
+
+static void print_fish(FILE *out)
+{
+    fputs("# fish completion for sprof; put it into ~/.config/fish/completions/sprof.fish\n", out);
+    for (size_t i = 0; i < cli_command_count; i++) {
+        const struct cli_command *command = cli_commands[i];
+        fprintf(out, "complete -c sprof -f -n __fish_use_subcommand -a %s -d '", command->name);
+        print_quoted(out, command->summary, "\\");
+        fputs("'\n", out);
+        for (const struct cli_option *option = command->options; option->name; option++)
+            fish_option(out, command, option);
+        if (command->command_follows)
+            fprintf(out,
+                    "complete -c sprof -n '__fish_seen_subcommand_from %s' -a "
+                    "'(__fish_complete_subcommand)'\n",
+                    command->name);
+    }
+    fputs("complete -c sprof -f -n '__fish_seen_subcommand_from completion' -a 'bash zsh fish'\n",
+          out);
+}
+
+static int run_completion(struct cli_terminal *terminal, void *unused,
+                          const struct cli_operands *operands, struct sprof_error *error)
+{
+    static const struct {
+        const char *shell;
+        void (*print)(FILE *);
+    } shells[] = {{"bash", print_bash}, {"zsh", print_zsh}, {"fish", print_fish}};
+    (void)terminal, (void)unused;
+    for (size_t i = 0; operands->count == 1 && i < sizeof shells / sizeof *shells; i++)
+        if (!strcmp(operands->items[0], shells[i].shell)) {
+            shells[i].print(stdout);
+            return 0;
+        }
+    return sprof_error_set(error, SPROF_EUSAGE, 0,
+                           "for which shell? `sprof completion bash`, `zsh` or `fish`");
+}
+
+const struct cli_command cli_completion_command = {
+    .name = "completion",
+    .summary = "Print what bash, zsh or fish need to complete sprof's command lines",
+    .operands = "bash|zsh|fish",
+    .options = options,
+    .details = "bash:  source <(sprof completion bash)      in ~/.bashrc\n"
+               "zsh:   sprof completion zsh > DIRECTORY/_sprof, in a directory of $fpath\n"
+               "fish:  sprof completion fish > ~/.config/fish/completions/sprof.fish\n",
+    .arguments_size = sizeof(struct arguments),
+    .run = run_completion,
+};
