@@ -18,7 +18,7 @@ struct arguments {
     uint64_t limit;
     bool limit_given;
     double min_percent;
-    enum report_format format;
+    const struct report_format *format;
     uint64_t columns;
 };
 
@@ -56,19 +56,19 @@ static const struct cli_option options[] = {
     {"min-percent", 0, "PERCENT", "leave out rows with a smaller share", FIELD(min_percent),
      cli_set_percent},
     {"format", 0, "text|csv|json", "for people (text), or with full precision", FIELD(format),
-     cli_set_format},
+     cli_set_table_format},
     {"columns", 0, "N", "width of text (the terminal's, at most 100)", FIELD(columns),
      cli_set_positive},
     {0},
 };
 
 /* The table asked for; more than one is a mistake. */
-static int choose_table(const struct arguments *arguments, enum report_table *table,
-                        struct sprof_error *error)
+static int choose_view(const struct arguments *arguments, enum report_view *view,
+                       struct sprof_error *error)
 {
     const struct {
         bool asked;
-        enum report_table table;
+        enum report_view view;
     } choices[] = {
         {arguments->modules, REPORT_MODULES},
         {arguments->tree, REPORT_TREE},
@@ -76,10 +76,10 @@ static int choose_table(const struct arguments *arguments, enum report_table *ta
         {arguments->callees != NULL, REPORT_CALLEES},
     };
     int asked = 0;
-    *table = REPORT_FUNCTIONS;
+    *view = REPORT_FUNCTIONS;
     for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
         if (choices[i].asked) {
-            *table = choices[i].table;
+            *view = choices[i].view;
             asked++;
         }
     if (asked > 1)
@@ -102,26 +102,35 @@ static int check(const struct arguments *arguments, struct sprof_error *error)
     return 0;
 }
 
-static struct report_options options_of(const struct arguments *arguments, enum report_table table)
+static struct report_request request_of(const struct arguments *arguments, enum report_view view)
 {
-    return (struct report_options){
-        .table = table,
-        .format = arguments->format,
-        .inclusive = arguments->inclusive,
-        .function = arguments->callers ? arguments->callers : arguments->callees,
-        .other_mode = arguments->mode.given,
-        .mode = arguments->mode.mode,
-        .frame_app = arguments->frame_app,
-        .drop_interior = arguments->drop_interior,
-        .rules = cli_rules_of(&arguments->rules),
-        .thread = arguments->thread,
-        .process = arguments->process,
-        .run_id = (uint32_t)arguments->run,
-        .limit = (size_t)arguments->limit,
-        .no_limit = arguments->limit_given && !arguments->limit,
-        .min_percent = arguments->min_percent,
-        .columns = cli_columns(stdout, arguments->columns),
-        .color = cli_wants_color(),
+    return (struct report_request){
+        .selection =
+            {
+                .run_id = (uint32_t)arguments->run,
+                .thread = arguments->thread,
+                .process = arguments->process,
+                .other_mode = arguments->mode.given,
+                .mode = arguments->mode.mode,
+                .frame_app = arguments->frame_app,
+                .drop_interior = arguments->drop_interior,
+                .rules = cli_rules_of(&arguments->rules),
+            },
+        .table =
+            {
+                .view = view,
+                .inclusive = arguments->inclusive,
+                .function = arguments->callers ? arguments->callers : arguments->callees,
+                .limit = (size_t)arguments->limit,
+                .no_limit = arguments->limit_given && !arguments->limit,
+                .min_percent = arguments->min_percent,
+            },
+        .style =
+            {
+                .format = arguments->format,
+                .columns = cli_columns(stdout, arguments->columns),
+                .color = cli_wants_color(),
+            },
     };
 }
 
@@ -130,17 +139,17 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
 {
     (void)operands;
     const struct arguments *arguments = all;
-    enum report_table table;
+    enum report_view view;
     struct store *store;
     int status = check(arguments, error);
     if (!status)
-        status = choose_table(arguments, &table, error);
+        status = choose_view(arguments, &view, error);
     if (!status)
         status = cli_open_recording(&store, arguments->input, terminal, error);
     if (status)
         return status;
-    const struct report_options report = options_of(arguments, table);
-    status = report_write(stdout, store, &report, error);
+    const struct report_request request = request_of(arguments, view);
+    status = report_write(stdout, store, &request, error);
     store_close(store, NULL);
     return status;
 }

@@ -9,7 +9,7 @@
 struct arguments {
     const char *input, *thread, *process;
     uint64_t run, limit;
-    enum report_format format;
+    const struct report_format *format;
 };
 
 #define FIELD(name) offsetof(struct arguments, name)
@@ -22,7 +22,7 @@ static const struct cli_option options[] = {
     {"limit", 'n', "N", "at most so many samples; 0: all (the default)", FIELD(limit),
      cli_set_number},
     {"format", 0, "text|csv|json", "for people (text), or for programs", FIELD(format),
-     cli_set_format},
+     cli_set_sample_format},
     {0},
 };
 
@@ -37,14 +37,13 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
     int status = cli_open_recording(&store, arguments->input, terminal, error);
     if (status)
         return status;
-    const struct report_script_options script = {
+    const struct report_selection selection = {
         .thread = arguments->thread,
         .process = arguments->process,
         .run_id = (uint32_t)arguments->run,
-        .limit = (size_t)arguments->limit,
-        .format = arguments->format,
     };
-    status = report_script(stdout, store, &script, error);
+    const struct report_style style = {.format = arguments->format};
+    status = report_script(stdout, store, &selection, &style, (size_t)arguments->limit, error);
     store_close(store, NULL);
     return status;
 }

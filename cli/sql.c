@@ -12,14 +12,14 @@
 
 struct arguments {
     const char *input;
-    enum report_format format;
+    const struct report_format *format;
 };
 
 /* Where statements go, and what to do when one is wrong. */
 struct shell {
     struct store *store;
     struct cli_terminal *terminal;
-    enum report_format format;
+    const struct report_format *format;
     bool interactive; /* say it and go on */
 };
 
@@ -27,7 +27,7 @@ struct shell {
 static const struct cli_option options[] = {
     {"input", 'i', "FILE", "the recording (sprof.db)", FIELD(input), cli_set_text},
     {"format", 0, "text|csv|json", "an aligned table (text), CSV or JSON", FIELD(format),
-     cli_set_format},
+     cli_set_row_format},
     {0},
 };
 
@@ -37,9 +37,10 @@ static int run_statement(struct shell *shell, const char *text, size_t length,
     if (cli_statement_is_empty(text, length))
         return 0;
     struct sprof_str statement = {0};
+    const struct report_style style = {.format = shell->format};
     int status = sprof_str_append_bytes(&statement, text, length);
     if (!status)
-        status = report_query(stdout, shell->store, statement.text, shell->format, error);
+        status = report_query(stdout, shell->store, statement.text, &style, error);
     sprof_str_release(&statement);
     if (status && shell->interactive) {
         fflush(stdout);

@@ -157,15 +157,27 @@ int cli_set_interior(void *field, const char *value, struct sprof_error *error)
     return status;
 }
 
-int cli_set_format(void *field, const char *value, struct sprof_error *error)
+static int set_format(void *field, const char *value, enum report_kind kind,
+                      struct sprof_error *error)
 {
-    static const struct choice choices[] = {
-        {"text", REPORT_TEXT}, {"csv", REPORT_CSV}, {"json", REPORT_JSON}, {NULL, 0}};
-    int format;
-    const int status = choose(choices, value, &format, error);
-    if (!status)
-        *(enum report_format *)field = (enum report_format)format;
-    return status;
+    const struct report_format *format = report_format_find(value, kind, error);
+    *(const struct report_format **)field = format;
+    return format ? 0 : SPROF_EUSAGE;
+}
+
+int cli_set_table_format(void *field, const char *value, struct sprof_error *error)
+{
+    return set_format(field, value, REPORT_TABLE, error);
+}
+
+int cli_set_sample_format(void *field, const char *value, struct sprof_error *error)
+{
+    return set_format(field, value, REPORT_SAMPLES, error);
+}
+
+int cli_set_row_format(void *field, const char *value, struct sprof_error *error)
+{
+    return set_format(field, value, REPORT_ROWS, error);
 }
 
 int cli_set_tid(void *field, const char *value, struct sprof_error *error)

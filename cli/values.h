@@ -34,9 +34,12 @@ int cli_set_size(void *field, const char *value, struct sprof_error *error);    
 int cli_set_mode(void *field, const char *value, struct sprof_error *error);     /* cli_mode */
 int cli_set_frame(void *field, const char *value, struct sprof_error *error);    /* bool */
 int cli_set_interior(void *field, const char *value, struct sprof_error *error); /* bool: drop */
-int cli_set_format(void *field, const char *value, struct sprof_error *error);   /* report_format */
-int cli_set_tid(void *field, const char *value, struct sprof_error *error);      /* pid_t */
-int cli_set_pids(void *field, const char *value, struct sprof_error *error);     /* cli_pids */
+/* const struct report_format *, of those that write tables, samples, rows */
+int cli_set_table_format(void *field, const char *value, struct sprof_error *error);
+int cli_set_sample_format(void *field, const char *value, struct sprof_error *error);
+int cli_set_row_format(void *field, const char *value, struct sprof_error *error);
+int cli_set_tid(void *field, const char *value, struct sprof_error *error);        /* pid_t */
+int cli_set_pids(void *field, const char *value, struct sprof_error *error);       /* cli_pids */
 int cli_set_app_module(void *field, const char *value, struct sprof_error *error); /* cli_rules */
 int cli_set_system_module(void *field, const char *value,
                           struct sprof_error *error); /* cli_rules */

@@ -56,15 +56,15 @@ const char *report_table_cell_number(char buffer[static NUMBER_BYTES], enum tabl
     return NULL;
 }
 
-void columns_begin(struct table *table, const struct profile *profile, const char *title,
+void columns_begin(struct table *table, const struct report_dataset *dataset, const char *title,
                    const char *note)
 {
     *table = (struct table){
         .title = title,
         .note = note,
         /* Fewer samples than this do not tell tenths of a percent apart. */
-        .decimals = profile->total.samples < 1000 ? 0 : 1,
-        .time_unit_ns = report_number_time_unit(profile->total.weight),
+        .decimals = dataset->total.samples < 1000 ? 0 : 1,
+        .time_unit_ns = report_number_time_unit(dataset->total.weight),
     };
 }
 
@@ -90,34 +90,34 @@ static void figure_column(struct table *table, const struct measure *measure,
                                                      .only_data = !title});
 }
 
-static void ranking_columns(struct table *table, const struct profile *profile,
+static void ranking_columns(struct table *table, const struct report_dataset *dataset,
                             const struct measure *measure)
 {
     figure_column(table, measure, MEASURE_PERCENT, measure->title);
     figure_column(table, measure, MEASURE_INTERVAL, "±");
-    if (profile->event.is_clock)
+    if (dataset->event.is_clock)
         figure_column(table, measure, MEASURE_TIME, "time");
     figure_column(table, measure, MEASURE_SAMPLES, "samples");
     figure_column(table, measure, MEASURE_WEIGHT, NULL);
 }
 
-static void tree_columns(struct table *table, const struct profile *profile,
+static void tree_columns(struct table *table, const struct report_dataset *dataset,
                          const struct measure *measure)
 {
     figure_column(table, measure, MEASURE_SAMPLES, "samples");
     if (measure->focus)
         figure_column(table, measure, MEASURE_OF_FOCUS, measure->focus);
     figure_column(table, measure, MEASURE_PERCENT, "of all");
-    if (profile->event.is_clock)
+    if (dataset->event.is_clock)
         figure_column(table, measure, MEASURE_TIME, "time");
     figure_column(table, measure, MEASURE_WEIGHT, NULL);
 }
 
-void columns_measure(struct table *table, const struct profile *profile,
+void columns_measure(struct table *table, const struct report_dataset *dataset,
                      const struct measure *measure)
 {
     const size_t first = table->column_count;
-    (measure->ranking ? ranking_columns : tree_columns)(table, profile, measure);
+    (measure->ranking ? ranking_columns : tree_columns)(table, dataset, measure);
     if (!first)
         return;
     table->columns[first].apart = true;
@@ -128,75 +128,76 @@ void columns_measure(struct table *table, const struct profile *profile,
             table->columns[c].only_data = true;
 }
 
-static void cell_share(struct table_cell **at, const struct profile *profile,
+static void cell_share(struct table_cell **at, const struct report_dataset *dataset,
                        struct model_cost part, struct model_cost whole)
 {
-    *(*at)++ = (struct table_cell){.part = profile_value(profile, part),
-                                   .whole = profile_value(profile, whole)};
+    *(*at)++ = (struct table_cell){.part = report_dataset_value(dataset, part),
+                                   .whole = report_dataset_value(dataset, whole)};
 }
 
-static void cell_interval(struct table_cell **at, const struct profile *profile,
+static void cell_interval(struct table_cell **at, const struct report_dataset *dataset,
                           struct model_cost cost)
 {
-    const struct model_interval interval =
-        model_share_interval(profile_value(profile, cost), profile_value(profile, profile->total),
-                             profile->effective_samples);
+    const struct model_interval interval = model_share_interval(
+        report_dataset_value(dataset, cost), report_dataset_value(dataset, dataset->total),
+        dataset->effective_samples);
     *(*at)++ = (struct table_cell){.points = (interval.high - interval.low) / 2 * 100};
 }
 
-void cells_measure(struct table_cell **at, const struct profile *profile,
+void cells_measure(struct table_cell **at, const struct report_dataset *dataset,
                    const struct measure *measure, struct model_cost cost)
 {
     if (!measure->ranking)
         cell_count(at, cost.samples);
     if (measure->focus)
-        cell_share(at, profile, cost, measure->focus_cost);
-    cell_share(at, profile, cost, profile->total);
+        cell_share(at, dataset, cost, measure->focus_cost);
+    cell_share(at, dataset, cost, dataset->total);
     if (measure->ranking)
-        cell_interval(at, profile, cost);
-    if (profile->event.is_clock)
+        cell_interval(at, dataset, cost);
+    if (dataset->event.is_clock)
         cell_count(at, cost.weight);
     if (measure->ranking)
         cell_count(at, cost.samples);
     cell_count(at, cost.weight);
 }
 
-const char *columns_base(struct profile *profile)
+const char *columns_base(struct report_dataset *dataset)
 {
     char number[NUMBER_BYTES];
-    const struct model_cost total = profile->total;
+    const struct model_cost total = dataset->total;
     struct sprof_str text = {0};
-    if (profile->weighted && profile->event.is_clock)
+    if (dataset->weighted && dataset->event.is_clock)
         sprof_str_appendf(
             &text, "%% of %s of CPU time",
             report_number_time(number, total.weight, report_number_time_unit(total.weight)));
-    else if (profile->weighted)
+    else if (dataset->weighted)
         sprof_str_appendf(&text, "%% of %s %s", report_number_grouped(number, total.weight),
-                          profile->event.name);
+                          dataset->event.name);
     else
         sprof_str_appendf(&text, "%% of %s sample%s", report_number_grouped(number, total.samples),
                           report_number_plural(total.samples));
-    if (profile->process)
-        sprof_str_appendf(&text, " in process %s", profile->process);
-    if (profile->thread)
-        sprof_str_appendf(&text, " in thread %s", profile->thread);
-    return report_utf8_keep(&profile->arena, &text);
+    if (dataset->process)
+        sprof_str_appendf(&text, " in process %s", dataset->process);
+    if (dataset->thread)
+        sprof_str_appendf(&text, " in thread %s", dataset->thread);
+    return report_utf8_keep(&dataset->arena, &text);
 }
 
-bool columns_enough(const struct profile *profile, struct model_cost cost, double min_percent)
+bool columns_enough(const struct report_dataset *dataset, struct model_cost cost,
+                    double min_percent)
 {
-    return report_number_share(profile_value(profile, cost),
-                               profile_value(profile, profile->total)) >= min_percent;
+    return report_number_share(report_dataset_value(dataset, cost),
+                               report_dataset_value(dataset, dataset->total)) >= min_percent;
 }
 
-const char *columns_left_out(struct profile *profile, const struct table *table, uint64_t rows,
-                             const char *what, struct model_cost cost)
+const char *columns_left_out(struct report_dataset *dataset, const struct table *table,
+                             uint64_t rows, const char *what, struct model_cost cost)
 {
     char count[NUMBER_BYTES], share[NUMBER_BYTES], text[200];
     report_number_grouped(count, rows);
-    report_number_percent(share, profile_value(profile, cost),
-                          profile_value(profile, profile->total), table->decimals);
+    report_number_percent(share, report_dataset_value(dataset, cost),
+                          report_dataset_value(dataset, dataset->total), table->decimals);
     const int length = snprintf(text, sizeof text, "… %s more %s%s, exclusive %s together", count,
                                 what, report_number_plural(rows), share);
-    return sprof_arena_copy(&profile->arena, text, (size_t)length);
+    return sprof_arena_copy(&dataset->arena, text, (size_t)length);
 }

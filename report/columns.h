@@ -27,14 +27,14 @@ struct measure {
 extern const struct measure measure_exclusive, measure_inclusive;
 
 /* Starts a table: titles, decimals, unit of time. */
-void columns_begin(struct table *table, const struct profile *profile, const char *title,
+void columns_begin(struct table *table, const struct report_dataset *dataset, const char *title,
                    const char *note);
 
-void columns_measure(struct table *table, const struct profile *profile,
+void columns_measure(struct table *table, const struct report_dataset *dataset,
                      const struct measure *measure);
 
 /* Fills the cells of a measure from *at on, and moves *at behind them. */
-void cells_measure(struct table_cell **at, const struct profile *profile,
+void cells_measure(struct table_cell **at, const struct report_dataset *dataset,
                    const struct measure *measure, struct model_cost cost);
 
 static inline void cell_text(struct table_cell **at, const char *text)
@@ -49,13 +49,14 @@ static inline void cell_count(struct table_cell **at, uint64_t count)
 
 /* "6 samples" or "3.63 s": what percentages of all are of. In the arena; NULL when out of memory.
  */
-const char *columns_base(struct profile *profile);
+const char *columns_base(struct report_dataset *dataset);
 
 /* Which share a row needs to stay. */
-bool columns_enough(const struct profile *profile, struct model_cost cost, double min_percent);
+bool columns_enough(const struct report_dataset *dataset, struct model_cost cost,
+                    double min_percent);
 
 /* "… 34 more functions with 12.3 % of the samples: …"; NULL when out of memory. */
-const char *columns_left_out(struct profile *profile, const struct table *table, uint64_t rows,
-                             const char *what, struct model_cost cost);
+const char *columns_left_out(struct report_dataset *dataset, const struct table *table,
+                             uint64_t rows, const char *what, struct model_cost cost);
 
 #endif

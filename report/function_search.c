@@ -1,3 +1,4 @@
+/* Finds the function that a person means by a name. */
 #include "report/function_search.h"
 
 #include "report/error_text.h"
@@ -67,12 +68,12 @@ static const char *last_part(const char *bare)
 }
 
 struct search {
-    struct profile *profile;
+    const struct report_dataset *dataset;
     const char *wanted;
     const char *module; /* NULL: any */
     size_t module_length;
     struct sprof_str bare;
-    SPROF_VEC(uint32_t) found;
+    struct report_function_set found;
 };
 
 static bool same(const char *a, const char *b)
@@ -82,7 +83,7 @@ static bool same(const char *a, const char *b)
 
 static bool is_name(struct search *search, uint32_t function)
 {
-    const struct profile_function *item = &search->profile->functions.items[function - 1];
+    const struct report_function *item = &search->dataset->functions.items[function - 1];
     return same(item->name, search->wanted) || same(item->linkage_name, search->wanted);
 }
 
@@ -90,7 +91,7 @@ static bool make_bare(struct search *search, uint32_t function)
 {
     sprof_str_clear(&search->bare);
     return !report_function_bare_name(&search->bare,
-                                      profile_function_name(search->profile, function));
+                                      report_dataset_function_name(search->dataset, function));
 }
 
 static bool is_bare_name(struct search *search, uint32_t function)
@@ -107,9 +108,9 @@ static bool in_module(const struct search *search, uint32_t function)
 {
     if (!search->module)
         return true;
-    const struct profile *profile = search->profile;
-    const uint32_t id = profile->facts.items[function - 1].module;
-    const struct profile_module *module = &profile->modules.items[id - 1];
+    const struct report_dataset *dataset = search->dataset;
+    const uint32_t id = dataset->facts.items[function - 1].module;
+    const struct report_module *module = &dataset->modules.items[id - 1];
     const char *const names[] = {module->name, module->path};
     for (int i = 0; i < 2; i++)
         if (strlen(names[i]) == search->module_length &&
@@ -119,11 +120,11 @@ static bool in_module(const struct search *search, uint32_t function)
 }
 
 /* Which functions occur in the tree. */
-static bool *mark_present(const struct profile *profile)
+static bool *mark_present(const struct report_dataset *dataset)
 {
-    bool *present = calloc(profile->functions.count + 1, sizeof *present);
-    for (size_t i = 0; present && i < profile->paths.items.count; i++)
-        present[profile->paths.items.items[i].function] = true;
+    bool *present = calloc(dataset->functions.count + 1, sizeof *present);
+    for (size_t i = 0; present && i < dataset->paths.items.count; i++)
+        present[dataset->paths.items.items[i].function] = true;
     return present;
 }
 
@@ -132,7 +133,7 @@ static int look(struct search *search, const bool *present)
 {
     static bool (*const ways[])(struct search *, uint32_t) = {is_name, is_bare_name, is_last_part};
     for (size_t way = 0; way < sizeof ways / sizeof *ways && !search->found.count; way++)
-        for (uint32_t id = 1; id <= search->profile->functions.count; id++)
+        for (uint32_t id = 1; id <= search->dataset->functions.count; id++)
             if (present[id] && in_module(search, id) && ways[way](search, id) &&
                 sprof_vec_push(&search->found, id))
                 return SPROF_ENOMEM;
@@ -154,42 +155,15 @@ static int look_everywhere(struct search *search, const char *wanted, const bool
 
 static bool all_alike(const struct search *search)
 {
-    const struct profile *profile = search->profile;
+    const struct report_dataset *dataset = search->dataset;
     const uint32_t first = search->found.items[0];
     for (size_t i = 1; i < search->found.count; i++)
-        if (strcmp(profile_function_name(profile, search->found.items[i]),
-                   profile_function_name(profile, first)) ||
-            profile->facts.items[search->found.items[i] - 1].module !=
-                profile->facts.items[first - 1].module)
+        if (strcmp(report_dataset_function_name(dataset, search->found.items[i]),
+                   report_dataset_function_name(dataset, first)) ||
+            dataset->facts.items[search->found.items[i] - 1].module !=
+                dataset->facts.items[first - 1].module)
             return false;
     return true;
-}
-
-/* Static functions of one name in several files, or the parts a compiler split one into. */
-static int unite(const struct search *search)
-{
-    struct model_paths *old = &search->profile->paths, united = {0};
-    uint32_t *moved = calloc(old->items.count + 1, sizeof *moved);
-    int result = moved ? 0 : SPROF_ENOMEM;
-    for (size_t i = 0; i < old->items.count && !result; i++) {
-        const struct model_path *path = &old->items.items[i];
-        uint32_t function = path->function;
-        for (size_t k = 1; k < search->found.count; k++)
-            if (function == search->found.items[k])
-                function = search->found.items[0];
-        result = model_paths_child(&united, moved[path->parent], function, &moved[path->id]);
-        if (!result)
-            model_paths_add(&united, moved[path->id], path->costs.exclusive);
-    }
-    free(moved);
-    if (result) {
-        model_paths_release(&united);
-        return result;
-    }
-    model_paths_sum(&united);
-    model_paths_release(old);
-    *old = united;
-    return 0;
 }
 
 static int say_ambiguous(const struct search *search, const char *wanted, struct sprof_error *error)
@@ -199,8 +173,8 @@ static int say_ambiguous(const struct search *search, const char *wanted, struct
                       wanted);
     for (size_t i = 0; i < search->found.count && i < CANDIDATES_SHOWN; i++)
         sprof_str_appendf(&text, "%s'%.40s!%.80s'", i ? ", " : "",
-                          profile_module_name(search->profile, search->found.items[i]),
-                          profile_function_name(search->profile, search->found.items[i]));
+                          report_dataset_module_name(search->dataset, search->found.items[i]),
+                          report_dataset_function_name(search->dataset, search->found.items[i]));
     if (search->found.count > CANDIDATES_SHOWN)
         sprof_str_appendf(&text, " or %zu more", search->found.count - CANDIDATES_SHOWN);
     return report_error_text(error, SPROF_EUSAGE, &text);
@@ -209,21 +183,21 @@ static int say_ambiguous(const struct search *search, const char *wanted, struct
 static int say_unknown(const struct search *search, const bool *present, struct sprof_error *error)
 {
     struct near_names near = {0};
-    const struct profile *profile = search->profile;
-    for (uint32_t id = 1; id <= profile->functions.count; id++)
+    const struct report_dataset *dataset = search->dataset;
+    for (uint32_t id = 1; id <= dataset->functions.count; id++)
         if (present[id])
-            near_offer(&near, search->wanted, profile_function_name(profile, id));
+            near_offer(&near, search->wanted, report_dataset_function_name(dataset, id));
     struct sprof_str text = {0};
     sprof_str_appendf(&text, "no sample contains a function '%.200s'", search->wanted);
     near_append(&text, &near);
     return report_error_text(error, SPROF_ENOTFOUND, &text);
 }
 
-int report_function_search(struct profile *profile, const char *wanted, uint32_t *function,
-                           struct sprof_error *error)
+int report_function_search(const struct report_dataset *dataset, const char *wanted,
+                           struct report_function_set *set, struct sprof_error *error)
 {
-    struct search search = {.profile = profile};
-    bool *present = mark_present(profile);
+    struct search search = {.dataset = dataset};
+    bool *present = mark_present(dataset);
     int result = present ? look_everywhere(&search, wanted, present) : SPROF_ENOMEM;
     if (result)
         result = sprof_error_memory(error);
@@ -231,11 +205,7 @@ int report_function_search(struct profile *profile, const char *wanted, uint32_t
         result = say_unknown(&search, present, error);
     else if (!all_alike(&search))
         result = say_ambiguous(&search, wanted, error);
-    else if (search.found.count > 1 && unite(&search))
-        result = sprof_error_memory(error);
-    if (!result)
-        *function = search.found.items[0];
-    sprof_vec_release(&search.found);
+    *set = search.found;
     sprof_str_release(&search.bare);
     free(present);
     return result;

@@ -2,14 +2,21 @@
 #ifndef SPROF_REPORT_FUNCTION_SEARCH_H
 #define SPROF_REPORT_FUNCTION_SEARCH_H
 
-#include "report/profile.h"
+#include "report/dataset.h"
 
-/* Finds the function of the profile's tree that `wanted` names: a name, a linkage name, a name
+/* Functions of one name in one module: static ones of several files, or the parts that a compiler
+ * split one into. Zero is a valid empty set; release with sprof_vec_release. */
+struct report_function_set {
+    uint32_t *items;
+    size_t count, capacity;
+};
+
+/* Finds the functions of the dataset's tree that `wanted` names: a name, a linkage name, a name
  * without parameters and template arguments, or without its scope, each also behind "module!".
- * Functions of one name in one module become one function (the tree is rewritten). SPROF_ENOTFOUND
- * offers what is near, SPROF_EUSAGE lists the candidates. */
-int report_function_search(struct profile *profile, const char *wanted, uint32_t *function,
-                           struct sprof_error *error);
+ * SPROF_ENOTFOUND offers what is near, SPROF_EUSAGE lists the candidates where they are not of one
+ * name and module. The caller releases the set, also on failure. */
+int report_function_search(const struct report_dataset *dataset, const char *wanted,
+                           struct report_function_set *set, struct sprof_error *error);
 
 /* Appends a C++ or Rust name without parameters, template arguments, return type and what follows
  * them: "void a::b<int>::c(int) const" becomes "a::b::c". 0 or SPROF_ENOMEM. */

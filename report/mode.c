@@ -1,5 +1,5 @@
 /* A recording read as another mode than its own. */
-#include "report/profile.h"
+#include "report/dataset_parts.h"
 
 #include <string.h>
 
@@ -12,15 +12,16 @@ static enum model_mode recorded_mode(const struct store_run *run)
 }
 
 /* Whether what was cut away at recording is not needed. */
-static bool can_read(const struct profile *profile, const struct report_options *options)
+static bool can_read(const struct report_dataset *dataset, const struct report_selection *selection)
 {
-    const bool frame_app = profile->run.frame != NULL;
-    switch (recorded_mode(&profile->run)) {
+    const bool frame_app = dataset->run.frame != NULL;
+    switch (recorded_mode(&dataset->run)) {
     case MODEL_MODE_FULL: return true;
     case MODEL_MODE_APP:
-        return options->mode == MODEL_MODE_APP ||
-               (options->mode == MODEL_MODE_PC && options->frame_app);
-    case MODEL_MODE_PC: return options->mode == MODEL_MODE_PC && options->frame_app == frame_app;
+        return selection->mode == MODEL_MODE_APP ||
+               (selection->mode == MODEL_MODE_PC && selection->frame_app);
+    case MODEL_MODE_PC:
+        return selection->mode == MODEL_MODE_PC && selection->frame_app == frame_app;
     }
     return false;
 }
@@ -32,69 +33,71 @@ static const char *mode_text(enum model_mode mode, bool frame_app)
     return mode == MODEL_MODE_APP ? "app" : "full";
 }
 
-static int find_none_module(struct profile *profile, uint32_t *module)
+static int find_none_module(struct report_dataset *dataset, uint32_t *module)
 {
-    for (*module = 1; *module <= profile->modules.count; ++*module)
-        if (!strcmp(profile->modules.items[*module - 1].name, "[none]"))
+    for (*module = 1; *module <= dataset->modules.count; ++*module)
+        if (!strcmp(dataset->modules.items[*module - 1].name, "[none]"))
             return 0;
-    const struct profile_module none = {"[none]", "[none]", MODEL_KIND_NONE};
-    return sprof_vec_push(&profile->modules, none);
+    const struct report_module none = {.name = "[none]", .path = "[none]"};
+    return sprof_vec_push(&dataset->modules, none);
 }
 
-static int need_outside(struct profile *profile)
+static int need_outside(struct report_dataset *dataset)
 {
-    if (profile->outside_function)
+    if (dataset->outside_function)
         return 0;
     uint32_t module;
-    if (find_none_module(profile, &module))
+    if (find_none_module(dataset, &module))
         return SPROF_ENOMEM;
-    const struct profile_function outside = {"[outside the application]", NULL};
-    profile->outside_function =
-        profile_add_function(profile, outside, (struct model_function){module, MODEL_KIND_NONE, 0});
-    return profile->outside_function ? 0 : SPROF_ENOMEM;
+    const struct report_function outside = {.name = "[outside the application]"};
+    dataset->outside_function = report_dataset_add_function(
+        dataset, outside, (struct model_function){module, MODEL_KIND_NONE, 0});
+    return dataset->outside_function ? 0 : SPROF_ENOMEM;
 }
 
-static int read_as(struct profile *profile, const struct report_options *options)
+static int read_as(struct report_dataset *dataset, const struct report_selection *selection)
 {
     struct model_paths paths;
-    if (need_outside(profile))
+    if (need_outside(dataset))
         return SPROF_ENOMEM;
-    const struct model_functions functions = profile_facts(profile);
+    const struct model_functions functions = report_dataset_facts(dataset);
     const struct model_view view = {
-        .mode = options->mode,
-        .frame_app = options->frame_app,
-        .drop_interior = options->drop_interior,
-        .outside = profile->outside_function,
-        .not_sampled = profile->not_sampled_function,
+        .mode = selection->mode,
+        .frame_app = selection->frame_app,
+        .drop_interior = selection->drop_interior,
+        .outside = dataset->outside_function,
+        .not_sampled = dataset->not_sampled_function,
     };
-    if (model_paths_view(&profile->paths, &functions, &view, &paths))
+    if (model_paths_view(&dataset->paths, &functions, &view, &paths))
         return SPROF_ENOMEM;
-    model_paths_release(&profile->paths);
-    profile->paths = paths;
-    profile_total(profile);
+    model_paths_release(&dataset->paths);
+    dataset->paths = paths;
+    report_dataset_total(dataset);
     return 0;
 }
 
-int profile_view(struct profile *profile, const struct report_options *options,
-                 struct sprof_error *error)
+int report_dataset_read_mode(struct report_dataset *dataset,
+                             const struct report_selection *selection, struct sprof_error *error)
 {
-    profile->mode = recorded_mode(&profile->run);
-    profile->frame_app = profile->run.frame != NULL;
-    if (!options->other_mode)
+    dataset->mode = recorded_mode(&dataset->run);
+    dataset->frame_app = dataset->run.frame != NULL;
+    dataset->drop_interior =
+        dataset->mode == MODEL_MODE_APP && !strcmp(dataset->run.app_interior, "drop");
+    if (!selection->other_mode)
         return 0;
-    if (!can_read(profile, options))
+    if (!can_read(dataset, selection))
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "recorded as mode %s, which cannot be read as %s: record with "
                                "`-m full` to read it in every mode",
-                               mode_text(profile->mode, profile->frame_app),
-                               mode_text(options->mode, options->frame_app));
-    const bool same = options->mode == profile->mode && options->frame_app == profile->frame_app &&
-                      !options->drop_interior;
-    if (same || profile->mode == MODEL_MODE_PC)
+                               mode_text(dataset->mode, dataset->frame_app),
+                               mode_text(selection->mode, selection->frame_app));
+    const bool same = selection->mode == dataset->mode &&
+                      selection->frame_app == dataset->frame_app && !selection->drop_interior;
+    if (same || dataset->mode == MODEL_MODE_PC)
         return 0;
-    profile->other_mode = true;
-    profile->mode = options->mode;
-    profile->frame_app = options->frame_app;
-    profile->drop_interior = options->drop_interior;
-    return read_as(profile, options);
+    dataset->other_mode = true;
+    dataset->mode = selection->mode;
+    dataset->frame_app = selection->frame_app;
+    dataset->drop_interior = selection->drop_interior;
+    return read_as(dataset, selection);
 }

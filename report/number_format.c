@@ -1,3 +1,4 @@
+/* Numbers as people read them, and as programs do. */
 #include "report/number_format.h"
 
 #include <inttypes.h>

@@ -18,15 +18,15 @@ static const uint64_t shortest_wait_ns = 100 * 1000 * 1000;
 /* Beside a target that used less, sprof's own start alone would look enormous. */
 static const uint64_t least_target_ns = 100 * 1000 * 1000;
 
-int report_quality_part(struct profile *profile, struct quality_parts *parts, const char *format,
-                        ...)
+int report_quality_part(struct report_dataset *dataset, struct quality_parts *parts,
+                        const char *format, ...)
 {
     char text[600];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    const char *copy = parts->count < QUALITY_MOST ? report_utf8_copy(&profile->arena, text) : NULL;
+    const char *copy = parts->count < QUALITY_MOST ? report_utf8_copy(&dataset->arena, text) : NULL;
     if (!copy)
         return SPROF_ENOMEM;
     parts->items[parts->count++] = copy;
@@ -55,24 +55,24 @@ static bool is_share(uint64_t part, uint64_t whole, uint64_t percent)
     return whole && (unsigned __int128)part * 100 > (unsigned __int128)whole * percent;
 }
 
-int report_quality_of_samples(struct profile *profile, struct quality_parts *parts)
+int report_quality_of_samples(struct report_dataset *dataset, struct quality_parts *parts)
 {
-    const struct store_quality *quality = &profile->quality;
+    const struct store_quality *quality = &dataset->quality;
     char number[NUMBER_BYTES];
     int result = 0;
-    result = report_quality_part(profile, parts, "%s lost",
+    result = report_quality_part(dataset, parts, "%s lost",
                                  report_number_grouped(number, quality->lost));
     if (!result && quality->has_user_stacks && quality->user_stacks)
         result = report_quality_part(
-            profile, parts, "%s whole stacks",
+            dataset, parts, "%s whole stacks",
             report_number_quality(number, quality->whole_stacks, quality->user_stacks));
     if (!result && quality->guessed_frames)
-        result = report_quality_part(profile, parts, "%s guessed frame%s",
+        result = report_quality_part(dataset, parts, "%s guessed frame%s",
                                      report_number_grouped(number, quality->guessed_frames),
                                      report_number_plural(quality->guessed_frames));
     if (!result && quality->frames)
         result = report_quality_part(
-            profile, parts, "%s named",
+            dataset, parts, "%s named",
             report_number_quality(number, quality->named_frames, quality->frames));
     return result;
 }
@@ -105,185 +105,185 @@ char *report_quality_own_cost(char buffer[static NUMBER_BYTES], const struct sto
                : report_number_percent(buffer, quality->own_cpu_ns, quality->target_cpu_ns, 1);
 }
 
-static int part_of_event(struct profile *profile, struct quality_parts *parts)
+static int part_of_event(struct report_dataset *dataset, struct quality_parts *parts)
 {
-    const struct store_quality *quality = &profile->quality;
+    const struct store_quality *quality = &dataset->quality;
     char number[NUMBER_BYTES];
-    if (!profile->event.id)
+    if (!dataset->event.id)
         return 0;
     if (quality->requested_hz > 0)
-        return report_quality_part(profile, parts, "%s, %s", profile->event.name,
+        return report_quality_part(dataset, parts, "%s, %s", dataset->event.name,
                                    report_quality_rate(number, quality));
-    if (profile->event.period > 1)
-        return report_quality_part(profile, parts, "%s, every %s", profile->event.name,
-                                   report_number_grouped(number, profile->event.period));
-    return report_quality_part(profile, parts, "%s", profile->event.name);
+    if (dataset->event.period > 1)
+        return report_quality_part(dataset, parts, "%s, every %s", dataset->event.name,
+                                   report_number_grouped(number, dataset->event.period));
+    return report_quality_part(dataset, parts, "%s", dataset->event.name);
 }
 
-static int source_line(struct profile *profile, struct quality_parts *parts)
+static int source_line(struct report_dataset *dataset, struct quality_parts *parts)
 {
-    const char *recorded = profile->run.mode ? profile->run.mode : "full";
-    const bool recorded_frame = profile->run.frame != NULL;
+    const char *recorded = dataset->run.mode ? dataset->run.mode : "full";
+    const bool recorded_frame = dataset->run.frame != NULL;
     int result;
-    if (profile->other_mode)
+    if (dataset->other_mode)
         result = report_quality_part(
-            profile, parts, "mode %s, read as %s", recorded,
-            mode_text(profile->mode, profile->frame_app, profile->drop_interior));
+            dataset, parts, "mode %s, read as %s", recorded,
+            mode_text(dataset->mode, dataset->frame_app, dataset->drop_interior));
     else
-        result = report_quality_part(profile, parts, "mode %s%s", recorded,
+        result = report_quality_part(dataset, parts, "mode %s%s", recorded,
                                      recorded_frame ? " --frame app" : "");
-    if (!result && profile->run.source)
-        result = report_quality_part(profile, parts, "%s", profile->run.source);
-    return result ? result : part_of_event(profile, parts);
+    if (!result && dataset->run.source)
+        result = report_quality_part(dataset, parts, "%s", dataset->run.source);
+    return result ? result : part_of_event(dataset, parts);
 }
 
-static int cost_line(struct profile *profile, struct quality_parts *parts)
+static int cost_line(struct report_dataset *dataset, struct quality_parts *parts)
 {
-    const struct store_quality *quality = &profile->quality;
+    const struct store_quality *quality = &dataset->quality;
     char cpu[NUMBER_BYTES], wall[NUMBER_BYTES], share[NUMBER_BYTES];
-    if (!profile->run.duration_ns)
+    if (!dataset->run.duration_ns)
         return 0;
     report_number_time(cpu, quality->target_cpu_ns,
                        report_number_time_unit(quality->target_cpu_ns));
-    report_number_time(wall, profile->run.duration_ns,
-                       report_number_time_unit(profile->run.duration_ns));
-    report_number_percent(share, quality->target_cpu_ns, profile->run.duration_ns, 0);
-    int result = report_quality_part(profile, parts, "%s of CPU time in %s (%s)", cpu, wall, share);
+    report_number_time(wall, dataset->run.duration_ns,
+                       report_number_time_unit(dataset->run.duration_ns));
+    report_number_percent(share, quality->target_cpu_ns, dataset->run.duration_ns, 0);
+    int result = report_quality_part(dataset, parts, "%s of CPU time in %s (%s)", cpu, wall, share);
     if (!result)
-        result = report_quality_part(profile, parts, "sprof's own cost %s",
+        result = report_quality_part(dataset, parts, "sprof's own cost %s",
                                      report_quality_own_cost(share, quality));
     return result;
 }
 
-static int note_waiting(struct profile *profile, struct quality_parts *notes)
+static int note_waiting(struct report_dataset *dataset, struct quality_parts *notes)
 {
-    const uint64_t cpu_ns = profile->quality.target_cpu_ns, wall_ns = profile->run.duration_ns;
+    const uint64_t cpu_ns = dataset->quality.target_cpu_ns, wall_ns = dataset->run.duration_ns;
     if (wall_ns < shortest_wait_ns || is_share(cpu_ns, wall_ns, LITTLE_CPU_PERCENT))
         return 0;
     char share[NUMBER_BYTES];
     return report_quality_part(
-        profile, notes,
+        dataset, notes,
         "the target was on a CPU for %s of the time: where it waited is not seen "
         "by these samples",
         report_number_percent(share, cpu_ns, wall_ns, 0));
 }
 
-static int note_outside(struct profile *profile, struct quality_parts *notes)
+static int note_outside(struct report_dataset *dataset, struct quality_parts *notes)
 {
-    const uint64_t part = profile_value(profile, profile->outside);
-    const uint64_t whole = profile_value(profile, profile->total);
+    const uint64_t part = report_dataset_value(dataset, dataset->outside);
+    const uint64_t whole = report_dataset_value(dataset, dataset->total);
     char share[NUMBER_BYTES];
     if (!is_share(part, whole, MUCH_OUTSIDE_PERCENT))
         return 0;
     return report_quality_part(
-        profile, notes,
+        dataset, notes,
         "%s never enters the application: `--app-module GLOB` makes a library part "
         "of it",
         report_number_percent(share, part, whole, 0));
 }
 
-static int note_not_sampled(struct profile *profile, struct quality_parts *notes)
+static int note_not_sampled(struct report_dataset *dataset, struct quality_parts *notes)
 {
-    const uint64_t part = profile->not_sampled.weight;
+    const uint64_t part = dataset->not_sampled.weight;
     char share[NUMBER_BYTES];
     if (!part)
         return 0;
     return report_quality_part(
-        profile, notes, "%s of the CPU time is of threads too short to be sampled: [not sampled]",
-        report_number_percent(share, part, profile->total.weight, 1));
+        dataset, notes, "%s of the CPU time is of threads too short to be sampled: [not sampled]",
+        report_number_percent(share, part, dataset->total.weight, 1));
 }
 
-static int note_lost(struct profile *profile, struct quality_parts *notes)
+static int note_lost(struct report_dataset *dataset, struct quality_parts *notes)
 {
-    const struct store_quality *quality = &profile->quality;
+    const struct store_quality *quality = &dataset->quality;
     char share[NUMBER_BYTES];
     if (!is_share(quality->lost, quality->samples + quality->lost, MUCH_LOST_PERCENT))
         return 0;
     return report_quality_part(
-        profile, notes, "%s of the samples were lost: record with a lower -F or --stack-bytes",
+        dataset, notes, "%s of the samples were lost: record with a lower -F or --stack-bytes",
         report_number_percent(share, quality->lost, quality->samples + quality->lost, 1));
 }
 
-static int note_kernel(struct profile *profile, struct quality_parts *notes)
+static int note_kernel(struct report_dataset *dataset, struct quality_parts *notes)
 {
-    return profile->run.kernel_excluded
-               ? report_quality_part(profile, notes, "kernel code is not sampled: %s",
-                                     profile->run.kernel_excluded)
+    return dataset->run.kernel_excluded
+               ? report_quality_part(dataset, notes, "kernel code is not sampled: %s",
+                                     dataset->run.kernel_excluded)
                : 0;
 }
 
-static int note_slices(struct profile *profile, struct quality_parts *notes)
+static int note_slices(struct report_dataset *dataset, struct quality_parts *notes)
 {
-    const struct store_run *run = &profile->run;
+    const struct store_run *run = &dataset->run;
     if (run->stack_bytes >= run->stack_bytes_wanted)
         return 0;
     return report_quality_part(
-        profile, notes,
+        dataset, notes,
         "%llu bytes of each stack were copied, not %llu: there was no more memory "
         "for rings",
         (unsigned long long)run->stack_bytes, (unsigned long long)run->stack_bytes_wanted);
 }
 
-static int note_runs(struct profile *profile, struct quality_parts *notes)
+static int note_runs(struct report_dataset *dataset, struct quality_parts *notes)
 {
-    if (profile->run_count < 2)
+    if (dataset->run_count < 2)
         return 0;
-    return report_quality_part(profile, notes, "run %u of %u; --run N chooses", profile->run_number,
-                               profile->run_count);
+    return report_quality_part(dataset, notes, "run %u of %u; --run N chooses", dataset->run_number,
+                               dataset->run_count);
 }
 
-static int note_filter(struct profile *profile, struct quality_parts *notes)
+static int note_filter(struct report_dataset *dataset, struct quality_parts *notes)
 {
-    return profile->thread || profile->process
-               ? report_quality_part(profile, notes, "these quality figures are of the whole run")
+    return dataset->thread || dataset->process
+               ? report_quality_part(dataset, notes, "these quality figures are of the whole run")
                : 0;
 }
 
-static int note_empty(struct profile *profile, struct quality_parts *notes)
+static int note_empty(struct report_dataset *dataset, struct quality_parts *notes)
 {
-    if (profile->total.samples)
+    if (dataset->total.samples)
         return 0;
-    return report_quality_part(profile, notes, "%s",
-                               profile->quality.samples
+    return report_quality_part(dataset, notes, "%s",
+                               dataset->quality.samples
                                    ? "none of the samples belong to what was asked for"
                                    : "nothing was sampled: the program used too little CPU time");
 }
 
-int report_quality_notes(struct profile *profile, struct quality_parts *notes)
+int report_quality_notes(struct report_dataset *dataset, struct quality_parts *notes)
 {
-    static int (*const makers[])(struct profile *, struct quality_parts *) = {
+    static int (*const makers[])(struct report_dataset *, struct quality_parts *) = {
         note_empty, note_kernel, note_waiting, note_outside, note_not_sampled,
         note_lost,  note_slices, note_filter,  note_runs,
     };
     int result = 0;
     for (size_t i = 0; i < sizeof makers / sizeof *makers && !result; i++)
-        result = makers[i](profile, notes);
+        result = makers[i](dataset, notes);
     return result;
 }
 
-static int samples_line(struct profile *profile, struct quality_parts *parts)
+static int samples_line(struct report_dataset *dataset, struct quality_parts *parts)
 {
     char number[NUMBER_BYTES];
-    const uint64_t samples = profile->quality.samples;
+    const uint64_t samples = dataset->quality.samples;
     const int result =
-        report_quality_part(profile, parts, "%s sample%s", report_number_grouped(number, samples),
+        report_quality_part(dataset, parts, "%s sample%s", report_number_grouped(number, samples),
                             report_number_plural(samples));
-    return result ? result : report_quality_of_samples(profile, parts);
+    return result ? result : report_quality_of_samples(dataset, parts);
 }
 
-int report_quality_write(FILE *out, struct profile *profile, unsigned columns)
+int report_quality_write(FILE *out, struct report_dataset *dataset, unsigned columns)
 {
-    static int (*const lines[])(struct profile *,
+    static int (*const lines[])(struct report_dataset *,
                                 struct quality_parts *) = {samples_line, source_line, cost_line};
     struct quality_parts notes = {0};
     fputc('\n', out);
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         struct quality_parts parts = {0};
-        if (lines[i](profile, &parts))
+        if (lines[i](dataset, &parts))
             return SPROF_ENOMEM;
         report_quality_write_parts(out, &parts, "", columns);
     }
-    if (report_quality_notes(profile, &notes))
+    if (report_quality_notes(dataset, &notes))
         return SPROF_ENOMEM;
     for (size_t i = 0; i < notes.count; i++)
         fprintf(out, "%s\n", notes.items[i]);

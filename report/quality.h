@@ -1,9 +1,9 @@
-/* How far the numbers of a profile can be trusted, in words. */
+/* How far the numbers of a dataset can be trusted, in words. */
 #ifndef SPROF_REPORT_QUALITY_H
 #define SPROF_REPORT_QUALITY_H
 
+#include "report/dataset.h"
 #include "report/number_format.h"
-#include "report/profile.h"
 
 #include <stdio.h>
 
@@ -14,16 +14,16 @@ struct quality_parts {
     size_t count;
 };
 
-/* Formats one part into the profile's arena. 0 or SPROF_ENOMEM. */
-int report_quality_part(struct profile *profile, struct quality_parts *parts, const char *format,
-                        ...) __attribute__((format(printf, 3, 4)));
+/* Formats one part into the dataset's arena. 0 or SPROF_ENOMEM. */
+int report_quality_part(struct report_dataset *dataset, struct quality_parts *parts,
+                        const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* Writes the parts in lines of at most `columns`, each after `prefix`. */
 void report_quality_write_parts(FILE *out, const struct quality_parts *parts, const char *prefix,
                                 unsigned columns);
 
 /* Lost samples, whole stacks, guessed and named frames. */
-int report_quality_of_samples(struct profile *profile, struct quality_parts *parts);
+int report_quality_of_samples(struct report_dataset *dataset, struct quality_parts *parts);
 
 /* "995 of 997 Hz"; "997 Hz asked" where there are too few samples to tell the rate they came at; ""
  * where none was asked for. */
@@ -35,9 +35,9 @@ char *report_quality_own_cost(char buffer[static NUMBER_BYTES],
                               const struct store_quality *quality);
 
 /* What the reader must know to understand the numbers, one sentence each. */
-int report_quality_notes(struct profile *profile, struct quality_parts *notes);
+int report_quality_notes(struct report_dataset *dataset, struct quality_parts *notes);
 
 /* The lines below a table. 0 or SPROF_ENOMEM. */
-int report_quality_write(FILE *out, struct profile *profile, unsigned columns);
+int report_quality_write(FILE *out, struct report_dataset *dataset, unsigned columns);
 
 #endif

@@ -10,7 +10,19 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-enum report_table {
+/* == What is asked for == */
+
+/* Which samples, and how their stacks are read. Zero takes the newest run as it was recorded. */
+struct report_selection {
+    uint32_t run_id;              /* 0: the newest */
+    const char *thread, *process; /* name or number; NULL: all */
+    bool other_mode;              /* read a full recording as `mode`; else as it was recorded */
+    enum model_mode mode;
+    bool frame_app, drop_interior;
+    struct model_kind_rules rules; /* which modules are application here; count 0: as recorded */
+};
+
+enum report_view {
     REPORT_FUNCTIONS, /* by exclusive, or by inclusive */
     REPORT_MODULES,
     REPORT_TREE,    /* every call path */
@@ -18,35 +30,69 @@ enum report_table {
     REPORT_CALLEES,
 };
 
-enum report_format { REPORT_TEXT, REPORT_CSV, REPORT_JSON };
-
-/* Zero is a valid default: functions by exclusive, as text, 100 columns. */
-struct report_options {
-    enum report_table table;
-    enum report_format format;
+/* What a table shows of the selected samples. Zero is functions by exclusive. */
+struct report_table_options {
+    enum report_view view;
     bool inclusive;       /* sort and filter by inclusive */
-    const char *function; /* for callers and callees: name, linkage name, or name without
+    const char *function; /* callers and callees must have one: name, linkage name, or name without
                              parameters; several that match are an error that lists them, unless
                              "module!function" tells them apart */
-    bool other_mode;      /* read a full recording as `mode`; else as it was recorded */
-    enum model_mode mode;
-    bool frame_app, drop_interior;
-    struct model_kind_rules rules; /* which modules are application here; count 0: as recorded */
-    const char *thread, *process;  /* filters as in struct store_filter */
-    uint32_t run_id;               /* 0: the newest */
-    size_t limit;                  /* rows; 0: 40 for text tables of functions, none otherwise */
+    size_t limit;         /* rows; 0: 40 for text tables of functions, none otherwise */
     bool no_limit;
     double min_percent; /* rows with a smaller share are left out, and said so */
-    unsigned columns;   /* width of text; 0: 100 */
+};
+
+/* How it looks. Zero is text of 100 columns without colour. */
+struct report_style {
+    const struct report_format *format; /* NULL: text */
+    unsigned columns;                   /* width of text; 0: 100 */
     bool color;
 };
+
+struct report_request {
+    struct report_selection selection;
+    struct report_table_options table;
+    struct report_style style;
+};
+
+/* == Formats == */
+
+/* What a format can write. */
+enum report_kind {
+    REPORT_TABLE = 1,   /* the tables of report_write */
+    REPORT_SAMPLES = 2, /* the samples of report_script */
+    REPORT_ROWS = 4,    /* the results of report_query */
+    REPORT_PROFILE = 8, /* the whole dataset, for another tool */
+};
+
+struct report_content; /* report/format.h */
+
+/* One format: a line in the table of report/formats.c, and one file. */
+struct report_format {
+    const char *name;      /* as --format takes it: "csv" */
+    const char *extension; /* of the files it fills, with the dot: ".csv" */
+    unsigned kinds;        /* of enum report_kind, added up */
+    bool brief;            /* for people: long tables are cut where no limit was given */
+    /* Writes content of one of its kinds. Failures to write are left in the stream's error
+     * indicator. Returns 0 or a negative code; SPROF_ENOMEM may leave *error empty. */
+    int (*write)(FILE *out, const struct report_content *content, struct sprof_error *error);
+};
+
+/* The formats there are; the last has a NULL name. */
+const struct report_format *report_formats(void);
+
+/* The format of a name that can write `kind`; NULL with *error listing those that can. */
+const struct report_format *report_format_find(const char *name, enum report_kind kind,
+                                               struct sprof_error *error);
+
+/* == Reports == */
 
 /* Writes one table with the quality of its data below it. Text is for people; CSV (RFC 4180) and
  * JSON carry the same columns with full precision: JSON is one object {"run": …, "columns": …,
  * "rows": …, "quality": …}. Errors: SPROF_ENOTFOUND (no such function, thread, process, run: the
  * message offers what is near), SPROF_EUSAGE (a pc or app recording read as full), and what the
  * store says. */
-int report_write(FILE *out, struct store *store, const struct report_options *options,
+int report_write(FILE *out, struct store *store, const struct report_request *request,
                  struct sprof_error *error);
 
 /* What `sprof record` says at its end (DESIGN §10): two or three lines, the top functions, what to
@@ -55,18 +101,13 @@ int report_summary(FILE *out, struct store *store, const char *path, unsigned co
                    struct sprof_error *error);
 
 /* One sample after the other in time order: a line of thread, pid/tid, cpu, time, weight, event and
- * end reason, then a line a frame with address, function, module and source line. */
-struct report_script_options {
-    const char *thread, *process;
-    uint32_t run_id;
-    size_t limit; /* samples; 0: all */
-    enum report_format format;
-};
-int report_script(FILE *out, struct store *store, const struct report_script_options *options,
-                  struct sprof_error *error);
+ * end reason, then a line a frame with address, function, module and source line. `limit` samples;
+ * 0: all. */
+int report_script(FILE *out, struct store *store, const struct report_selection *selection,
+                  const struct report_style *style, size_t limit, struct sprof_error *error);
 
 /* A user's statement: an aligned table, CSV or JSON. */
-int report_query(FILE *out, struct store *store, const char *sql, enum report_format format,
+int report_query(FILE *out, struct store *store, const char *sql, const struct report_style *style,
                  struct sprof_error *error);
 
 #endif

@@ -1,10 +1,10 @@
-/* A table ready to be shown, and the three ways of showing it. Builders (tables.c, tree.c) decide
- * what is in it; renderers (text.c, csv.c, json.c) only how it looks. */
+/* A table ready to be shown. Builders (tables.c, tree.c) decide what is in it; formats only how it
+ * looks. */
 #ifndef SPROF_REPORT_TABLE_H
 #define SPROF_REPORT_TABLE_H
 
+#include "report/dataset.h"
 #include "report/number_format.h"
-#include "report/profile.h"
 
 #include <stdio.h>
 
@@ -48,7 +48,7 @@ struct table_row {
     struct table_place place;
 };
 
-/* Texts live in the profile's arena. Zero is a valid empty table. */
+/* Texts live in the dataset's arena. Zero is a valid empty table. */
 struct table {
     const char *title, *note; /* left and right of the first line */
     struct table_column columns[TABLE_COLUMNS];
@@ -69,21 +69,24 @@ void report_table_column(struct table *table, struct table_column column);
 const char *report_table_cell_number(char buffer[static NUMBER_BYTES], enum table_kind kind,
                                      const struct table_cell *cell);
 
-/* Builders. Each returns 0 or SPROF_ENOMEM. */
-int report_table_of_functions(struct table *table, struct profile *profile,
-                              const struct report_options *options);
-int report_table_of_modules(struct table *table, struct profile *profile,
-                            const struct report_options *options);
-int report_table_of_tree(struct table *table, struct profile *profile,
-                         const struct report_options *options);
-int report_table_of_callers(struct table *table, struct profile *profile, uint32_t function,
-                            const struct report_options *options);
-int report_table_of_callees(struct table *table, struct profile *profile, uint32_t function,
-                            const struct report_options *options);
+struct report_function_set; /* report/function_search.h */
 
-/* Renderers. Failures to write are left in the stream's error indicator. */
+/* Builders. Each returns 0 or SPROF_ENOMEM. */
+int report_table_of_functions(struct table *table, struct report_dataset *dataset,
+                              const struct report_table_options *options);
+int report_table_of_modules(struct table *table, struct report_dataset *dataset,
+                            const struct report_table_options *options);
+int report_table_of_tree(struct table *table, struct report_dataset *dataset,
+                         const struct report_table_options *options);
+int report_table_of_callers(struct table *table, struct report_dataset *dataset,
+                            const struct report_function_set *set,
+                            const struct report_table_options *options);
+int report_table_of_callees(struct table *table, struct report_dataset *dataset,
+                            const struct report_function_set *set,
+                            const struct report_table_options *options);
+
+/* Text without the quality below. 0 or SPROF_ENOMEM; failures to write are left in the stream's
+ * error indicator. */
 int report_table_write_text(FILE *out, const struct table *table, unsigned columns, bool color);
-int report_table_write_csv(FILE *out, const struct table *table);
-int report_table_write_json(FILE *out, const struct table *table, struct profile *profile);
 
 #endif

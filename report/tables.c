@@ -18,15 +18,15 @@ struct flat {
     bool both_measures;           /* also by exclusive samples */
     size_t usual;                 /* rows of text unless a limit is given */
     struct table_column names[3]; /* of kind, name and place; no key: no more */
-    int (*costs)(const struct profile *, struct model_costs *);
-    struct entry (*entry)(const struct profile *, uint32_t id);
+    int (*costs)(const struct report_dataset *, struct model_costs *);
+    struct entry (*entry)(const struct report_dataset *, uint32_t id);
 };
 
 /* A table while it is made. */
 struct ranking {
     const struct flat *flat;
-    struct profile *profile;
-    const struct report_options *options;
+    struct report_dataset *dataset;
+    const struct report_table_options *options;
     struct entry *entries;
     size_t count, shown;
     struct model_cost left_out;
@@ -59,26 +59,27 @@ static bool shows_other(const struct ranking *ranking)
 
 static size_t limit_of(const struct ranking *ranking)
 {
-    const struct report_options *options = ranking->options;
+    const struct report_table_options *options = ranking->options;
     if (options->no_limit)
         return (size_t)-1;
     if (options->limit)
         return options->limit;
-    return options->format == REPORT_TEXT ? ranking->flat->usual : (size_t)-1;
+    return ranking->flat->usual;
 }
 
 /* Enters what has any cost. */
 static int enter(struct ranking *ranking, struct model_costs *costs, uint32_t count)
 {
-    if (ranking->flat->costs(ranking->profile, costs))
+    if (ranking->flat->costs(ranking->dataset, costs))
         return SPROF_ENOMEM;
     for (uint32_t id = 1; id <= count; id++) {
         const struct model_costs *own = &costs[id - 1];
         if (!own->inclusive.samples && !own->inclusive.weight)
             continue;
-        struct entry entry = ranking->flat->entry(ranking->profile, id);
+        struct entry entry = ranking->flat->entry(ranking->dataset, id);
         entry.costs = own;
-        entry.value = profile_value(ranking->profile, cost_of(own, ranking->options->inclusive));
+        entry.value =
+            report_dataset_value(ranking->dataset, cost_of(own, ranking->options->inclusive));
         ranking->entries[ranking->count++] = entry;
     }
     return 0;
@@ -87,13 +88,13 @@ static int enter(struct ranking *ranking, struct model_costs *costs, uint32_t co
 /* Sorts the entries and decides how many of them are shown. */
 static void rank(struct ranking *ranking)
 {
-    const struct report_options *options = ranking->options;
+    const struct report_table_options *options = ranking->options;
     const struct entry *entries = ranking->entries;
     const size_t most = limit_of(ranking);
     if (ranking->count)
         qsort(ranking->entries, ranking->count, sizeof *entries, compare_entries);
     while (ranking->shown < ranking->count && ranking->shown < most &&
-           columns_enough(ranking->profile,
+           columns_enough(ranking->dataset,
                           cost_of(entries[ranking->shown].costs, options->inclusive),
                           options->min_percent))
         ranking->shown++;
@@ -107,10 +108,10 @@ static void add_columns(struct table *table, const struct ranking *ranking)
 {
     const struct flat *flat = ranking->flat;
     const bool inclusive = ranking->options->inclusive;
-    columns_begin(table, ranking->profile, flat->titles[inclusive], columns_base(ranking->profile));
-    columns_measure(table, ranking->profile, measure_of(inclusive));
+    columns_begin(table, ranking->dataset, flat->titles[inclusive], columns_base(ranking->dataset));
+    columns_measure(table, ranking->dataset, measure_of(inclusive));
     if (shows_other(ranking))
-        columns_measure(table, ranking->profile, measure_of(!inclusive));
+        columns_measure(table, ranking->dataset, measure_of(!inclusive));
     for (size_t i = 0; i < sizeof flat->names / sizeof *flat->names && flat->names[i].key; i++)
         report_table_column(table, flat->names[i]);
 }
@@ -122,10 +123,10 @@ static int add_rows(struct table *table, const struct ranking *ranking)
         const struct entry *entry = &ranking->entries[i];
         struct table_row row = {0};
         struct table_cell *at = row.cells;
-        cells_measure(&at, ranking->profile, measure_of(inclusive),
+        cells_measure(&at, ranking->dataset, measure_of(inclusive),
                       cost_of(entry->costs, inclusive));
         if (shows_other(ranking))
-            cells_measure(&at, ranking->profile, measure_of(!inclusive),
+            cells_measure(&at, ranking->dataset, measure_of(!inclusive),
                           cost_of(entry->costs, !inclusive));
         if (entry->kind)
             cell_text(&at, entry->kind);
@@ -141,18 +142,19 @@ static int add_left_out(struct table *table, const struct ranking *ranking)
 {
     if (ranking->shown == ranking->count)
         return 0;
-    table->left_out = columns_left_out(ranking->profile, table, ranking->count - ranking->shown,
+    table->left_out = columns_left_out(ranking->dataset, table, ranking->count - ranking->shown,
                                        ranking->flat->what, ranking->left_out);
     return table->left_out ? 0 : SPROF_ENOMEM;
 }
 
 /* `count`: of the functions or modules there are. */
-static int table_of(struct table *table, struct profile *profile,
-                    const struct report_options *options, const struct flat *flat, size_t count)
+static int table_of(struct table *table, struct report_dataset *dataset,
+                    const struct report_table_options *options, const struct flat *flat,
+                    size_t count)
 {
     struct model_costs *costs = calloc(count + 1, sizeof *costs);
     struct ranking ranking = {.flat = flat,
-                              .profile = profile,
+                              .dataset = dataset,
                               .options = options,
                               .entries = calloc(count + 1, sizeof *ranking.entries)};
     int result = costs && ranking.entries ? enter(&ranking, costs, (uint32_t)count) : SPROF_ENOMEM;
@@ -171,20 +173,20 @@ done:
     return result;
 }
 
-static int function_costs(const struct profile *profile, struct model_costs *costs)
+static int function_costs(const struct report_dataset *dataset, struct model_costs *costs)
 {
-    const struct model_functions functions = profile_facts(profile);
-    return model_function_costs(&profile->paths, &functions, costs);
+    const struct model_functions functions = report_dataset_facts(dataset);
+    return model_function_costs(&dataset->paths, &functions, costs);
 }
 
-static struct entry function_entry(const struct profile *profile, uint32_t id)
+static struct entry function_entry(const struct report_dataset *dataset, uint32_t id)
 {
-    return (struct entry){.name = profile_function_name(profile, id),
-                          .place = profile_module_name(profile, id)};
+    return (struct entry){.name = report_dataset_function_name(dataset, id),
+                          .place = report_dataset_module_name(dataset, id)};
 }
 
-int report_table_of_functions(struct table *table, struct profile *profile,
-                              const struct report_options *options)
+int report_table_of_functions(struct table *table, struct report_dataset *dataset,
+                              const struct report_table_options *options)
 {
     static const struct flat functions = {
         .titles = {"Functions by exclusive samples", "Functions by inclusive samples"},
@@ -195,24 +197,24 @@ int report_table_of_functions(struct table *table, struct profile *profile,
         .costs = function_costs,
         .entry = function_entry,
     };
-    return table_of(table, profile, options, &functions, profile->functions.count);
+    return table_of(table, dataset, options, &functions, dataset->functions.count);
 }
 
-static int module_costs(const struct profile *profile, struct model_costs *costs)
+static int module_costs(const struct report_dataset *dataset, struct model_costs *costs)
 {
-    const struct model_functions functions = profile_facts(profile);
-    return model_module_costs(&profile->paths, &functions, costs, profile->modules.count);
+    const struct model_functions functions = report_dataset_facts(dataset);
+    return model_module_costs(&dataset->paths, &functions, costs, dataset->modules.count);
 }
 
-static struct entry module_entry(const struct profile *profile, uint32_t id)
+static struct entry module_entry(const struct report_dataset *dataset, uint32_t id)
 {
-    const struct profile_module *module = &profile->modules.items[id - 1];
+    const struct report_module *module = &dataset->modules.items[id - 1];
     return (struct entry){
         .kind = model_kind_text(module->kind), .name = module->name, .place = module->path};
 }
 
-int report_table_of_modules(struct table *table, struct profile *profile,
-                            const struct report_options *options)
+int report_table_of_modules(struct table *table, struct report_dataset *dataset,
+                            const struct report_table_options *options)
 {
     static const struct flat modules = {
         .titles = {"Modules by exclusive samples", "Modules by inclusive samples"},
@@ -225,5 +227,5 @@ int report_table_of_modules(struct table *table, struct profile *profile,
         .costs = module_costs,
         .entry = module_entry,
     };
-    return table_of(table, profile, options, &modules, profile->modules.count);
+    return table_of(table, dataset, options, &modules, dataset->modules.count);
 }

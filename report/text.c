@@ -1,6 +1,7 @@
-/* A table for people. */
+/* Text for people: tables, with the quality of their data below. */
+#include "report/format.h"
 #include "report/number_format.h"
-#include "report/table.h"
+#include "report/quality.h"
 #include "report/utf8_text.h"
 
 #include <stdio.h>
@@ -244,4 +245,16 @@ int report_table_write_text(FILE *out, const struct table *table, unsigned colum
     sprof_str_release(&page.line);
     sprof_str_release(&page.cell);
     return result;
+}
+
+int report_text_write(FILE *out, const struct report_content *content, struct sprof_error *error)
+{
+    switch (content->kind) {
+    case REPORT_SAMPLES: return report_text_samples(out, content, error);
+    case REPORT_ROWS: return report_text_rows(out, content, error);
+    default: break;
+    }
+    const int result =
+        report_table_write_text(out, content->table, content->columns, content->color);
+    return result ? result : report_quality_write(out, content->dataset, content->columns);
 }

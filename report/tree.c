@@ -1,4 +1,6 @@
-/* The tables of call paths: the whole tree, what lies below a function, and what leads to it. */
+/* The tables of call paths: any summed tree, the most expensive children first. */
+#include "report/tree.h"
+
 #include "report/columns.h"
 
 #include "report/number_format.h"
@@ -9,9 +11,9 @@
 
 /* A tree while it is laid out. Arrays are indexed by path id; 0 stands above all roots. */
 struct layout {
-    struct profile *profile;
+    struct report_dataset *dataset;
     const struct model_paths *paths;
-    const struct report_options *options;
+    const struct report_table_options *options;
     const struct measure *inclusive, *exclusive; /* exclusive NULL: not shown */
     const uint32_t *alphabetical; /* function → place of its name in the alphabet */
     uint32_t *first_child, *next_sibling;
@@ -21,7 +23,7 @@ struct layout {
 
 static uint64_t value_of(const struct layout *layout, const struct model_path *path)
 {
-    return profile_value(layout->profile, path->costs.inclusive);
+    return report_dataset_value(layout->dataset, path->costs.inclusive);
 }
 
 struct sibling {
@@ -70,12 +72,12 @@ static int compare_for_limit(const void *a, const void *b)
 
 static void choose_shown(struct layout *layout, struct sibling *candidates)
 {
-    const struct report_options *options = layout->options;
+    const struct report_table_options *options = layout->options;
     const size_t most = options->no_limit || !options->limit ? (size_t)-1 : options->limit;
     size_t count = 0;
     for (size_t i = 0; i < layout->paths->items.count; i++) {
         const struct model_path *path = &layout->paths->items.items[i];
-        if (columns_enough(layout->profile, path->costs.inclusive, options->min_percent))
+        if (columns_enough(layout->dataset, path->costs.inclusive, options->min_percent))
             candidates[count++] = (struct sibling){.value = value_of(layout, path), .id = path->id};
     }
     if (most < count)
@@ -90,15 +92,15 @@ static int add_row(struct layout *layout, struct table *table, uint32_t id,
     const struct model_path *path = &layout->paths->items.items[id - 1];
     struct table_row row = {.place = place};
     struct table_cell *at = row.cells;
-    cells_measure(&at, layout->profile, layout->inclusive, path->costs.inclusive);
+    cells_measure(&at, layout->dataset, layout->inclusive, path->costs.inclusive);
     if (layout->exclusive)
-        cells_measure(&at, layout->profile, layout->exclusive, path->costs.exclusive);
+        cells_measure(&at, layout->dataset, layout->exclusive, path->costs.exclusive);
     layout->rows[id] = (uint32_t)table->rows.count + 1;
     cell_count(&at, layout->rows[id]);
     cell_count(&at, layout->rows[path->parent]);
     cell_count(&at, path->depth);
-    cell_text(&at, profile_function_name(layout->profile, path->function));
-    cell_text(&at, profile_module_name(layout->profile, path->function));
+    cell_text(&at, report_dataset_function_name(layout->dataset, path->function));
+    cell_text(&at, report_dataset_module_name(layout->dataset, path->function));
     return sprof_vec_push(&table->rows, row);
 }
 
@@ -139,7 +141,7 @@ static int note_left_out(struct layout *layout, struct table *table, const char 
     }
     if (!rows)
         return 0;
-    table->left_out = columns_left_out(layout->profile, table, rows, what, cost);
+    table->left_out = columns_left_out(layout->dataset, table, rows, what, cost);
     return table->left_out ? 0 : SPROF_ENOMEM;
 }
 
@@ -156,14 +158,14 @@ static int compare_named(const void *a, const void *b)
 }
 
 /* Compares each pair of names once, not once for each pair of siblings. */
-static uint32_t *sort_names(const struct profile *profile)
+static uint32_t *sort_names(const struct report_dataset *dataset)
 {
-    const size_t count = profile->functions.count;
+    const size_t count = dataset->functions.count;
     struct named *names = malloc((count + 1) * sizeof *names);
     uint32_t *places = malloc((count + 1) * sizeof *places);
     for (uint32_t i = 0; names && places && i < count; i++)
-        names[i] = (struct named){profile_function_name(profile, i + 1),
-                                  profile_module_name(profile, i + 1), i + 1};
+        names[i] = (struct named){report_dataset_function_name(dataset, i + 1),
+                                  report_dataset_module_name(dataset, i + 1), i + 1};
     if (names && places && count)
         qsort(names, count, sizeof *names, compare_named);
     for (uint32_t i = 0; names && places && i < count; i++)
@@ -179,7 +181,7 @@ static uint32_t *sort_names(const struct profile *profile)
 static int lay_out(struct layout *layout, struct table *table, const char *what)
 {
     const size_t count = layout->paths->items.count + 1;
-    uint32_t *alphabetical = sort_names(layout->profile);
+    uint32_t *alphabetical = sort_names(layout->dataset);
     struct sibling *siblings = malloc(count * sizeof *siblings);
     layout->first_child = calloc(count, sizeof *layout->first_child);
     layout->next_sibling = calloc(count, sizeof *layout->next_sibling);
@@ -206,9 +208,9 @@ static int lay_out(struct layout *layout, struct table *table, const char *what)
 
 static void tree_columns(struct table *table, const struct layout *layout)
 {
-    columns_measure(table, layout->profile, layout->inclusive);
+    columns_measure(table, layout->dataset, layout->inclusive);
     if (layout->exclusive)
-        columns_measure(table, layout->profile, layout->exclusive);
+        columns_measure(table, layout->dataset, layout->exclusive);
     report_table_column(table,
                         (struct table_column){.key = "id", .kind = TABLE_COUNT, .only_data = true});
     report_table_column(
@@ -222,8 +224,8 @@ static void tree_columns(struct table *table, const struct layout *layout)
                    .title = "module", .key = "module", .kind = TABLE_NAME, .only_data = true});
 }
 
-static struct measure in_tree(const struct measure *measure, const char *group, const char *focus,
-                              struct model_cost focus_cost)
+struct measure report_measure_in_tree(const struct measure *measure, const char *group,
+                                      const char *focus, struct model_cost focus_cost)
 {
     struct measure own = *measure;
     own.group = group;
@@ -233,102 +235,30 @@ static struct measure in_tree(const struct measure *measure, const char *group, 
     return own;
 }
 
-int report_table_of_tree(struct table *table, struct profile *profile,
-                         const struct report_options *options)
+int report_table_of_paths(struct table *table, const struct report_tree *tree)
 {
-    const struct measure inclusive = in_tree(&measure_inclusive, "inclusive", NULL, profile->total);
-    const struct measure exclusive = in_tree(&measure_exclusive, "exclusive", NULL, profile->total);
-    struct layout layout = {.profile = profile,
-                            .paths = &profile->paths,
-                            .options = options,
-                            .inclusive = &inclusive,
-                            .exclusive = &exclusive};
-    columns_begin(table, profile, "Call paths", columns_base(profile));
-    tree_columns(table, &layout);
-    return table->note ? lay_out(&layout, table, "call path") : SPROF_ENOMEM;
-}
-
-/* What the two tables about one function differ in. */
-struct focus {
-    const char *title[2]; /* before and behind the name */
-    const char *group;
-    bool exclusive;
-    int (*paths)(const struct model_paths *, uint32_t, struct model_paths *);
-};
-
-/* "of A2", at most as wide as a number needs anyway. */
-static const char *of_function(struct profile *profile, uint32_t function)
-{
-    struct sprof_str text = {0};
-    sprof_str_append(&text, "of ");
-    report_utf8_shortened(&text, profile_function_name(profile, function), 12);
-    return report_utf8_keep(&profile->arena, &text);
-}
-
-static const char *titled(struct profile *profile, const struct focus *what, uint32_t function)
-{
-    struct sprof_str text = {0};
-    sprof_str_append(&text, what->title[0]);
-    report_utf8_shortened(&text, profile_function_name(profile, function), 60);
-    sprof_str_append(&text, what->title[1]);
-    return report_utf8_keep(&profile->arena, &text);
-}
-
-/* "5 of 6 samples contain A2". */
-static const char *how_many(struct profile *profile, uint32_t function, struct model_cost cost)
-{
-    char part[NUMBER_BYTES], whole[NUMBER_BYTES];
-    struct sprof_str text = {0};
-    sprof_str_appendf(&text, "%s of %s samples contain ", report_number_grouped(part, cost.samples),
-                      report_number_grouped(whole, profile->total.samples));
-    report_utf8_shortened(&text, profile_function_name(profile, function), 30);
-    return report_utf8_keep(&profile->arena, &text);
-}
-
-static int lay_out_focus(struct table *table, struct profile *profile, uint32_t function,
-                         const struct report_options *options, const struct focus *what,
-                         const struct model_paths *paths)
-{
-    const struct model_cost all = model_paths_total(paths);
-    const char *focus = of_function(profile, function);
-    const char *title = titled(profile, what, function);
-    const char *note = how_many(profile, function, all);
-    if (!focus || !title || !note)
-        return SPROF_ENOMEM;
-    const struct measure inclusive = in_tree(&measure_inclusive, what->group, focus, all);
-    const struct measure exclusive = in_tree(&measure_exclusive, "exclusive", focus, all);
-    struct layout layout = {.profile = profile,
-                            .paths = paths,
-                            .options = options,
-                            .inclusive = &inclusive,
-                            .exclusive = what->exclusive ? &exclusive : NULL};
-    columns_begin(table, profile, title, note);
+    struct layout layout = {.dataset = tree->dataset,
+                            .paths = tree->paths,
+                            .options = tree->options,
+                            .inclusive = &tree->inclusive,
+                            .exclusive = tree->has_exclusive ? &tree->exclusive : NULL};
+    columns_begin(table, tree->dataset, tree->title, tree->note);
     tree_columns(table, &layout);
     return lay_out(&layout, table, "call path");
 }
 
-static int table_of_focus(struct table *table, struct profile *profile, uint32_t function,
-                          const struct report_options *options, const struct focus *what)
+int report_table_of_tree(struct table *table, struct report_dataset *dataset,
+                         const struct report_table_options *options)
 {
-    struct model_paths paths;
-    if (what->paths(&profile->paths, function, &paths))
-        return SPROF_ENOMEM;
-    const int result = lay_out_focus(table, profile, function, options, what, &paths);
-    model_paths_release(&paths);
-    return result;
-}
-
-int report_table_of_callees(struct table *table, struct profile *profile, uint32_t function,
-                            const struct report_options *options)
-{
-    static const struct focus callees = {
-        {"Callees of ", ", from any caller"}, "inclusive", true, model_paths_callees};
-    return table_of_focus(table, profile, function, options, &callees);
-}
-
-int report_table_of_callers(struct table *table, struct profile *profile, uint32_t function,
-                            const struct report_options *options)
-{
-    static const struct focus callers = {{"Callers of ", ""}, NULL, false, model_paths_callers};
-    return table_of_focus(table, profile, function, options, &callers);
+    const struct report_tree tree = {
+        .dataset = dataset,
+        .paths = &dataset->paths,
+        .options = options,
+        .title = "Call paths",
+        .note = columns_base(dataset),
+        .inclusive = report_measure_in_tree(&measure_inclusive, "inclusive", NULL, dataset->total),
+        .exclusive = report_measure_in_tree(&measure_exclusive, "exclusive", NULL, dataset->total),
+        .has_exclusive = true,
+    };
+    return tree.note ? report_table_of_paths(table, &tree) : SPROF_ENOMEM;
 }

@@ -6,12 +6,13 @@
 
 struct store;
 
-/* Opens read-only. Errors as store_open_write; a recording whose recorder lives is SPROF_ESTATE with the
- * process named. A recording that was killed opens (its log is read). Close with store_close. */
+/* Opens read-only. Errors as store_open_write; a recording whose recorder lives is SPROF_ESTATE
+ * with the process named. A recording that was killed opens (its log is read). Close with
+ * store_close. */
 int store_open_read(struct store **store, const char *path, struct sprof_error *error);
 
-/* Each calls `row` for every row in order of id (samples: of time), until it returns non-zero, which
- * is then returned; else 0 or a negative code. A damaged database ends in SPROF_EFORMAT. */
+/* Each calls `row` for every row in order of id (samples: of time), until it returns non-zero,
+ * which is then returned; else 0 or a negative code. A damaged database ends in SPROF_EFORMAT. */
 int store_each_run(struct store *store, int (*row)(void *, const struct store_run *), void *context,
                    struct sprof_error *error);
 int store_each_event(struct store *store, uint32_t run_id,
@@ -46,16 +47,18 @@ int store_each_failed(struct store *store, uint32_t run_id,
                       int (*row)(void *, const struct store_failed *), void *context,
                       struct sprof_error *error);
 
-/* Which samples: 0 and NULL take all. Names match exactly; a number as text matches pid or tid too. */
+/* Which samples: 0 and NULL take all. Names match exactly; a number as text matches pid or tid too.
+ */
 struct store_filter {
     uint32_t run_id;
     const char *thread;  /* name or tid */
     const char *process; /* name or pid */
 };
 
-/* Samples of a run added up by stack node; `sum_squares` is Σ weight², for the effective number. */
+/* Samples of a run added up by stack node and thread; `sum_squares` is Σ weight², for the effective
+ * number. */
 struct store_node_cost {
-    uint32_t node_id, path_id, event_id;
+    uint32_t node_id, path_id, event_id, thread_id;
     struct model_cost cost;
     double sum_squares;
 };
@@ -90,8 +93,8 @@ struct store_quality {
 int store_quality(struct store *store, uint32_t run_id, struct store_quality *quality,
                   struct sprof_error *error);
 
-/* Runs a user's statement on the read-only database: calls `row` with column names and texts (NULL for
- * SQL NULL) for each row. SPROF_EUSAGE with SQLite's message where the statement is wrong. */
+/* Runs a user's statement on the read-only database: calls `row` with column names and texts (NULL
+ * for SQL NULL) for each row. SPROF_EUSAGE with SQLite's message where the statement is wrong. */
 int store_query(struct store *store, const char *sql,
                 int (*row)(void *, int columns, char *const *values, char *const *names),
                 void *context, struct sprof_error *error);

@@ -209,9 +209,10 @@ static const struct store_column failed_columns[] = {
 };
 
 static const struct store_column node_cost_columns[] = {
-    COLUMN(store_node_cost, node_id, NUMBER),     NULLED(store_node_cost, path_id, NUMBER),
-    COLUMN(store_node_cost, event_id, NUMBER),    COLUMN(store_node_cost, cost.samples, NUMBER),
-    COLUMN(store_node_cost, cost.weight, NUMBER), COLUMN(store_node_cost, sum_squares, REAL),
+    COLUMN(store_node_cost, node_id, NUMBER),      NULLED(store_node_cost, path_id, NUMBER),
+    COLUMN(store_node_cost, event_id, NUMBER),     COLUMN(store_node_cost, thread_id, NUMBER),
+    COLUMN(store_node_cost, cost.samples, NUMBER), COLUMN(store_node_cost, cost.weight, NUMBER),
+    COLUMN(store_node_cost, sum_squares, REAL),
 };
 
 static const struct store_column sample_row_columns[] = {
@@ -323,9 +324,9 @@ static const struct store_table tables[STORE_TABLES] = {
          .write = "UPDATE stack_node SET key = ?2, named = ?3, path_id = ?4 WHERE id = ?1"},
     [STORE_NODE_COST] =
         {"sample", COLUMNS(node_cost_columns, store_node_cost),
-         .read = "SELECT s.node_id, n.path_id, s.event_id, sum(s.count),"
+         .read = "SELECT s.node_id, n.path_id, s.event_id, s.thread_id, sum(s.count),"
                  " sum(s.weight), sum(1.0 * s.weight * s.weight / max(s.count, 1))" FILTERED
-                 " GROUP BY s.node_id, s.event_id ORDER BY s.node_id"},
+                 " GROUP BY s.node_id, s.event_id, s.thread_id ORDER BY s.node_id"},
     [STORE_SAMPLE_ROW] = {"sample", COLUMNS(sample_row_columns, store_sample_row),
                           .read = "SELECT s.id, s.run_id, s.event_id, s.thread_id, s.node_id,"
                                   " s.time_ns, s.weight, s.count, s.cpu, s.end_reason, s.stitched,"

@@ -53,9 +53,11 @@ static void test_words_and_what_else_there_is(void)
     CU_ASSERT_TRUE(drop);
     CU_ASSERT_EQUAL(cli_set_interior(&drop, "keep", &error), 0);
     CU_ASSERT_FALSE(drop);
-    enum report_format format;
-    CU_ASSERT_EQUAL(cli_set_format(&format, "json", &error), 0);
-    CU_ASSERT_EQUAL(format, REPORT_JSON);
+    const struct report_format *format;
+    CU_ASSERT_EQUAL(cli_set_table_format(&format, "json", &error), 0);
+    CU_ASSERT_STRING_EQUAL(format->name, "json");
+    CU_ASSERT_EQUAL(cli_set_sample_format(&format, "xml", &error), SPROF_EUSAGE);
+    CU_ASSERT_STRING_EQUAL(error.message, "choose one of text, csv, json");
     bool frame;
     CU_ASSERT_EQUAL(cli_set_frame(&frame, "pc", &error), SPROF_EUSAGE);
     CU_ASSERT_STRING_EQUAL(error.message, "choose app");

@@ -66,24 +66,30 @@ static void ask_everything(struct store *store)
 {
     struct captured *captured = capture();
     struct sprof_error error = {0};
-    for (int table = REPORT_FUNCTIONS; table <= REPORT_CALLEES; table++)
-        for (int format = REPORT_TEXT; format <= REPORT_JSON; format++)
+    for (int view = REPORT_FUNCTIONS; view <= REPORT_CALLEES; view++)
+        for (const struct report_format *format = report_formats(); format->name; format++)
             for (int mode = -1; mode <= MODEL_MODE_APP; mode++) {
-                const struct report_options options = {
-                    .table = (enum report_table)table,
-                    .format = (enum report_format)format,
-                    .function = "A2",
-                    .other_mode = mode >= 0,
-                    .mode = mode < 0 ? MODEL_MODE_FULL : (enum model_mode)mode,
+                const bool about_one = view == REPORT_CALLERS || view == REPORT_CALLEES;
+                const struct report_request request = {
+                    .selection = {.other_mode = mode >= 0,
+                                  .mode = mode < 0 ? MODEL_MODE_FULL : (enum model_mode)mode},
+                    .table = {.view = (enum report_view)view, .function = about_one ? "A2" : NULL},
+                    .style = {.format = format},
                 };
+                if (!(format->kinds & REPORT_TABLE))
+                    continue;
                 error = (struct sprof_error){0};
                 CU_ASSERT_TRUE(
-                    is_answer(report_write(captured->out, store, &options, &error), &error));
+                    is_answer(report_write(captured->out, store, &request, &error), &error));
             }
-    for (int format = REPORT_TEXT; format <= REPORT_JSON; format++) {
-        const struct report_script_options options = {.format = (enum report_format)format};
+    for (const struct report_format *format = report_formats(); format->name; format++) {
+        const struct report_style style = {.format = format};
+        if (!(format->kinds & REPORT_SAMPLES))
+            continue;
         error = (struct sprof_error){0};
-        CU_ASSERT_TRUE(is_answer(report_script(captured->out, store, &options, &error), &error));
+        CU_ASSERT_TRUE(is_answer(
+            report_script(captured->out, store, &(struct report_selection){0}, &style, 0, &error),
+            &error));
     }
     error = (struct sprof_error){0};
     CU_ASSERT_TRUE(
@@ -115,7 +121,7 @@ static void test_a_missing_row_is_called_damage(void)
     example_make(&place);
     harm(&place, "DELETE FROM call_path WHERE id = 2");
     CU_ASSERT_EQUAL_FATAL(store_open_read(&store, place.path, NULL), 0);
-    CU_ASSERT_EQUAL(report_write(captured->out, store, &(struct report_options){0}, &error),
+    CU_ASSERT_EQUAL(report_write(captured->out, store, &(struct report_request){0}, &error),
                     SPROF_EFORMAT);
     assert_text(error.message, "the recording is damaged: rows refer to rows that are missing");
     store_close(store, NULL);

@@ -1,5 +1,5 @@
 #include "report/function_search.h"
-#include "tests/unit/report/profiles.h"
+#include "tests/unit/report/datasets.h"
 
 static void test_bare_names(void)
 {
@@ -30,88 +30,97 @@ static void test_bare_names(void)
 
 enum { PUSH_INT = 1, PUSH_CHAR, MAIN, HELPER, HELPER_TWIN, OTHER_MAIN };
 
-static struct profile example(void)
+static struct report_dataset example(void)
 {
-    struct profile profile = {0};
-    const uint32_t app = add_module(&profile, "app", MODEL_KIND_APP);
-    const uint32_t lib = add_module(&profile, "lib.so", MODEL_KIND_SYSTEM);
-    CU_ASSERT_EQUAL(add_function(&profile, app, "v<int>::push(int)"), PUSH_INT);
-    add_function(&profile, app, "v<char>::push(char)");
-    add_function(&profile, app, "main");
-    add_function(&profile, app, "helper");
-    add_function(&profile, app, "helper");
-    add_function(&profile, lib, "main");
-    add_function(&profile, lib, "absent");
-    const uint32_t root = add_path(&profile, 0, MAIN, 1);
-    add_path(&profile, root, PUSH_INT, 2);
-    add_path(&profile, root, PUSH_CHAR, 3);
-    add_path(&profile, root, HELPER, 4);
-    add_path(&profile, root, HELPER_TWIN, 5);
-    add_path(&profile, 0, OTHER_MAIN, 6);
-    profile.functions.items[PUSH_INT - 1].linkage_name = "_ZN1vIiE4pushEi";
-    finish_profile(&profile);
-    return profile;
+    struct report_dataset dataset = {0};
+    const uint32_t app = add_module(&dataset, "app", MODEL_KIND_APP);
+    const uint32_t lib = add_module(&dataset, "lib.so", MODEL_KIND_SYSTEM);
+    CU_ASSERT_EQUAL(add_function(&dataset, app, "v<int>::push(int)"), PUSH_INT);
+    add_function(&dataset, app, "v<char>::push(char)");
+    add_function(&dataset, app, "main");
+    add_function(&dataset, app, "helper");
+    add_function(&dataset, app, "helper");
+    add_function(&dataset, lib, "main");
+    add_function(&dataset, lib, "absent");
+    const uint32_t root = add_path(&dataset, 0, MAIN, 1);
+    add_path(&dataset, root, PUSH_INT, 2);
+    add_path(&dataset, root, PUSH_CHAR, 3);
+    add_path(&dataset, root, HELPER, 4);
+    add_path(&dataset, root, HELPER_TWIN, 5);
+    add_path(&dataset, 0, OTHER_MAIN, 6);
+    dataset.functions.items[PUSH_INT - 1].linkage_name = "_ZN1vIiE4pushEi";
+    finish_dataset(&dataset);
+    return dataset;
 }
 
 /* The function found, or 0 with the message in *error. */
-static uint32_t find(struct profile *profile, const char *wanted, struct sprof_error *error)
+static uint32_t find(struct report_dataset *dataset, const char *wanted, struct sprof_error *error)
 {
-    uint32_t function = 0;
+    struct report_function_set set;
     *error = (struct sprof_error){0};
-    return report_function_search(profile, wanted, &function, error) ? 0 : function;
+    const int result = report_function_search(dataset, wanted, &set, error);
+    const uint32_t function = result ? 0 : set.items[0];
+    sprof_vec_release(&set);
+    return function;
 }
 
 static void test_ways_to_name_a_function(void)
 {
-    struct profile profile = example();
+    struct report_dataset dataset = example();
     struct sprof_error error;
-    CU_ASSERT_EQUAL(find(&profile, "v<int>::push(int)", &error), PUSH_INT);
-    CU_ASSERT_EQUAL(find(&profile, "_ZN1vIiE4pushEi", &error), PUSH_INT);
-    CU_ASSERT_EQUAL(find(&profile, "app!main", &error), MAIN);
-    CU_ASSERT_EQUAL(find(&profile, "lib.so!main", &error), OTHER_MAIN);
-    profile_release(&profile);
+    CU_ASSERT_EQUAL(find(&dataset, "v<int>::push(int)", &error), PUSH_INT);
+    CU_ASSERT_EQUAL(find(&dataset, "_ZN1vIiE4pushEi", &error), PUSH_INT);
+    CU_ASSERT_EQUAL(find(&dataset, "app!main", &error), MAIN);
+    CU_ASSERT_EQUAL(find(&dataset, "lib.so!main", &error), OTHER_MAIN);
+    report_dataset_release(&dataset);
 }
 
 static void test_several_are_listed(void)
 {
-    struct profile profile = example();
+    struct report_dataset dataset = example();
     struct sprof_error error;
-    CU_ASSERT_EQUAL(find(&profile, "v::push", &error), 0);
+    CU_ASSERT_EQUAL(find(&dataset, "v::push", &error), 0);
     CU_ASSERT_EQUAL(error.code, SPROF_EUSAGE);
     same_text(error.message, "2 functions are called 'v::push'; choose: "
                              "'app!v<int>::push(int)', 'app!v<char>::push(char)'");
-    CU_ASSERT_EQUAL(find(&profile, "push", &error), 0);
+    CU_ASSERT_EQUAL(find(&dataset, "push", &error), 0);
     CU_ASSERT_EQUAL(error.code, SPROF_EUSAGE);
-    CU_ASSERT_EQUAL(find(&profile, "main", &error), 0);
+    CU_ASSERT_EQUAL(find(&dataset, "main", &error), 0);
     same_text(error.message, "2 functions are called 'main'; choose: 'app!main', 'lib.so!main'");
-    profile_release(&profile);
+    report_dataset_release(&dataset);
 }
 
 static void test_twins_become_one(void)
 {
-    struct profile profile = example();
-    struct sprof_error error;
-    CU_ASSERT_EQUAL(find(&profile, "helper", &error), HELPER);
-    struct model_paths callees;
-    CU_ASSERT_EQUAL(model_paths_callees(&profile.paths, HELPER, &callees), 0);
-    CU_ASSERT_EQUAL(model_paths_total(&callees).samples, 9);
-    CU_ASSERT_EQUAL(model_paths_total(&profile.paths).samples, 21);
-    model_paths_release(&callees);
-    profile_release(&profile);
+    struct report_dataset dataset = example();
+    struct report_function_set set;
+    struct table table = {0};
+    CU_ASSERT_EQUAL(report_function_search(&dataset, "helper", &set, NULL), 0);
+    CU_ASSERT_EQUAL(set.count, 2);
+    CU_ASSERT_EQUAL(set.items[0], HELPER);
+    CU_ASSERT_EQUAL(
+        report_table_of_callees(&table, &dataset, &set, &(struct report_table_options){0}), 0);
+    CU_ASSERT_EQUAL(table.rows.count, 1);
+    CU_ASSERT_EQUAL(table.rows.items[0].cells[0].part, 9);
+    CU_ASSERT_EQUAL(model_paths_total(&dataset.paths).samples, 21);
+    CU_ASSERT_EQUAL(dataset.paths.items.count, 6);
+    report_table_release(&table);
+    sprof_vec_release(&set);
+    report_dataset_release(&dataset);
 }
 
 static void test_unknown_names_offer_what_is_near(void)
 {
-    struct profile profile = example();
+    struct report_dataset dataset = example();
     struct sprof_error error;
-    CU_ASSERT_EQUAL(find(&profile, "halper", &error), 0);
+    CU_ASSERT_EQUAL(find(&dataset, "halper", &error), 0);
     CU_ASSERT_EQUAL(error.code, SPROF_ENOTFOUND);
     same_text(error.message, "no sample contains a function 'halper'; near it: helper");
-    CU_ASSERT_EQUAL(find(&profile, "absent", &error), 0);
+    CU_ASSERT_EQUAL(find(&dataset, "absent", &error), 0);
     same_text(error.message, "no sample contains a function 'absent'");
-    CU_ASSERT_EQUAL(find(&profile, "nowhere!main", &error), 0);
+    CU_ASSERT_EQUAL(find(&dataset, "nowhere!main", &error), 0);
     CU_ASSERT_EQUAL(error.code, SPROF_ENOTFOUND);
-    profile_release(&profile);
+    report_dataset_release(&dataset);
 }
 
 void sprof_suite_report_function_search(void);

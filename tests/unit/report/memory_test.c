@@ -29,48 +29,49 @@ static int check_error(int (*report)(struct sprof_error *))
 
 static int functions(struct sprof_error *error)
 {
-    const struct report_options options = {.inclusive = true, .limit = 2};
-    return report_write(nowhere, example.store, &options, error);
+    const struct report_request request = {.table = {.inclusive = true, .limit = 2}};
+    return report_write(nowhere, example.store, &request, error);
 }
 
 static int modules(struct sprof_error *error)
 {
-    const struct report_options options = {.table = REPORT_MODULES, .format = REPORT_CSV};
-    return report_write(nowhere, example.store, &options, error);
+    const struct report_request request = {.table = {.view = REPORT_MODULES},
+                                           .style = style_of("csv")};
+    return report_write(nowhere, example.store, &request, error);
 }
 
 static int tree(struct sprof_error *error)
 {
-    const struct report_options options = {.table = REPORT_TREE,
-                                           .format = REPORT_JSON,
-                                           .other_mode = true,
-                                           .mode = MODEL_MODE_APP,
-                                           .thread = "prog",
-                                           .min_percent = 20};
-    return report_write(nowhere, example.store, &options, error);
+    const struct report_request request = {
+        .selection = {.other_mode = true, .mode = MODEL_MODE_APP, .thread = "prog"},
+        .table = {.view = REPORT_TREE, .min_percent = 20},
+        .style = style_of("json")};
+    return report_write(nowhere, example.store, &request, error);
 }
 
 static int callees(struct sprof_error *error)
 {
-    const struct report_options options = {.table = REPORT_CALLEES, .function = "prog!A2"};
-    return report_write(nowhere, example.store, &options, error);
+    const struct report_request request = {
+        .table = {.view = REPORT_CALLEES, .function = "prog!A2"}};
+    return report_write(nowhere, example.store, &request, error);
 }
 
 static int script_text(struct sprof_error *error)
 {
-    return report_script(nowhere, example.store, &(struct report_script_options){0}, error);
+    return report_script(nowhere, example.store, &(struct report_selection){0},
+                         &(struct report_style){0}, 0, error);
 }
 
 static int script_json(struct sprof_error *error)
 {
-    const struct report_script_options options = {.format = REPORT_JSON};
-    return report_script(nowhere, example.store, &options, error);
+    const struct report_style style = style_of("json");
+    return report_script(nowhere, example.store, &(struct report_selection){0}, &style, 0, error);
 }
 
 static int query(struct sprof_error *error)
 {
-    return report_query(nowhere, example.store, "SELECT name, path FROM module", REPORT_TEXT,
-                        error);
+    return report_query(nowhere, example.store, "SELECT name, path FROM module",
+                        &(struct report_style){0}, error);
 }
 
 static int summary(struct sprof_error *error)

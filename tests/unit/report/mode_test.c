@@ -3,10 +3,11 @@
 
 /* Writes the example with a changed run row and asks for a report of it. */
 static int report_of(const struct store_run *run, enum store_state state,
-                     const struct report_options *options, struct sprof_error *error)
+                     const struct report_selection *selection, struct sprof_error *error)
 {
     const struct place place = place_make();
     struct captured *captured = capture();
+    const struct report_request request = {.selection = *selection};
     struct store *store;
     *error = (struct sprof_error){0};
     CU_ASSERT_EQUAL_FATAL(store_create(&store, place.path, NULL), 0);
@@ -15,7 +16,7 @@ static int report_of(const struct store_run *run, enum store_state state,
     CU_ASSERT_EQUAL(store_set_state(store, 1, state, NULL), 0);
     CU_ASSERT_EQUAL(store_close(store, NULL), 0);
     CU_ASSERT_EQUAL_FATAL(store_open_read(&store, place.path, NULL), 0);
-    const int result = report_write(captured->out, store, options, error);
+    const int result = report_write(captured->out, store, &request, error);
     store_close(store, NULL);
     capture_free(captured);
     place_remove(&place);
@@ -25,9 +26,9 @@ static int report_of(const struct store_run *run, enum store_state state,
 static void test_an_unfinished_run_is_refused(void)
 {
     const struct store_run run = example_run();
-    const struct report_options options = {0};
+    const struct report_selection selection = {0};
     struct sprof_error error;
-    CU_ASSERT_EQUAL(report_of(&run, STORE_RECORDED, &options, &error), SPROF_ESTATE);
+    CU_ASSERT_EQUAL(report_of(&run, STORE_RECORDED, &selection, &error), SPROF_ESTATE);
     assert_text(error.message, "run 1 is not finished: finish it with `sprof symbolize`");
 }
 
@@ -35,7 +36,7 @@ static void test_what_was_cut_cannot_be_read(void)
 {
     static const struct {
         const char *mode, *frame;
-        struct report_options options;
+        struct report_selection selection;
         int result;
     } cases[] = {
         {"pc", NULL, {.other_mode = true, .mode = MODEL_MODE_FULL}, SPROF_EUSAGE},
@@ -54,7 +55,7 @@ static void test_what_was_cut_cannot_be_read(void)
         struct sprof_error error;
         run.mode = cases[i].mode;
         run.frame = cases[i].frame;
-        CU_ASSERT_EQUAL(report_of(&run, STORE_COMPLETE, &cases[i].options, &error),
+        CU_ASSERT_EQUAL(report_of(&run, STORE_COMPLETE, &cases[i].selection, &error),
                         cases[i].result);
     }
 }
@@ -63,9 +64,9 @@ static void test_the_message_names_the_cure(void)
 {
     struct store_run run = example_run();
     struct sprof_error error;
-    const struct report_options options = {.other_mode = true, .mode = MODEL_MODE_FULL};
+    const struct report_selection selection = {.other_mode = true, .mode = MODEL_MODE_FULL};
     run.mode = "app";
-    report_of(&run, STORE_COMPLETE, &options, &error);
+    report_of(&run, STORE_COMPLETE, &selection, &error);
     assert_text(error.message, "recorded as mode app, which cannot be read as full: record with "
                                "`-m full` to read it in every mode");
 }

@@ -1,76 +1,76 @@
 #include "report/quality.h"
-#include "tests/unit/report/profiles.h"
+#include "tests/unit/report/datasets.h"
 
-/* A profile of 100 samples in one function. */
-static struct profile plain(void)
+/* A dataset of 100 samples in one function. */
+static struct report_dataset plain(void)
 {
-    struct profile profile = {.run_count = 1, .run_number = 1};
-    const uint32_t app = add_module(&profile, "app", MODEL_KIND_APP);
-    add_path(&profile, 0, add_function(&profile, app, "f"), 100);
-    finish_profile(&profile);
-    profile.quality.samples = 100;
-    return profile;
+    struct report_dataset dataset = {.run_count = 1, .run_number = 1};
+    const uint32_t app = add_module(&dataset, "app", MODEL_KIND_APP);
+    add_path(&dataset, 0, add_function(&dataset, app, "f"), 100);
+    finish_dataset(&dataset);
+    dataset.quality.samples = 100;
+    return dataset;
 }
 
-/* Whether the notes on a profile hold a text. Releases the profile. */
-static bool noted(struct profile profile, const char *text)
+/* Whether the notes on a dataset hold a text. Releases the dataset. */
+static bool noted(struct report_dataset dataset, const char *text)
 {
     struct quality_parts notes = {0};
     bool found = false;
-    CU_ASSERT_EQUAL(report_quality_notes(&profile, &notes), 0);
+    CU_ASSERT_EQUAL(report_quality_notes(&dataset, &notes), 0);
     for (size_t i = 0; i < notes.count; i++)
         found = found || strstr(notes.items[i], text);
-    profile_release(&profile);
+    report_dataset_release(&dataset);
     return found;
 }
 
 static void test_nothing_to_note(void)
 {
-    struct profile profile = plain();
+    struct report_dataset dataset = plain();
     struct quality_parts notes = {0};
-    CU_ASSERT_EQUAL(report_quality_notes(&profile, &notes), 0);
+    CU_ASSERT_EQUAL(report_quality_notes(&dataset, &notes), 0);
     CU_ASSERT_EQUAL(notes.count, 0);
-    profile_release(&profile);
+    report_dataset_release(&dataset);
 }
 
 static void test_waiting(void)
 {
     const uint64_t second = 1000000000;
-    struct profile profile = plain();
-    profile.run.duration_ns = 10 * second;
-    profile.quality.target_cpu_ns = 29 * second / 10;
-    CU_ASSERT_TRUE(noted(profile, "on a CPU for 29 % of the time"));
-    profile = plain();
-    profile.run.duration_ns = 10 * second;
-    profile.quality.target_cpu_ns = 31 * second / 10;
-    CU_ASSERT_FALSE(noted(profile, "on a CPU"));
+    struct report_dataset dataset = plain();
+    dataset.run.duration_ns = 10 * second;
+    dataset.quality.target_cpu_ns = 29 * second / 10;
+    CU_ASSERT_TRUE(noted(dataset, "on a CPU for 29 % of the time"));
+    dataset = plain();
+    dataset.run.duration_ns = 10 * second;
+    dataset.quality.target_cpu_ns = 31 * second / 10;
+    CU_ASSERT_FALSE(noted(dataset, "on a CPU"));
 }
 
 static void test_outside(void)
 {
-    struct profile profile = plain();
-    profile.outside = (struct model_cost){21, 21};
-    CU_ASSERT_TRUE(noted(profile, "21 % never enters the application: `--app-module GLOB`"));
-    profile = plain();
-    profile.outside = (struct model_cost){20, 20};
-    CU_ASSERT_FALSE(noted(profile, "never enters"));
+    struct report_dataset dataset = plain();
+    dataset.outside = (struct model_cost){21, 21};
+    CU_ASSERT_TRUE(noted(dataset, "21 % never enters the application: `--app-module GLOB`"));
+    dataset = plain();
+    dataset.outside = (struct model_cost){20, 20};
+    CU_ASSERT_FALSE(noted(dataset, "never enters"));
 }
 
 static void test_the_rest(void)
 {
-    struct profile profile = plain();
-    profile.run.kernel_excluded = "perf_event_paranoid is 2";
-    CU_ASSERT_TRUE(noted(profile, "kernel code is not sampled: perf_event_paranoid is 2"));
-    profile = plain();
-    profile.run_count = 2;
-    profile.run_number = 2;
-    CU_ASSERT_TRUE(noted(profile, "run 2 of 2; --run N chooses"));
-    profile = plain();
-    profile.run.stack_bytes_wanted = 65528;
-    profile.run.stack_bytes = 8192;
-    CU_ASSERT_TRUE(noted(profile, "8192 bytes of each stack were copied, not 65528"));
-    profile = (struct profile){.run_count = 1};
-    CU_ASSERT_TRUE(noted(profile, "nothing was sampled"));
+    struct report_dataset dataset = plain();
+    dataset.run.kernel_excluded = "perf_event_paranoid is 2";
+    CU_ASSERT_TRUE(noted(dataset, "kernel code is not sampled: perf_event_paranoid is 2"));
+    dataset = plain();
+    dataset.run_count = 2;
+    dataset.run_number = 2;
+    CU_ASSERT_TRUE(noted(dataset, "run 2 of 2; --run N chooses"));
+    dataset = plain();
+    dataset.run.stack_bytes_wanted = 65528;
+    dataset.run.stack_bytes = 8192;
+    CU_ASSERT_TRUE(noted(dataset, "8192 bytes of each stack were copied, not 65528"));
+    dataset = (struct report_dataset){.run_count = 1};
+    CU_ASSERT_TRUE(noted(dataset, "nothing was sampled"));
 }
 
 static void test_rate_and_own_cost(void)

@@ -2,11 +2,12 @@
 
 #include <yajl/yajl_tree.h>
 
-static void check(const char *sql, enum report_format format, const char *expected)
+static void check(const char *sql, const char *format, const char *expected)
 {
     struct captured *captured = capture();
     struct sprof_error error = {0};
-    CU_ASSERT_EQUAL(report_query(captured->out, example.store, sql, format, &error), 0);
+    const struct report_style style = style_of(format);
+    CU_ASSERT_EQUAL(report_query(captured->out, example.store, sql, &style, &error), 0);
     assert_text(error.message, "");
     assert_text(captured_text(captured), expected);
     capture_free(captured);
@@ -15,29 +16,29 @@ static void check(const char *sql, enum report_format format, const char *expect
 static void test_an_aligned_table(void)
 {
     check("SELECT name, length(name) * 1000 AS size, NULL AS absent FROM module ORDER BY id",
-          REPORT_TEXT,
+          "text",
           "name      size  absent\n"
           "prog      4000\n"
           "libs.so   7000\n"
           "[kernel]  8000\n"
           "[none]    6000\n");
-    check("SELECT 1 AS one WHERE 0", REPORT_TEXT, "");
-    check("SELECT 'a' || char(27) || '[1mb' AS hostile", REPORT_TEXT,
-          "hostile\na\xef\xbf\xbd[1mb\n");
+    check("SELECT 1 AS one WHERE 0", "text", "");
+    check("SELECT 'a' || char(27) || '[1mb' AS hostile", "text", "hostile\na\xef\xbf\xbd[1mb\n");
 }
 
 static void test_csv_quotes(void)
 {
-    check("SELECT 'a,b' AS \"x\"\"y\", 'say \"no\"' AS b, NULL AS c, 'plain' AS d", REPORT_CSV,
+    check("SELECT 'a,b' AS \"x\"\"y\", 'say \"no\"' AS b, NULL AS c, 'plain' AS d", "csv",
           "\"x\"\"y\",b,c,d\r\n\"a,b\",\"say \"\"no\"\"\",,plain\r\n");
 }
 
 static void test_json(void)
 {
     char message[200];
+    const struct report_style style = style_of("json");
     struct captured *captured = capture();
     CU_ASSERT_EQUAL(report_query(captured->out, example.store,
-                                 "SELECT id, problem FROM module ORDER BY id", REPORT_JSON, NULL),
+                                 "SELECT id, problem FROM module ORDER BY id", &style, NULL),
                     0);
     yajl_val rows = yajl_tree_parse(captured_text(captured), message, sizeof message);
     CU_ASSERT_PTR_NOT_NULL_FATAL(rows);
@@ -54,7 +55,7 @@ static void test_many_rows(void)
         report_query(captured->out, example.store,
                      "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE "
                      "i < 5000) SELECT i, 'x' || i AS name FROM n",
-                     REPORT_TEXT, NULL),
+                     &(struct report_style){0}, NULL),
         0);
     size_t lines = 0;
     for (const char *at = captured_text(captured); (at = strchr(at, '\n')); at++)
@@ -66,11 +67,12 @@ static void test_many_rows(void)
 
 static void test_a_wrong_statement(void)
 {
-    static const enum report_format formats[] = {REPORT_TEXT, REPORT_CSV, REPORT_JSON};
+    static const char *const formats[] = {"text", "csv", "json"};
     for (int i = 0; i < 3; i++) {
         struct captured *captured = capture();
         struct sprof_error error = {0};
-        CU_ASSERT_EQUAL(report_query(captured->out, example.store, "SELEC 1", formats[i], &error),
+        const struct report_style style = style_of(formats[i]);
+        CU_ASSERT_EQUAL(report_query(captured->out, example.store, "SELEC 1", &style, &error),
                         SPROF_EUSAGE);
         CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "syntax error"));
         capture_free(captured);

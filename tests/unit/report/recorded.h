@@ -37,4 +37,10 @@ static inline void capture_free(struct captured *captured)
     free(captured);
 }
 
+/* A style of the format of that name. */
+static inline struct report_style style_of(const char *format)
+{
+    return (struct report_style){.format = report_format_find(format, REPORT_TABLE, NULL)};
+}
+
 #endif

@@ -1,20 +1,20 @@
 #include "tests/unit/report/recorded.h"
 
 /* Expects a report that is exactly this. */
-static void check(struct report_options options, const char *expected)
+static void check(struct report_request request, const char *expected)
 {
     struct captured *captured = capture();
     struct sprof_error error = {0};
-    CU_ASSERT_EQUAL(report_write(captured->out, example.store, &options, &error), 0);
+    CU_ASSERT_EQUAL(report_write(captured->out, example.store, &request, &error), 0);
     assert_text(captured_text(captured), expected);
     capture_free(captured);
 }
 
-static void check_failure(struct report_options options, int code, const char *message)
+static void check_failure(struct report_request request, int code, const char *message)
 {
     struct captured *captured = capture();
     struct sprof_error error = {0};
-    CU_ASSERT_EQUAL(report_write(captured->out, example.store, &options, &error), code);
+    CU_ASSERT_EQUAL(report_write(captured->out, example.store, &request, &error), code);
     assert_text(error.message, message);
     assert_text(captured_text(captured), "");
     capture_free(captured);
@@ -28,7 +28,7 @@ static void check_failure(struct report_options options, int code, const char *m
 
 static void test_time_that_was_not_sampled_has_its_share(void)
 {
-    check((struct report_options){0},
+    check((struct report_request){0},
           "Functions by exclusive samples               % of 8.0 ms of CPU time\n"
           "  self   ±    time  samples  function       module\n"
           "  38 %  31  3.0 ms        3  S2             libs.so\n"
@@ -45,25 +45,28 @@ static void test_time_that_was_not_sampled_has_its_share(void)
 
 static void test_one_thread(void)
 {
-    check((struct report_options){.thread = "worker", .table = REPORT_TREE},
-          "Call paths                                   % of 1 sample in thread worker\n"
-          "  inclusive                  exclusive\n"
-          "  samples  of all    time    samples  of all    time  call path\n"
-          "        1   100 %  1.0 ms          0     0 %  0.0 ms  A1\n"
-          "        1   100 %  1.0 ms          0     0 %  0.0 ms  └ A3\n"
-          "        1   100 %  1.0 ms          1   100 %  1.0 ms    └ A2\n" QUALITY
-          "the target was on a CPU for 0 % of the time: where it waited is not seen by these "
-          "samples\n"
-          "33.3 % of the samples were lost: record with a lower -F or --stack-bytes\n"
-          "these quality figures are of the whole run\n");
+    check(
+        (struct report_request){.selection = {.thread = "worker"}, .table = {.view = REPORT_TREE}},
+        "Call paths                                   % of 1 sample in thread worker\n"
+        "  inclusive                  exclusive\n"
+        "  samples  of all    time    samples  of all    time  call path\n"
+        "        1   100 %  1.0 ms          0     0 %  0.0 ms  A1\n"
+        "        1   100 %  1.0 ms          0     0 %  0.0 ms  └ A3\n"
+        "        1   100 %  1.0 ms          1   100 %  1.0 ms    └ A2\n" QUALITY
+        "the target was on a CPU for 0 % of the time: where it waited is not seen by these "
+        "samples\n"
+        "33.3 % of the samples were lost: record with a lower -F or --stack-bytes\n"
+        "these quality figures are of the whole run\n");
 }
 
 static void test_read_as_app_keeps_what_was_not_sampled(void)
 {
     struct captured *captured = capture();
-    const struct report_options options = {
-        .other_mode = true, .mode = MODEL_MODE_APP, .format = REPORT_CSV, .table = REPORT_TREE};
-    CU_ASSERT_EQUAL(report_write(captured->out, example.store, &options, NULL), 0);
+    const struct report_request request = {
+        .selection = {.other_mode = true, .mode = MODEL_MODE_APP},
+        .table = {.view = REPORT_TREE},
+        .style = style_of("csv")};
+    CU_ASSERT_EQUAL(report_write(captured->out, example.store, &request, NULL), 0);
     const char *text = captured_text(captured);
     CU_ASSERT_PTR_NOT_NULL(strstr(text, "3,37.52"));
     CU_ASSERT_PTR_NOT_NULL(strstr(text, "[not sampled]"));
@@ -74,22 +77,23 @@ static void test_read_as_app_keeps_what_was_not_sampled(void)
 
 static void test_what_is_not_there(void)
 {
-    check_failure((struct report_options){.run_id = 9}, SPROF_ENOTFOUND,
+    check_failure((struct report_request){.selection = {.run_id = 9}}, SPROF_ENOTFOUND,
                   "there is no run 9: the recording holds 1 run");
-    check_failure((struct report_options){.thread = "wroker"}, SPROF_ENOTFOUND,
+    check_failure((struct report_request){.selection = {.thread = "wroker"}}, SPROF_ENOTFOUND,
                   "no thread is called 'wroker'; near it: worker");
-    check_failure((struct report_options){.process = "child", .thread = "worker"}, SPROF_ENOTFOUND,
+    check_failure((struct report_request){.selection = {.process = "child", .thread = "worker"}},
+                  SPROF_ENOTFOUND,
                   "no thread is called 'worker'; `sprof sql 'SELECT DISTINCT thread FROM "
                   "v_thread'` lists them");
-    check_failure((struct report_options){.table = REPORT_CALLERS, .function = "A4"},
+    check_failure((struct report_request){.table = {.view = REPORT_CALLERS, .function = "A4"}},
                   SPROF_ENOTFOUND, "no sample contains a function 'A4'; near it: A1, A2, A3");
 }
 
 static void test_numbers_name_threads_too(void)
 {
     struct captured *captured = capture();
-    const struct report_options options = {.thread = "101", .process = "100"};
-    CU_ASSERT_EQUAL(report_write(captured->out, example.store, &options, NULL), 0);
+    const struct report_request request = {.selection = {.thread = "101", .process = "100"}};
+    CU_ASSERT_EQUAL(report_write(captured->out, example.store, &request, NULL), 0);
     CU_ASSERT_PTR_NOT_NULL(strstr(captured_text(captured), "% of 1 sample in process 100 in "
                                                            "thread 101"));
     capture_free(captured);
@@ -100,7 +104,7 @@ static void test_a_full_disk_is_said(void)
     FILE *full = fopen("/dev/full", "w");
     struct sprof_error error = {0};
     CU_ASSERT_PTR_NOT_NULL_FATAL(full);
-    CU_ASSERT_EQUAL(report_write(full, example.store, &(struct report_options){0}, &error),
+    CU_ASSERT_EQUAL(report_write(full, example.store, &(struct report_request){0}, &error),
                     SPROF_EFULL);
     CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "No space left"));
     fclose(full);

@@ -2,17 +2,19 @@
 
 #include <yajl/yajl_tree.h>
 
-static struct captured *script(struct report_script_options options)
+static struct captured *script(struct report_selection selection, const char *format, size_t limit)
 {
     struct captured *captured = capture();
-    CU_ASSERT_EQUAL(report_script(captured->out, example.store, &options, NULL), 0);
+    const struct report_style style = style_of(format);
+    CU_ASSERT_EQUAL(report_script(captured->out, example.store, &selection, &style, limit, NULL),
+                    0);
     captured_text(captured);
     return captured;
 }
 
 static void test_text(void)
 {
-    struct captured *captured = script((struct report_script_options){.thread = "worker"});
+    struct captured *captured = script((struct report_selection){.thread = "worker"}, "text", 0);
     assert_text(captured->text,
                 "worker            100/101   [000]     0.000000:    1003009 cpu-clock: truncated\n"
                 "\t          400200 A2 (prog) main.c:21 (inlined)\n"
@@ -25,12 +27,12 @@ static void test_text(void)
 /* The library moved at time 40; the child has its mappings from its parent. */
 static void test_addresses_depend_on_time(void)
 {
-    struct captured *captured = script((struct report_script_options){.thread = "prog"});
+    struct captured *captured = script((struct report_selection){.thread = "prog"}, "text", 0);
     CU_ASSERT_PTR_NOT_NULL(strstr(captured->text, "    7f0000000600 S2 (libs.so) sys.c:9\n"));
     CU_ASSERT_PTR_NOT_NULL(strstr(captured->text, "    7f1000000600 S2 (libs.so) sys.c:9\n"));
     CU_ASSERT_PTR_NOT_NULL(strstr(captured->text, ": root stitched\n"));
     capture_free(captured);
-    captured = script((struct report_script_options){.process = "child"});
+    captured = script((struct report_selection){.process = "child"}, "text", 0);
     CU_ASSERT_PTR_NOT_NULL(strstr(captured->text, "no-stack × 0\n"));
     CU_ASSERT_PTR_NOT_NULL(strstr(captured->text, "\t               - [not sampled] ([none]+0x0)"));
     capture_free(captured);
@@ -38,8 +40,7 @@ static void test_addresses_depend_on_time(void)
 
 static void test_limit_and_csv(void)
 {
-    struct captured *captured =
-        script((struct report_script_options){.format = REPORT_CSV, .limit = 2});
+    struct captured *captured = script((struct report_selection){0}, "csv", 2);
     assert_text(captured->text,
                 "time_ns,pid,tid,cpu,process,thread,event,weight,count,end_reason,stitched,"
                 "stack_leaf_first\r\n"
@@ -51,7 +52,7 @@ static void test_limit_and_csv(void)
 static void test_json_is_valid(void)
 {
     char message[200] = "";
-    struct captured *captured = script((struct report_script_options){.format = REPORT_JSON});
+    struct captured *captured = script((struct report_selection){0}, "json", 0);
     yajl_val samples = yajl_tree_parse(captured->text, message, sizeof message);
     CU_ASSERT_PTR_NOT_NULL_FATAL(samples);
     CU_ASSERT_EQUAL(YAJL_GET_ARRAY(samples)->len, 7);
@@ -67,8 +68,10 @@ static void test_errors_are_those_of_tables(void)
 {
     struct captured *captured = capture();
     struct sprof_error error = {0};
-    const struct report_script_options options = {.thread = "nobody"};
-    CU_ASSERT_EQUAL(report_script(captured->out, example.store, &options, &error), SPROF_ENOTFOUND);
+    const struct report_selection selection = {.thread = "nobody"};
+    CU_ASSERT_EQUAL(report_script(captured->out, example.store, &selection,
+                                  &(struct report_style){0}, 0, &error),
+                    SPROF_ENOTFOUND);
     CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "no thread is called 'nobody'"));
     capture_free(captured);
 }

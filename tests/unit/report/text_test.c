@@ -1,5 +1,5 @@
 #include "report/utf8_text.h"
-#include "tests/unit/report/profiles.h"
+#include "tests/unit/report/datasets.h"
 
 static size_t widest_line(const char *text)
 {
@@ -17,57 +17,57 @@ static size_t widest_line(const char *text)
 
 static void test_long_names_are_cut_to_the_page(void)
 {
-    struct profile profile = {0};
+    struct report_dataset dataset = {0};
     const uint32_t app =
-        add_module(&profile, "a-module-with-quite-a-long-name-as-well.so.1.2.3", MODEL_KIND_APP);
+        add_module(&dataset, "a-module-with-quite-a-long-name-as-well.so.1.2.3", MODEL_KIND_APP);
     char name[400];
     for (size_t i = 0; i + 2 < sizeof name; i += 2)
         memcpy(name + i, "ß", 3);
-    add_path(&profile, 0, add_function(&profile, app, name), 3);
-    add_path(&profile, 0, add_function(&profile, app, "short"), 1);
-    finish_profile(&profile);
+    add_path(&dataset, 0, add_function(&dataset, app, name), 3);
+    add_path(&dataset, 0, add_function(&dataset, app, "short"), 1);
+    finish_dataset(&dataset);
     for (unsigned columns = 60; columns <= 200; columns += 7) {
         struct table table;
-        const struct report_options options = {0};
-        CU_ASSERT_EQUAL(report_table_of_functions(&table, &profile, &options), 0);
+        const struct report_table_options options = {0};
+        CU_ASSERT_EQUAL(report_table_of_functions(&table, &dataset, &options), 0);
         const char *text = text_of(&table, columns);
         CU_ASSERT_TRUE(widest_line(text) <= columns);
         CU_ASSERT_PTR_NOT_NULL(strstr(text, "…"));
         report_table_release(&table);
     }
-    profile_release(&profile);
+    report_dataset_release(&dataset);
 }
 
 static void test_a_small_table_is_not_padded(void)
 {
-    struct profile profile = {.event.is_clock = true};
-    const uint32_t app = add_module(&profile, "app", MODEL_KIND_APP);
-    add_path(&profile, 0, add_function(&profile, app, "f"), 2000000);
-    finish_profile(&profile);
+    struct report_dataset dataset = {.event.is_clock = true};
+    const uint32_t app = add_module(&dataset, "app", MODEL_KIND_APP);
+    add_path(&dataset, 0, add_function(&dataset, app, "f"), 2000000);
+    finish_dataset(&dataset);
     struct table table;
-    const struct report_options options = {0};
-    CU_ASSERT_EQUAL(report_table_of_functions(&table, &profile, &options), 0);
+    const struct report_table_options options = {0};
+    CU_ASSERT_EQUAL(report_table_of_functions(&table, &dataset, &options), 0);
     same_text(text_of(&table, 100),
               "Functions by exclusive samples               % of 2 000 000 samples\n"
               "     self    ±    time  samples  function  module\n"
               "  100.0 %  0.0  2.0 ms  2000000  f         app\n");
     report_table_release(&table);
-    profile_release(&profile);
+    report_dataset_release(&dataset);
 }
 
 /* A recursion of 10 000 levels: one line each, none wider than the page. */
 static void test_deep_trees_keep_their_width(void)
 {
     enum { LEVELS = 10000 };
-    struct profile profile = {0};
-    const uint32_t app = add_module(&profile, "app", MODEL_KIND_APP);
-    const uint32_t function = add_function(&profile, app, "recurse_with_a_rather_long_name");
+    struct report_dataset dataset = {0};
+    const uint32_t app = add_module(&dataset, "app", MODEL_KIND_APP);
+    const uint32_t function = add_function(&dataset, app, "recurse_with_a_rather_long_name");
     for (uint32_t level = 0, path = 0; level < LEVELS; level++)
-        path = add_path(&profile, path, function, 1);
-    finish_profile(&profile);
+        path = add_path(&dataset, path, function, 1);
+    finish_dataset(&dataset);
     struct table table;
-    const struct report_options options = {.table = REPORT_TREE};
-    CU_ASSERT_EQUAL(report_table_of_tree(&table, &profile, &options), 0);
+    const struct report_table_options options = {.view = REPORT_TREE};
+    CU_ASSERT_EQUAL(report_table_of_tree(&table, &dataset, &options), 0);
     CU_ASSERT_EQUAL(table.rows.count, LEVELS);
     char *text = NULL;
     size_t size = 0, lines = 0;
@@ -81,22 +81,22 @@ static void test_deep_trees_keep_their_width(void)
     CU_ASSERT_PTR_NOT_NULL(strstr(text, "…10000 └ "));
     free(text);
     report_table_release(&table);
-    profile_release(&profile);
+    report_dataset_release(&dataset);
 }
 
 static void test_branches(void)
 {
-    struct profile profile = {0};
-    const uint32_t app = add_module(&profile, "app", MODEL_KIND_APP);
-    const uint32_t a = add_function(&profile, app, "a"), b = add_function(&profile, app, "b");
-    const uint32_t root = add_path(&profile, 0, a, 0);
-    add_path(&profile, add_path(&profile, root, a, 1), b, 3);
-    add_path(&profile, add_path(&profile, root, b, 1), a, 2);
-    add_path(&profile, 0, b, 3);
-    finish_profile(&profile);
+    struct report_dataset dataset = {0};
+    const uint32_t app = add_module(&dataset, "app", MODEL_KIND_APP);
+    const uint32_t a = add_function(&dataset, app, "a"), b = add_function(&dataset, app, "b");
+    const uint32_t root = add_path(&dataset, 0, a, 0);
+    add_path(&dataset, add_path(&dataset, root, a, 1), b, 3);
+    add_path(&dataset, add_path(&dataset, root, b, 1), a, 2);
+    add_path(&dataset, 0, b, 3);
+    finish_dataset(&dataset);
     struct table table;
-    const struct report_options options = {.table = REPORT_TREE};
-    CU_ASSERT_EQUAL(report_table_of_tree(&table, &profile, &options), 0);
+    const struct report_table_options options = {.view = REPORT_TREE};
+    CU_ASSERT_EQUAL(report_table_of_tree(&table, &dataset, &options), 0);
     same_text(text_of(&table, 100), "Call paths                                   % of 10 samples\n"
                                     "  inclusive          exclusive\n"
                                     "  samples  of all    samples  of all  call path\n"
@@ -107,7 +107,7 @@ static void test_branches(void)
                                     "        2    20 %          2    20 %    └ a\n"
                                     "        3    30 %          3    30 %  b\n");
     report_table_release(&table);
-    profile_release(&profile);
+    report_dataset_release(&dataset);
 }
 
 void sprof_suite_report_text(void);

@@ -1,26 +1,26 @@
-#include "tests/unit/report/profiles.h"
+#include "tests/unit/report/datasets.h"
 
 /* A wide and a deep tree of random paths. */
-static struct profile random_profile(unsigned seed)
+static struct report_dataset random_profile(unsigned seed)
 {
-    struct profile profile = {0};
-    const uint32_t app = add_module(&profile, "app", MODEL_KIND_APP);
+    struct report_dataset dataset = {0};
+    const uint32_t app = add_module(&dataset, "app", MODEL_KIND_APP);
     static const char *const names[] = {"a", "b", "c", "d", "e"};
     for (int i = 0; i < 5; i++)
-        add_function(&profile, app, names[i]);
+        add_function(&dataset, app, names[i]);
     for (int i = 0; i < 400; i++) {
         uint32_t path = 0;
         for (int depth = 0; depth < 8; depth++) {
             seed = seed * 1664525u + 1013904223u;
-            path = add_path(&profile, path, 1 + (seed >> 16) % 5, (seed >> 24) % 3);
+            path = add_path(&dataset, path, 1 + (seed >> 16) % 5, (seed >> 24) % 3);
         }
     }
-    finish_profile(&profile);
-    return profile;
+    finish_dataset(&dataset);
+    return dataset;
 }
 
 /* Whatever is left out: rows are connected, in order, and nothing is lost without being counted. */
-static void check_tree(const struct table *table, const struct profile *profile)
+static void check_tree(const struct table *table, const struct report_dataset *dataset)
 {
     uint32_t depth_before = 0;
     for (size_t i = 0; i < table->rows.count; i++) {
@@ -28,46 +28,46 @@ static void check_tree(const struct table *table, const struct profile *profile)
         CU_ASSERT_TRUE(row->place.depth <= depth_before + (i > 0));
         depth_before = row->place.depth;
     }
-    CU_ASSERT_EQUAL(table->left_out == NULL, table->rows.count == profile->paths.items.count);
+    CU_ASSERT_EQUAL(table->left_out == NULL, table->rows.count == dataset->paths.items.count);
 }
 
 static void test_limits_keep_trees_connected(void)
 {
-    struct profile profile = random_profile(7);
-    for (size_t limit = 1; limit <= profile.paths.items.count + 1; limit += 97) {
+    struct report_dataset dataset = random_profile(7);
+    for (size_t limit = 1; limit <= dataset.paths.items.count + 1; limit += 97) {
         struct table table;
-        const struct report_options options = {.table = REPORT_TREE, .limit = limit};
-        CU_ASSERT_EQUAL(report_table_of_tree(&table, &profile, &options), 0);
-        const size_t all = profile.paths.items.count;
+        const struct report_table_options options = {.view = REPORT_TREE, .limit = limit};
+        CU_ASSERT_EQUAL(report_table_of_tree(&table, &dataset, &options), 0);
+        const size_t all = dataset.paths.items.count;
         CU_ASSERT_EQUAL(table.rows.count, limit < all ? limit : all);
-        check_tree(&table, &profile);
+        check_tree(&table, &dataset);
         report_table_release(&table);
     }
-    profile_release(&profile);
+    report_dataset_release(&dataset);
 }
 
 static void test_least_shares_keep_trees_connected(void)
 {
-    struct profile profile = random_profile(11);
+    struct report_dataset dataset = random_profile(11);
     size_t before = (size_t)-1;
     for (double least = 0; least < 60; least = least * 2 + 0.1) {
         struct table table;
-        const struct report_options options = {.table = REPORT_TREE, .min_percent = least};
-        CU_ASSERT_EQUAL(report_table_of_tree(&table, &profile, &options), 0);
-        check_tree(&table, &profile);
+        const struct report_table_options options = {.view = REPORT_TREE, .min_percent = least};
+        CU_ASSERT_EQUAL(report_table_of_tree(&table, &dataset, &options), 0);
+        check_tree(&table, &dataset);
         CU_ASSERT_TRUE(table.rows.count <= before);
         before = table.rows.count;
         report_table_release(&table);
     }
-    profile_release(&profile);
+    report_dataset_release(&dataset);
 }
 
 static void test_order_is_by_cost_then_name(void)
 {
-    struct profile profile = random_profile(13);
+    struct report_dataset dataset = random_profile(13);
     struct table table;
-    const struct report_options options = {.table = REPORT_TREE};
-    CU_ASSERT_EQUAL(report_table_of_tree(&table, &profile, &options), 0);
+    const struct report_table_options options = {.view = REPORT_TREE};
+    CU_ASSERT_EQUAL(report_table_of_tree(&table, &dataset, &options), 0);
     const struct table_row *roots[5];
     size_t count = 0;
     for (size_t i = 0; i < table.rows.count; i++)
@@ -79,7 +79,7 @@ static void test_order_is_by_cost_then_name(void)
     CU_ASSERT_TRUE(roots[4]->place.last);
     CU_ASSERT_FALSE(roots[3]->place.last);
     report_table_release(&table);
-    profile_release(&profile);
+    report_dataset_release(&dataset);
 }
 
 void sprof_suite_report_tree(void);

@@ -1,0 +1,98 @@
+/* The tables about one function: the ways into it, and what lies below it. */
+#include "report/function_search.h"
+#include "report/number_format.h"
+#include "report/tree.h"
+#include "report/utf8_text.h"
+
+/* A copy of the tree in which the functions of the set are its first. */
+static int unite(const struct model_paths *paths, const struct report_function_set *set,
+                 struct model_paths *united)
+{
+    uint32_t *moved = calloc(paths->items.count + 1, sizeof *moved);
+    int result = moved ? 0 : SPROF_ENOMEM;
+    for (size_t i = 0; i < paths->items.count && !result; i++) {
+        const struct model_path *path = &paths->items.items[i];
+        uint32_t function = path->function;
+        for (size_t k = 1; k < set->count; k++)
+            if (function == set->items[k])
+                function = set->items[0];
+        result = model_paths_child(united, moved[path->parent], function, &moved[path->id]);
+        if (!result)
+            model_paths_add(united, moved[path->id], path->costs.exclusive);
+    }
+    free(moved);
+    if (!result)
+        model_paths_sum(united);
+    return result;
+}
+
+/* What the two tables differ in. */
+struct direction {
+    const char *before, *behind; /* the function's name in the title */
+    const char *group;
+    bool exclusive;
+    int (*paths)(const struct model_paths *, uint32_t, struct model_paths *);
+};
+
+static int show(struct table *table, struct report_dataset *dataset, uint32_t function,
+                const struct report_table_options *options, const struct direction *direction,
+                const struct model_paths *paths)
+{
+    const struct model_cost all = model_paths_total(paths);
+    const char *name = report_dataset_function_name(dataset, function);
+    char part[NUMBER_BYTES], whole[NUMBER_BYTES];
+    struct sprof_str of = {0}, title = {0}, note = {0};
+    sprof_str_append(&of, "of ");
+    report_utf8_shortened(&of, name, 12); /* about as wide as the numbers below */
+    sprof_str_append(&title, direction->before);
+    report_utf8_shortened(&title, name, 60);
+    sprof_str_append(&title, direction->behind);
+    sprof_str_appendf(&note, "%s of %s samples contain ", report_number_grouped(part, all.samples),
+                      report_number_grouped(whole, dataset->total.samples));
+    report_utf8_shortened(&note, name, 30);
+    const char *focus = report_utf8_keep(&dataset->arena, &of);
+    const struct report_tree tree = {
+        .dataset = dataset,
+        .paths = paths,
+        .options = options,
+        .title = report_utf8_keep(&dataset->arena, &title),
+        .note = report_utf8_keep(&dataset->arena, &note),
+        .inclusive = report_measure_in_tree(&measure_inclusive, direction->group, focus, all),
+        .exclusive = report_measure_in_tree(&measure_exclusive, "exclusive", focus, all),
+        .has_exclusive = direction->exclusive,
+    };
+    return focus && tree.title && tree.note ? report_table_of_paths(table, &tree) : SPROF_ENOMEM;
+}
+
+static int make(struct table *table, struct report_dataset *dataset,
+                const struct report_function_set *set, const struct report_table_options *options,
+                const struct direction *direction)
+{
+    struct model_paths united = {0}, paths = {0};
+    const bool alone = set->count == 1;
+    int result = alone ? 0 : unite(&dataset->paths, set, &united);
+    if (!result)
+        result = direction->paths(alone ? &dataset->paths : &united, set->items[0], &paths);
+    if (!result)
+        result = show(table, dataset, set->items[0], options, direction, &paths);
+    model_paths_release(&united);
+    model_paths_release(&paths);
+    return result;
+}
+
+int report_table_of_callees(struct table *table, struct report_dataset *dataset,
+                            const struct report_function_set *set,
+                            const struct report_table_options *options)
+{
+    static const struct direction callees = {"Callees of ", ", from any caller", "inclusive", true,
+                                             model_paths_callees};
+    return make(table, dataset, set, options, &callees);
+}
+
+int report_table_of_callers(struct table *table, struct report_dataset *dataset,
+                            const struct report_function_set *set,
+                            const struct report_table_options *options)
+{
+    static const struct direction callers = {"Callers of ", "", NULL, false, model_paths_callers};
+    return make(table, dataset, set, options, &callers);
+}

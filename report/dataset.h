@@ -1,0 +1,192 @@
+/* The dataset: what a recording holds of the samples that were asked for, read once. Every table,
+ * exporter, page and difference is a view of it; only report/dataset.c and report/samples.c read
+ * the store.
+ *
+ *     struct report_dataset dataset;
+ *     int result = report_dataset_load(&dataset, store, &selection, REPORT_STACKS, error);
+ *     …                                   read its arrays; nothing changes any more
+ *     report_dataset_release(&dataset);   also after a failure
+ *
+ * Modules, functions, frames, nodes, processes, threads and call paths are numbered densely from 1:
+ * number n is items[n - 1], and 0 means none. Numbers of different loads have nothing to do with
+ * each other; what is the same thing in two recordings has the same `key`. Texts are valid UTF-8
+ * without control characters and live as long as the dataset.
+ *
+ * Every load fills runs, events, processes, threads, modules, functions and the tree of call paths,
+ * which suffices for tables of functions and modules and for trees. The parts below are read where
+ * they are asked for. A typical exporter loads REPORT_STACKS, goes over `costs`, and spells each
+ * stack out with report_dataset_stack. */
+#ifndef SPROF_REPORT_DATASET_H
+#define SPROF_REPORT_DATASET_H
+
+#include "model/model.h"
+#include "report/report.h"
+
+/* Parts that not every view needs; added up. */
+enum report_part {
+    REPORT_STACKS = 1, /* frames, nodes, mappings, and costs by node and thread */
+};
+
+struct report_module {
+    const char *name, *path; /* never NULL */
+    enum model_kind kind;    /* by the selection's rules */
+    uint64_t key;            /* 0 unknown */
+    const char *build_id;    /* lower-case hexadecimal; NULL none */
+};
+
+struct report_function {
+    const char *name;         /* demangled; never NULL */
+    const char *linkage_name; /* NULL: as `name`, or unknown */
+    const char *file;         /* where it is declared; NULL unknown */
+    uint32_t line;            /* 0 unknown */
+    uint64_t key;             /* 0 for what only this report knows */
+    uint64_t start, size; /* address as the ELF file numbers it, bytes; 0 for inlined functions */
+    bool named;           /* by a symbol or debug information, not "module+0x…" */
+};
+
+/* An address in a module, or a function inlined there. The innermost of those at an address is the
+ * frame nodes refer to; `outer` leads to the function it is inlined into, and so on to the physical
+ * function, whose `outer` is 0. */
+struct report_frame {
+    uint32_t module, function; /* function 0: not symbolized */
+    uint32_t outer;
+    uint32_t inline_depth; /* 0: innermost; grows outwards */
+    const char *file;      /* of the line executed, or of the call inlined; NULL unknown */
+    uint32_t line;         /* 0 unknown */
+    uint64_t file_offset;  /* see struct model_frame */
+    uint64_t key;
+};
+
+/* A stack: its innermost frame below the stack of the caller, which has a smaller number. */
+struct report_node {
+    uint32_t parent, frame;
+};
+
+/* Where a module sat in a process: sorted by process, module, time. */
+struct report_mapping {
+    uint32_t process; /* 0: the kernel */
+    uint32_t module;
+    uint64_t start, size, file_offset, start_ns, end_ns; /* end_ns 0: at the end of the run */
+};
+
+struct report_process {
+    uint32_t run, parent; /* run: its database id; parent: number, 0 none */
+    int32_t pid;
+    uint64_t start_ns, end_ns;  /* since the start of the run; end 0: alive at its end */
+    const char *name, *command; /* NULL unknown */
+};
+
+struct report_thread {
+    uint32_t process;
+    int32_t tid;
+    uint64_t start_ns, end_ns;
+    const char *name; /* NULL unknown */
+    uint64_t cpu_time_ns;
+    bool cpu_time_known;
+    bool selected; /* by --thread and --process */
+};
+
+/* Selected samples that ended on one node in one thread. Sorted by node. */
+struct report_cost {
+    uint32_t node, thread;
+    struct model_cost cost;
+};
+
+/* Zero is a valid empty dataset. */
+struct report_dataset {
+    struct sprof_arena arena;
+    struct store_run run;                 /* texts in the arena */
+    uint32_t run_number, run_count;       /* "run 2 of 3" */
+    SPROF_VEC(struct store_event) events; /* of the run; names in the arena */
+    struct store_event event;             /* the one read: the first; id 0 where the run has none */
+    struct store_quality quality;         /* of the whole run */
+    SPROF_VEC(struct report_process) processes;
+    SPROF_VEC(struct report_thread) threads;
+    SPROF_VEC(struct report_module) modules;
+    SPROF_VEC(struct report_function) functions;
+    SPROF_VEC(struct model_function) facts; /* of the same functions: module, kind, start-up code */
+    struct model_paths paths;               /* of functions; summed; every path has a cost */
+
+    struct model_cost total;       /* of the selected samples */
+    struct model_cost not_sampled; /* the part of it that is CPU time without samples */
+    struct model_cost outside;     /* … and without an application frame */
+    uint32_t outside_function, not_sampled_function; /* 0: none */
+    double effective_samples; /* behind `total`, for intervals: see model_effective_samples */
+    bool weighted;            /* percentages use weight, else samples */
+    enum model_mode mode;     /* as read */
+    bool frame_app, drop_interior, other_mode;
+    const char *thread, *process; /* the filters, clean; NULL none */
+
+    /* With REPORT_STACKS. */
+    SPROF_VEC(struct report_frame) frames;
+    SPROF_VEC(struct report_node) nodes; /* as recorded, whatever the mode read */
+    SPROF_VEC(struct report_mapping) mappings;
+    SPROF_VEC(struct report_cost) costs;
+
+    struct sprof_map process_numbers, thread_numbers, node_numbers; /* database id → number */
+};
+
+/* Reads what is selected; `parts` of enum report_part, added up. Errors as report_write. The caller
+ * releases, also on failure. */
+int report_dataset_load(struct report_dataset *dataset, struct store *store,
+                        const struct report_selection *selection, unsigned parts,
+                        struct sprof_error *error);
+void report_dataset_release(struct report_dataset *dataset);
+
+/* A stack spelled out, innermost frame first, inlined functions as frames of their own; zero is a
+ * valid empty one, which the next call reuses. */
+struct report_stack {
+    SPROF_VEC(uint32_t) frames; /* numbers; 0 alone: "[outside the application]" */
+};
+
+/* What the mode read leaves of the stack of a node: what its samples count for in `paths`. Returns
+ * 0 or SPROF_ENOMEM. Release with sprof_vec_release(&stack->frames). */
+int report_dataset_stack(const struct report_dataset *dataset, uint32_t node,
+                         struct report_stack *stack);
+
+/* The function of a frame of a report_stack: that of frame 0 is outside_function. 0: not
+ * symbolized. */
+static inline uint32_t report_dataset_frame_function(const struct report_dataset *dataset,
+                                                     uint32_t frame)
+{
+    return frame ? dataset->frames.items[frame - 1].function : dataset->outside_function;
+}
+
+/* Where a frame was in a thread's process at a time: true and the address. A process that never
+ * called execve has its mappings from its parent. Needs REPORT_STACKS. */
+bool report_dataset_address(const struct report_dataset *dataset, uint32_t frame, uint32_t thread,
+                            uint64_t time_ns, uint64_t *address);
+
+static inline struct model_functions report_dataset_facts(const struct report_dataset *dataset)
+{
+    return (struct model_functions){dataset->facts.items, dataset->facts.count};
+}
+
+/* What shares are computed from. */
+static inline uint64_t report_dataset_value(const struct report_dataset *dataset,
+                                            struct model_cost cost)
+{
+    return dataset->weighted ? cost.weight : cost.samples;
+}
+
+static inline const char *report_dataset_function_name(const struct report_dataset *dataset,
+                                                       uint32_t function)
+{
+    return dataset->functions.items[function - 1].name;
+}
+
+static inline const char *report_dataset_module_name(const struct report_dataset *dataset,
+                                                     uint32_t function)
+{
+    return dataset->modules.items[dataset->facts.items[function - 1].module - 1].name;
+}
+
+/* Adds a function; returns its number, 0 when out of memory. Texts must live as long as the
+ * dataset. */
+uint32_t report_dataset_add_function(struct report_dataset *dataset,
+                                     struct report_function function, struct model_function facts);
+
+/* Computes the totals once the tree is final. */
+void report_dataset_total(struct report_dataset *dataset);
+
+#endif

@@ -1,0 +1,50 @@
+/* The table of formats: one line each. */
+#include "report/format.h"
+
+#include "report/error_text.h"
+#include "report/output_close.h"
+
+#include <assert.h>
+#include <string.h>
+
+static const struct report_format formats[] = {
+    {"text", ".txt", REPORT_TABLE | REPORT_SAMPLES | REPORT_ROWS, true, report_text_write},
+    {"csv", ".csv", REPORT_TABLE | REPORT_SAMPLES | REPORT_ROWS, false, report_csv_write},
+    {"json", ".json", REPORT_TABLE | REPORT_SAMPLES | REPORT_ROWS, false, report_json_write},
+    {0},
+};
+
+const struct report_format *report_formats(void)
+{
+    return formats;
+}
+
+const struct report_format *report_format_find(const char *name, enum report_kind kind,
+                                               struct sprof_error *error)
+{
+    struct sprof_str names = {0};
+    for (const struct report_format *format = formats; format->name; format++) {
+        if (!(format->kinds & kind))
+            continue;
+        if (!strcmp(format->name, name)) {
+            sprof_str_release(&names);
+            return format;
+        }
+        sprof_str_appendf(&names, "%s%s", names.length ? ", " : "", format->name);
+    }
+    sprof_error_set(error, SPROF_EUSAGE, 0, "choose one of %s", names.text ? names.text : "none");
+    sprof_str_release(&names);
+    return NULL;
+}
+
+int report_content_write(FILE *out, const struct report_content *content,
+                         const struct report_style *style, struct sprof_error *error)
+{
+    const struct report_format *format = style->format ? style->format : formats;
+    struct report_content styled = *content;
+    styled.columns = style->columns ? style->columns : 100;
+    styled.color = style->color;
+    assert(format->kinds & content->kind);
+    const int result = format->write(out, &styled, error);
+    return result ? report_error_code(result, error) : report_output_close(out, error);
+}

@@ -1,0 +1,107 @@
+/* The samples themselves, in time order. */
+#include "report/dataset_parts.h"
+#include "report/format.h"
+
+enum { ENOUGH = 1 }; /* ends the iteration: the limit is reached */
+
+/* enum unwind_end, in the words the recording itself uses. */
+static const char *const end_reasons[] = {
+    "root", "truncated", "no-cfi", "bad-memory", "depth-limit", "pending", "no-stack",
+};
+
+const char *report_end_reason(uint8_t reason)
+{
+    return reason < sizeof end_reasons / sizeof *end_reasons ? end_reasons[reason] : "?";
+}
+
+struct iteration {
+    const struct report_content *content;
+    int (*put)(void *context, const struct report_sample *sample);
+    void *context;
+    struct report_stack stack;
+    size_t left;
+};
+
+static const char *event_name(const struct report_dataset *dataset, uint32_t id)
+{
+    for (size_t i = 0; i < dataset->events.count; i++)
+        if (dataset->events.items[i].id == id && dataset->events.items[i].name)
+            return dataset->events.items[i].name;
+    return "?";
+}
+
+static int take_sample(void *context, const struct store_sample_row *row)
+{
+    struct iteration *iteration = context;
+    const struct report_dataset *dataset = iteration->content->dataset;
+    const uint32_t node = report_dataset_number(&dataset->node_numbers, row->sample.node_id);
+    const uint32_t number = report_dataset_number(&dataset->thread_numbers, row->sample.thread_id);
+    if (!node || !number)
+        return SPROF_EFORMAT;
+    const struct report_thread *thread = &dataset->threads.items[number - 1];
+    if (!thread->selected)
+        return 0;
+    const char *process = dataset->processes.items[thread->process - 1].name;
+    const struct report_sample sample = {
+        .row = row,
+        .process = process ? process : "",
+        .thread = thread->name ? thread->name : "",
+        .event = event_name(dataset, row->sample.event_id),
+        .thread_number = number,
+        .stack = &iteration->stack,
+    };
+    int result = report_dataset_stack(dataset, node, &iteration->stack);
+    if (!result)
+        result = iteration->put(iteration->context, &sample);
+    return result || --iteration->left ? result : ENOUGH;
+}
+
+int report_each_sample(const struct report_content *content,
+                       int (*put)(void *context, const struct report_sample *sample), void *context,
+                       struct sprof_error *error)
+{
+    const struct store_filter filter = {.run_id = content->dataset->run.id};
+    struct iteration iteration = {.content = content,
+                                  .put = put,
+                                  .context = context,
+                                  .left = content->limit ? content->limit : SIZE_MAX};
+    const int result = store_each_sample(content->store, &filter, take_sample, &iteration, error);
+    sprof_vec_release(&iteration.stack.frames);
+    return result == ENOUGH ? 0 : result;
+}
+
+struct report_place report_sample_place(const struct report_dataset *dataset,
+                                        const struct report_sample *sample, size_t index)
+{
+    const uint32_t number = sample->stack->frames.items[index];
+    const uint32_t function = report_dataset_frame_function(dataset, number);
+    struct report_place place = {
+        .function = function ? report_dataset_function_name(dataset, function) : NULL};
+    if (!number) {
+        place.module = report_dataset_module_name(dataset, function);
+        return place;
+    }
+    const struct report_frame *frame = &dataset->frames.items[number - 1];
+    place.module = dataset->modules.items[frame->module - 1].name;
+    place.file = frame->file;
+    place.line = frame->line;
+    place.inlined = frame->outer != 0;
+    place.address = frame->file_offset;
+    place.address_known = report_dataset_address(dataset, number, sample->thread_number,
+                                                 sample->row->sample.time_ns, &place.address);
+    return place;
+}
+
+int report_script(FILE *out, struct store *store, const struct report_selection *selection,
+                  const struct report_style *style, size_t limit, struct sprof_error *error)
+{
+    struct report_dataset dataset;
+    int result = report_dataset_load(&dataset, store, selection, REPORT_STACKS, error);
+    if (!result) {
+        const struct report_content content = {
+            .kind = REPORT_SAMPLES, .dataset = &dataset, .store = store, .limit = limit};
+        result = report_content_write(out, &content, style, error);
+    }
+    report_dataset_release(&dataset);
+    return result;
+}
