@@ -100,6 +100,19 @@ bool unwind_rule_needs_registers(uint64_t rule)
            kind == UNWIND_RULE_RETURN_REGISTER;
 }
 
+bool unwind_rule_is_valid(uint64_t rule)
+{
+    switch (unwind_rule_kind(rule)) {
+    case UNWIND_RULE_JUMP: return rule >> 32 < UNWIND_RIP;
+    case UNWIND_RULE_FRAME_POINTER:
+    case UNWIND_RULE_BARE:
+    case UNWIND_RULE_NOT_CODE:
+    case UNWIND_RULE_PENDING:
+    case UNWIND_RULE_KINDS: return false;
+    default: return unwind_rule_kind(rule) < UNWIND_RULE_KINDS;
+    }
+}
+
 /* ---- As text ----------------------------------------------------------------------------------
  */
 

@@ -115,6 +115,10 @@ uint64_t unwind_rule_of_state(const struct cfi_state *state);
  * known, so that the image's call frame information must be kept. */
 bool unwind_rule_needs_registers(uint64_t rule);
 
+/* Whether a rule can stand in a table: of a kind that tables have, and no register beyond those there
+ * are. The walk may follow any such rule. */
+bool unwind_rule_is_valid(uint64_t rule);
+
 /* Spells a rule, as struct unwind_row describes it. */
 void unwind_rule_text(uint64_t rule, char *text, size_t size);
 

@@ -13,6 +13,7 @@ struct unwind_function {
     uint32_t start, end;
     uint32_t entry;
     uint8_t kept_in; /* enum unwind_kept */
+    uint8_t unused[3];
 };
 
 enum unwind_kept { UNWIND_KEPT_NONE, UNWIND_KEPT_EH_FRAME, UNWIND_KEPT_DEBUG_FRAME, UNWIND_KEPTS };
@@ -38,23 +39,32 @@ struct unwind_page {
 
 /* A block of code has pages as large as its rows allow: each of 2^shift bytes, one after the other
  * from pages[first]. */
-enum { UNWIND_BLOCK_SHIFT = 14 };
+enum { UNWIND_BLOCK_SHIFT = 14, UNWIND_PAGE_SHIFT_MIN = 6 };
 struct unwind_block {
     uint32_t first;
     uint8_t shift;
-    bool is_plain; /* no row begins in it */
+    uint8_t is_plain; /* 1: no row begins in it */
+    uint8_t unused[2];
 };
+
+/* How many blocks a span of addresses has. */
+static inline size_t unwind_table_blocks(uint32_t span)
+{
+    return ((size_t)(span - 1) >> UNWIND_BLOCK_SHIFT) + 1;
+}
 
 struct unwind_table {
     uint64_t base;
     uint32_t span; /* addresses from base + span on are not the table's */
     struct unwind_block *blocks;
     struct unwind_page *pages;
+    size_t page_count;
     struct rule_set rules;
     struct unwind_function *functions;
     size_t function_count;
     struct unwind_kept_section kept[UNWIND_KEPTS];
     struct unwind_table_facts facts;
+    uint8_t *storage; /* of a loaded table: holds all arrays; NULL: each is its own */
 };
 
 /* Rows as they are made: row i holds from base + start[i] up to base + start[i + 1]. Row 0 begins

@@ -131,6 +131,11 @@ void unwind_table_free(struct unwind_table *table)
 {
     if (!table)
         return;
+    if (table->storage) {
+        free(table->storage);
+        free(table);
+        return;
+    }
     free(table->blocks);
     free(table->pages);
     free(table->functions);

@@ -5,10 +5,7 @@
 
 #define BLOCK_BYTES (UINT64_C(1) << UNWIND_BLOCK_SHIFT)
 
-enum {
-    ROWS_WANTED = 11, /* a page, at most, on average over a block */
-    PAGE_SHIFT_MIN = 6,
-};
+enum { ROWS_WANTED = 11 }; /* a page, at most, on average over a block */
 _Static_assert(sizeof(struct unwind_page) == 64, "a page is a cache line");
 _Static_assert(BLOCK_BYTES <= UNWIND_NO_START, "every offset in a page is a start");
 
@@ -19,15 +16,11 @@ struct packer {
     size_t pages; /* used so far */
 };
 
-static size_t block_count(const struct unwind_table *table)
-{
-    return ((size_t)(table->span - 1) >> UNWIND_BLOCK_SHIFT) + 1;
-}
-
 static uint8_t choose_shift(size_t rows)
 {
     uint8_t shift = UNWIND_BLOCK_SHIFT;
-    while (shift > PAGE_SHIFT_MIN && rows > (size_t)ROWS_WANTED << (UNWIND_BLOCK_SHIFT - shift))
+    while (shift > UNWIND_PAGE_SHIFT_MIN && rows > (size_t)ROWS_WANTED
+                                                       << (UNWIND_BLOCK_SHIFT - shift))
         shift--;
     return shift;
 }
@@ -39,13 +32,14 @@ static void lay_out(struct packer *packer)
     const struct unwind_rows *rows = packer->rows;
     struct unwind_block *blocks = packer->table->blocks;
     size_t row = 0;
-    for (size_t i = 0; i < block_count(packer->table); i++) {
+    for (size_t i = 0; i < unwind_table_blocks(packer->table->span); i++) {
         const uint64_t end = (i + 1) * BLOCK_BYTES;
         const size_t before = row;
         while (row + 1 < rows->count && rows->start[row + 1] < end)
             row++;
         const uint8_t shift = choose_shift(row - before);
-        blocks[i] = (struct unwind_block){(uint32_t)packer->pages, shift, row == before};
+        blocks[i] = (struct unwind_block){
+            .first = (uint32_t)packer->pages, .shift = shift, .is_plain = row == before};
         if (i && blocks[i].is_plain && blocks[i - 1].is_plain)
             blocks[i].first = blocks[i - 1].first;
         else
@@ -85,7 +79,7 @@ static void page_fill(struct packer *packer, struct unwind_page *page, uint64_t 
 int unwind_table_pack(struct unwind_table *table, const struct unwind_rows *rows)
 {
     struct packer packer = {.rows = rows, .table = table};
-    table->blocks = malloc(block_count(table) * sizeof *table->blocks);
+    table->blocks = malloc(unwind_table_blocks(table->span) * sizeof *table->blocks);
     if (!table->blocks)
         return SPROF_ENOMEM;
     lay_out(&packer);
@@ -93,7 +87,7 @@ int unwind_table_pack(struct unwind_table *table, const struct unwind_rows *rows
     table->pages = aligned_alloc(sizeof *table->pages, most * sizeof *table->pages);
     if (!table->pages)
         return SPROF_ENOMEM;
-    for (size_t i = 0; i < block_count(table); i++) {
+    for (size_t i = 0; i < unwind_table_blocks(table->span); i++) {
         const struct unwind_block block = table->blocks[i];
         if (i && block.is_plain && table->blocks[i - 1].is_plain)
             continue;
@@ -102,7 +96,8 @@ int unwind_table_pack(struct unwind_table *table, const struct unwind_rows *rows
             page_fill(&packer, &table->pages[block.first + (at >> block.shift)], begin + at,
                       begin + at + size);
     }
-    table->facts.bytes +=
-        block_count(table) * sizeof *table->blocks + packer.pages * sizeof *table->pages;
+    table->page_count = packer.pages;
+    table->facts.bytes += unwind_table_blocks(table->span) * sizeof *table->blocks +
+                          packer.pages * sizeof *table->pages;
     return 0;
 }

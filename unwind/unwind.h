@@ -101,6 +101,19 @@ struct unwind_table_facts {
 int unwind_table_build(struct unwind_table **table, const struct unwind_source *source,
                        struct sprof_error *error);
 void unwind_table_free(struct unwind_table *table);
+
+/* Tables of the same source are the same, byte for byte, as long as this number is: any change of
+ * what is built raises it. */
+enum { UNWIND_TABLE_VERSION = 1 };
+
+/* The table as bytes that unwind_table_load reads again, on a machine of the same kind, in malloc'd
+ * memory that the caller frees. Returns 0 or SPROF_ENOMEM. */
+int unwind_table_save(const struct unwind_table *table, struct sprof_bytes *bytes);
+
+/* The table of saved bytes, which must lie at a multiple of 64 in memory from malloc or aligned_alloc
+ * and are the table's from now on, also on failure. NULL where anything in them is not as it must
+ * be: whatever they hold, walking by what is returned is safe, if perhaps wrong. */
+struct unwind_table *unwind_table_load(struct sprof_bytes bytes);
 struct unwind_table_facts unwind_table_facts(const struct unwind_table *table);
 
 /* The function (FDE) that covers a vaddr: fills *range and returns true. For symbolizing what has

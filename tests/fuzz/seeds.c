@@ -121,13 +121,24 @@ static int write_walk(const char *root, unsigned number, uint64_t rip, bool debu
     return write_seed(root, "walk", number, input.data, input.size);
 }
 
+/* Changes to a stored table: to its header, its pages, its rules, each alone and all together. */
+static int write_changes(const char *root)
+{
+    static const uint16_t changes[] = {24,   0xffff, 32,   1,      128, 7,  300, 14,
+                                       1000, 0x7fff, 1500, 0x8000, 700, 12, 900, 0xff};
+    int failed = write_seed(root, "table", 0, changes, sizeof changes);
+    for (unsigned i = 0; i < sizeof changes / sizeof *changes; i += 2)
+        failed |= write_seed(root, "table", i / 2 + 1, &changes[i], 2 * sizeof *changes);
+    return failed;
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 2) {
         fprintf(stderr, "usage: %s DIRECTORY\n", argv[0]);
         return 2;
     }
-    int failed = write_sections(argv[1]) | write_small(argv[1]);
+    int failed = write_sections(argv[1]) | write_small(argv[1]) | write_changes(argv[1]);
     for (unsigned i = 0; i < 14; i++)
         failed |= write_walk(argv[1], i, i * 0x100 + 8, i == 10);
     return failed;

@@ -1,0 +1,177 @@
+/* Reads and writes the entries of the cache's directory. */
+#include "cache/cache.h"
+
+#include "cache/directory.h"
+
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct cache {
+    int directory;
+    atomic_bool added;
+    atomic_uint next_name; /* of temporary files */
+};
+
+/* What an entry's file begins with. */
+struct header {
+    char magic[8];
+    uint32_t format, kind;
+    struct sprof_digest key;
+    uint64_t size, checksum; /* of the payload */
+};
+
+static const char magic[8] = "sprofc\r\n";
+
+enum { FORMAT = 1, NAME_BYTES = 64 };
+
+static const char *const kind_names[] = {
+    [CACHE_IDENTITY] = "identity",
+    [CACHE_TABLE] = "table",
+    [CACHE_SYMBOLS] = "symbols",
+    [CACHE_LINES] = "lines",
+};
+_Static_assert(sizeof kind_names / sizeof *kind_names == CACHE_KINDS, "a name for each kind");
+
+struct cache *cache_open(const char *directory)
+{
+    struct cache *cache = calloc(1, sizeof *cache);
+    if (!cache)
+        return NULL;
+    cache->directory = cache_directory_open(directory);
+    if (cache->directory >= 0)
+        return cache;
+    free(cache);
+    return NULL;
+}
+
+void cache_free(struct cache *cache, uint64_t bytes_max)
+{
+    if (!cache)
+        return;
+    if (cache->added)
+        cache_directory_shrink(cache->directory, bytes_max ? bytes_max : CACHE_BYTES_MAX);
+    close(cache->directory);
+    free(cache);
+}
+
+static void entry_name(enum cache_kind kind, struct sprof_digest key, char name[NAME_BYTES])
+{
+    snprintf(name, NAME_BYTES, "%s-%016llx%016llx", kind_names[kind], (unsigned long long)key.high,
+             (unsigned long long)key.low);
+}
+
+static bool is_ours(const struct header *header, enum cache_kind kind, struct sprof_digest key,
+                    uint64_t file_size)
+{
+    return !memcmp(header->magic, magic, sizeof magic) && header->format == FORMAT &&
+           header->kind == kind && sprof_digest_equal(header->key, key) &&
+           header->size == file_size - sizeof *header;
+}
+
+static struct sprof_bytes read_payload(int file, enum cache_kind kind, struct sprof_digest key)
+{
+    const struct sprof_bytes none = {0};
+    struct stat status;
+    struct header header;
+    if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
+        status.st_mode & (S_IWGRP | S_IWOTH) || (uint64_t)status.st_size < sizeof header ||
+        (uint64_t)status.st_size > CACHE_ENTRY_BYTES_MAX ||
+        sprof_file_read(file, 0, &header, sizeof header) != sizeof header ||
+        !is_ours(&header, kind, key, (uint64_t)status.st_size))
+        return none;
+    const size_t room = ((size_t)header.size / CACHE_ALIGNMENT + 1) * CACHE_ALIGNMENT;
+    uint8_t *payload = aligned_alloc(CACHE_ALIGNMENT, room);
+    if (!payload)
+        return none;
+    if (sprof_file_read(file, sizeof header, payload, (size_t)header.size) != header.size ||
+        sprof_hash_bytes(payload, (size_t)header.size) != header.checksum) {
+        free(payload);
+        return none;
+    }
+    return (struct sprof_bytes){payload, (size_t)header.size};
+}
+
+struct sprof_bytes cache_get(struct cache *cache, enum cache_kind kind, struct sprof_digest key)
+{
+    char name[NAME_BYTES];
+    if (!cache)
+        return (struct sprof_bytes){0};
+    entry_name(kind, key, name);
+    const int file =
+        openat(cache->directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    if (file < 0)
+        return (struct sprof_bytes){0};
+    const struct sprof_bytes payload = read_payload(file, kind, key);
+    if (payload.data)
+        cache_directory_mark_used(file);
+    close(file);
+    return payload;
+}
+
+static bool write_all(int file, const void *data, size_t size)
+{
+    const char *bytes = data;
+    while (size) {
+        const ssize_t written = write(file, bytes, size);
+        if (written <= 0)
+            return false;
+        bytes += written;
+        size -= (size_t)written;
+    }
+    return true;
+}
+
+/* One piece of all; false where they are too large. */
+static bool join(const struct sprof_bytes *pieces, size_t count, struct sprof_bytes *payload)
+{
+    size_t size = 0;
+    for (size_t i = 0; i < count; i++)
+        if (pieces[i].size > CACHE_ENTRY_BYTES_MAX ||
+            (size += pieces[i].size) > CACHE_ENTRY_BYTES_MAX - sizeof(struct header))
+            return false;
+    uint8_t *bytes = malloc(size + 1);
+    if (!bytes)
+        return false;
+    *payload = (struct sprof_bytes){bytes, size};
+    for (size_t i = 0; i < count; i++) {
+        if (pieces[i].size)
+            memcpy(bytes, pieces[i].data, pieces[i].size);
+        bytes += pieces[i].size;
+    }
+    return true;
+}
+
+void cache_put(struct cache *cache, enum cache_kind kind, struct sprof_digest key,
+               const struct sprof_bytes *pieces, size_t count)
+{
+    struct sprof_bytes payload;
+    char name[NAME_BYTES], temporary[NAME_BYTES];
+    if (!cache || !join(pieces, count, &payload))
+        return;
+    struct header header = {.format = FORMAT,
+                            .kind = kind,
+                            .key = key,
+                            .size = payload.size,
+                            .checksum = sprof_hash_bytes(payload.data, payload.size)};
+    memcpy(header.magic, magic, sizeof magic);
+    entry_name(kind, key, name);
+    snprintf(temporary, sizeof temporary, CACHE_TEMPORARY "%d-%u", (int)getpid(),
+             cache->next_name++);
+    const int file = openat(cache->directory, temporary,
+                            O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (file >= 0) {
+        const bool written =
+            write_all(file, &header, sizeof header) && write_all(file, payload.data, payload.size);
+        if (close(file) != 0 || !written ||
+            renameat(cache->directory, temporary, cache->directory, name) != 0)
+            unlinkat(cache->directory, temporary, 0);
+        else
+            cache->added = true;
+    }
+    free((void *)payload.data);
+}

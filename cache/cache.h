@@ -1,0 +1,53 @@
+/* cache: what was computed once about a file's content, kept on disk from one recording to the
+ * next.
+ *
+ * One file an entry, below $XDG_CACHE_HOME/sprof (else ~/.cache/sprof). An entry can vanish at any
+ * moment and holds nothing that could not be computed again. Several processes may use the
+ * directory at once. Everything that is not as it should be (no home, no room, a directory of
+ * another user or one that others may write to, a damaged file) is the same as an empty cache, and
+ * nobody is told.
+ *
+ * What comes out is as trustworthy as the user's own files: its length and checksum are right, but
+ * a forged file has those, too. Whoever reads an entry must check everything in it before use. */
+#ifndef SPROF_CACHE_CACHE_H
+#define SPROF_CACHE_CACHE_H
+
+#include "base/base.h"
+
+#include <stdbool.h>
+
+/* What an entry holds, and the first part of its file's name. */
+enum cache_kind {
+    CACHE_IDENTITY, /* what stands for the content of a file: by device, inode, size and times */
+    CACHE_TABLE,    /* unwind table */
+    CACHE_SYMBOLS,  /* ELF symbols */
+    CACHE_LINES,    /* functions, inlined calls and lines of compile units */
+    CACHE_KINDS
+};
+
+enum {
+    CACHE_ENTRY_BYTES_MAX = 256 << 20,
+    CACHE_ALIGNMENT = 64,
+};
+#define CACHE_BYTES_MAX (UINT64_C(1) << 30) /* of all entries together */
+
+/* Any number of threads may use one. */
+struct cache;
+
+/* Opens the user's cache, or the directory given: NULL where there is none to be had. */
+struct cache *cache_open(const char *directory);
+
+/* Frees it (NULL is allowed). Where entries were added, first removes those that were not used for
+ * the longest time until all fit `bytes_max`; 0: CACHE_BYTES_MAX. */
+void cache_free(struct cache *cache, uint64_t bytes_max);
+
+/* The payload of an entry in allocated memory that begins at a multiple of CACHE_ALIGNMENT and is
+ * the caller's to free; {NULL, 0} where there is none. A NULL cache is empty. */
+struct sprof_bytes cache_get(struct cache *cache, enum cache_kind kind, struct sprof_digest key);
+
+/* Adds or replaces an entry, whose payload is the pieces one after the other. Others see all of it
+ * or nothing. */
+void cache_put(struct cache *cache, enum cache_kind kind, struct sprof_digest key,
+               const struct sprof_bytes *pieces, size_t count);
+
+#endif

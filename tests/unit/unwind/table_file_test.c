@@ -1,0 +1,180 @@
+#include "tests/unit/unwind/cfi_bytes.h"
+#include "unwind/table.h"
+
+#include <CUnit/CUnit.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const struct unwind_range text = {0x1000, 0x9000};
+
+/* Functions of every kind of rule, and a crowd of rows. */
+static struct unwind_table *build(void)
+{
+    static struct cfi_bytes section;
+    section = (struct cfi_bytes){0};
+    cfi_bytes_cie(&section, "zR");
+    CFI_BYTES_FDE(&section, 0x1000, 0x100, 0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x48, 0x0c, 7,
+                  8);
+    CFI_BYTES_FDE(&section, 0x1100, 0x100, 0x07, 16);
+    CFI_BYTES_FDE(&section, 0x1200, 0x100, 0x0f, 3, 0x76, 0x78, 0x06, 0x10, 6, 2, 0x76, 0);
+    CFI_BYTES_FDE(&section, 0x1300, 0x100, 0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33,
+                  0x24, 0x22);
+    CFI_BYTES_FDE(&section, 0x1400, 0x100, 0x0e, 0, 0x09, 16, 5);
+    CFI_BYTES_FDE(&section, 0x1600, 0x100, 0x0c, 3, 16, 0x83, 2, 0x0a, 0x44, 0x0e, 32, 0x0b);
+    CFI_BYTES_FDE(&section, 0x1900, 0x100, 0x0c, 5, 0, 0x09, 7, 8, 0x09, 6, 9, 0x09, 16, 1);
+    uint8_t crowd[3 * 40];
+    for (size_t i = 0; i < 40; i++)
+        memcpy(crowd + 3 * i, (const uint8_t[]){0x41, 0x0e, (uint8_t)(8 + 8 * (i % 3))}, 3);
+    cfi_bytes_fde(&section, 0x8000, 0x100, crowd, sizeof crowd);
+    const struct unwind_plt plt = {{0x7000, 0x7100}, 11};
+    const struct unwind_source source = {.eh_frame = {section.data, section.size},
+                                         .eh_frame_vaddr = 0x20000,
+                                         .text = &text,
+                                         .text_count = 1,
+                                         .plt = &plt,
+                                         .plt_count = 1};
+    struct unwind_table *table = NULL;
+    CU_ASSERT_EQUAL_FATAL(unwind_table_build(&table, &source, NULL), 0);
+    return table;
+}
+
+static struct sprof_bytes save(void)
+{
+    struct unwind_table *table = build();
+    struct sprof_bytes bytes = {0};
+    CU_ASSERT_EQUAL_FATAL(unwind_table_save(table, &bytes), 0);
+    unwind_table_free(table);
+    return bytes;
+}
+
+/* Loads a copy, which lies as it must. */
+static struct unwind_table *load(struct sprof_bytes bytes)
+{
+    uint8_t *copy = aligned_alloc(64, (bytes.size / 64 + 1) * 64);
+    memcpy(copy, bytes.data, bytes.size);
+    return unwind_table_load((struct sprof_bytes){copy, bytes.size});
+}
+
+static void test_loaded_table_is_the_same(void)
+{
+    struct unwind_table *built = build();
+    const struct sprof_bytes bytes = save();
+    struct unwind_table *loaded = load(bytes);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(loaded);
+    struct unwind_row expected, got;
+    for (uint64_t from = 0; unwind_table_row(built, from, &expected); from = expected.vaddr + 1) {
+        CU_ASSERT_FATAL(unwind_table_row(loaded, from, &got));
+        CU_ASSERT_EQUAL(got.vaddr, expected.vaddr);
+        CU_ASSERT_STRING_EQUAL(got.rule, expected.rule);
+        CU_ASSERT_EQUAL(unwind_table_lookup(loaded, got.vaddr),
+                        unwind_table_lookup(built, got.vaddr));
+        struct unwind_range function, other;
+        CU_ASSERT_EQUAL(unwind_table_function(built, got.vaddr, &function),
+                        unwind_table_function(loaded, got.vaddr, &other));
+    }
+    const struct unwind_table_facts a = unwind_table_facts(built), b = unwind_table_facts(loaded);
+    CU_ASSERT_EQUAL(a.rows, b.rows);
+    CU_ASSERT_EQUAL(a.rules, b.rules);
+    CU_ASSERT_EQUAL(a.functions, b.functions);
+    CU_ASSERT_TRUE(loaded->kept[UNWIND_KEPT_EH_FRAME].size > 0);
+    CU_ASSERT_EQUAL(memcmp(loaded->kept[UNWIND_KEPT_EH_FRAME].data,
+                           built->kept[UNWIND_KEPT_EH_FRAME].data,
+                           built->kept[UNWIND_KEPT_EH_FRAME].size),
+                    0);
+    struct sprof_bytes again = {0};
+    CU_ASSERT_EQUAL(unwind_table_save(loaded, &again), 0);
+    CU_ASSERT_EQUAL_FATAL(again.size, bytes.size);
+    CU_ASSERT_EQUAL(memcmp(again.data, bytes.data, bytes.size), 0);
+    free((void *)again.data);
+    free((void *)bytes.data);
+    unwind_table_free(built);
+    unwind_table_free(loaded);
+}
+
+/* Caches on disk hold tables of this version. Where the digest changes, what is built has changed:
+ * raise UNWIND_TABLE_VERSION, and write both numbers here. */
+static void test_a_changed_table_has_another_version(void)
+{
+    const struct sprof_bytes bytes = save();
+    struct sprof_digest digest = {0};
+    sprof_digest_add(&digest, bytes.data, bytes.size);
+    CU_ASSERT_EQUAL(UNWIND_TABLE_VERSION, 1);
+    CU_ASSERT_EQUAL(digest.low, UINT64_C(0xdc92fe5fc3f3f03f));
+    if (digest.low != UINT64_C(0xdc92fe5fc3f3f03f))
+        printf("\n    the digest is %#llx\n", (unsigned long long)digest.low);
+    free((void *)bytes.data);
+}
+
+static void test_damaged_bytes(void)
+{
+    const struct sprof_bytes bytes = save();
+    for (size_t size = 0; size < bytes.size; size += 8)
+        CU_ASSERT_PTR_NULL(load((struct sprof_bytes){bytes.data, size}));
+    uint8_t *changed = (uint8_t *)bytes.data;
+    size_t refused = 0;
+    for (size_t i = 0; i < bytes.size; i++) {
+        changed[i] ^= 0xff;
+        struct unwind_table *table = load(bytes);
+        refused += !table;
+        for (uint64_t vaddr = 0; table && vaddr < 0x9100; vaddr += 7)
+            unwind_table_lookup(table, vaddr);
+        unwind_table_free(table);
+        changed[i] ^= 0xff;
+    }
+    CU_ASSERT_TRUE(refused > bytes.size / 4);
+    free((void *)bytes.data);
+}
+
+/* Each of these would make a look-up read beyond the arrays, or never end. */
+static void test_forged_tables(void)
+{
+    struct unwind_table *table = build();
+    struct sprof_bytes bytes;
+    struct unwind_page *crowded = NULL;
+    for (size_t i = 0; i < table->page_count && !crowded; i++)
+        if (table->pages[i].start[UNWIND_PAGE_ROWS] != UNWIND_NO_START)
+            crowded = &table->pages[i];
+    CU_ASSERT_PTR_NOT_NULL_FATAL(crowded);
+#define EXPECT_REFUSED(lvalue, value)                                                              \
+    do {                                                                                           \
+        const uint64_t good = (uint64_t)(lvalue);                                                  \
+        (lvalue) = (value);                                                                        \
+        CU_ASSERT_EQUAL_FATAL(unwind_table_save(table, &bytes), 0);                                \
+        CU_ASSERT_PTR_NULL(load(bytes));                                                           \
+        free((void *)bytes.data);                                                                  \
+        (lvalue) = (__typeof__(lvalue))good;                                                       \
+    } while (0)
+    EXPECT_REFUSED(crowded->more, (uint32_t)(crowded - table->pages));
+    EXPECT_REFUSED(crowded->more, (uint32_t)table->page_count);
+    EXPECT_REFUSED(crowded->start[UNWIND_PAGE_ROWS + 1], 0);
+    EXPECT_REFUSED(crowded->start[3], 0);
+    EXPECT_REFUSED(crowded->rule[2], (uint16_t)table->rules.count);
+    EXPECT_REFUSED(table->pages[0].start[0], UNWIND_NO_START);
+    EXPECT_REFUSED(table->pages[table->page_count - 1].start[0], 1);
+    EXPECT_REFUSED(table->blocks[0].shift, 40);
+    EXPECT_REFUSED(table->blocks[0].shift, 2);
+    EXPECT_REFUSED(table->blocks[1].first, 7000);
+    EXPECT_REFUSED(table->functions[2].start, 0);
+    EXPECT_REFUSED(table->functions[1].kept_in, UNWIND_KEPTS);
+    EXPECT_REFUSED(table->functions[1].entry, UINT32_MAX);
+    EXPECT_REFUSED(table->rules.rules[1], UNWIND_RULE_PENDING);
+    EXPECT_REFUSED(table->rules.rules[1], 15);
+    EXPECT_REFUSED(table->rules.rules[1], UNWIND_RULE_JUMP | UINT64_C(99) << 32);
+    CU_ASSERT_EQUAL_FATAL(unwind_table_save(table, &bytes), 0);
+    struct unwind_table *good = load(bytes);
+    CU_ASSERT_PTR_NOT_NULL(good);
+    unwind_table_free(good);
+    free((void *)bytes.data);
+    unwind_table_free(table);
+}
+
+void sprof_suite_unwind_table_file(void);
+void sprof_suite_unwind_table_file(void)
+{
+    CU_pSuite suite = CU_add_suite("unwind/table_file", NULL, NULL);
+    CU_add_test(suite, "a loaded table is the same", test_loaded_table_is_the_same);
+    CU_add_test(suite, "a changed table has another version",
+                test_a_changed_table_has_another_version);
+    CU_add_test(suite, "damaged bytes", test_damaged_bytes);
+    CU_add_test(suite, "forged tables", test_forged_tables);
+}
