@@ -1,6 +1,7 @@
 /* From the sampler's records to the world, the tree and the sample rows. */
 #include "record/command.h"
 #include "record/session.h"
+#include "target/target.h"
 
 #include <assert.h>
 
@@ -106,7 +107,7 @@ static int rescan_mappings(struct record_session *session, struct model_process 
         return 0;
     struct rescan rescan = {session, process, time_ns, false};
     if (sprof_map_put(&session->rescanned, process->generation, 1) ||
-        sampler_each_mapping(process->pid, add_missing, &rescan) ||
+        target_each_mapping(process->pid, add_missing, &rescan) ||
         sprof_map_put(&session->rescanned, process->generation, 1))
         return SPROF_ENOMEM;
     *changed = rescan.changed;

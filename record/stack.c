@@ -1,4 +1,5 @@
 #include "record/stack.h"
+#include "target/target.h"
 
 #include <string.h>
 
@@ -10,7 +11,7 @@ enum {
 static int read_live(const struct record_stack *stack, uint64_t address, uint8_t *buffer,
                      size_t size)
 {
-    return sampler_read_memory(stack->pid, address, buffer, size) == size ? 0 : SPROF_EIO;
+    return target_read_memory(stack->pid, address, buffer, size) == size ? 0 : SPROF_EIO;
 }
 
 /* Reads across an end of what was captured are refused while smaller ones are possible: the walk

@@ -157,19 +157,20 @@ static int scan_process(struct sampler *sampler, pid_t pid, const struct intake 
 /* Scans until nothing new is found. */
 static int scan_all(struct sampler *sampler, const struct intake *intake, struct sprof_error *error)
 {
-    for (size_t i = 0; i < sampler->attached.count; i++) {
-        const struct attached *target = &sampler->attached.items[i];
+    const pid_t thread = target_thread(sampler->target);
+    size_t count;
+    const pid_t *pids = target_processes(sampler->target, &count);
+    for (size_t i = 0; i < count; i++) {
         int taken = 1;
         for (int round = 0; taken > 0 && round < ROUNDS_MAX; round++)
-            taken = scan_process(sampler, target->pid, intake);
+            taken = scan_process(sampler, pids[i], intake);
         if (taken < 0)
-            return permission_explain(target->tid ? target->tid : target->pid, target->tid > 0,
-                                      -taken, error);
+            return permission_explain(thread ? thread : pids[i], thread > 0, -taken, error);
         if (taken > 0)
             sprof_log_message(sampler->log, SPROF_LOG_WARNING,
                               "process %d starts threads faster than they can be taken in; some "
                               "may be missed",
-                              target->pid);
+                              pids[i]);
     }
     return 0;
 }
@@ -207,7 +208,7 @@ static void close_spares(struct sampler *sampler)
 /* The counters of one thread. What cannot be counted is said once and left out. */
 static int count_thread(struct sampler *sampler, pid_t pid, pid_t tid)
 {
-    const bool is_command = sampler->launch.pid > 0;
+    const bool is_command = target_command(sampler->target) > 0;
     const size_t rings = sampler->merge.rings.count - sampler->cpu_rings;
     const size_t ring_bytes = is_command                  ? COMMAND_RING_BYTES
                               : rings < COUNTER_RINGS_MAX ? COUNTER_RING_BYTES
@@ -237,14 +238,16 @@ static int count_thread(struct sampler *sampler, pid_t pid, pid_t tid)
 int session_open_counters(struct sampler *sampler, struct sprof_error *error)
 {
     const struct intake intake = {&sampler->counted, count_thread, note_inherited};
-    const pid_t command = sampler->launch.pid, only = sampler->targets.only_thread;
+    const pid_t command = target_command(sampler->target), only = sampler->targets.only_thread;
     if (!command && !only) {
         open_spares(sampler);
         const int scanned = scan_all(sampler, &intake, error);
         close_spares(sampler);
         return scanned;
     }
-    const int result = command ? count_thread(sampler, command, command)
-                               : count_thread(sampler, sampler->attached.items->pid, only);
+    size_t one;
+    const int result = command
+                           ? count_thread(sampler, command, command)
+                           : count_thread(sampler, *target_processes(sampler->target, &one), only);
     return result ? sprof_error_memory(error) : 0;
 }

@@ -142,13 +142,13 @@ static int next_of_final(struct sampler *sampler, const struct model_record **re
         if (result)
             return result;
     }
-    *record = snapshot_next(&sampler->final);
+    *record = target_snapshot_next(&sampler->final);
     return *record ? 0 : 1;
 }
 
 int sampler_next(struct sampler *sampler, const struct model_record **record)
 {
-    *record = snapshot_next(&sampler->initial);
+    *record = target_snapshot_next(&sampler->initial);
     if (*record)
         return 0;
     if (sampler->has_cpu_time) {

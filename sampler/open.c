@@ -134,12 +134,15 @@ static int open_cpu_event(struct sampler *sampler, size_t index)
 
 static int add_targets(struct sampler *sampler)
 {
+    const pid_t command = target_command(sampler->target);
     int result = 0;
-    if (sampler->launch.pid)
-        result = targets_add_process(&sampler->targets, sampler->launch.pid) ||
-                 targets_add_thread(&sampler->targets, sampler->launch.pid, sampler->launch.pid);
-    for (size_t i = 0; i < sampler->attached.count; i++)
-        result = result || targets_add_process(&sampler->targets, sampler->attached.items[i].pid);
+    if (command)
+        result = targets_add_process(&sampler->targets, command) ||
+                 targets_add_thread(&sampler->targets, command, command);
+    size_t count;
+    const pid_t *pids = target_processes(sampler->target, &count);
+    for (size_t i = 0; i < count; i++)
+        result = result || targets_add_process(&sampler->targets, pids[i]);
     return result ? SPROF_ENOMEM : 0;
 }
 
@@ -162,8 +165,8 @@ static int open_cpu_scope(struct sampler *sampler, const struct sampler_options 
     session_open_rests(sampler);
     sampler->facts.scope = filtered ? SAMPLER_SCOPE_CPU_FILTERED : SAMPLER_SCOPE_CPU;
     sampler->targets.trust = filtered ? TARGETS_TRUST_SAMPLES : TARGETS_TRUST_NOTHING;
-    if (sampler->launch.pid)
-        return filtered && filter_bpf_add(&sampler->filter, sampler->launch.pid)
+    if (target_command(sampler->target))
+        return filtered && filter_bpf_add(&sampler->filter, target_command(sampler->target))
                    ? sprof_error_memory(error)
                    : 0;
     for (size_t i = 0; i < sampler->cpu_rings; i++)
@@ -189,8 +192,8 @@ static int open_command_events(struct sampler *sampler, struct sprof_error *erro
     attr.inherit = 1;
     attr.enable_on_exec = 1;
     for (size_t i = 0; i < sampler->cpus.count; i++) {
-        const int fd = perf_open_dropping(&attr, sampler->launch.pid, sampler->cpus.items[i],
-                                          sampler->merge.rings.items[i].fd);
+        const int fd = perf_open_dropping(&attr, target_command(sampler->target),
+                                          sampler->cpus.items[i], sampler->merge.rings.items[i].fd);
         if (fd < 0)
             return permission_explain(0, false, -fd, error);
         if (sprof_vec_push(&sampler->events, fd)) {
@@ -220,8 +223,8 @@ static int open_task_scope(struct sampler *sampler, const struct sampler_options
         explain_no_bpf(sampler, -EPERM);
     sampler->facts.scope = SAMPLER_SCOPE_TASK;
     sampler->targets.trust = TARGETS_TRUST_ALL;
-    return sampler->launch.pid ? open_command_events(sampler, error)
-                               : session_attach_tasks(sampler, error);
+    return target_command(sampler->target) ? open_command_events(sampler, error)
+                                           : session_attach_tasks(sampler, error);
 }
 
 /* Whether events on whole CPUs are permitted. */

@@ -29,6 +29,11 @@ uint64_t perf_event_count(int fd);
 /* How many records a PERF_FORMAT_LOST event had no room for, 0 when that cannot be known. */
 uint64_t perf_event_lost(int fd);
 
+/* Opens and closes an event on the calling thread. The first one on a task that anybody opens waits
+ * for all CPUs, some 15 ms (m): a launched command does that while it has nothing else to do, so
+ * that the recorder need not. */
+void perf_warm_up(void);
+
 /* Enables or disables an event and those inherited from it. */
 void perf_event_enable(int fd);
 void perf_event_disable(int fd);

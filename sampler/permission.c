@@ -1,9 +1,10 @@
+/* Says why the kernel refuses perf events, and what cures it. */
 #include "sampler/permission.h"
 
 #include "sampler/plan.h"
+#include "target/target.h"
 
 #include <errno.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,32 +12,6 @@
 static const char paranoid_path[] = "/proc/sys/kernel/perf_event_paranoid";
 static const char mlock_path[] = "/proc/sys/kernel/perf_event_mlock_kb";
 enum { PARANOID_UNKNOWN = -99, PARANOID_USER_ALLOWED = 2 };
-
-int permission_check_target(pid_t pid, bool is_thread, struct sprof_error *error)
-{
-    const char *kind = is_thread ? "thread" : "process";
-    struct sprof_proc_status status;
-    if (!sprof_proc_status_read(pid, &status))
-        return sprof_error_set(error, SPROF_ENOTFOUND, ESRCH,
-                               "%s %d does not exist\nrun `ps -e%s` to see which do", kind, pid,
-                               is_thread ? "L" : "");
-    /* A process whose first thread has ended looks like a zombie while others go on. */
-    if ((status.state == 'Z' || status.state == 'X') && (is_thread || status.threads <= 1))
-        return sprof_error_set(error, SPROF_ENOTFOUND, ESRCH,
-                               "%s %d has ended: it is a zombie its parent %d has not waited for",
-                               kind, pid, status.parent);
-    if (status.kernel_thread)
-        return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "%s %d is a thread of the kernel; sprof samples programs", kind,
-                               pid);
-    if (!is_thread && status.process != pid)
-        return sprof_error_set(
-            error, SPROF_EUSAGE, 0,
-            "%d is a thread of process %d; use `-t %d` for the thread or `-p %d` "
-            "for all of the process",
-            pid, status.process, pid, status.process);
-    return 0;
-}
 
 /* Whether this process may open even the most harmless event on itself. */
 static int open_harmless(void)
@@ -85,29 +60,6 @@ static int explain_all_refused(int errnum, struct sprof_error *error)
                            strerror(errnum), paranoid);
 }
 
-static int explain_target(pid_t target, bool is_thread, int errnum, struct sprof_error *error)
-{
-    const char *kind = is_thread ? "thread" : "process";
-    const char option = is_thread ? 't' : 'p';
-    struct sprof_proc_status status;
-    if (!sprof_proc_status_read(target, &status))
-        return sprof_error_set(error, SPROF_ENOTFOUND, ESRCH, "%s %d has ended meanwhile", kind,
-                               target);
-    const struct passwd *owner = getpwuid(status.user);
-    char number[32];
-    snprintf(number, sizeof number, "#%u", status.user);
-    const char *name = owner ? owner->pw_name : number;
-    if (status.user != geteuid())
-        return sprof_error_set(error, SPROF_EPERMISSION, errnum,
-                               "cannot sample %s %d: it belongs to user %s\nrun `sudo -u %s sprof "
-                               "record -%c %d`, or as root",
-                               kind, target, name, owner ? name : "'#UID'", option, target);
-    return sprof_error_set(error, SPROF_EPERMISSION, errnum,
-                           "cannot sample %s %d: it has changed its privileges, or forbids being "
-                           "watched (prctl PR_SET_DUMPABLE)\nrun `sudo sprof record -%c %d`",
-                           kind, target, option, target);
-}
-
 int permission_explain(pid_t target, bool is_thread, int errnum, struct sprof_error *error)
 {
     switch (errnum) {
@@ -116,7 +68,7 @@ int permission_explain(pid_t target, bool is_thread, int errnum, struct sprof_er
         const int refused = open_harmless();
         if (refused == -EACCES || refused == -EPERM || !target)
             return explain_all_refused(errnum, error);
-        return explain_target(target, is_thread, errnum, error);
+        return target_explain(target, is_thread, errnum, error);
     }
     case ENOSYS:
         return sprof_error_set(error, SPROF_EUNSUPPORTED, errnum,

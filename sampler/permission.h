@@ -7,10 +7,6 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Checks that a process (or, with is_thread, a thread) can be attached to at all: that it exists,
- * is no zombie, no kernel thread, and no thread where a process is expected. */
-int permission_check_target(pid_t pid, bool is_thread, struct sprof_error *error);
-
 /* Explains why perf_event_open failed with `errnum` for a target (0: the launched command). Returns
  * the code of the error it fills. */
 int permission_explain(pid_t target, bool is_thread, int errnum, struct sprof_error *error);

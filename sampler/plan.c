@@ -211,3 +211,10 @@ void plan_counter(struct perf_event_attr *attr)
     common_event(attr, PERF_COUNT_SW_TASK_CLOCK);
     attr->disabled = 1;
 }
+
+void perf_warm_up(void)
+{
+    struct perf_event_attr attr;
+    plan_ring_event(&attr, false);
+    perf_open(&attr, 0, -1, -1); /* closed by the execve */
+}

@@ -1,6 +1,7 @@
 #include "sampler/rest.h"
 
 #include "sampler/sampler.h"
+#include "target/target.h"
 
 #include <stdlib.h>
 
@@ -87,7 +88,7 @@ size_t rests_copy(struct rests *rests, size_t ring, uint64_t offset,
     const size_t start = find_room(rests, wanted);
     if (start == REST_POOL_BYTES)
         return 0;
-    const size_t size = sampler_read_memory(stack->pid, address, rests->bytes + start, wanted);
+    const size_t size = target_read_memory(stack->pid, address, rests->bytes + start, wanted);
     if (size)
         *item(rests, rests->count++) = (struct rest){
             .ring = ring, .offset = offset, .address = address, .start = start, .size = size};

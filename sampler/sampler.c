@@ -3,68 +3,19 @@
 #include "sampler/permission.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
-
-#ifndef PIDFD_THREAD /* Linux 6.9 */
-#define PIDFD_THREAD O_EXCL
-#endif
-
-static int check_targets(const struct sampler_options *options, struct sprof_error *error)
-{
-    const int kinds = !!options->command + !!options->pid_count + !!options->tid;
-    if (kinds != 1)
-        return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "give either a command, or processes, or one thread");
-    int result = options->tid ? permission_check_target(options->tid, true, error) : 0;
-    for (size_t i = 0; !result && i < options->pid_count; i++)
-        result = permission_check_target(options->pids[i], false, error);
-    return result;
-}
-
-static int add_attached(struct sampler *sampler, pid_t pid, pid_t tid)
-{
-    for (size_t i = 0; i < sampler->attached.count; i++)
-        if (sampler->attached.items[i].pid == pid) /* given twice */
-            return 0;
-    struct attached attached = {.pid = pid, .tid = tid};
-    attached.pidfd = (int)syscall(SYS_pidfd_open, tid ? tid : pid, tid ? PIDFD_THREAD : 0);
-    if (!sprof_vec_push(&sampler->attached, attached))
-        return 0;
-    if (attached.pidfd >= 0)
-        close(attached.pidfd);
-    return SPROF_ENOMEM;
-}
-
-static int add_targets(struct sampler *sampler, const struct sampler_options *options,
-                       struct sprof_error *error)
-{
-    if (options->command)
-        return launch_open(&sampler->launch, options->command, error);
-    struct sprof_proc_status status;
-    if (options->tid) {
-        if (!sprof_proc_status_read(options->tid, &status))
-            return permission_check_target(options->tid, true, error);
-        sampler->targets.only_thread = options->tid;
-        return add_attached(sampler, status.process, options->tid) ? sprof_error_memory(error) : 0;
-    }
-    for (size_t i = 0; i < options->pid_count; i++)
-        if (add_attached(sampler, options->pids[i], 0))
-            return sprof_error_memory(error);
-    return 0;
-}
 
 static int add_snapshot(struct sampler *sampler, uint64_t time_ns, struct sprof_error *error)
 {
-    int result = sampler->plan.exclude_kernel ? 0 : snapshot_add_kernel(&sampler->initial, time_ns);
-    for (size_t i = 0; !result && i < sampler->attached.count; i++)
-        result = snapshot_add_process(&sampler->initial, sampler->attached.items[i].pid, time_ns);
+    int result =
+        sampler->plan.exclude_kernel ? 0 : target_snapshot_kernel(&sampler->initial, time_ns);
+    size_t count;
+    const pid_t *pids = target_processes(sampler->target, &count);
+    for (size_t i = 0; !result && i < count; i++)
+        result = target_snapshot_process(&sampler->initial, pids[i], time_ns);
     return result ? sprof_error_memory(error) : 0;
 }
 
@@ -82,16 +33,24 @@ static void state_facts(struct sampler *sampler)
     facts->kernel_excluded = plan->exclude_kernel;
     facts->stack_bytes = plan->stack_bytes;
     facts->stack_bytes_wanted = plan->stack_bytes_wanted;
-    facts->command_pid = sampler->launch.pid;
+    facts->command_pid = target_command(sampler->target);
 }
 
 static int open_session(struct sampler *sampler, const struct sampler_options *options,
                         struct sprof_error *error)
 {
-    int result = add_targets(sampler, options, error);
+    const struct target_options target = {
+        .command = options->command,
+        .pids = options->pids,
+        .pid_count = options->pid_count,
+        .tid = options->tid,
+        .in_child = perf_warm_up,
+    };
+    int result = target_open(&sampler->target, &target, error);
     if (result)
         return result;
-    sampler->targets.command = sampler->launch.pid;
+    sampler->targets.command = target_command(sampler->target);
+    sampler->targets.only_thread = target_thread(sampler->target);
     sampler->interrupt_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     sampler->buffer = aligned_alloc(8, RING_RECORD_MAX);
     if (!sampler->buffer)
@@ -104,7 +63,7 @@ static int open_session(struct sampler *sampler, const struct sampler_options *o
         result = add_snapshot(sampler, before_ns, error);
     if (result)
         return result;
-    sampler->poll_capacity = 3 + sampler->attached.count + sampler->cpu_rings;
+    sampler->poll_capacity = 2 + target_poll_count(sampler->target) + sampler->cpu_rings;
     sampler->polls = calloc(sampler->poll_capacity, sizeof *sampler->polls);
     sampler->nap_ns = session_nap_ns(sampler);
     state_facts(sampler);
@@ -117,8 +76,6 @@ int sampler_open(struct sampler **opened, const struct sampler_options *options,
     *opened = NULL;
     struct plan plan;
     int result = plan_make(&plan, options, error);
-    if (!result)
-        result = check_targets(options, error);
     if (result)
         return result;
     struct sampler *sampler = calloc(1, sizeof *sampler);
@@ -126,7 +83,6 @@ int sampler_open(struct sampler **opened, const struct sampler_options *options,
         return sprof_error_memory(error);
     sampler->plan = plan;
     sampler->log = options->log;
-    sampler->launch = LAUNCH_NONE;
     sampler->filter = FILTER_BPF_NONE;
     sampler->rest_bpf = REST_BPF_NONE;
     sampler->interrupt_fd = -1;
@@ -159,17 +115,13 @@ void sampler_free(struct sampler *sampler)
     counters_release(&sampler->cpu_time);
     merge_release(&sampler->merge);
     rests_release(&sampler->rests);
-    launch_close(&sampler->launch);
-    for (size_t i = 0; i < sampler->attached.count; i++)
-        if (sampler->attached.items[i].pidfd >= 0)
-            close(sampler->attached.items[i].pidfd);
+    target_free(sampler->target);
     if (sampler->interrupt_fd >= 0)
         close(sampler->interrupt_fd);
-    sprof_vec_release(&sampler->attached);
     sprof_vec_release(&sampler->cpus);
     targets_release(&sampler->targets);
-    snapshot_release(&sampler->initial);
-    snapshot_release(&sampler->final);
+    target_snapshot_release(&sampler->initial);
+    target_snapshot_release(&sampler->final);
     sprof_map_release(&sampler->owners);
     sprof_map_release(&sampler->owned);
     sprof_map_release(&sampler->opened);
@@ -207,14 +159,15 @@ int sampler_start(struct sampler *sampler, struct sprof_error *error)
         return sprof_error_set(error, SPROF_ESTATE, 0, "the sampler was started before");
     sampler->started = true;
     /* The events of a command in task scope begin with its execve. */
-    if (!sampler->launch.pid || sampler->facts.scope != SAMPLER_SCOPE_TASK)
+    const bool launches = target_command(sampler->target) != 0;
+    if (!launches || sampler->facts.scope != SAMPLER_SCOPE_TASK)
         for_each_event(sampler, perf_event_enable);
-    if (!sampler->launch.pid)
+    if (!launches)
         counters_enable(&sampler->cpu_time);
     sampler->start_ns = sprof_clock_monotonic_ns();
-    if (!sampler->launch.pid)
+    if (!launches)
         return 0;
-    const int result = launch_go(&sampler->launch, error);
+    const int result = target_start(sampler->target, error);
     sampler->targets.command_runs_ns = sprof_clock_monotonic_ns();
     return result;
 }
@@ -241,40 +194,9 @@ void sampler_interrupt(struct sampler *sampler)
     errno = saved;
 }
 
-static bool attached_ended(struct attached *attached)
-{
-    if (attached->ended)
-        return true;
-    if (attached->pidfd >= 0) {
-        struct pollfd poll_fd = {.fd = attached->pidfd, .events = POLLIN};
-        attached->ended = poll(&poll_fd, 1, 0) > 0;
-    } else {
-        struct sprof_proc_status status;
-        attached->ended =
-            !sprof_proc_status_read(attached->tid ? attached->tid : attached->pid, &status) ||
-            ((status.state == 'Z' || status.state == 'X') &&
-             (attached->tid || status.threads <= 1));
-    }
-    if (attached->ended && attached->pidfd >= 0) {
-        close(attached->pidfd);
-        attached->pidfd = -1;
-    }
-    return attached->ended;
-}
-
 bool sampler_targets_ended(struct sampler *sampler, int *wait_status)
 {
-    if (sampler->launch.pid) {
-        if (!sampler->launch.started || !launch_ended(&sampler->launch))
-            return false;
-        if (wait_status)
-            *wait_status = sampler->launch.wait_status;
-        return true;
-    }
-    bool ended = true;
-    for (size_t i = 0; i < sampler->attached.count; i++)
-        ended &= attached_ended(&sampler->attached.items[i]);
-    return ended;
+    return target_ended(sampler->target, wait_status);
 }
 
 uint64_t sampler_target_cpu_ns(struct sampler *sampler)
@@ -285,15 +207,7 @@ uint64_t sampler_target_cpu_ns(struct sampler *sampler)
 uint64_t sampler_unseen_cpu_ns(struct sampler *sampler)
 {
     const uint64_t seen_ns = sampler_target_cpu_ns(sampler);
-    const uint64_t charged_ns = sampler->launch.cpu_ns; /* 0 until it was reaped */
+    const uint64_t charged_ns = target_command_cpu_ns(sampler->target); /* 0 until it was reaped */
     return !sampler->facts.kernel_excluded && seen_ns && charged_ns > seen_ns ? charged_ns - seen_ns
                                                                               : 0;
-}
-
-size_t sampler_read_memory(pid_t pid, uint64_t address, void *buffer, size_t size)
-{
-    struct iovec local = {.iov_base = buffer, .iov_len = size};
-    struct iovec remote = {.iov_base = (void *)(uintptr_t)address, .iov_len = size};
-    const ssize_t got = process_vm_readv(pid, &local, 1, &remote, 1, 0);
-    return got > 0 ? (size_t)got : 0;
 }

@@ -127,16 +127,6 @@ uint64_t sampler_unseen_cpu_ns(struct sampler *sampler);
 #define SAMPLER_STACK_ELSEWHERE 2
 void sampler_stack_end(struct sampler *sampler, pid_t tid, uint64_t stack_pointer, uint64_t end);
 
-/* Copies memory of a live process, as long as it lives and permits: returns the bytes copied, 0
- * when none. Needs no sampler; it stands here because only this library talks to targets. */
-size_t sampler_read_memory(pid_t pid, uint64_t address, void *buffer, size_t size);
-
-/* Calls `mapping` for each executable mapping that a live process has now, until it returns
- * non-zero, which is then returned; else 0, also where the process is gone, or SPROF_ENOMEM. For
- * code that no record told of. */
-int sampler_each_mapping(pid_t pid, int (*mapping)(void *, const struct model_mmap *),
-                         void *context);
-
 /* Numbers about the sampler itself. */
 struct sampler_counters {
     uint64_t records, samples, foreign_samples, lost, late_records;

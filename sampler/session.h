@@ -4,36 +4,28 @@
 
 #include "sampler/counters.h"
 #include "sampler/filter_bpf.h"
-#include "sampler/launch.h"
 #include "sampler/merge.h"
 #include "sampler/plan.h"
 #include "sampler/rest.h"
 #include "sampler/rest_bpf.h"
 #include "sampler/sampler.h"
-#include "sampler/snapshot.h"
 #include "sampler/targets.h"
-
-/* A process or thread that was given to attach to. */
-struct attached {
-    pid_t pid, tid; /* tid 0: all threads */
-    int pidfd;      /* -1: none, or it has ended */
-    bool ended;
-};
+#include "target/target.h"
 
 struct sampler {
     struct sampler_facts facts;
     struct plan plan;
     const struct sprof_log *log; /* NULL once sampler_open has returned */
 
-    struct launch launch;
-    SPROF_VEC(struct attached) attached;
+    struct target *target;
     struct targets targets;
     struct counters cpu_time;
 
     struct sprof_id_list cpus;
-    size_t cpu_rings;      /* the first rings of `merge`: one for each of `cpus`, in their order */
+    size_t cpu_rings; /* the first rings of `merge`: one for each of `cpus`, in their order */
     struct sprof_id_list events; /* descriptors of sampling events */
-    struct sprof_id_list trackers; /* descriptors of further events that report mappings and forks */
+    struct sprof_id_list
+        trackers;            /* descriptors of further events that report mappings and forks */
     struct sprof_map owners; /* identifier of an event opened on a thread → tid */
     struct sprof_map owned;  /* tid of a thread with events of its own → 1 */
     struct sprof_map opened; /* tid of a thread taken in or born with its parent's events → when */
@@ -47,7 +39,7 @@ struct sampler {
     struct merge merge;
     struct rests rests;
     struct rest_bpf rest_bpf;
-    struct snapshot initial, final;
+    struct target_snapshot initial, final;
     bool started, stopped, final_made;
     uint64_t start_ns;   /* samples before it do not count */
     uint64_t seen_ns;    /* when the rings were looked at last */

@@ -36,13 +36,13 @@ static size_t add_poll(struct sampler *sampler, size_t count, int fd)
     return count + 1;
 }
 
-static size_t fill_polls(struct sampler *sampler, int extra_fd, bool with_rings)
+static size_t fill_polls(struct sampler *sampler, int extra_fd, bool with_rings, uint64_t *check_ns)
 {
     size_t count = add_poll(sampler, 0, sampler->interrupt_fd);
     count = add_poll(sampler, count, extra_fd);
-    count = add_poll(sampler, count, sampler->launch.started ? sampler->launch.pidfd : -1);
-    for (size_t i = 0; i < sampler->attached.count; i++)
-        count = add_poll(sampler, count, sampler->attached.items[i].pidfd);
+    bool blind;
+    count += target_polls(sampler->target, sampler->polls + count, &blind);
+    *check_ns = blind ? THREAD_CHECK_NS : UINT64_MAX;
     for (size_t i = 0; with_rings && i < sampler->cpu_rings; i++)
         count = add_poll(sampler, count, sampler->merge.rings.items[i].fd);
     return count;
@@ -78,15 +78,6 @@ static void notice_deafness(struct sampler *sampler, size_t count)
             sampler->deaf = true;
 }
 
-/* Some targets have no descriptor to wait for. */
-static uint64_t check_ns(const struct sampler *sampler)
-{
-    bool blind = sampler->launch.pid && !sampler->launch.reaped && sampler->launch.pidfd < 0;
-    for (size_t i = 0; i < sampler->attached.count; i++)
-        blind |= sampler->attached.items[i].pidfd < 0 && !sampler->attached.items[i].ended;
-    return blind ? THREAD_CHECK_NS : UINT64_MAX;
-}
-
 static uint64_t least(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
@@ -117,17 +108,18 @@ int sampler_wait(struct sampler *sampler, int timeout_ms, int extra_fd)
     if (sampler->initial.next < sampler->initial.records.count)
         return 0;
     const uint64_t asked = timeout_ms < 0 ? UINT64_MAX : (uint64_t)timeout_ms * NS_PER_MS;
-    const uint64_t longest = least(asked, check_ns(sampler));
+    uint64_t check_ns;
     if (sampler->stopped) { /* only the end of the targets is still of interest */
-        const int ready = sleep_on(sampler, fill_polls(sampler, extra_fd, false), longest);
+        const size_t count = fill_polls(sampler, extra_fd, false, &check_ns);
+        const int ready = sleep_on(sampler, count, least(asked, check_ns));
         return ready < 0 ? ready : 0;
     }
     const uint64_t before_ns = sprof_clock_monotonic_ns();
     const bool listening = listens(sampler, before_ns);
     const uint64_t rest = rest_ns(sampler, before_ns, listening);
     const bool with_rings = listening || rest == UINT64_MAX;
-    const size_t count = fill_polls(sampler, extra_fd, with_rings);
-    const int ready = sleep_on(sampler, count, least(rest, longest));
+    const size_t count = fill_polls(sampler, extra_fd, with_rings, &check_ns);
+    const int ready = sleep_on(sampler, count, least(rest, least(asked, check_ns)));
     if (ready > 0 && with_rings)
         notice_deafness(sampler, count);
     const uint64_t now_ns = sprof_clock_monotonic_ns();

@@ -1,4 +1,5 @@
 #include "tests/unit/record/this_process.h"
+#include "target/target.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -21,7 +22,7 @@ static int add_mapping(void *context, const struct model_mmap *mapping)
 void this_process_world(struct model_world *world)
 {
     if (model_world_comm(world, getpid(), getpid(), "unit_record", true, THIS_START_NS) ||
-        sampler_each_mapping(getpid(), add_mapping, world))
+        target_each_mapping(getpid(), add_mapping, world))
         abort();
 }
 

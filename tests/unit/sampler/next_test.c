@@ -1,4 +1,5 @@
 #include "sampler/session.h"
+#include "target/target.h"
 #include "tests/unit/sampler/fake_ring.h"
 #include "tests/unit/sampler/live.h"
 
@@ -17,7 +18,7 @@ static bool stack_top_is_true(pid_t pid, const struct model_sample *sample, bool
     if (!sample->register_count || sample->stack_size < TOP_BYTES || sample->stack_full)
         return true;
     const uint64_t top = sample->registers[7] + sample->stack_size - TOP_BYTES;
-    if (sampler_read_memory(pid, top, memory, TOP_BYTES) != TOP_BYTES)
+    if (target_read_memory(pid, top, memory, TOP_BYTES) != TOP_BYTES)
         return true;
     *compared = true;
     return !memcmp(memory, sample->stack + sample->stack_size - TOP_BYTES, TOP_BYTES);

@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -62,22 +61,6 @@ static void test_800_short_processes(void)
     CU_ASSERT_TRUE(fabs(seen - used) <= 0.1 * used + 3 * sqrt(997 * used) / 997);
 }
 
-static void test_memory_of_a_process(void)
-{
-    char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    CU_ASSERT_PTR_NOT_EQUAL_FATAL(pages, MAP_FAILED);
-    strcpy(pages + 4090, "tail");
-    munmap(pages + 4096, 4096);
-    char buffer[64] = "";
-    const uint64_t address = (uint64_t)(uintptr_t)pages + 4090;
-    CU_ASSERT_EQUAL(sampler_read_memory(getpid(), address, buffer, 6), 6);
-    CU_ASSERT_STRING_EQUAL(buffer, "tail");
-    CU_ASSERT_EQUAL(sampler_read_memory(getpid(), address, buffer, sizeof buffer), 6);
-    CU_ASSERT_EQUAL(sampler_read_memory(getpid(), 0, buffer, sizeof buffer), 0);
-    CU_ASSERT_EQUAL(sampler_read_memory(0x3fffffff, address, buffer, sizeof buffer), 0);
-    munmap(pages, 4096);
-}
-
 static void test_target_lives_on(void)
 {
     char *const command[] = {"sleep", "100", NULL};
@@ -109,7 +92,6 @@ void sprof_suite_sampler_sampler(void)
     CU_pSuite suite = CU_add_suite("sampler/sampler", NULL, NULL);
     CU_add_test(suite, "one thread gives 997 a second", test_one_thread_gives_997_a_second);
     CU_add_test(suite, "800 short processes", test_800_short_processes);
-    CU_add_test(suite, "memory of a process", test_memory_of_a_process);
     CU_add_test(suite, "the target lives on", test_target_lives_on);
     CU_add_test(suite, "it starts once", test_it_starts_once);
 }

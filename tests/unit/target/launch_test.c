@@ -1,4 +1,4 @@
-#include "sampler/launch.h"
+#include "target/launch.h"
 
 #include <CUnit/CUnit.h>
 #include <errno.h>
@@ -15,14 +15,14 @@ static char *const true_command[] = {"true", NULL};
 
 static int run(char *const *command, int *status, struct sprof_error *error)
 {
-    struct launch launch;
-    int result = launch_open(&launch, command, error);
+    struct target_launch launch;
+    int result = target_launch_open(&launch, command, NULL, error);
     if (!result)
-        result = launch_go(&launch, error);
-    while (!result && !launch_ended(&launch))
+        result = target_launch_go(&launch, error);
+    while (!result && !target_launch_ended(&launch))
         usleep(1000);
     *status = launch.wait_status;
-    launch_close(&launch);
+    target_launch_close(&launch);
     return result;
 }
 
@@ -91,11 +91,11 @@ static void test_scripts(void)
 
 static void test_one_never_started_is_gone(void)
 {
-    struct launch launch;
-    CU_ASSERT_EQUAL_FATAL(launch_open(&launch, true_command, NULL), 0);
+    struct target_launch launch;
+    CU_ASSERT_EQUAL_FATAL(target_launch_open(&launch, true_command, NULL, NULL), 0);
     const pid_t pid = launch.pid;
     CU_ASSERT_EQUAL(kill(pid, 0), 0);
-    launch_close(&launch);
+    target_launch_close(&launch);
     CU_ASSERT_EQUAL(kill(pid, 0), -1);
     CU_ASSERT_EQUAL(errno, ESRCH);
 }
@@ -103,15 +103,43 @@ static void test_one_never_started_is_gone(void)
 static void test_a_running_one_is_left_alone(void)
 {
     char *const command[] = {"sleep", "100", NULL};
-    struct launch launch;
-    CU_ASSERT_EQUAL_FATAL(launch_open(&launch, command, NULL), 0);
-    CU_ASSERT_EQUAL(launch_go(&launch, NULL), 0);
+    struct target_launch launch;
+    CU_ASSERT_EQUAL_FATAL(target_launch_open(&launch, command, NULL, NULL), 0);
+    CU_ASSERT_EQUAL(target_launch_go(&launch, NULL), 0);
     const pid_t pid = launch.pid;
-    CU_ASSERT_FALSE(launch_ended(&launch));
-    launch_close(&launch);
+    CU_ASSERT_FALSE(target_launch_ended(&launch));
+    target_launch_close(&launch);
     CU_ASSERT_EQUAL(kill(pid, 0), 0);
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
+}
+
+static void put_variable(void)
+{
+    setenv("SPROF_IN_CHILD", "in the child", true);
+}
+
+/* Texts that were added for the command alone, one of them over what it would have inherited. */
+static void test_the_environment_is_added_to(void)
+{
+    char *const command[] = {"sh", "-c",
+                             "test \"$SPROF_A\" = 'b c=d' && test \"$SPROF_HERE\" = new && "
+                             "test \"$SPROF_IN_CHILD\" = 'in the child'",
+                             NULL};
+    struct target_launch launch;
+    setenv("SPROF_HERE", "old", true);
+    CU_ASSERT_EQUAL_FATAL(target_launch_open(&launch, command, put_variable, NULL), 0);
+    CU_ASSERT_EQUAL(
+        sprof_str_append_bytes(&launch.environment, "SPROF_A=b c=d\0SPROF_HERE=new", 29), 0);
+    CU_ASSERT_EQUAL(target_launch_go(&launch, NULL), 0);
+    while (!target_launch_ended(&launch))
+        usleep(1000);
+    CU_ASSERT_EQUAL(launch.wait_status, 0);
+    CU_ASSERT_STRING_EQUAL(getenv("SPROF_HERE"), "old");
+    CU_ASSERT_PTR_NULL(getenv("SPROF_A"));
+    CU_ASSERT_PTR_NULL(getenv("SPROF_IN_CHILD"));
+    target_launch_close(&launch);
+    unsetenv("SPROF_HERE");
 }
 
 static void on_signal(int number)
@@ -139,14 +167,15 @@ static void test_signals_are_the_callers(void)
     sigaction(SIGUSR2, &old[1], NULL);
 }
 
-void sprof_suite_sampler_launch(void);
-void sprof_suite_sampler_launch(void)
+void sprof_suite_target_launch(void);
+void sprof_suite_target_launch(void)
 {
-    CU_pSuite suite = CU_add_suite("sampler/launch", NULL, NULL);
+    CU_pSuite suite = CU_add_suite("target/launch", NULL, NULL);
     CU_add_test(suite, "the status is the command's", test_status_is_the_commands);
     CU_add_test(suite, "what cannot be run", test_what_cannot_be_run);
     CU_add_test(suite, "scripts", test_scripts);
     CU_add_test(suite, "one never started is gone", test_one_never_started_is_gone);
     CU_add_test(suite, "a running one is left alone", test_a_running_one_is_left_alone);
+    CU_add_test(suite, "the environment is added to", test_the_environment_is_added_to);
     CU_add_test(suite, "signals are the caller's", test_signals_are_the_callers);
 }

@@ -1,4 +1,6 @@
-#include "sampler/snapshot.h"
+/* Takes down what was there before a recording began, as the records the kernel would have written.
+ */
+#include "target/snapshot.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -8,7 +10,7 @@
 /* A process with more mappings than fit is either broken or hostile. */
 enum { MAPS_BYTES_MAX = 64 << 20 };
 
-int snapshot_push(struct snapshot *snapshot, const struct model_record *record)
+int target_snapshot_push(struct target_snapshot *snapshot, const struct model_record *record)
 {
     if (sprof_vec_push(&snapshot->records, *record))
         return SPROF_ENOMEM;
@@ -16,18 +18,18 @@ int snapshot_push(struct snapshot *snapshot, const struct model_record *record)
     return 0;
 }
 
-const char *snapshot_name(struct snapshot *snapshot, const char *name)
+const char *target_snapshot_name(struct target_snapshot *snapshot, const char *name)
 {
     return sprof_arena_copy(&snapshot->arena, name, strlen(name));
 }
 
-const struct model_record *snapshot_next(struct snapshot *snapshot)
+const struct model_record *target_snapshot_next(struct target_snapshot *snapshot)
 {
     return snapshot->next < snapshot->records.count ? &snapshot->records.items[snapshot->next++]
                                                     : NULL;
 }
 
-void snapshot_release(struct snapshot *snapshot)
+void target_snapshot_release(struct target_snapshot *snapshot)
 {
     sprof_vec_release(&snapshot->records);
     sprof_arena_release(&snapshot->arena);
@@ -51,7 +53,7 @@ static bool parse_maps_line(char *line, struct model_mmap *mapping, const char *
     return true;
 }
 
-int snapshot_add_maps(struct snapshot *snapshot, pid_t pid, uint64_t time_ns, char *maps)
+int target_snapshot_maps(struct target_snapshot *snapshot, pid_t pid, uint64_t time_ns, char *maps)
 {
     char *save = NULL;
     for (char *line = strtok_r(maps, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
@@ -60,31 +62,32 @@ int snapshot_add_maps(struct snapshot *snapshot, pid_t pid, uint64_t time_ns, ch
         const char *name;
         if (!parse_maps_line(line, &record.mapping, &name))
             continue;
-        record.mapping.name = snapshot_name(snapshot, name);
-        if (!record.mapping.name || snapshot_push(snapshot, &record))
+        record.mapping.name = target_snapshot_name(snapshot, name);
+        if (!record.mapping.name || target_snapshot_push(snapshot, &record))
             return SPROF_ENOMEM;
     }
     return 0;
 }
 
-static int add_thread(struct snapshot *snapshot, pid_t pid, pid_t tid, pid_t parent,
+static int add_thread(struct target_snapshot *snapshot, pid_t pid, pid_t tid, pid_t parent,
                       uint64_t time_ns)
 {
     char name[16];
     sprof_proc_comm(pid, tid, name);
-    const char *kept = snapshot_name(snapshot, name);
+    const char *kept = target_snapshot_name(snapshot, name);
     struct model_record fork = {
         .type = MODEL_RECORD_FORK, .time_ns = time_ns, .pid = pid, .tid = tid, .cpu = -1};
     fork.fork.parent_pid = fork.fork.parent_tid = parent;
     struct model_record comm = {
         .type = MODEL_RECORD_COMM, .time_ns = time_ns, .pid = pid, .tid = tid, .cpu = -1};
     comm.comm.name = kept;
-    if (!kept || snapshot_push(snapshot, &fork) || (*name && snapshot_push(snapshot, &comm)))
+    if (!kept || target_snapshot_push(snapshot, &fork) ||
+        (*name && target_snapshot_push(snapshot, &comm)))
         return SPROF_ENOMEM;
     return 0;
 }
 
-int snapshot_add_process(struct snapshot *snapshot, pid_t pid, uint64_t time_ns)
+int target_snapshot_process(struct target_snapshot *snapshot, pid_t pid, uint64_t time_ns)
 {
     struct sprof_proc_status status;
     if (!sprof_proc_status_read(pid, &status))
@@ -101,7 +104,7 @@ int snapshot_add_process(struct snapshot *snapshot, pid_t pid, uint64_t time_ns)
     snprintf(path, sizeof path, "/proc/%d/maps", pid);
     struct sprof_str maps = {0};
     if (!result && !sprof_proc_read(path, MAPS_BYTES_MAX, &maps) && maps.text)
-        result = snapshot_add_maps(snapshot, pid, time_ns, maps.text);
+        result = target_snapshot_maps(snapshot, pid, time_ns, maps.text);
     result = maps.failed ? SPROF_ENOMEM : result;
     sprof_str_release(&maps);
     return result;

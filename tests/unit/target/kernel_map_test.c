@@ -1,4 +1,4 @@
-#include "sampler/snapshot.h"
+#include "target/snapshot.h"
 
 #include <CUnit/CUnit.h>
 #include <inttypes.h>
@@ -22,10 +22,10 @@ static uint64_t schedule_address(void)
 static void test_kernel_text_holds_its_functions(void)
 {
     const uint64_t address = schedule_address();
-    struct snapshot snapshot = {0};
-    CU_ASSERT_EQUAL(snapshot_add_kernel(&snapshot, 7), 0);
+    struct target_snapshot snapshot = {0};
+    CU_ASSERT_EQUAL(target_snapshot_kernel(&snapshot, 7), 0);
     unsigned kernels = 0;
-    for (const struct model_record *record; (record = snapshot_next(&snapshot));) {
+    for (const struct model_record *record; (record = target_snapshot_next(&snapshot));) {
         CU_ASSERT_EQUAL(record->pid, -1);
         if (strcmp(record->mapping.name, "[kernel]"))
             continue;
@@ -35,13 +35,13 @@ static void test_kernel_text_holds_its_functions(void)
     CU_ASSERT_EQUAL(kernels, address != 0);
     if (!address)
         printf(" (addresses are hidden here)");
-    snapshot_release(&snapshot);
+    target_snapshot_release(&snapshot);
 }
 
-void sprof_suite_sampler_kernel_map(void);
-void sprof_suite_sampler_kernel_map(void)
+void sprof_suite_target_kernel_map(void);
+void sprof_suite_target_kernel_map(void)
 {
-    CU_pSuite suite = CU_add_suite("sampler/kernel_map", NULL, NULL);
+    CU_pSuite suite = CU_add_suite("target/kernel_map", NULL, NULL);
     CU_add_test(suite, "the kernel's text holds its functions",
                 test_kernel_text_holds_its_functions);
 }

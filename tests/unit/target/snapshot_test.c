@@ -1,4 +1,4 @@
-#include "sampler/snapshot.h"
+#include "target/snapshot.h"
 
 #include <CUnit/CUnit.h>
 #include <string.h>
@@ -11,10 +11,10 @@ static void test_maps_are_read(void)
         "55f000-563000 r-xp 00001000 fe:01 1234                       /usr/bin/a b (deleted)\n"
         "7f0000-7f1000 rwxp 00000000 00:00 0 \n"
         "7ffe00-7ffe02 r-xp 00000000 00:00 0                          [vdso]\n";
-    struct snapshot snapshot = {0};
-    CU_ASSERT_EQUAL(snapshot_add_maps(&snapshot, 42, 7, maps), 0);
+    struct target_snapshot snapshot = {0};
+    CU_ASSERT_EQUAL(target_snapshot_maps(&snapshot, 42, 7, maps), 0);
     CU_ASSERT_EQUAL_FATAL(snapshot.records.count, 3);
-    const struct model_record *record = snapshot_next(&snapshot);
+    const struct model_record *record = target_snapshot_next(&snapshot);
     CU_ASSERT_TRUE(record->before_start);
     CU_ASSERT_EQUAL(record->type, MODEL_RECORD_MMAP);
     CU_ASSERT_EQUAL(record->pid, 42);
@@ -25,10 +25,10 @@ static void test_maps_are_read(void)
     CU_ASSERT_EQUAL(record->mapping.device_major, 0xfe);
     CU_ASSERT_EQUAL(record->mapping.inode, 1234);
     CU_ASSERT_STRING_EQUAL(record->mapping.name, "/usr/bin/a b (deleted)");
-    CU_ASSERT_STRING_EQUAL(snapshot_next(&snapshot)->mapping.name, "//anon");
-    CU_ASSERT_STRING_EQUAL(snapshot_next(&snapshot)->mapping.name, "[vdso]");
-    CU_ASSERT_PTR_NULL(snapshot_next(&snapshot));
-    snapshot_release(&snapshot);
+    CU_ASSERT_STRING_EQUAL(target_snapshot_next(&snapshot)->mapping.name, "//anon");
+    CU_ASSERT_STRING_EQUAL(target_snapshot_next(&snapshot)->mapping.name, "[vdso]");
+    CU_ASSERT_PTR_NULL(target_snapshot_next(&snapshot));
+    target_snapshot_release(&snapshot);
 }
 
 static void test_strange_lines_are_passed_over(void)
@@ -36,44 +36,44 @@ static void test_strange_lines_are_passed_over(void)
     char maps[] = "\n-\nx-y r-xp 0 0:0 0 \n2000-1000 r-xp 0 0:0 0 /backwards\n"
                   "1000-2000 r-xp\n1000-2000 rx 0 00:00 0 \n"
                   "1000-2000 r-xp 0 00:00 0 /good";
-    struct snapshot snapshot = {0};
-    CU_ASSERT_EQUAL(snapshot_add_maps(&snapshot, 42, 7, maps), 0);
+    struct target_snapshot snapshot = {0};
+    CU_ASSERT_EQUAL(target_snapshot_maps(&snapshot, 42, 7, maps), 0);
     CU_ASSERT_EQUAL_FATAL(snapshot.records.count, 1);
     CU_ASSERT_STRING_EQUAL(snapshot.records.items[0].mapping.name, "/good");
-    snapshot_release(&snapshot);
+    target_snapshot_release(&snapshot);
 }
 
 static void test_own_process(void)
 {
-    struct snapshot snapshot = {0};
-    CU_ASSERT_EQUAL(snapshot_add_process(&snapshot, getpid(), 7), 0);
+    struct target_snapshot snapshot = {0};
+    CU_ASSERT_EQUAL(target_snapshot_process(&snapshot, getpid(), 7), 0);
     unsigned forks = 0, names = 0, here = 0;
     const uint64_t address = (uint64_t)(uintptr_t)test_own_process;
-    for (const struct model_record *record; (record = snapshot_next(&snapshot));) {
+    for (const struct model_record *record; (record = target_snapshot_next(&snapshot));) {
         forks += record->type == MODEL_RECORD_FORK && record->fork.parent_pid == getppid();
         names +=
-            record->type == MODEL_RECORD_COMM && !strncmp(record->comm.name, "unit_sampler", 12);
+            record->type == MODEL_RECORD_COMM && !strncmp(record->comm.name, "unit_target", 11);
         here += record->type == MODEL_RECORD_MMAP &&
                 address - record->mapping.address < record->mapping.size;
     }
     CU_ASSERT_EQUAL(forks, 1);
     CU_ASSERT_EQUAL(names, 1);
     CU_ASSERT_EQUAL(here, 1);
-    snapshot_release(&snapshot);
+    target_snapshot_release(&snapshot);
 }
 
 static void test_a_process_that_is_gone_is_nothing(void)
 {
-    struct snapshot snapshot = {0};
-    CU_ASSERT_EQUAL(snapshot_add_process(&snapshot, 0x3fffffff, 7), 0);
+    struct target_snapshot snapshot = {0};
+    CU_ASSERT_EQUAL(target_snapshot_process(&snapshot, 0x3fffffff, 7), 0);
     CU_ASSERT_EQUAL(snapshot.records.count, 0);
-    snapshot_release(&snapshot);
+    target_snapshot_release(&snapshot);
 }
 
-void sprof_suite_sampler_snapshot(void);
-void sprof_suite_sampler_snapshot(void)
+void sprof_suite_target_snapshot(void);
+void sprof_suite_target_snapshot(void)
 {
-    CU_pSuite suite = CU_add_suite("sampler/snapshot", NULL, NULL);
+    CU_pSuite suite = CU_add_suite("target/snapshot", NULL, NULL);
     CU_add_test(suite, "maps are read", test_maps_are_read);
     CU_add_test(suite, "strange lines are passed over", test_strange_lines_are_passed_over);
     CU_add_test(suite, "the own process", test_own_process);

@@ -1,6 +1,5 @@
-#include "sampler/launch.h"
-
-#include "sampler/plan.h"
+/* Starts a command: a child is forked early, and calls execve when it is told to. */
+#include "target/launch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -93,25 +92,40 @@ static void reset_handlers(void)
     }
 }
 
-/* The first event on a task that anybody opens waits for all CPUs, some 15 ms (m). While the child
- * has nothing to do it waits for that, so that the parent need not. The execve closes the event. */
-static void wake_perf(void)
+static bool read_all(int fd, void *buffer, size_t size)
 {
-    struct perf_event_attr attr;
-    plan_ring_event(&attr, false);
-    perf_open(&attr, 0, -1, -1);
+    for (size_t done = 0; done < size;) {
+        const ssize_t got = read(fd, (char *)buffer + done, size - done);
+        if (got == 0 || (got < 0 && errno != EINTR))
+            return false;
+        done += got > 0 ? (size_t)got : 0;
+    }
+    return true;
 }
 
-static _Noreturn void run_child(char *const *command, const sigset_t *mask, int socket_fd)
+/* Waits for the message that lets the child go: a size and so many bytes of "NAME=value" texts, for
+ * its environment. False: sprof ended or gave up. */
+static bool wait_for_go(int socket_fd)
+{
+    uint32_t size;
+    if (!read_all(socket_fd, &size, sizeof size))
+        return false;
+    char *texts = malloc(size + 1); /* stays: the environment points into it */
+    if (!texts || !read_all(socket_fd, texts, size))
+        return false;
+    for (char *at = texts; at < texts + size; at += strlen(at) + 1)
+        putenv(at);
+    return true;
+}
+
+static _Noreturn void run_child(char *const *command, const sigset_t *mask, int socket_fd,
+                                void (*in_child)(void))
 {
     reset_handlers();
     sigprocmask(SIG_SETMASK, mask, NULL);
-    wake_perf();
-    char byte;
-    ssize_t got;
-    while ((got = read(socket_fd, &byte, 1)) < 0 && errno == EINTR)
-        ;
-    if (got != 1) /* sprof ended or gave up */
+    if (in_child)
+        in_child();
+    if (!wait_for_go(socket_fd))
         _exit(EXIT_NOT_STARTED);
     execvp(*command, command);
     const int errnum = errno;
@@ -120,9 +134,10 @@ static _Noreturn void run_child(char *const *command, const sigset_t *mask, int 
     _exit(EXIT_NOT_STARTED);
 }
 
-int launch_open(struct launch *launch, char *const *command, struct sprof_error *error)
+int target_launch_open(struct target_launch *launch, char *const *command, void (*in_child)(void),
+                       struct sprof_error *error)
 {
-    *launch = LAUNCH_NONE;
+    *launch = TARGET_LAUNCH_NONE;
     snprintf(launch->name, sizeof launch->name, "%s", *command ? *command : "");
     const int errnum = check_command(*command ? *command : "");
     if (errnum)
@@ -138,13 +153,13 @@ int launch_open(struct launch *launch, char *const *command, struct sprof_error 
     const int failed = errno;
     if (!pid) {
         close(ends[0]);
-        run_child(command, &mask, ends[1]);
+        run_child(command, &mask, ends[1], in_child);
     }
     pthread_sigmask(SIG_SETMASK, &mask, NULL);
     close(ends[1]);
     launch->socket_fd = ends[0];
     if (pid < 0) {
-        launch_close(launch);
+        target_launch_close(launch);
         return sprof_error_set(error, SPROF_ELIMIT, failed, "cannot fork: %s\nsee `ulimit -u`",
                                strerror(failed));
     }
@@ -159,7 +174,7 @@ static uint64_t timeval_ns(struct timeval time)
 }
 
 /* Waits for the command as waitpid does, and takes its account when it has ended. */
-static pid_t reap(struct launch *launch, int options)
+static pid_t reap(struct target_launch *launch, int options)
 {
     struct rusage usage;
     pid_t ended;
@@ -182,12 +197,25 @@ static uint64_t process_cpu_ns(pid_t pid)
     return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
-int launch_go(struct launch *launch, struct sprof_error *error)
+static void send_all(int fd, const void *buffer, size_t size)
+{
+    for (size_t done = 0; done < size;) {
+        const ssize_t sent = send(fd, (const char *)buffer + done, size - done, MSG_NOSIGNAL);
+        if (sent < 0 && errno != EINTR)
+            return;
+        done += sent > 0 ? (size_t)sent : 0;
+    }
+}
+
+int target_launch_go(struct target_launch *launch, struct sprof_error *error)
 {
     launch->started = true;
     launch->cpu_start_ns = process_cpu_ns(launch->pid);
-    const char byte = 1;
-    send(launch->socket_fd, &byte, 1, MSG_NOSIGNAL); /* a child that died shows below */
+    const struct sprof_str *environment = &launch->environment;
+    const uint32_t size = (uint32_t)environment->length;
+    /* A child that died shows below. */
+    send_all(launch->socket_fd, &size, sizeof size);
+    send_all(launch->socket_fd, environment->text, environment->length);
     int errnum = 0;
     ssize_t got;
     while ((got = read(launch->socket_fd, &errnum, sizeof errnum)) < 0 && errno == EINTR)
@@ -201,7 +229,7 @@ int launch_go(struct launch *launch, struct sprof_error *error)
     return command_error(error, launch->name, errnum);
 }
 
-bool launch_ended(struct launch *launch)
+bool target_launch_ended(struct target_launch *launch)
 {
     if (launch->reaped)
         return true;
@@ -214,7 +242,7 @@ bool launch_ended(struct launch *launch)
     return launch->reaped;
 }
 
-void launch_close(struct launch *launch)
+void target_launch_close(struct target_launch *launch)
 {
     if (launch->pid && !launch->started) {
         kill(launch->pid, SIGKILL);
@@ -222,5 +250,6 @@ void launch_close(struct launch *launch)
     }
     close_fd(&launch->socket_fd);
     close_fd(&launch->pidfd);
+    sprof_str_release(&launch->environment);
     launch->pid = 0;
 }

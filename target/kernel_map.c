@@ -1,5 +1,5 @@
-/* Where the kernel's own code sits. */
-#include "sampler/snapshot.h"
+/* Finds where the code of the kernel and of its modules sits. */
+#include "target/snapshot.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -58,7 +58,7 @@ static uint64_t text_end(uint64_t start)
     return end;
 }
 
-static int push_kernel(struct snapshot *snapshot, uint64_t time_ns, const char *module,
+static int push_kernel(struct target_snapshot *snapshot, uint64_t time_ns, const char *module,
                        uint64_t address, uint64_t size)
 {
     char name[80];
@@ -67,11 +67,11 @@ static int push_kernel(struct snapshot *snapshot, uint64_t time_ns, const char *
         .type = MODEL_RECORD_MMAP, .time_ns = time_ns, .pid = -1, .tid = -1, .cpu = -1};
     record.mapping.address = address;
     record.mapping.size = size;
-    record.mapping.name = snapshot_name(snapshot, name);
-    return record.mapping.name ? snapshot_push(snapshot, &record) : SPROF_ENOMEM;
+    record.mapping.name = target_snapshot_name(snapshot, name);
+    return record.mapping.name ? target_snapshot_push(snapshot, &record) : SPROF_ENOMEM;
 }
 
-static int add_kernel_text(struct snapshot *snapshot, uint64_t time_ns)
+static int add_kernel_text(struct target_snapshot *snapshot, uint64_t time_ns)
 {
     struct sprof_str symbols = {0};
     uint64_t start = 0;
@@ -83,7 +83,7 @@ static int add_kernel_text(struct snapshot *snapshot, uint64_t time_ns)
 }
 
 /* Lines "ext4 1052672 1 - Live 0xffffffffc0a00000"; the address is 0 where hidden. */
-static int add_modules(struct snapshot *snapshot, uint64_t time_ns)
+static int add_modules(struct target_snapshot *snapshot, uint64_t time_ns)
 {
     struct sprof_str modules = {0};
     int result = 0;
@@ -102,7 +102,7 @@ static int add_modules(struct snapshot *snapshot, uint64_t time_ns)
     return result;
 }
 
-int snapshot_add_kernel(struct snapshot *snapshot, uint64_t time_ns)
+int target_snapshot_kernel(struct target_snapshot *snapshot, uint64_t time_ns)
 {
     const int result = add_kernel_text(snapshot, time_ns);
     return result ? result : add_modules(snapshot, time_ns);

@@ -1,0 +1,56 @@
+/* Says whether a process or thread can be a target, and why it cannot be sampled. */
+#include "target/target.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <unistd.h>
+
+int target_check(pid_t pid, bool is_thread, struct sprof_error *error)
+{
+    const char *kind = is_thread ? "thread" : "process";
+    struct sprof_proc_status status;
+    if (!sprof_proc_status_read(pid, &status))
+        return sprof_error_set(error, SPROF_ENOTFOUND, ESRCH,
+                               "%s %d does not exist\nrun `ps -e%s` to see which do", kind, pid,
+                               is_thread ? "L" : "");
+    /* A process whose first thread has ended looks like a zombie while others go on. */
+    if ((status.state == 'Z' || status.state == 'X') && (is_thread || status.threads <= 1))
+        return sprof_error_set(error, SPROF_ENOTFOUND, ESRCH,
+                               "%s %d has ended: it is a zombie its parent %d has not waited for",
+                               kind, pid, status.parent);
+    if (status.kernel_thread)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "%s %d is a thread of the kernel; sprof samples programs", kind,
+                               pid);
+    if (!is_thread && status.process != pid)
+        return sprof_error_set(
+            error, SPROF_EUSAGE, 0,
+            "%d is a thread of process %d; use `-t %d` for the thread or `-p %d` "
+            "for all of the process",
+            pid, status.process, pid, status.process);
+    return 0;
+}
+
+int target_explain(pid_t pid, bool is_thread, int errnum, struct sprof_error *error)
+{
+    const char *kind = is_thread ? "thread" : "process";
+    const char option = is_thread ? 't' : 'p';
+    struct sprof_proc_status status;
+    if (!sprof_proc_status_read(pid, &status))
+        return sprof_error_set(error, SPROF_ENOTFOUND, ESRCH, "%s %d has ended meanwhile", kind,
+                               pid);
+    const struct passwd *owner = getpwuid(status.user);
+    char number[32];
+    snprintf(number, sizeof number, "#%u", status.user);
+    const char *name = owner ? owner->pw_name : number;
+    if (status.user != geteuid())
+        return sprof_error_set(error, SPROF_EPERMISSION, errnum,
+                               "cannot sample %s %d: it belongs to user %s\nrun `sudo -u %s sprof "
+                               "record -%c %d`, or as root",
+                               kind, pid, name, owner ? name : "'#UID'", option, pid);
+    return sprof_error_set(error, SPROF_EPERMISSION, errnum,
+                           "cannot sample %s %d: it has changed its privileges, or forbids being "
+                           "watched (prctl PR_SET_DUMPABLE)\nrun `sudo sprof record -%c %d`",
+                           kind, pid, option, pid);
+}

@@ -1,0 +1,112 @@
+/* target: the processes that are looked at. It launches a command or attaches to what already runs,
+ * says whether targets exist, whose they are and whether their memory may be read, and takes down
+ * what /proc shows of them. It knows nothing of events, samples' contents or databases. */
+#ifndef SPROF_TARGET_TARGET_H
+#define SPROF_TARGET_TARGET_H
+
+#include "base/base.h"
+#include "model/model.h"
+
+#include <poll.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* == The target of a recording == */
+
+/* Exactly one of command, pids and tid is given. All is borrowed until target_open returns. */
+struct target_options {
+    char *const *command; /* argv of a command to launch, NULL-terminated */
+    const pid_t *pids;    /* processes to attach to, all their threads */
+    size_t pid_count;
+    pid_t tid;              /* one thread to attach to */
+    void (*in_child)(void); /* called in the launched child while it waits; NULL: nothing */
+};
+
+struct target;
+
+/* Checks that the targets exist and forks the command, which waits right before its execve until
+ * target_start. Fails with SPROF_ENOTFOUND, SPROF_EPERMISSION (not executable), SPROF_EUSAGE (no
+ * target, or one that is none) or SPROF_ELIMIT (processes, descriptors). The caller frees. */
+int target_open(struct target **target, const struct target_options *options,
+                struct sprof_error *error);
+
+/* Kills and reaps a command that was never started; leaves everything else alone. */
+void target_free(struct target *target);
+
+/* The process of the launched command; 0: attached. */
+pid_t target_command(const struct target *target);
+
+/* The one thread attached to; 0: whole processes. */
+pid_t target_thread(const struct target *target);
+
+/* The processes attached to (of one thread: its process), each once; none of a command. */
+const pid_t *target_processes(const struct target *target, size_t *count);
+
+/* Puts "NAME=value" into the environment of the command, before it starts. Returns 0 or
+ * SPROF_ENOMEM. */
+int target_set_environment(struct target *target, const char *assignment);
+
+/* Lets the command go and waits for the outcome of its execve: SPROF_ENOTFOUND, SPROF_EPERMISSION
+ * … as from target_open. Of running targets: 0. */
+int target_start(struct target *target, struct sprof_error *error);
+
+/* Whether the command was reaped, or all attached processes (or the thread) are gone. Never blocks.
+ * For a command, *wait_status (where not NULL) is as from waitpid. */
+bool target_ended(struct target *target, int *wait_status);
+
+/* What a command that has ended, and the descendants it waited for, have used of the CPU since
+ * target_start, in nanoseconds; 0 until then. */
+uint64_t target_command_cpu_ns(const struct target *target);
+
+/* How many entries target_polls writes at most; the entries themselves: descriptors that become
+ * readable when a target ends. *blind: some targets have none, and must be asked from time to time.
+ */
+size_t target_poll_count(const struct target *target);
+size_t target_polls(const struct target *target, struct pollfd *polls, bool *blind);
+
+/* == What a process permits == */
+
+/* Checks that a process (or, with is_thread, a thread) can be a target at all: that it exists, is
+ * no zombie, no kernel thread, and no thread where a process is expected. */
+int target_check(pid_t pid, bool is_thread, struct sprof_error *error);
+
+/* Explains why the kernel refused (`errnum`) to have a process or thread sampled: it ended, belongs
+ * to somebody else, or forbids it. Returns the code of the error it fills. */
+int target_explain(pid_t pid, bool is_thread, int errnum, struct sprof_error *error);
+
+/* Whether this process may read the memory of another (PTRACE_MODE_ATTACH of ptrace(2), which Yama
+ * restricts further): 0, -EPERM, or -ESRCH where it is gone. */
+int target_may_read(pid_t pid);
+
+/* Copies memory of a live process, as long as it lives and permits: returns the bytes copied, 0
+ * when none. Where the range ends in unmapped memory, what lies before it. */
+size_t target_read_memory(pid_t pid, uint64_t address, void *buffer, size_t size);
+
+/* == What /proc shows == */
+
+/* Records as the kernel would have written them; zero is a valid empty snapshot. */
+struct target_snapshot {
+    struct sprof_arena arena; /* of the names */
+    SPROF_VEC(struct model_record) records;
+    size_t next; /* the first that was not handed out */
+};
+
+/* Appends the threads, their names and the executable mappings of a process. One that ends
+ * meanwhile is no error. Returns 0 or SPROF_ENOMEM. */
+int target_snapshot_process(struct target_snapshot *snapshot, pid_t pid, uint64_t time_ns);
+
+/* Appends the text of the kernel and of its modules, as far as the system shows their addresses.
+ * Returns 0 or SPROF_ENOMEM. */
+int target_snapshot_kernel(struct target_snapshot *snapshot, uint64_t time_ns);
+
+/* The next record in the order of appending, or NULL. */
+const struct model_record *target_snapshot_next(struct target_snapshot *snapshot);
+
+void target_snapshot_release(struct target_snapshot *snapshot);
+
+/* Calls `mapping` for each executable mapping that a live process has now, until it returns
+ * non-zero, which is then returned; else 0, also where the process is gone, or SPROF_ENOMEM. */
+int target_each_mapping(pid_t pid, int (*mapping)(void *, const struct model_mmap *),
+                        void *context);
+
+#endif

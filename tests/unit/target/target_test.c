@@ -1,0 +1,157 @@
+#include "target/target.h"
+
+#include <CUnit/CUnit.h>
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* A child that sleeps until it is killed. */
+static pid_t sleeper(void)
+{
+    const pid_t pid = fork();
+    if (!pid)
+        for (;;)
+            pause();
+    return pid;
+}
+
+static void end(pid_t pid)
+{
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+
+static void test_a_command(void)
+{
+    char *const command[] = {"sh", "-c", "test \"$SPROF_TEST\" = yes; exit $((4 + $?))", NULL};
+    const struct target_options options = {.command = command};
+    struct target *target;
+    size_t count;
+    int status = -1;
+    CU_ASSERT_EQUAL_FATAL(target_open(&target, &options, NULL), 0);
+    CU_ASSERT_TRUE(target_command(target) > 0);
+    CU_ASSERT_EQUAL(target_thread(target), 0);
+    target_processes(target, &count);
+    CU_ASSERT_EQUAL(count, 0);
+    CU_ASSERT_FALSE(target_ended(target, &status));
+    CU_ASSERT_EQUAL(target_set_environment(target, "SPROF_TEST=yes"), 0);
+    CU_ASSERT_EQUAL(target_start(target, NULL), 0);
+    struct pollfd polls[4];
+    bool blind;
+    CU_ASSERT_EQUAL_FATAL(target_poll_count(target), 1);
+    const size_t polled = target_polls(target, polls, &blind);
+    if (!blind)
+        CU_ASSERT_EQUAL(poll(polls, polled, 60000), 1);
+    while (!target_ended(target, &status))
+        usleep(1000);
+    CU_ASSERT_EQUAL(WEXITSTATUS(status), 4);
+    CU_ASSERT_TRUE(target_command_cpu_ns(target) > 0);
+    target_free(target);
+}
+
+static void test_processes(void)
+{
+    const pid_t pids[] = {sleeper(), sleeper()}, twice[] = {pids[0], pids[1], pids[0]};
+    const struct target_options options = {.pids = twice, .pid_count = 3};
+    struct target *target;
+    size_t count;
+    CU_ASSERT_EQUAL_FATAL(target_open(&target, &options, NULL), 0);
+    const pid_t *known = target_processes(target, &count);
+    CU_ASSERT_EQUAL_FATAL(count, 2);
+    CU_ASSERT_TRUE(known[0] == pids[0] && known[1] == pids[1]);
+    CU_ASSERT_EQUAL(target_command(target), 0);
+    CU_ASSERT_FALSE(target_ended(target, NULL));
+    end(pids[0]);
+    CU_ASSERT_FALSE(target_ended(target, NULL));
+    end(pids[1]);
+    CU_ASSERT_TRUE(target_ended(target, NULL));
+    CU_ASSERT_TRUE(target_ended(target, NULL));
+    target_free(target);
+}
+
+static void test_one_kind_of_target(void)
+{
+    char *const command[] = {"true", NULL};
+    const struct target_options none = {0}, both = {.command = command, .tid = getpid()};
+    struct sprof_error error = {0};
+    struct target *target;
+    CU_ASSERT_EQUAL(target_open(&target, &none, &error), SPROF_EUSAGE);
+    CU_ASSERT_EQUAL(target_open(&target, &both, &error), SPROF_EUSAGE);
+    CU_ASSERT_PTR_NULL(target);
+}
+
+static void test_memory(void)
+{
+    uint8_t *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    munmap(pages + 4096, 4096);
+    memcpy(pages + 4090, "sprof!", 6);
+    char buffer[16] = "";
+    const uint64_t address = (uint64_t)(uintptr_t)(pages + 4090);
+    CU_ASSERT_EQUAL(target_read_memory(getpid(), address, buffer, 6), 6);
+    CU_ASSERT_STRING_EQUAL(buffer, "sprof!");
+    CU_ASSERT_EQUAL(target_read_memory(getpid(), address, buffer, sizeof buffer), 6);
+    CU_ASSERT_EQUAL(target_read_memory(getpid(), 0, buffer, sizeof buffer), 0);
+    CU_ASSERT_EQUAL(target_read_memory(0x3fffffff, address, buffer, sizeof buffer), 0);
+    munmap(pages, 4096);
+}
+
+/* An ordinary user may read his own, not root's. */
+static void test_who_may_read(void)
+{
+    CU_ASSERT_EQUAL(target_may_read(getpid()), 0);
+    CU_ASSERT_EQUAL(target_may_read(0x3fffffff), -ESRCH);
+    const pid_t parent = getpid(), pid = fork();
+    if (!pid) {
+        const bool was_root = !geteuid();
+        if (was_root && setuid(65534))
+            _exit(1);
+        _exit(was_root && target_may_read(parent) != -EPERM);
+    }
+    int status;
+    waitpid(pid, &status, 0);
+    CU_ASSERT_EQUAL(status, 0);
+}
+
+static void test_what_cannot_be_one(void)
+{
+    struct sprof_error error = {0};
+    CU_ASSERT_EQUAL(target_check(0x3fffffff, false, &error), SPROF_ENOTFOUND);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "does not exist"));
+    CU_ASSERT_EQUAL(target_explain(0x3fffffff, true, EACCES, &error), SPROF_ENOTFOUND);
+    CU_ASSERT_EQUAL(target_check(getpid(), false, &error), 0);
+    CU_ASSERT_EQUAL(target_explain(getpid(), false, EACCES, &error), SPROF_EPERMISSION);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "PR_SET_DUMPABLE"));
+}
+
+static int count_mapping(void *context, const struct model_mmap *mapping)
+{
+    ++*(int *)context;
+    return mapping->size ? 0 : 1;
+}
+
+static void test_mappings(void)
+{
+    int count = 0;
+    CU_ASSERT_EQUAL(target_each_mapping(getpid(), count_mapping, &count), 0);
+    CU_ASSERT_TRUE(count > 2);
+    const int before = count;
+    CU_ASSERT_EQUAL(target_each_mapping(0x3fffffff, count_mapping, &count), 0);
+    CU_ASSERT_EQUAL(count, before);
+}
+
+void sprof_suite_target_target(void);
+void sprof_suite_target_target(void)
+{
+    CU_pSuite suite = CU_add_suite("target/target", NULL, NULL);
+    CU_add_test(suite, "a command", test_a_command);
+    CU_add_test(suite, "processes", test_processes);
+    CU_add_test(suite, "one kind of target", test_one_kind_of_target);
+    CU_add_test(suite, "memory", test_memory);
+    CU_add_test(suite, "who may read", test_who_may_read);
+    CU_add_test(suite, "what cannot be one", test_what_cannot_be_one);
+    CU_add_test(suite, "mappings", test_mappings);
+}
