@@ -25,8 +25,8 @@ struct sprof_proc_stat {
     char state;           /* field 3: 'R', 'S', 'Z' … */
     pid_t parent;         /* field 4 */
     unsigned long flags;  /* field 9: PF_… of include/linux/sched.h */
-    uint64_t start_ticks; /* field 22: since boot, in clock ticks; tells apart two processes that had
-                             one number */
+    uint64_t start_ticks; /* field 22: since boot, in clock ticks; tells apart two processes that
+                             had one number */
 };
 
 /* Reads the text of such a file, whose second field, the name, may hold anything. False where it is

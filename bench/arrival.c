@@ -110,7 +110,7 @@ static void walk_one(struct bench *bench, const struct model_record *record)
         const struct unwind_stack stack =
             unwind_walk(session->walk.walker, &space, &memory, &registers);
         const uint64_t took_ns = sprof_clock_monotonic_ns() - begin_ns;
-        if (stack.end != UNWIND_END_PENDING) {
+        if (stack.end != MODEL_END_PENDING) {
             bench->walks++;
             bench->frames += stack.count;
             bench->walk_ns += took_ns - bench->clock_ns;

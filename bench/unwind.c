@@ -104,10 +104,10 @@ static void walk_once(struct walk_bench *bench)
     const struct unwind_stack walked =
         unwind_walk(bench->walker, &bench->space, &memory, &stack->registers);
     /* What is read live is not believed to be a root because it is zero. */
-    if (walked.end != (live ? UNWIND_END_TRUNCATED : UNWIND_END_ROOT) ||
+    if (walked.end != (live ? MODEL_END_TRUNCATED : MODEL_END_ROOT) ||
         walked.count != stack->frames) {
         printf("walked %zu of %zu frames, end %s\n", walked.count, stack->frames,
-               unwind_end_text(walked.end));
+               model_end_text(walked.end));
         exit(1);
     }
 }

@@ -5,13 +5,6 @@
 #include <fnmatch.h>
 #include <string.h>
 
-static const char *const kind_texts[] = {
-    [MODEL_KIND_NONE] = "none",     [MODEL_KIND_APP] = "app", [MODEL_KIND_SYSTEM] = "system",
-    [MODEL_KIND_KERNEL] = "kernel", [MODEL_KIND_JIT] = "jit",
-};
-
-enum { KINDS = sizeof kind_texts / sizeof *kind_texts };
-
 /* What paths tell, first match wins. Without FNM_PATHNAME a star crosses slashes. */
 static const struct {
     const char *glob;
@@ -64,24 +57,6 @@ static const char *const startup_names[] = {
     NULL,
 };
 
-const char *model_kind_text(enum model_kind kind)
-{
-    return (unsigned)kind < KINDS ? kind_texts[kind] : kind_texts[MODEL_KIND_NONE];
-}
-
-int model_kind_parse(const char *text)
-{
-    for (int kind = 0; kind < KINDS; kind++)
-        if (!strcmp(kind_texts[kind], text))
-            return kind;
-    return -1;
-}
-
-bool model_kind_is_app(enum model_kind kind)
-{
-    return kind == MODEL_KIND_APP || kind == MODEL_KIND_JIT;
-}
-
 static const char *file_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -120,7 +95,7 @@ enum model_kind model_kind_of(const struct model_kind_rules *rules, const char *
 {
     const enum model_kind by_path = in_kernel ? MODEL_KIND_KERNEL : kind_by_path(path);
     /* "[none]" holds sprof's own entries, such as "[not sampled]": they are nobody's code. */
-    if (by_path == MODEL_KIND_KERNEL || !strcmp(path, "[none]"))
+    if (by_path == MODEL_KIND_KERNEL || !strcmp(path, MODEL_MODULE_NONE))
         return by_path;
     const enum model_kind kind =
         main_executable && by_path == MODEL_KIND_SYSTEM ? MODEL_KIND_APP : by_path;

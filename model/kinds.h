@@ -1,31 +1,17 @@
-/* What a module is to the person who reads the profile, and which functions only start a program. */
+/* What a module is to the person who reads the profile, and which functions only start a program.
+ */
 #ifndef SPROF_MODEL_KINDS_H
 #define SPROF_MODEL_KINDS_H
 
 #include "base/base.h"
+#include "model/vocabulary.h"
 
 #include <stdbool.h>
-
-/* Stored in recordings by name. */
-enum model_kind {
-    MODEL_KIND_NONE,   /* pseudo-modules: "[none]", "[unknown]" */
-    MODEL_KIND_APP,
-    MODEL_KIND_SYSTEM,
-    MODEL_KIND_KERNEL,
-    MODEL_KIND_JIT,    /* code compiled at run time; application code */
-};
-
-/* "none", "app", "system", "kernel", "jit"; and back: -1 for an unknown word. */
-const char *model_kind_text(enum model_kind kind);
-int model_kind_parse(const char *text);
-
-/* Whether a frame of this kind is application code: app and jit. */
-bool model_kind_is_app(enum model_kind kind);
 
 /* --app-module GLOB and --system-module GLOB in the order given; the last that matches wins. */
 struct model_kind_rule {
     enum model_kind kind; /* MODEL_KIND_APP or MODEL_KIND_SYSTEM */
-    const char *glob;     /* as fnmatch(3), without FNM_PATHNAME; against the path and the file name */
+    const char *glob; /* as fnmatch(3), without FNM_PATHNAME; against the path and the file name */
 };
 struct model_kind_rules {
     const struct model_kind_rule *items;
@@ -34,7 +20,8 @@ struct model_kind_rules {
 
 /* The kind of a module by its path as the target sees it. System: below /lib*, /usr/lib*,
  * /usr/libexec, "[vdso]", "[vsyscall]", ld.so by any path; kernel: "[kernel]" and names in brackets
- * flagged so by `in_kernel`; jit: "//anon" and its like ("[anon:…]", "[heap]", "[stack]", "/memfd:…",
+ * flagged so by `in_kernel`; jit: "//anon" and its like ("[anon:…]", "[heap]", "[stack]",
+ * "/memfd:…",
  * "/dev/zero", "/SYSV…"); a process's main executable is app wherever it lies. Rules apply last, to
  * everything but the kernel. */
 enum model_kind model_kind_of(const struct model_kind_rules *rules, const char *path,

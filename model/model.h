@@ -8,6 +8,7 @@
 #include "model/paths.h"
 #include "model/records.h"
 #include "model/stacks.h"
+#include "model/vocabulary.h"
 #include "model/world.h"
 
 #endif

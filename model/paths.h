@@ -58,8 +58,8 @@ struct model_cost model_paths_total(const struct model_paths *paths);
 
 /* The functions below do all else, on summed trees. Each returns 0 or SPROF_ENOMEM. */
 
-/* Per function (array of functions->count, id - 1, caller allocates and zeroes): exclusive = samples
- * that end in it, inclusive = samples that hold it at least once. */
+/* Per function (array of functions->count, id - 1, caller allocates and zeroes): exclusive =
+ * samples that end in it, inclusive = samples that hold it at least once. */
 int model_function_costs(const struct model_paths *paths, const struct model_functions *functions,
                          struct model_costs *costs);
 
@@ -78,8 +78,8 @@ struct model_edges {
 int model_edge_costs(const struct model_paths *paths, struct model_edges *edges);
 void model_edges_release(struct model_edges *edges);
 
-/* Everything below the outermost occurrences of `function`, merged: a summed tree whose root is that
- * function (empty where no sample holds it). */
+/* Everything below the outermost occurrences of `function`, merged: a summed tree whose root is
+ * that function (empty where no sample holds it). */
 int model_paths_callees(const struct model_paths *paths, uint32_t function,
                         struct model_paths *callees);
 
@@ -90,13 +90,11 @@ int model_paths_callers(const struct model_paths *paths, uint32_t function,
 
 /* == Modes (DESIGN §2) == */
 
-enum model_mode { MODEL_MODE_PC, MODEL_MODE_FULL, MODEL_MODE_APP };
-
 struct model_view {
     enum model_mode mode;
-    bool frame_app;     /* with MODEL_MODE_PC: the innermost application frame */
-    bool drop_interior; /* with MODEL_MODE_APP: system frames between application frames go too */
-    uint32_t outside;   /* id of the function "[outside the application]" */
+    bool frame_app;       /* with MODEL_MODE_PC: the innermost application frame */
+    bool drop_interior;   /* with MODEL_MODE_APP: system frames between application frames go too */
+    uint32_t outside;     /* id of the function "[outside the application]" */
     uint32_t not_sampled; /* id of "[not sampled]", which stays itself in every mode; 0: none */
 };
 
@@ -116,8 +114,8 @@ int model_paths_view(const struct model_paths *full, const struct model_function
 /* == Uncertainty == */
 
 /* The 95 % Wilson score interval (E. B. Wilson, 1927) of a share, as fractions of 1. `part` and
- * `whole` are weights; `samples` is the effective number of samples behind `whole` (for equal weights
- * their count). samples 0 gives [0, 1]. */
+ * `whole` are weights; `samples` is the effective number of samples behind `whole` (for equal
+ * weights their count). samples 0 gives [0, 1]. */
 struct model_interval {
     double low, high;
 };

@@ -6,9 +6,10 @@
 
 #include <stdbool.h>
 
-/* An address in a module. `offset` is a file offset (for code without a file, the address itself; for
- * the kernel, the distance from its text's start): the instruction's own for an interrupted one, one
- * byte before the return address for a caller, so that it always lies inside the instruction. */
+/* An address in a module. `offset` is a file offset (for code without a file, the address itself;
+ * for the kernel, the distance from its text's start): the instruction's own for an interrupted
+ * one, one byte before the return address for a caller, so that it always lies inside the
+ * instruction. */
 struct model_frame {
     uint32_t id, module;
     uint64_t offset;
@@ -17,9 +18,9 @@ struct model_frame {
 struct model_node {
     uint32_t id, parent; /* parent 0: a root (outermost frame) */
     uint32_t frame;
-    uint32_t depth;      /* 1 for a root */
-    uint8_t found_by;    /* as the unwinder told: opaque here */
-    uint32_t guessed;    /* frames found by scanning, from this one outwards */
+    uint32_t depth;   /* 1 for a root */
+    uint8_t found_by; /* enum model_found_by */
+    uint32_t guessed; /* frames found by scanning, from this one outwards */
 };
 
 /* Zero is a valid empty tree. `first_*` are added to every new id (for appending). */
@@ -29,7 +30,7 @@ struct model_stacks {
     struct sprof_map *frame_index;        /* per module: offset → id */
     size_t frame_index_count;
     struct sprof_map node_index;
-    uint32_t *node_next;                  /* collision chain of node_index */
+    uint32_t *node_next; /* collision chain of node_index */
     size_t node_next_capacity;
     uint32_t first_frame, first_node;
 };
@@ -42,7 +43,8 @@ int model_stacks_frame(struct model_stacks *stacks, uint32_t module, uint64_t of
 int model_stacks_node(struct model_stacks *stacks, uint32_t parent, uint32_t frame,
                       uint8_t found_by, uint32_t guessed, uint32_t *node);
 
-/* Content identity, stored in recordings: of a frame in a module of a key, of a node below another. */
+/* Content identity, stored in recordings: of a frame in a module of a key, of a node below another.
+ */
 uint64_t model_frame_key(uint64_t module_key, uint64_t offset);
 uint64_t model_node_key(uint64_t parent_key, uint64_t frame_key);
 

@@ -9,7 +9,7 @@
 /* Which file a mapping shows. Equal identities are one module. A build id decides alone; without it
  * device, inode, generation and path do; without those (anonymous memory, vdso) the path and, for
  * code of one process only, that process. */
-struct model_identity {
+struct sprof_file_id {
     const char *path;
     uint8_t build_id[20];
     uint8_t build_id_size;
@@ -19,7 +19,7 @@ struct model_identity {
 
 struct model_module {
     uint32_t id;
-    struct model_identity identity; /* texts owned by the world */
+    struct sprof_file_id identity; /* texts owned by the world */
     const char *name;               /* last part of the path, or the bracketed name */
     enum model_kind kind;
     bool main_executable;           /* of at least one process */
@@ -112,7 +112,7 @@ int model_world_cpu_time(struct model_world *world, int pid, int tid, uint64_t c
 /* A mapping of a process, or of the kernel (pid -1, seen from every process). What it covers of older
  * mappings ends there, split where need be. */
 int model_world_map(struct model_world *world, int pid, uint64_t address, uint64_t size,
-                    uint64_t file_offset, const struct model_identity *identity, uint64_t time_ns);
+                    uint64_t file_offset, const struct sprof_file_id *identity, uint64_t time_ns);
 
 /* The mapping that holds an address of a process now (or of the kernel: process NULL); NULL where
  * there is none. */
@@ -128,7 +128,7 @@ const struct model_mapping *model_world_find_at(const struct model_world *world,
 /* The module of an identity, found or made. `process` matters for code of one process only. NULL when
  * out of memory. */
 struct model_module *model_world_module(struct model_world *world,
-                                        const struct model_identity *identity, bool in_kernel,
+                                        const struct sprof_file_id *identity, bool in_kernel,
                                         uint32_t process);
 
 struct model_module *model_world_module_by_id(const struct model_world *world, uint32_t id);

@@ -174,7 +174,7 @@ static void note_main_executable(struct model_world *world, struct model_process
 }
 
 int model_world_map(struct model_world *world, int pid, uint64_t address, uint64_t size,
-                    uint64_t file_offset, const struct model_identity *identity, uint64_t time_ns)
+                    uint64_t file_offset, const struct sprof_file_id *identity, uint64_t time_ns)
 {
     struct model_process *process = NULL;
     if (pid != -1 && !(process = model_world_process(world, pid, time_ns)))

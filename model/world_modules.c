@@ -5,19 +5,19 @@
 
 #include <string.h>
 
-static const char *path_of(const struct model_identity *identity)
+static const char *path_of(const struct sprof_file_id *identity)
 {
     return identity->path ? identity->path : "";
 }
 
 /* Code that is made at run time: the same path says nothing in another process. */
-static bool is_private(const struct model_identity *identity, bool in_kernel)
+static bool is_private(const struct sprof_file_id *identity, bool in_kernel)
 {
     return !identity->build_id_size &&
            model_kind_of(NULL, path_of(identity), false, in_kernel) == MODEL_KIND_JIT;
 }
 
-static uint64_t identity_hash(const struct model_identity *identity, uint32_t process)
+static uint64_t identity_hash(const struct sprof_file_id *identity, uint32_t process)
 {
     if (identity->build_id_size)
         return sprof_hash_bytes(identity->build_id, identity->build_id_size);
@@ -31,10 +31,10 @@ static uint64_t identity_hash(const struct model_identity *identity, uint32_t pr
     return hash;
 }
 
-static bool same_identity(const struct model_module *module, const struct model_identity *identity,
+static bool same_identity(const struct model_module *module, const struct sprof_file_id *identity,
                           uint32_t process)
 {
-    const struct model_identity *known = &module->identity;
+    const struct sprof_file_id *known = &module->identity;
     if (known->build_id_size || identity->build_id_size)
         return known->build_id_size == identity->build_id_size &&
                !memcmp(known->build_id, identity->build_id, known->build_id_size);
@@ -52,7 +52,7 @@ static const char *name_of(const char *path)
 }
 
 static struct model_module *module_new(struct model_world *world,
-                                       const struct model_identity *identity, bool in_kernel,
+                                       const struct sprof_file_id *identity, bool in_kernel,
                                        uint32_t process)
 {
     const char *path = path_of(identity);
@@ -73,9 +73,9 @@ static struct model_module *module_new(struct model_world *world,
     return module;
 }
 
-static struct model_identity checked(const struct model_identity *identity)
+static struct sprof_file_id checked(const struct sprof_file_id *identity)
 {
-    struct model_identity copy = *identity;
+    struct sprof_file_id copy = *identity;
     if (copy.build_id_size > sizeof copy.build_id)
         copy.build_id_size = sizeof copy.build_id;
     if (!copy.inode && !copy.build_id_size)
@@ -84,10 +84,10 @@ static struct model_identity checked(const struct model_identity *identity)
 }
 
 struct model_module *model_world_module(struct model_world *world,
-                                        const struct model_identity *identity, bool in_kernel,
+                                        const struct sprof_file_id *identity, bool in_kernel,
                                         uint32_t process)
 {
-    const struct model_identity wanted = checked(identity);
+    const struct sprof_file_id wanted = checked(identity);
     const uint32_t owner = is_private(&wanted, in_kernel) ? process : 0;
     uint64_t hash = identity_hash(&wanted, owner);
     for (const uint64_t *id; (id = sprof_map_get(&world->module_index, hash));) {

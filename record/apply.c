@@ -66,7 +66,7 @@ static int add_sample(struct record_session *session, const struct taken *taken,
     if (!second || sprof_vec_push(&record_writer_batch(&session->writer)->rows.samples, row))
         return SPROF_ENOMEM;
     second->delivered++;
-    const bool whole = outcome->end == UNWIND_END_ROOT && !outcome->guessed;
+    const bool whole = outcome->end == MODEL_END_ROOT && !outcome->guessed;
     if (session->options.keep_failed && outcome->user_stack && !whole &&
         taken->sample->register_count)
         return keep_failed(session, taken, outcome);
@@ -86,7 +86,7 @@ static int add_missing(void *context, const struct model_mmap *mapping)
     struct model_world *world = &rescan->session->world;
     if (model_world_find(world, rescan->process, mapping->address))
         return 0;
-    const struct model_identity identity = {
+    const struct sprof_file_id identity = {
         .path = mapping->name,
         .device_major = mapping->device_major,
         .device_minor = mapping->device_minor,
@@ -139,12 +139,12 @@ static int take_sample(struct record_session *session, const struct model_record
     if (record_walk_sample(&session->walk, process, &record->sample, 0, &outcome))
         return SPROF_ENOMEM;
     bool changed = false;
-    if (outcome.unknown_code && outcome.end != UNWIND_END_PENDING &&
+    if (outcome.unknown_code && outcome.end != MODEL_END_PENDING &&
         rescan_mappings(session, process, record->time_ns, &changed))
         return SPROF_ENOMEM;
     if (changed && record_walk_sample(&session->walk, process, &record->sample, 0, &outcome))
         return SPROF_ENOMEM;
-    if (outcome.end == UNWIND_END_PENDING) {
+    if (outcome.end == MODEL_END_PENDING) {
         session->waited++;
         return record_pending_add(&session->pending, record, process, thread);
     }
@@ -159,7 +159,7 @@ static int retry_sample(void *context, const struct record_pending_sample *waiti
     if (record_walk_sample(&session->walk, waiting->process, &waiting->sample, waiting->time_ns,
                            &outcome))
         return SPROF_ENOMEM;
-    if (outcome.end == UNWIND_END_PENDING)
+    if (outcome.end == MODEL_END_PENDING)
         return 1;
     const struct taken taken = {waiting->process, waiting->thread, &waiting->sample,
                                 waiting->time_ns, waiting->cpu};
@@ -209,7 +209,7 @@ static int book_unsampled(struct record_session *session, const struct model_thr
         .time_ns = run_time(session, when),
         .weight = weight_ns,
         .cpu = -1,
-        .end_reason = UNWIND_END_NO_STACK,
+        .end_reason = MODEL_END_NO_STACK,
     };
     session->ledger.unsampled_ns += weight_ns;
     return sprof_vec_push(&record_writer_batch(&session->writer)->rows.samples, row);
@@ -220,7 +220,7 @@ int record_book_unsampled(struct record_session *session, uint64_t unseen_ns)
     if (sampler_facts(session->sampler)->scope != SAMPLER_SCOPE_TASK || !session->event.is_clock)
         return 0;
     uint32_t node;
-    if (record_walk_pseudo(&session->walk, RECORD_NOT_SAMPLED, &node))
+    if (record_walk_pseudo(&session->walk, MODEL_PSEUDO_NOT_SAMPLED, &node))
         return SPROF_ENOMEM;
     const size_t ended = ended_threads(session);
     const uint64_t end_ns = ended ? unseen_ns / ended : 0;
@@ -239,7 +239,7 @@ int record_book_unsampled(struct record_session *session, uint64_t unseen_ns)
 static int apply_mapping(struct record_session *session, const struct model_record *record)
 {
     const struct model_mmap *mapping = &record->mapping;
-    struct model_identity identity = {
+    struct sprof_file_id identity = {
         .path = mapping->name,
         .build_id_size = mapping->build_id_size,
         .device_major = mapping->device_major,
@@ -248,7 +248,7 @@ static int apply_mapping(struct record_session *session, const struct model_reco
         .inode_generation = mapping->inode_generation,
     };
     memcpy(identity.build_id, mapping->build_id, sizeof identity.build_id);
-    if (record->pid == -1 && strcmp(mapping->name, RECORD_MODULE_KERNEL) == 0)
+    if (record->pid == -1 && strcmp(mapping->name, MODEL_MODULE_KERNEL) == 0)
         session->walk.kernel_start = mapping->address - mapping->file_offset;
     if (record->pid > 0 && strncmp(mapping->name, "//anon", 6) == 0 &&
         record_jit_owners_note(&session->jit_owners, record->pid))

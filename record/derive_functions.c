@@ -155,7 +155,7 @@ int derive_add_chain(struct derive *derive, struct derive_frame *frame,
 
 int derive_add_nameless(struct derive *derive, const struct derive_module *module, uint32_t *id)
 {
-    const char *name = module->row.name ? module->row.name : RECORD_MODULE_UNKNOWN;
+    const char *name = module->row.name ? module->row.name : MODEL_MODULE_UNKNOWN;
     const struct symbolize_function function = {.name = name, .linkage_name = name};
     return derive_add_function(derive, module, &function, id);
 }

@@ -24,11 +24,8 @@ static bool is_this_boot(const char *recorded)
 
 static struct model_view view_of(const struct store_run *run)
 {
-    const char *mode = run->mode ? run->mode : "full";
     return (struct model_view){
-        .mode = strcmp(mode, "pc") == 0    ? MODEL_MODE_PC
-                : strcmp(mode, "app") == 0 ? MODEL_MODE_APP
-                                           : MODEL_MODE_FULL,
+        .mode = model_mode_of(run->mode),
         .frame_app = run->frame != NULL,
         .drop_interior = run->app_interior && strcmp(run->app_interior, "drop") == 0,
     };
@@ -38,7 +35,7 @@ static struct model_view view_of(const struct store_run *run)
 static int load_run(void *context, const struct store_run *run)
 {
     struct derive *derive = context;
-    const bool imported = strcmp(run->source, "import") == 0;
+    const bool imported = strcmp(run->source, MODEL_SOURCE_IMPORT) == 0;
     if ((imported && !derive->import) || (run->state == STORE_COMPLETE && !derive->source->again)) {
         derive->all = false;
         return 0;

@@ -87,16 +87,16 @@ static int symbolize_pseudo(struct derive *derive, struct derive_job *job,
                             struct symbolize_result *result)
 {
     static const struct symbolize_function functions[] = {
-        [0] = {.name = "[unknown]", .linkage_name = "[unknown]"},
-        [RECORD_OUTSIDE] = {.name = "[outside the application]",
-                            .linkage_name = "[outside the application]",
-                            .named = true},
-        [RECORD_NOT_SAMPLED] = {.name = "[not sampled]",
-                                .linkage_name = "[not sampled]",
-                                .named = true},
+        [0] = {.name = MODEL_MODULE_UNKNOWN, .linkage_name = MODEL_MODULE_UNKNOWN},
+        [MODEL_PSEUDO_OUTSIDE] = {.name = MODEL_OUTSIDE,
+                                  .linkage_name = MODEL_OUTSIDE,
+                                  .named = true},
+        [MODEL_PSEUDO_NOT_SAMPLED] = {.name = MODEL_NOT_SAMPLED,
+                                      .linkage_name = MODEL_NOT_SAMPLED,
+                                      .named = true},
     };
     (void)result;
-    const bool unknown = strcmp(job->module->row.name, RECORD_MODULE_UNKNOWN) == 0;
+    const bool unknown = strcmp(job->module->row.name, MODEL_MODULE_UNKNOWN) == 0;
     for (size_t i = 0; i < job->count; i++) {
         const uint64_t offset = job->frames[i]->offset;
         const bool listed = !unknown && offset < sizeof functions / sizeof *functions;

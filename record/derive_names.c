@@ -59,12 +59,11 @@ static void open_images(struct derive *derive, const bool *is_used)
 
 static int add_outside(struct derive *derive)
 {
-    static const struct symbolize_function outside = {.name = "[outside the application]",
-                                                      .linkage_name = "[outside the application]",
-                                                      .named = true};
+    static const struct symbolize_function outside = {
+        .name = MODEL_OUTSIDE, .linkage_name = MODEL_OUTSIDE, .named = true};
     for (size_t i = 0; i < derive->modules.count; i++) {
         struct derive_module *module = &derive->modules.items[i];
-        if (module->row.name && strcmp(module->row.name, RECORD_MODULE_NONE) == 0)
+        if (module->row.name && strcmp(module->row.name, MODEL_MODULE_NONE) == 0)
             return derive_add_function(derive, module, &outside, &derive->outside);
     }
     return 0;

@@ -87,15 +87,13 @@ static void describe_machine(struct record_session *session)
 
 static void describe_settings(struct record_session *session, const struct sampler_facts *facts)
 {
-    static const char *const modes[] = {
-        [MODEL_MODE_PC] = "pc", [MODEL_MODE_FULL] = "full", [MODEL_MODE_APP] = "app"};
     struct store_run *run = &session->run;
     const struct record_options *options = &session->options;
     run->sprof_version = options->sprof_version;
     run->cpus = facts->cpus;
     run->command = record_command_text(&session->arena, options->command);
     run->targets = targets_text(session);
-    run->mode = modes[options->mode];
+    run->mode = model_mode_text(options->mode);
     run->frame = options->frame_app ? "app" : NULL;
     run->app_interior = options->drop_interior ? "drop" : "keep";
     run->module_rules = rules_text(session);

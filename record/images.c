@@ -188,7 +188,7 @@ struct record_image *record_images_get(struct record_images *images, struct mode
     struct record_image *item = sprof_arena_alloc(&images->arena, sizeof *item);
     if (!item || sprof_vec_push(&images->items, item))
         return NULL;
-    const struct model_identity *identity = &module->identity;
+    const struct sprof_file_id *identity = &module->identity;
     item->module = module;
     item->request = (struct image_request){
         .path = identity->path,

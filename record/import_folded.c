@@ -57,7 +57,7 @@ static size_t module_length(const char *frame)
 
 static struct model_module *find_module(struct import *import, const char *name)
 {
-    const struct model_identity identity = {.path = name};
+    const struct sprof_file_id identity = {.path = name};
     const bool in_kernel = strncmp(name, "[kernel", 7) == 0;
     return model_world_module(&import->world, &identity, in_kernel, 0);
 }
@@ -73,7 +73,7 @@ static int add_frame(struct import *import, char *text, uint32_t parent, uint32_
     if (!module || sprof_intern_put(&import->names, function, &number) ||
         model_stacks_frame(&import->stacks, module->id, number, &frame))
         return SPROF_ENOMEM;
-    return model_stacks_node(&import->stacks, parent, frame, UNWIND_BY_CFI, false, node);
+    return model_stacks_node(&import->stacks, parent, frame, MODEL_BY_CFI, false, node);
 }
 
 static bool has_empty_frame(const char *stack)
@@ -96,7 +96,7 @@ static int add_stack(struct import *import, char *stack, uint64_t count)
         .weight = count,
         .count = count,
         .cpu = -1,
-        .end_reason = UNWIND_END_ROOT,
+        .end_reason = MODEL_END_ROOT,
         .user_stack = true,
     };
     return sprof_vec_push(&import->batch.samples, row);
@@ -228,9 +228,9 @@ static void describe(struct import *import)
         .state = STORE_COMPLETE,
         .sprof_version = import->options->sprof_version,
         .command = import->options->input,
-        .mode = "full",
+        .mode = model_mode_text(MODEL_MODE_FULL),
         .app_interior = "keep",
-        .source = "import",
+        .source = MODEL_SOURCE_IMPORT,
         .start_realtime_ns = sprof_clock_realtime_ns(),
         .wait_status = -1,
     };

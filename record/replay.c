@@ -92,7 +92,7 @@ static int load_mapping(void *context, const struct store_mapping *mapping)
     const struct store_module *module = module_by_id(replay, mapping->module_id);
     if (!module || !module->path || !mapping->process_id)
         return 0;
-    struct model_identity identity = {.path = module->path,
+    struct sprof_file_id identity = {.path = module->path,
                                       .build_id_size = (uint8_t)module->build_id.size};
     if (module->build_id.size > sizeof identity.build_id)
         return SPROF_EFORMAT;
@@ -120,7 +120,7 @@ static int spell_frame(struct replay *replay, uint32_t frame_id, uint8_t found_b
     if (sprof_vec_push(&replay->line_starts, replay->text.length))
         return SPROF_ENOMEM;
     sprof_str_appendf(&replay->text, "%-6s %s+0x%lx",
-                      unwind_found_by_text((enum unwind_found_by)found_by), module->name,
+                      model_found_by_text((enum model_found_by)found_by), module->name,
                       (unsigned long)frame->offset);
     return sprof_str_append_bytes(&replay->text, "", 1);
 }
@@ -144,7 +144,7 @@ static int walk_again(struct replay *replay, const struct model_process *process
 {
     for (;;) {
         const int result = record_walk_sample(&replay->walk, process, sample, time_ns, outcome);
-        if (result || outcome->end != UNWIND_END_PENDING)
+        if (result || outcome->end != MODEL_END_PENDING)
             return result;
         record_images_wait(&replay->images);
         record_images_collect(&replay->images);
@@ -170,8 +170,8 @@ static int replay_one(void *context, const struct store_failed *failed)
         return SPROF_ENOMEM;
     const struct record_replay row = {
         .id = failed->id,
-        .was = unwind_end_text((enum unwind_end)failed->end_reason),
-        .now = unwind_end_text(outcome.end),
+        .was = model_end_text((enum model_end)failed->end_reason),
+        .now = model_end_text(outcome.end),
         .frames = replay->lines.count,
         .stack = replay->lines.items,
     };

@@ -50,7 +50,7 @@ static int check_mode(void *context, const struct store_run *run)
     struct record_session *session = context;
     const struct store_run *mine = &session->run;
     const bool same_frame = !run->frame == !mine->frame;
-    if (strcmp(run->source, "import") == 0)
+    if (strcmp(run->source, MODEL_SOURCE_IMPORT) == 0)
         return IMPORTED;
     return strcmp(run->mode, mine->mode) == 0 && same_frame &&
                    strcmp(run->app_interior, mine->app_interior) == 0

@@ -43,7 +43,7 @@ uint64_t record_stack_end(const struct model_sample *sample, const struct unwind
     const uint64_t slice_end = sample->registers[UNWIND_RSP] + sample->stack_size;
     if (stack->switched)
         return SAMPLER_STACK_ELSEWHERE;
-    if (stack->end != UNWIND_END_ROOT)
+    if (stack->end != MODEL_END_ROOT)
         return 0;
     if (sample->stack_full && stack->top <= slice_end)
         return SAMPLER_STACK_SHALLOW;

@@ -11,7 +11,7 @@ enum {
 
 static struct model_module *pseudo_module(struct model_world *world, const char *name)
 {
-    const struct model_identity identity = {.path = name};
+    const struct sprof_file_id identity = {.path = name};
     struct model_module *module = model_world_module(world, &identity, false, 0);
     if (module)
         module->kind = MODEL_KIND_NONE;
@@ -26,9 +26,9 @@ int record_walk_init(struct record_walk *walk, struct model_world *world,
     walk->spaces = (struct record_spaces){.world = world, .images = images};
     walk->walker = unwind_walker_new(0);
     walk->known = calloc(KNOWN_SLOTS, sizeof *walk->known);
-    const struct model_module *none = pseudo_module(world, RECORD_MODULE_NONE);
-    const struct model_module *unknown = pseudo_module(world, RECORD_MODULE_UNKNOWN);
-    const struct model_identity kernel_identity = {.path = RECORD_MODULE_KERNEL};
+    const struct model_module *none = pseudo_module(world, MODEL_MODULE_NONE);
+    const struct model_module *unknown = pseudo_module(world, MODEL_MODULE_UNKNOWN);
+    const struct sprof_file_id kernel_identity = {.path = MODEL_MODULE_KERNEL};
     const struct model_module *kernel = model_world_module(world, &kernel_identity, true, 0);
     if (!walk->walker || !walk->known || !none || !unknown || !kernel)
         return SPROF_ENOMEM;
@@ -118,7 +118,7 @@ static int find_frame(struct record_walk *walk, const struct place *place, uint6
 }
 
 static int add_to_line(struct record_walk *walk, const struct place *place, uint64_t address,
-                       enum unwind_found_by found_by)
+                       enum model_found_by found_by)
 {
     uint32_t frame;
     if (find_frame(walk, place, address, &frame) || sprof_vec_push(&walk->line, frame) ||
@@ -130,12 +130,12 @@ static int add_to_line(struct record_walk *walk, const struct place *place, uint
 /* ---- Frames → a node ---------------------------------------------------------------------------
  */
 
-int record_walk_pseudo(struct record_walk *walk, enum record_pseudo which, uint32_t *node)
+int record_walk_pseudo(struct record_walk *walk, enum model_pseudo which, uint32_t *node)
 {
     uint32_t frame;
     if (make_frame(walk, walk->none_module, (uint64_t)which, &frame))
         return SPROF_ENOMEM;
-    return model_stacks_node(&walk->stacks, 0, frame, UNWIND_BY_CFI, false, node);
+    return model_stacks_node(&walk->stacks, 0, frame, MODEL_BY_CFI, false, node);
 }
 
 static int cut_line(struct record_walk *walk, size_t *first, size_t *last, bool *kept)
@@ -167,12 +167,12 @@ static int insert_line(struct record_walk *walk, struct record_outcome *outcome)
     if (cuts && cut_line(walk, &first, &last, &kept))
         return SPROF_ENOMEM;
     if (!kept)
-        return record_walk_pseudo(walk, RECORD_OUTSIDE, &outcome->node);
+        return record_walk_pseudo(walk, MODEL_PSEUDO_OUTSIDE, &outcome->node);
     uint32_t node = 0;
     uint32_t guessed = 0;
     for (size_t i = first; i <= last; i++) {
         const uint8_t found_by = walk->line_found_by.items[count - 1 - i];
-        guessed += found_by == UNWIND_BY_SCAN;
+        guessed += found_by == MODEL_BY_SCAN;
         if (cuts && is_dropped(walk, i))
             continue;
         if (model_stacks_node(&walk->stacks, node, walk->line.items[count - 1 - i], found_by,
@@ -193,9 +193,9 @@ static int add_kernel(struct record_walk *walk, const struct model_sample *sampl
     place.generation = 0;
     place.past_ns = 0;
     if (!sample->kernel_chain_count)
-        return sample->in_kernel ? add_to_line(walk, &place, sample->ip, UNWIND_BY_KERNEL) : 0;
+        return sample->in_kernel ? add_to_line(walk, &place, sample->ip, MODEL_BY_KERNEL) : 0;
     for (size_t i = 0; i < sample->kernel_chain_count; i++)
-        if (add_to_line(walk, &place, sample->kernel_chain[i] - (i > 0), UNWIND_BY_KERNEL))
+        if (add_to_line(walk, &place, sample->kernel_chain[i] - (i > 0), MODEL_BY_KERNEL))
             return SPROF_ENOMEM;
     return 0;
 }
@@ -206,8 +206,8 @@ static int add_frame_pointers(struct record_walk *walk, const struct model_sampl
                               const struct place *place, const struct unwind_space *space,
                               const struct unwind_stack *stack)
 {
-    if (stack->end != UNWIND_END_TRUNCATED && stack->end != UNWIND_END_NO_CFI &&
-        stack->end != UNWIND_END_BAD_MEMORY)
+    if (stack->end != MODEL_END_TRUNCATED && stack->end != MODEL_END_NO_CFI &&
+        stack->end != MODEL_END_BAD_MEMORY)
         return 0;
     const struct unwind_frame *last = &stack->frames[stack->count - 1];
     uint64_t callers[FRAME_POINTERS_MAX];
@@ -215,7 +215,7 @@ static int add_frame_pointers(struct record_walk *walk, const struct model_sampl
         last->is_return ? record_stack_chain(sample, last->address, callers, FRAME_POINTERS_MAX)
                         : 0;
     for (size_t i = 0; i < count && space->find(space->context, callers[i] - 1); i++)
-        if (add_to_line(walk, place, callers[i] - 1, UNWIND_BY_FP))
+        if (add_to_line(walk, place, callers[i] - 1, MODEL_BY_FP))
             return SPROF_ENOMEM;
     return 0;
 }
@@ -239,13 +239,13 @@ static int add_user(struct record_walk *walk, const struct model_sample *sample,
     outcome->end = stack.end;
     outcome->stitched = stack.stitched;
     outcome->stack_end = record_stack_end(sample, &stack);
-    if (stack.end == UNWIND_END_PENDING)
+    if (stack.end == MODEL_END_PENDING)
         return 0;
     for (size_t i = 0; i < stack.count; i++) {
         const struct unwind_frame *frame = &stack.frames[i];
-        outcome->guessed |= frame->found_by == UNWIND_BY_SCAN;
+        outcome->guessed |= frame->found_by == MODEL_BY_SCAN;
         if (add_to_line(walk, &place, unwind_frame_lookup_address(frame),
-                        (enum unwind_found_by)frame->found_by))
+                        (enum model_found_by)frame->found_by))
             return SPROF_ENOMEM;
     }
     return add_frame_pointers(walk, sample, &place, space, &stack);
@@ -254,7 +254,7 @@ static int add_user(struct record_walk *walk, const struct model_sample *sample,
 static int add_pc(struct record_walk *walk, const struct model_sample *sample, struct place place)
 {
     return sample->in_kernel ? add_kernel(walk, sample, place)
-                             : add_to_line(walk, &place, sample->ip, UNWIND_BY_CFI);
+                             : add_to_line(walk, &place, sample->ip, MODEL_BY_CFI);
 }
 
 /* While execve replaces a program, the registers still speak of the one that is gone. Its code may
@@ -275,7 +275,7 @@ static int make_line(struct record_walk *walk, const struct model_sample *sample
                      const struct place *place, const struct unwind_space *space,
                      struct record_outcome *outcome)
 {
-    outcome->end = UNWIND_END_NO_STACK;
+    outcome->end = MODEL_END_NO_STACK;
     if (walk->pc_only)
         return add_pc(walk, sample, *place);
     if (walk->view.mode == MODEL_MODE_FULL && add_kernel(walk, sample, *place))
@@ -285,8 +285,8 @@ static int make_line(struct record_walk *walk, const struct model_sample *sample
     if (outcome->user_stack && sample->register_count && !sample->is_32bit)
         return add_user(walk, sample, *place, space, outcome);
     if (outcome->user_stack)
-        outcome->end = UNWIND_END_NO_CFI;
-    return sample->in_kernel ? 0 : add_to_line(walk, place, sample->ip, UNWIND_BY_CFI);
+        outcome->end = MODEL_END_NO_CFI;
+    return sample->in_kernel ? 0 : add_to_line(walk, place, sample->ip, MODEL_BY_CFI);
 }
 
 int record_walk_sample(struct record_walk *walk, const struct model_process *process,
@@ -302,7 +302,7 @@ int record_walk_sample(struct record_walk *walk, const struct model_process *pro
     walk->line.count = walk->line_found_by.count = 0;
     const struct place place = {process, past_ns, space.generation, &outcome->unknown_code};
     const int result = make_line(walk, sample, &place, &space, outcome);
-    if (result || outcome->end == UNWIND_END_PENDING)
+    if (result || outcome->end == MODEL_END_PENDING)
         return result;
     return insert_line(walk, outcome);
 }

@@ -7,17 +7,6 @@
 #include "sampler/sampler.h"
 #include "unwind/unwind.h"
 
-/* Offsets of the pseudo-functions in the module "[none]". */
-enum record_pseudo { RECORD_OUTSIDE = 1, RECORD_NOT_SAMPLED = 2 };
-
-/* Names of the pseudo-modules. */
-#define RECORD_MODULE_NONE "[none]"
-#define RECORD_MODULE_UNKNOWN "[unknown]"
-
-/* The kernel itself. Addresses of it that lie in no text known (programs loaded into it) count for
- * it. */
-#define RECORD_MODULE_KERNEL "[kernel]"
-
 /* An address already resolved in one state of one address space. */
 struct record_known {
     uint64_t address;
@@ -44,7 +33,7 @@ struct record_walk {
 /* What became of a sample. */
 struct record_outcome {
     uint32_t node;
-    enum unwind_end end;
+    enum model_end end;
     bool stitched, user_stack, guessed;
     bool unknown_code;  /* an address lay in no mapping that is known */
     uint64_t stack_end; /* see sampler_stack_end */
@@ -56,13 +45,13 @@ int record_walk_init(struct record_walk *walk, struct model_world *world,
 void record_walk_release(struct record_walk *walk);
 
 /* Unwinds one sample of a process. `past_ns` other than 0: the sample waited, and the address space
- * is looked up as it was then. Returns 0 and the outcome (whose `end` may be UNWIND_END_PENDING:
+ * is looked up as it was then. Returns 0 and the outcome (whose `end` may be MODEL_END_PENDING:
  * then there is no node, and a table that is needed is being built), or SPROF_ENOMEM. */
 int record_walk_sample(struct record_walk *walk, const struct model_process *process,
                        const struct model_sample *sample, uint64_t past_ns,
                        struct record_outcome *outcome);
 
 /* The node of a pseudo-function. */
-int record_walk_pseudo(struct record_walk *walk, enum record_pseudo which, uint32_t *node);
+int record_walk_pseudo(struct record_walk *walk, enum model_pseudo which, uint32_t *node);
 
 #endif

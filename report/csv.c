@@ -85,7 +85,7 @@ static int put_sample(void *context, const struct report_sample *sample)
     put_field(out, 5, sample->thread);
     put_field(out, 6, sample->event);
     fprintf(out, ",%" PRIu64 ",%" PRIu64, row->weight, row->count);
-    put_field(out, 9, report_end_reason(row->end_reason));
+    put_field(out, 9, model_end_text((enum model_end)row->end_reason));
     fprintf(out, ",%d", row->stitched);
     put_field(out, 11, samples->stack.text);
     end_record(out);

@@ -344,8 +344,8 @@ int report_dataset_load(struct report_dataset *dataset, struct store *store,
     if (!result) {
         const double effective =
             model_effective_samples(loading.sum_of_weights, loading.sum_of_squares);
-        dataset->outside_function = find_pseudo_function(dataset, "[outside the application]");
-        dataset->not_sampled_function = find_pseudo_function(dataset, "[not sampled]");
+        dataset->outside_function = find_pseudo_function(dataset, MODEL_OUTSIDE);
+        dataset->not_sampled_function = find_pseudo_function(dataset, MODEL_NOT_SAMPLED);
         dataset->weighted = dataset->weighted || dataset->event.varying;
         report_dataset_total(dataset);
         dataset->effective_samples = (double)dataset->total.samples;

@@ -44,9 +44,6 @@ struct report_place {
 struct report_place report_sample_place(const struct report_dataset *dataset,
                                         const struct report_sample *sample, size_t index);
 
-/* "root", "truncated", …; "?" for what no recorder writes. */
-const char *report_end_reason(uint8_t reason);
-
 /* Writes the content in the style's format and closes the output. Returns 0 or a negative code with
  * *error filled. */
 int report_content_write(FILE *out, const struct report_content *content,

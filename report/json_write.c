@@ -5,13 +5,6 @@
 
 #include <inttypes.h>
 
-static const char *mode_word(enum model_mode mode)
-{
-    static const char *const words[] = {
-        [MODEL_MODE_PC] = "pc", [MODEL_MODE_FULL] = "full", [MODEL_MODE_APP] = "app"};
-    return words[mode];
-}
-
 static void write_run(struct json *json, const struct report_dataset *dataset)
 {
     const struct store_run *run = &dataset->run;
@@ -29,7 +22,7 @@ static void write_run(struct json *json, const struct report_dataset *dataset)
     report_json_text(json, "targets", run->targets);
     report_json_text(json, "source", run->source);
     report_json_text(json, "recorded_mode", run->mode);
-    report_json_text(json, "mode", mode_word(dataset->mode));
+    report_json_text(json, "mode", model_mode_text(dataset->mode));
     report_json_bool(json, "frame_app", dataset->frame_app);
     report_json_text(json, "event", dataset->event.name);
     report_json_bool(json, "event_is_clock", dataset->event.is_clock);
@@ -186,7 +179,7 @@ static int put_sample(void *context, const struct report_sample *sample)
     report_json_text(json, "event", sample->event);
     report_json_count(json, "weight", row->weight);
     report_json_count(json, "count", row->count);
-    report_json_text(json, "end_reason", report_end_reason(row->end_reason));
+    report_json_text(json, "end_reason", model_end_text((enum model_end)row->end_reason));
     report_json_bool(json, "stitched", row->stitched);
     report_json_open_array(json, "stack");
     for (size_t i = 0; i < sample->stack->frames.count; i++) {

@@ -77,15 +77,6 @@ int report_quality_of_samples(struct report_dataset *dataset, struct quality_par
     return result;
 }
 
-static const char *mode_text(enum model_mode mode, bool frame_app, bool drop_interior)
-{
-    if (mode == MODEL_MODE_PC)
-        return frame_app ? "pc --frame app" : "pc";
-    if (mode == MODEL_MODE_APP)
-        return drop_interior ? "app --app-interior drop" : "app";
-    return "full";
-}
-
 char *report_quality_rate(char buffer[static NUMBER_BYTES], const struct store_quality *quality)
 {
     buffer[0] = '\0';
@@ -128,7 +119,7 @@ static int source_line(struct report_dataset *dataset, struct quality_parts *par
     if (dataset->other_mode)
         result = report_quality_part(
             dataset, parts, "mode %s, read as %s", recorded,
-            mode_text(dataset->mode, dataset->frame_app, dataset->drop_interior));
+            model_mode_options_text(dataset->mode, dataset->frame_app, dataset->drop_interior));
     else
         result = report_quality_part(dataset, parts, "mode %s%s", recorded,
                                      recorded_frame ? " --frame app" : "");

@@ -4,16 +4,6 @@
 
 enum { ENOUGH = 1 }; /* ends the iteration: the limit is reached */
 
-/* enum unwind_end, in the words the recording itself uses. */
-static const char *const end_reasons[] = {
-    "root", "truncated", "no-cfi", "bad-memory", "depth-limit", "pending", "no-stack",
-};
-
-const char *report_end_reason(uint8_t reason)
-{
-    return reason < sizeof end_reasons / sizeof *end_reasons ? end_reasons[reason] : "?";
-}
-
 struct iteration {
     const struct report_content *content;
     int (*put)(void *context, const struct report_sample *sample);

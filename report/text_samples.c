@@ -31,8 +31,8 @@ static int put_sample(void *context, const struct report_sample *sample)
         snprintf(cpu, sizeof cpu, "%03d", row->cpu);
     fprintf(out, "%-15s %5d/%-5d [%s] %5" PRIu64 ".%06" PRIu64 ": %10" PRIu64 " %s: %s%s",
             sample->thread, sample->row->pid, sample->row->tid, cpu, time_us / 1000000,
-            time_us % 1000000, row->weight, sample->event, report_end_reason(row->end_reason),
-            row->stitched ? " stitched" : "");
+            time_us % 1000000, row->weight, sample->event,
+            model_end_text((enum model_end)row->end_reason), row->stitched ? " stitched" : "");
     if (row->count != 1)
         fprintf(out, " × %" PRIu64, row->count);
     fputc('\n', out);

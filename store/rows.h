@@ -1,6 +1,6 @@
 /* Rows as the writer takes them and the reader gives them. Field names are column names. Texts and
- * blobs are borrowed: by the writer until it returns, from the reader until its callback returns. NULL
- * texts are SQL NULL. Times within a run are nanoseconds since its start. */
+ * blobs are borrowed: by the writer until it returns, from the reader until its callback returns.
+ * NULL texts are SQL NULL. Times within a run are nanoseconds since its start. */
 #ifndef SPROF_STORE_ROWS_H
 #define SPROF_STORE_ROWS_H
 
@@ -15,18 +15,18 @@ enum store_state {
 
 struct store_run {
     uint32_t id;
-    uint64_t key;                /* random: names this run wherever it is merged */
+    uint64_t key; /* random: names this run wherever it is merged */
     enum store_state state;
     const char *sprof_version, *host, *kernel, *architecture;
     uint32_t cpus;
-    const char *command;         /* as a shell would read it; NULL when attached */
-    const char *targets;         /* "4242,4243" or "thread 77"; NULL when launched */
+    const char *command; /* as a shell would read it; NULL when attached */
+    const char *targets; /* "4242,4243" or "thread 77"; NULL when launched */
     const char *working_directory;
-    const char *mode;            /* "full", "app", "pc" */
-    const char *frame;           /* "app" or NULL */
-    const char *app_interior;    /* "keep", "drop" */
-    const char *module_rules;    /* one "app GLOB" or "system GLOB" a line; NULL none */
-    const char *source;          /* "perf per CPU, filtered", "perf per CPU", "perf per thread", "import" */
+    const char *mode;         /* "full", "app", "pc" */
+    const char *frame;        /* "app" or NULL */
+    const char *app_interior; /* "keep", "drop" */
+    const char *module_rules; /* one "app GLOB" or "system GLOB" a line; NULL none */
+    const char *source; /* "perf per CPU, filtered", "perf per CPU", "perf per thread", "import" */
     const char *kernel_excluded; /* why the kernel was not sampled; NULL: it was */
     uint64_t frequency_hz;       /* asked; 0 when a period was, or for imports */
     uint64_t stack_bytes, stack_bytes_wanted, ring_bytes;
@@ -35,24 +35,24 @@ struct store_run {
     uint64_t duration_ns;
     uint64_t own_cpu_ns; /* sprof's own, while it recorded */
     uint64_t target_cpu_ns;
-    int32_t recorder_pid;        /* for telling a live recorder from a killed one … */
-    uint64_t recorder_start;     /* … with its start time (field 22 of /proc/PID/stat) */
-    const char *boot_id;         /* … and /proc/sys/kernel/random/boot_id */
-    int32_t wait_status;         /* of the launched command, as from waitpid; -1 unknown */
+    int32_t recorder_pid;    /* for telling a live recorder from a killed one … */
+    uint64_t recorder_start; /* … with its start time (field 22 of /proc/PID/stat) */
+    const char *boot_id;     /* … and /proc/sys/kernel/random/boot_id */
+    int32_t wait_status;     /* of the launched command, as from waitpid; -1 unknown */
 };
 
 struct store_event {
     uint32_t id, run_id;
     const char *name;
-    bool is_clock;               /* weights are nanoseconds of CPU time */
-    bool varying;                /* weights differ: percentages use them */
-    uint64_t period;             /* 0 when it varies */
+    bool is_clock;   /* weights are nanoseconds of CPU time */
+    bool varying;    /* weights differ: percentages use them */
+    uint64_t period; /* 0 when it varies */
 };
 
 struct store_process {
     uint32_t id, run_id, parent_id; /* parent 0: SQL NULL */
     int32_t pid;
-    uint64_t start_ns, end_ns;   /* end 0: alive at the end of the run */
+    uint64_t start_ns, end_ns; /* end 0: alive at the end of the run */
     const char *name, *command;
 };
 
@@ -67,13 +67,13 @@ struct store_thread {
 
 struct store_module {
     uint32_t id;
-    uint64_t key;                /* 0: not known yet (SQL NULL) */
+    uint64_t key; /* 0: not known yet (SQL NULL) */
     const char *path, *name;
     struct sprof_bytes build_id; /* stored as lower-case hexadecimal text; empty: NULL */
     enum model_kind kind;
     bool main_executable;
-    uint32_t process_id;         /* code of one process only; 0: NULL */
-    const char *problem;         /* why its file could not be read; NULL none */
+    uint32_t process_id; /* code of one process only; 0: NULL */
+    const char *problem; /* why its file could not be read; NULL none */
 };
 
 struct store_mapping {
@@ -85,7 +85,7 @@ struct store_function {
     uint32_t id, module_id;
     uint64_t key;
     const char *name, *linkage_name;
-    uint64_t start, size;        /* vaddr; 0 for inlined functions */
+    uint64_t start, size; /* vaddr; 0 for inlined functions */
     const char *file;
     uint32_t line;
     bool named, startup;
@@ -97,7 +97,7 @@ struct store_function {
 struct store_frame {
     uint32_t id, module_id;
     uint64_t key, file_offset;
-    uint32_t function_id;        /* 0: not symbolized */
+    uint32_t function_id; /* 0: not symbolized */
     const char *file;
     uint32_t line;
     uint32_t inline_depth, inline_parent_id;
@@ -105,34 +105,34 @@ struct store_frame {
 
 struct store_node {
     uint32_t id, parent_id, frame_id, depth;
-    uint64_t key;                /* 0 until finished */
-    uint8_t found_by;            /* enum unwind_found_by; stored by name */
-    uint32_t guessed;            /* frames found by scanning, from this one outwards */
-    uint32_t named;              /* frames whose function has a name, likewise; 0 until finished */
-    uint32_t path_id;            /* the call path its samples count for; 0 until finished */
+    uint64_t key;     /* 0 until finished */
+    uint8_t found_by; /* enum model_found_by; stored by name */
+    uint32_t guessed; /* frames found by scanning, from this one outwards */
+    uint32_t named;   /* frames whose function has a name, likewise; 0 until finished */
+    uint32_t path_id; /* the call path its samples count for; 0 until finished */
 };
 
 struct store_sample {
-    uint64_t id;                 /* given by the database when 0 */
+    uint64_t id; /* given by the database when 0 */
     uint32_t run_id, event_id, thread_id, node_id;
     uint64_t time_ns, weight;
-    uint64_t count;              /* samples this row stands for: 1; more in imports; 0 for CPU time that
-                                    is known but was never sampled ("[not sampled]") */
+    uint64_t count; /* samples this row stands for: 1; more in imports; 0 for CPU time that
+                       is known but was never sampled ("[not sampled]") */
     int32_t cpu;
-    uint8_t end_reason;          /* enum unwind_end; stored by name */
-    bool stitched, user_stack;   /* user_stack: it has one at all */
+    uint8_t end_reason;        /* enum model_end; stored by name */
+    bool stitched, user_stack; /* user_stack: it has one at all */
 };
 
 /* One second of a run. CPU time in nanoseconds, the rest in samples. */
 struct store_ledger {
     uint32_t run_id, event_id, second;
     uint64_t expected_cpu_ns, delivered, lost, throttled, excluded, timer_overrun;
-    int64_t unexplained;         /* expected samples minus all of the above */
+    int64_t unexplained; /* expected samples minus all of the above */
 };
 
 struct store_counter {
     uint32_t run_id;
-    const char *name;            /* "unwind.cache_hits", … */
+    const char *name; /* "unwind.cache_hits", … */
     uint64_t value;
 };
 

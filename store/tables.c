@@ -3,12 +3,6 @@
 #include "store/store.h"
 
 static const char *const state_words[] = {"recording", "recorded", "complete", NULL};
-/* enum model_kind; enum unwind_found_by and unwind_end, whose library this one may not include. */
-static const char *const kind_words[] = {"none", "app", "system", "kernel", "jit", NULL};
-static const char *const found_by_words[] = {"cfi",    "plt",    "signal", "fp", "scan",
-                                             "kernel", "inline", "leaf",   NULL};
-static const char *const end_words[] = {"root",        "truncated", "no-cfi",   "bad-memory",
-                                        "depth-limit", "pending",   "no-stack", NULL};
 
 #define FIELD(row, field, name_, type_)                                                            \
     .name = name_, .offset = offsetof(struct row, field),                                          \
@@ -100,7 +94,7 @@ static const struct store_column module_columns[] = {
     COLUMN(store_module, path, TEXT),
     COLUMN(store_module, name, TEXT),
     NULLED(store_module, build_id, HEX),
-    WORD(store_module, kind, kind_words),
+    WORD(store_module, kind, model_kind_words),
     COLUMN(store_module, main_executable, BOOL),
     NULLED(store_module, process_id, NUMBER),
     NULLED(store_module, problem, TEXT),
@@ -137,7 +131,7 @@ static const struct store_column frame_columns[] = {
 static const struct store_column node_columns[] = {
     COLUMN(store_node, id, NUMBER),       NULLED(store_node, parent_id, NUMBER),
     COLUMN(store_node, frame_id, NUMBER), COLUMN(store_node, depth, NUMBER),
-    NULLED(store_node, key, BITS),        WORD(store_node, found_by, found_by_words),
+    NULLED(store_node, key, BITS),        WORD(store_node, found_by, model_found_by_words),
     COLUMN(store_node, guessed, NUMBER),  COLUMN(store_node, named, NUMBER),
     NULLED(store_node, path_id, NUMBER),
 };
@@ -154,7 +148,7 @@ static const struct store_column sample_columns[] = {
     COLUMN(store_sample, event_id, NUMBER), COLUMN(store_sample, thread_id, NUMBER),
     COLUMN(store_sample, node_id, NUMBER),  COLUMN(store_sample, time_ns, NUMBER),
     COLUMN(store_sample, weight, NUMBER),   COLUMN(store_sample, count, NUMBER),
-    COLUMN(store_sample, cpu, SIGNED),      WORD(store_sample, end_reason, end_words),
+    COLUMN(store_sample, cpu, SIGNED),      WORD(store_sample, end_reason, model_end_words),
     COLUMN(store_sample, stitched, BOOL),   COLUMN(store_sample, user_stack, BOOL),
 };
 
@@ -202,9 +196,12 @@ static const struct store_column counter_columns[] = {
 };
 
 static const struct store_column failed_columns[] = {
-    NULLED(store_failed, id, NUMBER),          COLUMN(store_failed, run_id, NUMBER),
-    COLUMN(store_failed, thread_id, NUMBER),   COLUMN(store_failed, time_ns, NUMBER),
-    WORD(store_failed, end_reason, end_words), COLUMN(store_failed, registers, BLOB),
+    NULLED(store_failed, id, NUMBER),
+    COLUMN(store_failed, run_id, NUMBER),
+    COLUMN(store_failed, thread_id, NUMBER),
+    COLUMN(store_failed, time_ns, NUMBER),
+    WORD(store_failed, end_reason, model_end_words),
+    COLUMN(store_failed, registers, BLOB),
     COLUMN(store_failed, stack, BLOB),
 };
 
@@ -225,7 +222,7 @@ static const struct store_column sample_row_columns[] = {
     COLUMN(store_sample_row, sample.weight, NUMBER),
     COLUMN(store_sample_row, sample.count, NUMBER),
     COLUMN(store_sample_row, sample.cpu, SIGNED),
-    WORD(store_sample_row, sample.end_reason, end_words),
+    WORD(store_sample_row, sample.end_reason, model_end_words),
     COLUMN(store_sample_row, sample.stitched, BOOL),
     COLUMN(store_sample_row, sample.user_stack, BOOL),
     COLUMN(store_sample_row, pid, SIGNED),

@@ -12,7 +12,7 @@ static bool frame_pointer_caller(struct walk *walk, struct walk_caller *caller)
     const uint64_t bp = walk->bp;
     if (bp < walk->sp || bp - walk->sp > FRAME_BYTES_MAX || bp & 7)
         return false;
-    *caller = (struct walk_caller){.sp = bp + 16, .found_by = UNWIND_BY_FP};
+    *caller = (struct walk_caller){.sp = bp + 16, .found_by = MODEL_BY_FP};
     if (walk_read_word(walk, bp, &caller->bp) != WALK_READ_OK ||
         walk_read_word(walk, bp + 8, &caller->address) != WALK_READ_OK)
         return false;
@@ -29,7 +29,7 @@ static bool scan_caller(struct walk *walk, unsigned words, enum walk_belief need
     const uint64_t start = (walk->sp + 7) & ~UINT64_C(7);
     for (unsigned i = 0; i < words; i++) {
         *caller = (struct walk_caller){
-            .sp = start + 8 * (i + 1), .bp = walk->bp, .found_by = UNWIND_BY_SCAN};
+            .sp = start + 8 * (i + 1), .bp = walk->bp, .found_by = MODEL_BY_SCAN};
         if (walk_read_word(walk, start + 8 * i, &caller->address) != WALK_READ_OK)
             return false;
         if (walk_is_return_address(walk, caller->address) >= needed)
@@ -43,9 +43,9 @@ static bool go_on_counted(struct walk *walk, const struct walk_caller *caller)
     struct unwind_counters *counters = &walk->walker->counters;
     if (!walk_go_on(walk, caller))
         return false;
-    counters->fp_frames += caller->found_by == UNWIND_BY_FP;
-    counters->scan_frames += caller->found_by == UNWIND_BY_SCAN;
-    counters->leaf_frames += caller->found_by == UNWIND_BY_LEAF;
+    counters->fp_frames += caller->found_by == MODEL_BY_FP;
+    counters->scan_frames += caller->found_by == MODEL_BY_SCAN;
+    counters->leaf_frames += caller->found_by == MODEL_BY_LEAF;
     return true;
 }
 
@@ -54,12 +54,12 @@ static bool scan_or_end(struct walk *walk)
     struct walk_caller caller;
     const bool found = scan_caller(walk, SCAN_WORDS, WALK_UNKNOWN, &caller);
     if (walk->pending) /* no guessing while a table that may tell is being built */
-        return walk_end(walk, UNWIND_END_PENDING);
+        return walk_end(walk, MODEL_END_PENDING);
     if (!found)
-        return walk_end(walk, UNWIND_END_NO_CFI);
+        return walk_end(walk, MODEL_END_NO_CFI);
     /* Only one word of a stack says where _start called, the last: nothing has been passed over. */
     if (unwind_rule_kind(walk_rule(walk, caller.address - 1)) == UNWIND_RULE_END)
-        caller.found_by = UNWIND_BY_LEAF;
+        caller.found_by = MODEL_BY_LEAF;
     return go_on_counted(walk, &caller);
 }
 

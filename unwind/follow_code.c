@@ -142,7 +142,7 @@ static bool follow_rule(struct walk *walk, uint64_t rule, struct walk_caller *ca
     const uint64_t base = rule & UNWIND_RULE_BASE_RBP ? walk->bp : walk->sp;
     const uint64_t cfa = base + (uint64_t)unwind_rule_offset(rule);
     const uint64_t slot = cfa + (uint64_t)unwind_rule_slot(rule);
-    *caller = (struct walk_caller){.sp = cfa, .bp = walk->bp, .found_by = UNWIND_BY_LEAF};
+    *caller = (struct walk_caller){.sp = cfa, .bp = walk->bp, .found_by = MODEL_BY_LEAF};
     if (cfa < walk->sp + 8 || cfa >= UNWIND_USER_END)
         return false;
     if (rule & UNWIND_RULE_RBP_SAVED && slot >= walk->sp &&

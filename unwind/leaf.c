@@ -12,7 +12,7 @@ enum {
 
 static bool take_at(struct walk *walk, uint64_t slot, uint64_t bp, struct walk_caller *caller)
 {
-    *caller = (struct walk_caller){.sp = slot + 8, .bp = bp, .found_by = UNWIND_BY_LEAF};
+    *caller = (struct walk_caller){.sp = slot + 8, .bp = bp, .found_by = MODEL_BY_LEAF};
     return walk_read_word(walk, slot, &caller->address) == WALK_READ_OK &&
            walk_is_return_address(walk, caller->address) == WALK_YES;
 }

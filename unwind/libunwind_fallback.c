@@ -275,9 +275,9 @@ static bool go_on_from(struct walk *walk, unw_cursor_t *cursor)
     const struct walk_caller caller = {.address = registers.value[UNWIND_RIP],
                                        .sp = registers.value[UNWIND_RSP],
                                        .bp = registers.value[UNWIND_RBP],
-                                       .found_by = UNWIND_BY_CFI};
+                                       .found_by = MODEL_BY_CFI};
     if (caller.sp < walk->sp || caller.sp >= UNWIND_USER_END)
-        return walk_end(walk, UNWIND_END_BAD_MEMORY);
+        return walk_end(walk, MODEL_END_BAD_MEMORY);
     if (!walk_go_on(walk, &caller))
         return false;
     walk->full = registers;

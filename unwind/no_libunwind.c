@@ -5,7 +5,7 @@ bool walk_complex(struct walk *walk, uint64_t rule)
 {
     (void)rule;
     walk->walker->counters.complex_failed++;
-    return walk_end(walk, UNWIND_END_NO_CFI);
+    return walk_end(walk, MODEL_END_NO_CFI);
 }
 
 int libunwind_fallback_new(struct libunwind_fallback **made)

@@ -15,6 +15,7 @@
 #define SPROF_UNWIND_UNWIND_H
 
 #include "base/base.h"
+#include "model/vocabulary.h"
 
 #include <stdbool.h>
 
@@ -170,32 +171,10 @@ struct unwind_memory {
 };
 
 /* How a frame was found. */
-enum unwind_found_by {
-    UNWIND_BY_CFI, /* a table's rule; also the interrupted instruction itself */
-    UNWIND_BY_PLT,
-    UNWIND_BY_SIGNAL, /* restored from a signal frame */
-    UNWIND_BY_FP,     /* frame pointer */
-    UNWIND_BY_SCAN,   /* searched for: a stack with such a frame is not whole */
-    UNWIND_BY_KERNEL, /* the kernel's own call chain; set by callers, never by the walk */
-    UNWIND_BY_INLINE, /* by debug information; set by callers, never by the walk */
-    UNWIND_BY_LEAF, /* code without a table: by its own instructions, as the target of the call that
-                       the return address follows, or because a root is next */
-};
-
-/* Why the walk ended. */
-enum unwind_end {
-    UNWIND_END_ROOT,        /* return address undefined, or a known start */
-    UNWIND_END_TRUNCATED,   /* the slice ended and nothing beyond could be read or believed */
-    UNWIND_END_NO_CFI,      /* no rule, no believable frame pointer, nothing found by scanning */
-    UNWIND_END_BAD_MEMORY,  /* a rule pointed to an address that makes no sense or cannot be read */
-    UNWIND_END_DEPTH_LIMIT, /* more frames than the walker holds */
-    UNWIND_END_PENDING,     /* a region's table is not built yet: not a final answer */
-    UNWIND_END_NO_STACK,    /* no user registers were captured; set by callers, never by the walk */
-};
 
 struct unwind_frame {
     uint64_t address;
-    uint8_t found_by; /* enum unwind_found_by */
+    uint8_t found_by; /* enum model_found_by */
     bool is_return;   /* a return address, not an instruction pointer */
 };
 
@@ -209,10 +188,10 @@ struct unwind_stack {
     const struct unwind_frame
         *frames;  /* innermost first; owned by the walker, until its next walk */
     size_t count; /* at least 1 */
-    enum unwind_end end;
+    enum model_end end;
     bool stitched; /* some frames came from the live stack, not from the slice */
     bool switched; /* it went on to another stack, which rbp told of: no slice has that */
-    const struct unwind_region *pending; /* UNWIND_END_PENDING: the region that is waited for */
+    const struct unwind_region *pending; /* MODEL_END_PENDING: the region that is waited for */
     uint64_t stopped_at; /* the instruction pointer where the walk could not go on */
     uint64_t top; /* the outermost frame's stack pointer: nothing above it belongs to this stack */
 };
@@ -229,7 +208,7 @@ struct unwind_counters {
 /* One walker per thread: it owns the rule cache, the frame buffer and the buffer for live reads. */
 struct unwind_walker;
 
-/* `max_frames`: deeper stacks end with UNWIND_END_DEPTH_LIMIT; 0 takes the default, 65 536. Returns
+/* `max_frames`: deeper stacks end with MODEL_END_DEPTH_LIMIT; 0 takes the default, 65 536. Returns
  * NULL when out of memory. The caller frees. */
 struct unwind_walker *unwind_walker_new(size_t max_frames);
 void unwind_walker_free(struct unwind_walker *walker);
@@ -241,9 +220,5 @@ struct unwind_stack unwind_walk(struct unwind_walker *walker, const struct unwin
                                 const struct unwind_registers *registers);
 
 struct unwind_counters unwind_walker_counters(const struct unwind_walker *walker);
-
-/* Short names as stored in recordings: "cfi", "plt", …; "root", "truncated", "no-cfi", …. */
-const char *unwind_found_by_text(enum unwind_found_by found_by);
-const char *unwind_end_text(enum unwind_end end);
 
 #endif

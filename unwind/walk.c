@@ -19,7 +19,7 @@ enum {
 /* ---- Frames -----------------------------------------------------------------------------------
  */
 
-bool walk_end(struct walk *walk, enum unwind_end end)
+bool walk_end(struct walk *walk, enum model_end end)
 {
     walk->end = end;
     return false;
@@ -34,7 +34,7 @@ bool walk_is_return(const struct walk *walk)
  * it. Then the frame is not as its table says, as while an exception is being handed over. */
 static bool is_bottom(struct walk *walk, const struct walk_caller *caller)
 {
-    if (caller->found_by == UNWIND_BY_FP)
+    if (caller->found_by == MODEL_BY_FP)
         return true; /* rbp is 0, too */
     for (uint64_t at = caller->sp, last = at + BOTTOM_BYTES; at < last; at += 8) {
         uint64_t word;
@@ -50,16 +50,16 @@ static bool is_bottom(struct walk *walk, const struct walk_caller *caller)
 bool walk_go_on(struct walk *walk, const struct walk_caller *caller)
 {
     struct unwind_walker *walker = walk->walker;
-    if (!caller->address && !walk->live && caller->found_by != UNWIND_BY_SCAN)
-        return walk_end(walk, is_bottom(walk, caller) ? UNWIND_END_ROOT : UNWIND_END_BAD_MEMORY);
-    if (walk->live && caller->found_by != UNWIND_BY_SIGNAL &&
+    if (!caller->address && !walk->live && caller->found_by != MODEL_BY_SCAN)
+        return walk_end(walk, is_bottom(walk, caller) ? MODEL_END_ROOT : MODEL_END_BAD_MEMORY);
+    if (walk->live && caller->found_by != MODEL_BY_SIGNAL &&
         walk_is_return_address(walk, caller->address) != WALK_YES)
-        return walk_end(walk, UNWIND_END_TRUNCATED);
-    const uint64_t pc = caller->address - (caller->found_by != UNWIND_BY_SIGNAL);
+        return walk_end(walk, MODEL_END_TRUNCATED);
+    const uint64_t pc = caller->address - (caller->found_by != MODEL_BY_SIGNAL);
     if (walk_rule(walk, pc) == UNWIND_RULE_NOT_CODE)
-        return walk_end(walk, UNWIND_END_BAD_MEMORY);
+        return walk_end(walk, MODEL_END_BAD_MEMORY);
     if (walk->count == walker->max_frames)
-        return walk_end(walk, UNWIND_END_DEPTH_LIMIT);
+        return walk_end(walk, MODEL_END_DEPTH_LIMIT);
     walker->frames[walk->count++] = (struct unwind_frame){.address = caller->address,
                                                           .found_by = (uint8_t)caller->found_by,
                                                           .is_return = pc != caller->address};
@@ -145,7 +145,7 @@ static uint64_t walk_span(struct walk *walk)
 
 static bool read_failed(struct walk *walk, enum walk_read result)
 {
-    return walk_end(walk, result == WALK_READ_BAD ? UNWIND_END_BAD_MEMORY : UNWIND_END_TRUNCATED);
+    return walk_end(walk, result == WALK_READ_BAD ? MODEL_END_BAD_MEMORY : MODEL_END_TRUNCATED);
 }
 
 /* The caller's rbp into *bp. A slot below the stack pointer has been popped already. */
@@ -160,11 +160,11 @@ static enum walk_read restore_bp(struct walk *walk, uint64_t rule, uint64_t cfa,
 }
 
 /* The step of every rule that leads to a CFA with the return address below it. */
-static bool step_to_cfa(struct walk *walk, uint64_t rule, uint64_t cfa, enum unwind_found_by by)
+static bool step_to_cfa(struct walk *walk, uint64_t rule, uint64_t cfa, enum model_found_by by)
 {
     struct walk_caller caller = {.sp = cfa, .found_by = by};
     if (cfa < walk->sp + 8 || cfa >= UNWIND_USER_END)
-        return walk_end(walk, UNWIND_END_BAD_MEMORY);
+        return walk_end(walk, MODEL_END_BAD_MEMORY);
     enum walk_read result = restore_bp(walk, rule, cfa, &caller.bp);
     if (result == WALK_READ_OK)
         result = walk_read_word(walk, cfa - 8, &caller.address);
@@ -177,7 +177,7 @@ static bool step_plt(struct walk *walk, uint64_t rule)
 {
     const bool pushed = (walk->pc & 15) >= unwind_rule_plt_push(rule);
     walk->walker->counters.plt_frames++;
-    return step_to_cfa(walk, rule, walk->sp + (pushed ? 16 : 8), UNWIND_BY_PLT);
+    return step_to_cfa(walk, rule, walk->sp + (pushed ? 16 : 8), MODEL_BY_PLT);
 }
 
 /* A register's value in the current frame; false where the walk does not know it. */
@@ -216,7 +216,7 @@ static bool step_deref(struct walk *walk, uint64_t rule)
     const enum walk_read result = copied ? WALK_READ_OK : read_frame_word(walk, slot, &word);
     if (result != WALK_READ_OK)
         return read_failed(walk, result);
-    return step_to_cfa(walk, rule, word + (uint64_t)unwind_rule_deref_b(rule), UNWIND_BY_CFI);
+    return step_to_cfa(walk, rule, word + (uint64_t)unwind_rule_deref_b(rule), MODEL_BY_CFI);
 }
 
 static bool step_register(struct walk *walk, uint64_t rule)
@@ -224,17 +224,17 @@ static bool step_register(struct walk *walk, uint64_t rule)
     uint64_t base;
     if (!register_value(walk, unwind_rule_register(rule), &base))
         return walk_complex(walk, rule);
-    return step_to_cfa(walk, rule, base + (uint64_t)unwind_rule_offset(rule), UNWIND_BY_CFI);
+    return step_to_cfa(walk, rule, base + (uint64_t)unwind_rule_offset(rule), MODEL_BY_CFI);
 }
 
 static bool step_return_register(struct walk *walk, uint64_t rule)
 {
-    struct walk_caller caller = {.found_by = UNWIND_BY_CFI};
+    struct walk_caller caller = {.found_by = MODEL_BY_CFI};
     if (!register_value(walk, unwind_rule_return_register(rule), &caller.address))
         return walk_complex(walk, rule);
     caller.sp = walk->sp + (uint64_t)unwind_rule_offset(rule);
     if (caller.sp < walk->sp)
-        return walk_end(walk, UNWIND_END_BAD_MEMORY);
+        return walk_end(walk, MODEL_END_BAD_MEMORY);
     const enum walk_read result = restore_bp(walk, rule, caller.sp, &caller.bp);
     return result == WALK_READ_OK ? walk_go_on(walk, &caller) : read_failed(walk, result);
 }
@@ -244,14 +244,14 @@ static bool step_return_register(struct walk *walk, uint64_t rule)
 static bool step_jump(struct walk *walk, uint64_t rule)
 {
     if (!walk_is_full(walk) || walk_is_return(walk))
-        return walk_end(walk, UNWIND_END_BAD_MEMORY);
+        return walk_end(walk, MODEL_END_BAD_MEMORY);
     const uint64_t *value = walk->full.value;
     const struct walk_caller caller = {.address = value[unwind_rule_return_register(rule)],
                                        .sp = value[unwind_rule_register(rule)],
                                        .bp = value[unwind_rule_offset(rule) & 15],
-                                       .found_by = UNWIND_BY_CFI};
+                                       .found_by = MODEL_BY_CFI};
     if (caller.sp >= UNWIND_USER_END)
-        return walk_end(walk, UNWIND_END_BAD_MEMORY);
+        return walk_end(walk, MODEL_END_BAD_MEMORY);
     return walk_go_on(walk, &caller);
 }
 
@@ -259,8 +259,8 @@ static bool step_jump(struct walk *walk, uint64_t rule)
 static bool step_child(struct walk *walk, uint64_t rule)
 {
     if (walk_is_full(walk) && !walk_is_return(walk) && !walk->full.value[UNWIND_RAX])
-        return walk_end(walk, UNWIND_END_ROOT);
-    return step_to_cfa(walk, rule, walk->sp + 8, UNWIND_BY_CFI);
+        return walk_end(walk, MODEL_END_ROOT);
+    return step_to_cfa(walk, rule, walk->sp + 8, MODEL_BY_CFI);
 }
 
 static bool step_signal(struct walk *walk, uint64_t rule)
@@ -268,7 +268,7 @@ static bool step_signal(struct walk *walk, uint64_t rule)
     (void)rule;
     struct unwind_registers registers;
     if (++walk->signal_frames > SIGNAL_FRAMES_MAX)
-        return walk_end(walk, UNWIND_END_DEPTH_LIMIT);
+        return walk_end(walk, MODEL_END_DEPTH_LIMIT);
     for (size_t i = 0; i < UNWIND_SIGNAL_REGISTERS; i++) {
         const enum walk_read result =
             walk_read_word(walk, walk->sp + UNWIND_SIGNAL_REGISTERS_OFFSET + i * 8,
@@ -279,9 +279,9 @@ static bool step_signal(struct walk *walk, uint64_t rule)
     const struct walk_caller caller = {.address = registers.value[UNWIND_RIP],
                                        .sp = registers.value[UNWIND_RSP],
                                        .bp = registers.value[UNWIND_RBP],
-                                       .found_by = UNWIND_BY_SIGNAL};
+                                       .found_by = MODEL_BY_SIGNAL};
     if (caller.sp >= UNWIND_USER_END)
-        return walk_end(walk, UNWIND_END_BAD_MEMORY);
+        return walk_end(walk, MODEL_END_BAD_MEMORY);
     if (!walk_go_on(walk, &caller))
         return false;
     walk->walker->counters.signal_frames++;
@@ -293,13 +293,13 @@ static bool step_signal(struct walk *walk, uint64_t rule)
 static bool step_end(struct walk *walk, uint64_t rule)
 {
     (void)rule;
-    return walk_end(walk, UNWIND_END_ROOT);
+    return walk_end(walk, MODEL_END_ROOT);
 }
 
 static bool step_pending(struct walk *walk, uint64_t rule)
 {
     (void)rule;
-    return walk_end(walk, UNWIND_END_PENDING);
+    return walk_end(walk, MODEL_END_PENDING);
 }
 
 /* Return addresses are code, or they would not have become frames: this is the first one, a jump
@@ -349,12 +349,12 @@ static bool step_cfa(struct walk *walk, uint64_t rule)
     const uint64_t base = rule & UNWIND_RULE_BASE_RBP ? walk->bp : walk->sp;
     const uint64_t cfa = base + (uint64_t)unwind_rule_offset(rule);
     if (rule & UNWIND_RULE_ENDS_CALLERS && walk_is_return(walk))
-        return walk_end(walk, UNWIND_END_ROOT);
+        return walk_end(walk, MODEL_END_ROOT);
     if (rule & UNWIND_RULE_FROM_CODE)
         return step_gap(walk, rule);
     if (rule & UNWIND_RULE_OTHER_STACK && !find_frame_stack(walk, cfa))
-        return walk_end(walk, UNWIND_END_BAD_MEMORY);
-    return step_to_cfa(walk, rule, cfa, UNWIND_BY_CFI);
+        return walk_end(walk, MODEL_END_BAD_MEMORY);
+    return step_to_cfa(walk, rule, cfa, MODEL_BY_CFI);
 }
 
 static bool (*const steps[UNWIND_RULE_KINDS])(struct walk *, uint64_t rule) = {
@@ -418,7 +418,7 @@ struct unwind_stack unwind_walk(struct unwind_walker *walker, const struct unwin
                                  .end = walk.end,
                                  .stitched = walk.stitched,
                                  .switched = walk.stack_switches > 0,
-                                 .pending = walk.end == UNWIND_END_PENDING ? walk.pending : NULL,
+                                 .pending = walk.end == MODEL_END_PENDING ? walk.pending : NULL,
                                  .stopped_at = walker->frames[walk.count - 1].address,
                                  .top = walk.sp};
 }

@@ -93,7 +93,7 @@ struct walk {
     uint64_t fetched_to;                /* the stack was searched up to here for what is next */
     bool live;                          /* the step being taken has read beyond the slice */
     bool stitched;
-    enum unwind_end end;
+    enum model_end end;
     const struct unwind_region *pending;
 };
 
@@ -137,12 +137,12 @@ bool walk_is_return(const struct walk *walk);
 /* Adds the caller found by one step and makes it the current frame; false where the stack ends. */
 struct walk_caller {
     uint64_t address, sp, bp;
-    enum unwind_found_by found_by;
+    enum model_found_by found_by;
 };
 bool walk_go_on(struct walk *walk, const struct walk_caller *caller);
 
 /* Ends the walk; returns false, as the steps do. */
-bool walk_end(struct walk *walk, enum unwind_end end);
+bool walk_end(struct walk *walk, enum model_end end);
 
 /* The caller of an interrupted instruction that no table covers, where the code itself tells it
  * beyond doubt; false where it does not. */

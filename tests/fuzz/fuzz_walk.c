@@ -53,13 +53,13 @@ static void set_regions(struct process *process, const struct unwind_table *tabl
 static void check_stack(const struct unwind_stack *stack, const struct process *process)
 {
     FUZZ_REQUIRE(stack->count >= 1 && stack->count <= FRAMES_MAX);
-    FUZZ_REQUIRE(stack->end <= UNWIND_END_PENDING);
-    FUZZ_REQUIRE((stack->end == UNWIND_END_PENDING) == !!stack->pending);
+    FUZZ_REQUIRE(stack->end <= MODEL_END_PENDING);
+    FUZZ_REQUIRE((stack->end == MODEL_END_PENDING) == !!stack->pending);
     for (size_t i = 1; i < stack->count; i++) {
         const uint64_t address = unwind_frame_lookup_address(&stack->frames[i]);
         FUZZ_REQUIRE(find_region((void *)process, address));
-        FUZZ_REQUIRE(stack->frames[i].found_by <= UNWIND_BY_SCAN ||
-                     stack->frames[i].found_by == UNWIND_BY_LEAF);
+        FUZZ_REQUIRE(stack->frames[i].found_by <= MODEL_BY_SCAN ||
+                     stack->frames[i].found_by == MODEL_BY_LEAF);
     }
 }
 

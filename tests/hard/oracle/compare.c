@@ -14,12 +14,12 @@ struct difference {
 
 /* Beyond a frame that it has no call frame information for, the other one guesses or stops: then
  * sprof's step from that frame is what makes the difference. */
-static bool stepped_alone(const struct difference *d, enum unwind_found_by by)
+static bool stepped_alone(const struct difference *d, enum model_found_by by)
 {
     const size_t from = d->other->guessing;
     return from < d->common && from + 1 < d->sprof->count && d->sprof->found_by[from + 1] == by;
 }
-static bool ended_alone(const struct difference *d, enum unwind_end end)
+static bool ended_alone(const struct difference *d, enum model_end end)
 {
     const size_t from = d->other->guessing;
     return from < d->common && from + 1 == d->sprof->count && d->sprof->end == end;
@@ -39,37 +39,37 @@ static bool found_more(const struct difference *d)
     for (size_t i = d->common; i < d->sprof->count && found < d->other->count; i++)
         found += d->sprof->pc[i] == d->other->pc[found];
     return found == d->other->count ||
-           (d->sprof->end == UNWIND_END_ROOT && !is_code(d, d->other->pc[found]));
+           (d->sprof->end == MODEL_END_ROOT && !is_code(d, d->other->pc[found]));
 }
 
 static bool by_plt(const struct difference *d)
 {
-    return stepped_alone(d, UNWIND_BY_PLT);
+    return stepped_alone(d, MODEL_BY_PLT);
 }
 static bool by_code(const struct difference *d)
 {
-    return stepped_alone(d, UNWIND_BY_LEAF) && found_more(d);
+    return stepped_alone(d, MODEL_BY_LEAF) && found_more(d);
 }
 static bool by_frame_pointer(const struct difference *d)
 {
-    return stepped_alone(d, UNWIND_BY_FP);
+    return stepped_alone(d, MODEL_BY_FP);
 }
 static bool by_scan(const struct difference *d)
 {
-    return stepped_alone(d, UNWIND_BY_SCAN);
+    return stepped_alone(d, MODEL_BY_SCAN);
 }
 /* libunwind is shown search tables only: Go has none. */
 static bool no_search_table(const struct difference *d)
 {
-    return stepped_alone(d, UNWIND_BY_CFI) && strcmp(d->other_name, "libunwind") == 0;
+    return stepped_alone(d, MODEL_BY_CFI) && strcmp(d->other_name, "libunwind") == 0;
 }
 static bool nobody_knows(const struct difference *d)
 {
-    return ended_alone(d, UNWIND_END_NO_CFI);
+    return ended_alone(d, MODEL_END_NO_CFI);
 }
 static bool known_start(const struct difference *d)
 {
-    return ended_alone(d, UNWIND_END_ROOT);
+    return ended_alone(d, MODEL_END_ROOT);
 }
 
 /* What the other one adds behind sprof's last frame is no code. */
@@ -83,19 +83,19 @@ static bool past_the_end(const struct difference *d)
  * stack for another one, now or a few instructions later: what its .debug_frame does not say. */
 static bool past_go_top(const struct difference *d)
 {
-    return d->go && d->sprof->end == UNWIND_END_ROOT && d->common == d->sprof->count &&
+    return d->go && d->sprof->end == MODEL_END_ROOT && d->common == d->sprof->count &&
            d->other->count > d->common;
 }
 
 /* Go's tables for others neither mark its signal trampoline nor tell where it leaves a stack. */
 static bool beyond_go_signal(const struct difference *d)
 {
-    return d->go && d->sprof->end == UNWIND_END_ROOT && d->common < d->sprof->count &&
-           d->sprof->found_by[d->common] == UNWIND_BY_SIGNAL;
+    return d->go && d->sprof->end == MODEL_END_ROOT && d->common < d->sprof->count &&
+           d->sprof->found_by[d->common] == MODEL_BY_SIGNAL;
 }
 static bool beyond_go_switch(const struct difference *d)
 {
-    return d->go && d->sprof->end == UNWIND_END_ROOT && d->sprof->switched;
+    return d->go && d->sprof->end == MODEL_END_ROOT && d->sprof->switched;
 }
 
 static bool follows_call(const struct difference *d, uint64_t pc)
@@ -110,11 +110,11 @@ static bool follows_call(const struct difference *d, uint64_t pc)
 static bool only_sprof_follows_calls(const struct difference *d)
 {
     const struct oracle_stack *sprof = d->sprof, *other = d->other;
-    if (sprof->end != UNWIND_END_ROOT || d->common >= sprof->count ||
+    if (sprof->end != MODEL_END_ROOT || d->common >= sprof->count ||
         (d->common < other->count && follows_call(d, other->pc[d->common])))
         return false;
     for (size_t i = d->common; i + 1 < sprof->count; i++)
-        if (sprof->found_by[i] != UNWIND_BY_SIGNAL && !follows_call(d, sprof->pc[i]))
+        if (sprof->found_by[i] != MODEL_BY_SIGNAL && !follows_call(d, sprof->pc[i]))
             return false;
     return true;
 }

@@ -100,14 +100,14 @@ static void show(const struct session *session, const char *oracle)
     for (int i = 0; i < 3; i++)
         rows = stacks[i]->count > rows ? stacks[i]->count : rows;
     printf("differs from %s: sprof (%s), libunwind (%s), libdwfl (%s)\n", oracle,
-           unwind_end_text(session->walked.end), session->by_libunwind.error,
+           model_end_text(session->walked.end), session->by_libunwind.error,
            session->by_libdwfl.error);
     for (size_t row = 0; row < rows && row < 40; row++) {
         for (int i = 0; i < 3; i++)
             show_frame(&session->target, stacks[i], row);
         printf("  %s\n",
                row < session->walked.count
-                   ? unwind_found_by_text((enum unwind_found_by)session->walked.found_by[row])
+                   ? model_found_by_text((enum model_found_by)session->walked.found_by[row])
                    : "");
     }
 }

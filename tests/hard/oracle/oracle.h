@@ -47,9 +47,9 @@ struct oracle_stack {
     uint8_t found_by[ORACLE_FRAMES]; /* sprof only */
     size_t count;
     size_t guessing;
-    enum unwind_end end; /* sprof only */
-    bool switched;       /* sprof only: to another stack */
-    char error[96];      /* the others: why they stopped; "" at a root */
+    enum model_end end; /* sprof only */
+    bool switched;      /* sprof only: to another stack */
+    char error[96];     /* the others: why they stopped; "" at a root */
 };
 
 struct oracle_sprof;

@@ -160,7 +160,7 @@ void oracle_sprof_walk(struct oracle_sprof *sprof, const struct oracle_target *t
     for (size_t i = 0; i < found.count; i++) {
         stack->pc[i] = found.frames[i].address;
         stack->found_by[i] = found.frames[i].found_by;
-        if (found.frames[i].found_by == UNWIND_BY_SCAN && stack->guessing == ORACLE_NOWHERE)
+        if (found.frames[i].found_by == MODEL_BY_SCAN && stack->guessing == ORACLE_NOWHERE)
             stack->guessing = i - 1;
     }
 }

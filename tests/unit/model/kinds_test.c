@@ -3,13 +3,6 @@
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 
-static void test_texts_go_and_come_back(void)
-{
-    for (int kind = MODEL_KIND_NONE; kind <= MODEL_KIND_JIT; kind++)
-        CU_ASSERT_EQUAL(model_kind_parse(model_kind_text((enum model_kind)kind)), kind);
-    CU_ASSERT_EQUAL(model_kind_parse("application"), -1);
-}
-
 static void test_paths_tell_the_kind(void)
 {
     static const struct {
@@ -91,7 +84,6 @@ void sprof_suite_model_kinds(void);
 void sprof_suite_model_kinds(void)
 {
     CU_pSuite suite = CU_add_suite("model/kinds", NULL, NULL);
-    CU_add_test(suite, "texts go and come back", test_texts_go_and_come_back);
     CU_add_test(suite, "paths tell the kind", test_paths_tell_the_kind);
     CU_add_test(suite, "a main executable is app wherever it lies",
                 test_main_executable_is_app_wherever_it_lies);

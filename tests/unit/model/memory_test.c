@@ -23,7 +23,7 @@ static int use_stacks(void)
 
 static int use_world(void)
 {
-    const struct model_identity prog = {.path = "/opt/prog", .inode = 1}, anon = {.path = "//anon"};
+    const struct sprof_file_id prog = {.path = "/opt/prog", .inode = 1}, anon = {.path = "//anon"};
     struct model_world world = {0};
     int result = model_world_comm(&world, 1, 1, "prog", true, 1);
     for (int i = 2; i < 40 && !result; i++) {

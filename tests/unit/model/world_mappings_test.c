@@ -2,13 +2,13 @@
 
 #include <CUnit/CUnit.h>
 
-static const struct model_identity prog = {.path = "/opt/prog", .inode = 1, .device_major = 8};
-static const struct model_identity libc = {.path = "/lib/libc.so.6", .inode = 2, .device_major = 8};
-static const struct model_identity loader = {.path = "/lib64/ld-linux-x86-64.so.2", .inode = 3};
-static const struct model_identity anon = {.path = "//anon"};
+static const struct sprof_file_id prog = {.path = "/opt/prog", .inode = 1, .device_major = 8};
+static const struct sprof_file_id libc = {.path = "/lib/libc.so.6", .inode = 2, .device_major = 8};
+static const struct sprof_file_id loader = {.path = "/lib64/ld-linux-x86-64.so.2", .inode = 3};
+static const struct sprof_file_id anon = {.path = "//anon"};
 
 static void map(struct model_world *world, int pid, uint64_t start, uint64_t end,
-                const struct model_identity *identity, uint64_t time_ns)
+                const struct sprof_file_id *identity, uint64_t time_ns)
 {
     CU_ASSERT_EQUAL(model_world_map(world, pid, start, end - start, start, identity, time_ns), 0);
 }
@@ -75,7 +75,7 @@ static void test_a_mapping_over_several(void)
 static void test_random_mappings_against_a_page_array(void)
 {
     enum { PAGES = 64, STEPS = 2000 };
-    const struct model_identity *const identities[] = {&prog, &libc, &loader, &anon};
+    const struct sprof_file_id *const identities[] = {&prog, &libc, &loader, &anon};
     const char *pages[PAGES];
     struct model_world world = {0};
     unsigned seed = 20240611;
@@ -85,7 +85,7 @@ static void test_random_mappings_against_a_page_array(void)
         seed = seed * 1103515245u + 12345u;
         const unsigned from = seed >> 16 & (PAGES - 1), size = 1 + (seed >> 24) % 9;
         const unsigned to = from + size < PAGES ? from + size : PAGES;
-        const struct model_identity *identity = identities[seed >> 12 & 3];
+        const struct sprof_file_id *identity = identities[seed >> 12 & 3];
         map(&world, 1, from * 0x1000ull, to * 0x1000ull, identity, step);
         for (unsigned i = from; i < to; i++)
             pages[i] = identity->path;
@@ -197,7 +197,7 @@ static void test_the_first_file_after_exec_is_the_program(void)
 
 static void test_the_kernel_is_seen_from_everywhere(void)
 {
-    const struct model_identity kernel = {.path = "[kernel]"};
+    const struct sprof_file_id kernel = {.path = "[kernel]"};
     struct model_world world = {0};
     map(&world, -1, 0xffffffff81000000, 0xffffffff82000000, &kernel, 1);
     map(&world, 1, 0x1000, 0x2000, &prog, 1);

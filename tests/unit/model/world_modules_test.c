@@ -2,7 +2,7 @@
 
 #include <CUnit/CUnit.h>
 
-static uint32_t module_of(struct model_world *world, struct model_identity identity,
+static uint32_t module_of(struct model_world *world, struct sprof_file_id identity,
                           uint32_t process)
 {
     const struct model_module *module = model_world_module(world, &identity, false, process);
@@ -14,13 +14,13 @@ static void test_a_build_id_decides_alone(void)
 {
     struct model_world world = {.first_module = 3};
     const uint32_t first = module_of(
-        &world, (struct model_identity){.path = "/a", .build_id = {1, 2}, .build_id_size = 2}, 1);
+        &world, (struct sprof_file_id){.path = "/a", .build_id = {1, 2}, .build_id_size = 2}, 1);
     const uint32_t same = module_of(
         &world,
-        (struct model_identity){.path = "/b", .build_id = {1, 2}, .build_id_size = 2, .inode = 9},
+        (struct sprof_file_id){.path = "/b", .build_id = {1, 2}, .build_id_size = 2, .inode = 9},
         2);
     const uint32_t longer = module_of(
-        &world, (struct model_identity){.path = "/a", .build_id = {1, 2}, .build_id_size = 3}, 1);
+        &world, (struct sprof_file_id){.path = "/a", .build_id = {1, 2}, .build_id_size = 3}, 1);
     CU_ASSERT_EQUAL(first, 4);
     CU_ASSERT_EQUAL(same, first);
     CU_ASSERT_NOT_EQUAL(longer, first);
@@ -30,8 +30,8 @@ static void test_a_build_id_decides_alone(void)
 static void test_without_it_the_file_decides(void)
 {
     struct model_world world = {0};
-    const struct model_identity base = {.path = "/a", .device_major = 1, .inode = 7};
-    struct model_identity changed[4] = {base, base, base, base};
+    const struct sprof_file_id base = {.path = "/a", .device_major = 1, .inode = 7};
+    struct sprof_file_id changed[4] = {base, base, base, base};
     changed[0].path = "/b";
     changed[1].device_minor = 2;
     changed[2].inode = 8;
@@ -47,7 +47,7 @@ static void test_without_it_the_file_decides(void)
 static void test_made_up_code_belongs_to_its_process(void)
 {
     struct model_world world = {0};
-    const struct model_identity anon = {.path = "//anon"}, vdso = {.path = "[vdso]"};
+    const struct sprof_file_id anon = {.path = "//anon"}, vdso = {.path = "[vdso]"};
     CU_ASSERT_NOT_EQUAL(module_of(&world, anon, 1), module_of(&world, anon, 2));
     CU_ASSERT_EQUAL(module_of(&world, anon, 2), module_of(&world, anon, 2));
     CU_ASSERT_EQUAL(module_of(&world, vdso, 1), module_of(&world, vdso, 2));
@@ -67,7 +67,7 @@ static void test_names(void)
     };
     struct model_world world = {0};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const struct model_identity identity = {.path = cases[i][0]};
+        const struct sprof_file_id identity = {.path = cases[i][0]};
         CU_ASSERT_STRING_EQUAL(model_world_module(&world, &identity, false, 0)->name, cases[i][1]);
     }
     model_world_release(&world);
@@ -77,8 +77,8 @@ static void test_rules_reach_the_modules(void)
 {
     const struct model_kind_rule rule = {MODEL_KIND_APP, "libcrypto*"};
     struct model_world world = {.rules = {&rule, 1}};
-    const struct model_identity crypto = {.path = "/usr/lib/libcrypto.so.3"};
-    const struct model_identity kernel_module = {.path = "[ext4]"};
+    const struct sprof_file_id crypto = {.path = "/usr/lib/libcrypto.so.3"};
+    const struct sprof_file_id kernel_module = {.path = "[ext4]"};
     CU_ASSERT_EQUAL(model_world_module(&world, &crypto, false, 0)->kind, MODEL_KIND_APP);
     CU_ASSERT_EQUAL(model_world_module(&world, &kernel_module, true, 0)->kind, MODEL_KIND_KERNEL);
     CU_ASSERT_PTR_NULL(model_world_module_by_id(&world, 0));

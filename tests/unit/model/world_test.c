@@ -106,7 +106,7 @@ static void test_cpu_time_and_samples_after_the_exit(void)
 static void test_a_hundred_thousand_children(void)
 {
     enum { CHILDREN = 100000, MAPPINGS = 20 };
-    const struct model_identity file = {.path = "/bin/prog", .inode = 5};
+    const struct sprof_file_id file = {.path = "/bin/prog", .inode = 5};
     struct model_world world = {0};
     model_world_comm(&world, 1, 1, "prog", true, 1);
     for (uint64_t i = 0; i < MAPPINGS; i++)

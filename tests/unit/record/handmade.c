@@ -118,7 +118,7 @@ uint32_t handmade_node(struct handmade *made, uint32_t parent, uint32_t frame, u
                                                 .parent_id = parent,
                                                 .frame_id = frame,
                                                 .depth = depth,
-                                                .found_by = UNWIND_BY_CFI});
+                                                .found_by = MODEL_BY_CFI});
     for (uint64_t i = 0; i < samples; i++)
         ADD(&made->batch.samples, (struct store_sample){.run_id = 1,
                                                         .event_id = 1,
@@ -126,7 +126,7 @@ uint32_t handmade_node(struct handmade *made, uint32_t parent, uint32_t frame, u
                                                         .node_id = id,
                                                         .weight = WEIGHT_NS,
                                                         .count = 1,
-                                                        .end_reason = UNWIND_END_ROOT,
+                                                        .end_reason = MODEL_END_ROOT,
                                                         .user_stack = true});
     return id;
 }

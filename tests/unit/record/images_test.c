@@ -30,7 +30,7 @@ static struct record_image *map_file(struct scene *scene, const char *path)
 {
     enum { NO_PROCESS = 1 << 29 };
     const uint64_t address = (scene->world.mappings.count + 1) << 32;
-    const struct model_identity identity = {.path = path};
+    const struct sprof_file_id identity = {.path = path};
     CU_ASSERT_EQUAL_FATAL(
         model_world_map(&scene->world, NO_PROCESS, address, 0x1000000, 0, &identity, 1), 0);
     const struct model_process *process = model_world_process(&scene->world, NO_PROCESS, 1);

@@ -64,7 +64,7 @@ static void add_failed(struct scene *scene, uint32_t thread, uint64_t time_ns)
         (struct store_failed){.run_id = 1,
                               .thread_id = thread,
                               .time_ns = time_ns,
-                              .end_reason = UNWIND_END_TRUNCATED,
+                              .end_reason = MODEL_END_TRUNCATED,
                               .registers = {(const uint8_t *)sample->registers,
                                             sample->register_count * sizeof *sample->registers},
                               .stack = {sample->stack, sample->stack_size}});

@@ -76,13 +76,13 @@ static void test_ends_are_told_as_pages(void)
 {
     struct model_sample sample = {.stack_size = PAGE, .stack_full = true};
     sample.registers[UNWIND_RSP] = address_of(0);
-    struct unwind_stack stack = {.end = UNWIND_END_ROOT, .top = address_of(2 * PAGE + 8)};
+    struct unwind_stack stack = {.end = MODEL_END_ROOT, .top = address_of(2 * PAGE + 8)};
     CU_ASSERT_EQUAL(record_stack_end(&sample, &stack), address_of(3 * PAGE));
     stack.top = address_of(PAGE - 8);
     CU_ASSERT_EQUAL(record_stack_end(&sample, &stack), SAMPLER_STACK_SHALLOW);
     sample.stack_full = false;
     CU_ASSERT_EQUAL(record_stack_end(&sample, &stack), address_of(PAGE));
-    stack.end = UNWIND_END_TRUNCATED;
+    stack.end = MODEL_END_TRUNCATED;
     CU_ASSERT_EQUAL(record_stack_end(&sample, &stack), 0);
     stack.switched = true;
     CU_ASSERT_EQUAL(record_stack_end(&sample, &stack), SAMPLER_STACK_ELSEWHERE);

@@ -9,7 +9,7 @@
 
 static int add_mapping(void *context, const struct model_mmap *mapping)
 {
-    const struct model_identity identity = {
+    const struct sprof_file_id identity = {
         .path = mapping->name,
         .device_major = mapping->device_major,
         .device_minor = mapping->device_minor,

@@ -35,12 +35,12 @@ static void scene_close(struct scene *scene)
     model_world_release(&scene->world);
 }
 
-/* Walks until every table that is needed is there; UNWIND_END_PENDING when that does not happen. */
+/* Walks until every table that is needed is there; MODEL_END_PENDING when that does not happen. */
 static struct record_outcome walk_again(struct scene *scene, uint64_t past_ns)
 {
-    struct record_outcome outcome = {.end = UNWIND_END_PENDING};
+    struct record_outcome outcome = {.end = MODEL_END_PENDING};
     const struct model_process *process = this_process_of(&scene->world);
-    for (int i = 0; i < ROUNDS && outcome.end == UNWIND_END_PENDING; i++) {
+    for (int i = 0; i < ROUNDS && outcome.end == MODEL_END_PENDING; i++) {
         record_images_wait(&scene->images);
         record_images_collect(&scene->images);
         CU_ASSERT_EQUAL(
@@ -84,11 +84,11 @@ static void test_the_whole_stack(void)
     CU_ASSERT_EQUAL(record_walk_sample(&scene.walk, this_process_of(&scene.world),
                                        &scene.taken.sample, 0, &outcome),
                     0);
-    CU_ASSERT_EQUAL(outcome.end, UNWIND_END_PENDING);
+    CU_ASSERT_EQUAL(outcome.end, MODEL_END_PENDING);
     CU_ASSERT_EQUAL(outcome.node, 0);
     CU_ASSERT_EQUAL(scene.walk.stacks.nodes.count, 0);
     outcome = walk_again(&scene, 0);
-    CU_ASSERT_EQUAL(outcome.end, UNWIND_END_ROOT);
+    CU_ASSERT_EQUAL(outcome.end, MODEL_END_ROOT);
     CU_ASSERT_TRUE(outcome.user_stack && !outcome.guessed && !outcome.unknown_code);
     const struct model_node *leaf = node_of(&scene, outcome.node);
     CU_ASSERT_PTR_NOT_NULL_FATAL(leaf);
@@ -108,7 +108,7 @@ static void test_equal_stacks_are_one_node(void)
     const struct record_outcome past = walk_again(&scene, NOW_NS);
     CU_ASSERT_EQUAL(second.node, first.node);
     CU_ASSERT_EQUAL(past.node, first.node);
-    CU_ASSERT_EQUAL(past.end, UNWIND_END_ROOT);
+    CU_ASSERT_EQUAL(past.end, MODEL_END_ROOT);
     CU_ASSERT_EQUAL(scene.walk.stacks.nodes.count, nodes);
     CU_ASSERT_EQUAL(scene.walk.stacks.frames.count, frames);
     scene_close(&scene);
@@ -121,7 +121,7 @@ static void test_a_budget_smaller_than_one_stack(void)
     struct scene scene;
     scene_open(&scene, &full, 1);
     const struct record_outcome outcome = walk_again(&scene, NOW_NS);
-    CU_ASSERT_EQUAL(outcome.end, UNWIND_END_ROOT);
+    CU_ASSERT_EQUAL(outcome.end, MODEL_END_ROOT);
     scene_close(&scene);
 }
 
@@ -131,9 +131,9 @@ static void test_before_the_mappings_there_was_nothing(void)
     scene_open(&scene, &full, NO_LIMIT);
     const struct record_outcome outcome = walk_again(&scene, THIS_START_NS - 1);
     CU_ASSERT_TRUE(outcome.unknown_code);
-    CU_ASSERT_NOT_EQUAL(outcome.end, UNWIND_END_ROOT);
+    CU_ASSERT_NOT_EQUAL(outcome.end, MODEL_END_ROOT);
     CU_ASSERT_STRING_EQUAL(module_name(&scene, node_of(&scene, outcome.node)),
-                           RECORD_MODULE_UNKNOWN);
+                           MODEL_MODULE_UNKNOWN);
     scene_close(&scene);
 }
 
@@ -175,8 +175,8 @@ static void test_nothing_of_the_application(void)
     const struct record_outcome outcome = walk_again(&scene, 0);
     const struct model_node *node = node_of(&scene, outcome.node);
     CU_ASSERT_EQUAL(node->depth, 1);
-    CU_ASSERT_STRING_EQUAL(module_name(&scene, node), RECORD_MODULE_NONE);
-    CU_ASSERT_EQUAL(frame_of(&scene, node)->offset, RECORD_OUTSIDE);
+    CU_ASSERT_STRING_EQUAL(module_name(&scene, node), MODEL_MODULE_NONE);
+    CU_ASSERT_EQUAL(frame_of(&scene, node)->offset, MODEL_PSEUDO_OUTSIDE);
     scene_close(&scene);
 }
 
@@ -186,7 +186,7 @@ static void test_program_counter(void)
     scene_open(&scene, &pc, NO_LIMIT);
     scene.taken.sample.register_count = 0;
     const struct record_outcome outcome = walk_again(&scene, 0);
-    CU_ASSERT_EQUAL(outcome.end, UNWIND_END_NO_STACK);
+    CU_ASSERT_EQUAL(outcome.end, MODEL_END_NO_STACK);
     CU_ASSERT_FALSE(outcome.user_stack);
     const struct model_node *node = node_of(&scene, outcome.node);
     const struct model_module *module = this_process_module(&scene.world, "unit_record");
@@ -207,7 +207,7 @@ static void test_program_counter(void)
 
 static void map_kernel(struct scene *scene)
 {
-    const struct model_identity identity = {.path = "[kernel]"};
+    const struct sprof_file_id identity = {.path = "[kernel]"};
     CU_ASSERT_EQUAL(
         model_world_map(&scene->world, -1, KERNEL_TEXT, 0x1000000, 0, &identity, THIS_START_NS), 0);
 }
@@ -223,13 +223,13 @@ static void test_kernel_frames_are_innermost(void)
     sample->kernel_chain = chain;
     sample->kernel_chain_count = 3;
     const struct record_outcome outcome = walk_again(&scene, NOW_NS);
-    CU_ASSERT_EQUAL(outcome.end, UNWIND_END_ROOT);
+    CU_ASSERT_EQUAL(outcome.end, MODEL_END_ROOT);
     const struct model_node *node = node_of(&scene, outcome.node);
     static const uint64_t offsets[] = {0x300, 0x200, 0x100}; /* callers: inside the call */
     for (int i = 0; i < 3; i++, node = node_of(&scene, node->parent)) {
         CU_ASSERT_STRING_EQUAL(module_name(&scene, node), "[kernel]");
         CU_ASSERT_EQUAL(frame_of(&scene, node)->offset, offsets[i]);
-        CU_ASSERT_EQUAL(node->found_by, UNWIND_BY_KERNEL);
+        CU_ASSERT_EQUAL(node->found_by, MODEL_BY_KERNEL);
     }
     CU_ASSERT_STRING_EQUAL(module_name(&scene, node), "unit_record");
     scene_close(&scene);
@@ -243,7 +243,7 @@ static void test_kernel_thread(void)
     struct model_sample *sample = &scene.taken.sample;
     *sample = (struct model_sample){.ip = KERNEL_TEXT + 0x10, .in_kernel = true};
     const struct record_outcome outcome = walk_again(&scene, 0);
-    CU_ASSERT_EQUAL(outcome.end, UNWIND_END_NO_STACK);
+    CU_ASSERT_EQUAL(outcome.end, MODEL_END_NO_STACK);
     CU_ASSERT_FALSE(outcome.user_stack);
     CU_ASSERT_EQUAL(node_of(&scene, outcome.node)->depth, 1);
     CU_ASSERT_STRING_EQUAL(module_name(&scene, node_of(&scene, outcome.node)), "[kernel]");
@@ -284,7 +284,7 @@ static void test_regions_are_the_mappings(void)
 static void test_a_new_mapping_makes_new_regions(void)
 {
     const uint64_t address = UINT64_C(0x100000000000);
-    const struct model_identity anonymous = {.path = "//anon"};
+    const struct sprof_file_id anonymous = {.path = "//anon"};
     struct scene scene;
     scene_open(&scene, &full, NO_LIMIT);
     struct unwind_space before, after, past;

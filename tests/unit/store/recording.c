@@ -252,7 +252,7 @@ static struct store_node nodes[] = {
      .key = 17,
      .named = 3,
      .path_id = 8,
-     .found_by = UNWIND_BY_SCAN,
+     .found_by = MODEL_BY_SCAN,
      .guessed = 1},
     {.id = 8, .frame_id = 6, .depth = 1, .key = 18, .named = 1, .path_id = 9},
 };
@@ -263,12 +263,12 @@ static struct store_node nodes[] = {
         .weight = WEIGHT_NS, .count = 1, .cpu = 0, .user_stack = true, __VA_ARGS__                 \
     }
 static struct store_sample samples[] = {
-    SAMPLE(1, 1, 10, .end_reason = UNWIND_END_ROOT),
-    SAMPLE(1, 2, 20, .end_reason = UNWIND_END_ROOT),
-    SAMPLE(1, 4, 30, .end_reason = UNWIND_END_ROOT, .stitched = true),
-    SAMPLE(1, 4, 50, .end_reason = UNWIND_END_ROOT),
-    SAMPLE(2, 5, 60, .end_reason = UNWIND_END_TRUNCATED),
-    SAMPLE(1, 7, 55, .end_reason = UNWIND_END_ROOT),
+    SAMPLE(1, 1, 10, .end_reason = MODEL_END_ROOT),
+    SAMPLE(1, 2, 20, .end_reason = MODEL_END_ROOT),
+    SAMPLE(1, 4, 30, .end_reason = MODEL_END_ROOT, .stitched = true),
+    SAMPLE(1, 4, 50, .end_reason = MODEL_END_ROOT),
+    SAMPLE(2, 5, 60, .end_reason = MODEL_END_TRUNCATED),
+    SAMPLE(1, 7, 55, .end_reason = MODEL_END_ROOT),
     {.run_id = 1,
      .event_id = 1,
      .thread_id = 3,
@@ -276,7 +276,7 @@ static struct store_sample samples[] = {
      .time_ns = 900,
      .weight = UNSAMPLED_NS,
      .cpu = -1,
-     .end_reason = UNWIND_END_NO_STACK},
+     .end_reason = MODEL_END_NO_STACK},
 };
 
 static struct store_ledger ledger[] = {
@@ -301,7 +301,7 @@ static struct store_failed failed[] = {
     {.run_id = 1,
      .thread_id = 2,
      .time_ns = 60,
-     .end_reason = UNWIND_END_TRUNCATED,
+     .end_reason = MODEL_END_TRUNCATED,
      .registers = {registers, sizeof registers},
      .stack = {stack, sizeof stack}},
 };

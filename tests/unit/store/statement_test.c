@@ -61,7 +61,7 @@ static void test_module(void)
 static int check_failed(void *context, const struct store_failed *failed)
 {
     ++*(int *)context;
-    CU_ASSERT_EQUAL(failed->end_reason, UNWIND_END_TRUNCATED);
+    CU_ASSERT_EQUAL(failed->end_reason, MODEL_END_TRUNCATED);
     CU_ASSERT_EQUAL(failed->registers.size, 17 * 8);
     CU_ASSERT_EQUAL_FATAL(failed->stack.size, 5);
     CU_ASSERT_EQUAL(failed->stack.data[4], 255);
@@ -111,9 +111,9 @@ static void test_words(void)
 {
     static const char *const found_by[] = {"cfi",  "plt",    "signal", "fp",
                                            "scan", "kernel", "inline"};
-    static const enum unwind_found_by found_by_values[] = {
-        UNWIND_BY_CFI,  UNWIND_BY_PLT,    UNWIND_BY_SIGNAL, UNWIND_BY_FP,
-        UNWIND_BY_SCAN, UNWIND_BY_KERNEL, UNWIND_BY_INLINE};
+    static const enum model_found_by found_by_values[] = {
+        MODEL_BY_CFI,  MODEL_BY_PLT,    MODEL_BY_SIGNAL, MODEL_BY_FP,
+        MODEL_BY_SCAN, MODEL_BY_KERNEL, MODEL_BY_INLINE};
     const struct place other = place_make();
     struct store *all = example_create(&other);
     struct store_batch batch = {0};
@@ -125,7 +125,7 @@ static void test_words(void)
                                                .depth = 1,
                                                .found_by = (uint8_t)found_by_values[i]}),
             0);
-    for (uint32_t i = 0; i <= UNWIND_END_NO_STACK; i++)
+    for (uint32_t i = 0; i <= MODEL_END_NO_STACK; i++)
         CU_ASSERT_EQUAL(
             sprof_vec_push(&batch.samples, (struct store_sample){.run_id = 1,
                                                                  .event_id = 1,

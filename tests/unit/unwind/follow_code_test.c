@@ -34,10 +34,10 @@ static void expect_caller(struct scene *scene, uint64_t at, size_t words)
     scene->stack[101] = SCENE_TEXT + ROOT + 8;
     for (int round = 0; round < 2; round++) {
         const struct unwind_stack stack = scene_walk(scene, SCENE_TEXT + CODE + at);
-        CU_ASSERT_EQUAL(stack.end, UNWIND_END_ROOT);
+        CU_ASSERT_EQUAL(stack.end, MODEL_END_ROOT);
         CU_ASSERT_EQUAL_FATAL(stack.count, 3);
         CU_ASSERT_EQUAL(stack.frames[1].address, SCENE_TEXT + CALLER + 8);
-        CU_ASSERT_EQUAL(stack.frames[1].found_by, UNWIND_BY_LEAF);
+        CU_ASSERT_EQUAL(stack.frames[1].found_by, MODEL_BY_LEAF);
     }
     scene_free(scene);
 }
@@ -61,9 +61,9 @@ static void test_return_address(void)
     scene->stack[7] = SCENE_TEXT + CALLER + 8;
     scene->stack[101] = SCENE_TEXT + ROOT + 8;
     const struct unwind_stack stack = scene_walk(scene, SCENE_TEXT + CALLER + 8);
-    CU_ASSERT_EQUAL(stack.end, UNWIND_END_ROOT);
+    CU_ASSERT_EQUAL(stack.end, MODEL_END_ROOT);
     CU_ASSERT_EQUAL_FATAL(stack.count, 4);
-    CU_ASSERT_EQUAL(stack.frames[2].found_by, UNWIND_BY_LEAF);
+    CU_ASSERT_EQUAL(stack.frames[2].found_by, MODEL_BY_LEAF);
     scene_free(scene);
 }
 
@@ -105,10 +105,10 @@ static void test_leads_nowhere(void)
 {
     struct scene *scene = SCENE(0x48, 0x29, 0xc4, 0xc3); /* sub %rax,%rsp */
     struct unwind_stack stack = scene_walk(scene, SCENE_TEXT + CODE);
-    CU_ASSERT_EQUAL(stack.end, UNWIND_END_NO_CFI);
+    CU_ASSERT_EQUAL(stack.end, MODEL_END_NO_CFI);
     const unsigned reads = scene->reads;
     stack = scene_walk(scene, SCENE_TEXT + CODE);
-    CU_ASSERT_EQUAL(stack.end, UNWIND_END_NO_CFI);
+    CU_ASSERT_EQUAL(stack.end, MODEL_END_NO_CFI);
     CU_ASSERT(scene->reads < 2 * reads); /* it is not followed again */
     scene_free(scene);
 }
@@ -121,7 +121,7 @@ static void test_not_believed(void)
     scene->stack[5] = SCENE_TEXT + CALLER + 8;
     const struct unwind_stack stack = scene_walk(scene, SCENE_TEXT + CODE);
     CU_ASSERT_FATAL(stack.count >= 2);
-    CU_ASSERT_EQUAL(stack.frames[1].found_by, UNWIND_BY_SCAN);
+    CU_ASSERT_EQUAL(stack.frames[1].found_by, MODEL_BY_SCAN);
     scene->registers.value[UNWIND_RBP] = SCENE_STACK + 100 * 8;
     expect_caller(scene, 0, 1); /* on another stack */
 }
@@ -137,16 +137,16 @@ static void test_gone(void)
     CU_ASSERT_EQUAL(scene_walk(scene, SCENE_TEXT + CODE).count, 3);
     scene->memory.read = read_nothing;
     const struct unwind_stack stack = scene_walk(scene, SCENE_TEXT + CODE);
-    CU_ASSERT_EQUAL(stack.end, UNWIND_END_ROOT);
+    CU_ASSERT_EQUAL(stack.end, MODEL_END_ROOT);
     CU_ASSERT_EQUAL_FATAL(stack.count, 3);
-    CU_ASSERT_EQUAL(stack.frames[1].found_by, UNWIND_BY_LEAF);
+    CU_ASSERT_EQUAL(stack.frames[1].found_by, MODEL_BY_LEAF);
     scene->stack[0] = SCENE_TEXT + CALLER + 8;
     scene_walk(scene, SCENE_TEXT + CODE + 4);
     scene->memory.read = read;
     scene->stack[1] = 0;
     const struct unwind_stack later = scene_walk(scene, SCENE_TEXT + CODE + 4);
     CU_ASSERT_EQUAL_FATAL(later.count, 3);
-    CU_ASSERT_EQUAL(later.frames[1].found_by, UNWIND_BY_LEAF);
+    CU_ASSERT_EQUAL(later.frames[1].found_by, MODEL_BY_LEAF);
     scene_free(scene);
 }
 
@@ -157,7 +157,7 @@ static void test_pending(void)
     scene->stack[1] = SCENE_PENDING + 0x20;
     scene->stack[5] = SCENE_TEXT + CALLER + 8;
     const struct unwind_stack stack = scene_walk(scene, SCENE_TEXT + CODE);
-    CU_ASSERT_EQUAL(stack.end, UNWIND_END_PENDING);
+    CU_ASSERT_EQUAL(stack.end, MODEL_END_PENDING);
     CU_ASSERT_PTR_EQUAL(stack.pending, &scene->regions[3]);
     CU_ASSERT_EQUAL(stack.count, 1);
     scene->registers.value[UNWIND_RBP] = SCENE_STACK + 100 * 8;

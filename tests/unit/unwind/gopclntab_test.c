@@ -128,11 +128,11 @@ static void test_walk_over_a_switch(void)
     scene_ready(scene);
     scene->stack[0] = function + 32 + 4; /* a root */
     struct unwind_stack stack = scene_walk(scene, function + 2);
-    CU_ASSERT_EQUAL(stack.end, UNWIND_END_ROOT);
+    CU_ASSERT_EQUAL(stack.end, MODEL_END_ROOT);
     CU_ASSERT_EQUAL(stack.count, 2);
     scene->stack[1] = function + 2;
     stack = scene_walk(scene, SCENE_TEXT + 4);
-    CU_ASSERT_EQUAL(stack.end, UNWIND_END_ROOT);
+    CU_ASSERT_EQUAL(stack.end, MODEL_END_ROOT);
     CU_ASSERT_EQUAL(stack.count, 2);
     scene_free(scene);
 }
@@ -156,19 +156,18 @@ static void test_walk_to_another_stack(void)
     scene->alternate[5] = SCENE_TEXT + SWITCH + 2;
     scene->alternate[9] = SCENE_TEXT + ROOT;
     struct unwind_stack stack = scene_walk(scene, SCENE_TEXT + SWITCH + 1);
-    EXPECT(stack, UNWIND_END_ROOT, {SCENE_TEXT + SWITCH + 1, UNWIND_BY_CFI, false},
-           {SCENE_TEXT + SWITCH + 2, UNWIND_BY_CFI, true},
-           {SCENE_TEXT + ROOT, UNWIND_BY_CFI, true});
+    EXPECT(stack, MODEL_END_ROOT, {SCENE_TEXT + SWITCH + 1, MODEL_BY_CFI, false},
+           {SCENE_TEXT + SWITCH + 2, MODEL_BY_CFI, true}, {SCENE_TEXT + ROOT, MODEL_BY_CFI, true});
     CU_ASSERT_TRUE(stack.switched);
     scene->alternate[8] = SCENE_ALTERNATE + 4 * 8; /* and round again */
     scene->alternate[9] = SCENE_TEXT + SWITCH + 2;
     stack = scene_walk(scene, SCENE_TEXT + SWITCH + 1);
-    CU_ASSERT_EQUAL(stack.end, UNWIND_END_BAD_MEMORY);
+    CU_ASSERT_EQUAL(stack.end, MODEL_END_BAD_MEMORY);
     CU_ASSERT_TRUE(stack.count < 16);
     scene->registers.value[UNWIND_RBP] = SCENE_STACK + 8;
     scene->stack[2] = SCENE_TEXT + ROOT;
     stack = scene_walk(scene, SCENE_TEXT + SWITCH + 1);
-    CU_ASSERT_EQUAL(stack.end, UNWIND_END_ROOT);
+    CU_ASSERT_EQUAL(stack.end, MODEL_END_ROOT);
     CU_ASSERT_FALSE(stack.switched);
     scene_free(scene);
 }

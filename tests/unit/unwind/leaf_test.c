@@ -21,10 +21,10 @@ static void test_target_of_the_call(void)
     scene_call(scene, 0x110, 0x800);
     scene->stack[0] = SCENE_TEXT + 0x110;
     const struct unwind_stack stack = scene_walk(scene, SCENE_TEXT + 0x820);
-    CU_ASSERT_EQUAL(stack.end, UNWIND_END_ROOT);
+    CU_ASSERT_EQUAL(stack.end, MODEL_END_ROOT);
     CU_ASSERT_EQUAL_FATAL(stack.count, 2);
     CU_ASSERT_EQUAL(stack.frames[1].address, SCENE_TEXT + 0x110);
-    CU_ASSERT_EQUAL(stack.frames[1].found_by, UNWIND_BY_LEAF);
+    CU_ASSERT_EQUAL(stack.frames[1].found_by, MODEL_BY_LEAF);
     scene_free(scene);
 }
 
@@ -35,7 +35,7 @@ static void test_another_function_between(void)
     scene->stack[0] = SCENE_TEXT + 0x110;
     const struct unwind_stack stack = scene_walk(scene, SCENE_TEXT + 0xa20);
     CU_ASSERT_EQUAL_FATAL(stack.count, 2);
-    CU_ASSERT_EQUAL(stack.frames[1].found_by, UNWIND_BY_SCAN);
+    CU_ASSERT_EQUAL(stack.frames[1].found_by, MODEL_BY_SCAN);
     scene_free(scene);
 }
 
@@ -48,10 +48,10 @@ static void test_prologue(void)
     scene->stack[0] = SCENE_STACK + 0x100;
     scene->stack[1] = SCENE_TEXT + 0x110;
     const struct unwind_stack stack = scene_walk(scene, SCENE_TEXT + 0x841);
-    CU_ASSERT_EQUAL(stack.end, UNWIND_END_ROOT);
+    CU_ASSERT_EQUAL(stack.end, MODEL_END_ROOT);
     CU_ASSERT_EQUAL_FATAL(stack.count, 2);
     CU_ASSERT_EQUAL(stack.frames[1].address, SCENE_TEXT + 0x110);
-    CU_ASSERT_EQUAL(stack.frames[1].found_by, UNWIND_BY_LEAF);
+    CU_ASSERT_EQUAL(stack.frames[1].found_by, MODEL_BY_LEAF);
     scene_free(scene);
 }
 
@@ -67,10 +67,10 @@ static void test_stale_word_below_a_frame(void)
     scene->stack[21] = SCENE_TEXT + 0x110;
     scene->registers.value[UNWIND_RBP] = SCENE_STACK + 20 * 8;
     const struct unwind_stack stack = scene_walk(scene, SCENE_TEXT + 0x820);
-    CU_ASSERT_EQUAL(stack.end, UNWIND_END_ROOT);
+    CU_ASSERT_EQUAL(stack.end, MODEL_END_ROOT);
     CU_ASSERT_EQUAL_FATAL(stack.count, 2);
     CU_ASSERT_EQUAL(stack.frames[1].address, SCENE_TEXT + 0x110);
-    CU_ASSERT_EQUAL(stack.frames[1].found_by, UNWIND_BY_FP);
+    CU_ASSERT_EQUAL(stack.frames[1].found_by, MODEL_BY_FP);
     scene_free(scene);
 }
 

@@ -43,8 +43,8 @@ static void test_complex_row(void)
     scene->stack[3] = SCENE_STACK + 4 * 8; /* CFA = this + 16 */
     scene->stack[5] = at(PLAIN);
     scene->stack[7] = at(ROOT);
-    EXPECT(scene_walk(scene, at(COMPLEX)), UNWIND_END_ROOT, {at(COMPLEX), UNWIND_BY_CFI, false},
-           {at(PLAIN), UNWIND_BY_CFI, true}, {at(ROOT), UNWIND_BY_CFI, true});
+    EXPECT(scene_walk(scene, at(COMPLEX)), MODEL_END_ROOT, {at(COMPLEX), MODEL_BY_CFI, false},
+           {at(PLAIN), MODEL_BY_CFI, true}, {at(ROOT), MODEL_BY_CFI, true});
     CU_ASSERT_EQUAL(unwind_walker_counters(scene->walker).complex_rows, 1);
     CU_ASSERT_EQUAL(unwind_walker_counters(scene->walker).complex_failed, 0);
     scene_free(scene);
@@ -62,10 +62,10 @@ static void test_register_of_a_later_frame(void)
     scene->stack[6] = at(BY_RBX);
     scene->stack[7] = at(ROOT);
     scene->registers.value[UNWIND_RBX] = 0xbad;
-    EXPECT(scene_walk(scene, at(SAVES)), UNWIND_END_ROOT, {at(SAVES), UNWIND_BY_CFI, false},
-           {at(BY_RBX), UNWIND_BY_CFI, true}, {at(SAVES), UNWIND_BY_CFI, true},
-           {SCENE_TEXT + PAIR + 0x10, UNWIND_BY_CFI, true}, {at(BY_RBX), UNWIND_BY_CFI, true},
-           {at(ROOT), UNWIND_BY_CFI, true});
+    EXPECT(scene_walk(scene, at(SAVES)), MODEL_END_ROOT, {at(SAVES), MODEL_BY_CFI, false},
+           {at(BY_RBX), MODEL_BY_CFI, true}, {at(SAVES), MODEL_BY_CFI, true},
+           {SCENE_TEXT + PAIR + 0x10, MODEL_BY_CFI, true}, {at(BY_RBX), MODEL_BY_CFI, true},
+           {at(ROOT), MODEL_BY_CFI, true});
     CU_ASSERT_EQUAL(unwind_walker_counters(scene->walker).complex_rows, 2);
     CU_ASSERT_EQUAL(unwind_walker_counters(scene->walker).complex_failed, 0);
     scene_free(scene);
@@ -89,7 +89,7 @@ static void test_complex_without_memory(void)
     scene->stack[0] = 0x10;
     const struct unwind_stack stack = scene_walk(scene, at(COMPLEX));
     CU_ASSERT_EQUAL(stack.count, 1);
-    CU_ASSERT_EQUAL(stack.end, UNWIND_END_NO_CFI);
+    CU_ASSERT_EQUAL(stack.end, MODEL_END_NO_CFI);
     CU_ASSERT_EQUAL(unwind_walker_counters(scene->walker).complex_failed, 1);
     scene_free(scene);
 }

@@ -23,11 +23,11 @@ static void expect_whole(bool live, bool stitched)
     struct own_process own;
     own_process_init(&own);
     const struct unwind_stack stack = own_process_walk(&own, taken, live);
-    CU_ASSERT_EQUAL(stack.end, UNWIND_END_ROOT);
+    CU_ASSERT_EQUAL(stack.end, MODEL_END_ROOT);
     CU_ASSERT_EQUAL(stack.stitched, stitched);
     CU_ASSERT_TRUE(own_capture_agrees(taken, &stack));
     for (size_t i = 0; i < stack.count; i++)
-        CU_ASSERT(stack.frames[i].found_by <= UNWIND_BY_SIGNAL);
+        CU_ASSERT(stack.frames[i].found_by <= MODEL_BY_SIGNAL);
     own_process_release(&own);
 }
 
@@ -143,7 +143,7 @@ static void test_coroutine(void)
     struct own_process own;
     own_process_init(&own);
     const struct unwind_stack stack = own_process_walk(&own, taken, false);
-    CU_ASSERT_EQUAL(stack.end, UNWIND_END_ROOT);
+    CU_ASSERT_EQUAL(stack.end, MODEL_END_ROOT);
     CU_ASSERT(stack.count >= 3);
     CU_ASSERT_TRUE(own_capture_agrees(taken, &stack));
     own_process_release(&own);
@@ -171,7 +171,7 @@ static size_t signal_frames(const struct unwind_stack *stack)
 {
     size_t count = 0;
     for (size_t i = 0; i < stack->count; i++)
-        count += stack->frames[i].found_by == UNWIND_BY_SIGNAL;
+        count += stack->frames[i].found_by == MODEL_BY_SIGNAL;
     return count;
 }
 
@@ -230,12 +230,12 @@ static NOINLINE size_t walk_from_below(void)
     innermost();
     own_process_init(&own);
     struct unwind_stack stack = own_process_walk(&own, taken, true);
-    CU_ASSERT_EQUAL(stack.end, UNWIND_END_ROOT);
+    CU_ASSERT_EQUAL(stack.end, MODEL_END_ROOT);
     CU_ASSERT_TRUE(stack.stitched);
     CU_ASSERT_TRUE(own_capture_agrees(taken, &stack));
     const size_t whole = stack.count;
     stack = own_process_walk(&own, taken, false);
-    CU_ASSERT_EQUAL(stack.end, UNWIND_END_TRUNCATED);
+    CU_ASSERT_EQUAL(stack.end, MODEL_END_TRUNCATED);
     CU_ASSERT(stack.count < whole);
     own_process_release(&own);
     return whole;

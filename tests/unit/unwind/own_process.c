@@ -80,11 +80,11 @@ bool own_capture_agrees(const struct own_capture *capture, const struct unwind_s
     for (size_t i = 0; agrees && i < capture->peer_count; i++)
         agrees = stack->frames[i + 1].address == capture->peer[i];
     if (!agrees) {
-        printf("\n    end %s", unwind_end_text(stack->end));
+        printf("\n    end %s", model_end_text(stack->end));
         for (size_t i = 0; i < stack->count - 1 || i < capture->peer_count; i++)
             printf("\n    %#llx %s, libunwind %#llx",
                    (unsigned long long)(i + 1 < stack->count ? stack->frames[i + 1].address : 0),
-                   i + 1 < stack->count ? unwind_found_by_text(stack->frames[i + 1].found_by) : "",
+                   i + 1 < stack->count ? model_found_by_text(stack->frames[i + 1].found_by) : "",
                    (unsigned long long)(i < capture->peer_count ? capture->peer[i] : 0));
     }
     return agrees;

@@ -109,7 +109,7 @@ struct tally {
 /* From the first frame that had no rule on, libdwfl has none either, and stops or guesses. */
 static bool has_rule(const struct unwind_frame *frame)
 {
-    return frame->found_by <= UNWIND_BY_SIGNAL;
+    return frame->found_by <= MODEL_BY_SIGNAL;
 }
 
 static void compare(struct tally *tally, const struct unwind_stack *stack, const struct peer *peer)
@@ -125,10 +125,10 @@ static void compare(struct tally *tally, const struct unwind_stack *stack, const
     tally->stacks++;
     tally->frames += stack->count;
     tally->ruled += ruled;
-    tally->wrong += ruled && !(equal && stack->end == UNWIND_END_ROOT);
+    tally->wrong += ruled && !(equal && stack->end == MODEL_END_ROOT);
     if (!equal && ruled)
         printf("\n    %zu of our %zu and libdwfl's %zu frames agree, end %s at %#llx", same,
-               stack->count, peer->count, unwind_end_text(stack->end),
+               stack->count, peer->count, model_end_text(stack->end),
                (unsigned long long)stack->stopped_at);
 }
 
@@ -137,8 +137,8 @@ static bool is_at_start(const struct unwind_stack *stack, uint64_t start)
 {
     bool scanned = false;
     for (size_t i = 0; i < stack->count; i++)
-        scanned |= stack->frames[i].found_by == UNWIND_BY_SCAN;
-    return !scanned && stack->end == UNWIND_END_ROOT && stack->stopped_at - start < 64;
+        scanned |= stack->frames[i].found_by == MODEL_BY_SCAN;
+    return !scanned && stack->end == MODEL_END_ROOT && stack->stopped_at - start < 64;
 }
 
 struct watch {

@@ -26,15 +26,15 @@ static struct scene *red_zone_scene(void)
 static void expect_root(struct scene *scene, bool stitched)
 {
     const struct unwind_stack stack = scene_walk(scene, SCENE_TEXT + PLACE);
-    CU_ASSERT_EQUAL(stack.end, UNWIND_END_ROOT);
+    CU_ASSERT_EQUAL(stack.end, MODEL_END_ROOT);
     CU_ASSERT_EQUAL(stack.stitched, stitched);
     CU_ASSERT_EQUAL_FATAL(stack.count, 2);
     CU_ASSERT_EQUAL(stack.frames[1].address, SCENE_TEXT + RETURN);
-    CU_ASSERT_EQUAL(stack.frames[1].found_by, UNWIND_BY_CFI);
+    CU_ASSERT_EQUAL(stack.frames[1].found_by, MODEL_BY_CFI);
     CU_ASSERT_EQUAL(stack.top, SCENE_STACK + 23 * 8);
 }
 
-static void expect_end(struct scene *scene, enum unwind_end end, size_t count)
+static void expect_end(struct scene *scene, enum model_end end, size_t count)
 {
     const struct unwind_stack stack = scene_walk(scene, SCENE_TEXT + PLACE);
     CU_ASSERT_EQUAL(stack.end, end);
@@ -53,7 +53,7 @@ static void test_copy_above(void)
     scene->memory.read = NULL; /* the process has ended */
     expect_root(scene, false);
     scene->space.generation++;
-    expect_end(scene, UNWIND_END_TRUNCATED, 1);
+    expect_end(scene, MODEL_END_TRUNCATED, 1);
     scene_free(scene);
 }
 
@@ -68,7 +68,7 @@ static void test_through_a_dispatcher(void)
     expect_root(scene, false);
     scene->space.generation++;
     scene_distance(scene, DISPATCHER + 16, FUNCTION + 0x100); /* to another function */
-    expect_end(scene, UNWIND_END_BAD_MEMORY, 1);
+    expect_end(scene, MODEL_END_BAD_MEMORY, 1);
     scene_free(scene);
 }
 
@@ -80,9 +80,9 @@ static void test_live_word(void)
     scene_call(scene, RETURN, 0xa00);
     expect_root(scene, true);
     scene->stack[22] = SCENE_TEXT + 0xa10; /* read too late: no call there */
-    expect_end(scene, UNWIND_END_TRUNCATED, 1);
+    expect_end(scene, MODEL_END_TRUNCATED, 1);
     scene->memory.read = NULL;
-    expect_end(scene, UNWIND_END_TRUNCATED, 1);
+    expect_end(scene, MODEL_END_TRUNCATED, 1);
     scene_free(scene);
 }
 
@@ -95,7 +95,7 @@ static void test_only_where_interrupted(void)
     scene->stack[22] = SCENE_TEXT + PLACE; /* called by itself: then its rsp - 8 holds this */
     scene->stack[24] = SCENE_STACK + 26 * 8;
     scene->stack[26] = SCENE_TEXT + RETURN;
-    expect_end(scene, UNWIND_END_BAD_MEMORY, 2);
+    expect_end(scene, MODEL_END_BAD_MEMORY, 2);
     scene_free(scene);
 }
 

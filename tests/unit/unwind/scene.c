@@ -99,13 +99,13 @@ struct unwind_stack scene_walk(struct scene *scene, uint64_t rip)
     return unwind_walk(scene->walker, &scene->space, &scene->memory, &scene->registers);
 }
 
-void scene_expect(struct unwind_stack stack, enum unwind_end end, const struct scene_frame *frames,
+void scene_expect(struct unwind_stack stack, enum model_end end, const struct scene_frame *frames,
                   size_t count)
 {
     CU_ASSERT_EQUAL(stack.end, end);
     CU_ASSERT_EQUAL(stack.count, count);
     if (stack.end != end || stack.count != count)
-        printf("\n    %zu frames, end %s", stack.count, unwind_end_text(stack.end));
+        printf("\n    %zu frames, end %s", stack.count, model_end_text(stack.end));
     for (size_t i = 0; i < count && i < stack.count; i++) {
         CU_ASSERT_EQUAL(stack.frames[i].address, frames[i].address);
         CU_ASSERT_EQUAL(stack.frames[i].found_by, frames[i].found_by);

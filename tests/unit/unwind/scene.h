@@ -64,12 +64,12 @@ void scene_free(struct scene *scene);
 
 struct scene_frame {
     uint64_t address;
-    enum unwind_found_by found_by;
+    enum model_found_by found_by;
     bool is_return;
 };
 
 /* Expects exactly these frames, and shows what came instead. */
-void scene_expect(struct unwind_stack stack, enum unwind_end end, const struct scene_frame *frames,
+void scene_expect(struct unwind_stack stack, enum model_end end, const struct scene_frame *frames,
                   size_t count);
 #define EXPECT(stack, end, ...)                                                                    \
     scene_expect((stack), (end), (const struct scene_frame[]){__VA_ARGS__},                        \
