@@ -1,5 +1,5 @@
-/* base: what every other library stands on. One include for all of it; each part has a header of its
- * own, which holds its contract. Nothing here knows about profiles. */
+/* base: what every other library stands on. One include for all of it; each part has a header of
+ * its own, which holds its contract. Nothing here knows about profiles. */
 #ifndef SPROF_BASE_H
 #define SPROF_BASE_H
 
@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/file_id.h"
 #include "base/hash.h"
 #include "base/intern.h"
 #include "base/log.h"

@@ -36,13 +36,13 @@ static void *copy(const void *bytes, size_t size)
 static void keep(struct bench *bench, const struct model_record *record)
 {
     struct kept kept = {.record = *record};
-    const char *name = record->type == MODEL_RECORD_MMAP   ? record->mapping.name
+    const char *name = record->type == MODEL_RECORD_MMAP   ? record->mapping.file.path
                        : record->type == MODEL_RECORD_COMM ? record->comm.name
                                                            : NULL;
     if (name)
         kept.name = copy(name, strlen(name) + 1);
     if (record->type == MODEL_RECORD_MMAP)
-        kept.record.mapping.name = kept.name;
+        kept.record.mapping.file.path = kept.name;
     if (record->type == MODEL_RECORD_COMM)
         kept.record.comm.name = kept.name;
     if (record->type == MODEL_RECORD_SAMPLE) {

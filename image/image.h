@@ -1,8 +1,9 @@
 /* image: the ELF files a process runs.
  *
  * Opens the right file (the one that is mapped, not one that took its name), reads what the other
- * libraries need, and translates between file offsets and addresses. It never maps a file into memory, so
- * that a file cut short meanwhile cannot kill sprof: sections are read into memory it owns. */
+ * libraries need, and translates between file offsets and addresses. It never maps a file into
+ * memory, so that a file cut short meanwhile cannot kill sprof: sections are read into memory it
+ * owns. */
 #ifndef SPROF_IMAGE_IMAGE_H
 #define SPROF_IMAGE_IMAGE_H
 
@@ -11,15 +12,13 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Which file, told by a mapping. Zero fields are unknown. */
+/* Which file, and where to look for it. Zero fields are unknown. */
 struct image_request {
-    const char *path;       /* as the target sees it; " (deleted)" at its end is understood */
-    pid_t pid;              /* a process that has it mapped; 0: none alive */
+    struct sprof_file_id file;   /* " (deleted)" at the end of its path is understood; a file with
+                                    another build id is refused, or, where that is not known, one
+                                    with another device or inode */
+    pid_t pid;                   /* a process that has it mapped; 0: none alive */
     uint64_t map_start, map_end; /* the mapping's addresses, for /proc/PID/map_files */
-    uint8_t build_id[20];
-    uint8_t build_id_size;  /* when known, a file with another build id is refused */
-    uint32_t device_major, device_minor; /* when known (and no build id is), another file is refused */
-    uint64_t inode;
 };
 
 /* One opened image. Used by one thread at a time. */
@@ -82,9 +81,9 @@ struct image_segment {
 size_t image_text_segments(const struct image *image, const struct image_segment **segments);
 
 /* A section's bytes, decompressed, owned by the image until image_drop_sections; empty where it is
- * missing or unreadable. Its vaddr (0 for unloaded sections) in *vaddr unless that is NULL. Where the
- * section headers are gone, .eh_frame_hdr and .eh_frame are found through PT_GNU_EH_FRAME. At most
- * 1 GiB. */
+ * missing or unreadable. Its vaddr (0 for unloaded sections) in *vaddr unless that is NULL. Where
+ * the section headers are gone, .eh_frame_hdr and .eh_frame are found through PT_GNU_EH_FRAME. At
+ * most 1 GiB. */
 struct sprof_bytes image_section(struct image *image, const char *name, uint64_t *vaddr);
 
 /* Frees all section bytes handed out so far. */

@@ -60,24 +60,24 @@ static bool same_inode(const struct image *image, const struct image_request *re
     struct stat status;
     if (fstat(image->fd, &status) != 0)
         return false;
-    if ((uint64_t)status.st_ino != request->inode)
+    if ((uint64_t)status.st_ino != request->file.inode)
         return false;
-    return (major(status.st_dev) == request->device_major &&
-            minor(status.st_dev) == request->device_minor) ||
+    return (major(status.st_dev) == request->file.device_major &&
+            minor(status.st_dev) == request->file.device_minor) ||
            device_is_virtual(image->fd);
 }
 
 static bool is_identified(const struct image_request *request)
 {
-    return request->build_id_size || request->inode;
+    return request->file.build_id_size || request->file.inode;
 }
 
 static bool is_requested(const struct image *image, const struct image_request *request)
 {
-    if (request->build_id_size)
-        return image->build_id_size == request->build_id_size &&
-               !memcmp(image->build_id, request->build_id, request->build_id_size);
-    return !request->inode || same_inode(image, request);
+    if (request->file.build_id_size)
+        return image->build_id_size == request->file.build_id_size &&
+               !memcmp(image->build_id, request->file.build_id, request->file.build_id_size);
+    return !request->file.inode || same_inode(image, request);
 }
 
 /* The search, and the most telling of the failures on its way. */
@@ -128,7 +128,7 @@ static bool try_file(struct search *search, const char *file, const char *root)
     if (!is_requested(image, search->request)) {
         sprof_error_set(&error, SPROF_ENOTFOUND, 0,
                         "%s was replaced while it was running: the file there now has another %s",
-                        search->path, search->request->build_id_size ? "build id" : "inode");
+                        search->path, search->request->file.build_id_size ? "build id" : "inode");
         remember(search, &error, true);
         image_free(image);
         return false;
@@ -193,7 +193,7 @@ static char *path_without_suffix(const char *path)
 int image_open(struct image **image, const struct image_request *request, struct sprof_error *error)
 {
     *image = NULL;
-    char *path = path_without_suffix(request->path);
+    char *path = path_without_suffix(request->file.path);
     if (!path)
         return sprof_error_memory(error);
     struct search search = {.request = request, .path = path};

@@ -4,6 +4,8 @@
 #ifndef SPROF_MODEL_RECORDS_H
 #define SPROF_MODEL_RECORDS_H
 
+#include "base/base.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,15 +24,11 @@ enum model_record_type {
     MODEL_RECORD_TYPES,    /* how many there are */
 };
 
-/* An executable mapping. pid -1: the kernel's own text or a module of it; name "[kernel]" or
+/* An executable mapping. pid -1: the kernel's own text or a module of it; path "[kernel]" or
  * "[ext4]" and so on. */
 struct model_mmap {
     uint64_t address, size, file_offset;
-    const char *name; /* path as the target sees it, "//anon", "[vdso]", "/memfd:… (deleted)" */
-    uint8_t build_id[20];
-    uint8_t build_id_size; /* 0: not known; then device and inode may be */
-    uint32_t device_major, device_minor;
-    uint64_t inode, inode_generation;
+    struct sprof_file_id file; /* its path lives as long as the record */
 };
 
 /* Room for the registers of every architecture: aarch64 has 31, the stack pointer and the pc. */

@@ -6,20 +6,12 @@
 #include "base/base.h"
 #include "model/kinds.h"
 
-/* Which file a mapping shows. Equal identities are one module. A build id decides alone; without it
+/* A file, or code without one. Equal identities are one module: a build id decides alone; without it
  * device, inode, generation and path do; without those (anonymous memory, vdso) the path and, for
  * code of one process only, that process. */
-struct sprof_file_id {
-    const char *path;
-    uint8_t build_id[20];
-    uint8_t build_id_size;
-    uint32_t device_major, device_minor;
-    uint64_t inode, inode_generation;
-};
-
 struct model_module {
     uint32_t id;
-    struct sprof_file_id identity; /* texts owned by the world */
+    struct sprof_file_id identity; /* its path is owned by the world */
     const char *name;               /* last part of the path, or the bracketed name */
     enum model_kind kind;
     bool main_executable;           /* of at least one process */

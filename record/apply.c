@@ -86,15 +86,9 @@ static int add_missing(void *context, const struct model_mmap *mapping)
     struct model_world *world = &rescan->session->world;
     if (model_world_find(world, rescan->process, mapping->address))
         return 0;
-    const struct sprof_file_id identity = {
-        .path = mapping->name,
-        .device_major = mapping->device_major,
-        .device_minor = mapping->device_minor,
-        .inode = mapping->inode,
-    };
     rescan->changed = true;
     return model_world_map(world, rescan->process->pid, mapping->address, mapping->size,
-                           mapping->file_offset, &identity, rescan->time_ns);
+                           mapping->file_offset, &mapping->file, rescan->time_ns);
 }
 
 /* Code in no known mapping: what /proc says now may be newer than what the records told. Asked at
@@ -239,22 +233,13 @@ int record_book_unsampled(struct record_session *session, uint64_t unseen_ns)
 static int apply_mapping(struct record_session *session, const struct model_record *record)
 {
     const struct model_mmap *mapping = &record->mapping;
-    struct sprof_file_id identity = {
-        .path = mapping->name,
-        .build_id_size = mapping->build_id_size,
-        .device_major = mapping->device_major,
-        .device_minor = mapping->device_minor,
-        .inode = mapping->inode,
-        .inode_generation = mapping->inode_generation,
-    };
-    memcpy(identity.build_id, mapping->build_id, sizeof identity.build_id);
-    if (record->pid == -1 && strcmp(mapping->name, MODEL_MODULE_KERNEL) == 0)
+    if (record->pid == -1 && strcmp(mapping->file.path, MODEL_MODULE_KERNEL) == 0)
         session->walk.kernel_start = mapping->address - mapping->file_offset;
-    if (record->pid > 0 && strncmp(mapping->name, "//anon", 6) == 0 &&
+    if (record->pid > 0 && strncmp(mapping->file.path, "//anon", 6) == 0 &&
         record_jit_owners_note(&session->jit_owners, record->pid))
         return SPROF_ENOMEM;
     return model_world_map(&session->world, record->pid, mapping->address, mapping->size,
-                           mapping->file_offset, &identity, record->time_ns);
+                           mapping->file_offset, &mapping->file, record->time_ns);
 }
 
 static int apply_comm(struct record_session *session, const struct model_record *record)

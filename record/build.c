@@ -138,7 +138,7 @@ static size_t vdso_size(const uint8_t *start)
 int record_open_image(struct image **image, const struct image_request *request,
                       struct sprof_error *error)
 {
-    if (strcmp(request->path, "[vdso]") != 0)
+    if (strcmp(request->file.path, "[vdso]") != 0)
         return image_open(image, request, error);
     const uint8_t *start = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
     if (!start)

@@ -13,10 +13,10 @@ static void open_file(struct derive *derive, struct derive_module *module)
 {
     if (module->image || !module->row.path)
         return;
-    struct image_request request = {.path = module->row.path, .pid = module->pid};
-    if (module->row.build_id.size <= sizeof request.build_id && module->row.build_id.size) {
-        memcpy(request.build_id, module->row.build_id.data, module->row.build_id.size);
-        request.build_id_size = (uint8_t)module->row.build_id.size;
+    struct image_request request = {.file.path = module->row.path, .pid = module->pid};
+    if (module->row.build_id.size <= sizeof request.file.build_id && module->row.build_id.size) {
+        memcpy(request.file.build_id, module->row.build_id.data, module->row.build_id.size);
+        request.file.build_id_size = (uint8_t)module->row.build_id.size;
     }
     struct sprof_error why = {0};
     if (record_open_image(&module->owned_image, &request, &why) == 0) {

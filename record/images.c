@@ -39,7 +39,7 @@ static int open_item(struct record_image *item)
     int result = record_open_image(&item->image, &item->request, &error);
     if (!result && item->described && image_key(item->image) != item->key) {
         result = sprof_error_set(&error, SPROF_ENOTFOUND, 0, "%s was replaced while recording",
-                                 item->request.path);
+                                 item->request.file.path);
         image_free(item->image);
         item->image = NULL;
     }
@@ -188,19 +188,13 @@ struct record_image *record_images_get(struct record_images *images, struct mode
     struct record_image *item = sprof_arena_alloc(&images->arena, sizeof *item);
     if (!item || sprof_vec_push(&images->items, item))
         return NULL;
-    const struct sprof_file_id *identity = &module->identity;
     item->module = module;
     item->request = (struct image_request){
-        .path = identity->path,
+        .file = module->identity,
         .pid = pid,
         .map_start = mapping->start,
         .map_end = mapping->end,
-        .build_id_size = identity->build_id_size,
-        .device_major = identity->device_major,
-        .device_minor = identity->device_minor,
-        .inode = identity->inode,
     };
-    memcpy(item->request.build_id, identity->build_id, sizeof identity->build_id);
     module->owner = item;
     return item;
 }

@@ -157,11 +157,11 @@ static bool decode_build_id(struct sprof_reader *reader, struct model_mmap *mapp
 {
     const uint8_t size = sprof_reader_u8(reader);
     sprof_reader_take(reader, 3);
-    const uint8_t *bytes = sprof_reader_take(reader, sizeof mapping->build_id);
-    if (!bytes || size > sizeof mapping->build_id)
+    const uint8_t *bytes = sprof_reader_take(reader, sizeof mapping->file.build_id);
+    if (!bytes || size > sizeof mapping->file.build_id)
         return false;
-    memcpy(mapping->build_id, bytes, size);
-    mapping->build_id_size = size;
+    memcpy(mapping->file.build_id, bytes, size);
+    mapping->file.build_id_size = size;
     return true;
 }
 
@@ -177,14 +177,14 @@ static bool decode_mmap2(const struct perf_event_header *header, struct sprof_re
         if (!decode_build_id(reader, mapping))
             return false;
     } else {
-        mapping->device_major = sprof_reader_u32(reader);
-        mapping->device_minor = sprof_reader_u32(reader);
-        mapping->inode = sprof_reader_u64(reader);
-        mapping->inode_generation = sprof_reader_u64(reader);
+        mapping->file.device_major = sprof_reader_u32(reader);
+        mapping->file.device_minor = sprof_reader_u32(reader);
+        mapping->file.inode = sprof_reader_u64(reader);
+        mapping->file.inode_generation = sprof_reader_u64(reader);
     }
     sprof_reader_u64(reader); /* protection and flags: only executable mappings are asked for */
-    mapping->name = sprof_reader_text(reader);
-    return !reader->failed && mapping->name;
+    mapping->file.path = sprof_reader_text(reader);
+    return !reader->failed && mapping->file.path;
 }
 
 static bool decode_comm(const struct perf_event_header *header, struct sprof_reader *reader,

@@ -67,8 +67,8 @@ static int push_kernel(struct target_snapshot *snapshot, uint64_t time_ns, const
         .type = MODEL_RECORD_MMAP, .time_ns = time_ns, .pid = -1, .tid = -1, .cpu = -1};
     record.mapping.address = address;
     record.mapping.size = size;
-    record.mapping.name = target_snapshot_name(snapshot, name);
-    return record.mapping.name ? target_snapshot_push(snapshot, &record) : SPROF_ENOMEM;
+    record.mapping.file.path = target_snapshot_name(snapshot, name);
+    return record.mapping.file.path ? target_snapshot_push(snapshot, &record) : SPROF_ENOMEM;
 }
 
 static int add_kernel_text(struct target_snapshot *snapshot, uint64_t time_ns)

@@ -44,8 +44,9 @@ static bool parse_maps_line(char *line, struct model_mmap *mapping, const char *
     int used = 0;
     if (sscanf(line,
                "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %" SCNx32 ":%" SCNx32 " %" SCNu64 " %n",
-               &mapping->address, &end, permissions, &mapping->file_offset, &mapping->device_major,
-               &mapping->device_minor, &mapping->inode, &used) < 7 ||
+               &mapping->address, &end, permissions, &mapping->file_offset,
+               &mapping->file.device_major, &mapping->file.device_minor, &mapping->file.inode,
+               &used) < 7 ||
         !used || strlen(permissions) < 3 || permissions[2] != 'x' || end <= mapping->address)
         return false;
     mapping->size = end - mapping->address;
@@ -62,8 +63,8 @@ int target_snapshot_maps(struct target_snapshot *snapshot, pid_t pid, uint64_t t
         const char *name;
         if (!parse_maps_line(line, &record.mapping, &name))
             continue;
-        record.mapping.name = target_snapshot_name(snapshot, name);
-        if (!record.mapping.name || target_snapshot_push(snapshot, &record))
+        record.mapping.file.path = target_snapshot_name(snapshot, name);
+        if (!record.mapping.file.path || target_snapshot_push(snapshot, &record))
             return SPROF_ENOMEM;
     }
     return 0;

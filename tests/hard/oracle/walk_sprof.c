@@ -69,13 +69,13 @@ static struct file *open_file(struct oracle_sprof *sprof, const struct oracle_ma
                           .device_major = map->device_major,
                           .device_minor = map->device_minor,
                           .path = strdup(map->path)};
-    const struct image_request request = {.path = file->path,
+    const struct image_request request = {.file.path = file->path,
                                           .pid = sprof->target->pid,
                                           .map_start = map->start,
                                           .map_end = map->end,
-                                          .device_major = map->device_major,
-                                          .device_minor = map->device_minor,
-                                          .inode = map->inode};
+                                          .file.device_major = map->device_major,
+                                          .file.device_minor = map->device_minor,
+                                          .file.inode = map->inode};
     if (record_open_image(&file->image, &request, NULL) == 0)
         record_build_table(&file->table, file->image, NULL);
     return file;

@@ -6,7 +6,7 @@ static const char program[] = "int main(void) { return 0; }\n";
 static struct image *open_fixture(struct fixture *fixture, const char *name)
 {
     struct image *image = NULL;
-    const struct image_request request = {.path = fixture_path(fixture, name)};
+    const struct image_request request = {.file.path = fixture_path(fixture, name)};
     CU_ASSERT_EQUAL(image_open(&image, &request, NULL), 0);
     CU_ASSERT_PTR_NOT_NULL_FATAL(image);
     return image;

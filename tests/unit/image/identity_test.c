@@ -107,7 +107,7 @@ static uint64_t key_after(struct fixture *fixture, const char *command)
 {
     fixture_run(fixture, command);
     struct image *image = NULL;
-    const struct image_request request = {.path = fixture_path(fixture, "a")};
+    const struct image_request request = {.file.path = fixture_path(fixture, "a")};
     CU_ASSERT_EQUAL(image_open(&image, &request, NULL), 0);
     CU_ASSERT_PTR_NOT_NULL_FATAL(image);
     CU_ASSERT_EQUAL(image_build_id(image).size, 0);

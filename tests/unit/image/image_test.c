@@ -7,7 +7,7 @@ static struct image *open_path(const char *path)
 {
     struct image *image = NULL;
     struct sprof_error error = {0};
-    const struct image_request request = {.path = path};
+    const struct image_request request = {.file.path = path};
     CU_ASSERT_EQUAL(image_open(&image, &request, &error), 0);
     CU_ASSERT_PTR_NOT_NULL_FATAL(image);
     return image;
@@ -124,7 +124,7 @@ static void open_damaged(struct fixture *fixture, const uint8_t *data, size_t si
     int code;
     if (as_file) {
         fixture_write(fixture, "damaged", data, size);
-        const struct image_request request = {.path = fixture_path(fixture, "damaged")};
+        const struct image_request request = {.file.path = fixture_path(fixture, "damaged")};
         code = image_open(&image, &request, &error);
     } else {
         code = image_open_memory(&image, "damaged", (struct sprof_bytes){data, size}, &error);

@@ -54,7 +54,7 @@ static void running_open(struct running *running)
     fixture_text(&running->fixture, "a.c", sleeper);
     fixture_run(&running->fixture, "cc -Wl,--build-id=sha1 -DVALUE=1 a.c -o a");
     strcpy(running->path, fixture_path(&running->fixture, "a"));
-    running->request = (struct image_request){.path = running->path};
+    running->request = (struct image_request){.file.path = running->path};
     struct image *image = must_open(&running->request);
     CU_ASSERT_EQUAL_FATAL(image_build_id(image).size, 20);
     memcpy(running->build_id, image_build_id(image).data, 20);
@@ -74,8 +74,8 @@ static void running_close(struct running *running)
 
 static void use_build_id(struct running *running)
 {
-    memcpy(running->request.build_id, running->build_id, 20);
-    running->request.build_id_size = 20;
+    memcpy(running->request.file.build_id, running->build_id, 20);
+    running->request.file.build_id_size = 20;
 }
 
 static bool is_original(const struct running *running, const struct image *image)
@@ -115,10 +115,10 @@ static void test_replaced_after_it_ended(void)
     CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "replaced"));
     CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "build id"));
     /* Told apart by its inode where no build id is known. */
-    running.request.build_id_size = 0;
-    running.request.device_major = major(running.status.st_dev);
-    running.request.device_minor = minor(running.status.st_dev);
-    running.request.inode = running.status.st_ino;
+    running.request.file.build_id_size = 0;
+    running.request.file.device_major = major(running.status.st_dev);
+    running.request.file.device_minor = minor(running.status.st_dev);
+    running.request.file.inode = running.status.st_ino;
     CU_ASSERT_EQUAL(image_open(&image, &running.request, &error), SPROF_ENOTFOUND);
     CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "inode"));
     CU_ASSERT_PTR_NULL(image);
@@ -132,7 +132,7 @@ static void test_deleted_while_it_runs(void)
     unlink(running.path);
     char path[600];
     snprintf(path, sizeof path, "%s (deleted)", running.path);
-    running.request.path = path;
+    running.request.file.path = path;
     running.request.pid = running.pid;
     struct image *image = must_open(&running.request);
     CU_ASSERT_TRUE(is_original(&running, image));
@@ -166,8 +166,8 @@ static void test_deleted_library_through_map_files(void)
     struct image_request request = {.pid = pid};
     request.map_start = strtoull(line, &dash, 16);
     request.map_end = strtoull(dash + 1, NULL, 16);
-    request.path = strchr(line, '/');
-    CU_ASSERT_PTR_NOT_NULL_FATAL(request.path);
+    request.file.path = strchr(line, '/');
+    CU_ASSERT_PTR_NOT_NULL_FATAL(request.file.path);
     line[strcspn(line, "\n")] = '\0';
     struct image *image = NULL;
     const int code = image_open(&image, &request, NULL);
@@ -195,11 +195,11 @@ static void test_a_pipe_does_not_hang(void)
     fixture_run(&fixture, "mkfifo pipe; mkdir directory");
     struct image *image = NULL;
     struct sprof_error error = {0};
-    struct image_request request = {.path = fixture_path(&fixture, "pipe")};
+    struct image_request request = {.file.path = fixture_path(&fixture, "pipe")};
     CU_ASSERT_EQUAL(image_open(&image, &request, &error), SPROF_EFORMAT);
-    request.path = fixture_path(&fixture, "directory");
+    request.file.path = fixture_path(&fixture, "directory");
     CU_ASSERT_EQUAL(image_open(&image, &request, &error), SPROF_EFORMAT);
-    request.path = fixture_path(&fixture, "missing");
+    request.file.path = fixture_path(&fixture, "missing");
     CU_ASSERT_EQUAL(image_open(&image, &request, &error), SPROF_ENOTFOUND);
     fixture_close(&fixture);
 }

@@ -16,7 +16,7 @@ static struct built build(const char *path)
 {
     struct built built = {0};
     struct sprof_error error = {0};
-    const struct image_request request = {.path = path};
+    const struct image_request request = {.file.path = path};
     CU_ASSERT_EQUAL_FATAL(record_open_image(&built.image, &request, &error), 0);
     CU_ASSERT_EQUAL_FATAL(record_build_table(&built.table, built.image, &error), 0);
     return built;
@@ -112,7 +112,7 @@ static void test_vdso(void)
     struct image *image;
     struct unwind_table *table;
     struct sprof_error error = {0};
-    const struct image_request request = {.path = "[vdso]"};
+    const struct image_request request = {.file.path = "[vdso]"};
     CU_ASSERT_EQUAL_FATAL(record_open_image(&image, &request, &error), 0);
     CU_ASSERT_EQUAL(record_build_table(&table, image, &error), 0);
     CU_ASSERT_TRUE(unwind_table_facts(table).rows > 0);
@@ -131,7 +131,7 @@ static void test_no_call_frame_information(void)
     struct sprof_error error = {0};
     fixture_open(&fixture);
     fixture_run(&fixture, "echo '.globl f; f: ret' > f.s && cc -shared -nostdlib f.s -o f.so");
-    const struct image_request request = {.path = fixture_path(&fixture, "f.so")};
+    const struct image_request request = {.file.path = fixture_path(&fixture, "f.so")};
     CU_ASSERT_EQUAL_FATAL(record_open_image(&image, &request, &error), 0);
     CU_ASSERT_TRUE(record_build_table(&table, image, &error) < 0);
     CU_ASSERT_PTR_NULL(table);

@@ -45,7 +45,7 @@ static void must(bool done)
 
 uint64_t handmade_offset(const struct handmade *made, const char *function, uint64_t *size)
 {
-    const struct image_request request = {.path = made->program};
+    const struct image_request request = {.file.path = made->program};
     const char *const names[] = {function, NULL};
     struct image_symbol symbol = {0};
     struct image *image;

@@ -9,14 +9,8 @@
 
 static int add_mapping(void *context, const struct model_mmap *mapping)
 {
-    const struct sprof_file_id identity = {
-        .path = mapping->name,
-        .device_major = mapping->device_major,
-        .device_minor = mapping->device_minor,
-        .inode = mapping->inode,
-    };
     return model_world_map(context, getpid(), mapping->address, mapping->size, mapping->file_offset,
-                           &identity, THIS_START_NS);
+                           &mapping->file, THIS_START_NS);
 }
 
 void this_process_world(struct model_world *world)

@@ -189,9 +189,9 @@ static void test_mapping_with_build_id(void)
     CU_ASSERT_EQUAL(record.mapping.address, 0x1000);
     CU_ASSERT_EQUAL(record.mapping.size, 0x2000);
     CU_ASSERT_EQUAL(record.mapping.file_offset, 0x3000);
-    CU_ASSERT_EQUAL(record.mapping.build_id_size, 20);
-    CU_ASSERT_EQUAL(memcmp(record.mapping.build_id, "abcdefghijklmnopqrst", 20), 0);
-    CU_ASSERT_STRING_EQUAL(record.mapping.name, "/bin/true");
+    CU_ASSERT_EQUAL(record.mapping.file.build_id_size, 20);
+    CU_ASSERT_EQUAL(memcmp(record.mapping.file.build_id, "abcdefghijklmnopqrst", 20), 0);
+    CU_ASSERT_STRING_EQUAL(record.mapping.file.path, "/bin/true");
     to.bytes[40] = 21; /* longer than its field */
     CU_ASSERT_EQUAL(decode_record(&full, end(&to), &record, &id), DECODE_MALFORMED);
 }

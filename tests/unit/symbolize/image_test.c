@@ -423,7 +423,7 @@ static unsigned name_damaged(struct fixture *fixture, struct naming *naming, con
 {
     struct image *image = NULL;
     fixture_write(fixture, "damaged", data, size);
-    const struct image_request request = {.path = fixture_path(fixture, "damaged")};
+    const struct image_request request = {.file.path = fixture_path(fixture, "damaged")};
     const struct sprof_bytes bytes = {data, size};
     const int code = as_file ? image_open(&image, &request, NULL)
                              : image_open_memory(&image, "damaged", bytes, NULL);

@@ -15,7 +15,7 @@ static inline struct image *naming_image(const char *path)
 {
     struct image *image = NULL;
     struct sprof_error error = {0};
-    const struct image_request request = {.path = path};
+    const struct image_request request = {.file.path = path};
     CU_ASSERT_EQUAL(image_open(&image, &request, &error), 0);
     CU_ASSERT_PTR_NOT_NULL_FATAL(image);
     return image;

@@ -27,7 +27,7 @@ static void test_kernel_text_holds_its_functions(void)
     unsigned kernels = 0;
     for (const struct model_record *record; (record = target_snapshot_next(&snapshot));) {
         CU_ASSERT_EQUAL(record->pid, -1);
-        if (strcmp(record->mapping.name, "[kernel]"))
+        if (strcmp(record->mapping.file.path, "[kernel]"))
             continue;
         kernels++;
         CU_ASSERT_TRUE(address - record->mapping.address < record->mapping.size);

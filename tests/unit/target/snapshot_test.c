@@ -22,11 +22,11 @@ static void test_maps_are_read(void)
     CU_ASSERT_EQUAL(record->mapping.address, 0x55f000);
     CU_ASSERT_EQUAL(record->mapping.size, 0x4000);
     CU_ASSERT_EQUAL(record->mapping.file_offset, 0x1000);
-    CU_ASSERT_EQUAL(record->mapping.device_major, 0xfe);
-    CU_ASSERT_EQUAL(record->mapping.inode, 1234);
-    CU_ASSERT_STRING_EQUAL(record->mapping.name, "/usr/bin/a b (deleted)");
-    CU_ASSERT_STRING_EQUAL(target_snapshot_next(&snapshot)->mapping.name, "//anon");
-    CU_ASSERT_STRING_EQUAL(target_snapshot_next(&snapshot)->mapping.name, "[vdso]");
+    CU_ASSERT_EQUAL(record->mapping.file.device_major, 0xfe);
+    CU_ASSERT_EQUAL(record->mapping.file.inode, 1234);
+    CU_ASSERT_STRING_EQUAL(record->mapping.file.path, "/usr/bin/a b (deleted)");
+    CU_ASSERT_STRING_EQUAL(target_snapshot_next(&snapshot)->mapping.file.path, "//anon");
+    CU_ASSERT_STRING_EQUAL(target_snapshot_next(&snapshot)->mapping.file.path, "[vdso]");
     CU_ASSERT_PTR_NULL(target_snapshot_next(&snapshot));
     target_snapshot_release(&snapshot);
 }
@@ -39,7 +39,7 @@ static void test_strange_lines_are_passed_over(void)
     struct target_snapshot snapshot = {0};
     CU_ASSERT_EQUAL(target_snapshot_maps(&snapshot, 42, 7, maps), 0);
     CU_ASSERT_EQUAL_FATAL(snapshot.records.count, 1);
-    CU_ASSERT_STRING_EQUAL(snapshot.records.items[0].mapping.name, "/good");
+    CU_ASSERT_STRING_EQUAL(snapshot.records.items[0].mapping.file.path, "/good");
     target_snapshot_release(&snapshot);
 }
 
