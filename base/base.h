@@ -15,6 +15,7 @@
 #include "base/map.h"
 #include "base/proc.h"
 #include "base/str.h"
+#include "base/suggest.h"
 #include "base/vec.h"
 
 #endif

@@ -19,7 +19,7 @@ static int unknown_command(const char *name, struct sprof_error *error)
         return sprof_error_memory(error);
     for (size_t i = 0; i < cli_command_count; i++)
         names[i] = cli_commands[i]->name;
-    const int nearest = cli_nearest(name, names);
+    const int nearest = sprof_suggest_nearest(name, names);
     free(names);
     if (nearest < 0)
         return sprof_error_set(error, SPROF_EUSAGE, 0,

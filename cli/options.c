@@ -38,7 +38,7 @@ static int unknown_option(const struct cli_command *command, const char *word,
     if (!strncmp(word, "--", 2) && !sprof_vec_push(&names, NULL)) {
         char name[64];
         snprintf(name, sizeof name, "%.*s", (int)strcspn(word + 2, "="), word + 2);
-        nearest = cli_nearest(name, names.items);
+        nearest = sprof_suggest_nearest(name, names.items);
     }
     if (nearest >= 0)
         sprof_error_set(error, SPROF_EUSAGE, 0, "unknown option %s: did you mean --%s?", word,

@@ -53,8 +53,4 @@ int cli_options_parse(const struct cli_command *command, int argc, char **argv, 
 void cli_help_command(FILE *out, const struct cli_command *command);
 void cli_help(FILE *out, const struct cli_command *const *commands);
 
-/* The index of the name in `names` (NULL-terminated) that is spelt most like `word`, or -1 where
- * none is near. */
-int cli_nearest(const char *word, const char *const *names);
-
 #endif

@@ -2,7 +2,6 @@
 #include "report/function_search.h"
 
 #include "report/error_text.h"
-#include "report/near.h"
 
 #include <string.h>
 
@@ -182,14 +181,14 @@ static int say_ambiguous(const struct search *search, const char *wanted, struct
 
 static int say_unknown(const struct search *search, const bool *present, struct sprof_error *error)
 {
-    struct near_names near = {0};
+    struct sprof_suggestions near = {0};
     const struct report_dataset *dataset = search->dataset;
     for (uint32_t id = 1; id <= dataset->functions.count; id++)
         if (present[id])
-            near_offer(&near, search->wanted, report_dataset_function_name(dataset, id));
+            sprof_suggest_offer(&near, search->wanted, report_dataset_function_name(dataset, id));
     struct sprof_str text = {0};
     sprof_str_appendf(&text, "no sample contains a function '%.200s'", search->wanted);
-    near_append(&text, &near);
+    sprof_suggest_append(&text, &near);
     return report_error_text(error, SPROF_ENOTFOUND, &text);
 }
 

@@ -2,7 +2,6 @@
 #include "report/dataset_parts.h"
 
 #include "report/error_text.h"
-#include "report/near.h"
 #include "report/utf8_text.h"
 
 #include <stdio.h>
@@ -91,7 +90,7 @@ struct filtering {
     const char *thread, *process; /* NULL: any */
     struct sprof_map processes;   /* numbers of those that match */
     bool thread_found;
-    struct near_names near_threads, near_processes;
+    struct sprof_suggestions near_threads, near_processes;
 };
 
 static bool matches(const char *wanted, const char *name, int32_t number)
@@ -120,7 +119,7 @@ static int take_process(void *context, const struct store_process *row)
         return SPROF_ENOMEM;
     if (matches(filtering->process, process.name, row->pid))
         return sprof_map_put(&filtering->processes, dataset->processes.count, 1);
-    near_offer(&filtering->near_processes, filtering->process, process.name ? process.name : "");
+    sprof_suggest_offer(&filtering->near_processes, filtering->process, process.name ? process.name : "");
     return 0;
 }
 
@@ -144,7 +143,7 @@ static int take_thread(void *context, const struct store_thread *row)
     if (sprof_map_get(&filtering->processes, thread.process)) {
         thread.selected = matches(filtering->thread, thread.name, row->tid);
         if (!thread.selected)
-            near_offer(&filtering->near_threads, filtering->thread, thread.name ? thread.name : "");
+            sprof_suggest_offer(&filtering->near_threads, filtering->thread, thread.name ? thread.name : "");
     }
     filtering->thread_found = filtering->thread_found || thread.selected;
     if (sprof_vec_push(&dataset->threads, thread))
@@ -152,12 +151,12 @@ static int take_thread(void *context, const struct store_thread *row)
     return sprof_map_put(&dataset->thread_numbers, row->id, dataset->threads.count);
 }
 
-static int not_found(const char *what, const char *wanted, const struct near_names *near,
+static int not_found(const char *what, const char *wanted, const struct sprof_suggestions *near,
                      struct sprof_error *error)
 {
     struct sprof_str text = {0};
     sprof_str_appendf(&text, "no %s is called '%.200s'", what, wanted);
-    near_append(&text, near);
+    sprof_suggest_append(&text, near);
     if (!near->count)
         sprof_str_appendf(&text, "; `sprof sql 'SELECT DISTINCT %s FROM v_thread'` lists them",
                           what);

@@ -1,15 +1,15 @@
-#include "report/near.h"
+#include "base/suggest.h"
 
 #include <CUnit/CUnit.h>
 
 static void check(const char *word, const char *const *names, const char *expected)
 {
-    struct near_names near = {0};
+    struct sprof_suggestions near = {0};
     struct sprof_str out = {0};
     for (; *names; names++)
-        near_offer(&near, word, *names);
+        sprof_suggest_offer(&near, word, *names);
     CU_ASSERT_EQUAL(sprof_str_append(&out, ""), 0);
-    CU_ASSERT_EQUAL(near_append(&out, &near), 0);
+    CU_ASSERT_EQUAL(sprof_suggest_append(&out, &near), 0);
     CU_ASSERT_STRING_EQUAL(out.text, expected);
     sprof_str_release(&out);
 }
@@ -38,9 +38,9 @@ static void test_only_the_best_are_kept(void)
                                         "xabcde", "abcde",  "abcde",  NULL};
     check("abcde", names, "; near it: abcdex, abcde1, abcde2, abcde3, xabcde");
     static const char *const late[] = {"abxyz", "abcxz", "abcyz", "abczz", "abcxe", "abcde", NULL};
-    struct near_names near = {0};
+    struct sprof_suggestions near = {0};
     for (const char *const *name = late; *name; name++)
-        near_offer(&near, "abcde", *name);
+        sprof_suggest_offer(&near, "abcde", *name);
     CU_ASSERT_STRING_EQUAL(near.names[0], "abcde");
     CU_ASSERT_STRING_EQUAL(near.names[1], "abcxe");
     CU_ASSERT_EQUAL(near.count, 5);
@@ -52,17 +52,33 @@ static void test_long_names_are_bounded(void)
     for (size_t i = 0; i < sizeof name - 1; i++)
         name[i] = 'x';
     name[sizeof name - 1] = '\0';
-    struct near_names near = {0};
-    near_offer(&near, "y", name);
+    struct sprof_suggestions near = {0};
+    sprof_suggest_offer(&near, "y", name);
     CU_ASSERT_EQUAL(near.count, 0);
-    near_offer(&near, "xxx", name);
+    sprof_suggest_offer(&near, "xxx", name);
     CU_ASSERT_EQUAL(near.count, 1);
 }
 
-void sprof_suite_report_near(void);
-void sprof_suite_report_near(void)
+static void test_nearest(void)
 {
-    CU_pSuite suite = CU_add_suite("report/near", NULL, NULL);
+    static const char *const names[] = {"record", "report", "script", "sql", "symbolize", NULL};
+    CU_ASSERT_EQUAL(sprof_suggest_nearest("recrod", names), 0);
+    CU_ASSERT_EQUAL(sprof_suggest_nearest("Reports", names), 1);
+    CU_ASSERT_EQUAL(sprof_suggest_nearest("sym", names), 4);
+    CU_ASSERT_EQUAL(sprof_suggest_nearest("sql", names), 3);
+    CU_ASSERT_EQUAL(sprof_suggest_nearest("frobnicate", names), -1);
+    CU_ASSERT_EQUAL(sprof_suggest_nearest("", names), -1);
+    CU_ASSERT_EQUAL(
+        sprof_suggest_nearest(
+            "a word far longer than any option of any program should be, be it long", names),
+        -1);
+}
+
+void sprof_suite_base_suggest(void);
+void sprof_suite_base_suggest(void)
+{
+    CU_pSuite suite = CU_add_suite("base/suggest", NULL, NULL);
+    CU_add_test(suite, "nearest", test_nearest);
     CU_add_test(suite, "parts come before slips", test_parts_come_before_slips);
     CU_add_test(suite, "case is ignored", test_case_is_ignored);
     CU_add_test(suite, "nothing is near", test_nothing_is_near);

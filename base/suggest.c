@@ -1,0 +1,87 @@
+/* Finds names like the one that was asked for. */
+#include "base/suggest.h"
+
+#include <stdbool.h>
+#include <string.h>
+#include <strings.h>
+
+enum { LONGEST = 60 };
+
+static char lower(char letter)
+{
+    return letter >= 'A' && letter <= 'Z' ? (char)(letter - 'A' + 'a') : letter;
+}
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* One row of the matrix at a time. */
+size_t sprof_suggest_distance(const char *word, const char *name)
+{
+    const size_t columns = strlen(name), lines = strlen(word);
+    if (columns > LONGEST || lines > LONGEST)
+        return SPROF_DISTANCE_NEVER;
+    size_t row[LONGEST + 1];
+    for (size_t i = 0; i <= columns; i++)
+        row[i] = i;
+    for (size_t line = 1; line <= lines; line++) {
+        size_t diagonal = row[0];
+        row[0] = line;
+        for (size_t i = 1; i <= columns; i++) {
+            const size_t replaced = diagonal + (lower(word[line - 1]) != lower(name[i - 1]));
+            diagonal = row[i];
+            row[i] = least(replaced, least(row[i], row[i - 1]) + 1);
+        }
+    }
+    return row[columns] <= lines / 3 + 1 ? row[columns] : SPROF_DISTANCE_NEVER;
+}
+
+int sprof_suggest_nearest(const char *word, const char *const *names)
+{
+    int nearest = -1, beginning = -1;
+    size_t smallest = SPROF_DISTANCE_NEVER;
+    const size_t length = strlen(word);
+    for (int i = 0; names[i]; i++) {
+        const size_t distance = sprof_suggest_distance(word, names[i]);
+        if (distance < smallest) {
+            nearest = i;
+            smallest = distance;
+        }
+        if (beginning < 0 && length >= 3 && !strncmp(names[i], word, length))
+            beginning = i;
+    }
+    return beginning >= 0 && smallest > 1 ? beginning : nearest;
+}
+
+void sprof_suggest_offer(struct sprof_suggestions *suggestions, const char *word, const char *name)
+{
+    const size_t distance = strcasestr(name, word) ? 0 : sprof_suggest_distance(word, name);
+    if (distance == SPROF_DISTANCE_NEVER)
+        return;
+    for (size_t i = 0; i < suggestions->count; i++)
+        if (!strcmp(suggestions->names[i], name))
+            return;
+    const bool full = suggestions->count == SPROF_SUGGESTIONS_MAX;
+    size_t at = full ? SPROF_SUGGESTIONS_MAX : suggestions->count++;
+    for (; at > 0 && suggestions->distances[at - 1] > distance; at--) {
+        if (at == SPROF_SUGGESTIONS_MAX)
+            continue;
+        suggestions->names[at] = suggestions->names[at - 1];
+        suggestions->distances[at] = suggestions->distances[at - 1];
+    }
+    if (at < SPROF_SUGGESTIONS_MAX) {
+        suggestions->names[at] = name;
+        suggestions->distances[at] = distance;
+    }
+}
+
+int sprof_suggest_append(struct sprof_str *out, const struct sprof_suggestions *suggestions)
+{
+    int result = 0;
+    for (size_t i = 0; i < suggestions->count && !result; i++)
+        result =
+            sprof_str_appendf(out, "%s%.100s", i ? ", " : "; near it: ", suggestions->names[i]);
+    return result;
+}
