@@ -1,7 +1,7 @@
 #include "cli/open.h"
 
 #include "cli/commands.h"
-#include "record/record.h"
+#include "recording/recording.h"
 
 static int least_state(void *context, const struct store_run *run)
 {

@@ -2,7 +2,7 @@
 #include "cli/commands.h"
 #include "cli/open.h"
 #include "cli/values.h"
-#include "record/record.h"
+#include "recording/recording.h"
 
 #include <stddef.h>
 

@@ -1,5 +1,5 @@
 /* From the sampler's records to the world, the tree and the sample rows. */
-#include "record/command.h"
+#include "recording/recording.h"
 #include "record/session.h"
 #include "target/target.h"
 

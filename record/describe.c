@@ -1,5 +1,5 @@
 /* What a run was: the settings and the machine, for the run and event rows. */
-#include "record/command.h"
+#include "recording/recording.h"
 #include "record/session.h"
 
 #include <stdio.h>

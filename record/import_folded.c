@@ -1,9 +1,8 @@
 /* Folded stacks as a recording. The grammar is FlameGraph's: frames from the root to the leaf,
  * separated by semicolons, a space, and a count; empty lines and lines that begin with '#' are
  * passed over. */
-#include "record/derive.h"
+#include "recording/recording.h"
 #include "record/record.h"
-#include "record/walk.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -64,18 +64,6 @@ pid_t record_command_pid(const struct record_session *session);
 
 void record_free(struct record_session *session);
 
-/* Finishes a recording: symbolizes it and derives functions, paths and costs. For recordings made
- * with
- * --no-symbolize and those whose recorder was killed; harmless on complete ones when `again` is
- * false, done anew when it is true. */
-struct record_derive_options {
-    bool again;
-    struct model_kind_rules rules; /* replaces the kinds of modules when count > 0 */
-    const struct sprof_log *log;
-};
-int record_derive(const char *path, const struct record_derive_options *options,
-                  struct sprof_error *error);
-
 /* Folded stacks ("root;…;leaf COUNT" a line, frames may be "module!function") become a recording.
  * Malformed lines are told through the log with their numbers; if there is one, nothing is written
  * and SPROF_EFORMAT comes back. */

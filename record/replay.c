@@ -1,6 +1,6 @@
 /* Failed samples, unwound again: the mappings of the recording, the slices that were kept. */
 #include "record/record.h"
-#include "record/walk.h"
+#include "recording/recording.h"
 #include "store/store.h"
 
 #include <limits.h>

@@ -1,6 +1,6 @@
 #include "record/session.h"
 
-#include "record/derive.h"
+#include "recording/recording.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -4,12 +4,9 @@
 #define SPROF_RECORD_SESSION_H
 
 #include "model/model.h"
-#include "record/jit_owner.h"
+#include "recording/recording.h"
 #include "record/ledger.h"
-#include "record/pending.h"
 #include "record/record.h"
-#include "record/walk.h"
-#include "record/writer.h"
 #include "sampler/sampler.h"
 #include "store/store.h"
 

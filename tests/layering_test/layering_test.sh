@@ -41,10 +41,10 @@ has_word() { # WORD "LIST OF WORDS"
     [[ " $2 " == *" $1 "* ]]
 }
 
-# The headers a library shows to others: library/library.h and, of base, model and store, what it includes.
+# The headers a library shows to others: library/library.h and, of base, model, recording and store, what it includes.
 is_public() { # LIBRARY HEADER
     [ "$2" = "$1/$1.h" ] && return
-    has_word "$1" "base model store" &&
+    has_word "$1" "base model recording store" &&
         grep -qrF "#include \"$2\"" "$1/$1.h" $(sed -n "s/^#include \"\($1\/.*\)\"/\1/p" "$1/$1.h")
 }
 

@@ -1,5 +1,5 @@
 /* sprof's own walk, with tables as the recorder builds them. */
-#include "record/build.h"
+#include "recording/build.h"
 #include "tests/hard/oracle/oracle.h"
 
 #include <stdlib.h>

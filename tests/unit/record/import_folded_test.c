@@ -1,5 +1,5 @@
 #include "record/record.h"
-#include "tests/unit/record/handmade.h"
+#include "tests/unit/recording/handmade.h"
 
 struct heard {
     struct sprof_str text; /* messages without the directory, one a line */

@@ -1,7 +1,7 @@
 /* A sample of this process, kept as one whose stack was cut, and unwound again. */
 #include "record/record.h"
-#include "tests/unit/record/handmade.h"
-#include "tests/unit/record/this_process.h"
+#include "tests/unit/recording/handmade.h"
+#include "tests/unit/recording/this_process.h"
 #include "unwind/unwind.h"
 
 enum { PARENT = 1, CHILD = 2, SLICE = 65528 };

@@ -1,8 +1,9 @@
 /* Whole recordings of tiny commands. Where perf events are refused, each test says that it is
  * skipped. */
 #include "record/record.h"
+#include "recording/recording.h"
 
-#include "tests/unit/record/handmade.h"
+#include "tests/unit/recording/handmade.h"
 
 #include "sampler/sampler.h"
 

@@ -1,0 +1,52 @@
+/* Writes command lines as a shell would read them. */
+#include "recording/command.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { ARGUMENT_BYTES_MAX = 4096 };
+
+static void append_quoted(struct sprof_str *text, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                "0123456789_@%+=:,./-";
+    if (text->length)
+        sprof_str_append(text, " ");
+    if (*word && strspn(word, plain) == strlen(word)) {
+        sprof_str_append(text, word);
+        return;
+    }
+    sprof_str_append(text, "'");
+    for (; *word; word++)
+        sprof_str_append_bytes(text, *word == '\'' ? "'\\''" : word, *word == '\'' ? 4 : 1);
+    sprof_str_append(text, "'");
+}
+
+/* Moves a built string into the arena. */
+static const char *keep(struct sprof_arena *arena, struct sprof_str *text)
+{
+    const char *kept =
+        text->length && !text->failed ? sprof_arena_copy(arena, text->text, text->length) : NULL;
+    sprof_str_release(text);
+    return kept;
+}
+
+const char *record_command_text(struct sprof_arena *arena, char *const *arguments)
+{
+    struct sprof_str text = {0};
+    for (; arguments && *arguments; arguments++)
+        append_quoted(&text, *arguments);
+    return keep(arena, &text);
+}
+
+const char *record_command_of_process(struct sprof_arena *arena, pid_t pid)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/cmdline", (int)pid);
+    struct sprof_str bytes = {0}, text = {0};
+    if (sprof_proc_read(path, ARGUMENT_BYTES_MAX, &bytes) == 0)
+        for (size_t at = 0; at < bytes.length; at += strlen(bytes.text + at) + 1)
+            append_quoted(&text, bytes.text + at);
+    sprof_str_release(&bytes);
+    return keep(arena, &text);
+}

@@ -1,0 +1,78 @@
+/* The step from a finished recording to names, call paths and costs, and who asks for it. */
+#include "recording/derive.h"
+
+#include "recording/recording.h"
+
+#include <string.h>
+
+static void release(struct derive *derive)
+{
+    for (size_t i = 0; i < derive->modules.count; i++) {
+        image_free(derive->modules.items[i].owned_image);
+        unwind_table_free(derive->modules.items[i].table);
+    }
+    sprof_vec_release(&derive->runs);
+    sprof_vec_release(&derive->costs);
+    sprof_vec_release(&derive->modules);
+    sprof_vec_release(&derive->frames);
+    sprof_vec_release(&derive->nodes);
+    sprof_vec_release(&derive->levels);
+    sprof_vec_release(&derive->functions);
+    sprof_vec_release(&derive->function_rows);
+    sprof_vec_release(&derive->function_changed);
+    sprof_map_release(&derive->module_index);
+    sprof_map_release(&derive->frame_index);
+    sprof_map_release(&derive->node_index);
+    sprof_map_release(&derive->function_index);
+    symbolize_kernel_free(derive->kernel);
+    model_paths_release(&derive->paths);
+    store_derived_release(&derive->derived);
+    sprof_arena_release(&derive->arena);
+}
+
+/* `names` are those of imported stacks; NULL: the symbolizer is asked. */
+static int run_step(struct derive *derive, const struct sprof_intern *names,
+                    struct sprof_error *error)
+{
+    int result = derive_load(derive, error);
+    if (!result && derive->runs.count) {
+        result = names ? derive_given_names(derive, names, error) : derive_names(derive, error);
+        if (!result)
+            result = derive_costs(derive, error);
+        if (!result && derive_changed_rows(derive))
+            result = sprof_error_memory(error);
+        if (!result)
+            result = store_write_derived(derive->store, &derive->derived, error);
+    }
+    release(derive);
+    return result;
+}
+
+int record_derive_store(struct store *store, const struct record_derive_source *source,
+                        struct sprof_error *error)
+{
+    struct derive derive = {.store = store, .source = source};
+    return run_step(&derive, NULL, error);
+}
+
+int record_derive_import(struct store *store, const struct sprof_intern *names,
+                         struct sprof_error *error)
+{
+    static const struct record_derive_source again = {.again = true};
+    struct derive derive = {.store = store, .source = &again, .import = true};
+    return run_step(&derive, names, error);
+}
+
+int record_derive(const char *path, const struct record_derive_options *options,
+                  struct sprof_error *error)
+{
+    const struct record_derive_source source = {
+        .log = options->log, .rules = options->rules, .again = options->again};
+    struct store *store;
+    int result = store_open_write(&store, path, error);
+    if (result)
+        return result;
+    result = record_derive_store(store, &source, error);
+    const int closed = store_close(store, result ? NULL : error);
+    return result ? result : closed;
+}

@@ -1,0 +1,127 @@
+/* From a recording's addresses to functions, call paths and costs: everything that is derived, and
+ * can be derived again. What has a name keeps it: only frames without one are looked up, and only
+ * runs that are not complete get paths and costs, unless everything is asked for again. */
+#ifndef SPROF_RECORDING_DERIVE_H
+#define SPROF_RECORDING_DERIVE_H
+
+#include "model/model.h"
+#include "recording/images.h"
+#include "recording/jit_owner.h"
+#include "store/store.h"
+#include "symbolize/symbolize.h"
+
+/* Where opened images come from. Zero: files are opened by path and build id. */
+struct record_derive_source {
+    const struct record_images *images; /* of the session that just ended; NULL: none */
+    const struct record_jit_owners *jit_owners;
+    const struct sprof_log *log;
+    struct model_kind_rules rules; /* count > 0: replaces the kinds stored */
+    bool again;                    /* names are looked up anew, of all runs but imported ones */
+};
+
+/* Symbolizes and derives what an open store lacks; its runs are complete then. */
+int record_derive_store(struct store *store, const struct record_derive_source *source,
+                        struct sprof_error *error);
+
+/* The same for imported stacks, whose functions are named already: a frame's offset is the number
+ * of its name. */
+int record_derive_import(struct store *store, const struct sprof_intern *names,
+                         struct sprof_error *error);
+
+/* == Shared by the files of this step == */
+
+struct derive_module {
+    struct store_module row;
+    struct image *image;        /* NULL: not opened (yet) */
+    struct image *owned_image;  /* to be freed here */
+    struct unwind_table *table; /* built here when bounds are asked for; freed here */
+    const struct unwind_table *known_table;
+    uint32_t canonical;                   /* id of the first module of the same content */
+    uint64_t kernel_start, kernel_offset; /* of a kernel module's mapping */
+    int pid;                              /* of the process whose code it is */
+    bool other_boot;                      /* a run before the last boot has it in its stacks */
+    bool bounds_tried;
+    bool changed; /* the row is to be written */
+};
+
+/* One level of an inline chain. */
+struct derive_level {
+    uint32_t function;
+    const char *file;
+    uint32_t line;
+    uint32_t frame; /* id of the row that holds it; 0: not stored */
+};
+
+/* A physical frame as recorded and, once named, its chain: levels[chain … chain + chain_count),
+ * innermost first. */
+struct derive_frame {
+    uint32_t id, module;
+    uint64_t offset, lookup; /* lookup: vaddr, or address, that the symbolizer is asked about */
+    size_t chain;
+    uint32_t chain_count;
+    uint64_t key;
+    bool wanted; /* to be looked up */
+};
+
+struct derive_node {
+    uint32_t id, parent, frame, path; /* parent: position + 1 */
+    uint32_t named; /* frames from here outwards whose innermost function has a name */
+    uint64_t key;
+    uint32_t run; /* number of the run at hand whose samples stand on it; 0: none */
+};
+
+struct derive_run {
+    uint32_t id;
+    bool same_boot;
+    struct model_view view;
+    size_t first_cost, cost_count; /* in `costs`, in order of event */
+};
+
+struct derive_cost {
+    uint32_t event, node; /* node: position + 1 */
+    struct model_cost cost;
+};
+
+struct derive {
+    struct store *store;
+    const struct record_derive_source *source;
+    bool all;    /* every run is derived: what was derived is replaced as a whole */
+    bool import; /* imported runs too */
+    struct symbolize_kernel *kernel; /* opened when a frame needs it; NULL: not yet or never */
+    struct sprof_error kernel_error; /* why never */
+    struct sprof_arena arena;
+    uint32_t outside;                  /* the function "[outside the application]" */
+    SPROF_VEC(struct derive_run) runs; /* those to be derived */
+    SPROF_VEC(struct derive_cost) costs;
+    SPROF_VEC(struct derive_module) modules;                /* in order of id */
+    SPROF_VEC(struct derive_frame) frames;                  /* in order of id */
+    SPROF_VEC(struct derive_node) nodes;                    /* in order of id */
+    struct sprof_map module_index, frame_index, node_index; /* id → position */
+    SPROF_VEC(struct derive_level) levels;
+    SPROF_VEC(struct model_function) functions;     /* [function id - 1]; modules by position + 1 */
+    SPROF_VEC(struct store_function) function_rows; /* of the same */
+    SPROF_VEC(bool) function_changed;               /* … and which are to be written */
+    struct sprof_map function_index;                /* identity → id */
+    struct model_paths paths;
+    size_t stored_paths; /* the first so many are in the store */
+    struct store_derived derived;
+    uint32_t last_frame_id;
+};
+
+/* Reads modules, functions, frames, nodes, paths, runs, and the runs' costs by node. */
+int derive_load(struct derive *derive, struct sprof_error *error);
+
+/* Names the frames that want it: fills functions, levels, derived.frames. */
+int derive_names(struct derive *derive, struct sprof_error *error);
+
+/* The same with names that are known: a frame's offset is the number of its name. */
+int derive_given_names(struct derive *derive, const struct sprof_intern *names,
+                       struct sprof_error *error);
+
+/* Makes call paths and adds up costs. */
+int derive_costs(struct derive *derive, struct sprof_error *error);
+
+/* The rows of what was loaded and has changed, into `derived`. */
+int derive_changed_rows(struct derive *derive);
+
+#endif

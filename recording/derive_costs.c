@@ -1,0 +1,256 @@
+/* From nodes to call paths, and from sample counts to every stored cost. */
+#include "recording/derive_names.h"
+
+#include <string.h>
+
+static const struct derive_frame *frame_of(const struct derive *derive, uint32_t id)
+{
+    return &derive->frames.items[*sprof_map_get(&derive->frame_index, id)];
+}
+
+static struct derive_node *parent_of(const struct derive *derive, const struct derive_node *node)
+{
+    return node->parent ? &derive->nodes.items[node->parent - 1] : NULL;
+}
+
+/* Parents come before their children. Keys are content: the same stack has the same key everywhere.
+ */
+static void sum_up_nodes(struct derive *derive)
+{
+    for (size_t i = 0; i < derive->nodes.count; i++) {
+        struct derive_node *node = &derive->nodes.items[i];
+        const struct derive_frame *frame = frame_of(derive, node->frame);
+        const struct derive_node *parent = parent_of(derive, node);
+        if (!node->run)
+            continue;
+        node->key = model_node_key(parent ? parent->key : 0, frame->key);
+        node->named = (parent ? parent->named : 0) + derive_frame_is_named(derive, frame);
+        node->path = 0;
+    }
+}
+
+/* == Call paths == */
+
+/* A full recording: every node is a path, its inlined functions one level each. */
+static int full_path(struct derive *derive, struct derive_node *node)
+{
+    const struct derive_frame *frame = frame_of(derive, node->frame);
+    const struct derive_node *parent = parent_of(derive, node);
+    uint32_t path = parent ? parent->path : 0;
+    for (uint32_t k = frame->chain_count; k-- > 0;)
+        if (model_paths_child(&derive->paths, path, derive->levels.items[frame->chain + k].function,
+                              &path))
+            return SPROF_ENOMEM;
+    node->path = path;
+    return 0;
+}
+
+/* A stack's functions, root first. */
+struct callchain {
+    SPROF_VEC(uint32_t) functions;
+    SPROF_VEC(bool) is_app;
+};
+
+static int spell_out(const struct derive *derive, const struct derive_node *node,
+                     struct callchain *chain)
+{
+    const struct model_functions functions = {derive->functions.items, derive->functions.count};
+    chain->functions.count = chain->is_app.count = 0;
+    for (; node; node = parent_of(derive, node)) {
+        const struct derive_frame *frame = frame_of(derive, node->frame);
+        for (uint32_t k = 0; k < frame->chain_count; k++)
+            if (sprof_vec_push(&chain->functions, derive->levels.items[frame->chain + k].function))
+                return SPROF_ENOMEM;
+    }
+    const size_t count = chain->functions.count;
+    for (size_t i = 0; i < count / 2; i++) {
+        const uint32_t swapped = chain->functions.items[i];
+        chain->functions.items[i] = chain->functions.items[count - 1 - i];
+        chain->functions.items[count - 1 - i] = swapped;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (sprof_vec_push(&chain->is_app,
+                           model_function_is_app(&functions, chain->functions.items[i])))
+            return SPROF_ENOMEM;
+    return 0;
+}
+
+/* Recordings in the other modes were cut by module; start-up functions are only known by name, and
+ * inlined functions only now: the same cut again, by function, gives what `report --mode` would. */
+static int cut_path(struct derive *derive, const struct model_view *view, struct derive_node *node,
+                    struct callchain *chain)
+{
+    if (spell_out(derive, node, chain))
+        return SPROF_ENOMEM;
+    size_t first, last;
+    uint32_t path = 0;
+    if (!model_view_cut(view, chain->is_app.items, chain->functions.count, &first, &last)) {
+        const struct derive_frame *frame = frame_of(derive, node->frame);
+        const bool pseudo =
+            !node->parent && frame->chain_count == 1 &&
+            derive->functions.items[chain->functions.items[0] - 1].kind == MODEL_KIND_NONE;
+        const uint32_t function = pseudo ? chain->functions.items[0] : derive->outside;
+        if (!function) /* the module that the recorder makes for it is missing */
+            return SPROF_EFORMAT;
+        return model_paths_child(&derive->paths, 0, function, &node->path);
+    }
+    for (size_t i = first; i <= last; i++) {
+        const bool drop =
+            view->mode == MODEL_MODE_APP && view->drop_interior && !chain->is_app.items[i];
+        if (!drop && model_paths_child(&derive->paths, path, chain->functions.items[i], &path))
+            return SPROF_ENOMEM;
+    }
+    node->path = path;
+    return 0;
+}
+
+/* In a full recording every node is a path; in the others only where samples end. */
+static int make_paths(struct derive *derive, const struct derive_run *run)
+{
+    struct callchain chain = {0};
+    int result = 0;
+    const uint32_t number = (uint32_t)(run - derive->runs.items) + 1;
+    for (size_t i = 0; i < derive->nodes.count && !result; i++)
+        if (run->view.mode == MODEL_MODE_FULL && derive->nodes.items[i].run == number)
+            result = full_path(derive, &derive->nodes.items[i]);
+    for (size_t i = run->first_cost; i < run->first_cost + run->cost_count && !result; i++) {
+        struct derive_node *node = &derive->nodes.items[derive->costs.items[i].node - 1];
+        if (!node->path)
+            result = cut_path(derive, &run->view, node, &chain);
+    }
+    sprof_vec_release(&chain.functions);
+    sprof_vec_release(&chain.is_app);
+    return result;
+}
+
+/* == Costs == */
+
+/* A run and one of its events. */
+struct costed {
+    uint32_t run, event;
+};
+
+static bool is_zero(const struct model_costs *costs)
+{
+    return !costs->inclusive.samples && !costs->inclusive.weight;
+}
+
+#define PUSH_COSTS(derive, vec, run_row, row_id, row_costs)                                        \
+    sprof_vec_push(vec, (struct store_path_cost){.run_id = (run_row)->run,                         \
+                                                 .event_id = (run_row)->event,                     \
+                                                 .id = (row_id),                                   \
+                                                 .costs = (row_costs)})
+
+static int path_costs(struct derive *derive, const struct costed *run)
+{
+    for (size_t i = 0; i < derive->paths.items.count; i++) {
+        const struct model_path *path = &derive->paths.items.items[i];
+        if (!is_zero(&path->costs) &&
+            PUSH_COSTS(derive, &derive->derived.path_costs, run, path->id, path->costs))
+            return SPROF_ENOMEM;
+    }
+    return 0;
+}
+
+static int function_costs(struct derive *derive, const struct costed *run)
+{
+    const struct model_functions functions = {derive->functions.items, derive->functions.count};
+    struct model_costs *costs = calloc(functions.count + 1, sizeof *costs);
+    int result = costs ? model_function_costs(&derive->paths, &functions, costs) : SPROF_ENOMEM;
+    for (size_t i = 0; i < functions.count && !result; i++)
+        if (!is_zero(&costs[i]))
+            result =
+                PUSH_COSTS(derive, &derive->derived.function_costs, run, (uint32_t)i + 1, costs[i]);
+    free(costs);
+    return result;
+}
+
+static int module_costs(struct derive *derive, const struct costed *run)
+{
+    const struct model_functions functions = {derive->functions.items, derive->functions.count};
+    const size_t count = derive->modules.count;
+    struct model_costs *costs = calloc(count + 1, sizeof *costs);
+    int result =
+        costs ? model_module_costs(&derive->paths, &functions, costs, count) : SPROF_ENOMEM;
+    for (size_t i = 0; i < count && !result; i++)
+        if (!is_zero(&costs[i]))
+            result = PUSH_COSTS(derive, &derive->derived.module_costs, run,
+                                derive->modules.items[i].row.id, costs[i]);
+    free(costs);
+    return result;
+}
+
+static int edge_costs(struct derive *derive, const struct costed *run)
+{
+    struct model_edges edges = {0};
+    int result = model_edge_costs(&derive->paths, &edges);
+    for (size_t i = 0; i < edges.items.count && !result; i++) {
+        const struct store_edge_cost row = {run->run, run->event, edges.items.items[i]};
+        result = sprof_vec_push(&derive->derived.edge_costs, row);
+    }
+    model_edges_release(&edges);
+    return result;
+}
+
+/* The costs of a run, one event after the other. */
+static int run_costs(struct derive *derive, const struct derive_run *run)
+{
+    const struct derive_cost *costs = derive->costs.items;
+    const size_t end = run->first_cost + run->cost_count;
+    for (size_t i = run->first_cost; i < end;) {
+        const struct costed costed = {run->id, costs[i].event};
+        for (size_t k = 0; k < derive->paths.items.count; k++)
+            derive->paths.items.items[k].costs = (struct model_costs){0};
+        for (; i < end && costs[i].event == costed.event; i++)
+            model_paths_add(&derive->paths, derive->nodes.items[costs[i].node - 1].path,
+                            costs[i].cost);
+        model_paths_sum(&derive->paths);
+        if (path_costs(derive, &costed) || function_costs(derive, &costed) ||
+            module_costs(derive, &costed) || edge_costs(derive, &costed))
+            return SPROF_ENOMEM;
+    }
+    return 0;
+}
+
+int derive_costs(struct derive *derive, struct sprof_error *error)
+{
+    sum_up_nodes(derive);
+    int result = 0;
+    for (size_t i = 0; i < derive->runs.count && !result; i++)
+        result = make_paths(derive, &derive->runs.items[i]);
+    for (size_t i = 0; i < derive->runs.count && !result; i++)
+        result = run_costs(derive, &derive->runs.items[i]);
+    if (result == SPROF_EFORMAT)
+        return sprof_error_set(error, SPROF_EFORMAT, 0,
+                               "the recording is damaged: the module of samples outside the "
+                               "application is missing");
+    return result ? sprof_error_memory(error) : 0;
+}
+
+int derive_changed_rows(struct derive *derive)
+{
+    struct store_derived *derived = &derive->derived;
+    derived->replaces_paths = derive->all;
+    for (size_t i = 0; i < derive->runs.count; i++)
+        if (sprof_vec_push(&derived->runs, derive->runs.items[i].id))
+            return SPROF_ENOMEM;
+    for (size_t i = 0; i < derive->modules.count; i++)
+        if (derive->modules.items[i].changed &&
+            sprof_vec_push(&derived->modules, derive->modules.items[i].row))
+            return SPROF_ENOMEM;
+    for (size_t i = 0; i < derive->function_rows.count; i++)
+        if (derive->function_changed.items[i] &&
+            sprof_vec_push(&derived->functions, derive->function_rows.items[i]))
+            return SPROF_ENOMEM;
+    for (size_t i = 0; i < derive->nodes.count; i++) {
+        const struct derive_node *node = &derive->nodes.items[i];
+        const struct store_node row = {
+            .id = node->id, .key = node->key, .named = node->named, .path_id = node->path};
+        if (node->run && sprof_vec_push(&derived->nodes, row))
+            return SPROF_ENOMEM;
+    }
+    for (size_t i = derive->stored_paths; i < derive->paths.items.count; i++)
+        if (sprof_vec_push(&derived->paths, derive->paths.items.items[i]))
+            return SPROF_ENOMEM;
+    return 0;
+}

@@ -1,0 +1,200 @@
+/* The recording's one table of functions, and the frames' chains of inlined ones. */
+#include "recording/derive_names.h"
+
+#include "recording/walk.h"
+
+#include <string.h>
+
+/* == Functions == */
+
+/* A function is the same one wherever it is inlined; static functions of one name differ by where
+ * they are declared, or without debug information by where they start. */
+static uint64_t function_identity(uint32_t module, const char *linkage_name, const char *file,
+                                  uint32_t line, uint64_t start)
+{
+    const uint64_t identity = sprof_hash_pair(module, sprof_hash_text(linkage_name));
+    if (file)
+        return sprof_hash_pair(sprof_hash_pair(identity, sprof_hash_text(file)), line);
+    return sprof_hash_pair(identity, start);
+}
+
+static uint64_t function_key(const struct derive_module *module,
+                             const struct symbolize_function *function)
+{
+    const char *soname = module->row.name ? module->row.name : "";
+    const uint64_t key =
+        sprof_hash_pair(sprof_hash_text(soname), sprof_hash_text(function->linkage_name));
+    return sprof_hash_pair(key, function->file ? sprof_hash_text(function->file) : 0);
+}
+
+static bool holds_entry(const struct derive_module *module,
+                        const struct symbolize_function *function)
+{
+    if (!module->image || !module->row.main_executable || !function->size)
+        return false;
+    return image_entry(module->image) - function->start < function->size;
+}
+
+static int add_row(struct derive *derive, const struct derive_module *module,
+                   const struct store_function *row, bool changed)
+{
+    const uint64_t *position = sprof_map_get(&derive->module_index, row->module_id);
+    const struct model_function model = {(uint32_t)*position + 1, module->row.kind, row->startup};
+    const char *linkage_name = row->linkage_name ? row->linkage_name : row->name;
+    if (!row->name || sprof_vec_push(&derive->function_rows, *row) ||
+        sprof_vec_push(&derive->function_changed, changed) ||
+        sprof_vec_push(&derive->functions, model))
+        return SPROF_ENOMEM;
+    return sprof_map_put(
+        &derive->function_index,
+        function_identity(row->module_id, linkage_name, row->file, row->line, row->start), row->id);
+}
+
+int derive_keep_function(struct derive *derive, const struct derive_module *module,
+                         const struct store_function *function)
+{
+    struct store_function row = *function;
+    row.name = sprof_arena_text(&derive->arena, function->name);
+    row.linkage_name = sprof_arena_text(&derive->arena, function->linkage_name);
+    row.file = sprof_arena_text(&derive->arena, function->file);
+    return add_row(derive, module, &row, false);
+}
+
+int derive_add_function(struct derive *derive, const struct derive_module *module,
+                        const struct symbolize_function *function, uint32_t *id)
+{
+    const uint64_t identity = function_identity(module->canonical, function->linkage_name,
+                                                function->file, function->line, function->start);
+    const uint64_t *known = sprof_map_get(&derive->function_index, identity);
+    if (known) {
+        *id = (uint32_t)*known;
+        struct store_function *row = &derive->function_rows.items[*id - 1];
+        if (!row->size && function->size) {
+            row->start = function->start;
+            row->size = function->size;
+            derive->function_changed.items[*id - 1] = true;
+        }
+        return 0;
+    }
+    const struct store_function row = {
+        .id = (uint32_t)derive->function_rows.count + 1,
+        .module_id = module->canonical,
+        .key = function_key(module, function),
+        .name = sprof_arena_text(&derive->arena, function->name),
+        .linkage_name = sprof_arena_text(&derive->arena, function->linkage_name),
+        .start = function->start,
+        .size = function->size,
+        .file = sprof_arena_text(&derive->arena, function->file),
+        .line = function->line,
+        .named = function->named,
+        .startup = model_is_startup_name(function->linkage_name) || holds_entry(module, function),
+    };
+    *id = row.id;
+    return row.linkage_name ? add_row(derive, module, &row, true) : SPROF_ENOMEM;
+}
+
+/* == Frames == */
+
+bool derive_frame_is_named(const struct derive *derive, const struct derive_frame *frame)
+{
+    return frame->chain_count &&
+           derive->function_rows.items[derive->levels.items[frame->chain].function - 1].named;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static bool same_chain(const struct derive *derive, const struct derive_frame *frame,
+                       const struct derive_level *levels, uint32_t count)
+{
+    const struct derive_level *stored = &derive->levels.items[frame->chain];
+    if (frame->chain_count != count)
+        return false;
+    for (uint32_t i = 0; i < count; i++)
+        if (stored[i].function != levels[i].function || stored[i].line != levels[i].line ||
+            !same_text(stored[i].file, levels[i].file))
+            return false;
+    return true;
+}
+
+int derive_add_chain(struct derive *derive, struct derive_frame *frame,
+                     const struct derive_level *levels, uint32_t count)
+{
+    const bool named = derive->function_rows.items[levels[0].function - 1].named;
+    if (frame->chain_count && ((!named && derive_frame_is_named(derive, frame)) ||
+                               same_chain(derive, frame, levels, count)))
+        return 0;
+    for (uint32_t i = 1; i < frame->chain_count; i++)
+        if (sprof_vec_push(&derive->derived.forgotten_frames,
+                           derive->levels.items[frame->chain + i].frame))
+            return SPROF_ENOMEM;
+    frame->chain = derive->levels.count;
+    frame->chain_count = count;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t next = i + 1 < count ? derive->last_frame_id + 1 : 0;
+        const struct store_frame row = {
+            .id = i ? derive->last_frame_id : frame->id,
+            .module_id = frame->module,
+            .key = i ? sprof_hash_pair(frame->key, i) : frame->key,
+            .file_offset = frame->offset,
+            .function_id = levels[i].function,
+            .file = sprof_arena_text(&derive->arena, levels[i].file),
+            .line = levels[i].line,
+            .inline_depth = i,
+            .inline_parent_id = next,
+        };
+        const struct derive_level level = {row.function_id, row.file, row.line, row.id};
+        derive->last_frame_id += next != 0;
+        if (sprof_vec_push(&derive->derived.frames, row) || sprof_vec_push(&derive->levels, level))
+            return SPROF_ENOMEM;
+    }
+    return 0;
+}
+
+int derive_add_nameless(struct derive *derive, const struct derive_module *module, uint32_t *id)
+{
+    const char *name = module->row.name ? module->row.name : MODEL_MODULE_UNKNOWN;
+    const struct symbolize_function function = {.name = name, .linkage_name = name};
+    return derive_add_function(derive, module, &function, id);
+}
+
+/* The levels of one address, innermost first. */
+static int take_levels(struct derive *derive, const struct derive_module *module,
+                       const struct symbolize_result *result, size_t address,
+                       struct derive_levels *levels)
+{
+    levels->count = 0;
+    for (uint32_t k = result->first[address]; k < result->first[address + 1]; k++) {
+        const struct symbolize_frame *found = &result->frames[k];
+        struct derive_level level = {.file = found->file, .line = found->line};
+        if (derive_add_function(derive, module, &result->functions[found->function],
+                                &level.function) ||
+            sprof_vec_push(levels, level))
+            return SPROF_ENOMEM;
+    }
+    struct derive_level level = {0};
+    if (levels->count)
+        return 0;
+    return derive_add_nameless(derive, module, &level.function) || sprof_vec_push(levels, level)
+               ? SPROF_ENOMEM
+               : 0;
+}
+
+int derive_take_result(struct derive *derive, struct derive_job *job,
+                       const struct symbolize_result *result)
+{
+    struct derive_levels levels = {0};
+    int failed = 0;
+    size_t at = 0;
+    for (size_t i = 0; i < job->count && !failed; i++) {
+        struct derive_frame *frame = job->frames[i];
+        while (at + 1 < job->address_count && job->addresses[at] < frame->lookup)
+            at++;
+        failed = take_levels(derive, job->module, result, at, &levels) ||
+                 derive_add_chain(derive, frame, levels.items, (uint32_t)levels.count);
+    }
+    sprof_vec_release(&levels);
+    return failed ? SPROF_ENOMEM : 0;
+}

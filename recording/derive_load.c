@@ -1,0 +1,378 @@
+/* Reading a recording for deriving. */
+#include "recording/derive_names.h"
+
+#include <string.h>
+
+/* Function ids that are missing in a row: more of them are damage. */
+enum { MAX_GAP = 1 << 24 };
+
+static int damaged(struct sprof_error *error)
+{
+    return sprof_error_set(
+        error, SPROF_EFORMAT, 0,
+        "the recording is damaged: its call tree refers to rows that are missing");
+}
+
+/* == Runs == */
+
+static bool is_this_boot(const char *recorded)
+{
+    char boot_id[SPROF_BOOT_ID_SIZE];
+    sprof_proc_boot_id(boot_id);
+    return *boot_id && recorded && strcmp(boot_id, recorded) == 0;
+}
+
+static struct model_view view_of(const struct store_run *run)
+{
+    return (struct model_view){
+        .mode = model_mode_of(run->mode),
+        .frame_app = run->frame != NULL,
+        .drop_interior = run->app_interior && strcmp(run->app_interior, "drop") == 0,
+    };
+}
+
+/* The names of imported stacks came with them: they cannot be looked up. */
+static int load_run(void *context, const struct store_run *run)
+{
+    struct derive *derive = context;
+    const bool imported = strcmp(run->source, MODEL_SOURCE_IMPORT) == 0;
+    if ((imported && !derive->import) || (run->state == STORE_COMPLETE && !derive->source->again)) {
+        derive->all = false;
+        return 0;
+    }
+    const struct derive_run row = {
+        .id = run->id, .same_boot = is_this_boot(run->boot_id), .view = view_of(run)};
+    return sprof_vec_push(&derive->runs, row);
+}
+
+/* == Modules and functions == */
+
+static int load_module(void *context, const struct store_module *module)
+{
+    struct derive *derive = context;
+    struct derive_module loaded = {.row = *module, .canonical = module->id};
+    loaded.row.path = sprof_arena_text(&derive->arena, module->path);
+    loaded.row.name = sprof_arena_text(&derive->arena, module->name);
+    loaded.row.problem = sprof_arena_text(&derive->arena, module->problem);
+    if (module->build_id.size) {
+        loaded.row.build_id.data = (const uint8_t *)sprof_arena_copy(
+            &derive->arena, (const char *)module->build_id.data, module->build_id.size);
+        if (!loaded.row.build_id.data)
+            return SPROF_ENOMEM;
+    }
+    if (sprof_map_put(&derive->module_index, module->id, derive->modules.count))
+        return SPROF_ENOMEM;
+    return sprof_vec_push(&derive->modules, loaded);
+}
+
+static struct derive_module *module_of(struct derive *derive, uint32_t id)
+{
+    const uint64_t *index = sprof_map_get(&derive->module_index, id);
+    return index ? &derive->modules.items[*index] : NULL;
+}
+
+static int load_function(void *context, const struct store_function *function)
+{
+    struct derive *derive = context;
+    const struct derive_module *module = module_of(derive, function->module_id);
+    if (!module || function->id - derive->functions.count > MAX_GAP)
+        return SPROF_EFORMAT;
+    /* Functions that nothing refers to any more leave gaps. */
+    while (function->id > derive->functions.count + 1)
+        if (sprof_vec_push(&derive->function_rows, (struct store_function){0}) ||
+            sprof_vec_push(&derive->function_changed, false) ||
+            sprof_vec_push(&derive->functions, (struct model_function){0}))
+            return SPROF_ENOMEM;
+    return derive_keep_function(derive, module, function);
+}
+
+/* == Frames == */
+
+/* Inlined levels as stored, until they are in their frame's chain. */
+struct inlined {
+    SPROF_VEC(struct derive_level) levels;
+    SPROF_VEC(uint32_t) outer;                /* of each: the id of the level around it */
+    struct sprof_map index;                   /* frame id → position */
+    SPROF_VEC(struct derive_level) innermost; /* by position of the physical frame */
+    SPROF_VEC(uint32_t) innermost_outer;
+};
+
+struct loading {
+    struct derive *derive;
+    struct inlined inlined;
+};
+
+static int load_frame(void *context, const struct store_frame *frame)
+{
+    struct loading *loading = context;
+    struct derive *derive = loading->derive;
+    struct inlined *inlined = &loading->inlined;
+    const struct derive_level level = {
+        frame->function_id, sprof_arena_text(&derive->arena, frame->file), frame->line, frame->id};
+    if (frame->function_id > derive->functions.count ||
+        (frame->function_id && !derive->function_rows.items[frame->function_id - 1].id))
+        return SPROF_EFORMAT;
+    if (frame->id > derive->last_frame_id)
+        derive->last_frame_id = frame->id;
+    if (frame->inline_depth)
+        return sprof_map_put(&inlined->index, frame->id, inlined->levels.count) ||
+                       sprof_vec_push(&inlined->levels, level) ||
+                       sprof_vec_push(&inlined->outer, frame->inline_parent_id)
+                   ? SPROF_ENOMEM
+                   : 0;
+    const struct derive_frame loaded = {.id = frame->id,
+                                        .module = frame->module_id,
+                                        .offset = frame->file_offset,
+                                        .key = frame->key};
+    return sprof_map_put(&derive->frame_index, frame->id, derive->frames.count) ||
+                   sprof_vec_push(&inlined->innermost, level) ||
+                   sprof_vec_push(&inlined->innermost_outer, frame->inline_parent_id) ||
+                   sprof_vec_push(&derive->frames, loaded)
+               ? SPROF_ENOMEM
+               : 0;
+}
+
+/* The chains that are stored already. A circle of damaged rows ends where all levels are used. */
+static int link_chains(struct loading *loading)
+{
+    struct derive *derive = loading->derive;
+    const struct inlined *inlined = &loading->inlined;
+    for (size_t i = 0; i < derive->frames.count; i++) {
+        struct derive_frame *frame = &derive->frames.items[i];
+        const struct derive_level *level = &inlined->innermost.items[i];
+        uint32_t outer = inlined->innermost_outer.items[i];
+        if (!level->function)
+            continue;
+        frame->chain = derive->levels.count;
+        for (;;) {
+            if (!level->function || frame->chain_count > inlined->levels.count)
+                return SPROF_EFORMAT;
+            if (sprof_vec_push(&derive->levels, *level))
+                return SPROF_ENOMEM;
+            frame->chain_count++;
+            const uint64_t *next = outer ? sprof_map_get(&inlined->index, outer) : NULL;
+            if (!next)
+                break;
+            level = &inlined->levels.items[*next];
+            outer = inlined->outer.items[*next];
+        }
+    }
+    return 0;
+}
+
+static int load_frames(struct derive *derive, struct sprof_error *error)
+{
+    struct loading loading = {.derive = derive};
+    int result = store_each_frame(derive->store, load_frame, &loading, error);
+    if (!result)
+        result = link_chains(&loading);
+    sprof_vec_release(&loading.inlined.levels);
+    sprof_vec_release(&loading.inlined.outer);
+    sprof_vec_release(&loading.inlined.innermost);
+    sprof_vec_release(&loading.inlined.innermost_outer);
+    sprof_map_release(&loading.inlined.index);
+    return result;
+}
+
+/* == Nodes and paths == */
+
+static int load_node(void *context, const struct store_node *node)
+{
+    struct derive *derive = context;
+    const uint64_t *parent =
+        node->parent_id ? sprof_map_get(&derive->node_index, node->parent_id) : NULL;
+    if ((node->parent_id && !parent) || !sprof_map_get(&derive->frame_index, node->frame_id))
+        return SPROF_EFORMAT;
+    const struct derive_node loaded = {.id = node->id,
+                                       .parent = parent ? (uint32_t)*parent + 1 : 0,
+                                       .frame = node->frame_id,
+                                       .path = node->path_id,
+                                       .named = node->named,
+                                       .key = node->key};
+    if (sprof_map_put(&derive->node_index, node->id, derive->nodes.count))
+        return SPROF_ENOMEM;
+    return sprof_vec_push(&derive->nodes, loaded);
+}
+
+static int load_path(void *context, const struct model_path *path)
+{
+    struct derive *derive = context;
+    uint32_t id;
+    if (path->function > derive->functions.count ||
+        !derive->function_rows.items[path->function - 1].id ||
+        path->parent > derive->paths.items.count)
+        return SPROF_EFORMAT;
+    if (model_paths_child(&derive->paths, path->parent, path->function, &id))
+        return SPROF_ENOMEM;
+    return id == path->id ? 0 : SPROF_EFORMAT;
+}
+
+static int load_paths(struct derive *derive, struct sprof_error *error)
+{
+    if (derive->all)
+        return 0;
+    const int result = store_each_path(derive->store, load_path, derive, error);
+    derive->stored_paths = derive->paths.items.count;
+    return result;
+}
+
+/* == Processes and mappings of the runs == */
+
+static int load_mapping(void *context, const struct store_mapping *mapping)
+{
+    struct derive *derive = context;
+    struct derive_module *module = module_of(derive, mapping->module_id);
+    if (module && module->row.kind == MODEL_KIND_KERNEL && !module->kernel_start) {
+        module->kernel_start = mapping->start;
+        module->kernel_offset = mapping->file_offset;
+    }
+    return 0;
+}
+
+static int note_pid(void *context, const struct store_process *process)
+{
+    return sprof_map_put(context, process->id, (uint64_t)(uint32_t)process->pid);
+}
+
+static int load_owners(struct derive *derive, struct sprof_error *error)
+{
+    struct sprof_map pids = {0}; /* process id → its number */
+    int result = store_each_process(derive->store, 0, note_pid, &pids, error);
+    for (size_t i = 0; i < derive->modules.count && !result; i++) {
+        struct derive_module *module = &derive->modules.items[i];
+        const uint64_t *pid = sprof_map_get(&pids, module->row.process_id);
+        module->pid = pid && module->row.process_id ? (int)(uint32_t)*pid : 0;
+    }
+    sprof_map_release(&pids);
+    return result;
+}
+
+/* == Costs by node == */
+
+static int load_cost(void *context, const struct store_node_cost *row)
+{
+    struct derive *derive = context;
+    const uint64_t *node = sprof_map_get(&derive->node_index, row->node_id);
+    if (!node)
+        return SPROF_EFORMAT;
+    const struct derive_cost cost = {row->event_id, (uint32_t)*node + 1, row->cost};
+    return sprof_vec_push(&derive->costs, cost);
+}
+
+/* Marks what a run's samples stand on, and whose frames the kernel's are. */
+static void reach(struct derive *derive, const struct derive_run *run)
+{
+    for (size_t i = run->first_cost; i < run->first_cost + run->cost_count; i++) {
+        uint32_t at = derive->costs.items[i].node;
+        while (at && !derive->nodes.items[at - 1].run) {
+            struct derive_node *node = &derive->nodes.items[at - 1];
+            const uint64_t *frame = sprof_map_get(&derive->frame_index, node->frame);
+            struct derive_module *module = module_of(derive, derive->frames.items[*frame].module);
+            node->run = (uint32_t)(run - derive->runs.items) + 1;
+            if (module && !run->same_boot)
+                module->other_boot = true;
+            at = node->parent;
+        }
+    }
+}
+
+static int compare_events(const void *a, const void *b)
+{
+    const struct derive_cost *first = a, *second = b;
+    if (first->event != second->event)
+        return first->event < second->event ? -1 : 1;
+    return first->node < second->node ? -1 : first->node > second->node;
+}
+
+static int load_costs(struct derive *derive, struct sprof_error *error)
+{
+    for (size_t i = 0; i < derive->runs.count; i++) {
+        struct derive_run *run = &derive->runs.items[i];
+        const struct store_filter filter = {.run_id = run->id};
+        run->first_cost = derive->costs.count;
+        const int result = store_each_node_cost(derive->store, &filter, load_cost, derive, error);
+        if (result)
+            return result;
+        run->cost_count = derive->costs.count - run->first_cost;
+        if (run->cost_count)
+            qsort(&derive->costs.items[run->first_cost], run->cost_count,
+                  sizeof *derive->costs.items, compare_events);
+        reach(derive, run);
+    }
+    return 0;
+}
+
+/* == All == */
+
+/* The modules of the session that just ended still have their files open. */
+static void take_images(struct derive *derive)
+{
+    if (!derive->source->images)
+        return;
+    for (size_t i = 0; i < derive->source->images->items.count; i++) {
+        struct record_image *item = derive->source->images->items.items[i];
+        struct derive_module *module = module_of(derive, item->module->id);
+        if (!module)
+            continue;
+        module->image = item->image;
+        module->known_table = record_image_table(item);
+    }
+}
+
+static void apply_rules(struct derive *derive)
+{
+    if (!derive->source->rules.count)
+        return;
+    for (size_t i = 0; i < derive->modules.count; i++) {
+        struct store_module *row = &derive->modules.items[i].row;
+        if (row->kind == MODEL_KIND_NONE || !row->path)
+            continue;
+        row->kind = model_kind_of(&derive->source->rules, row->path, row->main_executable,
+                                  row->kind == MODEL_KIND_KERNEL);
+        derive->modules.items[i].changed = true;
+    }
+}
+
+/* What no run at hand stands on keeps what it has. */
+static void choose_frames(struct derive *derive)
+{
+    for (size_t i = 0; i < derive->nodes.count; i++) {
+        const struct derive_node *node = &derive->nodes.items[i];
+        struct derive_frame *frame =
+            &derive->frames.items[*sprof_map_get(&derive->frame_index, node->frame)];
+        if (node->run && (derive->source->again || !frame->chain_count))
+            frame->wanted = true;
+    }
+}
+
+int derive_load(struct derive *derive, struct sprof_error *error)
+{
+    struct store *store = derive->store;
+    derive->all = true;
+    int result = store_each_run(store, load_run, derive, error);
+    if (result || !derive->runs.count)
+        return result;
+    result = store_each_module(store, load_module, derive, error);
+    apply_rules(derive);
+    if (!result)
+        result = store_each_function(store, load_function, derive, error);
+    if (!result)
+        result = load_frames(derive, error);
+    if (!result)
+        result = store_each_node(store, load_node, derive, error);
+    if (!result)
+        result = load_paths(derive, error);
+    if (!result)
+        result = store_each_mapping(store, 0, load_mapping, derive, error);
+    if (!result)
+        result = load_owners(derive, error);
+    if (!result)
+        result = load_costs(derive, error);
+    if (!result) {
+        choose_frames(derive);
+        take_images(derive);
+    }
+    if (result == SPROF_EFORMAT && error && !error->code)
+        return damaged(error);
+    return result == SPROF_ENOMEM ? sprof_error_memory(error) : result;
+}

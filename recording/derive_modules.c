@@ -1,0 +1,242 @@
+/* One module's addresses: which symbolizer knows them, and what it says. */
+#include "recording/build.h"
+#include "recording/derive_names.h"
+#include "recording/walk.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* == Images == */
+
+static void open_file(struct derive *derive, struct derive_module *module)
+{
+    if (module->image || !module->row.path)
+        return;
+    struct image_request request = {.file.path = module->row.path, .pid = module->pid};
+    if (module->row.build_id.size <= sizeof request.file.build_id && module->row.build_id.size) {
+        memcpy(request.file.build_id, module->row.build_id.data, module->row.build_id.size);
+        request.file.build_id_size = (uint8_t)module->row.build_id.size;
+    }
+    struct sprof_error why = {0};
+    if (record_open_image(&module->owned_image, &request, &why) == 0) {
+        module->image = module->owned_image;
+        module->row.problem = NULL;
+    } else if (!module->row.problem) {
+        module->row.problem = sprof_arena_text(&derive->arena, why.message);
+    }
+}
+
+void derive_open_image(struct derive *derive, struct derive_module *module)
+{
+    open_file(derive, module);
+    if (!module->image)
+        return;
+    const uint64_t key = image_key(module->image);
+    if (!module->row.key || module->row.key == derive_path_key(module))
+        module->row.key = key;
+    if (module->row.key == key)
+        return;
+    /* Without a build id, the file found now may be another than the one that ran. */
+    module->image = NULL;
+    module->row.problem =
+        sprof_arena_text(&derive->arena, "the file was replaced since it was recorded");
+}
+
+static bool find_bounds(void *context, uint64_t vaddr, uint64_t *start, uint64_t *end)
+{
+    struct derive_module *module = context;
+    const struct unwind_table *table = module->known_table ? module->known_table : module->table;
+    if (!table && module->image && !module->bounds_tried) {
+        module->bounds_tried = true;
+        if (record_build_table(&module->table, module->image, NULL) == 0)
+            table = module->table;
+    }
+    struct unwind_range range;
+    if (!table || !unwind_table_function(table, vaddr, &range))
+        return false;
+    *start = range.start;
+    *end = range.end;
+    return true;
+}
+
+/* == One module == */
+
+static int compare_lookup(const void *a, const void *b)
+{
+    const struct derive_frame *const *left = a, *const *right = b;
+    return ((*left)->lookup > (*right)->lookup) - ((*left)->lookup < (*right)->lookup);
+}
+
+static int sort_job(struct derive_job *job)
+{
+    qsort(job->frames, job->count, sizeof *job->frames, compare_lookup);
+    job->addresses = malloc((job->count + 1) * sizeof *job->addresses);
+    if (!job->addresses)
+        return SPROF_ENOMEM;
+    for (size_t i = 0; i < job->count; i++)
+        if (!i || job->frames[i]->lookup != job->frames[i - 1]->lookup)
+            job->addresses[job->address_count++] = job->frames[i]->lookup;
+    return 0;
+}
+
+typedef int symbolize_job(struct derive *derive, struct derive_job *job,
+                          struct symbolize_result *result);
+
+static int symbolize_pseudo(struct derive *derive, struct derive_job *job,
+                            struct symbolize_result *result)
+{
+    static const struct symbolize_function functions[] = {
+        [0] = {.name = MODEL_MODULE_UNKNOWN, .linkage_name = MODEL_MODULE_UNKNOWN},
+        [MODEL_PSEUDO_OUTSIDE] = {.name = MODEL_OUTSIDE,
+                                  .linkage_name = MODEL_OUTSIDE,
+                                  .named = true},
+        [MODEL_PSEUDO_NOT_SAMPLED] = {.name = MODEL_NOT_SAMPLED,
+                                      .linkage_name = MODEL_NOT_SAMPLED,
+                                      .named = true},
+    };
+    (void)result;
+    const bool unknown = strcmp(job->module->row.name, MODEL_MODULE_UNKNOWN) == 0;
+    for (size_t i = 0; i < job->count; i++) {
+        const uint64_t offset = job->frames[i]->offset;
+        const bool listed = !unknown && offset < sizeof functions / sizeof *functions;
+        struct derive_level level = {0};
+        if (derive_add_function(derive, job->module, &functions[listed ? offset : 0],
+                                &level.function) ||
+            derive_add_chain(derive, job->frames[i], &level, 1))
+            return SPROF_ENOMEM;
+    }
+    return 1;
+}
+
+static int symbolize_file(struct derive *derive, struct derive_job *job,
+                          struct symbolize_result *result)
+{
+    struct derive_module *module = job->module;
+    for (size_t i = 0; i < job->count; i++) {
+        struct derive_frame *frame = job->frames[i];
+        if (!module->image || !image_vaddr_of_offset(module->image, frame->offset, &frame->lookup))
+            frame->lookup = frame->offset;
+    }
+    if (sort_job(job))
+        return SPROF_ENOMEM;
+    const struct symbolize_bounds bounds = {find_bounds, module};
+    const struct symbolize_options options = {.log = derive->source->log};
+    /* Without a file and its tables nothing tells functions apart: they count for the module. */
+    if (!module->image && !module->known_table)
+        return 0;
+    if (!module->image)
+        return symbolize_without_image(result, module->row.name, job->addresses, job->address_count,
+                                       &bounds, NULL);
+    return symbolize_image(result, module->image, job->addresses, job->address_count, &bounds,
+                           &options, NULL);
+}
+
+/* Once for all modules of the kernel: to open it may take tens of milliseconds. */
+static void open_kernel(struct derive *derive)
+{
+    if (!derive->kernel && !derive->kernel_error.code)
+        symbolize_kernel_open(&derive->kernel, NULL, &derive->kernel_error);
+}
+
+static int symbolize_kernel_frames(struct derive *derive, struct derive_job *job,
+                                   struct symbolize_result *result)
+{
+    struct derive_module *module = job->module;
+    for (size_t i = 0; i < job->count; i++)
+        job->frames[i]->lookup =
+            job->frames[i]->offset - module->kernel_offset + module->kernel_start;
+    if (sort_job(job))
+        return SPROF_ENOMEM;
+    if (module->other_boot) {
+        module->row.problem = "recorded before the last boot: kernel addresses have no names";
+        return 0;
+    }
+    open_kernel(derive);
+    if (derive->kernel)
+        return symbolize_kernel(result, derive->kernel, job->addresses, job->address_count, NULL);
+    module->row.problem = sprof_arena_text(&derive->arena, derive->kernel_error.message);
+    return 0;
+}
+
+/* "jit-PID.dump" is mapped by the process that writes it, so that profilers find it. */
+static const char *jitdump_path(const struct derive *derive, int pid)
+{
+    char name[64];
+    snprintf(name, sizeof name, "jit-%d.dump", pid);
+    for (size_t i = 0; i < derive->modules.count; i++) {
+        const struct store_module *row = &derive->modules.items[i].row;
+        if (row->name && strcmp(row->name, name) == 0)
+            return row->path;
+    }
+    return NULL;
+}
+
+static int open_jit(const struct derive *derive, int pid, struct symbolize_jit **jit,
+                    struct sprof_error *why)
+{
+    const char *dump = jitdump_path(derive, pid);
+    if (dump && symbolize_jit_open_file(jit, dump, why) == 0)
+        return 0;
+    const struct record_jit_owner owner = record_jit_owners_get(derive->source->jit_owners, pid);
+    return symbolize_jit_open(jit, pid, owner.ns_pid, owner.uid, why);
+}
+
+static int symbolize_jit_frames(struct derive *derive, struct derive_job *job,
+                                struct symbolize_result *result)
+{
+    struct symbolize_jit *jit = NULL;
+    struct sprof_error why = {0};
+    for (size_t i = 0; i < job->count; i++)
+        job->frames[i]->lookup = job->frames[i]->offset;
+    if (sort_job(job))
+        return SPROF_ENOMEM;
+    if (open_jit(derive, job->module->pid, &jit, &why))
+        job->module->row.problem = sprof_arena_text(&derive->arena, why.message);
+    const int failed =
+        jit ? symbolize_jit(result, jit, job->addresses, job->address_count, NULL) : 0;
+    symbolize_jit_free(jit);
+    return failed;
+}
+
+static symbolize_job *job_kind(const struct derive_module *module)
+{
+    switch (module->row.kind) {
+    case MODEL_KIND_NONE: return symbolize_pseudo;
+    case MODEL_KIND_KERNEL: return symbolize_kernel_frames;
+    case MODEL_KIND_JIT: return module->image ? symbolize_file : symbolize_jit_frames;
+    case MODEL_KIND_APP:
+    case MODEL_KIND_SYSTEM: break;
+    }
+    return symbolize_file;
+}
+
+/* An answer without chains: there is no map of JIT code, or the kernel hides its addresses. */
+static bool is_empty(const struct symbolize_result *result)
+{
+    return !result->first;
+}
+
+static int name_nothing(struct derive *derive, struct derive_job *job)
+{
+    for (size_t i = 0; i < job->count; i++) {
+        struct derive_level level = {0};
+        if (derive_add_nameless(derive, job->module, &level.function) ||
+            derive_add_chain(derive, job->frames[i], &level, 1))
+            return SPROF_ENOMEM;
+    }
+    return 0;
+}
+
+int derive_name_module(struct derive *derive, struct derive_job *job)
+{
+    struct symbolize_result result = {0};
+    for (size_t i = 0; i < job->count; i++)
+        job->frames[i]->key = model_frame_key(job->module->row.key, job->frames[i]->offset);
+    int failed = job_kind(job->module)(derive, job, &result);
+    if (failed == 0)
+        failed = is_empty(&result) ? name_nothing(derive, job)
+                                   : derive_take_result(derive, job, &result);
+    symbolize_result_release(&result);
+    return failed < 0 ? failed : 0;
+}

@@ -1,0 +1,198 @@
+/* From frames to functions: one call of the symbolizer a module, its answers merged into one table
+ * of functions for the whole recording. */
+#include "recording/derive_names.h"
+
+#include "recording/walk.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+uint64_t derive_path_key(const struct derive_module *module)
+{
+    return sprof_hash_pair(sprof_hash_text(module->row.path ? module->row.path : ""),
+                           module->row.process_id);
+}
+
+static uint64_t module_key(const struct derive_module *module)
+{
+    if (module->row.key)
+        return module->row.key;
+    const struct sprof_bytes build_id = module->row.build_id;
+    if (build_id.size)
+        return sprof_hash_bytes(build_id.data, build_id.size);
+    return derive_path_key(module);
+}
+
+/* Modules of the same content are one: the first of them bears the functions. A module that no
+ * sample came to and whose file was never opened has no key. */
+static int find_canonical(struct derive *derive, const bool *is_used)
+{
+    struct sprof_map by_key = {0};
+    int result = 0;
+    for (size_t i = 0; i < derive->modules.count && !result; i++) {
+        struct derive_module *module = &derive->modules.items[i];
+        if (!module->row.key && !is_used[i])
+            continue;
+        module->changed |= !module->row.key;
+        module->row.key = module_key(module);
+        const uint64_t *first = sprof_map_get(&by_key, module->row.key);
+        if (first)
+            module->canonical = (uint32_t)*first;
+        else
+            result = sprof_map_put(&by_key, module->row.key, module->row.id);
+    }
+    sprof_map_release(&by_key);
+    return result;
+}
+
+static void open_images(struct derive *derive, const bool *is_used)
+{
+    for (size_t i = 0; i < derive->modules.count; i++) {
+        struct derive_module *module = &derive->modules.items[i];
+        const bool file =
+            module->row.kind == MODEL_KIND_APP || module->row.kind == MODEL_KIND_SYSTEM;
+        if (!file || !is_used[i])
+            continue;
+        derive_open_image(derive, module);
+    }
+}
+
+static int add_outside(struct derive *derive)
+{
+    static const struct symbolize_function outside = {
+        .name = MODEL_OUTSIDE, .linkage_name = MODEL_OUTSIDE, .named = true};
+    for (size_t i = 0; i < derive->modules.count; i++) {
+        struct derive_module *module = &derive->modules.items[i];
+        if (module->row.name && strcmp(module->row.name, MODEL_MODULE_NONE) == 0)
+            return derive_add_function(derive, module, &outside, &derive->outside);
+    }
+    return 0;
+}
+
+/* The frames grouped by module: those of modules.items[m] are sorted[starts[m] … starts[m + 1]). */
+struct grouped {
+    struct derive_frame **sorted;
+    size_t *starts;
+    bool *is_used; /* by module */
+};
+
+static void grouped_release(struct grouped *grouped)
+{
+    free(grouped->sorted);
+    free(grouped->starts);
+    free(grouped->is_used);
+}
+
+/* A counting sort of the frames to be looked up: stable, so that they stay in order of id. */
+static int group_by_module(const struct derive *derive, struct grouped *grouped)
+{
+    const size_t modules = derive->modules.count, frames = derive->frames.count;
+    size_t *next = calloc(modules + 1, sizeof *next);
+    grouped->sorted = calloc(frames + 1, sizeof *grouped->sorted);
+    grouped->starts = calloc(modules + 1, sizeof *grouped->starts);
+    grouped->is_used = calloc(modules + 1, sizeof *grouped->is_used);
+    int result = next && grouped->sorted && grouped->starts && grouped->is_used ? 0 : SPROF_ENOMEM;
+    for (size_t i = 0; i < frames && !result; i++) {
+        const uint64_t *module =
+            sprof_map_get(&derive->module_index, derive->frames.items[i].module);
+        if (module && !derive->frames.items[i].wanted)
+            continue;
+        if (module)
+            grouped->starts[*module + 1]++;
+        else
+            result = SPROF_EFORMAT;
+    }
+    for (size_t i = 0; i < modules && !result; i++) {
+        grouped->is_used[i] = grouped->starts[i + 1] > 0;
+        grouped->starts[i + 1] += grouped->starts[i];
+        next[i] = grouped->starts[i];
+    }
+    for (size_t i = 0; i < frames && !result; i++) {
+        struct derive_frame *frame = &derive->frames.items[i];
+        if (frame->wanted)
+            grouped->sorted[next[*sprof_map_get(&derive->module_index, frame->module)]++] = frame;
+    }
+    free(next);
+    return result;
+}
+
+/* Why functions of a module have no names, to the person, for the first few of them. */
+static void tell_problem(const struct derive *derive, const struct derive_job *job, unsigned *told)
+{
+    enum { TOLD_MAX = 3 };
+    const struct derive_module *module = job->module;
+    bool nameless = false;
+    for (size_t i = 0; i < job->count && !nameless; i++)
+        nameless = !derive_frame_is_named(derive, job->frames[i]);
+    if (!nameless || !module->row.problem || module->image || ++*told > TOLD_MAX)
+        return;
+    sprof_log_message(derive->source->log, SPROF_LOG_NOTE, "functions of %s have no names: %s",
+                      module->row.name, module->row.problem);
+}
+
+static int name_modules(struct derive *derive, const struct grouped *grouped)
+{
+    unsigned told = 0;
+    int result = 0;
+    for (size_t i = 0; i < derive->modules.count && !result; i++) {
+        struct derive_job job = {.module = &derive->modules.items[i],
+                                 .frames = grouped->sorted + grouped->starts[i],
+                                 .count = grouped->starts[i + 1] - grouped->starts[i]};
+        sprof_log_progress(derive->source->log, "naming functions", i, derive->modules.count);
+        if (job.count)
+            result = derive_name_module(derive, &job);
+        if (job.count)
+            tell_problem(derive, &job, &told);
+        job.module->changed |= job.count > 0;
+        free(job.addresses);
+    }
+    return result;
+}
+
+int derive_names(struct derive *derive, struct sprof_error *error)
+{
+    struct grouped grouped = {0};
+    int result = group_by_module(derive, &grouped);
+    if (!result) {
+        open_images(derive, grouped.is_used);
+        result = find_canonical(derive, grouped.is_used);
+    }
+    bool cut = false;
+    for (size_t i = 0; i < derive->runs.count; i++)
+        cut |= derive->runs.items[i].view.mode != MODEL_MODE_FULL;
+    if (!result && cut)
+        result = add_outside(derive);
+    if (!result)
+        result = name_modules(derive, &grouped);
+    grouped_release(&grouped);
+    if (result == SPROF_EFORMAT)
+        return sprof_error_set(
+            error, SPROF_EFORMAT, 0,
+            "the recording is damaged: a frame refers to a module that is missing");
+    return result ? sprof_error_memory(error) : 0;
+}
+
+int derive_given_names(struct derive *derive, const struct sprof_intern *names,
+                       struct sprof_error *error)
+{
+    struct grouped grouped = {0};
+    int result = group_by_module(derive, &grouped);
+    if (!result)
+        result = find_canonical(derive, grouped.is_used);
+    for (size_t i = 0; i < derive->frames.count && !result; i++) {
+        struct derive_frame *frame = &derive->frames.items[i];
+        const struct derive_module *module =
+            &derive->modules.items[*sprof_map_get(&derive->module_index, frame->module)];
+        const char *name = sprof_intern_text(names, (uint32_t)frame->offset);
+        const struct symbolize_function function = {
+            .name = name, .linkage_name = name, .named = true};
+        struct derive_level level = {0};
+        frame->key = model_frame_key(module->row.key, sprof_hash_text(name));
+        result = derive_add_function(derive, module, &function, &level.function) ||
+                         derive_add_chain(derive, frame, &level, 1)
+                     ? SPROF_ENOMEM
+                     : 0;
+    }
+    grouped_release(&grouped);
+    return result ? sprof_error_memory(error) : 0;
+}

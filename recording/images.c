@@ -1,0 +1,329 @@
+#include "recording/images.h"
+
+#include "recording/build.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+/* Descriptors kept open so that a file deleted during the recording can still be symbolized. */
+enum { MAX_OPEN_IMAGES = 512 };
+
+/* ---- The builder's side -----------------------------------------------------------------------
+ */
+
+static void remember_identity(struct record_image *item)
+{
+    const struct sprof_bytes build_id = image_build_id(item->image);
+    item->build_id_size =
+        (uint8_t)(build_id.size < sizeof item->build_id ? build_id.size : sizeof item->build_id);
+    if (item->build_id_size)
+        memcpy(item->build_id, build_id.data, item->build_id_size);
+    item->key = image_key(item->image);
+    const struct image_segment *segments;
+    const size_t count = image_text_segments(item->image, &segments);
+    item->segments = calloc(count + 1, sizeof *segments);
+    if (item->segments && count) {
+        memcpy(item->segments, segments, count * sizeof *segments);
+        item->segment_count = count;
+    }
+}
+
+static int open_item(struct record_image *item)
+{
+    struct sprof_error error = {0};
+    if (item->image)
+        return 0;
+    int result = record_open_image(&item->image, &item->request, &error);
+    if (!result && item->described && image_key(item->image) != item->key) {
+        result = sprof_error_set(&error, SPROF_ENOTFOUND, 0, "%s was replaced while recording",
+                                 item->request.file.path);
+        image_free(item->image);
+        item->image = NULL;
+    }
+    if (result)
+        snprintf(item->problem, sizeof item->problem, "%.255s", error.message);
+    else if (!item->described)
+        remember_identity(item);
+    return result;
+}
+
+static void build_table(struct record_images *images, struct record_image *item)
+{
+    const uint64_t begin = sprof_clock_monotonic_ns();
+    struct sprof_error error = {0};
+    const int result = record_build_table(&item->table, item->image, &error);
+    if (result && result != SPROF_ENOTFOUND)
+        snprintf(item->problem, sizeof item->problem, "%.255s", error.message);
+    atomic_fetch_add(&images->build_ns, sprof_clock_monotonic_ns() - begin);
+    if (!item->described)
+        item->startup_count =
+            record_startup_ranges(item->image, item->table, item->startup, RECORD_STARTUP_RANGES);
+    item->described = true;
+    image_drop_sections(item->image);
+    if (!item->table)
+        return;
+    const struct unwind_table_facts facts = unwind_table_facts(item->table);
+    item->table_bytes = facts.bytes;
+    atomic_fetch_add(&images->built_rows, facts.rows);
+    atomic_fetch_add(&images->builds, 1);
+}
+
+/* Runs in the builder. Leaves the item in its final state but for `state` itself. */
+static enum record_image_state build_item(struct record_images *images, struct record_image *item)
+{
+    if (open_item(item))
+        return RECORD_IMAGE_BARE;
+    const uint64_t *same = sprof_map_get(&images->by_key, item->key);
+    struct record_image *first = same ? (struct record_image *)(uintptr_t)*same : item;
+    if (first == item) {
+        build_table(images, item);
+        sprof_map_put(&images->by_key, item->key, (uint64_t)(uintptr_t)item);
+        return item->table ? RECORD_IMAGE_READY : RECORD_IMAGE_BARE;
+    }
+    /* The table of `first` may be evicted at any moment: only what never changes is copied. */
+    item->shared = first;
+    item->described = true;
+    memcpy(item->startup, first->startup, sizeof item->startup);
+    item->startup_count = first->startup_count;
+    return RECORD_IMAGE_READY;
+}
+
+static void *builder_main(void *argument)
+{
+    struct record_images *images = argument;
+    pthread_mutex_lock(&images->mutex);
+    while (!images->stopping) {
+        struct record_image *item = images->queue;
+        if (!item) {
+            pthread_cond_wait(&images->wanted, &images->mutex);
+            continue;
+        }
+        images->queue = item->next;
+        if (!images->queue)
+            images->queue_end = &images->queue;
+        pthread_mutex_unlock(&images->mutex);
+        const enum record_image_state state = build_item(images, item);
+        atomic_store_explicit(&item->state, (int)state, memory_order_release);
+        pthread_mutex_lock(&images->mutex);
+        item->next = images->done;
+        images->done = item;
+        eventfd_write(images->done_fd, 1);
+    }
+    pthread_mutex_unlock(&images->mutex);
+    return NULL;
+}
+
+/* ---- The draining thread's side ----------------------------------------------------------------
+ */
+
+int record_images_init(struct record_images *images, size_t budget_bytes, struct sprof_error *error)
+{
+    *images = (struct record_images){.budget_bytes = budget_bytes, .done_fd = -1, .round = 1};
+    images->queue_end = &images->queue;
+    pthread_mutex_init(&images->mutex, NULL);
+    pthread_cond_init(&images->wanted, NULL);
+    images->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (images->done_fd < 0)
+        return sprof_error_set(error, SPROF_EIO, errno, "cannot make an event descriptor: %s",
+                               strerror(errno));
+    const int failure = pthread_create(&images->thread, NULL, builder_main, images);
+    if (failure)
+        return sprof_error_set(error, SPROF_EIO, failure, "cannot start a thread: %s",
+                               strerror(failure));
+    images->running = true;
+    return 0;
+}
+
+static void free_item(struct record_image *item)
+{
+    unwind_table_free(item->table);
+    image_free(item->image);
+    free(item->segments);
+}
+
+void record_images_release(struct record_images *images)
+{
+    if (images->running) {
+        pthread_mutex_lock(&images->mutex);
+        images->stopping = true;
+        pthread_cond_signal(&images->wanted);
+        pthread_mutex_unlock(&images->mutex);
+        pthread_join(images->thread, NULL);
+    }
+    for (size_t i = 0; i < images->items.count; i++)
+        free_item(images->items.items[i]);
+    if (images->queue_end) {
+        pthread_mutex_destroy(&images->mutex);
+        pthread_cond_destroy(&images->wanted);
+        if (images->done_fd >= 0)
+            close(images->done_fd);
+    }
+    sprof_vec_release(&images->items);
+    sprof_map_release(&images->by_key);
+    sprof_arena_release(&images->arena);
+    *images = (struct record_images){0};
+}
+
+static void ask_builder(struct record_images *images, struct record_image *item)
+{
+    atomic_store_explicit(&item->state, RECORD_IMAGE_WAITING, memory_order_relaxed);
+    item->adopted = false;
+    images->waiting++;
+    pthread_mutex_lock(&images->mutex);
+    item->next = NULL;
+    *images->queue_end = item;
+    images->queue_end = &item->next;
+    pthread_cond_signal(&images->wanted);
+    pthread_mutex_unlock(&images->mutex);
+}
+
+struct record_image *record_images_get(struct record_images *images, struct model_module *module,
+                                       const struct model_mapping *mapping, int pid)
+{
+    if (module->owner)
+        return module->owner;
+    struct record_image *item = sprof_arena_alloc(&images->arena, sizeof *item);
+    if (!item || sprof_vec_push(&images->items, item))
+        return NULL;
+    item->module = module;
+    item->request = (struct image_request){
+        .file = module->identity,
+        .pid = pid,
+        .map_start = mapping->start,
+        .map_end = mapping->end,
+    };
+    module->owner = item;
+    return item;
+}
+
+static enum record_image_state state_of(const struct record_image *image)
+{
+    return (enum record_image_state)atomic_load_explicit(&image->state, memory_order_acquire);
+}
+
+/* The image whose table serves this one; while it is the builder's, nobody knows. */
+static struct record_image *serving_of(struct record_image *image)
+{
+    return state_of(image) == RECORD_IMAGE_READY && image->shared ? image->shared : image;
+}
+
+enum record_image_state record_images_use(struct record_images *images, struct record_image *image)
+{
+    struct record_image *serving = serving_of(image);
+    enum record_image_state state = state_of(serving);
+    if (state == RECORD_IMAGE_IDLE) {
+        ask_builder(images, serving);
+        state = RECORD_IMAGE_WAITING;
+    }
+    serving->last_used = ++images->tick;
+    return state;
+}
+
+void record_images_keep(struct record_images *images, struct record_image *image)
+{
+    serving_of(image)->kept = images->round;
+}
+
+/* A table that was built but not collected yet is not in the sum, and still in the builder's list.
+ */
+static bool is_evictable(const struct record_images *images, const struct record_image *item)
+{
+    return item->adopted && item->table && item->kept != images->round &&
+           item->last_used != images->tick;
+}
+
+/* Frees tables, least recently used first, until the budget holds. The newest one always stays. */
+static void evict(struct record_images *images)
+{
+    while (images->table_bytes > images->budget_bytes) {
+        struct record_image *oldest = NULL;
+        for (size_t i = 0; i < images->items.count; i++) {
+            struct record_image *item = images->items.items[i];
+            if (is_evictable(images, item) && (!oldest || item->last_used < oldest->last_used))
+                oldest = item;
+        }
+        if (!oldest)
+            return;
+        images->table_bytes -= oldest->table_bytes;
+        images->evictions++;
+        unwind_table_free(oldest->table);
+        oldest->table = NULL;
+        atomic_store_explicit(&oldest->state, RECORD_IMAGE_IDLE, memory_order_release);
+    }
+}
+
+static void adopt(struct record_images *images, struct record_image *item)
+{
+    images->table_bytes += item->table ? item->table_bytes : 0;
+    item->adopted = true;
+    item->module->dirty = true;
+    if (!item->image || image_fd(item->image) < 0)
+        return;
+    if (item->counted_open || images->open_images < MAX_OPEN_IMAGES) {
+        images->open_images += !item->counted_open;
+        item->counted_open = true;
+        return;
+    }
+    image_free(item->image);
+    item->image = NULL;
+}
+
+size_t record_images_collect(struct record_images *images)
+{
+    eventfd_t ignored;
+    eventfd_read(images->done_fd, &ignored);
+    pthread_mutex_lock(&images->mutex);
+    struct record_image *item = images->done;
+    images->done = NULL;
+    pthread_mutex_unlock(&images->mutex);
+    size_t count = 0;
+    for (; item; item = item->next, count++)
+        adopt(images, item);
+    if (count) {
+        images->waiting -= count;
+        evict(images);
+        images->round++;
+    }
+    return count;
+}
+
+void record_images_wait(struct record_images *images)
+{
+    struct pollfd descriptor = {.fd = images->done_fd, .events = POLLIN};
+    if (images->waiting)
+        while (poll(&descriptor, 1, -1) < 0 && errno == EINTR)
+            ;
+}
+
+const struct unwind_table *record_image_table(const struct record_image *image)
+{
+    return image->shared ? image->shared->table : image->table;
+}
+
+bool record_image_vaddr(const struct record_image *image, uint64_t offset, uint64_t *vaddr)
+{
+    for (size_t i = 0; i < image->segment_count; i++) {
+        const struct image_segment *segment = &image->segments[i];
+        /* A mapping begins at a page, up to a page before the segment does. */
+        const uint64_t page = segment->offset & ~UINT64_C(4095);
+        if (offset >= page && offset < segment->offset + segment->size) {
+            *vaddr = segment->vaddr + (offset - segment->offset);
+            return true;
+        }
+    }
+    return false;
+}
+
+bool record_image_is_startup(const struct record_image *image, uint64_t offset)
+{
+    uint64_t vaddr;
+    if (!image->startup_count || !record_image_vaddr(image, offset, &vaddr))
+        return false;
+    for (size_t i = 0; i < image->startup_count; i++)
+        if (vaddr >= image->startup[i].start && vaddr < image->startup[i].end)
+            return true;
+    return false;
+}

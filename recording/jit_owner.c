@@ -1,0 +1,34 @@
+/* Notes the owners of perf maps while their processes live. */
+#include "recording/jit_owner.h"
+
+#include <unistd.h>
+
+static struct record_jit_owner read_owner(pid_t pid)
+{
+    struct sprof_proc_status status;
+    if (!sprof_proc_status_read(pid, &status))
+        return (struct record_jit_owner){.uid = geteuid(), .ns_pid = pid};
+    return (struct record_jit_owner){.uid = status.user, .ns_pid = status.inner};
+}
+
+int record_jit_owners_note(struct record_jit_owners *owners, pid_t pid)
+{
+    if (sprof_map_get(&owners->by_pid, (uint64_t)pid))
+        return 0;
+    const struct record_jit_owner owner = read_owner(pid);
+    return sprof_map_put(&owners->by_pid, (uint64_t)pid,
+                         (uint64_t)owner.uid << 32 | (uint32_t)owner.ns_pid);
+}
+
+struct record_jit_owner record_jit_owners_get(const struct record_jit_owners *owners, pid_t pid)
+{
+    const uint64_t *noted = owners ? sprof_map_get(&owners->by_pid, (uint64_t)pid) : NULL;
+    if (!noted)
+        return read_owner(pid);
+    return (struct record_jit_owner){(uid_t)(*noted >> 32), (pid_t)(uint32_t)*noted};
+}
+
+void record_jit_owners_release(struct record_jit_owners *owners)
+{
+    sprof_map_release(&owners->by_pid);
+}

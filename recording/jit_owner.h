@@ -1,0 +1,29 @@
+/* Whose code compiled at run time is: what the name and the owner of a perf map depend on, taken
+ * down while the process lives, for its map is read when it may have ended. */
+#ifndef SPROF_RECORDING_JIT_OWNER_H
+#define SPROF_RECORDING_JIT_OWNER_H
+
+#include "base/base.h"
+
+#include <sys/types.h>
+
+struct record_jit_owner {
+    uid_t uid;
+    pid_t ns_pid; /* in its own pid namespace */
+};
+
+/* Owners by process number; zero is a valid empty table. */
+struct record_jit_owners {
+    struct sprof_map by_pid;
+};
+
+/* Takes down the owner of a process, once. Returns 0 or SPROF_ENOMEM. */
+int record_jit_owners_note(struct record_jit_owners *owners, pid_t pid);
+
+/* What was taken down, or what /proc says now; for a process that is gone, this user and its
+ * number. NULL for `owners` means that nothing was taken down. */
+struct record_jit_owner record_jit_owners_get(const struct record_jit_owners *owners, pid_t pid);
+
+void record_jit_owners_release(struct record_jit_owners *owners);
+
+#endif

@@ -1,0 +1,98 @@
+#include "recording/stack.h"
+#include "target/target.h"
+
+#include <string.h>
+
+enum {
+    PAGE_BYTES = 4096,
+    CHAIN_MAX = 1024, /* frames looked at */
+};
+
+static int read_live(const struct record_stack *stack, uint64_t address, uint8_t *buffer,
+                     size_t size)
+{
+    return target_read_memory(stack->pid, address, buffer, size) == size ? 0 : SPROF_EIO;
+}
+
+/* Reads across an end of what was captured are refused while smaller ones are possible: the walk
+ * asks for less then, down to the end of the page. */
+int record_stack_read(void *context, uint64_t address, void *to, size_t size)
+{
+    const struct record_stack *stack = context;
+    const struct model_sample *sample = stack->sample;
+    uint8_t *buffer = to;
+    const uint64_t ahead = sample->tail_address > address ? sample->tail_address - address : 0;
+    const size_t below = ahead < size ? (size_t)ahead : size;
+    const uint64_t offset = address + below - sample->tail_address;
+    const uint64_t left = offset < sample->tail_size ? sample->tail_size - offset : 0;
+    const size_t inside = left < size - below ? (size_t)left : size - below;
+    if (!inside)
+        return read_live(stack, address, buffer, size);
+    if (inside < size && size > PAGE_BYTES - address % PAGE_BYTES)
+        return SPROF_EIO;
+    memcpy(buffer + below, sample->tail + offset, inside);
+    const size_t above = size - below - inside;
+    if (below && read_live(stack, address, buffer, below))
+        return SPROF_EIO;
+    return above ? read_live(stack, address + below + inside, buffer + below + inside, above) : 0;
+}
+
+/* To the end of the page: so much can be captured without asking whether it is there. */
+uint64_t record_stack_end(const struct model_sample *sample, const struct unwind_stack *stack)
+{
+    const uint64_t slice_end = sample->registers[UNWIND_RSP] + sample->stack_size;
+    if (stack->switched)
+        return SAMPLER_STACK_ELSEWHERE;
+    if (stack->end != MODEL_END_ROOT)
+        return 0;
+    if (sample->stack_full && stack->top <= slice_end)
+        return SAMPLER_STACK_SHALLOW;
+    return (stack->top + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+}
+
+/* ---- Frame pointers ----------------------------------------------------------------------------
+ */
+
+static bool captured_word(const uint8_t *bytes, uint64_t start, size_t size, uint64_t address,
+                          uint64_t *word)
+{
+    if (size < sizeof *word || address - start > size - sizeof *word)
+        return false;
+    memcpy(word, bytes + (address - start), sizeof *word);
+    return true;
+}
+
+static bool read_word(const struct model_sample *sample, uint64_t address, uint64_t *word)
+{
+    const size_t rest_size = sample->tail_with_sample ? sample->tail_size : 0;
+    return captured_word(sample->stack, sample->registers[UNWIND_RSP], sample->stack_size, address,
+                         word) ||
+           captured_word(sample->tail, sample->tail_address, rest_size, address, word);
+}
+
+/* From one frame to its caller's: where its rbp was saved, below its return address. */
+static bool next_frame(const struct model_sample *sample, uint64_t *frame, uint64_t *address)
+{
+    uint64_t caller;
+    if (!read_word(sample, *frame + 8, address) || !read_word(sample, *frame, &caller))
+        return false;
+    /* The outermost frame has nowhere to go on to, but its return address counts. */
+    *frame = caller > *frame ? caller : UINT64_MAX - 16;
+    return true;
+}
+
+size_t record_stack_chain(const struct model_sample *sample, uint64_t address, uint64_t *callers,
+                          size_t most)
+{
+    uint64_t frame = sample->registers[UNWIND_RBP], found;
+    size_t count = 0;
+    bool behind = false;
+    for (size_t i = 0; i < CHAIN_MAX && next_frame(sample, &frame, &found); i++) {
+        if (found == address && behind)
+            return 0;
+        if (behind && count < most)
+            callers[count++] = found;
+        behind |= found == address;
+    }
+    return count;
+}

@@ -1,0 +1,308 @@
+#include "recording/walk.h"
+
+#include "recording/stack.h"
+
+#include <string.h>
+
+enum {
+    KNOWN_SLOTS = 1 << 15,
+    FRAME_POINTERS_MAX = 127, /* as many as the kernel follows: kernel.perf_event_max_stack */
+};
+
+static struct model_module *pseudo_module(struct model_world *world, const char *name)
+{
+    const struct sprof_file_id identity = {.path = name};
+    struct model_module *module = model_world_module(world, &identity, false, 0);
+    if (module)
+        module->kind = MODEL_KIND_NONE;
+    return module;
+}
+
+int record_walk_init(struct record_walk *walk, struct model_world *world,
+                     struct record_images *images, const struct model_view *view)
+{
+    *walk = (struct record_walk){.world = world, .view = *view};
+    walk->pc_only = view->mode == MODEL_MODE_PC && !view->frame_app;
+    walk->spaces = (struct record_spaces){.world = world, .images = images};
+    walk->walker = unwind_walker_new(0);
+    walk->known = calloc(KNOWN_SLOTS, sizeof *walk->known);
+    const struct model_module *none = pseudo_module(world, MODEL_MODULE_NONE);
+    const struct model_module *unknown = pseudo_module(world, MODEL_MODULE_UNKNOWN);
+    const struct sprof_file_id kernel_identity = {.path = MODEL_MODULE_KERNEL};
+    const struct model_module *kernel = model_world_module(world, &kernel_identity, true, 0);
+    if (!walk->walker || !walk->known || !none || !unknown || !kernel)
+        return SPROF_ENOMEM;
+    walk->kernel_module = kernel->id;
+    walk->none_module = none->id;
+    walk->unknown_module = unknown->id;
+    return 0;
+}
+
+void record_walk_release(struct record_walk *walk)
+{
+    model_stacks_release(&walk->stacks);
+    record_spaces_release(&walk->spaces);
+    unwind_walker_free(walk->walker);
+    free(walk->known);
+    sprof_vec_release(&walk->frame_is_app);
+    sprof_vec_release(&walk->line);
+    sprof_vec_release(&walk->line_found_by);
+    sprof_vec_release(&walk->line_is_app);
+    *walk = (struct record_walk){0};
+}
+
+/* ---- Addresses → frames ------------------------------------------------------------------------
+ */
+
+static bool is_app_code(const struct model_module *module, uint64_t offset)
+{
+    const struct record_image *image = module->owner;
+    return model_kind_is_app(module->kind) && !(image && record_image_is_startup(image, offset));
+}
+
+static int make_frame(struct record_walk *walk, uint32_t module, uint64_t offset, uint32_t *frame)
+{
+    if (model_stacks_frame(&walk->stacks, module, offset, frame))
+        return SPROF_ENOMEM;
+    const size_t index = *frame - 1 - walk->stacks.first_frame;
+    while (walk->frame_is_app.count <= index)
+        if (sprof_vec_push(&walk->frame_is_app, false))
+            return SPROF_ENOMEM;
+    walk->frame_is_app.items[index] =
+        is_app_code(model_world_module_by_id(walk->world, module), offset);
+    return 0;
+}
+
+/* Code without a file keeps its addresses, as perf maps do; a memfd may hold an ELF file or be
+ * memory like any other. */
+static uint64_t offset_in(const struct model_module *module, const struct model_mapping *mapping,
+                          uint64_t address)
+{
+    const struct record_image *image = module->owner;
+    const bool anonymous = module->kind == MODEL_KIND_JIT && !(image && image->image);
+    return anonymous ? address : address - mapping->start + mapping->file_offset;
+}
+
+struct place {
+    const struct model_process *process; /* NULL: the kernel */
+    uint64_t past_ns;
+    uint32_t generation; /* 0: the kernel's */
+    bool *unknown_code;
+};
+
+static int find_frame(struct record_walk *walk, const struct place *place, uint64_t address,
+                      uint32_t *frame)
+{
+    struct record_known *known =
+        &walk->known[sprof_hash_pair(place->generation, address) & (KNOWN_SLOTS - 1)];
+    if (known->frame && known->address == address && known->generation == place->generation) {
+        *frame = known->frame;
+        return 0;
+    }
+    const struct model_mapping *mapping =
+        place->past_ns ? model_world_find_at(walk->world, place->process, address, place->past_ns)
+                       : model_world_find(walk->world, place->process, address);
+    int result;
+    if (mapping) {
+        const struct model_module *module = model_world_module_by_id(walk->world, mapping->module);
+        result = make_frame(walk, module->id, offset_in(module, mapping, address), frame);
+    } else if (!place->process) {
+        return make_frame(walk, walk->kernel_module, address - walk->kernel_start, frame);
+    } else {
+        *place->unknown_code = true;
+        return make_frame(walk, walk->unknown_module, address, frame);
+    }
+    if (!result)
+        *known = (struct record_known){address, place->generation, *frame};
+    return result;
+}
+
+static int add_to_line(struct record_walk *walk, const struct place *place, uint64_t address,
+                       enum model_found_by found_by)
+{
+    uint32_t frame;
+    if (find_frame(walk, place, address, &frame) || sprof_vec_push(&walk->line, frame) ||
+        sprof_vec_push(&walk->line_found_by, (uint8_t)found_by))
+        return SPROF_ENOMEM;
+    return 0;
+}
+
+/* ---- Frames → a node ---------------------------------------------------------------------------
+ */
+
+int record_walk_pseudo(struct record_walk *walk, enum model_pseudo which, uint32_t *node)
+{
+    uint32_t frame;
+    if (make_frame(walk, walk->none_module, (uint64_t)which, &frame))
+        return SPROF_ENOMEM;
+    return model_stacks_node(&walk->stacks, 0, frame, MODEL_BY_CFI, false, node);
+}
+
+static int cut_line(struct record_walk *walk, size_t *first, size_t *last, bool *kept)
+{
+    const size_t count = walk->line.count;
+    if (sprof_vec_reserve(&walk->line_is_app, count))
+        return SPROF_ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        walk->line_is_app.items[i] =
+            walk->frame_is_app
+                .items[walk->line.items[count - 1 - i] - 1 - walk->stacks.first_frame];
+    *kept = model_view_cut(&walk->view, walk->line_is_app.items, count, first, last);
+    return 0;
+}
+
+static bool is_dropped(const struct record_walk *walk, size_t index)
+{
+    return walk->view.mode == MODEL_MODE_APP && walk->view.drop_interior &&
+           !walk->line_is_app.items[index];
+}
+
+/* Root first; a cut is needed only where a mode asks for it. */
+static int insert_line(struct record_walk *walk, struct record_outcome *outcome)
+{
+    const size_t count = walk->line.count;
+    size_t first = 0, last = count - 1;
+    bool kept = count > 0;
+    const bool cuts = walk->view.mode != MODEL_MODE_FULL && !walk->pc_only;
+    if (cuts && cut_line(walk, &first, &last, &kept))
+        return SPROF_ENOMEM;
+    if (!kept)
+        return record_walk_pseudo(walk, MODEL_PSEUDO_OUTSIDE, &outcome->node);
+    uint32_t node = 0;
+    uint32_t guessed = 0;
+    for (size_t i = first; i <= last; i++) {
+        const uint8_t found_by = walk->line_found_by.items[count - 1 - i];
+        guessed += found_by == MODEL_BY_SCAN;
+        if (cuts && is_dropped(walk, i))
+            continue;
+        if (model_stacks_node(&walk->stacks, node, walk->line.items[count - 1 - i], found_by,
+                              guessed, &node))
+            return SPROF_ENOMEM;
+    }
+    outcome->node = node;
+    return 0;
+}
+
+/* ---- The walk ----------------------------------------------------------------------------------
+ */
+
+static int add_kernel(struct record_walk *walk, const struct model_sample *sample,
+                      struct place place)
+{
+    place.process = NULL;
+    place.generation = 0;
+    place.past_ns = 0;
+    if (!sample->kernel_chain_count)
+        return sample->in_kernel ? add_to_line(walk, &place, sample->ip, MODEL_BY_KERNEL) : 0;
+    for (size_t i = 0; i < sample->kernel_chain_count; i++)
+        if (add_to_line(walk, &place, sample->kernel_chain[i] - (i > 0), MODEL_BY_KERNEL))
+            return SPROF_ENOMEM;
+    return 0;
+}
+
+/* Where the walk could not go on but frame pointers do, what they lead to is told as what it is;
+ * the stack is not whole for that. */
+static int add_frame_pointers(struct record_walk *walk, const struct model_sample *sample,
+                              const struct place *place, const struct unwind_space *space,
+                              const struct unwind_stack *stack)
+{
+    if (stack->end != MODEL_END_TRUNCATED && stack->end != MODEL_END_NO_CFI &&
+        stack->end != MODEL_END_BAD_MEMORY)
+        return 0;
+    const struct unwind_frame *last = &stack->frames[stack->count - 1];
+    uint64_t callers[FRAME_POINTERS_MAX];
+    const size_t count =
+        last->is_return ? record_stack_chain(sample, last->address, callers, FRAME_POINTERS_MAX)
+                        : 0;
+    for (size_t i = 0; i < count && space->find(space->context, callers[i] - 1); i++)
+        if (add_to_line(walk, place, callers[i] - 1, MODEL_BY_FP))
+            return SPROF_ENOMEM;
+    return 0;
+}
+
+static int add_user(struct record_walk *walk, const struct model_sample *sample, struct place place,
+                    const struct unwind_space *space, struct record_outcome *outcome)
+{
+    struct record_stack beyond = {.pid = place.process->pid, .sample = sample};
+    const struct unwind_memory memory = {
+        .slice = sample->stack,
+        .slice_address = sample->registers[UNWIND_RSP],
+        .slice_size = sample->stack_size,
+        .read = record_stack_read,
+        .context = &beyond,
+    };
+    struct unwind_registers registers;
+    memcpy(registers.value, sample->registers, sizeof registers.value);
+    const uint64_t begin_ns = sprof_clock_monotonic_ns();
+    const struct unwind_stack stack = unwind_walk(walk->walker, space, &memory, &registers);
+    walk->walk_ns += sprof_clock_monotonic_ns() - begin_ns;
+    outcome->end = stack.end;
+    outcome->stitched = stack.stitched;
+    outcome->stack_end = record_stack_end(sample, &stack);
+    if (stack.end == MODEL_END_PENDING)
+        return 0;
+    for (size_t i = 0; i < stack.count; i++) {
+        const struct unwind_frame *frame = &stack.frames[i];
+        outcome->guessed |= frame->found_by == MODEL_BY_SCAN;
+        if (add_to_line(walk, &place, unwind_frame_lookup_address(frame),
+                        (enum model_found_by)frame->found_by))
+            return SPROF_ENOMEM;
+    }
+    return add_frame_pointers(walk, sample, &place, space, &stack);
+}
+
+static int add_pc(struct record_walk *walk, const struct model_sample *sample, struct place place)
+{
+    return sample->in_kernel ? add_kernel(walk, sample, place)
+                             : add_to_line(walk, &place, sample->ip, MODEL_BY_CFI);
+}
+
+/* While execve replaces a program, the registers still speak of the one that is gone. Its code may
+ * be unknown already, or its stack unreadable in the middle of a system call: nothing else makes it
+ * so, for the call itself has just touched it. (The instruction syscall leaves rip in rcx.) */
+static bool has_user_stack(const struct model_sample *sample, const struct unwind_space *space)
+{
+    const uint64_t *registers = sample->registers;
+    if (!sample->in_kernel)
+        return true;
+    if (!sample->register_count ||
+        (!sample->stack_size && registers[UNWIND_RCX] == registers[UNWIND_RIP]))
+        return false;
+    return space->find(space->context, registers[UNWIND_RIP]) != NULL;
+}
+
+static int make_line(struct record_walk *walk, const struct model_sample *sample,
+                     const struct place *place, const struct unwind_space *space,
+                     struct record_outcome *outcome)
+{
+    outcome->end = MODEL_END_NO_STACK;
+    if (walk->pc_only)
+        return add_pc(walk, sample, *place);
+    if (walk->view.mode == MODEL_MODE_FULL && add_kernel(walk, sample, *place))
+        return SPROF_ENOMEM;
+    outcome->user_stack = has_user_stack(sample, space);
+    outcome->unknown_code |= !outcome->user_stack && sample->register_count;
+    if (outcome->user_stack && sample->register_count && !sample->is_32bit)
+        return add_user(walk, sample, *place, space, outcome);
+    if (outcome->user_stack)
+        outcome->end = MODEL_END_NO_CFI;
+    return sample->in_kernel ? 0 : add_to_line(walk, place, sample->ip, MODEL_BY_CFI);
+}
+
+int record_walk_sample(struct record_walk *walk, const struct model_process *process,
+                       const struct model_sample *sample, uint64_t past_ns,
+                       struct record_outcome *outcome)
+{
+    *outcome = (struct record_outcome){0};
+    struct unwind_space space;
+    if (past_ns)
+        record_spaces_get_past(&walk->spaces, process, past_ns, &space);
+    else if (record_spaces_get(&walk->spaces, process, &space))
+        return SPROF_ENOMEM;
+    walk->line.count = walk->line_found_by.count = 0;
+    const struct place place = {process, past_ns, space.generation, &outcome->unknown_code};
+    const int result = make_line(walk, sample, &place, &space, outcome);
+    if (result || outcome->end == MODEL_END_PENDING)
+        return result;
+    return insert_line(walk, outcome);
+}

@@ -1,0 +1,57 @@
+/* One sample's registers, stack bytes and kernel chain → one node of the calling-context tree. */
+#ifndef SPROF_RECORDING_WALK_H
+#define SPROF_RECORDING_WALK_H
+
+#include "model/model.h"
+#include "recording/spaces.h"
+#include "sampler/sampler.h"
+#include "unwind/unwind.h"
+
+/* An address already resolved in one state of one address space. */
+struct record_known {
+    uint64_t address;
+    uint32_t generation, frame;
+};
+
+struct record_walk {
+    struct model_world *world; /* borrowed */
+    struct model_stacks stacks;
+    struct record_spaces spaces;
+    struct unwind_walker *walker;
+    struct model_view view;
+    bool pc_only;
+    struct record_known *known;   /* direct-mapped by address and generation */
+    SPROF_VEC(bool) frame_is_app; /* by frame id - 1 - first_frame */
+    SPROF_VEC(uint32_t) line;     /* frames of the sample at hand, innermost first */
+    SPROF_VEC(uint8_t) line_found_by;
+    SPROF_VEC(bool) line_is_app; /* root first */
+    uint32_t none_module, unknown_module, kernel_module;
+    uint64_t kernel_start; /* of the kernel's text; 0 where it is hidden */
+    uint64_t walk_ns;      /* spent unwinding */
+};
+
+/* What became of a sample. */
+struct record_outcome {
+    uint32_t node;
+    enum model_end end;
+    bool stitched, user_stack, guessed;
+    bool unknown_code;  /* an address lay in no mapping that is known */
+    uint64_t stack_end; /* see sampler_stack_end */
+};
+
+/* `world` and `images` are borrowed. Returns 0 or SPROF_ENOMEM. */
+int record_walk_init(struct record_walk *walk, struct model_world *world,
+                     struct record_images *images, const struct model_view *view);
+void record_walk_release(struct record_walk *walk);
+
+/* Unwinds one sample of a process. `past_ns` other than 0: the sample waited, and the address space
+ * is looked up as it was then. Returns 0 and the outcome (whose `end` may be MODEL_END_PENDING:
+ * then there is no node, and a table that is needed is being built), or SPROF_ENOMEM. */
+int record_walk_sample(struct record_walk *walk, const struct model_process *process,
+                       const struct model_sample *sample, uint64_t past_ns,
+                       struct record_outcome *outcome);
+
+/* The node of a pseudo-function. */
+int record_walk_pseudo(struct record_walk *walk, enum model_pseudo which, uint32_t *node);
+
+#endif

@@ -1,0 +1,42 @@
+/* The thread that writes batches to the database, so that the draining thread never waits for a
+ * disk. Two batches: one is filled while the other is written. */
+#ifndef SPROF_RECORDING_WRITER_H
+#define SPROF_RECORDING_WRITER_H
+
+#include "store/store.h"
+
+#include <pthread.h>
+
+struct record_filled {
+    struct store_batch rows;
+    struct sprof_arena arena; /* blobs of the rows */
+};
+
+struct record_writer {
+    struct store *store; /* borrowed; the thread's while it runs */
+    struct record_filled batches[2];
+    int filling; /* index of the batch the draining thread fills */
+    pthread_t thread;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    bool running, busy, stopping;
+    int result; /* of the first write that failed */
+    struct sprof_error error;
+};
+
+/* Starts the thread. `store` is borrowed until record_writer_finish. */
+int record_writer_start(struct record_writer *writer, struct store *store,
+                        struct sprof_error *error);
+
+/* The batch to fill. Texts put into its rows must live until the recording ends, or be in its
+ * arena. */
+struct record_filled *record_writer_batch(struct record_writer *writer);
+
+/* Hands the filled batch over when the thread is idle, and gives the draining thread the other one;
+ * else leaves everything as it is. Returns 0, or what the first failed write returned. */
+int record_writer_submit(struct record_writer *writer, struct sprof_error *error);
+
+/* Writes what is left and ends the thread. Returns as record_writer_submit. Zero is fine. */
+int record_writer_finish(struct record_writer *writer, struct sprof_error *error);
+
+#endif

@@ -1,0 +1,273 @@
+#include "recording/images.h"
+
+#include "tests/unit/image/fixture.h"
+#include "tests/unit/recording/this_process.h"
+
+enum { ROUNDS = 200, NO_LIMIT = 1 << 30 };
+
+/* A world, and images of modules mapped into a process that does not exist. */
+struct scene {
+    struct fixture fixture;
+    struct model_world world;
+    struct record_images images;
+};
+
+static void scene_open(struct scene *scene, size_t budget_bytes)
+{
+    *scene = (struct scene){0};
+    fixture_open(&scene->fixture);
+    CU_ASSERT_EQUAL_FATAL(record_images_init(&scene->images, budget_bytes, NULL), 0);
+}
+
+static void scene_close(struct scene *scene)
+{
+    record_images_release(&scene->images);
+    model_world_release(&scene->world);
+    fixture_close(&scene->fixture);
+}
+
+static struct record_image *map_file(struct scene *scene, const char *path)
+{
+    enum { NO_PROCESS = 1 << 29 };
+    const uint64_t address = (scene->world.mappings.count + 1) << 32;
+    const struct sprof_file_id identity = {.path = path};
+    CU_ASSERT_EQUAL_FATAL(
+        model_world_map(&scene->world, NO_PROCESS, address, 0x1000000, 0, &identity, 1), 0);
+    const struct model_process *process = model_world_process(&scene->world, NO_PROCESS, 1);
+    const struct model_mapping *mapping = model_world_find(&scene->world, process, address);
+    struct model_module *module = model_world_module_by_id(&scene->world, mapping->module);
+    struct record_image *image = record_images_get(&scene->images, module, mapping, process->pid);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(image);
+    CU_ASSERT_PTR_EQUAL(record_images_get(&scene->images, module, mapping, process->pid), image);
+    return image;
+}
+
+static enum record_image_state settle(struct scene *scene, struct record_image *image)
+{
+    record_images_use(&scene->images, image);
+    CU_ASSERT_TRUE(this_process_settle(&scene->images, ROUNDS));
+    return record_images_use(&scene->images, image);
+}
+
+static struct record_image *map_libc(struct scene *scene)
+{
+    struct model_world world = {0};
+    this_process_world(&world);
+    struct record_image *image =
+        map_file(scene, this_process_module(&world, "libc.so")->identity.path);
+    model_world_release(&world);
+    return image;
+}
+
+/* ---- One image ---------------------------------------------------------------------------------
+ */
+
+static void test_asked_waited_collected(void)
+{
+    struct scene scene;
+    scene_open(&scene, NO_LIMIT);
+    record_images_wait(&scene.images); /* nothing is waiting: returns */
+    CU_ASSERT_EQUAL(record_images_collect(&scene.images), 0);
+    struct record_image *libc = map_libc(&scene);
+    CU_ASSERT_EQUAL(record_images_use(&scene.images, libc), RECORD_IMAGE_WAITING);
+    CU_ASSERT_EQUAL(scene.images.waiting, 1);
+    libc->module->dirty = false;
+    record_images_wait(&scene.images);
+    CU_ASSERT_EQUAL(record_images_collect(&scene.images), 1);
+    CU_ASSERT_EQUAL(scene.images.waiting, 0);
+    CU_ASSERT_TRUE(libc->module->dirty);
+    CU_ASSERT_EQUAL(record_images_use(&scene.images, libc), RECORD_IMAGE_READY);
+    CU_ASSERT_PTR_NOT_NULL(record_image_table(libc));
+    CU_ASSERT_TRUE(libc->key != 0);
+    CU_ASSERT_EQUAL(libc->build_id_size, 20);
+    CU_ASSERT_STRING_EQUAL(libc->problem, "");
+    CU_ASSERT_EQUAL(scene.images.table_bytes, libc->table_bytes);
+    CU_ASSERT_TRUE(scene.images.builds == 1 && scene.images.built_rows > 1000);
+    scene_close(&scene);
+}
+
+static void test_addresses_of_an_image(void)
+{
+    struct scene scene;
+    scene_open(&scene, NO_LIMIT);
+    struct record_image *libc = map_libc(&scene);
+    CU_ASSERT_EQUAL(settle(&scene, libc), RECORD_IMAGE_READY);
+    static const char *const names[] = {"qsort", "__libc_start_main", NULL};
+    struct image_symbol symbols[2] = {{0}};
+    image_find_symbols(libc->image, names, symbols);
+    uint64_t offsets[2], vaddr = 0;
+    for (int i = 0; i < 2; i++) {
+        CU_ASSERT_TRUE(image_offset_of_vaddr(libc->image, symbols[i].vaddr, &offsets[i]));
+        CU_ASSERT_TRUE(record_image_vaddr(libc, offsets[i], &vaddr));
+        CU_ASSERT_EQUAL(vaddr, symbols[i].vaddr);
+    }
+    CU_ASSERT_FALSE(record_image_is_startup(libc, offsets[0]));
+    CU_ASSERT_TRUE(record_image_is_startup(libc, offsets[1]));
+    CU_ASSERT_FALSE(record_image_vaddr(libc, UINT64_MAX, &vaddr));
+    CU_ASSERT_FALSE(record_image_is_startup(libc, UINT64_MAX));
+    scene_close(&scene);
+}
+
+static void test_what_cannot_be_opened_is_bare(void)
+{
+    struct scene scene;
+    scene_open(&scene, NO_LIMIT);
+    fixture_write(&scene.fixture, "text", "no ELF file\n", 12);
+    struct record_image *missing = map_file(&scene, "/nonexistent/libx.so");
+    struct record_image *text = map_file(&scene, fixture_path(&scene.fixture, "text"));
+    CU_ASSERT_EQUAL(settle(&scene, missing), RECORD_IMAGE_BARE);
+    CU_ASSERT_EQUAL(settle(&scene, text), RECORD_IMAGE_BARE);
+    CU_ASSERT_PTR_NOT_NULL(strstr(missing->problem, "libx.so"));
+    CU_ASSERT_STRING_NOT_EQUAL(text->problem, "");
+    CU_ASSERT_PTR_NULL(record_image_table(missing));
+    CU_ASSERT_EQUAL(scene.images.waiting, 0);
+    scene_close(&scene);
+}
+
+/* ---- Sharing -----------------------------------------------------------------------------------
+ */
+
+static void test_equal_content_is_built_once(void)
+{
+    struct scene scene;
+    scene_open(&scene, NO_LIMIT);
+    fixture_run(&scene.fixture, "cp /proc/$PPID/exe one && cp one two");
+    struct record_image *one = map_file(&scene, fixture_path(&scene.fixture, "one"));
+    struct record_image *two = map_file(&scene, fixture_path(&scene.fixture, "two"));
+    CU_ASSERT_PTR_NOT_EQUAL(one, two);
+    CU_ASSERT_EQUAL(settle(&scene, one), RECORD_IMAGE_READY);
+    CU_ASSERT_EQUAL(settle(&scene, two), RECORD_IMAGE_READY);
+    CU_ASSERT_EQUAL(scene.images.builds, 1);
+    CU_ASSERT_EQUAL(one->key, two->key);
+    CU_ASSERT_PTR_EQUAL(record_image_table(one), record_image_table(two));
+    CU_ASSERT_EQUAL(one->startup_count, two->startup_count);
+    CU_ASSERT_TRUE(one->startup_count > 0);
+    CU_ASSERT_EQUAL(scene.images.table_bytes, one->table_bytes);
+    scene_close(&scene);
+}
+
+/* ---- The budget --------------------------------------------------------------------------------
+ */
+
+static const char three_libraries[] =
+    "for i in 1 2 3; do printf \"int f$i(int a) { return a + $i; }\" > $i.c && "
+    "cc -O1 -shared -nostdlib $i.c -o $i.so || exit 1; done";
+
+static size_t held(const struct scene *scene)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < scene->images.items.count; i++)
+        bytes +=
+            scene->images.items.items[i]->table ? scene->images.items.items[i]->table_bytes : 0;
+    return bytes;
+}
+
+static void test_the_least_recently_used_go_and_come_back(void)
+{
+    struct scene scene;
+    scene_open(&scene, 1);
+    fixture_run(&scene.fixture, three_libraries);
+    struct record_image *images[3];
+    static const char *const names[3] = {"1.so", "2.so", "3.so"};
+    for (int i = 0; i < 3; i++)
+        images[i] = map_file(&scene, fixture_path(&scene.fixture, names[i]));
+    for (int round = 0; round < 3; round++)
+        for (int i = 0; i < 3; i++) {
+            CU_ASSERT_EQUAL(settle(&scene, images[i]), RECORD_IMAGE_READY);
+            CU_ASSERT_EQUAL(scene.images.table_bytes, held(&scene));
+            CU_ASSERT_PTR_NULL(images[(i + 1) % 3]->table);
+        }
+    CU_ASSERT_EQUAL(scene.images.builds, 9);
+    CU_ASSERT_EQUAL(scene.images.evictions, 8);
+    scene_close(&scene);
+}
+
+/* What the builder has finished, once there is something. */
+static struct record_image *take_done(struct record_images *images)
+{
+    struct record_image *done = NULL;
+    while (!done) {
+        record_images_wait(images);
+        pthread_mutex_lock(&images->mutex);
+        done = images->done;
+        images->done = NULL;
+        pthread_mutex_unlock(&images->mutex);
+    }
+    return done;
+}
+
+static void put_done(struct record_images *images, struct record_image *done)
+{
+    pthread_mutex_lock(&images->mutex);
+    done->next = images->done;
+    images->done = done;
+    pthread_mutex_unlock(&images->mutex);
+}
+
+/* The builder finishes one while another is being collected: it is ready, but not in the sum yet.
+ */
+static void test_what_is_not_collected_is_not_evicted(void)
+{
+    struct scene scene;
+    scene_open(&scene, 1);
+    fixture_run(&scene.fixture, three_libraries);
+    struct record_image *early = map_file(&scene, fixture_path(&scene.fixture, "1.so"));
+    struct record_image *late = map_file(&scene, fixture_path(&scene.fixture, "2.so"));
+    CU_ASSERT_EQUAL(record_images_use(&scene.images, late), RECORD_IMAGE_WAITING);
+    CU_ASSERT_PTR_EQUAL(take_done(&scene.images), late);
+    CU_ASSERT_EQUAL(record_images_use(&scene.images, early), RECORD_IMAGE_WAITING);
+    put_done(&scene.images, take_done(&scene.images));
+    CU_ASSERT_EQUAL(record_images_collect(&scene.images), 1);
+    CU_ASSERT_PTR_NOT_NULL(late->table);
+    CU_ASSERT_EQUAL(scene.images.table_bytes, early->table_bytes);
+    put_done(&scene.images, late);
+    CU_ASSERT_EQUAL(record_images_collect(&scene.images), 1);
+    CU_ASSERT_EQUAL(scene.images.waiting, 0);
+    CU_ASSERT_EQUAL(scene.images.evictions, 1);
+    CU_ASSERT_EQUAL(scene.images.table_bytes, held(&scene));
+    scene_close(&scene);
+}
+
+static void test_the_table_of_a_deleted_file_comes_back(void)
+{
+    struct scene scene;
+    scene_open(&scene, 1);
+    fixture_run(&scene.fixture, three_libraries);
+    struct record_image *first = map_file(&scene, fixture_path(&scene.fixture, "1.so"));
+    struct record_image *second = map_file(&scene, fixture_path(&scene.fixture, "2.so"));
+    CU_ASSERT_EQUAL(settle(&scene, first), RECORD_IMAGE_READY);
+    CU_ASSERT_EQUAL(settle(&scene, second), RECORD_IMAGE_READY);
+    fixture_run(&scene.fixture, "rm 1.so"); /* its descriptor is still open */
+    CU_ASSERT_PTR_NULL(first->table);
+    CU_ASSERT_EQUAL(settle(&scene, first), RECORD_IMAGE_READY);
+    scene_close(&scene);
+}
+
+static void test_released_while_building(void)
+{
+    struct scene scene;
+    scene_open(&scene, NO_LIMIT);
+    record_images_use(&scene.images, map_libc(&scene));
+    record_images_use(&scene.images, map_file(&scene, "/nonexistent/libx.so"));
+    scene_close(&scene);
+    struct record_images never = {0};
+    record_images_release(&never);
+    CU_ASSERT_PTR_NULL(scene.images.items.items);
+}
+
+void sprof_suite_recording_images(void);
+void sprof_suite_recording_images(void)
+{
+    CU_pSuite suite = CU_add_suite("recording/images", NULL, NULL);
+    CU_add_test(suite, "asked, waited, collected", test_asked_waited_collected);
+    CU_add_test(suite, "addresses of an image", test_addresses_of_an_image);
+    CU_add_test(suite, "what cannot be opened is bare", test_what_cannot_be_opened_is_bare);
+    CU_add_test(suite, "equal content is built once", test_equal_content_is_built_once);
+    CU_add_test(suite, "least recently used go and come back",
+                test_the_least_recently_used_go_and_come_back);
+    CU_add_test(suite, "what is not collected is not evicted",
+                test_what_is_not_collected_is_not_evicted);
+    CU_add_test(suite, "a deleted file's table comes back",
+                test_the_table_of_a_deleted_file_comes_back);
+    CU_add_test(suite, "released while building", test_released_while_building);
+}

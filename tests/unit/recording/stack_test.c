@@ -1,0 +1,160 @@
+#include "recording/stack.h"
+
+#include <CUnit/CUnit.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PAGE = 4096, PAGES = 4, LIVE = 0xaa, CAPTURED = 0x55 };
+
+/* This process's memory is the live stack; what was captured of it looked different. */
+static _Alignas(PAGE) uint8_t live[PAGES * PAGE];
+static uint8_t captured[PAGES * PAGE];
+
+static uint64_t address_of(size_t offset)
+{
+    return (uint64_t)(uintptr_t)live + offset;
+}
+
+static struct model_sample sample_with_rest(size_t offset, size_t size)
+{
+    memset(live, LIVE, sizeof live);
+    memset(captured, CAPTURED, sizeof captured);
+    return (struct model_sample){
+        .tail = captured, .tail_address = address_of(offset), .tail_size = size};
+}
+
+/* How many of the bytes read were captured ones; -1: refused. */
+static int captured_of(const struct model_sample *sample, size_t offset, size_t size)
+{
+    struct record_stack stack = {.pid = getpid(), .sample = sample};
+    uint8_t buffer[2 * PAGE];
+    int count = 0;
+    if (record_stack_read(&stack, address_of(offset), buffer, size))
+        return -1;
+    for (size_t i = 0; i < size; i++) {
+        CU_ASSERT_TRUE(buffer[i] == LIVE || buffer[i] == CAPTURED);
+        count += buffer[i] == CAPTURED;
+    }
+    return count;
+}
+
+static void test_captured_bytes_go_first(void)
+{
+    const struct model_sample none = sample_with_rest(0, 0);
+    CU_ASSERT_EQUAL(captured_of(&none, 0, 2 * PAGE), 0);
+    const struct model_sample sample = sample_with_rest(PAGE, PAGE + 100);
+    CU_ASSERT_EQUAL(captured_of(&sample, PAGE, PAGE), PAGE);
+    CU_ASSERT_EQUAL(captured_of(&sample, PAGE + 8, PAGE + 92), PAGE + 92);
+    CU_ASSERT_EQUAL(captured_of(&sample, 0, PAGE), 0);
+    CU_ASSERT_EQUAL(captured_of(&sample, 2 * PAGE + 100, 100), 0);
+}
+
+/* A large read across an end is refused, so that the walk asks for less; a small one is put
+ * together. */
+static void test_reads_across_an_end(void)
+{
+    const struct model_sample sample = sample_with_rest(PAGE + 100, PAGE);
+    CU_ASSERT_EQUAL(captured_of(&sample, 0, 2 * PAGE), -1);
+    CU_ASSERT_EQUAL(captured_of(&sample, PAGE, 200), 100);
+    CU_ASSERT_EQUAL(captured_of(&sample, 2 * PAGE, PAGE), 100);
+    CU_ASSERT_EQUAL(captured_of(&sample, 2 * PAGE, PAGE + 8), -1);
+    const struct model_sample small = sample_with_rest(100, 8);
+    CU_ASSERT_EQUAL(captured_of(&small, 0, PAGE), 8);
+}
+
+static void test_nothing_where_the_target_is_gone(void)
+{
+    const struct model_sample sample = sample_with_rest(PAGE, PAGE);
+    struct record_stack stack = {.pid = -1, .sample = &sample};
+    uint8_t buffer[PAGE];
+    CU_ASSERT_EQUAL(record_stack_read(&stack, address_of(PAGE), buffer, PAGE), 0);
+    CU_ASSERT_NOT_EQUAL(record_stack_read(&stack, address_of(0), buffer, PAGE), 0);
+    CU_ASSERT_NOT_EQUAL(record_stack_read(&stack, address_of(2 * PAGE - 8), buffer, 16), 0);
+}
+
+static void test_ends_are_told_as_pages(void)
+{
+    struct model_sample sample = {.stack_size = PAGE, .stack_full = true};
+    sample.registers[UNWIND_RSP] = address_of(0);
+    struct unwind_stack stack = {.end = MODEL_END_ROOT, .top = address_of(2 * PAGE + 8)};
+    CU_ASSERT_EQUAL(record_stack_end(&sample, &stack), address_of(3 * PAGE));
+    stack.top = address_of(PAGE - 8);
+    CU_ASSERT_EQUAL(record_stack_end(&sample, &stack), SAMPLER_STACK_SHALLOW);
+    sample.stack_full = false;
+    CU_ASSERT_EQUAL(record_stack_end(&sample, &stack), address_of(PAGE));
+    stack.end = MODEL_END_TRUNCATED;
+    CU_ASSERT_EQUAL(record_stack_end(&sample, &stack), 0);
+    stack.switched = true;
+    CU_ASSERT_EQUAL(record_stack_end(&sample, &stack), SAMPLER_STACK_ELSEWHERE);
+}
+
+/* ---- Frame pointers ----------------------------------------------------------------------------
+ */
+
+enum { BASE = 0x1000, FRAMES = 6 };
+
+/* Words at BASE: frame i's saved rbp at 2i and its return address, 100 + i, at 2i + 1. */
+static struct model_sample sample_with_frames(uint64_t words[2 * FRAMES])
+{
+    for (uint64_t i = 0; i < FRAMES; i++) {
+        words[2 * i] = BASE + 16 * (i + 1);
+        words[2 * i + 1] = 100 + i;
+    }
+    struct model_sample sample = {.stack = (const uint8_t *)words,
+                                  .stack_size = 2 * FRAMES * sizeof *words};
+    sample.registers[UNWIND_RSP] = sample.registers[UNWIND_RBP] = BASE;
+    return sample;
+}
+
+static void test_chain_goes_on_behind_an_address(void)
+{
+    uint64_t words[2 * FRAMES], callers[FRAMES];
+    struct model_sample sample = sample_with_frames(words);
+    CU_ASSERT_EQUAL_FATAL(record_stack_chain(&sample, 102, callers, FRAMES), 3);
+    CU_ASSERT_TRUE(callers[0] == 103 && callers[1] == 104 && callers[2] == 105);
+    CU_ASSERT_EQUAL(record_stack_chain(&sample, 102, callers, 2), 2);
+    CU_ASSERT_EQUAL(record_stack_chain(&sample, 105, callers, FRAMES), 0);
+    CU_ASSERT_EQUAL(record_stack_chain(&sample, 99, callers, FRAMES), 0);
+    sample.stack_size -= 8; /* the last return address was not captured */
+    CU_ASSERT_EQUAL(record_stack_chain(&sample, 102, callers, FRAMES), 2);
+    sample.stack_size = 0;
+    CU_ASSERT_EQUAL(record_stack_chain(&sample, 102, callers, FRAMES), 0);
+}
+
+static void test_chain_must_be_certain(void)
+{
+    uint64_t words[2 * FRAMES], callers[FRAMES];
+    const struct model_sample sample = sample_with_frames(words);
+    words[2 * 4 + 1] = 102; /* recursion */
+    CU_ASSERT_EQUAL(record_stack_chain(&sample, 102, callers, FRAMES), 0);
+    words[2 * 4 + 1] = 104;
+    words[2 * 4] = BASE; /* down again */
+    CU_ASSERT_EQUAL(record_stack_chain(&sample, 102, callers, FRAMES), 2);
+}
+
+/* Beyond the slice only what was captured with it counts. */
+static void test_chain_beyond_the_slice(void)
+{
+    uint64_t words[2 * FRAMES], callers[FRAMES];
+    struct model_sample sample = sample_with_frames(words);
+    sample.stack_size = 32;
+    sample.tail = sample.stack + 32;
+    sample.tail_address = BASE + 32;
+    sample.tail_size = sizeof words - 32;
+    CU_ASSERT_EQUAL(record_stack_chain(&sample, 100, callers, FRAMES), 1);
+    sample.tail_with_sample = true;
+    CU_ASSERT_EQUAL(record_stack_chain(&sample, 100, callers, FRAMES), FRAMES - 1);
+}
+
+void sprof_suite_recording_stack(void);
+void sprof_suite_recording_stack(void)
+{
+    CU_pSuite suite = CU_add_suite("recording/stack", NULL, NULL);
+    CU_add_test(suite, "captured bytes go first", test_captured_bytes_go_first);
+    CU_add_test(suite, "reads across an end", test_reads_across_an_end);
+    CU_add_test(suite, "nothing where the target is gone", test_nothing_where_the_target_is_gone);
+    CU_add_test(suite, "ends are told as pages", test_ends_are_told_as_pages);
+    CU_add_test(suite, "the chain goes on behind an address", test_chain_goes_on_behind_an_address);
+    CU_add_test(suite, "the chain must be certain", test_chain_must_be_certain);
+    CU_add_test(suite, "the chain beyond the slice", test_chain_beyond_the_slice);
+}

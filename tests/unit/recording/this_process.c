@@ -1,0 +1,100 @@
+#include "tests/unit/recording/this_process.h"
+#include "target/target.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+static int add_mapping(void *context, const struct model_mmap *mapping)
+{
+    return model_world_map(context, getpid(), mapping->address, mapping->size, mapping->file_offset,
+                           &mapping->file, THIS_START_NS);
+}
+
+void this_process_world(struct model_world *world)
+{
+    if (model_world_comm(world, getpid(), getpid(), "unit_recording", true, THIS_START_NS) ||
+        target_each_mapping(getpid(), add_mapping, world))
+        abort();
+}
+
+struct model_process *this_process_of(struct model_world *world)
+{
+    return model_world_process(world, getpid(), THIS_START_NS);
+}
+
+struct model_module *this_process_module(struct model_world *world, const char *name)
+{
+    for (size_t i = 0; i < world->modules.count; i++)
+        if (strncmp(world->modules.items[i]->name, name, strlen(name)) == 0)
+            return world->modules.items[i];
+    return NULL;
+}
+
+const struct model_mapping *this_process_mapping(const struct model_world *world,
+                                                 const struct model_module *module)
+{
+    for (size_t i = 0; i < world->mappings.count; i++)
+        if (world->mappings.items[i]->module == module->id)
+            return world->mappings.items[i];
+    return NULL;
+}
+
+/* Registers of <sys/ucontext.h> by DWARF number. */
+static const int dwarf_order[17] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI,
+                                    REG_RBP, REG_RSP, REG_R8,  REG_R9,  REG_R10, REG_R11,
+                                    REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP};
+
+static size_t stack_left(uint64_t stack_pointer)
+{
+    pthread_attr_t attributes;
+    void *start;
+    size_t size;
+    if (pthread_getattr_np(pthread_self(), &attributes) ||
+        pthread_attr_getstack(&attributes, &start, &size))
+        abort();
+    pthread_attr_destroy(&attributes);
+    return (size_t)((uint64_t)(uintptr_t)start + size - stack_pointer);
+}
+
+/* Copies byte by byte: the sanitizer fences parts of the stack off. */
+__attribute__((no_sanitize("address", "thread"))) static void copy_stack(uint8_t *copy,
+                                                                         uint64_t from, size_t size)
+{
+    const volatile uint8_t *stack = (const volatile uint8_t *)(uintptr_t)from;
+    for (size_t i = 0; i < size; i++)
+        copy[i] = stack[i];
+}
+
+struct this_sample this_process_sample(size_t stack_bytes)
+{
+    ucontext_t context;
+    struct this_sample taken = {.sample = {.register_count = UNWIND_REGISTERS, .weight = 1}};
+    struct model_sample *sample = &taken.sample;
+    if (getcontext(&context))
+        abort();
+    for (int i = 0; i < 17; i++)
+        sample->registers[i] = (uint64_t)context.uc_mcontext.gregs[dwarf_order[i]];
+    const uint64_t stack_pointer = (uint64_t)context.uc_mcontext.gregs[REG_RSP];
+    const size_t left = stack_left(stack_pointer);
+    sample->ip = (uint64_t)context.uc_mcontext.gregs[REG_RIP];
+    sample->stack_full = left > stack_bytes;
+    sample->stack_size = sample->stack_full ? stack_bytes : left;
+    taken.memory = malloc(sample->stack_size);
+    if (!taken.memory)
+        abort();
+    copy_stack(taken.memory, stack_pointer, sample->stack_size);
+    sample->stack = taken.memory;
+    return taken;
+}
+
+bool this_process_settle(struct record_images *images, int rounds)
+{
+    for (int i = 0; i < rounds && images->waiting; i++) {
+        record_images_wait(images);
+        record_images_collect(images);
+    }
+    return !images->waiting;
+}
