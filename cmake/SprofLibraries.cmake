@@ -26,10 +26,11 @@ function(sprof_options target)
 endfunction()
 
 # sprof_library(name "uses…" "system libraries…"): every *.c below name/ becomes sprof_name, except a
-# main.c, which belongs to the executable of the same name, and BPF programs, which SprofBpf compiles.
+# main.c, which belongs to the executable of the same name, BPF programs, which SprofBpf
+# compiles, and preload/, which runs in other programs.
 function(sprof_library name uses libraries)
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${name}/*.c)
-    list(FILTER sources EXCLUDE REGEX "(/main|\\.bpf)\\.c$")
+    list(FILTER sources EXCLUDE REGEX "(/main|\\.bpf)\\.c$|/preload/")
     add_library(sprof_${name} STATIC ${sources})
     sprof_options(sprof_${name})
     list(TRANSFORM uses PREPEND sprof_)

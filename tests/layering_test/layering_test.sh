@@ -16,7 +16,7 @@ done < <(grep '^[a-z]' cmake/layers)
 
 # header (a pattern): the libraries that own it.
 declare -A owners=(
-    ["linux/perf_event.h"]="sampler"
+    ["linux/perf_event.h"]="sampler agent"
     ["bpf/bpf_helpers.h"]="sampler symbolize" ["bpf/bpf_core_read.h"]="sampler"
     ["libelf.h"]="image symbolize" ["gelf.h"]="image symbolize"
     ["elfutils/libdw.h"]="symbolize" ["elfutils/libdwfl.h"]="symbolize"
@@ -29,7 +29,7 @@ declare -A owners=(
 )
 
 # Headers that come with libc, the compiler or the kernel: everybody's.
-everybody="^(sys|linux|asm|arpa|netinet)/|^(alloca|assert|ctype|dirent|dlfcn|elf|endian|errno|fcntl|fnmatch|glob|inttypes|libgen|limits|link|math|poll|pthread|pwd|sched|setjmp|signal|stdalign|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|string|strings|syscall|termios|time|ucontext|unistd)\\.h$"
+everybody="^(sys|linux|asm|arpa|netinet)/|^(alloca|assert|ctype|dirent|dlfcn|elf|endian|errno|fcntl|fnmatch|glob|inttypes|libgen|limits|link|math|poll|pthread|pwd|sched|setjmp|signal|spawn|stdalign|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|string|strings|syscall|termios|time|ucontext|unistd)\\.h$"
 
 failures=0
 fail() {

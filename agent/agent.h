@@ -1,0 +1,171 @@
+/* agent: what runs inside a program that is sampled without perf events, and what sprof and it
+ * agree on.
+ *
+ * libsprof-agent.so (agent/preload/) is preloaded into a launched command and its children. Each
+ * thread has a timer on its own CPU clock; the handler of SIGPROF copies registers and a slice of
+ * the stack into the thread's ring in memory shared with sprof, in the format of perf's records
+ * (linux/perf_event.h, "enum perf_event_type"). The target may write anything into that memory:
+ * whoever reads copies a record before it looks at it, and checks every number.
+ *
+ * The conversation, over a SOCK_SEQPACKET socket whose path is in AGENT_SOCKET_VARIABLE: one hello,
+ * one welcome with two descriptors, end. Little endian, fixed sizes. */
+#ifndef SPROF_AGENT_AGENT_H
+#define SPROF_AGENT_AGENT_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define AGENT_SOCKET_VARIABLE "SPROF_AGENT"
+#define AGENT_LIBRARY "libsprof-agent.so"
+
+enum {
+    AGENT_MAGIC = 0x47415053, /* "SPAG" */
+    AGENT_VERSION = 1,
+    AGENT_SLOTS = 4096,        /* threads of one process that can be sampled at the same time */
+    AGENT_RING_MIN = 16 << 10, /* bytes of a thread's ring: a power of two */
+    AGENT_RING_MAX = 256 << 10,
+    AGENT_SLICE_MAX = 64512, /* bytes of a stack in one record, whose size is a 16-bit number */
+    AGENT_PATH_MAX = 4096,
+};
+
+/* ---- What is said over the socket --------------------------------------------------------------
+ */
+
+enum agent_hello_flags {
+    AGENT_HELLO_FORKED = 1, /* a child of fork, not a program that has just begun */
+};
+
+/* How the agent stands in a process; in the hello and, when it changes, in agent_control. */
+enum agent_standing {
+    AGENT_SAMPLES,     /* timers run */
+    AGENT_HAS_HANDLER, /* the program handles SIGPROF itself: it is left alone */
+    AGENT_NO_MEMORY,   /* the rings could not be mapped */
+};
+
+struct agent_hello {
+    uint32_t magic, version;
+    uint32_t pid, tid; /* as the target sees them; the socket's credentials are what counts */
+    uint32_t flags;    /* enum agent_hello_flags */
+    uint32_t standing; /* enum agent_standing */
+    uint32_t tick_ns;  /* CPU timers expire in the kernel's tick, of this length */
+    uint32_t reserved;
+    uint64_t time_ns; /* CLOCK_MONOTONIC */
+    uint64_t cpu_ns;  /* the process has used so far */
+};
+
+/* With it come, by SCM_RIGHTS, a sealed memfd of AGENT_SHARED_BYTES and one whose first 32-bit word
+ * is that of a robust mutex that the recorder holds: its low 30 bits become 0 when the recorder
+ * ends, however it ends (get_robust_list(2)). The target can only read that one. */
+struct agent_welcome {
+    uint32_t magic;
+    uint32_t refused;    /* not 0: no descriptors come, and the agent stays idle */
+    uint32_t ring_shift; /* rings are smaller by this power of two, down to AGENT_RING_MIN */
+    uint32_t reserved;
+};
+
+#define AGENT_OWNER_MASK UINT32_C(0x3fffffff)
+
+/* ---- Shared memory -----------------------------------------------------------------------------
+ */
+
+enum agent_state { AGENT_RUN, AGENT_PAUSE };
+
+/* Threads that are not sampled, by reason. */
+enum agent_refusal {
+    AGENT_REFUSED_SLOT,  /* more than AGENT_SLOTS threads at once */
+    AGENT_REFUSED_TIMER, /* RLIMIT_SIGPENDING, mostly */
+    AGENT_REFUSALS,
+};
+
+/* The recorder writes the first group, the agent the others. */
+struct agent_control {
+    _Atomic uint32_t state;       /* enum agent_state */
+    _Atomic uint32_t slice_bytes; /* of each stack at most; 0: neither registers nor stack */
+    _Atomic uint64_t event_id; /* the identifier samples carry; changes with slice_bytes' being 0 */
+    _Atomic uint64_t period_ns; /* of CPU time between samples of a thread */
+    _Atomic uint32_t adopt_tid; /* a thread that the agent does not know: sample it, then write 0 */
+
+    _Atomic uint32_t standing;   /* enum agent_standing */
+    _Atomic uint32_t slots_used; /* slots from here on were never taken */
+    _Atomic uint32_t reserved;
+    _Atomic uint64_t maps_changes; /* how often code was unmapped (dlclose) … */
+    _Atomic uint64_t maps_ns;      /* … and when last */
+    _Atomic uint64_t end_cpu_ns;   /* CPU time of the process when it called exit; 0: not yet */
+    _Atomic uint64_t refused[AGENT_REFUSALS];
+    _Atomic uint64_t lost; /* samples for which no ring had room; their weight is with the next */
+};
+
+/* One thread, or nobody. */
+struct agent_slot {
+    _Atomic uint64_t tail;   /* the recorder has read up to here */
+    _Atomic uint64_t cpu_ns; /* of the thread at its last sample */
+    _Atomic uint32_t tid;    /* 0: nobody */
+    uint32_t reserved[11];
+};
+
+/* The file: this structure, then the rings at agent_ring_offset. Heads stand together: looking at
+ * two thousand of them must be quick. */
+struct agent_shared {
+    union {
+        struct agent_control control;
+        uint8_t page[4096];
+    };
+    _Atomic uint64_t heads[AGENT_SLOTS]; /* [slot]: the agent has written up to here */
+    struct agent_slot slots[AGENT_SLOTS];
+};
+
+/* Early slots have large rings and later ones small ones, so that the memory of a process is
+ * bounded however many threads it has: 64 of 256 KiB, 64 of 128, 128 of 64, 256 of 32, the others
+ * of 16: 96 MiB, of which only what was written to exists. */
+static inline unsigned agent_ring_class(size_t slot)
+{
+    return slot < 64 ? 0 : slot < 128 ? 1 : slot < 256 ? 2 : slot < 512 ? 3 : 4;
+}
+
+static inline size_t agent_ring_bytes(size_t slot, unsigned shift)
+{
+    const size_t bytes = (size_t)AGENT_RING_MAX >> (agent_ring_class(slot) + (shift & 7));
+    return bytes < AGENT_RING_MIN ? (size_t)AGENT_RING_MIN : bytes;
+}
+
+static inline size_t agent_ring_offset(size_t slot)
+{
+    static const size_t first[] = {0, 64, 128, 256, 512};
+    static const size_t begin[] = {0, 16 << 20, 24 << 20, 32 << 20, 40 << 20};
+    const unsigned class = agent_ring_class(slot);
+    return sizeof(struct agent_shared) + begin[class] +
+           (slot - first[class]) * ((size_t)AGENT_RING_MAX >> class);
+}
+
+#define AGENT_SHARED_BYTES                                                                         \
+    (sizeof(struct agent_shared) + ((size_t)40 << 20) +                                            \
+     (AGENT_SLOTS - 512) * (size_t)AGENT_RING_MIN)
+
+_Static_assert(sizeof(struct agent_slot) == 64, "a cache line");
+_Static_assert(sizeof(struct agent_shared) % 4096 == 0, "rings begin at pages");
+_Static_assert(sizeof(struct agent_hello) == 48 && sizeof(struct agent_welcome) == 16, "as agreed");
+
+/* ---- Which files the agent can be loaded into --------------------------------------------------
+ */
+
+enum agent_file {
+    AGENT_FILE_GOOD,
+    AGENT_FILE_MISSING, /* no such file, or not readable: execve will tell, or cannot be known */
+    AGENT_FILE_STATIC,  /* no dynamic loader, which would preload the agent */
+    AGENT_FILE_CLASS,   /* of another word size or processor */
+    AGENT_FILE_SETUID,  /* runs as somebody else, or with capabilities: the loader ignores preloads
+                         */
+    AGENT_FILE_GO,      /* its runtime takes SIGPROF over behind libc's back */
+    AGENT_FILE_SANITIZER, /* its run-time library insists on being the first */
+};
+
+/* Looks at a program, and where it is a script at its interpreter, as execve(2) would. Allocates
+ * nothing and keeps errno: it is called between vfork and execve, too. */
+enum agent_file agent_check_file(const char *path);
+
+/* The same for the file that execvp(3) would find; `found` (AGENT_PATH_MAX bytes, may be NULL) is
+ * its path. `search` is the value of PATH, or NULL. */
+enum agent_file agent_check_command(const char *name, const char *search, char *found);
+
+#endif

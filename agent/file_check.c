@@ -1,0 +1,196 @@
+/* Decides whether the agent can be preloaded into a program, from its ELF headers. */
+#include "agent/agent.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+enum {
+    INTERPRETERS_MAX = 4, /* execve gives up there, too */
+    HEADERS_MAX = 64,
+    DYNAMIC_MAX = 256,
+    LINE_MAX_BYTES = 256,
+};
+
+#if defined __x86_64__
+enum { MACHINE = EM_X86_64 };
+#elif defined __aarch64__
+enum { MACHINE = EM_AARCH64 };
+#endif
+
+static bool read_at(int fd, void *buffer, size_t size, uint64_t offset)
+{
+    return pread(fd, buffer, size, (off_t)offset) == (ssize_t)size;
+}
+
+/* The bits for other owners are on the file; capabilities are an extended attribute. */
+static bool is_privileged(int fd)
+{
+    struct stat status;
+    char value[64];
+    if (syscall(SYS_fstat, fd, &status)) /* libc's name for it is new */
+        return false;
+    const bool other_user = (status.st_mode & S_ISUID) && status.st_uid != geteuid();
+    const bool other_group =
+        (status.st_mode & S_ISGID) && (status.st_mode & S_IXGRP) && status.st_gid != getegid();
+    return other_user || other_group ||
+           (geteuid() != 0 && fgetxattr(fd, "security.capability", value, sizeof value) > 0);
+}
+
+/* Where in the file an address of its image is. */
+static uint64_t offset_of(const Elf64_Phdr *headers, size_t count, uint64_t address)
+{
+    for (size_t i = 0; i < count; i++)
+        if (headers[i].p_type == PT_LOAD && address >= headers[i].p_vaddr &&
+            address - headers[i].p_vaddr < headers[i].p_filesz)
+            return address - headers[i].p_vaddr + headers[i].p_offset;
+    return 0;
+}
+
+/* Go's tables are sections of their own. Stripping leaves them. */
+static bool has_go_tables(int fd, const Elf64_Ehdr *elf)
+{
+    Elf64_Shdr names, section;
+    if (!elf->e_shnum || elf->e_shentsize != sizeof section || elf->e_shstrndx >= elf->e_shnum ||
+        !read_at(fd, &names, sizeof names, elf->e_shoff + elf->e_shstrndx * sizeof names))
+        return false;
+    for (size_t i = 0; i < elf->e_shnum; i++) {
+        char name[16] = "";
+        if (!read_at(fd, &section, sizeof section, elf->e_shoff + i * sizeof section) ||
+            pread(fd, name, sizeof name - 1, (off_t)(names.sh_offset + section.sh_name)) <= 0)
+            break;
+        if (strcmp(name, ".gopclntab") == 0 || strcmp(name, ".go.buildinfo") == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool holds(const char *bytes, size_t size, const char *word)
+{
+    return memmem(bytes, size, word, strlen(word)) != NULL;
+}
+
+/* A sanitizer's interface stands among the dynamic strings, whether its library is needed or was
+ * linked in. They are read in pieces that overlap by a name's length. */
+static bool names_sanitizer(int fd, const Elf64_Phdr *headers, size_t count,
+                            const Elf64_Phdr *dynamic)
+{
+    enum { PIECE = 16 << 10, OVERLAP = 16, BYTES_MAX = 1 << 20 };
+    Elf64_Dyn entry;
+    uint64_t strings = 0, size = 0;
+    for (size_t i = 0; i < dynamic->p_filesz / sizeof entry && i < DYNAMIC_MAX; i++) {
+        if (!read_at(fd, &entry, sizeof entry, dynamic->p_offset + i * sizeof entry))
+            return false;
+        if (entry.d_tag == DT_STRTAB)
+            strings = offset_of(headers, count, entry.d_un.d_ptr);
+        if (entry.d_tag == DT_STRSZ)
+            size = entry.d_un.d_val;
+    }
+    size = size < BYTES_MAX ? size : BYTES_MAX;
+    for (uint64_t at = 0; strings && at < size; at += PIECE - OVERLAP) {
+        char piece[PIECE];
+        const ssize_t got = pread(fd, piece, sizeof piece, (off_t)(strings + at));
+        if (got <= 0)
+            return false;
+        if (holds(piece, (size_t)got, "__asan_init") || holds(piece, (size_t)got, "__tsan_init"))
+            return true;
+    }
+    return false;
+}
+
+static enum agent_file check_elf(int fd)
+{
+    Elf64_Ehdr elf;
+    Elf64_Phdr headers[HEADERS_MAX];
+    if (!read_at(fd, &elf, sizeof elf, 0) || elf.e_ident[EI_CLASS] != ELFCLASS64 ||
+        elf.e_machine != MACHINE)
+        return AGENT_FILE_CLASS;
+    const size_t count = elf.e_phnum < HEADERS_MAX ? elf.e_phnum : HEADERS_MAX;
+    if (elf.e_phentsize != sizeof *headers ||
+        !read_at(fd, headers, count * sizeof *headers, elf.e_phoff))
+        return AGENT_FILE_CLASS;
+    const Elf64_Phdr *loader = NULL, *dynamic = NULL;
+    for (size_t i = 0; i < count; i++) {
+        loader = headers[i].p_type == PT_INTERP ? &headers[i] : loader;
+        dynamic = headers[i].p_type == PT_DYNAMIC ? &headers[i] : dynamic;
+    }
+    if (has_go_tables(fd, &elf))
+        return AGENT_FILE_GO;
+    if (!loader || !dynamic)
+        return AGENT_FILE_STATIC;
+    return names_sanitizer(fd, headers, count, dynamic) ? AGENT_FILE_SANITIZER : AGENT_FILE_GOOD;
+}
+
+/* The interpreter of a script's first line, cut out of it; NULL where there is none. */
+static const char *interpreter_of(char *line, size_t size)
+{
+    line[size] = '\0';
+    line[strcspn(line, "\n")] = '\0';
+    char *name = line + 2 + strspn(line + 2, " \t");
+    name[strcspn(name, " \t")] = '\0';
+    return *name ? name : NULL;
+}
+
+static enum agent_file check_nested(const char *path, unsigned depth)
+{
+    char line[LINE_MAX_BYTES];
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return AGENT_FILE_MISSING;
+    const ssize_t got = pread(fd, line, sizeof line - 1, 0);
+    enum agent_file result = AGENT_FILE_MISSING;
+    const char *next = NULL;
+    if (got >= SELFMAG && memcmp(line, ELFMAG, SELFMAG) == 0)
+        result = is_privileged(fd) ? AGENT_FILE_SETUID : check_elf(fd);
+    else if (got > 2 && line[0] == '#' && line[1] == '!')
+        next = interpreter_of(line, (size_t)got);
+    else if (got >= 0)
+        next = "/bin/sh"; /* what execvp makes of a file without a known beginning */
+    close(fd);
+    return next && depth < INTERPRETERS_MAX ? check_nested(next, depth + 1) : result;
+}
+
+enum agent_file agent_check_file(const char *path)
+{
+    const int saved = errno;
+    const enum agent_file result = check_nested(path, 0);
+    errno = saved;
+    return result;
+}
+
+enum agent_file agent_check_command(const char *name, const char *search, char *found)
+{
+    char candidate[AGENT_PATH_MAX];
+    char *path = found ? found : candidate;
+    *path = '\0';
+    if (strchr(name, '/') || !*name) {
+        strncpy(path, name, AGENT_PATH_MAX - 1);
+        path[AGENT_PATH_MAX - 1] = '\0';
+        return agent_check_file(name);
+    }
+    const int saved = errno;
+    enum agent_file result = AGENT_FILE_MISSING;
+    const size_t name_length = strlen(name);
+    for (const char *next = search ? search : "/bin:/usr/bin"; next;) {
+        const size_t length = strcspn(next, ":");
+        const bool fits = length + name_length + 2 <= AGENT_PATH_MAX;
+        if (fits) {
+            memcpy(path, next, length);
+            path[length] = '/';
+            memcpy(path + (length ? length + 1 : 0), name, name_length + 1);
+        }
+        if (fits && access(path, X_OK) == 0) {
+            result = agent_check_file(path);
+            break;
+        }
+        next = next[length] ? next + length + 1 : NULL;
+    }
+    errno = saved;
+    return result;
+}

@@ -1,0 +1,14 @@
+# The part that is preloaded into programs: a shared library without sanitizers (it must load into any
+# program), without anything that needs set-up before it runs, and with all its symbols bound at once
+# (the handler must never enter the loader).
+file(GLOB preload_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/agent/preload/*.c)
+add_library(sprof-agent SHARED ${preload_sources} ${CMAKE_SOURCE_DIR}/agent/file_check.c)
+set_target_properties(sprof-agent PROPERTIES C_STANDARD 17 C_EXTENSIONS ON C_VISIBILITY_PRESET hidden
+                      LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/libexec/sprof)
+target_compile_definitions(sprof-agent PRIVATE _GNU_SOURCE)
+target_include_directories(sprof-agent PRIVATE ${CMAKE_SOURCE_DIR})
+target_compile_options(sprof-agent PRIVATE -O2 -g -Wall -Wextra -Wconversion -Wshadow
+                       -Wmissing-prototypes -Wvla $<$<BOOL:${SPROF_WERROR}>:-Werror>
+                       -U_FORTIFY_SOURCE -fno-stack-protector -fno-builtin-malloc)
+target_link_options(sprof-agent PRIVATE -Wl,-z,now -Wl,-z,defs -Wl,-z,nodelete)
+install(TARGETS sprof-agent LIBRARY DESTINATION libexec/sprof)

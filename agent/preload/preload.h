@@ -1,0 +1,117 @@
+/* The agent from inside. It runs in programs that know nothing of it: it allocates nothing, takes
+ * no lock, and uses of libc only what every version of glibc since 2.17 and musl have. */
+#ifndef SPROF_AGENT_PRELOAD_H
+#define SPROF_AGENT_PRELOAD_H
+
+#include "agent/agent.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/types.h>
+#include <time.h>
+#include <ucontext.h>
+
+#define AGENT_EXPORT __attribute__((visibility("default")))
+
+/* A thread with a slot. The table is private to the process: the timer's value points into it, so
+ * that the handler needs no thread-local storage (threads made by clone may share their creator's).
+ */
+struct agent_thread {
+    uint8_t *ring; /* of ring_bytes, a power of two */
+    size_t ring_bytes;
+    uint64_t head;
+    uintptr_t stack_low, stack_end; /* all between is stack; stack_end 0: not known */
+    size_t stack_bytes;             /* of a thread to be; 0: not known */
+    uint64_t cpu_ns;                /* when its last shot was */
+    uint64_t weight_ns;             /* of shots that found no room */
+    uint64_t period_ns;             /* the timer's */
+    uint64_t first_ns;              /* what the first shot weighs; 0 after it */
+    pid_t pid, tid;
+    unsigned ending;       /* how often the key's destructor was called */
+    _Atomic int32_t timer; /* the kernel's number; -1: none */
+    void *(*start)(void *);
+    void *argument;
+    int (*clone_start)(void *);
+};
+
+/* What stays as it is once the process samples. */
+struct agent_process {
+    struct agent_shared *shared;   /* NULL: not sampling */
+    const _Atomic uint32_t *owner; /* the recorder's mutex */
+    pthread_key_t key;             /* its destructor ends a thread */
+    bool has_key, has_handler;
+    unsigned ring_shift;
+    pid_t pid;
+    uint64_t tick_ns;
+    char socket_path[108];
+    char library[AGENT_PATH_MAX]; /* "LD_PRELOAD=" and the agent's path */
+    char socket_variable[128];    /* "SPROF_AGENT=" and socket_path */
+};
+
+extern struct agent_process agent_process;
+extern struct agent_thread agent_threads[AGENT_SLOTS];
+
+/* libc's own versions of what the agent stands in front of. */
+struct agent_next {
+    int (*pthread_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+    int (*clone)(int (*)(void *), void *, int, void *, ...);
+    int (*sigaction)(int, const struct sigaction *, struct sigaction *);
+    void (*(*signal)(int, void (*)(int)))(int);
+    int (*sigwait)(const sigset_t *, int *);
+    int (*sigwaitinfo)(const sigset_t *, siginfo_t *);
+    int (*sigtimedwait)(const sigset_t *, siginfo_t *, const struct timespec *);
+    int (*signalfd)(int, const sigset_t *, int);
+    int (*dlclose)(void *);
+    int (*getattr_default)(pthread_attr_t *);
+    int (*attr_getstacksize)(const pthread_attr_t *, size_t *);
+    int (*key_create)(pthread_key_t *, void (*)(void *));
+    int (*setspecific)(pthread_key_t, const void *);
+    void *(*getspecific)(pthread_key_t);
+    int (*execve)(const char *, char *const[], char *const[]);
+    int (*execvpe)(const char *, char *const[], char *const[]);
+    int (*fexecve)(int, char *const[], char *const[]);
+    int (*posix_spawn)(pid_t *, const char *, const posix_spawn_file_actions_t *,
+                       const posix_spawnattr_t *, char *const[], char *const[]);
+    int (*posix_spawnp)(pid_t *, const char *, const posix_spawn_file_actions_t *,
+                        const posix_spawnattr_t *, char *const[], char *const[]);
+    int (*system)(const char *);
+    FILE *(*popen)(const char *, const char *);
+};
+
+/* Looked up on first use: constructors of other libraries may run before the agent's. */
+const struct agent_next *agent_next(void);
+
+/* start.c: whether threads are to be sampled. False in a process that was forked behind libc's
+ * back, and once the recorder has ended. */
+bool agent_active(void);
+
+/* threads.c: a slot for a thread to be, or NULL; the calling thread takes it and its timer starts;
+ * the thread ends. */
+struct agent_thread *agent_thread_claim(void);
+void agent_thread_begin(struct agent_thread *thread);
+void agent_thread_end(struct agent_thread *thread);
+void agent_thread_give_back(struct agent_thread *thread);
+void agent_threads_reset(void);
+void agent_thread_adopt(pid_t tid);
+void agent_timer_set(struct agent_thread *thread, uint64_t first_ns, uint64_t period_ns);
+
+/* shot.c: takes a sample; false where the signal is not one of the agent's timers'. */
+bool agent_shot(const siginfo_t *info, const ucontext_t *context);
+uint64_t agent_clock_ns(clockid_t clock);
+
+/* record.c: appends bytes at the head, which agent_record_publish makes visible; a FORK, a COMM,
+ * the READ of the CPU time and an EXIT, where there is room. */
+uint64_t agent_ring_free(const struct agent_thread *thread);
+void agent_ring_put(struct agent_thread *thread, const void *bytes, size_t size);
+void agent_ring_publish(struct agent_thread *thread);
+void agent_record_fork(struct agent_thread *thread);
+void agent_record_end(struct agent_thread *thread);
+
+/* signals.c: installs the handler unless the program has one. */
+bool agent_handler_install(void);
+void agent_unblock(void);
+
+#endif

@@ -1,0 +1,96 @@
+/* Writes records in the format of perf's into the ring of a thread. */
+#include "agent/preload/preload.h"
+
+#include <linux/perf_event.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+uint64_t agent_ring_free(const struct agent_thread *thread)
+{
+    const struct agent_slot *slot = &agent_process.shared->slots[thread - agent_threads];
+    const uint64_t used = thread->head - atomic_load_explicit(&slot->tail, memory_order_acquire);
+    return used <= thread->ring_bytes ? thread->ring_bytes - used : 0;
+}
+
+void agent_ring_put(struct agent_thread *thread, const void *bytes, size_t size)
+{
+    const size_t start = (size_t)thread->head & (thread->ring_bytes - 1);
+    const size_t first = size < thread->ring_bytes - start ? size : thread->ring_bytes - start;
+    memcpy(thread->ring + start, bytes, first);
+    memcpy(thread->ring, (const uint8_t *)bytes + first, size - first);
+    thread->head += size;
+}
+
+void agent_ring_publish(struct agent_thread *thread)
+{
+    atomic_store_explicit(&agent_process.shared->heads[thread - agent_threads], thread->head,
+                          memory_order_release);
+}
+
+/* What ends each record but samples: PERF_SAMPLE_TID, TIME, CPU, IDENTIFIER. */
+struct trailer {
+    uint32_t pid, tid;
+    uint64_t time_ns;
+    uint32_t cpu, reserved;
+    uint64_t event_id;
+};
+
+static void put_record(struct agent_thread *thread, uint32_t type, const void *body, size_t size)
+{
+    const struct perf_event_header header = {
+        .type = type, .size = (uint16_t)(sizeof header + size + sizeof(struct trailer))};
+    const struct trailer trailer = {
+        .pid = (uint32_t)thread->pid,
+        .tid = (uint32_t)thread->tid,
+        .time_ns = agent_clock_ns(CLOCK_MONOTONIC),
+        .cpu = (uint32_t)sched_getcpu(),
+        .event_id =
+            atomic_load_explicit(&agent_process.shared->control.event_id, memory_order_relaxed),
+    };
+    if (agent_ring_free(thread) < header.size)
+        return;
+    agent_ring_put(thread, &header, sizeof header);
+    agent_ring_put(thread, body, size);
+    agent_ring_put(thread, &trailer, sizeof trailer);
+    agent_ring_publish(thread);
+}
+
+/* The body of FORK and EXIT. */
+struct task {
+    uint32_t pid, parent_pid, tid, parent_tid;
+    uint64_t time_ns;
+};
+
+static struct task task_of(const struct agent_thread *thread)
+{
+    return (struct task){.pid = (uint32_t)thread->pid,
+                         .parent_pid = (uint32_t)thread->pid,
+                         .tid = (uint32_t)thread->tid,
+                         .parent_tid = (uint32_t)thread->pid,
+                         .time_ns = agent_clock_ns(CLOCK_MONOTONIC)};
+}
+
+void agent_record_fork(struct agent_thread *thread)
+{
+    const struct task task = task_of(thread);
+    put_record(thread, PERF_RECORD_FORK, &task, sizeof task);
+}
+
+void agent_record_end(struct agent_thread *thread)
+{
+    struct {
+        uint32_t pid, tid;
+        char name[16];
+    } comm = {.pid = (uint32_t)thread->pid, .tid = (uint32_t)thread->tid};
+    const struct {
+        uint32_t pid, tid;
+        uint64_t cpu_ns;
+    } used = {(uint32_t)thread->pid, (uint32_t)thread->tid,
+              agent_clock_ns(CLOCK_THREAD_CPUTIME_ID)};
+    const struct task task = task_of(thread);
+    prctl(PR_GET_NAME, comm.name);
+    put_record(thread, PERF_RECORD_COMM, &comm, sizeof comm);
+    put_record(thread, PERF_RECORD_READ, &used, sizeof used);
+    put_record(thread, PERF_RECORD_EXIT, &task, sizeof task);
+}

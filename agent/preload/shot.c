@@ -1,0 +1,205 @@
+/* The handler of SIGPROF: copies registers and a slice of the stack, and does nothing else.
+ *
+ * It uses no thread-local storage and no errno, and it may run on a small alternate stack: what it
+ * copies goes straight into the ring. */
+#include "agent/preload/preload.h"
+
+#include <linux/perf_event.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#if defined __x86_64__
+
+enum { REGISTERS = 17 };
+
+/* In the order of the kernel's numbers (asm/perf_regs.h): AX BX CX DX SI DI BP SP IP R8 … R15. */
+static void copy_registers(uint64_t registers[REGISTERS], const ucontext_t *context)
+{
+    static const unsigned char order[REGISTERS] = {
+        REG_RAX, REG_RBX, REG_RCX, REG_RDX, REG_RSI, REG_RDI, REG_RBP, REG_RSP, REG_RIP,
+        REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
+    for (size_t i = 0; i < REGISTERS; i++)
+        registers[i] = (uint64_t)context->uc_mcontext.gregs[order[i]];
+}
+
+static uintptr_t stack_pointer(const ucontext_t *context)
+{
+    return (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
+}
+
+static uintptr_t instruction_pointer(const ucontext_t *context)
+{
+    return (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
+}
+
+#else
+#error "say here how registers are found in a signal's context"
+#endif
+
+/* A sample up to its stack, as sampler/decode.c reads it. */
+struct sample {
+    struct perf_event_header header;
+    uint64_t event_id, ip;
+    uint32_t pid, tid;
+    uint64_t time_ns;
+    uint32_t cpu, reserved;
+    uint64_t weight_ns;
+    uint64_t abi; /* from here on only with registers and stack */
+    uint64_t registers[REGISTERS];
+    uint64_t stack_bytes; /* a slice of so many bytes follows, and how many of them are of use */
+};
+
+enum {
+    BARE_BYTES = offsetof(struct sample, abi),
+    ROOM_KEPT = 512, /* in a ring, for what is said at a thread's end */
+};
+
+uint64_t agent_clock_ns(clockid_t clock)
+{
+    struct timespec time;
+    clock_gettime(clock, &time);
+    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+/* Copies a stack that is not known to be mapped so far: the kernel stops where it ends. */
+static size_t copy_unknown(struct agent_thread *thread, uintptr_t from, size_t size)
+{
+    const size_t start = (size_t)thread->head & (thread->ring_bytes - 1);
+    const size_t first = size < thread->ring_bytes - start ? size : thread->ring_bytes - start;
+    const struct iovec local[2] = {{thread->ring + start, first}, {thread->ring, size - first}};
+    const struct iovec remote = {(void *)from, size};
+    const long got = syscall(SYS_process_vm_readv, thread->pid, local, 2, &remote, 1, 0);
+    return got > 0 ? (size_t)got & ~(size_t)7 : 0;
+}
+
+/* How many bytes of stack to copy: what there is of it, what may be, and at most half of the room
+ * left, so that a stack is cut before a sample is lost. */
+static size_t slice_of(const struct agent_thread *thread, uintptr_t pointer, uint64_t room,
+                       size_t wanted)
+{
+    size_t size = wanted < AGENT_SLICE_MAX ? wanted : AGENT_SLICE_MAX;
+    if (pointer >= thread->stack_low && pointer < thread->stack_end &&
+        thread->stack_end - pointer < size)
+        size = thread->stack_end - pointer;
+    const uint64_t allowed = (room - sizeof(struct sample)) / 2;
+    return (size < allowed ? size : (size_t)allowed) & ~(size_t)7;
+}
+
+/* A slice one word longer than its useful bytes is one that was not cut: nothing is beyond it. */
+static void put_stack(struct agent_thread *thread, const ucontext_t *context, struct sample *sample,
+                      uint64_t room, size_t wanted)
+{
+    const uintptr_t pointer = stack_pointer(context);
+    const bool known = pointer >= thread->stack_low && pointer < thread->stack_end;
+    const uint64_t before = thread->head;
+    size_t size = slice_of(thread, pointer, room, wanted), useful = size;
+    if (!known) {
+        thread->head = before + sizeof *sample;
+        useful = copy_unknown(thread, pointer, size);
+        thread->head = before;
+    }
+    const bool cut = known ? thread->stack_end - pointer >= size + 8 : useful == size;
+    sample->stack_bytes = cut ? useful : useful + 8;
+    const size_t closing =
+        sample->stack_bytes ? 8 : 0; /* no slice, no word for how much is useful */
+    sample->header.size = (uint16_t)(sizeof *sample + sample->stack_bytes + closing);
+    agent_ring_put(thread, sample, sizeof *sample);
+    if (known)
+        agent_ring_put(thread, (const void *)pointer, useful);
+    else
+        thread->head += useful;
+    const uint64_t none = 0, end = useful;
+    agent_ring_put(thread, &none, cut ? 0 : 8);
+    agent_ring_put(thread, &end, closing);
+}
+
+static void put_sample(struct agent_thread *thread, const ucontext_t *context, uint64_t weight_ns,
+                       uint64_t room)
+{
+    const struct agent_control *control = &agent_process.shared->control;
+    const size_t wanted = atomic_load_explicit(&control->slice_bytes, memory_order_relaxed);
+    struct sample sample = {
+        .header = {.type = PERF_RECORD_SAMPLE, .misc = PERF_RECORD_MISC_USER, .size = BARE_BYTES},
+        .event_id = atomic_load_explicit(&control->event_id, memory_order_relaxed),
+        .ip = instruction_pointer(context),
+        .pid = (uint32_t)thread->pid,
+        .tid = (uint32_t)thread->tid,
+        .time_ns = agent_clock_ns(CLOCK_MONOTONIC),
+        .cpu = (uint32_t)sched_getcpu(),
+        .weight_ns = weight_ns,
+        .abi = PERF_SAMPLE_REGS_ABI_64,
+    };
+    if (wanted) {
+        copy_registers(sample.registers, context);
+        put_stack(thread, context, &sample, room, wanted);
+    } else {
+        agent_ring_put(thread, &sample, BARE_BYTES);
+    }
+    agent_ring_publish(thread);
+}
+
+/* The first shot stands for a whole period, wherever in it the thread began; later ones for what
+ * was really used since the last. */
+static uint64_t weigh(struct agent_thread *thread, uint64_t cpu_ns)
+{
+    const uint64_t weight_ns = thread->first_ns ? thread->first_ns : cpu_ns - thread->cpu_ns;
+    thread->first_ns = 0;
+    thread->cpu_ns = cpu_ns;
+    return weight_ns;
+}
+
+static void take(struct agent_thread *thread, const ucontext_t *context)
+{
+    struct agent_shared *shared = agent_process.shared;
+    struct agent_control *control = &shared->control;
+    const uint64_t cpu_ns = agent_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    thread->weight_ns += weigh(thread, cpu_ns);
+    atomic_store_explicit(&shared->slots[thread - agent_threads].cpu_ns, cpu_ns,
+                          memory_order_relaxed);
+    if (atomic_load_explicit(&control->state, memory_order_relaxed) != AGENT_RUN) {
+        thread->weight_ns = 0;
+        return;
+    }
+    const uint64_t room = agent_ring_free(thread);
+    if (room < sizeof(struct sample) + ROOM_KEPT) {
+        atomic_fetch_add_explicit(&control->lost, 1, memory_order_relaxed);
+        return;
+    }
+    put_sample(thread, context, thread->weight_ns, room - ROOM_KEPT);
+    thread->weight_ns = 0;
+    const uint64_t period_ns = atomic_load_explicit(&control->period_ns, memory_order_relaxed);
+    if (period_ns != thread->period_ns)
+        agent_timer_set(thread, period_ns, period_ns);
+}
+
+/* The number of the timer tells shots of a thread that has ended from those of the one that has its
+ * slot now. */
+static bool is_ours(const siginfo_t *info)
+{
+    const uintptr_t first = (uintptr_t)agent_threads, at = (uintptr_t)info->si_value.sival_ptr;
+    return info->si_code == SI_TIMER && at - first < sizeof agent_threads;
+}
+
+bool agent_shot(const siginfo_t *info, const ucontext_t *context)
+{
+    if (!is_ours(info))
+        return false;
+    struct agent_thread *thread = info->si_value.sival_ptr;
+    const int32_t timer = atomic_load_explicit(&thread->timer, memory_order_relaxed);
+    if (timer < 0 || timer != info->si_timerid)
+        return true;
+    if (!agent_active()) {
+        agent_timer_set(thread, 0, 0);
+        return true;
+    }
+    const pid_t stranger =
+        (pid_t)atomic_load_explicit(&agent_process.shared->control.adopt_tid, memory_order_relaxed);
+    if (stranger)
+        agent_thread_adopt(stranger);
+    take(thread, context);
+    return true;
+}

@@ -1,0 +1,184 @@
+/* Keeps SIGPROF deliverable, out of the sight of a program that waits for all signals, and leaves
+ * it to a program that wants it for itself. */
+#include "agent/preload/preload.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* What the program has set for SIGPROF, as it would be without the agent. */
+static struct sigaction programs;
+
+static void call_program(int number, siginfo_t *info, void *context)
+{
+    if (programs.sa_flags & SA_SIGINFO) {
+        programs.sa_sigaction(number, info, context);
+    } else if (programs.sa_handler == SIG_DFL) { /* SIGPROF ends a program that has no use for it */
+        const struct sigaction none = {.sa_handler = SIG_DFL};
+        agent_next()->sigaction(SIGPROF, &none, NULL);
+        syscall(SYS_tgkill, syscall(SYS_getpid), syscall(SYS_gettid), SIGPROF);
+    } else if (programs.sa_handler != SIG_IGN) {
+        programs.sa_handler(number);
+    }
+}
+
+static void handle(int number, siginfo_t *info, void *context)
+{
+    if (!agent_shot(info, context))
+        call_program(number, info, context);
+}
+
+static int install(const struct sigaction *like)
+{
+    struct sigaction action = {.sa_sigaction = handle,
+                               .sa_mask = like->sa_mask,
+                               .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
+    if (like->sa_handler != SIG_DFL && like->sa_handler != SIG_IGN)
+        action.sa_flags =
+            SA_SIGINFO | SA_ONSTACK | (like->sa_flags & (SA_RESTART | SA_NODEFER | SA_NOCLDSTOP));
+    return agent_next()->sigaction(SIGPROF, &action, NULL);
+}
+
+static bool is_handler(const struct sigaction *action)
+{
+    return (action->sa_flags & SA_SIGINFO) ||
+           (action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN);
+}
+
+static bool installed;
+
+bool agent_handler_install(void)
+{
+    if (agent_next()->sigaction(SIGPROF, NULL, &programs) || is_handler(&programs))
+        return false;
+    installed = install(&programs) == 0;
+    return installed;
+}
+
+void agent_unblock(void)
+{
+    const uint64_t only = UINT64_C(1) << (SIGPROF - 1);
+    syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &only, NULL, sizeof only);
+}
+
+/* ---- Dispositions
+ * -------------------------------------------------------------------------------- */
+
+/* The program's timers and the agent's would count each other's signals: the agent stands back, for
+ * good. Its handler stays: shots that are still under way must not reach the program. */
+static void stand_back(void)
+{
+    if (agent_active())
+        atomic_store(&agent_process.shared->control.standing, AGENT_HAS_HANDLER);
+    agent_process.has_handler = true;
+}
+
+AGENT_EXPORT int sigaction(int number, const struct sigaction *action, struct sigaction *old)
+{
+    const struct agent_next *next = agent_next();
+    struct sigaction without;
+    if (number != SIGPROF || !installed) {
+        if (!action || !sigismember(&action->sa_mask, SIGPROF) || !installed)
+            return next->sigaction(number, action, old);
+        without = *action;
+        sigdelset(&without.sa_mask, SIGPROF);
+        return next->sigaction(number, &without, old);
+    }
+    const struct sigaction before = programs;
+    if (action) {
+        if (is_handler(action))
+            stand_back();
+        programs = *action;
+        if (install(action))
+            return -1;
+    }
+    if (old)
+        *old = before;
+    return 0;
+}
+
+AGENT_EXPORT void (*signal(int number, void (*handler)(int)))(int)
+{
+    if (number != SIGPROF || !installed)
+        return agent_next()->signal(number, handler);
+    const struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
+    struct sigaction old;
+    return sigaction(SIGPROF, &action, &old) ? SIG_ERR : old.sa_handler;
+}
+
+/* ---- Masks
+ * --------------------------------------------------------------------------------------- */
+
+/* A set without SIGPROF: the given one where it does not hold it anyway. */
+static const sigset_t *without(const sigset_t *set, sigset_t *copy)
+{
+    if (!set || !installed || agent_process.has_handler || sigismember(set, SIGPROF) != 1)
+        return set;
+    *copy = *set;
+    sigdelset(copy, SIGPROF);
+    return copy;
+}
+
+/* libc keeps signals of its own (32 to 34) from being blocked; so must who takes its place. */
+static int change_mask(int how, const sigset_t *set, sigset_t *old)
+{
+    enum { WORD = 8 };
+    const uint64_t libcs = UINT64_C(7) << 31;
+    sigset_t copy;
+    uint64_t mask, before = 0;
+    const sigset_t *wanted = how == SIG_UNBLOCK ? set : without(set, &copy);
+    if (wanted) {
+        memcpy(&mask, wanted, sizeof mask);
+        if (how != SIG_UNBLOCK)
+            mask &= ~libcs;
+    }
+    const long failed =
+        syscall(SYS_rt_sigprocmask, how, wanted ? &mask : NULL, old ? &before : NULL, WORD);
+    if (!failed && old) {
+        memset(old, 0, sizeof before);
+        memcpy(old, &before, sizeof before);
+    }
+    return failed ? -1 : 0;
+}
+
+AGENT_EXPORT int sigprocmask(int how, const sigset_t *restrict set, sigset_t *restrict old)
+{
+    return change_mask(how, set, old);
+}
+
+AGENT_EXPORT int pthread_sigmask(int how, const sigset_t *restrict set, sigset_t *restrict old)
+{
+    const int saved = errno;
+    const int failed = change_mask(how, set, old);
+    const int result = failed ? errno : 0;
+    errno = saved;
+    return result;
+}
+
+AGENT_EXPORT int sigwait(const sigset_t *restrict set, int *restrict number)
+{
+    sigset_t copy;
+    return agent_next()->sigwait(without(set, &copy), number);
+}
+
+AGENT_EXPORT int sigwaitinfo(const sigset_t *restrict set, siginfo_t *restrict info)
+{
+    sigset_t copy;
+    return agent_next()->sigwaitinfo(without(set, &copy), info);
+}
+
+AGENT_EXPORT int sigtimedwait(const sigset_t *restrict set, siginfo_t *restrict info,
+                              const struct timespec *restrict timeout)
+{
+    sigset_t copy;
+    return agent_next()->sigtimedwait(without(set, &copy), info, timeout);
+}
+
+AGENT_EXPORT int signalfd(int fd, const sigset_t *set, int flags)
+{
+    sigset_t copy;
+    return agent_next()->signalfd(fd, without(set, &copy), flags);
+}

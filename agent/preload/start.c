@@ -1,0 +1,345 @@
+/* Starts the agent in a process: finds sprof, agrees on a ring, takes itself out of the
+ * environment. */
+#include "agent/preload/preload.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+struct agent_process agent_process;
+
+/* One page that a fork leaves empty in the child, whoever calls it: a child made behind libc's back
+ * must not write into its parent's rings. */
+static _Atomic uint32_t *alive_here;
+
+bool agent_active(void)
+{
+    return agent_process.shared && atomic_load_explicit(alive_here, memory_order_relaxed) &&
+           (atomic_load_explicit(agent_process.owner, memory_order_relaxed) & AGENT_OWNER_MASK) &&
+           atomic_load_explicit(&agent_process.shared->control.standing, memory_order_relaxed) ==
+               AGENT_SAMPLES;
+}
+
+/* ---- libc
+ * ---------------------------------------------------------------------------------------- */
+
+#if defined __x86_64__ && defined __GLIBC__
+__asm__(".symver dlsym, dlsym@GLIBC_2.2.5"); /* it moved from libdl to libc in 2.34 */
+#endif
+
+static void find(void *pointer, const char *name)
+{
+    void *address = dlsym(RTLD_NEXT, name);
+    memcpy(pointer, &address, sizeof address);
+}
+
+const struct agent_next *agent_next(void)
+{
+    static struct agent_next next;
+    static _Atomic int found;
+    if (atomic_load_explicit(&found, memory_order_acquire))
+        return &next;
+    struct agent_next all = {0};
+    find(&all.pthread_create, "pthread_create");
+    find(&all.clone, "clone");
+    find(&all.sigaction, "sigaction");
+    find(&all.signal, "signal");
+    find(&all.sigwait, "sigwait");
+    find(&all.sigwaitinfo, "sigwaitinfo");
+    find(&all.sigtimedwait, "sigtimedwait");
+    find(&all.signalfd, "signalfd");
+    find(&all.dlclose, "dlclose");
+    find(&all.getattr_default, "pthread_getattr_default_np");
+    find(&all.attr_getstacksize, "pthread_attr_getstacksize");
+    find(&all.key_create, "pthread_key_create");
+    find(&all.setspecific, "pthread_setspecific");
+    find(&all.getspecific, "pthread_getspecific");
+    find(&all.execve, "execve");
+    find(&all.execvpe, "execvpe");
+    find(&all.fexecve, "fexecve");
+    find(&all.posix_spawn, "posix_spawn");
+    find(&all.posix_spawnp, "posix_spawnp");
+    find(&all.system, "system");
+    find(&all.popen, "popen");
+    next = all; /* another thread, if there is one yet, finds the same */
+    atomic_store_explicit(&found, 1, memory_order_release);
+    return &next;
+}
+
+/* ---- The environment
+ * ----------------------------------------------------------------------------- */
+
+extern char **environ;
+
+static char **find_variable(const char *name)
+{
+    const size_t length = strlen(name);
+    for (char **at = environ; at && *at; at++)
+        if (strncmp(*at, name, length) == 0 && (*at)[length] == '=')
+            return at;
+    return NULL;
+}
+
+static void remove_variable(char **at)
+{
+    do
+        at[0] = at[1];
+    while (*at++);
+}
+
+/* Keeps what children must get, and leaves the environment as it would be without the agent. */
+static bool take_variables(void)
+{
+    char **socket_at = find_variable(AGENT_SOCKET_VARIABLE);
+    char **preload_at = find_variable("LD_PRELOAD");
+    if (!socket_at || !preload_at)
+        return false;
+    char *socket_path = *socket_at + sizeof AGENT_SOCKET_VARIABLE;
+    char *library = *preload_at + sizeof "LD_PRELOAD";
+    const size_t library_length = strcspn(library, ": ");
+    const size_t path_length = strlen(socket_path);
+    if (path_length >= sizeof agent_process.socket_path ||
+        library_length + sizeof "LD_PRELOAD=" > sizeof agent_process.library)
+        return false;
+    memcpy(agent_process.socket_path, socket_path, path_length + 1);
+    memcpy(agent_process.socket_variable, *socket_at,
+           sizeof AGENT_SOCKET_VARIABLE + path_length + 1);
+    memcpy(agent_process.library, *preload_at, sizeof "LD_PRELOAD" + library_length);
+    remove_variable(socket_at);
+    preload_at = find_variable("LD_PRELOAD");
+    if (library[library_length])
+        memmove(library, library + library_length + 1, strlen(library + library_length + 1) + 1);
+    else
+        remove_variable(preload_at);
+    return true;
+}
+
+/* ---- The conversation with sprof
+ * ----------------------------------------------------------------- */
+
+static bool send_hello(int fd, uint32_t flags)
+{
+    const struct agent_hello hello = {
+        .magic = AGENT_MAGIC,
+        .version = AGENT_VERSION,
+        .pid = (uint32_t)agent_process.pid,
+        .tid = (uint32_t)syscall(SYS_gettid),
+        .flags = flags,
+        .standing = agent_process.has_handler ? AGENT_HAS_HANDLER : AGENT_SAMPLES,
+        .tick_ns = (uint32_t)agent_process.tick_ns,
+        .time_ns = agent_clock_ns(CLOCK_MONOTONIC),
+        .cpu_ns = agent_clock_ns(CLOCK_PROCESS_CPUTIME_ID),
+    };
+    ssize_t sent;
+    while ((sent = send(fd, &hello, sizeof hello, MSG_NOSIGNAL)) < 0 && errno == EINTR)
+        ;
+    return sent == sizeof hello;
+}
+
+static bool receive_welcome(int fd, struct agent_welcome *welcome, int fds[2])
+{
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(2 * sizeof(int))];
+    } ancillary;
+    struct iovec bytes = {welcome, sizeof *welcome};
+    struct msghdr message = {.msg_iov = &bytes,
+                             .msg_iovlen = 1,
+                             .msg_control = &ancillary,
+                             .msg_controllen = sizeof ancillary};
+    ssize_t got;
+    while ((got = recvmsg(fd, &message, MSG_CMSG_CLOEXEC)) < 0 && errno == EINTR)
+        ;
+    const struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    if (got != sizeof *welcome || welcome->magic != AGENT_MAGIC || welcome->refused || !header ||
+        header->cmsg_type != SCM_RIGHTS || header->cmsg_len != CMSG_LEN(2 * sizeof(int)))
+        return false;
+    memcpy(fds, CMSG_DATA(header), 2 * sizeof(int));
+    return true;
+}
+
+static bool converse(uint32_t flags, struct agent_welcome *welcome, int fds[2])
+{
+    const struct timeval patience = {.tv_sec = 2}; /* sprof may be stopped, or ending */
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    memcpy(address.sun_path, agent_process.socket_path, sizeof address.sun_path);
+    const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return false;
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    const bool agreed = connect(fd, (struct sockaddr *)&address, sizeof address) == 0 &&
+                        send_hello(fd, flags) && receive_welcome(fd, welcome, fds);
+    close(fd);
+    return agreed;
+}
+
+static void *map(int fd, size_t size, int protection)
+{
+    void *memory = mmap(NULL, size, protection, MAP_SHARED, fd, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+/* No descriptor stays open: the program's own numbers are what they would be. */
+static bool join(uint32_t flags)
+{
+    struct agent_welcome welcome;
+    int fds[2];
+    if (!converse(flags, &welcome, fds))
+        return false;
+    struct agent_shared *shared = map(fds[0], AGENT_SHARED_BYTES, PROT_READ | PROT_WRITE);
+    const void *owner = map(fds[1], 4096, PROT_READ);
+    close(fds[0]);
+    close(fds[1]);
+    if (!shared || !owner) {
+        if (shared) {
+            atomic_store(&shared->control.standing, AGENT_NO_MEMORY);
+            munmap(shared, AGENT_SHARED_BYTES);
+        }
+        return false;
+    }
+    madvise(shared, AGENT_SHARED_BYTES, MADV_DONTDUMP);
+    agent_process.ring_shift = welcome.ring_shift;
+    agent_process.owner = owner;
+    agent_process.shared = shared;
+    atomic_store(alive_here, 1);
+    return !agent_process.has_handler;
+}
+
+/* ---- The life of a process
+ * ----------------------------------------------------------------------- */
+
+static void end_of_thread(void *value)
+{
+    /* Others' destructors come first: libc calls those that set their value again, a few times. */
+    enum { LAST = 3 };
+    struct agent_thread *thread = value;
+    if (!agent_active() || thread->tid != (pid_t)syscall(SYS_gettid))
+        return;
+    if (thread->ending++ < LAST)
+        agent_next()->setspecific(agent_process.key, thread);
+    else
+        agent_thread_end(thread);
+}
+
+/* Below the environment that the kernel put onto it, the stack is one piece as deep as its limit,
+ * which mappings keep away from, up to a gibibyte. */
+static void find_main_stack(struct agent_thread *thread)
+{
+    enum { LOW_MARGIN = 64 << 10 };
+    struct rlimit limit;
+    const uintptr_t most = UINT64_C(1) << 30;
+    const uintptr_t end = getauxval(AT_EXECFN) + 7;
+    const uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+    if (end <= frame || end - frame > (UINT64_C(64) << 20) || getrlimit(RLIMIT_STACK, &limit))
+        return;
+    const uintptr_t size = limit.rlim_cur < most ? limit.rlim_cur : most;
+    const uintptr_t top = (uintptr_t)environ;
+    thread->stack_end = (top > frame && top < end ? top : end) & ~(uintptr_t)7;
+    thread->stack_low = size > LOW_MARGIN ? thread->stack_end - size + LOW_MARGIN : frame;
+}
+
+static void begin_main_thread(const struct agent_thread *like)
+{
+    struct agent_thread *thread = agent_thread_claim();
+    if (!thread)
+        return;
+    if (like) {
+        thread->stack_low = like->stack_low;
+        thread->stack_end = like->stack_end;
+    } else {
+        find_main_stack(thread);
+    }
+    if (agent_process.has_key)
+        agent_next()->setspecific(agent_process.key, thread);
+    agent_thread_begin(thread);
+}
+
+/* The child of a fork: one thread, memory of its own, no timers; the rings are still its parent's.
+ * Other threads may have held any lock of libc's, so nothing here takes one. */
+static void begin_child(void)
+{
+    struct agent_thread like = {0};
+    if (!agent_process.shared)
+        return;
+    const struct agent_thread *thread =
+        agent_process.has_key ? agent_next()->getspecific(agent_process.key) : NULL;
+    if (thread)
+        like = *thread;
+    munmap(agent_process.shared, AGENT_SHARED_BYTES);
+    munmap((void *)(uintptr_t)agent_process.owner, 4096);
+    agent_process.shared = NULL;
+    agent_process.pid = (pid_t)syscall(SYS_getpid);
+    agent_threads_reset();
+    if (agent_process.has_key)
+        agent_next()->setspecific(agent_process.key, NULL);
+    if (join(AGENT_HELLO_FORKED))
+        begin_main_thread(&like);
+}
+
+/* glibc's pthread_atfork is linked statically and calls the first; musl has the second. */
+extern int __register_atfork(void (*)(void), void (*)(void), void (*)(void), void *)
+    __attribute__((weak));
+
+static void watch_forks(void)
+{
+    int (*musl)(void (*)(void), void (*)(void), void (*)(void));
+    find(&musl, "pthread_atfork");
+    if (__register_atfork)
+        __register_atfork(NULL, NULL, begin_child, NULL);
+    else if (musl)
+        musl(NULL, NULL, begin_child);
+}
+
+static uint64_t tick_ns(void)
+{
+    struct timespec tick;
+    if (clock_getres(CLOCK_MONOTONIC_COARSE, &tick) || tick.tv_sec || tick.tv_nsec < 100000)
+        return 4000000;
+    return (uint64_t)tick.tv_nsec;
+}
+
+__attribute__((constructor)) static void start(void)
+{
+    const struct agent_next *next = agent_next();
+    if (!take_variables())
+        return;
+    void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED || madvise(page, 4096, MADV_WIPEONFORK))
+        return;
+    alive_here = page;
+    agent_process.pid = (pid_t)syscall(SYS_getpid);
+    agent_process.tick_ns = tick_ns();
+    agent_process.has_key = next->key_create && next->setspecific && next->getspecific &&
+                            next->key_create(&agent_process.key, end_of_thread) == 0;
+    agent_process.has_handler = !agent_handler_install();
+    watch_forks();
+    if (join(0))
+        begin_main_thread(NULL);
+}
+
+__attribute__((destructor)) static void end(void)
+{
+    if (agent_active())
+        atomic_store(&agent_process.shared->control.end_cpu_ns,
+                     agent_clock_ns(CLOCK_PROCESS_CPUTIME_ID));
+}
+
+/* Code that is gone makes room for other code: sprof must look again. */
+AGENT_EXPORT int dlclose(void *library)
+{
+    const int result = agent_next()->dlclose(library);
+    if (agent_active()) {
+        struct agent_control *control = &agent_process.shared->control;
+        atomic_store(&control->maps_ns, agent_clock_ns(CLOCK_MONOTONIC));
+        atomic_fetch_add(&control->maps_changes, 1);
+    }
+    return result;
+}

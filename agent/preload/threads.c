@@ -1,0 +1,309 @@
+/* Gives each thread a slot and a timer, from its first instruction to its last. */
+#include "agent/preload/preload.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+struct agent_thread agent_threads[AGENT_SLOTS];
+
+/* ---- Slots --------------------------------------------------------------------------------------
+ */
+
+static _Atomic uint64_t taken[AGENT_SLOTS / 64]; /* a bit for each slot */
+
+/* The first free slot: early ones have the large rings, and pages that were touched before. Safe in
+ * the handler. */
+static struct agent_thread *claim_slot(void)
+{
+    for (size_t word = 0; word < AGENT_SLOTS / 64; word++) {
+        uint64_t bits = atomic_load_explicit(&taken[word], memory_order_relaxed);
+        while (~bits) {
+            const unsigned bit = (unsigned)__builtin_ctzll(~bits);
+            if (atomic_compare_exchange_weak_explicit(&taken[word], &bits,
+                                                      bits | UINT64_C(1) << bit,
+                                                      memory_order_acquire, memory_order_relaxed))
+                return &agent_threads[word * 64 + bit];
+        }
+    }
+    return NULL;
+}
+
+static void count_refused(enum agent_refusal why)
+{
+    atomic_fetch_add_explicit(&agent_process.shared->control.refused[why], 1, memory_order_relaxed);
+}
+
+struct agent_thread *agent_thread_claim(void)
+{
+    struct agent_thread *thread = claim_slot();
+    if (!thread) {
+        count_refused(AGENT_REFUSED_SLOT);
+        return NULL;
+    }
+    struct agent_shared *shared = agent_process.shared;
+    const size_t slot = (size_t)(thread - agent_threads);
+    const uint64_t head = thread->head; /* the reader goes on where the last owner ended */
+    *thread = (struct agent_thread){
+        .ring = (uint8_t *)shared + agent_ring_offset(slot),
+        .ring_bytes = agent_ring_bytes(slot, agent_process.ring_shift),
+        .head = head,
+        .pid = agent_process.pid,
+        .timer = -1,
+    };
+    uint32_t used = atomic_load_explicit(&shared->control.slots_used, memory_order_relaxed);
+    while (used <= slot &&
+           !atomic_compare_exchange_weak(&shared->control.slots_used, &used, (uint32_t)slot + 1))
+        ;
+    return thread;
+}
+
+void agent_thread_give_back(struct agent_thread *thread)
+{
+    const size_t slot = (size_t)(thread - agent_threads);
+    atomic_store_explicit(&agent_process.shared->slots[slot].tid, 0, memory_order_release);
+    atomic_fetch_and_explicit(&taken[slot / 64], ~(UINT64_C(1) << slot % 64), memory_order_release);
+}
+
+void agent_threads_reset(void)
+{
+    memset(taken, 0, sizeof taken);
+    for (size_t i = 0; i < AGENT_SLOTS && agent_threads[i].ring; i++)
+        agent_threads[i].head = 0;
+}
+
+/* ---- Timers -------------------------------------------------------------------------------------
+ */
+
+static struct timespec timespec_of(uint64_t ns)
+{
+    return (struct timespec){.tv_sec = (time_t)(ns / 1000000000),
+                             .tv_nsec = (long)(ns % 1000000000)};
+}
+
+void agent_timer_set(struct agent_thread *thread, uint64_t first_ns, uint64_t period_ns)
+{
+    const struct itimerspec when = {timespec_of(period_ns), timespec_of(first_ns)};
+    thread->period_ns = period_ns;
+    syscall(SYS_timer_settime, atomic_load_explicit(&thread->timer, memory_order_relaxed), 0, &when,
+            NULL);
+}
+
+/* Evenly from 0 to below `limit`; threads must not agree with one another. */
+static uint64_t random_below(uint64_t limit, pid_t tid)
+{
+    uint64_t value = agent_clock_ns(CLOCK_MONOTONIC) ^ (uint64_t)tid << 32;
+    value = (value ^ value >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    value = (value ^ value >> 27) * UINT64_C(0x94d049bb133111eb);
+    return (value ^ value >> 31) % limit;
+}
+
+/* A CPU timer expires in the kernel's tick. Its first expiry is put evenly into a period, which is
+ * the tick at least, by whole ticks: that the tick finds the thread somewhere within the first of
+ * them does the rest. The shot then stands for that period: threads shorter than it are measured
+ * right on average, however short. Where the period is not longer than the tick, the timer asks for
+ * less than it: one that asked for the tick exactly would often miss it by a little. */
+static void start_timer(struct agent_thread *thread)
+{
+    enum { ASKED_NS = 1000000 };
+    const uint64_t tick_ns = agent_process.tick_ns;
+    const uint64_t period_ns =
+        atomic_load_explicit(&agent_process.shared->control.period_ns, memory_order_relaxed);
+    const uint64_t ticks = period_ns > tick_ns ? (period_ns + tick_ns / 2) / tick_ns : 1;
+    const uint64_t before = ticks > 1 ? random_below(ticks, thread->tid) * tick_ns : 0;
+    const uint64_t asked_ns = ticks > 1 ? period_ns : period_ns < ASKED_NS ? period_ns : ASKED_NS;
+    thread->first_ns = ticks * tick_ns;
+    agent_timer_set(thread, before ? before : 1, asked_ns);
+    thread->period_ns = period_ns;
+}
+
+/* The kernel's struct sigevent; libc's has no name for the thread in all versions. */
+struct event {
+    void *value;
+    int32_t signal, notify, tid;
+    int32_t reserved[11];
+};
+_Static_assert(sizeof(struct event) == 64, "include/uapi/asm-generic/siginfo.h");
+
+enum { NOTIFY_THREAD = 4 /* SIGEV_THREAD_ID */ };
+
+static bool create_timer(struct agent_thread *thread, clockid_t clock)
+{
+    const struct event event = {
+        .value = thread, .signal = SIGPROF, .notify = NOTIFY_THREAD, .tid = thread->tid};
+    int32_t timer;
+    if (syscall(SYS_timer_create, clock, &event, &timer))
+        return false;
+    atomic_store_explicit(&thread->timer, timer, memory_order_relaxed);
+    start_timer(thread);
+    return true;
+}
+
+static void delete_timer(struct agent_thread *thread)
+{
+    const int32_t timer = atomic_exchange_explicit(&thread->timer, -1, memory_order_relaxed);
+    if (timer >= 0)
+        syscall(SYS_timer_delete, timer);
+}
+
+/* ---- Threads ------------------------------------------------------------------------------------
+ */
+
+static void publish_tid(struct agent_thread *thread)
+{
+    const size_t slot = (size_t)(thread - agent_threads);
+    atomic_store_explicit(&agent_process.shared->slots[slot].cpu_ns, 0, memory_order_relaxed);
+    atomic_store_explicit(&agent_process.shared->slots[slot].tid, (uint32_t)thread->tid,
+                          memory_order_release);
+}
+
+void agent_thread_begin(struct agent_thread *thread)
+{
+    thread->tid = (pid_t)syscall(SYS_gettid);
+    publish_tid(thread);
+    if (thread->tid != thread->pid)
+        agent_record_fork(thread);
+    agent_unblock();
+    if (!create_timer(thread, CLOCK_THREAD_CPUTIME_ID))
+        count_refused(AGENT_REFUSED_TIMER);
+}
+
+void agent_thread_end(struct agent_thread *thread)
+{
+    delete_timer(thread);
+    agent_record_end(thread);
+    agent_thread_give_back(thread);
+}
+
+/* A thread that sprof found in /proc: somebody called clone past the agent. Its clock can be used
+ * from any thread of the process (CPUCLOCK_PERTHREAD and CPUCLOCK_SCHED,
+ * include/linux/posix-timers.h). */
+void agent_thread_adopt(pid_t tid)
+{
+    struct agent_control *control = &agent_process.shared->control;
+    uint32_t expected = (uint32_t)tid;
+    if (!atomic_compare_exchange_strong(&control->adopt_tid, &expected, 0))
+        return;
+    struct agent_thread *thread = agent_thread_claim();
+    if (!thread)
+        return;
+    thread->tid = tid;
+    publish_tid(thread);
+    agent_record_fork(thread);
+    if (!create_timer(thread, (clockid_t)(~(unsigned)tid << 3 | 6)))
+        count_refused(AGENT_REFUSED_TIMER);
+}
+
+/* ---- pthread_create -----------------------------------------------------------------------------
+ */
+
+/* The thread's control block stands on top of its stack, in glibc and in musl. Where it does not
+ * look so, the end stays unknown, and the kernel must be asked how far the stack goes. */
+static void find_stack(struct agent_thread *thread, uintptr_t frame)
+{
+    enum { BLOCKS_MAX = 256 << 10, GUARD_MAX = 64 << 10 };
+    const uintptr_t block = (uintptr_t)__builtin_thread_pointer();
+    if (block <= frame || block - frame > BLOCKS_MAX || thread->stack_bytes <= GUARD_MAX)
+        return;
+    thread->stack_end = block;
+    thread->stack_low = block - thread->stack_bytes + GUARD_MAX;
+    if (thread->stack_low > frame || thread->stack_low > block)
+        thread->stack_low = frame & ~(uintptr_t)4095;
+}
+
+struct call {
+    void *(*function)(void *);
+    void *argument;
+};
+
+static __attribute__((noinline)) struct call begin(struct agent_thread *thread)
+{
+    const struct call call = {thread->start, thread->argument};
+    find_stack(thread, (uintptr_t)__builtin_frame_address(0));
+    agent_next()->setspecific(agent_process.key, thread);
+    agent_thread_begin(thread);
+    return call;
+}
+
+/* Ends in a jump to the program's function: no frame of the agent's stays on the stack. */
+static void *start_thread(void *cell)
+{
+    const struct call call = begin(cell);
+    return call.function(call.argument);
+}
+
+static size_t stack_size_of(const pthread_attr_t *attributes)
+{
+    static _Atomic size_t usual; /* 0: not asked yet */
+    const struct agent_next *next = agent_next();
+    size_t size = 0;
+    if (attributes)
+        return next->attr_getstacksize && !next->attr_getstacksize(attributes, &size) ? size : 0;
+    size = atomic_load_explicit(&usual, memory_order_relaxed);
+    if (size || !next->getattr_default || !next->attr_getstacksize)
+        return size;
+    pthread_attr_t defaults;
+    if (next->getattr_default(&defaults))
+        return 0;
+    if (next->attr_getstacksize(&defaults, &size))
+        size = 0;
+    atomic_store_explicit(&usual, size, memory_order_relaxed);
+    return size;
+}
+
+AGENT_EXPORT int pthread_create(pthread_t *id, const pthread_attr_t *attributes,
+                                void *(*start)(void *), void *argument)
+{
+    const struct agent_next *next = agent_next();
+    struct agent_thread *thread =
+        agent_active() && agent_process.has_key ? agent_thread_claim() : NULL;
+    if (!thread)
+        return next->pthread_create(id, attributes, start, argument);
+    thread->start = start;
+    thread->argument = argument;
+    thread->stack_bytes = stack_size_of(attributes);
+    const int result = next->pthread_create(id, attributes, start_thread, thread);
+    if (result)
+        agent_thread_give_back(thread);
+    return result;
+}
+
+/* ---- clone --------------------------------------------------------------------------------------
+ */
+
+/* Its thread-local storage may be its creator's: nothing here may use any. */
+static int start_clone(void *cell)
+{
+    struct agent_thread *thread = cell;
+    int (*const program)(void *) = thread->clone_start;
+    void *argument = thread->argument;
+    agent_thread_begin(thread);
+    const int result = program(argument);
+    agent_thread_end(thread);
+    return result;
+}
+
+AGENT_EXPORT int clone(int (*start)(void *), void *stack, int flags, void *argument, ...)
+{
+    va_list more;
+    va_start(more, argument);
+    pid_t *parent_tid = va_arg(more, pid_t *);
+    void *tls = va_arg(more, void *);
+    pid_t *child_tid = va_arg(more, pid_t *);
+    va_end(more);
+    const struct agent_next *next = agent_next();
+    struct agent_thread *thread =
+        (flags & CLONE_THREAD) && agent_active() ? agent_thread_claim() : NULL;
+    if (!thread)
+        return next->clone(start, stack, flags, argument, parent_tid, tls, child_tid);
+    thread->clone_start = start;
+    thread->argument = argument;
+    const int result = next->clone(start_clone, stack, flags, thread, parent_tid, tls, child_tid);
+    if (result < 0)
+        agent_thread_give_back(thread);
+    return result;
+}

@@ -1,0 +1,275 @@
+/* The preloaded part in programs that are hard for it, against a recorder that only counts. */
+#include "tests/unit/agent/consumer.h"
+
+#include <CUnit/CUnit.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+static struct consumed run(const struct consumer_settings *settings, const char *task, int number)
+{
+    struct consumed consumed;
+    CU_ASSERT_EQUAL_FATAL(consumer_run(&consumed, settings, task, number), 0);
+    CU_ASSERT_EQUAL(consumed.malformed, 0);
+    return consumed;
+}
+
+static struct consumed run_plain(const char *task, int number)
+{
+    const struct consumer_settings plain = {.slice_bytes = 16 << 10};
+    return run(&plain, task, number);
+}
+
+/* Shots are one tick apart on average; their number varies by its root, of which five are allowed.
+ * Where the machine is shared, whole ticks are missing: up to a quarter, while a first shot at a
+ * random time of a tick, or one weighed by what was used before it, loses more than half. */
+static void check_weight(const struct consumed *consumed, uint64_t used_ns)
+{
+    const double ticks = (double)used_ns / consumed->tick_ns;
+    double root = 1;
+    while (root * root < ticks)
+        root++;
+    const double off = ((double)consumed->weight_ns - (double)used_ns) / consumed->tick_ns;
+    CU_ASSERT_TRUE(off < 5 * root && off > -5 * root - ticks / 4);
+}
+
+static void test_one_thread(void)
+{
+    const struct consumed consumed = run_plain("spin", 400);
+    CU_ASSERT_EQUAL(consumed.status, 0);
+    CU_ASSERT_EQUAL(consumed.processes, 1);
+    CU_ASSERT_EQUAL(consumed.threads_with_samples, 1);
+    CU_ASSERT_TRUE(consumed.samples > 20);
+    CU_ASSERT_EQUAL(consumed.first_weight_ns, consumed.tick_ns);
+    CU_ASSERT_TRUE(consumed.process_ns >= 400000000);
+    /* First shot a tick, later ones what was used: at most two ticks stay uncertain. */
+    CU_ASSERT_TRUE(consumed.weight_ns + 3 * consumed.tick_ns > consumed.process_ns);
+    CU_ASSERT_TRUE(consumed.weight_ns < consumed.process_ns + 2 * consumed.tick_ns);
+    CU_ASSERT_EQUAL(consumed.with_stack, consumed.samples);
+    CU_ASSERT_EQUAL(consumed.cut, 0);
+}
+
+static void test_bare_samples(void)
+{
+    const struct consumer_settings bare = {.slice_bytes = 0};
+    const struct consumed consumed = run(&bare, "spin", 200);
+    CU_ASSERT_TRUE(consumed.samples > 10);
+    CU_ASSERT_EQUAL(consumed.with_stack, 0);
+}
+
+/* Threads shorter than a tick: few are shot, and each shot stands for a tick. */
+static void test_short_threads(void)
+{
+    const struct consumed consumed = run_plain("short-threads", 1000);
+    CU_ASSERT_EQUAL(consumed.status, 0);
+    CU_ASSERT_EQUAL(consumed.forks, 1500);
+    CU_ASSERT_EQUAL(consumed.exits, 1500);
+    CU_ASSERT_EQUAL(consumed.names, 1500);
+    CU_ASSERT_TRUE(consumed.ended_ns >= 1500000000);
+    CU_ASSERT_TRUE(consumed.slots_used <= 3); /* slots are used again */
+    CU_ASSERT_EQUAL(consumed.refused[AGENT_REFUSED_SLOT], 0);
+    check_weight(&consumed, consumed.process_ns);
+}
+
+/* A period of several ticks: the first shot is somewhere in it, and stands for all of it. */
+static void test_long_period(void)
+{
+    const struct consumer_settings seldom = {.period_ns = 20000000};
+    const struct consumed consumed = run(&seldom, "short-threads", 10000);
+    const double periods = (double)consumed.process_ns / 20e6;
+    CU_ASSERT_TRUE((double)consumed.samples < 2 * periods + 20);
+    const double off = ((double)consumed.weight_ns - (double)consumed.process_ns) / 20e6;
+    CU_ASSERT_TRUE(off < 5 * periods / 8 && off > -5 * periods / 8); /* periods is some 75 */
+}
+
+static void test_many_live_threads(void)
+{
+    const struct consumed consumed = run_plain("live-threads", 600);
+    CU_ASSERT_EQUAL(consumed.status, 0);
+    CU_ASSERT_EQUAL(consumed.forks, 600);
+    CU_ASSERT_TRUE(consumed.slots_used >= 600);
+    CU_ASSERT_TRUE(consumed.threads_with_samples >=
+                   400); /* each works a little longer than a tick */
+    check_weight(&consumed, consumed.process_ns);
+}
+
+static void test_rings_of_the_smallest_size(void)
+{
+    const struct consumer_settings small = {.slice_bytes = 64 << 10, .ring_shift = 7};
+    const struct consumed consumed = run(&small, "live-threads", 100);
+    CU_ASSERT_TRUE(consumed.threads_with_samples >= 65);
+    CU_ASSERT_EQUAL(consumed.lost, 0);
+}
+
+static void test_few_pending_signals(void)
+{
+    const struct consumed consumed = run_plain("few-pending", 40);
+    CU_ASSERT_EQUAL(consumed.status, 0);
+    CU_ASSERT_EQUAL(consumed.forks, 40);
+    CU_ASSERT_TRUE(consumed.refused[AGENT_REFUSED_TIMER] > 0);
+    CU_ASSERT_TRUE(consumed.ended_ns >= 40 * UINT64_C(5000000)); /* their CPU time is known */
+}
+
+static void test_fork(void)
+{
+    const struct consumed consumed = run_plain("fork", 200);
+    CU_ASSERT_STRING_EQUAL(consumed.output, "7\n");
+    CU_ASSERT_EQUAL(consumed.processes, 2);
+    CU_ASSERT_EQUAL(consumed.forked, 1);
+    CU_ASSERT_TRUE(consumed.weight_ns > 300000000);
+    check_weight(&consumed, consumed.process_ns);
+}
+
+/* Nothing of it reaches the rings, which are the parent's. */
+static void test_fork_behind_libc(void)
+{
+    const struct consumed consumed = run_plain("raw-fork", 200);
+    CU_ASSERT_STRING_EQUAL(consumed.output, "7\n");
+    CU_ASSERT_EQUAL(consumed.processes, 1);
+    CU_ASSERT_EQUAL(consumed.forks, 0);
+}
+
+static void test_all_ways_to_start_a_program(void)
+{
+    const struct consumed consumed = run_plain("programs", 30);
+    CU_ASSERT_EQUAL(consumed.status, 0);
+    /* itself; three forks and seven execs; two spawned; a shell for each of system and popen, which
+     * execs the program it is to run. */
+    CU_ASSERT_EQUAL(consumed.processes - consumed.forked, 1 + 7 + 2 + 2 * 2);
+    CU_ASSERT_EQUAL(consumed.forked, 3);
+    CU_ASSERT_TRUE(consumed.weight_ns > 11 * UINT64_C(30000000) * 8 / 10);
+}
+
+static void test_environment_and_descriptors_are_the_programs(void)
+{
+    const struct consumed consumed = run_plain("environment", 0);
+    CU_ASSERT_EQUAL(consumed.processes, 1);
+    CU_ASSERT_STRING_EQUAL(consumed.output, "3\n");
+}
+
+static void test_waiting_for_all_signals(void)
+{
+    const struct consumed consumed = run_plain("wait-for-all", 0);
+    CU_ASSERT_STRING_EQUAL(consumed.output, "1\n");
+    CU_ASSERT_TRUE(consumed.samples > 10);
+}
+
+static void test_program_that_profiles_itself(void)
+{
+    const struct consumed consumed = run_plain("own-profiler", 300);
+    int ticks = 0, is_its_own = 0;
+    CU_ASSERT_EQUAL(sscanf(consumed.output, "%d %d", &ticks, &is_its_own), 2);
+    CU_ASSERT_TRUE(ticks >= 20 && ticks <= 40); /* its own 100 a second, none of the agent's */
+    CU_ASSERT_EQUAL(is_its_own, 1);
+    CU_ASSERT_EQUAL(consumed.own_handler, 1);
+    CU_ASSERT_TRUE(consumed.samples > 5 && consumed.weight_ns < 200000000); /* before it did */
+}
+
+static void test_no_system_call_is_cut_short(void)
+{
+    const struct consumed consumed = run_plain("interrupted", 2000);
+    CU_ASSERT_STRING_EQUAL(consumed.output, "0\n");
+    CU_ASSERT_TRUE(consumed.samples > 50);
+}
+
+static void test_threads_made_by_clone(void)
+{
+    const struct consumed consumed = run_plain("clone", 300);
+    CU_ASSERT_EQUAL(consumed.forks, 1);
+    CU_ASSERT_EQUAL(consumed.exits, 1);
+    CU_ASSERT_TRUE(consumed.samples > 10);
+    CU_ASSERT_EQUAL(consumed.with_stack, consumed.samples);
+}
+
+static void test_other_stacks(void)
+{
+    const struct consumed consumed = run_plain("other-stack", 0);
+    CU_ASSERT_EQUAL(consumed.status, 0);
+    CU_ASSERT_TRUE(consumed.samples > 10);
+    CU_ASSERT_EQUAL(consumed.with_stack, consumed.samples);
+}
+
+/* A slice ends where the stack does, or where it was cut; it says which. */
+static void test_deep_stacks(void)
+{
+    const struct consumer_settings all = {.slice_bytes = 64 << 10};
+    const struct consumed whole = run(&all, "deep", 10), cut = run(&all, "deep", 40);
+    CU_ASSERT_TRUE(whole.largest_stack > 10 * 4096 && whole.largest_stack < 60000);
+    CU_ASSERT_EQUAL(whole.cut, 0);
+    CU_ASSERT_TRUE(cut.cut > 10);
+    CU_ASSERT_TRUE(cut.largest_stack <= AGENT_SLICE_MAX);
+}
+
+/* Rings of 16 KiB: stacks are cut before samples are lost, and no weight is. */
+static void test_small_rings(void)
+{
+    const struct consumer_settings small = {.slice_bytes = 64 << 10, .ring_shift = 4};
+    const struct consumed consumed = run(&small, "deep", 40);
+    CU_ASSERT_TRUE(consumed.largest_stack < 8192);
+    CU_ASSERT_TRUE(consumed.weight_ns + 10 * consumed.tick_ns > consumed.process_ns);
+}
+
+static void test_pause(void)
+{
+    const struct consumer_settings pauses = {.slice_bytes = 4096, .pauses = 10};
+    const struct consumed consumed = run(&pauses, "spin", 600);
+    CU_ASSERT_TRUE(consumed.paused_ns >= 200000000);
+    CU_ASSERT_TRUE(consumed.samples > 20);
+    CU_ASSERT_TRUE(consumed.weight_ns < consumed.process_ns);
+}
+
+/* The program goes on as if nothing had been, and nothing is written any more. */
+static void test_recorder_that_ends(void)
+{
+    const struct consumer_settings ends = {.slice_bytes = 4096, .ends_early = true};
+    const struct consumed consumed = run(&ends, "go-on", 1500);
+    CU_ASSERT_EQUAL(consumed.status, 0);
+    CU_ASSERT_STRING_EQUAL(consumed.output, "begun\ndone\n");
+    CU_ASSERT_TRUE(consumed.samples >= 20);
+    CU_ASSERT_EQUAL(consumed.late_samples, 0);
+}
+
+#ifdef AGENT_SUBJECT_MUSL
+static void test_another_libc(void)
+{
+    static const char *const tasks[] = {"spin", "short-threads", "fork", "programs",
+                                        "wait-for-all"};
+    const struct consumer_settings musl = {.program = AGENT_SUBJECT_MUSL, .slice_bytes = 4096};
+    for (size_t i = 0; i < sizeof tasks / sizeof *tasks; i++) {
+        const struct consumed consumed = run(&musl, tasks[i], 70);
+        CU_ASSERT_EQUAL(consumed.status, 0);
+        CU_ASSERT_TRUE(consumed.samples > 10);
+        CU_ASSERT_EQUAL(consumed.with_stack, consumed.samples);
+    }
+}
+#endif
+
+void sprof_suite_agent_preload(void);
+
+void sprof_suite_agent_preload(void)
+{
+    CU_pSuite suite = CU_add_suite("agent/preload", NULL, NULL);
+    CU_ADD_TEST(suite, test_one_thread);
+    CU_ADD_TEST(suite, test_bare_samples);
+    CU_ADD_TEST(suite, test_short_threads);
+    CU_ADD_TEST(suite, test_long_period);
+    CU_ADD_TEST(suite, test_many_live_threads);
+    CU_ADD_TEST(suite, test_rings_of_the_smallest_size);
+    CU_ADD_TEST(suite, test_few_pending_signals);
+    CU_ADD_TEST(suite, test_fork);
+    CU_ADD_TEST(suite, test_fork_behind_libc);
+    CU_ADD_TEST(suite, test_all_ways_to_start_a_program);
+    CU_ADD_TEST(suite, test_environment_and_descriptors_are_the_programs);
+    CU_ADD_TEST(suite, test_waiting_for_all_signals);
+    CU_ADD_TEST(suite, test_program_that_profiles_itself);
+    CU_ADD_TEST(suite, test_no_system_call_is_cut_short);
+    CU_ADD_TEST(suite, test_threads_made_by_clone);
+    CU_ADD_TEST(suite, test_other_stacks);
+    CU_ADD_TEST(suite, test_deep_stacks);
+    CU_ADD_TEST(suite, test_small_rings);
+    CU_ADD_TEST(suite, test_pause);
+    CU_ADD_TEST(suite, test_recorder_that_ends);
+#ifdef AGENT_SUBJECT_MUSL
+    CU_ADD_TEST(suite, test_another_libc);
+#endif
+}
