@@ -1,8 +1,6 @@
 /* Stacks deeper than their slices: catching what follows before it changes. */
 #include "sampler/session.h"
 
-#include <string.h>
-
 /* How long after a stack deeper than its slice the next ones are expected. */
 static const uint64_t deep_ns = 200000000;
 
@@ -10,7 +8,6 @@ enum {
     LATE_NS = 1000000,         /* records may be that much out of order */
     COPIED_HZ = 2000,          /* a sample may have all of its stack copied up to this rate */
     MOST_BYTES_MIN = 64 << 10, /* … and this much at any */
-    WASTE_BYTES = 64 << 10,    /* copied for nothing until an end is given up */
     REST_RING_BYTES_MIN = 8 << 20,
     REST_RING_BYTES_CPU = 2 << 20,
 };
@@ -25,15 +22,7 @@ static size_t most_bytes(const struct plan *plan)
     return most > MOST_BYTES_MIN ? most / 8 * 8 : MOST_BYTES_MIN;
 }
 
-/* A slice that is not full ends with the memory of its stack, or at a page that was not used so
- * far: then the sample fell into the beginning of a function with a large frame. */
-static bool goes_on(const struct sampler *sampler, const struct decode_stack *stack)
-{
-    const uint64_t slice_end = stack->pointer + stack->captured;
-    const uint64_t end = rests_end(&sampler->rests, stack->tid);
-    return stack->captured == stack->asked || end > slice_end || end <= SAMPLER_STACK_ELSEWHERE;
-}
-
+/* What follows the slices of a ring's new records, where the kernel has not captured it. */
 static void copy_new(struct sampler *sampler, size_t index)
 {
     struct ring *ring = &sampler->merge.rings.items[index];
@@ -42,10 +31,14 @@ static void copy_new(struct sampler *sampler, size_t index)
     for (; ring_header(ring, offset, &header); offset += header.size) {
         struct decode_stack stack;
         struct rest_bytes bytes;
-        if (decode_peek_stack(&sampler->plan.layout, ring, offset, &stack) &&
-            goes_on(sampler, &stack) && targets_know(&sampler->targets, stack.pid, stack.tid) &&
-            !rest_bpf_find(&sampler->rest_bpf, &stack, &bytes))
-            rests_copy(&sampler->rests, index, offset, &stack);
+        bool known;
+        if (!decode_peek_stack(&sampler->plan.layout, ring, offset, &stack) ||
+            !targets_know(&sampler->targets, stack.pid, stack.tid))
+            continue;
+        const size_t wanted =
+            stack_ends_beyond(&sampler->stack_ends, &stack, REST_BYTES_MAX, &known);
+        if (wanted && !rest_bpf_find(&sampler->rest_bpf, &stack, &bytes))
+            rests_copy(&sampler->rests, index, offset, &stack, wanted);
     }
     ring->scanned = ring->head;
 }
@@ -60,16 +53,23 @@ void session_copy_rests(struct sampler *sampler)
         copy_new(sampler, i);
 }
 
+static struct decode_stack stack_of(const struct model_record *record)
+{
+    const struct model_sample *sample = &record->sample;
+    return (struct decode_stack){.pid = record->pid,
+                                 .tid = record->tid,
+                                 .cpu = record->cpu,
+                                 .time_ns = record->time_ns,
+                                 .pointer = sample->registers[7],
+                                 .asked = sample->stack_size + !sample->stack_full,
+                                 .captured = sample->stack_size};
+}
+
 static bool attach_exact(struct sampler *sampler)
 {
     const struct model_record *record = &sampler->record;
     struct model_sample *sample = &sampler->record.sample;
-    const struct decode_stack stack = {.pid = record->pid,
-                                       .tid = record->tid,
-                                       .cpu = record->cpu,
-                                       .time_ns = record->time_ns,
-                                       .pointer = sample->registers[7],
-                                       .captured = sample->stack_size};
+    const struct decode_stack stack = stack_of(record);
     struct rest_bytes found;
     if (!sample->register_count || !rest_bpf_find(&sampler->rest_bpf, &stack, &found))
         return false;
@@ -98,46 +98,24 @@ void session_expect_deep(struct sampler *sampler)
 {
     const struct model_record *record = &sampler->record;
     const struct model_sample *sample = &record->sample;
-    const uint64_t pointer = sample->registers[7];
+    const struct decode_stack stack = stack_of(record);
+    bool known;
     /* What was captured with the sample does not change any more; nor does what is not there. */
     if (sample->tail_with_sample ||
-        !rests_wanted(&sampler->rests, record->tid, pointer, pointer + sample->stack_size))
+        !stack_ends_beyond(&sampler->stack_ends, &stack, REST_BYTES_MAX, &known))
         return;
     sampler->deep_until_ns = record->time_ns + deep_ns;
 }
 
-/* A known end that contradicts a walk, or says nothing new, costs the target copies for nothing. */
-static uint64_t revised_end(const struct sampler *sampler, uint64_t known, uint64_t stack_pointer,
-                            uint64_t found)
-{
-    const uint64_t slice_end = stack_pointer + sampler->plan.stack_bytes;
-    const bool contradicts =
-        known > slice_end + WASTE_BYTES && known - stack_pointer < REST_SPAN_BYTES;
-    if (known == SAMPLER_STACK_ELSEWHERE || found == SAMPLER_STACK_ELSEWHERE)
-        return SAMPLER_STACK_ELSEWHERE;
-    if (found > SAMPLER_STACK_SHALLOW || !known)
-        return found ? found : SAMPLER_STACK_SHALLOW;
-    return found && contradicts ? SAMPLER_STACK_SHALLOW : known;
-}
-
 void sampler_stack_end(struct sampler *sampler, pid_t tid, uint64_t stack_pointer, uint64_t end)
 {
-    const uint64_t known = rests_end(&sampler->rests, tid);
-    const uint64_t revised = revised_end(sampler, known, stack_pointer, end);
-    if (revised == known)
-        return;
-    rests_learn_end(&sampler->rests, tid, revised);
-    if (sampler->rest_bpf.ends_fd >= 0)
-        rest_bpf_learn_end(&sampler->rest_bpf, tid, revised);
+    stack_ends_learn(&sampler->stack_ends, tid, stack_pointer,
+                     stack_pointer + sampler->plan.stack_bytes, end);
 }
 
 void session_forget_end(struct sampler *sampler, pid_t tid)
 {
-    if (!rests_end(&sampler->rests, tid))
-        return;
-    rests_learn_end(&sampler->rests, tid, 0);
-    if (sampler->rest_bpf.ends_fd >= 0)
-        rest_bpf_forget_end(&sampler->rest_bpf, tid);
+    stack_ends_forget(&sampler->stack_ends, tid);
 }
 
 struct filter_bpf_tails session_tails(const struct sampler *sampler)
@@ -155,11 +133,15 @@ struct filter_bpf_tails session_tails(const struct sampler *sampler)
 
 void session_open_rests(struct sampler *sampler)
 {
-    if (!sampler->plan.layout.has_stack || !sampler->filter.programs)
+    if (!sampler->plan.layout.has_stack)
         return;
-    const int result = rest_bpf_open(&sampler->rest_bpf, &sampler->filter);
-    if (result)
-        sprof_log_message(sampler->log, SPROF_LOG_DEBUG,
-                          "stacks deeper than %zu bytes are not captured in the kernel: BPF: %s",
-                          sampler->plan.stack_bytes, strerror(-result));
+    if (sampler->filter.captures &&
+        !stack_ends_open(&sampler->stack_ends, filter_bpf_stacks_fd(&sampler->filter)) &&
+        !rest_bpf_open(&sampler->rest_bpf, &sampler->filter))
+        return;
+    sprof_log_message(sampler->log, SPROF_LOG_DEBUG,
+                      "stacks deeper than %zu bytes are not captured in the kernel",
+                      sampler->plan.stack_bytes);
+    stack_ends_close(&sampler->stack_ends);
+    stack_ends_open(&sampler->stack_ends, -1);
 }

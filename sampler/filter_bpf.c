@@ -94,14 +94,19 @@ int filter_bpf_attach(const struct filter_bpf *filter, int event_fd)
     return ioctl(event_fd, PERF_EVENT_IOC_SET_BPF, program_fd) ? -errno : 0;
 }
 
-int filter_bpf_ends_fd(const struct filter_bpf *filter)
+int filter_bpf_stacks_fd(const struct filter_bpf *filter)
 {
-    return filter->programs->maps.stack_ends.map_fd;
+    return filter->programs->maps.stacks.map_fd;
 }
 
 int filter_bpf_tails_fd(const struct filter_bpf *filter)
 {
     return filter->programs->maps.tails.map_fd;
+}
+
+const uint64_t *filter_bpf_dropped(const struct filter_bpf *filter)
+{
+    return (const uint64_t *)&filter->programs->bss->tails_dropped;
 }
 
 void filter_bpf_close(struct filter_bpf *filter)
@@ -145,7 +150,7 @@ int filter_bpf_attach(const struct filter_bpf *filter, int event_fd)
     return -ENOSYS;
 }
 
-int filter_bpf_ends_fd(const struct filter_bpf *filter)
+int filter_bpf_stacks_fd(const struct filter_bpf *filter)
 {
     (void)filter;
     return -1;
@@ -155,6 +160,12 @@ int filter_bpf_tails_fd(const struct filter_bpf *filter)
 {
     (void)filter;
     return -1;
+}
+
+const uint64_t *filter_bpf_dropped(const struct filter_bpf *filter)
+{
+    (void)filter;
+    return NULL;
 }
 
 void filter_bpf_close(struct filter_bpf *filter)

@@ -44,10 +44,11 @@ bool filter_bpf_has(const struct filter_bpf *filter, pid_t tid);
 /* Puts the program on a sampling event. Returns 0 or a negative errno. */
 int filter_bpf_attach(const struct filter_bpf *filter, int event_fd);
 
-/* Descriptors of maps, the filter's: ends of stacks (thread id → address), and the ring of tails.
- */
-int filter_bpf_ends_fd(const struct filter_bpf *filter);
+/* The filter's own: descriptors of the array of known stacks and of the ring of tails, and the
+ * count of tails the ring had no room for. */
+int filter_bpf_stacks_fd(const struct filter_bpf *filter);
 int filter_bpf_tails_fd(const struct filter_bpf *filter);
+const uint64_t *filter_bpf_dropped(const struct filter_bpf *filter);
 
 void filter_bpf_close(struct filter_bpf *filter);
 

@@ -221,6 +221,7 @@ static int open_task_scope(struct sampler *sampler, const struct sampler_options
         return result;
     if (options->minimum_scope < SAMPLER_SCOPE_TASK)
         explain_no_bpf(sampler, -EPERM);
+    session_open_rests(sampler);
     sampler->facts.scope = SAMPLER_SCOPE_TASK;
     sampler->targets.trust = TARGETS_TRUST_ALL;
     return target_command(sampler->target) ? open_command_events(sampler, error)

@@ -7,40 +7,13 @@
 
 enum {
     REST_ITEMS_MAX = 1024,
-    GAP_BYTES = 64 << 10, /* copied where a slice ends before its stack does */
 };
 
 void rests_release(struct rests *rests)
 {
     free(rests->bytes);
     free(rests->items);
-    sprof_map_release(&rests->ends);
     *rests = (struct rests){0};
-}
-
-/* ---- Where stacks end --------------------------------------------------------------------------
- */
-
-uint64_t rests_end(const struct rests *rests, pid_t tid)
-{
-    const uint64_t *known = sprof_map_get(&rests->ends, (uint64_t)tid);
-    return known ? *known : 0;
-}
-
-int rests_learn_end(struct rests *rests, pid_t tid, uint64_t address)
-{
-    return sprof_map_put(&rests->ends, (uint64_t)tid, address);
-}
-
-/* A thread may have several stacks: an end that cannot be this one's tells nothing. */
-size_t rests_wanted(const struct rests *rests, pid_t tid, uint64_t pointer, uint64_t address)
-{
-    const uint64_t end = rests_end(rests, tid);
-    if (end == SAMPLER_STACK_SHALLOW || end == SAMPLER_STACK_ELSEWHERE ||
-        (end > pointer && end <= address))
-        return 0;
-    return end > address && end - address < REST_BYTES_MAX ? (size_t)(end - address)
-                                                           : REST_BYTES_MAX;
 }
 
 /* ---- The pool ----------------------------------------------------------------------------------
@@ -77,12 +50,9 @@ static size_t find_room(const struct rests *rests, size_t size)
 }
 
 size_t rests_copy(struct rests *rests, size_t ring, uint64_t offset,
-                  const struct decode_stack *stack)
+                  const struct decode_stack *stack, size_t wanted)
 {
     const uint64_t address = stack->pointer + stack->captured;
-    const bool gap = stack->captured < stack->asked;
-    const size_t known = rests_wanted(rests, stack->tid, stack->pointer, address);
-    const size_t wanted = !known && gap ? GAP_BYTES : known;
     if (!wanted || !open_pool(rests))
         return 0;
     const size_t start = find_room(rests, wanted);

@@ -10,7 +10,6 @@
 enum {
     REST_BYTES_MAX = 1 << 20,   /* of one stack */
     REST_POOL_BYTES = 16 << 20, /* of all copies that wait for their record's turn */
-    REST_SPAN_BYTES = 16 << 20, /* an end that far above the stack pointer is another stack's */
 };
 
 /* One copy, and the record it belongs to. */
@@ -27,25 +26,15 @@ struct rests {
     uint8_t *bytes;
     struct rest *items; /* a ring of REST_ITEMS_MAX, in the order of copying */
     size_t first, count;
-    struct sprof_map ends; /* tid → where its stack is known to end */
 };
 
 void rests_release(struct rests *rests);
 
-/* Where the thread's stack is known to end, or SAMPLER_STACK_…; 0: not known. */
-uint64_t rests_end(const struct rests *rests, pid_t tid);
-/* Returns 0 or SPROF_ENOMEM. */
-int rests_learn_end(struct rests *rests, pid_t tid, uint64_t address);
-
-/* How many bytes from `address` on, where the slice of a stack at `pointer` ends, are worth
- * copying: to the stack's end where it is known; none where the slice is known to hold all of it.
- */
-size_t rests_wanted(const struct rests *rests, pid_t tid, uint64_t pointer, uint64_t address);
-
-/* Copies what follows the slice of the record at `offset` of ring `ring`, where anything does.
- * Where the pool is full, nothing: whoever needs it reads it later. Returns the bytes copied. */
+/* Copies `wanted` bytes, at most REST_BYTES_MAX, of what follows the slice of the record at
+ * `offset` of ring `ring`. Where the pool is full, nothing: whoever needs it reads it later.
+ * Returns the bytes copied. */
 size_t rests_copy(struct rests *rests, size_t ring, uint64_t offset,
-                  const struct decode_stack *stack);
+                  const struct decode_stack *stack, size_t wanted);
 
 /* The copy made for a record, or NULL; older ones of its ring are given up. What is returned stays
  * until the next rests_drop_taken. */

@@ -1,16 +1,11 @@
-/* Reads the tails that the BPF programs capture from their ring, and tells the programs where
- * stacks end. */
+/* Reads the tails that the BPF program captures from its ring. */
 #include "sampler/rest_bpf.h"
 
 #include "sampler/bpf/sampling.h"
-#include "sampler/rest.h"
-#include "sampler/sampler.h"
 
 #include <errno.h>
 #include <linux/bpf.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { APART_NS = 45000 }; /* between our clock and the sample's, at most: half of 10 kHz */
@@ -107,7 +102,7 @@ int rest_bpf_open(struct rest_bpf *rest, const struct filter_bpf *filter)
     if (!filter->captures)
         return -ENOENT;
     rest->ring_bytes = filter->ring_bytes;
-    rest->ends_fd = filter_bpf_ends_fd(filter);
+    rest->dropped = filter_bpf_dropped(filter);
     const int result = map_ring(rest, filter_bpf_tails_fd(filter));
     if (result)
         rest_bpf_close(rest);
@@ -123,32 +118,7 @@ void rest_bpf_close(struct rest_bpf *rest)
     *rest = REST_BPF_NONE;
 }
 
-static int call_bpf(enum bpf_cmd command, union bpf_attr *attr)
+uint64_t rest_bpf_dropped(const struct rest_bpf *rest)
 {
-    return syscall(SYS_bpf, command, attr, sizeof *attr) < 0 ? -errno : 0;
-}
-
-void rest_bpf_forget_end(const struct rest_bpf *rest, pid_t tid)
-{
-    const uint32_t key = (uint32_t)tid;
-    union bpf_attr attr;
-    memset(&attr, 0, sizeof attr); /* all of it: the kernel refuses what it does not know */
-    attr.map_fd = (uint32_t)rest->ends_fd;
-    attr.key = (uint64_t)(uintptr_t)&key;
-    call_bpf(BPF_MAP_DELETE_ELEM, &attr);
-}
-
-int rest_bpf_learn_end(const struct rest_bpf *rest, pid_t tid, uint64_t address)
-{
-    const uint32_t key = (uint32_t)tid;
-    const uint64_t end = address == SAMPLER_STACK_SHALLOW     ? SAMPLING_END_IN_SLICE
-                         : address == SAMPLER_STACK_ELSEWHERE ? SAMPLING_END_ELSEWHERE
-                                                              : address;
-    union bpf_attr attr;
-    memset(&attr, 0, sizeof attr);
-    attr.map_fd = (uint32_t)rest->ends_fd;
-    attr.key = (uint64_t)(uintptr_t)&key;
-    attr.value = (uint64_t)(uintptr_t)&end;
-    attr.flags = BPF_ANY;
-    return call_bpf(BPF_MAP_UPDATE_ELEM, &attr);
+    return rest->dropped ? __atomic_load_n(rest->dropped, __ATOMIC_RELAXED) : 0;
 }

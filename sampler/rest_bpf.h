@@ -10,14 +10,14 @@
 #include "sampler/filter_bpf.h"
 
 struct rest_bpf {
-    int ends_fd; /* the filter's; -1: closed */
     void *consumer_page;
     const uint8_t *producer_page; /* then the ring's bytes, twice in a row */
     size_t ring_bytes;
     uint64_t consumed;
+    const uint64_t *dropped; /* the program's counter */
 };
 
-#define REST_BPF_NONE ((struct rest_bpf){-1, NULL, NULL, 0, 0})
+#define REST_BPF_NONE ((struct rest_bpf){0})
 
 /* What was captured for a sample. */
 struct rest_bytes {
@@ -31,10 +31,8 @@ struct rest_bytes {
 int rest_bpf_open(struct rest_bpf *rest, const struct filter_bpf *filter);
 void rest_bpf_close(struct rest_bpf *rest);
 
-/* The thread's stack ends at `address`, which may be SAMPLER_STACK_SHALLOW or _ELSEWHERE. A thread
- * of which nothing is known has copied what memory there is. Returns 0 or a negative errno. */
-int rest_bpf_learn_end(const struct rest_bpf *rest, pid_t tid, uint64_t address);
-void rest_bpf_forget_end(const struct rest_bpf *rest, pid_t tid);
+/* Tails for which the ring had no room. */
+uint64_t rest_bpf_dropped(const struct rest_bpf *rest);
 
 /* Finds what was captured right before a sample. It stays until rest_bpf_drop. */
 bool rest_bpf_find(const struct rest_bpf *rest, const struct decode_stack *stack,

@@ -111,6 +111,7 @@ void sampler_free(struct sampler *sampler)
     close_list(&sampler->events);
     close_list(&sampler->trackers);
     rest_bpf_close(&sampler->rest_bpf);
+    stack_ends_close(&sampler->stack_ends);
     filter_bpf_close(&sampler->filter);
     counters_release(&sampler->cpu_time);
     merge_release(&sampler->merge);

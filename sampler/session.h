@@ -9,6 +9,7 @@
 #include "sampler/rest.h"
 #include "sampler/rest_bpf.h"
 #include "sampler/sampler.h"
+#include "sampler/stack_ends.h"
 #include "sampler/targets.h"
 #include "target/target.h"
 
@@ -39,6 +40,7 @@ struct sampler {
     struct merge merge;
     struct rests rests;
     struct rest_bpf rest_bpf;
+    struct stack_ends stack_ends;
     struct target_snapshot initial, final;
     bool started, stopped, final_made;
     uint64_t start_ns;   /* samples before it do not count */
@@ -75,9 +77,9 @@ int session_attach_filter(struct sampler *sampler, struct sprof_error *error);
  */
 int session_open_counters(struct sampler *sampler, struct sprof_error *error);
 
-/* deep.c: which stacks the kernel is to capture beyond their slices; maps what it captures; copies what follows the slices of the
- * records not looked at yet; gives the record just decoded its copy; notes that it was a stack
- * deeper than its slice; a thread has a new stack. */
+/* deep.c: which stacks the kernel is to capture beyond their slices; maps what it captures; copies
+ * what follows the slices of the records not looked at yet; gives the record just decoded its copy;
+ * notes that it was a stack deeper than its slice; a thread has a new stack. */
 struct filter_bpf_tails session_tails(const struct sampler *sampler);
 void session_open_rests(struct sampler *sampler);
 void session_copy_rests(struct sampler *sampler);

@@ -15,8 +15,22 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 #define KERNEL_STRUCT __attribute__((preserve_access_index))
 
+struct mm_struct {
+    unsigned long start_stack;
+} KERNEL_STRUCT;
+
+struct thread_struct {
+    unsigned long fsbase;
+} KERNEL_STRUCT;
+
 struct task_struct {
     int pid;
+    struct mm_struct *mm;
+    struct thread_struct thread;
+} KERNEL_STRUCT;
+
+struct vm_area_struct {
+    unsigned long vm_start, vm_end;
 } KERNEL_STRUCT;
 
 struct pt_regs {
@@ -29,10 +43,11 @@ enum {
     GAP_PAGES = 16,       /* copied above a page that is not there */
     OTHER_PAGES = 5,      /* copied of another stack */
     HOPS = 3,             /* frames that may keep the frame pointer before the one that switched */
+    BLOCK_BYTES_MAX = 16 << 10,  /* of a thread control block and what else lies above fs */
     OTHER_SPAN_BYTES = 64 << 10, /* a frame pointer that far above sp leads to another stack */
 };
 
-#define END_UNKNOWN ((__u64)-1)
+#define FIRST_STACK_SPAN (128 << 20) /* the kernel keeps mappings that far from a first stack */
 
 /* Set before the programs are loaded. */
 const volatile __u64 stack_bytes; /* of the slice; 0: nothing is captured beyond slices */
@@ -96,22 +111,34 @@ int remove_thread(struct bpf_raw_tracepoint_args *ctx)
 
 /* == Stacks deeper than their slices ========================================================== */
 
-/* Where a thread's stack is known to end, as walks have shown. */
+/* Where stacks are known to end. An array that both sides write takes no lock, so that a sample may
+ * interrupt anything. */
 struct {
-    __uint(type, BPF_MAP_TYPE_LRU_HASH);
-    __uint(max_entries, 4096); /* threads with deep stacks; the least used are forgotten */
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(map_flags, BPF_F_MMAPABLE);
+    __uint(max_entries, SAMPLING_STACKS);
     __type(key, __u32);
-    __type(value, __u64);
-} stack_ends SEC(".maps");
+    __type(value, struct sampling_stack);
+} stacks SEC(".maps");
 
 struct {
     __uint(type, BPF_MAP_TYPE_RINGBUF);
     __uint(max_entries, PAGE_BYTES); /* sprof asks for more where tails are captured */
 } tails SEC(".maps");
 
+__u64 tails_dropped; /* the ring was full */
+
 static __always_inline __u64 next_page(__u64 address)
 {
     return (address | (PAGE_BYTES - 1)) + 1;
+}
+
+static __always_inline void *reserve(__u64 bytes)
+{
+    void *room = bpf_ringbuf_reserve(&tails, bytes, 0);
+    if (!room)
+        __sync_fetch_and_add(&tails_dropped, 1);
+    return room;
 }
 
 static __always_inline bool is_there(__u64 address)
@@ -158,7 +185,7 @@ static __always_inline void copy_pages(__u64 address, __u64 end, __u32 pages, bo
 {
     const __u64 time_ns = bpf_ktime_get_ns();
     struct page_copy copy = {.address = address, .end = end};
-    copy.tail = bpf_ringbuf_reserve(&tails, sizeof *copy.tail + GAP_PAGES * PAGE_BYTES, 0);
+    copy.tail = reserve(sizeof *copy.tail + GAP_PAGES * PAGE_BYTES);
     if (!copy.tail)
         return;
     bpf_loop(pages, copy_page, &copy, 0);
@@ -185,7 +212,7 @@ static __always_inline void copy_elsewhere(__u64 sp, __u64 frame)
     struct hops hops = {sp, frame, false};
     bpf_loop(HOPS + 1, hop, &hops, 0);
     if (hops.found)
-        copy_pages(next_page(hops.frame - PAGE_BYTES), END_UNKNOWN, OTHER_PAGES, true);
+        copy_pages(next_page(hops.frame - PAGE_BYTES), ~0ULL, OTHER_PAGES, true);
 }
 
 static long extend(__u32 index, __u64 *end)
@@ -204,11 +231,46 @@ static __always_inline __u64 search_end(__u64 sp)
     return end;
 }
 
+static long take_mapping(struct task_struct *task, struct vm_area_struct *mapping,
+                         struct sampling_stack *stack)
+{
+    stack->low = mapping->vm_start;
+    stack->end = mapping->vm_end;
+    return 0;
+}
+
+/* Finds out where a stack ends that no walk has been through: the first stack of a process where
+ * execve began it; a thread's at its thread control block, which libc puts at its top and fs points
+ * to; another one at the end of its mapping, or at the block where it lies in the same mapping.
+ * Returns false where the mapping cannot be asked for just now; the end is where memory is then. */
+static __always_inline bool find_end(struct task_struct *task, __u64 sp,
+                                     struct sampling_stack *stack)
+{
+    const __u64 first = BPF_CORE_READ(task, mm, start_stack), block = task->thread.fsbase;
+    const bool found = !bpf_find_vma(task, sp, take_mapping, stack, 0) && stack->low <= sp;
+    if (!found) {
+        stack->low = sp;
+        stack->end = search_end(sp + stack_bytes);
+    }
+    const __u64 mapping_end = stack->end;
+    stack->end_is = SAMPLING_END_MAPPING;
+    if (sp < first && first < mapping_end) {
+        stack->low = first - FIRST_STACK_SPAN;
+        stack->end = next_page(first);
+        stack->end_is = SAMPLING_END_EXACT;
+    } else if (sp < block && block < mapping_end) {
+        stack->end = next_page(block);
+        if (mapping_end - block <= BLOCK_BYTES_MAX)
+            stack->end_is = SAMPLING_END_EXACT;
+    }
+    return found;
+}
+
 /* Copies `size` bytes into a record with room for them: programs may reserve constant sizes only.
  */
 #define COPY_WITHIN(room)                                                                          \
     if (size <= (room)) {                                                                          \
-        struct sampling_tail *tail = bpf_ringbuf_reserve(&tails, sizeof *tail + (room), 0);        \
+        struct sampling_tail *tail = reserve(sizeof *tail + (room));                               \
         if (tail)                                                                                  \
             submit(tail, time_ns, address,                                                         \
                    bpf_probe_read_user(tail->bytes, size, (void *)address) ? 0 : size, false);     \
@@ -218,29 +280,25 @@ static __always_inline __u64 search_end(__u64 sp)
 static __always_inline void copy_range(__u64 address, __u64 size)
 {
     const __u64 time_ns = bpf_ktime_get_ns();
-    COPY_WITHIN(8 << 10)
-    COPY_WITHIN(32 << 10)
-    COPY_WITHIN(128 << 10)
+    COPY_WITHIN(16 << 10)
+    COPY_WITHIN(64 << 10)
+    COPY_WITHIN(160 << 10)
     COPY_WITHIN(384 << 10)
     COPY_WITHIN(SAMPLING_TAIL_MAX)
 }
 
-/* What follows the slice. Of what is too much the upper part is copied: what is so large is a frame
- * with a large array, more often than not. */
-static __always_inline void copy_above_slice(__u64 sp, __u64 end)
+/* What follows the slice. Of what is too much of a known stack the upper part is copied: what is so
+ * large is a frame with a large array, more often than not. */
+static __always_inline void copy_above_slice(__u64 sp, const struct sampling_stack *stack)
 {
     const __u64 overlap = stack_bytes > 2 * OVERLAP_BYTES ? OVERLAP_BYTES : 0;
     __u64 address = sp + stack_bytes - overlap;
-    if (end == END_UNKNOWN) {
-        if (!is_there(address + overlap))
-            return;
-        end = search_end(address);
-    }
-    __u64 size = end - address;
-    if ((__s64)size <= (__s64)overlap || size > SAMPLING_SPAN_MAX)
+    __u64 size = stack->end - address;
+    if ((__s64)size <= (__s64)overlap)
         return;
     if (size > tail_bytes) {
-        address += size - tail_bytes;
+        if (stack->end_is != SAMPLING_END_MAPPING)
+            address += size - tail_bytes;
         size = tail_bytes;
     }
     copy_range(address, size);
@@ -263,23 +321,31 @@ static long look_at_page(__u32 index, struct slice *slice)
 
 static __always_inline void capture(void)
 {
-    const __u32 tid = current_tid();
-    const struct pt_regs *registers = (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
+    struct task_struct *task = bpf_get_current_task_btf();
+    const struct pt_regs *registers = (void *)bpf_task_pt_regs(task);
     const __u64 sp = registers->sp;
-    const __u64 *known = bpf_map_lookup_elem(&stack_ends, &tid);
-    const __u64 end = known ? *known : END_UNKNOWN;
-    if (end == SAMPLING_END_ELSEWHERE) {
+    const __u32 tid = current_tid(), slot = tid % SAMPLING_STACKS;
+    struct sampling_stack *known = bpf_map_lookup_elem(&stacks, &slot), stack;
+    if (!known)
+        return;
+    stack = *known;
+    if (stack.tid == tid && stack.end_is == SAMPLING_END_ELSEWHERE) {
         copy_elsewhere(sp, registers->bp);
         return;
     }
-    struct slice slice = {.page = sp, .end = end};
+    if (stack.tid != tid || sp < stack.low || sp >= stack.end) {
+        stack.tid = tid;
+        if (find_end(task, sp, &stack))
+            *known = stack;
+    }
+    struct slice slice = {.page = sp, .end = stack.end};
     bpf_loop((stack_bytes + PAGE_BYTES - 1) / PAGE_BYTES, look_at_page, &slice, 0);
     /* A slice ends in a page that was never used: a large frame begins to be filled. What counts
      * lies above, in pages that are there or were never used either. */
     if (slice.missing)
-        copy_pages(next_page(slice.page), end, GAP_PAGES, false);
-    else if (!slice.ends)
-        copy_above_slice(sp, end);
+        copy_pages(next_page(slice.page), stack.end, GAP_PAGES, false);
+    else if (!slice.ends && stack.end_is != SAMPLING_END_SHALLOW)
+        copy_above_slice(sp, &stack);
 }
 
 /* Whether the sample is kept: it is a member's. The tail is written right before the sample. */

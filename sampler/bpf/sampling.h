@@ -1,5 +1,5 @@
-/* What the BPF programs of sampling.bpf.c and sprof share: the record of a captured stack, and the
- * words for where a thread's stack ends. */
+/* What the BPF programs of sampling.bpf.c and sprof share: where stacks end, and the record of a
+ * captured tail. Without BPF, sprof keeps the first by itself. */
 #ifndef SPROF_SAMPLER_BPF_SAMPLING_H
 #define SPROF_SAMPLER_BPF_SAMPLING_H
 
@@ -11,9 +11,25 @@ enum {
     SAMPLING_SPAN_MAX = 16 << 20, /* an end that far above the stack pointer is another stack's */
 };
 
-/* In the map `stack_ends`, instead of an address. */
-#define SAMPLING_END_IN_SLICE ((__u64)-2)
-#define SAMPLING_END_ELSEWHERE ((__u64)-3)
+/* How an end of a stack is known. */
+enum sampling_end {
+    SAMPLING_END_MAPPING = 1, /* of the mapping: the stack ends there or below */
+    SAMPLING_END_EXACT,       /* the stack of a thread, or the first one of a process */
+    SAMPLING_END_LEARNED,     /* a walk came to its root right below */
+    SAMPLING_END_SHALLOW,     /* walks end within the slice; the rest of the mapping is not stack */
+    SAMPLING_END_ELSEWHERE,   /* walks went on to another stack, which the frame pointer led to */
+};
+
+/* What is known of the stack a thread was on. The kernel's program and sprof write it without a
+ * lock: what is wrong for once costs a copy, or leaves a tail to be read later. */
+struct sampling_stack {
+    __u32 tid; /* 0: the slot is free */
+    __u32 end_is;
+    __u64 low, end; /* stack pointers from low to below end are of this stack */
+};
+
+/* The slot of a thread: its tid modulo so many. */
+enum { SAMPLING_STACKS = 4096 };
 
 /* A record of the ring `tails`: bytes of a stack beyond its slice. */
 struct sampling_tail {

@@ -1,5 +1,4 @@
 #include "sampler/rest.h"
-#include "sampler/sampler.h"
 
 #include <CUnit/CUnit.h>
 #include <string.h>
@@ -27,19 +26,14 @@ static bool holds(const struct rests *rests, const struct rest *rest, const uint
            !memcmp(rests->bytes + rest->start, from, rest->size);
 }
 
-static void test_copies_reach_to_the_known_end(void)
+static void test_copies_are_of_the_size_wanted(void)
 {
     struct rests rests = {0};
     fill();
     const struct decode_stack stack = stack_at(memory, 7);
-    CU_ASSERT_EQUAL(rests_end(&rests, 7), 0);
-    CU_ASSERT_EQUAL(rests_copy(&rests, 0, 100, &stack), REST_BYTES_MAX);
-    CU_ASSERT_EQUAL(rests_learn_end(&rests, 7, stack.pointer + 5000), 0);
-    CU_ASSERT_EQUAL(rests_copy(&rests, 0, 200, &stack), 5000);
-    CU_ASSERT_EQUAL(rests_learn_end(&rests, 7, stack.pointer - 8), 0); /* another stack's */
-    CU_ASSERT_EQUAL(rests_copy(&rests, 0, 300, &stack), REST_BYTES_MAX);
-    CU_ASSERT_EQUAL(rests_learn_end(&rests, 7, SAMPLER_STACK_ELSEWHERE), 0);
-    CU_ASSERT_EQUAL(rests_copy(&rests, 0, 400, &stack), 0);
+    CU_ASSERT_EQUAL(rests_copy(&rests, 0, 100, &stack, REST_BYTES_MAX), REST_BYTES_MAX);
+    CU_ASSERT_EQUAL(rests_copy(&rests, 0, 200, &stack, 5000), 5000);
+    CU_ASSERT_EQUAL(rests_copy(&rests, 0, 400, &stack, 0), 0);
     const struct rest *rest = rests_take(&rests, 0, 200);
     CU_ASSERT_PTR_NOT_NULL_FATAL(rest);
     CU_ASSERT_EQUAL(rest->size, 5000);
@@ -57,8 +51,8 @@ static void test_copies_end_where_memory_does(void)
     munmap(pages + 3 * page, page);
     const struct decode_stack stack = stack_at(pages + 100, 7),
                               gone = stack_at(pages + 3 * page, 7);
-    CU_ASSERT_EQUAL(rests_copy(&rests, 0, 1, &stack), 3 * page - 100);
-    CU_ASSERT_EQUAL(rests_copy(&rests, 0, 2, &gone), 0);
+    CU_ASSERT_EQUAL(rests_copy(&rests, 0, 1, &stack, REST_BYTES_MAX), 3 * page - 100);
+    CU_ASSERT_EQUAL(rests_copy(&rests, 0, 2, &gone, REST_BYTES_MAX), 0);
     CU_ASSERT_PTR_NULL(rests_take(&rests, 0, 2));
     munmap(pages, 3 * page);
     rests_release(&rests);
@@ -71,8 +65,7 @@ static void test_rings_are_told_apart(void)
     fill();
     for (size_t i = 0; i < 4; i++) {
         const struct decode_stack stack = stack_at(memory + 1000 * i, (pid_t)i);
-        rests_learn_end(&rests, (pid_t)i, stack.pointer + 500);
-        CU_ASSERT_EQUAL(rests_copy(&rests, i % 2, 100 + i, &stack), 500);
+        CU_ASSERT_EQUAL(rests_copy(&rests, i % 2, 100 + i, &stack, 500), 500);
     }
     CU_ASSERT_PTR_NULL(rests_take(&rests, 1, 100));
     const struct rest *rest = rests_take(&rests, 1, 103);
@@ -100,8 +93,8 @@ static void test_a_full_pool_refuses_and_recovers(void)
         seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407;
         const uint8_t *start = memory + (seed >> 40) % REST_BYTES_MAX;
         const struct decode_stack stack = stack_at(start, 9);
-        rests_learn_end(&rests, 9, stack.pointer + 1 + (seed >> 33) % (REST_BYTES_MAX - 1));
-        rests_copy(&rests, 0, next, &stack) ? next++ : refused++;
+        const size_t wanted = (size_t)(1 + (seed >> 33) % (REST_BYTES_MAX - 1));
+        rests_copy(&rests, 0, next, &stack, wanted) ? next++ : refused++;
         if (seed >> 62 && oldest < next) {
             rests_drop_taken(&rests);
             const struct rest *rest = rests_take(&rests, 0, oldest++);
@@ -118,7 +111,7 @@ void sprof_suite_sampler_rest(void);
 void sprof_suite_sampler_rest(void)
 {
     CU_pSuite suite = CU_add_suite("sampler/rest", NULL, NULL);
-    CU_add_test(suite, "copies reach to the known end", test_copies_reach_to_the_known_end);
+    CU_add_test(suite, "copies are of the size wanted", test_copies_are_of_the_size_wanted);
     CU_add_test(suite, "copies end where memory does", test_copies_end_where_memory_does);
     CU_add_test(suite, "rings are told apart", test_rings_are_told_apart);
     CU_add_test(suite, "a full pool refuses and recovers", test_a_full_pool_refuses_and_recovers);
