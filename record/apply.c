@@ -211,7 +211,7 @@ static int book_unsampled(struct record_session *session, const struct model_thr
 
 int record_book_unsampled(struct record_session *session, uint64_t unseen_ns)
 {
-    if (sampler_facts(session->sampler)->scope != SAMPLER_SCOPE_TASK || !session->event.is_clock)
+    if (!sampler_facts(session->sampler)->may_miss_threads || !session->event.is_clock)
         return 0;
     uint32_t node;
     if (record_walk_pseudo(&session->walk, MODEL_PSEUDO_NOT_SAMPLED, &node))

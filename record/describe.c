@@ -41,18 +41,6 @@ static const char *rules_text(struct record_session *session)
     return keep(session, &text);
 }
 
-static const char *source_text(struct record_session *session, const struct sampler_facts *facts)
-{
-    struct sprof_str text = {0};
-    sprof_str_append(&text,
-                     facts->scope == SAMPLER_SCOPE_TASK ? "perf per thread" : "perf per CPU");
-    if (facts->scope == SAMPLER_SCOPE_CPU_FILTERED)
-        sprof_str_append(&text, ", filtered in the kernel");
-    if (facts->no_bpf_why[0])
-        sprof_str_appendf(&text, ", without BPF (%s)", facts->no_bpf_why);
-    return keep(session, &text);
-}
-
 static uint64_t own_start_time(void)
 {
     struct sprof_proc_stat stat;
@@ -97,7 +85,7 @@ static void describe_settings(struct record_session *session, const struct sampl
     run->frame = options->frame_app ? "app" : NULL;
     run->app_interior = options->drop_interior ? "drop" : "keep";
     run->module_rules = rules_text(session);
-    run->source = source_text(session, facts);
+    run->source = facts->source;
     run->kernel_excluded =
         facts->kernel_excluded ? keep_text(session, facts->kernel_excluded_why) : NULL;
     run->frequency_hz = facts->frequency_hz;

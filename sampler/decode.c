@@ -1,3 +1,4 @@
+/* Decodes records of perf's format. */
 #include "sampler/decode.h"
 
 #include <asm/perf_regs.h>
@@ -27,7 +28,7 @@ static const struct {
 };
 enum { REGISTER_COUNT = sizeof registers / sizeof *registers };
 
-uint64_t decode_register_mask(void)
+uint64_t sampler_decode_register_mask(void)
 {
     uint64_t mask = 0;
     for (size_t i = 0; i < REGISTER_COUNT; i++)
@@ -35,16 +36,16 @@ uint64_t decode_register_mask(void)
     return mask;
 }
 
-uint64_t decode_time_ns(const struct ring *ring, uint64_t offset, uint64_t fallback)
+uint64_t sampler_decode_time_ns(const struct sampler_ring *ring, uint64_t offset, uint64_t fallback)
 {
     struct perf_event_header header;
-    if (!ring_header(ring, offset, &header))
+    if (!sampler_ring_header(ring, offset, &header))
         return fallback;
     const size_t at = header.type == PERF_RECORD_SAMPLE ? SAMPLE_TIME
                       : header.size >= sizeof header + TRAILER_SIZE
                           ? (size_t)header.size - TRAILER_TIME
                           : 0;
-    return at && at + 8 <= header.size ? ring_word(ring, offset + at) : fallback;
+    return at && at + 8 <= header.size ? sampler_ring_word(ring, offset + at) : fallback;
 }
 
 static size_t stack_pointer_index(void)
@@ -55,34 +56,73 @@ static size_t stack_pointer_index(void)
     return i;
 }
 
-bool decode_peek_stack(const struct decode_layout *layout, const struct ring *ring, uint64_t offset,
-                       struct decode_stack *stack)
+/* == Layouts == */
+
+int sampler_layouts_add(struct sampler_layouts *layouts, struct sampler_layout layout)
+{
+    for (size_t i = 0; i < layouts->count; i++)
+        if (layouts->items[i].has_chain == layout.has_chain &&
+            layouts->items[i].has_stack == layout.has_stack)
+            return (int)i;
+    if (layouts->count == SAMPLER_LAYOUTS_MAX)
+        return SPROF_ELIMIT;
+    layouts->items[layouts->count] = layout;
+    return (int)layouts->count++;
+}
+
+int sampler_layouts_bind(struct sampler_layouts *layouts, uint64_t event_id, int index)
+{
+    return sprof_map_put(&layouts->by_event, event_id, (uint64_t)index);
+}
+
+void sampler_layouts_release(struct sampler_layouts *layouts)
+{
+    sprof_map_release(&layouts->by_event);
+    *layouts = (struct sampler_layouts){0};
+}
+
+static struct sampler_layout layout_of(const struct sampler_layouts *layouts, uint64_t event_id)
+{
+    const uint64_t *index = layouts->count > 1 ? sprof_map_get(&layouts->by_event, event_id) : NULL;
+    return layouts->items[index ? *index : 0];
+}
+
+/* == Samples == */
+
+bool sampler_decode_peek_stack(const struct sampler_layouts *layouts,
+                               const struct sampler_ring *ring, uint64_t offset,
+                               struct sampler_stack *stack)
 {
     struct perf_event_header header;
-    if (!layout->has_stack || !ring_header(ring, offset, &header) ||
-        header.type != PERF_RECORD_SAMPLE)
+    if (!sampler_ring_header(ring, offset, &header) || header.type != PERF_RECORD_SAMPLE ||
+        header.size < SAMPLE_FIXED)
+        return false;
+    const struct sampler_layout layout =
+        layout_of(layouts, sampler_ring_word(ring, offset + sizeof header));
+    if (!layout.has_stack)
         return false;
     const size_t size = header.size;
     size_t at = SAMPLE_FIXED;
-    if (layout->has_chain && at + 8 <= size) {
-        const uint64_t count = ring_word(ring, offset + at);
+    if (layout.has_chain && at + 8 <= size) {
+        const uint64_t count = sampler_ring_word(ring, offset + at);
         at += count < size / 8 ? 8 + (size_t)count * 8 : size;
     }
     const size_t end_of_registers = at + 8 + REGISTER_COUNT * 8;
-    if (end_of_registers + 16 > size || ring_word(ring, offset + at) != PERF_SAMPLE_REGS_ABI_64)
+    if (end_of_registers + 16 > size ||
+        sampler_ring_word(ring, offset + at) != PERF_SAMPLE_REGS_ABI_64)
         return false;
-    const uint64_t ids = ring_word(ring, offset + SAMPLE_TIME - 8);
-    *stack = (struct decode_stack){
+    const uint64_t ids = sampler_ring_word(ring, offset + SAMPLE_TIME - 8);
+    *stack = (struct sampler_stack){
         .pid = (pid_t)(uint32_t)ids,
         .tid = (pid_t)(ids >> 32),
-        .cpu = (int)(uint32_t)ring_word(ring, offset + SAMPLE_TIME + 8),
-        .time_ns = ring_word(ring, offset + SAMPLE_TIME),
-        .pointer = ring_word(ring, offset + at + 8 + stack_pointer_index() * 8),
-        .asked = ring_word(ring, offset + end_of_registers),
+        .cpu = (int)(uint32_t)sampler_ring_word(ring, offset + SAMPLE_TIME + 8),
+        .time_ns = sampler_ring_word(ring, offset + SAMPLE_TIME),
+        .pointer = sampler_ring_word(ring, offset + at + 8 + stack_pointer_index() * 8),
+        .asked = sampler_ring_word(ring, offset + end_of_registers),
     };
     if (!stack->asked || stack->asked > size - end_of_registers - 16)
         return false;
-    stack->captured = ring_word(ring, offset + end_of_registers + 8 + stack->asked);
+    stack->captured = sampler_ring_word(ring, offset + end_of_registers + 8 + stack->asked);
     return stack->captured <= stack->asked;
 }
 
@@ -132,7 +172,7 @@ static bool decode_stack(struct sprof_reader *reader, struct model_sample *sampl
     return true;
 }
 
-static bool decode_sample(const struct decode_layout *layout,
+static bool decode_sample(const struct sampler_layouts *layouts,
                           const struct perf_event_header *header, struct sprof_reader *reader,
                           struct model_record *record, uint64_t *event_id)
 {
@@ -148,8 +188,9 @@ static bool decode_sample(const struct decode_layout *layout,
     sprof_reader_u32(reader);
     sample->weight = sprof_reader_u64(reader);
     sample->in_kernel = (header->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
-    return (!layout->has_chain || decode_chain(reader, sample)) &&
-           (!layout->has_stack ||
+    const struct sampler_layout layout = layout_of(layouts, *event_id);
+    return (!layout.has_chain || decode_chain(reader, sample)) &&
+           (!layout.has_stack ||
             (decode_registers(reader, sample) && decode_stack(reader, sample)));
 }
 
@@ -268,9 +309,9 @@ static void decode_trailer(const uint8_t *end, struct model_record *record, uint
     *event_id = sprof_reader_u64(&reader);
 }
 
-enum decode_result decode_record(const struct decode_layout *layout,
-                                 const struct perf_event_header *header,
-                                 struct model_record *record, uint64_t *event_id)
+enum sampler_decoded sampler_decode_record(const struct sampler_layouts *layouts,
+                                           const struct perf_event_header *header,
+                                           struct model_record *record, uint64_t *event_id)
 {
     *record = (struct model_record){.cpu = -1};
     *event_id = 0;
@@ -278,16 +319,16 @@ enum decode_result decode_record(const struct decode_layout *layout,
     size_t size = header->size - sizeof *header;
     const bool is_sample = header->type == PERF_RECORD_SAMPLE;
     if (!is_sample && (header->type >= sizeof types / sizeof *types || !types[header->type].decode))
-        return DECODE_SKIP;
+        return SAMPLER_DECODED_SKIP;
     if (!is_sample && size < TRAILER_SIZE)
-        return DECODE_MALFORMED;
+        return SAMPLER_DECODED_MALFORMED;
     if (!is_sample) {
         size -= TRAILER_SIZE;
         decode_trailer(body + size + TRAILER_SIZE, record, event_id);
         record->type = types[header->type].type;
     }
     struct sprof_reader reader = sprof_reader_of((struct sprof_bytes){body, size});
-    const bool good = is_sample ? decode_sample(layout, header, &reader, record, event_id)
+    const bool good = is_sample ? decode_sample(layouts, header, &reader, record, event_id)
                                 : types[header->type].decode(header, &reader, record);
-    return good ? DECODE_RECORD : DECODE_MALFORMED;
+    return good ? SAMPLER_DECODED_RECORD : SAMPLER_DECODED_MALFORMED;
 }

@@ -5,30 +5,47 @@
 #include "sampler/ring.h"
 #include "sampler/sampler.h"
 
-/* How this sampler's samples are laid out: which optional parts were asked for. */
-struct decode_layout {
+/* How samples are laid out: which optional parts were asked for. */
+struct sampler_layout {
     bool has_chain; /* PERF_SAMPLE_CALLCHAIN */
     bool has_stack; /* PERF_SAMPLE_REGS_USER and PERF_SAMPLE_STACK_USER */
 };
 
-enum decode_result {
-    DECODE_RECORD,    /* *record is filled */
-    DECODE_SKIP,      /* a type this version has no use for */
-    DECODE_MALFORMED, /* the record contradicts itself */
+/* The layouts of one source's samples, by the event that writes them. Zero is valid: none. */
+enum { SAMPLER_LAYOUTS_MAX = 8 };
+struct sampler_layouts {
+    struct sampler_layout items[SAMPLER_LAYOUTS_MAX];
+    size_t count;
+    struct sprof_map by_event; /* identifier → index in items; others have the first layout */
+};
+
+/* Events have this layout from now on, beside those known. Returns its index, or SPROF_ELIMIT. */
+int sampler_layouts_add(struct sampler_layouts *layouts, struct sampler_layout layout);
+
+/* The event with this identifier has that layout. Returns 0 or SPROF_ENOMEM. */
+int sampler_layouts_bind(struct sampler_layouts *layouts, uint64_t event_id, int index);
+
+void sampler_layouts_release(struct sampler_layouts *layouts);
+
+enum sampler_decoded {
+    SAMPLER_DECODED_RECORD,    /* *record is filled */
+    SAMPLER_DECODED_SKIP,      /* a type this version has no use for */
+    SAMPLER_DECODED_MALFORMED, /* the record contradicts itself */
 };
 
 /* Decodes a record of header->size bytes. Pointers in *record reach into it. *event_id is the
  * identifier of the event that wrote it (for inherited events: of the one opened). */
-enum decode_result decode_record(const struct decode_layout *layout,
-                                 const struct perf_event_header *header,
-                                 struct model_record *record, uint64_t *event_id);
+enum sampler_decoded sampler_decode_record(const struct sampler_layouts *layouts,
+                                           const struct perf_event_header *header,
+                                           struct model_record *record, uint64_t *event_id);
 
 /* The time of the record at an offset of a ring, without copying it; `fallback` where it has none.
  */
-uint64_t decode_time_ns(const struct ring *ring, uint64_t offset, uint64_t fallback);
+uint64_t sampler_decode_time_ns(const struct sampler_ring *ring, uint64_t offset,
+                                uint64_t fallback);
 
 /* Of a sample, what tells whether its stack is deeper than its slice. */
-struct decode_stack {
+struct sampler_stack {
     pid_t pid, tid;
     int cpu;
     uint64_t time_ns;
@@ -38,10 +55,11 @@ struct decode_stack {
 
 /* Looks into the record at an offset of a ring, in place. Returns false where it is no sample with
  * the registers of a 64-bit process. */
-bool decode_peek_stack(const struct decode_layout *layout, const struct ring *ring, uint64_t offset,
-                       struct decode_stack *stack);
+bool sampler_decode_peek_stack(const struct sampler_layouts *layouts,
+                               const struct sampler_ring *ring, uint64_t offset,
+                               struct sampler_stack *stack);
 
 /* Which user registers samples must carry, as perf_event_attr.sample_regs_user. */
-uint64_t decode_register_mask(void);
+uint64_t sampler_decode_register_mask(void);
 
 #endif

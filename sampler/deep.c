@@ -1,5 +1,5 @@
 /* Stacks deeper than their slices: catching what follows before it changes. */
-#include "sampler/session.h"
+#include "sampler/perf/perf_source.h"
 
 /* How long after a stack deeper than its slice the next ones are expected. */
 static const uint64_t deep_ns = 200000000;
@@ -14,134 +14,135 @@ enum {
 
 /* Copying takes the target's time, 0.1 ms for the largest stacks: at higher rates less is copied.
  */
-static size_t most_bytes(const struct plan *plan)
+static size_t most_bytes(const struct perf_config *config)
 {
-    const uint64_t hz = plan_samples_per_second(plan);
+    const uint64_t hz = perf_config_samples_per_second(config);
     const size_t most =
         hz > COPIED_HZ ? (size_t)((uint64_t)REST_BYTES_MAX * COPIED_HZ / hz) : REST_BYTES_MAX;
     return most > MOST_BYTES_MIN ? most / 8 * 8 : MOST_BYTES_MIN;
 }
 
 /* What follows the slices of a ring's new records, where the kernel has not captured it. */
-static void copy_new(struct sampler *sampler, size_t index)
+static void copy_new(struct perf_source *source, size_t index)
 {
-    struct ring *ring = &sampler->merge.rings.items[index];
+    struct sampler_ring *ring = &source->merge.rings.items[index];
     uint64_t offset = ring->scanned > ring->tail ? ring->scanned : ring->tail;
     struct perf_event_header header;
-    for (; ring_header(ring, offset, &header); offset += header.size) {
-        struct decode_stack stack;
+    for (; sampler_ring_header(ring, offset, &header); offset += header.size) {
+        struct sampler_stack stack;
         struct rest_bytes bytes;
         bool known;
-        if (!decode_peek_stack(&sampler->plan.layout, ring, offset, &stack) ||
-            !targets_know(&sampler->targets, stack.pid, stack.tid))
+        if (!sampler_decode_peek_stack(&source->layouts, ring, offset, &stack) ||
+            !perf_members_know(&source->members, stack.pid, stack.tid))
             continue;
         const size_t wanted =
-            stack_ends_beyond(&sampler->stack_ends, &stack, REST_BYTES_MAX, &known);
-        if (wanted && !rest_bpf_find(&sampler->rest_bpf, &stack, &bytes))
-            rests_copy(&sampler->rests, index, offset, &stack, wanted);
+            stack_ends_beyond(&source->stack_ends, &stack, REST_BYTES_MAX, &known);
+        if (wanted && !rest_bpf_find(&source->rest_bpf, &stack, &bytes))
+            rests_copy(&source->rests, index, offset, &stack, wanted);
     }
     ring->scanned = ring->head;
 }
 
-void session_copy_rests(struct sampler *sampler)
+void perf_tails_copy(struct perf_source *source)
 {
-    if (!sampler->plan.layout.has_stack)
+    if (!source->config.layout.has_stack)
         return;
-    rests_drop_taken(&sampler->rests);
-    rest_bpf_drop(&sampler->rest_bpf, sampler->last_ns - LATE_NS);
-    for (size_t i = 0; i < sampler->merge.rings.count; i++)
-        copy_new(sampler, i);
+    rests_drop_taken(&source->rests);
+    rest_bpf_drop(&source->rest_bpf, source->last_ns - LATE_NS);
+    for (size_t i = 0; i < source->merge.rings.count; i++)
+        copy_new(source, i);
 }
 
-static struct decode_stack stack_of(const struct model_record *record)
+static struct sampler_stack stack_of(const struct model_record *record)
 {
     const struct model_sample *sample = &record->sample;
-    return (struct decode_stack){.pid = record->pid,
-                                 .tid = record->tid,
-                                 .cpu = record->cpu,
-                                 .time_ns = record->time_ns,
-                                 .pointer = sample->registers[7],
-                                 .asked = sample->stack_size + !sample->stack_full,
-                                 .captured = sample->stack_size};
+    return (struct sampler_stack){.pid = record->pid,
+                                  .tid = record->tid,
+                                  .cpu = record->cpu,
+                                  .time_ns = record->time_ns,
+                                  .pointer = sample->registers[7],
+                                  .asked = sample->stack_size + !sample->stack_full,
+                                  .captured = sample->stack_size};
 }
 
-static bool attach_exact(struct sampler *sampler)
+static bool attach_exact(struct perf_source *source)
 {
-    const struct model_record *record = &sampler->record;
-    struct model_sample *sample = &sampler->record.sample;
-    const struct decode_stack stack = stack_of(record);
+    const struct model_record *record = &source->record;
+    struct model_sample *sample = &source->record.sample;
+    const struct sampler_stack stack = stack_of(record);
     struct rest_bytes found;
-    if (!sample->register_count || !rest_bpf_find(&sampler->rest_bpf, &stack, &found))
+    if (!sample->register_count || !rest_bpf_find(&source->rest_bpf, &stack, &found))
         return false;
     sample->tail = found.bytes;
     sample->tail_size = found.size;
     sample->tail_address = found.address;
     sample->tail_with_sample = true;
-    sampler->counts.rests++;
-    sampler->counts.exact_rests++;
+    source->counts.rests++;
+    source->counts.exact_rests++;
     return true;
 }
 
-void session_attach_rest(struct sampler *sampler, size_t ring, uint64_t offset)
+void perf_tails_attach(struct perf_source *source, size_t ring, uint64_t offset)
 {
-    struct model_sample *sample = &sampler->record.sample;
-    const struct rest *rest = rests_take(&sampler->rests, ring, offset);
-    if (attach_exact(sampler) || !rest)
+    struct model_sample *sample = &source->record.sample;
+    const struct rest *rest = rests_take(&source->rests, ring, offset);
+    if (attach_exact(source) || !rest)
         return;
-    sample->tail = sampler->rests.bytes + rest->start;
+    sample->tail = source->rests.bytes + rest->start;
     sample->tail_size = rest->size;
     sample->tail_address = rest->address;
-    sampler->counts.rests++;
+    source->counts.rests++;
 }
 
-void session_expect_deep(struct sampler *sampler)
+void perf_tails_expect(struct perf_source *source)
 {
-    const struct model_record *record = &sampler->record;
+    const struct model_record *record = &source->record;
     const struct model_sample *sample = &record->sample;
-    const struct decode_stack stack = stack_of(record);
+    const struct sampler_stack stack = stack_of(record);
     bool known;
     /* What was captured with the sample does not change any more; nor does what is not there. */
     if (sample->tail_with_sample ||
-        !stack_ends_beyond(&sampler->stack_ends, &stack, REST_BYTES_MAX, &known))
+        !stack_ends_beyond(&source->stack_ends, &stack, REST_BYTES_MAX, &known))
         return;
-    sampler->deep_until_ns = record->time_ns + deep_ns;
+    source->deep_until_ns = record->time_ns + deep_ns;
 }
 
-void sampler_stack_end(struct sampler *sampler, pid_t tid, uint64_t stack_pointer, uint64_t end)
+void perf_tails_learn(struct source *opened, pid_t tid, uint64_t stack_pointer, uint64_t end)
 {
-    stack_ends_learn(&sampler->stack_ends, tid, stack_pointer,
-                     stack_pointer + sampler->plan.stack_bytes, end);
+    struct perf_source *source = (struct perf_source *)opened;
+    stack_ends_learn(&source->stack_ends, tid, stack_pointer,
+                     stack_pointer + source->config.stack_bytes, end);
 }
 
-void session_forget_end(struct sampler *sampler, pid_t tid)
+void perf_tails_forget(struct perf_source *source, pid_t tid)
 {
-    stack_ends_forget(&sampler->stack_ends, tid);
+    stack_ends_forget(&source->stack_ends, tid);
 }
 
-struct filter_bpf_tails session_tails(const struct sampler *sampler)
+struct filter_bpf_tails perf_tails_wanted(const struct perf_source *source)
 {
     struct filter_bpf_tails tails = {.ring_bytes = REST_RING_BYTES_MIN};
-    if (!sampler->plan.layout.has_stack)
+    if (!source->config.layout.has_stack)
         return tails;
     while (tails.ring_bytes < REST_POOL_BYTES &&
-           tails.ring_bytes < sampler->cpus.count * REST_RING_BYTES_CPU)
+           tails.ring_bytes < source->cpus.count * REST_RING_BYTES_CPU)
         tails.ring_bytes *= 2;
-    tails.stack_bytes = sampler->plan.stack_bytes;
-    tails.most_bytes = most_bytes(&sampler->plan);
+    tails.stack_bytes = source->config.stack_bytes;
+    tails.most_bytes = most_bytes(&source->config);
     return tails;
 }
 
-void session_open_rests(struct sampler *sampler)
+void perf_tails_open(struct perf_source *source)
 {
-    if (!sampler->plan.layout.has_stack)
+    if (!source->config.layout.has_stack)
         return;
-    if (sampler->filter.captures &&
-        !stack_ends_open(&sampler->stack_ends, filter_bpf_stacks_fd(&sampler->filter)) &&
-        !rest_bpf_open(&sampler->rest_bpf, &sampler->filter))
+    if (source->filter.captures &&
+        !stack_ends_open(&source->stack_ends, filter_bpf_stacks_fd(&source->filter)) &&
+        !rest_bpf_open(&source->rest_bpf, &source->filter))
         return;
-    sprof_log_message(sampler->log, SPROF_LOG_DEBUG,
+    sprof_log_message(source->log, SPROF_LOG_DEBUG,
                       "stacks deeper than %zu bytes are not captured in the kernel",
-                      sampler->plan.stack_bytes);
-    stack_ends_close(&sampler->stack_ends);
-    stack_ends_open(&sampler->stack_ends, -1);
+                      source->config.stack_bytes);
+    stack_ends_close(&source->stack_ends);
+    stack_ends_open(&source->stack_ends, -1);
 }

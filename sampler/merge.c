@@ -1,10 +1,11 @@
+/* Merges rings by the times of their records. */
 #include "sampler/merge.h"
 
 #include "sampler/decode.h"
 
 #include <stdlib.h>
 
-static int grow_arrays(struct merge *merge)
+static int grow_arrays(struct sampler_merge *merge)
 {
     const size_t count = merge->rings.capacity;
     void *heap = realloc(merge->heap, count * sizeof *merge->heap);
@@ -16,15 +17,15 @@ static int grow_arrays(struct merge *merge)
     return heap && queued && last_ns ? 0 : SPROF_ENOMEM;
 }
 
-int merge_add(struct merge *merge, const struct ring *ring)
+int sampler_merge_add(struct sampler_merge *merge, const struct sampler_ring *ring)
 {
     if (sprof_vec_push(&merge->rings, *ring)) {
-        struct ring closed = *ring;
-        ring_close(&closed);
+        struct sampler_ring closed = *ring;
+        sampler_ring_close(&closed);
         return SPROF_ENOMEM;
     }
     if (grow_arrays(merge)) {
-        ring_close(&merge->rings.items[--merge->rings.count]);
+        sampler_ring_close(&merge->rings.items[--merge->rings.count]);
         return SPROF_ENOMEM;
     }
     merge->queued[merge->rings.count - 1] = false;
@@ -32,13 +33,13 @@ int merge_add(struct merge *merge, const struct ring *ring)
     return 0;
 }
 
-void merge_publish(struct merge *merge)
+void sampler_merge_publish(struct sampler_merge *merge)
 {
     for (size_t i = 0; i < merge->rings.count; i++)
-        ring_publish(&merge->rings.items[i]);
+        sampler_ring_publish(&merge->rings.items[i]);
 }
 
-static void sift_down(struct merge *merge)
+static void sift_down(struct sampler_merge *merge)
 {
     struct merge_entry *heap = merge->heap;
     for (size_t i = 0, child; (child = 2 * i + 1) < merge->heap_count; i = child) {
@@ -52,7 +53,7 @@ static void sift_down(struct merge *merge)
     }
 }
 
-static void sift_up(struct merge *merge, size_t i)
+static void sift_up(struct sampler_merge *merge, size_t i)
 {
     struct merge_entry *heap = merge->heap;
     for (; i && heap[i].time_ns < heap[(i - 1) / 2].time_ns; i = (i - 1) / 2) {
@@ -64,20 +65,20 @@ static void sift_up(struct merge *merge, size_t i)
 
 /* A record that interrupted the writing of another one may be older than the one before it: within
  * a ring the order of writing counts. */
-static uint64_t first_time_ns(struct merge *merge, size_t index)
+static uint64_t first_time_ns(struct sampler_merge *merge, size_t index)
 {
-    const struct ring *ring = &merge->rings.items[index];
+    const struct sampler_ring *ring = &merge->rings.items[index];
     const uint64_t last_ns = merge->last_ns[index];
-    const uint64_t time_ns = decode_time_ns(ring, ring->tail, last_ns);
+    const uint64_t time_ns = sampler_decode_time_ns(ring, ring->tail, last_ns);
     return merge->last_ns[index] = time_ns > last_ns ? time_ns : last_ns;
 }
 
-bool merge_refresh(struct merge *merge)
+bool sampler_merge_refresh(struct sampler_merge *merge)
 {
     bool moved = false;
     for (size_t i = 0; i < merge->rings.count; i++) {
-        struct ring *ring = &merge->rings.items[i];
-        moved |= ring_refresh(ring);
+        struct sampler_ring *ring = &merge->rings.items[i];
+        moved |= sampler_ring_refresh(ring);
         if (merge->queued[i] || ring->head == ring->tail)
             continue;
         merge->queued[i] = true;
@@ -87,7 +88,7 @@ bool merge_refresh(struct merge *merge)
     return moved;
 }
 
-struct ring *merge_first(const struct merge *merge, uint64_t *time_ns)
+struct sampler_ring *sampler_merge_first(const struct sampler_merge *merge, uint64_t *time_ns)
 {
     if (!merge->heap_count)
         return NULL;
@@ -95,10 +96,10 @@ struct ring *merge_first(const struct merge *merge, uint64_t *time_ns)
     return &merge->rings.items[merge->heap->ring];
 }
 
-void merge_advance(struct merge *merge, size_t size)
+void sampler_merge_advance(struct sampler_merge *merge, size_t size)
 {
     const size_t index = merge->heap->ring;
-    struct ring *ring = &merge->rings.items[index];
+    struct sampler_ring *ring = &merge->rings.items[index];
     ring->tail += size;
     if (ring->tail == ring->head) {
         merge->queued[index] = false;
@@ -109,19 +110,19 @@ void merge_advance(struct merge *merge, size_t size)
     sift_down(merge);
 }
 
-void merge_skip_ring(struct merge *merge)
+void sampler_merge_skip_ring(struct sampler_merge *merge)
 {
-    const struct ring *ring = &merge->rings.items[merge->heap->ring];
-    merge_advance(merge, (size_t)(ring->head - ring->tail));
+    const struct sampler_ring *ring = &merge->rings.items[merge->heap->ring];
+    sampler_merge_advance(merge, (size_t)(ring->head - ring->tail));
 }
 
-void merge_release(struct merge *merge)
+void sampler_merge_release(struct sampler_merge *merge)
 {
     for (size_t i = 0; i < merge->rings.count; i++)
-        ring_close(&merge->rings.items[i]);
+        sampler_ring_close(&merge->rings.items[i]);
     sprof_vec_release(&merge->rings);
     free(merge->heap);
     free(merge->queued);
     free(merge->last_ns);
-    *merge = (struct merge){0};
+    *merge = (struct sampler_merge){0};
 }

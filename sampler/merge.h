@@ -6,9 +6,10 @@
 
 #include "base/base.h"
 
-/* Zero is a valid merge of no rings. Rings are added before the first refresh. */
-struct merge {
-    SPROF_VEC(struct ring) rings;
+/* Zero is a valid merge of no rings. Rings may be added at any time, but not
+ * between sampler_merge_first and sampler_merge_advance. */
+struct sampler_merge {
+    SPROF_VEC(struct sampler_ring) rings;
     struct merge_entry {
         uint64_t time_ns; /* of the ring's first unread record */
         size_t ring;
@@ -19,22 +20,22 @@ struct merge {
 };
 
 /* Takes over a ring. Returns 0 or SPROF_ENOMEM, in which case it is closed. */
-int merge_add(struct merge *merge, const struct ring *ring);
+int sampler_merge_add(struct sampler_merge *merge, const struct sampler_ring *ring);
 
 /* Gives read room back to the kernel, and looks what has been written. Returns whether something
  * has. */
-void merge_publish(struct merge *merge);
-bool merge_refresh(struct merge *merge);
+void sampler_merge_publish(struct sampler_merge *merge);
+bool sampler_merge_refresh(struct sampler_merge *merge);
 
 /* The ring with the earliest record, and its time; NULL when there is none. */
-struct ring *merge_first(const struct merge *merge, uint64_t *time_ns);
+struct sampler_ring *sampler_merge_first(const struct sampler_merge *merge, uint64_t *time_ns);
 
-/* Goes on behind the first record, of `size` bytes; its bytes stay until merge_publish. */
-void merge_advance(struct merge *merge, size_t size);
+/* Goes on behind the first record, of `size` bytes; its bytes stay until sampler_merge_publish. */
+void sampler_merge_advance(struct sampler_merge *merge, size_t size);
 
 /* Passes over all that is left in the ring of the first record. */
-void merge_skip_ring(struct merge *merge);
+void sampler_merge_skip_ring(struct sampler_merge *merge);
 
-void merge_release(struct merge *merge);
+void sampler_merge_release(struct sampler_merge *merge);
 
 #endif

@@ -50,7 +50,7 @@ static size_t find_room(const struct rests *rests, size_t size)
 }
 
 size_t rests_copy(struct rests *rests, size_t ring, uint64_t offset,
-                  const struct decode_stack *stack, size_t wanted)
+                  const struct sampler_stack *stack, size_t wanted)
 {
     const uint64_t address = stack->pointer + stack->captured;
     if (!wanted || !open_pool(rests))

@@ -34,7 +34,7 @@ void rests_release(struct rests *rests);
  * `offset` of ring `ring`. Where the pool is full, nothing: whoever needs it reads it later.
  * Returns the bytes copied. */
 size_t rests_copy(struct rests *rests, size_t ring, uint64_t offset,
-                  const struct decode_stack *stack, size_t wanted);
+                  const struct sampler_stack *stack, size_t wanted);
 
 /* The copy made for a record, or NULL; older ones of its ring are given up. What is returned stays
  * until the next rests_drop_taken. */

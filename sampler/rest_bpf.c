@@ -55,7 +55,7 @@ static bool next_record(const struct rest_bpf *rest, uint64_t position,
     return true;
 }
 
-static bool belongs(const struct sampling_tail *captured, const struct decode_stack *stack)
+static bool belongs(const struct sampling_tail *captured, const struct sampler_stack *stack)
 {
     const uint64_t begins = captured->address - stack->pointer;
     return captured->tid == (uint32_t)stack->tid && captured->cpu == (uint32_t)stack->cpu &&
@@ -63,7 +63,7 @@ static bool belongs(const struct sampling_tail *captured, const struct decode_st
            (captured->elsewhere || begins <= stack->captured + SAMPLING_SPAN_MAX);
 }
 
-bool rest_bpf_find(const struct rest_bpf *rest, const struct decode_stack *stack,
+bool rest_bpf_find(const struct rest_bpf *rest, const struct sampler_stack *stack,
                    struct rest_bytes *found)
 {
     const struct sampling_tail *captured;

@@ -35,7 +35,7 @@ void rest_bpf_close(struct rest_bpf *rest);
 uint64_t rest_bpf_dropped(const struct rest_bpf *rest);
 
 /* Finds what was captured right before a sample. It stays until rest_bpf_drop. */
-bool rest_bpf_find(const struct rest_bpf *rest, const struct decode_stack *stack,
+bool rest_bpf_find(const struct rest_bpf *rest, const struct sampler_stack *stack,
                    struct rest_bytes *found);
 
 /* Gives back to the kernel what belongs to samples from before `time_ns`. */

@@ -1,188 +1,178 @@
+/* Opens sources of samples, runs them beside the target, and hands out what they bring in the order
+ * of time. */
 #include "sampler/session.h"
 
-#include "sampler/permission.h"
-
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-static int add_snapshot(struct sampler *sampler, uint64_t time_ns, struct sprof_error *error)
+/* == Opening == */
+
+int sampler_add_source(struct sampler *sampler, const struct source_kind *kind,
+                       const struct sampler_options *options, struct sprof_error *error)
 {
-    int result =
-        sampler->plan.exclude_kernel ? 0 : target_snapshot_kernel(&sampler->initial, time_ns);
+    const struct source_request request = {
+        .options = options, .target = sampler->target, .log = options->log};
+    struct source *source;
+    const int result = kind->open(&source, &request, error);
+    if (result)
+        return result;
+    if (sprof_vec_push(&sampler->sources, source)) {
+        kind->free(source);
+        return sprof_error_memory(error);
+    }
+    return 0;
+}
+
+static bool is_refusal(int result)
+{
+    return result == SPROF_EPERMISSION || result == SPROF_EUNSUPPORTED;
+}
+
+static int no_such_source(const struct source_kind *const *kinds, const char *name,
+                          struct sprof_error *error)
+{
+    struct sprof_str known = {0};
+    for (; *kinds; kinds++)
+        sprof_str_appendf(&known, "%s%s", known.length ? ", " : "", (*kinds)->name);
+    const int result =
+        sprof_error_set(error, SPROF_EUSAGE, 0, "there is no source `%s`; there are: %s", name,
+                        known.text ? known.text : "");
+    sprof_str_release(&known);
+    return result;
+}
+
+/* Opens the source asked for by name, or the first that is not refused here. The error is that of
+ * the first: it is the better one, and names what cures it. */
+static int open_source(struct sampler *sampler, const struct source_kind *const *kinds,
+                       const struct sampler_options *options, struct sprof_error *error)
+{
+    if (options->source) {
+        for (size_t i = 0; kinds[i]; i++)
+            if (!strcmp(kinds[i]->name, options->source))
+                return sampler_add_source(sampler, kinds[i], options, error);
+        return no_such_source(kinds, options->source, error);
+    }
+    struct sprof_error first = {0}, other = {0};
+    const int refused = sampler_add_source(sampler, kinds[0], options, &first);
+    int result = refused;
+    for (size_t i = 1; is_refusal(result) && kinds[i]; i++)
+        if (kinds[i]->stands_in && kinds[i]->stands_in(options))
+            result = sampler_add_source(sampler, kinds[i], options, &other);
+    if (!result && refused)
+        snprintf(sampler->facts.source_why, sizeof sampler->facts.source_why, "%.*s",
+                 (int)strcspn(first.message, "\n"), first.message);
+    if (result && error)
+        *error = first;
+    return result ? refused : 0;
+}
+
+/* What was there before the recording began. */
+static int take_snapshot(struct sampler *sampler, uint64_t time_ns)
+{
     size_t count;
     const pid_t *pids = target_processes(sampler->target, &count);
+    int result =
+        sampler->facts.kernel_excluded ? 0 : target_snapshot_kernel(&sampler->initial, time_ns);
     for (size_t i = 0; !result && i < count; i++)
         result = target_snapshot_process(&sampler->initial, pids[i], time_ns);
-    return result ? sprof_error_memory(error) : 0;
+    return result;
 }
 
-static void state_facts(struct sampler *sampler)
+static void warm_up_sources(void)
 {
-    struct sampler_facts *facts = &sampler->facts;
-    const struct plan *plan = &sampler->plan;
-    memcpy(facts->event, plan->event->name, strlen(plan->event->name) + 1);
-    facts->event_is_clock = plan->event->is_clock;
-    facts->frequency_hz = plan->frequency_hz;
-    /* The timer of a clock event runs at one period, whatever asked for it. */
-    facts->varying_period = plan->frequency_hz && !plan->event->is_clock;
-    if (!facts->varying_period)
-        facts->period = plan->period ? plan->period : UINT64_C(1000000000) / plan->frequency_hz;
-    facts->kernel_excluded = plan->exclude_kernel;
-    facts->stack_bytes = plan->stack_bytes;
-    facts->stack_bytes_wanted = plan->stack_bytes_wanted;
-    facts->command_pid = target_command(sampler->target);
+    for (size_t i = 0; sampler_source_kinds[i]; i++)
+        if (sampler_source_kinds[i]->in_child)
+            sampler_source_kinds[i]->in_child();
 }
 
-static int open_session(struct sampler *sampler, const struct sampler_options *options,
-                        struct sprof_error *error)
+static int open_parts(struct sampler *sampler, const struct source_kind *const *kinds,
+                      const struct sampler_options *options, struct sprof_error *error)
 {
     const struct target_options target = {
         .command = options->command,
         .pids = options->pids,
         .pid_count = options->pid_count,
         .tid = options->tid,
-        .in_child = perf_warm_up,
+        .in_child = warm_up_sources,
     };
     int result = target_open(&sampler->target, &target, error);
     if (result)
         return result;
-    sampler->targets.command = target_command(sampler->target);
-    sampler->targets.only_thread = target_thread(sampler->target);
     sampler->interrupt_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    sampler->buffer = aligned_alloc(8, RING_RECORD_MAX);
-    if (!sampler->buffer)
-        return sprof_error_memory(error);
     if (sampler->interrupt_fd < 0)
-        return permission_explain(0, false, errno, error);
+        return sprof_error_set(error, SPROF_ELIMIT, errno,
+                               "cannot make an event descriptor: %s\nsee `ulimit -n`",
+                               strerror(errno));
     const uint64_t before_ns = sprof_clock_monotonic_ns();
-    result = session_open_events(sampler, options, error);
-    if (!result)
-        result = add_snapshot(sampler, before_ns, error);
+    result = open_source(sampler, kinds, options, error);
     if (result)
         return result;
-    sampler->poll_capacity = 2 + target_poll_count(sampler->target) + sampler->cpu_rings;
-    sampler->polls = calloc(sampler->poll_capacity, sizeof *sampler->polls);
-    sampler->nap_ns = session_nap_ns(sampler);
-    state_facts(sampler);
-    return sampler->polls ? 0 : sprof_error_memory(error);
+    sampler->facts.command_pid = target_command(sampler->target);
+    sampler->sources.items[0]->kind->facts(sampler->sources.items[0], &sampler->facts);
+    return take_snapshot(sampler, before_ns) ? sprof_error_memory(error) : 0;
+}
+
+int sampler_open_kinds(struct sampler **opened, const struct source_kind *const *kinds,
+                       const struct sampler_options *options, struct sprof_error *error)
+{
+    *opened = NULL;
+    struct sampler *sampler = calloc(1, sizeof *sampler);
+    if (!sampler)
+        return sprof_error_memory(error);
+    sampler->interrupt_fd = -1;
+    const int result = open_parts(sampler, kinds, options, error);
+    if (result)
+        sampler_free(sampler);
+    else
+        *opened = sampler;
+    return result;
 }
 
 int sampler_open(struct sampler **opened, const struct sampler_options *options,
                  struct sprof_error *error)
 {
-    *opened = NULL;
-    struct plan plan;
-    int result = plan_make(&plan, options, error);
-    if (result)
-        return result;
-    struct sampler *sampler = calloc(1, sizeof *sampler);
-    if (!sampler)
-        return sprof_error_memory(error);
-    sampler->plan = plan;
-    sampler->log = options->log;
-    sampler->filter = FILTER_BPF_NONE;
-    sampler->rest_bpf = REST_BPF_NONE;
-    sampler->interrupt_fd = -1;
-    sampler->spare_fds[0] = sampler->spare_fds[1] = -1;
-    result = open_session(sampler, options, error);
-    sampler->log = NULL;
-    if (result) {
-        sampler_free(sampler);
-        return result;
-    }
-    *opened = sampler;
-    return 0;
-}
-
-static void close_list(struct sprof_id_list *fds)
-{
-    for (size_t i = 0; i < fds->count; i++)
-        close(fds->items[i]);
-    sprof_vec_release(fds);
+    return sampler_open_kinds(opened, sampler_source_kinds, options, error);
 }
 
 void sampler_free(struct sampler *sampler)
 {
     if (!sampler)
         return;
-    close_list(&sampler->events);
-    close_list(&sampler->trackers);
-    rest_bpf_close(&sampler->rest_bpf);
-    stack_ends_close(&sampler->stack_ends);
-    filter_bpf_close(&sampler->filter);
-    counters_release(&sampler->cpu_time);
-    merge_release(&sampler->merge);
-    rests_release(&sampler->rests);
+    for (size_t i = 0; i < sampler->sources.count; i++)
+        sampler->sources.items[i]->kind->free(sampler->sources.items[i]);
+    sprof_vec_release(&sampler->sources);
     target_free(sampler->target);
+    target_snapshot_release(&sampler->initial);
+    sprof_vec_release(&sampler->wait.polls);
     if (sampler->interrupt_fd >= 0)
         close(sampler->interrupt_fd);
-    sprof_vec_release(&sampler->cpus);
-    targets_release(&sampler->targets);
-    target_snapshot_release(&sampler->initial);
-    target_snapshot_release(&sampler->final);
-    sprof_map_release(&sampler->owners);
-    sprof_map_release(&sampler->owned);
-    sprof_map_release(&sampler->opened);
-    sprof_map_release(&sampler->counted);
-    sprof_map_release(&sampler->uncounted);
-    free(sampler->buffer);
-    free(sampler->polls);
     free(sampler);
 }
 
-const struct sampler_facts *sampler_facts(const struct sampler *sampler)
-{
-    return &sampler->facts;
-}
-
-struct sampler_counters sampler_counters(const struct sampler *sampler)
-{
-    return sampler->counts;
-}
-
-static void for_each_event(struct sampler *sampler, void (*act)(int fd))
-{
-    for (size_t i = 0; i < sampler->events.count; i++)
-        act(sampler->events.items[i]);
-    for (size_t i = 0; i < sampler->trackers.count; i++)
-        act(sampler->trackers.items[i]);
-    if (sampler->facts.scope != SAMPLER_SCOPE_TASK) /* there the rings' owners are the trackers */
-        for (size_t i = 0; i < sampler->cpu_rings; i++)
-            act(sampler->merge.rings.items[i].fd);
-}
+/* == Running == */
 
 int sampler_start(struct sampler *sampler, struct sprof_error *error)
 {
     if (sampler->started)
         return sprof_error_set(error, SPROF_ESTATE, 0, "the sampler was started before");
     sampler->started = true;
-    /* The events of a command in task scope begin with its execve. */
-    const bool launches = target_command(sampler->target) != 0;
-    if (!launches || sampler->facts.scope != SAMPLER_SCOPE_TASK)
-        for_each_event(sampler, perf_event_enable);
-    if (!launches)
-        counters_enable(&sampler->cpu_time);
-    sampler->start_ns = sprof_clock_monotonic_ns();
-    if (!launches)
-        return 0;
-    const int result = target_start(sampler->target, error);
-    sampler->targets.command_runs_ns = sprof_clock_monotonic_ns();
-    return result;
+    int result = 0;
+    for (size_t i = 0; !result && i < sampler->sources.count; i++)
+        result = sampler->sources.items[i]->kind->start(sampler->sources.items[i], error);
+    return result ? result : target_start(sampler->target, error);
 }
 
 void sampler_stop(struct sampler *sampler)
 {
     if (sampler->stopped)
         return;
-    for_each_event(sampler, perf_event_disable);
-    counters_disable(&sampler->cpu_time);
     sampler->stopped = true;
-    merge_refresh(&sampler->merge);
-    sampler->seen_ns = sprof_clock_monotonic_ns();
-    sampler->horizon_ns = UINT64_MAX;
+    for (size_t i = 0; i < sampler->sources.count; i++)
+        sampler->sources.items[i]->kind->stop(sampler->sources.items[i]);
 }
 
 void sampler_interrupt(struct sampler *sampler)
@@ -200,9 +190,86 @@ bool sampler_targets_ended(struct sampler *sampler, int *wait_status)
     return target_ended(sampler->target, wait_status);
 }
 
+/* == Handing records out == */
+
+/* The source whose record is the next in time; NULL while one of them may yet bring an older one.
+ */
+static struct source *next_source(struct sampler *sampler)
+{
+    struct source *first = NULL;
+    uint64_t first_ns = UINT64_MAX, sure_ns = UINT64_MAX;
+    for (size_t i = 0; i < sampler->sources.count; i++) {
+        struct source *source = sampler->sources.items[i];
+        const struct source_next next = source->kind->next_time(source);
+        if (next.state == SOURCE_NOTHING_BEFORE && next.time_ns < sure_ns)
+            sure_ns = next.time_ns;
+        if (next.state == SOURCE_RECORD && (!first || next.time_ns < first_ns)) {
+            first = source;
+            first_ns = next.time_ns;
+        }
+    }
+    return first_ns <= sure_ns ? first : NULL;
+}
+
+/* Whoever reads may rely on the order: a record that came too late gets the time of the last one.
+ */
+static void keep_order(struct sampler *sampler, struct model_record *record)
+{
+    if (record->time_ns < sampler->last_ns) {
+        record->time_ns = sampler->last_ns;
+        sampler->counts.late_records++;
+    }
+    sampler->last_ns = record->time_ns;
+}
+
+int sampler_next(struct sampler *sampler, const struct model_record **record)
+{
+    *record = target_snapshot_next(&sampler->initial);
+    if (*record)
+        return 0;
+    for (struct source *source; (source = next_source(sampler));) {
+        struct model_record *taken;
+        const int result = source->kind->take(source, &taken);
+        if (result < 0)
+            return result;
+        if (result)
+            continue;
+        if (taken->type == MODEL_RECORD_SAMPLE && source->kind->weigh)
+            taken->sample.weight = source->kind->weigh(source, taken);
+        keep_order(sampler, taken);
+        *record = taken;
+        return 0;
+    }
+    return 1;
+}
+
+/* == Asking == */
+
+const struct sampler_facts *sampler_facts(const struct sampler *sampler)
+{
+    return &sampler->facts;
+}
+
+struct sampler_counters sampler_counters(const struct sampler *sampler)
+{
+    struct sampler_counters sum = sampler->counts;
+    for (size_t i = 0; i < sampler->sources.count; i++) {
+        const struct source *source = sampler->sources.items[i];
+        if (source->kind->count)
+            source->kind->count(source, &sum);
+    }
+    return sum;
+}
+
 uint64_t sampler_target_cpu_ns(struct sampler *sampler)
 {
-    return sampler->counters_full ? 0 : counters_total_ns(&sampler->cpu_time);
+    for (size_t i = 0; i < sampler->sources.count; i++) {
+        struct source *source = sampler->sources.items[i];
+        const uint64_t cpu_ns = source->kind->cpu_ns ? source->kind->cpu_ns(source) : 0;
+        if (cpu_ns)
+            return cpu_ns;
+    }
+    return 0;
 }
 
 uint64_t sampler_unseen_cpu_ns(struct sampler *sampler)
@@ -211,4 +278,13 @@ uint64_t sampler_unseen_cpu_ns(struct sampler *sampler)
     const uint64_t charged_ns = target_command_cpu_ns(sampler->target); /* 0 until it was reaped */
     return !sampler->facts.kernel_excluded && seen_ns && charged_ns > seen_ns ? charged_ns - seen_ns
                                                                               : 0;
+}
+
+void sampler_stack_end(struct sampler *sampler, pid_t tid, uint64_t stack_pointer, uint64_t end)
+{
+    for (size_t i = 0; i < sampler->sources.count; i++) {
+        struct source *source = sampler->sources.items[i];
+        if (source->kind->stack_end)
+            source->kind->stack_end(source, tid, stack_pointer, end);
+    }
 }

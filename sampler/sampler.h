@@ -1,7 +1,7 @@
-/* sampler: the kernel's perf events in; typed records in time order out.
+/* sampler: sources of samples in; records in time order out.
  *
- * It opens the events of a launched command or of running processes, maps their rings, decodes what
- * the kernel writes and hands it out sorted by time. What processes looked like before the
+ * It opens a source (perf events, see source.h for others) for a launched command or for running
+ * processes and hands out what it brings, sorted by time. What processes looked like before the
  * recording began (threads, mappings) arrives as the same records, made from /proc. It knows
  * nothing of unwinding, modules or databases. One thread uses a sampler; only sampler_interrupt is
  * safe from elsewhere (also from a signal handler). */
@@ -21,7 +21,7 @@ enum sampler_capture {
     SAMPLER_CAPTURE_FULL, /* user registers, user stack and the kernel's call chain */
 };
 
-/* How events can be opened, the best first. */
+/* How perf events can be opened, the best first. */
 enum sampler_scope {
     SAMPLER_SCOPE_CPU_FILTERED, /* one event a CPU, foreign samples dropped by a program in the
                                    kernel */
@@ -33,10 +33,11 @@ enum sampler_scope {
  */
 struct sampler_options {
     enum sampler_capture capture;
-    const char *event;        /* NULL: "cycles" where there is a PMU, else "cpu-clock" */
-    uint64_t frequency_hz;    /* 0 with period 0: 997 */
-    uint64_t period;          /* events between samples; excludes frequency_hz */
-    size_t stack_bytes;       /* of each user stack slice; 0: 65 528; rounded down to 8 */
+    const char *source;    /* the name of one kind of source; NULL: the first that is not refused */
+    const char *event;     /* NULL: "cycles" where there is a PMU, else "cpu-clock" */
+    uint64_t frequency_hz; /* 0 with period 0: 997 */
+    uint64_t period;       /* events between samples; excludes frequency_hz */
+    size_t stack_bytes;    /* of each user stack slice; 0: 65 528; rounded down to 8 */
     size_t ring_budget_bytes; /* for all rings together; 0: 64 MiB */
     char *const *command;     /* argv of a command to launch, NULL-terminated; or NULL */
     const pid_t *pids;        /* processes to attach to, all their threads */
@@ -47,17 +48,25 @@ struct sampler_options {
     const struct sprof_log *log;
 };
 
-/* What was asked for and what the kernel gave; fixed once sampler_open returns. */
+/* What weights are. */
+enum sampler_weights {
+    SAMPLER_WEIGHTS_EXACT, /* the period that ended with the sample */
+    SAMPLER_WEIGHTS_TICK,  /* CPU time since the thread's last sample, in steps of a timer's tick */
+};
+
+/* What was asked for and what there is; fixed once sampler_open returns. */
 struct sampler_facts {
-    char event[64];        /* its name */
-    bool event_is_clock;   /* weights are nanoseconds of CPU time */
-    bool varying_period;   /* weights differ from sample to sample */
-    uint64_t frequency_hz; /* asked; 0 when a period was */
-    uint64_t period;       /* fixed period in event units; 0 when it varies */
-    enum sampler_scope scope;
+    char source[160];     /* which source, and how it works here: "perf per CPU, …" */
+    char source_why[256]; /* why not the one before it; empty where it was the first or asked for */
+    bool may_miss_threads; /* threads that live less than a period may have no sample */
+    enum sampler_weights weights;
+    char event[64];                /* its name */
+    bool event_is_clock;           /* weights are nanoseconds of CPU time */
+    bool varying_period;           /* weights differ from sample to sample */
+    uint64_t frequency_hz;         /* asked; 0 when a period was */
+    uint64_t period;               /* fixed period in event units; 0 when it varies */
     bool kernel_excluded;          /* samples only in user mode */
     char kernel_excluded_why[256]; /* one line naming the setting; empty where asked for */
-    char no_bpf_why[64];           /* why no BPF program filters; empty where one does */
     size_t stack_bytes;            /* slice really asked from the kernel */
     size_t stack_bytes_wanted;
     size_t ring_bytes; /* all rings together */

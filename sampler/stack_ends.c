@@ -97,7 +97,7 @@ void stack_ends_forget(struct stack_ends *ends, pid_t tid)
         *slot_of(ends, tid) = (struct sampling_stack){0};
 }
 
-size_t stack_ends_beyond(const struct stack_ends *ends, const struct decode_stack *stack,
+size_t stack_ends_beyond(const struct stack_ends *ends, const struct sampler_stack *stack,
                          size_t most, bool *known)
 {
     const struct sampling_stack *slot = stack_ends_find(ends, stack->tid, stack->pointer);

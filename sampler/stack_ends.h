@@ -31,7 +31,7 @@ void stack_ends_forget(struct stack_ends *ends, pid_t tid);
 
 /* How many bytes above the slice of a sample are worth copying, at most `most`; *known says whether
  * its stack is. */
-size_t stack_ends_beyond(const struct stack_ends *ends, const struct decode_stack *stack,
+size_t stack_ends_beyond(const struct stack_ends *ends, const struct sampler_stack *stack,
                          size_t most, bool *known);
 
 #endif

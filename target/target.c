@@ -20,6 +20,7 @@ struct target {
     pidfds; /* … for each the descriptor that becomes readable at its end, -1: none */
     SPROF_VEC(bool) ended; /* … and whether it was seen to end */
     pid_t tid;
+    uint64_t started_ns;
 };
 
 /* == Opening == */
@@ -135,7 +136,14 @@ int target_set_environment(struct target *target, const char *assignment)
 
 int target_start(struct target *target, struct sprof_error *error)
 {
-    return target->launch.pid ? target_launch_go(&target->launch, error) : 0;
+    const int result = target->launch.pid ? target_launch_go(&target->launch, error) : 0;
+    target->started_ns = sprof_clock_monotonic_ns();
+    return result;
+}
+
+uint64_t target_started_ns(const struct target *target)
+{
+    return target->started_ns;
 }
 
 /* Whether the process or thread at `index` of the lists has ended, where no descriptor says so. */

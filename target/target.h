@@ -50,6 +50,10 @@ int target_set_environment(struct target *target, const char *assignment);
  * … as from target_open. Of running targets: 0. */
 int target_start(struct target *target, struct sprof_error *error);
 
+/* When target_start returned (CLOCK_MONOTONIC): the execve of a command lies before it. 0: not yet.
+ */
+uint64_t target_started_ns(const struct target *target);
+
 /* Whether the command was reaped, or all attached processes (or the thread) are gone. Never blocks.
  * For a command, *wait_status (where not NULL) is as from waitpid. */
 bool target_ended(struct target *target, int *wait_status);

@@ -1,4 +1,4 @@
-#include "sampler/session.h"
+#include "sampler/perf/perf_source.h"
 
 #include "tests/unit/sampler/live.h"
 
@@ -63,7 +63,7 @@ static void check_hatching(enum sampler_scope scope)
     const double expected = 997 * (double)live.target_ns / 1e9;
     const double count = (double)live.records[MODEL_RECORD_SAMPLE];
     CU_ASSERT_TRUE(count <= expected * 1.08 + 5 * sqrt(expected));
-    if (live.facts.scope != SAMPLER_SCOPE_TASK)
+    if (live_scope(&live.facts) != SAMPLER_SCOPE_TASK)
         CU_ASSERT_TRUE(count >= expected * 0.95 - 5 * sqrt(expected));
     CU_ASSERT_TRUE(live.records[MODEL_RECORD_FORK] > 10);
     CU_ASSERT_TRUE(live.records[MODEL_RECORD_EXIT] > 10);

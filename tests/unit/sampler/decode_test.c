@@ -49,7 +49,8 @@ static void put_trailer(struct building *to)
     put_64(to, 77);
 }
 
-static const struct decode_layout full = {.has_chain = true, .has_stack = true};
+static const struct sampler_layouts full = {.items = {{.has_chain = true, .has_stack = true}},
+                                            .count = 1};
 
 /* A sample in kernel mode with a chain of two, all registers and a stack of 24 bytes, 16 captured.
  */
@@ -80,7 +81,8 @@ static void test_sample_is_read_whole(void)
     struct building to = full_sample();
     struct model_record record;
     uint64_t id;
-    CU_ASSERT_EQUAL_FATAL(decode_record(&full, end(&to), &record, &id), DECODE_RECORD);
+    CU_ASSERT_EQUAL_FATAL(sampler_decode_record(&full, end(&to), &record, &id),
+                          SAMPLER_DECODED_RECORD);
     const struct model_sample *sample = &record.sample;
     CU_ASSERT_EQUAL(record.type, MODEL_RECORD_SAMPLE);
     CU_ASSERT_EQUAL(id, 77);
@@ -104,7 +106,7 @@ static void test_registers_have_dwarf_numbers(void)
     struct building to = full_sample();
     struct model_record record;
     uint64_t id;
-    decode_record(&full, end(&to), &record, &id);
+    sampler_decode_record(&full, end(&to), &record, &id);
     static const uint64_t expected[17] = {100, 103, 102, 101, 104, 105, 106, 107, 109,
                                           110, 111, 112, 113, 114, 115, 116, 108};
     CU_ASSERT_EQUAL(memcmp(record.sample.registers, expected, sizeof expected), 0);
@@ -119,7 +121,8 @@ static void test_cut_samples_are_malformed(void)
         struct model_record record;
         uint64_t id;
         header->size = (uint16_t)size;
-        CU_ASSERT_EQUAL(decode_record(&full, header, &record, &id), DECODE_MALFORMED);
+        CU_ASSERT_EQUAL(sampler_decode_record(&full, header, &record, &id),
+                        SAMPLER_DECODED_MALFORMED);
     }
 }
 
@@ -132,7 +135,8 @@ static void test_lying_counts_are_malformed(void)
         memcpy(to.bytes + places[i / 4], &lies[i % 4], 8);
         struct model_record record;
         uint64_t id;
-        CU_ASSERT_EQUAL(decode_record(&full, end(&to), &record, &id), DECODE_MALFORMED);
+        CU_ASSERT_EQUAL(sampler_decode_record(&full, end(&to), &record, &id),
+                        SAMPLER_DECODED_MALFORMED);
     }
 }
 
@@ -150,7 +154,7 @@ static void test_noise_is_survived(void)
         }
         struct model_record record;
         uint64_t id;
-        records += decode_record(&full, end(&to), &record, &id) == DECODE_RECORD;
+        records += sampler_decode_record(&full, end(&to), &record, &id) == SAMPLER_DECODED_RECORD;
     }
     CU_ASSERT_TRUE(records > 0);
 }
@@ -165,7 +169,7 @@ static void test_without_user_registers(void)
     put_64(&to, 0); /* stack, which then has no second size */
     struct model_record record;
     uint64_t id;
-    CU_ASSERT_EQUAL(decode_record(&full, end(&to), &record, &id), DECODE_RECORD);
+    CU_ASSERT_EQUAL(sampler_decode_record(&full, end(&to), &record, &id), SAMPLER_DECODED_RECORD);
     CU_ASSERT_FALSE(record.sample.register_count);
     CU_ASSERT_EQUAL(record.sample.stack_size, 0);
 }
@@ -184,7 +188,8 @@ static void test_mapping_with_build_id(void)
     put_trailer(&to);
     struct model_record record;
     uint64_t id;
-    CU_ASSERT_EQUAL_FATAL(decode_record(&full, end(&to), &record, &id), DECODE_RECORD);
+    CU_ASSERT_EQUAL_FATAL(sampler_decode_record(&full, end(&to), &record, &id),
+                          SAMPLER_DECODED_RECORD);
     CU_ASSERT_EQUAL(record.type, MODEL_RECORD_MMAP);
     CU_ASSERT_EQUAL(record.mapping.address, 0x1000);
     CU_ASSERT_EQUAL(record.mapping.size, 0x2000);
@@ -193,7 +198,8 @@ static void test_mapping_with_build_id(void)
     CU_ASSERT_EQUAL(memcmp(record.mapping.file.build_id, "abcdefghijklmnopqrst", 20), 0);
     CU_ASSERT_STRING_EQUAL(record.mapping.file.path, "/bin/true");
     to.bytes[40] = 21; /* longer than its field */
-    CU_ASSERT_EQUAL(decode_record(&full, end(&to), &record, &id), DECODE_MALFORMED);
+    CU_ASSERT_EQUAL(sampler_decode_record(&full, end(&to), &record, &id),
+                    SAMPLER_DECODED_MALFORMED);
 }
 
 static void test_name_without_end_is_malformed(void)
@@ -204,9 +210,10 @@ static void test_name_without_end_is_malformed(void)
     put_trailer(&to);
     struct model_record record;
     uint64_t id;
-    CU_ASSERT_EQUAL(decode_record(&full, end(&to), &record, &id), DECODE_MALFORMED);
+    CU_ASSERT_EQUAL(sampler_decode_record(&full, end(&to), &record, &id),
+                    SAMPLER_DECODED_MALFORMED);
     to.bytes[23] = '\0';
-    CU_ASSERT_EQUAL(decode_record(&full, end(&to), &record, &id), DECODE_RECORD);
+    CU_ASSERT_EQUAL(sampler_decode_record(&full, end(&to), &record, &id), SAMPLER_DECODED_RECORD);
     CU_ASSERT_TRUE(record.comm.exec);
     CU_ASSERT_STRING_EQUAL(record.comm.name, "abcdefg");
 }
@@ -220,7 +227,7 @@ static void test_fork_names_the_child(void)
     put_trailer(&to);
     struct model_record record;
     uint64_t id;
-    CU_ASSERT_EQUAL(decode_record(&full, end(&to), &record, &id), DECODE_RECORD);
+    CU_ASSERT_EQUAL(sampler_decode_record(&full, end(&to), &record, &id), SAMPLER_DECODED_RECORD);
     CU_ASSERT_EQUAL(record.pid, 20);
     CU_ASSERT_EQUAL(record.tid, 21);
     CU_ASSERT_EQUAL(record.fork.parent_pid, 10);
@@ -233,7 +240,7 @@ static void test_unknown_types_are_skipped(void)
     put_trailer(&to);
     struct model_record record;
     uint64_t id;
-    CU_ASSERT_EQUAL(decode_record(&full, end(&to), &record, &id), DECODE_SKIP);
+    CU_ASSERT_EQUAL(sampler_decode_record(&full, end(&to), &record, &id), SAMPLER_DECODED_SKIP);
 }
 
 void sprof_suite_sampler_decode(void);

@@ -85,7 +85,7 @@ static bool record_deep(struct deep *deep, enum sampler_scope scope, bool tell_e
     struct sampler *sampler;
     *deep = (struct deep){0};
     CU_ASSERT_EQUAL_FATAL(sampler_open(&sampler, &options, NULL), 0);
-    const bool in_scope = sampler_facts(sampler)->scope == scope;
+    const bool in_scope = live_scope(sampler_facts(sampler)) == scope;
     const pid_t pid = sampler_facts(sampler)->command_pid;
     CU_ASSERT_EQUAL(sampler_start(sampler, NULL), 0);
     const uint64_t end_ns = sprof_clock_monotonic_ns() + 500000000;

@@ -1,26 +1,26 @@
-#include "sampler/event_names.h"
+#include "sampler/perf/event_names.h"
 
 #include <CUnit/CUnit.h>
 #include <string.h>
 
 static void test_names_are_found(void)
 {
-    const struct event_name *clock = event_name_find("cpu-clock");
+    const struct perf_event_name *clock = perf_event_name_find("cpu-clock");
     CU_ASSERT_PTR_NOT_NULL_FATAL(clock);
     CU_ASSERT_TRUE(clock->is_clock);
-    CU_ASSERT_FALSE(event_name_find("cycles")->is_clock);
-    CU_ASSERT_PTR_NULL(event_name_find("cpu-cloc"));
-    CU_ASSERT_PTR_NULL(event_name_find(""));
+    CU_ASSERT_FALSE(perf_event_name_find("cycles")->is_clock);
+    CU_ASSERT_PTR_NULL(perf_event_name_find("cpu-cloc"));
+    CU_ASSERT_PTR_NULL(perf_event_name_find(""));
 }
 
 static void test_list_holds_what_is_found(void)
 {
     char list[1024];
-    event_name_list(list, sizeof list);
+    perf_event_name_list(list, sizeof list);
     size_t names = 0;
     char *save = NULL;
     for (char *name = strtok_r(list, ", ", &save); name; name = strtok_r(NULL, ", ", &save)) {
-        CU_ASSERT_PTR_NOT_NULL(event_name_find(name));
+        CU_ASSERT_PTR_NOT_NULL(perf_event_name_find(name));
         names++;
     }
     CU_ASSERT_TRUE(names >= 8);
@@ -29,7 +29,7 @@ static void test_list_holds_what_is_found(void)
 static void test_list_is_cut_to_the_buffer(void)
 {
     char list[8] = "#######";
-    event_name_list(list, 5);
+    perf_event_name_list(list, 5);
     CU_ASSERT_STRING_EQUAL(list, "cpu-");
     CU_ASSERT_EQUAL(list[5], '#');
 }

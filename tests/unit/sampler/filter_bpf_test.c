@@ -1,6 +1,6 @@
 #include "sampler/filter_bpf.h"
 
-#include "sampler/plan.h"
+#include "sampler/perf/event_config.h"
 #include "tests/unit/sampler/live.h"
 
 #include <CUnit/CUnit.h>
@@ -75,11 +75,11 @@ static void test_program_goes_on_events(void)
     struct filter_bpf filter;
     if (!open_filter(&filter, false))
         return;
-    struct plan plan;
+    struct perf_config plan;
     const struct sampler_options options = {.event = "cpu-clock"};
-    CU_ASSERT_EQUAL_FATAL(plan_make(&plan, &options, NULL), 0);
+    CU_ASSERT_EQUAL_FATAL(perf_config_make(&plan, &options, NULL), 0);
     struct perf_event_attr attr;
-    plan_sampling_event(&plan, &attr, true, false);
+    perf_config_sampling_event(&plan, &attr, true, false);
     const int fd = perf_open(&attr, -1, 0, -1);
     if (fd >= 0) {
         CU_ASSERT_EQUAL(filter_bpf_attach(&filter, fd), 0);

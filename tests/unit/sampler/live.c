@@ -78,8 +78,8 @@ static bool has_begun(pid_t pid, size_t count)
     struct sprof_id_list threads = {0};
     char name[16];
     sprof_proc_comm(pid, pid, name);
-    const bool begun =
-        !strcmp(name, "sampler_spin") && !sprof_proc_threads(pid, &threads) && threads.count >= count;
+    const bool begun = !strcmp(name, "sampler_spin") && !sprof_proc_threads(pid, &threads) &&
+                       threads.count >= count;
     sprof_vec_release(&threads);
     return begun;
 }
@@ -155,4 +155,11 @@ bool live_is_root(void)
         return true;
     printf(" skipped: needs root");
     return false;
+}
+
+enum sampler_scope live_scope(const struct sampler_facts *facts)
+{
+    if (facts->may_miss_threads)
+        return SAMPLER_SCOPE_TASK;
+    return strstr(facts->source, "filtered") ? SAMPLER_SCOPE_CPU_FILTERED : SAMPLER_SCOPE_CPU;
 }

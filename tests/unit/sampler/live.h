@@ -24,6 +24,9 @@ struct live {
 int live_record(const struct sampler_options *options, double seconds, pid_t pid, struct live *live,
                 struct sprof_error *error);
 
+/* How the events of a sampler of perf events were opened. */
+enum sampler_scope live_scope(const struct sampler_facts *facts);
+
 /* Starts `spin THREADS CPU_MS [HATCH]` and waits until it has begun. */
 pid_t live_spin(const char *threads, const char *cpu_ms, const char *hatch);
 

@@ -31,7 +31,7 @@ static void check_scope(enum sampler_scope scope)
     struct sprof_error error = {0};
     CU_ASSERT_EQUAL(live_record(&options, 10, 0, &live, &error), 0);
     CU_ASSERT_EQUAL(open_files(), before);
-    CU_ASSERT_TRUE(live.facts.scope >= scope);
+    CU_ASSERT_TRUE(live_scope(&live.facts) >= scope);
     CU_ASSERT_TRUE(live.target_ns >= 390000000);
     CU_ASSERT_TRUE(live_count_fits(live.records[MODEL_RECORD_SAMPLE], 997, live.target_ns));
     CU_ASSERT_EQUAL(live.foreign, 0);
@@ -70,7 +70,7 @@ static int check_nobody(void)
     struct live live;
     struct sprof_error error = {0};
     LIVE_EXPECT(!live_record(&options, 10, 0, &live, &error));
-    LIVE_EXPECT(live.facts.scope == SAMPLER_SCOPE_TASK);
+    LIVE_EXPECT(live_scope(&live.facts) == SAMPLER_SCOPE_TASK);
     LIVE_EXPECT(live.facts.kernel_excluded);
     LIVE_EXPECT(strstr(live.facts.kernel_excluded_why, "kernel.perf_event_paranoid is 2"));
     LIVE_EXPECT(live.records[MODEL_RECORD_SAMPLE] > 10);

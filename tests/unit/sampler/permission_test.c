@@ -1,4 +1,4 @@
-#include "sampler/permission.h"
+#include "sampler/perf/permission.h"
 
 #include "tests/unit/sampler/live.h"
 

@@ -8,9 +8,9 @@
 /* This process's own memory stands for a stack. */
 static uint8_t memory[3 * REST_BYTES_MAX];
 
-static struct decode_stack stack_at(const uint8_t *start, pid_t tid)
+static struct sampler_stack stack_at(const uint8_t *start, pid_t tid)
 {
-    return (struct decode_stack){
+    return (struct sampler_stack){
         .pid = getpid(), .tid = tid, .pointer = (uint64_t)(uintptr_t)start, .captured = 0};
 }
 
@@ -30,7 +30,7 @@ static void test_copies_are_of_the_size_wanted(void)
 {
     struct rests rests = {0};
     fill();
-    const struct decode_stack stack = stack_at(memory, 7);
+    const struct sampler_stack stack = stack_at(memory, 7);
     CU_ASSERT_EQUAL(rests_copy(&rests, 0, 100, &stack, REST_BYTES_MAX), REST_BYTES_MAX);
     CU_ASSERT_EQUAL(rests_copy(&rests, 0, 200, &stack, 5000), 5000);
     CU_ASSERT_EQUAL(rests_copy(&rests, 0, 400, &stack, 0), 0);
@@ -49,7 +49,7 @@ static void test_copies_end_where_memory_does(void)
         mmap(NULL, 4 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CU_ASSERT_PTR_NOT_EQUAL_FATAL(pages, MAP_FAILED);
     munmap(pages + 3 * page, page);
-    const struct decode_stack stack = stack_at(pages + 100, 7),
+    const struct sampler_stack stack = stack_at(pages + 100, 7),
                               gone = stack_at(pages + 3 * page, 7);
     CU_ASSERT_EQUAL(rests_copy(&rests, 0, 1, &stack, REST_BYTES_MAX), 3 * page - 100);
     CU_ASSERT_EQUAL(rests_copy(&rests, 0, 2, &gone, REST_BYTES_MAX), 0);
@@ -64,7 +64,7 @@ static void test_rings_are_told_apart(void)
     struct rests rests = {0};
     fill();
     for (size_t i = 0; i < 4; i++) {
-        const struct decode_stack stack = stack_at(memory + 1000 * i, (pid_t)i);
+        const struct sampler_stack stack = stack_at(memory + 1000 * i, (pid_t)i);
         CU_ASSERT_EQUAL(rests_copy(&rests, i % 2, 100 + i, &stack, 500), 500);
     }
     CU_ASSERT_PTR_NULL(rests_take(&rests, 1, 100));
@@ -92,7 +92,7 @@ static void test_a_full_pool_refuses_and_recovers(void)
     for (int i = 0; i < 3000; i++) {
         seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407;
         const uint8_t *start = memory + (seed >> 40) % REST_BYTES_MAX;
-        const struct decode_stack stack = stack_at(start, 9);
+        const struct sampler_stack stack = stack_at(start, 9);
         const size_t wanted = (size_t)(1 + (seed >> 33) % (REST_BYTES_MAX - 1));
         rests_copy(&rests, 0, next, &stack, wanted) ? next++ : refused++;
         if (seed >> 62 && oldest < next) {

@@ -52,7 +52,7 @@ static void test_800_short_processes(void)
     CU_ASSERT_EQUAL(live.cpu_time_ns, live.target_ns);
     CU_ASSERT(live.unseen_ns > 0);
     CU_ASSERT(fabs((double)(live.target_ns + live.unseen_ns) / 1e9 - used) < 0.02 * used);
-    if (live.facts.scope == SAMPLER_SCOPE_TASK) {
+    if (live_scope(&live.facts) == SAMPLER_SCOPE_TASK) {
         printf(" skipped: no events of whole CPUs");
         return;
     }

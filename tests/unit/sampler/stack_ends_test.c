@@ -10,7 +10,7 @@ static const uint64_t low = 0x7f0000000000, end = 0x7f0000100000, slice = 0x1000
 
 static size_t beyond(const struct stack_ends *ends, uint64_t pointer, bool *known)
 {
-    const struct decode_stack stack = {
+    const struct sampler_stack stack = {
         .tid = TID, .pointer = pointer, .asked = slice, .captured = slice};
     return stack_ends_beyond(ends, &stack, MOST, known);
 }

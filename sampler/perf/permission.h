@@ -1,6 +1,6 @@
 /* Saying why something is refused, and what cures it. */
-#ifndef SPROF_SAMPLER_PERMISSION_H
-#define SPROF_SAMPLER_PERMISSION_H
+#ifndef SPROF_SAMPLER_PERF_PERMISSION_H
+#define SPROF_SAMPLER_PERF_PERMISSION_H
 
 #include "base/base.h"
 
@@ -9,12 +9,12 @@
 
 /* Explains why perf_event_open failed with `errnum` for a target (0: the launched command). Returns
  * the code of the error it fills. */
-int permission_explain(pid_t target, bool is_thread, int errnum, struct sprof_error *error);
+int perf_explain(pid_t target, bool is_thread, int errnum, struct sprof_error *error);
 
 /* Explains that no ring, however small, could be mapped. */
-int permission_explain_rings(size_t ring_bytes, int errnum, struct sprof_error *error);
+int perf_explain_rings(size_t ring_bytes, int errnum, struct sprof_error *error);
 
 /* One line why the kernel is not sampled. */
-void permission_kernel_excluded(char *text, size_t size);
+void perf_explain_kernel_excluded(char *text, size_t size);
 
 #endif

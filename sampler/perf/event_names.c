@@ -1,10 +1,10 @@
-#include "sampler/event_names.h"
+#include "sampler/perf/event_names.h"
 
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <string.h>
 
-static const struct event_name events[] = {
+static const struct perf_event_name events[] = {
     {"cpu-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, true},
     {"task-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, true},
     {"cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, false},
@@ -20,7 +20,7 @@ static const struct event_name events[] = {
 };
 enum { EVENT_COUNT = sizeof events / sizeof *events };
 
-const struct event_name *event_name_find(const char *name)
+const struct perf_event_name *perf_event_name_find(const char *name)
 {
     for (size_t i = 0; i < EVENT_COUNT; i++)
         if (!strcmp(events[i].name, name))
@@ -28,7 +28,7 @@ const struct event_name *event_name_find(const char *name)
     return NULL;
 }
 
-void event_name_list(char *buffer, size_t size)
+void perf_event_name_list(char *buffer, size_t size)
 {
     size_t used = 0;
     for (size_t i = 0; i < EVENT_COUNT && used < size; i++) {

@@ -1,7 +1,8 @@
-/* What the end of the recording says of threads that go on. */
-#include "sampler/session.h"
+/* Makes the records that only the end of a recording brings: the last losses, and the CPU time of
+ * threads that go on. */
+#include "sampler/perf/perf_source.h"
 
-static int push_cpu_time(struct sampler *sampler, pid_t pid, pid_t tid, uint64_t cpu_time_ns)
+static int push_cpu_time(struct perf_source *source, pid_t pid, pid_t tid, uint64_t cpu_time_ns)
 {
     struct model_record record = {.type = MODEL_RECORD_CPU_TIME,
                                   .time_ns = sprof_clock_monotonic_ns(),
@@ -9,7 +10,7 @@ static int push_cpu_time(struct sampler *sampler, pid_t pid, pid_t tid, uint64_t
                                   .tid = tid,
                                   .cpu = -1};
     record.cpu_time.cpu_time_ns = cpu_time_ns;
-    return sprof_vec_push(&sampler->final.records, record);
+    return sprof_vec_push(&source->end_records, record);
 }
 
 static uint64_t lost_of(const struct sprof_id_list *fds)
@@ -22,45 +23,46 @@ static uint64_t lost_of(const struct sprof_id_list *fds)
 
 /* The kernel writes LOST with the next record that fits: what was lost last is only in the events.
  */
-static int push_untold_loss(struct sampler *sampler)
+static int push_untold_loss(struct perf_source *source)
 {
-    uint64_t lost = lost_of(&sampler->events) + lost_of(&sampler->trackers);
-    for (size_t i = 0; i < sampler->cpu_rings; i++)
-        lost += perf_event_lost(sampler->merge.rings.items[i].fd);
-    if (lost <= sampler->lost_told)
+    uint64_t lost = lost_of(&source->events) + lost_of(&source->trackers);
+    for (size_t i = 0; i < source->cpu_rings; i++)
+        lost += perf_event_lost(source->merge.rings.items[i].fd);
+    if (lost <= source->lost_told)
         return 0;
     struct model_record record = {.type = MODEL_RECORD_LOST,
                                   .time_ns = sprof_clock_monotonic_ns(),
                                   .pid = -1,
                                   .tid = -1,
                                   .cpu = -1};
-    record.lost.count = lost - sampler->lost_told;
-    sampler->counts.lost += record.lost.count;
-    return sprof_vec_push(&sampler->final.records, record);
+    record.lost.count = lost - source->lost_told;
+    source->counts.lost += record.lost.count;
+    return sprof_vec_push(&source->end_records, record);
 }
 
 /* A thread without a counter began during the recording, and all it used counts; or it was there
  * before, and there were too many to count. */
-static uint64_t uncounted_ns(const struct sampler *sampler, pid_t pid, pid_t tid)
+static uint64_t uncounted_ns(const struct perf_source *source, pid_t pid, pid_t tid)
 {
-    const uint64_t *before = sprof_map_get(&sampler->uncounted, (uint64_t)tid);
+    const uint64_t *before = sprof_map_get(&source->cpu_before_start, (uint64_t)tid);
     const uint64_t before_ns = before ? *before : 0, now_ns = sprof_proc_cpu_time_ns(pid, tid);
     return now_ns > before_ns ? now_ns - before_ns : 0;
 }
 
-int session_make_final(struct sampler *sampler)
+int perf_end_records_make(struct perf_source *source)
 {
-    const struct sprof_map *threads = &sampler->targets.threads;
-    int result = push_untold_loss(sampler);
+    const struct sprof_map *threads = &source->members.threads;
+    source->end_records_made = true;
+    int result = push_untold_loss(source);
     for (size_t i = 0; !result && i < threads->capacity; i++) {
         const pid_t tid = (pid_t)threads->slots[i].key, pid = (pid_t)threads->slots[i].value;
         if (!tid || !pid)
             continue;
         uint64_t cpu_time_ns;
-        if (!counters_thread_ns(&sampler->cpu_time, tid, false, &cpu_time_ns))
-            cpu_time_ns = uncounted_ns(sampler, pid, tid);
+        if (!perf_counters_thread_ns(&source->counters, tid, false, &cpu_time_ns))
+            cpu_time_ns = uncounted_ns(source, pid, tid);
         if (cpu_time_ns)
-            result = push_cpu_time(sampler, pid, tid, cpu_time_ns);
+            result = push_cpu_time(source, pid, tid, cpu_time_ns);
     }
     return result;
 }

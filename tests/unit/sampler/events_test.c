@@ -1,6 +1,6 @@
-#include "sampler/perf.h"
+#include "sampler/perf/events.h"
 
-#include "sampler/plan.h"
+#include "sampler/perf/event_config.h"
 
 #include <CUnit/CUnit.h>
 #include <errno.h>
@@ -9,10 +9,10 @@
 static void test_what_cannot_be_is_an_errno(void)
 {
     struct perf_event_attr attr;
-    plan_counter(&attr);
+    perf_config_counter(&attr);
     attr.type = 4711;
     CU_ASSERT_EQUAL(perf_open(&attr, 0, -1, -1), -ENOENT);
-    plan_counter(&attr);
+    perf_config_counter(&attr);
     CU_ASSERT_EQUAL(perf_open(&attr, 0x3fffffff, -1, -1), -ESRCH);
 }
 
@@ -20,7 +20,7 @@ static void test_what_cannot_be_is_an_errno(void)
 static void test_new_flags_are_dropped(void)
 {
     struct perf_event_attr attr;
-    plan_ring_event(&attr, true);
+    perf_config_ring_event(&attr, true);
     attr.precise_ip = 3;
     attr.exclude_callchain_user = attr.exclude_callchain_kernel = 1;
     attr.read_format |= UINT64_C(1) << 60;
@@ -32,7 +32,7 @@ static void test_new_flags_are_dropped(void)
 static void test_good_flags_stay(void)
 {
     struct perf_event_attr attr;
-    plan_ring_event(&attr, true);
+    perf_config_ring_event(&attr, true);
     const int fd = perf_open_dropping(&attr, 0, -1, -1);
     CU_ASSERT_TRUE_FATAL(fd >= 0);
     CU_ASSERT_TRUE(attr.comm_exec);
@@ -43,10 +43,10 @@ static void test_good_flags_stay(void)
     CU_ASSERT_EQUAL(perf_event_count(-1), 0);
 }
 
-void sprof_suite_sampler_perf(void);
-void sprof_suite_sampler_perf(void)
+void sprof_suite_sampler_events(void);
+void sprof_suite_sampler_events(void)
 {
-    CU_pSuite suite = CU_add_suite("sampler/perf", NULL, NULL);
+    CU_pSuite suite = CU_add_suite("sampler/events", NULL, NULL);
     CU_add_test(suite, "what cannot be is an errno", test_what_cannot_be_is_an_errno);
     CU_add_test(suite, "new flags are dropped", test_new_flags_are_dropped);
     CU_add_test(suite, "good flags stay", test_good_flags_stay);

@@ -1,7 +1,7 @@
 /* Says why the kernel refuses perf events, and what cures it. */
-#include "sampler/permission.h"
+#include "sampler/perf/permission.h"
 
-#include "sampler/plan.h"
+#include "sampler/perf/event_config.h"
 #include "target/target.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ enum { PARANOID_UNKNOWN = -99, PARANOID_USER_ALLOWED = 2 };
 static int open_harmless(void)
 {
     struct perf_event_attr attr;
-    plan_ring_event(&attr, false);
+    perf_config_ring_event(&attr, false);
     const int fd = perf_open(&attr, 0, -1, -1);
     if (fd >= 0)
         close(fd);
@@ -60,7 +60,7 @@ static int explain_all_refused(int errnum, struct sprof_error *error)
                            strerror(errnum), paranoid);
 }
 
-int permission_explain(pid_t target, bool is_thread, int errnum, struct sprof_error *error)
+int perf_explain(pid_t target, bool is_thread, int errnum, struct sprof_error *error)
 {
     switch (errnum) {
     case EACCES:
@@ -92,7 +92,7 @@ int permission_explain(pid_t target, bool is_thread, int errnum, struct sprof_er
     }
 }
 
-int permission_explain_rings(size_t ring_bytes, int errnum, struct sprof_error *error)
+int perf_explain_rings(size_t ring_bytes, int errnum, struct sprof_error *error)
 {
     return sprof_error_set(error, SPROF_ELIMIT, errnum,
                            "no room for even the smallest rings, %zu KiB for each CPU (%s); "
@@ -102,7 +102,7 @@ int permission_explain_rings(size_t ring_bytes, int errnum, struct sprof_error *
                            (ring_bytes >> 10) * 8);
 }
 
-void permission_kernel_excluded(char *text, size_t size)
+void perf_explain_kernel_excluded(char *text, size_t size)
 {
     snprintf(text, size,
              "kernel.perf_event_paranoid is %ld: only user mode is sampled; run `sudo sysctl "

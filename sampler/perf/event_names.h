@@ -1,12 +1,12 @@
 /* The names of events a user may ask for. */
-#ifndef SPROF_SAMPLER_EVENT_NAMES_H
-#define SPROF_SAMPLER_EVENT_NAMES_H
+#ifndef SPROF_SAMPLER_PERF_EVENT_NAMES_H
+#define SPROF_SAMPLER_PERF_EVENT_NAMES_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct event_name {
+struct perf_event_name {
     const char *name;
     uint32_t type;   /* PERF_TYPE_… */
     uint64_t config; /* PERF_COUNT_… */
@@ -14,9 +14,9 @@ struct event_name {
 };
 
 /* The event of a name, or NULL. */
-const struct event_name *event_name_find(const char *name);
+const struct perf_event_name *perf_event_name_find(const char *name);
 
 /* Writes "cpu-clock, task-clock, …" into the buffer, cut where it is too small. */
-void event_name_list(char *buffer, size_t size);
+void perf_event_name_list(char *buffer, size_t size);
 
 #endif

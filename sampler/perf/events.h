@@ -1,6 +1,6 @@
 /* The perf_event system call and the layout every event of a sampler shares. */
-#ifndef SPROF_SAMPLER_PERF_H
-#define SPROF_SAMPLER_PERF_H
+#ifndef SPROF_SAMPLER_PERF_EVENTS_H
+#define SPROF_SAMPLER_PERF_EVENTS_H
 
 #include <linux/perf_event.h>
 #include <stdint.h>

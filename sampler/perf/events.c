@@ -1,4 +1,4 @@
-#include "sampler/perf.h"
+#include "sampler/perf/events.h"
 
 #include <errno.h>
 #include <stdbool.h>

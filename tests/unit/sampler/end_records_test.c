@@ -44,10 +44,10 @@ static void test_cpu_time_of_the_living(void)
     live_end(live.facts.command_pid);
 }
 
-void sprof_suite_sampler_final(void);
-void sprof_suite_sampler_final(void)
+void sprof_suite_sampler_end_records(void);
+void sprof_suite_sampler_end_records(void)
 {
-    CU_pSuite suite = CU_add_suite("sampler/final", NULL, NULL);
+    CU_pSuite suite = CU_add_suite("sampler/end_records", NULL, NULL);
     CU_add_test(suite, "losses at the end are told", test_losses_at_the_end_are_told);
     CU_add_test(suite, "CPU time of the living", test_cpu_time_of_the_living);
 }

@@ -1,4 +1,4 @@
-#include "sampler/session.h"
+#include "sampler/perf/perf_source.h"
 #include "target/target.h"
 #include "tests/unit/sampler/fake_ring.h"
 #include "tests/unit/sampler/live.h"
@@ -128,36 +128,41 @@ static void test_life_is_told_in_order(void)
 static void test_records_from_the_future(void)
 {
     static const uint64_t now_ns = 5000000000, year_ns = 31536000000000000;
-    static _Alignas(8) uint8_t buffer[RING_RECORD_MAX];
-    struct sampler sampler = {.buffer = buffer, .seen_ns = now_ns, .horizon_ns = now_ns};
-    const struct ring ring = fake_ring();
-    CU_ASSERT_EQUAL_FATAL(merge_add(&sampler.merge, &ring), 0);
-    struct ring *written = &sampler.merge.rings.items[0];
+    static _Alignas(8) uint8_t buffer[SAMPLER_RING_RECORD_MAX];
+    struct perf_source source = {.buffer = buffer, .seen_ns = now_ns, .horizon_ns = now_ns};
+    const struct sampler_ring ring = fake_ring();
+    CU_ASSERT_EQUAL_FATAL(sampler_merge_add(&source.merge, &ring), 0);
+    struct sampler_ring *written = &source.merge.rings.items[0];
     fake_record(written, PERF_RECORD_THROTTLE, now_ns - 2000);
     fake_record(written, PERF_RECORD_THROTTLE, now_ns + year_ns);
     fake_record(written, PERF_RECORD_UNTHROTTLE, now_ns - 1000);
-    merge_refresh(&sampler.merge);
+    sampler_merge_refresh(&source.merge);
     static const struct {
         enum model_record_type type;
         uint64_t time_ns;
     } expected[] = {{MODEL_RECORD_THROTTLE, now_ns - 2000},
                     {MODEL_RECORD_LOST, now_ns - 2000},
                     {MODEL_RECORD_THROTTLE, now_ns - 1000}};
-    const struct model_record *record;
+    struct model_record *record;
     for (size_t i = 0; i < 3; i++) {
-        CU_ASSERT_EQUAL_FATAL(sampler_next(&sampler, &record), 0);
+        const struct source_next next = perf_record_next_time(&source.source);
+        CU_ASSERT_EQUAL(next.state, SOURCE_RECORD);
+        CU_ASSERT_TRUE(next.time_ns <= expected[i].time_ns);
+        CU_ASSERT_EQUAL_FATAL(perf_record_take(&source.source, &record), 0);
         CU_ASSERT_EQUAL(record->type, expected[i].type);
         CU_ASSERT_EQUAL(record->time_ns, expected[i].time_ns);
     }
-    CU_ASSERT_EQUAL(sampler_next(&sampler, &record), 1);
-    CU_ASSERT_EQUAL(sampler_counters(&sampler).lost, 1);
-    merge_release(&sampler.merge);
+    const struct source_next next = perf_record_next_time(&source.source);
+    CU_ASSERT_EQUAL(next.state, SOURCE_NOTHING_BEFORE);
+    CU_ASSERT_EQUAL(next.time_ns, now_ns);
+    CU_ASSERT_EQUAL(source.counts.lost, 1);
+    sampler_merge_release(&source.merge);
 }
 
-void sprof_suite_sampler_next(void);
-void sprof_suite_sampler_next(void)
+void sprof_suite_sampler_record_reader(void);
+void sprof_suite_sampler_record_reader(void)
 {
-    CU_pSuite suite = CU_add_suite("sampler/next", NULL, NULL);
+    CU_pSuite suite = CU_add_suite("sampler/record_reader", NULL, NULL);
     CU_add_test(suite, "samples that wrap are whole", test_samples_that_wrap_are_whole);
     CU_add_test(suite, "stop drains all", test_stop_drains_all);
     CU_add_test(suite, "life is told in order", test_life_is_told_in_order);

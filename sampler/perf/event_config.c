@@ -1,4 +1,4 @@
-#include "sampler/plan.h"
+#include "sampler/perf/event_config.h"
 
 #include <errno.h>
 #include <string.h>
@@ -21,10 +21,10 @@ enum {
 };
 static const char max_rate_path[] = "/proc/sys/kernel/perf_event_max_sample_rate";
 
-static bool opens_here(const struct event_name *event)
+static bool opens_here(const struct perf_event_name *event)
 {
     struct perf_event_attr attr;
-    plan_counter(&attr);
+    perf_config_counter(&attr);
     attr.type = event->type;
     attr.config = event->config;
     const int fd = perf_open(&attr, 0, -1, -1);
@@ -33,22 +33,22 @@ static bool opens_here(const struct event_name *event)
     return fd >= 0 || (fd != -ENOENT && fd != -EOPNOTSUPP && fd != -ENODEV && fd != -EINVAL);
 }
 
-static int choose_event(struct plan *plan, const char *name, struct sprof_error *error)
+static int choose_event(struct perf_config *config, const char *name, struct sprof_error *error)
 {
     if (!name) {
-        plan->event = event_name_find("cycles");
-        if (!opens_here(plan->event))
-            plan->event = event_name_find("cpu-clock");
+        config->event = perf_event_name_find("cycles");
+        if (!opens_here(config->event))
+            config->event = perf_event_name_find("cpu-clock");
         return 0;
     }
-    plan->event = event_name_find(name);
-    if (!plan->event) {
+    config->event = perf_event_name_find(name);
+    if (!config->event) {
         char known[512];
-        event_name_list(known, sizeof known);
+        perf_event_name_list(known, sizeof known);
         return sprof_error_set(error, SPROF_EUSAGE, 0, "unknown event `%s`; known are: %s", name,
                                known);
     }
-    if (plan->event->type == PERF_TYPE_HARDWARE && !opens_here(plan->event))
+    if (config->event->type == PERF_TYPE_HARDWARE && !opens_here(config->event))
         return sprof_error_set(error, SPROF_EUNSUPPORTED, ENOENT,
                                "this machine has no hardware counter for `%s` (a virtual machine "
                                "often has none); use `-e cpu-clock`",
@@ -56,90 +56,93 @@ static int choose_event(struct plan *plan, const char *name, struct sprof_error 
     return 0;
 }
 
-static int choose_rate(struct plan *plan, const struct sampler_options *options,
+static int choose_rate(struct perf_config *config, const struct sampler_options *options,
                        struct sprof_error *error)
 {
     if (options->frequency_hz && options->period)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "a frequency and a period exclude each other; give one");
-    plan->period = options->period;
-    plan->frequency_hz = options->period ? 0 : options->frequency_hz;
-    if (!plan->period && !plan->frequency_hz)
-        plan->frequency_hz = DEFAULT_HZ;
+    config->period = options->period;
+    config->frequency_hz = options->period ? 0 : options->frequency_hz;
+    if (!config->period && !config->frequency_hz)
+        config->frequency_hz = DEFAULT_HZ;
     const long max_hz = sprof_proc_number(max_rate_path, 100000);
-    if (plan->frequency_hz > (uint64_t)(max_hz > 0 ? max_hz : 1))
+    if (config->frequency_hz > (uint64_t)(max_hz > 0 ? max_hz : 1))
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "%llu Hz is above kernel.perf_event_max_sample_rate, which is %ld\n"
                                "choose a lower rate, or run `sudo sysctl "
                                "kernel.perf_event_max_sample_rate=%llu`",
-                               (unsigned long long)plan->frequency_hz, max_hz,
-                               (unsigned long long)plan->frequency_hz);
-    if (plan->period >> 62)
+                               (unsigned long long)config->frequency_hz, max_hz,
+                               (unsigned long long)config->frequency_hz);
+    if (config->period >> 62)
         return sprof_error_set(error, SPROF_EUSAGE, 0, "the period %llu is too large",
-                               (unsigned long long)plan->period);
-    if (plan->event->is_clock && plan->period && plan->period < CLOCK_PERIOD_MIN_NS)
+                               (unsigned long long)config->period);
+    if (config->event->is_clock && config->period && config->period < CLOCK_PERIOD_MIN_NS)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "the period of a clock is in nanoseconds, at least %d",
                                CLOCK_PERIOD_MIN_NS);
     return 0;
 }
 
-int plan_make(struct plan *plan, const struct sampler_options *options, struct sprof_error *error)
+int perf_config_make(struct perf_config *config, const struct sampler_options *options,
+                     struct sprof_error *error)
 {
-    *plan = (struct plan){.capture = options->capture, .exclude_kernel = options->user_only};
+    *config =
+        (struct perf_config){.capture = options->capture, .exclude_kernel = options->user_only};
     size_t wanted = options->stack_bytes ? options->stack_bytes : STACK_BYTES_MAX;
     if (wanted > STACK_BYTES_MAX || wanted < STACK_BYTES_MIN)
         return sprof_error_set(error, SPROF_EUSAGE, 0, "a stack slice has %d to %d bytes, not %zu",
                                STACK_BYTES_MIN, STACK_BYTES_MAX, wanted);
     if (options->capture != SAMPLER_CAPTURE_PC)
-        plan->stack_bytes_wanted = plan->stack_bytes = wanted / 8 * 8;
-    const int result = choose_event(plan, options->event, error);
-    return result ? result : choose_rate(plan, options, error);
+        config->stack_bytes_wanted = config->stack_bytes = wanted / 8 * 8;
+    const int result = choose_event(config, options->event, error);
+    return result ? result : choose_rate(config, options, error);
 }
 
-size_t plan_sample_bytes(const struct plan *plan, size_t stack_bytes)
+size_t perf_config_sample_bytes(const struct perf_config *config, size_t stack_bytes)
 {
-    if (plan->capture == SAMPLER_CAPTURE_PC)
+    if (config->capture == SAMPLER_CAPTURE_PC)
         return FIXED_BYTES;
-    const size_t chain = plan->capture == SAMPLER_CAPTURE_FULL ? CHAIN_BYTES : 0;
+    const size_t chain = config->capture == SAMPLER_CAPTURE_FULL ? CHAIN_BYTES : 0;
     return FIXED_BYTES + REGISTER_BYTES + chain + stack_bytes;
 }
 
-uint64_t plan_samples_per_second(const struct plan *plan)
+uint64_t perf_config_samples_per_second(const struct perf_config *config)
 {
-    if (plan->frequency_hz)
-        return plan->frequency_hz;
-    return plan->event->is_clock ? UINT64_C(1000000000) / plan->period : ASSUMED_HZ;
+    if (config->frequency_hz)
+        return config->frequency_hz;
+    return config->event->is_clock ? UINT64_C(1000000000) / config->period : ASSUMED_HZ;
 }
 
-size_t plan_ring_least(const struct plan *plan)
+size_t perf_config_ring_least(const struct perf_config *config)
 {
-    return plan->capture == SAMPLER_CAPTURE_PC ? RING_LEAST_PC : RING_LEAST_STACK;
+    return config->capture == SAMPLER_CAPTURE_PC ? RING_LEAST_PC : RING_LEAST_STACK;
 }
 
-size_t plan_ring_bytes(const struct plan *plan, size_t limit)
+size_t perf_config_ring_bytes(const struct perf_config *config, size_t limit)
 {
-    const uint64_t sample_bytes = plan_sample_bytes(plan, plan->stack_bytes);
-    const uint64_t tenth = plan_samples_per_second(plan) * sample_bytes / 10;
+    const uint64_t sample_bytes = perf_config_sample_bytes(config, config->stack_bytes);
+    const uint64_t tenth = perf_config_samples_per_second(config) * sample_bytes / 10;
     const uint64_t least_samples =
-        plan->capture == SAMPLER_CAPTURE_PC ? 0 : SAMPLES_PER_RING * sample_bytes;
+        config->capture == SAMPLER_CAPTURE_PC ? 0 : SAMPLES_PER_RING * sample_bytes;
     const uint64_t needed = tenth > least_samples ? tenth : least_samples;
-    const size_t least = plan_ring_least(plan);
-    const size_t comfort = plan->capture == SAMPLER_CAPTURE_PC ? RING_COMFORT_PC : RING_LEAST_STACK;
+    const size_t least = perf_config_ring_least(config);
+    const size_t comfort =
+        config->capture == SAMPLER_CAPTURE_PC ? RING_COMFORT_PC : RING_LEAST_STACK;
     size_t size = least;
     while (size * 2 <= limit && (size < needed || size < comfort))
         size *= 2;
     return size;
 }
 
-void plan_fit_stack(struct plan *plan, size_t ring_bytes)
+void perf_config_fit_stack(struct perf_config *config, size_t ring_bytes)
 {
-    if (plan->capture == SAMPLER_CAPTURE_PC)
+    if (config->capture == SAMPLER_CAPTURE_PC)
         return;
-    const size_t room = ring_bytes / SAMPLES_PER_RING, others = plan_sample_bytes(plan, 0);
+    const size_t room = ring_bytes / SAMPLES_PER_RING, others = perf_config_sample_bytes(config, 0);
     const size_t most = room > others + STACK_BYTES_MIN ? room - others : STACK_BYTES_MIN;
-    if (plan->stack_bytes > most)
-        plan->stack_bytes = most / 8 * 8;
+    if (config->stack_bytes > most)
+        config->stack_bytes = most / 8 * 8;
 }
 
 /* What all events have in common. */
@@ -164,7 +167,7 @@ static void track(struct perf_event_attr *attr)
     attr->task = 1;
 }
 
-void plan_ring_event(struct perf_event_attr *attr, bool tracks)
+void perf_config_ring_event(struct perf_event_attr *attr, bool tracks)
 {
     common_event(attr, PERF_COUNT_SW_DUMMY);
     attr->read_format = PERF_FORMAT_LOST;
@@ -176,37 +179,37 @@ void plan_ring_event(struct perf_event_attr *attr, bool tracks)
         track(attr);
 }
 
-void plan_sampling_event(const struct plan *plan, struct perf_event_attr *attr, bool cpu_wide,
-                         bool tracks)
+void perf_config_sampling_event(const struct perf_config *config, struct perf_event_attr *attr,
+                                bool cpu_wide, bool tracks)
 {
-    common_event(attr, plan->event->config);
-    attr->type = plan->event->type;
+    common_event(attr, config->event->config);
+    attr->type = config->event->type;
     /* The two clocks sample alike; the task's has no meaning on a whole CPU. */
     if (cpu_wide && attr->type == PERF_TYPE_SOFTWARE && attr->config == PERF_COUNT_SW_TASK_CLOCK)
         attr->config = PERF_COUNT_SW_CPU_CLOCK;
     attr->read_format = PERF_FORMAT_LOST;
     attr->disabled = 1;
-    attr->freq = plan->frequency_hz > 0;
-    attr->sample_period = plan->frequency_hz ? plan->frequency_hz : plan->period;
+    attr->freq = config->frequency_hz > 0;
+    attr->sample_period = config->frequency_hz ? config->frequency_hz : config->period;
     attr->sample_type |= PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD;
-    attr->exclude_kernel = plan->exclude_kernel;
+    attr->exclude_kernel = config->exclude_kernel;
     attr->exclude_hv = 1;
     attr->exclude_guest = 1;
     attr->exclude_idle = cpu_wide;
-    if (plan->layout.has_chain) {
+    if (config->layout.has_chain) {
         attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
         attr->exclude_callchain_user = 1;
     }
-    if (plan->layout.has_stack) {
+    if (config->layout.has_stack) {
         attr->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
-        attr->sample_regs_user = decode_register_mask();
-        attr->sample_stack_user = (uint32_t)plan->stack_bytes;
+        attr->sample_regs_user = sampler_decode_register_mask();
+        attr->sample_stack_user = (uint32_t)config->stack_bytes;
     }
     if (tracks)
         track(attr);
 }
 
-void plan_counter(struct perf_event_attr *attr)
+void perf_config_counter(struct perf_event_attr *attr)
 {
     common_event(attr, PERF_COUNT_SW_TASK_CLOCK);
     attr->disabled = 1;
@@ -215,6 +218,6 @@ void plan_counter(struct perf_event_attr *attr)
 void perf_warm_up(void)
 {
     struct perf_event_attr attr;
-    plan_ring_event(&attr, false);
+    perf_config_ring_event(&attr, false);
     perf_open(&attr, 0, -1, -1); /* closed by the execve */
 }

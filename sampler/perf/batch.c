@@ -1,0 +1,64 @@
+/* Waits for records, and looks at the rings after each wait. */
+#include "sampler/perf/perf_source.h"
+#include "sampler/perf/wait_plan.h"
+
+enum {
+    INTERVAL_STACK_NS = 4000000,
+    INTERVAL_PC_NS = 20000000,
+    RING_FRACTION = 8, /* of a ring may fill during an interval */
+};
+
+uint64_t perf_batch_interval_ns(const struct perf_source *source)
+{
+    const struct perf_config *config = &source->config;
+    const uint64_t longest =
+        config->capture == SAMPLER_CAPTURE_PC ? INTERVAL_PC_NS : INTERVAL_STACK_NS;
+    const uint64_t samples = source->merge.rings.items->size / RING_FRACTION /
+                             perf_config_sample_bytes(config, config->stack_bytes);
+    const uint64_t fill_ns =
+        samples * UINT64_C(1000000000) / perf_config_samples_per_second(config);
+    return fill_ns < longest ? fill_ns : longest;
+}
+
+int perf_batch_wait_for(struct source *opened, uint64_t now_ns, struct source_wait *wait)
+{
+    struct perf_source *source = (struct perf_source *)opened;
+    sampler_merge_publish(&source->merge);
+    if (source->stopped)
+        return 0;
+    struct perf_wait_state state = {
+        .active = source->active,
+        .rings_unpollable = source->rings_unpollable,
+        .batch_interval_ns = source->batch_interval_ns,
+        .deep_until_ns = source->deep_until_ns,
+        .samples_per_second = perf_config_samples_per_second(&source->config),
+    };
+    state.has_record = sampler_merge_first(&source->merge, &state.first_ns) != NULL;
+    const struct perf_wait_plan plan = perf_wait_plan(&state, now_ns);
+    if (plan.deadline_ns < wait->deadline_ns)
+        wait->deadline_ns = plan.deadline_ns;
+    for (size_t i = 0; plan.polls_rings && i < source->cpu_rings; i++) {
+        const struct pollfd ring = {.fd = source->merge.rings.items[i].fd, .events = POLLIN};
+        if (sprof_vec_push(&wait->polls, ring))
+            return SPROF_ENOMEM;
+    }
+    return 0;
+}
+
+int perf_batch_look(struct source *opened, uint64_t now_ns, const struct pollfd *polls,
+                    size_t count)
+{
+    struct perf_source *source = (struct perf_source *)opened;
+    if (source->stopped)
+        return 0;
+    /* A ring whose CPU went offline, or whose owner was a thread that ended, is always "ready":
+     * then the rings are looked at from time to time. */
+    for (size_t i = 0; i < count; i++)
+        source->rings_unpollable |= polls[i].revents & (POLLHUP | POLLERR | POLLNVAL);
+    source->members.command_runs_ns = target_started_ns(source->target);
+    source->active = sampler_merge_refresh(&source->merge);
+    perf_tails_copy(source);
+    source->seen_ns = now_ns;
+    source->horizon_ns = now_ns - PERF_SLACK_NS;
+    return 0;
+}

@@ -1,0 +1,50 @@
+/* What the options ask for, made into the attributes of events. */
+#ifndef SPROF_SAMPLER_PERF_EVENT_CONFIG_H
+#define SPROF_SAMPLER_PERF_EVENT_CONFIG_H
+
+#include "sampler/decode.h"
+#include "sampler/perf/event_names.h"
+#include "sampler/perf/events.h"
+#include "sampler/sampler.h"
+
+struct perf_config {
+    const struct perf_event_name *event;
+    enum sampler_capture capture;
+    uint64_t frequency_hz, period; /* one of them is 0 */
+    bool exclude_kernel;
+    size_t stack_bytes_wanted, stack_bytes;
+    struct sampler_layout layout;
+};
+
+/* Checks the options: SPROF_EUSAGE for an unknown event or an impossible rate, SPROF_EUNSUPPORTED
+ * for an event this machine does not have. Whether the kernel may be sampled is not asked here. */
+int perf_config_make(struct perf_config *config, const struct sampler_options *options,
+                     struct sprof_error *error);
+
+/* How much ring a sample may take, with everything asked for and a stack slice of that size. */
+size_t perf_config_sample_bytes(const struct perf_config *config, size_t stack_bytes);
+
+/* How many samples a busy CPU gives in a second: asked for, or a guess for fixed periods. */
+uint64_t perf_config_samples_per_second(const struct perf_config *config);
+
+/* The ring size (a power of two) that holds what one CPU may write in a tenth of a second, and at
+ * any rate as many samples as perf_config_fit_stack wants, within `limit` bytes but not below
+ * perf_config_ring_least. */
+size_t perf_config_ring_bytes(const struct perf_config *config, size_t limit);
+size_t perf_config_ring_least(const struct perf_config *config);
+
+/* Makes the stack slice fit rings of that size: each holds at least 64 samples. */
+void perf_config_fit_stack(struct perf_config *config, size_t ring_bytes);
+
+/* An event that owns a ring and counts nothing; with `track`, it reports mappings, names, forks and
+ * exits. */
+void perf_config_ring_event(struct perf_event_attr *attr, bool track);
+
+/* The sampling event, disabled; with `track` as above. */
+void perf_config_sampling_event(const struct perf_config *config, struct perf_event_attr *attr,
+                                bool cpu_wide, bool track);
+
+/* A counter of CPU time, disabled. */
+void perf_config_counter(struct perf_event_attr *attr);
+
+#endif

@@ -1,0 +1,257 @@
+/* Opening events: per CPU where that is permitted, else per task. */
+#include "sampler/perf/perf_source.h"
+#include "sampler/perf/permission.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum { DEFAULT_BUDGET_BYTES = 64 << 20 };
+
+/* The soft limit on open files is for programs that use select; events are counted in thousands.
+ * The command was forked before and keeps its own. */
+static void raise_file_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= limit.rlim_max)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static void close_rings(struct perf_source *source)
+{
+    sampler_merge_release(&source->merge);
+    source->cpu_rings = 0;
+}
+
+/* One ring on one CPU. Returns 0 or a negative errno; *mapping says whether it was the memory. */
+static int add_ring(struct perf_source *source, pid_t pid, int cpu, size_t size, bool *mapping)
+{
+    struct perf_event_attr attr;
+    perf_config_ring_event(&attr, pid < 0);
+    const int fd = perf_open_dropping(&attr, pid, cpu, -1);
+    *mapping = fd >= 0;
+    if (fd < 0)
+        return fd;
+    struct sampler_ring ring;
+    const int result = sampler_ring_open(&ring, fd, size);
+    if (result) {
+        close(fd);
+        return result;
+    }
+    if (sampler_merge_add(&source->merge, &ring))
+        return -ENOMEM;
+    source->cpu_rings++;
+    return 0;
+}
+
+/* Rings of one size on all CPUs. CPUs that went away meanwhile are forgotten. */
+static int add_rings(struct perf_source *source, pid_t pid, size_t size, bool *mapping)
+{
+    for (size_t i = 0; i < source->cpus.count;) {
+        const int result = add_ring(source, pid, source->cpus.items[i], size, mapping);
+        if (result == -ENODEV && source->cpus.count > 1) {
+            source->cpus.items[i] = source->cpus.items[--source->cpus.count];
+            continue;
+        }
+        if (result)
+            return result;
+        i++;
+    }
+    return 0;
+}
+
+/* pid -1: rings owned by trackers of everything on each CPU; 0: by events on ourselves. */
+static int open_rings(struct perf_source *source, pid_t pid, size_t budget,
+                      struct sprof_error *error)
+{
+    const size_t least = perf_config_ring_least(&source->config);
+    size_t size = perf_config_ring_bytes(&source->config, budget / source->cpus.count);
+    for (;; size /= 2) {
+        bool mapping = false;
+        const int result = add_rings(source, pid, size, &mapping);
+        if (!result)
+            break;
+        close_rings(source);
+        if (!mapping || (result != -EPERM && result != -ENOMEM))
+            return perf_explain(0, false, -result, error);
+        if (size / 2 < least)
+            return perf_explain_rings(size, -result, error);
+    }
+    perf_config_fit_stack(&source->config, size);
+    source->facts.rings = (unsigned)source->cpu_rings;
+    source->facts.ring_bytes = size * source->cpu_rings;
+    return 0;
+}
+
+/* Decided before the first sampling event is opened. */
+static void settle_layout(struct perf_source *source)
+{
+    struct perf_config *config = &source->config;
+    config->layout.has_stack = config->capture != SAMPLER_CAPTURE_PC;
+    config->layout.has_chain = config->capture == SAMPLER_CAPTURE_FULL && !config->exclude_kernel;
+    source->layouts.items[0] = config->layout;
+    source->layouts.count = 1;
+}
+
+static void explain_no_bpf(struct perf_source *source, int result)
+{
+    source->no_bpf_why = filter_bpf_reason(result);
+    sprof_log_message(source->log, SPROF_LOG_DEBUG, "without BPF: %s (%s)",
+                      filter_bpf_reason(result), strerror(-result));
+}
+
+static void try_filter(struct perf_source *source, enum sampler_scope best)
+{
+    if (best > SAMPLER_SCOPE_CPU_FILTERED)
+        return;
+    const struct filter_bpf_tails tails = perf_tails_wanted(source);
+    const int result = filter_bpf_open(&source->filter, !source->members.only_thread, &tails);
+    if (result)
+        explain_no_bpf(source, result);
+}
+
+/* The sampling event of one CPU. Where the program cannot be put on it, sprof filters itself. */
+static int open_cpu_event(struct perf_source *source, size_t index)
+{
+    struct perf_event_attr attr;
+    perf_config_sampling_event(&source->config, &attr, true, false);
+    const int fd = perf_open_dropping(&attr, -1, source->cpus.items[index],
+                                      source->merge.rings.items[index].fd);
+    if (fd < 0)
+        return fd;
+    if (sprof_vec_push(&source->events, fd)) {
+        close(fd);
+        return -ENOMEM;
+    }
+    if (source->filter.programs && filter_bpf_attach(&source->filter, fd)) {
+        explain_no_bpf(source, -EINVAL);
+        filter_bpf_close(&source->filter);
+    }
+    return 0;
+}
+
+static int add_targets(struct perf_source *source)
+{
+    const pid_t command = target_command(source->target);
+    int result = 0;
+    if (command)
+        result = perf_members_add_process(&source->members, command) ||
+                 perf_members_add_thread(&source->members, command, command);
+    size_t count;
+    const pid_t *pids = target_processes(source->target, &count);
+    for (size_t i = 0; i < count; i++)
+        result = result || perf_members_add_process(&source->members, pids[i]);
+    return result ? SPROF_ENOMEM : 0;
+}
+
+static int open_cpu_scope(struct perf_source *source, const struct sampler_options *options,
+                          struct sprof_error *error)
+{
+    settle_layout(source);
+    int result = open_rings(
+        source, -1, options->ring_budget_bytes ? options->ring_budget_bytes : DEFAULT_BUDGET_BYTES,
+        error);
+    if (result)
+        return result;
+    try_filter(source, options->minimum_scope);
+    for (size_t i = 0; i < source->cpus.count; i++) {
+        result = open_cpu_event(source, i);
+        if (result)
+            return perf_explain(0, false, -result, error);
+    }
+    const bool filtered = source->filter.programs;
+    perf_tails_open(source);
+    source->scope = filtered ? SAMPLER_SCOPE_CPU_FILTERED : SAMPLER_SCOPE_CPU;
+    source->members.trust = filtered ? PERF_TRUST_SAMPLES : PERF_TRUST_NOTHING;
+    if (target_command(source->target))
+        return filtered && filter_bpf_add(&source->filter, target_command(source->target))
+                   ? sprof_error_memory(error)
+                   : 0;
+    for (size_t i = 0; i < source->cpu_rings; i++)
+        perf_event_enable(source->merge.rings.items[i].fd);
+    return filtered ? perf_attach_filter(source, error) : 0;
+}
+
+static bool kernel_allowed(const struct perf_config *config)
+{
+    struct perf_event_attr attr;
+    perf_config_sampling_event(config, &attr, false, false);
+    const int fd = perf_open_dropping(&attr, 0, -1, -1);
+    if (fd >= 0)
+        close(fd);
+    return fd != -EACCES && fd != -EPERM;
+}
+
+/* The events of the command start at its execve and are inherited by all it starts. */
+static int open_command_events(struct perf_source *source, struct sprof_error *error)
+{
+    struct perf_event_attr attr;
+    perf_config_sampling_event(&source->config, &attr, false, true);
+    attr.inherit = 1;
+    attr.enable_on_exec = 1;
+    for (size_t i = 0; i < source->cpus.count; i++) {
+        const int fd = perf_open_dropping(&attr, target_command(source->target),
+                                          source->cpus.items[i], source->merge.rings.items[i].fd);
+        if (fd < 0)
+            return perf_explain(0, false, -fd, error);
+        if (sprof_vec_push(&source->events, fd)) {
+            close(fd);
+            return sprof_error_memory(error);
+        }
+    }
+    return 0;
+}
+
+static int open_task_scope(struct perf_source *source, const struct sampler_options *options,
+                           struct sprof_error *error)
+{
+    settle_layout(source);
+    if (!source->config.exclude_kernel && !kernel_allowed(&source->config)) {
+        source->config.exclude_kernel = true;
+        perf_explain_kernel_excluded(source->facts.kernel_excluded_why,
+                                     sizeof source->facts.kernel_excluded_why);
+        settle_layout(source);
+    }
+    const int result = open_rings(
+        source, 0, options->ring_budget_bytes ? options->ring_budget_bytes : DEFAULT_BUDGET_BYTES,
+        error);
+    if (result)
+        return result;
+    if (options->minimum_scope < SAMPLER_SCOPE_TASK)
+        explain_no_bpf(source, -EPERM);
+    perf_tails_open(source);
+    source->scope = SAMPLER_SCOPE_TASK;
+    source->members.trust = PERF_TRUST_ALL;
+    return target_command(source->target) ? open_command_events(source, error)
+                                          : perf_attach_tasks(source, error);
+}
+
+/* Whether events on whole CPUs are permitted. */
+static bool cpu_scope_allowed(const struct perf_source *source)
+{
+    struct perf_event_attr attr;
+    perf_config_sampling_event(&source->config, &attr, true, false);
+    const int fd = perf_open_dropping(&attr, -1, source->cpus.items[0], -1);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
+}
+
+int perf_source_open_events(struct perf_source *source, const struct sampler_options *options,
+                            struct sprof_error *error)
+{
+    raise_file_limit();
+    if (sprof_proc_online_cpus(&source->cpus))
+        return sprof_error_memory(error);
+    source->facts.cpus = (unsigned)source->cpus.count;
+    if (add_targets(source))
+        return sprof_error_memory(error);
+    const bool cpu_scope = options->minimum_scope < SAMPLER_SCOPE_TASK && cpu_scope_allowed(source);
+    const int result = cpu_scope ? open_cpu_scope(source, options, error)
+                                 : open_task_scope(source, options, error);
+    return result ? result : perf_attach_counters(source, error);
+}

@@ -1,0 +1,198 @@
+/* The source of perf events: opens them, starts and stops them, and says what they are. */
+#include "sampler/perf/perf_source.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct perf_source *perf_of(struct source *source)
+{
+    return (struct perf_source *)source;
+}
+
+/* == Opening == */
+
+static void describe(const struct perf_source *source, char *text, size_t size)
+{
+    snprintf(text, size, "%s%s%s%s%s",
+             source->scope == SAMPLER_SCOPE_TASK ? "perf per thread" : "perf per CPU",
+             source->scope == SAMPLER_SCOPE_CPU_FILTERED ? ", filtered in the kernel" : "",
+             source->no_bpf_why ? ", without BPF (" : "",
+             source->no_bpf_why ? source->no_bpf_why : "", source->no_bpf_why ? ")" : "");
+}
+
+static void state_facts(struct perf_source *source)
+{
+    struct sampler_facts *facts = &source->facts;
+    const struct perf_config *config = &source->config;
+    describe(source, facts->source, sizeof facts->source);
+    facts->may_miss_threads = source->scope == SAMPLER_SCOPE_TASK;
+    facts->weights = SAMPLER_WEIGHTS_EXACT;
+    snprintf(facts->event, sizeof facts->event, "%s", config->event->name);
+    facts->event_is_clock = config->event->is_clock;
+    facts->frequency_hz = config->frequency_hz;
+    /* The timer of a clock event runs at one period, whatever asked for it. */
+    facts->varying_period = config->frequency_hz && !config->event->is_clock;
+    if (!facts->varying_period)
+        facts->period =
+            config->period ? config->period : UINT64_C(1000000000) / config->frequency_hz;
+    facts->kernel_excluded = config->exclude_kernel;
+    facts->stack_bytes = config->stack_bytes;
+    facts->stack_bytes_wanted = config->stack_bytes_wanted;
+}
+
+static void perf_free(struct source *opened)
+{
+    struct perf_source *source = perf_of(opened);
+    for (size_t i = 0; i < source->events.count; i++)
+        close(source->events.items[i]);
+    for (size_t i = 0; i < source->trackers.count; i++)
+        close(source->trackers.items[i]);
+    sprof_vec_release(&source->events);
+    sprof_vec_release(&source->trackers);
+    sprof_vec_release(&source->cpus);
+    rest_bpf_close(&source->rest_bpf);
+    stack_ends_close(&source->stack_ends);
+    filter_bpf_close(&source->filter);
+    perf_counters_release(&source->counters);
+    sampler_merge_release(&source->merge);
+    sampler_layouts_release(&source->layouts);
+    rests_release(&source->rests);
+    perf_members_release(&source->members);
+    sprof_vec_release(&source->end_records);
+    sprof_map_release(&source->event_tid);
+    sprof_map_release(&source->tids_with_events);
+    sprof_map_release(&source->tids_taken_in);
+    sprof_map_release(&source->tids_with_counter);
+    sprof_map_release(&source->cpu_before_start);
+    free(source->buffer);
+    free(source);
+}
+
+static int open_parts(struct perf_source *source, const struct source_request *request,
+                      struct sprof_error *error)
+{
+    source->members.command = target_command(source->target);
+    source->members.only_thread = target_thread(source->target);
+    source->buffer = aligned_alloc(8, SAMPLER_RING_RECORD_MAX);
+    if (!source->buffer)
+        return sprof_error_memory(error);
+    return perf_source_open_events(source, request->options, error);
+}
+
+static int perf_open_source(struct source **opened, const struct source_request *request,
+                            struct sprof_error *error)
+{
+    struct perf_config config;
+    int result = perf_config_make(&config, request->options, error);
+    if (result)
+        return result;
+    struct perf_source *source = calloc(1, sizeof *source);
+    if (!source)
+        return sprof_error_memory(error);
+    source->source.kind = &perf_source_kind;
+    source->config = config;
+    source->target = request->target;
+    source->log = request->log;
+    source->filter = FILTER_BPF_NONE;
+    source->rest_bpf = REST_BPF_NONE;
+    source->spare_fds[0] = source->spare_fds[1] = -1;
+    result = open_parts(source, request, error);
+    source->log = NULL;
+    if (result) {
+        perf_free(&source->source);
+        return result;
+    }
+    source->batch_interval_ns = perf_batch_interval_ns(source);
+    state_facts(source);
+    *opened = &source->source;
+    return 0;
+}
+
+/* == Running == */
+
+static void for_each_event(struct perf_source *source, void (*act)(int fd))
+{
+    for (size_t i = 0; i < source->events.count; i++)
+        act(source->events.items[i]);
+    for (size_t i = 0; i < source->trackers.count; i++)
+        act(source->trackers.items[i]);
+    if (source->scope != SAMPLER_SCOPE_TASK) /* there the rings' owners are the trackers */
+        for (size_t i = 0; i < source->cpu_rings; i++)
+            act(source->merge.rings.items[i].fd);
+}
+
+static int perf_start(struct source *opened, struct sprof_error *error)
+{
+    (void)error;
+    struct perf_source *source = perf_of(opened);
+    const bool launches = target_command(source->target) != 0;
+    /* The events of a command in task scope begin with its execve. */
+    if (!launches || source->scope != SAMPLER_SCOPE_TASK)
+        for_each_event(source, perf_event_enable);
+    if (!launches)
+        perf_counters_enable(&source->counters);
+    source->start_ns = sprof_clock_monotonic_ns();
+    return 0;
+}
+
+static void perf_stop(struct source *opened)
+{
+    struct perf_source *source = perf_of(opened);
+    for_each_event(source, perf_event_disable);
+    perf_counters_disable(&source->counters);
+    source->stopped = true;
+    source->members.command_runs_ns = target_started_ns(source->target);
+    sampler_merge_refresh(&source->merge);
+    source->seen_ns = sprof_clock_monotonic_ns();
+    source->horizon_ns = UINT64_MAX;
+}
+
+/* == Asking == */
+
+static void perf_facts(const struct source *opened, struct sampler_facts *facts)
+{
+    const struct perf_source *source = (const struct perf_source *)opened;
+    const struct sampler_facts general = *facts;
+    *facts = source->facts;
+    facts->command_pid = general.command_pid;
+    memcpy(facts->source_why, general.source_why, sizeof facts->source_why);
+}
+
+static void perf_count(const struct source *opened, struct sampler_counters *counters)
+{
+    const struct sampler_counters *mine = &((const struct perf_source *)opened)->counts;
+    counters->records += mine->records;
+    counters->samples += mine->samples;
+    counters->foreign_samples += mine->foreign_samples;
+    counters->lost += mine->lost;
+    counters->copied_records += mine->copied_records;
+    counters->unknown_records += mine->unknown_records;
+    counters->bytes += mine->bytes;
+    counters->rests += mine->rests;
+    counters->exact_rests += mine->exact_rests;
+}
+
+static uint64_t perf_cpu_ns(struct source *opened)
+{
+    const struct perf_source *source = perf_of(opened);
+    return source->counters_full ? 0 : perf_counters_total_ns(&source->counters);
+}
+
+const struct source_kind perf_source_kind = {
+    .name = "perf",
+    .in_child = perf_warm_up,
+    .open = perf_open_source,
+    .facts = perf_facts,
+    .start = perf_start,
+    .stop = perf_stop,
+    .wait_for = perf_batch_wait_for,
+    .look = perf_batch_look,
+    .next_time = perf_record_next_time,
+    .take = perf_record_take,
+    .cpu_ns = perf_cpu_ns,
+    .count = perf_count,
+    .stack_end = perf_tails_learn,
+    .free = perf_free,
+};

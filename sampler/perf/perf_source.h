@@ -1,0 +1,115 @@
+/* The source of perf events, from inside. */
+#ifndef SPROF_SAMPLER_PERF_PERF_SOURCE_H
+#define SPROF_SAMPLER_PERF_PERF_SOURCE_H
+
+#include "sampler/filter_bpf.h"
+#include "sampler/merge.h"
+#include "sampler/perf/counters.h"
+#include "sampler/perf/event_config.h"
+#include "sampler/perf/members.h"
+#include "sampler/rest.h"
+#include "sampler/rest_bpf.h"
+#include "sampler/source.h"
+#include "sampler/stack_ends.h"
+
+extern const struct source_kind perf_source_kind;
+
+struct perf_source {
+    struct source source;
+    struct sampler_facts facts; /* its part of them */
+    enum sampler_scope scope;
+    const char *no_bpf_why; /* in a few words; NULL: a program filters, or none was wanted */
+    struct perf_config config;
+    struct sampler_layouts layouts;
+    const struct sprof_log *log; /* NULL once it is open */
+
+    struct target *target;
+    struct perf_members members;
+    struct perf_counters counters;
+
+    struct sprof_id_list cpus;
+    size_t cpu_rings; /* the first rings of `merge`: one for each of `cpus`, in their order */
+    struct sprof_id_list events;       /* descriptors of sampling events */
+    struct sprof_id_list trackers;     /* descriptors of further events that report mappings and
+                                          forks */
+    struct sprof_map event_tid;        /* identifier of an event opened on a thread → tid */
+    struct sprof_map tids_with_events; /* tid of a thread with events of its own → 1 */
+    struct sprof_map tids_taken_in;    /* tid of a thread taken in, or born with its parent's events
+                                          → when */
+    struct sprof_map tids_with_counter; /* tid of a thread with counters, its own or its parent's →
+                                           when */
+    struct sprof_map cpu_before_start; /* tid of a thread that could get none → CPU time before the
+                                          start */
+    bool counters_full;                /* no more of them: the kernel refused one */
+    int spare_fds[2]; /* held until then: for reading /proc when no others are left */
+    struct filter_bpf filter;
+
+    struct sampler_merge merge;
+    struct rests rests;
+    struct rest_bpf rest_bpf;
+    struct stack_ends stack_ends;
+    bool started, stopped;
+    uint64_t start_ns;   /* samples before it do not count */
+    uint64_t seen_ns;    /* when the rings were looked at last */
+    uint64_t horizon_ns; /* records up to it are surely in order */
+    uint64_t last_ns;    /* time of the last record handed out */
+    uint64_t lost_told;  /* how many the kernel's LOST records speak of */
+    struct model_record record;
+    struct model_record cpu_time_record; /* follows the EXIT just handed out, if has_cpu_time */
+    bool has_cpu_time;
+    void *buffer; /* for a record that wraps, or is not aligned */
+
+    bool end_records_made;
+    SPROF_VEC(struct model_record) end_records; /* what follows the last of the rings */
+    size_t end_record;                          /* the first that was not handed out */
+
+    bool active;                /* the last look found something new */
+    bool rings_unpollable;      /* a ring says that it is ready all the time */
+    uint64_t batch_interval_ns; /* how long to let records gather while the targets are busy */
+    uint64_t deep_until_ns;     /* until then stacks deeper than their slices are expected: what
+                                   follows must be copied at once */
+
+    struct sampler_counters counts;
+};
+
+/* open.c: events and rings in the best scope there is, for the targets already known. */
+int perf_source_open_events(struct perf_source *source, const struct sampler_options *options,
+                            struct sprof_error *error);
+
+/* attach.c: takes in all threads of the attached processes, whatever they start meanwhile. */
+int perf_attach_tasks(struct perf_source *source, struct sprof_error *error);
+int perf_attach_filter(struct perf_source *source, struct sprof_error *error);
+
+/* Opens the counters of the command or of all threads attached to. Missing ones are only reported.
+ */
+int perf_attach_counters(struct perf_source *source, struct sprof_error *error);
+
+/* record_reader.c: the two functions of a source that read records. */
+struct source_next perf_record_next_time(struct source *source);
+int perf_record_take(struct source *source, struct model_record **record);
+
+/* batch.c: the two functions of a source that wait for records. */
+int perf_batch_wait_for(struct source *source, uint64_t now_ns, struct source_wait *wait);
+int perf_batch_look(struct source *source, uint64_t now_ns, const struct pollfd *polls,
+                    size_t count);
+
+/* How long records may gather before a ring fills or stacks grow stale. */
+uint64_t perf_batch_interval_ns(const struct perf_source *source);
+
+/* end_records.c: what is known only when all rings are empty: losses at the very end, and the CPU
+ * time of the threads still alive. Returns 0 or SPROF_ENOMEM. */
+int perf_end_records_make(struct perf_source *source);
+
+/* deep.c: which stacks the kernel is to capture beyond their slices; maps what it captures; copies
+ * what follows the slices of the records not looked at yet; gives the record just decoded its copy;
+ * notes that it was a stack deeper than its slice; learns where a stack ends; a thread has a new
+ * stack. */
+struct filter_bpf_tails perf_tails_wanted(const struct perf_source *source);
+void perf_tails_open(struct perf_source *source);
+void perf_tails_copy(struct perf_source *source);
+void perf_tails_attach(struct perf_source *source, size_t ring, uint64_t offset);
+void perf_tails_expect(struct perf_source *source);
+void perf_tails_learn(struct source *source, pid_t tid, uint64_t stack_pointer, uint64_t end);
+void perf_tails_forget(struct perf_source *source, pid_t tid);
+
+#endif

@@ -1,0 +1,168 @@
+/* Reads the next record of the rings: decodes it, finds the tail of its stack, and drops what
+ * belongs to others. */
+#include "sampler/perf/perf_source.h"
+
+/* Read room goes back early where a long drain has read a good part of a ring. */
+enum { PUBLISH_FRACTION = 4, FUTURE_NS = 1000000000 };
+
+/* A thread that had events of its own before it inherited the same ones once more (its creator got
+ * them CPU by CPU) counts only by its own. */
+static bool is_duplicate(const struct perf_source *source, const struct model_record *record,
+                         uint64_t event_id)
+{
+    if (!source->event_tid.count)
+        return false;
+    const uint64_t *owner = sprof_map_get(&source->event_tid, event_id);
+    return owner && *owner != (uint64_t)record->tid &&
+           sprof_map_get(&source->tids_with_events, (uint64_t)record->tid);
+}
+
+static bool admit(struct perf_source *source, const struct model_record *record, uint64_t event_id)
+{
+    if (!perf_members_admit(&source->members, record)) {
+        source->counts.foreign_samples += record->type == MODEL_RECORD_SAMPLE;
+        return false;
+    }
+    if (record->type != MODEL_RECORD_SAMPLE)
+        return true;
+    return record->time_ns >= source->start_ns && !is_duplicate(source, record, event_id);
+}
+
+static void note_cpu_time_of_exit(struct perf_source *source)
+{
+    const struct model_record *exited = &source->record;
+    uint64_t cpu_time_ns;
+    if (!perf_counters_thread_ns(&source->counters, exited->tid, true, &cpu_time_ns))
+        return;
+    source->cpu_time_record = (struct model_record){.type = MODEL_RECORD_CPU_TIME,
+                                                    .time_ns = exited->time_ns,
+                                                    .pid = exited->pid,
+                                                    .tid = exited->tid,
+                                                    .cpu = exited->cpu};
+    source->cpu_time_record.cpu_time.cpu_time_ns = cpu_time_ns;
+    source->has_cpu_time = true;
+}
+
+static void account(struct perf_source *source)
+{
+    const struct model_record *record = &source->record;
+    source->counts.records++;
+    source->counts.samples += record->type == MODEL_RECORD_SAMPLE;
+    if (record->type == MODEL_RECORD_LOST)
+        source->counts.lost += record->lost.count;
+    if (record->type == MODEL_RECORD_EXIT)
+        note_cpu_time_of_exit(source);
+    if (record->type == MODEL_RECORD_COMM && record->comm.exec)
+        perf_tails_forget(source, record->tid);
+    if (record->type == MODEL_RECORD_SAMPLE && record->sample.stack_full)
+        perf_tails_expect(source);
+}
+
+/* A record is written before it is seen: a time far behind that is none. */
+static bool is_in_the_future(const struct perf_source *source, uint64_t time_ns)
+{
+    return time_ns > source->seen_ns + FUTURE_NS;
+}
+
+/* Decodes the first record of a ring into source->record and goes on behind it. After bytes that
+ * are no record nothing in this ring can be trusted. */
+static enum sampler_decoded read_record(struct perf_source *source, struct sampler_ring *ring,
+                                        uint64_t *event_id)
+{
+    if (ring->tail - ring->published >= ring->size / PUBLISH_FRACTION)
+        sampler_ring_publish(ring);
+    const size_t index = (size_t)(ring - source->merge.rings.items);
+    const uint64_t offset = ring->tail;
+    struct perf_event_header header;
+    rests_drop_taken(&source->rests);
+    if (!sampler_ring_header(ring, offset, &header)) {
+        rests_take(&source->rests, index, ring->head);
+        sampler_merge_skip_ring(&source->merge);
+        return SAMPLER_DECODED_MALFORMED;
+    }
+    bool copied;
+    const struct perf_event_header *whole =
+        sampler_ring_record(ring, offset, &header, source->buffer, &copied);
+    source->counts.copied_records += copied;
+    source->counts.bytes += header.size;
+    const enum sampler_decoded result =
+        sampler_decode_record(&source->layouts, whole, &source->record, event_id);
+    sampler_merge_advance(&source->merge, header.size);
+    if (result == SAMPLER_DECODED_RECORD && is_in_the_future(source, source->record.time_ns))
+        return SAMPLER_DECODED_MALFORMED;
+    if (result == SAMPLER_DECODED_RECORD && source->record.type == MODEL_RECORD_SAMPLE)
+        perf_tails_attach(source, index, offset);
+    return result;
+}
+
+static int take_of_rings(struct perf_source *source, struct sampler_ring *ring, uint64_t time_ns)
+{
+    uint64_t event_id;
+    struct model_record *record = &source->record;
+    switch (read_record(source, ring, &event_id)) {
+    case SAMPLER_DECODED_SKIP: source->counts.unknown_records++; return 1;
+    case SAMPLER_DECODED_MALFORMED: /* counts as one lost */
+        *record = (struct model_record){
+            .type = MODEL_RECORD_LOST, .time_ns = time_ns, .pid = -1, .tid = -1, .cpu = -1};
+        record->lost.count = 1;
+        break;
+    case SAMPLER_DECODED_RECORD:
+        if (record->type == MODEL_RECORD_LOST)
+            source->lost_told += record->lost.count;
+        if (!admit(source, record, event_id))
+            return 1;
+        break;
+    }
+    if (record->time_ns > source->last_ns)
+        source->last_ns = record->time_ns;
+    account(source);
+    return 0;
+}
+
+/* The ring whose first record may be taken now, and its time; NULL: none. */
+static struct sampler_ring *ripe_ring(const struct perf_source *source, uint64_t *time_ns)
+{
+    struct sampler_ring *ring = sampler_merge_first(&source->merge, time_ns);
+    if (!ring)
+        return NULL;
+    if (is_in_the_future(source, *time_ns)) {
+        *time_ns = source->last_ns;
+        return ring;
+    }
+    return *time_ns <= source->horizon_ns ? ring : NULL;
+}
+
+struct source_next perf_record_next_time(struct source *opened)
+{
+    const struct perf_source *source = (const struct perf_source *)opened;
+    uint64_t time_ns = source->last_ns;
+    if (source->has_cpu_time || ripe_ring(source, &time_ns))
+        return (struct source_next){SOURCE_RECORD, time_ns};
+    if (!source->stopped)
+        return (struct source_next){SOURCE_NOTHING_BEFORE, source->horizon_ns};
+    if (!source->end_records_made || source->end_record < source->end_records.count)
+        return (struct source_next){SOURCE_RECORD, source->last_ns};
+    return (struct source_next){.state = SOURCE_ENDED};
+}
+
+int perf_record_take(struct source *opened, struct model_record **record)
+{
+    struct perf_source *source = (struct perf_source *)opened;
+    if (source->has_cpu_time) {
+        source->has_cpu_time = false;
+        *record = &source->cpu_time_record;
+        return 0;
+    }
+    uint64_t time_ns;
+    struct sampler_ring *ring = ripe_ring(source, &time_ns);
+    if (ring) {
+        *record = &source->record;
+        return take_of_rings(source, ring, time_ns);
+    }
+    if (!source->end_records_made && perf_end_records_make(source))
+        return SPROF_ENOMEM;
+    if (source->end_record == source->end_records.count)
+        return 1;
+    *record = &source->end_records.items[source->end_record++];
+    return 0;
+}

@@ -1,0 +1,8 @@
+/* The kinds of sources there are. */
+#include "sampler/perf/perf_source.h"
+#include "sampler/source.h"
+
+const struct source_kind *const sampler_source_kinds[] = {
+    &perf_source_kind,
+    NULL,
+};
