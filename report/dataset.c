@@ -17,7 +17,7 @@ struct loading {
     struct report_dataset *dataset;
     const struct model_kind_rules *rules;
     unsigned parts;
-    struct sprof_map modules, functions, frames; /* database id → number */
+    struct sprof_map modules, frames; /* database id → number */
     struct sprof_map path_indexes;               /* … → index + 1 */
     SPROF_VEC(struct path_row) rows;
     double sum_of_weights, sum_of_squares;
@@ -39,6 +39,7 @@ void report_dataset_release(struct report_dataset *dataset)
     sprof_map_release(&dataset->process_numbers);
     sprof_map_release(&dataset->thread_numbers);
     sprof_map_release(&dataset->node_numbers);
+    sprof_map_release(&dataset->function_numbers);
     sprof_arena_release(&dataset->arena);
 }
 
@@ -122,7 +123,7 @@ static int add_function(void *context, const struct store_function *row)
     const struct model_function facts = {module, dataset->modules.items[module - 1].kind,
                                          row->startup};
     const uint32_t number = failed ? 0 : report_dataset_add_function(dataset, function, facts);
-    return number ? sprof_map_put(&loading->functions, row->id, number) : SPROF_ENOMEM;
+    return number ? sprof_map_put(&dataset->function_numbers, row->id, number) : SPROF_ENOMEM;
 }
 
 /* == Frames, nodes, mappings == */
@@ -135,7 +136,7 @@ static int add_frame(void *context, const struct store_frame *row)
     bool failed = false;
     const struct report_frame frame = {
         .module = report_dataset_number(&loading->modules, row->module_id),
-        .function = report_dataset_number(&loading->functions, row->function_id),
+        .function = report_dataset_number(&dataset->function_numbers, row->function_id),
         .outer = row->inline_parent_id, /* a database id until all are read */
         .inline_depth = row->inline_depth,
         .file = copy_text(dataset, row->file, count ? dataset->frames.items[count - 1].file : NULL,
@@ -217,7 +218,7 @@ static int add_path(void *context, const struct model_path *row)
     struct loading *loading = context;
     const struct path_row path = {
         .parent = report_dataset_number(&loading->path_indexes, row->parent),
-        .function = report_dataset_number(&loading->functions, row->function),
+        .function = report_dataset_number(&loading->dataset->function_numbers, row->function),
     };
     if (!path.function || (row->parent && !path.parent))
         return SPROF_EFORMAT;
@@ -354,8 +355,7 @@ int report_dataset_load(struct report_dataset *dataset, struct store *store,
         result = report_dataset_read_mode(dataset, selection, error);
     }
     sprof_map_release(&loading.modules);
-    sprof_map_release(&loading.functions);
-    sprof_map_release(&loading.frames);
+        sprof_map_release(&loading.frames);
     sprof_map_release(&loading.path_indexes);
     sprof_vec_release(&loading.rows);
     return report_error_code(result, error);

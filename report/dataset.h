@@ -123,7 +123,8 @@ struct report_dataset {
     SPROF_VEC(struct report_mapping) mappings;
     SPROF_VEC(struct report_cost) costs;
 
-    struct sprof_map process_numbers, thread_numbers, node_numbers; /* database id → number */
+    /* Database id → number. */
+    struct sprof_map process_numbers, thread_numbers, node_numbers, function_numbers;
 };
 
 /* Reads what is selected; `parts` of enum report_part, added up. Errors as report_write. The caller

@@ -106,6 +106,10 @@ int report_summary(FILE *out, struct store *store, const char *path, unsigned co
 int report_script(FILE *out, struct store *store, const struct report_selection *selection,
                   const struct report_style *style, size_t limit, struct sprof_error *error);
 
+/* All runs of a recording as one HTML page that holds all it needs: about 6 MB at the most, for
+ * which slots of time become coarser and rare call paths are folded. Errors as report_write. */
+int report_html(FILE *out, struct store *store, struct sprof_error *error);
+
 /* A user's statement: an aligned table, CSV or JSON. */
 int report_query(FILE *out, struct store *store, const char *sql, const struct report_style *style,
                  struct sprof_error *error);

@@ -23,7 +23,7 @@ declare -A owners=(
     ["elfutils/libdwelf.h"]="symbolize" ["elfutils/debuginfod.h"]="symbolize" ["dwarf.h"]="symbolize"
     ["libiberty/demangle.h"]="symbolize" ["demangle.h"]="symbolize"
     ["libunwind.h"]="unwind" ["libunwind-x86_64.h"]="unwind"
-    ["sqlite3.h"]="store"
+    ["sqlite3.h"]="store" ["zlib.h"]="report"
     ["xxhash.h"]="base"
     ["yajl/yajl_gen.h"]="report" ["yajl/yajl_parse.h"]="report" ["yajl/yajl_tree.h"]="report"
 )

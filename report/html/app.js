@@ -1,0 +1,319 @@
+// The page itself: what is chosen (kept in the address, so that a link shows the same), the views, and
+// the keys. Views are made when they are first shown and redrawn when what they depend on changed.
+
+const MODES = [
+    ['full', 'full', 'The whole stack: kernel, libraries, application'],
+    ['app', 'app', 'Only the part of the stack up to where the thread leaves the application'],
+    ['app-drop', 'app, no interior', 'The same, without library frames between application frames'],
+    ['pc-app', 'app frame', 'One frame: the innermost one of the application'],
+    ['pc', 'pc', 'One frame: the innermost one'],
+];
+
+// The modes a recording of one mode can be read in.
+function readableModes(run) {
+    if (run.mode === 'full')
+        return new Set(MODES.map(([mode]) => mode));
+    if (run.mode === 'app')
+        return new Set(run.interior === 'drop' ? ['app-drop', 'pc-app'] : ['app', 'app-drop', 'pc-app']);
+    return new Set([run.frame === 'app' ? 'pc-app' : 'pc']);
+}
+
+function recordedMode(run) {
+    return run.mode === 'pc' ? (run.frame === 'app' ? 'pc-app' : 'pc')
+        : run.mode === 'app' && run.interior === 'drop' ? 'app-drop' : run.mode;
+}
+
+class App {
+    constructor(data, host) {
+        this.data = data;
+        this.host = host;
+        this.trees = new Map();
+        const saved = new URLSearchParams(location.hash.slice(1));
+        this.setTheme(saved.get('theme') ||
+            (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light'));
+        this.palette = new Palette(data);
+        this.state = this.restore(saved);
+        this.build();
+        this.update();
+        window.addEventListener('hashchange', () => {
+            if (location.hash.slice(1) !== this.written) {
+                this.state = this.restore(new URLSearchParams(location.hash.slice(1)));
+                this.update();
+            }
+        });
+    }
+
+    // ---- State -------------------------------------------------------------------------------
+
+    restore(saved) {
+        const number = (name, most, other) => {
+            const value = Number(saved.get(name) ?? other);
+            return Number.isInteger(value) && value >= -1 && value < most ? value : other;
+        };
+        const {data} = this;
+        const state = {
+            event: Math.max(0, number('event', data.events.length, data.firstEvent)),
+            process: number('process', data.processes.length, -1),
+            thread: number('thread', data.threads.length, -1),
+            base: number('base', data.events.length, -1),
+            tab: saved.get('tab') || 'summary',
+            mode: saved.get('mode'),
+            search: saved.get('q') || '',
+            function: number('function', data.functions.count, -1),
+            module: number('module', data.modules.length, -1),
+            inverted: saved.get('inverted') === '1',
+            flame: saved.get('flame') === '1',
+            absolute: saved.get('absolute') === '1',
+            zoom: (saved.get('zoom') || '').split('.').filter(Boolean).map(Number)
+                .filter(fn => fn >= 0 && fn < data.functions.count),
+            slots: null,
+        };
+        const run = this.run(state), range = (saved.get('slots') || '').split('-').map(Number);
+        if (range.length === 2 && range.every(Number.isInteger) && range[0] >= 0 &&
+            range[0] < range[1] && range[1] <= run.slots)
+            state.slots = range;
+        if (!readableModes(run).has(state.mode))
+            state.mode = recordedMode(run);
+        return state;
+    }
+
+    save() {
+        const {state} = this, kept = new URLSearchParams();
+        const put = (name, value, usual) => value !== usual && kept.set(name, value);
+        put('tab', state.tab, 'summary');
+        put('event', state.event, this.data.firstEvent);
+        for (const name of ['process', 'thread', 'function', 'module', 'base'])
+            put(name, state[name], -1);
+        put('mode', state.mode, recordedMode(this.run(state)));
+        put('q', state.search, '');
+        put('inverted', state.inverted ? '1' : '', '');
+        put('flame', state.flame ? '1' : '', '');
+        put('absolute', state.absolute ? '1' : '', '');
+        put('zoom', state.zoom.join('.'), '');
+        put('slots', state.slots ? state.slots.join('-') : '', '');
+        put('theme', document.documentElement.dataset.theme,
+            matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light');
+        this.written = kept.toString();
+        history.replaceState(null, '', '#' + this.written);
+    }
+
+    set(change) {
+        Object.assign(this.state, change);
+        this.update();
+    }
+
+    run(state = this.state) {
+        return this.data.runs[this.data.events[state.event].run];
+    }
+
+    // ---- What is shown -----------------------------------------------------------------------
+
+    view(mode, same) {
+        const key = mode + (same ? ' same' : '');
+        if (!this.trees.has(key))
+            this.trees.set(key, readAs(this.data, mode, same));
+        return this.trees.get(key);
+    }
+
+    update() {
+        const {state, data} = this;
+        this.comparing = state.base >= 0 && state.base !== state.event;
+        const key = JSON.stringify([state.event, state.process, state.thread,
+                                    state.slots, state.mode, state.base]);
+        if (key !== this.profileKey) {
+            this.profileKey = key;
+            const view = this.view(state.mode, this.comparing ? sameFunctions(data) : null);
+            this.profile = new Profile(data, view, state);
+            this.base = this.comparing ? new Profile(data, view, {event: state.base, process: -1,
+                thread: -1, slots: null}) : null;
+            this.timeCosts = slotCosts(data, state, this.view(state.mode));
+            this.drawn = new Set();
+        }
+        this.match = matchFunctions(data, state.search);
+        this.paintHeader();
+        this.paintChoices();
+        this.timeline.show(data, this.timeCosts, state.slots, this.run().slotNs);
+        this.paintTabs();
+        this.save();
+    }
+
+    // ---- The frame of the page ---------------------------------------------------------------
+
+    build() {
+        this.search = element('input', {type: 'search', placeholder: 'Search functions  /',
+            'aria-label': 'Search functions; /text/ is a regular expression',
+            oninput: () => this.set({search: this.search.value})});
+        this.share = element('span', {class: 'share'});
+        this.command = element('div', {class: 'command'});
+        this.facts = element('div', {class: 'facts'});
+        const header = element('header', {},
+            element('div', {class: 'brand'}, 'sprof'),
+            element('div', {class: 'what'}, this.command, this.facts),
+            element('div', {class: 'search'}, this.search, this.share),
+            element('button', {class: 'icon', title: 'Dark or light (d)', onclick: () => this.turnTheme()}, '◐'),
+            element('button', {class: 'icon', title: 'Keys (?)', onclick: () => this.help.showModal()}, '?'));
+        this.choices = element('div', {class: 'choices'});
+        const time = element('div', {class: 'timeline'});
+        this.expander = element('button', {class: 'expand', onclick: () => {
+            this.timeline.expanded = !this.timeline.expanded;
+            this.expander.textContent = this.timeline.expanded ? 'hide threads' : 'threads';
+            this.timeline.paint();
+        }}, 'threads');
+        time.append(this.expander);
+        this.timeline = new Timeline(time, this.palette, {range: slots => this.set({slots})});
+        this.tabs = element('nav', {role: 'tablist'});
+        this.main = element('main', {});
+        this.live = element('div', {class: 'said', 'aria-live': 'polite'});
+        this.help = this.makeHelp();
+        this.host.replaceChildren(header, this.choices, time, this.tabs, this.main, this.live, this.help);
+        this.views = VIEWS.filter(([, , make]) => make).map(([id, title, make, when]) => ({id, title, make, when}));
+        document.addEventListener('keydown', event => this.key(event));
+    }
+
+    paintHeader() {
+        const run = this.run(), {profile} = this;
+        this.command.textContent = run.command;
+        this.command.title = run.command;
+        document.title = `${run.name} · sprof`;
+        this.facts.textContent = run.quality.join(' · ');
+        this.facts.title = run.quality.join('\n');
+        if (this.search.value !== this.state.search)
+            this.search.value = this.state.search;
+        if (!this.match)
+            this.share.textContent = '';
+        else if (this.match.error)
+            this.share.textContent = 'not valid';
+        else
+            this.share.textContent = formatPercent(matchedValue(profile, this.match), profile.total,
+                                                   profile.costs.samples[0]);
+        this.share.title = this.match?.error || 'share of the samples that contain a match';
+    }
+
+    paintChoices() {
+        const {state, data} = this, event = data.events[state.event];
+        const select = (label, value, options, change) => options.length < 2 ? null :
+            element('label', {}, label, element('select', {onchange: e => change(Number(e.target.value))},
+                ...options.map(([key, text]) => element('option', {value: key, selected: key === value}, text))));
+        const runs = [...data.events.keys()].map(index => {
+            const each = data.events[index], run = data.runs[each.run];
+            return [index, `${data.runs.length > 1 ? run.label + ' · ' : ''}${each.name}`];
+        });
+        const ofRun = list => [...list.keys()].filter(index => list[index].run === event.run);
+        const processes = ofRun(data.processes).map(index =>
+            [index, `${data.processes[index].name || '?'} (${data.processes[index].pid})`]);
+        const threads = data.threads.flatMap((thread, index) =>
+            data.processes[thread.process].run === event.run && thread.samples &&
+            (state.process < 0 || thread.process === state.process)
+                ? [[index, `${thread.name || data.processes[thread.process].name || '?'} (${thread.tid})`]] : []);
+        const any = [-1, 'all'];
+        const modes = readableModes(this.run());
+        const own = this.run().slotNs;
+        this.choices.replaceChildren(...[
+            select(data.runs.length > 1 ? 'Run' : 'Event', state.event, runs, index => this.set(
+                {event: index, process: -1, thread: -1, slots: null, zoom: [],
+                 mode: recordedMode(this.run({event: index}))})),
+            select('Process', state.process, processes.length > 1 ? [any, ...processes] : [],
+                process => this.set({process, thread: -1})),
+            select('Thread', state.thread, threads.length > 1 ? [any, ...threads.slice(0, 2000)] : [],
+                thread => this.set({thread})),
+            element('label', {}, 'Mode', element('span', {class: 'segments', role: 'group'},
+                ...MODES.map(([mode, title, help]) => element('button', {
+                    'aria-pressed': String(state.mode === mode), disabled: !modes.has(mode), 'data-mode': mode,
+                    title: modes.has(mode) ? help : 'A recording of this mode does not hold what that needs',
+                    onclick: () => this.set({mode, zoom: []}),
+                }, title)))),
+            select('Compared with', state.base, runs.length > 1
+                ? [[-1, 'nothing'], ...runs.filter(([index]) => index !== state.event)] : [],
+                base => this.set({base, tab: base < 0 ? state.tab : 'compare'})),
+            state.slots ? element('button', {class: 'chip', title: 'Look at all of the time again',
+                onclick: () => this.set({slots: null})},
+                `${(state.slots[0] * own / 1e9).toFixed(1)} – ${(state.slots[1] * own / 1e9).toFixed(1)} s  ✕`) : null,
+        ].filter(Boolean));
+    }
+
+    paintTabs() {
+        const {state} = this;
+        const shown = this.views.filter(view => !view.when || view.when(this));
+        if (!shown.some(view => view.id === state.tab))
+            state.tab = shown[0].id;
+        this.tabs.replaceChildren(...shown.map(view => element('button', {
+            role: 'tab', 'aria-selected': String(view.id === state.tab), 'data-tab': view.id,
+            onclick: () => this.set({tab: view.id}),
+        }, view.title)));
+        for (const view of this.views) {
+            const here = view.id === state.tab;
+            if (here && !view.host) {
+                view.host = element('section', {class: 'view', 'data-view': view.id});
+                this.main.append(view.host);
+                view.object = view.make(this, view.host);
+            }
+            if (view.host)
+                view.host.hidden = !here;
+            if (here)
+                view.object.draw(this);
+        }
+    }
+
+    openFunction(fn) {
+        if (fn >= 0)
+            this.set({tab: 'callers', function: fn});
+    }
+
+    say(text) {
+        this.live.textContent = text;
+    }
+
+    setTheme(theme) {
+        document.documentElement.dataset.theme = theme === 'dark' ? 'dark' : 'light';
+    }
+
+    turnTheme() {
+        this.setTheme(document.documentElement.dataset.theme === 'dark' ? 'light' : 'dark');
+        this.palette.setTheme(document.documentElement.dataset.theme === 'dark');
+        this.update();
+    }
+
+    key(event) {
+        if (event.target.matches('input, select') && event.key !== 'Escape' ||
+            event.ctrlKey || event.metaKey || event.altKey)
+            return;
+        const number = Number(event.key), shown = [...this.tabs.querySelectorAll('button')];
+        if (number >= 1 && number <= shown.length)
+            shown[number - 1].click();
+        else if (event.key === '/')
+            this.search.focus();
+        else if (event.key === 'Escape')
+            event.target === this.search && this.search.value ? this.set({search: ''}) : this.set({slots: null});
+        else if (event.key === 'd')
+            this.turnTheme();
+        else if (event.key === 'i')
+            this.set({inverted: !this.state.inverted, zoom: []});
+        else if (event.key === 'f')
+            this.set({flame: !this.state.flame});
+        else if (event.key === 'm') {
+            const modes = MODES.map(([mode]) => mode).filter(mode => readableModes(this.run()).has(mode));
+            this.set({mode: modes[(modes.indexOf(this.state.mode) + 1) % modes.length], zoom: []});
+        } else if (event.key === '?')
+            this.help.showModal();
+        else
+            return;
+        event.preventDefault();
+    }
+
+    makeHelp() {
+        const rows = [['1 … 9', 'the views'], ['/', 'search; /text/ is a regular expression'],
+            ['m', 'next mode'], ['i', 'top-down or bottom-up'], ['f', 'flame graph or icicle'],
+            ['d', 'dark or light'], ['Esc', 'all of the time again; in the graph: zoom out'],
+            ['arrows', 'move; in trees right opens and left closes'], ['*', 'open the hottest path'],
+            ['Enter', 'zoom, or callers and callees of the function']];
+        return element('dialog', {}, element('h3', {}, 'Keys'), element('table', {},
+            ...rows.map(([key, text]) => element('tr', {}, element('td', {}, element('kbd', {}, key)),
+                                                 element('td', {}, text)))),
+            element('form', {method: 'dialog'}, element('button', {}, 'Close')));
+    }
+}
+
+loadData().then(data => window.sprof = new App(data, document.getElementById('app')), error => {
+    document.getElementById('app').replaceChildren(element('p', {class: 'note'},
+        `This page cannot be read: ${error.message}. It may have been cut off while it was copied.`));
+});

@@ -1,0 +1,60 @@
+// Colours tell what kind of code a function is: the application warm, system libraries blue, the
+// kernel violet, run-time code green. Neighbouring modules differ in shade.
+
+function hash(text) {
+    let h = 2166136261;
+    for (let i = 0; i < text.length; i++)
+        h = Math.imul(h ^ text.charCodeAt(i), 16777619);
+    return h >>> 0;
+}
+
+const KIND_HUES = {app: [28, 44], system: [206, 30], kernel: [276, 26], jit: [136, 30], none: [0, 0]};
+
+class Palette {
+    constructor(data) {
+        this.data = data;
+        this.dark = false;
+        this.cache = [];
+        this.setTheme(document.documentElement.dataset.theme === 'dark');
+    }
+
+    setTheme(dark) {
+        this.dark = dark;
+        this.cache = [];
+        const style = getComputedStyle(document.documentElement);
+        for (const name of ['ink', 'paper', 'muted', 'line', 'accent', 'mark', 'raised'])
+            this[name] = style.getPropertyValue('--' + name).trim();
+    }
+
+    kind(kind, shade = 0.5) {
+        const [hue, spread] = KIND_HUES[kind] || KIND_HUES.none;
+        const saturation = kind === 'none' ? 0 : kind === 'app' ? 82 : 52;
+        const lightness = this.dark ? 34 + 12 * shade : 66 + 14 * shade;
+        return `hsl(${hue + spread * (shade - 0.5)} ${saturation}% ${lightness}%)`;
+    }
+
+    function(fn) {
+        if (fn < 0)
+            return this.raised;
+        return this.cache[fn] ||= (() => {
+            const module = this.data.modules[this.data.functions.module[fn]];
+            const own = hash(this.data.functions.names[fn]) % 1000 / 1000;
+            const shared = hash(module.name) % 1000 / 1000;
+            return this.kind(module.kind, 0.6 * shared + 0.4 * own);
+        })();
+    }
+
+    // Red for more, blue for less, of a change between −1 and 1; new and gone have their own.
+    change(change, state) {
+        if (state === 'new')
+            return this.dark ? 'hsl(312 46% 42%)' : 'hsl(312 62% 76%)';
+        if (state === 'gone')
+            return this.dark ? 'hsl(172 44% 34%)' : 'hsl(172 46% 70%)';
+        const strength = Math.min(1, Math.sqrt(Math.abs(change)));
+        if (strength < 0.02)
+            return this.raised;
+        const hue = change > 0 ? 8 : 214;
+        return this.dark ? `hsl(${hue} ${70 * strength}% ${22 + 24 * strength}%)`
+                         : `hsl(${hue} ${80 * strength}% ${92 - 26 * strength}%)`;
+    }
+}

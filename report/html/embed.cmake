@@ -1,0 +1,17 @@
+# Writes a C file that holds the parts of the page: embed.cmake -DOUT=… -DDIRECTORY=… (cmake -P).
+set(scripts data format colors profile flame tables timeline views app)
+set(script "")
+foreach(name ${scripts})
+    file(READ ${DIRECTORY}/${name}.js text HEX)
+    string(APPEND script "${text}")
+endforeach()
+file(READ ${DIRECTORY}/style.css style HEX)
+file(READ ${DIRECTORY}/page.html page HEX)
+set(c "/* Generated from report/html. */\n#include \"report/html/parts.h\"\n")
+foreach(part page style script)
+    string(REGEX REPLACE "(..)" "0x\\1," bytes "${${part}}")
+    string(REGEX REPLACE "(0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,)"
+           "\\1\n" bytes "${bytes}")
+    string(APPEND c "\nconst unsigned char report_html_${part}[] = {\n${bytes}0};\n")
+endforeach()
+file(WRITE ${OUT} "${c}")

@@ -1,0 +1,240 @@
+// Tables of any length: only the rows in sight exist. A column is {key, title, number, text, bar}.
+
+const TABLE_ROW = 26;
+
+class Table {
+    constructor(host, columns, actions) {
+        this.columns = columns;
+        this.actions = actions;
+        this.sortKey = columns.find(column => column.sorted)?.key;
+        this.descending = true;
+        this.head = element('div', {class: 'row head', role: 'row'});
+        this.body = element('div', {class: 'rows'});
+        this.scroller = element('div', {class: 'table', role: 'grid', tabindex: 0},
+                                this.head, this.body);
+        host.append(this.scroller);
+        this.scroller.style.setProperty('--columns',
+            columns.map(column => column.width || 'minmax(8rem, 1fr)').join(' '));
+        this.scroller.style.setProperty('--least', 'calc(' + columns.map(column =>
+            /minmax\(([^,]*),/.exec(column.width || 'minmax(8rem,')?.[1] || column.width).join(' + ') + ')');
+        this.scroller.addEventListener('scroll', () => this.paint());
+        this.scroller.addEventListener('keydown', event => this.key(event));
+        new ResizeObserver(() => this.paint()).observe(this.scroller);
+        this.rows = [];
+        this.at = -1;
+        this.paintHead();
+    }
+
+    paintHead() {
+        this.head.replaceChildren(...this.columns.map(column => {
+            const sorted = column.key && column.key === this.sortKey;
+            const mark = sorted ? (this.descending ? ' ↓' : ' ↑') : '';
+            return element('button', {
+                class: 'cell' + (column.number ? ' number' : ''), role: 'columnheader',
+                'aria-sort': sorted ? (this.descending ? 'descending' : 'ascending') : 'none',
+                title: column.help, disabled: !column.key,
+                onclick: () => this.sortBy(column.key),
+            }, column.title + mark);
+        }));
+    }
+
+    sortBy(key) {
+        if (!key)
+            return;
+        this.descending = this.sortKey === key ? !this.descending : true;
+        this.sortKey = key;
+        this.paintHead();
+        this.sort();
+        this.paint();
+        this.actions.sorted?.(key, this.descending);
+    }
+
+    sort() {
+        const column = this.columns.find(candidate => candidate.key === this.sortKey);
+        if (!column || !column.value)
+            return;
+        const sign = this.descending ? -1 : 1;
+        this.rows.sort((a, b) => {
+            const x = column.value(a), y = column.value(b);
+            return (x < y ? -sign : x > y ? sign : 0) || (a.order - b.order);
+        });
+    }
+
+    show(rows) {
+        this.rows = rows;
+        rows.forEach((row, index) => row.order = index);
+        this.sort();
+        this.at = Math.min(this.at, rows.length - 1);
+        this.paint();
+    }
+
+    paint() {
+        this.body.style.height = this.rows.length * TABLE_ROW + 'px';
+        const {scrollTop, clientHeight} = this.scroller;
+        const first = Math.max(0, Math.floor(scrollTop / TABLE_ROW) - 4);
+        const last = Math.min(this.rows.length, first + Math.ceil(clientHeight / TABLE_ROW) + 10);
+        const made = [];
+        for (let i = first; i < last; i++)
+            made.push(this.paintRow(this.rows[i], i));
+        this.body.replaceChildren(...made);
+    }
+
+    paintRow(row, index) {
+        const cells = this.columns.map(column => {
+            const cell = element('div', {
+                class: 'cell' + (column.number ? ' number' : '') + (column.class ? ' ' + column.class : ''),
+                role: 'gridcell', title: column.tip ? column.tip(row) : null,
+            });
+            const content = column.text(row);
+            if (column.bar) {
+                const share = Math.max(0, Math.min(1, column.bar(row)));
+                cell.style.setProperty('--share', (100 * share).toFixed(2) + '%');
+                cell.classList.add('bar');
+            }
+            cell.append(content instanceof Node ? content : String(content));
+            return cell;
+        });
+        const made = element('div', {
+            class: 'row' + (index === this.at ? ' current' : '') + (row.dim ? ' dim' : ''),
+            role: 'row', style: `top:${index * TABLE_ROW}px`,
+            onclick: () => {
+                this.at = index;
+                this.actions.chosen?.(row, index);
+                this.paint();
+            },
+            ondblclick: () => this.actions.opened?.(row, index),
+        }, ...cells);
+        return made;
+    }
+
+    move(to) {
+        this.at = Math.max(0, Math.min(this.rows.length - 1, to));
+        const y = this.at * TABLE_ROW, {scrollTop, clientHeight} = this.scroller;
+        if (y < scrollTop)
+            this.scroller.scrollTop = y;
+        else if (y + 2 * TABLE_ROW > scrollTop + clientHeight)
+            this.scroller.scrollTop = y + 2 * TABLE_ROW - clientHeight;
+        this.paint();
+    }
+
+    key(event) {
+        const page = Math.floor(this.scroller.clientHeight / TABLE_ROW) - 1;
+        const steps = {ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page,
+                       Home: -Infinity, End: Infinity};
+        if (event.key in steps)
+            this.move(this.at + steps[event.key]);
+        else if (event.key === 'Enter' && this.rows[this.at])
+            this.actions.opened?.(this.rows[this.at], this.at);
+        else if (this.rows[this.at] && this.actions.key?.(event, this.rows[this.at], this.at))
+            ;
+        else
+            return;
+        event.preventDefault();
+        event.stopPropagation();
+    }
+}
+
+// A table whose rows are the open entries of a lazy tree. Chains in which an only child has nearly
+// all of its parent's cost open together.
+class TreeTable {
+    constructor(host, columns, actions) {
+        this.actions = actions;
+        const name = columns.find(column => column.class === 'name');
+        const text = name.text;
+        name.text = row => this.nameCell(row, text(row));
+        this.table = new Table(host, columns, {
+            chosen: (row, index) => actions.chosen?.(row.entry, index),
+            opened: row => actions.openFunction?.(row.entry.function),
+            key: (event, row, index) => this.key(event, row, index),
+        });
+        this.table.scroller.setAttribute('role', 'treegrid');
+    }
+
+    nameCell(row, text) {
+        const state = !row.entry.children().length ? '' : row.open ? '▾' : '▸';
+        const indent = row.level <= 24 ? row.level : 24;
+        return element('span', {class: 'tree-name', style: `padding-left:${indent * 14}px`},
+            element('span', {class: 'twist', onclick: event => {
+                event.stopPropagation();
+                this.toggle(row);
+            }}, state),
+            row.level > 24 ? element('span', {class: 'muted'}, `${row.level} `) : null, text);
+    }
+
+    show(roots) {
+        this.rows = roots.map(entry => ({entry, level: 0, open: false}));
+        if (this.rows.length)
+            this.openHot(this.rows[0], 12);
+        this.refresh();
+    }
+
+    refresh() {
+        this.table.rows = this.rows;
+        this.table.paint();
+    }
+
+    open(row) {
+        const at = this.rows.indexOf(row), kids = row.entry.children();
+        if (row.open || !kids.length)
+            return;
+        row.open = true;
+        this.rows.splice(at + 1, 0, ...kids.filter(entry => entry.value || entry.samples)
+            .map(entry => ({entry, level: row.level + 1, open: false})));
+    }
+
+    close(row) {
+        const at = this.rows.indexOf(row);
+        let end = at + 1;
+        while (end < this.rows.length && this.rows[end].level > row.level)
+            end++;
+        this.rows.splice(at + 1, end - at - 1);
+        row.open = false;
+    }
+
+    // Follows the largest child as long as it has at least half of its parent.
+    openHot(row, most) {
+        for (let i = 0; row && i < most; i++) {
+            this.open(row);
+            const next = this.rows[this.rows.indexOf(row) + 1];
+            if (!next || next.level <= row.level || next.entry.value < 0.5 * row.entry.value)
+                return;
+            row = next;
+        }
+    }
+
+    toggle(row) {
+        if (row.open)
+            this.close(row);
+        else {
+            this.open(row);
+            const only = this.rows[this.rows.indexOf(row) + 1];
+            if (only && only.level > row.level && only.entry.value >= 0.98 * row.entry.value)
+                this.openHot(only, 32);
+        }
+        this.refresh();
+    }
+
+    key(event, row, index) {
+        if (event.key === 'ArrowRight') {
+            if (row.open)
+                this.table.move(index + 1);
+            else
+                this.toggle(row);
+        } else if (event.key === 'ArrowLeft') {
+            if (row.open)
+                this.toggle(row);
+            else
+                for (let i = index; i >= 0; i--)
+                    if (this.rows[i].level < row.level) {
+                        this.table.move(i);
+                        break;
+                    }
+        } else if (event.key === '*') {
+            this.openHot(row, 200);
+            this.refresh();
+        } else {
+            return false;
+        }
+        return true;
+    }
+}

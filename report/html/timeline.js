@@ -1,0 +1,283 @@
+// When the time was spent: a strip of all threads together, one lane for each thread, and a heat map
+// of seconds against parts of a second. A dragged range snaps to whole slots and filters all views.
+
+// Cost per slot, in all and per kind of code, of what a selection without a range holds.
+function slotCosts(data, selection, view) {
+    const slots = Math.max(1, data.runs[data.events[selection.event].run].slots);
+    const perKind = {app: new Float64Array(slots), system: new Float64Array(slots),
+                     kernel: new Float64Array(slots), none: new Float64Array(slots)};
+    const threads = new Map();
+    const {slot, node, weight, samples} = data.cells, byWeight = data.events[selection.event].varying;
+    const kinds = data.modules.map(module => module.kind === 'jit' ? 'app'
+        : perKind[module.kind] ? module.kind : 'none');
+    const everything = {...selection, slots: null};
+    const starts = laneStarts(data);
+    for (let lane = 0; lane < data.lanes.length; lane++) {
+        if (!laneIsSelected(data, lane, everything))
+            continue;
+        const thread = data.lanes[lane][1];
+        if (!threads.has(thread))
+            threads.set(thread, new Float64Array(slots));
+        const own = threads.get(thread);
+        for (let i = starts[lane]; i < starts[lane + 1]; i++) {
+            const value = byWeight || data.events[selection.event].clock ? weight[i] : samples[i];
+            const fn = view.tree.function[view.sink[node[i]]];
+            perKind[kinds[data.functions.module[fn]]][slot[i]] += value;
+            own[slot[i]] += value;
+        }
+    }
+    return {slots, perKind, threads};
+}
+
+class Timeline {
+    constructor(host, palette, actions) {
+        this.palette = palette;
+        this.actions = actions;
+        this.canvas = element('canvas', {tabindex: 0, role: 'slider',
+            'aria-label': 'Time range: drag, or arrow keys with Shift to widen'});
+        host.append(this.canvas);
+        this.expanded = false;
+        this.range = null;
+        this.canvas.addEventListener('pointerdown', event => this.down(event));
+        this.canvas.addEventListener('pointermove', event => this.drag(event));
+        this.canvas.addEventListener('pointerup', () => this.drop());
+        this.canvas.addEventListener('dblclick', () => this.actions.range(null));
+        this.canvas.addEventListener('keydown', event => this.key(event));
+        new ResizeObserver(() => this.costs && this.paint()).observe(host);
+    }
+
+    show(data, costs, range, slotNs) {
+        Object.assign(this, {data, costs, range, slotNs});
+        this.paint();
+    }
+
+    slotAt(event) {
+        const bounds = this.canvas.getBoundingClientRect();
+        const at = (event.clientX - bounds.left - this.left) / (bounds.width - this.left);
+        return Math.max(0, Math.min(this.costs.slots - 1, Math.floor(at * this.costs.slots)));
+    }
+
+    down(event) {
+        this.anchor = this.slotAt(event);
+        this.moved = false;
+        this.canvas.setPointerCapture(event.pointerId);
+    }
+
+    drag(event) {
+        if (this.anchor === undefined)
+            return;
+        const at = this.slotAt(event);
+        if (at !== this.anchor)
+            this.moved = true;
+        this.range = [Math.min(at, this.anchor), Math.max(at, this.anchor) + 1];
+        this.paint();
+    }
+
+    drop() {
+        if (this.anchor === undefined)
+            return;
+        this.anchor = undefined;
+        this.actions.range(this.moved ? this.range : null);
+    }
+
+    key(event) {
+        const step = {ArrowLeft: -1, ArrowRight: 1}[event.key];
+        if (event.key === 'Escape')
+            this.actions.range(null);
+        else if (step) {
+            const [start, end] = this.range || [0, 1];
+            const most = this.costs.slots;
+            this.actions.range(event.shiftKey
+                ? [start, Math.max(start + 1, Math.min(most, end + step))]
+                : start + step < 0 || end + step > most ? [start, end] : [start + step, end + step]);
+        } else
+            return;
+        event.preventDefault();
+        event.stopPropagation();
+    }
+
+    threadsShown() {
+        const all = [...this.costs.threads].map(([thread, values]) =>
+            ({thread, values, sum: values.reduce((a, b) => a + b, 0)}));
+        all.sort((a, b) => b.sum - a.sum);
+        return all.slice(0, 12);
+    }
+
+    paint() {
+        const ratio = window.devicePixelRatio || 1, width = this.canvas.parentElement.clientWidth;
+        const lanes = this.expanded ? this.threadsShown() : [];
+        const strip = 44, lane = 16, axis = 16, height = strip + lanes.length * lane + axis;
+        this.left = lanes.length ? Math.min(170, width / 4) : 0;
+        this.canvas.style.height = height + 'px';
+        this.canvas.width = Math.round(width * ratio);
+        this.canvas.height = Math.round(height * ratio);
+        const context = this.canvas.getContext('2d');
+        context.setTransform(ratio, 0, 0, ratio, 0, 0);
+        context.font = '11px ' + getComputedStyle(document.body).getPropertyValue('--sans');
+        this.paintStrip(context, strip, width);
+        lanes.forEach((entry, index) =>
+            this.paintLane(context, entry, strip + index * lane, lane, width));
+        this.paintAxis(context, strip + lanes.length * lane, width);
+        this.paintRange(context, width, height - axis);
+    }
+
+    x(slot, width) {
+        return this.left + slot / this.costs.slots * (width - this.left);
+    }
+
+    // Columns are pixels where there are more slots than these: a column shows its highest slot.
+    columns(values, width) {
+        const count = Math.min(this.costs.slots, Math.max(1, Math.floor(width - this.left)));
+        const columns = new Float64Array(count);
+        for (let i = 0; i < values.length; i++) {
+            const column = Math.min(count - 1, Math.floor(i * count / this.costs.slots));
+            columns[column] = Math.max(columns[column], values[i]);
+        }
+        return columns;
+    }
+
+    paintStrip(context, height, width) {
+        const kinds = ['app', 'system', 'kernel', 'none'];
+        const columns = kinds.map(kind => this.columns(this.costs.perKind[kind], width));
+        const count = columns[0].length;
+        let most = 0;
+        for (let i = 0; i < count; i++)
+            most = Math.max(most, columns.reduce((sum, values) => sum + values[i], 0));
+        const step = (width - this.left) / count;
+        for (let i = 0; i < count; i++) {
+            let y = height;
+            kinds.forEach((kind, k) => {
+                const h = most ? columns[k][i] / most * (height - 4) : 0;
+                if (h <= 0)
+                    return;
+                context.fillStyle = this.palette.kind(kind, 0.4);
+                context.fillRect(this.left + i * step, y - h, Math.max(step - (step > 4 ? 1 : 0), 0.6), h);
+                y -= h;
+            });
+        }
+        context.fillStyle = this.palette.line;
+        context.fillRect(this.left, height - 0.5, width - this.left, 1);
+    }
+
+    paintLane(context, {thread, values}, y, height, width) {
+        const {data} = this, info = data.threads[thread];
+        context.fillStyle = this.palette.muted;
+        context.textBaseline = 'middle';
+        const label = `${info.name || data.processes[info.process].name || '?'} ${info.tid}`;
+        context.fillText(label.length > 24 ? label.slice(0, 23) + '…' : label, 2, y + height / 2);
+        const columns = this.columns(values, width), most = Math.max(...columns);
+        const step = (width - this.left) / columns.length;
+        for (let i = 0; i < columns.length; i++) {
+            if (!columns[i])
+                continue;
+            context.globalAlpha = 0.25 + 0.75 * columns[i] / most;
+            context.fillStyle = this.palette.accent;
+            context.fillRect(this.left + i * step, y + 2, Math.max(step, 0.8), height - 4);
+        }
+        context.globalAlpha = 1;
+    }
+
+    paintAxis(context, y, width) {
+        const span = this.costs.slots * this.slotNs, room = Math.max(2, (width - this.left) / 90);
+        const unit = niceStep(span / room);
+        context.fillStyle = this.palette.muted;
+        context.textBaseline = 'top';
+        for (let t = 0; t <= span; t += unit) {
+            const x = this.x(t / this.slotNs, width);
+            const text = `${+(t / 1e9).toFixed(3)} s`;
+            context.fillRect(x, y, 1, 3);
+            const w = context.measureText(text).width;
+            if (x + 3 + w <= width)
+                context.fillText(text, x + 3, y + 3);
+        }
+    }
+
+    paintRange(context, width, height) {
+        if (!this.range)
+            return;
+        const from = this.x(this.range[0], width), to = this.x(this.range[1], width);
+        context.fillStyle = this.palette.paper;
+        context.globalAlpha = 0.68;
+        context.fillRect(this.left, 0, from - this.left, height);
+        context.fillRect(to, 0, width - to, height);
+        context.globalAlpha = 1;
+        context.fillStyle = this.palette.accent;
+        context.fillRect(from - 1, 0, 2, height);
+        context.fillRect(to - 1, 0, 2, height);
+    }
+}
+
+function niceStep(least) {
+    const power = 10 ** Math.floor(Math.log10(Math.max(1, least)));
+    return [1, 2, 5, 10].map(m => m * power).find(step => step >= least);
+}
+
+// Seconds from left to right, parts of a second from top to bottom: periodic work shows as stripes.
+class HeatMap {
+    constructor(host, palette, actions) {
+        this.palette = palette;
+        this.actions = actions;
+        this.canvas = element('canvas', {});
+        this.note = element('p', {class: 'muted note'});
+        host.append(this.note, this.canvas);
+        this.canvas.addEventListener('pointerdown', event => this.start = this.slotAt(event));
+        this.canvas.addEventListener('pointerup', event => {
+            const end = this.slotAt(event);
+            if (this.start === undefined || end === undefined)
+                return;
+            this.actions.range([Math.min(this.start, end), Math.max(this.start, end) + 1]);
+            this.start = undefined;
+        });
+        new ResizeObserver(() => this.costs && this.paint()).observe(host);
+    }
+
+    show(costs, range, slotNs) {
+        Object.assign(this, {costs, range, slotNs});
+        this.perSecond = Math.max(1, Math.round(1e9 / slotNs));
+        this.paint();
+    }
+
+    slotAt(event) {
+        const bounds = this.canvas.getBoundingClientRect();
+        const column = Math.floor((event.clientX - bounds.left) / this.cellWidth);
+        const row = Math.floor((event.clientY - bounds.top) / this.cellHeight);
+        const slot = column * this.perSecond + row;
+        return column >= 0 && row >= 0 && row < this.perSecond && slot < this.costs.slots
+            ? slot : undefined;
+    }
+
+    paint() {
+        const {slots, perKind} = this.costs, seconds = Math.ceil(slots / this.perSecond);
+        const host = this.canvas.parentElement, width = host.clientWidth;
+        const ratio = window.devicePixelRatio || 1;
+        this.cellWidth = Math.max(1, Math.min(48, (width - 24) / seconds));
+        this.cellHeight = Math.max(2, Math.min(36, 420 / this.perSecond));
+        const w = this.cellWidth * seconds, h = this.cellHeight * this.perSecond;
+        this.canvas.style.width = w + 'px';
+        this.canvas.style.height = h + 'px';
+        this.canvas.width = Math.round(w * ratio);
+        this.canvas.height = Math.round(h * ratio);
+        const context = this.canvas.getContext('2d');
+        context.setTransform(ratio, 0, 0, ratio, 0, 0);
+        let most = 0;
+        const value = slot => perKind.app[slot] + perKind.system[slot] + perKind.kernel[slot] +
+            perKind.none[slot];
+        for (let slot = 0; slot < slots; slot++)
+            most = Math.max(most, value(slot));
+        const gap = this.cellWidth > 6 ? 1 : 0;
+        for (let slot = 0; slot < slots; slot++) {
+            const share = most ? value(slot) / most : 0;
+            context.fillStyle = this.palette.dark
+                ? `hsl(${32 - 20 * share} ${20 + 70 * share}% ${14 + 48 * share}%)`
+                : `hsl(${40 - 26 * share} ${30 + 62 * share}% ${95 - 45 * share}%)`;
+            const outside = this.range && (slot < this.range[0] || slot >= this.range[1]);
+            context.globalAlpha = outside ? 0.3 : 1;
+            context.fillRect(Math.floor(slot / this.perSecond) * this.cellWidth,
+                             slot % this.perSecond * this.cellHeight,
+                             this.cellWidth - gap, this.cellHeight - gap);
+        }
+        context.globalAlpha = 1;
+        this.note.textContent = `One column a second, one row ${formatTime(this.slotNs)}; darker is busier. ` +
+            'Click a cell, or drag from one to another, to look at that time only.';
+    }
+}

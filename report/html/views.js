@@ -1,0 +1,405 @@
+// The views behind the tabs. Each is made with (app, host) and has draw(app).
+
+// ---- Summary ------------------------------------------------------------------------------------
+
+class SummaryView {
+    constructor(app, host) {
+        this.scroll = element('div', {class: 'scroll'});
+        host.append(this.scroll);
+    }
+
+    draw(app) {
+        const {profile, data} = app, run = app.run(), samples = profile.costs.samples[0];
+        const cards = run.cards.map(card => element('div', {class: 'card' + (card.warn ? ' warn' : '')},
+            element('div', {class: 'big'}, card.value), element('div', {}, card.title),
+            element('div', {class: 'small'}, card.note)));
+        const top = (costs, count, nameOf, pick, open, keep = () => true) => {
+            const order = [...Array(count).keys()].filter(i => pick(costs)[i] && keep(i))
+                .sort((a, b) => pick(costs)[b] - pick(costs)[a] || a - b).slice(0, 12);
+            return element('table', {class: 'list'}, ...order.map(i => element('tr', {},
+                element('td', {class: 'number'}, formatPercent(pick(costs)[i], profile.total, samples)),
+                element('td', {class: 'name'}, element('button', {title: nameOf(i), onclick: () => open(i)}, nameOf(i))))));
+        };
+        const {names, flags} = data.functions;
+        const facts = element('table', {class: 'list facts-table'}, ...run.facts.map(([name, value]) =>
+            element('tr', {}, element('td', {}, name), element('td', {}, value))));
+        this.scroll.replaceChildren(element('div', {class: 'cards'}, ...cards),
+            ...(data.pruned ? [element('p', {class: 'note muted'}, data.pruned)] : []),
+            element('div', {class: 'columns'},
+                element('div', {}, element('h3', {}, 'Where the time goes: functions, exclusive'),
+                    top(profile.functions(), data.functions.count, i => names[i], c => profile.pickSelf(c),
+                        fn => app.openFunction(fn)),
+                    element('h3', {}, 'What it is spent for: functions, inclusive'),
+                    top(profile.functions(), data.functions.count, i => names[i], c => profile.pick(c),
+                        fn => app.openFunction(fn), fn => !(flags[fn] & FLAG_STARTUP))),
+                element('div', {}, element('h3', {}, 'Modules, exclusive'),
+                    top(profile.modules(), data.modules.length, i => data.modules[i].name,
+                        c => profile.pickSelf(c), module => app.set({tab: 'functions', module})),
+                    element('h3', {}, 'This run'), facts)));
+    }
+}
+
+// ---- Flame graph --------------------------------------------------------------------------------
+
+function segments(values, current, choose) {
+    return element('span', {class: 'segments', role: 'group'}, ...values.map(([value, title]) =>
+        element('button', {'aria-pressed': String(value === current), onclick: () => choose(value)}, title)));
+}
+
+class FlameView {
+    constructor(app, host) {
+        this.line = element('div', {class: 'bar-line'});
+        const place = element('div', {class: 'flame'});
+        host.append(this.line, place);
+        this.graph = new FlameGraph(place, app.palette, {
+            zoomed: zoom => { app.state.zoom = zoom; app.save(); },
+            openFunction: fn => app.openFunction(fn),
+            said: text => app.say(text),
+        });
+    }
+
+    draw(app) {
+        const {state, profile, palette} = app;
+        this.line.replaceChildren(
+            segments([[false, 'Top-down'], [true, 'Bottom-up']], state.inverted,
+                inverted => app.set({inverted, zoom: []})),
+            segments([[false, 'Icicle'], [true, 'Flame graph']], state.flame, flame => app.set({flame})),
+            element('button', {class: 'icon', title: 'Zoom out (Esc)', onclick: () => this.graph.reset()}, '⤢'),
+            element('span', {class: 'muted'}, state.inverted
+                ? 'functions by their own cost, callers further in' : 'width is cost, order is size'),
+            element('span', {class: 'legend'}, ...[['app', 'application'], ['system', 'system libraries'],
+                ['kernel', 'kernel'], ['jit', 'run-time code']].map(([kind, text]) => element('span', {},
+                element('i', {style: `background:${palette.kind(kind, 0.4)}`}), text))));
+        this.graph.rootsAtBottom = state.flame;
+        this.graph.zoomPath = state.zoom;
+        this.graph.show(state.inverted ? bottomUp(profile) : topDown(profile), profile,
+                        {match: app.match && !app.match.error ? app.match : null});
+    }
+}
+
+// ---- Columns that several tables share ----------------------------------------------------------
+
+// Columns of inclusive and exclusive cost of what `costs(row)` gives; shares of the selection.
+function costColumns(app, costs, which) {
+    const profile = () => app.profile, samples = () => profile().costs.samples[0];
+    const value = row => profile().byWeight ? costs(row).weight : costs(row).samples;
+    const self = row => profile().byWeight ? costs(row).selfWeight : costs(row).selfSamples;
+    const block = (title, key, pick, count, weight, help) => [
+        {key, title, number: true, width: '92px', help, sorted: which === key,
+            value: pick, bar: row => profile().total ? pick(row) / profile().total : 0,
+            text: row => formatPercent(pick(row), profile().total, samples())},
+        {key: key + '-samples', title: 'samples', number: true, width: '84px', value: count,
+            text: row => formatCount(count(row))},
+        ...(app.profile.isClock ? [{key: key + '-time', title: 'time', number: true, width: '94px', value: weight,
+            text: row => formatTime(weight(row))}] : []),
+    ];
+    return [
+        ...block('inclusive', 'inclusive', value, row => costs(row).samples, row => costs(row).weight,
+            'of the selected samples, those that contain it'),
+        ...block('exclusive', 'exclusive', self, row => costs(row).selfSamples, row => costs(row).selfWeight,
+            'of the selected samples, those that end in it'),
+    ];
+}
+
+function functionName(app, fn) {
+    const {functions} = app.data;
+    const tag = functions.flags[fn] & FLAG_INLINED ? element('span', {class: 'tag'}, 'inlined') : null;
+    return element('span', {}, functions.names[fn], tag);
+}
+
+const moduleName = (app, fn) => app.data.modules[app.data.functions.module[fn]].name;
+
+// ---- Call tree ----------------------------------------------------------------------------------
+
+class TreeView {
+    constructor(app, host) {
+        this.line = element('div', {class: 'bar-line'});
+        host.append(this.line);
+        this.table = new TreeTable(host, [
+            {title: 'call path', class: 'name', width: 'minmax(40ch, 1fr)',
+                text: row => functionName(app, row.entry.function),
+                tip: row => app.data.functions.names[row.entry.function]},
+            ...costColumns(app, row => row.entry).map(column => ({...column, key: undefined})),
+            {title: 'module', width: 'minmax(8rem, 18rem)', text: row => moduleName(app, row.entry.function)},
+        ], {openFunction: fn => app.openFunction(fn)});
+    }
+
+    draw(app) {
+        const {state, profile} = app;
+        this.line.replaceChildren(segments([[false, 'Top-down'], [true, 'Bottom-up']], state.inverted,
+            inverted => app.set({inverted, zoom: []})),
+            element('span', {class: 'muted'}, 'arrow keys open and close · * opens the hottest path · Enter shows callers and callees'));
+        const root = state.inverted ? bottomUp(profile) : topDown(profile);
+        if (this.shown !== root) {
+            this.shown = root;
+            this.table.show(root.children());
+        } else {
+            this.table.refresh();
+        }
+    }
+}
+
+// ---- Functions and modules ----------------------------------------------------------------------
+
+function rowsOf(costs, count, keep) {
+    const rows = [];
+    for (let id = 0; id < count; id++)
+        if ((costs.samples[id] || costs.weight[id]) && keep(id))
+            rows.push({id, samples: costs.samples[id], weight: costs.weight[id],
+                       selfSamples: costs.selfSamples[id], selfWeight: costs.selfWeight[id]});
+    return rows;
+}
+
+class FunctionsView {
+    constructor(app, host) {
+        this.line = element('div', {class: 'bar-line'});
+        host.append(this.line);
+        const columns = costColumns(app, row => row, 'exclusive');
+        columns.splice(columns.findIndex(column => column.key === 'exclusive') + 1, 0, {
+            title: '±', number: true, width: '52px', help: 'half of the 95 % interval of the exclusive share',
+            text: row => app.profile.uncertainty(app.profile.pickSelf(row)).toFixed(1)});
+        this.table = new Table(host, [
+            {key: 'name', title: 'function', class: 'name', width: 'minmax(40ch, 1fr)',
+                value: row => app.data.functions.names[row.id], text: row => functionName(app, row.id),
+                tip: row => app.data.functions.names[row.id]},
+            ...columns,
+            {key: 'module', title: 'module', width: 'minmax(8rem, 18rem)', value: row => moduleName(app, row.id),
+                text: row => moduleName(app, row.id)},
+        ], {opened: row => app.openFunction(row.id)});
+    }
+
+    draw(app) {
+        const {state, profile, data} = app, {module} = data.functions;
+        const hit = app.match && !app.match.error ? app.match.hit : null;
+        const keep = fn => (!hit || hit[fn]) && (state.module < 0 || module[fn] === state.module);
+        const rows = rowsOf(profile.functions(), data.functions.count, keep);
+        this.line.replaceChildren(
+            element('span', {class: 'muted'}, `${formatCount(rows.length)} functions` + (hit ? ' match' : '') +
+                ' · double click shows callers and callees'),
+            ...(state.module < 0 ? [] : [element('button', {class: 'chip', onclick: () => app.set({module: -1})},
+                `only ${data.modules[state.module].name}  ✕`)]));
+        this.table.show(rows);
+    }
+}
+
+class ModulesView {
+    constructor(app, host) {
+        this.line = element('div', {class: 'bar-line muted'}, 'a click leads to the functions of a module');
+        host.append(this.line);
+        this.table = new Table(host, [
+            {key: 'name', title: 'module', class: 'name', width: 'minmax(24ch, 1fr)',
+                value: row => app.data.modules[row.id].name, text: row => app.data.modules[row.id].name,
+                tip: row => app.data.modules[row.id].path},
+            {key: 'kind', title: 'kind', width: '110px', value: row => app.data.modules[row.id].kind, text: row => element('span', {},
+                element('i', {style: `display:inline-block;width:10px;height:10px;border-radius:3px;margin-right:6px;background:${
+                    app.palette.kind(app.data.modules[row.id].kind, 0.4)}`}), app.data.modules[row.id].kind)},
+            ...costColumns(app, row => row, 'exclusive'),
+        ], {chosen: row => app.set({tab: 'functions', module: row.id}),
+            opened: row => app.set({tab: 'functions', module: row.id})});
+    }
+
+    draw(app) {
+        this.table.show(rowsOf(app.profile.modules(), app.data.modules.length, () => true));
+    }
+}
+
+// ---- Callers and callees ------------------------------------------------------------------------
+
+class CallersView {
+    constructor(app, host) {
+        this.center = element('div', {class: 'center'});
+        const callers = element('section', {}), callees = element('section', {});
+        host.append(this.center, element('div', {class: 'split'}, callers, callees));
+        const columns = first => [
+            {title: first, class: 'name', width: 'minmax(30ch, 1fr)',
+                text: row => functionName(app, row.entry.function),
+                tip: row => app.data.functions.names[row.entry.function] + ' · ' +
+                    moduleName(app, row.entry.function)},
+            {title: 'of it', number: true, width: '82px', help: 'of the samples that contain the function',
+                bar: row => this.value ? row.entry.value / this.value : 0,
+                text: row => formatPercent(row.entry.value, this.value, this.samples)},
+            {title: 'of all', number: true, width: '78px', help: 'of all selected samples',
+                text: row => formatPercent(row.entry.value, app.profile.total, app.profile.costs.samples[0])},
+            {title: 'samples', number: true, width: '80px', text: row => formatCount(row.entry.samples)},
+        ];
+        callers.append(element('h3', {}, 'Callers: who calls it'));
+        callees.append(element('h3', {}, 'Callees: what it calls'));
+        const actions = {openFunction: fn => app.openFunction(fn)};
+        this.callers = new TreeTable(callers, columns('caller'), actions);
+        this.callees = new TreeTable(callees, columns('callee'), actions);
+    }
+
+    draw(app) {
+        const {state, profile, data} = app;
+        let fn = state.function;
+        if (fn < 0) {
+            const self = profile.pickSelf(profile.functions());
+            fn = self.reduce((best, value, i) => value > self[best] ? i : best, 0);
+        }
+        if (app.comparing)
+            fn = sameFunctions(data)[fn];
+        if (this.profile === profile && this.fn === fn)
+            return;
+        Object.assign(this, {profile, fn});
+        const below = calleesOf(profile, fn), above = callersOf(profile, fn);
+        this.value = below.value;
+        this.samples = below.samples;
+        const file = data.files[data.functions.file[fn]], all = profile.costs.samples[0];
+        const self = profile.functions();
+        this.center.replaceChildren(element('b', {}, data.functions.names[fn]),
+            element('div', {class: 'muted'}, moduleName(app, fn) + (file ? ` · ${file}:${data.functions.line[fn]}` : '')),
+            element('div', {}, `in ${formatCount(below.samples)} of ${formatCount(all)} samples, ` +
+                `${formatPercent(below.value, profile.total, all)} · itself ` +
+                `${formatCount(self.selfSamples[fn])}, ${formatPercent(profile.pickSelf(self)[fn], profile.total, all)}`));
+        this.callers.show(above.children());
+        this.callees.show(below.children());
+    }
+}
+
+// ---- Time ---------------------------------------------------------------------------------------
+
+class HeatView {
+    constructor(app, host) {
+        const place = element('div', {class: 'heat'});
+        host.append(place);
+        this.map = new HeatMap(place, app.palette, {range: slots => app.set({slots})});
+    }
+
+    draw(app) {
+        this.map.show(app.timeCosts, app.state.slots, app.run().slotNs);
+    }
+}
+
+// ---- Comparison ---------------------------------------------------------------------------------
+
+// How an entry changed against the base, found there by its path of functions.
+class Comparison {
+    constructor(profile, base, absolute) {
+        this.profile = profile;
+        this.base = base;
+        this.scale = absolute || !base.total ? 1 : profile.total / base.total;
+    }
+
+    before(entry) {
+        let value = 0;
+        for (const id of entry.nodes)
+            value += this.base.value[id];
+        return value * this.scale;
+    }
+}
+
+// The union of both sides: as wide as the larger of them, so that what is gone is seen, too.
+class UnionEntry {
+    constructor(comparison, nodes, up) {
+        this.comparison = comparison;
+        this.nodes = nodes;
+        this.up = up;
+        this.depth = up ? up.depth + 1 : 0;
+        const {profile, base} = comparison;
+        this.function = nodes.length && nodes[0] ? profile.tree.function[nodes[0]] : -1;
+        this.now = nodes.reduce((sum, id) => sum + profile.value[id], 0);
+        this.before = comparison.before(this);
+        this.samples = nodes.reduce((sum, id) => sum + profile.costs.samples[id], 0);
+        this.beforeSamples = nodes.reduce((sum, id) => sum + base.costs.samples[id], 0);
+        this.own = Math.max(this.now, this.before);
+        this.value = this.own;
+    }
+
+    children() {
+        if (this.kids)
+            return this.kids;
+        const {tree} = this.comparison.profile, kids = [];
+        for (const id of this.nodes)
+            for (let child = tree.first[id]; child; child = tree.next[child]) {
+                const entry = new UnionEntry(this.comparison, [child], this);
+                if (entry.value)
+                    kids.push(entry);
+            }
+        const sum = kids.reduce((total, kid) => total + kid.value, 0);
+        const shrink = sum > this.value ? this.value / sum : 1;
+        for (const kid of kids)
+            kid.value *= shrink;
+        return this.kids = kids.sort(byValue);
+    }
+
+    state() {
+        return this.before ? (this.now ? 'both' : 'gone') : 'new';
+    }
+}
+
+class CompareView {
+    constructor(app, host) {
+        this.line = element('div', {class: 'bar-line'});
+        const place = element('div', {class: 'flame'});
+        host.append(this.line, place);
+        this.graph = new FlameGraph(place, app.palette, {
+            zoomed: () => {}, openFunction: fn => app.openFunction(fn), said: text => app.say(text)});
+        this.table = new Table(host, [
+            {key: 'name', title: 'function', class: 'name', width: 'minmax(40ch, 1fr)',
+                value: row => app.data.functions.names[row.id], text: row => functionName(app, row.id)},
+            {key: 'change', title: 'change', number: true, width: '100px', sorted: true,
+                value: row => Math.abs(row.change), text: row => row.text},
+            {key: 'before', title: 'before', number: true, width: '90px', value: row => row.before,
+                text: row => formatPercent(row.before, row.all, 1000)},
+            {key: 'now', title: 'now', number: true, width: '90px', value: row => row.now,
+                text: row => formatPercent(row.now, row.all, 1000)},
+            {key: 'module', title: 'module', width: 'minmax(8rem, 18rem)', value: row => moduleName(app, row.id),
+                text: row => moduleName(app, row.id)},
+        ], {opened: row => app.openFunction(row.id)});
+    }
+
+    draw(app) {
+        const {profile, base, state, palette} = app;
+        const comparison = new Comparison(profile, base, state.absolute);
+        const swatch = (color, text) => element('span', {}, element('i', {style: `background:${color}`}), text);
+        this.line.replaceChildren(
+            segments([[false, 'Proportional'], [true, 'Absolute']], state.absolute,
+                absolute => app.set({absolute})),
+            element('span', {class: 'muted'}, state.absolute ? 'differences of the costs themselves'
+                : 'both runs scaled to the same total'),
+            element('span', {class: 'legend'}, swatch(palette.change(1), 'more'), swatch(palette.change(-1), 'less'),
+                swatch(palette.change(0, 'new'), 'new'), swatch(palette.change(0, 'gone'), 'gone')));
+        const key = app.profileKey + state.absolute;
+        if (this.key !== key) {
+            this.key = key;
+            this.root = new UnionEntry(comparison, [0], null);
+            this.graph.zoomPath = [];
+        }
+        this.graph.show(this.root, profile, {
+            match: app.match && !app.match.error ? app.match : null,
+            colorOf: entry => palette.change((entry.now - entry.before) /
+                Math.max(1, Math.max(entry.now, entry.before)), entry.state()),
+            describe: (of, entry) => [
+                element('b', {}, entry.function < 0 ? 'everything' : of.data.functions.names[entry.function]),
+                element('span', {}, `${formatCount(entry.beforeSamples)} → ${formatCount(entry.samples)} samples`),
+                element('span', {}, `${formatPercent(entry.before, comparison.scale * base.total, 1000)} → ` +
+                    `${formatPercent(entry.now, profile.total, 1000)}`)],
+        });
+        this.table.show(this.rows(app, comparison));
+    }
+
+    rows(app, comparison) {
+        const {profile, base} = app, rows = [];
+        const now = profile.pickSelf(profile.functions()), before = base.pickSelf(base.functions());
+        for (let id = 0; id < now.length; id++) {
+            const was = before[id] * comparison.scale, is = now[id];
+            if (!was && !is)
+                continue;
+            const all = Math.max(1, profile.total), change = (is - was) / all;
+            rows.push({id, change, before: was, now: is, all,
+                       text: (change >= 0 ? '+' : '−') + (100 * Math.abs(change)).toFixed(1) + ' %'});
+        }
+        return rows;
+    }
+}
+
+const VIEWS = [
+    ['summary', 'Summary', (app, host) => new SummaryView(app, host)],
+    ['flame', 'Flame graph', (app, host) => new FlameView(app, host)],
+    ['tree', 'Call tree', (app, host) => new TreeView(app, host)],
+    ['functions', 'Functions', (app, host) => new FunctionsView(app, host)],
+    ['modules', 'Modules', (app, host) => new ModulesView(app, host)],
+    ['callers', 'Callers & callees', (app, host) => new CallersView(app, host)],
+    ['heat', 'Heat map', (app, host) => new HeatView(app, host)],
+    ['compare', 'Comparison', (app, host) => new CompareView(app, host), app => app.comparing],
+];

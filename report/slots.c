@@ -1,0 +1,290 @@
+/* Reads what a recording spent by slots of time, thread and call path, within bounds of size. */
+#include "report/slots.h"
+
+#include "report/error_text.h"
+
+#include <string.h>
+
+struct loading {
+    struct report_slots *slots;
+    const struct report_slots_limits *limits;
+    SPROF_VEC(uint32_t) node_paths; /* [node's database id] → database id of its path */
+    struct sprof_map paths;         /* path's database id → number */
+    struct sprof_map places;        /* lane, slot and path → index + 1 in costs */
+};
+
+void report_slots_release(struct report_slots *slots)
+{
+    sprof_vec_release(&slots->paths);
+    sprof_vec_release(&slots->lanes);
+    sprof_vec_release(&slots->costs);
+    sprof_map_release(&slots->lane_indexes);
+}
+
+/* == Reading == */
+
+static int take_path(void *context, const struct model_path *row)
+{
+    struct loading *loading = context;
+    const uint64_t *parent = row->parent ? sprof_map_get(&loading->paths, row->parent) : NULL;
+    if (row->parent && !parent)
+        return SPROF_EFORMAT;
+    const struct report_slot_path path = {parent ? (uint32_t)*parent : 0, row->function};
+    if (sprof_vec_push(&loading->slots->paths, path))
+        return SPROF_ENOMEM;
+    return sprof_map_put(&loading->paths, row->id, loading->slots->paths.count);
+}
+
+static int take_node(void *context, const struct store_node *row)
+{
+    struct loading *loading = context;
+    while (loading->node_paths.count <= row->id)
+        if (sprof_vec_push(&loading->node_paths, 0))
+            return SPROF_ENOMEM;
+    loading->node_paths.items[row->id] = row->path_id;
+    return 0;
+}
+
+static int find_lane(struct report_slots *slots, struct report_lane lane, uint32_t *index)
+{
+    const uint64_t key = (uint64_t)lane.event << 32 | lane.thread;
+    const uint64_t *known = sprof_map_get(&slots->lane_indexes, key);
+    if (!known) {
+        if (sprof_vec_push(&slots->lanes, lane) ||
+            sprof_map_put(&slots->lane_indexes, key, slots->lanes.count))
+            return SPROF_ENOMEM;
+        *index = (uint32_t)slots->lanes.count - 1;
+        return 0;
+    }
+    *index = (uint32_t)*known - 1;
+    return 0;
+}
+
+/* The numbers of a place do not fit a key, so a hash of them is the key. Where two places have the
+ * same one, the second takes the key of the next attempt. */
+static uint64_t place_key(const struct report_slot_cost *cost, unsigned attempt)
+{
+    const uint32_t words[4] = {cost->lane, cost->slot, cost->path, attempt};
+    return sprof_hash_bytes(words, sizeof words);
+}
+
+static int add_cost(struct loading *loading, struct report_slot_cost cost)
+{
+    struct report_slots *slots = loading->slots;
+    for (unsigned attempt = 0;; attempt++) {
+        const uint64_t key = place_key(&cost, attempt);
+        const uint64_t *place = sprof_map_get(&loading->places, key);
+        if (!place) {
+            if (sprof_vec_push(&slots->costs, cost))
+                return SPROF_ENOMEM;
+            return sprof_map_put(&loading->places, key, slots->costs.count);
+        }
+        struct report_slot_cost *known = &slots->costs.items[*place - 1];
+        if (known->lane == cost.lane && known->slot == cost.slot && known->path == cost.path) {
+            known->cost.samples += cost.cost.samples;
+            known->cost.weight += cost.cost.weight;
+            return 0;
+        }
+    }
+}
+
+/* Adds all costs up anew after lanes, slots or paths of them have become the same. */
+static int merge_costs(struct loading *loading)
+{
+    struct report_slots *slots = loading->slots;
+    struct report_slot_cost *items = slots->costs.items;
+    const size_t count = slots->costs.count;
+    slots->costs.items = NULL;
+    slots->costs.count = slots->costs.capacity = 0;
+    sprof_map_clear(&loading->places);
+    int result = 0;
+    for (size_t i = 0; i < count && !result; i++)
+        result = add_cost(loading, items[i]);
+    free(items);
+    return result;
+}
+
+static int coarsen(struct loading *loading)
+{
+    struct report_slots *slots = loading->slots;
+    slots->slot_ns *= 2;
+    for (size_t i = 0; i < slots->costs.count; i++)
+        slots->costs.items[i].slot /= 2;
+    return merge_costs(loading);
+}
+
+/* Slots that have become longer than any run cannot save anything more. */
+static bool can_coarsen(const struct report_slots *slots)
+{
+    return slots->slot_ns < UINT64_C(1) << 62;
+}
+
+static int take_sample(void *context, const struct store_sample_row *row)
+{
+    struct loading *loading = context;
+    struct report_slots *slots = loading->slots;
+    const struct store_sample *sample = &row->sample;
+    const uint32_t path_id = sample->node_id < loading->node_paths.count
+                                 ? loading->node_paths.items[sample->node_id]
+                                 : 0;
+    const uint64_t *path = path_id ? sprof_map_get(&loading->paths, path_id) : NULL;
+    if (!path)
+        return SPROF_EFORMAT;
+    struct report_slot_cost cost = {
+        .slot = (uint32_t)(sample->time_ns / slots->slot_ns),
+        .path = (uint32_t)*path,
+        .cost = {sample->count, sample->weight},
+    };
+    const struct report_lane lane = {sample->run_id, sample->event_id, sample->thread_id};
+    int result = find_lane(slots, lane, &cost.lane);
+    if (!result)
+        result = add_cost(loading, cost);
+    const size_t most = loading->limits->costs;
+    while (!result && most && slots->costs.count > most && can_coarsen(slots)) {
+        const size_t before = slots->costs.count;
+        result = coarsen(loading);
+        if (slots->costs.count > before / 2 && slots->slot_ns > UINT64_C(1) << 50)
+            break; /* as many threads and paths as that: time is not what makes them many */
+    }
+    return result;
+}
+
+struct reading {
+    struct loading *loading;
+    struct store *store;
+    struct sprof_error *error;
+};
+
+static int take_run(void *context, const struct store_run *row)
+{
+    const struct reading *reading = context;
+    const struct store_filter filter = {.run_id = row->id};
+    return store_each_sample(reading->store, &filter, take_sample, reading->loading,
+                             reading->error);
+}
+
+/* == Folding == */
+
+static int compare_values(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x < y) - (x > y);
+}
+
+static uint64_t count_of(struct model_cost cost)
+{
+    return cost.samples ? cost.samples : cost.weight != 0;
+}
+
+/* How many samples each path holds, over all runs and events; 1 for time that was never sampled. */
+static uint64_t *inclusive_samples(const struct report_slots *slots)
+{
+    uint64_t *sums = calloc(slots->paths.count + 1, sizeof *sums);
+    for (size_t i = 0; sums && i < slots->costs.count; i++)
+        sums[slots->costs.items[i].path] += count_of(slots->costs.items[i].cost);
+    for (size_t i = slots->paths.count; sums && i > 0; i--)
+        sums[slots->paths.items[i - 1].parent] += sums[i];
+    return sums;
+}
+
+/* The smallest inclusive cost that a path must have so that at most `most` paths do. */
+static int least_kept(const uint64_t *sums, size_t count, size_t most, uint64_t *least)
+{
+    uint64_t *sorted = malloc(count * sizeof *sorted);
+    if (!sorted)
+        return SPROF_ENOMEM;
+    memcpy(sorted, sums + 1, count * sizeof *sorted);
+    qsort(sorted, count, sizeof *sorted, compare_values);
+    *least = count > most ? sorted[most] + 1 : 1;
+    free(sorted);
+    return 0;
+}
+
+/* Gives each path its new number: its own where it is kept, else that of the place below its
+ * innermost kept ancestor where everything small is folded. Paths without cost go, too. */
+static int renumber(struct report_slots *slots, const uint64_t *sums, uint64_t least,
+                    uint32_t *numbers)
+{
+    struct report_slot_path *old = slots->paths.items;
+    const size_t count = slots->paths.count;
+    uint32_t *folds = calloc(count + 1, sizeof *folds); /* [new parent] → its folded child */
+    slots->paths.items = NULL;
+    slots->paths.count = slots->paths.capacity = 0;
+    int result = folds ? 0 : SPROF_ENOMEM;
+    for (size_t i = 1; i <= count && !result; i++) {
+        const uint32_t parent = numbers[old[i - 1].parent];
+        const bool below_fold = parent && !slots->paths.items[parent - 1].function;
+        if (!sums[i] || below_fold) {
+            numbers[i] = parent;
+        } else if (sums[i] >= least) {
+            result = sprof_vec_push(&slots->paths,
+                                    (struct report_slot_path){parent, old[i - 1].function});
+            numbers[i] = (uint32_t)slots->paths.count;
+        } else {
+            if (!folds[parent] &&
+                !(result = sprof_vec_push(&slots->paths, (struct report_slot_path){parent, 0})))
+                folds[parent] = (uint32_t)slots->paths.count;
+            numbers[i] = folds[parent];
+            slots->folded++;
+        }
+    }
+    free(folds);
+    free(old);
+    return result;
+}
+
+static int fold_small_paths(struct loading *loading)
+{
+    struct report_slots *slots = loading->slots;
+    const size_t most = loading->limits->paths;
+    uint64_t *sums = inclusive_samples(slots), least = 1;
+    uint32_t *numbers = calloc(slots->paths.count + 1, sizeof *numbers);
+    int result = sums && numbers ? 0 : SPROF_ENOMEM;
+    /* A place for what is folded may stand below each path that is kept. */
+    if (!result && most && slots->paths.count > most)
+        result = least_kept(sums, slots->paths.count, most / 2, &least);
+    if (!result)
+        result = renumber(slots, sums, least, numbers);
+    for (size_t i = 0; i < slots->costs.count && !result; i++) {
+        struct report_slot_cost *cost = &slots->costs.items[i];
+        cost->path = numbers[cost->path];
+        if (!slots->paths.items[cost->path - 1].function) {
+            slots->folded_cost.samples += cost->cost.samples;
+            slots->folded_cost.weight += cost->cost.weight;
+        }
+    }
+    free(sums);
+    free(numbers);
+    return result ? result : merge_costs(loading);
+}
+
+static int compare_costs(const void *a, const void *b)
+{
+    const struct report_slot_cost *x = a, *y = b;
+    if (x->lane != y->lane)
+        return x->lane < y->lane ? -1 : 1;
+    if (x->slot != y->slot)
+        return x->slot < y->slot ? -1 : 1;
+    return (x->path > y->path) - (x->path < y->path);
+}
+
+int report_slots_load(struct report_slots *slots, struct store *store,
+                      const struct report_slots_limits *limits, struct sprof_error *error)
+{
+    *slots = (struct report_slots){.slot_ns = REPORT_SLOT_NS};
+    struct loading loading = {.slots = slots, .limits = limits};
+    struct reading reading = {&loading, store, error};
+    int result = store_each_path(store, take_path, &loading, error);
+    if (!result)
+        result = store_each_node(store, take_node, &loading, error);
+    if (!result)
+        result = store_each_run(store, take_run, &reading, error);
+    if (!result)
+        result = fold_small_paths(&loading);
+    if (!result && slots->costs.count)
+        qsort(slots->costs.items, slots->costs.count, sizeof *slots->costs.items, compare_costs);
+    sprof_vec_release(&loading.node_paths);
+    sprof_map_release(&loading.paths);
+    sprof_map_release(&loading.places);
+    return report_error_code(result, error);
+}

@@ -1,0 +1,52 @@
+/* Costs by time: what every run of a recording spent in each slot of time, by event, thread and
+ * call path. The page is made from it. Bounded: slots become coarser, and small call paths are
+ * folded, until the limits hold; sums stay exact. */
+#ifndef SPROF_REPORT_SLOTS_H
+#define SPROF_REPORT_SLOTS_H
+
+#include "report/report.h"
+
+/* The finest slot there is. */
+enum { REPORT_SLOT_NS = 100 * 1000 * 1000 };
+
+/* Numbers count from 1, as in a dataset; parents of paths have smaller numbers than their children.
+ */
+struct report_slot_path {
+    uint32_t parent;   /* 0: a root */
+    uint32_t function; /* database id; 0: what was folded below `parent` */
+};
+
+/* Whose costs they are: database ids. */
+struct report_lane {
+    uint32_t run, event, thread;
+};
+
+struct report_slot_cost {
+    uint32_t lane; /* index in lanes */
+    uint32_t slot; /* its time begins at slot · slot_ns of the run */
+    uint32_t path; /* number */
+    struct model_cost cost;
+};
+
+/* Zero is a valid empty value. */
+struct report_slots {
+    uint64_t slot_ns;
+    SPROF_VEC(struct report_slot_path) paths;
+    SPROF_VEC(struct report_lane) lanes;
+    SPROF_VEC(struct report_slot_cost) costs; /* sorted by lane, slot, path */
+    size_t folded;                            /* so many paths stand in others */
+    struct model_cost folded_cost;
+    struct sprof_map lane_indexes; /* (event, thread) → index + 1 */
+};
+
+struct report_slots_limits {
+    size_t paths, costs; /* at the most; 0: no limit */
+};
+
+/* Reads a complete recording. Returns 0 or a negative code. The caller releases, also on failure.
+ */
+int report_slots_load(struct report_slots *slots, struct store *store,
+                      const struct report_slots_limits *limits, struct sprof_error *error);
+void report_slots_release(struct report_slots *slots);
+
+#endif
