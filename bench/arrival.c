@@ -129,7 +129,7 @@ static double walk_all(struct bench *bench, struct unwind_counters *counters)
     struct record_session *session = &bench->session;
     memset(session, 0, sizeof *session);
     bench->walks = bench->frames = bench->waits = bench->walk_ns = 0;
-    if (record_images_init(&session->images, SIZE_MAX, NULL) ||
+    if (record_images_init(&session->images, SIZE_MAX, NULL, NULL) ||
         record_walk_init(&session->walk, &session->world, &session->images, &view))
         exit(1);
     for (size_t i = 0; i < bench->kept.count; i++) {

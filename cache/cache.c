@@ -30,10 +30,8 @@ static const char magic[8] = "sprofc\r\n";
 enum { FORMAT = 1, NAME_BYTES = 64 };
 
 static const char *const kind_names[] = {
-    [CACHE_IDENTITY] = "identity",
-    [CACHE_TABLE] = "table",
-    [CACHE_SYMBOLS] = "symbols",
-    [CACHE_LINES] = "lines",
+    [CACHE_IDENTITY] = "identity", [CACHE_TABLE] = "table", [CACHE_STARTUP] = "startup",
+    [CACHE_SYMBOLS] = "symbols",   [CACHE_LINES] = "lines",
 };
 _Static_assert(sizeof kind_names / sizeof *kind_names == CACHE_KINDS, "a name for each kind");
 
@@ -126,7 +124,7 @@ static bool write_all(int file, const void *data, size_t size)
     return true;
 }
 
-/* One piece of all; false where they are too large. */
+/* One piece of all, a copy unless it is the only one; false where they are too large. */
 static bool join(const struct sprof_bytes *pieces, size_t count, struct sprof_bytes *payload)
 {
     size_t size = 0;
@@ -134,6 +132,10 @@ static bool join(const struct sprof_bytes *pieces, size_t count, struct sprof_by
         if (pieces[i].size > CACHE_ENTRY_BYTES_MAX ||
             (size += pieces[i].size) > CACHE_ENTRY_BYTES_MAX - sizeof(struct header))
             return false;
+    if (count == 1) {
+        *payload = pieces[0];
+        return true;
+    }
     uint8_t *bytes = malloc(size + 1);
     if (!bytes)
         return false;
@@ -173,5 +175,6 @@ void cache_put(struct cache *cache, enum cache_kind kind, struct sprof_digest ke
         else
             cache->added = true;
     }
-    free((void *)payload.data);
+    if (count != 1)
+        free((void *)payload.data);
 }

@@ -20,6 +20,7 @@
 enum cache_kind {
     CACHE_IDENTITY, /* what stands for the content of a file: by device, inode, size and times */
     CACHE_TABLE,    /* unwind table */
+    CACHE_STARTUP,  /* ranges of start-up code */
     CACHE_SYMBOLS,  /* ELF symbols */
     CACHE_LINES,    /* functions, inlined calls and lines of compile units */
     CACHE_KINDS

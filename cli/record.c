@@ -24,7 +24,7 @@ struct arguments {
     uint64_t duration_ns, delay_ns;
     size_t stack_bytes;
     struct cli_rules rules;
-    bool append, no_symbolize, keep_failed, per_thread, verbose;
+    bool append, no_symbolize, no_cache, keep_failed, per_thread, verbose;
 };
 
 #define FIELD(name) offsetof(struct arguments, name)
@@ -55,6 +55,8 @@ static const struct cli_option options[] = {
      FIELD(drop_interior), cli_set_interior},
     {"append", 0, NULL, "add a run to an existing recording", FIELD(append), cli_set_flag},
     {"no-symbolize", 0, NULL, "leave the names to `sprof symbolize`", FIELD(no_symbolize),
+     cli_set_flag},
+    {"no-cache", 0, NULL, "compute all tables and names anew, and keep none", FIELD(no_cache),
      cli_set_flag},
     {"keep-failed", 0, NULL, "keep what stacks that are not whole were made from",
      FIELD(keep_failed), cli_set_flag},
@@ -110,6 +112,7 @@ static struct record_options options_of(const struct arguments *arguments,
         .output = arguments->output ? arguments->output : CLI_DEFAULT_RECORDING,
         .append = arguments->append,
         .no_symbolize = arguments->no_symbolize,
+        .no_cache = arguments->no_cache,
         .keep_failed = arguments->keep_failed,
         .event = arguments->event,
         .frequency_hz = arguments->frequency_hz,

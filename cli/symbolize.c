@@ -9,7 +9,7 @@
 struct arguments {
     struct cli_rules rules; /* first: see cli_release_rules */
     const char *input;
-    bool again, verbose;
+    bool again, no_cache, verbose;
 };
 
 #define FIELD(name) offsetof(struct arguments, name)
@@ -17,6 +17,8 @@ static const struct cli_option options[] = {
     {"input", 'i', "FILE", "the recording (sprof.db)", FIELD(input), cli_set_text},
     {"again", 0, NULL, "look all names up anew, as after installing debug files", FIELD(again),
      cli_set_flag},
+    {"no-cache", 0, NULL, "compute them anew, and keep none for the next recording",
+     FIELD(no_cache), cli_set_flag},
     {"app-module", 0, "GLOB", "these modules are application (implies --again)", FIELD(rules),
      cli_set_app_module},
     {"system-module", 0, "GLOB", "these modules are system; the last match wins", FIELD(rules),
@@ -53,6 +55,7 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
     }
     const struct record_derive_options finish = {
         .again = again,
+        .no_cache = arguments->no_cache,
         .rules = cli_rules_of(&arguments->rules),
         .log = &terminal->log,
     };

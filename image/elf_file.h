@@ -13,7 +13,7 @@ enum {
     IMAGE_MAX_DYNAMIC = 1 << 20, /* bytes of the dynamic section */
     IMAGE_MAX_BUILD_ID = 64,
     IMAGE_MAX_CONTENT = 1 << 30, /* of one section */
-    IMAGE_PIECE = 256 * 1024,    /* bytes read at once where all are only looked at */
+    IMAGE_PIECE = 64 * 1024,     /* bytes read at once where all are only looked at */
 };
 
 struct image_section_header {
@@ -82,6 +82,10 @@ const struct image_section_header *image_section_header(const struct image *imag
 
 /* Fills soname, flags_1 and build_id. Absence is normal. */
 void image_read_identity(struct image *image);
+
+/* Adds a part of the file to a digest; of one longer than `most` its beginning and its end. */
+void image_digest_add(const struct image *image, uint64_t offset, uint64_t size, uint64_t most,
+                      struct sprof_digest *digest);
 
 /* == open.c, image.c == */
 

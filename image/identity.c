@@ -93,15 +93,16 @@ static void read_build_id(struct image *image)
 
 /* == Digest == */
 
-/* Adds a part of the file; of one that is longer than `most` its beginning and its end. */
-static void add_part(struct sprof_digest *digest, const struct image *image, uint8_t *piece,
-                     uint64_t offset, uint64_t size, uint64_t most)
+/* Through a buffer of the stack's size: one of the heap's would cost more to get than to read. */
+void image_digest_add(const struct image *image, uint64_t offset, uint64_t size, uint64_t most,
+                      struct sprof_digest *digest)
 {
-    sprof_digest_add_number(digest, size);
+    uint8_t piece[IMAGE_PIECE];
     const uint64_t head = size <= most ? size : most / 2, skipped = size <= most ? 0 : size - most;
+    sprof_digest_add_number(digest, size);
     for (uint64_t at = 0; at < size;) {
         const uint64_t end = at < head ? head : size;
-        const uint64_t want = end - at < IMAGE_PIECE ? end - at : IMAGE_PIECE;
+        const uint64_t want = end - at < sizeof piece ? end - at : sizeof piece;
         const size_t got = image_read(image, offset + at, piece, (size_t)want);
         if (!got)
             return;
@@ -122,74 +123,61 @@ static void add_section_header(struct sprof_digest *digest,
 }
 
 /* What says where functions lie and how they are called. Returns false where nothing does. */
-static bool add_tables(struct sprof_digest *digest, const struct image *image, uint8_t *piece)
+static bool add_tables(const struct image *image, struct sprof_digest *digest)
 {
-    static const struct {
-        const char *name;
-        uint64_t most;
-    } tables[] = {
-        {".eh_frame_hdr", 64 << 20}, {".gopclntab", 8 << 20}, {".symtab", 8 << 20},
-        {".strtab", 8 << 20},        {".dynsym", 8 << 20},    {".dynstr", 8 << 20},
-    };
+    enum { MOST_STARTS = 64 << 20, MOST_OTHER = 8 << 20 };
+    static const char *const names[] = {".gopclntab", ".symtab", ".strtab", ".dynsym", ".dynstr"};
     bool any = image->has_eh_frame_hdr;
-    if (image->has_eh_frame_hdr)
-        add_part(digest, image, piece, image->eh_frame_hdr.p_offset, image->eh_frame_hdr.p_filesz,
-                 tables[0].most);
-    for (size_t i = image->has_eh_frame_hdr; i < sizeof tables / sizeof *tables; i++) {
-        const struct image_section_header *header = image_section_header(image, tables[i].name);
+    if (any)
+        image_digest_add(image, image->eh_frame_hdr.p_offset, image->eh_frame_hdr.p_filesz,
+                         MOST_STARTS, digest);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const struct image_section_header *header = image_section_header(image, names[i]);
         if (header && header->type != SHT_NOBITS) {
-            add_part(digest, image, piece, header->offset, header->size, tables[i].most);
+            image_digest_add(image, header->offset, header->size, MOST_OTHER, digest);
             any = true;
         }
     }
     return any;
 }
 
-static void add_deciding_parts(struct sprof_digest *digest, const struct image *image,
-                               uint8_t *piece)
+static void add_deciding_parts(const struct image *image, struct sprof_digest *digest)
 {
     enum { MOST_NOTES = 64 * 1024, MOST_CODE = 8 << 20 };
-    sprof_digest_add(digest, piece, image_read(image, 0, piece, sizeof(Elf64_Ehdr)));
+    image_digest_add(image, 0, sizeof(Elf64_Ehdr), sizeof(Elf64_Ehdr), digest);
     sprof_digest_add(digest, image->segments.items,
                      image->segments.count * sizeof *image->segments.items);
     for (size_t i = 0; i < image->sections.count; i++)
         add_section_header(digest, &image->sections.items[i]);
     for (size_t i = 0; i < image->segments.count; i++)
         if (image->segments.items[i].p_type == PT_NOTE)
-            add_part(digest, image, piece, image->segments.items[i].p_offset,
-                     image->segments.items[i].p_filesz, MOST_NOTES);
-    if (!add_tables(digest, image, piece))
+            image_digest_add(image, image->segments.items[i].p_offset,
+                             image->segments.items[i].p_filesz, MOST_NOTES, digest);
+    if (!add_tables(image, digest))
         for (size_t i = 0; i < image->text.count; i++)
-            add_part(digest, image, piece, image->text.items[i].offset, image->text.items[i].size,
-                     MOST_CODE);
+            image_digest_add(image, image->text.items[i].offset, image->text.items[i].size,
+                             MOST_CODE, digest);
 }
 
-int image_digest(struct image *image, struct sprof_digest *digest)
+struct sprof_digest image_digest(struct image *image)
 {
     enum { SMALL_FILE = 4 << 20 };
-    if (!image->has_digest) {
-        uint8_t *piece = malloc(IMAGE_PIECE);
-        if (!piece)
-            return SPROF_ENOMEM;
-        image->digest = (struct sprof_digest){0};
-        sprof_digest_add_number(&image->digest, image->file_size);
-        if (image->file_size <= SMALL_FILE)
-            add_part(&image->digest, image, piece, 0, image->file_size, SMALL_FILE);
-        else
-            add_deciding_parts(&image->digest, image, piece);
-        free(piece);
-        image->has_digest = true;
-    }
-    *digest = image->digest;
-    return 0;
+    if (image->has_digest)
+        return image->digest;
+    image->digest = (struct sprof_digest){0};
+    sprof_digest_add_number(&image->digest, image->file_size);
+    if (image->file_size <= SMALL_FILE)
+        image_digest_add(image, 0, image->file_size, SMALL_FILE, &image->digest);
+    else
+        add_deciding_parts(image, &image->digest);
+    image->has_digest = true;
+    return image->digest;
 }
 
 uint64_t image_key(struct image *image)
 {
-    struct sprof_digest digest = {0};
-    if (image->build_id_size)
-        return sprof_hash_bytes(image->build_id, image->build_id_size);
-    return image_digest(image, &digest) ? 0 : digest.low;
+    return image->build_id_size ? sprof_hash_bytes(image->build_id, image->build_id_size)
+                                : image_digest(image).low;
 }
 
 /* == Facts == */

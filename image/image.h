@@ -8,6 +8,7 @@
 #define SPROF_IMAGE_IMAGE_H
 
 #include "base/base.h"
+#include "cache/cache.h"
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -50,15 +51,19 @@ struct sprof_bytes image_memory(const struct image *image);
 /* The GNU build id; size 0 where the file has none: that is not an error. */
 struct sprof_bytes image_build_id(const struct image *image);
 
-/* Content identity in 128 bits: of a file up to 4 MiB all of it; of a larger one its size, headers and
- * notes (with Go's own build id), .eh_frame_hdr, the beginning and the end of .gopclntab and of the
- * symbol tables with their names, and where none of these is there, of its code. So equal digests
- * mean the same functions at the same places, for a few milliseconds of work. Returns 0 or
- * SPROF_ENOMEM. */
-int image_digest(struct image *image, struct sprof_digest *digest);
+/* Content identity in 128 bits: of a file up to 4 MiB all of it; of a larger one its size, headers
+ * and notes (with Go's own build id), .eh_frame_hdr, the beginning and the end of .gopclntab and of
+ * the symbol tables with their names, and where none of these is there, of its code. So equal digests
+ * mean the same functions at the same places, for a few milliseconds of work. */
+struct sprof_digest image_digest(struct image *image);
 
-/* The same in 64 bits as recordings store it: hash of the build id, else of the digest. 0 only when
- * out of memory. */
+/* Digest of that and of all that these sections hold (NULL-terminated names). Where the file is as it
+ * was when the cache was told, by device, inode, size and times that are older than two seconds, it
+ * is not read again. */
+struct sprof_digest image_content(struct image *image, struct cache *cache,
+                                  const char *const *sections);
+
+/* Identity in 64 bits as recordings store it: hash of the build id, else of image_digest. */
 uint64_t image_key(struct image *image);
 
 /* DT_SONAME, or NULL. */
@@ -85,6 +90,9 @@ size_t image_text_segments(const struct image *image, const struct image_segment
  * the section headers are gone, .eh_frame_hdr and .eh_frame are found through PT_GNU_EH_FRAME. At
  * most 1 GiB. */
 struct sprof_bytes image_section(struct image *image, const char *name, uint64_t *vaddr);
+
+/* Whether image_section may have something to read. */
+bool image_has_section(const struct image *image, const char *name);
 
 /* Frees all section bytes handed out so far. */
 void image_drop_sections(struct image *image);

@@ -131,6 +131,15 @@ struct sprof_bytes image_section(struct image *image, const char *name, uint64_t
     return loaded.bytes;
 }
 
+bool image_has_section(const struct image *image, const char *name)
+{
+    const struct image_section_header *section = image_section_header(image, name);
+    if (section)
+        return section->type != SHT_NOBITS && section->type != SHT_NULL && section->size;
+    return image->has_eh_frame_hdr &&
+           (!strcmp(name, ".eh_frame_hdr") || !strcmp(name, ".eh_frame"));
+}
+
 void image_drop_sections(struct image *image)
 {
     for (size_t i = 0; i < image->loaded.count; i++)

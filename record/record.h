@@ -19,6 +19,7 @@ struct record_options {
     const char *output; /* NULL: "sprof.db" */
     bool append;        /* add a run to an existing recording */
     bool no_symbolize;
+    bool no_cache;    /* neither read nor write what is kept from one recording to the next */
     bool keep_failed; /* keep registers, stack and end reason of stacks that are not whole */
     const char *event;
     uint64_t frequency_hz, period;
@@ -51,8 +52,8 @@ int record_open(struct record_session **session, const struct record_options *op
                 struct sprof_error *error);
 
 /* Records until the targets end, the duration passed, or record_interrupt was called; then finishes
- * (symbolizes, derives, closes). The calling thread drains the rings; two more build tables and
- * write. On failure what was committed stays readable. */
+ * (symbolizes, derives, closes). The calling thread drains the rings; three more look images up,
+ * build tables and write. On failure what was committed stays readable. */
 int record_run(struct record_session *session, struct record_result *result,
                struct sprof_error *error);
 

@@ -220,7 +220,7 @@ int record_replay_failed(const char *path, int (*report)(void *, const struct re
     int result = store_open_read(&store, path, error);
     if (result)
         return result;
-    result = record_images_init(&replay.images, TABLE_BYTES, error);
+    result = record_images_init(&replay.images, TABLE_BYTES, NULL, error);
     if (!result && record_walk_init(&replay.walk, &replay.world, &replay.images, &full))
         result = sprof_error_memory(error);
     if (!result)

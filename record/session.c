@@ -113,6 +113,7 @@ static int open_parts(struct record_session *session, struct sprof_error *error)
     };
     record_pending_init(&session->pending);
     session->world.rules = options->rules;
+    session->cache = options->no_cache ? NULL : cache_open(NULL);
     int result = open_sampler(session, error);
     if (!result)
         result = record_describe(session, error);
@@ -121,7 +122,7 @@ static int open_parts(struct record_session *session, struct sprof_error *error)
     session->ledger.run_id = session->event.run_id = session->run.id;
     session->ledger.event_id = session->event.id;
     if (!result)
-        result = record_images_init(&session->images, session->options.table_budget_bytes, error);
+        result = record_images_init(&session->images, options->table_budget_bytes, session->cache, error);
     if (!result && record_walk_init(&session->walk, &session->world, &session->images, &view))
         result = sprof_error_memory(error);
     session->walk.stacks.first_frame = session->last_frame;
@@ -177,6 +178,7 @@ void record_free(struct record_session *session)
     record_walk_release(&session->walk);
     record_pending_release(&session->pending);
     record_images_release(&session->images);
+    cache_free(session->cache, 0);
     record_jit_owners_release(&session->jit_owners);
     model_world_release(&session->world);
     record_ledger_release(&session->ledger);
@@ -363,7 +365,11 @@ static int finish(struct record_session *session, struct sprof_error *error)
     if (session->options.no_symbolize)
         return 0;
     const struct record_derive_source source = {
-        .images = &session->images, .jit_owners = &session->jit_owners, .log = session->log};
+        .images = &session->images,
+        .jit_owners = &session->jit_owners,
+        .cache = session->cache,
+        .log = session->log,
+    };
     const int result = record_derive_store(session->store, &source, error);
     if (result)
         return result;

@@ -20,6 +20,7 @@ struct record_session {
     bool created;  /* the database was made by this session … */
     bool replaces; /* … in the place of another */
     struct model_world world;
+    struct cache *cache; /* NULL: none */
     struct record_images images;
     struct record_jit_owners jit_owners;
     struct record_walk walk;

@@ -1,3 +1,4 @@
+/* From an opened image to what unwinding needs of it, through the cache. */
 #include "recording/build.h"
 
 #include "model/model.h"
@@ -92,38 +93,121 @@ static int build_from(struct unwind_table **table, struct image *image, struct i
     return result;
 }
 
-int record_build_table(struct unwind_table **table, struct image *image, struct sprof_error *error)
-{
-    int result = build_from(table, image, image, error);
-    struct image *debug = NULL;
-    if (result == SPROF_ENOTFOUND && image_open_debug(&debug, image, NULL) == 0)
-        result = build_from(table, image, debug, error);
-    image_free(debug);
-    return result;
-}
-
-size_t record_startup_ranges(struct image *image, const struct unwind_table *table,
-                             struct unwind_range *ranges, size_t capacity)
+/* Start-up functions by symbol and by entry point. */
+static void find_startup(struct image *image, struct record_built *built)
 {
     const char *const *names = model_startup_names();
-    size_t count = 0, named = 0;
+    size_t named = 0;
     while (names[named])
         named++;
     struct image_symbol *symbols = calloc(named + 1, sizeof *symbols);
     if (!symbols)
-        return 0;
+        return;
     image_find_symbols(image, names, symbols);
-    for (size_t i = 0; i < named && count < capacity; i++)
+    for (size_t i = 0; i < named && built->startup_count < RECORD_STARTUP_RANGES; i++)
         if (symbols[i].size)
-            ranges[count++] =
+            built->startup[built->startup_count++] =
                 (struct unwind_range){symbols[i].vaddr, symbols[i].vaddr + symbols[i].size};
     free(symbols);
     struct unwind_range entry;
-    if (count < capacity && image_is_executable(image) && table &&
-        unwind_table_function(table, image_entry(image), &entry))
-        ranges[count++] = entry;
-    return count;
+    if (built->startup_count < RECORD_STARTUP_RANGES && image_is_executable(image) &&
+        built->table && unwind_table_function(built->table, image_entry(image), &entry))
+        built->startup[built->startup_count++] = entry;
 }
+
+/* == The cache == */
+
+/* What tables and start-up code are made from, besides the headers. */
+static const char *const sections_read[] = {
+    ".eh_frame", ".eh_frame_hdr", ".debug_frame", ".gopclntab", ".plt",    ".plt.sec",
+    ".plt.got",  ".symtab",       ".strtab",      ".dynsym",    ".dynstr", NULL};
+
+/* The debug file that call frame information is taken from; NULL where the image has its own, or
+ * there is none. */
+static struct image *open_frames(struct image *image)
+{
+    static const char *const own[] = {".eh_frame", ".debug_frame", ".gopclntab", NULL};
+    for (size_t i = 0; own[i]; i++)
+        if (image_has_section(image, own[i]))
+            return NULL;
+    struct image *debug = NULL;
+    image_open_debug(&debug, image, NULL);
+    return debug;
+}
+
+/* By content, and by whatever else decides the result. */
+static struct sprof_digest find_key(struct image *image, struct image *debug, struct cache *cache)
+{
+    struct sprof_digest key = image_content(image, cache, sections_read);
+    sprof_digest_add_number(&key, UNWIND_TABLE_VERSION);
+    for (size_t i = 0; i < ROOT_NAMES; i++)
+        sprof_digest_add(&key, root_names[i], strlen(root_names[i]));
+    for (const char *const *name = model_startup_names(); *name; name++)
+        sprof_digest_add(&key, *name, strlen(*name));
+    if (debug) {
+        const struct sprof_digest content = image_content(debug, cache, sections_read);
+        sprof_digest_add(&key, &content, sizeof content);
+    }
+    return key;
+}
+
+static bool take_startup(struct record_built *built, struct sprof_bytes bytes)
+{
+    if (!bytes.data || bytes.size % sizeof *built->startup || bytes.size > sizeof built->startup)
+        return false;
+    memcpy(built->startup, bytes.data, bytes.size);
+    built->startup_count = bytes.size / sizeof *built->startup;
+    return true;
+}
+
+bool record_find_built(struct record_built *built, struct image *image, struct cache *cache)
+{
+    *built = (struct record_built){0};
+    if (!cache)
+        return false;
+    struct image *debug = open_frames(image);
+    built->key = find_key(image, debug, cache);
+    built->has_key = true;
+    const struct sprof_bytes startup = cache_get(cache, CACHE_STARTUP, built->key);
+    if (take_startup(built, startup)) {
+        const struct sprof_bytes table = cache_get(cache, CACHE_TABLE, built->key);
+        built->table = table.data ? unwind_table_load(table) : NULL;
+    }
+    free((void *)startup.data);
+    image_free(debug);
+    image_drop_sections(image);
+    return built->table != NULL;
+}
+
+static void store(const struct record_built *built, struct cache *cache)
+{
+    struct sprof_bytes table;
+    const struct sprof_bytes startup = {(const uint8_t *)built->startup,
+                                        built->startup_count * sizeof *built->startup};
+    if (!built->has_key || unwind_table_save(built->table, &table))
+        return;
+    cache_put(cache, CACHE_TABLE, built->key, &table, 1);
+    cache_put(cache, CACHE_STARTUP, built->key, &startup, 1);
+    free((void *)table.data);
+}
+
+int record_build(struct record_built *built, struct image *image, struct cache *cache,
+                 struct sprof_error *error)
+{
+    struct image *debug = open_frames(image);
+    built->startup_count = 0;
+    int result = build_from(&built->table, image, image, error);
+    if (result == SPROF_ENOTFOUND && debug)
+        result = build_from(&built->table, image, debug, error);
+    find_startup(image, built);
+    if (!result)
+        store(built, cache);
+    image_free(debug);
+    image_drop_sections(image);
+    return result;
+}
+
+/* == Opening == */
 
 /* The size of the vdso by its section headers, which end it. */
 static size_t vdso_size(const uint8_t *start)

@@ -67,12 +67,18 @@ int record_derive(const char *path, const struct record_derive_options *options,
                   struct sprof_error *error)
 {
     const struct record_derive_source source = {
-        .log = options->log, .rules = options->rules, .again = options->again};
-    struct store *store;
+        .cache = options->again || options->no_cache ? NULL : cache_open(NULL),
+        .log = options->log,
+        .rules = options->rules,
+        .again = options->again,
+    };
+    struct store *store = NULL;
     int result = store_open_write(&store, path, error);
-    if (result)
+    if (!result)
+        result = record_derive_store(store, &source, error);
+    cache_free(source.cache, 0);
+    if (!store)
         return result;
-    result = record_derive_store(store, &source, error);
     const int closed = store_close(store, result ? NULL : error);
     return result ? result : closed;
 }

@@ -16,6 +16,7 @@ struct record_derive_source {
     const struct record_jit_owners *jit_owners;
     const struct sprof_log *log;
     struct model_kind_rules rules; /* count > 0: replaces the kinds stored */
+    struct cache *cache;           /* borrowed; NULL: none */
     bool again;                    /* names are looked up anew, of all runs but imported ones */
 };
 
@@ -36,6 +37,7 @@ struct derive_module {
     struct image *owned_image;  /* to be freed here */
     struct unwind_table *table; /* built here when bounds are asked for; freed here */
     const struct unwind_table *known_table;
+    struct cache *cache;                  /* borrowed */
     uint32_t canonical;                   /* id of the first module of the same content */
     uint64_t kernel_start, kernel_offset; /* of a kernel module's mapping */
     int pid;                              /* of the process whose code it is */

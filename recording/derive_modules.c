@@ -49,8 +49,10 @@ static bool find_bounds(void *context, uint64_t vaddr, uint64_t *start, uint64_t
     const struct unwind_table *table = module->known_table ? module->known_table : module->table;
     if (!table && module->image && !module->bounds_tried) {
         module->bounds_tried = true;
-        if (record_build_table(&module->table, module->image, NULL) == 0)
-            table = module->table;
+        struct record_built built;
+        if (!record_find_built(&built, module->image, module->cache))
+            record_build(&built, module->image, module->cache, NULL);
+        table = module->table = built.table;
     }
     struct unwind_range range;
     if (!table || !unwind_table_function(table, vaddr, &range))
@@ -121,6 +123,7 @@ static int symbolize_file(struct derive *derive, struct derive_job *job,
     if (sort_job(job))
         return SPROF_ENOMEM;
     const struct symbolize_bounds bounds = {find_bounds, module};
+    module->cache = derive->source->cache;
     const struct symbolize_options options = {.log = derive->source->log};
     /* Without a file and its tables nothing tells functions apart: they count for the module. */
     if (!module->image && !module->known_table)

@@ -1,6 +1,5 @@
+/* Opens images and finds or builds their tables in threads of their own. */
 #include "recording/images.h"
-
-#include "recording/build.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -29,6 +28,7 @@ static void remember_identity(struct record_image *item)
         memcpy(item->segments, segments, count * sizeof *segments);
         item->segment_count = count;
     }
+    item->identified = true;
 }
 
 static int open_item(struct record_image *item)
@@ -37,7 +37,7 @@ static int open_item(struct record_image *item)
     if (item->image)
         return 0;
     int result = record_open_image(&item->image, &item->request, &error);
-    if (!result && item->described && image_key(item->image) != item->key) {
+    if (!result && item->identified && image_key(item->image) != item->key) {
         result = sprof_error_set(&error, SPROF_ENOTFOUND, 0, "%s was replaced while recording",
                                  item->request.file.path);
         image_free(item->image);
@@ -45,69 +45,120 @@ static int open_item(struct record_image *item)
     }
     if (result)
         snprintf(item->problem, sizeof item->problem, "%.255s", error.message);
-    else if (!item->described)
+    else if (!item->identified)
         remember_identity(item);
     return result;
 }
 
-static void build_table(struct record_images *images, struct record_image *item)
+/* Whether an image of the same content was described already: then its table serves. That table may
+ * be evicted at any moment, and only what never changes is copied. */
+static bool share(struct record_images *images, struct record_image *item)
 {
-    const uint64_t begin = sprof_clock_monotonic_ns();
-    struct sprof_error error = {0};
-    const int result = record_build_table(&item->table, item->image, &error);
-    if (result && result != SPROF_ENOTFOUND)
-        snprintf(item->problem, sizeof item->problem, "%.255s", error.message);
-    atomic_fetch_add(&images->build_ns, sprof_clock_monotonic_ns() - begin);
-    if (!item->described)
-        item->startup_count =
-            record_startup_ranges(item->image, item->table, item->startup, RECORD_STARTUP_RANGES);
+    pthread_mutex_lock(&images->mutex);
+    const uint64_t *same = sprof_map_get(&images->by_key, item->key);
+    struct record_image *first = same ? (struct record_image *)(uintptr_t)*same : item;
+    pthread_mutex_unlock(&images->mutex);
+    if (first == item)
+        return false;
+    item->shared = first;
+    memcpy(item->startup, first->startup, sizeof item->startup);
+    item->startup_count = first->startup_count;
     item->described = true;
-    image_drop_sections(item->image);
-    if (!item->table)
-        return;
-    const struct unwind_table_facts facts = unwind_table_facts(item->table);
-    item->table_bytes = facts.bytes;
-    atomic_fetch_add(&images->built_rows, facts.rows);
-    atomic_fetch_add(&images->builds, 1);
+    return true;
 }
 
-/* Runs in the builder. Leaves the item in its final state but for `state` itself. */
-static enum record_image_state build_item(struct record_images *images, struct record_image *item)
+static enum record_image_state describe(struct record_images *images, struct record_image *item)
+{
+    item->table = item->built.table;
+    if (!item->described) {
+        memcpy(item->startup, item->built.startup, sizeof item->startup);
+        item->startup_count = item->built.startup_count;
+        item->described = true;
+    }
+    if (item->table)
+        item->table_bytes = unwind_table_facts(item->table).bytes;
+    pthread_mutex_lock(&images->mutex);
+    sprof_map_put(&images->by_key, item->key, (uint64_t)(uintptr_t)item);
+    pthread_mutex_unlock(&images->mutex);
+    return item->table ? RECORD_IMAGE_READY : RECORD_IMAGE_BARE;
+}
+
+/* Each stage leaves the item in its final state but for `state` itself, or WAITING for the next
+ * one.
+ */
+static enum record_image_state look_up(struct record_images *images, struct record_image *item)
 {
     if (open_item(item))
         return RECORD_IMAGE_BARE;
-    const uint64_t *same = sprof_map_get(&images->by_key, item->key);
-    struct record_image *first = same ? (struct record_image *)(uintptr_t)*same : item;
-    if (first == item) {
-        build_table(images, item);
-        sprof_map_put(&images->by_key, item->key, (uint64_t)(uintptr_t)item);
-        return item->table ? RECORD_IMAGE_READY : RECORD_IMAGE_BARE;
-    }
-    /* The table of `first` may be evicted at any moment: only what never changes is copied. */
-    item->shared = first;
-    item->described = true;
-    memcpy(item->startup, first->startup, sizeof item->startup);
-    item->startup_count = first->startup_count;
-    return RECORD_IMAGE_READY;
+    if (item->only_identity)
+        return RECORD_IMAGE_IDLE;
+    if (share(images, item))
+        return RECORD_IMAGE_READY;
+    if (!record_find_built(&item->built, item->image, images->cache))
+        return RECORD_IMAGE_WAITING;
+    atomic_fetch_add(&images->found, 1);
+    return describe(images, item);
 }
 
-static void *builder_main(void *argument)
+static enum record_image_state build(struct record_images *images, struct record_image *item)
 {
-    struct record_images *images = argument;
+    if (share(images, item))
+        return RECORD_IMAGE_READY;
+    const uint64_t begin = sprof_clock_monotonic_ns();
+    struct sprof_error error = {0};
+    const int result = record_build(&item->built, item->image, images->cache, &error);
+    if (result && result != SPROF_ENOTFOUND)
+        snprintf(item->problem, sizeof item->problem, "%.255s", error.message);
+    atomic_fetch_add(&images->build_ns, sprof_clock_monotonic_ns() - begin);
+    if (item->built.table) {
+        atomic_fetch_add(&images->built_rows, unwind_table_facts(item->built.table).rows);
+        atomic_fetch_add(&images->builds, 1);
+    }
+    return describe(images, item);
+}
+
+static void put(struct record_queue *queue, struct record_image *item)
+{
+    item->next = NULL;
+    *queue->end = item;
+    queue->end = &item->next;
+}
+
+static struct record_image *take(struct record_queue *queue)
+{
+    struct record_image *item = queue->first;
+    queue->first = item->next;
+    if (!queue->first)
+        queue->end = &queue->first;
+    return item;
+}
+
+/* Both threads run this, each with its own stage: a look-up takes a millisecond or two and must not
+ * wait until a table of a million rows is built. */
+static void *work(void *argument)
+{
+    struct record_worker *worker = argument;
+    struct record_images *images = worker->images;
+    const bool first = worker == &images->workers[RECORD_LOOK_UP];
+    struct record_worker *next = &images->workers[RECORD_BUILD];
     pthread_mutex_lock(&images->mutex);
     while (!images->stopping) {
-        struct record_image *item = images->queue;
-        if (!item) {
-            pthread_cond_wait(&images->wanted, &images->mutex);
+        if (!worker->queue.first) {
+            pthread_cond_wait(&worker->wanted, &images->mutex);
             continue;
         }
-        images->queue = item->next;
-        if (!images->queue)
-            images->queue_end = &images->queue;
+        struct record_image *item = take(&worker->queue);
         pthread_mutex_unlock(&images->mutex);
-        const enum record_image_state state = build_item(images, item);
-        atomic_store_explicit(&item->state, (int)state, memory_order_release);
+        const enum record_image_state state = first ? look_up(images, item) : build(images, item);
+        /* One that was only identified is asked again when it has been collected, not before. */
+        if (state != RECORD_IMAGE_WAITING && state != RECORD_IMAGE_IDLE)
+            atomic_store_explicit(&item->state, (int)state, memory_order_release);
         pthread_mutex_lock(&images->mutex);
+        if (state == RECORD_IMAGE_WAITING) {
+            put(&next->queue, item);
+            pthread_cond_signal(&next->wanted);
+            continue;
+        }
         item->next = images->done;
         images->done = item;
         eventfd_write(images->done_fd, 1);
@@ -119,21 +170,30 @@ static void *builder_main(void *argument)
 /* ---- The draining thread's side ----------------------------------------------------------------
  */
 
-int record_images_init(struct record_images *images, size_t budget_bytes, struct sprof_error *error)
+int record_images_init(struct record_images *images, size_t budget_bytes, struct cache *cache,
+                       struct sprof_error *error)
 {
-    *images = (struct record_images){.budget_bytes = budget_bytes, .done_fd = -1, .round = 1};
-    images->queue_end = &images->queue;
+    *images = (struct record_images){
+        .budget_bytes = budget_bytes, .cache = cache, .done_fd = -1, .round = 1};
     pthread_mutex_init(&images->mutex, NULL);
-    pthread_cond_init(&images->wanted, NULL);
+    for (size_t i = 0; i < RECORD_WORKERS; i++) {
+        struct record_worker *worker = &images->workers[i];
+        worker->images = images;
+        worker->queue.end = &worker->queue.first;
+        pthread_cond_init(&worker->wanted, NULL);
+    }
     images->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (images->done_fd < 0)
         return sprof_error_set(error, SPROF_EIO, errno, "cannot make an event descriptor: %s",
                                strerror(errno));
-    const int failure = pthread_create(&images->thread, NULL, builder_main, images);
-    if (failure)
-        return sprof_error_set(error, SPROF_EIO, failure, "cannot start a thread: %s",
-                               strerror(failure));
-    images->running = true;
+    for (size_t i = 0; i < RECORD_WORKERS; i++) {
+        const int failure =
+            pthread_create(&images->workers[i].thread, NULL, work, &images->workers[i]);
+        if (failure)
+            return sprof_error_set(error, SPROF_EIO, failure, "cannot start a thread: %s",
+                                   strerror(failure));
+        images->workers[i].running = true;
+    }
     return 0;
 }
 
@@ -146,37 +206,38 @@ static void free_item(struct record_image *item)
 
 void record_images_release(struct record_images *images)
 {
-    if (images->running) {
-        pthread_mutex_lock(&images->mutex);
-        images->stopping = true;
-        pthread_cond_signal(&images->wanted);
-        pthread_mutex_unlock(&images->mutex);
-        pthread_join(images->thread, NULL);
-    }
+    if (!images->workers[0].images)
+        return;
+    pthread_mutex_lock(&images->mutex);
+    images->stopping = true;
+    for (size_t i = 0; i < RECORD_WORKERS; i++)
+        pthread_cond_signal(&images->workers[i].wanted);
+    pthread_mutex_unlock(&images->mutex);
+    for (size_t i = 0; i < RECORD_WORKERS; i++)
+        if (images->workers[i].running)
+            pthread_join(images->workers[i].thread, NULL);
     for (size_t i = 0; i < images->items.count; i++)
         free_item(images->items.items[i]);
-    if (images->queue_end) {
-        pthread_mutex_destroy(&images->mutex);
-        pthread_cond_destroy(&images->wanted);
-        if (images->done_fd >= 0)
-            close(images->done_fd);
-    }
+    pthread_mutex_destroy(&images->mutex);
+    for (size_t i = 0; i < RECORD_WORKERS; i++)
+        pthread_cond_destroy(&images->workers[i].wanted);
+    if (images->done_fd >= 0)
+        close(images->done_fd);
     sprof_vec_release(&images->items);
     sprof_map_release(&images->by_key);
     sprof_arena_release(&images->arena);
     *images = (struct record_images){0};
 }
 
-static void ask_builder(struct record_images *images, struct record_image *item)
+static void ask(struct record_images *images, struct record_image *item)
 {
     atomic_store_explicit(&item->state, RECORD_IMAGE_WAITING, memory_order_relaxed);
     item->adopted = false;
     images->waiting++;
+    struct record_worker *worker = &images->workers[RECORD_LOOK_UP];
     pthread_mutex_lock(&images->mutex);
-    item->next = NULL;
-    *images->queue_end = item;
-    images->queue_end = &item->next;
-    pthread_cond_signal(&images->wanted);
+    put(&worker->queue, item);
+    pthread_cond_signal(&worker->wanted);
     pthread_mutex_unlock(&images->mutex);
 }
 
@@ -215,11 +276,20 @@ enum record_image_state record_images_use(struct record_images *images, struct r
     struct record_image *serving = serving_of(image);
     enum record_image_state state = state_of(serving);
     if (state == RECORD_IMAGE_IDLE) {
-        ask_builder(images, serving);
+        serving->only_identity = false;
+        ask(images, serving);
         state = RECORD_IMAGE_WAITING;
     }
     serving->last_used = ++images->tick;
     return state;
+}
+
+void record_images_identify(struct record_images *images, struct record_image *image)
+{
+    if (state_of(image) != RECORD_IMAGE_IDLE || image->identified)
+        return;
+    image->only_identity = true;
+    ask(images, image);
 }
 
 void record_images_keep(struct record_images *images, struct record_image *image)
@@ -260,6 +330,8 @@ static void adopt(struct record_images *images, struct record_image *item)
     images->table_bytes += item->table ? item->table_bytes : 0;
     item->adopted = true;
     item->module->dirty = true;
+    if (state_of(item) == RECORD_IMAGE_WAITING)
+        atomic_store_explicit(&item->state, RECORD_IMAGE_IDLE, memory_order_relaxed);
     if (!item->image || image_fd(item->image) < 0)
         return;
     if (item->counted_open || images->open_images < MAX_OPEN_IMAGES) {

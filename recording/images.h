@@ -6,8 +6,10 @@
 #define SPROF_RECORDING_IMAGES_H
 
 #include "base/base.h"
+#include "cache/cache.h"
 #include "image/image.h"
 #include "model/model.h"
+#include "recording/build.h"
 #include "unwind/unwind.h"
 
 #include <pthread.h>
@@ -19,9 +21,6 @@ enum record_image_state {
     RECORD_IMAGE_READY,   /* `table` answers */
     RECORD_IMAGE_BARE,    /* no call frame information, or no file */
 };
-
-/* More start-up functions than any libc has. */
-enum { RECORD_STARTUP_RANGES = 24 };
 
 /* One module's file. Owned by the cache; everything but `state` is written by the builder while
  * WAITING and read by the draining thread in the other states. */
@@ -42,36 +41,55 @@ struct record_image {
     uint8_t build_id_size;
     char problem[256]; /* why there is no image; empty: none */
     size_t table_bytes;
-    bool described;     /* key, build id, segments and start-up code are known: for good */
-    uint64_t last_used; /* ticks of the draining thread */
-    uint64_t kept;      /* the round in which a waiting sample needed the table */
-    bool adopted;       /* collected since it was built */
+    struct record_built built; /* what a look-up or a build has just found */
+    bool identified;           /* key, build id and segments are known: for good */
+    bool described;            /* … and start-up code */
+    bool only_identity;        /* nothing else is asked for */
+    uint64_t last_used;        /* ticks of the draining thread */
+    uint64_t kept;             /* the round in which a waiting sample needed the table */
+    bool adopted;              /* collected since it was built */
     bool counted_open;
+};
+
+struct record_queue {
+    struct record_image *first, **end;
+};
+
+/* Threads, and the queue that each one works off: what the cache has goes ahead of all builds. */
+enum record_stage { RECORD_LOOK_UP, RECORD_BUILD, RECORD_WORKERS };
+struct record_worker {
+    struct record_images *images;
+    pthread_t thread;
+    bool running;
+    pthread_cond_t wanted;
+    struct record_queue queue;
 };
 
 struct record_images {
     struct sprof_arena arena;
     SPROF_VEC(struct record_image *) items;
-    struct sprof_map by_key; /* builder's: key → first image with it */
-    pthread_t thread;
-    bool running, stopping;
+    struct sprof_map by_key; /* key → first image with it; under the mutex */
+    struct cache *cache;     /* borrowed; NULL: none */
+    struct record_worker workers[RECORD_WORKERS];
+    bool stopping;
     pthread_mutex_t mutex;
-    pthread_cond_t wanted;
-    struct record_image *queue, **queue_end, *done;
+    struct record_image *done;
     int done_fd;    /* eventfd: readable when `done` is not empty */
     size_t waiting; /* draining thread's: images handed over and not yet collected */
     size_t budget_bytes, table_bytes;
     uint64_t tick, evictions;
     uint64_t round;                                /* counts collections */
-    _Atomic uint64_t builds, built_rows, build_ns; /* the builder's */
+    _Atomic uint64_t builds, built_rows, build_ns; /* the workers' */
+    _Atomic uint64_t found;                        /* tables that the cache had */
     size_t open_images;
 };
 
-/* Starts the builder. `budget_bytes` bounds all tables together. */
-int record_images_init(struct record_images *images, size_t budget_bytes,
+/* Starts the threads. `budget_bytes` bounds all tables together. The cache (NULL: none) is
+ * borrowed. Release in either case. */
+int record_images_init(struct record_images *images, size_t budget_bytes, struct cache *cache,
                        struct sprof_error *error);
 
-/* Ends the builder and frees everything. Zero is fine. */
+/* Ends the threads and frees everything. Zero is fine. */
 void record_images_release(struct record_images *images);
 
 /* The image of a module mapped at a place in a process, asked for at the first call. Returns NULL
@@ -81,6 +99,10 @@ struct record_image *record_images_get(struct record_images *images, struct mode
 
 /* Makes sure the image's table is there or being built; marks it used. Returns its state. */
 enum record_image_state record_images_use(struct record_images *images, struct record_image *image);
+
+/* Has the image opened, so that its identity is stored before another file can take its name, where
+ * nothing else may ever ask for it. */
+void record_images_identify(struct record_images *images, struct record_image *image);
 
 /* A waiting sample needs the image's table: the next collection does not evict it, so that a stack
  * whose tables are larger than the budget comes to its end. */

@@ -15,7 +15,8 @@
  * with --no-symbolize and those whose recorder was killed; harmless on complete ones when `again`
  * is false, done anew when it is true. */
 struct record_derive_options {
-    bool again;
+    bool again;    /* also without what was kept of other recordings */
+    bool no_cache; /* neither read nor write that */
     struct model_kind_rules rules; /* replaces the kinds of modules when count > 0 */
     const struct sprof_log *log;
 };

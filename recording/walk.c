@@ -105,6 +105,8 @@ static int find_frame(struct record_walk *walk, const struct place *place, uint6
     int result;
     if (mapping) {
         const struct model_module *module = model_world_module_by_id(walk->world, mapping->module);
+        if (module->owner)
+            record_images_identify(walk->spaces.images, module->owner);
         result = make_frame(walk, module->id, offset_in(module, mapping, address), frame);
     } else if (!place->process) {
         return make_frame(walk, walk->kernel_module, address - walk->kernel_start, frame);

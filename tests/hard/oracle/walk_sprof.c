@@ -76,8 +76,10 @@ static struct file *open_file(struct oracle_sprof *sprof, const struct oracle_ma
                                           .file.device_major = map->device_major,
                                           .file.device_minor = map->device_minor,
                                           .file.inode = map->inode};
+    struct record_built built = {0};
     if (record_open_image(&file->image, &request, NULL) == 0)
-        record_build_table(&file->table, file->image, NULL);
+        record_build(&built, file->image, NULL, NULL);
+    file->table = built.table;
     return file;
 }
 

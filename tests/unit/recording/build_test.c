@@ -5,11 +5,10 @@
 #include "tests/unit/image/fixture.h"
 #include "tests/unit/recording/this_process.h"
 
-enum { MAX_RANGES = 24 };
-
 struct built {
     struct image *image;
     struct unwind_table *table;
+    struct record_built all;
 };
 
 static struct built build(const char *path)
@@ -18,7 +17,8 @@ static struct built build(const char *path)
     struct sprof_error error = {0};
     const struct image_request request = {.file.path = path};
     CU_ASSERT_EQUAL_FATAL(record_open_image(&built.image, &request, &error), 0);
-    CU_ASSERT_EQUAL_FATAL(record_build_table(&built.table, built.image, &error), 0);
+    CU_ASSERT_EQUAL_FATAL(record_build(&built.all, built.image, NULL, &error), 0);
+    built.table = built.all.table;
     return built;
 }
 
@@ -59,9 +59,10 @@ static uint64_t symbol(const struct built *built, const char *name)
     return found.vaddr;
 }
 
-static bool in_ranges(const struct unwind_range *ranges, size_t count, uint64_t vaddr)
+static bool is_startup(const struct built *built, uint64_t vaddr)
 {
-    for (size_t i = 0; i < count; i++)
+    const struct unwind_range *ranges = built->all.startup;
+    for (size_t i = 0; i < built->all.startup_count; i++)
         if (vaddr >= ranges[i].start && vaddr < ranges[i].end)
             return true;
     return false;
@@ -73,17 +74,15 @@ static bool in_ranges(const struct unwind_range *ranges, size_t count, uint64_t 
 static void test_libc(void)
 {
     struct built libc = build_loaded("libc.so");
-    struct unwind_range startup[MAX_RANGES];
-    const size_t count = record_startup_ranges(libc.image, libc.table, startup, MAX_RANGES);
     const uint64_t clone = symbol(&libc, "clone"), start_main = symbol(&libc, "__libc_start_main");
     CU_ASSERT_TRUE(clone && start_main);
     /* Its caller is a parent: only what the child does after it is a root. */
     CU_ASSERT_STRING_NOT_EQUAL(rule_at(libc.table, clone), "end");
     CU_ASSERT_STRING_NOT_EQUAL(rule_at(libc.table, start_main), "end");
-    CU_ASSERT_TRUE(in_ranges(startup, count, start_main));
-    CU_ASSERT_TRUE(in_ranges(startup, count, clone));
-    CU_ASSERT_FALSE(in_ranges(startup, count, symbol(&libc, "qsort")));
-    CU_ASSERT_FALSE(in_ranges(startup, count, symbol(&libc, "write")));
+    CU_ASSERT_TRUE(is_startup(&libc, start_main));
+    CU_ASSERT_TRUE(is_startup(&libc, clone));
+    CU_ASSERT_FALSE(is_startup(&libc, symbol(&libc, "qsort")));
+    CU_ASSERT_FALSE(is_startup(&libc, symbol(&libc, "write")));
     release(&libc);
 }
 
@@ -97,27 +96,17 @@ static void test_dynamic_loader(void)
 static void test_this_program(void)
 {
     struct built self = build("/proc/self/exe");
-    struct unwind_range startup[MAX_RANGES];
-    const size_t count = record_startup_ranges(self.image, self.table, startup, MAX_RANGES);
-    CU_ASSERT_TRUE(in_ranges(startup, count, image_entry(self.image)));
-    CU_ASSERT_FALSE(in_ranges(startup, count, symbol(&self, "main")));
+    CU_ASSERT_TRUE(is_startup(&self, image_entry(self.image)));
+    CU_ASSERT_FALSE(is_startup(&self, symbol(&self, "main")));
     CU_ASSERT_STRING_EQUAL(rule_at(self.table, image_entry(self.image)), "end");
-    CU_ASSERT_TRUE(record_startup_ranges(self.image, self.table, startup, 1) <= 1);
-    CU_ASSERT_EQUAL(record_startup_ranges(self.image, self.table, startup, 0), 0);
     release(&self);
 }
 
 static void test_vdso(void)
 {
-    struct image *image;
-    struct unwind_table *table;
-    struct sprof_error error = {0};
-    const struct image_request request = {.file.path = "[vdso]"};
-    CU_ASSERT_EQUAL_FATAL(record_open_image(&image, &request, &error), 0);
-    CU_ASSERT_EQUAL(record_build_table(&table, image, &error), 0);
-    CU_ASSERT_TRUE(unwind_table_facts(table).rows > 0);
-    unwind_table_free(table);
-    image_free(image);
+    struct built vdso = build("[vdso]");
+    CU_ASSERT_TRUE(unwind_table_facts(vdso.table).rows > 0);
+    release(&vdso);
 }
 
 /* ---- Files without tables of their own ---------------------------------------------------------
@@ -127,14 +116,14 @@ static void test_no_call_frame_information(void)
 {
     struct fixture fixture;
     struct image *image;
-    struct unwind_table *table = NULL;
+    struct record_built built = {0};
     struct sprof_error error = {0};
     fixture_open(&fixture);
     fixture_run(&fixture, "echo '.globl f; f: ret' > f.s && cc -shared -nostdlib f.s -o f.so");
     const struct image_request request = {.file.path = fixture_path(&fixture, "f.so")};
     CU_ASSERT_EQUAL_FATAL(record_open_image(&image, &request, &error), 0);
-    CU_ASSERT_TRUE(record_build_table(&table, image, &error) < 0);
-    CU_ASSERT_PTR_NULL(table);
+    CU_ASSERT_TRUE(record_build(&built, image, NULL, &error) < 0);
+    CU_ASSERT_PTR_NULL(built.table);
     image_free(image);
     fixture_close(&fixture);
 }
@@ -226,6 +215,121 @@ static void test_plt_without_call_frame_information(void)
     fixture_close(&fixture);
 }
 
+/* == The cache == */
+
+/* Looks a file up, and builds and stores what was not there. Returns whether it was. */
+static bool find_or_build(struct cache *cache, const char *path, struct built *built)
+{
+    const struct image_request request = {.file.path = path};
+    *built = (struct built){0};
+    CU_ASSERT_EQUAL_FATAL(record_open_image(&built->image, &request, NULL), 0);
+    const bool found = record_find_built(&built->all, built->image, cache);
+    if (!found)
+        record_build(&built->all, built->image, cache, NULL);
+    built->table = built->all.table;
+    return found;
+}
+
+static bool is_cached(struct cache *cache, const char *path)
+{
+    struct built built;
+    const bool found = find_or_build(cache, path, &built);
+    release(&built);
+    return found;
+}
+
+static void test_found_again(void)
+{
+    struct fixture fixture;
+    struct built first, second;
+    fixture_open(&fixture);
+    struct cache *cache = cache_open(fixture_path(&fixture, "cache"));
+    struct model_world world = {0};
+    this_process_world(&world);
+    const char *path = this_process_module(&world, "libc.so")->identity.path;
+    CU_ASSERT_FALSE(find_or_build(cache, path, &first));
+    CU_ASSERT_TRUE(find_or_build(cache, path, &second));
+    CU_ASSERT_EQUAL(unwind_table_facts(first.table).rows, unwind_table_facts(second.table).rows);
+    CU_ASSERT_STRING_EQUAL(rule_at(second.table, symbol(&second, "qsort")),
+                           rule_at(first.table, symbol(&first, "qsort")));
+    CU_ASSERT_TRUE(second.all.startup_count > 1);
+    CU_ASSERT_EQUAL(second.all.startup_count, first.all.startup_count);
+    CU_ASSERT_TRUE(is_startup(&second, symbol(&second, "__libc_start_main")));
+    /* The file is old: its times stand for it. */
+    fixture_run(&fixture, "ls cache/identity-* >list");
+    CU_ASSERT_FALSE(is_cached(NULL, path));
+    release(&first);
+    release(&second);
+    model_world_release(&world);
+    cache_free(cache, 0);
+    fixture_close(&fixture);
+}
+
+/* Within two seconds times may be those of another content. */
+static void test_a_young_file_is_known_by_its_content(void)
+{
+    struct fixture fixture;
+    char path[128];
+    fixture_open(&fixture);
+    struct cache *cache = cache_open(fixture_path(&fixture, "cache"));
+    fixture_run(&fixture,
+                "echo 'int f(int x) { return x; }' >a.c; cc -shared -nostdlib a.c -o a.so;"
+                "echo 'int f(int x) { return f(x); }' >a.c; cc -shared -nostdlib a.c -o b.so");
+    strcpy(path, fixture_path(&fixture, "a.so"));
+    CU_ASSERT_FALSE(is_cached(cache, path));
+    CU_ASSERT_TRUE(is_cached(cache, path));
+    fixture_run(&fixture, "cat b.so >a.so; touch -d yesterday a.so");
+    CU_ASSERT_FALSE(is_cached(cache, path));
+    fixture_run(&fixture, "cp a.so c.so; rm a.so; mv c.so a.so");
+    CU_ASSERT_TRUE(is_cached(cache, path));
+    fixture_run(&fixture, "! ls cache/identity-* 2>/dev/null");
+    cache_free(cache, 0);
+    fixture_close(&fixture);
+}
+
+static void test_nothing_is_not_stored(void)
+{
+    struct fixture fixture;
+    fixture_open(&fixture);
+    struct cache *cache = cache_open(fixture_path(&fixture, "cache"));
+    fixture_run(&fixture, "echo '.globl f; f: ret' > f.s && cc -shared -nostdlib f.s -o f.so");
+    CU_ASSERT_FALSE(is_cached(cache, fixture_path(&fixture, "f.so")));
+    CU_ASSERT_FALSE(is_cached(cache, fixture_path(&fixture, "f.so")));
+    fixture_run(&fixture, "! ls cache/table-* 2>/dev/null");
+    cache_free(cache, 0);
+    fixture_close(&fixture);
+}
+
+/* A debug file that arrives, and one that takes its place under the same build id. */
+static void test_the_debug_file_counts(void)
+{
+#define MAKE                                                                                       \
+    "cc -g -O1 -fno-asynchronous-unwind-tables -Wl,--build-id=0x12345678 -shared -nostdlib f.c "   \
+    "-o f.so && objcopy --only-keep-debug f.so f.debug && "
+    struct fixture fixture;
+    struct built built;
+    char path[128];
+    fixture_open(&fixture);
+    struct cache *cache = cache_open(fixture_path(&fixture, "cache"));
+    fixture_text(&fixture, "f.c", "int f(int a) { int b[4] = {a}; return b[0] + a; }\n");
+    fixture_run(&fixture, MAKE "strip -g f.so && objcopy --add-gnu-debuglink=f.debug f.so && "
+                               "mv f.debug later");
+    strcpy(path, fixture_path(&fixture, "f.so"));
+    CU_ASSERT_FALSE(is_cached(cache, path));
+    fixture_run(&fixture, "mv later f.debug");
+    CU_ASSERT_FALSE(find_or_build(cache, path, &built));
+    CU_ASSERT_PTR_NOT_NULL(built.table);
+    release(&built);
+    CU_ASSERT_TRUE(is_cached(cache, path));
+    fixture_run(&fixture,
+                "cp f.so kept; echo 'int g(void) { return 0; }' >>f.c; " MAKE "mv kept f.so");
+    CU_ASSERT_FALSE(is_cached(cache, path));
+    CU_ASSERT_TRUE(is_cached(cache, path));
+    cache_free(cache, 0);
+    fixture_close(&fixture);
+#undef MAKE
+}
+
 void sprof_suite_recording_build(void);
 void sprof_suite_recording_build(void)
 {
@@ -238,4 +342,9 @@ void sprof_suite_recording_build(void)
     CU_add_test(suite, ".debug_frame serves", test_debug_frame_serves);
     CU_add_test(suite, "PLT without call frame information",
                 test_plt_without_call_frame_information);
+    CU_add_test(suite, "found again", test_found_again);
+    CU_add_test(suite, "a young file is known by its content",
+                test_a_young_file_is_known_by_its_content);
+    CU_add_test(suite, "nothing is not stored", test_nothing_is_not_stored);
+    CU_add_test(suite, "the debug file counts", test_the_debug_file_counts);
 }

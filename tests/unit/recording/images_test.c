@@ -12,11 +12,16 @@ struct scene {
     struct record_images images;
 };
 
-static void scene_open(struct scene *scene, size_t budget_bytes)
+static void scene_open_with(struct scene *scene, size_t budget_bytes, struct cache *cache)
 {
     *scene = (struct scene){0};
     fixture_open(&scene->fixture);
-    CU_ASSERT_EQUAL_FATAL(record_images_init(&scene->images, budget_bytes, NULL), 0);
+    CU_ASSERT_EQUAL_FATAL(record_images_init(&scene->images, budget_bytes, cache, NULL), 0);
+}
+
+static void scene_open(struct scene *scene, size_t budget_bytes)
+{
+    scene_open_with(scene, budget_bytes, NULL);
 }
 
 static void scene_close(struct scene *scene)
@@ -243,6 +248,60 @@ static void test_the_table_of_a_deleted_file_comes_back(void)
     scene_close(&scene);
 }
 
+/* == The cache == */
+
+static void test_the_second_recording_builds_nothing(void)
+{
+    struct scene first, second;
+    struct fixture fixture;
+    fixture_open(&fixture);
+    struct cache *cache = cache_open(fixture_path(&fixture, "cache"));
+    scene_open_with(&first, NO_LIMIT, cache);
+    struct record_image *libc = map_libc(&first);
+    CU_ASSERT_EQUAL(settle(&first, libc), RECORD_IMAGE_READY);
+    CU_ASSERT_TRUE(first.images.builds == 1 && first.images.found == 0);
+    scene_open_with(&second, 1, cache);
+    struct record_image *again = map_libc(&second);
+    CU_ASSERT_EQUAL(settle(&second, again), RECORD_IMAGE_READY);
+    CU_ASSERT_TRUE(second.images.builds == 0 && second.images.found == 1);
+    CU_ASSERT_EQUAL(again->key, libc->key);
+    CU_ASSERT_EQUAL(again->startup_count, libc->startup_count);
+    CU_ASSERT_TRUE(again->table_bytes > 0 && again->table_bytes == second.images.table_bytes);
+    /* What is evicted comes back from there, too. */
+    fixture_run(&second.fixture, three_libraries);
+    struct record_image *other = map_file(&second, fixture_path(&second.fixture, "1.so"));
+    CU_ASSERT_EQUAL(settle(&second, other), RECORD_IMAGE_READY);
+    CU_ASSERT_PTR_NULL(again->table);
+    CU_ASSERT_EQUAL(settle(&second, again), RECORD_IMAGE_READY);
+    CU_ASSERT_TRUE(second.images.builds == 1 && second.images.found == 2);
+    scene_close(&first);
+    scene_close(&second);
+    cache_free(cache, 0);
+    fixture_close(&fixture);
+}
+
+/* Mode pc needs no tables, but must know which file it was. */
+static void test_identified_without_a_table(void)
+{
+    struct scene scene;
+    scene_open(&scene, NO_LIMIT);
+    struct record_image *libc = map_libc(&scene);
+    record_images_identify(&scene.images, libc);
+    record_images_identify(&scene.images, libc);
+    CU_ASSERT_EQUAL(scene.images.waiting, 1);
+    CU_ASSERT_TRUE(this_process_settle(&scene.images, ROUNDS));
+    CU_ASSERT_TRUE(libc->key && libc->build_id_size && libc->segment_count);
+    CU_ASSERT_EQUAL(scene.images.builds, 0);
+    record_images_identify(&scene.images, libc);
+    CU_ASSERT_EQUAL(scene.images.waiting, 0);
+    CU_ASSERT_EQUAL(settle(&scene, libc), RECORD_IMAGE_READY);
+    struct record_image *missing = map_file(&scene, "/nonexistent/libx.so");
+    record_images_identify(&scene.images, missing);
+    CU_ASSERT_TRUE(this_process_settle(&scene.images, ROUNDS));
+    CU_ASSERT_EQUAL(record_images_use(&scene.images, missing), RECORD_IMAGE_BARE);
+    scene_close(&scene);
+}
+
 static void test_released_while_building(void)
 {
     struct scene scene;
@@ -269,5 +328,8 @@ void sprof_suite_recording_images(void)
                 test_what_is_not_collected_is_not_evicted);
     CU_add_test(suite, "a deleted file's table comes back",
                 test_the_table_of_a_deleted_file_comes_back);
+    CU_add_test(suite, "the second recording builds nothing",
+                test_the_second_recording_builds_nothing);
+    CU_add_test(suite, "identified without a table", test_identified_without_a_table);
     CU_add_test(suite, "released while building", test_released_while_building);
 }

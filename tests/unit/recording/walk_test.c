@@ -22,7 +22,7 @@ static void scene_open(struct scene *scene, const struct model_view *view, size_
 {
     *scene = (struct scene){0};
     this_process_world(&scene->world);
-    CU_ASSERT_EQUAL_FATAL(record_images_init(&scene->images, budget_bytes, NULL), 0);
+    CU_ASSERT_EQUAL_FATAL(record_images_init(&scene->images, budget_bytes, NULL, NULL), 0);
     CU_ASSERT_EQUAL_FATAL(record_walk_init(&scene->walk, &scene->world, &scene->images, view), 0);
     scene->taken = this_process_sample(SLICE);
 }
