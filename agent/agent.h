@@ -64,6 +64,12 @@ struct agent_welcome {
     uint32_t reserved;
 };
 
+/* The identifier that samples carry says what they hold, whatever was asked for meanwhile. */
+enum agent_event {
+    AGENT_EVENT_BARE = 1,  /* PERF_SAMPLE_IDENTIFIER, IP, TID, TIME, CPU, PERIOD */
+    AGENT_EVENT_STACK = 2, /* … and REGS_USER, STACK_USER */
+};
+
 #define AGENT_OWNER_MASK UINT32_C(0x3fffffff)
 
 /* ---- Shared memory -----------------------------------------------------------------------------
@@ -82,8 +88,7 @@ enum agent_refusal {
 struct agent_control {
     _Atomic uint32_t state;       /* enum agent_state */
     _Atomic uint32_t slice_bytes; /* of each stack at most; 0: neither registers nor stack */
-    _Atomic uint64_t event_id; /* the identifier samples carry; changes with slice_bytes' being 0 */
-    _Atomic uint64_t period_ns; /* of CPU time between samples of a thread */
+    _Atomic uint64_t period_ns;   /* of CPU time between samples of a thread */
     _Atomic uint32_t adopt_tid; /* a thread that the agent does not know: sample it, then write 0 */
 
     _Atomic uint32_t standing;   /* enum agent_standing */

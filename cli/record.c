@@ -18,7 +18,7 @@ struct arguments {
     struct cli_mode mode;
     bool frame_app, drop_interior;
     uint64_t frequency_hz, period;
-    const char *event, *output;
+    const char *source, *event, *output;
     struct cli_pids pids;
     pid_t tid;
     uint64_t duration_ns, delay_ns;
@@ -37,6 +37,8 @@ static const struct cli_option options[] = {
      cli_set_positive},
     {"count", 'c', "PERIOD", "a sample every PERIOD events, instead of -F", FIELD(period),
      cli_set_positive},
+    {"source", 0, "perf|sigprof", "kernel events (preferred), or an agent inside the command",
+     FIELD(source), cli_set_text},
     {"event", 'e', "EVENT", "what to count (cycles where there is a PMU, else cpu-clock)",
      FIELD(event), cli_set_text},
     {"output", 'o', "FILE", "the recording (sprof.db); an existing one becomes FILE.old",
@@ -114,6 +116,7 @@ static struct record_options options_of(const struct arguments *arguments,
         .no_symbolize = arguments->no_symbolize,
         .no_cache = arguments->no_cache,
         .keep_failed = arguments->keep_failed,
+        .source = arguments->source,
         .event = arguments->event,
         .frequency_hz = arguments->frequency_hz,
         .period = arguments->period,

@@ -35,6 +35,7 @@ struct model_thread {
     const char *name;
     uint64_t cpu_time_ns;        /* 0 until known */
     uint64_t samples;            /* kept by the caller */
+    uint64_t sampled_weight;     /* of these; kept by the caller */
     bool dirty;
 };
 

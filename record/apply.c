@@ -1,6 +1,6 @@
 /* From the sampler's records to the world, the tree and the sample rows. */
-#include "recording/recording.h"
 #include "record/session.h"
+#include "recording/recording.h"
 #include "target/target.h"
 
 #include <assert.h>
@@ -61,6 +61,7 @@ static int add_sample(struct record_session *session, const struct taken *taken,
         .user_stack = outcome->user_stack,
     };
     taken->thread->samples++;
+    taken->thread->sampled_weight += row.weight;
     taken->thread->dirty = true;
     struct store_ledger *second = record_ledger_second(&session->ledger, row.time_ns);
     if (!second || sprof_vec_push(&record_writer_batch(&session->writer)->rows.samples, row))
@@ -91,21 +92,31 @@ static int add_missing(void *context, const struct model_mmap *mapping)
                            mapping->file_offset, &mapping->file, rescan->time_ns);
 }
 
-/* Code in no known mapping: what /proc says now may be newer than what the records told. Asked at
- * most once for each state of an address space. */
+/* When /proc may be asked about a process again: 10 ms after the last time, longer where it knew
+ * nothing new, up to 40 ms: code that was not executable a moment ago may be now. */
+enum { RESCAN_NS = 10000000, RESCAN_DOUBLINGS = 2 };
+
+static uint64_t next_rescan(uint64_t time_ns, uint64_t doublings)
+{
+    return ((time_ns + ((uint64_t)RESCAN_NS << doublings)) & ~UINT64_C(15)) | doublings;
+}
+
+/* Code in no known mapping: what /proc says now may be newer than what the records told. */
 static int rescan_mappings(struct record_session *session, struct model_process *process,
                            uint64_t time_ns, bool *changed)
 {
     *changed = false;
-    if (sprof_map_get(&session->rescanned, process->generation))
+    const uint64_t *known = sprof_map_get(&session->next_rescan, process->id);
+    const uint64_t due = known ? *known : 0, doublings = due & 15;
+    if (time_ns < due)
         return 0;
     struct rescan rescan = {session, process, time_ns, false};
-    if (sprof_map_put(&session->rescanned, process->generation, 1) ||
-        target_each_mapping(process->pid, add_missing, &rescan) ||
-        sprof_map_put(&session->rescanned, process->generation, 1))
+    if (target_each_mapping(process->pid, add_missing, &rescan))
         return SPROF_ENOMEM;
     *changed = rescan.changed;
-    return 0;
+    const uint64_t more = doublings < RESCAN_DOUBLINGS ? doublings + 1 : doublings;
+    return sprof_map_put(&session->next_rescan, process->id,
+                         next_rescan(time_ns, rescan.changed ? 0 : more));
 }
 
 static int finish_sample(struct record_session *session, const struct taken *taken,
@@ -209,13 +220,46 @@ static int book_unsampled(struct record_session *session, const struct model_thr
     return sprof_vec_push(&record_writer_batch(&session->writer)->rows.samples, row);
 }
 
+/* Where each sample weighs what was used since the last, and the first one a tick, weights are
+ * right on the whole, not thread by thread: only what all of them together do not account for has
+ * no sample. It is booked on the threads that fall short, and what no thread used, programs without
+ * an agent, on the first. */
+static int book_shortfall(struct record_session *session, uint32_t node, uint64_t used_ns)
+{
+    const struct model_world *world = &session->world;
+    uint64_t sampled_ns = 0, short_ns = 0;
+    for (size_t i = 0; i < world->threads.count; i++) {
+        const struct model_thread *thread = world->threads.items[i];
+        sampled_ns += thread->sampled_weight;
+        if (thread->cpu_time_ns > thread->sampled_weight)
+            short_ns += thread->cpu_time_ns - thread->sampled_weight;
+    }
+    uint64_t left_ns = used_ns > sampled_ns ? used_ns - sampled_ns : 0;
+    const double share = short_ns > left_ns ? (double)left_ns / (double)short_ns : 1;
+    for (size_t i = world->threads.count; i-- > 0 && left_ns;) {
+        const struct model_thread *thread = world->threads.items[i];
+        uint64_t weight_ns = 0;
+        if (thread->cpu_time_ns > thread->sampled_weight)
+            weight_ns = (uint64_t)(share * (double)(thread->cpu_time_ns - thread->sampled_weight));
+        if (weight_ns > left_ns || i == 0)
+            weight_ns = left_ns;
+        if (weight_ns && book_unsampled(session, thread, node, weight_ns))
+            return SPROF_ENOMEM;
+        left_ns -= weight_ns;
+    }
+    return 0;
+}
+
 int record_book_unsampled(struct record_session *session, uint64_t unseen_ns)
 {
-    if (!sampler_facts(session->sampler)->may_miss_threads || !session->event.is_clock)
+    const struct sampler_facts *facts = sampler_facts(session->sampler);
+    if (!facts->may_miss_threads || !session->event.is_clock)
         return 0;
     uint32_t node;
     if (record_walk_pseudo(&session->walk, MODEL_PSEUDO_NOT_SAMPLED, &node))
         return SPROF_ENOMEM;
+    if (facts->weights == SAMPLER_WEIGHTS_TICK)
+        return book_shortfall(session, node, session->run.target_cpu_ns);
     const size_t ended = ended_threads(session);
     const uint64_t end_ns = ended ? unseen_ns / ended : 0;
     for (size_t i = 0; i < session->world.threads.count; i++) {

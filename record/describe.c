@@ -85,7 +85,10 @@ static void describe_settings(struct record_session *session, const struct sampl
     run->frame = options->frame_app ? "app" : NULL;
     run->app_interior = options->drop_interior ? "drop" : "keep";
     run->module_rules = rules_text(session);
-    run->source = facts->source;
+    struct sprof_str source = {0};
+    sprof_str_appendf(&source, "%s%s%s%s", facts->source, *facts->source_why ? " (" : "",
+                      facts->source_why, *facts->source_why ? ")" : "");
+    run->source = keep(session, &source);
     run->kernel_excluded =
         facts->kernel_excluded ? keep_text(session, facts->kernel_excluded_why) : NULL;
     run->frequency_hz = facts->frequency_hz;

@@ -195,6 +195,9 @@ int record_counter_rows(struct record_session *session, struct store_batch *batc
         {"sampler.late_records", sampler.late_records},
         {"sampler.unknown_records", sampler.unknown_records},
         {"sampler.bytes", sampler.bytes},
+        {"agent.programs", sampler.agents},
+        {"agent.standing_back", sampler.agents_standing_back},
+        {"agent.unsampled_threads", sampler.unsampled_threads},
         {"not_sampled.cpu_ns", session->ledger.unsampled_ns},
     };
     for (size_t i = 0; i < sizeof counters / sizeof *counters; i++) {

@@ -26,6 +26,7 @@ static int open_sampler(struct record_session *session, struct sprof_error *erro
         .capture = options->mode == MODEL_MODE_FULL ? SAMPLER_CAPTURE_FULL
                    : walks                          ? SAMPLER_CAPTURE_USER
                                                     : SAMPLER_CAPTURE_PC,
+        .source = options->source,
         .event = options->event,
         .frequency_hz = options->frequency_hz,
         .period = options->period,
@@ -182,7 +183,7 @@ void record_free(struct record_session *session)
     record_jit_owners_release(&session->jit_owners);
     model_world_release(&session->world);
     record_ledger_release(&session->ledger);
-    sprof_map_release(&session->rescanned);
+    sprof_map_release(&session->next_rescan);
     sprof_arena_release(&session->arena);
     free(session);
 }

@@ -40,7 +40,7 @@ struct record_session {
     uint64_t waited;  /* samples that had to wait for a table */
     uint64_t delayed; /* samples dropped by --delay */
     volatile sig_atomic_t interrupted;
-    struct sprof_map rescanned; /* process generation → time of its last look at /proc */
+    struct sprof_map next_rescan; /* process → when /proc may be asked again, and how often in vain */
 };
 
 /* Applies one record of the sampler. Returns 0 or a negative code. */

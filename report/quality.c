@@ -180,7 +180,7 @@ static int note_not_sampled(struct report_dataset *dataset, struct quality_parts
     if (!part)
         return 0;
     return report_quality_part(
-        dataset, notes, "%s of the CPU time is of threads too short to be sampled: [not sampled]",
+        dataset, notes, "%s of the CPU time has no sample, mostly of very short threads: [not sampled]",
         report_number_percent(share, part, dataset->total.weight, 1));
 }
 

@@ -143,6 +143,9 @@ struct sampler_counters {
     uint64_t unknown_records; /* types this version does not know: skipped */
     uint64_t bytes;
     uint64_t rests, exact_rests; /* stacks captured beyond their slices; of these, at the moment */
+    uint64_t agents;               /* programs that an agent called from */
+    uint64_t agents_standing_back; /* … and that use SIGPROF themselves */
+    uint64_t unsampled_threads;    /* threads that got no timer */
 };
 struct sampler_counters sampler_counters(const struct sampler *sampler);
 

@@ -45,8 +45,7 @@ static void put_record(struct agent_thread *thread, uint32_t type, const void *b
         .tid = (uint32_t)thread->tid,
         .time_ns = agent_clock_ns(CLOCK_MONOTONIC),
         .cpu = (uint32_t)sched_getcpu(),
-        .event_id =
-            atomic_load_explicit(&agent_process.shared->control.event_id, memory_order_relaxed),
+        .event_id = AGENT_EVENT_BARE,
     };
     if (agent_ring_free(thread) < header.size)
         return;

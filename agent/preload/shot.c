@@ -124,7 +124,7 @@ static void put_sample(struct agent_thread *thread, const ucontext_t *context, u
     const size_t wanted = atomic_load_explicit(&control->slice_bytes, memory_order_relaxed);
     struct sample sample = {
         .header = {.type = PERF_RECORD_SAMPLE, .misc = PERF_RECORD_MISC_USER, .size = BARE_BYTES},
-        .event_id = atomic_load_explicit(&control->event_id, memory_order_relaxed),
+        .event_id = wanted ? AGENT_EVENT_STACK : AGENT_EVENT_BARE,
         .ip = instruction_pointer(context),
         .pid = (uint32_t)thread->pid,
         .tid = (uint32_t)thread->tid,

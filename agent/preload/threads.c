@@ -179,6 +179,16 @@ void agent_thread_end(struct agent_thread *thread)
     agent_thread_give_back(thread);
 }
 
+static bool has_slot(pid_t tid)
+{
+    const struct agent_shared *shared = agent_process.shared;
+    const uint32_t used = atomic_load_explicit(&shared->control.slots_used, memory_order_relaxed);
+    for (uint32_t i = 0; i < used && i < AGENT_SLOTS; i++)
+        if (atomic_load_explicit(&shared->slots[i].tid, memory_order_relaxed) == (uint32_t)tid)
+            return true;
+    return false;
+}
+
 /* A thread that sprof found in /proc: somebody called clone past the agent. Its clock can be used
  * from any thread of the process (CPUCLOCK_PERTHREAD and CPUCLOCK_SCHED,
  * include/linux/posix-timers.h). */
@@ -186,7 +196,7 @@ void agent_thread_adopt(pid_t tid)
 {
     struct agent_control *control = &agent_process.shared->control;
     uint32_t expected = (uint32_t)tid;
-    if (!atomic_compare_exchange_strong(&control->adopt_tid, &expected, 0))
+    if (!atomic_compare_exchange_strong(&control->adopt_tid, &expected, 0) || has_slot(tid))
         return;
     struct agent_thread *thread = agent_thread_claim();
     if (!thread)

@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { EVENT_ID = 77, PEERS_MAX = 64 };
+enum { PEERS_MAX = 64 };
 
 struct peer {
     struct agent_shared *shared;
@@ -98,7 +98,6 @@ static void welcome(struct consumer *consumer, int fd)
     shared->control.period_ns =
         consumer->settings->period_ns ? consumer->settings->period_ns : 1000000;
     shared->control.slice_bytes = consumer->settings->slice_bytes;
-    shared->control.event_id = EVENT_ID;
     consumer->peers[consumer->peer_count++] =
         (struct peer){shared, calloc(AGENT_SLOTS, sizeof(uint64_t)), hello.cpu_ns};
     consumer->result->processes++;
@@ -124,7 +123,8 @@ static bool good_sample(struct consumer *consumer, const uint8_t *record, size_t
     struct consumed *result = consumer->result;
     const uint32_t tid = (uint32_t)(word(record, 24) >> 32);
     const uint64_t weight_ns = word(record, 48);
-    if (size < 56 || word(record, 8) != EVENT_ID || !tid || word(record, 16) == 0)
+    const uint64_t event = consumer->settings->slice_bytes ? AGENT_EVENT_STACK : AGENT_EVENT_BARE;
+    if (size < 56 || word(record, 8) != event || !tid || word(record, 16) == 0)
         return false;
     if (consumer->settings->slice_bytes) {
         if (size < 56 + 8 + 17 * 8 + 8 || word(record, 56) != PERF_SAMPLE_REGS_ABI_64 ||
@@ -154,7 +154,7 @@ static bool count(struct consumer *consumer, const uint8_t *record, size_t size)
 {
     struct consumed *result = consumer->result;
     const struct perf_event_header *header = (const void *)record;
-    if (header->type != PERF_RECORD_SAMPLE && word(record, size - 8) != EVENT_ID)
+    if (header->type != PERF_RECORD_SAMPLE && word(record, size - 8) != AGENT_EVENT_BARE)
         return false;
     switch (header->type) {
     case PERF_RECORD_SAMPLE: return good_sample(consumer, record, size);

@@ -12,7 +12,7 @@ static void test_summary(void)
         "sprof: sprof.db\n"
         "sprof: the target was on a CPU for 0 % of the time: where it waited is not seen by these "
         "samples\n"
-        "sprof: 24.9 % of the CPU time is of threads too short to be sampled: [not sampled]\n"
+        "sprof: 24.9 % of the CPU time has no sample, mostly of very short threads: [not sampled]\n"
         "sprof: 33.3 % of the samples were lost: record with a lower -F or --stack-bytes\n"
         "  self   ±    time  function       module\n"
         "  38 %  31  3.0 ms  S2             libs.so\n"

@@ -324,6 +324,35 @@ static int few_pending(int count)
     return live_threads(count);
 }
 
+/* Writes whatever it likes into the memory that its agent shares with the recorder. */
+static int garble(int ms)
+{
+    char line[512];
+    uintptr_t from, to, found = 0, end = 0;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    while (maps && fgets(line, sizeof line, maps))
+        if (strstr(line, "memfd:sprof-agent") && sscanf(line, "%lx-%lx", &from, &to) == 2) {
+            found = from;
+            end = to;
+        }
+    if (!found)
+        return 1;
+    fclose(maps);
+    const uint64_t stop = cpu_ns(CLOCK_THREAD_CPUTIME_ID) + (uint64_t)ms * 1000000;
+    uint64_t random = 88172645463325252;
+    while (cpu_ns(CLOCK_THREAD_CPUTIME_ID) < stop)
+        for (int i = 0; i < 1000; i++) {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            const uintptr_t area =
+                random % 4 ? 400000 : end - found; /* control and heads, mostly */
+            const uint64_t value = random % 3 ? random >> (random & 63) : random % 5 * 0x100;
+            memcpy((char *)found + (random >> 8) % (area - 8), &value, sizeof value);
+        }
+    return 3;
+}
+
 /* Says when it has begun, and goes on for a while. */
 static int go_on(int ms)
 {
@@ -353,6 +382,7 @@ static const struct {
     {"deep", deep},
     {"few-pending", few_pending},
     {"go-on", go_on},
+    {"garble", garble},
 };
 
 int main(int argc, char **argv)

@@ -1,0 +1,336 @@
+/* Processes of the target: how they come, what they start, and what is left to say when they end.
+ */
+#include "sampler/agent/sigprof_source.h"
+
+#include <errno.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+enum { CALLERS_A_LOOK = 64, EVENTS_A_LOOK = 64, SCAN_NS = 200000000, LAST_CLOCK_NS = 1000000000 };
+
+static struct model_record record_of(enum model_record_type type, pid_t pid, pid_t tid,
+                                     uint64_t time_ns)
+{
+    return (struct model_record){
+        .type = type, .time_ns = time_ns, .pid = pid, .tid = tid, .cpu = -1};
+}
+
+static struct sigprof_process *process_of(const struct sigprof_source *source, pid_t pid)
+{
+    for (size_t i = source->processes.count; i-- > 0;)
+        if (source->processes.items[i]->pid == pid && !source->processes.items[i]->left)
+            return source->processes.items[i];
+    return NULL;
+}
+
+/* == The end of a process == */
+
+static pid_t tid_of(const struct sigprof_process *process, pid_t said)
+{
+    return said == process->inner_pid ? process->pid : said;
+}
+
+/* The main thread, and threads that ended with the process, said nothing: their CPU time is that of
+ * their last sample, or the process's where there was but one. */
+static uint64_t cpu_ns_of_thread(const struct sigprof_process *process, size_t ring)
+{
+    const pid_t tid = tid_of(process, process->rings[ring].tid);
+    const uint64_t live_ns = sprof_proc_cpu_time_ns(process->pid, tid); /* 0 once it is gone */
+    if (live_ns)
+        return live_ns;
+    const uint64_t sampled_ns =
+        atomic_load_explicit(&process->shared->slots[ring].cpu_ns, memory_order_relaxed);
+    const uint64_t used_ns = process->cpu_ns + process->cpu_base_ns;
+    if (sampled_ns > process->cpu_ns + process->cpu_base_ns + LAST_CLOCK_NS)
+        return 0; /* more than the whole process: not true */
+    return process->ring_count == 1 && used_ns > sampled_ns ? used_ns : sampled_ns;
+}
+
+static void look_at_clock(struct sigprof_process *process)
+{
+    const uint64_t end_ns =
+        atomic_load_explicit(&process->shared->control.end_cpu_ns, memory_order_relaxed);
+    uint64_t now_ns = process->ended ? 0 : sigprof_process_clock_ns(process->pid);
+    if (!now_ns && end_ns < sprof_clock_monotonic_ns()) /* or it lies, or has many busy threads */
+        now_ns = end_ns;
+    if (now_ns > process->cpu_base_ns + process->cpu_ns)
+        process->cpu_ns = now_ns - process->cpu_base_ns;
+}
+
+/* A number that a target counted; what it cannot have counted meanwhile is a one. */
+static uint64_t believable(uint64_t number)
+{
+    enum { MOST = 1000000 };
+    return number <= MOST ? number : 1;
+}
+
+/* Samples that found no room, and threads that got no timer, since the last time. */
+static int tell_losses(struct sigprof_source *source, struct sigprof_process *process,
+                       uint64_t now_ns)
+{
+    const struct agent_control *control = &process->shared->control;
+    const uint64_t lost = atomic_load_explicit(&control->lost, memory_order_relaxed);
+    struct model_record record = record_of(MODEL_RECORD_LOST, -1, -1, now_ns);
+    record.lost.count = believable(lost - process->lost);
+    process->lost = lost;
+    for (size_t why = 0; why < AGENT_REFUSALS; why++) {
+        const uint64_t refused = atomic_load_explicit(&control->refused[why], memory_order_relaxed);
+        source->counts.unsampled_threads += believable(refused - process->refused[why]);
+        process->refused[why] = refused;
+    }
+    const uint32_t standing = atomic_load_explicit(&control->standing, memory_order_relaxed);
+    source->counts.agents_standing_back +=
+        standing != AGENT_SAMPLES && process->standing == AGENT_SAMPLES;
+    process->standing = standing;
+    source->counts.lost += record.lost.count;
+    return record.lost.count ? sigprof_events_add(&source->events, &record) : 0;
+}
+
+/* Says of each thread that has not said so itself what it used, and that it ended. A process that
+ * execve replaced goes on as its main thread. */
+static int leave(struct sigprof_source *source, struct sigprof_process *process, uint64_t now_ns,
+                 bool has_ended, bool is_replaced)
+{
+    int result = sigprof_process_refresh(process);
+    if (!result)
+        result = tell_losses(source, process, now_ns);
+    process->ended = process->left = true;
+    for (size_t i = 0; !result && i < process->ring_count; i++) {
+        const pid_t tid = tid_of(process, process->rings[i].tid);
+        if (tid <= 0)
+            continue;
+        const bool goes_on = !has_ended || (is_replaced && tid == process->pid);
+        struct model_record used = record_of(MODEL_RECORD_CPU_TIME, process->pid, tid, now_ns);
+        used.cpu_time.cpu_time_ns = cpu_ns_of_thread(process, i);
+        const struct model_record exited = record_of(MODEL_RECORD_EXIT, process->pid, tid, now_ns);
+        if (used.cpu_time.cpu_time_ns && !is_replaced)
+            result = sigprof_events_add(&source->events, &used);
+        if (!result && !goes_on)
+            result = sigprof_events_add(&source->events, &exited);
+    }
+    if (process->has_cpu)
+        source->dead_cpu_ns += process->cpu_ns;
+    process->has_cpu = false;
+    return result;
+}
+
+static int end_process(struct sigprof_source *source, struct sigprof_process *process,
+                       uint64_t now_ns)
+{
+    look_at_clock(process);
+    epoll_ctl(source->epoll_fd, EPOLL_CTL_DEL, process->pidfd, NULL);
+    return leave(source, process, now_ns, true, false);
+}
+
+int sigprof_end_all(struct sigprof_source *source, uint64_t now_ns)
+{
+    int result = 0;
+    for (size_t i = 0; !result && i < source->processes.count; i++) {
+        struct sigprof_process *process = source->processes.items[i];
+        if (process->left)
+            continue;
+        look_at_clock(process);
+        result = leave(source, process, now_ns, false, false);
+    }
+    return result;
+}
+
+void sigprof_drop_ended(struct sigprof_source *source)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < source->processes.count; i++) {
+        struct sigprof_process *process = source->processes.items[i];
+        if (process->left && sigprof_process_drained(process) && !source->stopped)
+            sigprof_process_free(process);
+        else
+            source->processes.items[kept++] = process;
+    }
+    source->processes.count = kept;
+}
+
+uint64_t sigprof_cpu_ns(struct sigprof_source *source)
+{
+    uint64_t sum_ns = source->dead_cpu_ns;
+    for (size_t i = 0; i < source->processes.count; i++) {
+        struct sigprof_process *process = source->processes.items[i];
+        if (!process->has_cpu)
+            continue;
+        look_at_clock(process);
+        sum_ns += process->cpu_ns;
+    }
+    return sum_ns;
+}
+
+/* == The beginning == */
+
+static int tell_beginning(struct sigprof_source *source, struct sigprof_process *process,
+                          bool is_known, bool is_forked, uint64_t now_ns)
+{
+    struct sprof_proc_stat stat;
+    char name[16];
+    int result = 0;
+    if (!is_known && process->pid != target_command(source->target) &&
+        sprof_proc_stat_read(process->pid, &stat)) {
+        struct model_record fork =
+            record_of(MODEL_RECORD_FORK, process->pid, process->pid, process->begin_ns);
+        fork.fork.parent_pid = fork.fork.parent_tid = stat.parent;
+        result = sigprof_events_add(&source->events, &fork);
+    }
+    if (is_forked)
+        return result;
+    struct model_record comm =
+        record_of(MODEL_RECORD_COMM, process->pid, process->pid, process->begin_ns);
+    sprof_proc_comm(process->pid, process->pid, name);
+    comm.comm.name = name;
+    comm.comm.exec = true;
+    if (!result)
+        result = sigprof_events_add(&source->events, &comm);
+    return result ? result : sigprof_maps_tell(source, process, process->begin_ns, now_ns);
+}
+
+/* Processes share the memory for rings: where much of it is given away, further ones get less. */
+static unsigned ring_shift(const struct sigprof_source *source)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < source->processes.count; i++)
+        bytes += sigprof_process_ring_bytes(source->processes.items[i]);
+    return bytes * 2 < source->ring_budget_bytes       ? 0
+           : bytes * 4 < source->ring_budget_bytes * 3 ? 2
+                                                       : 4;
+}
+
+static void set_up(const struct sigprof_source *source, struct sigprof_process *process)
+{
+    struct agent_control *control = &process->shared->control;
+    atomic_store(&control->slice_bytes, (uint32_t)source->slice_bytes);
+    atomic_store(&control->period_ns, source->period_ns);
+    atomic_store(&control->state, AGENT_RUN);
+}
+
+static int add_process(struct sigprof_source *source, const struct sigprof_caller *caller,
+                       struct sigprof_process *process, uint64_t now_ns)
+{
+    struct sigprof_process *before = process_of(source, caller->pid);
+    struct epoll_event end = {.events = EPOLLIN, .data.ptr = process};
+    int result = 0;
+    if (process->begin_ns > now_ns || process->begin_ns < source->last_ns)
+        process->begin_ns = source->last_ns;
+    process->standing = caller->hello.standing;
+    source->counts.agents_standing_back += process->standing != AGENT_SAMPLES;
+    atomic_store(&process->shared->control.standing, process->standing);
+    process->cpu_base_ns =
+        caller->pid == target_command(source->target) ? source->command_cpu_ns : 0;
+    if (before) {
+        before->has_cpu = false; /* the clock goes on through execve: the new image counts it all */
+        epoll_ctl(source->epoll_fd, EPOLL_CTL_DEL, before->pidfd, NULL);
+        result = leave(source, before, process->begin_ns, true, true);
+    }
+    if (process->pidfd >= 0)
+        epoll_ctl(source->epoll_fd, EPOLL_CTL_ADD, process->pidfd, &end);
+    source->tick_ns = caller->hello.tick_ns ? caller->hello.tick_ns : source->tick_ns;
+    return result ? result
+                  : tell_beginning(source, process, before != NULL,
+                                   caller->hello.flags & AGENT_HELLO_FORKED, now_ns);
+}
+
+/* The caller waits for its welcome: what /proc shows of it now was so when it began. */
+static int answer(struct sigprof_source *source, const struct sigprof_caller *caller,
+                  uint64_t now_ns)
+{
+    int memory_fd;
+    if (sprof_vec_reserve(&source->processes, source->processes.count + 1))
+        return SPROF_ENOMEM;
+    struct sigprof_process *process =
+        sigprof_process_new(caller->pid, &caller->hello, ring_shift(source), &memory_fd);
+    if (!process)
+        return 0; /* it goes on without, and what it uses is known from its parent's account */
+    set_up(source, process);
+    const int result = add_process(source, caller, process, now_ns);
+    source->processes.items[source->processes.count++] = process;
+    source->counts.agents++;
+    if (!result)
+        sigprof_rendezvous_welcome(&source->rendezvous, caller, memory_fd, process->ring_shift);
+    close(memory_fd);
+    return result;
+}
+
+int sigprof_look_for_processes(struct sigprof_source *source, uint64_t now_ns)
+{
+    struct epoll_event events[EVENTS_A_LOOK];
+    const int count = epoll_wait(source->epoll_fd, events, EVENTS_A_LOOK, 0);
+    int result = 0;
+    struct sigprof_caller caller;
+    for (int i = 0; i < CALLERS_A_LOOK && !result && !source->stopped &&
+                    sigprof_rendezvous_accept(&source->rendezvous, &caller);
+         i++) {
+        result = answer(source, &caller, sprof_clock_monotonic_ns());
+        close(caller.fd);
+    }
+    for (int i = 0; i < count && !result; i++) {
+        struct sigprof_process *process = events[i].data.ptr;
+        if (process && !process->left)
+            result = end_process(source, process, now_ns);
+    }
+    return result;
+}
+
+/* == Threads == */
+
+static bool has_ring(const struct sigprof_process *process, pid_t tid)
+{
+    for (size_t i = 0; i < process->ring_count; i++)
+        if (tid_of(process, process->rings[i].tid) == tid)
+            return true;
+    return false;
+}
+
+static int tell_name(struct sigprof_source *source, struct sigprof_process *process, pid_t tid,
+                     uint64_t now_ns)
+{
+    char name[16];
+    struct model_record comm = record_of(MODEL_RECORD_COMM, process->pid, tid, now_ns);
+    sprof_proc_comm(process->pid, tid, name);
+    comm.comm.name = name;
+    return *name ? sigprof_events_add(&source->events, &comm) : 0;
+}
+
+/* Tells the names that threads have by now, and shows the agent a thread it does not know, one at a
+ * time. Of very many threads the names come with their ends. */
+static int scan_process(struct sigprof_source *source, struct sigprof_process *process,
+                        uint64_t now_ns)
+{
+    enum { NAMED_MAX = 64 };
+    struct sprof_id_list threads = {0};
+    int result = sprof_proc_threads(process->pid, &threads) == -ENOMEM ? SPROF_ENOMEM : 0;
+    if (!result)
+        result = sigprof_process_refresh(process);
+    pid_t stranger = 0;
+    for (size_t i = 0; !result && i < threads.count; i++) {
+        const pid_t tid = threads.items[i];
+        if (!has_ring(process, tid))
+            stranger = tid;
+        else if (threads.count <= NAMED_MAX)
+            result = tell_name(source, process, tid, now_ns);
+    }
+    if (stranger && process->pid == process->inner_pid)
+        atomic_store(&process->shared->control.adopt_tid, (uint32_t)stranger);
+    sprof_vec_release(&threads);
+    return result;
+}
+
+int sigprof_scan_threads(struct sigprof_source *source, uint64_t now_ns)
+{
+    int result = 0;
+    if (now_ns - source->scan_ns < SCAN_NS)
+        return 0;
+    source->scan_ns = now_ns;
+    for (size_t i = 0; !result && i < source->processes.count; i++) {
+        struct sigprof_process *process = source->processes.items[i];
+        if (process->left)
+            continue;
+        result = scan_process(source, process, now_ns);
+        if (!result)
+            result = tell_losses(source, process, now_ns);
+    }
+    return result;
+}

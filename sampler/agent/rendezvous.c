@@ -1,0 +1,152 @@
+/* Opens the socket that agents call, and speaks with them. */
+#include "sampler/agent/rendezvous.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { CALLERS_WAITING = 512, HELLO_WAIT_MS = 10, OWNER_BYTES = 4096 };
+
+/* Two places are tried: the user's own directory for such things, and the one for everybody's. */
+static int make_directory(struct sigprof_rendezvous *rendezvous)
+{
+    const char *const parents[] = {getenv("XDG_RUNTIME_DIR"), "/tmp", "/var/tmp"};
+    for (size_t i = 0; i < sizeof parents / sizeof *parents; i++) {
+        if (!parents[i] || *parents[i] != '/' ||
+            strlen(parents[i]) > sizeof rendezvous->directory - sizeof "/sprof-XXXXXX")
+            continue;
+        snprintf(rendezvous->directory, sizeof rendezvous->directory, "%s/sprof-XXXXXX",
+                 parents[i]);
+        if (mkdtemp(rendezvous->directory))
+            return 0;
+    }
+    rendezvous->directory[0] = '\0';
+    return -errno;
+}
+
+static int open_socket(struct sigprof_rendezvous *rendezvous)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(rendezvous->path, sizeof rendezvous->path, "%s/agent", rendezvous->directory);
+    memcpy(address.sun_path, rendezvous->path, sizeof address.sun_path);
+    rendezvous->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (rendezvous->listener < 0 ||
+        bind(rendezvous->listener, (const struct sockaddr *)&address, sizeof address) ||
+        chmod(rendezvous->path, S_IRUSR | S_IWUSR) || listen(rendezvous->listener, CALLERS_WAITING))
+        return -errno;
+    return 0;
+}
+
+/* The kernel itself marks a robust mutex when the thread that holds it is gone, however it went.
+ * The seal keeps agents from writing where the recorder's list of such mutexes goes through. */
+static int open_owner(struct sigprof_rendezvous *rendezvous)
+{
+    pthread_mutexattr_t attributes;
+    rendezvous->owner_fd = memfd_create("sprof", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (rendezvous->owner_fd < 0 || ftruncate(rendezvous->owner_fd, OWNER_BYTES))
+        return -errno;
+    void *page =
+        mmap(NULL, OWNER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, rendezvous->owner_fd, 0);
+    if (page == MAP_FAILED)
+        return -errno;
+    rendezvous->owner = page;
+    const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
+    if (fcntl(rendezvous->owner_fd, F_ADD_SEALS, seals))
+        return -errno;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+    pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+    const int result = pthread_mutex_init(rendezvous->owner, &attributes);
+    pthread_mutexattr_destroy(&attributes);
+    return result ? -result : -pthread_mutex_lock(rendezvous->owner);
+}
+
+int sigprof_rendezvous_open(struct sigprof_rendezvous *rendezvous, struct sprof_error *error)
+{
+    *rendezvous = SIGPROF_RENDEZVOUS_NONE;
+    int result = make_directory(rendezvous);
+    if (!result)
+        result = open_socket(rendezvous);
+    if (!result)
+        result = open_owner(rendezvous);
+    if (!result)
+        return 0;
+    sigprof_rendezvous_close(rendezvous);
+    return sprof_error_set(error, result == -EACCES ? SPROF_EPERMISSION : SPROF_EIO, -result,
+                           "cannot make a place to meet the agents in the command: %s\n"
+                           "set XDG_RUNTIME_DIR to a directory of your own that can be written to",
+                           strerror(-result));
+}
+
+void sigprof_rendezvous_close(struct sigprof_rendezvous *rendezvous)
+{
+    if (rendezvous->owner) {
+        pthread_mutex_unlock(rendezvous->owner);
+        munmap(rendezvous->owner, OWNER_BYTES);
+    }
+    if (rendezvous->owner_fd >= 0)
+        close(rendezvous->owner_fd);
+    if (rendezvous->listener >= 0)
+        close(rendezvous->listener);
+    if (*rendezvous->path)
+        unlink(rendezvous->path);
+    if (*rendezvous->directory)
+        rmdir(rendezvous->directory);
+    *rendezvous = SIGPROF_RENDEZVOUS_NONE;
+}
+
+/* An agent speaks as soon as it is connected: one that does not is none. */
+static bool receive_hello(struct sigprof_caller *caller)
+{
+    struct pollfd readable = {.fd = caller->fd, .events = POLLIN};
+    struct ucred who;
+    socklen_t size = sizeof who;
+    if (getsockopt(caller->fd, SOL_SOCKET, SO_PEERCRED, &who, &size) || who.pid <= 0 ||
+        poll(&readable, 1, HELLO_WAIT_MS) <= 0)
+        return false;
+    caller->pid = who.pid;
+    caller->uid = who.uid;
+    return recv(caller->fd, &caller->hello, sizeof caller->hello, MSG_DONTWAIT | MSG_TRUNC) ==
+               (ssize_t)sizeof caller->hello &&
+           caller->hello.magic == AGENT_MAGIC && caller->hello.version == AGENT_VERSION;
+}
+
+bool sigprof_rendezvous_accept(const struct sigprof_rendezvous *rendezvous,
+                               struct sigprof_caller *caller)
+{
+    while ((caller->fd = accept4(rendezvous->listener, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
+        if (receive_hello(caller))
+            return true;
+        close(caller->fd);
+    }
+    return false;
+}
+
+bool sigprof_rendezvous_welcome(const struct sigprof_rendezvous *rendezvous,
+                                const struct sigprof_caller *caller, int memory_fd,
+                                unsigned ring_shift)
+{
+    struct agent_welcome welcome = {.magic = AGENT_MAGIC, .ring_shift = ring_shift};
+    const int fds[2] = {memory_fd, rendezvous->owner_fd};
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof fds)];
+    } ancillary = {.header = {.cmsg_len = CMSG_LEN(sizeof fds),
+                              .cmsg_level = SOL_SOCKET,
+                              .cmsg_type = SCM_RIGHTS}};
+    memcpy(CMSG_DATA(&ancillary.header), fds, sizeof fds);
+    struct iovec bytes = {&welcome, sizeof welcome};
+    const struct msghdr message = {.msg_iov = &bytes,
+                                   .msg_iovlen = 1,
+                                   .msg_control = &ancillary,
+                                   .msg_controllen = sizeof ancillary};
+    return sendmsg(caller->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof welcome;
+}

@@ -1,0 +1,47 @@
+/* Where agents inside targets find the recorder: a socket in a directory of its user alone. */
+#ifndef SPROF_SAMPLER_AGENT_RENDEZVOUS_H
+#define SPROF_SAMPLER_AGENT_RENDEZVOUS_H
+
+#include "agent/agent.h"
+#include "base/base.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct sigprof_rendezvous {
+    char directory[80], path[108];
+    int listener;           /* becomes readable when an agent calls */
+    int owner_fd;           /* a page that agents can only read … */
+    pthread_mutex_t *owner; /* … with a robust mutex: held as long as anybody records */
+};
+
+#define SIGPROF_RENDEZVOUS_NONE ((struct sigprof_rendezvous){.listener = -1, .owner_fd = -1})
+
+/* An agent that calls. `pid` and `uid` are the kernel's word for who it is, in the namespaces of
+ * the recorder. */
+struct sigprof_caller {
+    int fd;
+    pid_t pid;
+    uid_t uid;
+    struct agent_hello hello;
+};
+
+/* Fails with SPROF_EPERMISSION, SPROF_EIO or SPROF_ELIMIT; then nothing is left behind. */
+int sigprof_rendezvous_open(struct sigprof_rendezvous *rendezvous, struct sprof_error *error);
+
+/* Lets go of the mutex, so that every agent stops its timers with its next shot; removes the socket
+ * and its directory. */
+void sigprof_rendezvous_close(struct sigprof_rendezvous *rendezvous);
+
+/* Accepts one caller without waiting for it for longer than some milliseconds. False: none, or
+ * nobody that speaks this version's language. The caller closes caller->fd. */
+bool sigprof_rendezvous_accept(const struct sigprof_rendezvous *rendezvous,
+                               struct sigprof_caller *caller);
+
+/* Gives the caller its memory. Returns whether it was still there. */
+bool sigprof_rendezvous_welcome(const struct sigprof_rendezvous *rendezvous,
+                                const struct sigprof_caller *caller, int memory_fd,
+                                unsigned ring_shift);
+
+#endif

@@ -1,0 +1,61 @@
+/* The source of samples that agents inside the targets write. */
+#ifndef SPROF_SAMPLER_AGENT_SIGPROF_SOURCE_H
+#define SPROF_SAMPLER_AGENT_SIGPROF_SOURCE_H
+
+#include "sampler/agent/events.h"
+#include "sampler/agent/process.h"
+#include "sampler/agent/rendezvous.h"
+#include "sampler/decode.h"
+#include "sampler/source.h"
+
+/* A ring with records, by the time of its first. */
+struct sigprof_entry {
+    uint64_t time_ns;
+    struct sigprof_process *process;
+    size_t ring;
+};
+
+struct sigprof_source {
+    struct source base;
+    struct target *target;
+    struct sampler_layouts layouts;
+    uint64_t frequency_hz, period_ns, tick_ns;
+    size_t slice_bytes, slice_wanted, ring_budget_bytes;
+    struct sigprof_rendezvous rendezvous;
+    int epoll_fd; /* the listener and the processes' descriptors */
+    SPROF_VEC(struct sigprof_process *) processes;
+    struct sigprof_events events;
+    SPROF_VEC(struct sigprof_entry) heap; /* the earliest first */
+    void *buffer;                         /* for one record */
+    struct model_record record;
+    bool started, stopped, busy;
+    uint64_t command_cpu_ns; /* the command had used when it was let go */
+    uint64_t dead_cpu_ns;    /* processes that have ended have used */
+    uint64_t horizon_ns;     /* up to it order is sure */
+    uint64_t last_ns;        /* time of the record taken last */
+    uint64_t seen_ns, scan_ns;
+    struct sampler_counters counts;
+};
+
+/* life.c: processes come and go. */
+int sigprof_look_for_processes(struct sigprof_source *source, uint64_t now_ns);
+int sigprof_scan_threads(struct sigprof_source *source, uint64_t now_ns);
+int sigprof_end_all(struct sigprof_source *source, uint64_t now_ns);
+void sigprof_drop_ended(struct sigprof_source *source);
+uint64_t sigprof_cpu_ns(struct sigprof_source *source);
+
+/* maps.c: what a process has mapped by now and was not told, as records of `time_ns`. Returns 0 or
+ * SPROF_ENOMEM. */
+int sigprof_maps_tell(struct sigprof_source *source, struct sigprof_process *process,
+                      uint64_t time_ns, uint64_t now_ns);
+int sigprof_maps_look(struct sigprof_source *source, struct sigprof_process *process,
+                      uint64_t now_ns);
+
+/* reader.c: rings in the order of time. */
+int sigprof_look_at_rings(struct sigprof_source *source);
+struct source_next sigprof_next_time(struct source *source);
+int sigprof_take(struct source *source, struct model_record **record);
+
+extern const struct source_kind sampler_sigprof_kind;
+
+#endif
