@@ -98,7 +98,7 @@ static void walk_one(struct bench *bench, const struct model_record *record)
     /* The kernel has just copied the stack when its record arrives: here we do. */
     memcpy(bench->ring, sample->stack, sample->stack_size);
     const struct unwind_memory memory = {.slice = bench->ring,
-                                         .slice_address = sample->registers[UNWIND_RSP],
+                                         .slice_address = sample->registers[ARCH_SP],
                                          .slice_size = sample->stack_size};
     struct unwind_registers registers;
     memcpy(registers.value, sample->registers, sizeof registers.value);

@@ -71,7 +71,7 @@ static int access_register(unw_addr_space_t space, unw_regnum_t reg, unw_word_t 
 {
     (void)space, (void)write;
     const struct remote *remote = arg;
-    if (reg < 0 || reg >= UNWIND_REGISTERS)
+    if (reg < 0 || reg >= ARCH_REGISTERS)
         return -UNW_EBADREG;
     *value = remote->stack->registers.value[reg];
     return 0;
@@ -188,8 +188,8 @@ static bool memory_read(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *value, void 
 static bool initial_registers(Dwfl_Thread *thread, void *context)
 {
     const struct bench_stack *stack = context;
-    dwfl_thread_state_register_pc(thread, stack->registers.value[UNWIND_RIP]);
-    return dwfl_thread_state_registers(thread, 0, UNWIND_REGISTERS, stack->registers.value);
+    dwfl_thread_state_register_pc(thread, stack->registers.value[ARCH_PC]);
+    return dwfl_thread_state_registers(thread, 0, ARCH_REGISTERS, stack->registers.value);
 }
 
 struct dwfl_walk {

@@ -42,28 +42,28 @@ static size_t choose_bp(struct maker *maker, uint64_t rule)
     if (maker->bp_in_slot)
         store(maker, maker->bp_slot, value);
     else
-        maker->stack->registers.value[UNWIND_RBP] = value;
+        maker->stack->registers.value[ARCH_FP] = value;
     maker->bp_open = false;
     return bp + (size_t)unwind_rule_offset(rule);
 }
 
 static bool can_lay(const struct maker *maker, uint64_t rule)
 {
-    const bool from_bp = rule & UNWIND_RULE_BASE_RBP;
+    const bool from_bp = rule & UNWIND_RULE_BASE_FP;
     const int64_t offset = unwind_rule_offset(rule);
     if (unwind_rule_kind(rule) != UNWIND_RULE_CFA || offset < 8 || offset >= FRAME_BYTES_MAX ||
-        offset & 7 || rule & UNWIND_RULE_SLOT_FROM_RBP)
+        offset & 7 || rule & UNWIND_RULE_SLOT_FROM_FP)
         return false;
     if (from_bp)
         return maker->bp_open;
-    return !(rule & UNWIND_RULE_RBP_SAVED) || offset + unwind_rule_slot(rule) >= 0;
+    return !(rule & UNWIND_RULE_FP_SAVED) || offset + unwind_rule_slot(rule) >= 0;
 }
 
 static void lay(struct maker *maker, uint64_t rule)
 {
-    const size_t cfa = rule & UNWIND_RULE_BASE_RBP ? choose_bp(maker, rule)
+    const size_t cfa = rule & UNWIND_RULE_BASE_FP ? choose_bp(maker, rule)
                                                    : maker->top + (size_t)unwind_rule_offset(rule);
-    if (rule & UNWIND_RULE_RBP_SAVED) {
+    if (rule & UNWIND_RULE_FP_SAVED) {
         maker->bp_slot = cfa + (size_t)unwind_rule_slot(rule);
         maker->bp_open = maker->bp_in_slot = true;
     }
@@ -117,8 +117,8 @@ int bench_stack_make(struct bench_stack *stack, const struct unwind_table *table
     }
     free(starts);
     stack->size = maker.top;
-    stack->registers.value[UNWIND_RIP] = stack->addresses[0];
-    stack->registers.value[UNWIND_RSP] = BENCH_STACK;
+    stack->registers.value[ARCH_PC] = stack->addresses[0];
+    stack->registers.value[ARCH_SP] = BENCH_STACK;
     return 0;
 }
 

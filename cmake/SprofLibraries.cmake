@@ -6,10 +6,19 @@ option(SPROF_WERROR "Treat warnings as errors" OFF)
 option(SPROF_FUZZ "Build the libFuzzer targets (clang only)" OFF)
 set(SPROF_SANITIZE "" CACHE STRING "Sanitizers, comma separated: address,undefined or thread")
 
+# arch/ has a directory for each processor; one is built.
+set(SPROF_ARCH ${CMAKE_SYSTEM_PROCESSOR})
+if(NOT EXISTS ${CMAKE_SOURCE_DIR}/arch/${SPROF_ARCH}/machine.h)
+    message(FATAL_ERROR "sprof does not know the processor ${SPROF_ARCH}: there is no arch/${SPROF_ARCH}")
+endif()
+
+set(SPROF_ARCH_HEADER arch/${SPROF_ARCH}/machine.h)
+
 function(sprof_options target)
     set_target_properties(${target} PROPERTIES C_STANDARD 17 C_EXTENSIONS ON
                           C_VISIBILITY_PRESET hidden)
-    target_compile_definitions(${target} PRIVATE _GNU_SOURCE)
+    target_compile_definitions(${target} PRIVATE _GNU_SOURCE
+                               SPROF_ARCH_HEADER="${SPROF_ARCH_HEADER}")
     target_compile_options(${target} PRIVATE -Wall -Wextra -Wconversion -Wshadow
                            -Wmissing-prototypes -Wvla $<$<BOOL:${SPROF_WERROR}>:-Werror>)
     target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/generated)
@@ -31,6 +40,9 @@ endfunction()
 function(sprof_library name uses libraries)
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${name}/*.c)
     list(FILTER sources EXCLUDE REGEX "(/main|\\.bpf)\\.c$|/preload/")
+    if(name STREQUAL arch)
+        list(FILTER sources INCLUDE REGEX "/arch/${SPROF_ARCH}/")
+    endif()
     add_library(sprof_${name} STATIC ${sources})
     sprof_options(sprof_${name})
     list(TRANSFORM uses PREPEND sprof_)

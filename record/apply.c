@@ -124,7 +124,7 @@ static int finish_sample(struct record_session *session, const struct taken *tak
 {
     if (outcome->user_stack && taken->sample->register_count)
         sampler_stack_end(session->sampler, taken->thread->tid,
-                          taken->sample->registers[UNWIND_RSP], outcome->stack_end);
+                          taken->sample->registers[ARCH_SP], outcome->stack_end);
     return add_sample(session, taken, outcome);
 }
 

@@ -155,11 +155,11 @@ static int replay_one(void *context, const struct store_failed *failed)
 {
     struct replay *replay = context;
     const uint64_t *process_id = sprof_map_get(&replay->thread_process, failed->thread_id);
-    struct model_sample sample = {.register_count = UNWIND_REGISTERS};
-    if (!process_id || failed->registers.size != UNWIND_REGISTERS * sizeof *sample.registers)
+    struct model_sample sample = {.register_count = ARCH_REGISTERS};
+    if (!process_id || failed->registers.size != ARCH_REGISTERS * sizeof *sample.registers)
         return SPROF_EFORMAT;
     memcpy(sample.registers, failed->registers.data, failed->registers.size);
-    sample.ip = sample.registers[UNWIND_RIP];
+    sample.ip = sample.registers[ARCH_PC];
     sample.stack = failed->stack.data;
     sample.stack_size = failed->stack.size;
     const struct model_process *process =

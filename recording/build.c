@@ -1,31 +1,20 @@
 /* From an opened image to what unwinding needs of it, through the cache. */
 #include "recording/build.h"
 
+#include "arch/arch.h"
 #include "model/model.h"
 
 #include <elf.h>
 #include <sys/auxv.h>
 #include <unistd.h>
 
-enum { MAX_TEXT_RANGES = 64, PLT_ENTRY_BYTES = 16, MAX_VDSO_PAGES = 16 };
+enum { MAX_TEXT_RANGES = 64, MAX_VDSO_PAGES = 16 };
 
 /* Roots that no call frame information marks, besides the entry point. A thread's start is not
  * among them: clone is called by the parent, and only the child's part of it, which tables mark or
  * the bytes tell, is a root. */
 static const char *const root_names[] = {"_start", "_dl_start_user", NULL};
 enum { ROOT_NAMES = sizeof root_names / sizeof *root_names - 1 };
-
-/* Where in an entry of a lazy PLT the push ends, by the bytes of its first real entry. */
-static uint8_t push_offset(struct sprof_bytes plt)
-{
-    static const uint8_t endbr64[4] = {0xf3, 0x0f, 0x1e, 0xfa};
-    if (plt.size < 2 * PLT_ENTRY_BYTES)
-        return 0;
-    const uint8_t *entry = plt.data + PLT_ENTRY_BYTES;
-    if (memcmp(entry, endbr64, sizeof endbr64) == 0)
-        return entry[4] == 0x68 ? 9 : 0;
-    return entry[6] == 0x68 ? 11 : 0;
-}
 
 static size_t find_plts(struct image *image, struct unwind_plt plt[3])
 {
@@ -36,7 +25,7 @@ static size_t find_plts(struct image *image, struct unwind_plt plt[3])
         const struct sprof_bytes bytes = image_section(image, names[i], &vaddr);
         if (bytes.size)
             plt[count++] =
-                (struct unwind_plt){{vaddr, vaddr + bytes.size}, i == 0 ? push_offset(bytes) : 0};
+                (struct unwind_plt){{vaddr, vaddr + bytes.size}, i == 0 ? arch_code_plt_push(bytes) : 0};
     }
     return count;
 }

@@ -40,7 +40,7 @@ int record_stack_read(void *context, uint64_t address, void *to, size_t size)
 /* To the end of the page: so much can be captured without asking whether it is there. */
 uint64_t record_stack_end(const struct model_sample *sample, const struct unwind_stack *stack)
 {
-    const uint64_t slice_end = sample->registers[UNWIND_RSP] + sample->stack_size;
+    const uint64_t slice_end = sample->registers[ARCH_SP] + sample->stack_size;
     if (stack->switched)
         return SAMPLER_STACK_ELSEWHERE;
     if (stack->end != MODEL_END_ROOT)
@@ -65,12 +65,12 @@ static bool captured_word(const uint8_t *bytes, uint64_t start, size_t size, uin
 static bool read_word(const struct model_sample *sample, uint64_t address, uint64_t *word)
 {
     const size_t rest_size = sample->tail_with_sample ? sample->tail_size : 0;
-    return captured_word(sample->stack, sample->registers[UNWIND_RSP], sample->stack_size, address,
+    return captured_word(sample->stack, sample->registers[ARCH_SP], sample->stack_size, address,
                          word) ||
            captured_word(sample->tail, sample->tail_address, rest_size, address, word);
 }
 
-/* From one frame to its caller's: where its rbp was saved, below its return address. */
+/* From one frame to its caller's: where its frame pointer was saved, below its return address. */
 static bool next_frame(const struct model_sample *sample, uint64_t *frame, uint64_t *address)
 {
     uint64_t caller;
@@ -84,7 +84,7 @@ static bool next_frame(const struct model_sample *sample, uint64_t *frame, uint6
 size_t record_stack_chain(const struct model_sample *sample, uint64_t address, uint64_t *callers,
                           size_t most)
 {
-    uint64_t frame = sample->registers[UNWIND_RBP], found;
+    uint64_t frame = sample->registers[ARCH_FP], found;
     size_t count = 0;
     bool behind = false;
     for (size_t i = 0; i < CHAIN_MAX && next_frame(sample, &frame, &found); i++) {

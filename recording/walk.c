@@ -228,7 +228,7 @@ static int add_user(struct record_walk *walk, const struct model_sample *sample,
     struct record_stack beyond = {.pid = place.process->pid, .sample = sample};
     const struct unwind_memory memory = {
         .slice = sample->stack,
-        .slice_address = sample->registers[UNWIND_RSP],
+        .slice_address = sample->registers[ARCH_SP],
         .slice_size = sample->stack_size,
         .read = record_stack_read,
         .context = &beyond,
@@ -261,16 +261,15 @@ static int add_pc(struct record_walk *walk, const struct model_sample *sample, s
 
 /* While execve replaces a program, the registers still speak of the one that is gone. Its code may
  * be unknown already, or its stack unreadable in the middle of a system call: nothing else makes it
- * so, for the call itself has just touched it. (The instruction syscall leaves rip in rcx.) */
+ * so, for the call itself has just touched it. */
 static bool has_user_stack(const struct model_sample *sample, const struct unwind_space *space)
 {
-    const uint64_t *registers = sample->registers;
     if (!sample->in_kernel)
         return true;
     if (!sample->register_count ||
-        (!sample->stack_size && registers[UNWIND_RCX] == registers[UNWIND_RIP]))
+        (!sample->stack_size && arch_may_be_in_system_call(sample->registers)))
         return false;
-    return space->find(space->context, registers[UNWIND_RIP]) != NULL;
+    return space->find(space->context, sample->registers[ARCH_PC]) != NULL;
 }
 
 static int make_line(struct record_walk *walk, const struct model_sample *sample,

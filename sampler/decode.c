@@ -1,12 +1,9 @@
 /* Decodes records of perf's format. */
 #include "sampler/decode.h"
 
-#include <asm/perf_regs.h>
-#include <string.h>
+#include "arch/arch.h"
 
-#ifndef __x86_64__
-#error "the register table below is that of x86-64"
-#endif
+#include <string.h>
 
 /* Samples begin: header, identifier, ip, pid and tid, time, cpu, period. */
 enum { SAMPLE_TIME = 32, SAMPLE_FIXED = 56 };
@@ -15,26 +12,6 @@ enum { TRAILER_SIZE = 32, TRAILER_TIME = 24 };
 
 /* Values of a call chain from here on are markers (enum perf_callchain_context), not addresses. */
 #define CHAIN_MARKERS ((uint64_t)-4095)
-
-/* The kernel's numbers in the order it writes them (ascending), and the DWARF number of each. */
-static const struct {
-    unsigned char kernel, dwarf;
-} registers[17] = {
-    {PERF_REG_X86_AX, 0},   {PERF_REG_X86_BX, 3},   {PERF_REG_X86_CX, 2},   {PERF_REG_X86_DX, 1},
-    {PERF_REG_X86_SI, 4},   {PERF_REG_X86_DI, 5},   {PERF_REG_X86_BP, 6},   {PERF_REG_X86_SP, 7},
-    {PERF_REG_X86_IP, 16},  {PERF_REG_X86_R8, 8},   {PERF_REG_X86_R9, 9},   {PERF_REG_X86_R10, 10},
-    {PERF_REG_X86_R11, 11}, {PERF_REG_X86_R12, 12}, {PERF_REG_X86_R13, 13}, {PERF_REG_X86_R14, 14},
-    {PERF_REG_X86_R15, 15},
-};
-enum { REGISTER_COUNT = sizeof registers / sizeof *registers };
-
-uint64_t sampler_decode_register_mask(void)
-{
-    uint64_t mask = 0;
-    for (size_t i = 0; i < REGISTER_COUNT; i++)
-        mask |= UINT64_C(1) << registers[i].kernel;
-    return mask;
-}
 
 uint64_t sampler_decode_time_ns(const struct sampler_ring *ring, uint64_t offset, uint64_t fallback)
 {
@@ -51,7 +28,7 @@ uint64_t sampler_decode_time_ns(const struct sampler_ring *ring, uint64_t offset
 static size_t stack_pointer_index(void)
 {
     size_t i = 0;
-    while (registers[i].kernel != PERF_REG_X86_SP)
+    while (arch_perf_registers[i].number != ARCH_SP)
         i++;
     return i;
 }
@@ -107,7 +84,7 @@ bool sampler_decode_peek_stack(const struct sampler_layouts *layouts,
         const uint64_t count = sampler_ring_word(ring, offset + at);
         at += count < size / 8 ? 8 + (size_t)count * 8 : size;
     }
-    const size_t end_of_registers = at + 8 + REGISTER_COUNT * 8;
+    const size_t end_of_registers = at + 8 + ARCH_REGISTERS * 8;
     if (end_of_registers + 16 > size ||
         sampler_ring_word(ring, offset + at) != PERF_SAMPLE_REGS_ABI_64)
         return false;
@@ -144,15 +121,18 @@ static bool decode_chain(struct sprof_reader *reader, struct model_sample *sampl
     return true;
 }
 
+_Static_assert((int)ARCH_REGISTERS <= (int)MODEL_REGISTERS_MAX,
+               "a sample has room for all registers");
+
 static bool decode_registers(struct sprof_reader *reader, struct model_sample *sample)
 {
     const uint64_t abi = sprof_reader_u64(reader);
     if (abi == PERF_SAMPLE_REGS_ABI_NONE)
         return !reader->failed;
-    sample->register_count = REGISTER_COUNT;
+    sample->register_count = ARCH_REGISTERS;
     sample->is_32bit = abi == PERF_SAMPLE_REGS_ABI_32;
-    for (size_t i = 0; i < REGISTER_COUNT; i++)
-        sample->registers[registers[i].dwarf] = sprof_reader_u64(reader);
+    for (size_t i = 0; i < ARCH_REGISTERS; i++)
+        sample->registers[arch_perf_registers[i].number] = sprof_reader_u64(reader);
     return !reader->failed;
 }
 

@@ -59,7 +59,4 @@ bool sampler_decode_peek_stack(const struct sampler_layouts *layouts,
                                const struct sampler_ring *ring, uint64_t offset,
                                struct sampler_stack *stack);
 
-/* Which user registers samples must carry, as perf_event_attr.sample_regs_user. */
-uint64_t sampler_decode_register_mask(void);
-
 #endif

@@ -1,4 +1,5 @@
 /* Stacks deeper than their slices: catching what follows before it changes. */
+#include "arch/arch.h"
 #include "sampler/perf/perf_source.h"
 
 /* How long after a stack deeper than its slice the next ones are expected. */
@@ -60,7 +61,7 @@ static struct sampler_stack stack_of(const struct model_record *record)
                                   .tid = record->tid,
                                   .cpu = record->cpu,
                                   .time_ns = record->time_ns,
-                                  .pointer = sample->registers[7],
+                                  .pointer = sample->registers[ARCH_SP],
                                   .asked = sample->stack_size + !sample->stack_full,
                                   .captured = sample->stack_size};
 }

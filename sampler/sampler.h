@@ -130,7 +130,7 @@ uint64_t sampler_unseen_cpu_ns(struct sampler *sampler);
 
 /* Tells what a walk of this thread's stack has shown, for the next ones: that it ends at `end`,
  * with the page of its root's frame; SAMPLER_STACK_SHALLOW: within the slice, wherever;
- * SAMPLER_STACK_ELSEWHERE: it went on to another stack, which rbp told of, and others of the
+ * SAMPLER_STACK_ELSEWHERE: it went on to another stack, which the frame pointer told of, and others of the
  * thread's may, too; 0: the root was not found. Out of memory, it is forgotten. */
 #define SAMPLER_STACK_SHALLOW 1
 #define SAMPLER_STACK_ELSEWHERE 2

@@ -1,5 +1,7 @@
+/* Names entries of the procedure linkage table by the slots that they jump through. */
 #include "symbolize/plt.h"
 
+#include "arch/arch.h"
 #include "symbolize/demangle.h"
 
 #include <elf.h>
@@ -8,46 +10,24 @@
 /* Above what the largest programs have, for some thousand entries. */
 static const uint64_t max_steps = UINT64_C(1) << 26;
 
-/* Sections of entries and the bytes each entry takes (x86-64 psABI, "Procedure Linkage Table"). */
-static const struct {
-    const char *name;
-    uint64_t entry_size;
-} sections[] = {
-    {".plt.sec", 16},
-    {".plt", 16},
-    {".plt.got", 8},
-};
-
-/* Every kind of entry goes through `jmp *slot(%rip)`, perhaps after endbr64 or a bnd prefix. */
-static bool slot_of_entry(const uint8_t *entry, size_t size, uint64_t vaddr, uint64_t *slot)
-{
-    enum { JUMP_SIZE = 6 };
-    for (size_t i = 0; i + JUMP_SIZE <= size; i++)
-        if (entry[i] == 0xff && entry[i + 1] == 0x25) {
-            int32_t distance;
-            memcpy(&distance, entry + i + 2, sizeof distance);
-            *slot = vaddr + i + JUMP_SIZE + (uint64_t)(int64_t)distance;
-            return true;
-        }
-    return false;
-}
+/* Sections of entries. */
+static const char *const sections[] = {".plt.sec", ".plt", ".plt.got"};
 
 static bool find_entry(struct image *image, uint64_t vaddr, uint64_t *start, uint64_t *size,
                       uint64_t *slot)
 {
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
         uint64_t base;
-        const struct sprof_bytes bytes = image_section(image, sections[i].name, &base);
+        const struct sprof_bytes bytes = image_section(image, sections[i], &base);
         if (vaddr < base || vaddr - base >= bytes.size)
             continue;
-        /* With endbr64, entries of .plt.got take 16 bytes like the others. */
-        *size = sections[i].entry_size;
-        if (*size == 8 && bytes.size >= 4 && !memcmp(bytes.data, "\xf3\x0f\x1e\xfa", 4))
-            *size = 16;
+        *size = arch_code_plt_entry_size(bytes, strcmp(sections[i], ".plt.got") == 0);
         const uint64_t offset = (vaddr - base) / *size * *size;
+        uint8_t entry[ARCH_PLT_JUMP_BYTES] = {0};
         const size_t left = bytes.size - (size_t)offset;
+        memcpy(entry, bytes.data + offset, left < sizeof entry ? left : sizeof entry);
         *start = base + offset;
-        return slot_of_entry(bytes.data + offset, left < *size ? left : (size_t)*size, *start, slot);
+        return arch_code_plt_slot(entry, *start, slot);
     }
     return false;
 }
@@ -65,7 +45,7 @@ static const char *name_of_symbol(struct sprof_bytes names, const Elf64_Sym *sym
  */
 static bool is_target(const Elf64_Rela *relocation, const Elf64_Sym *symbol, uint64_t index)
 {
-    if (ELF64_R_TYPE(relocation->r_info) != R_X86_64_IRELATIVE)
+    if (ELF64_R_TYPE(relocation->r_info) != ARCH_RELOCATION_IRELATIVE)
         return index && index == ELF64_R_SYM(relocation->r_info);
     return ELF64_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC &&
            symbol->st_value == (uint64_t)relocation->r_addend;

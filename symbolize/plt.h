@@ -10,7 +10,7 @@ struct plt {
     uint64_t steps; /* relocations and symbols looked at so far: damaged files end somewhere */
 };
 
-/* The entry that covers an address of x86-64 code, found by the slot it jumps through: true, its
+/* The entry that covers an address, found by the slot it jumps through: true, its
  * bounds, and the name of the function it leads to, which lives as long as the image's sections. */
 bool plt_find(struct plt *plt, uint64_t vaddr, const char **name, uint64_t *start, uint64_t *size);
 

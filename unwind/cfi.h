@@ -58,7 +58,7 @@ struct cfi_state {
     bool ends_callers; /* Go: the row is for the interrupted frame; a caller ends the stack */
     bool other_stack;  /* Go: the CFA may lie on another stack than the stack pointer does */
     int64_t cfa_offset, cfa_add;
-    struct cfi_value rbp, rsp, ra;
+    struct cfi_value fp, sp, ra;
 };
 
 /* ---- Expressions ----------------------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /* Whether a function's rows agree with its code. Asked only of compilers that are known to write
  * wrong ones: Free Pascal forgets the registers it pushes. */
-#include "unwind/arch/x86_64/decode.h"
+#include "arch/arch.h"
 #include "unwind/cfi.h"
 
 /* Of a function: any number of them may claim the same code. */
@@ -10,29 +10,30 @@ struct check {
     struct sprof_bytes code;
     uint64_t start;
     size_t at;      /* offset of the next instruction */
-    int64_t pushed; /* bytes by which rsp is lower than on entry */
+    int64_t pushed; /* bytes by which the stack pointer is lower than on entry */
     int64_t deepest;
     size_t rows;
     bool agrees;
 };
 
-/* Follows the code in a line up to `offset`; false where rsp changes in a way that is not followed.
+/* Follows the code in a line up to `offset`; false where the stack pointer changes in a way that is not followed.
  */
 static bool follow_to(struct check *check, size_t offset)
 {
-    struct unwind_instruction instruction;
+    struct arch_instruction instruction;
     while (check->at < offset) {
         if (check->at >= FOLLOWED_BYTES_MAX ||
-            !unwind_instruction_decode(check->code.data + check->at, check->code.size - check->at,
+            !arch_instruction_decode(check->code.data + check->at, check->code.size - check->at,
                                        &instruction))
             return false;
         check->at += instruction.length;
-        switch ((enum unwind_effect)instruction.effect) {
-        case UNWIND_EFFECT_ADDS_RSP: check->pushed -= instruction.value; break;
-        case UNWIND_EFFECT_POPS_RBP:
-        case UNWIND_EFFECT_LEAVES:
-        case UNWIND_EFFECT_RSP_FROM_RBP:
-        case UNWIND_EFFECT_CHANGES_RSP: return false;
+        switch ((enum arch_effect)instruction.effect) {
+        case ARCH_EFFECT_ADDS_SP: check->pushed -= instruction.value; break;
+        case ARCH_EFFECT_POPS_FP:
+        case ARCH_EFFECT_POPS_FRAME:
+        case ARCH_EFFECT_LEAVES:
+        case ARCH_EFFECT_SP_FROM_FP:
+        case ARCH_EFFECT_CHANGES_SP: return false;
         default: break;
         }
         check->deepest = check->pushed > check->deepest ? check->pushed : check->deepest;
@@ -46,10 +47,10 @@ static void check_row(void *context, uint64_t start, uint64_t end, const struct 
     struct check *check = context;
     (void)end;
     check->rows++;
-    if (!check->agrees || state->cfa_how != CFI_CFA_REGISTER || state->cfa_register != UNWIND_RSP)
+    if (!check->agrees || state->cfa_how != CFI_CFA_REGISTER || state->cfa_register != ARCH_SP)
         return;
     check->agrees =
-        follow_to(check, (size_t)(start - check->start)) && state->cfa_offset == check->pushed + 8;
+        follow_to(check, (size_t)(start - check->start)) && state->cfa_offset == check->pushed + ARCH_CALL_PUSHES;
 }
 
 bool cfi_agrees_with_code(const struct cfi_section *section, const struct cfi_fde *fde,

@@ -222,11 +222,11 @@ static const struct {
     [0x96] = {op_nothing, NONE},
 };
 
-/* rsp + 8 + ((rip & 15) >= N) * 8, as ld and lld write it for .plt. */
+/* sp + 8 + ((pc & 15) >= N) * 8, as ld and lld write it for .plt where calls push. */
 static bool is_plt(struct sprof_bytes bytes, struct cfi_expression *expression)
 {
-    static const uint8_t form[] = {0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x30, 0x2a, 0x33, 0x24, 0x22};
-    if (bytes.size != sizeof form)
+    static const uint8_t form[] = {0x70 + ARCH_SP, 8, (uint8_t)(0x70 + ARCH_PC), 0, 0x3f, 0x1a, 0x30, 0x2a, 0x33, 0x24, 0x22};
+    if (!ARCH_CALL_PUSHES || bytes.size != sizeof form)
         return false;
     for (size_t i = 0; i < sizeof form; i++)
         if (bytes.data[i] != form[i] && !(i == 6 && bytes.data[i] >> 4 == 3))

@@ -1,5 +1,5 @@
 /* The interpreter of CFA programs (DWARF 5, section 6.4.2). It follows only what the walk needs:
- * the CFA, and the rules of rbp, rsp and the return address. */
+ * the CFA, and the rules of the frame pointer, the stack pointer and the return address. */
 #include "unwind/cfi.h"
 
 enum { REMEMBERED_MAX = 16 };
@@ -53,11 +53,11 @@ static struct sprof_bytes block(struct machine *machine)
 /* The rule of a register, or NULL where the walk does not follow it. */
 static struct cfi_value *value_of(struct machine *machine, uint64_t reg)
 {
-    if (reg == UNWIND_RBP)
-        return &machine->state.rbp;
+    if (reg == ARCH_FP)
+        return &machine->state.fp;
     if (reg == machine->cie->return_register)
         return &machine->state.ra;
-    return reg == UNWIND_RSP ? &machine->state.rsp : NULL;
+    return reg == ARCH_SP ? &machine->state.sp : NULL;
 }
 
 static void set(struct machine *machine, uint64_t reg, struct cfi_value value)
@@ -71,12 +71,12 @@ static void restore(struct machine *machine, uint64_t reg)
 {
     const struct cfi_state *initial = &machine->cie->initial;
     struct cfi_value *place = value_of(machine, reg);
-    if (place == &machine->state.rbp)
-        *place = initial->rbp;
+    if (place == &machine->state.fp)
+        *place = initial->fp;
     else if (place == &machine->state.ra)
         *place = initial->ra;
     else if (place)
-        *place = initial->rsp;
+        *place = initial->sp;
 }
 
 /* ---- Instructions -----------------------------------------------------------------------------
@@ -156,8 +156,8 @@ static void op_register(struct machine *machine)
 {
     const uint64_t reg = uleb(machine), holder = uleb(machine);
     const struct cfi_value held = {.how = CFI_IN_REGISTER, .reg = (uint8_t)holder};
-    machine->state.beyond |= holder > UNWIND_RIP;
-    set(machine, reg, holder < UNWIND_RIP ? held : (struct cfi_value){.how = CFI_COMPLEX});
+    machine->state.beyond |= holder >= ARCH_REGISTERS;
+    set(machine, reg, holder < ARCH_GENERAL_REGISTERS ? held : (struct cfi_value){.how = CFI_COMPLEX});
 }
 
 static void op_remember(struct machine *machine)
@@ -178,8 +178,8 @@ static void op_restore_state(struct machine *machine)
 
 static void define_cfa(struct machine *machine, uint64_t reg, int64_t offset)
 {
-    machine->state.cfa_how = reg < UNWIND_RIP ? CFI_CFA_REGISTER : CFI_CFA_COMPLEX;
-    machine->state.cfa_register = (uint8_t)(reg < UNWIND_RIP ? reg : 0);
+    machine->state.cfa_how = reg < ARCH_GENERAL_REGISTERS ? CFI_CFA_REGISTER : CFI_CFA_COMPLEX;
+    machine->state.cfa_register = (uint8_t)(reg < ARCH_GENERAL_REGISTERS ? reg : 0);
     machine->state.cfa_offset = offset;
 }
 
@@ -222,7 +222,7 @@ static void op_def_cfa_expression(struct machine *machine)
         machine->failed = true;
         return;
     }
-    const bool known = expression.reg < UNWIND_RIP;
+    const bool known = expression.reg < ARCH_GENERAL_REGISTERS;
     machine->state.cfa_how = known ? hows[expression.kind] : CFI_CFA_COMPLEX;
     machine->state.cfa_register = known ? expression.reg : 0;
     machine->state.cfa_offset = expression.offset;
@@ -237,7 +237,7 @@ static void op_expression(struct machine *machine)
         machine->failed = true;
         return;
     }
-    const bool simple = expression.kind == CFI_EXPR_REGISTER && expression.reg < UNWIND_RIP;
+    const bool simple = expression.kind == CFI_EXPR_REGISTER && expression.reg < ARCH_GENERAL_REGISTERS;
     const struct cfi_value value = {
         .how = CFI_AT_REGISTER, .reg = expression.reg, .offset = expression.offset};
     set(machine, reg, simple ? value : (struct cfi_value){.how = CFI_COMPLEX});

@@ -9,14 +9,15 @@ enum {
 /* The frame pointer, believed while it grows and what it leads to is code after a call. */
 static bool frame_pointer_caller(struct walk *walk, struct walk_caller *caller)
 {
-    const uint64_t bp = walk->bp;
-    if (bp < walk->sp || bp - walk->sp > FRAME_BYTES_MAX || bp & 7)
+    const uint64_t fp = walk->fp;
+    if (fp < walk->sp || fp - walk->sp > FRAME_BYTES_MAX || fp & 7)
         return false;
-    *caller = (struct walk_caller){.sp = bp + 16, .found_by = MODEL_BY_FP};
-    if (walk_read_word(walk, bp, &caller->bp) != WALK_READ_OK ||
-        walk_read_word(walk, bp + 8, &caller->address) != WALK_READ_OK)
+    *caller = (struct walk_caller){.sp = fp + 16, .found_by = MODEL_BY_FP};
+    if (walk_read_word(walk, fp, &caller->fp) != WALK_READ_OK ||
+        walk_read_word(walk, fp + 8, &caller->address) != WALK_READ_OK)
         return false;
-    if (!caller->address && !caller->bp)
+    caller->address = arch_return_address(caller->address);
+    if (!caller->address && !caller->fp)
         return !walk->live; /* the chain ends as the ABI asks */
     return walk_is_return_address(walk, caller->address) != WALK_NO;
 }
@@ -29,7 +30,7 @@ static bool scan_caller(struct walk *walk, unsigned words, enum walk_belief need
     const uint64_t start = (walk->sp + 7) & ~UINT64_C(7);
     for (unsigned i = 0; i < words; i++) {
         *caller = (struct walk_caller){
-            .sp = start + 8 * (i + 1), .bp = walk->bp, .found_by = MODEL_BY_SCAN};
+            .sp = start + 8 * (i + 1), .fp = walk->fp, .found_by = MODEL_BY_SCAN};
         if (walk_read_word(walk, start + 8 * i, &caller->address) != WALK_READ_OK)
             return false;
         if (walk_is_return_address(walk, caller->address) >= needed)
@@ -63,38 +64,47 @@ static bool scan_or_end(struct walk *walk)
     return go_on_counted(walk, &caller);
 }
 
-bool walk_fallback_frame_pointer(struct walk *walk, uint64_t rule)
+/* What an interrupted frame's own frame pointer leads to, where code shows that it was called from
+ * there: a leaf's is its caller's, and would pass that over. */
+static bool proven_frame_pointer_caller(struct walk *walk, struct walk_caller *caller)
 {
-    (void)rule;
+    return !walk_is_return(walk) && frame_pointer_caller(walk, caller) && caller->address &&
+           walk_is_return_address(walk, caller->address) == WALK_YES;
+}
+
+/* The word at the stack pointer: code without a table mostly has no frame. */
+static bool top_word_caller(struct walk *walk, struct walk_caller *caller)
+{
+    return !walk_is_return(walk) && !walk->pending && scan_caller(walk, 1, WALK_YES, caller);
+}
+
+/* Goes on with the first attempt that finds a caller, else with a search. */
+static bool go_on_by(struct walk *walk, bool (*const *attempts)(struct walk *, struct walk_caller *))
+{
     struct walk_caller caller;
-    if (walk_leaf_caller(walk, &caller))
-        return go_on_counted(walk, &caller);
-    walk->live = false;
-    if (frame_pointer_caller(walk, &caller))
-        return go_on_counted(walk, &caller);
+    for (; *attempts; attempts++) {
+        walk->live = false;
+        if ((*attempts)(walk, &caller))
+            return go_on_counted(walk, &caller);
+    }
     walk->live = false;
     return scan_or_end(walk);
 }
 
-/* Code without a table mostly has no frame either, unless a frame pointer says so. */
+bool walk_fallback_frame_pointer(struct walk *walk, uint64_t rule)
+{
+    static bool (*const attempts[])(struct walk *, struct walk_caller *) = {
+        walk_leaf_caller, frame_pointer_caller, NULL};
+    (void)rule;
+    return go_on_by(walk, attempts);
+}
+
+/* First what the rule cache remembers of the code: it holds when the process has gone, too. */
 bool walk_fallback_gap(struct walk *walk, uint64_t rule)
 {
-    struct walk_caller caller;
-    /* First what the rule cache remembers: it holds when the process has gone, too. */
-    if (walk_code_caller(walk, &caller))
-        return go_on_counted(walk, &caller);
-    walk->live = false;
-    if (!walk_is_return(walk) && walk_leaf_caller(walk, &caller))
-        return go_on_counted(walk, &caller);
-    walk->live = false;
-    if (walk_is_return(walk))
-        return walk_fallback_frame_pointer(walk, rule);
-    if (frame_pointer_caller(walk, &caller) && caller.address &&
-        walk_is_return_address(walk, caller.address) == WALK_YES)
-        return go_on_counted(walk, &caller);
-    walk->live = false;
-    if (!walk->pending && scan_caller(walk, 1, WALK_YES, &caller))
-        return go_on_counted(walk, &caller);
-    walk->live = false;
-    return walk_fallback_frame_pointer(walk, rule);
+    static bool (*const attempts[])(struct walk *, struct walk_caller *) = {
+        walk_code_caller, walk_leaf_caller,     proven_frame_pointer_caller,
+        top_word_caller,  frame_pointer_caller, NULL};
+    (void)rule;
+    return go_on_by(walk, attempts);
 }

@@ -3,7 +3,7 @@
  * say how far away the return address is. Followed are jumps and both ways of branches, calls are
  * stepped over; ways that run into nothing, such as those behind a call that never returns, are
  * given up for the next. What is found must be a return address behind a call. */
-#include "unwind/arch/x86_64/decode.h"
+#include "arch/arch.h"
 #include "unwind/walk.h"
 
 enum {
@@ -14,13 +14,14 @@ enum {
     PAGE_BYTES = 4096,
 };
 
-/* One way through the code: what has happened to rsp and rbp on it. Slots and offsets count from
- * the current frame's rsp, or rbp where `from_rbp`. */
+/* One way through the code: what has happened to the stack and the frame pointer on it. Slots and
+ * offsets count from the current frame's stack pointer, or frame pointer where `from_fp`. */
 struct way {
     uint64_t pc;
-    int64_t offset; /* of rsp */
-    int64_t slot;   /* where rbp was popped from */
-    bool from_rbp, rbp_popped, rbp_changed;
+    int64_t offset; /* of the stack pointer */
+    int64_t slot;   /* where the frame pointer was popped from */
+    bool from_fp, fp_popped, fp_changed;
+    bool link_popped; /* ARCH_LINK, from behind the frame pointer */
 };
 
 struct follower {
@@ -61,15 +62,15 @@ static bool fetch(struct follower *follower, uint64_t pc)
     return false;
 }
 
-static bool decode(struct follower *follower, uint64_t pc, struct unwind_instruction *instruction)
+static bool decode(struct follower *follower, uint64_t pc, struct arch_instruction *instruction)
 {
     const uint64_t offset = pc - follower->code_address;
     if (offset < follower->code_size &&
-        unwind_instruction_decode(follower->code + offset, follower->code_size - (size_t)offset,
+        arch_instruction_decode(follower->code + offset, follower->code_size - (size_t)offset,
                                   instruction))
         return true;
     return fetch(follower, pc) &&
-           unwind_instruction_decode(follower->code, follower->code_size, instruction);
+           arch_instruction_decode(follower->code, follower->code_size, instruction);
 }
 
 static void branch(struct follower *follower, const struct way *way, uint64_t target)
@@ -80,46 +81,54 @@ static void branch(struct follower *follower, const struct way *way, uint64_t ta
     follower->ways[follower->way_count++].pc = target;
 }
 
-static void pop_rbp(struct way *way)
+static void pop_fp(struct way *way)
 {
-    /* What was pushed on this way itself is what rbp holds already. */
-    way->rbp_popped = way->offset >= 0;
+    /* What was pushed on this way itself is what the register holds already. */
+    way->fp_popped = way->offset >= 0;
     way->slot = way->offset;
     way->offset += 8;
-    way->rbp_changed = true;
+    way->fp_changed = true;
 }
 
-static bool rsp_from_rbp(struct way *way, int64_t distance)
+static void pop_frame(struct way *way, int64_t size)
 {
-    way->from_rbp = true;
+    way->link_popped = way->offset >= 0;
+    pop_fp(way);
+    way->offset += size - 8;
+}
+
+static bool sp_from_fp(struct way *way, int64_t distance)
+{
+    way->from_fp = true;
     way->offset = distance;
-    return !way->rbp_changed;
+    return !way->fp_changed;
 }
 
 /* Takes one instruction; false where the way ends. *returns: it is a return. */
 static bool take(struct follower *follower, struct way *way, bool *returns)
 {
-    struct unwind_instruction instruction;
+    struct arch_instruction instruction;
     if (was_seen(follower, way->pc) || !decode(follower, way->pc, &instruction))
         return false;
     way->pc += instruction.length;
     const uint64_t target = way->pc + (uint64_t)instruction.value;
-    switch ((enum unwind_effect)instruction.effect) {
-    case UNWIND_EFFECT_NONE: return true;
-    case UNWIND_EFFECT_CHANGES_RBP: way->rbp_changed = true; return true;
-    case UNWIND_EFFECT_CHANGES_RSP: return false;
-    case UNWIND_EFFECT_ADDS_RSP: way->offset += instruction.value; return true;
-    case UNWIND_EFFECT_POPS_RBP: pop_rbp(way); return true;
-    case UNWIND_EFFECT_RSP_FROM_RBP: return rsp_from_rbp(way, instruction.value);
-    case UNWIND_EFFECT_LEAVES:
-        if (!rsp_from_rbp(way, 0))
+    switch ((enum arch_effect)instruction.effect) {
+    case ARCH_EFFECT_NONE: return true;
+    case ARCH_EFFECT_CHANGES_FP: way->fp_changed = true; return true;
+    case ARCH_EFFECT_CHANGES_SP: return false;
+    case ARCH_EFFECT_ADDS_SP: way->offset += instruction.value; return true;
+    case ARCH_EFFECT_POPS_FP: pop_fp(way); return true;
+    case ARCH_EFFECT_POPS_FRAME: pop_frame(way, instruction.value); return true;
+    case ARCH_EFFECT_SP_FROM_FP: return sp_from_fp(way, instruction.value);
+    case ARCH_EFFECT_LEAVES:
+        if (!sp_from_fp(way, 0))
             return false;
-        pop_rbp(way);
+        pop_fp(way);
         return true;
-    case UNWIND_EFFECT_RETURNS: *returns = true; return false;
-    case UNWIND_EFFECT_JUMPS: way->pc = target; return true;
-    case UNWIND_EFFECT_BRANCHES: branch(follower, way, target); return true;
-    case UNWIND_EFFECT_STOPS: return false;
+    case ARCH_EFFECT_RETURNS: *returns = true; return false;
+    case ARCH_EFFECT_JUMPS: way->pc = target; return true;
+    case ARCH_EFFECT_BRANCHES: branch(follower, way, target); return true;
+    case ARCH_EFFECT_STOPS: return false;
     }
     return false;
 }
@@ -127,28 +136,30 @@ static bool take(struct follower *follower, struct way *way, bool *returns)
 /* What the way says about the frame, as a rule; a GAP where it says nothing that can be. */
 static uint64_t rule_of(const struct way *way)
 {
-    const int64_t cfa = way->offset + 8, slot = way->slot - cfa;
+    const int64_t cfa = way->offset + ARCH_CALL_PUSHES, slot = way->slot - cfa;
     if (way->offset < 0 || cfa != (int32_t)cfa)
         return UNWIND_RULE_GAP;
-    const uint64_t rule = unwind_rule_cfa(way->from_rbp, (int32_t)cfa) | UNWIND_RULE_FROM_CODE;
-    if (!way->rbp_popped || slot > -16 || slot & 7 || slot / 8 != (int16_t)(slot / 8))
-        return rule;
-    return rule | UNWIND_RULE_RBP_SAVED | (uint64_t)(uint16_t)(slot / 8) << 16;
+    uint64_t rule = unwind_rule_cfa(way->from_fp, (int32_t)cfa) | UNWIND_RULE_FROM_CODE;
+    if (!way->fp_popped || slot > -16 || slot & 7 || slot / 8 != (int16_t)(slot / 8))
+        return way->link_popped ? UNWIND_RULE_GAP : rule;
+    if (way->link_popped)
+        rule = (rule & ~(uint64_t)UNWIND_RULE_RETURN_MASK) | UNWIND_RULE_RETURN_SLOT;
+    return rule | UNWIND_RULE_FP_SAVED | (uint64_t)(uint16_t)(slot / 8) << 16;
 }
 
 /* Follows a rule that was found in the code; false where it does not lead to a return address. */
 static bool follow_rule(struct walk *walk, uint64_t rule, struct walk_caller *caller)
 {
-    const uint64_t base = rule & UNWIND_RULE_BASE_RBP ? walk->bp : walk->sp;
+    const uint64_t base = rule & UNWIND_RULE_BASE_FP ? walk->fp : walk->sp;
     const uint64_t cfa = base + (uint64_t)unwind_rule_offset(rule);
     const uint64_t slot = cfa + (uint64_t)unwind_rule_slot(rule);
-    *caller = (struct walk_caller){.sp = cfa, .bp = walk->bp, .found_by = MODEL_BY_LEAF};
-    if (cfa < walk->sp + 8 || cfa >= UNWIND_USER_END)
+    *caller = (struct walk_caller){.sp = cfa, .fp = walk->fp, .found_by = MODEL_BY_LEAF};
+    if (cfa < walk->sp + ARCH_CALL_PUSHES || cfa >= UNWIND_USER_END)
         return false;
-    if (rule & UNWIND_RULE_RBP_SAVED && slot >= walk->sp &&
-        walk_read_word(walk, slot, &caller->bp) != WALK_READ_OK)
+    if (rule & UNWIND_RULE_FP_SAVED && slot >= walk->sp &&
+        walk_read_word(walk, slot, &caller->fp) != WALK_READ_OK)
         return false;
-    return walk_read_word(walk, cfa - 8, &caller->address) == WALK_READ_OK &&
+    return walk_read_return(walk, rule, cfa, &caller->address) == WALK_READ_OK &&
            walk_is_return_address(walk, caller->address) == WALK_YES;
 }
 

@@ -18,7 +18,7 @@ enum {
     SP_WRITE = 2,
     HEADER_WORDS = 8,
     FRAME_DEPTH_MIN = 16,    /* with less there is no frame: the depth comes from a push */
-    FRAME_SET_UP_BYTES = 16, /* after rsp is lowered: saving rbp, and pointing it to the frame */
+    FRAME_SET_UP_BYTES = 16, /* after the stack is lowered: saving the frame pointer and setting it */
 };
 
 static uint64_t word_at(struct sprof_bytes bytes, size_t offset, size_t size, bool *failed)
@@ -188,10 +188,10 @@ static bool is_call_of_c(const struct go_table *table, uint64_t name)
            !follows(table, name, "runtime.asmcgocall.abi0");
 }
 
-/* Where the kernel starts a program. (What begins a library, _rt0_amd64_lib, has a caller.) */
+/* Where the kernel starts a program. (What begins a library, as _rt0_amd64_lib, has a caller.) */
 static bool is_entry(const struct go_table *table, uint64_t name)
 {
-    return !follows(table, name, "_rt0_amd64") || !follows(table, name, "_rt0_amd64_linux");
+    return !follows(table, name, ARCH_GO_ENTRY) || !follows(table, name, ARCH_GO_ENTRY "_linux");
 }
 
 /* Names, because older versions do not mark these functions, and newer ones also mark the signal
@@ -227,32 +227,42 @@ int go_table_function(const struct go_table *table, size_t index, struct go_func
     return 0;
 }
 
+/* Where calls push, the return address is above the frame; else it is the frame's lowest word. */
+static struct cfi_value return_at(int64_t depth)
+{
+    if (ARCH_CALL_PUSHES)
+        return (struct cfi_value){.how = CFI_AT_CFA, .offset = -ARCH_CALL_PUSHES};
+    return depth > 0 ? (struct cfi_value){.how = CFI_AT_CFA, .offset = -depth}
+                     : (struct cfi_value){.how = CFI_SAME};
+}
+
 static struct cfi_state state_of(const struct go_function *function, int64_t depth)
 {
     struct cfi_state state = {.cfa_how = depth < 0 ? CFI_CFA_NONE : CFI_CFA_REGISTER,
-                              .cfa_register = UNWIND_RSP,
-                              .cfa_offset = depth + 8,
+                              .cfa_register = ARCH_SP,
+                              .cfa_offset = depth + ARCH_CALL_PUSHES,
                               .signal_frame = function->signal_return,
-                              .ra = {.how = CFI_AT_CFA, .offset = -8}};
-    if (depth >= 8) /* frames of any size keep the caller's rbp next to the return address */
-        state.rbp = (struct cfi_value){.how = CFI_AT_CFA, .offset = -16};
+                              .ra = return_at(depth)};
+    /* Frames of any size keep the caller's frame pointer next to the return address. */
+    if (depth >= 8 && ARCH_CALL_PUSHES)
+        state.fp = (struct cfi_value){.how = CFI_AT_CFA, .offset = -16};
     if (function->root)
         state.ra.how = CFI_UNDEFINED;
     return state;
 }
 
-/* Where a function calls C, rbp is its caller's, whose frame ends as deep below as that calls. */
+/* Where a function calls C, the frame pointer is its caller's, whose frame ends as deep below as that calls. */
 static struct cfi_state state_in_call_of_c(const struct go_function *function)
 {
     return (struct cfi_state){.cfa_how = CFI_CFA_REGISTER,
-                              .cfa_register = UNWIND_RBP,
+                              .cfa_register = ARCH_FP,
                               .cfa_offset = 8 - function->caller_depth,
                               .other_stack = true,
                               .ra = {.how = CFI_AT_CFA, .offset = -8}};
 }
 
 /* Reports a stretch of one depth. Where the function may have switched to another stack, its frame
- * is found by rbp once that points to it; without a frame, whoever it called is the last that can
+ * is found by the frame pointer once that points to it; without a frame, whoever it called is the last that can
  * be told, as in Go's own tracebacks. */
 static void report_depth(const struct go_function *function, struct unwind_range range,
                          int64_t depth, bool set_up, cfi_row_fn *row, void *context)
@@ -268,7 +278,7 @@ static void report_depth(const struct go_function *function, struct unwind_range
     state.ends_callers = function->switches_stack && !framed;
     if (!framed || from > range.start)
         row(context, range.start, framed && from < range.end ? from : range.end, &state);
-    state.cfa_register = UNWIND_RBP;
+    state.cfa_register = ARCH_FP;
     state.cfa_offset = 16;
     state.other_stack = true;
     if (framed && from < range.end)

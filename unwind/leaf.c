@@ -3,45 +3,63 @@
  * says where the return address is, and so does a call whose target is the code at hand. */
 #include "unwind/walk.h"
 
-#include "unwind/arch/x86_64/code.h"
+#include "arch/arch.h"
 
 enum {
     /* From the target of a call to the instruction that was interrupted in it. */
     FUNCTION_BYTES_MAX = 4096,
 };
 
-static bool take_at(struct walk *walk, uint64_t slot, uint64_t bp, struct walk_caller *caller)
+static bool take_at(struct walk *walk, uint64_t slot, uint64_t fp, struct walk_caller *caller)
 {
-    *caller = (struct walk_caller){.sp = slot + 8, .bp = bp, .found_by = MODEL_BY_LEAF};
-    return walk_read_word(walk, slot, &caller->address) == WALK_READ_OK &&
-           walk_is_return_address(walk, caller->address) == WALK_YES;
+    *caller = (struct walk_caller){.sp = slot + 8, .fp = fp, .found_by = MODEL_BY_LEAF};
+    if (walk_read_word(walk, slot, &caller->address) != WALK_READ_OK)
+        return false;
+    caller->address = arch_return_address(caller->address);
+    return walk_is_return_address(walk, caller->address) == WALK_YES;
+}
+
+/* The caller of a function that has not changed the stack. */
+static bool take_on_entry(struct walk *walk, struct walk_caller *caller)
+{
+    if (ARCH_CALL_PUSHES)
+        return take_at(walk, walk->sp, walk->fp, caller);
+    if (!walk_link_is_known(walk))
+        return false;
+    *caller = (struct walk_caller){
+        .address = arch_return_address(walk->full.value[ARCH_LINK < 0 ? 0 : ARCH_LINK]),
+        .sp = walk->sp,
+        .fp = walk->fp,
+        .found_by = MODEL_BY_LEAF,
+    };
+    return walk_is_return_address(walk, caller->address) == WALK_YES;
 }
 
 static bool caller_by_stage(struct walk *walk, struct walk_caller *caller)
 {
-    uint8_t code[UNWIND_STAGE_BEFORE + UNWIND_STAGE_AFTER];
-    uint64_t saved_bp;
-    if (walk_read_live(walk, walk->pc - UNWIND_STAGE_BEFORE, code, sizeof code))
+    uint8_t code[ARCH_STAGE_BEFORE + ARCH_STAGE_AFTER];
+    uint64_t saved_fp;
+    if (walk_read_live(walk, walk->pc - ARCH_STAGE_BEFORE, code, sizeof code))
         return false;
-    switch (unwind_code_stage(code)) {
-    case UNWIND_STAGE_NO_FRAME: return take_at(walk, walk->sp, walk->bp, caller);
-    case UNWIND_STAGE_RBP_PUSHED:
-        return walk_read_word(walk, walk->sp, &saved_bp) == WALK_READ_OK &&
-               take_at(walk, walk->sp + 8, saved_bp, caller);
-    case UNWIND_STAGE_UNKNOWN: break;
+    switch (arch_code_stage(code)) {
+    case ARCH_STAGE_NO_FRAME: return take_on_entry(walk, caller);
+    case ARCH_STAGE_FP_PUSHED:
+        return walk_read_word(walk, walk->sp, &saved_fp) == WALK_READ_OK &&
+               take_at(walk, walk->sp + 8, saved_fp, caller);
+    case ARCH_STAGE_UNKNOWN: break;
     }
     return false;
 }
 
 bool walk_call_target(struct walk *walk, uint64_t return_address, uint64_t *target)
 {
-    uint8_t call[UNWIND_CALL_BYTES], entry[UNWIND_PLT_ENTRY_BYTES];
+    uint8_t call[ARCH_CALL_BYTES], entry[ARCH_PLT_JUMP_BYTES];
     uint64_t slot;
     if (walk_read_live(walk, return_address - sizeof call, call, sizeof call) ||
-        !unwind_code_call_target(call, return_address, target))
+        !arch_code_call_target(call, return_address, target))
         return false;
     if (!walk_read_live(walk, *target, entry, sizeof entry) &&
-        unwind_code_plt_slot(entry, *target, &slot))
+        arch_code_plt_slot(entry, *target, &slot))
         return !walk_read_live(walk, slot, target, sizeof *target);
     return true;
 }
@@ -59,14 +77,13 @@ static bool is_inside(struct walk *walk, uint64_t target)
         unwind_table_starts_between(region->table, target - region->bias, walk->pc - region->bias))
         return false;
     return !walk_read_live(walk, target, code, (size_t)distance) &&
-           !unwind_code_holds_end((struct sprof_bytes){code, (size_t)distance});
+           !arch_code_holds_end((struct sprof_bytes){code, (size_t)distance});
 }
 
 static bool caller_by_target(struct walk *walk, struct walk_caller *caller)
 {
     uint64_t target;
-    return take_at(walk, walk->sp, walk->bp, caller) &&
-           walk_call_target(walk, caller->address, &target) && is_inside(walk, target);
+    return take_on_entry(walk, caller) && walk_call_target(walk, caller->address, &target) && is_inside(walk, target);
 }
 
 bool walk_leaf_caller(struct walk *walk, struct walk_caller *caller)

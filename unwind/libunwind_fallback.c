@@ -5,7 +5,7 @@
 #include "unwind/cfi.h"
 #include "unwind/walk.h"
 
-#include <libunwind-x86_64.h>
+#include <libunwind.h>
 #include <stdlib.h>
 
 enum {
@@ -14,7 +14,7 @@ enum {
 };
 
 /* Exported by libunwind for debuggers' sake, declared only in its internal headers. */
-int _Ux86_64_dwarf_search_unwind_table(unw_addr_space_t space, unw_word_t ip, unw_dyn_info_t *di,
+int UNW_OBJ(dwarf_search_unwind_table)(unw_addr_space_t space, unw_word_t ip, unw_dyn_info_t *di,
                                        unw_proc_info_t *info, int need_unwind_info, void *arg);
 
 struct libunwind_fallback {
@@ -77,7 +77,7 @@ static void put_length(struct writer *writer, size_t length_at)
 static void put_cie(struct writer *writer, const struct cfi_cie *cie)
 {
     static const uint8_t version_and_letters[] = {1, 'z', 'R', 0};
-    static const uint8_t return_and_absolute[] = {UNWIND_RIP, 1, 0};
+    static const uint8_t return_and_absolute[] = {ARCH_RETURN_COLUMN, 1, 0};
     const size_t length_at = writer->size;
     put_u32(writer, 0);
     put_u32(writer, 0);
@@ -109,7 +109,7 @@ static bool synthesize(struct libunwind_fallback *fallback, const struct cfi_cie
                        const struct cfi_fde *fde, uint64_t bias)
 {
     struct writer writer = {.bytes = fallback->synthetic};
-    if (cie->return_register != UNWIND_RIP)
+    if (cie->return_register != ARCH_RETURN_COLUMN)
         return false;
     fallback->synthetic_address = (fde->start + bias + 7) & ~UINT64_C(7);
     const uint64_t shift = fallback->synthetic_address - (fde->start + bias);
@@ -179,7 +179,7 @@ static int find_proc_info(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t
         .format = UNW_INFO_FORMAT_REMOTE_TABLE,
         .u.rti = {.segbase = start, .table_len = 1, .table_data = fallback->synthetic_address}};
     const int code =
-        _Ux86_64_dwarf_search_unwind_table(space, ip, &table, info, need_unwind_info, arg);
+        UNW_OBJ(dwarf_search_unwind_table)(space, ip, &table, info, need_unwind_info, arg);
     fallback->failed |= code != 0;
     return code;
 }
@@ -218,7 +218,7 @@ static int access_register(unw_addr_space_t space, unw_regnum_t reg, unw_word_t 
 {
     (void)space;
     const struct libunwind_fallback *fallback = arg;
-    if (write || reg < 0 || reg >= UNWIND_REGISTERS)
+    if (write || reg < 0 || reg >= ARCH_REGISTERS)
         return -UNW_EBADREG;
     *value = fallback->walk->full.value[reg];
     return 0;
@@ -256,7 +256,7 @@ static bool follow(struct libunwind_fallback *fallback, unw_cursor_t *cursor)
         return false;
     for (fallback->frame = walk->full_at; fallback->frame < walk->count; fallback->frame++) {
         unw_word_t ip = 0;
-        if (unw_get_reg(cursor, UNW_X86_64_RIP, &ip) ||
+        if (unw_get_reg(cursor, UNW_REG_IP, &ip) ||
             ip != walk->walker->frames[fallback->frame].address)
             return false;
         const int code = unw_step(cursor);
@@ -269,12 +269,12 @@ static bool follow(struct libunwind_fallback *fallback, unw_cursor_t *cursor)
 static bool go_on_from(struct walk *walk, unw_cursor_t *cursor)
 {
     struct unwind_registers registers;
-    for (int reg = 0; reg < UNWIND_REGISTERS; reg++)
+    for (int reg = 0; reg < ARCH_REGISTERS; reg++)
         if (unw_get_reg(cursor, reg, &registers.value[reg]))
             registers.value[reg] = 0;
-    const struct walk_caller caller = {.address = registers.value[UNWIND_RIP],
-                                       .sp = registers.value[UNWIND_RSP],
-                                       .bp = registers.value[UNWIND_RBP],
+    const struct walk_caller caller = {.address = registers.value[ARCH_PC],
+                                       .sp = registers.value[ARCH_SP],
+                                       .fp = registers.value[ARCH_FP],
                                        .found_by = MODEL_BY_CFI};
     if (caller.sp < walk->sp || caller.sp >= UNWIND_USER_END)
         return walk_end(walk, MODEL_END_BAD_MEMORY);

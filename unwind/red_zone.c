@@ -3,7 +3,7 @@
  * another by now. But the pointer was stored further up first, when the frame was made: a word that
  * points to a return address above it is that copy if the call before the return address leads to
  * the interrupted function, at once or through a dispatcher that jumps there. */
-#include "unwind/arch/x86_64/decode.h"
+#include "arch/arch.h"
 #include "unwind/walk.h"
 
 enum {
@@ -26,15 +26,15 @@ static bool function_at_pc(struct walk *walk, struct unwind_range *function)
 static bool jumps_to(struct walk *walk, uint64_t address, uint64_t target)
 {
     uint8_t code[DISPATCHER_BYTES];
-    struct unwind_instruction instruction;
+    struct arch_instruction instruction;
     if (walk_read_live(walk, address, code, sizeof code))
         return false;
     for (size_t at = 0; at < sizeof code; at += instruction.length) {
-        if (!unwind_instruction_decode(code + at, sizeof code - at, &instruction))
+        if (!arch_instruction_decode(code + at, sizeof code - at, &instruction))
             return false;
         const uint64_t next = address + at + instruction.length;
-        if ((instruction.effect == UNWIND_EFFECT_JUMPS ||
-             instruction.effect == UNWIND_EFFECT_BRANCHES) &&
+        if ((instruction.effect == ARCH_EFFECT_JUMPS ||
+             instruction.effect == ARCH_EFFECT_BRANCHES) &&
             next + (uint64_t)instruction.value == target)
             return true;
     }

@@ -1,40 +1,45 @@
 /* One unwind rule in 64 bits: how to get from a frame to its caller, for the registers the walk
- * tracks (rip, rsp, rbp). The same word is interned in tables and stored in the rule cache, so that
- * a warm frame costs one load for tag and rule.
+ * tracks (the instruction, stack and frame pointer). The same word is interned in tables and stored in
+ * the rule cache, so that a warm frame costs one load for tag and rule.
  *
  *   bits  0-3   kind
- *   bit   4     UNWIND_RULE_CFA: the base is rbp, not rsp
+ *   bit   4     CFA: the base is the frame pointer, not the stack pointer
  *   bit   5     rule cache only: the return address is known to follow a call
- *   bit   6     the slot of rbp counts from rbp, not from the CFA; always with bit 7
- *   bit   7     rbp was saved
- *   bit   8     UNWIND_RULE_CFA, rule cache only: found by following the code
- *   bit   9     UNWIND_RULE_CFA: for the interrupted frame only, a caller ends the stack
- *   bit   9     UNWIND_RULE_GAP, rule cache only: following the code led nowhere
- *   bit  10     UNWIND_RULE_CFA from rbp: the frame may lie on another stack than rsp does
- *   bits  8-11  base register of REGISTER, DEREF and RETURN_REGISTER; the caller's rsp (JUMP)
- *   bits 12-15  register with the return address (RETURN_REGISTER, JUMP); first pushed byte (PLT)
- *   bits 16-31  slot of rbp, signed, in words
- *   bits 32-63  offset of the CFA from its base, signed; DEREF: bits 32-47 a, bits 48-63 b; JUMP:
- *               register with the caller's rbp
+ *   bit   6     the slot of the frame pointer counts from the frame pointer, not from the CFA; always
+ *               with bit 7
+ *   bit   7     the frame pointer was saved
+ *   bits  8-9   where the return address is (enum unwind_rule_return)
+ *   bit  10     CFA, rule cache only: found by following the code
+ *   bit  11     CFA: for the interrupted frame only, a caller ends the stack
+ *   bit  11     GAP, rule cache only: following the code led nowhere
+ *   bit  12     CFA from the frame pointer: the frame may lie on another stack than the stack pointer
+ *   bits 10-14  REGISTER, DEREF: the base register; RETURN_REGISTER, JUMP: the one with the return
+ *               address; PLT: the first pushed byte
+ *   bits 16-31  slot of the frame pointer, signed, in words; RETURN_SLOT without a saved frame
+ *               pointer: slot of the return address, from the CFA
+ *   bits 32-63  offset of the CFA from its base, signed; DEREF: bits 32-47 a, bits 48-63 b; JUMP: bits
+ *               32-36 the register with the caller's stack pointer, 40-44 with its frame pointer
  */
 #ifndef SPROF_UNWIND_RULE_H
 #define SPROF_UNWIND_RULE_H
+
+#include "arch/arch.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum unwind_rule_kind {
-    UNWIND_RULE_CFA,      /* CFA = rsp or rbp + offset; return address at CFA-8 */
+    UNWIND_RULE_CFA,      /* CFA = stack or frame pointer + offset */
     UNWIND_RULE_GAP,      /* no call frame information covers the address */
     UNWIND_RULE_END,      /* the return address is undefined: a root */
-    UNWIND_RULE_PLT,      /* CFA = rsp + 8 + (pc & 15 >= n ? 8 : 0) */
+    UNWIND_RULE_PLT,      /* CFA = sp + 8 + (pc & 15 >= n ? 8 : 0) */
     UNWIND_RULE_SIGNAL,   /* a signal trampoline: registers are in the kernel's frame */
     UNWIND_RULE_DEREF,    /* CFA = *(register + a) + b */
     UNWIND_RULE_REGISTER, /* CFA = register + offset, of a register the walk does not track */
     UNWIND_RULE_RETURN_REGISTER, /* the return address is in a register: vfork */
-    UNWIND_RULE_JUMP,            /* rsp, rbp and the return address are in registers: longjmp */
-    UNWIND_RULE_CHILD,           /* behind clone's system call: a root where rax is 0 */
+    UNWIND_RULE_JUMP,            /* all three are in registers: longjmp */
+    UNWIND_RULE_CHILD,           /* behind clone's system call: a root where its result is 0 */
     UNWIND_RULE_FRAME_POINTER,   /* code without tables that keeps frame pointers: JIT */
     UNWIND_RULE_BARE,            /* a file without tables: frame pointer, else scan */
     UNWIND_RULE_COMPLEX,             /* only libunwind can tell */
@@ -44,14 +49,25 @@ enum unwind_rule_kind {
 };
 
 #define UNWIND_RULE_KIND_MASK UINT64_C(0xf)
-#define UNWIND_RULE_BASE_RBP (UINT64_C(1) << 4)
+#define UNWIND_RULE_BASE_FP (UINT64_C(1) << 4)
 #define UNWIND_RULE_FOLLOWS_CALL (UINT64_C(1) << 5)
-#define UNWIND_RULE_SLOT_FROM_RBP (UINT64_C(1) << 6)
-#define UNWIND_RULE_RBP_SAVED (UINT64_C(1) << 7)
-#define UNWIND_RULE_FROM_CODE (UINT64_C(1) << 8)
-#define UNWIND_RULE_LEADS_NOWHERE (UINT64_C(1) << 9)
-#define UNWIND_RULE_ENDS_CALLERS (UINT64_C(1) << 9)
-#define UNWIND_RULE_OTHER_STACK (UINT64_C(1) << 10)
+#define UNWIND_RULE_SLOT_FROM_FP (UINT64_C(1) << 6)
+#define UNWIND_RULE_FP_SAVED (UINT64_C(1) << 7)
+#define UNWIND_RULE_FROM_CODE (UINT64_C(1) << 10)
+#define UNWIND_RULE_LEADS_NOWHERE (UINT64_C(1) << 11)
+#define UNWIND_RULE_ENDS_CALLERS (UINT64_C(1) << 11)
+#define UNWIND_RULE_OTHER_STACK (UINT64_C(1) << 12)
+
+/* Where a return address is. Shifted, because it is tested as it stands in the word. */
+enum unwind_rule_return {
+    UNWIND_RULE_RETURN_PUSHED = 0,    /* at CFA-8, where the call pushed it */
+    UNWIND_RULE_RETURN_LINK = 1 << 8, /* in ARCH_LINK: the interrupted frame has called nobody */
+    UNWIND_RULE_RETURN_SLOT = 2 << 8, /* behind the saved frame pointer, or in a slot of its own */
+    UNWIND_RULE_RETURN_MASK = 3 << 8,
+};
+/* As on entry to a function. */
+#define UNWIND_RULE_RETURN_ON_ENTRY                                                                 \
+    ((uint64_t)(ARCH_CALL_PUSHES ? UNWIND_RULE_RETURN_PUSHED : UNWIND_RULE_RETURN_LINK))
 
 static inline enum unwind_rule_kind unwind_rule_kind(uint64_t rule)
 {
@@ -63,25 +79,31 @@ static inline int64_t unwind_rule_offset(uint64_t rule)
     return (int64_t)rule >> 32;
 }
 
-/* Distance of rbp's slot from its base, in bytes. */
+/* Distance of the slot from its base, in bytes. */
 static inline int64_t unwind_rule_slot(uint64_t rule)
 {
     return (int64_t)(int16_t)(rule >> 16) * 8;
 }
 
+/* The register, or for PLT the first pushed byte, of bits 10-14. */
 static inline unsigned unwind_rule_register(uint64_t rule)
 {
-    return (unsigned)(rule >> 8) & 15;
+    return (unsigned)(rule >> 10) & 31;
 }
 
-static inline unsigned unwind_rule_return_register(uint64_t rule)
+static inline uint64_t unwind_rule_with_register(unsigned reg)
 {
-    return (unsigned)(rule >> 12) & 15;
+    return (uint64_t)(reg & 31) << 10;
 }
 
-static inline unsigned unwind_rule_plt_push(uint64_t rule)
+static inline unsigned unwind_rule_jump_sp(uint64_t rule)
 {
-    return (unsigned)(rule >> 12) & 15;
+    return (unsigned)(rule >> 32) & 31;
+}
+
+static inline unsigned unwind_rule_jump_fp(uint64_t rule)
+{
+    return (unsigned)(rule >> 40) & 31;
 }
 
 static inline int64_t unwind_rule_deref_a(uint64_t rule)
@@ -94,16 +116,17 @@ static inline int64_t unwind_rule_deref_b(uint64_t rule)
     return (int16_t)(rule >> 48);
 }
 
-/* CFA = rsp (or rbp) + offset, rbp unchanged. */
-static inline uint64_t unwind_rule_cfa(bool base_rbp, int32_t offset)
+/* CFA = stack (or frame) pointer + offset, the frame pointer unchanged, the return address where a
+ * call leaves it. */
+static inline uint64_t unwind_rule_cfa(bool base_fp, int32_t offset)
 {
-    return UNWIND_RULE_CFA | (base_rbp ? UNWIND_RULE_BASE_RBP : 0) |
+    return UNWIND_RULE_CFA | (base_fp ? UNWIND_RULE_BASE_FP : 0) | UNWIND_RULE_RETURN_ON_ENTRY |
            (uint64_t)(uint32_t)offset << 32;
 }
 
 static inline uint64_t unwind_rule_plt(unsigned push_offset)
 {
-    return UNWIND_RULE_PLT | (uint64_t)(push_offset & 15) << 12;
+    return UNWIND_RULE_PLT | unwind_rule_with_register(push_offset & 15);
 }
 
 struct cfi_state;

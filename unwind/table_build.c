@@ -1,6 +1,6 @@
 /* Compiles call frame information into a table: gather the functions of all sources, sort and clip
  * them, run each one's program in order of addresses, so that rows come out sorted. */
-#include "unwind/arch/x86_64/code.h"
+#include "arch/arch.h"
 #include "unwind/cfi.h"
 #include "unwind/draft.h"
 #include "unwind/gopclntab.h"
@@ -87,13 +87,16 @@ static struct sprof_bytes text_between(const struct builder *builder, uint64_t s
 /* Whether a gap is worth a search. glibc leaves one of ten bytes behind clone's system call. */
 static bool may_hold_code(const struct builder *builder, uint64_t start, uint64_t end)
 {
-    static const uint8_t syscall_bytes[] = {0x0f, 0x05};
     if (end - start >= KNOWN_CODE_MIN)
         return end - start <= KNOWN_CODE_MAX;
-    const struct sprof_bytes gap = text_between(builder, start, end);
-    return gap.size >= sizeof syscall_bytes &&
-           !memcmp(gap.data, syscall_bytes, sizeof syscall_bytes);
+    return arch_code_begins_with_system_call(text_between(builder, start, end));
 }
+
+static const uint64_t rule_of_known[] = {
+    [ARCH_KNOWN_SIGNAL_RETURN] = UNWIND_RULE_SIGNAL,
+    [ARCH_KNOWN_CLONE] = UNWIND_RULE_CHILD | UNWIND_RULE_RETURN_ON_ENTRY,
+    [ARCH_KNOWN_START] = UNWIND_RULE_END,
+};
 
 /* Completes the rows up to `vaddr`, where no source covers them, but code may be known by its
  * bytes.
@@ -105,14 +108,14 @@ static void rows_gap(struct builder *builder, uint64_t vaddr)
     const uint64_t start = builder->next;
     const bool searched = may_hold_code(builder, start, vaddr);
     const struct sprof_bytes gap = text_between(builder, start, vaddr);
-    struct unwind_known_code known;
+    struct arch_known_code known;
     uint64_t at = start; /* rows are complete up to here */
-    for (size_t offset = 0; searched && unwind_code_find_known(gap, &offset, &known);) {
+    for (size_t offset = 0; searched && arch_code_find_known(gap, &offset, &known);) {
         if (!builder->code)
             builder->code = rows_reserve(builder, 3);
         if (start + known.start > at)
             row_add(builder, at, UNWIND_RULE_GAP);
-        row_add(builder, start + known.start, known.rule);
+        row_add(builder, start + known.start, rule_of_known[known.what]);
         at = start + known.end;
     }
     if (!builder->code)
@@ -129,7 +132,7 @@ static bool is_start(const struct builder *builder, const struct draft *draft)
 {
     const bool frameless = !draft->program_size || draft->program[0] == 0;
     return frameless && draft->end - draft->start <= ROOT_REACH &&
-           unwind_code_is_start(text_between(builder, draft->start, draft->end));
+           arch_code_is_start(text_between(builder, draft->start, draft->end));
 }
 
 static int fde_rows(struct builder *builder, const struct draft *draft,
@@ -166,17 +169,16 @@ static int go_rows(struct builder *builder, const struct draft *draft)
  * jumped to after a push. */
 static void plt_rows(struct builder *builder, const struct draft *draft)
 {
-    enum { ENTRY_BYTES = 16, PUSH_BYTES = 6 };
     const struct unwind_plt *plt = &builder->source->plt[draft->entry];
     builder->code = rows_reserve(builder, 3);
     if (!plt->push_offset) {
-        row_add(builder, draft->start, unwind_rule_cfa(false, 8));
+        row_add(builder, draft->start, unwind_rule_cfa(false, ARCH_CALL_PUSHES));
         return;
     }
     row_add(builder, draft->start, unwind_rule_cfa(false, 16));
-    row_add(builder, draft->start + PUSH_BYTES, unwind_rule_cfa(false, 24));
-    if (draft->end - draft->start > ENTRY_BYTES)
-        row_add(builder, draft->start + ENTRY_BYTES, unwind_rule_plt(plt->push_offset));
+    row_add(builder, draft->start + ARCH_PLT_HEAD_PUSH_BYTES, unwind_rule_cfa(false, 24));
+    if (draft->end - draft->start > ARCH_PLT_ENTRY_BYTES)
+        row_add(builder, draft->start + ARCH_PLT_ENTRY_BYTES, unwind_rule_plt(plt->push_offset));
 }
 
 static int source_rows(struct builder *builder, const struct draft *draft)

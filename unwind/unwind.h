@@ -14,6 +14,7 @@
 #ifndef SPROF_UNWIND_UNWIND_H
 #define SPROF_UNWIND_UNWIND_H
 
+#include "arch/arch.h"
 #include "base/base.h"
 #include "model/vocabulary.h"
 
@@ -21,30 +22,9 @@
 
 /* ---- Registers ------------------------------------------------------------------------------ */
 
-/* DWARF numbers of the x86-64 psABI (figure 3.36). */
-enum unwind_register {
-    UNWIND_RAX,
-    UNWIND_RDX,
-    UNWIND_RCX,
-    UNWIND_RBX,
-    UNWIND_RSI,
-    UNWIND_RDI,
-    UNWIND_RBP,
-    UNWIND_RSP,
-    UNWIND_R8,
-    UNWIND_R9,
-    UNWIND_R10,
-    UNWIND_R11,
-    UNWIND_R12,
-    UNWIND_R13,
-    UNWIND_R14,
-    UNWIND_R15,
-    UNWIND_RIP,
-    UNWIND_REGISTERS
-};
-
+/* By DWARF number. */
 struct unwind_registers {
-    uint64_t value[UNWIND_REGISTERS];
+    uint64_t value[ARCH_REGISTERS];
 };
 
 /* ---- Tables: one per ELF image, shared by all processes that map it -------------------------- */
@@ -105,7 +85,7 @@ void unwind_table_free(struct unwind_table *table);
 
 /* Tables of the same source are the same, byte for byte, as long as this number is: any change of
  * what is built raises it. */
-enum { UNWIND_TABLE_VERSION = 1 };
+enum { UNWIND_TABLE_VERSION = 2 };
 
 /* The table as bytes that unwind_table_load reads again, on a machine of the same kind, in malloc'd
  * memory that the caller frees. Returns 0 or SPROF_ENOMEM. */
@@ -170,8 +150,6 @@ struct unwind_memory {
     void *context;
 };
 
-/* How a frame was found. */
-
 struct unwind_frame {
     uint64_t address;
     uint8_t found_by; /* enum model_found_by */
@@ -190,7 +168,7 @@ struct unwind_stack {
     size_t count; /* at least 1 */
     enum model_end end;
     bool stitched; /* some frames came from the live stack, not from the slice */
-    bool switched; /* it went on to another stack, which rbp told of: no slice has that */
+    bool switched; /* it went on to another stack, which the frame pointer told of: no slice has that */
     const struct unwind_region *pending; /* MODEL_END_PENDING: the region that is waited for */
     uint64_t stopped_at; /* the instruction pointer where the walk could not go on */
     uint64_t top; /* the outermost frame's stack pointer: nothing above it belongs to this stack */

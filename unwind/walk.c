@@ -1,74 +1,17 @@
 /* The walk: a loop for the common rule, and a table of steps for the others. */
 #include "unwind/walk.h"
 
-#include "unwind/arch/x86_64/code.h"
+#include "arch/arch.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 enum {
     MAX_FRAMES_DEFAULT = 65536,
     SIGNAL_FRAMES_MAX = 64, /* a walk: more are a forged stack */
     STACK_SWITCHES_MAX = 4,
-    FRAME_KEEPS_BYTES = 16,      /* rbp and the return address, below the CFA */
-    STACK_SPAN_BYTES = 64 << 10, /* a frame that far above rsp is another stack's */
-    BOTTOM_BYTES = 512,          /* above a return address of 0, searched for signs of callers */
-    RED_ZONE_BYTES = 128,        /* below rsp, not touched by signal handlers (psABI 3.2.2) */
+    FRAME_KEEPS_BYTES = 16,      /* frame pointer and return address, below the CFA */
+    STACK_SPAN_BYTES = 64 << 10, /* a frame that far above the stack pointer is another stack's */
 };
-
-/* ---- Frames -----------------------------------------------------------------------------------
- */
-
-bool walk_end(struct walk *walk, enum model_end end)
-{
-    walk->end = end;
-    return false;
-}
-
-bool walk_is_return(const struct walk *walk)
-{
-    return walk->walker->frames[walk->count - 1].is_return;
-}
-
-/* Whether a return address of 0 is where a thread or a coroutine starts: not if calls go on above
- * it. Then the frame is not as its table says, as while an exception is being handed over. */
-static bool is_bottom(struct walk *walk, const struct walk_caller *caller)
-{
-    if (caller->found_by == MODEL_BY_FP)
-        return true; /* rbp is 0, too */
-    for (uint64_t at = caller->sp, last = at + BOTTOM_BYTES; at < last; at += 8) {
-        uint64_t word;
-        if (walk->slice_end < 8 || at > walk->slice_end - 8)
-            return true;
-        if (walk_read_word(walk, at, &word) == WALK_READ_OK && word &&
-            walk_is_return_address(walk, word) == WALK_YES)
-            return false;
-    }
-    return true;
-}
-
-bool walk_go_on(struct walk *walk, const struct walk_caller *caller)
-{
-    struct unwind_walker *walker = walk->walker;
-    if (!caller->address && !walk->live && caller->found_by != MODEL_BY_SCAN)
-        return walk_end(walk, is_bottom(walk, caller) ? MODEL_END_ROOT : MODEL_END_BAD_MEMORY);
-    if (walk->live && caller->found_by != MODEL_BY_SIGNAL &&
-        walk_is_return_address(walk, caller->address) != WALK_YES)
-        return walk_end(walk, MODEL_END_TRUNCATED);
-    const uint64_t pc = caller->address - (caller->found_by != MODEL_BY_SIGNAL);
-    if (walk_rule(walk, pc) == UNWIND_RULE_NOT_CODE)
-        return walk_end(walk, MODEL_END_BAD_MEMORY);
-    if (walk->count == walker->max_frames)
-        return walk_end(walk, MODEL_END_DEPTH_LIMIT);
-    walker->frames[walk->count++] = (struct unwind_frame){.address = caller->address,
-                                                          .found_by = (uint8_t)caller->found_by,
-                                                          .is_return = pc != caller->address};
-    walk->stitched |= walk->live;
-    walk->pc = pc;
-    walk->sp = caller->sp;
-    walk->bp = caller->bp;
-    return true;
-}
 
 /* ---- The common rule --------------------------------------------------------------------------
  */
@@ -92,6 +35,24 @@ static struct span span_of(const struct walk *walk)
     return (struct span){0};
 }
 
+/* Reads what a rule says is saved of the return address and the frame pointer, where calls do not push;
+ * false where a slot is outside the span, as in an epilogue that has popped it. */
+static inline bool read_saved(const struct walk *walk, uint64_t rule, struct span span, uint64_t sp,
+                              uint64_t cfa, uint64_t *address, uint64_t *fp)
+{
+    const uint64_t slot = cfa + (uint64_t)unwind_rule_slot(rule), at = walk_return_slot(rule, cfa);
+    const bool in_link = rule & UNWIND_RULE_RETURN_LINK;
+    *address = walk->full.value[ARCH_LINK < 0 ? 0 : ARCH_LINK];
+    if ((!in_link && (at < sp || at > cfa - 8)) || (slot >= sp && slot > cfa - 8))
+        return false;
+    if (!in_link)
+        memcpy(address, (const void *)(span.bytes + at), sizeof *address);
+    *address = arch_return_address(*address);
+    if (rule & UNWIND_RULE_FP_SAVED && slot >= sp)
+        memcpy(fp, (const void *)(span.bytes + slot), sizeof *fp);
+    return true;
+}
+
 /* Walks while rules are common and the stack is at hand; returns the rule of the frame where it
  * stopped, which a step must take. A caller that is no code is not taken. */
 static uint64_t walk_span(struct walk *walk)
@@ -100,35 +61,45 @@ static uint64_t walk_span(struct walk *walk)
     struct unwind_cache_entry *cache = walker->cache;
     const uint64_t generation = walk->space->generation;
     const struct span span = span_of(walk);
-    const uint64_t not_plain = UNWIND_RULE_SLOT_FROM_RBP | UNWIND_RULE_FROM_CODE |
-                               UNWIND_RULE_ENDS_CALLERS | UNWIND_RULE_OTHER_STACK;
+    /* Where calls push the return address, other places of it are rare; else LINK is a leaf's. */
+    const uint64_t not_plain = UNWIND_RULE_SLOT_FROM_FP | UNWIND_RULE_FROM_CODE |
+                               UNWIND_RULE_ENDS_CALLERS | UNWIND_RULE_OTHER_STACK |
+                               (ARCH_CALL_PUSHES ? UNWIND_RULE_RETURN_MASK : 0);
     struct unwind_frame *frame = walker->frames + walk->count;
     struct unwind_frame *const last = walker->frames + walker->max_frames;
-    uint64_t pc = walk->pc, sp = walk->sp, bp = walk->bp;
+    uint64_t pc = walk->pc, sp = walk->sp, fp = walk->fp;
     uint64_t rule = walk_cached_rule(walk, cache, generation, pc, sp);
+    bool link_is_known = walk_link_is_known(walk);
     if (!span.end)
         return rule;
     while (unwind_rule_kind(rule) == UNWIND_RULE_CFA) {
-        const uint64_t base = rule & UNWIND_RULE_BASE_RBP ? bp : sp;
+        const bool in_link = !ARCH_CALL_PUSHES && rule & UNWIND_RULE_RETURN_LINK;
+        const uint64_t base = rule & UNWIND_RULE_BASE_FP ? fp : sp;
         const uint64_t cfa = base + (uint64_t)unwind_rule_offset(rule);
-        if (cfa < sp + 8 || cfa > span.end || rule & not_plain || frame == last)
+        if (cfa < sp + (in_link ? 0 : 8) || cfa > span.end || rule & not_plain || frame == last ||
+            (in_link && !link_is_known))
             break;
-        uint64_t address, saved_bp;
-        memcpy(&address, (const void *)(span.bytes + cfa - 8), sizeof address);
-        /* Not saved, or popped: rbp is the caller's already. Which one it is changes from frame to
-         * frame, so a word is read in any case, and no branch is left to predict. */
+        uint64_t address, saved_fp;
+        /* Not saved, or popped: the frame pointer is the caller's already. Which one it is changes
+         * from frame to frame, so a word is read in any case, and no branch is left to predict. */
         const uint64_t slot = cfa + (uint64_t)unwind_rule_slot(rule);
-        const bool is_saved = ((rule & UNWIND_RULE_RBP_SAVED) != 0) & (slot >= sp);
-        memcpy(&saved_bp, (const void *)(span.bytes + (is_saved ? slot : cfa - 8)),
-               sizeof saved_bp);
-        const uint64_t caller_bp = is_saved ? saved_bp : bp;
+        const bool is_saved = ((rule & UNWIND_RULE_FP_SAVED) != 0) & (slot >= sp);
+        if (ARCH_CALL_PUSHES) {
+            memcpy(&address, (const void *)(span.bytes + cfa - 8), sizeof address);
+            memcpy(&saved_fp, (const void *)(span.bytes + (is_saved ? slot : cfa - 8)),
+                   sizeof saved_fp);
+        } else if (!read_saved(walk, rule, span, sp, cfa, &address, &saved_fp)) {
+            break;
+        }
+        const uint64_t caller_fp = is_saved ? saved_fp : fp;
         const uint64_t caller_rule = walk_cached_rule(walk, cache, generation, address - 1, cfa);
         if (caller_rule == UNWIND_RULE_NOT_CODE || (caller_rule & span.needed) != span.needed)
             break;
         *frame++ = (struct unwind_frame){.address = address, .is_return = true};
+        link_is_known = false;
         pc = address - 1;
         sp = cfa;
-        bp = caller_bp;
+        fp = caller_fp;
         rule = caller_rule;
     }
     const size_t count = (size_t)(frame - walker->frames);
@@ -136,7 +107,7 @@ static uint64_t walk_span(struct walk *walk)
     walk->count = count;
     walk->pc = pc;
     walk->sp = sp;
-    walk->bp = bp;
+    walk->fp = fp;
     return rule;
 }
 
@@ -148,26 +119,26 @@ static bool read_failed(struct walk *walk, enum walk_read result)
     return walk_end(walk, result == WALK_READ_BAD ? MODEL_END_BAD_MEMORY : MODEL_END_TRUNCATED);
 }
 
-/* The caller's rbp into *bp. A slot below the stack pointer has been popped already. */
-static enum walk_read restore_bp(struct walk *walk, uint64_t rule, uint64_t cfa, uint64_t *bp)
+/* The caller's frame pointer into *fp. A slot below the stack pointer has been popped already. */
+static enum walk_read restore_fp(struct walk *walk, uint64_t rule, uint64_t cfa, uint64_t *fp)
 {
-    *bp = walk->bp;
-    if (!(rule & UNWIND_RULE_RBP_SAVED))
+    *fp = walk->fp;
+    if (!(rule & UNWIND_RULE_FP_SAVED))
         return WALK_READ_OK;
-    const uint64_t base = rule & UNWIND_RULE_SLOT_FROM_RBP ? walk->bp : cfa;
+    const uint64_t base = rule & UNWIND_RULE_SLOT_FROM_FP ? walk->fp : cfa;
     const uint64_t slot = base + (uint64_t)unwind_rule_slot(rule);
-    return slot < walk->sp ? WALK_READ_OK : walk_read_word(walk, slot, bp);
+    return slot < walk->sp ? WALK_READ_OK : walk_read_word(walk, slot, fp);
 }
 
-/* The step of every rule that leads to a CFA with the return address below it. */
+/* The step of every rule that leads to a CFA. */
 static bool step_to_cfa(struct walk *walk, uint64_t rule, uint64_t cfa, enum model_found_by by)
 {
     struct walk_caller caller = {.sp = cfa, .found_by = by};
-    if (cfa < walk->sp + 8 || cfa >= UNWIND_USER_END)
+    if (cfa < walk->sp + (rule & UNWIND_RULE_RETURN_LINK ? 0 : 8) || cfa >= UNWIND_USER_END)
         return walk_end(walk, MODEL_END_BAD_MEMORY);
-    enum walk_read result = restore_bp(walk, rule, cfa, &caller.bp);
+    enum walk_read result = restore_fp(walk, rule, cfa, &caller.fp);
     if (result == WALK_READ_OK)
-        result = walk_read_word(walk, cfa - 8, &caller.address);
+        result = walk_read_return(walk, rule, cfa, &caller.address);
     if (result != WALK_READ_OK)
         return read_failed(walk, result);
     return walk_go_on(walk, &caller);
@@ -175,7 +146,7 @@ static bool step_to_cfa(struct walk *walk, uint64_t rule, uint64_t cfa, enum mod
 
 static bool step_plt(struct walk *walk, uint64_t rule)
 {
-    const bool pushed = (walk->pc & 15) >= unwind_rule_plt_push(rule);
+    const bool pushed = (walk->pc & 15) >= unwind_rule_register(rule);
     walk->walker->counters.plt_frames++;
     return step_to_cfa(walk, rule, walk->sp + (pushed ? 16 : 8), MODEL_BY_PLT);
 }
@@ -183,10 +154,10 @@ static bool step_plt(struct walk *walk, uint64_t rule)
 /* A register's value in the current frame; false where the walk does not know it. */
 static bool register_value(const struct walk *walk, unsigned reg, uint64_t *value)
 {
-    if (reg == UNWIND_RSP)
+    if (reg == ARCH_SP)
         *value = walk->sp;
-    else if (reg == UNWIND_RBP)
-        *value = walk->bp;
+    else if (reg == ARCH_FP)
+        *value = walk->fp;
     else if (walk_is_full(walk))
         *value = walk->full.value[reg];
     else
@@ -200,7 +171,7 @@ static enum walk_read read_frame_word(struct walk *walk, uint64_t slot, uint64_t
 {
     if (slot >= walk->sp)
         return walk_read_word(walk, slot, word);
-    if (walk_is_return(walk) || walk->sp - slot > RED_ZONE_BYTES)
+    if (walk_is_return(walk) || walk->sp - slot > ARCH_RED_ZONE_BYTES)
         return WALK_READ_BAD;
     walk->live = true;
     return walk_read_live(walk, slot, word, sizeof *word) ? WALK_READ_TRUNCATED : WALK_READ_OK;
@@ -230,12 +201,12 @@ static bool step_register(struct walk *walk, uint64_t rule)
 static bool step_return_register(struct walk *walk, uint64_t rule)
 {
     struct walk_caller caller = {.found_by = MODEL_BY_CFI};
-    if (!register_value(walk, unwind_rule_return_register(rule), &caller.address))
+    if (!register_value(walk, unwind_rule_register(rule), &caller.address))
         return walk_complex(walk, rule);
     caller.sp = walk->sp + (uint64_t)unwind_rule_offset(rule);
     if (caller.sp < walk->sp)
         return walk_end(walk, MODEL_END_BAD_MEMORY);
-    const enum walk_read result = restore_bp(walk, rule, caller.sp, &caller.bp);
+    const enum walk_read result = restore_fp(walk, rule, caller.sp, &caller.fp);
     return result == WALK_READ_OK ? walk_go_on(walk, &caller) : read_failed(walk, result);
 }
 
@@ -246,9 +217,9 @@ static bool step_jump(struct walk *walk, uint64_t rule)
     if (!walk_is_full(walk) || walk_is_return(walk))
         return walk_end(walk, MODEL_END_BAD_MEMORY);
     const uint64_t *value = walk->full.value;
-    const struct walk_caller caller = {.address = value[unwind_rule_return_register(rule)],
-                                       .sp = value[unwind_rule_register(rule)],
-                                       .bp = value[unwind_rule_offset(rule) & 15],
+    const struct walk_caller caller = {.address = value[unwind_rule_register(rule)],
+                                       .sp = value[unwind_rule_jump_sp(rule)],
+                                       .fp = value[unwind_rule_jump_fp(rule)],
                                        .found_by = MODEL_BY_CFI};
     if (caller.sp >= UNWIND_USER_END)
         return walk_end(walk, MODEL_END_BAD_MEMORY);
@@ -258,9 +229,9 @@ static bool step_jump(struct walk *walk, uint64_t rule)
 /* The parent returns; the child, on a stack of its own, begins. */
 static bool step_child(struct walk *walk, uint64_t rule)
 {
-    if (walk_is_full(walk) && !walk_is_return(walk) && !walk->full.value[UNWIND_RAX])
+    if (walk_is_full(walk) && !walk_is_return(walk) && !walk->full.value[ARCH_RESULT])
         return walk_end(walk, MODEL_END_ROOT);
-    return step_to_cfa(walk, rule, walk->sp + 8, MODEL_BY_CFI);
+    return step_to_cfa(walk, rule, walk->sp + ARCH_CALL_PUSHES, MODEL_BY_CFI);
 }
 
 static bool step_signal(struct walk *walk, uint64_t rule)
@@ -269,16 +240,16 @@ static bool step_signal(struct walk *walk, uint64_t rule)
     struct unwind_registers registers;
     if (++walk->signal_frames > SIGNAL_FRAMES_MAX)
         return walk_end(walk, MODEL_END_DEPTH_LIMIT);
-    for (size_t i = 0; i < UNWIND_SIGNAL_REGISTERS; i++) {
+    for (size_t i = 0; i < ARCH_SIGNAL_REGISTERS; i++) {
         const enum walk_read result =
-            walk_read_word(walk, walk->sp + UNWIND_SIGNAL_REGISTERS_OFFSET + i * 8,
-                           &registers.value[unwind_signal_register_order[i]]);
+            walk_read_word(walk, walk->sp + ARCH_SIGNAL_REGISTERS_OFFSET + i * 8,
+                           &registers.value[arch_signal_register_order[i]]);
         if (result != WALK_READ_OK)
             return read_failed(walk, result);
     }
-    const struct walk_caller caller = {.address = registers.value[UNWIND_RIP],
-                                       .sp = registers.value[UNWIND_RSP],
-                                       .bp = registers.value[UNWIND_RBP],
+    const struct walk_caller caller = {.address = registers.value[ARCH_PC],
+                                       .sp = registers.value[ARCH_SP],
+                                       .fp = registers.value[ARCH_FP],
                                        .found_by = MODEL_BY_SIGNAL};
     if (caller.sp >= UNWIND_USER_END)
         return walk_end(walk, MODEL_END_BAD_MEMORY);
@@ -310,11 +281,11 @@ static bool step_not_code(struct walk *walk, uint64_t rule)
 }
 
 /* Whether the kernel is restoring what a signal interrupted. The instruction pointer stands behind
- * the trampoline then, perhaps at another function; rax says that a system call is under way. */
+ * the trampoline then, perhaps at another function; registers say that a system call is under way. */
 static bool is_in_signal_return(struct walk *walk)
 {
     return !walk_is_return(walk) && walk_is_full(walk) &&
-           walk->full.value[UNWIND_RAX] == (uint64_t)-ENOSYS &&
+           arch_is_in_signal_return(walk->full.value) &&
            unwind_rule_kind(walk_rule(walk, walk->pc - 1)) == UNWIND_RULE_SIGNAL;
 }
 
@@ -335,7 +306,7 @@ static bool step_gap(struct walk *walk, uint64_t rule)
 }
 
 /* Go's functions run on the thread's own stack what needs more than a goroutine has, as calls into
- * the vdso, and keep rbp: a frame far from the stack pointer lies on the stack they came from. */
+ * the vdso, and keep the frame pointer: a frame far from the stack pointer lies on the stack they came from. */
 static bool find_frame_stack(struct walk *walk, uint64_t cfa)
 {
     if (cfa - walk->sp < STACK_SPAN_BYTES)
@@ -346,7 +317,7 @@ static bool find_frame_stack(struct walk *walk, uint64_t cfa)
 
 static bool step_cfa(struct walk *walk, uint64_t rule)
 {
-    const uint64_t base = rule & UNWIND_RULE_BASE_RBP ? walk->bp : walk->sp;
+    const uint64_t base = rule & UNWIND_RULE_BASE_FP ? walk->fp : walk->sp;
     const uint64_t cfa = base + (uint64_t)unwind_rule_offset(rule);
     if (rule & UNWIND_RULE_ENDS_CALLERS && walk_is_return(walk))
         return walk_end(walk, MODEL_END_ROOT);
@@ -385,9 +356,9 @@ static struct walk walk_of(struct unwind_walker *walker, const struct unwind_spa
     struct walk walk = {.walker = walker,
                         .space = space,
                         .memory = memory,
-                        .pc = registers->value[UNWIND_RIP],
-                        .sp = registers->value[UNWIND_RSP],
-                        .bp = registers->value[UNWIND_RBP],
+                        .pc = registers->value[ARCH_PC],
+                        .sp = registers->value[ARCH_SP],
+                        .fp = registers->value[ARCH_FP],
                         .count = 1,
                         .full = *registers};
     if (memory->slice_size && memory->slice_address < UNWIND_USER_END &&

@@ -7,9 +7,8 @@
 #include "unwind/table.h"
 #include "unwind/unwind.h"
 
-/* User addresses end here (four-level paging; with five levels, mmap stays below unless asked). */
-enum { UNWIND_USER_BITS = 47 };
-#define UNWIND_USER_END (UINT64_C(1) << UNWIND_USER_BITS)
+/* User addresses end here. */
+#define UNWIND_USER_END (UINT64_C(1) << ARCH_USER_BITS)
 
 /* ---- The rule cache ---------------------------------------------------------------------------
  * Direct-mapped by the low bits of the address that is looked up. The tag holds the other bits a
@@ -32,7 +31,7 @@ static inline struct unwind_cache_entry *unwind_cache_at(struct unwind_cache_ent
 
 static inline uint64_t unwind_cache_tag(uint64_t address, uint64_t generation)
 {
-    return address >> UNWIND_CACHE_BITS | generation << (UNWIND_USER_BITS - UNWIND_CACHE_BITS);
+    return address >> UNWIND_CACHE_BITS | generation << (ARCH_USER_BITS - UNWIND_CACHE_BITS);
 }
 
 /* ---- The live stack ---------------------------------------------------------------------------
@@ -77,7 +76,7 @@ struct walk {
     const struct unwind_memory *memory;
     uint64_t slice_end;
     uint64_t pc; /* what the current frame, the last of `count`, is looked up by */
-    uint64_t sp, bp;
+    uint64_t sp, fp;
     size_t count;
     /* All registers in frame `full_at`: the first, or the last one after a signal frame or found by
      * libunwind. */
@@ -122,6 +121,17 @@ enum walk_belief walk_is_return_address(struct walk *walk, uint64_t address);
 enum walk_read { WALK_READ_OK, WALK_READ_TRUNCATED, WALK_READ_BAD };
 enum walk_read walk_read_word(struct walk *walk, uint64_t address, uint64_t *value);
 
+/* Where a rule says that the return address is, given the CFA; not for RETURN_LINK. */
+static inline uint64_t walk_return_slot(uint64_t rule, uint64_t cfa)
+{
+    if (ARCH_CALL_PUSHES && (rule & UNWIND_RULE_RETURN_MASK) == UNWIND_RULE_RETURN_PUSHED)
+        return cfa - ARCH_CALL_PUSHES;
+    return cfa + (uint64_t)unwind_rule_slot(rule) + (rule & UNWIND_RULE_FP_SAVED ? 8 : 0);
+}
+
+/* Reads the return address to which a rule leads that has a CFA. */
+enum walk_read walk_read_return(struct walk *walk, uint64_t rule, uint64_t cfa, uint64_t *address);
+
 /* Reads `size` bytes of code or data, not through the window. Returns 0 or a negative code. */
 int walk_read_live(struct walk *walk, uint64_t address, void *buffer, size_t size);
 
@@ -131,12 +141,18 @@ static inline bool walk_is_full(const struct walk *walk)
     return walk->full_at == walk->count - 1;
 }
 
+/* Whether ARCH_LINK, where there is one, still has the return address of a frame that called nobody. */
+static inline bool walk_link_is_known(const struct walk *walk)
+{
+    return ARCH_LINK >= 0 && walk_is_full(walk);
+}
+
 /* Whether the current frame's address is a return address. */
 bool walk_is_return(const struct walk *walk);
 
 /* Adds the caller found by one step and makes it the current frame; false where the stack ends. */
 struct walk_caller {
-    uint64_t address, sp, bp;
+    uint64_t address, sp, fp;
     enum model_found_by found_by;
 };
 bool walk_go_on(struct walk *walk, const struct walk_caller *caller);

@@ -1,5 +1,5 @@
 /* Rules by address: the cache, the regions behind it, and what they tell of a return address. */
-#include "unwind/arch/x86_64/code.h"
+#include "arch/arch.h"
 #include "unwind/walk.h"
 
 enum { FETCH_AHEAD_BYTES = 128 }; /* of the stack */
@@ -79,10 +79,10 @@ enum walk_belief walk_is_return_address(struct walk *walk, uint64_t address)
         return WALK_NO;
     if (rule & UNWIND_RULE_FOLLOWS_CALL || is_return_target(rule))
         return WALK_YES;
-    uint8_t code[UNWIND_CALL_BYTES];
+    uint8_t code[ARCH_CALL_BYTES];
     if (walk_read_live(walk, address - sizeof code, code, sizeof code))
         return WALK_UNKNOWN;
-    if (!unwind_code_ends_with_call(code))
+    if (!arch_code_ends_with_call(code))
         return is_return_target(walk_rule(walk, address)) ? WALK_YES : WALK_NO;
     struct unwind_cache_entry *entry = unwind_cache_at(walk->walker->cache, address - 1);
     if (entry->tag == unwind_cache_tag(address - 1, walk->space->generation))

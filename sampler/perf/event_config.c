@@ -1,5 +1,7 @@
 #include "sampler/perf/event_config.h"
 
+#include "arch/arch.h"
+
 #include <errno.h>
 #include <string.h>
 #include <time.h>
@@ -11,7 +13,7 @@ enum {
     STACK_BYTES_MIN = 64,
     SAMPLES_PER_RING = 64,
     FIXED_BYTES = 56, /* decode.c */
-    REGISTER_BYTES = 8 + 17 * 8 + 16,
+    REGISTER_BYTES = 8 + ARCH_REGISTERS * 8 + 16,
     CHAIN_BYTES = 8 + (127 + 8) * 8, /* kernel.perf_event_max_stack and its markers */
     RING_LEAST_PC = 32 << 10,
     RING_LEAST_STACK = 128 << 10,
@@ -202,7 +204,7 @@ void perf_config_sampling_event(const struct perf_config *config, struct perf_ev
     }
     if (config->layout.has_stack) {
         attr->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
-        attr->sample_regs_user = sampler_decode_register_mask();
+        attr->sample_regs_user = arch_perf_register_mask();
         attr->sample_stack_user = (uint32_t)config->stack_bytes;
     }
     if (tracks)

@@ -9,7 +9,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             continue;
         FUZZ_REQUIRE(size || initial_cfa);
         FUZZ_REQUIRE(expression.kind <= CFI_EXPR_COMPLEX);
-        FUZZ_REQUIRE(expression.kind == CFI_EXPR_COMPLEX || expression.reg <= UNWIND_RIP);
+        FUZZ_REQUIRE(expression.kind == CFI_EXPR_COMPLEX || expression.reg <= ARCH_PC);
         FUZZ_REQUIRE(expression.kind != CFI_EXPR_PLT || expression.offset < 16);
     }
     return 0;

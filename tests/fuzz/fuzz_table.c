@@ -48,9 +48,9 @@ static void walk(const struct unwind_table *table, const uint8_t *data, size_t s
         .slice = data, .slice_address = WALK_INPUT_STACK, .slice_size = size};
     for (unsigned part = 0; part < 16; part++) {
         struct unwind_registers registers = {0};
-        for (size_t i = 0; i < UNWIND_REGISTERS; i++)
+        for (size_t i = 0; i < ARCH_REGISTERS; i++)
             registers.value[i] = WALK_INPUT_STACK + 8 * i;
-        registers.value[UNWIND_RIP] = WALK_INPUT_CODE + table->span / 16 * part;
+        registers.value[ARCH_PC] = WALK_INPUT_CODE + table->span / 16 * part;
         if (!++generation)
             generation++;
         const struct unwind_space space = {find_region, (void *)&region, generation};

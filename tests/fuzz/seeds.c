@@ -111,10 +111,10 @@ static int write_walk(const char *root, unsigned number, uint64_t rip, bool debu
                                    .cfi_bytes = (uint16_t)section.size,
                                    .debug_frame = debug_frame,
                                    .readable = number & 1};
-    for (int reg = 0; reg < UNWIND_REGISTERS; reg++)
+    for (int reg = 0; reg < ARCH_REGISTERS; reg++)
         head.registers.value[reg] = WALK_INPUT_STACK + 64;
-    head.registers.value[UNWIND_RSP] = WALK_INPUT_STACK;
-    head.registers.value[UNWIND_RIP] = WALK_INPUT_CODE + rip;
+    head.registers.value[ARCH_SP] = WALK_INPUT_STACK;
+    head.registers.value[ARCH_PC] = WALK_INPUT_CODE + rip;
     cfi_bytes_put(&input, &head, sizeof head);
     cfi_bytes_put(&input, section.data, section.size);
     cfi_bytes_put(&input, words, sizeof words);

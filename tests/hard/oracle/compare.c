@@ -1,6 +1,6 @@
 /* What may make two walks of one stack differ, each reason with its name. */
 #include "tests/hard/oracle/oracle.h"
-#include "unwind/arch/x86_64/code.h"
+#include "arch/arch.h"
 
 #include <string.h>
 
@@ -100,9 +100,9 @@ static bool beyond_go_switch(const struct difference *d)
 
 static bool follows_call(const struct difference *d, uint64_t pc)
 {
-    uint8_t code[UNWIND_CALL_BYTES];
+    uint8_t code[ARCH_CALL_BYTES];
     return is_code(d, pc) && target_read(d->target, pc - sizeof code, code, sizeof code) == 0 &&
-           unwind_code_ends_with_call(code);
+           arch_code_ends_with_call(code);
 }
 
 /* Where they part, the other one stops or has what no call returns to, while each of sprof's frames

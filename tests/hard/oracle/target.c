@@ -149,7 +149,7 @@ static bool take_registers(struct oracle_target *target)
 /* As much of the stack as a sample holds; less near the stack's end. */
 static void take_slice(struct oracle_target *target)
 {
-    const uint64_t sp = target->registers.value[UNWIND_RSP];
+    const uint64_t sp = target->registers.value[ARCH_SP];
     const struct oracle_map *map = target_map(target, sp);
     size_t size = map ? map->end - sp : 0;
     if (size > sizeof target->slice)

@@ -40,7 +40,7 @@ static bool read_word(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *word, void *ar
 static bool set_registers(Dwfl_Thread *thread, void *arg)
 {
     const struct oracle_libdwfl *self = arg;
-    return dwfl_thread_state_registers(thread, 0, UNWIND_REGISTERS,
+    return dwfl_thread_state_registers(thread, 0, ARCH_REGISTERS,
                                        (const Dwarf_Word *)self->target->registers.value);
 }
 

@@ -100,7 +100,7 @@ static int access_register(unw_addr_space_t space, unw_regnum_t number, unw_word
 {
     (void)space;
     const struct oracle_libunwind *self = arg;
-    if (write || number < 0 || number >= UNWIND_REGISTERS)
+    if (write || number < 0 || number >= ARCH_REGISTERS)
         return -UNW_EBADREG;
     *value = self->target->registers.value[number];
     return 0;

@@ -149,7 +149,7 @@ void oracle_sprof_walk(struct oracle_sprof *sprof, const struct oracle_target *t
     update_regions(sprof);
     const struct unwind_space space = {find_region, sprof, target->generation};
     const struct unwind_memory memory = {.slice = target->slice,
-                                         .slice_address = target->registers.value[UNWIND_RSP],
+                                         .slice_address = target->registers.value[ARCH_SP],
                                          .slice_size = target->slice_size,
                                          .read = read_memory,
                                          .context = (void *)(uintptr_t)target};

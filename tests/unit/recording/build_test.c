@@ -172,8 +172,8 @@ static int cfa_offset(struct unwind_walker *walker, const struct built *built, u
     const uint64_t main_vaddr = symbol(built, "main");
     const uint64_t stack[64] = {main_vaddr + 1, main_vaddr + 2, main_vaddr + 3};
     struct unwind_registers registers = {{0}};
-    registers.value[UNWIND_RIP] = vaddr;
-    registers.value[UNWIND_RSP] = 0x7ff000000000;
+    registers.value[ARCH_PC] = vaddr;
+    registers.value[ARCH_SP] = 0x7ff000000000;
     const struct unwind_memory memory = {.slice = (const uint8_t *)stack,
                                          .slice_address = 0x7ff000000000,
                                          .slice_size = sizeof stack};

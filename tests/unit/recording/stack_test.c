@@ -75,7 +75,7 @@ static void test_nothing_where_the_target_is_gone(void)
 static void test_ends_are_told_as_pages(void)
 {
     struct model_sample sample = {.stack_size = PAGE, .stack_full = true};
-    sample.registers[UNWIND_RSP] = address_of(0);
+    sample.registers[ARCH_SP] = address_of(0);
     struct unwind_stack stack = {.end = MODEL_END_ROOT, .top = address_of(2 * PAGE + 8)};
     CU_ASSERT_EQUAL(record_stack_end(&sample, &stack), address_of(3 * PAGE));
     stack.top = address_of(PAGE - 8);
@@ -102,7 +102,7 @@ static struct model_sample sample_with_frames(uint64_t words[2 * FRAMES])
     }
     struct model_sample sample = {.stack = (const uint8_t *)words,
                                   .stack_size = 2 * FRAMES * sizeof *words};
-    sample.registers[UNWIND_RSP] = sample.registers[UNWIND_RBP] = BASE;
+    sample.registers[ARCH_SP] = sample.registers[ARCH_FP] = BASE;
     return sample;
 }
 

@@ -71,7 +71,7 @@ __attribute__((no_sanitize("address", "thread"))) static void copy_stack(uint8_t
 struct this_sample this_process_sample(size_t stack_bytes)
 {
     ucontext_t context;
-    struct this_sample taken = {.sample = {.register_count = UNWIND_REGISTERS, .weight = 1}};
+    struct this_sample taken = {.sample = {.register_count = ARCH_REGISTERS, .weight = 1}};
     struct model_sample *sample = &taken.sample;
     if (getcontext(&context))
         abort();

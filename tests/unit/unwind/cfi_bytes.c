@@ -53,7 +53,7 @@ void cfi_bytes_cie_raw(struct cfi_bytes *section, const char *letters, const uin
     }
     put_byte(section, 1);
     put_byte(section, 0x78); /* -8 */
-    put_byte(section, 16);
+    put_byte(section, section->return_column ? section->return_column : 16);
     if (*letters == 'z') {
         put_byte(section, (unsigned)augmentation_size);
         cfi_bytes_put(section, augmentation, augmentation_size);

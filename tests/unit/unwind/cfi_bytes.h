@@ -16,6 +16,7 @@ struct cfi_bytes {
     bool debug_frame;
     bool wide;       /* DWARF64 */
     uint8_t version; /* of CIEs; 0 = 1 */
+    uint8_t return_column; /* 0 = 16, that of x86-64 */
 };
 
 void cfi_bytes_put(struct cfi_bytes *section, const void *data, size_t size);

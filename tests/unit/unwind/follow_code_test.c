@@ -54,7 +54,7 @@ static void test_pops(void)
 static void test_return_address(void)
 {
     struct scene *scene = SCENE(0xe8, 0, 0, 0, 0, 0x5d, 0xc3);
-    scene->registers.value[UNWIND_RBP] = SCENE_STACK + 4 * 8;
+    scene->registers.value[ARCH_FP] = SCENE_STACK + 4 * 8;
     scene->stack[4] = 0xbad;
     scene->stack[5] = SCENE_TEXT + CODE + 5; /* CALLER's frame returns into the code */
     scene->stack[6] = SCENE_STACK + 100 * 8;
@@ -70,7 +70,7 @@ static void test_return_address(void)
 static void test_leave(void)
 {
     struct scene *scene = SCENE(0x48, 0x89, 0xd8, 0x48, 0x89, 0xd8, 0xc9, 0xc3);
-    scene->registers.value[UNWIND_RBP] = SCENE_STACK + 20 * 8;
+    scene->registers.value[ARCH_FP] = SCENE_STACK + 20 * 8;
     scene->stack[20] = SCENE_STACK + 100 * 8;
     expect_caller(scene, 0, 21);
 }
@@ -80,7 +80,7 @@ static void test_other_branch(void)
 {
     struct scene *scene =
         SCENE(0x85, 0xc0, 0x75, 7, 0xe8, 0, 0, 0, 0, 0xcc, 0xcc, 0x48, 0x83, 0xc4, 8, 0xc3);
-    scene->registers.value[UNWIND_RBP] = SCENE_STACK + 100 * 8;
+    scene->registers.value[ARCH_FP] = SCENE_STACK + 100 * 8;
     expect_caller(scene, 0, 1);
 }
 
@@ -89,7 +89,7 @@ static void test_loop(void)
 {
     struct scene *scene =
         SCENE(0x53, 0x83, 0xc0, 1, 0x74, 2, 0xeb, 0xf9, 0x5b, 0x48, 0x83, 0xc4, 16, 0x5b, 0xc3);
-    scene->registers.value[UNWIND_RBP] = SCENE_STACK + 100 * 8;
+    scene->registers.value[ARCH_FP] = SCENE_STACK + 100 * 8;
     expect_caller(scene, 1, 4);
 }
 
@@ -97,7 +97,7 @@ static void test_loop(void)
 static void test_push_and_pop(void)
 {
     struct scene *scene = SCENE(0x90, 0x55, 0x31, 0xed, 0x5d, 0x58, 0xc3);
-    scene->registers.value[UNWIND_RBP] = SCENE_STACK + 100 * 8;
+    scene->registers.value[ARCH_FP] = SCENE_STACK + 100 * 8;
     expect_caller(scene, 0, 1);
 }
 
@@ -122,7 +122,7 @@ static void test_not_believed(void)
     const struct unwind_stack stack = scene_walk(scene, SCENE_TEXT + CODE);
     CU_ASSERT_FATAL(stack.count >= 2);
     CU_ASSERT_EQUAL(stack.frames[1].found_by, MODEL_BY_SCAN);
-    scene->registers.value[UNWIND_RBP] = SCENE_STACK + 100 * 8;
+    scene->registers.value[ARCH_FP] = SCENE_STACK + 100 * 8;
     expect_caller(scene, 0, 1); /* on another stack */
 }
 
@@ -130,7 +130,7 @@ static void test_not_believed(void)
 static void test_gone(void)
 {
     struct scene *scene = SCENE(0x48, 0x83, 0xc4, 8, 0x90, 0xc3);
-    scene->registers.value[UNWIND_RBP] = SCENE_STACK + 100 * 8;
+    scene->registers.value[ARCH_FP] = SCENE_STACK + 100 * 8;
     scene->stack[1] = SCENE_TEXT + CALLER + 8;
     scene->stack[101] = SCENE_TEXT + ROOT + 8;
     int (*const read)(void *, uint64_t, void *, size_t) = scene->memory.read;
@@ -160,7 +160,7 @@ static void test_pending(void)
     CU_ASSERT_EQUAL(stack.end, MODEL_END_PENDING);
     CU_ASSERT_PTR_EQUAL(stack.pending, &scene->regions[3]);
     CU_ASSERT_EQUAL(stack.count, 1);
-    scene->registers.value[UNWIND_RBP] = SCENE_STACK + 100 * 8;
+    scene->registers.value[ARCH_FP] = SCENE_STACK + 100 * 8;
     expect_caller(scene, 0, 1);
 }
 

@@ -151,7 +151,7 @@ static void test_walk_to_another_stack(void)
     scene_ready(scene);
     scene_live(scene, 64);
     scene_call_before(scene, SWITCH + 2);
-    scene->registers.value[UNWIND_RBP] = SCENE_ALTERNATE + 4 * 8;
+    scene->registers.value[ARCH_FP] = SCENE_ALTERNATE + 4 * 8;
     scene->alternate[4] = SCENE_ALTERNATE + 8 * 8;
     scene->alternate[5] = SCENE_TEXT + SWITCH + 2;
     scene->alternate[9] = SCENE_TEXT + ROOT;
@@ -164,7 +164,7 @@ static void test_walk_to_another_stack(void)
     stack = scene_walk(scene, SCENE_TEXT + SWITCH + 1);
     CU_ASSERT_EQUAL(stack.end, MODEL_END_BAD_MEMORY);
     CU_ASSERT_TRUE(stack.count < 16);
-    scene->registers.value[UNWIND_RBP] = SCENE_STACK + 8;
+    scene->registers.value[ARCH_FP] = SCENE_STACK + 8;
     scene->stack[2] = SCENE_TEXT + ROOT;
     stack = scene_walk(scene, SCENE_TEXT + SWITCH + 1);
     CU_ASSERT_EQUAL(stack.end, MODEL_END_ROOT);
@@ -194,7 +194,7 @@ static bool oracle_offset(Dwarf_CFI *cfi, uint64_t vaddr, int64_t *offset)
     if (dwarf_cfi_addrframe(cfi, vaddr, &frame))
         return false;
     const bool plain = !dwarf_frame_cfa(frame, &ops, &count) && count == 1 &&
-                       ops[0].atom == DW_OP_bregx && ops[0].number == UNWIND_RSP;
+                       ops[0].atom == DW_OP_bregx && ops[0].number == ARCH_SP;
     *offset = plain ? (int64_t)ops[0].number2 : 0;
     free(frame);
     return plain;
@@ -218,7 +218,7 @@ static void test_go_program(void)
     uint64_t start, rule;
     for (uint64_t from = 0; unwind_table_row_from(table, from, &start, &rule); from = start + 1) {
         int64_t offset;
-        if (unwind_rule_kind(rule) == UNWIND_RULE_CFA && !(rule & UNWIND_RULE_BASE_RBP) &&
+        if (unwind_rule_kind(rule) == UNWIND_RULE_CFA && !(rule & UNWIND_RULE_BASE_FP) &&
             oracle_offset(cfi, start, &offset)) {
             compared++;
             wrong += offset != unwind_rule_offset(rule);

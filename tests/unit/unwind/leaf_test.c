@@ -65,7 +65,7 @@ static void test_stale_word_below_a_frame(void)
     scene->stack[0] = SCENE_TEXT + 0x980; /* left over from an earlier call */
     scene->stack[20] = 0;
     scene->stack[21] = SCENE_TEXT + 0x110;
-    scene->registers.value[UNWIND_RBP] = SCENE_STACK + 20 * 8;
+    scene->registers.value[ARCH_FP] = SCENE_STACK + 20 * 8;
     const struct unwind_stack stack = scene_walk(scene, SCENE_TEXT + 0x820);
     CU_ASSERT_EQUAL(stack.end, MODEL_END_ROOT);
     CU_ASSERT_EQUAL_FATAL(stack.count, 2);

@@ -61,7 +61,7 @@ static void test_register_of_a_later_frame(void)
     scene->stack[5] = SCENE_TEXT + PAIR + 0x10; /* the border of two rows */
     scene->stack[6] = at(BY_RBX);
     scene->stack[7] = at(ROOT);
-    scene->registers.value[UNWIND_RBX] = 0xbad;
+    scene->registers.value[X86_RBX] = 0xbad;
     EXPECT(scene_walk(scene, at(SAVES)), MODEL_END_ROOT, {at(SAVES), MODEL_BY_CFI, false},
            {at(BY_RBX), MODEL_BY_CFI, true}, {at(SAVES), MODEL_BY_CFI, true},
            {SCENE_TEXT + PAIR + 0x10, MODEL_BY_CFI, true}, {at(BY_RBX), MODEL_BY_CFI, true},

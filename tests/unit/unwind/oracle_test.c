@@ -61,14 +61,14 @@ static bool oracle_rbp(Dwarf_Frame *frame, char *text, size_t size)
     unsigned reg;
     long long offset;
     char *end = text + strlen(text);
-    if (dwarf_frame_register(frame, UNWIND_RBP, memory, &ops, &count))
+    if (dwarf_frame_register(frame, ARCH_FP, memory, &ops, &count))
         return false;
     if (!count)
         return true;
     const bool at_cfa = ops[0].atom == DW_OP_call_frame_cfa;
     if (at_cfa && count == 2 && ops[1].atom == DW_OP_plus_uconst)
         snprintf(end, size - (size_t)(end - text), " rbp=cfa%+lld", (long long)ops[1].number);
-    else if (breg(&ops[count - 1], &reg, &offset) && reg == UNWIND_RBP && count <= 2)
+    else if (breg(&ops[count - 1], &reg, &offset) && reg == ARCH_FP && count <= 2)
         snprintf(end, size - (size_t)(end - text), " rbp=*(rbp%+lld)", offset);
     else
         return false;
@@ -91,8 +91,8 @@ static unsigned oracle_holder(Dwarf_Frame *frame, int reg)
 
 static bool oracle_jump(Dwarf_Frame *frame, char *text, size_t size)
 {
-    const unsigned sp = oracle_holder(frame, UNWIND_RSP), bp = oracle_holder(frame, UNWIND_RBP);
-    const unsigned ra = oracle_holder(frame, UNWIND_RIP);
+    const unsigned sp = oracle_holder(frame, ARCH_SP), bp = oracle_holder(frame, ARCH_FP);
+    const unsigned ra = oracle_holder(frame, ARCH_PC);
     if (sp == 16 || bp == 16 || ra == 16)
         return false;
     snprintf(text, size, "rsp=%s rbp=%s ra=%s", names[sp], names[bp], names[ra]);
@@ -103,11 +103,11 @@ static enum oracle_ra oracle_ra(Dwarf_Frame *frame, unsigned *reg)
 {
     Dwarf_Op memory[3], *ops = NULL;
     size_t count = 0;
-    if (dwarf_frame_register(frame, UNWIND_RIP, memory, &ops, &count))
+    if (dwarf_frame_register(frame, ARCH_PC, memory, &ops, &count))
         return RA_OTHER;
     if (!count)
         return ops ? RA_UNDEFINED : RA_OTHER;
-    *reg = oracle_holder(frame, UNWIND_RIP);
+    *reg = oracle_holder(frame, ARCH_PC);
     if (*reg < 16)
         return RA_IN_REGISTER;
     return ops[0].atom == DW_OP_call_frame_cfa && count == 2 && ops[1].atom == DW_OP_plus_uconst &&

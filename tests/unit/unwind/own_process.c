@@ -36,10 +36,10 @@ void own_capture_release(struct own_capture *capture)
 
 static void take_registers(struct unwind_registers *registers, const ucontext_t *context)
 {
-    static const uint8_t places[UNWIND_REGISTERS] = {
+    static const uint8_t places[ARCH_REGISTERS] = {
         REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP, REG_R8,
         REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP};
-    for (size_t i = 0; i < UNWIND_REGISTERS; i++)
+    for (size_t i = 0; i < ARCH_REGISTERS; i++)
         registers->value[i] = (uint64_t)context->uc_mcontext.gregs[places[i]];
 }
 
@@ -51,7 +51,7 @@ __attribute__((noinline)) void own_capture_take(struct own_capture *capture, siz
     getcontext(&context);
     take_registers(&capture->registers, &context);
     capture->size =
-        process_space_copy(getpid(), capture->registers.value[UNWIND_RSP], capture->bytes, bytes);
+        process_space_copy(getpid(), capture->registers.value[ARCH_SP], capture->bytes, bytes);
     capture->peer_count = 0;
     unw_getcontext(&peer_context);
     unw_init_local(&cursor, &peer_context);
@@ -66,7 +66,7 @@ struct unwind_stack own_process_walk(struct own_process *own, const struct own_c
                                      bool live)
 {
     const struct unwind_memory memory = {.slice = capture->bytes,
-                                         .slice_address = capture->registers.value[UNWIND_RSP],
+                                         .slice_address = capture->registers.value[ARCH_SP],
                                          .slice_size = capture->size,
                                          .read = live ? process_space_read : NULL,
                                          .context = &own->process};

@@ -154,7 +154,7 @@ static void watch_stop(struct watch *watch, pid_t pid, struct tally *tally)
     struct unwind_registers registers;
     if (!process_space_update(&watch->process, pid) || !registers_of(pid, &registers))
         return;
-    const uint64_t sp = registers.value[UNWIND_RSP];
+    const uint64_t sp = registers.value[ARCH_SP];
     const struct unwind_memory memory = {.slice = watch->slice,
                                          .slice_address = sp,
                                          .slice_size =

@@ -15,7 +15,7 @@ static struct scene *red_zone_scene(void)
     CFI_BYTES_FDE(&scene->cfi, SCENE_CODE + 0xa00, 0x100, 0);
     scene_ready(scene);
     scene_live(scene, SCENE_WORDS);
-    scene->registers.value[UNWIND_RSP] = SCENE_STACK + 16 * 8;
+    scene->registers.value[ARCH_SP] = SCENE_STACK + 16 * 8;
     scene->memory.slice += 16 * 8;
     scene->memory.slice_address += 16 * 8;
     scene->memory.slice_size -= 16 * 8;

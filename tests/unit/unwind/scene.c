@@ -46,7 +46,7 @@ void scene_ready(struct scene *scene)
     scene->memory = (struct unwind_memory){.slice = (const uint8_t *)scene->stack,
                                            .slice_address = SCENE_STACK,
                                            .slice_size = sizeof scene->stack};
-    scene->registers.value[UNWIND_RSP] = SCENE_STACK;
+    scene->registers.value[ARCH_SP] = SCENE_STACK;
 }
 
 static bool copy(uint64_t from, const void *bytes, size_t bytes_size, uint64_t address,
@@ -95,7 +95,7 @@ void scene_call(struct scene *scene, uint64_t return_offset, uint64_t target)
 
 struct unwind_stack scene_walk(struct scene *scene, uint64_t rip)
 {
-    scene->registers.value[UNWIND_RIP] = rip;
+    scene->registers.value[ARCH_PC] = rip;
     return unwind_walk(scene->walker, &scene->space, &scene->memory, &scene->registers);
 }
 

@@ -155,7 +155,7 @@ static void test_rule_kinds(void)
         "cfa=rsp+0 ra=rdi",
         "complex",
         "cfa=rbp-48 ra=cfa-8",
-        "complex",
+        "cfa=rsp+8 ra=cfa-16",
         "complex",
         "cfa=rsp+8 ra=cfa-8",
         "rsp=r8 rbp=r9 ra=rdx",

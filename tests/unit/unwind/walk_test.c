@@ -53,7 +53,7 @@ static uint64_t at(uint64_t offset)
 static void test_to_the_root(void)
 {
     struct scene *scene = scene_of_all();
-    scene->registers.value[UNWIND_RBP] = SCENE_STACK + 5 * 8;
+    scene->registers.value[ARCH_FP] = SCENE_STACK + 5 * 8;
     scene->stack[1] = at(FRAMED);
     scene->stack[5] = 0x1234;
     scene->stack[6] = at(ROOT);
@@ -117,7 +117,7 @@ static void test_plt(void)
 static void test_realigned_stack(void)
 {
     struct scene *scene = scene_of_all();
-    scene->registers.value[UNWIND_RBP] = SCENE_STACK + 4 * 8;
+    scene->registers.value[ARCH_FP] = SCENE_STACK + 4 * 8;
     scene->stack[3] = SCENE_STACK + 10 * 8; /* rbp-8: where the CFA is kept */
     scene->stack[4] = SCENE_STACK + 12 * 8; /* the caller's rbp */
     scene->stack[9] = at(FRAMED);
@@ -130,8 +130,8 @@ static void test_realigned_stack(void)
 static void test_other_register_and_vfork(void)
 {
     struct scene *scene = scene_of_all();
-    scene->registers.value[UNWIND_R10] = SCENE_STACK + 2 * 8;
-    scene->registers.value[UNWIND_RDI] = at(ROOT);
+    scene->registers.value[X86_R10] = SCENE_STACK + 2 * 8;
+    scene->registers.value[X86_RDI] = at(ROOT);
     scene->stack[2] = at(ROOT);
     EXPECT(scene_walk(scene, at(REGISTER)), MODEL_END_ROOT, {at(REGISTER), MODEL_BY_CFI, false},
            {at(ROOT), MODEL_BY_CFI, true});
@@ -144,7 +144,7 @@ static void test_other_register_and_vfork(void)
 static void test_popped_rbp(void)
 {
     struct scene *scene = scene_of_all();
-    scene->registers.value[UNWIND_RBP] = SCENE_STACK + 3 * 8;
+    scene->registers.value[ARCH_FP] = SCENE_STACK + 3 * 8;
     scene->stack[0] = at(FRAMED);
     scene->stack[4] = at(ROOT);
     EXPECT(scene_walk(scene, at(EPILOGUE)), MODEL_END_ROOT, {at(EPILOGUE), MODEL_BY_CFI, false},
@@ -185,10 +185,10 @@ static void test_signal_return(void)
     context[RSP_WORD] = SCENE_STACK + 40 * 8;
     context[RIP_WORD] = SCENE_TEXT + PLAIN;
     scene->stack[41] = at(ROOT);
-    scene->registers.value[UNWIND_RAX] = (uint64_t)-ENOSYS;
+    scene->registers.value[X86_RAX] = (uint64_t)-ENOSYS;
     EXPECT(scene_walk(scene, behind), MODEL_END_ROOT, {behind, MODEL_BY_CFI, false},
            {SCENE_TEXT + PLAIN, MODEL_BY_SIGNAL, false}, {at(ROOT), MODEL_BY_CFI, true});
-    scene->registers.value[UNWIND_RAX] = 15; /* not in the kernel: a function of its own */
+    scene->registers.value[X86_RAX] = 15; /* not in the kernel: a function of its own */
     EXPECT(scene_walk(scene, behind), MODEL_END_NO_CFI, {behind, MODEL_BY_CFI, false});
     scene_free(scene);
 }
@@ -303,10 +303,11 @@ static void test_tampered_memory(void)
     EXPECT(scene_walk(scene, at(PLAIN)), MODEL_END_BAD_MEMORY, {at(PLAIN), MODEL_BY_CFI, false});
     static const uint64_t pointers[] = {0, 8, SCENE_STACK - 512, UINT64_MAX, INT64_MAX};
     for (size_t i = 0; i < sizeof pointers / sizeof pointers[0]; i++) {
-        scene->registers.value[UNWIND_RBP] = pointers[i];
+        scene->registers.value[ARCH_FP] = pointers[i];
         EXPECT(scene_walk(scene, at(FRAMED)), MODEL_END_BAD_MEMORY,
                {at(FRAMED), MODEL_BY_CFI, false});
-        EXPECT(scene_walk(scene, at(DRAP)), MODEL_END_BAD_MEMORY, {at(DRAP), MODEL_BY_CFI, false});
+        EXPECT(scene_walk(scene, at(DRAP)), MODEL_END_BAD_MEMORY,
+               {at(DRAP), MODEL_BY_CFI, false});
     }
     scene_free(scene);
 }
@@ -331,16 +332,16 @@ static void test_jump(void)
     struct scene *scene = scene_of_all();
     scene_live(scene, SCENE_WORDS);
     scene_call_before(scene, ROOT + 8);
-    scene->registers.value[UNWIND_RDX] = at(FRAMED);
-    scene->registers.value[UNWIND_R8] = SCENE_ALTERNATE;
-    scene->registers.value[UNWIND_R9] = SCENE_ALTERNATE + 8 * 8;
+    scene->registers.value[X86_RDX] = at(FRAMED);
+    scene->registers.value[X86_R8] = SCENE_ALTERNATE;
+    scene->registers.value[X86_R9] = SCENE_ALTERNATE + 8 * 8;
     scene->alternate[9] = at(ROOT);
     EXPECT(scene_walk(scene, at(JUMP)), MODEL_END_ROOT, {at(JUMP), MODEL_BY_CFI, false},
            {at(FRAMED), MODEL_BY_CFI, true}, {at(ROOT), MODEL_BY_CFI, true});
     scene->stack[1] = at(JUMP); /* nobody is called from there */
     EXPECT(scene_walk(scene, at(PLAIN)), MODEL_END_BAD_MEMORY, {at(PLAIN), MODEL_BY_CFI, false},
            {at(JUMP), MODEL_BY_CFI, true});
-    scene->registers.value[UNWIND_R8] = UINT64_MAX;
+    scene->registers.value[X86_R8] = UINT64_MAX;
     EXPECT(scene_walk(scene, at(JUMP)), MODEL_END_BAD_MEMORY, {at(JUMP), MODEL_BY_CFI, false});
     scene_free(scene);
 }
@@ -359,10 +360,10 @@ static void test_behind_clone(void)
     scene_ready(scene);
     const uint64_t returned = SCENE_TEXT + ROOT + LENGTH + 2;
     scene->stack[0] = at(ROOT);
-    scene->registers.value[UNWIND_RAX] = 4711;
+    scene->registers.value[X86_RAX] = 4711;
     EXPECT(scene_walk(scene, returned), MODEL_END_ROOT, {returned, MODEL_BY_CFI, false},
            {at(ROOT), MODEL_BY_CFI, true});
-    scene->registers.value[UNWIND_RAX] = 0;
+    scene->registers.value[X86_RAX] = 0;
     EXPECT(scene_walk(scene, returned), MODEL_END_ROOT, {returned, MODEL_BY_CFI, false});
     scene_free(scene);
 }
@@ -382,7 +383,7 @@ static void test_depth_limit(void)
 static void test_jit_by_frame_pointers(void)
 {
     struct scene *scene = scene_of_all();
-    scene->registers.value[UNWIND_RBP] = SCENE_STACK + 4 * 8;
+    scene->registers.value[ARCH_FP] = SCENE_STACK + 4 * 8;
     scene->stack[4] = SCENE_STACK + 8 * 8;
     scene->stack[5] = SCENE_JIT + 0x20;
     scene->stack[8] = SCENE_STACK + 12 * 8;
@@ -463,7 +464,7 @@ static void test_absurd_stack_pointers(void)
     struct scene *scene = scene_of_all();
     for (size_t i = 0; i < sizeof pointers / sizeof pointers[0]; i++)
         for (size_t j = 0; j < sizeof functions / sizeof functions[0]; j++) {
-            scene->registers.value[UNWIND_RSP] = pointers[i];
+            scene->registers.value[ARCH_SP] = pointers[i];
             const struct unwind_stack stack = scene_walk(scene, at(functions[j]));
             CU_ASSERT_EQUAL(stack.count, 1);
             CU_ASSERT(stack.end == MODEL_END_BAD_MEMORY || stack.end == MODEL_END_NO_CFI ||
@@ -472,8 +473,12 @@ static void test_absurd_stack_pointers(void)
     scene_free(scene);
 }
 
-static void test_lookup_address(void)
+static void test_names(void)
 {
+    CU_ASSERT_STRING_EQUAL(model_found_by_text(MODEL_BY_PLT), "plt");
+    CU_ASSERT_STRING_EQUAL(model_found_by_text((enum model_found_by)99), "?");
+    CU_ASSERT_STRING_EQUAL(model_end_text(MODEL_END_NO_CFI), "no-cfi");
+    CU_ASSERT_STRING_EQUAL(model_end_text((enum model_end)99), "?");
     const struct unwind_frame frame = {.address = 100, .is_return = true};
     CU_ASSERT_EQUAL(unwind_frame_lookup_address(&frame), 99);
 }
@@ -507,5 +512,5 @@ void sprof_suite_unwind_walk(void)
     CU_add_test(suite, "pending region", test_pending);
     CU_add_test(suite, "empty slice", test_empty_slice);
     CU_add_test(suite, "absurd stack pointers", test_absurd_stack_pointers);
-    CU_add_test(suite, "lookup address", test_lookup_address);
+    CU_add_test(suite, "names", test_names);
 }

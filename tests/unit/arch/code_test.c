@@ -1,4 +1,4 @@
-#include "unwind/arch/x86_64/code.h"
+#include "arch/arch.h"
 #include "unwind/rule.h"
 
 #include <CUnit/CUnit.h>
@@ -6,10 +6,10 @@
 /* Instructions, right-aligned behind nops. */
 static bool ends_with_call(const uint8_t *instruction, size_t size)
 {
-    uint8_t bytes[UNWIND_CALL_BYTES];
+    uint8_t bytes[ARCH_CALL_BYTES];
     memset(bytes, 0x90, sizeof bytes);
     memcpy(bytes + sizeof bytes - size, instruction, size);
-    return unwind_code_ends_with_call(bytes);
+    return arch_code_ends_with_call(bytes);
 }
 #define ENDS_WITH_CALL(...)                                                                        \
     ends_with_call((const uint8_t[]){__VA_ARGS__}, sizeof(const uint8_t[]){__VA_ARGS__})
@@ -41,59 +41,59 @@ static void test_no_calls(void)
 }
 
 /* The byte before an instruction and the instruction, filled up with nops. */
-static enum unwind_stage stage_of(const uint8_t *code, size_t size)
+static enum arch_stage stage_of(const uint8_t *code, size_t size)
 {
-    uint8_t bytes[UNWIND_STAGE_BEFORE + UNWIND_STAGE_AFTER];
+    uint8_t bytes[ARCH_STAGE_BEFORE + ARCH_STAGE_AFTER];
     memset(bytes, 0x90, sizeof bytes);
     memcpy(bytes, code, size);
-    return unwind_code_stage(bytes);
+    return arch_code_stage(bytes);
 }
 #define STAGE_OF(...) stage_of((const uint8_t[]){__VA_ARGS__}, sizeof(const uint8_t[]){__VA_ARGS__})
 
 static void test_stages(void)
 {
-    CU_ASSERT_EQUAL(STAGE_OF(0x90, 0x55, 0x48, 0x89, 0xe5), UNWIND_STAGE_NO_FRAME);
+    CU_ASSERT_EQUAL(STAGE_OF(0x90, 0x55, 0x48, 0x89, 0xe5), ARCH_STAGE_NO_FRAME);
     CU_ASSERT_EQUAL(STAGE_OF(0x90, 0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48, 0x89, 0xe5),
-                    UNWIND_STAGE_NO_FRAME);
-    CU_ASSERT_EQUAL(STAGE_OF(0x55, 0x48, 0x89, 0xe5), UNWIND_STAGE_RBP_PUSHED);
-    CU_ASSERT_EQUAL(STAGE_OF(0x90, 0x5d, 0xc3), UNWIND_STAGE_RBP_PUSHED);
-    CU_ASSERT_EQUAL(STAGE_OF(0x5d, 0xc3), UNWIND_STAGE_NO_FRAME);
-    CU_ASSERT_EQUAL(STAGE_OF(0x90, 0xf3, 0xc3), UNWIND_STAGE_NO_FRAME);
-    CU_ASSERT_EQUAL(STAGE_OF(0x90, 0x55, 0x53), UNWIND_STAGE_UNKNOWN); /* rbp is just saved */
-    CU_ASSERT_EQUAL(STAGE_OF(0x90, 0x48, 0x89, 0xe5), UNWIND_STAGE_UNKNOWN);
+                    ARCH_STAGE_NO_FRAME);
+    CU_ASSERT_EQUAL(STAGE_OF(0x55, 0x48, 0x89, 0xe5), ARCH_STAGE_FP_PUSHED);
+    CU_ASSERT_EQUAL(STAGE_OF(0x90, 0x5d, 0xc3), ARCH_STAGE_FP_PUSHED);
+    CU_ASSERT_EQUAL(STAGE_OF(0x5d, 0xc3), ARCH_STAGE_NO_FRAME);
+    CU_ASSERT_EQUAL(STAGE_OF(0x90, 0xf3, 0xc3), ARCH_STAGE_NO_FRAME);
+    CU_ASSERT_EQUAL(STAGE_OF(0x90, 0x55, 0x53), ARCH_STAGE_UNKNOWN); /* rbp is just saved */
+    CU_ASSERT_EQUAL(STAGE_OF(0x90, 0x48, 0x89, 0xe5), ARCH_STAGE_UNKNOWN);
 }
 
 static void test_call_targets(void)
 {
-    static const uint8_t direct[UNWIND_CALL_BYTES] = {0x90, 0x90, 0xe8, 0xf0, 0xff, 0xff, 0xff};
-    static const uint8_t indirect[UNWIND_CALL_BYTES] = {0x90, 0xff, 0x15, 1, 2, 3, 4};
+    static const uint8_t direct[ARCH_CALL_BYTES] = {0x90, 0x90, 0xe8, 0xf0, 0xff, 0xff, 0xff};
+    static const uint8_t indirect[ARCH_CALL_BYTES] = {0x90, 0xff, 0x15, 1, 2, 3, 4};
     uint64_t target;
-    CU_ASSERT_TRUE(unwind_code_call_target(direct, 0x1000, &target));
+    CU_ASSERT_TRUE(arch_code_call_target(direct, 0x1000, &target));
     CU_ASSERT_EQUAL(target, 0xff0);
-    CU_ASSERT_FALSE(unwind_code_call_target(indirect, 0x1000, &target));
+    CU_ASSERT_FALSE(arch_code_call_target(indirect, 0x1000, &target));
 }
 
 static void test_ends(void)
 {
     static const uint8_t padded[] = {0x48, 0x89, 0xe5, 0x5d, 0xc3, 0x0f, 0x1f, 0x40, 0};
     static const uint8_t going_on[] = {0x74, 1, 0xc3, 0x48, 0x89, 0xe5, 0xc3};
-    CU_ASSERT_TRUE(unwind_code_holds_end((struct sprof_bytes){padded, sizeof padded}));
-    CU_ASSERT_FALSE(unwind_code_holds_end((struct sprof_bytes){going_on, sizeof going_on}));
-    CU_ASSERT_FALSE(unwind_code_holds_end((struct sprof_bytes){padded, 0}));
+    CU_ASSERT_TRUE(arch_code_holds_end((struct sprof_bytes){padded, sizeof padded}));
+    CU_ASSERT_FALSE(arch_code_holds_end((struct sprof_bytes){going_on, sizeof going_on}));
+    CU_ASSERT_FALSE(arch_code_holds_end((struct sprof_bytes){padded, 0}));
 }
 
 static void test_plt_entries(void)
 {
-    static const uint8_t plain[UNWIND_PLT_ENTRY_BYTES] = {0xff, 0x25, 0x10, 0, 0, 0, 0x68};
-    static const uint8_t landing[UNWIND_PLT_ENTRY_BYTES] = {0xf3, 0x0f, 0x1e, 0xfa, 0xf2, 0xff,
+    static const uint8_t plain[ARCH_PLT_JUMP_BYTES] = {0xff, 0x25, 0x10, 0, 0, 0, 0x68};
+    static const uint8_t landing[ARCH_PLT_JUMP_BYTES] = {0xf3, 0x0f, 0x1e, 0xfa, 0xf2, 0xff,
                                                             0x25, 0xf5, 0xff, 0xff, 0xff};
-    static const uint8_t other[UNWIND_PLT_ENTRY_BYTES] = {0xe9, 0x25, 0x10, 0, 0, 0};
+    static const uint8_t other[ARCH_PLT_JUMP_BYTES] = {0xe9, 0x25, 0x10, 0, 0, 0};
     uint64_t slot;
-    CU_ASSERT_TRUE(unwind_code_plt_slot(plain, 0x1000, &slot));
+    CU_ASSERT_TRUE(arch_code_plt_slot(plain, 0x1000, &slot));
     CU_ASSERT_EQUAL(slot, 0x1016);
-    CU_ASSERT_TRUE(unwind_code_plt_slot(landing, 0x1000, &slot));
+    CU_ASSERT_TRUE(arch_code_plt_slot(landing, 0x1000, &slot));
     CU_ASSERT_EQUAL(slot, 0x1000);
-    CU_ASSERT_FALSE(unwind_code_plt_slot(other, 0x1000, &slot));
+    CU_ASSERT_FALSE(arch_code_plt_slot(other, 0x1000, &slot));
 }
 
 static void test_known(void)
@@ -110,27 +110,27 @@ static void test_known(void)
     memcpy(code + 24, parent, sizeof parent);
     memcpy(code + 60, glibc, sizeof glibc);
     memcpy(code + 91, restorer, sizeof restorer);
-    static const struct unwind_known_code expected[] = {{0, 9, UNWIND_RULE_SIGNAL},
-                                                        {24, 30, UNWIND_RULE_CHILD},
-                                                        {30, 44, UNWIND_RULE_END},
-                                                        {60, 70, UNWIND_RULE_CHILD},
-                                                        {90, 100, UNWIND_RULE_SIGNAL}};
-    struct unwind_known_code known;
+    static const struct arch_known_code expected[] = {{0, 9, ARCH_KNOWN_SIGNAL_RETURN},
+                                                        {24, 30, ARCH_KNOWN_CLONE},
+                                                        {30, 44, ARCH_KNOWN_START},
+                                                        {60, 70, ARCH_KNOWN_CLONE},
+                                                        {90, 100, ARCH_KNOWN_SIGNAL_RETURN}};
+    struct arch_known_code known;
     size_t offset = 0, count = 0;
-    while (unwind_code_find_known((struct sprof_bytes){code, sizeof code}, &offset, &known)) {
+    while (arch_code_find_known((struct sprof_bytes){code, sizeof code}, &offset, &known)) {
         CU_ASSERT_FATAL(count < 5);
         CU_ASSERT_EQUAL(known.start, expected[count].start);
         CU_ASSERT_EQUAL(known.end, expected[count].end);
-        CU_ASSERT_EQUAL(known.rule, expected[count].rule);
+        CU_ASSERT_EQUAL(known.what, expected[count].what);
         count++;
     }
     CU_ASSERT_EQUAL(count, 5);
 }
 
-void sprof_suite_unwind_code(void);
-void sprof_suite_unwind_code(void)
+void sprof_suite_arch_code(void);
+void sprof_suite_arch_code(void)
 {
-    CU_pSuite suite = CU_add_suite("unwind/code", NULL, NULL);
+    CU_pSuite suite = CU_add_suite("arch/code", NULL, NULL);
     CU_add_test(suite, "calls", test_calls);
     CU_add_test(suite, "no calls", test_no_calls);
     CU_add_test(suite, "known code", test_known);

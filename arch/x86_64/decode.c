@@ -1,4 +1,6 @@
-#include "unwind/arch/x86_64/decode.h"
+/* The length of an x86-64 instruction, and what it does to rsp and rbp (Intel SDM volume 2, chapter 2
+ * and appendix A). */
+#include "arch/arch.h"
 
 #include <string.h>
 
@@ -136,7 +138,7 @@ struct decoder {
 
 static uint8_t take(struct decoder *decoder)
 {
-    if (decoder->at >= decoder->size || decoder->at >= UNWIND_INSTRUCTION_BYTES) {
+    if (decoder->at >= decoder->size || decoder->at >= ARCH_INSTRUCTION_BYTES) {
         decoder->failed = true;
         return 0;
     }
@@ -295,12 +297,12 @@ static bool writes_second_map(const struct decoder *decoder, unsigned reg)
     return own && (conditional_move || extended);
 }
 
-static struct unwind_instruction effect(enum unwind_effect what, int64_t value)
+static struct arch_instruction effect(enum arch_effect what, int64_t value)
 {
-    return (struct unwind_instruction){.effect = (uint8_t)what, .value = value};
+    return (struct arch_instruction){.effect = (uint8_t)what, .value = value};
 }
 
-static struct unwind_instruction generic(const struct decoder *decoder, uint8_t form)
+static struct arch_instruction generic(const struct decoder *decoder, uint8_t form)
 {
     bool rsp = false, rbp = false;
     if (form & M && !decoder->vector && decoder->map < 2) {
@@ -308,94 +310,94 @@ static struct unwind_instruction generic(const struct decoder *decoder, uint8_t 
         rsp = asks(decoder, RSP);
         rbp = asks(decoder, RBP);
     }
-    return effect(rsp   ? UNWIND_EFFECT_CHANGES_RSP
-                  : rbp ? UNWIND_EFFECT_CHANGES_RBP
-                        : UNWIND_EFFECT_NONE,
+    return effect(rsp   ? ARCH_EFFECT_CHANGES_SP
+                  : rbp ? ARCH_EFFECT_CHANGES_FP
+                        : ARCH_EFFECT_NONE,
                   0);
 }
 
 /* lea into rsp, from rsp or rbp. */
-static struct unwind_instruction lea_rsp(const struct decoder *decoder)
+static struct arch_instruction lea_rsp(const struct decoder *decoder)
 {
     const uint8_t rm = decoder->modrm & 7;
     const bool plain_base = !(decoder->rex & 3) && decoder->rex & 8;
     if (plain_base && rm == 4 && decoder->sib == 0x24)
-        return effect(UNWIND_EFFECT_ADDS_RSP, decoder->displacement);
+        return effect(ARCH_EFFECT_ADDS_SP, decoder->displacement);
     if (plain_base && rm == 5 && mode(decoder) != 0)
-        return effect(UNWIND_EFFECT_RSP_FROM_RBP, decoder->displacement);
-    return effect(UNWIND_EFFECT_CHANGES_RSP, 0);
+        return effect(ARCH_EFFECT_SP_FROM_FP, decoder->displacement);
+    return effect(ARCH_EFFECT_CHANGES_SP, 0);
 }
 
 /* Instructions that compilers use to set up and take down frames, else what generic() says. */
-static struct unwind_instruction with_modrm(const struct decoder *decoder, uint8_t form)
+static struct arch_instruction with_modrm(const struct decoder *decoder, uint8_t form)
 {
     const uint8_t opcode = decoder->opcode, group = decoder->modrm >> 3 & 7;
     const bool to_rsp = rm_operand(decoder) == RSP && decoder->rex & 8;
     if (to_rsp && (opcode == 0x81 || opcode == 0x83) && (group == 0 || group == 5))
-        return effect(UNWIND_EFFECT_ADDS_RSP, group ? -decoder->immediate : decoder->immediate);
+        return effect(ARCH_EFFECT_ADDS_SP, group ? -decoder->immediate : decoder->immediate);
     if ((to_rsp && opcode == 0x89 && reg_operand(decoder) == RBP) ||
         (opcode == 0x8b && reg_operand(decoder) == RSP && rm_operand(decoder) == RBP))
-        return effect(UNWIND_EFFECT_RSP_FROM_RBP, 0);
+        return effect(ARCH_EFFECT_SP_FROM_FP, 0);
     if (opcode == 0x8d && reg_operand(decoder) == RSP)
         return lea_rsp(decoder);
     if (opcode == 0xff && group == 6)
-        return effect(UNWIND_EFFECT_ADDS_RSP, -8);
+        return effect(ARCH_EFFECT_ADDS_SP, -8);
     if (opcode == 0xff && (group == 4 || group == 5))
-        return effect(UNWIND_EFFECT_STOPS, 0);
+        return effect(ARCH_EFFECT_STOPS, 0);
     if (opcode == 0x8f) /* pop into memory; the other groups are AMD's XOP, of another length */
-        return group ? effect(UNWIND_EFFECT_STOPS, 0) : effect(UNWIND_EFFECT_ADDS_RSP, 8);
+        return group ? effect(ARCH_EFFECT_STOPS, 0) : effect(ARCH_EFFECT_ADDS_SP, 8);
     return generic(decoder, form);
 }
 
-static struct unwind_instruction without_modrm(const struct decoder *decoder)
+static struct arch_instruction without_modrm(const struct decoder *decoder)
 {
     const uint8_t opcode = decoder->opcode;
     const unsigned reg = (opcode & 7u) | (decoder->rex & 1u) << 3;
     const bool names_register = opcode >> 4 == 5 || opcode >> 3 == 0x17; /* push, pop, mov */
     if (opcode >> 3 == 0x0b && reg == RBP)
-        return effect(UNWIND_EFFECT_POPS_RBP, 0);
+        return effect(ARCH_EFFECT_POPS_FP, 0);
     if (names_register && opcode >= 0x58 && reg == RSP)
-        return effect(UNWIND_EFFECT_CHANGES_RSP, 0);
+        return effect(ARCH_EFFECT_CHANGES_SP, 0);
     if (opcode >> 3 == 0x0b || opcode == 0x9d)
-        return effect(UNWIND_EFFECT_ADDS_RSP, 8);
+        return effect(ARCH_EFFECT_ADDS_SP, 8);
     if (opcode >> 3 == 0x0a || opcode == 0x68 || opcode == 0x6a || opcode == 0x9c)
-        return effect(UNWIND_EFFECT_ADDS_RSP, -8);
+        return effect(ARCH_EFFECT_ADDS_SP, -8);
     const bool exchanges = opcode >> 3 == 0x12;
     if (exchanges && reg == RSP)
-        return effect(UNWIND_EFFECT_CHANGES_RSP, 0);
+        return effect(ARCH_EFFECT_CHANGES_SP, 0);
     if ((opcode >> 3 == 0x17 || exchanges) && reg == RBP)
-        return effect(UNWIND_EFFECT_CHANGES_RBP, 0);
+        return effect(ARCH_EFFECT_CHANGES_FP, 0);
     if (opcode >> 4 == 7 || opcode >> 2 == 0x38)
-        return effect(UNWIND_EFFECT_BRANCHES, decoder->immediate);
+        return effect(ARCH_EFFECT_BRANCHES, decoder->immediate);
     switch (opcode) {
     case 0xc2:
-    case 0xc3: return effect(UNWIND_EFFECT_RETURNS, 0);
-    case 0xc9: return effect(UNWIND_EFFECT_LEAVES, 0);
+    case 0xc3: return effect(ARCH_EFFECT_RETURNS, 0);
+    case 0xc9: return effect(ARCH_EFFECT_LEAVES, 0);
     case 0xe9:
-    case 0xeb: return effect(UNWIND_EFFECT_JUMPS, decoder->immediate);
-    case 0xc8: return effect(UNWIND_EFFECT_CHANGES_RSP, 0);
+    case 0xeb: return effect(ARCH_EFFECT_JUMPS, decoder->immediate);
+    case 0xc8: return effect(ARCH_EFFECT_CHANGES_SP, 0);
     case 0xcc:
     case 0xf4:
     case 0xcb:
     case 0xca:
-    case 0xcf: return effect(UNWIND_EFFECT_STOPS, 0);
-    default: return effect(UNWIND_EFFECT_NONE, 0);
+    case 0xcf: return effect(ARCH_EFFECT_STOPS, 0);
+    default: return effect(ARCH_EFFECT_NONE, 0);
     }
 }
 
-static struct unwind_instruction effect_of(const struct decoder *decoder, uint8_t form)
+static struct arch_instruction effect_of(const struct decoder *decoder, uint8_t form)
 {
     if (decoder->map == 1 && !decoder->vector && decoder->opcode >> 4 == 8)
-        return effect(UNWIND_EFFECT_BRANCHES, decoder->immediate);
+        return effect(ARCH_EFFECT_BRANCHES, decoder->immediate);
     if (decoder->map == 1 && !decoder->vector && decoder->opcode == 0x0b)
-        return effect(UNWIND_EFFECT_STOPS, 0); /* ud2 */
+        return effect(ARCH_EFFECT_STOPS, 0); /* ud2 */
     if (decoder->map || decoder->vector)
         return generic(decoder, form);
     return form & M ? with_modrm(decoder, form) : without_modrm(decoder);
 }
 
-bool unwind_instruction_decode(const uint8_t *code, size_t size,
-                               struct unwind_instruction *instruction)
+bool arch_instruction_decode(const uint8_t *code, size_t size,
+                               struct arch_instruction *instruction)
 {
     struct decoder decoder = {.code = code, .size = size};
     take_opcode(&decoder);

@@ -1,12 +1,5 @@
-#include "unwind/arch/x86_64/code.h"
-
-#include "unwind/rule.h"
-
-const uint8_t unwind_signal_register_order[UNWIND_SIGNAL_REGISTERS] = {
-    UNWIND_R8,  UNWIND_R9,  UNWIND_R10, UNWIND_R11, UNWIND_R12, UNWIND_R13,
-    UNWIND_R14, UNWIND_R15, UNWIND_RDI, UNWIND_RSI, UNWIND_RBP, UNWIND_RBX,
-    UNWIND_RDX, UNWIND_RAX, UNWIND_RCX, UNWIND_RSP, UNWIND_RIP,
-};
+/* What x86-64 machine code says where no table does. */
+#include "arch/arch.h"
 
 /* Whether an FF /2 instruction of exactly `length` bytes (without prefixes) ends the bytes. */
 static bool is_indirect_call(const uint8_t *end, unsigned length)
@@ -25,42 +18,43 @@ static bool is_indirect_call(const uint8_t *end, unsigned length)
     return length == expected;
 }
 
-bool unwind_code_ends_with_call(const uint8_t bytes[UNWIND_CALL_BYTES])
+/* E8 rel32 or a form of FF /2 (Intel SDM volume 2, CALL). */
+bool arch_code_ends_with_call(const uint8_t bytes[ARCH_CALL_BYTES])
 {
-    const uint8_t *end = bytes + UNWIND_CALL_BYTES;
+    const uint8_t *end = bytes + ARCH_CALL_BYTES;
     if (end[-5] == 0xe8)
         return true;
-    for (unsigned length = 2; length <= UNWIND_CALL_BYTES; length++)
+    for (unsigned length = 2; length <= ARCH_CALL_BYTES; length++)
         if (is_indirect_call(end, length))
             return true;
     return false;
 }
 
-enum unwind_stage unwind_code_stage(const uint8_t code[UNWIND_STAGE_BEFORE + UNWIND_STAGE_AFTER])
+enum arch_stage arch_code_stage(const uint8_t code[ARCH_STAGE_BEFORE + ARCH_STAGE_AFTER])
 {
     static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
     static const uint8_t set_up[] = {0x55, 0x48, 0x89, 0xe5}; /* push %rbp; mov %rsp,%rbp */
-    const uint8_t *at = code + UNWIND_STAGE_BEFORE;
+    const uint8_t *at = code + ARCH_STAGE_BEFORE;
     const bool lands = !memcmp(at, endbr64, sizeof endbr64);
     if (!memcmp(lands ? at + sizeof endbr64 : at, set_up, sizeof set_up))
-        return UNWIND_STAGE_NO_FRAME;
+        return ARCH_STAGE_NO_FRAME;
     if (!memcmp(code, set_up, sizeof set_up))
-        return UNWIND_STAGE_RBP_PUSHED;
+        return ARCH_STAGE_FP_PUSHED;
     if (at[0] == 0x5d && (at[1] == 0xc3 || at[1] == 0xc2)) /* pop %rbp; ret */
-        return UNWIND_STAGE_RBP_PUSHED;
+        return ARCH_STAGE_FP_PUSHED;
     if (at[0] == 0xc3 || (at[0] == 0xf3 && at[1] == 0xc3)) /* ret */
-        return UNWIND_STAGE_NO_FRAME;
-    return UNWIND_STAGE_UNKNOWN;
+        return ARCH_STAGE_NO_FRAME;
+    return ARCH_STAGE_UNKNOWN;
 }
 
-/* nop, int3, and the first bytes of longer nops: 66 …, 0f 1f. */
+/* nop of any length and int3: the first bytes of longer nops: 66 …, 0f 1f. */
 static bool is_padding(const uint8_t *code, size_t left)
 {
     return code[0] == 0x90 || code[0] == 0xcc || code[0] == 0x66 ||
            (left > 1 && code[0] == 0x0f && code[1] == 0x1f);
 }
 
-bool unwind_code_holds_end(struct sprof_bytes code)
+bool arch_code_holds_end(struct sprof_bytes code)
 {
     for (size_t i = 0; i + 1 < code.size; i++)
         if (code.data[i] == 0xc3 && is_padding(code.data + i + 1, code.size - i - 1))
@@ -68,17 +62,17 @@ bool unwind_code_holds_end(struct sprof_bytes code)
     return false;
 }
 
-bool unwind_code_call_target(const uint8_t bytes[UNWIND_CALL_BYTES], uint64_t return_address,
+bool arch_code_call_target(const uint8_t bytes[ARCH_CALL_BYTES], uint64_t return_address,
                              uint64_t *target)
 {
-    const uint8_t *end = bytes + UNWIND_CALL_BYTES;
+    const uint8_t *end = bytes + ARCH_CALL_BYTES;
     int32_t distance;
     memcpy(&distance, end - sizeof distance, sizeof distance);
     *target = return_address + (uint64_t)(int64_t)distance;
     return end[-5] == 0xe8;
 }
 
-bool unwind_code_plt_slot(const uint8_t bytes[UNWIND_PLT_ENTRY_BYTES], uint64_t address,
+bool arch_code_plt_slot(const uint8_t bytes[ARCH_PLT_JUMP_BYTES], uint64_t address,
                           uint64_t *slot)
 {
     static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
@@ -92,36 +86,61 @@ bool unwind_code_plt_slot(const uint8_t bytes[UNWIND_PLT_ENTRY_BYTES], uint64_t 
     return true;
 }
 
-/* Bytes that name a stretch, and how far the stretch reaches around them. The byte before a signal
+/* With endbr64, entries of .plt.got take 16 bytes like the others. */
+uint64_t arch_code_plt_entry_size(struct sprof_bytes plt, bool is_got)
+{
+    static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
+    const bool lands = plt.size >= sizeof endbr64 && !memcmp(plt.data, endbr64, sizeof endbr64);
+    return is_got && !lands ? 8 : ARCH_PLT_ENTRY_BYTES;
+}
+
+uint8_t arch_code_plt_push(struct sprof_bytes plt)
+{
+    static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
+    if (plt.size < 2 * ARCH_PLT_ENTRY_BYTES)
+        return 0;
+    const uint8_t *entry = plt.data + ARCH_PLT_ENTRY_BYTES;
+    if (!memcmp(entry, endbr64, sizeof endbr64))
+        return entry[4] == 0x68 ? 9 : 0;
+    return entry[6] == 0x68 ? 11 : 0;
+}
+
+bool arch_code_begins_with_system_call(struct sprof_bytes code)
+{
+    return code.size >= 2 && code.data[0] == 0x0f && code.data[1] == 0x05;
+}
+
+/* Known are the kernel's signal return (mov $15,%rax; syscall), what stands behind the system call of
+ * glibc's clone and clone3 and of musl's __clone, and musl's _start. Bytes that name a stretch, and how far the stretch reaches around them. The byte before a signal
  * trampoline belongs to it: a handler returns to its first byte, and is looked up one before. */
 static const struct {
     uint8_t bytes[20];
     uint8_t size, before, length;
-    uint64_t rule;
+    enum arch_known what;
 } patterns[] = {
-    {{0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05}, 9, 1, 9, UNWIND_RULE_SIGNAL},
+    {{0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05}, 9, 1, 9, ARCH_KNOWN_SIGNAL_RETURN},
     /* glibc's clone and clone3: syscall; test %rax,%rax; jl; je over the ret */
-    {{0x0f, 0x05, 0x48, 0x85, 0xc0, 0x7c}, 6, 0, 10, UNWIND_RULE_CHILD},
+    {{0x0f, 0x05, 0x48, 0x85, 0xc0, 0x7c}, 6, 0, 10, ARCH_KNOWN_CLONE},
     /* musl's __clone: syscall; test %eax,%eax; jne; then the child, as below */
     {{0x0f, 0x05, 0x85, 0xc0, 0x75, 0x0f, 0x31, 0xed, 0x5f, 0x41, 0xff, 0xd1},
      12,
      0,
      6,
-     UNWIND_RULE_CHILD},
+     ARCH_KNOWN_CLONE},
     /* xor %rbp,%rbp; mov %rsp,%rdi; lea _DYNAMIC(%rip),%rsi; and; call _start_c */
-    {{0x48, 0x31, 0xed, 0x48, 0x89, 0xe7, 0x48, 0x8d, 0x35}, 9, 0, 24, UNWIND_RULE_END},
+    {{0x48, 0x31, 0xed, 0x48, 0x89, 0xe7, 0x48, 0x8d, 0x35}, 9, 0, 24, ARCH_KNOWN_START},
     /* xor %ebp,%ebp; pop %rdi; call *%r9; mov %eax,%edi; xor %eax,%eax; mov $60,%al; syscall */
     {{0x31, 0xed, 0x5f, 0x41, 0xff, 0xd1, 0x89, 0xc7, 0x31, 0xc0, 0xb0, 0x3c, 0x0f, 0x05},
      14,
      0,
      14,
-     UNWIND_RULE_END},
+     ARCH_KNOWN_START},
 };
 
 enum { PATTERNS = sizeof patterns / sizeof patterns[0] };
 
-bool unwind_code_find_known(struct sprof_bytes code, size_t *offset,
-                            struct unwind_known_code *known)
+bool arch_code_find_known(struct sprof_bytes code, size_t *offset,
+                            struct arch_known_code *known)
 {
     const uint8_t *first = NULL;
     size_t which = 0;
@@ -141,12 +160,12 @@ bool unwind_code_find_known(struct sprof_bytes code, size_t *offset,
     const size_t before = patterns[which].before;
     known->start = at - *offset >= before ? at - before : at;
     known->end = end < code.size ? end : code.size;
-    known->rule = patterns[which].rule;
+    known->what = patterns[which].what;
     *offset = known->end;
     return true;
 }
 
-bool unwind_code_is_start(struct sprof_bytes function)
+bool arch_code_is_start(struct sprof_bytes function)
 {
     /* mov %rbx,%rsp; mov (%rsp),%rdi or pop %rdi; test %rdi,%rdi; je */
     static const uint8_t with_mov[] = {0x48, 0x89, 0xdc, 0x48, 0x8b, 0x3c,

@@ -1,0 +1,145 @@
+/* arch: all that depends on the processor: registers, and what machine code says where no table does.
+ *
+ * CMake chooses one directory, arch/NAME, whose machine.h has the constants below and whose sources
+ * have the functions. A new processor is such a directory, and no line elsewhere. Numbers of registers
+ * are DWARF's. What machine.h says:
+ *
+ *   ARCH_NAME               "x86_64", …: as CMAKE_SYSTEM_PROCESSOR has it
+ *   ARCH_REGISTERS          how many a sample, a signal frame and an unwinder's state hold; at most 64
+ *   ARCH_GENERAL_REGISTERS  numbers below are general registers, which rules may name; at most 32
+ *   ARCH_PC, ARCH_SP, ARCH_FP   the instruction, stack and frame pointer
+ *   ARCH_LINK               the register that holds the return address on entry, -1: it is pushed
+ *   ARCH_RETURN_COLUMN      the column of the return address in call frame information
+ *   ARCH_RESULT             what a system call returns in
+ *   ARCH_CALL_PUSHES        bytes that a call pushes: 8, or 0 where there is ARCH_LINK
+ *   ARCH_RED_ZONE_BYTES     below the stack pointer, not touched by signal handlers
+ *   ARCH_USER_BITS          user addresses are below 1 << this
+ *   ARCH_CALL_BYTES, ARCH_INSTRUCTION_BYTES   the longest call, the longest instruction
+ *   ARCH_STAGE_BEFORE, ARCH_STAGE_AFTER       what arch_code_stage looks at
+ *   ARCH_PLT_JUMP_BYTES     what arch_code_plt_slot looks at
+ *   ARCH_PLT_ENTRY_BYTES, ARCH_PLT_HEAD_PUSH_BYTES   of .plt where its entries push: an entry, and
+ *                           the push that its first entry begins with
+ *   ARCH_SIGNAL_REGISTERS, ARCH_SIGNAL_REGISTERS_OFFSET   the kernel's frame below a signal handler:
+ *                           how many registers it has, and where, from the trampoline's sp
+ *   ARCH_ELF_MACHINE        e_machine of its ELF files
+ *   ARCH_RELOCATION_IRELATIVE   the relocation of a slot that a resolver fills
+ *   ARCH_GO_ENTRY           how the names begin of functions that start a Go program
+ *   arch_return_address     strips what a processor keeps in the upper bits of a return address
+ *
+ * A frame pointer points to the caller's frame pointer, with the return address behind it: so it is on
+ * x86-64 and aarch64. */
+#ifndef SPROF_ARCH_ARCH_H
+#define SPROF_ARCH_ARCH_H
+
+#include "base/base.h"
+#include SPROF_ARCH_HEADER
+
+#include <stdbool.h>
+
+/* ---- Registers ------------------------------------------------------------------------------ */
+
+/* Of the general registers, by number: "rax", …. */
+extern const char *const arch_register_names[ARCH_GENERAL_REGISTERS];
+
+/* User registers as perf events sample them: the kernel's number (asm/perf_regs.h) and DWARF's, in the
+ * order in which the kernel writes them, and the mask for perf_event_attr.sample_regs_user. */
+struct arch_perf_register {
+    uint8_t kernel, number;
+};
+extern const struct arch_perf_register arch_perf_registers[ARCH_REGISTERS];
+uint64_t arch_perf_register_mask(void);
+
+/* The kernel's frame below a signal handler: the number of each register, in its order. */
+extern const uint8_t arch_signal_register_order[ARCH_SIGNAL_REGISTERS];
+
+/* Whether the kernel is about to restore what a signal interrupted, as far as registers tell: the
+ * instruction pointer stands behind the trampoline's system call then. */
+bool arch_is_in_signal_return(const uint64_t registers[ARCH_REGISTERS]);
+
+/* Whether registers that were sampled in the kernel may be those of a system call. */
+bool arch_may_be_in_system_call(const uint64_t registers[ARCH_REGISTERS]);
+
+/* ---- Code ----------------------------------------------------------------------------------- */
+
+/* Whether the bytes, which end at a return address, end with a call. */
+bool arch_code_ends_with_call(const uint8_t bytes[ARCH_CALL_BYTES]);
+
+/* The target of the direct call that ends at `return_address`; false for an indirect one. */
+bool arch_code_call_target(const uint8_t bytes[ARCH_CALL_BYTES], uint64_t return_address,
+                           uint64_t *target);
+
+/* How far a function has set up its frame, told by the bytes around an instruction: `code` begins
+ * ARCH_STAGE_BEFORE bytes before it. */
+enum arch_stage {
+    ARCH_STAGE_UNKNOWN,
+    ARCH_STAGE_NO_FRAME,  /* the return address is where the call left it: at sp, or in ARCH_LINK */
+    ARCH_STAGE_FP_PUSHED, /* the caller's frame pointer is at sp, the return address behind it */
+};
+enum arch_stage arch_code_stage(const uint8_t code[ARCH_STAGE_BEFORE + ARCH_STAGE_AFTER]);
+
+/* Whether a function ends in the bytes: a return with padding behind it. Bytes that only look so are
+ * taken for an end, too. */
+bool arch_code_holds_end(struct sprof_bytes code);
+
+/* Whether the bytes begin with a system call. */
+bool arch_code_begins_with_system_call(struct sprof_bytes code);
+
+/* A PLT entry jumps through a slot in memory: where the slot is. False for other code. */
+bool arch_code_plt_slot(const uint8_t bytes[ARCH_PLT_JUMP_BYTES], uint64_t address, uint64_t *slot);
+
+/* Where entries of a .plt push, 0 where they do not; `plt` is the section. */
+uint8_t arch_code_plt_push(struct sprof_bytes plt);
+
+/* How many bytes each entry of a PLT section takes; `plt` is the section, `is_got` says that it is
+ * .plt.got, whose entries do not push. */
+uint64_t arch_code_plt_entry_size(struct sprof_bytes plt, bool is_got);
+
+/* A stretch of code known by its bytes. */
+enum arch_known {
+    ARCH_KNOWN_SIGNAL_RETURN, /* the trampoline that a signal handler returns to */
+    ARCH_KNOWN_CLONE,         /* behind clone's system call: a child, whose result is 0, starts here */
+    ARCH_KNOWN_START,         /* nobody called it */
+};
+struct arch_known_code {
+    size_t start, end; /* offsets into the bytes searched */
+    enum arch_known what;
+};
+
+/* Finds the first stretch at or after *offset and moves *offset behind it; false when there is
+ * none. */
+bool arch_code_find_known(struct sprof_bytes code, size_t *offset, struct arch_known_code *known);
+
+/* Whether a function that has no frame of its own is the start of a coroutine: glibc's
+ * __start_context, whose call frame information claims a caller. */
+bool arch_code_is_start(struct sprof_bytes function);
+
+/* ---- Instructions --------------------------------------------------------------------------- */
+
+/* What an instruction does to the stack and the frame pointer. */
+enum arch_effect {
+    ARCH_EFFECT_NONE,
+    ARCH_EFFECT_CHANGES_FP, /* in a way that is not followed */
+    ARCH_EFFECT_CHANGES_SP, /* in a way that is not followed */
+    ARCH_EFFECT_ADDS_SP,    /* sp += value */
+    ARCH_EFFECT_POPS_FP,    /* fp = *sp; sp += 8 */
+    ARCH_EFFECT_POPS_FRAME, /* fp = *sp; ARCH_LINK = *(sp + 8); sp += value */
+    ARCH_EFFECT_SP_FROM_FP, /* sp = fp + value */
+    ARCH_EFFECT_LEAVES,     /* sp = fp; fp = *sp; sp += 8 */
+    ARCH_EFFECT_RETURNS,
+    ARCH_EFFECT_JUMPS,    /* always, to the next instruction + value */
+    ARCH_EFFECT_BRANCHES, /* perhaps, to the next instruction + value */
+    ARCH_EFFECT_STOPS,    /* execution does not go on here, or nobody knows where */
+};
+
+struct arch_instruction {
+    uint8_t length;
+    uint8_t effect; /* enum arch_effect */
+    int64_t value;
+};
+
+/* Decodes the instruction at `code`, of which `size` bytes are at hand. Returns false where it is
+ * not one, or is longer than that. */
+bool arch_instruction_decode(const uint8_t *code, size_t size,
+                             struct arch_instruction *instruction);
+
+#endif

@@ -1,0 +1,65 @@
+/* The constants of x86-64 (System V psABI; Intel SDM volume 2). */
+#ifndef SPROF_ARCH_X86_64_MACHINE_H
+#define SPROF_ARCH_X86_64_MACHINE_H
+
+#include <elf.h>
+#include <stdint.h>
+
+/* DWARF numbers (psABI figure 3.36). */
+enum x86_register {
+    X86_RAX,
+    X86_RDX,
+    X86_RCX,
+    X86_RBX,
+    X86_RSI,
+    X86_RDI,
+    X86_RBP,
+    X86_RSP,
+    X86_R8,
+    X86_R9,
+    X86_R10,
+    X86_R11,
+    X86_R12,
+    X86_R13,
+    X86_R14,
+    X86_R15,
+    X86_RIP,
+};
+
+enum {
+    ARCH_REGISTERS = 17,
+    ARCH_GENERAL_REGISTERS = 16,
+    ARCH_PC = X86_RIP,
+    ARCH_SP = X86_RSP,
+    ARCH_FP = X86_RBP,
+    ARCH_LINK = -1,
+    ARCH_RETURN_COLUMN = X86_RIP,
+    ARCH_RESULT = X86_RAX,
+    ARCH_CALL_PUSHES = 8,
+    ARCH_RED_ZONE_BYTES = 128, /* psABI 3.2.2 */
+    ARCH_USER_BITS = 47,       /* four-level paging; with five levels, mmap stays below unless asked */
+
+    ARCH_CALL_BYTES = 7,
+    ARCH_INSTRUCTION_BYTES = 15,
+    ARCH_STAGE_BEFORE = 1,
+    ARCH_STAGE_AFTER = 8,
+
+    ARCH_PLT_JUMP_BYTES = 12,
+    ARCH_PLT_ENTRY_BYTES = 16,
+    ARCH_PLT_HEAD_PUSH_BYTES = 6,
+
+    ARCH_SIGNAL_REGISTERS = 17,
+    ARCH_SIGNAL_REGISTERS_OFFSET = 40, /* struct rt_sigframe without its return address */
+};
+
+#define ARCH_ELF_MACHINE EM_X86_64
+#define ARCH_NAME "x86_64"
+#define ARCH_RELOCATION_IRELATIVE R_X86_64_IRELATIVE
+#define ARCH_GO_ENTRY "_rt0_amd64" /* and _rt0_amd64_linux */
+
+static inline uint64_t arch_return_address(uint64_t word)
+{
+    return word;
+}
+
+#endif

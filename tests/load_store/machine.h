@@ -1,0 +1,47 @@
+/* A second processor for the tests: calls leave the return address in a link register, and all
+ * instructions take four bytes. Numbers of registers and encodings are A64's, as far as the tests use
+ * them. */
+#ifndef SPROF_TESTS_LOAD_STORE_MACHINE_H
+#define SPROF_TESTS_LOAD_STORE_MACHINE_H
+
+#include <elf.h>
+#include <stdint.h>
+
+enum {
+    ARCH_REGISTERS = 33,
+    ARCH_GENERAL_REGISTERS = 32,
+    ARCH_PC = 32,
+    ARCH_SP = 31,
+    ARCH_FP = 29,
+    ARCH_LINK = 30,
+    ARCH_RETURN_COLUMN = 30,
+    ARCH_RESULT = 0,
+    ARCH_CALL_PUSHES = 0,
+    ARCH_RED_ZONE_BYTES = 0,
+    ARCH_USER_BITS = 48,
+
+    ARCH_CALL_BYTES = 4,
+    ARCH_INSTRUCTION_BYTES = 4,
+    ARCH_STAGE_BEFORE = 4,
+    ARCH_STAGE_AFTER = 4,
+
+    ARCH_PLT_JUMP_BYTES = 8,
+    ARCH_PLT_ENTRY_BYTES = 16,
+    ARCH_PLT_HEAD_PUSH_BYTES = 4,
+
+    ARCH_SIGNAL_REGISTERS = 33,
+    ARCH_SIGNAL_REGISTERS_OFFSET = 312,
+};
+
+#define ARCH_NAME "load_store"
+#define ARCH_ELF_MACHINE EM_AARCH64
+#define ARCH_RELOCATION_IRELATIVE R_AARCH64_IRELATIVE
+#define ARCH_GO_ENTRY "_rt0_arm64"
+
+/* The upper bits may hold a signature. */
+static inline uint64_t arch_return_address(uint64_t word)
+{
+    return word & ((UINT64_C(1) << ARCH_USER_BITS) - 1);
+}
+
+#endif

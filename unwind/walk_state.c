@@ -1,0 +1,68 @@
+/* What every step does with the walk: reads a return address, makes the caller the current frame, ends. */
+#include "unwind/walk.h"
+
+enum { BOTTOM_BYTES = 512 }; /* above a return address of 0, searched for signs of callers */
+
+bool walk_end(struct walk *walk, enum model_end end)
+{
+    walk->end = end;
+    return false;
+}
+
+bool walk_is_return(const struct walk *walk)
+{
+    return walk->walker->frames[walk->count - 1].is_return;
+}
+
+/* Whether a return address of 0 is where a thread or a coroutine starts: not if calls go on above
+ * it. Then the frame is not as its table says, as while an exception is being handed over. */
+static bool is_bottom(struct walk *walk, const struct walk_caller *caller)
+{
+    if (caller->found_by == MODEL_BY_FP)
+        return true; /* the frame pointer is 0, too */
+    for (uint64_t at = caller->sp, last = at + BOTTOM_BYTES; at < last; at += 8) {
+        uint64_t word;
+        if (walk->slice_end < 8 || at > walk->slice_end - 8)
+            return true;
+        if (walk_read_word(walk, at, &word) == WALK_READ_OK && word &&
+            walk_is_return_address(walk, word) == WALK_YES)
+            return false;
+    }
+    return true;
+}
+
+bool walk_go_on(struct walk *walk, const struct walk_caller *caller)
+{
+    struct unwind_walker *walker = walk->walker;
+    if (!caller->address && !walk->live && caller->found_by != MODEL_BY_SCAN)
+        return walk_end(walk, is_bottom(walk, caller) ? MODEL_END_ROOT : MODEL_END_BAD_MEMORY);
+    if (walk->live && caller->found_by != MODEL_BY_SIGNAL &&
+        walk_is_return_address(walk, caller->address) != WALK_YES)
+        return walk_end(walk, MODEL_END_TRUNCATED);
+    const uint64_t pc = caller->address - (caller->found_by != MODEL_BY_SIGNAL);
+    if (walk_rule(walk, pc) == UNWIND_RULE_NOT_CODE)
+        return walk_end(walk, MODEL_END_BAD_MEMORY);
+    if (walk->count == walker->max_frames)
+        return walk_end(walk, MODEL_END_DEPTH_LIMIT);
+    walker->frames[walk->count++] = (struct unwind_frame){.address = caller->address,
+                                                          .found_by = (uint8_t)caller->found_by,
+                                                          .is_return = pc != caller->address};
+    walk->stitched |= walk->live;
+    walk->pc = pc;
+    walk->sp = caller->sp;
+    walk->fp = caller->fp;
+    return true;
+}
+
+enum walk_read walk_read_return(struct walk *walk, uint64_t rule, uint64_t cfa, uint64_t *address)
+{
+    if (rule & UNWIND_RULE_RETURN_LINK) {
+        if (!walk_link_is_known(walk))
+            return WALK_READ_BAD;
+        *address = arch_return_address(walk->full.value[ARCH_LINK < 0 ? 0 : ARCH_LINK]);
+        return WALK_READ_OK;
+    }
+    const enum walk_read result = walk_read_word(walk, walk_return_slot(rule, cfa), address);
+    *address = arch_return_address(*address);
+    return result;
+}
