@@ -90,17 +90,23 @@ static uint32_t *things_new(const struct model_paths *paths)
     return malloc((paths->items.count + 1) * sizeof(uint32_t));
 }
 
+int model_line_costs(const struct model_paths *lines, size_t count, struct model_costs *costs)
+{
+    uint32_t *things = things_new(lines);
+    if (!things)
+        return SPROF_ENOMEM;
+    for (size_t i = 0; i < lines->items.count; i++)
+        things[i] = lines->items.items[i].function;
+    const int result = add_up(lines, things, count, costs);
+    free(things);
+    return result;
+}
+
+/* A function is to the tree of functions what a place is to the tree of lines. */
 int model_function_costs(const struct model_paths *paths, const struct model_functions *functions,
                          struct model_costs *costs)
 {
-    uint32_t *things = things_new(paths);
-    if (!things)
-        return SPROF_ENOMEM;
-    for (size_t i = 0; i < paths->items.count; i++)
-        things[i] = paths->items.items[i].function;
-    const int result = add_up(paths, things, functions->count, costs);
-    free(things);
-    return result;
+    return model_line_costs(paths, functions->count, costs);
 }
 
 int model_module_costs(const struct model_paths *paths, const struct model_functions *functions,

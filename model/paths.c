@@ -36,6 +36,12 @@ static void cost_add(struct model_cost *sum, struct model_cost cost)
     sum->weight += cost.weight;
 }
 
+void model_paths_clear_costs(struct model_paths *paths)
+{
+    for (size_t i = 0; i < paths->items.count; i++)
+        paths->items.items[i].costs = (struct model_costs){0};
+}
+
 void model_paths_add(struct model_paths *paths, uint32_t path, struct model_cost cost)
 {
     cost_add(&paths->items.items[path - 1].costs.exclusive, cost);

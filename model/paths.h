@@ -47,6 +47,9 @@ void model_paths_release(struct model_paths *paths);
 int model_paths_child(struct model_paths *paths, uint32_t parent, uint32_t function,
                       uint32_t *path);
 
+/* Sets all costs to zero and keeps the paths. */
+void model_paths_clear_costs(struct model_paths *paths);
+
 /* Adds exclusive cost to a path. */
 void model_paths_add(struct model_paths *paths, uint32_t path, struct model_cost cost);
 
@@ -66,6 +69,10 @@ int model_function_costs(const struct model_paths *paths, const struct model_fun
 /* The same per module (array of `module_count`, id - 1). */
 int model_module_costs(const struct model_paths *paths, const struct model_functions *functions,
                        struct model_costs *costs, size_t module_count);
+
+/* The same per source line, of a tree whose `function` is a number from 1 to `count` for each file,
+ * line and function: paths are stacks with their inlined levels. */
+int model_line_costs(const struct model_paths *lines, size_t count, struct model_costs *costs);
 
 /* Per pair of caller and callee: samples that hold the call at least once. */
 struct model_edge {

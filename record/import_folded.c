@@ -1,8 +1,8 @@
 /* Folded stacks as a recording. The grammar is FlameGraph's: frames from the root to the leaf,
  * separated by semicolons, a space, and a count; empty lines and lines that begin with '#' are
  * passed over. */
-#include "recording/recording.h"
 #include "record/record.h"
+#include "recording/recording.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -188,7 +188,10 @@ static int fill_batch(struct import *import)
     struct store_batch *batch = &import->batch;
     const struct store_process process = {.id = 1, .run_id = 1, .name = "import"};
     const struct store_thread thread = {.id = 1, .process_id = 1, .name = "import"};
-    if (sprof_vec_push(&batch->processes, process) || sprof_vec_push(&batch->threads, thread))
+    const struct store_phase phase = {
+        .id = 1, .run_id = 1, .mode = import->run.mode, .app_interior = import->run.app_interior};
+    if (sprof_vec_push(&batch->events, import->event) || sprof_vec_push(&batch->phases, phase) ||
+        sprof_vec_push(&batch->processes, process) || sprof_vec_push(&batch->threads, thread))
         return SPROF_ENOMEM;
     for (size_t i = 0; i < import->world.modules.count; i++) {
         const struct model_module *module = import->world.modules.items[i];
@@ -235,7 +238,6 @@ static void describe(struct import *import)
     };
     import->event = (struct store_event){.id = 1, .run_id = 1, .name = "samples", .period = 1};
     import->batch.run = &import->run;
-    import->batch.event = &import->event;
 }
 
 static int write_recording(struct import *import, struct sprof_error *error)

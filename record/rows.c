@@ -145,6 +145,22 @@ static int node_rows(struct record_session *session, struct store_batch *batch)
     return 0;
 }
 
+int record_phase_row(struct record_session *session, struct store_batch *batch, bool ended)
+{
+    const struct store_run *run = &session->run;
+    const struct store_phase row = {
+        .id = session->phase,
+        .run_id = run->id,
+        .end_ns = ended ? session->ledger.last_time_ns : 0,
+        .mode = run->mode,
+        .frame = run->frame,
+        .app_interior = run->app_interior,
+        .frequency_hz = run->frequency_hz,
+        .stack_bytes = run->stack_bytes,
+    };
+    return sprof_vec_push(&batch->phases, row);
+}
+
 int record_collect_rows(struct record_session *session, bool last)
 {
     struct store_batch *batch = &record_writer_batch(&session->writer)->rows;
@@ -155,7 +171,7 @@ int record_collect_rows(struct record_session *session, bool last)
         frame_rows(session, batch) || node_rows(session, batch) ||
         record_ledger_rows(&session->ledger, batch))
         return SPROF_ENOMEM;
-    return last ? record_counter_rows(session, batch) : 0;
+    return last ? record_phase_row(session, batch, true) || record_counter_rows(session, batch) : 0;
 }
 
 int record_counter_rows(struct record_session *session, struct store_batch *batch)

@@ -82,6 +82,7 @@ static int open_for_append(struct record_session *session, const char *path,
         return result;
     session->run.id = ids.run + 1;
     session->event.id = session->event.id + ids.event;
+    session->phase = ids.phase + 1;
     session->world.first_process = ids.process;
     session->world.first_thread = ids.thread;
     session->world.first_module = ids.module;
@@ -96,6 +97,7 @@ static int open_store(struct record_session *session, struct sprof_error *error)
     const char *path = session->options.output;
     session->run.id = 1;
     session->event.id = 1;
+    session->phase = 1;
     session->replaces = access(path, F_OK) == 0;
     if (session->options.append && session->replaces)
         return open_for_append(session, path, error);
@@ -219,13 +221,12 @@ static int start(struct record_session *session, struct sprof_error *error)
     struct record_filled *first = record_writer_batch(&session->writer);
     struct store_batch *batch = &first->rows;
     batch->run = copy_run(session, &first->arena);
-    batch->event = &session->event;
-    if (!batch->run)
+    if (!batch->run || sprof_vec_push(&batch->events, session->event) ||
+        record_phase_row(session, batch, false))
         return sprof_error_memory(error);
     result = sampler_start(session->sampler, error);
     if (result) {
-        batch->run = NULL;
-        batch->event = NULL;
+        store_batch_clear(batch);
         record_writer_finish(&session->writer, NULL);
         undo_create(session);
         return result;

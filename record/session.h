@@ -29,6 +29,7 @@ struct record_session {
     struct record_ledger ledger;
     struct store_run run;
     struct store_event event;
+    uint32_t phase; /* id of the run's phase */
     struct sprof_arena arena; /* texts of run and event */
     uint64_t start_ns;        /* CLOCK_MONOTONIC of the run's time 0 */
     uint64_t first_sample_ns; /* samples before are dropped (--delay) */
@@ -60,6 +61,9 @@ int record_collect_rows(struct record_session *session, bool last);
 
 /* Fills the run and event rows with what is known before the start. */
 int record_describe(struct record_session *session, struct sprof_error *error);
+
+/* The run's phase; its end is known once the run has ended. */
+int record_phase_row(struct record_session *session, struct store_batch *batch, bool ended);
 
 /* The counters of a finished run, as rows. */
 int record_counter_rows(struct record_session *session, struct store_batch *batch);

@@ -11,8 +11,9 @@ static void release(struct derive *derive)
         image_free(derive->modules.items[i].owned_image);
         unwind_table_free(derive->modules.items[i].table);
     }
+    for (size_t i = 0; i < derive->runs.count; i++)
+        derive_events_release(&derive->runs.items[i]);
     sprof_vec_release(&derive->runs);
-    sprof_vec_release(&derive->costs);
     sprof_vec_release(&derive->modules);
     sprof_vec_release(&derive->frames);
     sprof_vec_release(&derive->nodes);

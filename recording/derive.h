@@ -69,19 +69,33 @@ struct derive_node {
     uint32_t id, parent, frame, path; /* parent: position + 1 */
     uint32_t named; /* frames from here outwards whose innermost function has a name */
     uint64_t key;
+    uint32_t depth, guessed;
     uint32_t run; /* number of the run at hand whose samples stand on it; 0: none */
+};
+
+struct derive_slot {
+    uint32_t slot, pair; /* pair: position in `pairs` */
+    struct model_cost cost;
+};
+
+/* What the samples of one event add up to. */
+struct derive_event {
+    uint32_t id;
+    struct model_cost cost;
+    double squares;
+    uint64_t slot_ns;
+    SPROF_VEC(struct store_thread_node_cost) pairs; /* of thread and node */
+    SPROF_VEC(struct store_thread_cost) threads;
+    SPROF_VEC(struct derive_slot) slots;
+    struct sprof_map pair_index, thread_index, slot_index; /* → position */
 };
 
 struct derive_run {
     uint32_t id;
     bool same_boot;
     struct model_view view;
-    size_t first_cost, cost_count; /* in `costs`, in order of event */
-};
-
-struct derive_cost {
-    uint32_t event, node; /* node: position + 1 */
-    struct model_cost cost;
+    struct store_sample_summary summary;
+    SPROF_VEC(struct derive_event) events;
 };
 
 struct derive {
@@ -92,12 +106,11 @@ struct derive {
     struct symbolize_kernel *kernel; /* opened when a frame needs it; NULL: not yet or never */
     struct sprof_error kernel_error; /* why never */
     struct sprof_arena arena;
-    uint32_t outside;                  /* the function "[outside the application]" */
-    SPROF_VEC(struct derive_run) runs; /* those to be derived */
-    SPROF_VEC(struct derive_cost) costs;
-    SPROF_VEC(struct derive_module) modules;                /* in order of id */
-    SPROF_VEC(struct derive_frame) frames;                  /* in order of id */
-    SPROF_VEC(struct derive_node) nodes;                    /* in order of id */
+    uint32_t outside;                        /* the function "[outside the application]" */
+    SPROF_VEC(struct derive_run) runs;       /* those to be derived */
+    SPROF_VEC(struct derive_module) modules; /* in order of id */
+    SPROF_VEC(struct derive_frame) frames;   /* in order of id */
+    SPROF_VEC(struct derive_node) nodes;     /* in order of id */
     struct sprof_map module_index, frame_index, node_index; /* id → position */
     SPROF_VEC(struct derive_level) levels;
     SPROF_VEC(struct model_function) functions;     /* [function id - 1]; modules by position + 1 */
@@ -110,8 +123,12 @@ struct derive {
     uint32_t last_frame_id;
 };
 
-/* Reads modules, functions, frames, nodes, paths, runs, and the runs' costs by node. */
+/* Reads modules, functions, frames, nodes, paths, runs, and adds up the runs' samples. */
 int derive_load(struct derive *derive, struct sprof_error *error);
+
+/* Adds up the samples of a run: fills its events and summary and the rows that need no names. */
+int derive_scan_samples(struct derive *derive, struct derive_run *run, struct sprof_error *error);
+void derive_events_release(struct derive_run *run);
 
 /* Names the frames that want it: fills functions, levels, derived.frames. */
 int derive_names(struct derive *derive, struct sprof_error *error);

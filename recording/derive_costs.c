@@ -104,6 +104,12 @@ static int cut_path(struct derive *derive, const struct model_view *view, struct
     return 0;
 }
 
+static struct derive_node *node_of(const struct derive *derive,
+                                   const struct store_thread_node_cost *pair)
+{
+    return &derive->nodes.items[*sprof_map_get(&derive->node_index, pair->node_id)];
+}
+
 /* In a full recording every node is a path; in the others only where samples end. */
 static int make_paths(struct derive *derive, const struct derive_run *run)
 {
@@ -113,17 +119,25 @@ static int make_paths(struct derive *derive, const struct derive_run *run)
     for (size_t i = 0; i < derive->nodes.count && !result; i++)
         if (run->view.mode == MODEL_MODE_FULL && derive->nodes.items[i].run == number)
             result = full_path(derive, &derive->nodes.items[i]);
-    for (size_t i = run->first_cost; i < run->first_cost + run->cost_count && !result; i++) {
-        struct derive_node *node = &derive->nodes.items[derive->costs.items[i].node - 1];
-        if (!node->path)
-            result = cut_path(derive, &run->view, node, &chain);
-    }
+    for (size_t k = 0; k < run->events.count; k++)
+        for (size_t i = 0; i < run->events.items[k].pairs.count && !result; i++) {
+            struct derive_node *node = node_of(derive, &run->events.items[k].pairs.items[i]);
+            if (!node->path)
+                result = cut_path(derive, &run->view, node, &chain);
+        }
     sprof_vec_release(&chain.functions);
     sprof_vec_release(&chain.is_app);
     return result;
 }
 
 /* == Costs == */
+
+/* A node of a damaged file may have no path. */
+static void add_cost(struct model_paths *paths, uint32_t path, struct model_cost cost)
+{
+    if (path)
+        model_paths_add(paths, path, cost);
+}
 
 /* A run and one of its events. */
 struct costed {
@@ -136,10 +150,10 @@ static bool is_zero(const struct model_costs *costs)
 }
 
 #define PUSH_COSTS(derive, vec, run_row, row_id, row_costs)                                        \
-    sprof_vec_push(vec, (struct store_path_cost){.run_id = (run_row)->run,                         \
-                                                 .event_id = (run_row)->event,                     \
-                                                 .id = (row_id),                                   \
-                                                 .costs = (row_costs)})
+    sprof_vec_push(vec, (struct store_cost){.run_id = (run_row)->run,                              \
+                                            .event_id = (run_row)->event,                          \
+                                            .id = (row_id),                                        \
+                                            .costs = (row_costs)})
 
 static int path_costs(struct derive *derive, const struct costed *run)
 {
@@ -192,24 +206,112 @@ static int edge_costs(struct derive *derive, const struct costed *run)
     return result;
 }
 
-/* The costs of a run, one event after the other. */
-static int run_costs(struct derive *derive, const struct derive_run *run)
+/* == Lines == */
+
+/* The tree of stacks by source line: its "functions" are places, a place is a file, line and
+ * function. */
+struct line_tree {
+    struct model_paths paths;
+    struct sprof_map index;        /* place → number */
+    SPROF_VEC(uint32_t) frames;    /* [number - 1]: the smallest id of a frame there */
+    SPROF_VEC(uint32_t) node_path; /* by position of the node */
+};
+
+static void line_tree_release(struct line_tree *tree)
 {
-    const struct derive_cost *costs = derive->costs.items;
-    const size_t end = run->first_cost + run->cost_count;
-    for (size_t i = run->first_cost; i < end;) {
-        const struct costed costed = {run->id, costs[i].event};
-        for (size_t k = 0; k < derive->paths.items.count; k++)
-            derive->paths.items.items[k].costs = (struct model_costs){0};
-        for (; i < end && costs[i].event == costed.event; i++)
-            model_paths_add(&derive->paths, derive->nodes.items[costs[i].node - 1].path,
-                            costs[i].cost);
-        model_paths_sum(&derive->paths);
-        if (path_costs(derive, &costed) || function_costs(derive, &costed) ||
-            module_costs(derive, &costed) || edge_costs(derive, &costed))
+    model_paths_release(&tree->paths);
+    sprof_map_release(&tree->index);
+    sprof_vec_release(&tree->frames);
+    sprof_vec_release(&tree->node_path);
+}
+
+/* The number of a place; 0 when out of memory. */
+static uint32_t number_place(struct line_tree *tree, const struct derive_level *level)
+{
+    const uint64_t file = level->file ? sprof_hash_text(level->file) : 0;
+    const uint64_t place = sprof_hash_pair(sprof_hash_pair(level->function, level->line), file);
+    const uint64_t *known = sprof_map_get(&tree->index, place);
+    if (known) {
+        uint32_t *frame = &tree->frames.items[*known - 1];
+        *frame = level->frame < *frame ? level->frame : *frame;
+        return (uint32_t)*known;
+    }
+    if (sprof_vec_push(&tree->frames, level->frame) ||
+        sprof_map_put(&tree->index, place, tree->frames.count))
+        return 0;
+    return (uint32_t)tree->frames.count;
+}
+
+static int make_line_tree(struct derive *derive, const struct derive_run *run,
+                          struct line_tree *tree)
+{
+    const uint32_t number = (uint32_t)(run - derive->runs.items) + 1;
+    for (size_t i = 0; i < derive->nodes.count; i++) {
+        const struct derive_node *node = &derive->nodes.items[i];
+        uint32_t path = node->parent ? tree->node_path.items[node->parent - 1] : 0;
+        const struct derive_frame *frame = frame_of(derive, node->frame);
+        for (uint32_t k = node->run == number ? frame->chain_count : 0; k-- > 0;) {
+            const uint32_t place = number_place(tree, &derive->levels.items[frame->chain + k]);
+            if (!place || model_paths_child(&tree->paths, path, place, &path))
+                return SPROF_ENOMEM;
+        }
+        if (sprof_vec_push(&tree->node_path, path))
             return SPROF_ENOMEM;
     }
     return 0;
+}
+
+static int line_costs(struct derive *derive, const struct costed *run,
+                      const struct derive_event *event, struct line_tree *tree)
+{
+    struct model_costs *costs = calloc(tree->frames.count + 1, sizeof *costs);
+    model_paths_clear_costs(&tree->paths);
+    for (size_t i = 0; i < event->pairs.count; i++) {
+        const struct derive_node *node = node_of(derive, &event->pairs.items[i]);
+        add_cost(&tree->paths, tree->node_path.items[node - derive->nodes.items],
+                 event->pairs.items[i].cost);
+    }
+    model_paths_sum(&tree->paths);
+    int result = costs ? model_line_costs(&tree->paths, tree->frames.count, costs) : SPROF_ENOMEM;
+    for (size_t i = 0; i < tree->frames.count && !result; i++)
+        if (!is_zero(&costs[i]))
+            result = PUSH_COSTS(derive, &derive->derived.line_costs, run, tree->frames.items[i],
+                                costs[i]);
+    free(costs);
+    return result;
+}
+
+/* == All == */
+
+static int event_costs(struct derive *derive, const struct derive_run *run,
+                       const struct derive_event *event, struct line_tree *lines)
+{
+    const struct costed costed = {run->id, event->id};
+    model_paths_clear_costs(&derive->paths);
+    for (size_t i = 0; i < event->pairs.count; i++)
+        add_cost(&derive->paths, node_of(derive, &event->pairs.items[i])->path,
+                 event->pairs.items[i].cost);
+    model_paths_sum(&derive->paths);
+    return path_costs(derive, &costed) || function_costs(derive, &costed) ||
+                   module_costs(derive, &costed) || edge_costs(derive, &costed) ||
+                   line_costs(derive, &costed, event, lines)
+               ? SPROF_ENOMEM
+               : 0;
+}
+
+static int run_costs(struct derive *derive, struct derive_run *run)
+{
+    struct line_tree lines = {0};
+    int result = make_line_tree(derive, run, &lines);
+    for (size_t k = 0; k < run->events.count && !result; k++) {
+        const struct derive_event *event = &run->events.items[k];
+        for (size_t i = 0; i < event->pairs.count; i++)
+            run->summary.named_frames +=
+                event->pairs.items[i].cost.samples * node_of(derive, &event->pairs.items[i])->named;
+        result = event_costs(derive, run, event, &lines);
+    }
+    line_tree_release(&lines);
+    return result ? result : sprof_vec_push(&derive->derived.sample_summaries, run->summary);
 }
 
 int derive_costs(struct derive *derive, struct sprof_error *error)

@@ -188,7 +188,9 @@ static int load_node(void *context, const struct store_node *node)
                                        .frame = node->frame_id,
                                        .path = node->path_id,
                                        .named = node->named,
-                                       .key = node->key};
+                                       .key = node->key,
+                                       .depth = node->depth,
+                                       .guessed = node->guessed};
     if (sprof_map_put(&derive->node_index, node->id, derive->nodes.count))
         return SPROF_ENOMEM;
     return sprof_vec_push(&derive->nodes, loaded);
@@ -247,23 +249,15 @@ static int load_owners(struct derive *derive, struct sprof_error *error)
     return result;
 }
 
-/* == Costs by node == */
-
-static int load_cost(void *context, const struct store_node_cost *row)
-{
-    struct derive *derive = context;
-    const uint64_t *node = sprof_map_get(&derive->node_index, row->node_id);
-    if (!node)
-        return SPROF_EFORMAT;
-    const struct derive_cost cost = {row->event_id, (uint32_t)*node + 1, row->cost};
-    return sprof_vec_push(&derive->costs, cost);
-}
+/* == Samples == */
 
 /* Marks what a run's samples stand on, and whose frames the kernel's are. */
-static void reach(struct derive *derive, const struct derive_run *run)
+static void reach(struct derive *derive, const struct derive_run *run,
+                  const struct derive_event *event)
 {
-    for (size_t i = run->first_cost; i < run->first_cost + run->cost_count; i++) {
-        uint32_t at = derive->costs.items[i].node;
+    for (size_t i = 0; i < event->pairs.count; i++) {
+        uint32_t at =
+            (uint32_t)*sprof_map_get(&derive->node_index, event->pairs.items[i].node_id) + 1;
         while (at && !derive->nodes.items[at - 1].run) {
             struct derive_node *node = &derive->nodes.items[at - 1];
             const uint64_t *frame = sprof_map_get(&derive->frame_index, node->frame);
@@ -276,28 +270,15 @@ static void reach(struct derive *derive, const struct derive_run *run)
     }
 }
 
-static int compare_events(const void *a, const void *b)
-{
-    const struct derive_cost *first = a, *second = b;
-    if (first->event != second->event)
-        return first->event < second->event ? -1 : 1;
-    return first->node < second->node ? -1 : first->node > second->node;
-}
-
 static int load_costs(struct derive *derive, struct sprof_error *error)
 {
     for (size_t i = 0; i < derive->runs.count; i++) {
         struct derive_run *run = &derive->runs.items[i];
-        const struct store_filter filter = {.run_id = run->id};
-        run->first_cost = derive->costs.count;
-        const int result = store_each_node_cost(derive->store, &filter, load_cost, derive, error);
+        const int result = derive_scan_samples(derive, run, error);
         if (result)
             return result;
-        run->cost_count = derive->costs.count - run->first_cost;
-        if (run->cost_count)
-            qsort(&derive->costs.items[run->first_cost], run->cost_count,
-                  sizeof *derive->costs.items, compare_events);
-        reach(derive, run);
+        for (size_t k = 0; k < run->events.count; k++)
+            reach(derive, run, &run->events.items[k]);
     }
     return 0;
 }

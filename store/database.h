@@ -1,5 +1,5 @@
-/* What every file of this library needs of an open database: SQLite's codes as sprof's errors, single
- * statements, transactions. */
+/* What every file of this library needs of an open database: SQLite's codes as sprof's errors,
+ * single statements, transactions. */
 #ifndef SPROF_STORE_DATABASE_H
 #define SPROF_STORE_DATABASE_H
 

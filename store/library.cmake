@@ -1,5 +1,5 @@
-# The SQL of the schema and the views, as C strings.
-foreach(sql schema views)
+# The SQL of the views and of migrations, as C strings.
+foreach(sql views migrate_1)
     set_property(DIRECTORY ${CMAKE_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
                  ${CMAKE_SOURCE_DIR}/store/${sql}.sql)
     file(READ ${CMAKE_SOURCE_DIR}/store/${sql}.sql text)

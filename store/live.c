@@ -4,6 +4,7 @@
 #include "store/database.h"
 #include "store/store.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* Whether the process lives that started at that time. A zombie is dead: its parent just has not
@@ -23,15 +24,16 @@ static bool is_recorder(sqlite3_stmt *row, const char *boot_id)
            is_alive((pid_t)pid, (uint64_t)sqlite3_column_int64(row, 1));
 }
 
-static int find_recorder(struct store *store, int32_t *pid, struct sprof_error *error)
+static int find_recorder(struct store *store, const char *recording, int32_t *pid,
+                         struct sprof_error *error)
 {
     char boot_id[SPROF_BOOT_ID_SIZE];
     sprof_proc_boot_id(boot_id);
     sqlite3_stmt *statement = NULL;
-    int status = store_prepare(store,
-                               "SELECT recorder_pid, recorder_start, boot_id FROM run"
-                               " WHERE state = 'recording'",
-                               &statement, error);
+    char sql[128];
+    snprintf(sql, sizeof sql, "SELECT recorder_pid, recorder_start, boot_id FROM run WHERE %s",
+             recording);
+    int status = store_prepare(store, sql, &statement, error);
     if (status)
         return status;
     int stepped;
@@ -48,13 +50,13 @@ static int find_recorder(struct store *store, int32_t *pid, struct sprof_error *
 int32_t store_live_recorder(struct store *store)
 {
     int32_t pid = 0;
-    return find_recorder(store, &pid, NULL) ? 0 : pid;
+    return find_recorder(store, "state = 0", &pid, NULL) ? 0 : pid;
 }
 
-int store_check_live(struct store *store, struct sprof_error *error)
+int store_check_live(struct store *store, const char *recording, struct sprof_error *error)
 {
     int32_t pid = 0;
-    const int status = find_recorder(store, &pid, error);
+    const int status = find_recorder(store, recording, &pid, error);
     if (status || !pid)
         return status;
     return sprof_error_set(

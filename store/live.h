@@ -6,7 +6,8 @@
 
 struct store;
 
-/* SPROF_ESTATE, naming the process, where a live sprof records to this database. */
-int store_check_live(struct store *store, struct sprof_error *error);
+/* SPROF_ESTATE, naming the process, where a live sprof records to this database. `recording` is the
+ * condition on the rows of `run` that its version has for unfinished ones. */
+int store_check_live(struct store *store, const char *recording, struct sprof_error *error);
 
 #endif

@@ -88,15 +88,60 @@ void store_start_log(struct store *store)
     sqlite3_exec(store->database, "PRAGMA journal_mode = WAL", NULL, NULL, NULL);
 }
 
+/* What a live recorder of version 1 says in its run row. */
+static int check_live_of(struct store *store, int64_t version, struct sprof_error *error)
+{
+    return version == 1 ? store_check_live(store, "state = 'recording'", error)
+                        : store_check_live(store, "state = 0", error);
+}
+
+/* An older version is read through a copy in today's form, which SQLite keeps in a temporary file
+ * of its own; the file itself stays as it is. */
+static int read_copy(struct store *store, struct sprof_error *error)
+{
+    sqlite3 *copy = NULL;
+    if (sqlite3_open_v2("", &copy, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) !=
+        SQLITE_OK) {
+        sqlite3_close(copy);
+        return sprof_error_memory(error);
+    }
+    sqlite3_backup *backup = sqlite3_backup_init(copy, "main", store->database, "main");
+    const int copied = backup ? sqlite3_backup_step(backup, -1) : SQLITE_NOMEM;
+    sqlite3_backup_finish(backup);
+    if (copied != SQLITE_DONE) {
+        const int status =
+            copied == SQLITE_NOMEM ? sprof_error_memory(error) : store_fail(store, error);
+        sqlite3_close(copy);
+        return status;
+    }
+    sqlite3_close(store->database);
+    store->database = copy;
+    store->writable = true; /* while it is brought to today's form */
+    int status = harden(store, error);
+    if (!status)
+        status = store_exec(store, "PRAGMA journal_mode = OFF", error);
+    if (!status)
+        status = store_migrate(store, error);
+    store->writable = false;
+    return status ? status : store_exec(store, "PRAGMA query_only = ON", error);
+}
+
 static int check(struct store *store, struct sprof_error *error)
 {
-    int status = store_check_version(store, error);
+    int64_t version = 0;
+    int status = store_check_version(store, &version, error);
     if (!status)
-        status = store_check_live(store, error);
+        status = check_live_of(store, version, error);
+    if (!status && !store->writable && version < STORE_SCHEMA_VERSION)
+        return read_copy(store, error);
     if (status || !store->writable)
         return status;
-    store_start_log(store);
-    return store_migrate(store, error);
+    status = store_migrate(store, error);
+    if (!status && version < STORE_SCHEMA_VERSION) /* leave no room where the old tables were */
+        sqlite3_exec(store->database, "VACUUM", NULL, NULL, NULL);
+    if (!status)
+        store_start_log(store);
+    return status;
 }
 
 static int open_existing(struct store **store, const char *path, bool writable,

@@ -2,6 +2,8 @@
 
 #include "store/statement.h"
 
+#include <stdio.h>
+
 static int open_filtered(struct store_cursor *cursor, struct store *store,
                          enum store_table_id table, const struct store_filter *filter,
                          struct sprof_error *error)
@@ -16,6 +18,14 @@ static int open_filtered(struct store_cursor *cursor, struct store *store,
         return store_fail(store, error);
     return 0;
 }
+
+/* Costs by node from either place: see store_each_node_cost. */
+int store_each_sampled_node_cost(struct store *store, const struct store_filter *filter,
+                                 int (*row)(void *, const struct store_node_cost *), void *context,
+                                 struct sprof_error *error);
+int store_each_stored_node_cost(struct store *store, const struct store_filter *filter,
+                                int (*row)(void *, const struct store_node_cost *), void *context,
+                                struct sprof_error *error);
 
 /* int store_each_NAME(store[, which], row, context, error). The body is the same for all; a macro
  * keeps the type of the row. `open` opens the cursor. */
@@ -40,33 +50,43 @@ static int open_filtered(struct store_cursor *cursor, struct store *store,
     EACH(name, row_type, open_filtered(&cursor, store, table, filter, error),                      \
          const struct store_filter *filter, )
 
+#define STORE_X(id, name, row_type, rows) EACH_OF_RUN(name, row_type, STORE_##id)
+STORE_BATCH_OF_RUN(STORE_X)
+STORE_DERIVED_OF_RUN(STORE_X)
+#undef STORE_X
+#define STORE_X(id, name, row_type, rows) EACH_OF_ALL(name, row_type, STORE_##id)
+STORE_BATCH_OF_ALL(STORE_X)
+STORE_DERIVED_OF_ALL(STORE_X)
+#undef STORE_X
 EACH_OF_ALL(run, store_run, STORE_RUN)
-EACH_OF_RUN(event, store_event, STORE_EVENT)
-EACH_OF_RUN(process, store_process, STORE_PROCESS)
-EACH_OF_RUN(thread, store_thread, STORE_THREAD)
-EACH_OF_ALL(module, store_module, STORE_MODULE)
-EACH_OF_RUN(mapping, store_mapping, STORE_MAPPING)
-EACH_OF_ALL(function, store_function, STORE_FUNCTION)
-EACH_OF_ALL(frame, store_frame, STORE_FRAME)
-EACH_OF_ALL(node, store_node, STORE_NODE)
-EACH_OF_ALL(path, model_path, STORE_PATH)
-EACH_OF_RUN(ledger, store_ledger, STORE_LEDGER)
-EACH_OF_RUN(counter, store_counter, STORE_COUNTER)
-EACH_OF_RUN(failed, store_failed, STORE_FAILED)
-EACH_FILTERED(node_cost, store_node_cost, STORE_NODE_COST)
+EACH_OF_RUN(raw_sample, store_sample, STORE_SAMPLE)
 EACH_FILTERED(sample, store_sample_row, STORE_SAMPLE_ROW)
+EACH_FILTERED(sampled_node_cost, store_node_cost, STORE_NODE_COST)
+EACH_FILTERED(stored_node_cost, store_node_cost, STORE_NODE_COST_STORED)
 
-int store_each_path_cost(struct store *store, uint32_t run_id,
-                         int (*row)(void *, uint32_t path_id, const struct model_costs *),
-                         void *context, struct sprof_error *error)
+/* Whether the samples of a run, or of all for 0, are added up in node_cost. */
+static int has_node_costs(struct store *store, uint32_t run_id, int64_t *has,
+                          struct sprof_error *error)
 {
-    struct store_cursor cursor;
-    struct store_path_cost cost;
-    int stopped = 0, status = store_cursor_open(&cursor, store, STORE_PATH_COST, run_id, error);
-    while (!status && !stopped && !(status = store_cursor_next(&cursor, &cost)))
-        stopped = row(context, cost.id, &cost.costs);
-    store_cursor_close(&cursor);
-    return status < 0 ? status : stopped;
+    char sql[256];
+    snprintf(sql, sizeof sql,
+             "SELECT NOT EXISTS (SELECT 1 FROM event e LEFT JOIN event_cost c"
+             " ON c.run_id = e.run_id AND c.event_id = e.id"
+             " WHERE (%u = 0 OR e.run_id = %u) AND coalesce(c.has_node_costs, 0) = 0)",
+             run_id, run_id);
+    return store_scalar(store, sql, has, error);
+}
+
+int store_each_node_cost(struct store *store, const struct store_filter *filter,
+                         int (*row)(void *, const struct store_node_cost *), void *context,
+                         struct sprof_error *error)
+{
+    int64_t stored = 0;
+    const int status = has_node_costs(store, filter ? filter->run_id : 0, &stored, error);
+    if (status)
+        return status;
+    return stored ? store_each_stored_node_cost(store, filter, row, context, error)
+                  : store_each_sampled_node_cost(store, filter, row, context, error);
 }
 
 int store_quality(struct store *store, uint32_t run_id, struct store_quality *quality,

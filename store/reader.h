@@ -3,6 +3,7 @@
 #define SPROF_STORE_READER_H
 
 #include "store/rows.h"
+#include "store/table_list.h"
 
 struct store;
 
@@ -15,37 +16,22 @@ int store_open_read(struct store **store, const char *path, struct sprof_error *
  * which is then returned; else 0 or a negative code. A damaged database ends in SPROF_EFORMAT. */
 int store_each_run(struct store *store, int (*row)(void *, const struct store_run *), void *context,
                    struct sprof_error *error);
-int store_each_event(struct store *store, uint32_t run_id,
-                     int (*row)(void *, const struct store_event *), void *context,
-                     struct sprof_error *error);
-int store_each_process(struct store *store, uint32_t run_id,
-                       int (*row)(void *, const struct store_process *), void *context,
-                       struct sprof_error *error);
-int store_each_thread(struct store *store, uint32_t run_id,
-                      int (*row)(void *, const struct store_thread *), void *context,
-                      struct sprof_error *error);
-int store_each_module(struct store *store, int (*row)(void *, const struct store_module *),
-                      void *context, struct sprof_error *error);
-int store_each_mapping(struct store *store, uint32_t run_id,
-                       int (*row)(void *, const struct store_mapping *), void *context,
-                       struct sprof_error *error);
-int store_each_function(struct store *store, int (*row)(void *, const struct store_function *),
-                        void *context, struct sprof_error *error);
-int store_each_frame(struct store *store, int (*row)(void *, const struct store_frame *),
-                     void *context, struct sprof_error *error);
-int store_each_node(struct store *store, int (*row)(void *, const struct store_node *),
-                    void *context, struct sprof_error *error);
-int store_each_path(struct store *store, int (*row)(void *, const struct model_path *),
-                    void *context, struct sprof_error *error);
-int store_each_ledger(struct store *store, uint32_t run_id,
-                      int (*row)(void *, const struct store_ledger *), void *context,
-                      struct sprof_error *error);
-int store_each_counter(struct store *store, uint32_t run_id,
-                       int (*row)(void *, const struct store_counter *), void *context,
-                       struct sprof_error *error);
-int store_each_failed(struct store *store, uint32_t run_id,
-                      int (*row)(void *, const struct store_failed *), void *context,
-                      struct sprof_error *error);
+
+/* One function for each table of store/table_list.h, called store_each_NAME. `run_id` 0 takes the
+ * rows of all runs. Rows of the kernel's mappings belong to every run. */
+#define STORE_X(id, name, row_type, rows)                                                          \
+    int store_each_##name(struct store *store, uint32_t run_id,                                    \
+                          int (*row)(void *, const struct row_type *), void *context,              \
+                          struct sprof_error *error);
+STORE_BATCH_OF_RUN(STORE_X)
+STORE_DERIVED_OF_RUN(STORE_X)
+#undef STORE_X
+#define STORE_X(id, name, row_type, rows)                                                          \
+    int store_each_##name(struct store *store, int (*row)(void *, const struct row_type *),        \
+                          void *context, struct sprof_error *error);
+STORE_BATCH_OF_ALL(STORE_X)
+STORE_DERIVED_OF_ALL(STORE_X)
+#undef STORE_X
 
 /* Which samples: 0 and NULL take all. Names match exactly; a number as text matches pid or tid too.
  */
@@ -55,8 +41,9 @@ struct store_filter {
     const char *process; /* name or pid */
 };
 
-/* Samples of a run added up by stack node and thread; `sum_squares` is Σ weight², for the effective
- * number. */
+/* Samples of a run added up by event, thread and stack node: as stored where they are
+ * (store_event_cost.has_node_costs), else from the samples. `sum_squares` is Σ weight², for the
+ * effective number. */
 struct store_node_cost {
     uint32_t node_id, path_id, event_id, thread_id;
     struct model_cost cost;
@@ -66,10 +53,10 @@ int store_each_node_cost(struct store *store, const struct store_filter *filter,
                          int (*row)(void *, const struct store_node_cost *), void *context,
                          struct sprof_error *error);
 
-/* The stored costs by call path of all samples of a run: quicker than adding up samples. */
-int store_each_path_cost(struct store *store, uint32_t run_id,
-                         int (*row)(void *, uint32_t path_id, const struct model_costs *),
-                         void *context, struct sprof_error *error);
+/* The samples of a run as they were written, in order of id. */
+int store_each_raw_sample(struct store *store, uint32_t run_id,
+                          int (*row)(void *, const struct store_sample *), void *context,
+                          struct sprof_error *error);
 
 /* Samples in time order with what `sprof script` shows beside them. */
 struct store_sample_row {

@@ -22,7 +22,7 @@ struct store_run {
     const char *command; /* as a shell would read it; NULL when attached */
     const char *targets; /* "4242,4243" or "thread 77"; NULL when launched */
     const char *working_directory;
-    const char *mode;         /* "full", "app", "pc" */
+    const char *mode;         /* "full", "app", "pc": of several phases the least detailed */
     const char *frame;        /* "app" or NULL */
     const char *app_interior; /* "keep", "drop" */
     const char *module_rules; /* one "app GLOB" or "system GLOB" a line; NULL none */
@@ -41,12 +41,28 @@ struct store_run {
     int32_t wait_status;     /* of the launched command, as from waitpid; -1 unknown */
 };
 
+/* What one count of an event is. */
+enum store_unit { STORE_UNIT_SAMPLE, STORE_UNIT_CALL };
+
 struct store_event {
     uint32_t id, run_id;
     const char *name;
     bool is_clock;   /* weights are nanoseconds of CPU time */
     bool varying;    /* weights differ: percentages use them */
     uint64_t period; /* 0 when it varies */
+    uint8_t unit;    /* enum store_unit */
+};
+
+/* A stretch of a run with one mode, rate and slice. A run has one from its beginning to its end
+ * until something changes them. */
+struct store_phase {
+    uint32_t id, run_id;
+    uint64_t start_ns, end_ns;               /* end 0: the run was not ended in order, or goes on */
+    const char *mode, *frame, *app_interior; /* as in struct store_run */
+    uint64_t frequency_hz;                   /* 0 when a period was asked for, or for imports */
+    uint64_t stack_bytes;
+    bool paused;      /* no samples are taken */
+    const char *mark; /* what the person called its beginning; NULL: nothing */
 };
 
 struct store_process {
@@ -106,7 +122,7 @@ struct store_frame {
 struct store_node {
     uint32_t id, parent_id, frame_id, depth;
     uint64_t key;     /* 0 until finished */
-    uint8_t found_by; /* enum model_found_by; stored by name */
+    uint8_t found_by; /* enum unwind_found_by; stored by number */
     uint32_t guessed; /* frames found by scanning, from this one outwards */
     uint32_t named;   /* frames whose function has a name, likewise; 0 until finished */
     uint32_t path_id; /* the call path its samples count for; 0 until finished */
@@ -119,9 +135,62 @@ struct store_sample {
     uint64_t count; /* samples this row stands for: 1; more in imports; 0 for CPU time that
                        is known but was never sampled ("[not sampled]") */
     int32_t cpu;
-    uint8_t end_reason;        /* enum model_end; stored by name */
+    uint8_t end_reason;        /* enum unwind_end */
     bool stitched, user_stack; /* user_stack: it has one at all */
 };
+
+/* == What is derived == */
+
+/* What all samples of a run add up to. Frames are physical ones, once per sample that holds them.
+ */
+struct store_sample_summary {
+    uint32_t run_id;
+    uint64_t first_sample, last_sample; /* ids of samples with a count; both 0: there is none. The
+                                           run's rows of CPU time that was not sampled follow. */
+    uint64_t disorder_ns; /* between them: how much earlier than one before it a sample is */
+    uint64_t samples, user_stacks, whole_stacks, stitched, guessed_frames, frames, named_frames;
+};
+
+/* Of an event: everything. */
+struct store_event_cost {
+    uint32_t run_id, event_id;
+    struct model_cost cost;
+    double squares;      /* Σ weight² over samples, for the effective number of them */
+    bool has_node_costs; /* thread_node_cost holds all: else samples must be added up */
+    uint64_t slot_ns;    /* length of the slots of slot_cost; 0: that has no rows */
+};
+
+struct store_thread_cost {
+    uint32_t run_id, event_id, thread_id;
+    struct model_cost cost;
+};
+
+/* Of a call path, function, module or source line (by the id of a frame there: the smallest one
+ * with that file, line and function). */
+struct store_cost {
+    uint32_t run_id, event_id, id;
+    struct model_costs costs;
+};
+
+struct store_edge_cost {
+    uint32_t run_id, event_id;
+    struct model_edge edge;
+};
+
+/* Exclusive, of a stack node: what filtered reports read instead of samples. */
+struct store_thread_node_cost {
+    uint32_t run_id, event_id, thread_id, node_id;
+    struct model_cost cost;
+    double squares; /* 0 where the event's weights do not vary */
+};
+
+/* The same by time: slot n is [n, n + 1) times event_cost.slot_ns. */
+struct store_slot_cost {
+    uint32_t run_id, event_id, slot, thread_id, node_id;
+    struct model_cost cost;
+};
+
+/* == Beside the samples == */
 
 /* One second of a run. CPU time in nanoseconds, the rest in samples. */
 struct store_ledger {

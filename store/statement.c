@@ -34,12 +34,12 @@ static struct sprof_bytes load_bytes(const void *field)
     return bytes;
 }
 
-static const char *find_word(const char *const *words, uint64_t index)
+static uint64_t count_words(const char *const *words)
 {
-    for (uint64_t i = 0; words[i]; i++)
-        if (i == index)
-            return words[i];
-    return NULL;
+    uint64_t count = 0;
+    while (words[count])
+        count++;
+    return count;
 }
 
 /* == Binding == */
@@ -55,6 +55,15 @@ static int bind_number(sqlite3_stmt *statement, int index, const struct store_co
     return sqlite3_bind_int64(statement, index, (sqlite3_int64)value);
 }
 
+static int bind_real(sqlite3_stmt *statement, int index, const struct store_column *column,
+                     const void *field)
+{
+    double value;
+    memcpy(&value, field, sizeof value);
+    return column->or_null && value == 0 ? sqlite3_bind_null(statement, index)
+                                         : sqlite3_bind_double(statement, index, value);
+}
+
 static int bind_bytes(sqlite3_stmt *statement, int index, const struct store_column *column,
                       const void *field)
 {
@@ -65,6 +74,26 @@ static int bind_bytes(sqlite3_stmt *statement, int index, const struct store_col
         bytes.size = sizeof((struct store_cursor *)NULL)->bytes; /* what a reader takes */
     return sqlite3_bind_blob64(statement, index, bytes.size ? (const void *)bytes.data : "",
                                bytes.size, SQLITE_STATIC);
+}
+
+static int bind_word(sqlite3_stmt *statement, int index, const struct store_column *column,
+                     const void *field)
+{
+    const uint64_t number = load_unsigned(field, column->size);
+    return number < count_words(column->words)
+               ? sqlite3_bind_int64(statement, index, (sqlite3_int64)number)
+               : sqlite3_bind_null(statement, index);
+}
+
+static int bind_name(sqlite3_stmt *statement, int index, const struct store_column *column,
+                     const void *field)
+{
+    const char *name = load_text(field);
+    for (int i = 0; name && column->words[i]; i++)
+        if (!strcmp(column->words[i], name))
+            return sqlite3_bind_int(statement, index, i);
+    /* A text that is none of them is refused by the table, whose columns are strict. */
+    return sqlite3_bind_text(statement, index, name, -1, SQLITE_STATIC);
 }
 
 static int bind(sqlite3_stmt *statement, int index, const struct store_column *column,
@@ -78,13 +107,11 @@ static int bind(sqlite3_stmt *statement, int index, const struct store_column *c
         return sqlite3_bind_int64(statement, index, load_signed(field, column->size));
     case STORE_TEXT:
         return sqlite3_bind_text(statement, index, load_text(field), -1, SQLITE_STATIC);
-    case STORE_WORD:
-        return sqlite3_bind_text(statement, index,
-                                 find_word(column->words, load_unsigned(field, column->size)), -1,
-                                 SQLITE_STATIC);
+    case STORE_WORD: return bind_word(statement, index, column, field);
+    case STORE_NAME: return bind_name(statement, index, column, field);
     case STORE_HEX:
     case STORE_BLOB: return bind_bytes(statement, index, column, field);
-    case STORE_REAL: break; /* only in results */
+    case STORE_REAL: return bind_real(statement, index, column, field);
     }
     return SQLITE_MISUSE;
 }
@@ -109,18 +136,14 @@ static void make_insert(struct sprof_str *sql, const struct store_table *table)
                           table->columns[i].name);
 }
 
-/* Prepares `given`, or where that is NULL what `make` makes of the table. */
-static int prepare(struct store *store, const struct store_table *table, const char *given,
-                   void (*make)(struct sprof_str *, const struct store_table *),
+/* Prepares `given`, or where that is NULL what was made, which is released. */
+static int prepare(struct store *store, const char *given, struct sprof_str *made,
                    sqlite3_stmt **statement, struct sprof_error *error)
 {
-    if (given)
-        return store_prepare(store, given, statement, error);
-    struct sprof_str sql = {0};
-    make(&sql, table);
-    const int status =
-        sql.failed ? sprof_error_memory(error) : store_prepare(store, sql.text, statement, error);
-    sprof_str_release(&sql);
+    const int status = made->failed
+                           ? sprof_error_memory(error)
+                           : store_prepare(store, given ? given : made->text, statement, error);
+    sprof_str_release(made);
     return status;
 }
 
@@ -146,8 +169,12 @@ int store_put(struct store *store, enum store_table_id id, const void *rows, siz
     const struct store_table *table = store_table(id);
     sqlite3_stmt **statement = &store->insert[id];
     int status = 0;
-    if (!*statement)
-        status = prepare(store, table, table->write, make_insert, statement, error);
+    if (!*statement) {
+        struct sprof_str made = {0};
+        if (!table->write)
+            make_insert(&made, table);
+        status = prepare(store, table->write, &made, statement, error);
+    }
     for (size_t i = 0; i < count && !status; i++)
         status = put_row(store, *statement, table, (const char *)rows + i * table->row_size, error);
     return status;
@@ -155,12 +182,12 @@ int store_put(struct store *store, enum store_table_id id, const void *rows, siz
 
 /* == Reading == */
 
-static void make_select(struct sprof_str *sql, const struct store_table *table)
+static void make_select(struct sprof_str *sql, const struct store_table *table, uint32_t run_id)
 {
     for (size_t i = 0; i < table->count; i++)
         sprof_str_appendf(sql, "%s\"%s\"", i ? ", " : "SELECT ", table->columns[i].name);
     sprof_str_appendf(sql, " FROM \"%s\"", table->name);
-    if (table->of_run)
+    if (table->of_run && run_id)
         sprof_str_appendf(sql, " WHERE %s", table->of_run);
     sprof_str_appendf(sql, " ORDER BY %s", table->order);
 }
@@ -170,7 +197,10 @@ int store_cursor_open(struct store_cursor *cursor, struct store *store, enum sto
 {
     const struct store_table *table = store_table(id);
     *cursor = (struct store_cursor){.store = store, .table = table, .error = error};
-    const int status = prepare(store, table, table->read, make_select, &cursor->statement, error);
+    struct sprof_str made = {0};
+    if (!table->read)
+        make_select(&made, table, run_id);
+    const int status = prepare(store, table->read, &made, &cursor->statement, error);
     if (status)
         return status;
     if (sqlite3_bind_parameter_count(cursor->statement) &&
@@ -216,15 +246,16 @@ static bool take_text(sqlite3_stmt *statement, int index, void *field)
 static bool take_word(sqlite3_stmt *statement, int index, const struct store_column *column,
                       void *field)
 {
-    const char *text;
-    if (!take_text(statement, index, &text))
+    if (sqlite3_column_type(statement, index) != SQLITE_INTEGER)
         return false;
-    for (uint64_t i = 0; column->words[i]; i++)
-        if (!strcmp(column->words[i], text)) {
-            memcpy(field, &i, column->size);
-            return true;
-        }
-    return false;
+    const uint64_t number = (uint64_t)sqlite3_column_int64(statement, index);
+    if (number >= count_words(column->words))
+        return false;
+    if (column->type == STORE_NAME)
+        memcpy(field, &column->words[number], sizeof column->words[number]);
+    else
+        memcpy(field, &number, column->size);
+    return true;
 }
 
 static bool take_real(sqlite3_stmt *statement, int index, void *field)
@@ -281,7 +312,8 @@ static bool take(struct store_cursor *cursor, int index, const struct store_colu
     case STORE_BOOL: return take_integer(statement, index, column, field);
     case STORE_REAL: return take_real(statement, index, field);
     case STORE_TEXT: return take_text(statement, index, field);
-    case STORE_WORD: return take_word(statement, index, column, field);
+    case STORE_WORD:
+    case STORE_NAME: return take_word(statement, index, column, field);
     case STORE_HEX: return take_hex(cursor, index, field);
     case STORE_BLOB: return take_blob(statement, index, field);
     }

@@ -3,6 +3,33 @@
 #include "store/store.h"
 
 static const char *const state_words[] = {"recording", "recorded", "complete", NULL};
+static const char *const frame_words[] = {"app", NULL};
+static const char *const interior_words[] = {"keep", "drop", NULL};
+static const char *const unit_words[] = {"sample", "call", NULL};
+static const struct {
+    const char *list;
+    const char *const *words;
+} word_lists[] = {
+    {"state", state_words},
+    {"mode", model_mode_words},
+    {"frame", frame_words},
+    {"app_interior", interior_words},
+    {"unit", unit_words},
+    {"kind", model_kind_words},
+    {"found_by", model_found_by_words},
+    {"end_reason", model_end_words},
+};
+
+int store_each_word(int (*word)(void *context, const struct store_word *row), void *context)
+{
+    int result = 0;
+    for (size_t i = 0; i < sizeof word_lists / sizeof *word_lists; i++)
+        for (uint32_t k = 0; word_lists[i].words[k] && !result; k++) {
+            const struct store_word row = {word_lists[i].list, word_lists[i].words[k], k};
+            result = word(context, &row);
+        }
+    return result;
+}
 
 #define FIELD(row, field, name_, type_)                                                            \
     .name = name_, .offset = offsetof(struct row, field),                                          \
@@ -19,6 +46,32 @@ static const char *const state_words[] = {"recording", "recorded", "complete", N
 #define WORD(row, field, words_)                                                                   \
     {                                                                                              \
         FIELD(row, field, #field, WORD), .words = words_                                           \
+    }
+/* A text out of a list, stored by its number in it. */
+#define NAME(row, field, words_)                                                                   \
+    {                                                                                              \
+        FIELD(row, field, #field, NAME), .words = words_                                           \
+    }
+#define NULLED_NAME(row, field, words_)                                                            \
+    {                                                                                              \
+        FIELD(row, field, #field, NAME), .words = words_, .or_null = true                          \
+    }
+/* The id of a row of another table. */
+#define OF(row, field, table)                                                                      \
+    {                                                                                              \
+        FIELD(row, field, #field, NUMBER), .refers_to = table                                      \
+    }
+#define NULLED_OF(row, field, table)                                                               \
+    {                                                                                              \
+        FIELD(row, field, #field, NUMBER), .or_null = true, .refers_to = table                     \
+    }
+#define NAMED_OF(row, field, name_, table)                                                         \
+    {                                                                                              \
+        FIELD(row, field, name_, NUMBER), .refers_to = table                                       \
+    }
+#define NAMED_NULLED_OF(row, field, name_, table)                                                  \
+    {                                                                                              \
+        FIELD(row, field, name_, NUMBER), .or_null = true, .refers_to = table                      \
     }
 #define NAMED(row, field, name_, type_)                                                            \
     {                                                                                              \
@@ -41,9 +94,9 @@ static const struct store_column run_columns[] = {
     NULLED(store_run, command, TEXT),
     NULLED(store_run, targets, TEXT),
     NULLED(store_run, working_directory, TEXT),
-    COLUMN(store_run, mode, TEXT),
-    NULLED(store_run, frame, TEXT),
-    COLUMN(store_run, app_interior, TEXT),
+    NAME(store_run, mode, model_mode_words),
+    NULLED_NAME(store_run, frame, frame_words),
+    NAME(store_run, app_interior, interior_words),
     NULLED(store_run, module_rules, TEXT),
     COLUMN(store_run, source, TEXT),
     NULLED(store_run, kernel_excluded, TEXT),
@@ -68,20 +121,25 @@ static const struct store_column run_state_columns[] = {
 };
 
 static const struct store_column event_columns[] = {
-    COLUMN(store_event, id, NUMBER),    COLUMN(store_event, run_id, NUMBER),
-    COLUMN(store_event, name, TEXT),    COLUMN(store_event, is_clock, BOOL),
-    COLUMN(store_event, varying, BOOL), NULLED(store_event, period, NUMBER),
+    COLUMN(store_event, id, NUMBER),     OF(store_event, run_id, "run"),
+    COLUMN(store_event, name, TEXT),     COLUMN(store_event, is_clock, BOOL),
+    COLUMN(store_event, varying, BOOL),  NULLED(store_event, period, NUMBER),
+    WORD(store_event, unit, unit_words),
 };
 
 static const struct store_column process_columns[] = {
-    COLUMN(store_process, id, NUMBER),        COLUMN(store_process, run_id, NUMBER),
-    NULLED(store_process, parent_id, NUMBER), COLUMN(store_process, pid, SIGNED),
-    COLUMN(store_process, start_ns, NUMBER),  NULLED(store_process, end_ns, NUMBER),
-    NULLED(store_process, name, TEXT),        NULLED(store_process, command, TEXT),
+    COLUMN(store_process, id, NUMBER),
+    OF(store_process, run_id, "run"),
+    NULLED_OF(store_process, parent_id, "process"),
+    COLUMN(store_process, pid, SIGNED),
+    COLUMN(store_process, start_ns, NUMBER),
+    NULLED(store_process, end_ns, NUMBER),
+    NULLED(store_process, name, TEXT),
+    NULLED(store_process, command, TEXT),
 };
 
 static const struct store_column thread_columns[] = {
-    COLUMN(store_thread, id, NUMBER),           COLUMN(store_thread, process_id, NUMBER),
+    COLUMN(store_thread, id, NUMBER),           OF(store_thread, process_id, "process"),
     COLUMN(store_thread, tid, SIGNED),          COLUMN(store_thread, start_ns, NUMBER),
     NULLED(store_thread, end_ns, NUMBER),       NULLED(store_thread, name, TEXT),
     COLUMN(store_thread, cpu_time_ns, NUMBER),  COLUMN(store_thread, samples, NUMBER),
@@ -96,20 +154,20 @@ static const struct store_column module_columns[] = {
     NULLED(store_module, build_id, HEX),
     WORD(store_module, kind, model_kind_words),
     COLUMN(store_module, main_executable, BOOL),
-    NULLED(store_module, process_id, NUMBER),
+    NULLED_OF(store_module, process_id, "process"),
     NULLED(store_module, problem, TEXT),
 };
 
 static const struct store_column mapping_columns[] = {
-    COLUMN(store_mapping, id, NUMBER),        NULLED(store_mapping, process_id, NUMBER),
-    COLUMN(store_mapping, module_id, NUMBER), COLUMN(store_mapping, start, BITS),
-    COLUMN(store_mapping, end, BITS),         COLUMN(store_mapping, file_offset, BITS),
-    COLUMN(store_mapping, start_ns, NUMBER),  NULLED(store_mapping, end_ns, NUMBER),
+    COLUMN(store_mapping, id, NUMBER),       NULLED_OF(store_mapping, process_id, "process"),
+    OF(store_mapping, module_id, "module"),  COLUMN(store_mapping, start, BITS),
+    COLUMN(store_mapping, end, BITS),        COLUMN(store_mapping, file_offset, BITS),
+    COLUMN(store_mapping, start_ns, NUMBER), NULLED(store_mapping, end_ns, NUMBER),
 };
 
 static const struct store_column function_columns[] = {
-    COLUMN(store_function, id, NUMBER),         COLUMN(store_function, module_id, NUMBER),
-    COLUMN(store_function, key, BITS),          COLUMN(store_function, name, TEXT),
+    COLUMN(store_function, id, NUMBER),         OF(store_function, module_id, "module"),
+    NULLED(store_function, key, BITS),          COLUMN(store_function, name, TEXT),
     NULLED(store_function, linkage_name, TEXT), COLUMN(store_function, start, BITS),
     COLUMN(store_function, size, NUMBER),       NULLED(store_function, file, TEXT),
     NULLED(store_function, line, NUMBER),       COLUMN(store_function, named, BOOL),
@@ -118,22 +176,26 @@ static const struct store_column function_columns[] = {
 
 static const struct store_column frame_columns[] = {
     COLUMN(store_frame, id, NUMBER),
-    COLUMN(store_frame, module_id, NUMBER),
-    COLUMN(store_frame, key, BITS),
+    OF(store_frame, module_id, "module"),
+    NULLED(store_frame, key, BITS),
     COLUMN(store_frame, file_offset, BITS),
-    NULLED(store_frame, function_id, NUMBER),
+    NULLED_OF(store_frame, function_id, "function"),
     NULLED(store_frame, file, TEXT),
     NULLED(store_frame, line, NUMBER),
     COLUMN(store_frame, inline_depth, NUMBER),
-    NULLED(store_frame, inline_parent_id, NUMBER),
+    NULLED_OF(store_frame, inline_parent_id, "frame"),
 };
 
 static const struct store_column node_columns[] = {
-    COLUMN(store_node, id, NUMBER),       NULLED(store_node, parent_id, NUMBER),
-    COLUMN(store_node, frame_id, NUMBER), COLUMN(store_node, depth, NUMBER),
-    NULLED(store_node, key, BITS),        WORD(store_node, found_by, model_found_by_words),
-    COLUMN(store_node, guessed, NUMBER),  COLUMN(store_node, named, NUMBER),
-    NULLED(store_node, path_id, NUMBER),
+    COLUMN(store_node, id, NUMBER),
+    NULLED_OF(store_node, parent_id, "stack_node"),
+    OF(store_node, frame_id, "frame"),
+    COLUMN(store_node, depth, NUMBER),
+    NULLED(store_node, key, BITS),
+    WORD(store_node, found_by, model_found_by_words),
+    COLUMN(store_node, guessed, NUMBER),
+    COLUMN(store_node, named, NUMBER),
+    NULLED_OF(store_node, path_id, "call_path"),
 };
 
 static const struct store_column node_finish_columns[] = {
@@ -144,61 +206,136 @@ static const struct store_column node_finish_columns[] = {
 };
 
 static const struct store_column sample_columns[] = {
-    NULLED(store_sample, id, NUMBER),       COLUMN(store_sample, run_id, NUMBER),
-    COLUMN(store_sample, event_id, NUMBER), COLUMN(store_sample, thread_id, NUMBER),
-    COLUMN(store_sample, node_id, NUMBER),  COLUMN(store_sample, time_ns, NUMBER),
-    COLUMN(store_sample, weight, NUMBER),   COLUMN(store_sample, count, NUMBER),
-    COLUMN(store_sample, cpu, SIGNED),      WORD(store_sample, end_reason, model_end_words),
-    COLUMN(store_sample, stitched, BOOL),   COLUMN(store_sample, user_stack, BOOL),
+    NULLED(store_sample, id, NUMBER),        OF(store_sample, run_id, "run"),
+    OF(store_sample, event_id, "event"),     OF(store_sample, thread_id, "thread"),
+    OF(store_sample, node_id, "stack_node"), COLUMN(store_sample, time_ns, NUMBER),
+    COLUMN(store_sample, weight, NUMBER),    COLUMN(store_sample, count, NUMBER),
+    COLUMN(store_sample, cpu, SIGNED),       WORD(store_sample, end_reason, model_end_words),
+    COLUMN(store_sample, stitched, BOOL),    COLUMN(store_sample, user_stack, BOOL),
 };
 
 static const struct store_column path_columns[] = {
     COLUMN(model_path, id, NUMBER),
-    NAMED_NULLED(model_path, parent, "parent_id", NUMBER),
-    NAMED(model_path, function, "function_id", NUMBER),
+    NAMED_NULLED_OF(model_path, parent, "parent_id", "call_path"),
+    NAMED_OF(model_path, function, "function_id", "function"),
     COLUMN(model_path, depth, NUMBER),
 };
 
-#define COST_COLUMNS(id_name)                                                                      \
+static const struct store_column phase_columns[] = {
+    COLUMN(store_phase, id, NUMBER),
+    OF(store_phase, run_id, "run"),
+    COLUMN(store_phase, start_ns, NUMBER),
+    NULLED(store_phase, end_ns, NUMBER),
+    NAME(store_phase, mode, model_mode_words),
+    NULLED_NAME(store_phase, frame, frame_words),
+    NAME(store_phase, app_interior, interior_words),
+    NULLED(store_phase, frequency_hz, NUMBER),
+    COLUMN(store_phase, stack_bytes, NUMBER),
+    COLUMN(store_phase, paused, BOOL),
+    NULLED(store_phase, mark, TEXT),
+};
+
+#define OF_EVENT(row) OF(row, run_id, "run"), OF(row, event_id, "event")
+
+#define COST_COLUMNS(id_name, table)                                                               \
     {                                                                                              \
-        COLUMN(store_path_cost, run_id, NUMBER), COLUMN(store_path_cost, event_id, NUMBER),        \
-            NAMED(store_path_cost, id, id_name, NUMBER),                                           \
-            NAMED(store_path_cost, costs.exclusive.samples, "exclusive_samples", NUMBER),          \
-            NAMED(store_path_cost, costs.exclusive.weight, "exclusive_weight", NUMBER),            \
-            NAMED(store_path_cost, costs.inclusive.samples, "inclusive_samples", NUMBER),          \
-            NAMED(store_path_cost, costs.inclusive.weight, "inclusive_weight", NUMBER),            \
+        OF(store_cost, run_id, "run"), OF(store_cost, event_id, "event"),                          \
+            NAMED_OF(store_cost, id, id_name, table),                                              \
+            NAMED(store_cost, costs.exclusive.samples, "exclusive_samples", NUMBER),               \
+            NAMED(store_cost, costs.exclusive.weight, "exclusive_weight", NUMBER),                 \
+            NAMED(store_cost, costs.inclusive.samples, "inclusive_samples", NUMBER),               \
+            NAMED(store_cost, costs.inclusive.weight, "inclusive_weight", NUMBER),                 \
     }
-static const struct store_column path_cost_columns[] = COST_COLUMNS("path_id");
-static const struct store_column function_cost_columns[] = COST_COLUMNS("function_id");
-static const struct store_column module_cost_columns[] = COST_COLUMNS("module_id");
+static const struct store_column path_cost_columns[] = COST_COLUMNS("path_id", "call_path");
+static const struct store_column function_cost_columns[] = COST_COLUMNS("function_id", "function");
+static const struct store_column module_cost_columns[] = COST_COLUMNS("module_id", "module");
+static const struct store_column line_cost_columns[] = COST_COLUMNS("frame_id", "frame");
+
+static const struct store_column sample_summary_columns[] = {
+    OF(store_sample_summary, run_id, "run"),
+    COLUMN(store_sample_summary, first_sample, NUMBER),
+    COLUMN(store_sample_summary, last_sample, NUMBER),
+    COLUMN(store_sample_summary, disorder_ns, NUMBER),
+    COLUMN(store_sample_summary, samples, NUMBER),
+    COLUMN(store_sample_summary, user_stacks, NUMBER),
+    COLUMN(store_sample_summary, whole_stacks, NUMBER),
+    COLUMN(store_sample_summary, stitched, NUMBER),
+    COLUMN(store_sample_summary, guessed_frames, NUMBER),
+    COLUMN(store_sample_summary, frames, NUMBER),
+    COLUMN(store_sample_summary, named_frames, NUMBER),
+};
+
+static const struct store_column event_cost_columns[] = {
+    OF_EVENT(store_event_cost),
+    NAMED(store_event_cost, cost.samples, "samples", NUMBER),
+    NAMED(store_event_cost, cost.weight, "weight", NUMBER),
+    COLUMN(store_event_cost, squares, REAL),
+    COLUMN(store_event_cost, has_node_costs, BOOL),
+    NULLED(store_event_cost, slot_ns, NUMBER),
+};
+
+static const struct store_column thread_cost_columns[] = {
+    OF_EVENT(store_thread_cost),
+    OF(store_thread_cost, thread_id, "thread"),
+    NAMED(store_thread_cost, cost.samples, "samples", NUMBER),
+    NAMED(store_thread_cost, cost.weight, "weight", NUMBER),
+};
 
 static const struct store_column edge_cost_columns[] = {
-    COLUMN(store_edge_cost, run_id, NUMBER),
-    COLUMN(store_edge_cost, event_id, NUMBER),
-    NAMED(store_edge_cost, edge.caller, "caller_function_id", NUMBER),
-    NAMED(store_edge_cost, edge.callee, "callee_function_id", NUMBER),
+    OF_EVENT(store_edge_cost),
+    NAMED_OF(store_edge_cost, edge.caller, "caller_function_id", "function"),
+    NAMED_OF(store_edge_cost, edge.callee, "callee_function_id", "function"),
     NAMED(store_edge_cost, edge.cost.samples, "samples", NUMBER),
     NAMED(store_edge_cost, edge.cost.weight, "weight", NUMBER),
 };
 
+static const struct store_column thread_node_cost_columns[] = {
+    OF_EVENT(store_thread_node_cost),
+    OF(store_thread_node_cost, thread_id, "thread"),
+    OF(store_thread_node_cost, node_id, "stack_node"),
+    NAMED(store_thread_node_cost, cost.samples, "samples", NUMBER),
+    NAMED(store_thread_node_cost, cost.weight, "weight", NUMBER),
+    NULLED(store_thread_node_cost, squares, REAL),
+};
+
+static const struct store_column slot_cost_columns[] = {
+    OF_EVENT(store_slot_cost),
+    COLUMN(store_slot_cost, slot, NUMBER),
+    OF(store_slot_cost, thread_id, "thread"),
+    OF(store_slot_cost, node_id, "stack_node"),
+    NAMED(store_slot_cost, cost.samples, "samples", NUMBER),
+    NAMED(store_slot_cost, cost.weight, "weight", NUMBER),
+};
+
+static const struct store_column word_columns[] = {
+    COLUMN(store_word, list, TEXT),
+    COLUMN(store_word, number, NUMBER),
+    COLUMN(store_word, word, TEXT),
+};
+
 static const struct store_column ledger_columns[] = {
-    COLUMN(store_ledger, run_id, NUMBER),        COLUMN(store_ledger, event_id, NUMBER),
-    COLUMN(store_ledger, second, NUMBER),        COLUMN(store_ledger, expected_cpu_ns, NUMBER),
-    COLUMN(store_ledger, delivered, NUMBER),     COLUMN(store_ledger, lost, NUMBER),
-    COLUMN(store_ledger, throttled, NUMBER),     COLUMN(store_ledger, excluded, NUMBER),
-    COLUMN(store_ledger, timer_overrun, NUMBER), COLUMN(store_ledger, unexplained, SIGNED),
+    OF(store_ledger, run_id, "run"),
+    OF(store_ledger, event_id, "event"),
+    COLUMN(store_ledger, second, NUMBER),
+    COLUMN(store_ledger, expected_cpu_ns, NUMBER),
+    COLUMN(store_ledger, delivered, NUMBER),
+    COLUMN(store_ledger, lost, NUMBER),
+    COLUMN(store_ledger, throttled, NUMBER),
+    COLUMN(store_ledger, excluded, NUMBER),
+    COLUMN(store_ledger, timer_overrun, NUMBER),
+    COLUMN(store_ledger, unexplained, SIGNED),
 };
 
 static const struct store_column counter_columns[] = {
-    COLUMN(store_counter, run_id, NUMBER),
+    OF(store_counter, run_id, "run"),
     COLUMN(store_counter, name, TEXT),
     COLUMN(store_counter, value, NUMBER),
 };
 
 static const struct store_column failed_columns[] = {
     NULLED(store_failed, id, NUMBER),
-    COLUMN(store_failed, run_id, NUMBER),
-    COLUMN(store_failed, thread_id, NUMBER),
+    OF(store_failed, run_id, "run"),
+    OF(store_failed, thread_id, "thread"),
     COLUMN(store_failed, time_ns, NUMBER),
     WORD(store_failed, end_reason, model_end_words),
     COLUMN(store_failed, registers, BLOB),
@@ -243,12 +380,12 @@ static const struct store_column quality_columns[] = {
 };
 
 static const struct store_column last_ids_columns[] = {
-    COLUMN(store_ids, run, NUMBER),      COLUMN(store_ids, event, NUMBER),
-    COLUMN(store_ids, process, NUMBER),  COLUMN(store_ids, thread, NUMBER),
-    COLUMN(store_ids, module, NUMBER),   COLUMN(store_ids, mapping, NUMBER),
-    COLUMN(store_ids, frame, NUMBER),    COLUMN(store_ids, node, NUMBER),
-    COLUMN(store_ids, function, NUMBER), COLUMN(store_ids, path, NUMBER),
-    COLUMN(store_ids, sample, NUMBER),
+    COLUMN(store_ids, run, NUMBER),     COLUMN(store_ids, event, NUMBER),
+    COLUMN(store_ids, phase, NUMBER),   COLUMN(store_ids, process, NUMBER),
+    COLUMN(store_ids, thread, NUMBER),  COLUMN(store_ids, module, NUMBER),
+    COLUMN(store_ids, mapping, NUMBER), COLUMN(store_ids, frame, NUMBER),
+    COLUMN(store_ids, node, NUMBER),    COLUMN(store_ids, function, NUMBER),
+    COLUMN(store_ids, path, NUMBER),    COLUMN(store_ids, sample, NUMBER),
 };
 
 /* Readers index by id and follow parents: a tree must be one. */
@@ -264,56 +401,79 @@ static bool path_is_possible(const void *row)
     return path->parent < path->id && path->function && path->depth;
 }
 
-#define OF_RUN "?1 = 0 OR run_id = ?1"
-#define OF_PROCESS_OF_RUN "?1 = 0 OR process_id IN (SELECT id FROM process WHERE run_id = ?1)"
+#define OF_RUN "run_id = ?1"
+#define OF_PROCESS_OF_RUN "process_id IN (SELECT id FROM process WHERE run_id = ?1)"
 
-/* ?1 run or 0, ?2 thread or NULL, ?3 process or NULL, as struct store_filter tells. */
+/* ?1 run or 0, ?2 thread or NULL, ?3 process or NULL, as struct store_filter says. */
+#define CHOSEN                                                                                     \
+    " AND (?2 IS NULL OR t.name = ?2 OR CAST(t.tid AS TEXT) = ?2)"                                 \
+    " AND (?3 IS NULL OR p.name = ?3 OR CAST(p.pid AS TEXT) = ?3)"
 #define FILTERED                                                                                   \
     " FROM sample s CROSS JOIN thread t ON t.id = s.thread_id"                                     \
     " CROSS JOIN process p ON p.id = t.process_id"                                                 \
     " CROSS JOIN event e ON e.id = s.event_id CROSS JOIN stack_node n ON n.id = s.node_id"         \
-    " WHERE (?1 = 0 OR s.run_id = ?1)"                                                             \
-    " AND (?2 IS NULL OR t.name = ?2 OR CAST(t.tid AS TEXT) = ?2)"                                 \
-    " AND (?3 IS NULL OR p.name = ?3 OR CAST(p.pid AS TEXT) = ?3)"
+    " WHERE (?1 = 0 OR s.run_id = ?1)" CHOSEN
 
 #define COLUMNS(list, row)                                                                         \
     .columns = (list), .count = sizeof(list) / sizeof *(list), .row_size = sizeof(struct row)
 
+/* A table whose rows belong to a run and are named by the columns of `key`. */
+#define ROWS_OF_RUN(name_, list, row, key_)                                                        \
+    {                                                                                              \
+        .name = name_, COLUMNS(list, row), .key = key_, .order = key_, .of_run = OF_RUN            \
+    }
+
 static const struct store_table tables[STORE_TABLES] = {
-    [STORE_RUN] = {"run", COLUMNS(run_columns, store_run), .key = "id", .order = "id"},
-    [STORE_EVENT] = {"event", COLUMNS(event_columns, store_event), .key = "id", .of_run = OF_RUN,
-                     .order = "id"},
-    [STORE_PROCESS] = {"process", COLUMNS(process_columns, store_process), .key = "id",
-                       .of_run = OF_RUN, .order = "id"},
+    [STORE_RUN] = {"run", COLUMNS(run_columns, store_run), .key = "id", .order = "id",
+                   .unique = "key"},
+    [STORE_WORD_LIST] = {"word", COLUMNS(word_columns, store_word), .key = "list, number"},
+    [STORE_EVENT] = ROWS_OF_RUN("event", event_columns, store_event, "id"),
+    [STORE_PHASE] = ROWS_OF_RUN("phase", phase_columns, store_phase, "id"),
+    [STORE_PROCESS] = ROWS_OF_RUN("process", process_columns, store_process, "id"),
     [STORE_THREAD] = {"thread", COLUMNS(thread_columns, store_thread), .key = "id",
-                      .of_run = OF_PROCESS_OF_RUN, .order = "id"},
-    [STORE_MODULE] = {"module", COLUMNS(module_columns, store_module), .key = "id", .order = "id"},
+                      .of_run = OF_PROCESS_OF_RUN, .order = "id",
+                      .indexes = {"thread_process ON thread (process_id)"}},
+    [STORE_MODULE] = {"module", COLUMNS(module_columns, store_module), .key = "id", .order = "id",
+                      .check = "build_id NOT GLOB '*[^0-9a-f]*'"},
     [STORE_MAPPING] = {"mapping", COLUMNS(mapping_columns, store_mapping), .key = "id",
-                       .of_run = "process_id IS NULL OR " OF_PROCESS_OF_RUN, .order = "id"},
+                       .of_run = "process_id IS NULL OR " OF_PROCESS_OF_RUN, .order = "id",
+                       .indexes = {"mapping_module ON mapping (module_id, process_id)"}},
     [STORE_FUNCTION] = {"function", COLUMNS(function_columns, store_function), .key = "id",
-                        .order = "id"},
-    [STORE_FRAME] = {"frame", COLUMNS(frame_columns, store_frame), .key = "id", .order = "id"},
+                        .order = "id", .indexes = {"function_name ON function (name)"}},
+    [STORE_FRAME] = {"frame", COLUMNS(frame_columns, store_frame), .key = "id", .order = "id",
+                     .check = "inline_parent_id <> id"},
     [STORE_NODE] = {"stack_node", COLUMNS(node_columns, store_node), .key = "id", .order = "id",
-                    .possible = node_is_possible},
-    [STORE_SAMPLE] = {"sample", COLUMNS(sample_columns, store_sample), .key = "id"},
+                    .check = "parent_id < id", .possible = node_is_possible},
+    [STORE_SAMPLE] = {"sample", COLUMNS(sample_columns, store_sample), .key = "id",
+                      .of_run = OF_RUN, .order = "id", .check = "weight >= 0 AND count >= 0"},
     [STORE_PATH] = {"call_path", COLUMNS(path_columns, model_path), .key = "id", .order = "id",
-                    .possible = path_is_possible},
-    [STORE_PATH_COST] = {"path_cost", COLUMNS(path_cost_columns, store_path_cost),
-                         .key = "run_id, event_id, path_id", .of_run = OF_RUN,
-                         .order = "event_id, path_id"},
-    [STORE_FUNCTION_COST] = {"function_cost", COLUMNS(function_cost_columns, store_path_cost),
-                             .key = "run_id, event_id, function_id"},
-    [STORE_MODULE_COST] = {"module_cost", COLUMNS(module_cost_columns, store_path_cost),
-                           .key = "run_id, event_id, module_id"},
-    [STORE_EDGE_COST] = {"edge_cost", COLUMNS(edge_cost_columns, store_edge_cost),
-                         .key = "run_id, event_id, caller_function_id, callee_function_id"},
-    [STORE_LEDGER] = {"ledger", COLUMNS(ledger_columns, store_ledger),
-                      .key = "run_id, event_id, second", .of_run = OF_RUN,
-                      .order = "run_id, event_id, second"},
-    [STORE_COUNTER] = {"counter", COLUMNS(counter_columns, store_counter), .key = "run_id, name",
-                       .of_run = OF_RUN, .order = "run_id, name"},
-    [STORE_FAILED] = {"failed_sample", COLUMNS(failed_columns, store_failed), .key = "id",
-                      .of_run = OF_RUN, .order = "id"},
+                    .check = "parent_id < id", .possible = path_is_possible,
+                    .indexes = {"call_path_parent ON call_path (parent_id)"}},
+    [STORE_SAMPLE_SUMMARY] =
+        ROWS_OF_RUN("sample_summary", sample_summary_columns, store_sample_summary, "run_id"),
+    [STORE_EVENT_COST] =
+        ROWS_OF_RUN("event_cost", event_cost_columns, store_event_cost, "run_id, event_id"),
+    [STORE_THREAD_COST] = ROWS_OF_RUN("thread_cost", thread_cost_columns, store_thread_cost,
+                                      "run_id, event_id, thread_id"),
+    [STORE_PATH_COST] =
+        ROWS_OF_RUN("path_cost", path_cost_columns, store_cost, "run_id, event_id, path_id"),
+    [STORE_FUNCTION_COST] = ROWS_OF_RUN("function_cost", function_cost_columns, store_cost,
+                                        "run_id, event_id, function_id"),
+    [STORE_MODULE_COST] =
+        ROWS_OF_RUN("module_cost", module_cost_columns, store_cost, "run_id, event_id, module_id"),
+    [STORE_LINE_COST] =
+        ROWS_OF_RUN("line_cost", line_cost_columns, store_cost, "run_id, event_id, frame_id"),
+    [STORE_EDGE_COST] = ROWS_OF_RUN("edge_cost", edge_cost_columns, store_edge_cost,
+                                    "run_id, event_id, caller_function_id, callee_function_id"),
+    [STORE_THREAD_NODE_COST] =
+        ROWS_OF_RUN("node_cost", thread_node_cost_columns, store_thread_node_cost,
+                    "run_id, event_id, thread_id, node_id"),
+    [STORE_SLOT_COST] = ROWS_OF_RUN("slot_cost", slot_cost_columns, store_slot_cost,
+                                    "run_id, event_id, slot, thread_id, node_id"),
+    [STORE_LEDGER] =
+        ROWS_OF_RUN("ledger", ledger_columns, store_ledger, "run_id, event_id, second"),
+    [STORE_COUNTER] = ROWS_OF_RUN("counter", counter_columns, store_counter, "run_id, name"),
+    [STORE_FAILED] = ROWS_OF_RUN("failed_sample", failed_columns, store_failed, "id"),
     [STORE_RUN_STATE] = {"run", COLUMNS(run_state_columns, store_run),
                          .write = "UPDATE run SET state = ?2 WHERE id = ?1"},
     [STORE_NODE_FINISH] =
@@ -324,6 +484,15 @@ static const struct store_table tables[STORE_TABLES] = {
          .read = "SELECT s.node_id, n.path_id, s.event_id, s.thread_id, sum(s.count),"
                  " sum(s.weight), sum(1.0 * s.weight * s.weight / max(s.count, 1))" FILTERED
                  " GROUP BY s.node_id, s.event_id, s.thread_id ORDER BY s.node_id"},
+    [STORE_NODE_COST_STORED] =
+        {"node_cost", COLUMNS(node_cost_columns, store_node_cost),
+         .read = "SELECT c.node_id, n.path_id, c.event_id, c.thread_id, c.samples, c.weight,"
+                 " coalesce(c.squares, 1.0 * c.weight * c.weight / max(c.samples, 1))"
+                 " FROM run r CROSS JOIN node_cost c ON c.run_id = r.id"
+                 " CROSS JOIN stack_node n ON n.id = c.node_id"
+                 " CROSS JOIN thread t ON t.id = c.thread_id"
+                 " CROSS JOIN process p ON p.id = t.process_id"
+                 " WHERE (?1 = 0 OR r.id = ?1)" CHOSEN},
     [STORE_SAMPLE_ROW] = {"sample", COLUMNS(sample_row_columns, store_sample_row),
                           .read = "SELECT s.id, s.run_id, s.event_id, s.thread_id, s.node_id,"
                                   " s.time_ns, s.weight, s.count, s.cpu, s.end_reason, s.stitched,"
@@ -338,6 +507,7 @@ static const struct store_table tables[STORE_TABLES] = {
     [STORE_LAST_IDS] = {"run", COLUMNS(last_ids_columns, store_ids),
                         .read = "SELECT coalesce((SELECT max(id) FROM run), 0),"
                                 " coalesce((SELECT max(id) FROM event), 0),"
+                                " coalesce((SELECT max(id) FROM phase), 0),"
                                 " coalesce((SELECT max(id) FROM process), 0),"
                                 " coalesce((SELECT max(id) FROM thread), 0),"
                                 " coalesce((SELECT max(id) FROM module), 0),"

@@ -3,6 +3,8 @@
 #ifndef SPROF_STORE_TABLES_H
 #define SPROF_STORE_TABLES_H
 
+#include "store/table_list.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,7 +16,8 @@ enum store_column_type {
     STORE_BOOL,
     STORE_REAL,
     STORE_TEXT,
-    STORE_WORD, /* an enum by name */
+    STORE_WORD, /* an enum; its words are in the table `word` */
+    STORE_NAME, /* a text out of a list, stored by its number in it */
     STORE_HEX,  /* struct sprof_bytes as lower-case text */
     STORE_BLOB, /* struct sprof_bytes */
 };
@@ -25,14 +28,18 @@ struct store_column {
     uint8_t type;          /* enum store_column_type */
     bool or_null;          /* 0, NULL and empty are SQL NULL */
     const char *const *words;
+    const char *refers_to; /* the table whose ids it holds; NULL: none */
 };
 
 struct store_table {
     const char *name;
     const struct store_column *columns;
     size_t count, row_size;
-    const char *key;    /* columns that name a row: written again, it is replaced */
-    const char *of_run; /* condition that takes the rows of run ?1, or all for 0 */
+    const char *key;    /* columns that name a row: written again, it is replaced. NULL: no table */
+    const char *unique; /* further columns that name a row; NULL: none */
+    const char *check;  /* a condition on the columns of a row; NULL: none */
+    const char *indexes[3]; /* "name ON table (column)" */
+    const char *of_run;     /* condition that takes the rows of run ?1 */
     const char *order;
     const char *write; /* instead of the INSERT made from the above: ?1, ?2 … are the columns */
     const char *read;  /* instead of the SELECT made from the above */
@@ -42,32 +49,31 @@ struct store_table {
 /* Tables, and queries whose rows have a struct of their own. */
 enum store_table_id {
     STORE_RUN,
-    STORE_EVENT,
-    STORE_PROCESS,
-    STORE_THREAD,
-    STORE_MODULE,
-    STORE_MAPPING,
-    STORE_FUNCTION,
-    STORE_FRAME,
-    STORE_NODE,
     STORE_SAMPLE,
-    STORE_PATH,
-    STORE_PATH_COST,
-    STORE_FUNCTION_COST,
-    STORE_MODULE_COST,
-    STORE_EDGE_COST,
-    STORE_LEDGER,
-    STORE_COUNTER,
-    STORE_FAILED,
-    STORE_RUN_STATE,   /* the state of a run that exists */
-    STORE_NODE_FINISH, /* the key and path of a node that exists */
-    STORE_NODE_COST,   /* struct store_node_cost */
-    STORE_SAMPLE_ROW,  /* struct store_sample_row */
-    STORE_QUALITY,     /* struct store_quality */
-    STORE_LAST_IDS,    /* struct store_ids */
+    STORE_WORD_LIST,
+#define STORE_X(id, name, row, rows) STORE_##id,
+    STORE_BATCH_OF_RUN(STORE_X) STORE_BATCH_OF_ALL(STORE_X) STORE_DERIVED_OF_RUN(STORE_X)
+        STORE_DERIVED_OF_ALL(STORE_X)
+#undef STORE_X
+            STORE_RUN_STATE, /* the state of a run that exists */
+    STORE_NODE_FINISH,       /* the key and path of a node that exists */
+    STORE_NODE_COST,         /* struct store_node_cost */
+    STORE_NODE_COST_STORED,  /* the same, from thread_node_cost */
+    STORE_SAMPLE_ROW,        /* struct store_sample_row */
+    STORE_QUALITY,           /* struct store_quality */
+    STORE_LAST_IDS,          /* struct store_ids */
     STORE_TABLES
 };
 
 const struct store_table *store_table(enum store_table_id id);
+
+/* A word of a column that holds numbers for words; the list is called like the column. */
+struct store_word {
+    const char *list, *word;
+    uint32_t number;
+};
+
+/* Calls `word` for all of them. Returns its first result that is not 0. */
+int store_each_word(int (*word)(void *context, const struct store_word *row), void *context);
 
 #endif

@@ -2,7 +2,8 @@
 -- Described in docs/schema.md.
 
 CREATE VIEW v_function AS
-SELECT c.run_id, e.name AS event, f.name AS function, m.name AS module, m.kind,
+SELECT c.run_id, e.name AS event, f.name AS function, m.name AS module,
+       (SELECT word FROM word WHERE list = 'kind' AND number = m.kind) AS kind,
        c.exclusive_samples, c.inclusive_samples, c.exclusive_weight, c.inclusive_weight,
        f.linkage_name, f.file, f.line, f.named, f.id AS function_id
 FROM function_cost c
@@ -11,7 +12,8 @@ JOIN function f ON f.id = c.function_id
 JOIN module m ON m.id = f.module_id;
 
 CREATE VIEW v_module AS
-SELECT c.run_id, e.name AS event, m.name AS module, m.build_id, m.kind,
+SELECT c.run_id, e.name AS event, m.name AS module, m.build_id,
+       (SELECT word FROM word WHERE list = 'kind' AND number = m.kind) AS kind,
        c.exclusive_samples, c.inclusive_samples, c.exclusive_weight, c.inclusive_weight,
        m.path, m.problem, m.id AS module_id
 FROM module_cost c
@@ -36,7 +38,7 @@ WITH RECURSIVE named (id, path) AS (
 SELECT c.run_id, e.name AS event, c.path_id, p.parent_id, p.depth, f.name AS function,
        m.name AS module, named.path,
        c.exclusive_samples, c.inclusive_samples, c.exclusive_weight, c.inclusive_weight,
-       m.kind
+       (SELECT word FROM word WHERE list = 'kind' AND number = m.kind) AS kind
 FROM named
 CROSS JOIN call_path p ON p.id = named.id
 CROSS JOIN function f ON f.id = p.function_id
@@ -56,63 +58,28 @@ JOIN module caller_module ON caller_module.id = caller.module_id
 JOIN function callee ON callee.id = c.callee_function_id
 JOIN module callee_module ON callee_module.id = callee.module_id;
 
--- Every stack is walked from its leaf to its root; a line that occurs on it more than once, by
--- recursion or inlining, counts once.
+-- A line that occurs on a stack more than once, by recursion or inlining, counts once.
 CREATE VIEW v_line AS
-WITH RECURSIVE
-spent (run_id, event_id, node_id, samples, weight) AS MATERIALIZED (
-    SELECT run_id, event_id, node_id, sum(count), sum(weight)
-    FROM sample GROUP BY run_id, event_id, node_id
-),
-caller (leaf_id, node_id) AS (
-    SELECT DISTINCT node_id, node_id FROM spent
-    UNION ALL
-    SELECT caller.leaf_id, n.parent_id
-    FROM caller JOIN stack_node n ON n.id = caller.node_id
-    WHERE n.parent_id < n.id
-),
-place (frame_id, file, line, function_id, parent_id, inline_depth) AS (
-    SELECT id, file, line, function_id, inline_parent_id, 0 FROM frame WHERE inline_depth = 0
-    UNION ALL
-    SELECT place.frame_id, f.file, f.line, f.function_id, f.inline_parent_id, f.inline_depth
-    FROM place JOIN frame f ON f.id = place.parent_id
-    WHERE f.inline_depth > place.inline_depth
-),
--- Lines by number, so that the many comparisons below are of integers.
-numbered (frame_id, file, line, function_id, innermost, place_id) AS MATERIALIZED (
-    SELECT frame_id, file, line, function_id, inline_depth = 0,
-           dense_rank() OVER (ORDER BY file, line, function_id)
-    FROM place
-),
-line (place_id, file, line, function_id) AS MATERIALIZED (
-    SELECT place_id, min(file), min(line), min(function_id) FROM numbered GROUP BY place_id
-),
-passed (leaf_id, place_id, exclusive) AS MATERIALIZED (
-    SELECT caller.leaf_id, p.place_id, max(p.innermost AND caller.leaf_id = caller.node_id)
-    FROM caller
-    CROSS JOIN stack_node n ON n.id = caller.node_id
-    CROSS JOIN numbered p ON p.frame_id = n.frame_id
-    GROUP BY caller.leaf_id, p.place_id
-),
-total (run_id, event_id, place_id, exclusive_samples, inclusive_samples, exclusive_weight,
-       inclusive_weight) AS MATERIALIZED (
-    SELECT s.run_id, s.event_id, p.place_id, sum(s.samples * p.exclusive), sum(s.samples),
-           sum(s.weight * p.exclusive), sum(s.weight)
-    FROM passed p CROSS JOIN spent s ON s.node_id = p.leaf_id
-    GROUP BY s.run_id, s.event_id, p.place_id
-)
-SELECT t.run_id, e.name AS event, l.file, l.line, f.name AS function, m.name AS module,
-       t.exclusive_samples, t.inclusive_samples, t.exclusive_weight, t.inclusive_weight
-FROM total t
-CROSS JOIN line l ON l.place_id = t.place_id
-JOIN event e ON e.id = t.event_id
+SELECT c.run_id, e.name AS event, l.file, l.line, f.name AS function, m.name AS module,
+       c.exclusive_samples, c.inclusive_samples, c.exclusive_weight, c.inclusive_weight
+FROM line_cost c
+JOIN event e ON e.id = c.event_id
+JOIN frame l ON l.id = c.frame_id
 LEFT JOIN function f ON f.id = l.function_id
 LEFT JOIN module m ON m.id = f.module_id;
 
--- Threads that were never sampled are there too, with 0 samples.
+-- Threads that were never sampled are there too, with 0 samples. The samples of runs that are not
+-- complete are added up here.
 CREATE VIEW v_thread AS
-WITH spent (event_id, thread_id, samples, weight) AS MATERIALIZED (
-    SELECT event_id, thread_id, sum(count), sum(weight) FROM sample GROUP BY event_id, thread_id
+WITH
+unfinished (id) AS MATERIALIZED (SELECT id FROM run WHERE id NOT IN (SELECT run_id FROM sample_summary)),
+spent (event_id, thread_id, samples, weight) AS MATERIALIZED (
+    SELECT event_id, thread_id, samples, weight FROM thread_cost
+    UNION ALL
+    SELECT s.event_id, s.thread_id, sum(s.count), sum(s.weight)
+    FROM (SELECT 1 FROM unfinished LIMIT 1) CROSS JOIN sample s
+    WHERE s.run_id IN (SELECT id FROM unfinished)
+    GROUP BY s.event_id, s.thread_id
 )
 SELECT p.run_id, e.name AS event, p.pid, t.tid, p.name AS process, t.name AS thread,
        coalesce(s.samples, 0) AS samples, coalesce(s.weight, 0) AS weight,
@@ -149,7 +116,8 @@ SELECT s.run_id, e.name AS event, s.time_ns, p.pid, t.tid, s.cpu, s.weight,
                    AND (a.end_ns IS NULL OR s.time_ns < a.end_ns)
                  ORDER BY a.start_ns DESC LIMIT 1),
                 f.file_offset) AS address,
-       s.end_reason, s.stitched, n.depth, leaf.name AS leaf, named.path,
+       (SELECT word FROM word WHERE list = 'end_reason' AND number = s.end_reason) AS end_reason,
+       s.stitched, n.depth, leaf.name AS leaf, named.path,
        s.count, p.name AS process, t.name AS thread, m.name AS module, s.id AS sample_id
 FROM sample s
 CROSS JOIN event e ON e.id = s.event_id
@@ -162,16 +130,22 @@ LEFT JOIN function leaf ON leaf.id = f.function_id
 LEFT JOIN named ON named.id = n.path_id;
 
 -- How far the numbers of a run can be trusted. Frames are physical ones, counted once per sample
--- that holds them.
+-- that holds them. The samples of runs that are not complete are added up here; 0 is `root`.
 CREATE VIEW v_quality AS
 WITH
+unfinished (id) AS MATERIALIZED (SELECT id FROM run WHERE id NOT IN (SELECT run_id FROM sample_summary)),
 spent (run_id, node_id, samples, user_stacks, whole_stacks, stitched) AS MATERIALIZED (
-    SELECT run_id, node_id, sum(count), sum(count * user_stack),
-           sum(count * (user_stack AND end_reason = 'root')), sum(count * stitched)
-    FROM sample GROUP BY run_id, node_id
+    SELECT s.run_id, s.node_id, sum(s.count), sum(s.count * s.user_stack),
+           sum(s.count * (s.user_stack AND s.end_reason = 0)), sum(s.count * s.stitched)
+    FROM (SELECT 1 FROM unfinished LIMIT 1) CROSS JOIN sample s
+    WHERE s.run_id IN (SELECT id FROM unfinished)
+    GROUP BY s.run_id, s.node_id
 ),
 total (run_id, samples, user_stacks, whole_stacks, stitched, guessed_frames, frames,
        named_frames) AS MATERIALIZED (
+    SELECT run_id, samples, user_stacks, whole_stacks, stitched, guessed_frames, frames, named_frames
+    FROM sample_summary
+    UNION ALL
     SELECT s.run_id, sum(s.samples), sum(s.user_stacks),
            sum(s.whole_stacks * (n.guessed = 0)), sum(s.stitched),
            sum(s.samples * n.guessed), sum(s.samples * n.depth), sum(s.samples * n.named)
@@ -181,9 +155,9 @@ total (run_id, samples, user_stacks, whole_stacks, stitched, guessed_frames, fra
 )
 SELECT r.id AS run_id, coalesce(t.samples, 0) AS samples,
        (SELECT coalesce(sum(l.lost), 0) FROM ledger l WHERE l.run_id = r.id) AS lost,
-       CASE WHEN r.mode <> 'pc' OR r.frame IS NOT NULL THEN coalesce(t.user_stacks, 0) END
+       CASE WHEN m.word <> 'pc' OR r.frame IS NOT NULL THEN coalesce(t.user_stacks, 0) END
            AS user_stacks,
-       CASE WHEN r.mode <> 'pc' OR r.frame IS NOT NULL THEN coalesce(t.whole_stacks, 0) END
+       CASE WHEN m.word <> 'pc' OR r.frame IS NOT NULL THEN coalesce(t.whole_stacks, 0) END
            AS whole_stacks,
        coalesce(t.stitched, 0) AS stitched,
        coalesce(t.guessed_frames, 0) AS guessed_frames,
@@ -193,4 +167,24 @@ SELECT r.id AS run_id, coalesce(t.samples, 0) AS samples,
        CASE WHEN r.target_cpu_ns > 0 THEN t.samples * 1e9 / r.target_cpu_ns END AS reached_hz,
        r.own_cpu_ns, r.target_cpu_ns
 FROM run r
+JOIN word m ON m.list = 'mode' AND m.number = r.mode
 LEFT JOIN total t ON t.run_id = r.id;
+
+-- The rows of `run` and `phase` with their words.
+CREATE VIEW v_run AS
+SELECT id AS run_id, (SELECT word FROM word WHERE list = 'state' AND number = state) AS state,
+       sprof_version, host, kernel, architecture, cpus, command, targets, working_directory,
+       (SELECT word FROM word WHERE list = 'mode' AND number = mode) AS mode,
+       (SELECT word FROM word WHERE list = 'frame' AND number = frame) AS frame,
+       (SELECT word FROM word WHERE list = 'app_interior' AND number = app_interior) AS app_interior,
+       module_rules, source, kernel_excluded, frequency_hz, stack_bytes, start_realtime_ns,
+       duration_ns, own_cpu_ns, target_cpu_ns, wait_status
+FROM run;
+
+CREATE VIEW v_phase AS
+SELECT run_id, id AS phase_id, start_ns, end_ns,
+       (SELECT word FROM word WHERE list = 'mode' AND number = mode) AS mode,
+       (SELECT word FROM word WHERE list = 'frame' AND number = frame) AS frame,
+       (SELECT word FROM word WHERE list = 'app_interior' AND number = app_interior) AS app_interior,
+       frequency_hz, stack_bytes, paused, mark
+FROM phase;

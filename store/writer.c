@@ -2,6 +2,8 @@
 
 #include "store/statement.h"
 
+#include <stdio.h>
+
 /* The vectors of a batch and of what is derived, as (pointer, count), so that one loop writes all.
  */
 struct part {
@@ -23,21 +25,16 @@ static int put_parts(struct store *store, const struct part *parts, size_t count
     return status;
 }
 
+#define WRITE_PART(id, name, row, rows) PART(STORE_##id, batch->rows),
+#define CLEAR(id, name, row, rows) batch->rows.count = 0;
+#define RELEASE(id, name, row, rows) sprof_vec_release(&batch->rows);
+
 int store_write(struct store *store, const struct store_batch *batch, struct sprof_error *error)
 {
     const struct part parts[] = {
         {STORE_RUN, batch->run, batch->run != NULL},
-        {STORE_EVENT, batch->event, batch->event != NULL},
-        PART(STORE_PROCESS, batch->processes),
-        PART(STORE_THREAD, batch->threads),
-        PART(STORE_MODULE, batch->modules),
-        PART(STORE_MAPPING, batch->mappings),
-        PART(STORE_FRAME, batch->frames),
-        PART(STORE_NODE, batch->nodes),
-        PART(STORE_SAMPLE, batch->samples),
-        PART(STORE_LEDGER, batch->ledger),
-        PART(STORE_COUNTER, batch->counters),
-        PART(STORE_FAILED, batch->failed),
+        STORE_BATCH_OF_RUN(WRITE_PART) STORE_BATCH_OF_ALL(WRITE_PART)
+            PART(STORE_SAMPLE, batch->samples),
     };
     int status = store_begin(store, error);
     if (!status)
@@ -48,29 +45,24 @@ int store_write(struct store *store, const struct store_batch *batch, struct spr
 void store_batch_clear(struct store_batch *batch)
 {
     batch->run = NULL;
-    batch->event = NULL;
-    batch->processes.count = batch->threads.count = batch->modules.count = 0;
-    batch->mappings.count = batch->frames.count = batch->nodes.count = 0;
-    batch->samples.count = batch->ledger.count = batch->counters.count = 0;
-    batch->failed.count = 0;
+    batch->samples.count = 0;
+    STORE_BATCH_OF_RUN(CLEAR)
+    STORE_BATCH_OF_ALL(CLEAR)
 }
 
 void store_batch_release(struct store_batch *batch)
 {
-    sprof_vec_release(&batch->processes);
-    sprof_vec_release(&batch->threads);
-    sprof_vec_release(&batch->modules);
-    sprof_vec_release(&batch->mappings);
-    sprof_vec_release(&batch->frames);
-    sprof_vec_release(&batch->nodes);
     sprof_vec_release(&batch->samples);
-    sprof_vec_release(&batch->ledger);
-    sprof_vec_release(&batch->counters);
-    sprof_vec_release(&batch->failed);
+    STORE_BATCH_OF_RUN(RELEASE)
+    STORE_BATCH_OF_ALL(RELEASE)
     store_batch_clear(batch);
 }
 
 /* == What is derived == */
+
+#define TABLE_ID(id, name, row, rows) STORE_##id,
+#define DERIVED_PART(id, name, row, rows) PART(STORE_##id, derived->rows),
+#define RELEASE_DERIVED(id, name, row, rows) sprof_vec_release(&derived->rows);
 
 /* Runs a statement once for each id, as its ?1. */
 static int exec_for_each(struct store *store, const char *sql, const uint32_t *ids, size_t count,
@@ -91,12 +83,13 @@ static int exec_for_each(struct store *store, const char *sql, const uint32_t *i
 static int forget(struct store *store, const struct store_derived *derived,
                   struct sprof_error *error)
 {
-    static const char *const costs[] = {
-        "DELETE FROM path_cost WHERE run_id = ?1", "DELETE FROM function_cost WHERE run_id = ?1",
-        "DELETE FROM module_cost WHERE run_id = ?1", "DELETE FROM edge_cost WHERE run_id = ?1"};
+    static const enum store_table_id of_run[] = {STORE_DERIVED_OF_RUN(TABLE_ID)};
     int status = 0;
-    for (size_t i = 0; i < sizeof costs / sizeof *costs && !status; i++)
-        status = exec_for_each(store, costs[i], derived->runs.items, derived->runs.count, error);
+    for (size_t i = 0; i < sizeof of_run / sizeof *of_run && !status; i++) {
+        char sql[96];
+        snprintf(sql, sizeof sql, "DELETE FROM %s WHERE run_id = ?1", store_table(of_run[i])->name);
+        status = exec_for_each(store, sql, derived->runs.items, derived->runs.count, error);
+    }
     if (!status)
         status =
             exec_for_each(store, "DELETE FROM frame WHERE id = ?1 AND inline_depth > 0",
@@ -125,16 +118,9 @@ int store_write_derived(struct store *store, const struct store_derived *derived
                         struct sprof_error *error)
 {
     const struct part parts[] = {
-        PART(STORE_MODULE, derived->modules),
-        PART(STORE_FUNCTION, derived->functions),
-        PART(STORE_FRAME, derived->frames),
-        PART(STORE_PATH, derived->paths),
+        PART(STORE_MODULE, derived->modules), PART(STORE_FRAME, derived->frames),
         PART(STORE_NODE_FINISH, derived->nodes),
-        PART(STORE_PATH_COST, derived->path_costs),
-        PART(STORE_FUNCTION_COST, derived->function_costs),
-        PART(STORE_MODULE_COST, derived->module_costs),
-        PART(STORE_EDGE_COST, derived->edge_costs),
-    };
+        STORE_DERIVED_OF_ALL(DERIVED_PART) STORE_DERIVED_OF_RUN(DERIVED_PART)};
     /* Everything is touched at once: the usual 2 MiB of pages would be read again and again. */
     int status = store_exec(store, "PRAGMA cache_size = -65536", error);
     if (!status)
@@ -152,15 +138,11 @@ void store_derived_release(struct store_derived *derived)
 {
     sprof_vec_release(&derived->runs);
     sprof_vec_release(&derived->forgotten_frames);
-    sprof_vec_release(&derived->functions);
-    sprof_vec_release(&derived->frames);
     sprof_vec_release(&derived->modules);
+    sprof_vec_release(&derived->frames);
     sprof_vec_release(&derived->nodes);
-    sprof_vec_release(&derived->paths);
-    sprof_vec_release(&derived->path_costs);
-    sprof_vec_release(&derived->function_costs);
-    sprof_vec_release(&derived->module_costs);
-    sprof_vec_release(&derived->edge_costs);
+    STORE_DERIVED_OF_ALL(RELEASE_DERIVED)
+    STORE_DERIVED_OF_RUN(RELEASE_DERIVED)
 }
 
 /* == Small things == */

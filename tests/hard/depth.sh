@@ -19,7 +19,7 @@ stacks() {
 }
 
 exact_classes() {
-    stacks "SELECT class, sum(count), sum(count * (calls = class AND end_reason = 'root')),
+    stacks "SELECT class, sum(count), sum(count * (calls = class AND end_reason = 0)),
             min(calls), max(calls), sum(stitched)
         FROM sample JOIN down ON node = node_id WHERE class > 0 GROUP BY class ORDER BY class" >rows
     echo 'depth|samples|exact|least|most|stitched'
@@ -81,7 +81,7 @@ classes_fast() {
     roots
     classes_edges
     stacks "SELECT sum(count), sum(count * (calls <> class)) FROM sample JOIN down ON node = node_id
-        WHERE class > 0 AND end_reason = 'root'" >wrong
+        WHERE class > 0 AND end_reason = 0" >wrong
     IFS='|' read -r all wrong <wrong
     echo "whole but of another depth: $wrong of $all"
     holds "$wrong <= 0.001 * $all" "whole stacks of another depth"

@@ -250,7 +250,7 @@ bits32() {
         echo "bits32: $leaf of $all in the program, $lost lost"
         holds "$leaf >= 0.9 * $all && $all > 300 && $lost == 0" "samples in the program"
     done
-    [ "$(query "SELECT count(*) FROM sample WHERE user_stack AND end_reason = 'root'")" -le 20 ] ||
+    [ "$(query "SELECT count(*) FROM sample WHERE user_stack AND end_reason = 0")" -le 20 ] ||
         fail "a 32-bit stack is called whole"
     cat "$work/err"
     grep -qi '32-bit' "$work/err" || [ -n "$(query "SELECT 1 FROM module

@@ -53,8 +53,8 @@ whole() {
     IFS='|' read -r user good guessed < <(query "SELECT user_stacks, whole_stacks, guessed_frames
         FROM v_quality")
     echo "whole: $good of $user, guessed frames $guessed"
-    query "SELECT end_reason, count(*) FROM sample WHERE user_stack AND end_reason <> 'root'
-        GROUP BY 1" | sed 's/^/  not whole: /'
+    query "SELECT word, count(*) FROM sample JOIN word ON list = 'end_reason' AND number = end_reason
+        WHERE user_stack AND word <> 'root' GROUP BY 1" | sed 's/^/  not whole: /'
     [ "$good" = "$user" ] || "$SPROF" unwind-replay --stacks -i t.db | head -n 40
     [ "${user:-0}" -ge 500 ] || fail "only ${user:-0} user stacks"
     # One more may fall into .init or .fini, which have no table.
@@ -119,7 +119,7 @@ roots() {
         SELECT m.path, f.file_offset, sum(s.count) FROM sample s
         JOIN outermost o ON o.node = s.node_id JOIN frame f ON f.id = o.top
         JOIN module m ON m.id = f.module_id
-        WHERE s.user_stack AND s.end_reason = 'root' GROUP BY 1, 2" >outermost
+        WHERE s.user_stack AND s.end_reason = 0 GROUP BY 1, 2" >outermost
     while IFS='|' read -r path offset count; do
         all=$((all + count))
         if is_root "$path" "$offset"; then

@@ -36,7 +36,7 @@ assembler_rsa() {
 # Most of the time is spent in libcrypto, and its stacks reach main by rules.
 in_libcrypto() {
     local all good
-    IFS='|' read -r all good < <(query "SELECT sum(count), sum(count * (end_reason = 'root'
+    IFS='|' read -r all good < <(query "SELECT sum(count), sum(count * (end_reason = 0
         AND NOT n.guessed)) FROM sample s JOIN stack_node n ON n.id = s.node_id
         JOIN frame f ON f.id = n.frame_id JOIN module m ON m.id = f.module_id
         WHERE m.name GLOB 'libcrypto*'")

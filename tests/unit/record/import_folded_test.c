@@ -73,7 +73,7 @@ static void expect_query(const char *text, const char *sql, const char *expected
 static void test_stacks_and_counts(void)
 {
     expect_query("a;b 2\na 1\na;c;b 3\n", PATHS, "a|1|6 a;b|2|2 a;c|0|3 a;c;b|3|3");
-    expect_query("a;b 2\n", "SELECT state, mode, source FROM run", "complete|full|import");
+    expect_query("a;b 2\n", "SELECT state, mode, source FROM v_run", "complete|full|import");
     expect_query("a;b 2\n", "SELECT name, is_clock, varying, period FROM event", "samples|0|0|1");
 }
 
@@ -107,13 +107,13 @@ static void test_names_may_hold_anything_else(void)
 static void test_modules(void)
 {
     expect_query("prog!main;libsys.so!read 1\n", NAMES, "main|prog read|libsys.so");
-    expect_query("prog!main;libsys.so!read 1\n", "SELECT name, kind FROM module ORDER BY name",
+    expect_query("prog!main;libsys.so!read 1\n", "SELECT module, kind FROM v_module ORDER BY module",
                  "libsys.so|system prog|app");
-    expect_query("/usr/lib/libc.so.6!write 1\n", "SELECT name, path, kind FROM module",
+    expect_query("/usr/lib/libc.so.6!write 1\n", "SELECT module, path, kind FROM v_module",
                  "libc.so.6|/usr/lib/libc.so.6|system");
     expect_query("main 1\n", NAMES, "main|[application]");
     expect_query("a!f;b!f 1\n", "SELECT count(*) FROM function WHERE name = 'f'", "2");
-    expect_query("[kernel]!do_read 1\n", "SELECT name, kind FROM module", "[kernel]|kernel");
+    expect_query("[kernel]!do_read 1\n", "SELECT module, kind FROM v_module", "[kernel]|kernel");
 }
 
 static void test_exclamation_marks_that_are_names(void)

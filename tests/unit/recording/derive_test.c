@@ -48,7 +48,7 @@ static void test_the_worked_example(void)
                     "A1|A2|3 A1|A3|2 A2|libgone.so|3 A3|A2|2 "
                     "libgone.so|libgone.so|3");
     ASSERT_HANDMADE(&made, "SELECT samples, frames, named_frames FROM v_quality", "6|19|13");
-    ASSERT_HANDMADE(&made, "SELECT state FROM run", "complete");
+    ASSERT_HANDMADE(&made, "SELECT state FROM v_run", "complete");
     ASSERT_HANDMADE(&made, "SELECT count(*) FROM stack_node WHERE key IS NULL OR path_id IS NULL",
                     "0");
     ASSERT_HANDMADE(&made, "SELECT name FROM module WHERE problem IS NOT NULL", "libgone.so");
@@ -102,7 +102,7 @@ static void test_events_have_costs_of_their_own(void)
         CU_ASSERT_EQUAL(sprof_vec_push(&made.batch.samples, sample), 0);
     }
     handmade_write(&made);
-    handmade_execute(&made, "INSERT INTO event SELECT 2, run_id, 'instructions', 0, 0, 1000"
+    handmade_execute(&made, "INSERT INTO event SELECT 2, run_id, 'instructions', 0, 0, 1000, 0"
                             " FROM event");
     must_derive(&made);
     ASSERT_HANDMADE(&made,
@@ -152,6 +152,63 @@ static void test_inlined_functions_are_levels(void)
     handmade_close(&made);
 }
 
+/* A line counts once a stack, however often it is on it. */
+static void test_lines_count_once(void)
+{
+    struct handmade made;
+    make(&made, "full", STORE_RECORDED);
+    handmade_example(&made, 0);
+    uint32_t node = 0;
+    for (int i = 0; i < 50; i++)
+        node = handmade_node(&made, node, HAND_A2, i == 49 ? 4 : 0);
+    handmade_write(&made);
+    must_derive(&made);
+    ASSERT_HANDMADE(&made,
+                    "SELECT function, exclusive_samples, inclusive_samples FROM v_line"
+                    " WHERE file LIKE '%program.c' ORDER BY function",
+                    "A1|1|6 A2|6|9 A3|0|2");
+    ASSERT_HANDMADE(&made, "SELECT count(*), sum(exclusive_samples) FROM v_line", "4|10");
+    handmade_close(&made);
+}
+
+/* Rows by node and by time where they are fewer than half the samples; then the sums agree with all
+ * samples. */
+static void test_costs_by_node_and_time(void)
+{
+    struct handmade made;
+    make(&made, "full", STORE_RECORDED);
+    for (uint32_t frame = HAND_A1; frame <= HAND_A3; frame++)
+        handmade_node(&made, 0, frame, 100);
+    for (size_t i = 0; i < made.batch.samples.count; i++)
+        made.batch.samples.items[i].time_ns = 10000000 * (i % 100);
+    handmade_write(&made);
+    must_derive(&made);
+    ASSERT_HANDMADE(&made, "SELECT samples, has_node_costs, slot_ns FROM event_cost",
+                    "300|1|100000000");
+    ASSERT_HANDMADE(&made, "SELECT node_id, samples, squares FROM node_cost",
+                    "1|100|- 2|100|- 3|100|-");
+    ASSERT_HANDMADE(&made, "SELECT count(*), min(samples), max(samples), max(slot) FROM slot_cost",
+                    "30|10|10|9");
+    ASSERT_HANDMADE(&made, "SELECT first_sample, last_sample, disorder_ns FROM sample_summary",
+                    "1|300|990000000");
+    handmade_close(&made);
+}
+
+/* Many slots with few samples each become fewer, longer ones. */
+static void test_slots_are_as_long_as_they_must_be(void)
+{
+    struct handmade made;
+    make(&made, "full", STORE_RECORDED);
+    handmade_node(&made, 0, HAND_A1, 64);
+    for (size_t i = 0; i < made.batch.samples.count; i++)
+        made.batch.samples.items[i].time_ns = 100000000 * i;
+    handmade_write(&made);
+    must_derive(&made);
+    ASSERT_HANDMADE(&made, "SELECT slot_ns FROM event_cost", "400000000");
+    ASSERT_HANDMADE(&made, "SELECT count(*), sum(samples), max(slot) FROM slot_cost", "16|64|15");
+    handmade_close(&made);
+}
+
 /* == Again and again == */
 
 static const char *const derived_tables[] = {
@@ -164,6 +221,10 @@ static const char *const derived_tables[] = {
     "SELECT * FROM function_cost ORDER BY function_id",
     "SELECT * FROM module_cost ORDER BY module_id",
     "SELECT * FROM edge_cost ORDER BY 3, 4",
+    "SELECT * FROM line_cost ORDER BY 3",
+    "SELECT * FROM thread_cost",
+    "SELECT * FROM event_cost",
+    "SELECT * FROM sample_summary",
 };
 enum { DERIVED = sizeof derived_tables / sizeof *derived_tables };
 
@@ -207,7 +268,7 @@ static void test_a_killed_one_is_finished(void)
     handmade_example(&made, 0);
     handmade_write(&made);
     must_derive(&made);
-    ASSERT_HANDMADE(&made, "SELECT state FROM run", "complete");
+    ASSERT_HANDMADE(&made, "SELECT state FROM v_run", "complete");
     ASSERT_HANDMADE(&made, "SELECT inclusive_samples FROM v_function WHERE function = 'A1'", "6");
     handmade_close(&made);
 }
@@ -303,7 +364,7 @@ static void test_names_outlive_their_file(void)
     fixture_run(&made.fixture, "rm moved");
     CU_ASSERT_EQUAL(derive(&made, true, NULL), 0);
     ASSERT_HANDMADE(&made, FUNCTIONS_OF("1"), "A1|1|6 A2|2|5 A3|0|2 libgone.so|3|3");
-    ASSERT_HANDMADE(&made, "SELECT state FROM run", "complete complete");
+    ASSERT_HANDMADE(&made, "SELECT state FROM v_run", "complete complete");
     handmade_close(&made);
 }
 
@@ -433,7 +494,9 @@ static void test_rules_change_kinds(void)
     const struct record_derive_options options = {.again = true, .rules = {rules, 2}};
     CU_ASSERT_EQUAL(record_derive(made.path, &options, NULL), 0);
     ASSERT_HANDMADE(&made, PATHS, "S|1|1");
-    ASSERT_HANDMADE(&made, "SELECT kind FROM module ORDER BY id", "system app none");
+    ASSERT_HANDMADE(
+        &made, "SELECT word FROM module JOIN word ON list = 'kind' AND number = kind ORDER BY id",
+        "system app none");
     handmade_close(&made);
 }
 
@@ -458,7 +521,7 @@ static void test_another_boot_names_no_kernel_function(void)
     handmade_write(&made);
     must_derive(&made);
     ASSERT_HANDMADE(&made, "SELECT named FROM function WHERE module_id = 4", "0");
-    ASSERT_HANDMADE(&made, "SELECT problem FROM module WHERE kind = 'kernel'",
+    ASSERT_HANDMADE(&made, "SELECT problem FROM module WHERE path = '[kernel]'",
                     "recorded before the last boot: kernel addresses have no names");
     handmade_close(&made);
 }
@@ -500,7 +563,7 @@ static void test_boots_are_told_apart_by_run(void)
     must_derive(&made);
     ASSERT_HANDMADE(&made,
                     "SELECT id, problem LIKE 'recorded before the last boot%' FROM module"
-                    " WHERE kind = 'kernel' AND problem LIKE '%boot%' ORDER BY id",
+                    " WHERE path = '[kernel]' AND problem LIKE '%boot%' ORDER BY id",
                     "4|1");
     handmade_close(&made);
 }
@@ -513,7 +576,7 @@ static void expect_damaged(struct handmade *made)
     handmade_write(made);
     CU_ASSERT_EQUAL(derive(made, false, &error), SPROF_EFORMAT);
     CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "damaged"));
-    ASSERT_HANDMADE(made, "SELECT state FROM run", "recorded");
+    ASSERT_HANDMADE(made, "SELECT state FROM v_run", "recorded");
     ASSERT_HANDMADE(made, "SELECT count(*) FROM function", "0");
     handmade_close(made);
 }
@@ -595,6 +658,9 @@ void sprof_suite_recording_derive(void)
     CU_add_test(suite, "weight without samples", test_weight_without_samples);
     CU_add_test(suite, "events have costs of their own", test_events_have_costs_of_their_own);
     CU_add_test(suite, "inlined functions are levels", test_inlined_functions_are_levels);
+    CU_add_test(suite, "lines count once", test_lines_count_once);
+    CU_add_test(suite, "costs by node and time", test_costs_by_node_and_time);
+    CU_add_test(suite, "slots are as long as they must be", test_slots_are_as_long_as_they_must_be);
     CU_add_test(suite, "deriving twice changes nothing", test_deriving_twice_changes_nothing);
     CU_add_test(suite, "a complete one is left alone", test_a_complete_one_is_left_alone);
     CU_add_test(suite, "a killed one is finished", test_a_killed_one_is_finished);

@@ -141,11 +141,22 @@ void handmade_example(struct handmade *made, uint32_t root)
     handmade_node(made, handmade_node(made, a3_a2, HAND_S1, 0), HAND_S2, 1);
 }
 
+static struct store_phase phase_of(const struct store_run *run)
+{
+    return (struct store_phase){.id = run->id,
+                                .run_id = run->id,
+                                .mode = run->mode,
+                                .frame = run->frame,
+                                .app_interior = run->app_interior};
+}
+
 void handmade_write(struct handmade *made)
 {
     struct store *store;
     made->batch.run = &made->run;
-    made->batch.event = &made->event;
+    made->batch.events.count = made->batch.phases.count = 0;
+    ADD(&made->batch.events, made->event);
+    ADD(&made->batch.phases, phase_of(&made->run));
     must(store_create(&store, made->path, NULL) == 0);
     must(store_write(store, &made->batch, NULL) == 0);
     must(store_close(store, NULL) == 0);
@@ -166,6 +177,8 @@ void handmade_append(struct handmade *made)
     made->run.state = STORE_RECORDED;
     made->event.id++;
     made->event.run_id++;
+    batch->events.items[0] = made->event;
+    batch->phases.items[0] = phase_of(&made->run);
     for (size_t i = 0; i < batch->processes.count; i++) {
         shift(&batch->processes.items[i].id, BY);
         batch->processes.items[i].run_id++;

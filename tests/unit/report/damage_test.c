@@ -40,7 +40,7 @@ static const char *const damages[] = {
     "UPDATE sample SET node_id = 99",
     "UPDATE process SET parent_id = id",
     "UPDATE mapping SET \"end\" = start - 1, file_offset = -1",
-    "UPDATE run SET mode = 'app', frame = 'app'",
+    "UPDATE run SET mode = 2, frame = 0",
     "UPDATE run SET duration_ns = 9223372036854775807, target_cpu_ns = 0",
     "UPDATE event SET varying = 1, period = NULL",
 };

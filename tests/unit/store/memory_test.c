@@ -1,5 +1,5 @@
-/* Fails the n-th allocation, for every n, of this library and of SQLite: each call says SPROF_ENOMEM
- * (or works), and everything can be closed. */
+/* Fails the n-th allocation, for every n, of this library and of SQLite: each call says
+ * SPROF_ENOMEM (or works), and everything can be closed. */
 #include "tests/unit/scarce_memory.h"
 
 #include "tests/unit/store/recording.h"

@@ -102,7 +102,7 @@ static void test_killed_recorder_loses_nothing_committed(void)
     char expected[32];
     snprintf(expected, sizeof expected, "%llu", (unsigned long long)(last - 999));
     ASSERT_QUERY(store, sql, expected);
-    ASSERT_QUERY(store, "SELECT state FROM run", "recording");
+    ASSERT_QUERY(store, "SELECT state FROM v_run", "recording");
     CU_ASSERT_EQUAL(store_live_recorder(store), 0);
     store_close(store, NULL);
     CU_ASSERT_TRUE(file_exists(place_with(&place, "-wal"))); /* reading changed nothing */
@@ -114,7 +114,7 @@ static void test_killed_recorder_loses_nothing_committed(void)
     CU_ASSERT_FALSE(file_exists(place_with(&place, "-shm")));
     CU_ASSERT_EQUAL_FATAL(store_open_read(&store, place.path, NULL), 0);
     ASSERT_QUERY(store, sql, expected);
-    ASSERT_QUERY(store, "SELECT state FROM run; PRAGMA integrity_check", "recorded ok");
+    ASSERT_QUERY(store, "SELECT state FROM v_run; PRAGMA integrity_check", "recorded ok");
     assert_text(journal_mode(store), "delete");
     store_close(store, NULL);
     place_remove(&place);
@@ -363,7 +363,7 @@ static void test_append(void)
     CU_ASSERT_EQUAL(store_write(store, &(struct store_batch){.run = &run}, NULL), 0);
     CU_ASSERT_EQUAL(store_close(store, NULL), 0);
     CU_ASSERT_EQUAL_FATAL(store_open_read(&store, place.path, NULL), 0);
-    ASSERT_QUERY(store, "SELECT id, state FROM run", "1|complete 2|recording");
+    ASSERT_QUERY(store, "SELECT run_id, state FROM v_run", "1|complete 2|recording");
     store_close(store, NULL);
     place_remove(&place);
 }

@@ -116,6 +116,15 @@ static void test_sample_has_its_names(void)
     CU_ASSERT_EQUAL(count, 1);
 }
 
+static int add_unnamed_cost(void *context, const struct store_node_cost *cost)
+{
+    struct seen *seen = context;
+    CU_ASSERT_EQUAL(cost->path_id, 0);
+    seen->sum.samples += cost->cost.samples;
+    seen->sum.weight += cost->cost.weight;
+    return see(seen, cost->node_id);
+}
+
 static int add_node_cost(void *context, const struct store_node_cost *cost)
 {
     struct seen *seen = context;
@@ -135,20 +144,40 @@ static void test_costs_by_node(void)
     const struct store_filter prog = {.process = "prog"};
     struct seen all = {0}, some = {0};
     CU_ASSERT_EQUAL(store_each_node_cost(example.store, NULL, add_node_cost, &all, NULL), 0);
-    CU_ASSERT_STRING_EQUAL(all.ids, "1 2 4 5 7 8");
+    CU_ASSERT_STRING_EQUAL(all.ids, "1 2 4 7 5 8");
     CU_ASSERT_EQUAL(all.sum.samples, 6);
     CU_ASSERT_EQUAL(all.sum.weight, 6 * WEIGHT_NS + UNSAMPLED_NS);
     CU_ASSERT_EQUAL(store_each_node_cost(example.store, &prog, add_node_cost, &some, NULL), 0);
     CU_ASSERT_DOUBLE_EQUAL(some.squares, 6.0 * WEIGHT_NS * WEIGHT_NS, 1e6);
 }
 
-static int add_path_cost(void *context, uint32_t path, const struct model_costs *costs)
+/* Without derived rows the samples are added up: to the same. */
+static void test_costs_by_node_of_samples(void)
+{
+    const struct place other = place_make();
+    struct store *young;
+    struct seen all = {0};
+    const struct store_run run = example_run();
+    const struct store_filter worker = {.run_id = 1, .thread = "worker"};
+    CU_ASSERT_EQUAL_FATAL(store_create(&young, other.path, NULL), 0);
+    CU_ASSERT_EQUAL(example_write_raw(young, &run), 0);
+    CU_ASSERT_EQUAL(store_each_node_cost(young, NULL, add_unnamed_cost, &all, NULL), 0);
+    CU_ASSERT_STRING_EQUAL(all.ids, "1 2 4 5 7 8");
+    CU_ASSERT_EQUAL(all.sum.samples, 6);
+    CU_ASSERT_EQUAL(all.sum.weight, 6 * WEIGHT_NS + UNSAMPLED_NS);
+    CU_ASSERT_EQUAL(store_each_node_cost(young, &worker, add_unnamed_cost, &all, NULL), 0);
+    CU_ASSERT_STRING_EQUAL(all.ids, "1 2 4 5 7 8 5");
+    store_close(young, NULL);
+    place_remove(&other);
+}
+
+static int add_path_cost(void *context, const struct store_cost *cost)
 {
     struct seen *seen = context;
-    seen->sum.samples += costs->exclusive.samples;
-    if (path == 1)
-        CU_ASSERT_EQUAL(costs->inclusive.samples, 6);
-    return see(seen, path);
+    seen->sum.samples += cost->costs.exclusive.samples;
+    if (cost->id == 1)
+        CU_ASSERT_EQUAL(cost->costs.inclusive.samples, 6);
+    return see(seen, cost->id);
 }
 
 static void test_costs_by_path(void)
@@ -185,6 +214,7 @@ void sprof_suite_store_reader(void)
     CU_add_test(suite, "samples, filtered, in time order", test_samples_filtered_in_time_order);
     CU_add_test(suite, "a sample has its names", test_sample_has_its_names);
     CU_add_test(suite, "costs by node", test_costs_by_node);
+    CU_add_test(suite, "costs by node, of samples", test_costs_by_node_of_samples);
     CU_add_test(suite, "costs by path", test_costs_by_path);
     CU_add_test(suite, "quality", test_quality);
 }

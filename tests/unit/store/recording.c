@@ -117,6 +117,10 @@ static const struct store_event event = {.id = 1,
                                          .varying = false,
                                          .period = WEIGHT_NS};
 
+static struct store_phase phases[] = {
+    {.id = 1, .run_id = 1, .end_ns = 2000000000, .mode = "full", .app_interior = "keep"},
+};
+
 static struct store_process processes[] = {
     {.id = 1, .run_id = 1, .pid = 100, .name = "prog"},
     {.id = 2,
@@ -378,15 +382,15 @@ static struct model_path paths[] = {
         }                                                                                          \
     }
 
-static struct store_path_cost path_costs[] = {
+static struct store_cost path_costs[] = {
     COST(1, 1, 6), COST(2, 1, 3), COST(3, 0, 2), COST(4, 2, 2),     COST(5, 0, 2),
     COST(6, 1, 2), COST(7, 0, 1), COST(8, 1, 1), UNSAMPLED_COST(9),
 };
-static struct store_path_cost function_costs[] = {
+static struct store_cost function_costs[] = {
     COST(A1, 1, 6), COST(A2, 2, 5), COST(A3, 0, 2),
     COST(S1, 0, 3), COST(S2, 3, 3), UNSAMPLED_COST(NOT_SAMPLED),
 };
-static struct store_path_cost module_costs[] = {
+static struct store_cost module_costs[] = {
     COST(PROG, 3, 6),
     COST(LIBS, 3, 3),
     UNSAMPLED_COST(NONE),
@@ -394,6 +398,42 @@ static struct store_path_cost module_costs[] = {
 static struct store_edge_cost edge_costs[] = {
     EDGE(A1, A2, 3), EDGE(A1, A3, 2), EDGE(A2, S1, 3), EDGE(A3, A2, 2), EDGE(S1, S2, 3),
 };
+
+/* By the ids of frames. */
+static struct store_cost line_costs[] = {
+    COST(1, 1, 6), COST(2, 1, 3), COST(3, 0, 3),     COST(4, 3, 3),
+    COST(5, 1, 2), COST(7, 0, 2), UNSAMPLED_COST(6),
+};
+
+#define SAMPLES(samples_)                                                                          \
+    {                                                                                              \
+        samples_, (samples_) * (uint64_t)WEIGHT_NS                                                 \
+    }
+static struct store_thread_cost thread_costs[] = {
+    {1, 1, 1, SAMPLES(5)}, {1, 1, 2, SAMPLES(1)}, {1, 1, 3, {0, UNSAMPLED_NS}}};
+static struct store_thread_node_cost thread_node_costs[] = {
+    {1, 1, 1, 1, SAMPLES(1), 0}, {1, 1, 1, 2, SAMPLES(1), 0}, {1, 1, 1, 4, SAMPLES(2), 0},
+    {1, 1, 1, 7, SAMPLES(1), 0}, {1, 1, 2, 5, SAMPLES(1), 0}, {1, 1, 3, 8, {0, UNSAMPLED_NS}, 0}};
+static struct store_slot_cost slot_costs[] = {
+    {1, 1, 0, 1, 1, SAMPLES(1)}, {1, 1, 0, 1, 2, SAMPLES(1)}, {1, 1, 0, 1, 4, SAMPLES(2)},
+    {1, 1, 0, 1, 7, SAMPLES(1)}, {1, 1, 0, 2, 5, SAMPLES(1)}, {1, 1, 0, 3, 8, {0, UNSAMPLED_NS}}};
+static struct store_event_cost event_costs[] = {{.run_id = 1,
+                                                 .event_id = 1,
+                                                 .cost = {6, 6 * WEIGHT_NS + UNSAMPLED_NS},
+                                                 .squares = 6.0 * WEIGHT_NS * WEIGHT_NS,
+                                                 .has_node_costs = true,
+                                                 .slot_ns = 100000000}};
+static struct store_sample_summary sample_summaries[] = {{.run_id = 1,
+                                                          .first_sample = 1,
+                                                          .last_sample = 6,
+                                                          .disorder_ns = 5,
+                                                          .samples = 6,
+                                                          .user_stacks = 6,
+                                                          .whole_stacks = 4,
+                                                          .stitched = 1,
+                                                          .guessed_frames = 1,
+                                                          .frames = 17,
+                                                          .named_frames = 14}};
 
 struct store_run example_run(void)
 {
@@ -446,7 +486,8 @@ int example_write_raw(struct store *store, const struct store_run *run)
     }
     const struct store_batch batch = {
         .run = run,
-        .event = &event,
+        .events = {(struct store_event *)&event, 1, 0},
+        .phases = BORROW(phases),
         .processes = BORROW(processes),
         .threads = BORROW(threads),
         .modules = BORROW(modules),
@@ -463,7 +504,9 @@ int example_write_raw(struct store *store, const struct store_run *run)
 
 int example_write_derived(struct store *store)
 {
+    uint32_t run = 1;
     const struct store_derived derived = {
+        .runs = {&run, 1, 0},
         .functions = BORROW(functions),
         .frames = BORROW(frames),
         .modules = BORROW(modules),
@@ -473,6 +516,12 @@ int example_write_derived(struct store *store)
         .function_costs = BORROW(function_costs),
         .module_costs = BORROW(module_costs),
         .edge_costs = BORROW(edge_costs),
+        .line_costs = BORROW(line_costs),
+        .thread_costs = BORROW(thread_costs),
+        .thread_node_costs = BORROW(thread_node_costs),
+        .slot_costs = BORROW(slot_costs),
+        .event_costs = BORROW(event_costs),
+        .sample_summaries = BORROW(sample_summaries),
     };
     return store_write_derived(store, &derived, NULL);
 }

@@ -142,15 +142,23 @@ static void test_words(void)
             0);
     CU_ASSERT_EQUAL(store_write(all, &batch, NULL), 0);
     for (uint32_t i = 0; i < 7; i++) {
-        char sql[80];
-        snprintf(sql, sizeof sql, "SELECT found_by FROM stack_node WHERE id = %u", 100 + i);
+        char sql[160];
+        snprintf(sql, sizeof sql,
+                 "SELECT word FROM stack_node JOIN word ON list = 'found_by' AND number = found_by"
+                 " WHERE id = %u",
+                 100 + i);
         ASSERT_QUERY(all, sql, found_by[i]);
     }
-    ASSERT_QUERY(all, "SELECT end_reason FROM sample WHERE time_ns >= 5000 ORDER BY time_ns",
+    ASSERT_QUERY(all,
+                 "SELECT word FROM sample JOIN word ON list = 'end_reason' AND number = end_reason"
+                 " WHERE time_ns >= 5000 ORDER BY time_ns",
                  "root truncated no-cfi bad-memory depth-limit pending no-stack");
     for (int i = 0; i <= MODEL_KIND_JIT; i++) {
-        char sql[80];
-        snprintf(sql, sizeof sql, "SELECT kind FROM module WHERE id = %d", 50 + i);
+        char sql[160];
+        snprintf(sql, sizeof sql,
+                 "SELECT word FROM module JOIN word ON list = 'kind' AND number = kind"
+                 " WHERE id = %d",
+                 50 + i);
         ASSERT_QUERY(all, sql, model_kind_text((enum model_kind)i));
     }
     store_batch_release(&batch);
@@ -239,7 +247,7 @@ static int read_modules(struct store *from, struct sprof_error *error)
 static void test_impossible_values_are_damage(void)
 {
     static const char *const of_nodes[] = {
-        "UPDATE stack_node SET found_by = 'magic' WHERE id = 3",
+        "UPDATE stack_node SET found_by = 99 WHERE id = 3",
         "UPDATE stack_node SET guessed = -1 WHERE id = 3",
         "UPDATE stack_node SET depth = -1 WHERE id = 3",
         "UPDATE stack_node SET depth = 0 WHERE id = 3",

@@ -107,27 +107,30 @@ static void test_quality_of_program_counters(void)
     place_remove(&other);
 }
 
-/* A recursive function, and a line that an inlined function shares with its caller. */
-static void test_lines_count_once(void)
+/* A run that is not complete has no derived rows: its samples are added up. */
+static void test_unfinished_runs_are_added_up(void)
 {
     const struct place other = place_make();
-    struct store *deep = example_create(&other);
-    struct store_node nodes[50];
-    for (uint32_t i = 0; i < 50; i++)
-        nodes[i] = (struct store_node){
-            .id = 100 + i, .parent_id = i ? 99 + i : 0, .frame_id = 2, .depth = i + 1};
-    const struct store_sample sample = {
-        .run_id = 1, .event_id = 1, .thread_id = 1, .node_id = 149, .weight = 7, .count = 1};
-    struct store_batch batch = {.nodes = {nodes, 50, 0}};
-    CU_ASSERT_EQUAL(sprof_vec_push(&batch.samples, sample), 0);
-    CU_ASSERT_EQUAL(store_write(deep, &batch, NULL), 0);
-    ASSERT_QUERY(deep,
-                 "SELECT exclusive_samples, inclusive_samples, inclusive_weight FROM v_line "
-                 "WHERE line = 20",
-                 "2|4|3009034");
-    sprof_vec_release(&batch.samples);
-    store_close(deep, NULL);
+    struct store *young;
+    const struct store_run run = example_run();
+    CU_ASSERT_EQUAL_FATAL(store_create(&young, other.path, NULL), 0);
+    CU_ASSERT_EQUAL(example_write_raw(young, &run), 0);
+    ASSERT_QUERY(young, "SELECT samples, whole_stacks, frames, guessed_frames FROM v_quality",
+                 "6|4|17|1");
+    ASSERT_QUERY(young, "SELECT tid, samples, weight FROM v_thread ORDER BY tid",
+                 "100|5|5015045 101|1|1003009 200|0|2000000");
+    store_close(young, NULL);
     place_remove(&other);
+}
+
+static void test_words(void)
+{
+    ASSERT_QUERY(example.store, "SELECT run_id, state, mode, frame, app_interior FROM v_run",
+                 "1|complete|full|-|keep");
+    ASSERT_QUERY(example.store, "SELECT run_id, mode, end_ns, paused, mark FROM v_phase",
+                 "1|full|2000000000|0|-");
+    ASSERT_QUERY(example.store, "SELECT word FROM word WHERE list = 'end_reason' ORDER BY number",
+                 "root truncated no-cfi bad-memory depth-limit pending no-stack");
 }
 
 /* A path of thousands of functions does not grow without bound. */
@@ -142,7 +145,7 @@ static void test_deep_path_is_cut(void)
         0);
     for (uint32_t i = 1; i <= 600; i++) {
         const struct model_path path = {.id = i, .parent = i - 1, .function = 1, .depth = i};
-        const struct store_path_cost cost = {
+        const struct store_cost cost = {
             .run_id = 1, .event_id = 1, .id = i, .costs = {{0, 0}, {1, 1}}};
         CU_ASSERT_EQUAL(sprof_vec_push(&derived.paths, path), 0);
         CU_ASSERT_EQUAL(sprof_vec_push(&derived.path_costs, cost), 0);
@@ -169,6 +172,7 @@ void sprof_suite_store_views(void)
     CU_add_test(suite, "samples", test_samples);
     CU_add_test(suite, "quality", test_quality);
     CU_add_test(suite, "quality in mode pc", test_quality_of_program_counters);
-    CU_add_test(suite, "a line counts once in a sample", test_lines_count_once);
+    CU_add_test(suite, "unfinished runs are added up", test_unfinished_runs_are_added_up);
+    CU_add_test(suite, "words", test_words);
     CU_add_test(suite, "a very deep path is cut", test_deep_path_is_cut);
 }

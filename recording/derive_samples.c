@@ -1,0 +1,256 @@
+/* One pass over the samples of a run: what they add up to by thread and stack node, by time slot,
+ * and for the run's quality. */
+#include "recording/derive_names.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    FIRST_SLOT_NS = 100000000,
+    MOST_SLOT_ROWS = 1 << 20, /* the page reads all of them at once */
+};
+
+void derive_events_release(struct derive_run *run)
+{
+    for (size_t i = 0; i < run->events.count; i++) {
+        struct derive_event *event = &run->events.items[i];
+        sprof_vec_release(&event->pairs);
+        sprof_vec_release(&event->threads);
+        sprof_vec_release(&event->slots);
+        sprof_map_release(&event->pair_index);
+        sprof_map_release(&event->thread_index);
+        sprof_map_release(&event->slot_index);
+    }
+    sprof_vec_release(&run->events);
+}
+
+static void add(struct model_cost *sum, const struct store_sample *sample)
+{
+    sum->samples += sample->count;
+    sum->weight += sample->weight;
+}
+
+static struct derive_event *event_of(struct derive_run *run, uint32_t id)
+{
+    for (size_t i = 0; i < run->events.count; i++)
+        if (run->events.items[i].id == id)
+            return &run->events.items[i];
+    const struct derive_event added = {.id = id, .slot_ns = FIRST_SLOT_NS};
+    return sprof_vec_push(&run->events, added) ? NULL : &run->events.items[run->events.count - 1];
+}
+
+/* == By thread and node == */
+
+static int add_to_thread(struct derive_run *run, struct derive_event *event,
+                         const struct store_sample *sample)
+{
+    const uint64_t *known = sprof_map_get(&event->thread_index, sample->thread_id);
+    size_t at = known ? (size_t)*known : event->threads.count;
+    if (!known) {
+        const struct store_thread_cost row = {run->id, event->id, sample->thread_id, {0}};
+        if (sprof_vec_push(&event->threads, row) ||
+            sprof_map_put(&event->thread_index, sample->thread_id, at))
+            return SPROF_ENOMEM;
+    }
+    add(&event->threads.items[at].cost, sample);
+    return 0;
+}
+
+static int add_to_pair(struct derive_run *run, struct derive_event *event,
+                       const struct store_sample *sample, uint32_t *pair)
+{
+    const uint64_t key = (uint64_t)sample->thread_id << 32 | sample->node_id;
+    const uint64_t *known = sprof_map_get(&event->pair_index, key);
+    *pair = known ? (uint32_t)*known : (uint32_t)event->pairs.count;
+    if (!known) {
+        const struct store_thread_node_cost row = {
+            .run_id = run->id,
+            .event_id = event->id,
+            .thread_id = sample->thread_id,
+            .node_id = sample->node_id,
+        };
+        if (sprof_vec_push(&event->pairs, row) || sprof_map_put(&event->pair_index, key, *pair))
+            return SPROF_ENOMEM;
+    }
+    struct store_thread_node_cost *row = &event->pairs.items[*pair];
+    const double weight = (double)sample->weight;
+    const double square = weight * weight / (double)(sample->count ? sample->count : 1);
+    add(&row->cost, sample);
+    row->squares += square;
+    event->squares += sample->count ? square : 0;
+    return 0;
+}
+
+/* == By time == */
+
+static int add_to_slot(struct derive_event *event, uint32_t slot, uint32_t pair,
+                       struct model_cost cost)
+{
+    const uint64_t key = (uint64_t)slot << 32 | pair;
+    const uint64_t *known = sprof_map_get(&event->slot_index, key);
+    const size_t at = known ? (size_t)*known : event->slots.count;
+    if (!known) {
+        const struct derive_slot row = {slot, pair, {0}};
+        if (sprof_vec_push(&event->slots, row) || sprof_map_put(&event->slot_index, key, at))
+            return SPROF_ENOMEM;
+    }
+    event->slots.items[at].cost.samples += cost.samples;
+    event->slots.items[at].cost.weight += cost.weight;
+    return 0;
+}
+
+/* Two slots become one. */
+static int coarsen(struct derive_event *event)
+{
+    const struct derive_slot *old = event->slots.items;
+    const size_t count = event->slots.count;
+    int result = 0;
+    event->slots.items = NULL;
+    event->slots.count = event->slots.capacity = 0;
+    sprof_map_clear(&event->slot_index);
+    event->slot_ns *= 2;
+    for (size_t i = 0; i < count && !result; i++)
+        result = add_to_slot(event, old[i].slot / 2, old[i].pair, old[i].cost);
+    free((void *)old);
+    return result;
+}
+
+/* == All == */
+
+struct scan {
+    struct derive *derive;
+    struct derive_run *run;
+    uint64_t latest_ns;
+};
+
+static void add_to_summary(struct scan *scan, const struct store_sample *sample,
+                           const struct derive_node *node)
+{
+    struct store_sample_summary *sum = &scan->run->summary;
+    const uint64_t user = sample->user_stack ? sample->count : 0;
+    const bool whole = sample->end_reason == MODEL_END_ROOT && !node->guessed;
+    sum->samples += sample->count;
+    sum->user_stacks += user;
+    sum->whole_stacks += whole ? user : 0;
+    sum->stitched += sample->stitched ? sample->count : 0;
+    sum->guessed_frames += sample->count * node->guessed;
+    sum->frames += sample->count * node->depth;
+    if (!sample->count)
+        return;
+    if (!sum->first_sample)
+        sum->first_sample = sample->id;
+    sum->last_sample = sample->id;
+    if (sample->time_ns > scan->latest_ns)
+        scan->latest_ns = sample->time_ns;
+    else if (scan->latest_ns - sample->time_ns > sum->disorder_ns)
+        sum->disorder_ns = scan->latest_ns - sample->time_ns;
+}
+
+static int add_sample(void *context, const struct store_sample *sample)
+{
+    struct scan *scan = context;
+    struct derive_event *event = event_of(scan->run, sample->event_id);
+    const uint64_t *node = sprof_map_get(&scan->derive->node_index, sample->node_id);
+    if (!node)
+        return SPROF_EFORMAT;
+    add_to_summary(scan, sample, &scan->derive->nodes.items[*node]);
+    uint32_t pair;
+    if (!event || add_to_thread(scan->run, event, sample) ||
+        add_to_pair(scan->run, event, sample, &pair))
+        return SPROF_ENOMEM;
+    add(&event->cost, sample);
+    const struct model_cost cost = {sample->count, sample->weight};
+    while (sample->time_ns / event->slot_ns > UINT32_MAX || event->slots.count > MOST_SLOT_ROWS)
+        if (coarsen(event))
+            return SPROF_ENOMEM;
+    return add_to_slot(event, (uint32_t)(sample->time_ns / event->slot_ns), pair, cost);
+}
+
+static int compare_pairs(const void *a, const void *b)
+{
+    const struct store_thread_node_cost *first = a, *second = b;
+    if (first->thread_id != second->thread_id)
+        return first->thread_id < second->thread_id ? -1 : 1;
+    return first->node_id < second->node_id ? -1 : first->node_id > second->node_id;
+}
+
+static int compare_slots(const void *a, const void *b)
+{
+    const struct store_slot_cost *first = a, *second = b;
+    if (first->slot != second->slot)
+        return first->slot < second->slot ? -1 : 1;
+    if (first->thread_id != second->thread_id)
+        return first->thread_id < second->thread_id ? -1 : 1;
+    return first->node_id < second->node_id ? -1 : first->node_id > second->node_id;
+}
+
+#define SORT(vec, from, compare)                                                                   \
+    ((vec)->count > (from)                                                                         \
+         ? qsort((vec)->items + (from), (vec)->count - (from), sizeof *(vec)->items, compare)      \
+         : (void)0)
+
+/* Slots, as fine as leaves fewer than half as many rows as there are samples. */
+static int slot_rows(struct derive *derive, struct derive_run *run, struct derive_event *event)
+{
+    const size_t from = derive->derived.slot_costs.count;
+    while (2 * event->slots.count >= event->cost.samples)
+        if (coarsen(event))
+            return SPROF_ENOMEM;
+    for (size_t i = 0; i < event->slots.count; i++) {
+        const struct derive_slot *slot = &event->slots.items[i];
+        const struct store_thread_node_cost *pair = &event->pairs.items[slot->pair];
+        const struct store_slot_cost row = {run->id,         event->id,     slot->slot,
+                                            pair->thread_id, pair->node_id, slot->cost};
+        if (sprof_vec_push(&derive->derived.slot_costs, row))
+            return SPROF_ENOMEM;
+    }
+    SORT(&derive->derived.slot_costs, from, compare_slots);
+    return 0;
+}
+
+static int compare_threads(const void *a, const void *b)
+{
+    const struct store_thread_cost *first = a, *second = b;
+    return first->thread_id < second->thread_id ? -1 : first->thread_id > second->thread_id;
+}
+
+/* Rows by node are worth their room where they are fewer than half the samples. */
+static int event_rows(struct derive *derive, struct derive_run *run, struct derive_event *event)
+{
+    struct store_derived *derived = &derive->derived;
+    struct store_event_cost row = {run->id, event->id, event->cost, event->squares, false, 0};
+    row.has_node_costs = 2 * event->pairs.count < event->cost.samples;
+    if (row.has_node_costs && slot_rows(derive, run, event))
+        return SPROF_ENOMEM;
+    if (row.has_node_costs)
+        row.slot_ns = event->slot_ns;
+    SORT(&event->threads, 0, compare_threads);
+    for (size_t i = 0; i < event->threads.count; i++)
+        if (sprof_vec_push(&derived->thread_costs, event->threads.items[i]))
+            return SPROF_ENOMEM;
+    const size_t from = derived->thread_node_costs.count;
+    for (size_t i = 0; row.has_node_costs && i < event->pairs.count; i++) {
+        struct store_thread_node_cost pair = event->pairs.items[i];
+        const double samples = (double)(pair.cost.samples ? pair.cost.samples : 1);
+        const double equal = (double)pair.cost.weight * (double)pair.cost.weight / samples;
+        if (fabs(pair.squares - equal) <= 1e-9 * equal)
+            pair.squares = 0;
+        if (sprof_vec_push(&derived->thread_node_costs, pair))
+            return SPROF_ENOMEM;
+    }
+    SORT(&derived->thread_node_costs, from, compare_pairs);
+    return sprof_vec_push(&derived->event_costs, row);
+}
+
+int derive_scan_samples(struct derive *derive, struct derive_run *run, struct sprof_error *error)
+{
+    struct scan scan = {.derive = derive, .run = run};
+    run->summary.run_id = run->id;
+    const int result = store_each_raw_sample(derive->store, run->id, add_sample, &scan, error);
+    if (result)
+        return result;
+    for (size_t i = 0; i < run->events.count; i++)
+        if (event_rows(derive, run, &run->events.items[i]))
+            return SPROF_ENOMEM;
+    return 0;
+}

@@ -1,0 +1,43 @@
+/* The list of tables. A new table is a line here, a struct in store/rows.h, and its columns in
+ * store/tables.c: from these come CREATE TABLE, the member of the batch and what writes and frees
+ * it, and the function that reads it.
+ *
+ * X(ID, name, row, rows): STORE_ID is the table's number, `store_each_name` reads it as `struct
+ * row`, `rows` is the vector in struct store_batch or store_derived. */
+#ifndef SPROF_STORE_TABLE_LIST_H
+#define SPROF_STORE_TABLE_LIST_H
+
+/* What producers record, in the order in which it is written (struct store_batch). Rows OF_RUN
+ * belong to one run, those OF_ALL to the whole database. */
+#define STORE_BATCH_OF_RUN(X)                                                                      \
+    X(EVENT, event, store_event, events)                                                           \
+    X(PHASE, phase, store_phase, phases)                                                           \
+    X(PROCESS, process, store_process, processes)                                                  \
+    X(THREAD, thread, store_thread, threads)                                                       \
+    X(MAPPING, mapping, store_mapping, mappings)                                                   \
+    X(LEDGER, ledger, store_ledger, ledger)                                                        \
+    X(COUNTER, counter, store_counter, counters)                                                   \
+    X(FAILED, failed, store_failed, failed)
+#define STORE_BATCH_OF_ALL(X)                                                                      \
+    X(MODULE, module, store_module, modules)                                                       \
+    X(FRAME, frame, store_frame, frames)                                                           \
+    X(NODE, node, store_node, nodes)
+
+/* What is derived of it (struct store_derived). Those OF_RUN are replaced when their run is derived
+ * again. */
+#define STORE_DERIVED_OF_RUN(X)                                                                    \
+    X(SAMPLE_SUMMARY, sample_summary, store_sample_summary, sample_summaries)                      \
+    X(EVENT_COST, event_cost, store_event_cost, event_costs)                                       \
+    X(THREAD_COST, thread_cost, store_thread_cost, thread_costs)                                   \
+    X(PATH_COST, path_cost, store_cost, path_costs)                                                \
+    X(FUNCTION_COST, function_cost, store_cost, function_costs)                                    \
+    X(MODULE_COST, module_cost, store_cost, module_costs)                                          \
+    X(LINE_COST, line_cost, store_cost, line_costs)                                                \
+    X(EDGE_COST, edge_cost, store_edge_cost, edge_costs)                                           \
+    X(THREAD_NODE_COST, thread_node_cost, store_thread_node_cost, thread_node_costs)               \
+    X(SLOT_COST, slot_cost, store_slot_cost, slot_costs)
+#define STORE_DERIVED_OF_ALL(X)                                                                    \
+    X(FUNCTION, function, store_function, functions)                                               \
+    X(PATH, path, model_path, paths)
+
+#endif

@@ -1,0 +1,196 @@
+-- The stable interface for users' own SQL: columns may be added, none goes or changes its meaning.
+-- Described in docs/schema.md.
+
+CREATE VIEW v_function AS
+SELECT c.run_id, e.name AS event, f.name AS function, m.name AS module, m.kind,
+       c.exclusive_samples, c.inclusive_samples, c.exclusive_weight, c.inclusive_weight,
+       f.linkage_name, f.file, f.line, f.named, f.id AS function_id
+FROM function_cost c
+JOIN event e ON e.id = c.event_id
+JOIN function f ON f.id = c.function_id
+JOIN module m ON m.id = f.module_id;
+
+CREATE VIEW v_module AS
+SELECT c.run_id, e.name AS event, m.name AS module, m.build_id, m.kind,
+       c.exclusive_samples, c.inclusive_samples, c.exclusive_weight, c.inclusive_weight,
+       m.path, m.problem, m.id AS module_id
+FROM module_cost c
+JOIN event e ON e.id = c.event_id
+JOIN module m ON m.id = c.module_id;
+
+-- `path` names the functions from the root. It stops growing after 512 functions, where a final "…"
+-- says so: a recursion 10 000 deep would take a gigabyte otherwise.
+CREATE VIEW v_call_tree AS
+WITH RECURSIVE named (id, path) AS (
+    SELECT p.id, f.name
+    FROM call_path p JOIN function f ON f.id = p.function_id
+    WHERE p.parent_id IS NULL
+    UNION ALL
+    SELECT p.id, CASE WHEN p.depth <= 512 THEN named.path || ';' || f.name
+                      WHEN p.depth = 513 THEN named.path || ';…'
+                      ELSE named.path END
+    FROM named
+    JOIN call_path p ON p.parent_id = named.id
+    JOIN function f ON f.id = p.function_id
+)
+SELECT c.run_id, e.name AS event, c.path_id, p.parent_id, p.depth, f.name AS function,
+       m.name AS module, named.path,
+       c.exclusive_samples, c.inclusive_samples, c.exclusive_weight, c.inclusive_weight,
+       m.kind
+FROM named
+CROSS JOIN call_path p ON p.id = named.id
+CROSS JOIN function f ON f.id = p.function_id
+CROSS JOIN module m ON m.id = f.module_id
+CROSS JOIN event e
+CROSS JOIN path_cost c ON c.run_id = e.run_id AND c.event_id = e.id AND c.path_id = p.id;
+
+CREATE VIEW v_edge AS
+SELECT c.run_id, e.name AS event,
+       caller.name AS caller, caller_module.name AS caller_module,
+       callee.name AS callee, callee_module.name AS callee_module,
+       c.samples, c.weight
+FROM edge_cost c
+JOIN event e ON e.id = c.event_id
+JOIN function caller ON caller.id = c.caller_function_id
+JOIN module caller_module ON caller_module.id = caller.module_id
+JOIN function callee ON callee.id = c.callee_function_id
+JOIN module callee_module ON callee_module.id = callee.module_id;
+
+-- Every stack is walked from its leaf to its root; a line that occurs on it more than once, by
+-- recursion or inlining, counts once.
+CREATE VIEW v_line AS
+WITH RECURSIVE
+spent (run_id, event_id, node_id, samples, weight) AS MATERIALIZED (
+    SELECT run_id, event_id, node_id, sum(count), sum(weight)
+    FROM sample GROUP BY run_id, event_id, node_id
+),
+caller (leaf_id, node_id) AS (
+    SELECT DISTINCT node_id, node_id FROM spent
+    UNION ALL
+    SELECT caller.leaf_id, n.parent_id
+    FROM caller JOIN stack_node n ON n.id = caller.node_id
+    WHERE n.parent_id < n.id
+),
+place (frame_id, file, line, function_id, parent_id, inline_depth) AS (
+    SELECT id, file, line, function_id, inline_parent_id, 0 FROM frame WHERE inline_depth = 0
+    UNION ALL
+    SELECT place.frame_id, f.file, f.line, f.function_id, f.inline_parent_id, f.inline_depth
+    FROM place JOIN frame f ON f.id = place.parent_id
+    WHERE f.inline_depth > place.inline_depth
+),
+-- Lines by number, so that the many comparisons below are of integers.
+numbered (frame_id, file, line, function_id, innermost, place_id) AS MATERIALIZED (
+    SELECT frame_id, file, line, function_id, inline_depth = 0,
+           dense_rank() OVER (ORDER BY file, line, function_id)
+    FROM place
+),
+line (place_id, file, line, function_id) AS MATERIALIZED (
+    SELECT place_id, min(file), min(line), min(function_id) FROM numbered GROUP BY place_id
+),
+passed (leaf_id, place_id, exclusive) AS MATERIALIZED (
+    SELECT caller.leaf_id, p.place_id, max(p.innermost AND caller.leaf_id = caller.node_id)
+    FROM caller
+    CROSS JOIN stack_node n ON n.id = caller.node_id
+    CROSS JOIN numbered p ON p.frame_id = n.frame_id
+    GROUP BY caller.leaf_id, p.place_id
+),
+total (run_id, event_id, place_id, exclusive_samples, inclusive_samples, exclusive_weight,
+       inclusive_weight) AS MATERIALIZED (
+    SELECT s.run_id, s.event_id, p.place_id, sum(s.samples * p.exclusive), sum(s.samples),
+           sum(s.weight * p.exclusive), sum(s.weight)
+    FROM passed p CROSS JOIN spent s ON s.node_id = p.leaf_id
+    GROUP BY s.run_id, s.event_id, p.place_id
+)
+SELECT t.run_id, e.name AS event, l.file, l.line, f.name AS function, m.name AS module,
+       t.exclusive_samples, t.inclusive_samples, t.exclusive_weight, t.inclusive_weight
+FROM total t
+CROSS JOIN line l ON l.place_id = t.place_id
+JOIN event e ON e.id = t.event_id
+LEFT JOIN function f ON f.id = l.function_id
+LEFT JOIN module m ON m.id = f.module_id;
+
+-- Threads that were never sampled are there too, with 0 samples.
+CREATE VIEW v_thread AS
+WITH spent (event_id, thread_id, samples, weight) AS MATERIALIZED (
+    SELECT event_id, thread_id, sum(count), sum(weight) FROM sample GROUP BY event_id, thread_id
+)
+SELECT p.run_id, e.name AS event, p.pid, t.tid, p.name AS process, t.name AS thread,
+       coalesce(s.samples, 0) AS samples, coalesce(s.weight, 0) AS weight,
+       CASE WHEN t.cpu_time_known THEN t.cpu_time_ns END AS cpu_time_ns,
+       t.start_ns, t.end_ns
+FROM thread t
+JOIN process p ON p.id = t.process_id
+JOIN event e ON e.run_id = p.run_id
+LEFT JOIN spent s ON s.event_id = e.id AND s.thread_id = t.id;
+
+-- `address` is where the leaf frame was in the process at that time; where no mapping is known, its
+-- offset in the module. `path` and its limit are those of v_call_tree.
+CREATE VIEW v_sample AS
+WITH RECURSIVE named (id, path) AS (
+    SELECT p.id, f.name
+    FROM call_path p JOIN function f ON f.id = p.function_id
+    WHERE p.parent_id IS NULL
+    UNION ALL
+    SELECT p.id, CASE WHEN p.depth <= 512 THEN named.path || ';' || f.name
+                      WHEN p.depth = 513 THEN named.path || ';…'
+                      ELSE named.path END
+    FROM named
+    JOIN call_path p ON p.parent_id = named.id
+    JOIN function f ON f.id = p.function_id
+)
+SELECT s.run_id, e.name AS event, s.time_ns, p.pid, t.tid, s.cpu, s.weight,
+       coalesce((SELECT a.start + (f.file_offset - a.file_offset)
+                 FROM mapping a
+                 WHERE a.module_id = f.module_id
+                   AND (a.process_id = p.id OR a.process_id IS NULL)
+                   AND f.file_offset >= a.file_offset
+                   AND f.file_offset - a.file_offset < a."end" - a.start
+                   AND s.time_ns >= a.start_ns
+                   AND (a.end_ns IS NULL OR s.time_ns < a.end_ns)
+                 ORDER BY a.start_ns DESC LIMIT 1),
+                f.file_offset) AS address,
+       s.end_reason, s.stitched, n.depth, leaf.name AS leaf, named.path,
+       s.count, p.name AS process, t.name AS thread, m.name AS module, s.id AS sample_id
+FROM sample s
+CROSS JOIN event e ON e.id = s.event_id
+CROSS JOIN thread t ON t.id = s.thread_id
+CROSS JOIN process p ON p.id = t.process_id
+CROSS JOIN stack_node n ON n.id = s.node_id
+CROSS JOIN frame f ON f.id = n.frame_id
+CROSS JOIN module m ON m.id = f.module_id
+LEFT JOIN function leaf ON leaf.id = f.function_id
+LEFT JOIN named ON named.id = n.path_id;
+
+-- How far the numbers of a run can be trusted. Frames are physical ones, counted once per sample
+-- that holds them.
+CREATE VIEW v_quality AS
+WITH
+spent (run_id, node_id, samples, user_stacks, whole_stacks, stitched) AS MATERIALIZED (
+    SELECT run_id, node_id, sum(count), sum(count * user_stack),
+           sum(count * (user_stack AND end_reason = 'root')), sum(count * stitched)
+    FROM sample GROUP BY run_id, node_id
+),
+total (run_id, samples, user_stacks, whole_stacks, stitched, guessed_frames, frames,
+       named_frames) AS MATERIALIZED (
+    SELECT s.run_id, sum(s.samples), sum(s.user_stacks),
+           sum(s.whole_stacks * (n.guessed = 0)), sum(s.stitched),
+           sum(s.samples * n.guessed), sum(s.samples * n.depth), sum(s.samples * n.named)
+    FROM spent s
+    CROSS JOIN stack_node n ON n.id = s.node_id
+    GROUP BY s.run_id
+)
+SELECT r.id AS run_id, coalesce(t.samples, 0) AS samples,
+       (SELECT coalesce(sum(l.lost), 0) FROM ledger l WHERE l.run_id = r.id) AS lost,
+       CASE WHEN r.mode <> 'pc' OR r.frame IS NOT NULL THEN coalesce(t.user_stacks, 0) END
+           AS user_stacks,
+       CASE WHEN r.mode <> 'pc' OR r.frame IS NOT NULL THEN coalesce(t.whole_stacks, 0) END
+           AS whole_stacks,
+       coalesce(t.stitched, 0) AS stitched,
+       coalesce(t.guessed_frames, 0) AS guessed_frames,
+       coalesce(t.frames, 0) AS frames,
+       coalesce(t.named_frames, 0) AS named_frames,
+       CAST(r.frequency_hz AS REAL) AS requested_hz,
+       CASE WHEN r.target_cpu_ns > 0 THEN t.samples * 1e9 / r.target_cpu_ns END AS reached_hz,
+       r.own_cpu_ns, r.target_cpu_ns
+FROM run r
+LEFT JOIN total t ON t.run_id = r.id;
