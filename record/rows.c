@@ -204,6 +204,7 @@ int record_counter_rows(struct record_session *session, struct store_batch *batc
         {"tables.bytes", images->table_bytes},
         {"samples.waited", session->waited},
         {"samples.waited_bytes_most", session->pending.most_bytes},
+        {"samples.waited_tails_dropped", session->pending.dropped_tails},
         {"samples.delayed", session->delayed},
         {"sampler.records", sampler.records},
         {"sampler.foreign_samples", sampler.foreign_samples},
@@ -214,6 +215,9 @@ int record_counter_rows(struct record_session *session, struct store_batch *batc
         {"agent.programs", sampler.agents},
         {"agent.standing_back", sampler.agents_standing_back},
         {"agent.unsampled_threads", sampler.unsampled_threads},
+        {"sampler.tails", sampler.rests},
+        {"sampler.tails_with_sample", sampler.exact_rests},
+        {"sampler.tails_dropped", sampler.tails_dropped},
         {"not_sampled.cpu_ns", session->ledger.unsampled_ns},
     };
     for (size_t i = 0; i < sizeof counters / sizeof *counters; i++) {

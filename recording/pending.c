@@ -1,10 +1,12 @@
+/* Keeps samples that wait for a table. */
 #include "recording/pending.h"
+
+#include "unwind/unwind.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* What follows the slices of all samples that wait. */
-enum { REST_BYTES_MAX = 8 << 20 };
+enum { TAILS_BYTES = 48 << 20 }; /* beyond so much memory, tails are not kept */
 
 void record_pending_init(struct record_pending *pending)
 {
@@ -12,53 +14,116 @@ void record_pending_init(struct record_pending *pending)
     pending->end = &pending->first;
 }
 
+static size_t own_bytes(const struct record_pending_sample *waiting)
+{
+    return sizeof *waiting + waiting->sample.kernel_chain_count * sizeof *waiting->kernel_chain;
+}
+
+/* The last sample of the same thread that waits, or NULL. */
+static const struct record_pending_sample *latest(const struct record_pending *pending,
+                                                  const struct record_pending_sample *waiting)
+{
+    const uint64_t *found = sprof_map_get(&pending->latest, (uintptr_t)waiting->thread);
+    return found ? (const struct record_pending_sample *)(uintptr_t)*found : NULL;
+}
+
+static void free_sample(struct record_pending *pending, struct record_pending_sample *waiting)
+{
+    if (latest(pending, waiting) == waiting)
+        *sprof_map_get(&pending->latest, (uintptr_t)waiting->thread) = 0;
+    stack_copy_free(waiting->stack, &pending->bytes);
+    stack_copy_free(waiting->tail, &pending->bytes);
+    pending->bytes -= own_bytes(waiting);
+    pending->count--;
+    free(waiting);
+}
+
 void record_pending_release(struct record_pending *pending)
 {
     while (pending->first) {
         struct record_pending_sample *next = pending->first->next;
-        free(pending->first);
+        free_sample(pending, pending->first);
         pending->first = next;
     }
+    sprof_map_release(&pending->latest);
+    free(pending->buffer);
     record_pending_init(pending);
+}
+
+/* Whether the sample's bytes could be copied. */
+static bool copy_stack(struct record_pending *pending, struct record_pending_sample *waiting)
+{
+    const struct model_sample *sample = &waiting->sample;
+    const struct record_pending_sample *before = latest(pending, waiting);
+    if (sample->stack_size) {
+        waiting->stack =
+            stack_copy_new(before ? before->stack : NULL, sample->registers[UNWIND_RSP],
+                           sample->stack, sample->stack_size, &pending->bytes);
+        if (!waiting->stack)
+            return false;
+    }
+    if (sample->tail_size && pending->bytes > TAILS_BYTES) {
+        waiting->sample.tail_size = 0;
+        pending->dropped_tails++;
+    } else if (sample->tail_size) {
+        waiting->tail = stack_copy_new(before ? before->tail : NULL, sample->tail_address,
+                                       sample->tail, sample->tail_size, &pending->bytes);
+        if (!waiting->tail)
+            return false;
+    }
+    return true;
 }
 
 int record_pending_add(struct record_pending *pending, const struct model_record *record,
                        struct model_process *process, struct model_thread *thread)
 {
-    struct model_sample kept = record->sample;
-    const struct model_sample *sample = &kept;
-    if (pending->rest_bytes + kept.tail_size > REST_BYTES_MAX)
-        kept.tail_size = 0;
-    const size_t chain_bytes = sample->kernel_chain_count * sizeof *sample->kernel_chain;
-    const size_t bytes = sizeof(struct record_pending_sample) + chain_bytes + sample->stack_size;
-    struct record_pending_sample *copy = malloc(bytes + sample->tail_size);
-    if (!copy)
+    const size_t chain_bytes =
+        record->sample.kernel_chain_count * sizeof *record->sample.kernel_chain;
+    struct record_pending_sample *waiting = malloc(sizeof *waiting + chain_bytes);
+    if (!waiting)
         return SPROF_ENOMEM;
-    *copy = (struct record_pending_sample){
-        .sample = *sample,
+    *waiting = (struct record_pending_sample){
+        .sample = record->sample,
         .process = process,
         .thread = thread,
         .time_ns = record->time_ns,
         .cpu = record->cpu,
-        .bytes = bytes,
     };
-    uint8_t *stack = (uint8_t *)copy->data + chain_bytes;
     if (chain_bytes)
-        memcpy(copy->data, sample->kernel_chain, chain_bytes);
-    if (sample->stack_size)
-        memcpy(stack, sample->stack, sample->stack_size);
-    if (sample->tail_size)
-        memcpy(stack + sample->stack_size, sample->tail, sample->tail_size);
-    copy->sample.kernel_chain = copy->data;
-    copy->sample.stack = stack;
-    copy->sample.tail = stack + sample->stack_size;
-    *pending->end = copy;
-    pending->end = &copy->next;
-    pending->bytes += bytes;
-    pending->rest_bytes += sample->tail_size;
+        memcpy(waiting->kernel_chain, record->sample.kernel_chain, chain_bytes);
+    waiting->sample.kernel_chain = waiting->kernel_chain;
+    pending->bytes += own_bytes(waiting);
     pending->count++;
+    if (!copy_stack(pending, waiting) ||
+        sprof_map_put(&pending->latest, (uintptr_t)thread, (uintptr_t)waiting)) {
+        free_sample(pending, waiting);
+        return SPROF_ENOMEM;
+    }
+    *pending->end = waiting;
+    pending->end = &waiting->next;
     if (pending->bytes > pending->most_bytes)
         pending->most_bytes = pending->bytes;
+    return 0;
+}
+
+/* Puts the copies together where the sample's pointers say. */
+static int restore(struct record_pending *pending, struct record_pending_sample *waiting)
+{
+    struct model_sample *sample = &waiting->sample;
+    const size_t bytes = sample->stack_size + sample->tail_size;
+    if (bytes > pending->buffer_bytes) {
+        free(pending->buffer);
+        pending->buffer = malloc(bytes);
+        pending->buffer_bytes = pending->buffer ? bytes : 0;
+        if (!pending->buffer)
+            return SPROF_ENOMEM;
+    }
+    sample->stack = pending->buffer;
+    if (waiting->stack)
+        stack_copy_read(waiting->stack, pending->buffer);
+    sample->tail = pending->buffer + sample->stack_size;
+    if (waiting->tail)
+        stack_copy_read(waiting->tail, pending->buffer + sample->stack_size);
     return 0;
 }
 
@@ -67,21 +132,19 @@ int record_pending_retry(struct record_pending *pending,
 {
     struct record_pending_sample **link = &pending->first;
     while (*link) {
-        struct record_pending_sample *sample = *link;
-        const int result = retry(context, sample);
+        struct record_pending_sample *waiting = *link;
+        const int restored = restore(pending, waiting);
+        const int result = restored ? restored : retry(context, waiting);
         if (result < 0)
             return result;
         if (result > 0) {
-            link = &sample->next;
+            link = &waiting->next;
             continue;
         }
-        *link = sample->next;
+        *link = waiting->next;
         if (!*link)
             pending->end = link;
-        pending->bytes -= sample->bytes;
-        pending->rest_bytes -= sample->sample.tail_size;
-        pending->count--;
-        free(sample);
+        free_sample(pending, waiting);
     }
     return 0;
 }

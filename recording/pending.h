@@ -1,11 +1,14 @@
-/* Samples that wait for a table: copied out of the ring, in order, within a bound of memory. */
+/* Samples that wait for a table: copied out of the ring, in order, within a bound of memory. The
+ * stacks of a thread's samples share what they have in common. */
 #ifndef SPROF_RECORDING_PENDING_H
 #define SPROF_RECORDING_PENDING_H
 
 #include "model/model.h"
+#include "recording/stack_pages.h"
 #include "sampler/sampler.h"
 
-/* A sample with a copy of everything its pointers reached. */
+/* A sample with a copy of everything its pointers reached. Those to its stack and tail are valid
+ * while it is retried. */
 struct record_pending_sample {
     struct record_pending_sample *next;
     struct model_sample sample;
@@ -13,21 +16,24 @@ struct record_pending_sample {
     struct model_thread *thread;
     uint64_t time_ns;
     int cpu;
-    size_t bytes;
-    uint64_t data[]; /* kernel chain, then the stack's slice, then its rest */
+    struct stack_copy *stack, *tail; /* NULL: none */
+    uint64_t kernel_chain[];
 };
 
 struct record_pending {
     struct record_pending_sample *first, **end;
     size_t bytes, count, most_bytes;
-    size_t rest_bytes; /* beside `bytes`: what follows slices */
+    uint64_t dropped_tails;  /* for want of memory */
+    struct sprof_map latest; /* tid → the last of its samples that waits */
+    uint8_t *buffer;         /* for the stack and the tail of the sample that is retried */
+    size_t buffer_bytes;
 };
 
 void record_pending_init(struct record_pending *pending);
 void record_pending_release(struct record_pending *pending);
 
-/* Copies a sample to the end; what follows its slice only within a bound of its own, 8 MiB.
- * Returns 0 or SPROF_ENOMEM. */
+/* Copies a sample to the end; without its tail, which is counted, where much memory is held
+ * already. Returns 0 or SPROF_ENOMEM. */
 int record_pending_add(struct record_pending *pending, const struct model_record *record,
                        struct model_process *process, struct model_thread *thread);
 

@@ -146,6 +146,7 @@ struct sampler_counters {
     uint64_t agents;               /* programs that an agent called from */
     uint64_t agents_standing_back; /* … and that use SIGPROF themselves */
     uint64_t unsampled_threads;    /* threads that got no timer */
+    uint64_t tails_dropped;      /* … and not captured at the moment, for the ring was full */
 };
 struct sampler_counters sampler_counters(const struct sampler *sampler);
 

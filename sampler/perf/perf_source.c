@@ -172,6 +172,7 @@ static void perf_count(const struct source *opened, struct sampler_counters *cou
     counters->bytes += mine->bytes;
     counters->rests += mine->rests;
     counters->exact_rests += mine->exact_rests;
+    counters->tails_dropped += rest_bpf_dropped(&((const struct perf_source *)opened)->rest_bpf);
 }
 
 static uint64_t perf_cpu_ns(struct source *opened)

@@ -141,6 +141,33 @@ static void test_bytes_are_counted(void)
     CU_ASSERT_PTR_NULL(pending.first);
 }
 
+/* The stacks of a thread's samples share what is the same; beyond a bound, tails are given up. */
+static void test_deep_stacks_are_bounded(void)
+{
+    enum { TAIL_BYTES = 1 << 20 };
+    static uint8_t tail[TAIL_BYTES];
+    struct record_pending pending;
+    struct model_thread threads[2] = {0};
+    struct model_record record = {.sample = {.tail = tail, .tail_size = TAIL_BYTES}};
+    record_pending_init(&pending);
+    for (size_t i = 0; i < 200; i++) {
+        tail[i * 8] = (uint8_t)i;
+        CU_ASSERT_EQUAL(record_pending_add(&pending, &record, NULL, &threads[0]), 0);
+    }
+    CU_ASSERT_TRUE(pending.bytes < 3 * TAIL_BYTES);
+    CU_ASSERT_EQUAL(pending.dropped_tails, 0);
+    for (size_t i = 0; i < 200; i++) {
+        for (size_t at = 0; at < TAIL_BYTES; at += 512)
+            tail[at] = (uint8_t)(i + 1);
+        CU_ASSERT_EQUAL(record_pending_add(&pending, &record, NULL, &threads[1]), 0);
+    }
+    CU_ASSERT_TRUE(pending.bytes < 64 * TAIL_BYTES);
+    CU_ASSERT_TRUE(pending.dropped_tails > 130 && pending.dropped_tails < 200);
+    CU_ASSERT_EQUAL(pending.count, 400);
+    record_pending_release(&pending);
+    CU_ASSERT_EQUAL(pending.bytes, 0);
+}
+
 static void test_a_failure_ends_the_round(void)
 {
     struct record_pending pending;
@@ -163,5 +190,6 @@ void sprof_suite_recording_pending(void)
     CU_add_test(suite, "copies are deep", test_copies_are_deep);
     CU_add_test(suite, "without stack and chain", test_without_stack_and_chain);
     CU_add_test(suite, "bytes are counted", test_bytes_are_counted);
+    CU_add_test(suite, "deep stacks are bounded", test_deep_stacks_are_bounded);
     CU_add_test(suite, "a failure ends the round", test_a_failure_ends_the_round);
 }
