@@ -72,6 +72,7 @@ static bool attach_exact(struct perf_source *source)
     struct model_sample *sample = &source->record.sample;
     const struct sampler_stack stack = stack_of(record);
     struct rest_bytes found;
+    rest_bpf_drop(&source->rest_bpf, source->last_ns - LATE_NS);
     if (!sample->register_count || !rest_bpf_find(&source->rest_bpf, &stack, &found))
         return false;
     sample->tail = found.bytes;

@@ -25,6 +25,7 @@ static int load(struct filter_bpf *filter, const struct filter_bpf_tails *tails)
         return -ENOMEM;
     programs->rodata->stack_bytes = tails->stack_bytes;
     programs->rodata->tail_bytes = tails->most_bytes;
+    programs->rodata->wake_bytes = tails->ring_bytes / 2;
     if (tails->stack_bytes)
         programs->maps.tails.max_entries = (uint32_t)tails->ring_bytes;
     const int result = sampling_bpf__load(programs);

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <linux/bpf.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -96,14 +97,32 @@ void rest_bpf_drop(struct rest_bpf *rest, uint64_t time_ns)
 /* ---- The whole ---------------------------------------------------------------------------------
  */
 
+/* A ring with anything in it counts as ready; edges tell only when the program wakes us. */
+static int listen_to(struct rest_bpf *rest, int ring_fd)
+{
+    struct epoll_event edge = {.events = EPOLLIN | EPOLLET};
+    rest->wake_fd = epoll_create1(EPOLL_CLOEXEC);
+    return rest->wake_fd < 0 || epoll_ctl(rest->wake_fd, EPOLL_CTL_ADD, ring_fd, &edge) ? -errno
+                                                                                        : 0;
+}
+
+void rest_bpf_take_wake(const struct rest_bpf *rest)
+{
+    struct epoll_event edge;
+    epoll_wait(rest->wake_fd, &edge, 1, 0);
+}
+
 int rest_bpf_open(struct rest_bpf *rest, const struct filter_bpf *filter)
 {
     *rest = REST_BPF_NONE;
     if (!filter->captures)
         return -ENOENT;
+    const int ring_fd = filter_bpf_tails_fd(filter);
     rest->ring_bytes = filter->ring_bytes;
     rest->dropped = filter_bpf_dropped(filter);
-    const int result = map_ring(rest, filter_bpf_tails_fd(filter));
+    int result = map_ring(rest, ring_fd);
+    if (!result)
+        result = listen_to(rest, ring_fd);
     if (result)
         rest_bpf_close(rest);
     return result;
@@ -111,6 +130,8 @@ int rest_bpf_open(struct rest_bpf *rest, const struct filter_bpf *filter)
 
 void rest_bpf_close(struct rest_bpf *rest)
 {
+    if (rest->wake_fd >= 0)
+        close(rest->wake_fd);
     if (rest->consumer_page)
         munmap(rest->consumer_page, page_size());
     if (rest->producer_page)

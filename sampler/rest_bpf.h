@@ -10,6 +10,7 @@
 #include "sampler/filter_bpf.h"
 
 struct rest_bpf {
+    int wake_fd; /* readable where the ring was more than half full when a tail came; -1: closed */
     void *consumer_page;
     const uint8_t *producer_page; /* then the ring's bytes, twice in a row */
     size_t ring_bytes;
@@ -17,7 +18,7 @@ struct rest_bpf {
     const uint64_t *dropped; /* the program's counter */
 };
 
-#define REST_BPF_NONE ((struct rest_bpf){0})
+#define REST_BPF_NONE ((struct rest_bpf){.wake_fd = -1})
 
 /* What was captured for a sample. */
 struct rest_bytes {
@@ -29,6 +30,9 @@ struct rest_bytes {
 /* Maps the ring of the filter's program. Close it before the filter. Returns 0 or a negative errno:
  * -ENOENT where the program does not capture. */
 int rest_bpf_open(struct rest_bpf *rest, const struct filter_bpf *filter);
+/* Takes a wake-up that was seen at wake_fd. */
+void rest_bpf_take_wake(const struct rest_bpf *rest);
+
 void rest_bpf_close(struct rest_bpf *rest);
 
 /* Tails for which the ring had no room. */

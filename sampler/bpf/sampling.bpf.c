@@ -52,6 +52,7 @@ enum {
 /* Set before the programs are loaded. */
 const volatile __u64 stack_bytes; /* of the slice; 0: nothing is captured beyond slices */
 const volatile __u64 tail_bytes;  /* most bytes of a tail, at most SAMPLING_TAIL_MAX */
+const volatile __u64 wake_bytes;  /* of tails that sprof has not given back: then it is woken */
 
 /* == Members ================================================================================== */
 
@@ -161,7 +162,8 @@ static __always_inline void submit(struct sampling_tail *tail, __u64 time_ns, __
     tail->address = address;
     tail->size = size;
     tail->elsewhere = elsewhere;
-    bpf_ringbuf_submit(tail, BPF_RB_NO_WAKEUP);
+    const bool wake = bpf_ringbuf_query(&tails, BPF_RB_AVAIL_DATA) > wake_bytes;
+    bpf_ringbuf_submit(tail, wake ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 }
 
 struct page_copy {
@@ -283,7 +285,8 @@ static __always_inline void copy_range(__u64 address, __u64 size)
     COPY_WITHIN(16 << 10)
     COPY_WITHIN(64 << 10)
     COPY_WITHIN(160 << 10)
-    COPY_WITHIN(384 << 10)
+    COPY_WITHIN(320 << 10)
+    COPY_WITHIN(640 << 10)
     COPY_WITHIN(SAMPLING_TAIL_MAX)
 }
 

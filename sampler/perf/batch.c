@@ -4,6 +4,7 @@
 
 enum {
     INTERVAL_STACK_NS = 4000000,
+    INTERVAL_CAPTURED_NS = 10000000, /* where tails are captured with their samples */
     INTERVAL_PC_NS = 20000000,
     RING_FRACTION = 8, /* of a ring may fill during an interval */
 };
@@ -11,8 +12,9 @@ enum {
 uint64_t perf_batch_interval_ns(const struct perf_source *source)
 {
     const struct perf_config *config = &source->config;
-    const uint64_t longest =
-        config->capture == SAMPLER_CAPTURE_PC ? INTERVAL_PC_NS : INTERVAL_STACK_NS;
+    const uint64_t longest = config->capture == SAMPLER_CAPTURE_PC ? INTERVAL_PC_NS
+                             : source->rest_bpf.wake_fd >= 0       ? INTERVAL_CAPTURED_NS
+                                                                   : INTERVAL_STACK_NS;
     const uint64_t samples = source->merge.rings.items->size / RING_FRACTION /
                              perf_config_sample_bytes(config, config->stack_bytes);
     const uint64_t fill_ns =
@@ -37,6 +39,9 @@ int perf_batch_wait_for(struct source *opened, uint64_t now_ns, struct source_wa
     const struct perf_wait_plan plan = perf_wait_plan(&state, now_ns);
     if (plan.deadline_ns < wait->deadline_ns)
         wait->deadline_ns = plan.deadline_ns;
+    const struct pollfd tails = {.fd = source->rest_bpf.wake_fd, .events = POLLIN};
+    if (sprof_vec_push(&wait->polls, tails))
+        return SPROF_ENOMEM;
     for (size_t i = 0; plan.polls_rings && i < source->cpu_rings; i++) {
         const struct pollfd ring = {.fd = source->merge.rings.items[i].fd, .events = POLLIN};
         if (sprof_vec_push(&wait->polls, ring))
@@ -53,7 +58,9 @@ int perf_batch_look(struct source *opened, uint64_t now_ns, const struct pollfd 
         return 0;
     /* A ring whose CPU went offline, or whose owner was a thread that ended, is always "ready":
      * then the rings are looked at from time to time. */
-    for (size_t i = 0; i < count; i++)
+    if (count && polls[0].revents)
+        rest_bpf_take_wake(&source->rest_bpf);
+    for (size_t i = 1; i < count; i++)
         source->rings_unpollable |= polls[i].revents & (POLLHUP | POLLERR | POLLNVAL);
     source->members.command_runs_ns = target_started_ns(source->target);
     source->active = sampler_merge_refresh(&source->merge);
