@@ -1,7 +1,7 @@
 /* Keeps samples that wait for a table. */
 #include "recording/pending.h"
 
-#include "unwind/unwind.h"
+#include "arch/arch.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +57,7 @@ static bool copy_stack(struct record_pending *pending, struct record_pending_sam
     const struct record_pending_sample *before = latest(pending, waiting);
     if (sample->stack_size) {
         waiting->stack =
-            stack_copy_new(before ? before->stack : NULL, sample->registers[UNWIND_RSP],
+            stack_copy_new(before ? before->stack : NULL, sample->registers[ARCH_SP],
                            sample->stack, sample->stack_size, &pending->bytes);
         if (!waiting->stack)
             return false;
