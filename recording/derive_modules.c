@@ -124,7 +124,8 @@ static int symbolize_file(struct derive *derive, struct derive_job *job,
         return SPROF_ENOMEM;
     const struct symbolize_bounds bounds = {find_bounds, module};
     module->cache = derive->source->cache;
-    const struct symbolize_options options = {.log = derive->source->log};
+    const struct symbolize_options options = {.cache = derive->source->cache,
+                                              .log = derive->source->log};
     /* Without a file and its tables nothing tells functions apart: they count for the module. */
     if (!module->image && !module->known_table)
         return 0;

@@ -12,7 +12,12 @@
 
 struct job {
     struct builder builder;
-    struct module module;
+    struct image *image;
+    const struct symbolize_options *options;
+    struct module module; /* opened when something is needed that the cache has not */
+    bool module_opened, module_usable;
+    struct symbol_table table;
+    bool has_dwarf; /* perhaps */
     struct addresses addresses;
     const struct symbolize_bounds *bounds;
     struct symbols symbols;
@@ -20,6 +25,42 @@ struct job {
     struct flat flat;
     struct sprof_map inlined; /* identity of an entry → its function */
 };
+
+static bool open_module(struct job *job)
+{
+    if (!job->module_opened)
+        job->module_usable = module_open(&job->module, job->image, job->options);
+    job->module_opened = true;
+    return job->module_usable;
+}
+
+static bool has_dwarf(const struct image *image)
+{
+    return image_has_section(image, ".debug_info") || image_has_section(image, ".zdebug_info");
+}
+
+/* The symbols of the image and its debug file. Returns 1 where the image cannot be read. */
+static int find_symbols(struct job *job)
+{
+    struct sprof_digest key = {0};
+    struct image *debug = module_open_debug(job->image, job->options);
+    /* What debuginfod may send has no identity before it is there. */
+    const bool certain = debug || !module_may_use_debuginfod(job->options);
+    const bool keyed = certain && job->options->cache;
+    job->has_dwarf = !certain || has_dwarf(job->image) || (debug && has_dwarf(debug));
+    if (keyed)
+        key = symbol_table_key(job->image, debug, job->options->cache);
+    int code = 0;
+    if (!keyed || !symbol_table_find(&job->table, job->options->cache, key)) {
+        code = open_module(job) ? symbol_table_read(&job->table, &job->module) : 1;
+        if (!code && keyed)
+            symbol_table_store(&job->table, job->options->cache, key);
+    }
+    if (debug && job->has_dwarf && open_module(job))
+        module_measure_debug_file(&job->module, image_fd(debug));
+    image_free(debug);
+    return code;
+}
 
 static bool is_named_without_dwarf(struct job *job, size_t address)
 {
@@ -46,9 +87,10 @@ static bool dwarf_is_worth_it(struct job *job)
 static int read_debug_information(struct job *job)
 {
     uint64_t delta = 0;
-    if (symbols_find(&job->symbols, &job->module, &job->addresses, job->bounds))
+    if (symbols_find(&job->symbols, &job->table, &job->addresses, job->bounds))
         return SPROF_ENOMEM;
-    Dwarf *dwarf = dwarf_is_worth_it(job) ? module_dwarf(&job->module, &delta) : NULL;
+    const bool wanted = job->has_dwarf && dwarf_is_worth_it(job) && open_module(job);
+    Dwarf *dwarf = wanted ? module_dwarf(&job->module, &delta) : NULL;
     return dwarf ? units_flatten(&job->flat, dwarf, delta, &job->addresses) : 0;
 }
 
@@ -153,8 +195,8 @@ static uint32_t physical_function(struct job *job, size_t address, uint32_t numb
         return index;
     if (job->symbols.unsized[address].name)
         return function_of_symbol(job, &job->symbols.unsized[address], entry);
-    return builder_add_unnamed(&job->builder, image_path(job->module.image),
-                               job->addresses.items[address], job->bounds);
+    return builder_add_unnamed(&job->builder, image_path(job->image), job->addresses.items[address],
+                               job->bounds);
 }
 
 static uint32_t inlined_function(struct job *job, const struct flat_entry *entry)
@@ -207,9 +249,14 @@ int symbolize_image(struct symbolize_result *result, struct image *image, const 
                     const struct symbolize_options *options, struct sprof_error *error)
 {
     static const struct symbolize_options defaults = {0};
-    struct job job = {.addresses = {addresses, count}, .bounds = bounds, .plt = {.image = image}};
-    bool readable = module_open(&job.module, image, options ? options : &defaults);
-    if (readable && read_debug_information(&job))
+    struct job job = {.image = image,
+                      .options = options ? options : &defaults,
+                      .addresses = {addresses, count},
+                      .bounds = bounds,
+                      .plt = {.image = image}};
+    const int unreadable = find_symbols(&job);
+    const bool readable = !unreadable;
+    if (unreadable < 0 || (readable && read_debug_information(&job)))
         job.builder.failed = true;
     for (size_t i = 0; i < count && !job.builder.failed; i++) {
         if (readable)
@@ -221,6 +268,7 @@ int symbolize_image(struct symbolize_result *result, struct image *image, const 
     sprof_map_release(&job.inlined);
     units_release(&job.flat);
     symbols_release(&job.symbols);
+    symbol_table_release(&job.table);
     module_release(&job.module);
     return code;
 }

@@ -15,8 +15,6 @@ static const uint64_t max_read_bytes = UINT64_C(64) << 20;
 /* A file of a few kilobytes can claim gigabytes. Nothing real comes near this. */
 static const uint64_t max_unpacked_bytes = UINT64_C(4) << 30;
 
-static const char default_debug_directory[] = "/usr/lib/debug";
-
 static struct module *module_of(void **userdata)
 {
     return *userdata;
@@ -56,7 +54,7 @@ static void measure_packed(Elf *elf, uint64_t *packed, uint64_t *unpacked)
         }
 }
 
-static void measure_debug_file(struct module *module, int fd)
+void module_measure_debug_file(struct module *module, int fd)
 {
     Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
     if (elf)
@@ -64,10 +62,18 @@ static void measure_debug_file(struct module *module, int fd)
     elf_end(elf);
 }
 
-static bool may_use_debuginfod(const struct symbolize_options *options)
+bool module_may_use_debuginfod(const struct symbolize_options *options)
 {
     const char *urls = getenv("DEBUGINFOD_URLS");
     return !options->no_debuginfod && urls && urls[0];
+}
+
+struct image *module_open_debug(struct image *image, const struct symbolize_options *options)
+{
+    const char *directory = options->debug_directory;
+    struct image *debug = NULL;
+    image_open_debug_below(&debug, image, directory ? directory : "/usr/lib/debug", NULL);
+    return debug;
 }
 
 /* The image library searches first: it never waits on a pipe, and it knows the container's root. */
@@ -79,18 +85,16 @@ static int find_debuginfo(Dwfl_Module *dwfl_module, void **userdata, const char 
     if (!file_name) /* the alternate file that dwz shares between debug files */
         return dwfl_build_id_find_debuginfo(dwfl_module, userdata, name, base, file_name, link, crc,
                                             debug_name);
-    const char *directory = module->options->debug_directory;
-    struct image *debug;
-    if (image_open_debug_below(&debug, module->image,
-                               directory ? directory : default_debug_directory, NULL) == 0) {
+    struct image *debug = module_open_debug(module->image, module->options);
+    if (debug) {
         const int fd = fcntl(image_fd(debug), F_DUPFD_CLOEXEC, 3);
         *debug_name = strdup(image_path(debug));
         image_free(debug);
         if (fd >= 0)
-            measure_debug_file(module, fd);
+            module_measure_debug_file(module, fd);
         return fd;
     }
-    if (!may_use_debuginfod(module->options))
+    if (!module_may_use_debuginfod(module->options))
         return -1;
     sprof_log_message(module->options->log, SPROF_LOG_DEBUG, "asking debuginfod for %s",
                       image_path(module->image));

@@ -13,9 +13,9 @@ struct module {
     Dwfl_Callbacks callbacks;
     Dwfl *dwfl;
     Dwfl_Module *dwfl_module;
-    Dwarf_Addr bias;       /* libdwfl's address = vaddr + bias */
+    Dwarf_Addr bias;                       /* libdwfl's address = vaddr + bias */
     uint64_t packed_bytes, unpacked_bytes; /* compressed sections of a separate debug file */
-    char *debug_path;      /* malloc'd where the options name a directory */
+    char *debug_path;                      /* malloc'd where the options name a directory */
 };
 
 /* Returns false where libdwfl cannot use the image. Release in either case. The module stays where
@@ -23,6 +23,16 @@ struct module {
 bool module_open(struct module *module, struct image *image,
                  const struct symbolize_options *options);
 void module_release(struct module *module);
+
+/* The image's separate debug file where one lies below the directory of the options; NULL
+ * otherwise. The caller frees. */
+struct image *module_open_debug(struct image *image, const struct symbolize_options *options);
+
+/* Notes how large the compressed sections of the debug file are; module_dwarf does it by itself. */
+void module_measure_debug_file(struct module *module, int fd);
+
+/* Whether a debug file that is not there may still come from debuginfod. */
+bool module_may_use_debuginfod(const struct symbolize_options *options);
 
 /* The image's DWARF, or NULL. DWARF's address = vaddr + *delta (modulo 2^64). Owned by the module.
  */

@@ -9,6 +9,7 @@
 #define SPROF_SYMBOLIZE_SYMBOLIZE_H
 
 #include "base/base.h"
+#include "cache/cache.h"
 #include "image/image.h"
 
 #include <stdbool.h>
@@ -57,6 +58,7 @@ struct symbolize_bounds {
 struct symbolize_options {
     const char *debug_directory; /* NULL: /usr/lib/debug */
     bool no_debuginfod;
+    struct cache *cache; /* borrowed; NULL: none */
     const struct sprof_log *log;
 };
 

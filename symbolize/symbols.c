@@ -16,7 +16,6 @@ struct neighbours {
 };
 
 struct search {
-    const struct module *module;
     const struct addresses *addresses;
     struct symbols *symbols;
     struct neighbours *neighbours;
@@ -36,19 +35,6 @@ static bool is_better(const struct symbol *candidate, const struct symbol *held)
     return demangle_compare_aliases(candidate->name, held->name) < 0;
 }
 
-static uint8_t rank_of(const GElf_Sym *symbol)
-{
-    const unsigned type = GELF_ST_TYPE(symbol->st_info), bind = GELF_ST_BIND(symbol->st_info);
-    return (uint8_t)((type == STT_NOTYPE ? 2 : 0) + (bind == STB_LOCAL ? 1 : 0));
-}
-
-static bool is_code(const GElf_Sym *symbol, GElf_Word section)
-{
-    const unsigned type = GELF_ST_TYPE(symbol->st_info);
-    return (type == STT_FUNC || type == STT_NOTYPE || type == STT_GNU_IFUNC) &&
-           section != SHN_UNDEF && section != SHN_ABS && section != SHN_COMMON;
-}
-
 static void add_sized(struct search *search, const struct symbol *symbol)
 {
     const struct addresses *addresses = search->addresses;
@@ -62,18 +48,7 @@ static void add_sized(struct search *search, const struct symbol *symbol)
     }
 }
 
-/* 0 for a section that holds no code: its symbols are marks of the linker. */
-static uint64_t section_end(Elf *elf, GElf_Word index, Dwarf_Addr bias)
-{
-    GElf_Shdr header;
-    Elf_Scn *section = elf ? elf_getscn(elf, index) : NULL;
-    if (!section || !gelf_getshdr(section, &header) || !(header.sh_flags & SHF_EXECINSTR))
-        return 0;
-    return header.sh_addr + header.sh_size + bias;
-}
-
-static void add_neighbour(struct search *search, const struct symbol *symbol, Elf *elf,
-                          GElf_Word section, Dwarf_Addr bias)
+static void add_neighbour(struct search *search, const struct symbol *symbol, uint64_t section_end)
 {
     const size_t above = addresses_lower_bound(search->addresses, symbol->start);
     if (above < search->addresses->count) {
@@ -83,35 +58,25 @@ static void add_neighbour(struct search *search, const struct symbol *symbol, El
             (symbol->start == side->below.start && !side->below.size &&
              (symbol->size || is_better(symbol, &side->below)))) {
             side->below = *symbol;
-            side->section_end = section_end(elf, section, bias - search->module->bias);
+            side->section_end = section_end;
         }
     }
     if (above > 0 && symbol->start < search->neighbours[above - 1].next)
         search->neighbours[above - 1].next = symbol->start;
 }
 
-static void add(struct search *search, int index)
+static void add(struct search *search, const struct symbol_table *table,
+                const struct symbol_entry *entry)
 {
-    GElf_Sym entry;
-    GElf_Addr value;
-    GElf_Word section;
-    Elf *elf;
-    Dwarf_Addr bias;
-    const char *name = dwfl_module_getsym_info(search->module->dwfl_module, index, &entry, &value,
-                                               &section, &elf, &bias);
-    if (!name || !name[0] || !is_code(&entry, section))
-        return;
     const struct symbol symbol = {
-        .name = name,
-        .start = value - search->module->bias,
-        .size = entry.st_size,
-        .rank = rank_of(&entry),
+        .name = table->texts + entry->name,
+        .start = entry->start,
+        .size = entry->size,
+        .rank = (uint8_t)entry->rank,
     };
-    if (!strcmp(name, "adainit"))
-        search->symbols->ada = true;
     if (symbol.size)
         add_sized(search, &symbol);
-    add_neighbour(search, &symbol, elf, section, bias);
+    add_neighbour(search, &symbol, entry->section_end);
 }
 
 /* What was noted at the nearest address holds for those behind it. */
@@ -147,12 +112,12 @@ static void name_unsized(const struct search *search, size_t i,
         (side->next < side->section_end ? side->next : side->section_end) - symbol->start;
 }
 
-int symbols_find(struct symbols *symbols, struct module *module, const struct addresses *addresses,
-                 const struct symbolize_bounds *bounds)
+int symbols_find(struct symbols *symbols, const struct symbol_table *table,
+                 const struct addresses *addresses, const struct symbolize_bounds *bounds)
 {
     const size_t count = addresses->count + 1;
-    struct search search = {module, addresses, symbols, NULL, max_steps};
-    *symbols = (struct symbols){0};
+    struct search search = {addresses, symbols, NULL, max_steps};
+    *symbols = (struct symbols){.ada = table->ada};
     symbols->sized = calloc(count, sizeof *symbols->sized);
     symbols->unsized = calloc(count, sizeof *symbols->unsized);
     search.neighbours = calloc(count, sizeof *search.neighbours);
@@ -163,9 +128,8 @@ int symbols_find(struct symbols *symbols, struct module *module, const struct ad
     }
     for (size_t i = 0; i < count; i++)
         search.neighbours[i].next = UINT64_MAX;
-    const int total = dwfl_module_getsymtab(module->dwfl_module);
-    for (int i = 1; i < total; i++)
-        add(&search, i);
+    for (size_t i = 0; i < table->count; i++)
+        add(&search, table, &table->entries[i]);
     spread(search.neighbours, addresses->count);
     for (size_t i = 0; i < addresses->count; i++)
         name_unsized(&search, i, bounds);

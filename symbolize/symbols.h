@@ -8,9 +8,9 @@
 #define SPROF_SYMBOLIZE_SYMBOLS_H
 
 #include "symbolize/addresses.h"
-#include "symbolize/module.h"
+#include "symbolize/symbol_table.h"
 
-/* One per address. `name` is NULL where no symbol covers it; it lives as long as the module. */
+/* One per address. `name` is NULL where no symbol covers it; it lives as long as the table. */
 struct symbol {
     const char *name;
     uint64_t start, size; /* vaddr */
@@ -23,9 +23,9 @@ struct symbols {
     bool ada;               /* the image holds GNAT's start-up code */
 };
 
-/* Returns 0 or SPROF_ENOMEM. An image without symbols is not an error. */
-int symbols_find(struct symbols *symbols, struct module *module, const struct addresses *addresses,
-                 const struct symbolize_bounds *bounds);
+/* Returns 0 or SPROF_ENOMEM. A table without symbols is not an error. */
+int symbols_find(struct symbols *symbols, const struct symbol_table *table,
+                 const struct addresses *addresses, const struct symbolize_bounds *bounds);
 void symbols_release(struct symbols *symbols);
 
 #endif

@@ -1,0 +1,165 @@
+/* Gathers, stores and finds again the code symbols of an image. */
+#include "symbolize/symbol_table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Raised whenever other symbols are gathered, or told apart in another way. */
+enum { SYMBOL_TABLE_VERSION = 1 };
+
+/* A stored table: this, the entries, the texts. */
+struct header {
+    uint64_t count, text_bytes, ada;
+};
+
+struct gathering {
+    struct module *module;
+    SPROF_VEC(struct symbol_entry) entries;
+    struct sprof_str texts;
+    bool ada;
+};
+
+/* == Gathering == */
+
+static uint32_t rank_of(const GElf_Sym *symbol)
+{
+    const unsigned type = GELF_ST_TYPE(symbol->st_info), bind = GELF_ST_BIND(symbol->st_info);
+    return (type == STT_NOTYPE ? 2u : 0) + (bind == STB_LOCAL ? 1u : 0);
+}
+
+static bool is_code(const GElf_Sym *symbol, GElf_Word section)
+{
+    const unsigned type = GELF_ST_TYPE(symbol->st_info);
+    return (type == STT_FUNC || type == STT_NOTYPE || type == STT_GNU_IFUNC) &&
+           section != SHN_UNDEF && section != SHN_ABS && section != SHN_COMMON;
+}
+
+/* 0 for a section that holds no code: its symbols are marks of the linker. */
+static uint64_t section_end(Elf *elf, GElf_Word index, Dwarf_Addr bias)
+{
+    GElf_Shdr header;
+    Elf_Scn *section = elf ? elf_getscn(elf, index) : NULL;
+    if (!section || !gelf_getshdr(section, &header) || !(header.sh_flags & SHF_EXECINSTR))
+        return 0;
+    return header.sh_addr + header.sh_size + bias;
+}
+
+static int add(struct gathering *gathering, int index)
+{
+    const struct module *module = gathering->module;
+    GElf_Sym symbol;
+    GElf_Addr value;
+    GElf_Word section;
+    Elf *elf;
+    Dwarf_Addr bias;
+    const char *name =
+        dwfl_module_getsym_info(module->dwfl_module, index, &symbol, &value, &section, &elf, &bias);
+    if (!name || !name[0] || !is_code(&symbol, section) || gathering->texts.length > UINT32_MAX / 2)
+        return 0;
+    const struct symbol_entry entry = {
+        .start = value - module->bias,
+        .size = symbol.st_size,
+        .section_end = section_end(elf, section, bias - module->bias),
+        .name = (uint32_t)gathering->texts.length,
+        .rank = rank_of(&symbol),
+    };
+    gathering->ada |= !strcmp(name, "adainit");
+    return sprof_str_append_bytes(&gathering->texts, name, strlen(name) + 1) ||
+                   sprof_vec_push(&gathering->entries, entry)
+               ? SPROF_ENOMEM
+               : 0;
+}
+
+int symbol_table_read(struct symbol_table *table, struct module *module)
+{
+    struct gathering gathering = {.module = module};
+    const int total = dwfl_module_getsymtab(module->dwfl_module);
+    int code = 0;
+    for (int i = 1; i < total && !code; i++)
+        code = add(&gathering, i);
+    const size_t entry_bytes = gathering.entries.count * sizeof *gathering.entries.items;
+    uint8_t *storage = code ? NULL : malloc(entry_bytes + gathering.texts.length + 1);
+    *table = (struct symbol_table){0};
+    if (storage) {
+        if (entry_bytes)
+            memcpy(storage, gathering.entries.items, entry_bytes);
+        if (gathering.texts.length)
+            memcpy(storage + entry_bytes, gathering.texts.text, gathering.texts.length);
+        *table = (struct symbol_table){.entries = (const struct symbol_entry *)storage,
+                                       .count = gathering.entries.count,
+                                       .texts = (const char *)storage + entry_bytes,
+                                       .text_bytes = gathering.texts.length,
+                                       .ada = gathering.ada,
+                                       .storage = storage};
+    }
+    sprof_vec_release(&gathering.entries);
+    sprof_str_release(&gathering.texts);
+    return storage ? 0 : SPROF_ENOMEM;
+}
+
+void symbol_table_release(struct symbol_table *table)
+{
+    free(table->storage);
+    *table = (struct symbol_table){0};
+}
+
+/* == The cache == */
+
+struct sprof_digest symbol_table_key(struct image *image, struct image *debug, struct cache *cache)
+{
+    static const char *const sections[] = {".symtab", ".strtab",        ".dynsym",
+                                           ".dynstr", ".gnu_debugdata", NULL};
+    struct sprof_digest key = image_content(image, cache, sections);
+    sprof_digest_add_number(&key, SYMBOL_TABLE_VERSION);
+    if (debug) {
+        const struct sprof_digest content = image_content(debug, cache, sections);
+        sprof_digest_add(&key, &content, sizeof content);
+    }
+    return key;
+}
+
+/* Every name begins inside the texts, which end with a NUL. */
+static bool is_valid(const struct symbol_table *table)
+{
+    if (!table->text_bytes || table->texts[table->text_bytes - 1])
+        return false;
+    for (size_t i = 0; i < table->count; i++)
+        if (table->entries[i].name >= table->text_bytes || table->entries[i].rank > UINT8_MAX)
+            return false;
+    return true;
+}
+
+bool symbol_table_find(struct symbol_table *table, struct cache *cache, struct sprof_digest key)
+{
+    struct header header;
+    const struct sprof_bytes bytes = cache_get(cache, CACHE_SYMBOLS, key);
+    *table = (struct symbol_table){.storage = (uint8_t *)bytes.data};
+    if (bytes.size >= sizeof header) {
+        memcpy(&header, bytes.data, sizeof header);
+        const size_t left = bytes.size - sizeof header;
+        if (header.count <= left / sizeof *table->entries &&
+            header.text_bytes == left - (size_t)header.count * sizeof *table->entries) {
+            table->entries = (const struct symbol_entry *)(bytes.data + sizeof header);
+            table->count = (size_t)header.count;
+            table->texts = (const char *)(table->entries + table->count);
+            table->text_bytes = (size_t)header.text_bytes;
+            table->ada = header.ada != 0;
+        }
+    }
+    if (table->count && is_valid(table))
+        return true;
+    symbol_table_release(table);
+    return false;
+}
+
+void symbol_table_store(const struct symbol_table *table, struct cache *cache,
+                        struct sprof_digest key)
+{
+    const struct header header = {table->count, table->text_bytes, table->ada};
+    const struct sprof_bytes pieces[] = {
+        {(const uint8_t *)&header, sizeof header},
+        {(const uint8_t *)table->entries, table->count * sizeof *table->entries},
+        {(const uint8_t *)table->texts, table->text_bytes}};
+    if (table->count)
+        cache_put(cache, CACHE_SYMBOLS, key, pieces, 3);
+}

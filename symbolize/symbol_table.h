@@ -1,0 +1,38 @@
+/* symbolize, inside: the code symbols of one image and of its debug file, as a list that can be
+ * stored. */
+#ifndef SPROF_SYMBOLIZE_SYMBOL_TABLE_H
+#define SPROF_SYMBOLIZE_SYMBOL_TABLE_H
+
+#include "symbolize/module.h"
+
+struct symbol_entry {
+    uint64_t start, size; /* vaddr */
+    uint64_t section_end; /* vaddr where its section ends; 0: the section holds no code */
+    uint32_t name;        /* offset in the texts */
+    uint32_t rank;        /* how good a name it is: smaller is better */
+};
+
+/* Zero is a valid empty one. */
+struct symbol_table {
+    const struct symbol_entry *entries;
+    size_t count;
+    const char *texts; /* ends with a NUL */
+    size_t text_bytes;
+    bool ada; /* the image holds GNAT's start-up code */
+    uint8_t *storage;
+};
+
+/* Gathers the symbols that libdwfl knows of a module. Returns 0 or SPROF_ENOMEM. */
+int symbol_table_read(struct symbol_table *table, struct module *module);
+
+/* Looks a table up in the cache, or stores one that holds symbols. */
+bool symbol_table_find(struct symbol_table *table, struct cache *cache, struct sprof_digest key);
+void symbol_table_store(const struct symbol_table *table, struct cache *cache,
+                        struct sprof_digest key);
+
+/* What decides a table's content: the image and its debug file, NULL where there is none. */
+struct sprof_digest symbol_table_key(struct image *image, struct image *debug, struct cache *cache);
+
+void symbol_table_release(struct symbol_table *table);
+
+#endif

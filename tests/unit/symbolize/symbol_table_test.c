@@ -1,0 +1,151 @@
+/* Names that come from the cache are the ones that come without it. */
+#include "symbolize/symbol_table.h"
+
+#include "tests/unit/symbolize/naming.h"
+
+#include <unistd.h>
+
+static const char program[] =
+    "#include <algorithm>\n"
+    "#include <string>\n"
+    "#include <vector>\n"
+    "static __attribute__((noinline)) int add(int a, int b) { return a * 3 + b; }\n"
+    "struct Shape { std::string name; int size; bool operator<(const Shape &o) const\n"
+    "    { return add(size, 1) < o.size; } };\n"
+    "__attribute__((noinline)) int work(int a)\n"
+    "{\n"
+    "    std::vector<Shape> all(4);\n"
+    "    for (Shape &shape : all)\n"
+    "        shape.size = add(a, shape.size), shape.name += std::to_string(a);\n"
+    "    std::sort(all.begin(), all.end());\n"
+    "    return all[0].size + all[1].name.size();\n"
+    "}\n"
+    "int main(int argc, char **) { return work(argc) + work(add(argc, 2)); }\n";
+
+static void name_all(struct naming *naming, struct fixture *fixture, const char *file,
+                     struct cache *cache)
+{
+    const struct symbolize_options options = {.no_debuginfod = true, .cache = cache};
+    *naming = (struct naming){.image = naming_image(fixture_path(fixture, file))};
+    naming_add_instructions(naming, fixture, file);
+    CU_ASSERT_TRUE(naming->addresses.count > 100);
+    CU_ASSERT_EQUAL_FATAL(symbolize_image(&naming->result, naming->image, naming->addresses.items,
+                                          naming->addresses.count, NULL, &options, NULL),
+                          0);
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+static size_t differences(const struct naming *left, const struct naming *right)
+{
+    const struct symbolize_result *a = &left->result, *b = &right->result;
+    size_t count = a->address_count != b->address_count || a->frame_count != b->frame_count;
+    for (size_t i = 0; !count && i <= a->address_count; i++)
+        count += a->first[i] != b->first[i];
+    for (size_t i = 0; !count && i < a->frame_count; i++) {
+        const struct symbolize_frame *x = &a->frames[i], *y = &b->frames[i];
+        const struct symbolize_function *f = &a->functions[x->function],
+                                        *g = &b->functions[y->function];
+        count += x->line != y->line || !same_text(x->file, y->file) ||
+                 !same_text(f->name, g->name) || !same_text(f->linkage_name, g->linkage_name) ||
+                 !same_text(f->file, g->file) || f->start != g->start || f->size != g->size ||
+                 f->line != g->line || f->named != g->named;
+    }
+    return count;
+}
+
+static void check_file(struct fixture *fixture, const char *file, struct cache *cache)
+{
+    struct naming without, first, second;
+    name_all(&without, fixture, file, NULL);
+    name_all(&first, fixture, file, cache);
+    name_all(&second, fixture, file, cache);
+    CU_ASSERT_EQUAL(differences(&without, &first), 0);
+    CU_ASSERT_EQUAL(differences(&without, &second), 0);
+    naming_close(&without);
+    naming_close(&first);
+    naming_close(&second);
+}
+
+static void test_cached_names_are_the_same(void)
+{
+    struct fixture fixture;
+    fixture_open(&fixture);
+    struct cache *cache = cache_open(fixture_path(&fixture, "cache"));
+    fixture_text(&fixture, "a.cpp", program);
+    fixture_run(&fixture, "c++ -O1 -g a.cpp -o full; c++ -O1 a.cpp -o plain; "
+                          "cp full split; objcopy --only-keep-debug split split.debug; "
+                          "strip split; objcopy --add-gnu-debuglink=split.debug split");
+    check_file(&fixture, "plain", cache);
+    check_file(&fixture, "full", cache);
+    check_file(&fixture, "split", cache);
+    fixture_run(&fixture, "ls cache/symbols-* | wc -l | grep -qx 3");
+    cache_free(cache, 0);
+    fixture_close(&fixture);
+}
+
+/* Symbols may arrive later: that there are none is not kept. */
+static void test_a_debug_file_arrives(void)
+{
+    struct fixture fixture;
+    struct naming naming;
+    fixture_open(&fixture);
+    struct cache *cache = cache_open(fixture_path(&fixture, "cache"));
+    fixture_text(&fixture, "a.cpp", program);
+    fixture_run(&fixture, "c++ -O1 -g a.cpp -o a; objcopy --only-keep-debug a later; "
+                          "strip a; cp later a.debug; objcopy --add-gnu-debuglink=a.debug a; "
+                          "rm a.debug");
+    const uint64_t work = naming_nm(&fixture, "later", "_Z4worki");
+    name_all(&naming, &fixture, "a", cache);
+    CU_ASSERT_FALSE(naming_function(&naming, work)->named);
+    naming_close(&naming);
+    fixture_run(&fixture, "mv later a.debug");
+    name_all(&naming, &fixture, "a", cache);
+    CU_ASSERT_STRING_EQUAL(naming_function(&naming, work)->name, "work(int)");
+    naming_close(&naming);
+    cache_free(cache, 0);
+    fixture_close(&fixture);
+}
+
+static void test_forged_tables(void)
+{
+    static const struct symbol_entry entries[] = {{0x1000, 16, 0x2000, 0, 0},
+                                                  {0x1010, 16, 0x2000, 4, 1}};
+    const struct symbol_table good = {
+        .entries = entries, .count = 2, .texts = "one\0two", .text_bytes = 8};
+    const struct sprof_digest key = {1, 2};
+    struct fixture fixture;
+    fixture_open(&fixture);
+    struct cache *cache = cache_open(fixture_path(&fixture, "cache"));
+    struct symbol_table found, bad = good;
+    symbol_table_store(&good, cache, key);
+    CU_ASSERT_TRUE(symbol_table_find(&found, cache, key));
+    CU_ASSERT_EQUAL(found.count, 2);
+    CU_ASSERT_STRING_EQUAL(found.texts + found.entries[1].name, "two");
+    symbol_table_release(&found);
+    bad.text_bytes = 7; /* no NUL at the end */
+    symbol_table_store(&bad, cache, key);
+    CU_ASSERT_FALSE(symbol_table_find(&found, cache, key));
+    bad.text_bytes = 4; /* a name behind it */
+    symbol_table_store(&bad, cache, key);
+    CU_ASSERT_FALSE(symbol_table_find(&found, cache, key));
+    const uint64_t counts[] = {UINT64_MAX / 16, 8, 0, 0};
+    const struct sprof_bytes piece = {(const uint8_t *)counts, sizeof counts};
+    cache_put(cache, CACHE_SYMBOLS, key, &piece, 1);
+    CU_ASSERT_FALSE(symbol_table_find(&found, cache, key));
+    CU_ASSERT_PTR_NULL(found.storage);
+    cache_free(cache, 0);
+    fixture_close(&fixture);
+}
+
+void sprof_suite_symbolize_symbol_table(void);
+void sprof_suite_symbolize_symbol_table(void)
+{
+    CU_pSuite suite = CU_add_suite("symbolize/symbol_table", NULL, NULL);
+    CU_add_test(suite, "cached names are the same", test_cached_names_are_the_same);
+    CU_add_test(suite, "a debug file arrives", test_a_debug_file_arrives);
+    CU_add_test(suite, "forged tables", test_forged_tables);
+}
