@@ -84,3 +84,73 @@ INSERT INTO failed_sample
 SELECT id, run_id, thread_id, time_ns,
        (SELECT number FROM word WHERE list = 'end_reason' AND word = end_reason), registers, stack
 FROM v1_failed_sample;
+
+-- What version 1 added up whenever it was asked. Slots and costs by node are left to the samples.
+INSERT INTO thread_cost
+SELECT s.run_id, s.event_id, s.thread_id, sum(s.count), sum(s.weight)
+FROM sample s JOIN run r ON r.id = s.run_id
+WHERE r.state = 2 GROUP BY s.run_id, s.event_id, s.thread_id;
+
+INSERT INTO event_cost
+SELECT s.run_id, s.event_id, sum(s.count), sum(s.weight),
+       sum(CASE WHEN s.count THEN 1.0 * s.weight * s.weight / s.count ELSE 0.0 END), 0, NULL
+FROM sample s JOIN run r ON r.id = s.run_id
+WHERE r.state = 2 GROUP BY s.run_id, s.event_id;
+
+INSERT INTO sample_summary
+SELECT r.id, coalesce(min(s.id) FILTER (WHERE s.count), 0),
+       coalesce(max(s.id) FILTER (WHERE s.count), 0), coalesce(max(s.behind) FILTER (WHERE s.count), 0),
+       coalesce(sum(s.count), 0), coalesce(sum(s.count * s.user_stack), 0),
+       coalesce(sum(s.count * (s.user_stack AND s.end_reason = 0 AND n.guessed = 0)), 0),
+       coalesce(sum(s.count * s.stitched), 0), coalesce(sum(s.count * n.guessed), 0),
+       coalesce(sum(s.count * n.depth), 0), coalesce(sum(s.count * n.named), 0)
+FROM run r
+LEFT JOIN (SELECT *, max(time_ns) OVER (PARTITION BY run_id ORDER BY id) - time_ns AS behind
+           FROM sample) s ON s.run_id = r.id
+LEFT JOIN stack_node n ON n.id = s.node_id
+WHERE r.state = 2 GROUP BY r.id;
+
+INSERT INTO line_cost (run_id, event_id, frame_id, exclusive_samples, inclusive_samples,
+                       exclusive_weight, inclusive_weight)
+WITH RECURSIVE
+spent (run_id, event_id, node_id, samples, weight) AS MATERIALIZED (
+    SELECT run_id, event_id, node_id, sum(count), sum(weight)
+    FROM sample GROUP BY run_id, event_id, node_id
+),
+caller (leaf_id, node_id) AS (
+    SELECT DISTINCT node_id, node_id FROM spent
+    UNION ALL
+    SELECT caller.leaf_id, n.parent_id
+    FROM caller JOIN stack_node n ON n.id = caller.node_id
+    WHERE n.parent_id < n.id
+),
+place (frame_id, row_id, file, line, function_id, parent_id, inline_depth) AS (
+    SELECT id, id, file, line, function_id, inline_parent_id, 0 FROM frame WHERE inline_depth = 0
+    UNION ALL
+    SELECT place.frame_id, f.id, f.file, f.line, f.function_id, f.inline_parent_id, f.inline_depth
+    FROM place JOIN frame f ON f.id = place.parent_id
+    WHERE f.inline_depth > place.inline_depth
+),
+-- The smallest frame at a place stands for it.
+numbered (frame_id, place_id, innermost) AS MATERIALIZED (
+    SELECT frame_id, min(row_id) OVER (PARTITION BY file, line, function_id), inline_depth = 0
+    FROM place
+),
+passed (leaf_id, place_id, exclusive) AS MATERIALIZED (
+    SELECT caller.leaf_id, p.place_id, max(p.innermost AND caller.leaf_id = caller.node_id)
+    FROM caller
+    CROSS JOIN stack_node n ON n.id = caller.node_id
+    CROSS JOIN numbered p ON p.frame_id = n.frame_id
+    GROUP BY caller.leaf_id, p.place_id
+),
+total (run_id, event_id, place_id, exclusive_samples, inclusive_samples, exclusive_weight,
+       inclusive_weight) AS MATERIALIZED (
+    SELECT s.run_id, s.event_id, p.place_id, sum(s.samples * p.exclusive), sum(s.samples),
+           sum(s.weight * p.exclusive), sum(s.weight)
+    FROM passed p CROSS JOIN spent s ON s.node_id = p.leaf_id
+    GROUP BY s.run_id, s.event_id, p.place_id
+)
+SELECT t.run_id, t.event_id, t.place_id, t.exclusive_samples, t.inclusive_samples,
+       t.exclusive_weight, t.inclusive_weight
+FROM total t JOIN run r ON r.id = t.run_id
+WHERE r.state = 2;
