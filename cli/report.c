@@ -2,24 +2,32 @@
 #include "report/report.h"
 #include "cli/commands.h"
 #include "cli/open.h"
-#include "cli/values.h"
+#include "cli/pager.h"
+#include "cli/selection.h"
 
 #include <stddef.h>
+#include <string.h>
+
+/* --by */
+struct key_list {
+    enum report_key items[REPORT_KEYS];
+    size_t count;
+};
 
 struct arguments {
-    struct cli_rules rules; /* first: see cli_release_rules */
-    const char *input;
-    bool inclusive, modules, tree;
-    const char *callers, *callees;
-    struct cli_mode mode;
-    bool frame_app, drop_interior;
-    const char *thread, *process;
-    uint64_t run;
+    struct cli_selection selection; /* first: see cli_release_rules */
+    bool inclusive, modules, lines, threads, processes, edges, tree, no_fold, no_pager;
+    struct key_list by;
+    const char *callers, *callees, *sort, *show;
     uint64_t limit;
     bool limit_given;
-    double min_percent;
+    struct {
+        double value;
+        bool given;
+    } min_percent;
     const struct report_format *format;
     uint64_t columns;
+    enum cli_color color;
 };
 
 /* --limit 0 means no limit, which differs from no --limit. */
@@ -30,133 +38,182 @@ static int set_limit(void *field, const char *value, struct sprof_error *error)
     return cli_set_number(&arguments->limit, value, error);
 }
 
+static int set_min_percent(void *field, const char *value, struct sprof_error *error)
+{
+    struct arguments *arguments = field;
+    arguments->min_percent.given = true;
+    return cli_set_percent(&arguments->min_percent.value, value, error);
+}
+
+static int unknown_key(const char *word, int length, struct sprof_error *error)
+{
+    struct sprof_str words = {0};
+    for (enum report_key key = 0; key < REPORT_KEYS; key++)
+        sprof_str_appendf(&words, "%s%s", key ? ", " : "", report_key_word(key));
+    sprof_error_set(error, SPROF_EUSAGE, 0, "there is no key `%.*s`: choose of %s", length, word,
+                    words.text ? words.text : "others");
+    sprof_str_release(&words);
+    return SPROF_EUSAGE;
+}
+
+static int set_by(void *field, const char *value, struct sprof_error *error)
+{
+    struct key_list *list = field;
+    list->count = 0;
+    do {
+        const size_t length = strcspn(value, ",");
+        enum report_key key = 0;
+        while (key < REPORT_KEYS && (strlen(report_key_word(key)) != length ||
+                                     memcmp(report_key_word(key), value, length) != 0))
+            key++;
+        if (key == REPORT_KEYS)
+            return unknown_key(value, (int)(length < 60 ? length : 60), error);
+        for (size_t i = 0; i < list->count; i++)
+            if (list->items[i] == key)
+                return sprof_error_set(error, SPROF_EUSAGE, 0, "%s is named twice",
+                                       report_key_word(key));
+        list->items[list->count++] = key;
+        value += length;
+    } while (*value++ == ',');
+    return 0;
+}
+
 #define FIELD(name) offsetof(struct arguments, name)
 static const struct cli_option options[] = {
-    {"input", 'i', "FILE", "the recording (sprof.db)", FIELD(input), cli_set_text},
-    {"inclusive", 0, NULL, "functions by inclusive instead of exclusive samples", FIELD(inclusive),
+    {"inclusive", 0, NULL, "by inclusive instead of exclusive samples", FIELD(inclusive),
      cli_set_flag},
-    {"modules", 0, NULL, "executables and libraries instead of functions", FIELD(modules),
-     cli_set_flag},
-    {"tree", 0, NULL, "every call path", FIELD(tree), cli_set_flag},
-    {"callers", 0, "FUNC", "the ways into a function", FIELD(callers), cli_set_text},
+    {"by", 0, "KEY[,KEY…]",
+     "a row for each run, host, process, thread, cpu, event, module, function, file, line, address",
+     FIELD(by), set_by},
+    {"modules", 0, NULL, "by module: executables and libraries", FIELD(modules), cli_set_flag},
+    {"lines", 0, NULL, "by source line", FIELD(lines), cli_set_flag},
+    {"threads", 0, NULL, "by thread", FIELD(threads), cli_set_flag},
+    {"processes", 0, NULL, "by process", FIELD(processes), cli_set_flag},
+    {"edges", 0, NULL, "calls: which function calls which", FIELD(edges), cli_set_flag},
+    {"tree", 0, NULL, "call paths, from the root", FIELD(tree), cli_set_flag},
+    {"callers", 0, "FUNC", "the ways into a function, its immediate callers first", FIELD(callers),
+     cli_set_text},
     {"callees", 0, "FUNC", "what a function calls, and on", FIELD(callees), cli_set_text},
-    {"mode", 'm', "pc|full|app", "read a full recording as this mode", FIELD(mode), cli_set_mode},
-    {"frame", 0, "app", "with --mode pc: the innermost application frame", FIELD(frame_app),
-     cli_set_frame},
-    {"app-interior", 0, "keep|drop", "with --mode app: system frames between application frames",
-     FIELD(drop_interior), cli_set_interior},
-    {"app-module", 0, "GLOB", "these modules are application", FIELD(rules), cli_set_app_module},
-    {"system-module", 0, "GLOB", "these modules are system; the last match wins", FIELD(rules),
-     cli_set_system_module},
-    {"thread", 0, "NAME|TID", "only samples of this thread", FIELD(thread), cli_set_text},
-    {"process", 0, "NAME|PID", "only samples of this process", FIELD(process), cli_set_text},
-    {"run", 0, "N", "which run of an appended recording (the newest)", FIELD(run),
-     cli_set_positive},
-    {"limit", 'n', "ROWS", "at most so many rows; 0: all (functions: 40)", 0, set_limit},
-    {"min-percent", 0, "PERCENT", "leave out rows with a smaller share", FIELD(min_percent),
-     cli_set_percent},
-    {"format", 0, "text|csv|json", "for people (text), or with full precision", FIELD(format),
-     cli_set_table_format},
+    CLI_SELECTION_OPTIONS,
+    {"sort", 0, "COLUMN[:asc]", "the order of rows (the first share, largest first)", FIELD(sort),
+     cli_set_text},
+    {"show", 0, "COLUMN,…", "these columns, by their key or title", FIELD(show), cli_set_text},
+    {"limit", 'n', "ROWS", "at most so many rows; 0: all (flat tables for people: 40)", 0,
+     set_limit},
+    {"min-percent", 0, "PERCENT", "leave out rows with a smaller share (trees for people: 0.5)", 0,
+     set_min_percent},
+    {"no-fold", 0, NULL, "show every frame of a tree, also those that lead nowhere else",
+     FIELD(no_fold), cli_set_flag},
+    {"format", 0, "text|csv|json|markdown", "for people (text, markdown), or with full precision",
+     FIELD(format), cli_set_table_format},
     {"columns", 0, "N", "width of text (the terminal's, at most 100)", FIELD(columns),
      cli_set_positive},
+    {"color", 0, "auto|always|never", "colour (auto: on a terminal, unless NO_COLOR is set)",
+     FIELD(color), cli_set_color},
+    {"no-pager", 0, NULL, "do not send long output on a terminal to a pager", FIELD(no_pager),
+     cli_set_flag},
     {0},
 };
 
 /* The table asked for; more than one is a mistake. */
-static int choose_view(const struct arguments *arguments, enum report_view *view,
+static int choose_view(struct arguments *arguments, enum report_view *view,
                        struct sprof_error *error)
 {
     const struct {
         bool asked;
         enum report_view view;
+        enum report_key key;
     } choices[] = {
-        {arguments->modules, REPORT_MODULES},
-        {arguments->tree, REPORT_TREE},
-        {arguments->callers != NULL, REPORT_CALLERS},
-        {arguments->callees != NULL, REPORT_CALLEES},
+        {arguments->by.count > 0, REPORT_BY_KEYS, REPORT_KEYS},
+        {arguments->modules, REPORT_BY_KEYS, REPORT_MODULE},
+        {arguments->lines, REPORT_BY_KEYS, REPORT_LINE},
+        {arguments->threads, REPORT_BY_KEYS, REPORT_THREAD},
+        {arguments->processes, REPORT_BY_KEYS, REPORT_PROCESS},
+        {arguments->edges, REPORT_EDGES, REPORT_KEYS},
+        {arguments->tree, REPORT_TREE, REPORT_KEYS},
+        {arguments->callers != NULL, REPORT_CALLERS, REPORT_KEYS},
+        {arguments->callees != NULL, REPORT_CALLEES, REPORT_KEYS},
     };
     int asked = 0;
-    *view = REPORT_FUNCTIONS;
-    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
-        if (choices[i].asked) {
-            *view = choices[i].view;
-            asked++;
-        }
+    *view = REPORT_BY_KEYS;
+    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
+        if (!choices[i].asked)
+            continue;
+        *view = choices[i].view;
+        asked++;
+        if (choices[i].key < REPORT_KEYS)
+            arguments->by = (struct key_list){{choices[i].key}, 1};
+    }
     if (asked > 1)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "one table at a time: choose --modules, --tree, --callers or "
-                               "--callees");
-    return 0;
-}
-
-static int check(const struct arguments *arguments, struct sprof_error *error)
-{
-    if (arguments->frame_app && !(arguments->mode.given && arguments->mode.mode == MODEL_MODE_PC))
-        return sprof_error_set(error, SPROF_EUSAGE, 0, "--frame app belongs to --mode pc: add it");
-    if (arguments->drop_interior &&
-        !(arguments->mode.given && arguments->mode.mode == MODEL_MODE_APP))
-        return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "--app-interior drop belongs to --mode app: add it");
-    if (arguments->run > UINT32_MAX)
-        return sprof_error_set(error, SPROF_EUSAGE, 0, "--run: there is no such run");
+                               "one table at a time: choose --by, --modules, --lines, --threads, "
+                               "--processes, --edges, --tree, --callers or --callees");
     return 0;
 }
 
 static struct report_request request_of(const struct arguments *arguments, enum report_view view)
 {
-    return (struct report_request){
-        .selection =
-            {
-                .run_id = (uint32_t)arguments->run,
-                .thread = arguments->thread,
-                .process = arguments->process,
-                .other_mode = arguments->mode.given,
-                .mode = arguments->mode.mode,
-                .frame_app = arguments->frame_app,
-                .drop_interior = arguments->drop_interior,
-                .rules = cli_rules_of(&arguments->rules),
-            },
+    struct report_request request = {
+        .selection = cli_selection_of(&arguments->selection),
         .table =
             {
                 .view = view,
+                .keys = arguments->by.items,
+                .key_count = arguments->by.count,
                 .inclusive = arguments->inclusive,
                 .function = arguments->callers ? arguments->callers : arguments->callees,
+                .sort = arguments->sort,
+                .show = arguments->show,
                 .limit = (size_t)arguments->limit,
                 .no_limit = arguments->limit_given && !arguments->limit,
-                .min_percent = arguments->min_percent,
+                .min_percent = arguments->min_percent.value,
+                .all_rows = arguments->min_percent.given || arguments->limit_given,
+                .fold = !arguments->no_fold,
             },
         .style =
             {
                 .format = arguments->format,
                 .columns = cli_columns(stdout, arguments->columns),
-                .color = cli_wants_color(),
+                .color = cli_wants_color(arguments->color),
             },
     };
+    for (size_t i = 0; i < arguments->by.count; i++) {
+        const enum report_key key = arguments->by.items[i];
+        if ((key == REPORT_RUN || key == REPORT_HOST) && !request.selection.run_id)
+            request.selection.all_runs = true;
+        if (key == REPORT_EVENT && !request.selection.event)
+            request.selection.all_events = true;
+    }
+    return request;
 }
 
 static int run(struct cli_terminal *terminal, void *all, const struct cli_operands *operands,
                struct sprof_error *error)
 {
-    (void)operands;
-    const struct arguments *arguments = all;
+    struct arguments *arguments = all;
     enum report_view view;
     struct store *store;
-    int status = check(arguments, error);
+    struct cli_pager pager = {0};
+    int status = cli_selection_finish(&arguments->selection, operands, error);
     if (!status)
         status = choose_view(arguments, &view, error);
     if (!status)
-        status = cli_open_recording(&store, arguments->input, terminal, error);
+        status = cli_open_recording(&store, arguments->selection.input, terminal, error);
     if (status)
         return status;
     const struct report_request request = request_of(arguments, view);
+    if (!arguments->no_pager)
+        cli_pager_start(&pager);
     status = report_write(stdout, store, &request, error);
+    cli_pager_finish(&pager);
     store_close(store, NULL);
     return status;
 }
 
 const struct cli_command cli_report_command = {
     .name = "report",
-    .summary = "Show where the time went: functions, modules, call paths",
+    .summary = "Show where the time went: functions, lines, threads, call paths",
+    .operands = "[FILE]",
     .options = options,
     .details = "Exclusive samples have the function innermost; inclusive ones hold it anywhere.\n"
                "FUNC is a name as the report shows it, a linkage name, a name without its\n"

@@ -118,19 +118,36 @@ static int run_input(struct shell *shell, struct sprof_error *error)
     return status;
 }
 
+/* [FILE] [QUERY]: a sole operand is the recording where there is such a file. */
+static int sort_operands(const struct cli_operands *operands, const char **input,
+                         const char **query, struct sprof_error *error)
+{
+    const int count = operands->count;
+    const bool names_file =
+        count == 2 || (count == 1 && !*input && !access(operands->items[0], F_OK));
+    if (count > 2 || (names_file && *input))
+        return sprof_error_set(error, SPROF_EUSAGE, 0, "one QUERY only: put it in quotes");
+    if (names_file)
+        *input = operands->items[0];
+    if (count > names_file)
+        *query = operands->items[count - 1];
+    return 0;
+}
+
 static int run(struct cli_terminal *terminal, void *all, const struct cli_operands *operands,
                struct sprof_error *error)
 {
     const struct arguments *arguments = all;
-    if (operands->count > 1)
-        return sprof_error_set(error, SPROF_EUSAGE, 0, "one QUERY only: put it in quotes");
-    struct shell shell = {.terminal = terminal, .format = arguments->format};
-    int status = cli_open_recording(&shell.store, arguments->input, terminal, error);
+    const char *input = arguments->input, *query = NULL;
+    int status = sort_operands(operands, &input, &query, error);
     if (status)
         return status;
-    shell.interactive = !operands->count && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
-    status =
-        operands->count ? run_text(&shell, operands->items[0], error) : run_input(&shell, error);
+    struct shell shell = {.terminal = terminal, .format = arguments->format};
+    status = cli_open_recording(&shell.store, input, terminal, error);
+    if (status)
+        return status;
+    shell.interactive = !query && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+    status = query ? run_text(&shell, query, error) : run_input(&shell, error);
     store_close(shell.store, NULL);
     return status;
 }
@@ -138,7 +155,7 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
 const struct cli_command cli_sql_command = {
     .name = "sql",
     .summary = "Query the recording, read-only",
-    .operands = "[QUERY]",
+    .operands = "[FILE] [QUERY]",
     .options = options,
     .details =
         "Without QUERY, statements come from standard input, each ended by a semicolon.\n"

@@ -127,8 +127,10 @@ unsigned cli_columns(FILE *out, uint64_t asked)
     return size.ws_col;
 }
 
-bool cli_wants_color(void)
+bool cli_wants_color(enum cli_color wanted)
 {
     const char *no_color = getenv("NO_COLOR");
+    if (wanted != CLI_COLOR_AUTO)
+        return wanted == CLI_COLOR_ALWAYS;
     return isatty(STDOUT_FILENO) && !(no_color && *no_color);
 }

@@ -36,7 +36,10 @@ int cli_finish_output(struct sprof_error *error);
 /* The width for tables on a stream: `asked`, or at most 100 and not more than its terminal has. */
 unsigned cli_columns(FILE *out, uint64_t asked);
 
-/* Whether standard output wants colour: a terminal, and NO_COLOR is not set (no-color.org). */
-bool cli_wants_color(void);
+enum cli_color { CLI_COLOR_AUTO, CLI_COLOR_ALWAYS, CLI_COLOR_NEVER };
+
+/* Whether standard output is to be coloured; by itself a terminal is, unless NO_COLOR is set
+ * (no-color.org). */
+bool cli_wants_color(enum cli_color wanted);
 
 #endif

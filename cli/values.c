@@ -157,6 +157,19 @@ int cli_set_interior(void *field, const char *value, struct sprof_error *error)
     return status;
 }
 
+int cli_set_color(void *field, const char *value, struct sprof_error *error)
+{
+    static const struct choice choices[] = {{"auto", CLI_COLOR_AUTO},
+                                            {"always", CLI_COLOR_ALWAYS},
+                                            {"never", CLI_COLOR_NEVER},
+                                            {NULL, 0}};
+    int color;
+    const int status = choose(choices, value, &color, error);
+    if (!status)
+        *(enum cli_color *)field = (enum cli_color)color;
+    return status;
+}
+
 static int set_format(void *field, const char *value, enum report_kind kind,
                       struct sprof_error *error)
 {

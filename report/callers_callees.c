@@ -26,6 +26,30 @@ static int unite(const struct model_paths *paths, const struct report_function_s
     return result;
 }
 
+/* The ways into a function turned round: the function is the root, and each path has its callers
+ * below. */
+static int callers_of(const struct model_paths *paths, uint32_t function, struct model_paths *out)
+{
+    struct model_paths ways;
+    int result = model_paths_callers(paths, function, &ways);
+    *out = (struct model_paths){0};
+    if (result)
+        return result;
+    for (size_t i = 0; i < ways.items.count && !result; i++) {
+        const struct model_path *path = &ways.items.items[i];
+        uint32_t at = 0;
+        if (!path->costs.exclusive.samples && !path->costs.exclusive.weight)
+            continue;
+        for (uint32_t id = path->id; id && !result; id = ways.items.items[id - 1].parent)
+            result = model_paths_child(out, at, ways.items.items[id - 1].function, &at);
+        if (!result)
+            model_paths_add(out, at, path->costs.exclusive);
+    }
+    model_paths_sum(out);
+    model_paths_release(&ways);
+    return result;
+}
+
 /* What the two tables differ in. */
 struct direction {
     const char *before, *behind; /* the function's name in the title */
@@ -36,20 +60,23 @@ struct direction {
 
 static int show(struct table *table, struct report_dataset *dataset, uint32_t function,
                 const struct report_table_options *options, const struct direction *direction,
-                const struct model_paths *paths)
+                const struct model_paths *paths, struct sprof_error *error)
 {
     const struct model_cost all = model_paths_total(paths);
     const char *name = report_dataset_function_name(dataset, function);
     char part[NUMBER_BYTES], whole[NUMBER_BYTES];
-    struct sprof_str of = {0}, title = {0}, note = {0};
+    struct sprof_str bare = {0}, of = {0}, title = {0}, note = {0};
+    if (report_function_bare_name(&bare, name))
+        return SPROF_ENOMEM;
     sprof_str_append(&of, "of ");
-    report_utf8_shortened(&of, name, 12); /* about as wide as the numbers below */
+    report_utf8_shortened(&of, bare.text, 12); /* about as wide as the numbers below */
     sprof_str_append(&title, direction->before);
-    report_utf8_shortened(&title, name, 60);
+    report_utf8_shortened(&title, bare.text, 40);
     sprof_str_append(&title, direction->behind);
     sprof_str_appendf(&note, "%s of %s samples contain ", report_number_grouped(part, all.samples),
                       report_number_grouped(whole, dataset->total.samples));
-    report_utf8_shortened(&note, name, 30);
+    report_utf8_shortened(&note, bare.text, 24);
+    sprof_str_release(&bare);
     const char *focus = report_utf8_keep(&dataset->arena, &of);
     const struct report_tree tree = {
         .dataset = dataset,
@@ -57,16 +84,19 @@ static int show(struct table *table, struct report_dataset *dataset, uint32_t fu
         .options = options,
         .title = report_utf8_keep(&dataset->arena, &title),
         .note = report_utf8_keep(&dataset->arena, &note),
-        .inclusive = report_measure_in_tree(&measure_inclusive, direction->group, focus, all),
-        .exclusive = report_measure_in_tree(&measure_exclusive, "exclusive", focus, all),
+        .inclusive =
+            report_measure_in_tree(&report_measure_inclusive, direction->group, focus, all),
+        .exclusive = report_measure_in_tree(&report_measure_exclusive, "exclusive", focus, all),
+        .base = all,
         .has_exclusive = direction->exclusive,
     };
-    return focus && tree.title && tree.note ? report_table_of_paths(table, &tree) : SPROF_ENOMEM;
+    return focus && tree.title && tree.note ? report_table_of_paths(table, &tree, error)
+                                            : SPROF_ENOMEM;
 }
 
 static int make(struct table *table, struct report_dataset *dataset,
                 const struct report_function_set *set, const struct report_table_options *options,
-                const struct direction *direction)
+                const struct direction *direction, struct sprof_error *error)
 {
     struct model_paths united = {0}, paths = {0};
     const bool alone = set->count == 1;
@@ -74,7 +104,7 @@ static int make(struct table *table, struct report_dataset *dataset,
     if (!result)
         result = direction->paths(alone ? &dataset->paths : &united, set->items[0], &paths);
     if (!result)
-        result = show(table, dataset, set->items[0], options, direction, &paths);
+        result = show(table, dataset, set->items[0], options, direction, &paths, error);
     model_paths_release(&united);
     model_paths_release(&paths);
     return result;
@@ -82,17 +112,18 @@ static int make(struct table *table, struct report_dataset *dataset,
 
 int report_table_of_callees(struct table *table, struct report_dataset *dataset,
                             const struct report_function_set *set,
-                            const struct report_table_options *options)
+                            const struct report_table_options *options, struct sprof_error *error)
 {
     static const struct direction callees = {"Callees of ", ", from any caller", "inclusive", true,
                                              model_paths_callees};
-    return make(table, dataset, set, options, &callees);
+    return make(table, dataset, set, options, &callees, error);
 }
 
 int report_table_of_callers(struct table *table, struct report_dataset *dataset,
                             const struct report_function_set *set,
-                            const struct report_table_options *options)
+                            const struct report_table_options *options, struct sprof_error *error)
 {
-    static const struct direction callers = {"Callers of ", "", NULL, false, model_paths_callers};
-    return make(table, dataset, set, options, &callers);
+    static const struct direction callers = {"Callers of ", ", nearest first", NULL, false,
+                                             callers_of};
+    return make(table, dataset, set, options, &callers, error);
 }

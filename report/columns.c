@@ -1,3 +1,4 @@
+/* Makes the columns and cells that several tables have. */
 #include "report/columns.h"
 
 #include "report/number_format.h"
@@ -5,65 +6,36 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <string.h>
 
-const struct measure measure_exclusive = {
-    .title = "self",
-    .keys = {[MEASURE_PERCENT] = "exclusive_percent",
-             [MEASURE_INTERVAL] = "exclusive_interval",
-             [MEASURE_TIME] = "exclusive_seconds",
-             [MEASURE_SAMPLES] = "exclusive_samples",
-             [MEASURE_WEIGHT] = "exclusive_weight",
-             [MEASURE_OF_FOCUS] = "exclusive_percent_of_function"},
-    .ranking = true,
-};
+/* What goes first where the page is too narrow. */
+enum { KEEP, DROP_SAMPLES, DROP_TIME, DROP_SECOND_MEASURE, DROP_INTERVAL };
 
-const struct measure measure_inclusive = {
-    .title = "total",
-    .keys = {[MEASURE_PERCENT] = "inclusive_percent",
-             [MEASURE_INTERVAL] = "inclusive_interval",
-             [MEASURE_TIME] = "inclusive_seconds",
-             [MEASURE_SAMPLES] = "inclusive_samples",
-             [MEASURE_WEIGHT] = "inclusive_weight",
-             [MEASURE_OF_FOCUS] = "inclusive_percent_of_function"},
-    .ranking = true,
-};
+/* Fewer samples than this do not tell tenths of a percent apart. */
+enum { FEW_SAMPLES = 1000 };
 
-void report_table_release(struct table *table)
-{
-    sprof_vec_release(&table->rows);
-}
-
-void report_table_column(struct table *table, struct table_column column)
-{
-    assert(table->column_count < TABLE_COLUMNS);
-    table->columns[table->column_count++] = column;
-}
-
-const char *report_table_cell_number(char buffer[static NUMBER_BYTES], enum table_kind kind,
-                                     const struct table_cell *cell)
-{
-    switch (kind) {
-    case TABLE_COUNT: snprintf(buffer, NUMBER_BYTES, "%" PRIu64, cell->part); return buffer;
-    case TABLE_PERCENT:
-        snprintf(buffer, NUMBER_BYTES, "%.10g", report_number_share(cell->part, cell->whole));
-        return buffer;
-    case TABLE_INTERVAL: snprintf(buffer, NUMBER_BYTES, "%.10g", cell->points); return buffer;
-    case TABLE_TIME: return report_number_seconds(buffer, cell->part);
-    case TABLE_NAME:
-    case TABLE_PATH: return NULL;
+#define KEYS(measure)                                                                              \
+    {                                                                                              \
+        [MEASURE_PERCENT] = measure "_percent", [MEASURE_INTERVAL] = measure "_interval",          \
+        [MEASURE_TIME] = measure "_seconds", [MEASURE_SAMPLES] = measure "_samples",               \
+        [MEASURE_WEIGHT] = measure "_weight", [MEASURE_OF_FOCUS] = measure "_percent_of_function", \
+        [MEASURE_OF_ALL] = measure "_percent_of_all",                                              \
     }
-    return NULL;
-}
 
-void columns_begin(struct table *table, const struct report_dataset *dataset, const char *title,
-                   const char *note)
+const struct measure report_measure_exclusive = {
+    .title = "self", .keys = KEYS("exclusive"), .ranking = true};
+const struct measure report_measure_inclusive = {
+    .title = "total", .keys = KEYS("inclusive"), .ranking = true};
+/* Where the two are the same: threads, processes. */
+const struct measure report_measure_share = {
+    .title = "share", .keys = KEYS("inclusive"), .ranking = true};
+
+void report_columns_begin(struct table *table, const struct report_dataset *dataset,
+                          const char *title, const char *note)
 {
     *table = (struct table){
         .title = title,
         .note = note,
-        /* Fewer samples than this do not tell tenths of a percent apart. */
-        .decimals = dataset->total.samples < 1000 ? 0 : 1,
+        .decimals = dataset->total.samples < FEW_SAMPLES ? 0 : 1,
         .time_unit_ns = report_number_time_unit(dataset->total.weight),
     };
 }
@@ -72,49 +44,69 @@ void columns_begin(struct table *table, const struct report_dataset *dataset, co
 static const struct {
     const char *base;
     enum table_kind kind;
+    unsigned optional;
 } figures[MEASURE_FIGURES] = {
-    [MEASURE_PERCENT] = {"all", TABLE_PERCENT}, [MEASURE_INTERVAL] = {NULL, TABLE_INTERVAL},
-    [MEASURE_TIME] = {NULL, TABLE_TIME},        [MEASURE_SAMPLES] = {NULL, TABLE_COUNT},
-    [MEASURE_WEIGHT] = {NULL, TABLE_COUNT},     [MEASURE_OF_FOCUS] = {"function", TABLE_PERCENT},
+    [MEASURE_PERCENT] = {"all", TABLE_PERCENT, KEEP},
+    [MEASURE_INTERVAL] = {NULL, TABLE_INTERVAL, DROP_INTERVAL},
+    [MEASURE_TIME] = {NULL, TABLE_TIME, DROP_TIME},
+    [MEASURE_SAMPLES] = {NULL, TABLE_COUNT, DROP_SAMPLES},
+    [MEASURE_WEIGHT] = {NULL, TABLE_COUNT, KEEP},
+    [MEASURE_OF_FOCUS] = {"function", TABLE_PERCENT, KEEP},
+    [MEASURE_OF_ALL] = {"all", TABLE_PERCENT, KEEP},
 };
 
 /* Without a title the column is only data. */
-static void figure_column(struct table *table, const struct measure *measure,
-                          enum measure_figure figure, const char *title)
+static void figure_column(struct table *table, const struct report_dataset *dataset,
+                          const struct measure *measure, enum measure_figure figure,
+                          const char *title)
 {
-    report_table_column(table, (struct table_column){.group = measure->group,
-                                                     .title = title,
-                                                     .key = measure->keys[figure],
-                                                     .base = figures[figure].base,
-                                                     .kind = figures[figure].kind,
-                                                     .only_data = !title});
+    const struct model_cost whole = figure == MEASURE_OF_FOCUS ? measure->focus_cost
+                                    : figure == MEASURE_OF_ALL ? dataset->all
+                                                               : dataset->total;
+    const bool of_selection = figure == MEASURE_PERCENT && dataset->filtered;
+    report_table_column(table, (struct table_column){
+                                   .group = measure->group,
+                                   .title = title,
+                                   .key = measure->keys[figure],
+                                   .base = of_selection ? "selection" : figures[figure].base,
+                                   .kind = figures[figure].kind,
+                                   .only_data = !title,
+                                   .optional = figures[figure].optional,
+                                   .whole = report_dataset_value(dataset, whole),
+                                   .decimals = whole.samples < FEW_SAMPLES ? 0 : 1,
+                               });
 }
 
 static void ranking_columns(struct table *table, const struct report_dataset *dataset,
                             const struct measure *measure)
 {
-    figure_column(table, measure, MEASURE_PERCENT, measure->title);
-    figure_column(table, measure, MEASURE_INTERVAL, "±");
+    figure_column(table, dataset, measure, MEASURE_PERCENT, measure->title);
+    figure_column(table, dataset, measure, MEASURE_INTERVAL, "±");
+    if (dataset->filtered)
+        figure_column(table, dataset, measure, MEASURE_OF_ALL, "of all");
     if (dataset->event.is_clock)
-        figure_column(table, measure, MEASURE_TIME, "time");
-    figure_column(table, measure, MEASURE_SAMPLES, "samples");
-    figure_column(table, measure, MEASURE_WEIGHT, NULL);
+        figure_column(table, dataset, measure, MEASURE_TIME, "time");
+    figure_column(table, dataset, measure, MEASURE_SAMPLES, "samples");
+    figure_column(table, dataset, measure, MEASURE_WEIGHT, NULL);
 }
 
 static void tree_columns(struct table *table, const struct report_dataset *dataset,
                          const struct measure *measure)
 {
-    figure_column(table, measure, MEASURE_SAMPLES, "samples");
+    figure_column(table, dataset, measure, MEASURE_SAMPLES, "samples");
     if (measure->focus)
-        figure_column(table, measure, MEASURE_OF_FOCUS, measure->focus);
-    figure_column(table, measure, MEASURE_PERCENT, "of all");
+        figure_column(table, dataset, measure, MEASURE_OF_FOCUS, measure->focus);
+    figure_column(table, dataset, measure, MEASURE_PERCENT,
+                  dataset->filtered ? "of left" : "of all");
+    if (dataset->filtered)
+        figure_column(table, dataset, measure, MEASURE_OF_ALL, "of all");
     if (dataset->event.is_clock)
-        figure_column(table, measure, MEASURE_TIME, "time");
-    figure_column(table, measure, MEASURE_WEIGHT, NULL);
+        figure_column(table, dataset, measure, MEASURE_TIME, "time");
+    figure_column(table, dataset, measure, MEASURE_WEIGHT, NULL);
 }
 
-void columns_measure(struct table *table, const struct report_dataset *dataset,
-                     const struct measure *measure)
+void report_columns_measure(struct table *table, const struct report_dataset *dataset,
+                            const struct measure *measure)
 {
     const size_t first = table->column_count;
     (measure->ranking ? ranking_columns : tree_columns)(table, dataset, measure);
@@ -122,46 +114,46 @@ void columns_measure(struct table *table, const struct report_dataset *dataset,
         return;
     table->columns[first].apart = true;
     /* In a ranking the second measure is for comparison: its details are left to CSV and JSON. */
-    for (size_t c = first; c < table->column_count; c++)
-        if (measure->ranking &&
-            (table->columns[c].kind == TABLE_INTERVAL || table->columns[c].kind == TABLE_TIME))
-            table->columns[c].only_data = true;
+    for (size_t c = first; c < table->column_count; c++) {
+        struct table_column *column = &table->columns[c];
+        if (measure->ranking && (column->kind == TABLE_INTERVAL || column->kind == TABLE_TIME))
+            column->only_data = true;
+        if (column->kind == TABLE_COUNT)
+            column->optional = DROP_SECOND_MEASURE;
+    }
 }
 
-static void cell_share(struct table_cell **at, const struct report_dataset *dataset,
-                       struct model_cost part, struct model_cost whole)
-{
-    *(*at)++ = (struct table_cell){.part = report_dataset_value(dataset, part),
-                                   .whole = report_dataset_value(dataset, whole)};
-}
-
-static void cell_interval(struct table_cell **at, const struct report_dataset *dataset,
-                          struct model_cost cost)
+static void put_interval(struct table *table, const struct report_dataset *dataset,
+                         struct model_cost cost)
 {
     const struct model_interval interval = model_share_interval(
         report_dataset_value(dataset, cost), report_dataset_value(dataset, dataset->total),
         dataset->effective_samples);
-    *(*at)++ = (struct table_cell){.points = (interval.high - interval.low) / 2 * 100};
+    const double points = (interval.high - interval.low) / 2 * 100;
+    report_table_put(table, (union table_cell){.points = points});
 }
 
-void cells_measure(struct table_cell **at, const struct report_dataset *dataset,
-                   const struct measure *measure, struct model_cost cost)
+void report_cells_measure(struct table *table, const struct report_dataset *dataset,
+                          const struct measure *measure, struct model_cost cost)
 {
+    const uint64_t value = report_dataset_value(dataset, cost);
     if (!measure->ranking)
-        cell_count(at, cost.samples);
+        report_table_put_count(table, cost.samples);
     if (measure->focus)
-        cell_share(at, dataset, cost, measure->focus_cost);
-    cell_share(at, dataset, cost, dataset->total);
+        report_table_put_count(table, value);
+    report_table_put_count(table, value);
     if (measure->ranking)
-        cell_interval(at, dataset, cost);
+        put_interval(table, dataset, cost);
+    if (dataset->filtered)
+        report_table_put_count(table, value);
     if (dataset->event.is_clock)
-        cell_count(at, cost.weight);
+        report_table_put_count(table, cost.weight);
     if (measure->ranking)
-        cell_count(at, cost.samples);
-    cell_count(at, cost.weight);
+        report_table_put_count(table, cost.samples);
+    report_table_put_count(table, cost.weight);
 }
 
-const char *columns_base(struct report_dataset *dataset)
+const char *report_columns_base(struct report_dataset *dataset)
 {
     char number[NUMBER_BYTES];
     const struct model_cost total = dataset->total;
@@ -176,28 +168,31 @@ const char *columns_base(struct report_dataset *dataset)
     else
         sprof_str_appendf(&text, "%% of %s sample%s", report_number_grouped(number, total.samples),
                           report_number_plural(total.samples));
-    if (dataset->process)
-        sprof_str_appendf(&text, " in process %s", dataset->process);
-    if (dataset->thread)
-        sprof_str_appendf(&text, " in thread %s", dataset->thread);
+    if (dataset->selected)
+        sprof_str_append(&text, dataset->selected);
     return report_utf8_keep(&dataset->arena, &text);
 }
 
-bool columns_enough(const struct report_dataset *dataset, struct model_cost cost,
-                    double min_percent)
+bool report_columns_enough(const struct report_dataset *dataset, struct model_cost cost,
+                           struct model_cost base, double min_percent)
 {
     return report_number_share(report_dataset_value(dataset, cost),
-                               report_dataset_value(dataset, dataset->total)) >= min_percent;
+                               report_dataset_value(dataset, base)) >= min_percent;
 }
 
-const char *columns_left_out(struct report_dataset *dataset, const struct table *table,
-                             uint64_t rows, const char *what, struct model_cost cost)
+int report_columns_left_out(struct report_dataset *dataset, struct table *table, uint64_t rows,
+                            const char *one, const char *many, const struct model_cost *cost)
 {
     char count[NUMBER_BYTES], share[NUMBER_BYTES], text[200];
+    if (!rows)
+        return 0;
     report_number_grouped(count, rows);
-    report_number_percent(share, report_dataset_value(dataset, cost),
-                          report_dataset_value(dataset, dataset->total), table->decimals);
-    const int length = snprintf(text, sizeof text, "… %s more %s%s, exclusive %s together", count,
-                                what, report_number_plural(rows), share);
-    return sprof_arena_copy(&dataset->arena, text, (size_t)length);
+    int length = snprintf(text, sizeof text, "… %s more %s", count, rows == 1 ? one : many);
+    if (cost)
+        length += snprintf(text + length, sizeof text - (size_t)length, ", exclusive %s together",
+                           report_number_percent(share, report_dataset_value(dataset, *cost),
+                                                 report_dataset_value(dataset, dataset->total),
+                                                 table->decimals));
+    table->left_out = sprof_arena_copy(&dataset->arena, text, (size_t)length);
+    return table->left_out ? 0 : SPROF_ENOMEM;
 }

@@ -11,10 +11,11 @@ enum measure_figure {
     MEASURE_SAMPLES,
     MEASURE_WEIGHT,
     MEASURE_OF_FOCUS, /* percent of focus_cost */
+    MEASURE_OF_ALL,   /* percent of the samples before filters */
     MEASURE_FIGURES,
 };
 
-/* One of the two ways to count. */
+/* One of the ways to count. */
 struct measure {
     const char *group; /* text: above the titles; NULL */
     const char *title; /* text: of the first percent column */
@@ -24,39 +25,31 @@ struct measure {
     struct model_cost focus_cost;
 };
 
-extern const struct measure measure_exclusive, measure_inclusive;
+extern const struct measure report_measure_exclusive, report_measure_inclusive,
+    report_measure_share;
 
 /* Starts a table: titles, decimals, unit of time. */
-void columns_begin(struct table *table, const struct report_dataset *dataset, const char *title,
-                   const char *note);
+void report_columns_begin(struct table *table, const struct report_dataset *dataset,
+                          const char *title, const char *note);
 
-void columns_measure(struct table *table, const struct report_dataset *dataset,
-                     const struct measure *measure);
+void report_columns_measure(struct table *table, const struct report_dataset *dataset,
+                            const struct measure *measure);
 
-/* Fills the cells of a measure from *at on, and moves *at behind them. */
-void cells_measure(struct table_cell **at, const struct report_dataset *dataset,
-                   const struct measure *measure, struct model_cost cost);
+/* Adds the cells of a measure. */
+void report_cells_measure(struct table *table, const struct report_dataset *dataset,
+                          const struct measure *measure, struct model_cost cost);
 
-static inline void cell_text(struct table_cell **at, const char *text)
-{
-    *(*at)++ = (struct table_cell){.text = text};
-}
+/* "6 samples" or "3.63 s": what percentages are of, and what was selected. In the arena; NULL when
+ * out of memory. */
+const char *report_columns_base(struct report_dataset *dataset);
 
-static inline void cell_count(struct table_cell **at, uint64_t count)
-{
-    *(*at)++ = (struct table_cell){.part = count};
-}
+/* Whether a row has at least this share of the base. */
+bool report_columns_enough(const struct report_dataset *dataset, struct model_cost cost,
+                           struct model_cost base, double min_percent);
 
-/* "6 samples" or "3.63 s": what percentages of all are of. In the arena; NULL when out of memory.
- */
-const char *columns_base(struct report_dataset *dataset);
-
-/* Which share a row needs to stay. */
-bool columns_enough(const struct report_dataset *dataset, struct model_cost cost,
-                    double min_percent);
-
-/* "… 34 more functions with 12.3 % of the samples: …"; NULL when out of memory. */
-const char *columns_left_out(struct report_dataset *dataset, const struct table *table,
-                             uint64_t rows, const char *what, struct model_cost cost);
+/* Sets the line "… 34 more functions, exclusive 12.3 % together" where rows > 0: `one` and
+ * `many` are the word for what a row is; `cost` NULL: without a share. 0 or SPROF_ENOMEM. */
+int report_columns_left_out(struct report_dataset *dataset, struct table *table, uint64_t rows,
+                            const char *one, const char *many, const struct model_cost *cost);
 
 #endif

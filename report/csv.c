@@ -35,13 +35,13 @@ static void end_record(FILE *out)
 static int write_table(FILE *out, const struct table *table)
 {
     char number[NUMBER_BYTES];
-    for (size_t c = 0; c < table->column_count; c++)
-        put_field(out, c, table->columns[c].key);
+    for (size_t c = 0; c < table->shown_count; c++)
+        put_field(out, c, table->columns[table->shown[c]].key);
     end_record(out);
-    for (size_t r = 0; r < table->rows.count; r++) {
-        for (size_t c = 0; c < table->column_count; c++) {
-            const struct table_cell *cell = &table->rows.items[r].cells[c];
-            const char *value = report_table_cell_number(number, table->columns[c].kind, cell);
+    for (size_t r = 0; r < report_table_rows(table); r++) {
+        for (size_t c = 0; c < table->shown_count; c++) {
+            const union table_cell *cell = report_table_cell(table, r, table->shown[c]);
+            const char *value = report_table_number(number, &table->columns[table->shown[c]], cell);
             put_field(out, c, value ? value : cell->text);
         }
         end_record(out);

@@ -7,26 +7,14 @@
 
 #include <string.h>
 
-struct path_row {
-    uint32_t parent; /* index + 1; 0: a root */
-    uint32_t function;
-    struct model_costs costs;
-};
-
-struct loading {
-    struct report_dataset *dataset;
-    const struct model_kind_rules *rules;
-    unsigned parts;
-    struct sprof_map modules, frames; /* database id → number */
-    struct sprof_map path_indexes;               /* … → index + 1 */
-    SPROF_VEC(struct path_row) rows;
-    double sum_of_weights, sum_of_squares;
-};
-
 void report_dataset_release(struct report_dataset *dataset)
 {
     model_paths_release(&dataset->paths);
+    sprof_vec_release(&dataset->runs);
     sprof_vec_release(&dataset->events);
+    sprof_vec_release(&dataset->path_inlined);
+    sprof_vec_release(&dataset->ranges);
+    free(dataset->function_filters);
     sprof_vec_release(&dataset->processes);
     sprof_vec_release(&dataset->threads);
     sprof_vec_release(&dataset->modules);
@@ -82,16 +70,17 @@ static const char *hexadecimal(struct report_dataset *dataset, struct sprof_byte
 
 static int add_module(void *context, const struct store_module *row)
 {
-    struct loading *loading = context;
+    struct report_loading *loading = context;
     struct report_dataset *dataset = loading->dataset;
-    const bool as_stored = !loading->rules->count || row->kind == MODEL_KIND_NONE || !row->path;
+    const bool as_stored =
+        !loading->selection->rules.count || row->kind == MODEL_KIND_NONE || !row->path;
     bool failed = false;
     const struct report_module module = {
         .name = copy_text(dataset, row->name ? row->name : "", NULL, &failed),
         .path = copy_text(dataset, row->path ? row->path : "", NULL, &failed),
         .kind = as_stored ? row->kind
-                          : model_kind_of(loading->rules, row->path, row->main_executable,
-                                          row->kind == MODEL_KIND_KERNEL),
+                          : model_kind_of(&loading->selection->rules, row->path,
+                                          row->main_executable, row->kind == MODEL_KIND_KERNEL),
         .key = row->key,
         .build_id = hexadecimal(dataset, row->build_id, &failed),
     };
@@ -102,7 +91,7 @@ static int add_module(void *context, const struct store_module *row)
 
 static int add_function(void *context, const struct store_function *row)
 {
-    struct loading *loading = context;
+    struct report_loading *loading = context;
     struct report_dataset *dataset = loading->dataset;
     const uint32_t module = report_dataset_number(&loading->modules, row->module_id);
     if (!module)
@@ -130,7 +119,7 @@ static int add_function(void *context, const struct store_function *row)
 
 static int add_frame(void *context, const struct store_frame *row)
 {
-    struct loading *loading = context;
+    struct report_loading *loading = context;
     struct report_dataset *dataset = loading->dataset;
     const size_t count = dataset->frames.count;
     bool failed = false;
@@ -153,7 +142,7 @@ static int add_frame(void *context, const struct store_frame *row)
 }
 
 /* Ids become numbers. Depths must grow outwards, so that a damaged file cannot make a circle. */
-static void link_inlined(struct loading *loading)
+static void link_inlined(struct report_loading *loading)
 {
     struct report_frame *frames = loading->dataset->frames.items;
     for (size_t i = 0; i < loading->dataset->frames.count; i++) {
@@ -163,9 +152,22 @@ static void link_inlined(struct loading *loading)
     }
 }
 
+/* The frames at an address and the paths outwards from the node's go together. */
+static void mark_inlined(struct report_loading *loading, uint32_t frame, uint32_t path)
+{
+    while (frame && path) {
+        const struct report_frame *item = &loading->dataset->frames.items[frame - 1];
+        struct report_path_row *row = &loading->rows.items[path - 1];
+        row->inlined = row->inlined || item->outer;
+        row->called = row->called || !item->outer;
+        frame = item->outer;
+        path = row->parent;
+    }
+}
+
 static int add_node(void *context, const struct store_node *row)
 {
-    struct loading *loading = context;
+    struct report_loading *loading = context;
     struct report_dataset *dataset = loading->dataset;
     const struct report_node node = {
         .parent = report_dataset_number(&dataset->node_numbers, row->parent_id),
@@ -173,14 +175,16 @@ static int add_node(void *context, const struct store_node *row)
     };
     if (!node.frame || (row->parent_id && !node.parent))
         return SPROF_EFORMAT;
-    if (sprof_vec_push(&dataset->nodes, node))
+    const uint32_t path = report_dataset_number(&loading->paths, row->path_id);
+    if (sprof_vec_push(&dataset->nodes, node) || sprof_vec_push(&loading->node_paths, path))
         return SPROF_ENOMEM;
+    mark_inlined(loading, node.frame, path);
     return sprof_map_put(&dataset->node_numbers, row->id, dataset->nodes.count);
 }
 
 static int add_mapping(void *context, const struct store_mapping *row)
 {
-    struct loading *loading = context;
+    struct report_loading *loading = context;
     struct report_dataset *dataset = loading->dataset;
     const struct report_mapping mapping = {
         .process = report_dataset_number(&dataset->process_numbers, row->process_id),
@@ -197,96 +201,22 @@ static int add_mapping(void *context, const struct store_mapping *row)
     return sprof_vec_push(&dataset->mappings, mapping);
 }
 
-static int load_stacks(struct loading *loading, struct store *store, struct sprof_error *error)
+static int load_stacks(struct report_loading *loading, struct sprof_error *error)
 {
     struct report_dataset *dataset = loading->dataset;
-    int result = store_each_frame(store, add_frame, loading, error);
+    int result = store_each_frame(loading->store, add_frame, loading, error);
     if (!result) {
         link_inlined(loading);
-        result = store_each_node(store, add_node, loading, error);
+        result = store_each_node(loading->store, add_node, loading, error);
     }
-    if (!result)
-        result = store_each_mapping(store, dataset->run.id, add_mapping, loading, error);
+    for (size_t i = 0; i < dataset->runs.count && !result && loading->parts & REPORT_STACKS; i++)
+        result = store_each_mapping(loading->store, dataset->runs.items[i].id, add_mapping, loading,
+                                    error);
     report_dataset_sort_mappings(dataset);
     return result;
 }
 
-/* == Paths and costs == */
-
-static int add_path(void *context, const struct model_path *row)
-{
-    struct loading *loading = context;
-    const struct path_row path = {
-        .parent = report_dataset_number(&loading->path_indexes, row->parent),
-        .function = report_dataset_number(&loading->dataset->function_numbers, row->function),
-    };
-    if (!path.function || (row->parent && !path.parent))
-        return SPROF_EFORMAT;
-    if (sprof_vec_push(&loading->rows, path))
-        return SPROF_ENOMEM;
-    return sprof_map_put(&loading->path_indexes, row->id, loading->rows.count);
-}
-
-static int add_cost(void *context, const struct store_node_cost *row)
-{
-    struct loading *loading = context;
-    struct report_dataset *dataset = loading->dataset;
-    if (row->event_id != dataset->event.id)
-        return 0;
-    const uint32_t thread = report_dataset_number(&dataset->thread_numbers, row->thread_id);
-    const uint32_t path = report_dataset_number(&loading->path_indexes, row->path_id);
-    if (!path || !thread)
-        return SPROF_EFORMAT;
-    if (!dataset->threads.items[thread - 1].selected)
-        return 0;
-    struct model_cost *cost = &loading->rows.items[path - 1].costs.exclusive;
-    cost->samples += row->cost.samples;
-    cost->weight += row->cost.weight;
-    if (row->cost.samples) {
-        loading->sum_of_weights += (double)row->cost.weight;
-        loading->sum_of_squares += row->sum_squares;
-    } else if (row->cost.weight) {
-        dataset->weighted = true; /* CPU time that has no samples counts too */
-    }
-    if (!(loading->parts & REPORT_STACKS))
-        return 0;
-    const struct report_cost own = {
-        .node = report_dataset_number(&dataset->node_numbers, row->node_id),
-        .thread = thread,
-        .cost = row->cost,
-    };
-    return own.node ? sprof_vec_push(&dataset->costs, own) : SPROF_EFORMAT;
-}
-
-/* Leaves out the paths that the selection never came to. */
-static int build_tree(struct loading *loading)
-{
-    struct path_row *rows = loading->rows.items;
-    uint32_t *paths = calloc(loading->rows.count + 1, sizeof *paths);
-    if (!paths)
-        return SPROF_ENOMEM;
-    for (size_t i = loading->rows.count; i-- > 0;) {
-        struct model_cost *sum = &rows[i].costs.inclusive;
-        sum->samples += rows[i].costs.exclusive.samples;
-        sum->weight += rows[i].costs.exclusive.weight;
-        if (rows[i].parent) {
-            rows[rows[i].parent - 1].costs.inclusive.samples += sum->samples;
-            rows[rows[i].parent - 1].costs.inclusive.weight += sum->weight;
-        }
-    }
-    int result = 0;
-    struct model_paths *tree = &loading->dataset->paths;
-    for (size_t i = 0; i < loading->rows.count && !result; i++) {
-        if (!rows[i].costs.inclusive.samples && !rows[i].costs.inclusive.weight)
-            continue;
-        result = model_paths_child(tree, paths[rows[i].parent], rows[i].function, &paths[i + 1]);
-        if (!result)
-            model_paths_add(tree, paths[i + 1], rows[i].costs.exclusive);
-    }
-    free(paths);
-    model_paths_sum(tree);
-    return result;
-}
+/* == All of it == */
 
 static uint32_t find_pseudo_function(const struct report_dataset *dataset, const char *name)
 {
@@ -297,20 +227,17 @@ static uint32_t find_pseudo_function(const struct report_dataset *dataset, const
     return 0;
 }
 
-static int load_rows(struct loading *loading, struct store *store, struct sprof_error *error)
+static int load_rows(struct report_loading *loading, struct sprof_error *error)
 {
-    struct report_dataset *dataset = loading->dataset;
-    const struct store_filter filter = {.run_id = dataset->run.id};
-    int result = store_each_module(store, add_module, loading, error);
+    const bool needs_samples = report_selection_needs_samples(loading);
+    int result = store_each_module(loading->store, add_module, loading, error);
     if (!result)
-        result = store_each_function(store, add_function, loading, error);
-    if (!result && loading->parts & REPORT_STACKS)
-        result = load_stacks(loading, store, error);
+        result = store_each_function(loading->store, add_function, loading, error);
     if (!result)
-        result = store_each_path(store, add_path, loading, error);
-    if (!result)
-        result = store_each_node_cost(store, &filter, add_cost, loading, error);
-    return result ? result : build_tree(loading);
+        result = report_dataset_load_paths(loading, error);
+    if (!result && (loading->parts || needs_samples))
+        result = load_stacks(loading, error);
+    return result ? result : report_dataset_load_costs(loading, error);
 }
 
 static struct model_cost cost_of_function(const struct report_dataset *dataset, uint32_t function)
@@ -338,25 +265,30 @@ int report_dataset_load(struct report_dataset *dataset, struct store *store,
                         struct sprof_error *error)
 {
     *dataset = (struct report_dataset){0};
-    struct loading loading = {.dataset = dataset, .rules = &selection->rules, .parts = parts};
-    int result = report_dataset_select(dataset, store, selection, error);
+    struct report_loading loading = {
+        .dataset = dataset, .store = store, .selection = selection, .parts = parts};
+    int result = report_dataset_select(&loading, error);
     if (!result)
-        result = load_rows(&loading, store, error);
+        result = load_rows(&loading, error);
     if (!result) {
         const double effective =
             model_effective_samples(loading.sum_of_weights, loading.sum_of_squares);
         dataset->outside_function = find_pseudo_function(dataset, MODEL_OUTSIDE);
         dataset->not_sampled_function = find_pseudo_function(dataset, MODEL_NOT_SAMPLED);
-        dataset->weighted = dataset->weighted || dataset->event.varying;
+        dataset->weighted = (dataset->weighted || dataset->event.varying) && !selection->all_events;
         report_dataset_total(dataset);
         dataset->effective_samples = (double)dataset->total.samples;
         if (dataset->event.varying && effective < dataset->effective_samples)
             dataset->effective_samples = effective;
         result = report_dataset_read_mode(dataset, selection, error);
     }
+    if (!result)
+        result = report_dataset_filter(dataset, selection, error);
     sprof_map_release(&loading.modules);
-        sprof_map_release(&loading.frames);
-    sprof_map_release(&loading.path_indexes);
+    sprof_map_release(&loading.frames);
+    sprof_map_release(&loading.paths);
+    sprof_map_release(&loading.events);
     sprof_vec_release(&loading.rows);
+    sprof_vec_release(&loading.node_paths);
     return report_error_code(result, error);
 }

@@ -24,7 +24,9 @@
 
 /* Parts that not every view needs; added up. */
 enum report_part {
-    REPORT_STACKS = 1, /* frames, nodes, mappings, and costs by node and thread */
+    REPORT_STACKS = 1,  /* frames, nodes, mappings, and costs by node and thread */
+    REPORT_CPUS = 2,    /* … and costs by CPU */
+    REPORT_INLINED = 4, /* path_inlined */
 };
 
 struct report_module {
@@ -89,17 +91,34 @@ struct report_thread {
 /* Selected samples that ended on one node in one thread. Sorted by node. */
 struct report_cost {
     uint32_t node, thread;
+    uint32_t event; /* its number in `events` */
+    int32_t cpu;    /* -1 unknown, or without REPORT_CPUS */
     struct model_cost cost;
+};
+
+/* What the selection's expressions say of a function. */
+enum report_filter {
+    REPORT_FOCUS = 1,
+    REPORT_IGNORE = 2,
+    REPORT_HIDE = 4,
+    REPORT_SHOW_FROM = 8,
+    REPORT_IN_MODULE = 16, /* it lies in a module of --module */
+};
+
+/* A stretch of a run, in nanoseconds from its start; the end is exclusive. */
+struct report_time_range {
+    uint64_t from_ns, to_ns;
 };
 
 /* Zero is a valid empty dataset. */
 struct report_dataset {
     struct sprof_arena arena;
-    struct store_run run;                 /* texts in the arena */
+    SPROF_VEC(struct store_run) runs;     /* the selected ones; texts in the arena */
+    struct store_run run;                 /* the newest of them */
     uint32_t run_number, run_count;       /* "run 2 of 3" */
-    SPROF_VEC(struct store_event) events; /* of the run; names in the arena */
-    struct store_event event;             /* the one read: the first; id 0 where the run has none */
-    struct store_quality quality;         /* of the whole run */
+    SPROF_VEC(struct store_event) events; /* of the selected runs; names in the arena */
+    struct store_event event;             /* of `run`, the one read; id 0 where the run has none */
+    struct store_quality quality;         /* of the selected runs as a whole */
     SPROF_VEC(struct report_process) processes;
     SPROF_VEC(struct report_thread) threads;
     SPROF_VEC(struct report_module) modules;
@@ -107,6 +126,13 @@ struct report_dataset {
     SPROF_VEC(struct model_function) facts; /* of the same functions: module, kind, start-up code */
     struct model_paths paths;               /* of functions; summed; every path has a cost */
 
+    SPROF_VEC(bool)
+    path_inlined; /* [path - 1], with REPORT_INLINED: only ever inlined into its parent;
+                     empty where the paths are not as recorded */
+
+    struct model_cost all;         /* every sample of the run and event */
+    bool all_events;               /* every event is read, not only `event` */
+    bool filtered;                 /* the selection may leave some of them out */
     struct model_cost total;       /* of the selected samples */
     struct model_cost not_sampled; /* the part of it that is CPU time without samples */
     struct model_cost outside;     /* … and without an application frame */
@@ -115,7 +141,12 @@ struct report_dataset {
     bool weighted;            /* percentages use weight, else samples */
     enum model_mode mode;     /* as read */
     bool frame_app, drop_interior, other_mode;
-    const char *thread, *process; /* the filters, clean; NULL none */
+    const char *thread, *process; /* the selection's, clean; NULL all */
+    const char *selected;         /* " in thread X on CPU 0-3": what was asked for, clean; "" all */
+    uint8_t *function_filters; /* [function - 1]: enum report_filter; NULL: no expressions given */
+    unsigned filters;          /* the expressions given */
+    const struct report_cpu_set *cpus;          /* NULL: all */
+    SPROF_VEC(struct report_time_range) ranges; /* of each run in `runs`; empty: all of them */
 
     /* With REPORT_STACKS. */
     SPROF_VEC(struct report_frame) frames;
@@ -158,6 +189,13 @@ static inline uint32_t report_dataset_frame_function(const struct report_dataset
 bool report_dataset_address(const struct report_dataset *dataset, uint32_t frame, uint32_t thread,
                             uint64_t time_ns, uint64_t *address);
 
+/* The host on which a process ran; "?" unknown. */
+const char *report_dataset_host(const struct report_dataset *dataset, uint32_t process);
+
+/* Whether a sample of runs.items[run] is selected by CPU and time. */
+bool report_dataset_takes_sample(const struct report_dataset *dataset, size_t run,
+                                 const struct store_sample *sample);
+
 static inline struct model_functions report_dataset_facts(const struct report_dataset *dataset)
 {
     return (struct model_functions){dataset->facts.items, dataset->facts.count};
@@ -186,8 +224,5 @@ static inline const char *report_dataset_module_name(const struct report_dataset
  * dataset. */
 uint32_t report_dataset_add_function(struct report_dataset *dataset,
                                      struct report_function function, struct model_function facts);
-
-/* Computes the totals once the tree is final. */
-void report_dataset_total(struct report_dataset *dataset);
 
 #endif

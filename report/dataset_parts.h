@@ -11,15 +11,61 @@ static inline uint32_t report_dataset_number(const struct sprof_map *numbers, ui
     return number ? (uint32_t)*number : 0;
 }
 
-/* Chooses run and event, reads processes and threads, and checks that those asked for exist. */
-int report_dataset_select(struct report_dataset *dataset, struct store *store,
-                          const struct report_selection *selection, struct sprof_error *error);
+struct report_path_row {
+    uint32_t parent; /* number of the row; 0: a root */
+    uint32_t function;
+    bool called, inlined; /* some node of it is, with REPORT_INLINED */
+    struct model_costs costs;
+};
+
+/* A dataset while it is read. */
+struct report_loading {
+    struct report_dataset *dataset;
+    struct store *store;
+    const struct report_selection *selection;
+    unsigned parts;
+    struct sprof_map modules, frames; /* database id → number */
+    struct sprof_map paths;           /* … → number of the row */
+    struct sprof_map events;          /* … → number, of those selected */
+    SPROF_VEC(struct report_path_row) rows;
+    SPROF_VEC(uint32_t) node_paths; /* [node - 1]: number of the row */
+    double sum_of_weights, sum_of_squares;
+};
+
+/* Chooses runs and events, reads processes and threads, and checks that those asked for exist. */
+int report_dataset_select(struct report_loading *loading, struct sprof_error *error);
+
+/* Reads call paths; costs, after all that they refer to. */
+int report_dataset_load_paths(struct report_loading *loading, struct sprof_error *error);
+int report_dataset_load_costs(struct report_loading *loading, struct sprof_error *error);
+
+/* Whether the selection asks for what only the samples themselves tell: CPU, time. */
+bool report_selection_needs_samples(const struct report_loading *loading);
 
 /* Reads the tree as another mode where the selection asks for one. */
 int report_dataset_read_mode(struct report_dataset *dataset,
                              const struct report_selection *selection, struct sprof_error *error);
 
+/* Leaves of the tree and of the costs what the selection's expressions and modules say. */
+int report_dataset_filter(struct report_dataset *dataset, const struct report_selection *selection,
+                          struct sprof_error *error);
+
+/* Computes the totals of the tree. */
+void report_dataset_total(struct report_dataset *dataset);
+
 /* Puts the mappings into the order that report_dataset_address searches. */
 void report_dataset_sort_mappings(struct report_dataset *dataset);
+
+/* Which CPUs a list such as "0-3,7" names. SPROF_EUSAGE where it is none. */
+enum { REPORT_CPUS_MAX = 8192 };
+struct report_cpu_set {
+    uint64_t bits[REPORT_CPUS_MAX / 64];
+};
+int report_cpu_set_parse(struct report_cpu_set *set, const char *list, struct sprof_error *error);
+
+/* The part of a run that "A,B" names, in nanoseconds from its start, the end exclusive.
+ * SPROF_EUSAGE where it is none. */
+int report_time_range_parse(struct report_time_range *range, const char *text,
+                            const struct store_run *run, struct sprof_error *error);
 
 #endif

@@ -112,6 +112,33 @@ static void cut(const struct report_dataset *dataset, struct report_stack *stack
     keep(dataset, stack, first, dataset->mode == MODEL_MODE_PC ? first : last);
 }
 
+/* Takes out what the expressions say; no frames are left of a stack that is not selected. */
+static void filter(const struct report_dataset *dataset, struct report_stack *stack)
+{
+    const uint8_t *filters = dataset->function_filters;
+    uint32_t *frames = stack->frames.items;
+    const unsigned wanted = dataset->filters & (REPORT_FOCUS | REPORT_SHOW_FROM);
+    unsigned seen = 0;
+    size_t kept = 0, shown = 0;
+    for (size_t i = 0; i < stack->frames.count; i++) {
+        const uint32_t function = report_dataset_frame_function(dataset, frames[i]);
+        const unsigned own = function ? filters[function - 1] : 0;
+        seen |= own & (REPORT_FOCUS | REPORT_IGNORE);
+        if (own & REPORT_HIDE)
+            continue;
+        frames[kept++] = frames[i];
+        seen |= own & REPORT_SHOW_FROM;
+        shown = own & REPORT_SHOW_FROM ? kept : shown;
+    }
+    if (dataset->filters & REPORT_SHOW_FROM)
+        kept = shown;
+    const uint32_t leaf = kept ? report_dataset_frame_function(dataset, frames[0]) : 0;
+    const bool in_module =
+        !(dataset->filters & REPORT_IN_MODULE) || (leaf && filters[leaf - 1] & REPORT_IN_MODULE);
+    const bool stays = !(seen & REPORT_IGNORE) && (seen & wanted) == wanted && in_module;
+    stack->frames.count = stays ? kept : 0;
+}
+
 int report_dataset_stack(const struct report_dataset *dataset, uint32_t node,
                          struct report_stack *stack)
 {
@@ -123,5 +150,7 @@ int report_dataset_stack(const struct report_dataset *dataset, uint32_t node,
                 return SPROF_ENOMEM;
     }
     cut(dataset, stack);
+    if (dataset->filters)
+        filter(dataset, stack);
     return 0;
 }

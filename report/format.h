@@ -54,6 +54,8 @@ int report_text_write(FILE *out, const struct report_content *content, struct sp
 int report_text_samples(FILE *out, const struct report_content *content, struct sprof_error *error);
 int report_text_rows(FILE *out, const struct report_content *content, struct sprof_error *error);
 int report_csv_write(FILE *out, const struct report_content *content, struct sprof_error *error);
+int report_markdown_write(FILE *out, const struct report_content *content,
+                          struct sprof_error *error);
 int report_json_write(FILE *out, const struct report_content *content, struct sprof_error *error);
 
 #endif

@@ -11,6 +11,7 @@ static const struct report_format formats[] = {
     {"text", ".txt", REPORT_TABLE | REPORT_SAMPLES | REPORT_ROWS, true, report_text_write},
     {"csv", ".csv", REPORT_TABLE | REPORT_SAMPLES | REPORT_ROWS, false, report_csv_write},
     {"json", ".json", REPORT_TABLE | REPORT_SAMPLES | REPORT_ROWS, false, report_json_write},
+    {"markdown", ".md", REPORT_TABLE | REPORT_ROWS, true, report_markdown_write},
     {0},
 };
 

@@ -37,11 +37,12 @@ static void write_run(struct json *json, const struct report_dataset *dataset)
 static void write_columns(struct json *json, const struct table *table)
 {
     report_json_open_array(json, "columns");
-    for (size_t c = 0; c < table->column_count; c++) {
+    for (size_t c = 0; c < table->shown_count; c++) {
+        const struct table_column *column = &table->columns[table->shown[c]];
         report_json_open_object(json, NULL);
-        report_json_text(json, "key", table->columns[c].key);
-        if (table->columns[c].base)
-            report_json_text(json, "percent_of", table->columns[c].base);
+        report_json_text(json, "key", column->key);
+        if (column->base)
+            report_json_text(json, "percent_of", column->base);
         report_json_close_object(json);
     }
     report_json_close_array(json);
@@ -51,15 +52,16 @@ static void write_rows(struct json *json, const struct table *table)
 {
     char number[NUMBER_BYTES];
     report_json_open_array(json, "rows");
-    for (size_t r = 0; r < table->rows.count; r++) {
+    for (size_t r = 0; r < report_table_rows(table); r++) {
         report_json_open_object(json, NULL);
-        for (size_t c = 0; c < table->column_count; c++) {
-            const struct table_cell *cell = &table->rows.items[r].cells[c];
-            const char *value = report_table_cell_number(number, table->columns[c].kind, cell);
+        for (size_t c = 0; c < table->shown_count; c++) {
+            const struct table_column *column = &table->columns[table->shown[c]];
+            const union table_cell *cell = report_table_cell(table, r, table->shown[c]);
+            const char *value = report_table_number(number, column, cell);
             if (value)
-                report_json_number(json, table->columns[c].key, value);
+                report_json_number(json, column->key, value);
             else
-                report_json_text(json, table->columns[c].key, cell->text);
+                report_json_text(json, column->key, cell->text);
         }
         report_json_close_object(json);
     }

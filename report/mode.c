@@ -57,6 +57,7 @@ static int read_as(struct report_dataset *dataset, const struct report_selection
         return SPROF_ENOMEM;
     model_paths_release(&dataset->paths);
     dataset->paths = paths;
+    dataset->path_inlined.count = 0;
     report_dataset_total(dataset);
     return 0;
 }

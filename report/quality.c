@@ -180,7 +180,8 @@ static int note_not_sampled(struct report_dataset *dataset, struct quality_parts
     if (!part)
         return 0;
     return report_quality_part(
-        dataset, notes, "%s of the CPU time has no sample, mostly of very short threads: [not sampled]",
+        dataset, notes,
+        "%s of the CPU time has no sample, mostly of very short threads: [not sampled]",
         report_number_percent(share, part, dataset->total.weight, 1));
 }
 
@@ -225,7 +226,7 @@ static int note_runs(struct report_dataset *dataset, struct quality_parts *notes
 
 static int note_filter(struct report_dataset *dataset, struct quality_parts *notes)
 {
-    return dataset->thread || dataset->process
+    return dataset->filtered
                ? report_quality_part(dataset, notes, "these quality figures are of the whole run")
                : 0;
 }

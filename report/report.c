@@ -14,13 +14,19 @@ static int make_table(struct table *table, struct report_dataset *dataset,
         result = report_function_search(dataset, options->function, &set, error);
     if (!result)
         switch (options->view) {
-        case REPORT_FUNCTIONS: result = report_table_of_functions(table, dataset, options); break;
-        case REPORT_MODULES: result = report_table_of_modules(table, dataset, options); break;
-        case REPORT_TREE: result = report_table_of_tree(table, dataset, options); break;
-        case REPORT_CALLERS: result = report_table_of_callers(table, dataset, &set, options); break;
-        case REPORT_CALLEES: result = report_table_of_callees(table, dataset, &set, options); break;
+        case REPORT_BY_KEYS: result = report_table_by_keys(table, dataset, options, error); break;
+        case REPORT_EDGES: result = report_table_of_edges(table, dataset, options, error); break;
+        case REPORT_TREE: result = report_table_of_tree(table, dataset, options, error); break;
+        case REPORT_CALLERS:
+            result = report_table_of_callers(table, dataset, &set, options, error);
+            break;
+        case REPORT_CALLEES:
+            result = report_table_of_callees(table, dataset, &set, options, error);
+            break;
         }
     sprof_vec_release(&set);
+    if (!result)
+        result = report_table_show(table, options->show, error);
     return report_error_code(result, error);
 }
 
@@ -30,9 +36,17 @@ int report_write(FILE *out, struct store *store, const struct report_request *re
     struct report_dataset dataset;
     struct table table = {0};
     struct report_table_options options = request->table;
-    const struct report_format *format = request->style.format;
-    options.no_limit = options.no_limit || (!options.limit && format && !format->brief);
-    int result = report_dataset_load(&dataset, store, &request->selection, 0, error);
+    const bool brief = !request->style.format || request->style.format->brief;
+    options.no_limit = options.no_limit || (!options.limit && !brief);
+    options.fold = options.fold && brief;
+    options.marks = brief;
+    if (brief && !options.all_rows && options.view != REPORT_BY_KEYS &&
+        options.view != REPORT_EDGES)
+        options.min_percent = 0.5;
+    unsigned parts = options.view == REPORT_BY_KEYS ? report_keys_parts(&options) : 0;
+    if (options.view == REPORT_TREE && options.marks)
+        parts |= REPORT_INLINED;
+    int result = report_dataset_load(&dataset, store, &request->selection, parts, error);
     if (!result)
         result = make_table(&table, &dataset, &options, error);
     if (!result) {

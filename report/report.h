@@ -12,34 +12,75 @@
 
 /* == What is asked for == */
 
-/* Which samples, and how their stacks are read. Zero takes the newest run as it was recorded. */
+/* Which samples, and how their stacks are read. Zero takes the newest run as it was recorded. Names
+ * are globs as fnmatch(3), without FNM_PATHNAME; NULL takes all. */
 struct report_selection {
     uint32_t run_id;              /* 0: the newest */
-    const char *thread, *process; /* name or number; NULL: all */
-    bool other_mode;              /* read a full recording as `mode`; else as it was recorded */
+    bool all_runs;                /* every run of the recording, added up */
+    const char *host;             /* every run on such a host */
+    const char *event;            /* NULL: the first of the newest run */
+    bool all_events;              /* every event, added up by samples */
+    const char *thread, *process; /* name or number */
+    const char *module;           /* of the innermost frame: its name or its path */
+    const char *cpus;             /* "0-3,7" */
+    const char *time; /* "A,B": seconds from the start of the run, "10%,20%" of it, or clock
+                         times "14:03:10,14:03:20"; either may be left out */
+    /* Regular expressions (PCRE2), searched for in functions, source files and modules, as pprof
+     * does. Samples stay that hold a frame of `focus`, and none of `ignore`; frames of `hide` are
+     * taken out, and frames outside the outermost of `show_from`. */
+    const char *focus, *ignore, *hide, *show_from;
+    bool other_mode; /* read a full recording as `mode`; else as it was recorded */
     enum model_mode mode;
     bool frame_app, drop_interior;
     struct model_kind_rules rules; /* which modules are application here; count 0: as recorded */
 };
 
 enum report_view {
-    REPORT_FUNCTIONS, /* by exclusive, or by inclusive */
-    REPORT_MODULES,
+    REPORT_BY_KEYS, /* a flat table of `keys` */
+    REPORT_EDGES,   /* which function calls which */
     REPORT_TREE,    /* every call path */
-    REPORT_CALLERS, /* of `function` */
-    REPORT_CALLEES,
+    REPORT_CALLERS, /* of `function`, the nearest first */
+    REPORT_CALLEES, /* and what they call */
 };
+
+/* What the rows of a flat table are of. */
+enum report_key {
+    REPORT_RUN,
+    REPORT_HOST,
+    REPORT_PROCESS,
+    REPORT_THREAD,
+    REPORT_CPU,
+    REPORT_EVENT,
+    REPORT_MODULE,
+    REPORT_FUNCTION,
+    REPORT_FILE,
+    REPORT_LINE,
+    REPORT_ADDRESS,
+    REPORT_KEYS,
+};
+
+/* The word of a key as `--by` takes it; NULL for REPORT_KEYS. */
+const char *report_key_word(enum report_key key);
 
 /* What a table shows of the selected samples. Zero is functions by exclusive. */
 struct report_table_options {
     enum report_view view;
+    const enum report_key *keys; /* REPORT_BY_KEYS: each at most once; none: function */
+    size_t key_count;
     bool inclusive;       /* sort and filter by inclusive */
     const char *function; /* callers and callees must have one: name, linkage name, or name without
                              parameters; several that match are an error that lists them, unless
                              "module!function" tells them apart */
-    size_t limit;         /* rows; 0: 40 for text tables of functions, none otherwise */
+    const char
+        *sort; /* "COLUMN[:asc|:desc]", by key or title; NULL: the first share, largest first */
+    const char *show; /* "COLUMN,…": these alone, in this order; NULL: all */
+    size_t limit;     /* rows; 0: as many as the format shows by itself */
     bool no_limit;
-    double min_percent; /* rows with a smaller share are left out, and said so */
+    double min_percent; /* rows with a smaller share are left out, and said so; of the function in
+                           tables of callers and callees, else of what is selected */
+    bool all_rows;      /* trees for people: no share that rows need by themselves (0.5 %) */
+    bool fold;          /* trees: frames that lead nowhere else are one row */
+    bool marks;         /* trees: recursive and inlined calls are said to be so */
 };
 
 /* How it looks. Zero is text of 100 columns without colour. */

@@ -2,6 +2,8 @@
 #include "report/dataset_parts.h"
 #include "report/format.h"
 
+#include <string.h>
+
 enum { ENOUGH = 1 }; /* ends the iteration: the limit is reached */
 
 struct iteration {
@@ -9,7 +11,8 @@ struct iteration {
     int (*put)(void *context, const struct report_sample *sample);
     void *context;
     struct report_stack stack;
-    size_t left;
+    struct sprof_map events; /* ids of those selected */
+    size_t run, left;
 };
 
 static const char *event_name(const struct report_dataset *dataset, uint32_t id)
@@ -29,7 +32,8 @@ static int take_sample(void *context, const struct store_sample_row *row)
     if (!node || !number)
         return SPROF_EFORMAT;
     const struct report_thread *thread = &dataset->threads.items[number - 1];
-    if (!thread->selected)
+    if (!thread->selected || !sprof_map_get(&iteration->events, row->sample.event_id) ||
+        !report_dataset_takes_sample(dataset, iteration->run, &row->sample))
         return 0;
     const char *process = dataset->processes.items[thread->process - 1].name;
     const struct report_sample sample = {
@@ -41,6 +45,8 @@ static int take_sample(void *context, const struct store_sample_row *row)
         .stack = &iteration->stack,
     };
     int result = report_dataset_stack(dataset, node, &iteration->stack);
+    if (!result && !iteration->stack.frames.count)
+        return 0;
     if (!result)
         result = iteration->put(iteration->context, &sample);
     return result || --iteration->left ? result : ENOUGH;
@@ -50,13 +56,22 @@ int report_each_sample(const struct report_content *content,
                        int (*put)(void *context, const struct report_sample *sample), void *context,
                        struct sprof_error *error)
 {
-    const struct store_filter filter = {.run_id = content->dataset->run.id};
+    const struct report_dataset *dataset = content->dataset;
     struct iteration iteration = {.content = content,
                                   .put = put,
                                   .context = context,
                                   .left = content->limit ? content->limit : SIZE_MAX};
-    const int result = store_each_sample(content->store, &filter, take_sample, &iteration, error);
+    int result = 0;
+    for (size_t i = 0; i < dataset->events.count && !result; i++)
+        if (dataset->all_events ||
+            (dataset->event.id && !strcmp(dataset->events.items[i].name, dataset->event.name)))
+            result = sprof_map_put(&iteration.events, dataset->events.items[i].id, 1);
+    for (; iteration.run < dataset->runs.count && !result; iteration.run++) {
+        const struct store_filter filter = {.run_id = dataset->runs.items[iteration.run].id};
+        result = store_each_sample(content->store, &filter, take_sample, &iteration, error);
+    }
     sprof_vec_release(&iteration.stack.frames);
+    sprof_map_release(&iteration.events);
     return result == ENOUGH ? 0 : result;
 }
 

@@ -4,13 +4,9 @@
 #include "report/error_text.h"
 #include "report/utf8_text.h"
 
+#include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
-
-struct choosing {
-    struct report_dataset *dataset;
-    uint32_t wanted; /* run id; 0: the newest */
-};
 
 /* The texts of a run, so that they can be copied in one go. */
 static const size_t run_texts[] = {
@@ -37,59 +33,117 @@ static int copy_text(struct report_dataset *dataset, const char **text)
     return 0;
 }
 
+/* == Runs == */
+
 static int take_run(void *context, const struct store_run *row)
 {
-    struct choosing *choosing = context;
-    struct report_dataset *dataset = choosing->dataset;
-    dataset->run_count++;
-    if (choosing->wanted && row->id != choosing->wanted)
-        return 0;
-    dataset->run = *row;
-    dataset->run_number = dataset->run_count;
+    struct report_dataset *dataset = context;
+    struct store_run run = *row;
     for (size_t i = 0; i < sizeof run_texts / sizeof *run_texts; i++)
-        if (copy_text(dataset, (const char **)((char *)&dataset->run + run_texts[i])))
+        if (copy_text(dataset, (const char **)((char *)&run + run_texts[i])))
             return SPROF_ENOMEM;
-    return 0;
+    return sprof_vec_push(&dataset->runs, run);
 }
 
-static int choose_run(struct report_dataset *dataset, struct store *store, uint32_t wanted,
-                      struct sprof_error *error)
+static int no_such_run(const struct report_dataset *dataset,
+                       const struct report_selection *selection, struct sprof_error *error)
 {
-    struct choosing choosing = {dataset, wanted};
-    const int result = store_each_run(store, take_run, &choosing, error);
+    if (!dataset->run_count)
+        return sprof_error_set(error, SPROF_ENOTFOUND, 0, "the recording holds no run");
+    if (selection->host)
+        return sprof_error_set(
+            error, SPROF_ENOTFOUND, 0,
+            "no run was recorded on a host '%.200s'; `sprof sql 'SELECT id, host "
+            "FROM run'` lists them",
+            selection->host);
+    return sprof_error_set(error, SPROF_ENOTFOUND, 0,
+                           "there is no run %u: the recording holds %u run%s", selection->run_id,
+                           dataset->run_count, dataset->run_count == 1 ? "" : "s");
+}
+
+/* Reads all runs and keeps the selected ones. */
+static int choose_runs(struct report_loading *loading, struct sprof_error *error)
+{
+    struct report_dataset *dataset = loading->dataset;
+    const struct report_selection *selection = loading->selection;
+    const int result = store_each_run(loading->store, take_run, dataset, error);
     if (result)
         return result;
-    if (!dataset->run.id && wanted)
-        return sprof_error_set(error, SPROF_ENOTFOUND, 0,
-                               "there is no run %u: the recording holds %u run%s", wanted,
-                               dataset->run_count, dataset->run_count == 1 ? "" : "s");
-    if (!dataset->run.id)
-        return sprof_error_set(error, SPROF_ENOTFOUND, 0, "the recording holds no run");
-    if (dataset->run.state != STORE_COMPLETE)
-        return sprof_error_set(error, SPROF_ESTATE, 0,
-                               "run %u is not finished: finish it with `sprof symbolize`",
-                               dataset->run.id);
-    return 0;
+    const size_t count = dataset->runs.count;
+    dataset->run_count = (uint32_t)count;
+    dataset->runs.count = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct store_run *run = &dataset->runs.items[i];
+        const bool on_host =
+            !selection->host || (run->host && !fnmatch(selection->host, run->host, 0));
+        const bool wanted = selection->run_id
+                                ? run->id == selection->run_id
+                                : selection->all_runs || selection->host || i + 1 == count;
+        if (!wanted || !on_host)
+            continue;
+        if (run->state != STORE_COMPLETE)
+            return sprof_error_set(error, SPROF_ESTATE, 0,
+                                   "run %u is not finished: finish it with `sprof symbolize`",
+                                   run->id);
+        dataset->run = *run;
+        dataset->run_number = (uint32_t)i + 1;
+        dataset->runs.items[dataset->runs.count++] = *run;
+    }
+    return dataset->runs.count ? 0 : no_such_run(dataset, selection, error);
 }
 
-/* The first event is the one that was asked for. */
+/* == Events == */
+
 static int take_event(void *context, const struct store_event *row)
 {
     struct report_dataset *dataset = context;
     struct store_event event = *row;
-    if (copy_text(dataset, &event.name) || sprof_vec_push(&dataset->events, event))
+    if (copy_text(dataset, &event.name))
         return SPROF_ENOMEM;
-    if (!dataset->event.id)
-        dataset->event = event;
-    return 0;
+    event.name = event.name ? event.name : "?";
+    return sprof_vec_push(&dataset->events, event);
 }
 
-/* Reads processes and threads, and looks for what the filters name. */
+/* The event of the newest run decides; the other runs take part with theirs of the same name. */
+static int choose_events(struct report_loading *loading, struct sprof_error *error)
+{
+    struct report_dataset *dataset = loading->dataset;
+    const char *wanted = loading->selection->event;
+    struct sprof_str names = {0};
+    int result = 0;
+    for (size_t i = 0; i < dataset->runs.count && !result; i++)
+        result =
+            store_each_event(loading->store, dataset->runs.items[i].id, take_event, dataset, error);
+    for (size_t i = 0; i < dataset->events.count && !result; i++) {
+        const struct store_event *event = &dataset->events.items[i];
+        if (event->run_id != dataset->run.id)
+            continue;
+        sprof_str_appendf(&names, "%s%s", names.length ? ", " : "", event->name);
+        if (!dataset->event.id && (!wanted || !fnmatch(wanted, event->name, 0)))
+            dataset->event = *event;
+    }
+    for (size_t i = 0; i < dataset->events.count && !result; i++) {
+        const struct store_event *event = &dataset->events.items[i];
+        if (loading->selection->all_events ||
+            (dataset->event.id && !strcmp(event->name, dataset->event.name)))
+            result = sprof_map_put(&loading->events, event->id, i + 1);
+    }
+    if (!result && wanted && !dataset->event.id)
+        result = sprof_error_set(error, SPROF_ENOTFOUND, 0,
+                                 "run %u has no event '%.200s'; it has %.600s", dataset->run.id,
+                                 wanted, names.text ? names.text : "none");
+    sprof_str_release(&names);
+    return result;
+}
+
+/* == Processes and threads == */
+
 struct filtering {
+    struct report_loading *loading;
     struct report_dataset *dataset;
     const char *thread, *process; /* NULL: any */
-    struct sprof_map processes;   /* numbers of those that match */
-    bool thread_found;
+    SPROF_VEC(bool) processes;    /* [number - 1]: it matches */
+    bool process_found, thread_found;
     struct sprof_suggestions near_threads, near_processes;
 };
 
@@ -97,7 +151,8 @@ static bool matches(const char *wanted, const char *name, int32_t number)
 {
     char text[16];
     snprintf(text, sizeof text, "%d", number);
-    return !wanted || (name && !strcmp(wanted, name)) || !strcmp(wanted, text);
+    return !wanted || !strcmp(wanted, text) ||
+           (name && (!strcmp(wanted, name) || !fnmatch(wanted, name, 0)));
 }
 
 static int take_process(void *context, const struct store_process *row)
@@ -113,14 +168,17 @@ static int take_process(void *context, const struct store_process *row)
         .name = row->name,
         .command = row->command,
     };
-    if (copy_text(dataset, &process.name) || copy_text(dataset, &process.command) ||
-        sprof_vec_push(&dataset->processes, process) ||
-        sprof_map_put(&dataset->process_numbers, row->id, dataset->processes.count))
+    if (copy_text(dataset, &process.name) || copy_text(dataset, &process.command))
         return SPROF_ENOMEM;
-    if (matches(filtering->process, process.name, row->pid))
-        return sprof_map_put(&filtering->processes, dataset->processes.count, 1);
-    sprof_suggest_offer(&filtering->near_processes, filtering->process, process.name ? process.name : "");
-    return 0;
+    const bool found = matches(filtering->process, process.name, row->pid);
+    filtering->process_found = filtering->process_found || found;
+    if (!found)
+        sprof_suggest_offer(&filtering->near_processes, filtering->process,
+                            process.name ? process.name : "");
+    if (sprof_vec_push(&dataset->processes, process) ||
+        sprof_vec_push(&filtering->processes, found))
+        return SPROF_ENOMEM;
+    return sprof_map_put(&dataset->process_numbers, row->id, dataset->processes.count);
 }
 
 static int take_thread(void *context, const struct store_thread *row)
@@ -140,10 +198,11 @@ static int take_thread(void *context, const struct store_thread *row)
         return SPROF_EFORMAT;
     if (copy_text(dataset, &thread.name))
         return SPROF_ENOMEM;
-    if (sprof_map_get(&filtering->processes, thread.process)) {
+    if (filtering->processes.items[thread.process - 1]) {
         thread.selected = matches(filtering->thread, thread.name, row->tid);
         if (!thread.selected)
-            sprof_suggest_offer(&filtering->near_threads, filtering->thread, thread.name ? thread.name : "");
+            sprof_suggest_offer(&filtering->near_threads, filtering->thread,
+                                thread.name ? thread.name : "");
     }
     filtering->thread_found = filtering->thread_found || thread.selected;
     if (sprof_vec_push(&dataset->threads, thread))
@@ -151,47 +210,146 @@ static int take_thread(void *context, const struct store_thread *row)
     return sprof_map_put(&dataset->thread_numbers, row->id, dataset->threads.count);
 }
 
-static int not_found(const char *what, const char *wanted, const struct sprof_suggestions *near,
-                     struct sprof_error *error)
+static int not_found(const char *what, const char *wanted,
+                     const struct sprof_suggestions *suggestions, struct sprof_error *error)
 {
     struct sprof_str text = {0};
     sprof_str_appendf(&text, "no %s is called '%.200s'", what, wanted);
-    sprof_suggest_append(&text, near);
-    if (!near->count)
+    sprof_suggest_append(&text, suggestions);
+    if (!suggestions->count)
         sprof_str_appendf(&text, "; `sprof sql 'SELECT DISTINCT %s FROM v_thread'` lists them",
                           what);
     return report_error_text(error, SPROF_ENOTFOUND, &text);
 }
 
-static int check_filter(struct report_dataset *dataset, struct store *store,
-                        const struct report_selection *selection, struct sprof_error *error)
+static int choose_threads(struct report_loading *loading, struct sprof_error *error)
 {
-    struct filtering filtering = {
-        .dataset = dataset, .thread = selection->thread, .process = selection->process};
-    int result = store_each_process(store, dataset->run.id, take_process, &filtering, error);
-    if (!result)
-        result = store_each_thread(store, dataset->run.id, take_thread, &filtering, error);
-    if (!result && selection->process && !filtering.processes.count)
-        result = not_found("process", selection->process, &filtering.near_processes, error);
-    else if (!result && selection->thread && !filtering.thread_found)
-        result = not_found("thread", selection->thread, &filtering.near_threads, error);
-    sprof_map_release(&filtering.processes);
-    dataset->thread = selection->thread;
-    dataset->process = selection->process;
-    if (!result && (copy_text(dataset, &dataset->thread) || copy_text(dataset, &dataset->process)))
-        result = SPROF_ENOMEM;
+    struct filtering filtering = {.loading = loading,
+                                  .dataset = loading->dataset,
+                                  .thread = loading->selection->thread,
+                                  .process = loading->selection->process};
+    int result = 0;
+    for (size_t i = 0; i < loading->dataset->runs.count && !result; i++) {
+        const uint32_t run = loading->dataset->runs.items[i].id;
+        result = store_each_process(loading->store, run, take_process, &filtering, error);
+        if (!result)
+            result = store_each_thread(loading->store, run, take_thread, &filtering, error);
+    }
+    if (!result && filtering.process && !filtering.process_found)
+        result = not_found("process", filtering.process, &filtering.near_processes, error);
+    else if (!result && filtering.thread && !filtering.thread_found)
+        result = not_found("thread", filtering.thread, &filtering.near_threads, error);
+    sprof_vec_release(&filtering.processes);
     return result;
 }
 
-int report_dataset_select(struct report_dataset *dataset, struct store *store,
-                          const struct report_selection *selection, struct sprof_error *error)
+/* == The whole == */
+
+static int add_quality(struct report_loading *loading, struct sprof_error *error)
 {
-    int result = choose_run(dataset, store, selection->run_id, error);
-    if (!result)
-        result = store_each_event(store, dataset->run.id, take_event, dataset, error);
-    if (!result)
-        result = check_filter(dataset, store, selection, error);
-    if (!result)
-        result = store_quality(store, dataset->run.id, &dataset->quality, error);
+    struct store_quality *sum = &loading->dataset->quality;
+    for (size_t i = 0; i < loading->dataset->runs.count; i++) {
+        struct store_quality one;
+        const int result =
+            store_quality(loading->store, loading->dataset->runs.items[i].id, &one, error);
+        if (result)
+            return result;
+        const struct store_quality before = i ? *sum : (struct store_quality){0};
+        *sum = one;
+        sum->samples += before.samples;
+        sum->lost += before.lost;
+        sum->user_stacks += before.user_stacks;
+        sum->whole_stacks += before.whole_stacks;
+        sum->stitched += before.stitched;
+        sum->guessed_frames += before.guessed_frames;
+        sum->frames += before.frames;
+        sum->named_frames += before.named_frames;
+        sum->own_cpu_ns += before.own_cpu_ns;
+        sum->target_cpu_ns += before.target_cpu_ns;
+        sum->has_user_stacks = one.has_user_stacks || before.has_user_stacks;
+    }
+    return 0;
+}
+
+/* What was asked for, in words behind "% of 6 samples". */
+static int say_selection(struct report_dataset *dataset, const struct report_selection *selection)
+{
+    const struct {
+        const char *words, *value;
+    } parts[] = {
+        {"on host", selection->host},     {"in process", selection->process},
+        {"in thread", selection->thread}, {"on CPU", selection->cpus},
+        {"in time", selection->time},     {"in module", selection->module},
+        {"with", selection->focus},       {"without", selection->ignore},
+        {"from", selection->show_from},
+    };
+    struct sprof_str text = {0};
+    sprof_str_append(&text, "");
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (parts[i].value)
+            sprof_str_appendf(&text, " %s %.60s", parts[i].words, parts[i].value);
+    dataset->filtered = text.length > 0;
+    dataset->thread = selection->thread;
+    dataset->all_events = selection->all_events;
+    dataset->process = selection->process;
+    if (copy_text(dataset, &dataset->thread) || copy_text(dataset, &dataset->process))
+        text.failed = 1;
+    if (!text.failed)
+        dataset->selected = report_utf8_copy(&dataset->arena, text.text);
+    sprof_str_release(&text);
+    return dataset->selected ? 0 : SPROF_ENOMEM;
+}
+
+/* Reads the CPUs, and the stretch of each run. */
+static int choose_samples(struct report_loading *loading, struct sprof_error *error)
+{
+    struct report_dataset *dataset = loading->dataset;
+    const struct report_selection *selection = loading->selection;
+    int result = 0;
+    if (selection->cpus) {
+        struct report_cpu_set *cpus = sprof_arena_alloc(&dataset->arena, sizeof *cpus);
+        result = cpus ? report_cpu_set_parse(cpus, selection->cpus, error) : SPROF_ENOMEM;
+        dataset->cpus = cpus;
+    }
+    for (size_t i = 0; i < dataset->runs.count && selection->time && !result; i++) {
+        struct report_time_range range;
+        result = report_time_range_parse(&range, selection->time, &dataset->runs.items[i], error);
+        if (!result)
+            result = sprof_vec_push(&dataset->ranges, range);
+    }
     return result;
+}
+
+bool report_dataset_takes_sample(const struct report_dataset *dataset, size_t run,
+                                 const struct store_sample *sample)
+{
+    const uint32_t cpu = (uint32_t)sample->cpu;
+    if (dataset->ranges.count && (sample->time_ns < dataset->ranges.items[run].from_ns ||
+                                  sample->time_ns >= dataset->ranges.items[run].to_ns))
+        return false;
+    return !dataset->cpus ||
+           (cpu < REPORT_CPUS_MAX && dataset->cpus->bits[cpu / 64] >> (cpu % 64) & 1);
+}
+
+const char *report_dataset_host(const struct report_dataset *dataset, uint32_t process)
+{
+    const uint32_t run = dataset->processes.items[process - 1].run;
+    for (size_t i = 0; i < dataset->runs.count; i++)
+        if (dataset->runs.items[i].id == run && dataset->runs.items[i].host)
+            return dataset->runs.items[i].host;
+    return "?";
+}
+
+int report_dataset_select(struct report_loading *loading, struct sprof_error *error)
+{
+    int result = choose_runs(loading, error);
+    if (!result)
+        result = choose_events(loading, error);
+    if (!result)
+        result = choose_threads(loading, error);
+    if (!result)
+        result = choose_samples(loading, error);
+    if (!result)
+        result = add_quality(loading, error);
+    return result ? result : say_selection(loading->dataset, loading->selection);
 }

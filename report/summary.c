@@ -80,12 +80,12 @@ static int write_top(FILE *out, struct report_dataset *dataset, unsigned columns
     struct table table = {0};
     /* Whatever has a share at all, and no line about the rest. */
     const struct report_table_options options = {.limit = TOP_FUNCTIONS, .min_percent = 1e-9};
-    int result = report_table_of_functions(&table, dataset, &options);
+    int result = report_table_by_keys(&table, dataset, &options, NULL);
     table.title = table.left_out = NULL;
     for (size_t c = 0; c < table.column_count; c++)
         if (table.columns[c].kind == TABLE_COUNT)
             table.columns[c].only_data = true;
-    if (!result && table.rows.count)
+    if (!result && report_table_rows(&table))
         result = report_table_write_text(out, &table, columns, false);
     report_table_release(&table);
     return result;

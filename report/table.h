@@ -1,89 +1,144 @@
-/* A table ready to be shown. Builders (tables.c, tree.c) decide what is in it; formats only how it
- * looks. */
+/* A table ready to be shown. Builders (by_key.c, tree.c, edges.c) decide what is in it; formats
+ * only how it looks. */
 #ifndef SPROF_REPORT_TABLE_H
 #define SPROF_REPORT_TABLE_H
 
 #include "report/dataset.h"
 #include "report/number_format.h"
 
-#include <stdio.h>
-
 enum table_kind {
-    TABLE_COUNT,    /* a whole number: cell.part */
-    TABLE_PERCENT,  /* cell.part of cell.whole */
+    TABLE_COUNT,    /* a whole number: cell.count */
+    TABLE_PERCENT,  /* cell.count of the column's `whole` */
     TABLE_INTERVAL, /* ± percentage points: cell.points */
-    TABLE_TIME,     /* nanoseconds: cell.part */
+    TABLE_TIME,     /* nanoseconds: cell.count */
     TABLE_NAME,     /* cell.text */
     TABLE_PATH,     /* cell.text, indented as the row's place in the tree says */
 };
 
 struct table_column {
-    const char
-        *group; /* text: above the titles, once for neighbours of the same group; may be NULL */
+    const char *group; /* text: above the titles, once for neighbours of one group; may be NULL */
     const char *title; /* text; NULL with only_data */
     const char *key;   /* CSV and JSON */
     const char *base;  /* JSON: what a percentage is of; else NULL */
     enum table_kind kind;
-    bool only_data; /* not in text */
-    bool apart;     /* text: a wider gap before it */
+    bool only_data;    /* not in text */
+    bool apart;        /* text: a wider gap before it */
+    unsigned optional; /* text: what goes first where the page is too narrow; 0 always stays */
+    uint64_t whole;    /* what its percentages are of */
+    unsigned decimals; /* text: of its percentages */
 };
 
-struct table_cell {
-    uint64_t part, whole;
+union table_cell {
+    uint64_t count;
     double points;
     const char *text;
 };
 
-enum { TABLE_COLUMNS = 16, TABLE_BARS = 16 };
+enum { TABLE_COLUMNS = 24, TABLE_BARS = 16 };
 
-/* Where a row stands in a tree. Zero for flat tables. */
+/* Where a row stands in a tree. */
 struct table_place {
     uint32_t depth; /* 0 for a root */
     bool last;      /* the last of its siblings */
     uint32_t bars;  /* bit d: the ancestor of depth d has siblings below this row */
 };
 
-struct table_row {
-    struct table_cell cells[TABLE_COLUMNS];
-    struct table_place place;
-};
-
-/* Texts live in the dataset's arena. Zero is a valid empty table. */
+/* Texts live in the dataset's arena. Zero is a valid empty table. Cells lie row after row. */
 struct table {
     const char *title, *note; /* left and right of the first line */
     struct table_column columns[TABLE_COLUMNS];
     size_t column_count;
-    SPROF_VEC(struct table_row) rows;
-    unsigned decimals; /* of percentages in text */
+    uint8_t shown[TABLE_COLUMNS]; /* columns in the order they are shown in */
+    size_t shown_count;
+    SPROF_VEC(union table_cell) cells;
+    SPROF_VEC(struct table_place) places; /* of each row of a tree; else empty */
+    bool failed;                          /* memory ran out while cells were added */
+    unsigned decimals;                    /* of intervals in text */
     uint64_t time_unit_ns;
     const char *left_out; /* a line about rows that are not shown; NULL where all are */
 };
 
 void report_table_release(struct table *table);
 
-/* Adds a column; programmers see to it that there are not too many. */
+/* Adds a column, shown behind the others; programmers see to it that there are not too many. */
 void report_table_column(struct table *table, struct table_column column);
+
+static inline size_t report_table_rows(const struct table *table)
+{
+    return table->column_count ? table->cells.count / table->column_count : 0;
+}
+
+static inline const union table_cell *report_table_cell(const struct table *table, size_t row,
+                                                        size_t column)
+{
+    return &table->cells.items[row * table->column_count + column];
+}
+
+/* Add the next cell of the row that is being made. */
+static inline void report_table_put(struct table *table, union table_cell cell)
+{
+    if (sprof_vec_push(&table->cells, cell))
+        table->failed = true;
+}
+static inline void report_table_put_count(struct table *table, uint64_t count)
+{
+    report_table_put(table, (union table_cell){.count = count});
+}
+static inline void report_table_put_text(struct table *table, const char *text)
+{
+    report_table_put(table, (union table_cell){.text = text});
+}
 
 /* Writes the number of a cell as programs read it, with full precision; percentages from 0 to 100,
  * times in seconds. NULL for texts. */
-const char *report_table_cell_number(char buffer[static NUMBER_BYTES], enum table_kind kind,
-                                     const struct table_cell *cell);
+const char *report_table_number(char buffer[static NUMBER_BYTES], const struct table_column *column,
+                                const union table_cell *cell);
+
+/* The column of a key, or else of a title, as `--sort` and `--show` name it. SPROF_EUSAGE lists
+ * those there are. */
+int report_table_find_column(const struct table *table, const char *name, size_t length,
+                             size_t *column, struct sprof_error *error);
+
+/* Shows the columns of a list "samples,function" only, in that order; NULL: as the builder made
+ * them. */
+int report_table_show(struct table *table, const char *list, struct sprof_error *error);
+
+static inline bool report_column_is_text(const struct table_column *column)
+{
+    return column->kind == TABLE_NAME || column->kind == TABLE_PATH;
+}
+
+/* The column that "COLUMN[:asc|:desc]" names, and whether small values come first; NULL: the first
+ * share, the largest first. */
+int report_table_sort_column(const struct table *table, const char *sort, size_t *column,
+                             bool *ascending, struct sprof_error *error);
+
+/* The order of the rows as such a text says, in an array that the caller frees. Equal rows are in
+ * the order of their names. */
+int report_table_sort(const struct table *table, const char *sort, uint32_t **order,
+                      struct sprof_error *error);
+
+/* Keeps `count` rows, in this order. 0 or SPROF_ENOMEM. */
+int report_table_take(struct table *table, const uint32_t *rows, size_t count);
 
 struct report_function_set; /* report/function_search.h */
 
-/* Builders. Each returns 0 or SPROF_ENOMEM. */
-int report_table_of_functions(struct table *table, struct report_dataset *dataset,
-                              const struct report_table_options *options);
-int report_table_of_modules(struct table *table, struct report_dataset *dataset,
-                            const struct report_table_options *options);
+/* The parts of the dataset that a flat table of these keys needs. */
+unsigned report_keys_parts(const struct report_table_options *options);
+
+/* Builders. Each returns 0 or a negative code with *error filled. */
+int report_table_by_keys(struct table *table, struct report_dataset *dataset,
+                         const struct report_table_options *options, struct sprof_error *error);
+int report_table_of_edges(struct table *table, struct report_dataset *dataset,
+                          const struct report_table_options *options, struct sprof_error *error);
 int report_table_of_tree(struct table *table, struct report_dataset *dataset,
-                         const struct report_table_options *options);
+                         const struct report_table_options *options, struct sprof_error *error);
 int report_table_of_callers(struct table *table, struct report_dataset *dataset,
                             const struct report_function_set *set,
-                            const struct report_table_options *options);
+                            const struct report_table_options *options, struct sprof_error *error);
 int report_table_of_callees(struct table *table, struct report_dataset *dataset,
                             const struct report_function_set *set,
-                            const struct report_table_options *options);
+                            const struct report_table_options *options, struct sprof_error *error);
 
 /* Text without the quality below. 0 or SPROF_ENOMEM; failures to write are left in the stream's
  * error indicator. */

@@ -9,25 +9,35 @@
 
 /* Deeper levels of a tree are not indented further; their depth is written instead. */
 enum {
-    LEVELS_DRAWN = 8,
+    LEVELS_DRAWN = 14,
     INDENT = 2,
     GAP = 2,
     WIDE_GAP = 4,
+    NAME_KEEPS = 40, /* columns of what the table is about: others go before it gets narrower */
     LEAST_NAME = 12,
-    LEAST_SECOND_NAME = 20,
+    SECOND_NAME_KEEPS = 24,
+    LEAST_SECOND_NAME = 12,
     NOTE_COLUMN = 45
 };
 
 struct page {
     const struct table *table;
     size_t widths[TABLE_COLUMNS];
+    bool dropped[TABLE_COLUMNS];
+    size_t first; /* the first text: what the table is about */
+    size_t first_keeps;
     struct sprof_str line, cell;
     bool color;
 };
 
-static bool is_text(const struct table_column *column)
+static const struct table_column *column_at(const struct page *page, size_t shown)
 {
-    return column->kind == TABLE_NAME || column->kind == TABLE_PATH;
+    return &page->table->columns[page->table->shown[shown]];
+}
+
+static bool is_hidden(const struct page *page, size_t shown)
+{
+    return column_at(page, shown)->only_data || page->dropped[shown];
 }
 
 static int put_branch(struct sprof_str *out, const struct table_place *place)
@@ -43,32 +53,31 @@ static int put_branch(struct sprof_str *out, const struct table_place *place)
     return result ? result : sprof_str_append(out, place->last ? "└ " : "├ ");
 }
 
-/* A function's name behind its branch, of which nothing is cut: it holds the depth. */
-static int put_path(struct sprof_str *out, const struct table_row *row, const char *name,
-                    size_t width)
+/* The text of a cell; paths at most `width` wide behind their branch, of which nothing is cut: it
+ * holds the depth. Others not yet cut. *branch: the width of the branch. */
+static int put_cell(struct page *page, size_t row, size_t shown, size_t width, size_t *branch)
 {
-    if (put_branch(out, &row->place))
-        return SPROF_ENOMEM;
-    const size_t branch = out->text ? report_utf8_width(out->text) : 0;
-    return report_utf8_shortened(out, name, branch < width ? width - branch : 1);
-}
-
-/* The text of a cell; paths at most `width` wide, others not yet cut. */
-static int put_cell(struct sprof_str *out, const struct table *table, const struct table_row *row,
-                    size_t index, size_t width)
-{
-    const struct table_cell *cell = &row->cells[index];
+    const struct table *table = page->table;
+    const struct table_column *column = column_at(page, shown);
+    const union table_cell *cell = report_table_cell(table, row, table->shown[shown]);
+    struct sprof_str *out = &page->cell;
     char number[NUMBER_BYTES];
-    switch (table->columns[index].kind) {
-    case TABLE_COUNT: return sprof_str_appendf(out, "%llu", (unsigned long long)cell->part);
+    sprof_str_clear(out);
+    *branch = 0;
+    switch (column->kind) {
+    case TABLE_COUNT: return sprof_str_appendf(out, "%llu", (unsigned long long)cell->count);
     case TABLE_PERCENT:
         return sprof_str_append(
-            out, report_number_percent(number, cell->part, cell->whole, table->decimals));
+            out, report_number_percent(number, cell->count, column->whole, column->decimals));
     case TABLE_INTERVAL: return sprof_str_appendf(out, "%.*f", (int)table->decimals, cell->points);
     case TABLE_TIME:
-        return sprof_str_append(out, report_number_time(number, cell->part, table->time_unit_ns));
+        return sprof_str_append(out, report_number_time(number, cell->count, table->time_unit_ns));
     case TABLE_NAME: return sprof_str_append(out, cell->text);
-    case TABLE_PATH: return put_path(out, row, cell->text, width);
+    case TABLE_PATH:
+        if (put_branch(out, &table->places.items[row]))
+            return SPROF_ENOMEM;
+        *branch = out->text ? report_utf8_width(out->text) : 0;
+        return report_utf8_shortened(out, cell->text, *branch < width ? width - *branch : 1);
     }
     return 0;
 }
@@ -76,16 +85,26 @@ static int put_cell(struct sprof_str *out, const struct table *table, const stru
 static int measure_columns(struct page *page)
 {
     const struct table *table = page->table;
-    for (size_t c = 0; c < table->column_count; c++) {
-        if (table->columns[c].only_data)
+    const size_t rows = report_table_rows(table);
+    page->first = table->shown_count;
+    for (size_t c = table->shown_count; c-- > 0;) {
+        if (is_hidden(page, c))
             continue;
-        page->widths[c] = report_utf8_width(table->columns[c].title);
-        for (size_t r = 0; r < table->rows.count; r++) {
-            sprof_str_clear(&page->cell);
-            if (put_cell(&page->cell, table, &table->rows.items[r], c, SIZE_MAX))
+        const bool text = report_column_is_text(column_at(page, c));
+        size_t keeps = 0;
+        page->widths[c] = report_utf8_width(column_at(page, c)->title);
+        for (size_t r = 0; r < rows; r++) {
+            size_t branch;
+            if (put_cell(page, r, c, SIZE_MAX, &branch))
                 return SPROF_ENOMEM;
             const size_t width = report_utf8_width(page->cell.text);
+            const size_t kept = width < branch + NAME_KEEPS ? width : branch + NAME_KEEPS;
             page->widths[c] = width > page->widths[c] ? width : page->widths[c];
+            keeps = kept > keeps ? kept : keeps;
+        }
+        if (text) {
+            page->first = c;
+            page->first_keeps = keeps;
         }
     }
     return 0;
@@ -101,47 +120,61 @@ static size_t gap_before(const struct table_column *column)
 static size_t page_width(const struct page *page)
 {
     size_t width = 0;
-    for (size_t c = 0; c < page->table->column_count; c++)
-        if (!page->table->columns[c].only_data)
-            width += (width ? gap_before(&page->table->columns[c]) : INDENT) + page->widths[c];
+    for (size_t c = 0; c < page->table->shown_count; c++)
+        if (!is_hidden(page, c))
+            width += (width ? gap_before(column_at(page, c)) : INDENT) + page->widths[c];
     return width;
 }
 
-/* The widest text column from `first` on; TABLE_COLUMNS where there is none. */
-static size_t widest_text(const struct page *page, size_t first)
+/* Takes columns from the widest text from `from` on, until the page fits or that text is as narrow
+ * as `least`. */
+static void narrow_texts(struct page *page, size_t from, size_t least, size_t columns)
 {
-    size_t widest = TABLE_COLUMNS;
-    for (size_t c = first; c < page->table->column_count; c++) {
-        const struct table_column *column = &page->table->columns[c];
-        if (is_text(column) && !column->only_data &&
-            (widest == TABLE_COLUMNS || page->widths[c] > page->widths[widest]))
-            widest = c;
-    }
-    return widest;
-}
-
-/* Takes columns from the widest text until the page fits or that text is as narrow as `least`. */
-static void narrow_from(struct page *page, size_t first, size_t least, size_t columns)
-{
-    size_t widest;
-    while (page_width(page) > columns && (widest = widest_text(page, first)) < TABLE_COLUMNS &&
-           page->widths[widest] > least)
+    while (page_width(page) > columns) {
+        size_t widest = page->table->shown_count;
+        for (size_t c = from; c < page->table->shown_count; c++)
+            if (!is_hidden(page, c) && report_column_is_text(column_at(page, c)) &&
+                (widest == page->table->shown_count || page->widths[c] > page->widths[widest]))
+                widest = c;
+        if (widest == page->table->shown_count || page->widths[widest] <= least)
+            return;
         page->widths[widest]--;
+    }
 }
 
-static size_t first_text(const struct page *page)
+/* Drops what may go, the most optional first, until the page fits. */
+static void drop_columns(struct page *page, size_t columns)
 {
-    size_t c = 0;
-    while (c < page->table->column_count && !is_text(&page->table->columns[c]))
-        c++;
-    return c;
+    while (page_width(page) > columns) {
+        size_t worst = page->table->shown_count;
+        for (size_t c = 0; c < page->table->shown_count; c++)
+            if (!is_hidden(page, c) && column_at(page, c)->optional &&
+                (worst == page->table->shown_count ||
+                 column_at(page, c)->optional >= column_at(page, worst)->optional))
+                worst = c;
+        if (worst == page->table->shown_count)
+            return;
+        page->dropped[worst] = true;
+    }
 }
 
-/* The first text is what the table is about: the others give way before it. */
+/* Makes the page fit. The first text gives way down to what it keeps; then the other texts; then
+ * columns go; only then it gets narrower still. */
 static void narrow(struct page *page, size_t columns)
 {
-    narrow_from(page, first_text(page) + 1, LEAST_SECOND_NAME, columns);
-    narrow_from(page, 0, LEAST_NAME, columns);
+    const size_t keeps = page->first_keeps > LEAST_NAME ? page->first_keeps : LEAST_NAME;
+    if (page->first == page->table->shown_count)
+        return;
+    const size_t whole = page->widths[page->first];
+    narrow_texts(page, page->first + 1, SECOND_NAME_KEEPS, columns);
+    while (page_width(page) > columns && page->widths[page->first] > keeps)
+        page->widths[page->first]--;
+    drop_columns(page, columns);
+    narrow_texts(page, page->first + 1, LEAST_SECOND_NAME, columns);
+    /* What went may have made more space than was needed. */
+    while (page_width(page) < columns && page->widths[page->first] < whole)
+        page->widths[page->first]++;
+    narrow_texts(page, page->first, LEAST_NAME, columns);
 }
 
 static int end_line(struct page *page, FILE *out, const char *style)
@@ -157,21 +190,20 @@ static int end_line(struct page *page, FILE *out, const char *style)
     return 0;
 }
 
-static int put_fitted(struct page *page, size_t column, const char *text)
+static int put_fitted(struct page *page, size_t shown, const char *text)
 {
-    const bool first = page->line.length == 0;
-    if (report_utf8_spaces(&page->line, first ? INDENT : gap_before(&page->table->columns[column])))
+    const struct table_column *column = column_at(page, shown);
+    if (report_utf8_spaces(&page->line, page->line.length ? gap_before(column) : INDENT))
         return SPROF_ENOMEM;
-    return is_text(&page->table->columns[column])
-               ? report_utf8_left(&page->line, text, page->widths[column])
-               : report_utf8_right(&page->line, text, page->widths[column]);
+    return report_column_is_text(column)
+               ? report_utf8_left(&page->line, text, page->widths[shown])
+               : report_utf8_right(&page->line, text, page->widths[shown]);
 }
 
 static int write_titles(struct page *page, FILE *out)
 {
-    const struct table *table = page->table;
-    for (size_t c = 0; c < table->column_count; c++)
-        if (!table->columns[c].only_data && put_fitted(page, c, table->columns[c].title))
+    for (size_t c = 0; c < page->table->shown_count; c++)
+        if (!is_hidden(page, c) && put_fitted(page, c, column_at(page, c)->title))
             return SPROF_ENOMEM;
     return end_line(page, out, "1");
 }
@@ -179,13 +211,12 @@ static int write_titles(struct page *page, FILE *out)
 /* The line above the titles: each group where its first column begins. */
 static int write_groups(struct page *page, FILE *out)
 {
-    const struct table *table = page->table;
     const char *group = NULL;
     size_t at = 0;
     bool any = false;
-    for (size_t c = 0; c < table->column_count; c++) {
-        const struct table_column *column = &table->columns[c];
-        if (column->only_data)
+    for (size_t c = 0; c < page->table->shown_count; c++) {
+        const struct table_column *column = column_at(page, c);
+        if (is_hidden(page, c))
             continue;
         at += at ? gap_before(column) : INDENT;
         if (column->group && (!group || strcmp(group, column->group))) {
@@ -213,14 +244,12 @@ static int write_title(struct page *page, FILE *out)
     return end_line(page, out, NULL);
 }
 
-static int write_row(struct page *page, FILE *out, const struct table_row *row)
+static int write_row(struct page *page, FILE *out, size_t row)
 {
-    for (size_t c = 0; c < page->table->column_count; c++) {
-        if (page->table->columns[c].only_data)
-            continue;
-        sprof_str_clear(&page->cell);
-        if (put_cell(&page->cell, page->table, row, c, page->widths[c]) ||
-            put_fitted(page, c, page->cell.text))
+    for (size_t c = 0; c < page->table->shown_count; c++) {
+        size_t branch;
+        if (!is_hidden(page, c) && (put_cell(page, row, c, page->widths[c], &branch) ||
+                                    put_fitted(page, c, page->cell.text)))
             return SPROF_ENOMEM;
     }
     return end_line(page, out, NULL);
@@ -238,8 +267,8 @@ int report_table_write_text(FILE *out, const struct table *table, unsigned colum
         result = write_groups(&page, out);
     if (!result)
         result = write_titles(&page, out);
-    for (size_t r = 0; r < table->rows.count && !result; r++)
-        result = write_row(&page, out, &table->rows.items[r]);
+    for (size_t r = 0; r < report_table_rows(table) && !result; r++)
+        result = write_row(&page, out, r);
     if (!result && table->left_out)
         fprintf(out, "  %s\n", table->left_out);
     sprof_str_release(&page.line);

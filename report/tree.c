@@ -2,29 +2,48 @@
 #include "report/tree.h"
 
 #include "report/columns.h"
-
-#include "report/number_format.h"
 #include "report/utf8_text.h"
 
-#include <stdio.h>
 #include <string.h>
 
-/* A tree while it is laid out. Arrays are indexed by path id; 0 stands above all roots. */
-struct layout {
-    struct report_dataset *dataset;
-    const struct model_paths *paths;
-    const struct report_table_options *options;
-    const struct measure *inclusive, *exclusive; /* exclusive NULL: not shown */
-    const uint32_t *alphabetical; /* function → place of its name in the alphabet */
-    uint32_t *first_child, *next_sibling;
-    uint32_t *rows; /* the row of a path, from 1; 0: not shown */
-    bool *shown;
+/* A chain is folded from so many frames on, where each has at least this share of the one above. */
+enum { FOLD_FRAMES = 2, FOLD_PERCENT = 98 };
+
+enum order { BY_INCLUSIVE, BY_EXCLUSIVE, BY_NAME };
+
+/* A path while its tree is laid out. */
+struct leaf {
+    uint32_t first_child, next_sibling; /* of those shown; 0: none */
+    uint32_t row;                       /* from 1; 0: not shown */
+    uint32_t depth;                     /* as shown: what is folded counts as one level */
+    bool shown;
 };
 
-static uint64_t value_of(const struct layout *layout, const struct model_path *path)
+struct layout {
+    const struct report_tree *tree;
+    struct table *table;
+    enum order order;
+    bool ascending;
+    uint32_t *alphabetical; /* [function]: place of its name in the alphabet */
+    struct leaf *leaves;    /* [path id]; 0 stands above all roots */
+    uint32_t bars;
+};
+
+static const struct model_path *path_of(const struct layout *layout, uint32_t id)
 {
-    return report_dataset_value(layout->dataset, path->costs.inclusive);
+    return &layout->tree->paths->items.items[id - 1];
 }
+
+static uint64_t value_of(const struct layout *layout, const struct model_path *path,
+                         enum order order)
+{
+    const struct report_dataset *dataset = layout->tree->dataset;
+    return order == BY_NAME        ? UINT32_MAX - layout->alphabetical[path->function]
+           : order == BY_EXCLUSIVE ? report_dataset_value(dataset, path->costs.exclusive)
+                                   : report_dataset_value(dataset, path->costs.inclusive);
+}
+
+/* == Which paths are shown, and in which order == */
 
 struct sibling {
     uint64_t value;
@@ -43,21 +62,25 @@ static int compare_siblings(const void *a, const void *b)
     return first->id < second->id ? -1 : first->id > second->id;
 }
 
-/* Links the shown paths, the most expensive first. */
+/* Links the shown paths as the order says. */
 static void link_shown(struct layout *layout, struct sibling *siblings)
 {
+    const struct model_paths *paths = layout->tree->paths;
     size_t count = 0;
-    for (size_t i = 0; i < layout->paths->items.count; i++) {
-        const struct model_path *path = &layout->paths->items.items[i];
-        if (layout->shown[path->id])
-            siblings[count++] = (struct sibling){value_of(layout, path), path->parent,
-                                                 layout->alphabetical[path->function], path->id};
+    for (size_t i = 0; i < paths->items.count; i++) {
+        const struct model_path *path = &paths->items.items[i];
+        const uint64_t value = value_of(layout, path, layout->order);
+        if (layout->leaves[path->id].shown)
+            siblings[count++] =
+                (struct sibling){layout->ascending ? UINT64_MAX - value : value, path->parent,
+                                 layout->alphabetical[path->function], path->id};
     }
     if (count)
         qsort(siblings, count, sizeof *siblings, compare_siblings);
     for (size_t i = count; i-- > 0;) {
-        layout->next_sibling[siblings[i].id] = layout->first_child[siblings[i].parent];
-        layout->first_child[siblings[i].parent] = siblings[i].id;
+        struct leaf *parent = &layout->leaves[siblings[i].parent];
+        layout->leaves[siblings[i].id].next_sibling = parent->first_child;
+        parent->first_child = siblings[i].id;
     }
 }
 
@@ -72,77 +95,21 @@ static int compare_for_limit(const void *a, const void *b)
 
 static void choose_shown(struct layout *layout, struct sibling *candidates)
 {
-    const struct report_table_options *options = layout->options;
-    const size_t most = options->no_limit || !options->limit ? (size_t)-1 : options->limit;
+    const struct report_tree *tree = layout->tree;
+    const struct report_table_options *options = tree->options;
+    const size_t most = options->no_limit || !options->limit ? SIZE_MAX : options->limit;
     size_t count = 0;
-    for (size_t i = 0; i < layout->paths->items.count; i++) {
-        const struct model_path *path = &layout->paths->items.items[i];
-        if (columns_enough(layout->dataset, path->costs.inclusive, options->min_percent))
-            candidates[count++] = (struct sibling){.value = value_of(layout, path), .id = path->id};
+    for (size_t i = 0; i < tree->paths->items.count; i++) {
+        const struct model_path *path = &tree->paths->items.items[i];
+        if (report_columns_enough(tree->dataset, path->costs.inclusive, tree->base,
+                                  options->min_percent))
+            candidates[count++] =
+                (struct sibling){.value = value_of(layout, path, BY_INCLUSIVE), .id = path->id};
     }
     if (most < count)
         qsort(candidates, count, sizeof *candidates, compare_for_limit);
     for (size_t i = 0; i < count && i < most; i++)
-        layout->shown[candidates[i].id] = true;
-}
-
-static int add_row(struct layout *layout, struct table *table, uint32_t id,
-                   struct table_place place)
-{
-    const struct model_path *path = &layout->paths->items.items[id - 1];
-    struct table_row row = {.place = place};
-    struct table_cell *at = row.cells;
-    cells_measure(&at, layout->dataset, layout->inclusive, path->costs.inclusive);
-    if (layout->exclusive)
-        cells_measure(&at, layout->dataset, layout->exclusive, path->costs.exclusive);
-    layout->rows[id] = (uint32_t)table->rows.count + 1;
-    cell_count(&at, layout->rows[id]);
-    cell_count(&at, layout->rows[path->parent]);
-    cell_count(&at, path->depth);
-    cell_text(&at, report_dataset_function_name(layout->dataset, path->function));
-    cell_text(&at, report_dataset_module_name(layout->dataset, path->function));
-    return sprof_vec_push(&table->rows, row);
-}
-
-/* Depth first, without the C stack. */
-static int add_rows(struct layout *layout, struct table *table)
-{
-    uint32_t bars = 0, id = layout->first_child[0];
-    int result = 0;
-    while (id && !result) {
-        const struct model_path *path = &layout->paths->items.items[id - 1];
-        const uint32_t depth = path->depth - 1;
-        const bool last = !layout->next_sibling[id];
-        result = add_row(layout, table, id, (struct table_place){depth, last, bars});
-        if (depth < TABLE_BARS)
-            bars = last ? bars & ~(1u << depth) : bars | 1u << depth;
-        if (layout->first_child[id]) {
-            id = layout->first_child[id];
-            continue;
-        }
-        while (id && !layout->next_sibling[id])
-            id = layout->paths->items.items[id - 1].parent;
-        id = layout->next_sibling[id];
-    }
-    return result;
-}
-
-static int note_left_out(struct layout *layout, struct table *table, const char *what)
-{
-    struct model_cost cost = {0};
-    uint64_t rows = 0;
-    for (size_t i = 0; i < layout->paths->items.count; i++) {
-        const struct model_path *path = &layout->paths->items.items[i];
-        if (layout->shown[path->id])
-            continue;
-        rows++;
-        cost.samples += path->costs.exclusive.samples;
-        cost.weight += path->costs.exclusive.weight;
-    }
-    if (!rows)
-        return 0;
-    table->left_out = columns_left_out(layout->dataset, table, rows, what, cost);
-    return table->left_out ? 0 : SPROF_ENOMEM;
+        layout->leaves[candidates[i].id].shown = true;
 }
 
 struct named {
@@ -158,70 +125,215 @@ static int compare_named(const void *a, const void *b)
 }
 
 /* Compares each pair of names once, not once for each pair of siblings. */
-static uint32_t *sort_names(const struct report_dataset *dataset)
+static int sort_names(struct layout *layout)
 {
+    const struct report_dataset *dataset = layout->tree->dataset;
     const size_t count = dataset->functions.count;
     struct named *names = malloc((count + 1) * sizeof *names);
-    uint32_t *places = malloc((count + 1) * sizeof *places);
-    for (uint32_t i = 0; names && places && i < count; i++)
+    layout->alphabetical = malloc((count + 1) * sizeof *layout->alphabetical);
+    for (uint32_t i = 0; names && layout->alphabetical && i < count; i++)
         names[i] = (struct named){report_dataset_function_name(dataset, i + 1),
                                   report_dataset_module_name(dataset, i + 1), i + 1};
-    if (names && places && count)
+    if (names && layout->alphabetical && count)
         qsort(names, count, sizeof *names, compare_named);
-    for (uint32_t i = 0; names && places && i < count; i++)
-        places[names[i].id] = i;
-    if (!names) {
-        free(places);
-        places = NULL;
-    }
+    for (uint32_t i = 0; names && layout->alphabetical && i < count; i++)
+        layout->alphabetical[names[i].id] = i;
+    const bool failed = !names || !layout->alphabetical;
     free(names);
-    return places;
+    return failed ? SPROF_ENOMEM : 0;
 }
 
-static int lay_out(struct layout *layout, struct table *table, const char *what)
+/* == Rows == */
+
+/* A function that already runs further out, or whose code is part of its caller's, is said to be
+ * so. */
+static const char *name_of(const struct layout *layout, const struct model_path *path)
 {
-    const size_t count = layout->paths->items.count + 1;
-    uint32_t *alphabetical = sort_names(layout->dataset);
-    struct sibling *siblings = malloc(count * sizeof *siblings);
-    layout->first_child = calloc(count, sizeof *layout->first_child);
-    layout->next_sibling = calloc(count, sizeof *layout->next_sibling);
-    layout->rows = calloc(count, sizeof *layout->rows);
-    layout->shown = calloc(count, sizeof *layout->shown);
-    layout->alphabetical = alphabetical;
-    int result = SPROF_ENOMEM;
-    if (siblings && alphabetical && layout->first_child && layout->next_sibling && layout->rows &&
-        layout->shown) {
-        choose_shown(layout, siblings);
-        link_shown(layout, siblings);
-        result = add_rows(layout, table);
+    struct report_dataset *dataset = layout->tree->dataset;
+    const char *name = report_dataset_function_name(dataset, path->function);
+    bool recursive = false;
+    for (uint32_t id = path->parent; id && !recursive; id = path_of(layout, id)->parent)
+        recursive = path_of(layout, id)->function == path->function;
+    const bool inlined = layout->tree->own_paths && path->id <= dataset->path_inlined.count &&
+                         dataset->path_inlined.items[path->id - 1];
+    if (!layout->tree->options->marks || !(recursive || inlined))
+        return name;
+    struct sprof_str text = {0};
+    sprof_str_appendf(&text, "%s%s%s", name, recursive ? " (recursive)" : "",
+                      inlined ? " (inlined)" : "");
+    return report_utf8_keep(&dataset->arena, &text);
+}
+
+static int add_row(struct layout *layout, const struct model_path *path, const char *name,
+                   const char *module, const struct model_costs *costs, bool last, uint32_t depth)
+{
+    const struct report_tree *tree = layout->tree;
+    struct table *table = layout->table;
+    struct leaf *leaf = &layout->leaves[path->id];
+    report_cells_measure(table, tree->dataset, &tree->inclusive, costs->inclusive);
+    if (tree->has_exclusive)
+        report_cells_measure(table, tree->dataset, &tree->exclusive, costs->exclusive);
+    leaf->row = (uint32_t)table->places.count + 1;
+    report_table_put_count(table, leaf->row);
+    report_table_put_count(table, layout->leaves[path->parent].row);
+    report_table_put_count(table, path->depth);
+    report_table_put_text(table, name);
+    report_table_put_text(table, module);
+    const struct table_place place = {depth, last, layout->bars};
+    if (depth < TABLE_BARS)
+        layout->bars = last ? layout->bars & ~(1u << depth) : layout->bars | 1u << depth;
+    return !name || table->failed || sprof_vec_push(&table->places, place) ? SPROF_ENOMEM : 0;
+}
+
+/* The last of the only children below a path that all have nearly its cost, or the path itself;
+ * adds up those passed on the way and counts them. */
+static uint32_t end_of_chain(const struct layout *layout, uint32_t id, uint32_t *passed,
+                             struct model_costs *costs)
+{
+    *passed = 0;
+    *costs = (struct model_costs){0};
+    for (uint32_t last = id;; id = last) {
+        const uint32_t child = layout->leaves[id].first_child;
+        const uint64_t own = value_of(layout, path_of(layout, id), BY_INCLUSIVE);
+        if (!child || layout->leaves[child].next_sibling ||
+            (double)value_of(layout, path_of(layout, child), BY_INCLUSIVE) * 100 <
+                (double)own * FOLD_PERCENT)
+            return id;
+        last = child;
+        if (costs->inclusive.weight || costs->inclusive.samples) {
+            const struct model_cost cost = path_of(layout, id)->costs.exclusive;
+            costs->exclusive.samples += cost.samples;
+            costs->exclusive.weight += cost.weight;
+            ++*passed;
+        } else {
+            costs->inclusive = path_of(layout, child)->costs.inclusive;
+        }
     }
-    if (!result)
-        result = note_left_out(layout, table, what);
-    free(layout->first_child);
-    free(layout->next_sibling);
-    free(layout->rows);
-    free(layout->shown);
-    free(siblings);
-    free(alphabetical);
+}
+
+static int add_fold(struct layout *layout, uint32_t id, uint32_t passed,
+                    const struct model_costs *costs)
+{
+    struct sprof_str text = {0};
+    sprof_str_appendf(&text, "… %u frames", passed);
+    const char *name = report_utf8_keep(&layout->tree->dataset->arena, &text);
+    return add_row(layout, path_of(layout, layout->leaves[id].first_child), name, "", costs, true,
+                   layout->leaves[id].depth + 1);
+}
+
+/* Depth first, without the C stack. */
+static int add_rows(struct layout *layout)
+{
+    const struct report_dataset *dataset = layout->tree->dataset;
+    struct leaf *leaves = layout->leaves;
+    uint32_t id = leaves[0].first_child;
+    int result = 0;
+    while (id && !result) {
+        const struct model_path *path = path_of(layout, id);
+        struct model_costs costs;
+        uint32_t passed, end;
+        result = add_row(layout, path, name_of(layout, path),
+                         report_dataset_module_name(dataset, path->function), &path->costs,
+                         !leaves[id].next_sibling, leaves[id].depth);
+        if (!result && layout->tree->options->fold &&
+            (end = end_of_chain(layout, id, &passed, &costs)) != id && passed >= FOLD_FRAMES) {
+            result = add_fold(layout, id, passed, &costs);
+            leaves[end].depth = leaves[id].depth + 2;
+            id = end;
+            continue;
+        }
+        if (leaves[id].first_child) {
+            const uint32_t depth = leaves[id].depth + 1;
+            id = leaves[id].first_child;
+            for (uint32_t child = id; child; child = leaves[child].next_sibling)
+                leaves[child].depth = depth;
+            continue;
+        }
+        while (id && !leaves[id].next_sibling)
+            id = path_of(layout, id)->parent;
+        id = leaves[id].next_sibling;
+    }
     return result;
 }
 
-static void tree_columns(struct table *table, const struct layout *layout)
+static int note_left_out(struct layout *layout)
 {
-    columns_measure(table, layout->dataset, layout->inclusive);
-    if (layout->exclusive)
-        columns_measure(table, layout->dataset, layout->exclusive);
-    report_table_column(table,
-                        (struct table_column){.key = "id", .kind = TABLE_COUNT, .only_data = true});
-    report_table_column(
-        table, (struct table_column){.key = "parent", .kind = TABLE_COUNT, .only_data = true});
-    report_table_column(
-        table, (struct table_column){.key = "depth", .kind = TABLE_COUNT, .only_data = true});
+    const struct model_paths *paths = layout->tree->paths;
+    struct model_cost cost = {0};
+    uint64_t rows = 0;
+    for (size_t i = 0; i < paths->items.count; i++) {
+        const struct model_path *path = &paths->items.items[i];
+        if (layout->leaves[path->id].shown)
+            continue;
+        rows++;
+        cost.samples += path->costs.exclusive.samples;
+        cost.weight += path->costs.exclusive.weight;
+    }
+    return report_columns_left_out(layout->tree->dataset, layout->table, rows, "call path",
+                                   "call paths", layout->tree->has_exclusive ? &cost : NULL);
+}
+
+static void make_columns(struct table *table, const struct report_tree *tree)
+{
+    report_columns_begin(table, tree->dataset, tree->title, tree->note);
+    report_columns_measure(table, tree->dataset, &tree->inclusive);
+    if (tree->has_exclusive)
+        report_columns_measure(table, tree->dataset, &tree->exclusive);
+    static const char *const numbers[] = {"id", "parent", "depth"};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        report_table_column(table, (struct table_column){
+                                       .key = numbers[i], .kind = TABLE_COUNT, .only_data = true});
     report_table_column(
         table, (struct table_column){.title = "call path", .key = "function", .kind = TABLE_PATH});
     report_table_column(
-        table, (struct table_column){
-                   .title = "module", .key = "module", .kind = TABLE_NAME, .only_data = true});
+        table, (struct table_column){.key = "module", .kind = TABLE_NAME, .only_data = true});
+}
+
+/* Siblings can be in the order of either measure, or of names. */
+static int choose_order(struct layout *layout, struct sprof_error *error)
+{
+    const struct table *table = layout->table;
+    size_t column;
+    const int result = report_table_sort_column(table, layout->tree->options->sort, &column,
+                                                &layout->ascending, error);
+    if (result)
+        return result;
+    const char *key = table->columns[column].key;
+    if (table->columns[column].kind == TABLE_PATH) {
+        layout->order = BY_NAME;
+        layout->ascending = !layout->ascending; /* names that come first have the larger value */
+    } else if (!strncmp(key, "exclusive", strlen("exclusive"))) {
+        layout->order = BY_EXCLUSIVE;
+    } else if (strncmp(key, "inclusive", strlen("inclusive")) != 0) {
+        return sprof_error_set(
+            error, SPROF_EUSAGE, 0,
+            "a tree is not sorted by %s: choose a column of samples, or function", key);
+    }
+    return 0;
+}
+
+int report_table_of_paths(struct table *table, const struct report_tree *tree,
+                          struct sprof_error *error)
+{
+    const size_t count = tree->paths->items.count + 1;
+    struct layout layout = {.tree = tree, .table = table};
+    struct sibling *siblings = malloc(count * sizeof *siblings);
+    make_columns(table, tree);
+    layout.leaves = calloc(count, sizeof *layout.leaves);
+    int result = siblings && layout.leaves ? choose_order(&layout, error) : SPROF_ENOMEM;
+    if (!result)
+        result = sort_names(&layout);
+    if (!result) {
+        choose_shown(&layout, siblings);
+        link_shown(&layout, siblings);
+        result = add_rows(&layout);
+    }
+    if (!result)
+        result = note_left_out(&layout);
+    free(siblings);
+    free(layout.leaves);
+    free(layout.alphabetical);
+    return result;
 }
 
 struct measure report_measure_in_tree(const struct measure *measure, const char *group,
@@ -235,30 +347,22 @@ struct measure report_measure_in_tree(const struct measure *measure, const char 
     return own;
 }
 
-int report_table_of_paths(struct table *table, const struct report_tree *tree)
-{
-    struct layout layout = {.dataset = tree->dataset,
-                            .paths = tree->paths,
-                            .options = tree->options,
-                            .inclusive = &tree->inclusive,
-                            .exclusive = tree->has_exclusive ? &tree->exclusive : NULL};
-    columns_begin(table, tree->dataset, tree->title, tree->note);
-    tree_columns(table, &layout);
-    return lay_out(&layout, table, "call path");
-}
-
 int report_table_of_tree(struct table *table, struct report_dataset *dataset,
-                         const struct report_table_options *options)
+                         const struct report_table_options *options, struct sprof_error *error)
 {
     const struct report_tree tree = {
         .dataset = dataset,
         .paths = &dataset->paths,
         .options = options,
         .title = "Call paths",
-        .note = columns_base(dataset),
-        .inclusive = report_measure_in_tree(&measure_inclusive, "inclusive", NULL, dataset->total),
-        .exclusive = report_measure_in_tree(&measure_exclusive, "exclusive", NULL, dataset->total),
+        .note = report_columns_base(dataset),
+        .inclusive =
+            report_measure_in_tree(&report_measure_inclusive, "inclusive", NULL, dataset->total),
+        .exclusive =
+            report_measure_in_tree(&report_measure_exclusive, "exclusive", NULL, dataset->total),
+        .base = dataset->total,
         .has_exclusive = true,
+        .own_paths = true,
     };
-    return tree.note ? report_table_of_paths(table, &tree) : SPROF_ENOMEM;
+    return tree.note ? report_table_of_paths(table, &tree, error) : SPROF_ENOMEM;
 }

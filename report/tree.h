@@ -11,7 +11,9 @@ struct report_tree {
     const struct report_table_options *options;
     const char *title, *note;
     struct measure inclusive, exclusive;
+    struct model_cost base; /* what the share is of that rows need to be shown */
     bool has_exclusive;
+    bool own_paths; /* `paths` is that of the dataset: what is inlined is known */
 };
 
 /* A measure as trees show it, below `group`; `focus` titles its percentages of `focus_cost`, NULL:
@@ -19,7 +21,8 @@ struct report_tree {
 struct measure report_measure_in_tree(const struct measure *measure, const char *group,
                                       const char *focus, struct model_cost focus_cost);
 
-/* Fills the table. 0 or SPROF_ENOMEM. */
-int report_table_of_paths(struct table *table, const struct report_tree *tree);
+/* Fills the table. 0 or a negative code with *error filled. */
+int report_table_of_paths(struct table *table, const struct report_tree *tree,
+                          struct sprof_error *error);
 
 #endif

@@ -25,6 +25,7 @@ declare -A owners=(
     ["libunwind.h"]="unwind" ["libunwind-x86_64.h"]="unwind"
     ["sqlite3.h"]="store" ["zlib.h"]="report"
     ["xxhash.h"]="base"
+    ["pcre2.h"]="report"
     ["yajl/yajl_gen.h"]="report" ["yajl/yajl_parse.h"]="report" ["yajl/yajl_tree.h"]="report"
 )
 

@@ -2,6 +2,7 @@
 #ifndef SPROF_TESTS_REPORT_DATASETS_H
 #define SPROF_TESTS_REPORT_DATASETS_H
 
+#include "report/dataset_parts.h"
 #include "report/table.h"
 
 #include <CUnit/CUnit.h>

@@ -99,9 +99,10 @@ static void test_twins_become_one(void)
     CU_ASSERT_EQUAL(set.count, 2);
     CU_ASSERT_EQUAL(set.items[0], HELPER);
     CU_ASSERT_EQUAL(
-        report_table_of_callees(&table, &dataset, &set, &(struct report_table_options){0}), 0);
-    CU_ASSERT_EQUAL(table.rows.count, 1);
-    CU_ASSERT_EQUAL(table.rows.items[0].cells[0].part, 9);
+        report_table_of_callees(&table, &dataset, &set, &(struct report_table_options){0}, NULL),
+        0);
+    CU_ASSERT_EQUAL(report_table_rows(&table), 1);
+    CU_ASSERT_EQUAL(report_table_cell(&table, 0, 0)->count, 9);
     CU_ASSERT_EQUAL(model_paths_total(&dataset.paths).samples, 21);
     CU_ASSERT_EQUAL(dataset.paths.items.count, 6);
     report_table_release(&table);

@@ -35,7 +35,8 @@ static int functions(struct sprof_error *error)
 
 static int modules(struct sprof_error *error)
 {
-    const struct report_request request = {.table = {.view = REPORT_MODULES},
+    static const enum report_key module = REPORT_MODULE;
+    const struct report_request request = {.table = {.keys = &module, .key_count = 1},
                                            .style = style_of("csv")};
     return report_write(nowhere, example.store, &request, error);
 }

@@ -49,6 +49,20 @@ static void test_limit_and_csv(void)
     capture_free(captured);
 }
 
+static void test_filters_choose_samples(void)
+{
+    struct captured *captured =
+        script((struct report_selection){.time = "0.00000001,0.00000003", .focus = "A2"}, "csv", 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(captured->text, "\r\n20,100,100,0,prog,prog,cpu-clock,1003009,1,"
+                                                  "root,0,A2;A1\r\n"));
+    CU_ASSERT_PTR_NULL(strstr(captured->text, "\r\n10,"));
+    CU_ASSERT_PTR_NULL(strstr(captured->text, "\r\n30,"));
+    capture_free(captured);
+    captured = script((struct report_selection){.cpus = "7"}, "csv", 0);
+    CU_ASSERT_EQUAL(strlen(captured->text), strcspn(captured->text, "\n") + 1);
+    capture_free(captured);
+}
+
 static void test_json_is_valid(void)
 {
     char message[200] = "";
@@ -83,6 +97,7 @@ void sprof_suite_report_script(void)
     CU_add_test(suite, "text", test_text);
     CU_add_test(suite, "addresses depend on time", test_addresses_depend_on_time);
     CU_add_test(suite, "limit and CSV", test_limit_and_csv);
+    CU_add_test(suite, "filters choose samples", test_filters_choose_samples);
     CU_add_test(suite, "JSON is valid", test_json_is_valid);
     CU_add_test(suite, "errors are those of tables", test_errors_are_those_of_tables);
 }

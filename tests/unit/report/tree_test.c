@@ -23,12 +23,13 @@ static struct report_dataset random_profile(unsigned seed)
 static void check_tree(const struct table *table, const struct report_dataset *dataset)
 {
     uint32_t depth_before = 0;
-    for (size_t i = 0; i < table->rows.count; i++) {
-        const struct table_row *row = &table->rows.items[i];
-        CU_ASSERT_TRUE(row->place.depth <= depth_before + (i > 0));
-        depth_before = row->place.depth;
+    for (size_t i = 0; i < report_table_rows(table); i++) {
+        const uint32_t depth = table->places.items[i].depth;
+        CU_ASSERT_TRUE(depth <= depth_before + (i > 0));
+        depth_before = depth;
     }
-    CU_ASSERT_EQUAL(table->left_out == NULL, table->rows.count == dataset->paths.items.count);
+    CU_ASSERT_EQUAL(table->left_out == NULL,
+                    report_table_rows(table) == dataset->paths.items.count);
 }
 
 static void test_limits_keep_trees_connected(void)
@@ -37,9 +38,9 @@ static void test_limits_keep_trees_connected(void)
     for (size_t limit = 1; limit <= dataset.paths.items.count + 1; limit += 97) {
         struct table table;
         const struct report_table_options options = {.view = REPORT_TREE, .limit = limit};
-        CU_ASSERT_EQUAL(report_table_of_tree(&table, &dataset, &options), 0);
+        CU_ASSERT_EQUAL(report_table_of_tree(&table, &dataset, &options, NULL), 0);
         const size_t all = dataset.paths.items.count;
-        CU_ASSERT_EQUAL(table.rows.count, limit < all ? limit : all);
+        CU_ASSERT_EQUAL(report_table_rows(&table), limit < all ? limit : all);
         check_tree(&table, &dataset);
         report_table_release(&table);
     }
@@ -53,10 +54,10 @@ static void test_least_shares_keep_trees_connected(void)
     for (double least = 0; least < 60; least = least * 2 + 0.1) {
         struct table table;
         const struct report_table_options options = {.view = REPORT_TREE, .min_percent = least};
-        CU_ASSERT_EQUAL(report_table_of_tree(&table, &dataset, &options), 0);
+        CU_ASSERT_EQUAL(report_table_of_tree(&table, &dataset, &options, NULL), 0);
         check_tree(&table, &dataset);
-        CU_ASSERT_TRUE(table.rows.count <= before);
-        before = table.rows.count;
+        CU_ASSERT_TRUE(report_table_rows(&table) <= before);
+        before = report_table_rows(&table);
         report_table_release(&table);
     }
     report_dataset_release(&dataset);
@@ -67,17 +68,17 @@ static void test_order_is_by_cost_then_name(void)
     struct report_dataset dataset = random_profile(13);
     struct table table;
     const struct report_table_options options = {.view = REPORT_TREE};
-    CU_ASSERT_EQUAL(report_table_of_tree(&table, &dataset, &options), 0);
-    const struct table_row *roots[5];
-    size_t count = 0;
-    for (size_t i = 0; i < table.rows.count; i++)
-        if (!table.rows.items[i].place.depth)
-            roots[count++] = &table.rows.items[i];
+    CU_ASSERT_EQUAL(report_table_of_tree(&table, &dataset, &options, NULL), 0);
+    size_t roots[5], count = 0;
+    for (size_t i = 0; i < report_table_rows(&table); i++)
+        if (!table.places.items[i].depth)
+            roots[count++] = i;
     CU_ASSERT_EQUAL_FATAL(count, 5);
     for (size_t i = 1; i < count; i++)
-        CU_ASSERT_TRUE(roots[i - 1]->cells[0].part >= roots[i]->cells[0].part);
-    CU_ASSERT_TRUE(roots[4]->place.last);
-    CU_ASSERT_FALSE(roots[3]->place.last);
+        CU_ASSERT_TRUE(report_table_cell(&table, roots[i - 1], 0)->count >=
+                       report_table_cell(&table, roots[i], 0)->count);
+    CU_ASSERT_TRUE(table.places.items[roots[4]].last);
+    CU_ASSERT_FALSE(table.places.items[roots[3]].last);
     report_table_release(&table);
     report_dataset_release(&dataset);
 }

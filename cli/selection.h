@@ -1,0 +1,129 @@
+/* The options that every reading command has: which recording, which samples, how stacks are read.
+ */
+#ifndef SPROF_CLI_SELECTION_H
+#define SPROF_CLI_SELECTION_H
+
+#include "cli/options.h"
+#include "cli/values.h"
+#include "report/report.h"
+
+/* --run: a number, or all. */
+struct cli_run {
+    uint64_t number;
+    bool all;
+};
+
+/* First in the struct of arguments of such a command: see cli_release_rules. */
+struct cli_selection {
+    struct cli_rules rules;
+    const char *input;
+    struct cli_mode mode;
+    bool frame_app, drop_interior;
+    struct cli_run run;
+    const char *host, *event, *thread, *process, *module, *cpus, *time;
+    const char *focus, *ignore, *hide, *show_from;
+};
+
+int cli_set_run(void *field, const char *value, struct sprof_error *error); /* cli_run */
+
+#define CLI_SELECTION_FIELD(name) offsetof(struct cli_selection, name)
+
+/* The options themselves, for the table of a command. */
+#define CLI_INPUT_OPTION                                                                           \
+    {                                                                                              \
+        "input", 'i', "FILE", "the recording (sprof.db)", CLI_SELECTION_FIELD(input), cli_set_text \
+    }
+#define CLI_SELECTION_OPTIONS                                                                       \
+    CLI_INPUT_OPTION, {"mode",                                                                      \
+                       'm',                                                                         \
+                       "pc|full|app",                                                               \
+                       "read a full recording as this mode",                                        \
+                       CLI_SELECTION_FIELD(mode),                                                   \
+                       cli_set_mode},                                                               \
+        {"frame",                                                                                   \
+         0,                                                                                         \
+         "app",                                                                                     \
+         "with --mode pc: the innermost application frame",                                         \
+         CLI_SELECTION_FIELD(frame_app),                                                            \
+         cli_set_frame},                                                                            \
+        {"app-interior",                                                                            \
+         0,                                                                                         \
+         "keep|drop",                                                                               \
+         "with --mode app: system frames between application frames",                               \
+         CLI_SELECTION_FIELD(drop_interior),                                                        \
+         cli_set_interior},                                                                         \
+        {"app-module",      0, "GLOB", "these modules are application", CLI_SELECTION_FIELD(rules), \
+         cli_set_app_module},                                                                       \
+        {"system-module",                                                                           \
+         0,                                                                                         \
+         "GLOB",                                                                                    \
+         "these modules are system; the last match wins",                                           \
+         CLI_SELECTION_FIELD(rules),                                                                \
+         cli_set_system_module},                                                                    \
+        {"thread",                                                                                  \
+         0,                                                                                         \
+         "NAME|TID",                                                                                \
+         "only samples of these threads; a name may be a glob",                                     \
+         CLI_SELECTION_FIELD(thread),                                                               \
+         cli_set_text},                                                                             \
+        {"process",                                                                                 \
+         0,                                                                                         \
+         "NAME|PID",                                                                                \
+         "only samples of these processes; a name may be a glob",                                   \
+         CLI_SELECTION_FIELD(process),                                                              \
+         cli_set_text},                                                                             \
+        {"module",                                                                                  \
+         0,                                                                                         \
+         "GLOB",                                                                                    \
+         "only samples whose innermost frame lies in these modules",                                \
+         CLI_SELECTION_FIELD(module),                                                               \
+         cli_set_text},                                                                             \
+        {"cpu",                                                                                     \
+         0,                                                                                         \
+         "LIST",                                                                                    \
+         "only samples on these CPUs, as in 0-3,7",                                                 \
+         CLI_SELECTION_FIELD(cpus),                                                                 \
+         cli_set_text},                                                                             \
+        {"time",                                                                                    \
+         0,                                                                                         \
+         "FROM,TO",                                                                                 \
+         "only this stretch: seconds (1.5,3), parts (10%,20%), clock (14:03:10,14:03:20)",          \
+         CLI_SELECTION_FIELD(time),                                                                 \
+         cli_set_text},                                                                             \
+        {"event",     0, "NAME", "which event (the first of the run)", CLI_SELECTION_FIELD(event),  \
+         cli_set_text},                                                                             \
+        {"run",                                                                                     \
+         0,                                                                                         \
+         "N|all",                                                                                   \
+         "which run of an appended recording (the newest)",                                         \
+         CLI_SELECTION_FIELD(run),                                                                  \
+         cli_set_run},                                                                              \
+        {"host", 0, "NAME", "every run on this host", CLI_SELECTION_FIELD(host), cli_set_text},     \
+        {"focus",                                                                                   \
+         0,                                                                                         \
+         "REGEX",                                                                                   \
+         "only samples with a function, source file or module that it finds",                       \
+         CLI_SELECTION_FIELD(focus),                                                                \
+         cli_set_text},                                                                             \
+        {"ignore",    0, "REGEX", "no samples with such a one", CLI_SELECTION_FIELD(ignore),        \
+         cli_set_text},                                                                             \
+        {"hide",      0, "REGEX", "take such frames out of the stacks", CLI_SELECTION_FIELD(hide),  \
+         cli_set_text},                                                                             \
+    {                                                                                               \
+        "show-from", 0, "REGEX", "take away what is outside the outermost such frame",              \
+            CLI_SELECTION_FIELD(show_from), cli_set_text                                            \
+    }
+
+/* Takes the recording from the operand where there is one, and checks what must go together.
+ * Returns 0 or SPROF_EUSAGE. */
+int cli_selection_finish(struct cli_selection *selection, const struct cli_operands *operands,
+                         struct sprof_error *error);
+
+/* What the library is asked for; borrows from `selection`. */
+struct report_selection cli_selection_of(const struct cli_selection *selection);
+
+/* Takes a sole operand as the recording; both that and --input are a mistake. */
+int cli_take_input(const char **input, const struct cli_operands *operands,
+                   struct sprof_error *error);
+
+#endif

@@ -1,0 +1,182 @@
+/* Reads call paths and what they cost: from sums by node and thread, or from the samples where CPU
+ * or time matter. */
+#include "report/dataset_parts.h"
+
+static int add_path(void *context, const struct model_path *row)
+{
+    struct report_loading *loading = context;
+    const struct report_path_row path = {
+        .parent = report_dataset_number(&loading->paths, row->parent),
+        .function = report_dataset_number(&loading->dataset->function_numbers, row->function),
+    };
+    if (!path.function || (row->parent && !path.parent))
+        return SPROF_EFORMAT;
+    if (sprof_vec_push(&loading->rows, path))
+        return SPROF_ENOMEM;
+    return sprof_map_put(&loading->paths, row->id, loading->rows.count);
+}
+
+int report_dataset_load_paths(struct report_loading *loading, struct sprof_error *error)
+{
+    return store_each_path(loading->store, add_path, loading, error);
+}
+
+/* Counts a cost that is selected. */
+static void count(struct report_loading *loading, uint32_t path, struct model_cost cost,
+                  double sum_squares)
+{
+    struct model_cost *own = &loading->rows.items[path - 1].costs.exclusive;
+    own->samples += cost.samples;
+    own->weight += cost.weight;
+    if (cost.samples) {
+        loading->sum_of_weights += (double)cost.weight;
+        loading->sum_of_squares += sum_squares;
+    } else if (cost.weight) {
+        loading->dataset->weighted = true; /* CPU time that has no samples counts too */
+    }
+}
+
+static int add_cost(void *context, const struct store_node_cost *row)
+{
+    struct report_loading *loading = context;
+    struct report_dataset *dataset = loading->dataset;
+    const uint32_t event = report_dataset_number(&loading->events, row->event_id);
+    if (!event)
+        return 0;
+    const uint32_t thread = report_dataset_number(&dataset->thread_numbers, row->thread_id);
+    const uint32_t path = report_dataset_number(&loading->paths, row->path_id);
+    if (!path || !thread)
+        return SPROF_EFORMAT;
+    dataset->all.samples += row->cost.samples;
+    dataset->all.weight += row->cost.weight;
+    if (!dataset->threads.items[thread - 1].selected)
+        return 0;
+    count(loading, path, row->cost, row->sum_squares);
+    if (!(loading->parts & REPORT_STACKS))
+        return 0;
+    const struct report_cost own = {
+        .node = report_dataset_number(&dataset->node_numbers, row->node_id),
+        .thread = thread,
+        .event = event,
+        .cpu = -1,
+        .cost = row->cost,
+    };
+    return own.node ? sprof_vec_push(&dataset->costs, own) : SPROF_EFORMAT;
+}
+
+/* == From samples == */
+
+struct sampling {
+    struct report_loading *loading;
+    size_t run;             /* index of the run at work */
+    struct sprof_map costs; /* hash of node, thread, event, cpu → index + 1 */
+};
+
+static int add_to_costs(struct sampling *sampling, const struct report_cost *cost)
+{
+    struct report_dataset *dataset = sampling->loading->dataset;
+    const uint64_t stack = (uint64_t)cost->node << 32 | cost->thread;
+    const uint64_t rest = (uint64_t)cost->event << 32 | (uint32_t)cost->cpu;
+    const uint64_t key = sprof_hash_pair(stack, rest);
+    const uint64_t *known = sprof_map_get(&sampling->costs, key);
+    if (known) {
+        dataset->costs.items[*known - 1].cost.samples += cost->cost.samples;
+        dataset->costs.items[*known - 1].cost.weight += cost->cost.weight;
+        return 0;
+    }
+    if (sprof_vec_push(&dataset->costs, *cost))
+        return SPROF_ENOMEM;
+    return sprof_map_put(&sampling->costs, key, dataset->costs.count);
+}
+
+static int add_sample(void *context, const struct store_sample_row *row)
+{
+    struct sampling *sampling = context;
+    struct report_loading *loading = sampling->loading;
+    struct report_dataset *dataset = loading->dataset;
+    const struct store_sample *sample = &row->sample;
+    struct report_cost own = {
+        .node = report_dataset_number(&dataset->node_numbers, sample->node_id),
+        .thread = report_dataset_number(&dataset->thread_numbers, sample->thread_id),
+        .event = report_dataset_number(&loading->events, sample->event_id),
+        .cpu = loading->parts & REPORT_CPUS ? sample->cpu : -1,
+        .cost = {sample->count, sample->weight},
+    };
+    if (!own.event)
+        return 0;
+    const uint32_t path = own.node ? loading->node_paths.items[own.node - 1] : 0;
+    if (!path || !own.thread)
+        return SPROF_EFORMAT;
+    dataset->all.samples += sample->count;
+    dataset->all.weight += sample->weight;
+    if (!dataset->threads.items[own.thread - 1].selected ||
+        !report_dataset_takes_sample(dataset, sampling->run, sample))
+        return 0;
+    const double each = (double)sample->weight / (double)(sample->count ? sample->count : 1);
+    count(loading, path, own.cost, each * (double)sample->weight);
+    return loading->parts & REPORT_STACKS ? add_to_costs(sampling, &own) : 0;
+}
+
+bool report_selection_needs_samples(const struct report_loading *loading)
+{
+    return loading->parts & REPORT_CPUS || loading->selection->cpus || loading->selection->time;
+}
+
+static int load_samples(struct report_loading *loading, struct sprof_error *error)
+{
+    const struct report_dataset *dataset = loading->dataset;
+    struct sampling sampling = {.loading = loading};
+    int result = 0;
+    for (; sampling.run < dataset->runs.count && !result; sampling.run++) {
+        const struct store_filter filter = {.run_id = dataset->runs.items[sampling.run].id};
+        result = store_each_sample(loading->store, &filter, add_sample, &sampling, error);
+    }
+    sprof_map_release(&sampling.costs);
+    return result;
+}
+
+/* == The tree == */
+
+/* Leaves out the paths that the selection never came to. */
+static int build_tree(struct report_loading *loading)
+{
+    struct report_path_row *rows = loading->rows.items;
+    struct report_dataset *dataset = loading->dataset;
+    uint32_t *paths = calloc(loading->rows.count + 1, sizeof *paths);
+    int result = paths ? 0 : SPROF_ENOMEM;
+    for (size_t i = loading->rows.count; i-- > 0 && !result;) {
+        struct model_cost *sum = &rows[i].costs.inclusive;
+        sum->samples += rows[i].costs.exclusive.samples;
+        sum->weight += rows[i].costs.exclusive.weight;
+        if (rows[i].parent) {
+            rows[rows[i].parent - 1].costs.inclusive.samples += sum->samples;
+            rows[rows[i].parent - 1].costs.inclusive.weight += sum->weight;
+        }
+    }
+    for (size_t i = 0; i < loading->rows.count && !result; i++) {
+        if (!rows[i].costs.inclusive.samples && !rows[i].costs.inclusive.weight)
+            continue;
+        result = model_paths_child(&dataset->paths, paths[rows[i].parent], rows[i].function,
+                                   &paths[i + 1]);
+        if (!result)
+            model_paths_add(&dataset->paths, paths[i + 1], rows[i].costs.exclusive);
+        if (!result && loading->parts & REPORT_INLINED)
+            result = sprof_vec_push(&dataset->path_inlined, rows[i].inlined && !rows[i].called);
+    }
+    free(paths);
+    model_paths_sum(&dataset->paths);
+    return result;
+}
+
+int report_dataset_load_costs(struct report_loading *loading, struct sprof_error *error)
+{
+    int result = 0;
+    if (report_selection_needs_samples(loading))
+        result = load_samples(loading, error);
+    else
+        for (size_t i = 0; i < loading->dataset->runs.count && !result; i++) {
+            const struct store_filter filter = {.run_id = loading->dataset->runs.items[i].id};
+            result = store_each_node_cost(loading->store, &filter, add_cost, loading, error);
+        }
+    return result ? result : build_tree(loading);
+}

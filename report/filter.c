@@ -1,0 +1,246 @@
+/* Leaves of the stacks what regular expressions and modules say, as pprof does. */
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include "report/dataset_parts.h"
+
+#include <fnmatch.h>
+#include <pcre2.h>
+#include <string.h>
+
+/* Work that one name may take; an expression that backtracks without end is stopped by it. */
+enum { MATCH_LIMIT = 200000, DEPTH_LIMIT = 20000, HEAP_LIMIT_KB = 20000 };
+
+/* An expression with the option that gave it. */
+struct expression {
+    const char *option, *text;
+    unsigned filter; /* enum report_filter */
+    pcre2_code *code;
+};
+
+struct matcher {
+    pcre2_match_data *data;
+    pcre2_match_context *context;
+};
+
+static int compile(struct expression *expression, struct sprof_error *error)
+{
+    int code;
+    size_t offset;
+    expression->code = pcre2_compile((PCRE2_SPTR)expression->text, PCRE2_ZERO_TERMINATED,
+                                     PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C, &code, &offset, NULL);
+    if (expression->code)
+        return 0;
+    if (code == PCRE2_ERROR_NOMEMORY)
+        return SPROF_ENOMEM;
+    unsigned char message[200];
+    pcre2_get_error_message(code, message, sizeof message);
+    return sprof_error_set(
+        error, SPROF_EUSAGE, 0,
+        "--%s '%.200s': %s, at character %zu; write \\ before a character that is "
+        "meant as it is",
+        expression->option, expression->text, (const char *)message, offset + 1);
+}
+
+/* 1, 0, or a negative code. */
+static int matches(const struct matcher *matcher, const struct expression *expression,
+                   const char *text, struct sprof_error *error)
+{
+    if (!text)
+        return 0;
+    const int found = pcre2_match(expression->code, (PCRE2_SPTR)text, PCRE2_ZERO_TERMINATED, 0,
+                                  PCRE2_NO_UTF_CHECK, matcher->data, matcher->context);
+    if (found >= 0)
+        return 1;
+    if (found == PCRE2_ERROR_NOMATCH)
+        return 0;
+    if (found == PCRE2_ERROR_NOMEMORY)
+        return SPROF_ENOMEM;
+    return sprof_error_set(error, SPROF_EUSAGE, 0,
+                           "--%s '%.200s' takes too long on the name '%.60s': write it without "
+                           "repetitions inside repetitions",
+                           expression->option, expression->text, text);
+}
+
+/* Sets the filter's bit at each function that the expression finds by name, source file or module.
+ */
+static int mark_functions(struct report_dataset *dataset, const struct matcher *matcher,
+                          const struct expression *expression, struct sprof_error *error)
+{
+    int *in_module = calloc(dataset->modules.count + 1, sizeof *in_module);
+    int found = in_module ? 0 : SPROF_ENOMEM;
+    for (size_t i = 0; i < dataset->modules.count && found >= 0; i++)
+        found = in_module[i] = matches(matcher, expression, dataset->modules.items[i].path, error);
+    for (size_t i = 0; i < dataset->functions.count && found >= 0; i++) {
+        const struct report_function *function = &dataset->functions.items[i];
+        found = in_module[dataset->facts.items[i].module - 1];
+        if (!found)
+            found = matches(matcher, expression, function->name, error);
+        if (!found)
+            found = matches(matcher, expression, function->file, error);
+        if (found > 0)
+            dataset->function_filters[i] |= (uint8_t)expression->filter;
+    }
+    free(in_module);
+    return found < 0 ? found : 0;
+}
+
+static int mark_modules(struct report_dataset *dataset, const char *glob, struct sprof_error *error)
+{
+    struct sprof_suggestions near = {0};
+    bool any = false;
+    for (size_t i = 0; i < dataset->functions.count; i++) {
+        const struct report_module *module =
+            &dataset->modules.items[dataset->facts.items[i].module - 1];
+        if (!fnmatch(glob, module->name, 0) || !fnmatch(glob, module->path, 0)) {
+            dataset->function_filters[i] |= REPORT_IN_MODULE;
+            any = true;
+        } else {
+            sprof_suggest_offer(&near, glob, module->name);
+        }
+    }
+    struct sprof_str text = {0};
+    if (any)
+        return 0;
+    sprof_str_append(&text, "");
+    sprof_suggest_append(&text, &near);
+    sprof_error_set(error, SPROF_ENOTFOUND, 0, "no module is called '%.200s'%.600s", glob,
+                    text.text ? text.text : "");
+    sprof_str_release(&text);
+    return SPROF_ENOTFOUND;
+}
+
+static int mark(struct report_dataset *dataset, const struct report_selection *selection,
+                struct sprof_error *error)
+{
+    struct expression expressions[] = {
+        {"focus", selection->focus, REPORT_FOCUS, NULL},
+        {"ignore", selection->ignore, REPORT_IGNORE, NULL},
+        {"hide", selection->hide, REPORT_HIDE, NULL},
+        {"show-from", selection->show_from, REPORT_SHOW_FROM, NULL},
+    };
+    const struct matcher matcher = {pcre2_match_data_create(1, NULL),
+                                    pcre2_match_context_create(NULL)};
+    dataset->function_filters = calloc(dataset->functions.count + 1, 1);
+    int result = matcher.data && matcher.context && dataset->function_filters ? 0 : SPROF_ENOMEM;
+    if (!result) {
+        pcre2_set_match_limit(matcher.context, MATCH_LIMIT);
+        pcre2_set_depth_limit(matcher.context, DEPTH_LIMIT);
+        pcre2_set_heap_limit(matcher.context, HEAP_LIMIT_KB);
+    }
+    for (size_t i = 0; i < sizeof expressions / sizeof *expressions && !result; i++) {
+        if (!expressions[i].text)
+            continue;
+        dataset->filters |= expressions[i].filter;
+        result = compile(&expressions[i], error);
+        if (!result)
+            result = mark_functions(dataset, &matcher, &expressions[i], error);
+        pcre2_code_free(expressions[i].code);
+    }
+    if (!result && selection->module) {
+        dataset->filters |= REPORT_IN_MODULE;
+        result = mark_modules(dataset, selection->module, error);
+    }
+    pcre2_match_data_free(matcher.data);
+    pcre2_match_context_free(matcher.context);
+    return result;
+}
+
+/* A path while the tree is filtered; [id], 0 stands above all roots. */
+struct walk {
+    uint32_t copy;     /* in the new tree */
+    uint32_t function; /* the innermost one left; 0: none */
+    uint8_t seen;      /* filters of the functions from the root to here */
+    bool visible;      /* it is not taken out itself */
+    bool needed;       /* samples that stay pass through */
+};
+
+static bool stays(const struct report_dataset *dataset, const struct walk *walk)
+{
+    const unsigned wanted = dataset->filters & (REPORT_FOCUS | REPORT_SHOW_FROM);
+    if (!walk->function || walk->seen & REPORT_IGNORE || (walk->seen & wanted) != wanted)
+        return false;
+    return !(dataset->filters & REPORT_IN_MODULE) ||
+           dataset->function_filters[walk->function - 1] & REPORT_IN_MODULE;
+}
+
+static void look_at(const struct report_dataset *dataset, struct walk *walks,
+                    const struct model_path *path)
+{
+    const struct walk *parent = &walks[path->parent];
+    struct walk *walk = &walks[path->id];
+    const uint8_t own = dataset->function_filters[path->function - 1];
+    const bool hidden = own & REPORT_HIDE;
+    walk->seen = parent->seen | (own & (REPORT_FOCUS | REPORT_IGNORE)) |
+                 (hidden ? 0 : own & REPORT_SHOW_FROM);
+    walk->visible =
+        !hidden && (!(dataset->filters & REPORT_SHOW_FROM) || walk->seen & REPORT_SHOW_FROM);
+    walk->function = walk->visible ? path->function : parent->function;
+}
+
+static int filter_tree(const struct report_dataset *dataset, struct model_paths *out)
+{
+    const struct model_paths *paths = &dataset->paths;
+    struct walk *walks = calloc(paths->items.count + 1, sizeof *walks);
+    int result = walks ? 0 : SPROF_ENOMEM;
+    for (size_t i = 0; i < paths->items.count && !result; i++)
+        look_at(dataset, walks, &paths->items.items[i]);
+    for (size_t i = paths->items.count; i-- > 0 && !result;) {
+        const struct model_path *path = &paths->items.items[i];
+        const struct model_cost own = path->costs.exclusive;
+        struct walk *walk = &walks[path->id];
+        walk->needed = walk->needed || ((own.samples || own.weight) && stays(dataset, walk));
+        walks[path->parent].needed = walks[path->parent].needed || walk->needed;
+    }
+    for (size_t i = 0; i < paths->items.count && !result; i++) {
+        const struct model_path *path = &paths->items.items[i];
+        struct walk *walk = &walks[path->id];
+        walk->copy = walks[path->parent].copy;
+        if (!walk->needed)
+            continue;
+        if (walk->visible)
+            result = model_paths_child(out, walk->copy, path->function, &walk->copy);
+        if (!result && stays(dataset, walk))
+            model_paths_add(out, walk->copy, path->costs.exclusive);
+    }
+    free(walks);
+    model_paths_sum(out);
+    return result;
+}
+
+static int filter_costs(struct report_dataset *dataset)
+{
+    struct report_stack stack = {0};
+    size_t kept = 0;
+    int result = 0;
+    for (size_t i = 0; i < dataset->costs.count && !result; i++) {
+        result = report_dataset_stack(dataset, dataset->costs.items[i].node, &stack);
+        if (stack.frames.count)
+            dataset->costs.items[kept++] = dataset->costs.items[i];
+    }
+    dataset->costs.count = kept;
+    sprof_vec_release(&stack.frames);
+    return result;
+}
+
+int report_dataset_filter(struct report_dataset *dataset, const struct report_selection *selection,
+                          struct sprof_error *error)
+{
+    struct model_paths paths = {0};
+    const double before = (double)dataset->total.samples;
+    if (!selection->focus && !selection->ignore && !selection->hide && !selection->show_from &&
+        !selection->module)
+        return 0;
+    int result = mark(dataset, selection, error);
+    if (!result)
+        result = filter_tree(dataset, &paths);
+    if (result) {
+        model_paths_release(&paths);
+        return result;
+    }
+    model_paths_release(&dataset->paths);
+    dataset->paths = paths;
+    dataset->path_inlined.count = 0;
+    report_dataset_total(dataset);
+    if (before > 0)
+        dataset->effective_samples *= (double)dataset->total.samples / before;
+    return filter_costs(dataset);
+}

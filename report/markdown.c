@@ -1,0 +1,134 @@
+/* Tables and rows of statements in GitHub's flavour of Markdown, for a comment or a wiki. */
+#include "report/format.h"
+
+#include "report/number_format.h"
+#include "report/quality.h"
+
+#include <string.h>
+
+/* A cell must stay one cell, and what looks like markup must stay text. */
+static void put_text(FILE *out, const char *text)
+{
+    for (; *text; text++) {
+        if (*text == '<')
+            fputs("&lt;", out);
+        else if (*text == '&')
+            fputs("&amp;", out);
+        else if (*text == '\n')
+            fputc(' ', out);
+        else {
+            if (strchr("\\`*_|[]~", *text))
+                fputc('\\', out);
+            fputc(*text, out);
+        }
+    }
+}
+
+static void put_cell(FILE *out, const struct table *table, size_t row, size_t c)
+{
+    const struct table_column *column = &table->columns[c];
+    const union table_cell *cell = report_table_cell(table, row, c);
+    char number[NUMBER_BYTES];
+    switch (column->kind) {
+    case TABLE_PERCENT:
+        fputs(report_number_percent(number, cell->count, column->whole, column->decimals), out);
+        break;
+    case TABLE_TIME:
+        fputs(report_number_time(number, cell->count, table->time_unit_ns), out);
+        break;
+    case TABLE_INTERVAL: fprintf(out, "%.*f", (int)table->decimals, cell->points); break;
+    case TABLE_COUNT: fputs(report_number_grouped(number, cell->count), out); break;
+    case TABLE_PATH:
+        for (uint32_t level = 0; level < table->places.items[row].depth; level++)
+            fputs("&nbsp;&nbsp;", out);
+        put_text(out, cell->text);
+        break;
+    case TABLE_NAME: put_text(out, cell->text); break;
+    }
+}
+
+static int write_table(FILE *out, const struct report_content *content)
+{
+    const struct table *table = content->table;
+    struct quality_parts notes = {0};
+    fputs("**", out);
+    put_text(out, table->title);
+    fputs("** (", out);
+    put_text(out, table->note);
+    fputs(")\n\n|", out);
+    for (size_t c = 0; c < table->shown_count; c++)
+        if (!table->columns[table->shown[c]].only_data) {
+            const char *group = table->columns[table->shown[c]].group;
+            fprintf(out, " %s%s", group ? group : "", group ? " " : "");
+            put_text(out, table->columns[table->shown[c]].title);
+            fputs(" |", out);
+        }
+    fputs("\n|", out);
+    for (size_t c = 0; c < table->shown_count; c++)
+        if (!table->columns[table->shown[c]].only_data)
+            fputs(report_column_is_text(&table->columns[table->shown[c]]) ? "---|" : "--:|", out);
+    for (size_t r = 0; r < report_table_rows(table); r++) {
+        fputs("\n|", out);
+        for (size_t c = 0; c < table->shown_count; c++)
+            if (!table->columns[table->shown[c]].only_data) {
+                fputc(' ', out);
+                put_cell(out, table, r, table->shown[c]);
+                fputs(" |", out);
+            }
+    }
+    fputs("\n", out);
+    if (table->left_out) {
+        fputc('\n', out);
+        put_text(out, table->left_out);
+        fputc('\n', out);
+    }
+    if (report_quality_notes(content->dataset, &notes))
+        return SPROF_ENOMEM;
+    for (size_t i = 0; i < notes.count; i++) {
+        fputs(i ? "  \n" : "\n", out);
+        put_text(out, notes.items[i]);
+    }
+    if (notes.count)
+        fputc('\n', out);
+    return 0;
+}
+
+struct rows {
+    FILE *out;
+    bool begun;
+};
+
+static void put_row(FILE *out, int columns, char *const *values)
+{
+    fputc('|', out);
+    for (int c = 0; c < columns; c++) {
+        fputc(' ', out);
+        put_text(out, values[c] ? values[c] : "");
+        fputs(" |", out);
+    }
+    fputc('\n', out);
+}
+
+static int take_row(void *context, int columns, char *const *values, char *const *names)
+{
+    struct rows *rows = context;
+    if (!rows->begun) {
+        put_row(rows->out, columns, names);
+        fputc('|', rows->out);
+        for (int c = 0; c < columns; c++)
+            fputs("---|", rows->out);
+        fputc('\n', rows->out);
+    }
+    rows->begun = true;
+    put_row(rows->out, columns, values);
+    return 0;
+}
+
+int report_markdown_write(FILE *out, const struct report_content *content,
+                          struct sprof_error *error)
+{
+    struct rows rows = {.out = out};
+    if (content->kind == REPORT_ROWS)
+        return store_query(content->store, content->sql, take_row, &rows, error);
+    return write_table(out, content);
+}

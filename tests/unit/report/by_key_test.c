@@ -1,0 +1,138 @@
+/* Flat tables by any key, sorted and cut as asked. */
+#include "report/dataset.h"
+#include "tests/unit/report/recorded.h"
+
+/* The report as CSV; the caller frees the capture. */
+static struct captured *csv_of(const struct report_selection *selection,
+                               const struct report_table_options *table)
+{
+    struct captured *captured = capture();
+    struct sprof_error error = {0};
+    const struct report_request request = {
+        .selection = *selection, .table = *table, .style = style_of("csv")};
+    CU_ASSERT_EQUAL(report_write(captured->out, example.store, &request, &error), 0);
+    assert_text(error.message, "");
+    captured_text(captured);
+    return captured;
+}
+
+static void check(const enum report_key *keys, size_t count, const char *show, const char *expected)
+{
+    const struct report_table_options table = {.keys = keys, .key_count = count, .show = show};
+    struct captured *captured = csv_of(&(struct report_selection){0}, &table);
+    assert_text(captured->text, expected);
+    capture_free(captured);
+}
+
+static void test_each_key(void)
+{
+    static const enum report_key thread[] = {REPORT_THREAD}, process[] = {REPORT_PROCESS},
+                                 line[] = {REPORT_LINE}, file[] = {REPORT_FILE},
+                                 cpu[] = {REPORT_CPU}, run[] = {REPORT_RUN, REPORT_HOST},
+                                 event[] = {REPORT_EVENT}, address[] = {REPORT_ADDRESS};
+    check(thread, 1, "samples,thread,tid,process,pid",
+          "inclusive_samples,thread,tid,process,pid\r\n5,prog,100,prog,100\r\n0,child,200,child,200"
+          "\r\n1,worker,101,prog,100\r\n");
+    check(process, 1, "samples,pid", "inclusive_samples,pid\r\n6,100\r\n0,200\r\n");
+    check(line, 1, "exclusive_samples,inclusive_samples,place,function",
+          "exclusive_samples,inclusive_samples,place,function\r\n"
+          "3,3,sys.c:9,S2\r\n0,0,?,[not sampled]\r\n1,6,main.c:10,A1\r\n1,3,main.c:20,A2\r\n"
+          "1,2,main.c:21,A2\r\n0,2,main.c:31,A3\r\n0,3,sys.c:5,S1\r\n");
+    check(file, 1, "exclusive_samples,inclusive_samples,file",
+          "exclusive_samples,inclusive_samples,file\r\n3,6,main.c\r\n3,3,sys.c\r\n0,0,?\r\n");
+    check(cpu, 1, "samples,cpu", "inclusive_samples,cpu\r\n6,0\r\n0,4294967295\r\n");
+    check(run, 2, "samples,run,host", "inclusive_samples,run,host\r\n6,1,host\r\n");
+    check(event, 1, "samples,event", "inclusive_samples,event\r\n6,cpu-clock\r\n");
+    struct captured *captured =
+        csv_of(&(struct report_selection){0},
+               &(struct report_table_options){.keys = address, .key_count = 1, .show = "address"});
+    CU_ASSERT_PTR_NOT_NULL(strstr(captured->text, "libs.so+0x600\r\n"));
+    capture_free(captured);
+}
+
+static void test_keys_together(void)
+{
+    static const enum report_key keys[] = {REPORT_THREAD, REPORT_FUNCTION};
+    check(keys, 2, "exclusive_samples,inclusive_samples,thread,function",
+          "exclusive_samples,inclusive_samples,thread,function\r\n"
+          "3,3,prog,S2\r\n0,0,child,[not sampled]\r\n1,5,prog,A1\r\n1,4,prog,A2\r\n"
+          "1,1,worker,A2\r\n0,1,prog,A3\r\n0,3,prog,S1\r\n0,1,worker,A1\r\n0,1,worker,A3\r\n");
+}
+
+/* What stacks add up to is what the tree adds up to, with every selection. */
+static void test_functions_are_the_same_by_stacks(void)
+{
+    static const enum report_key alone[] = {REPORT_FUNCTION, REPORT_MODULE};
+    static const enum report_key with_run[] = {REPORT_FUNCTION, REPORT_MODULE, REPORT_RUN};
+    static const struct report_selection selections[] = {
+        {0},
+        {.thread = "worker"},
+        {.other_mode = true, .mode = MODEL_MODE_APP},
+        {.focus = "A3"},
+        {.ignore = "A3", .hide = "S1"},
+        {.show_from = "^S"},
+        {.module = "prog"},
+        {.other_mode = true, .mode = MODEL_MODE_APP, .focus = "A3", .module = "pr*"},
+    };
+    for (size_t i = 0; i < sizeof selections / sizeof *selections; i++) {
+        const char *show = "exclusive_weight,inclusive_weight,inclusive_samples,function,module";
+        struct captured *tree =
+            csv_of(&selections[i],
+                   &(struct report_table_options){.keys = alone, .key_count = 2, .show = show});
+        struct captured *stacks =
+            csv_of(&selections[i],
+                   &(struct report_table_options){.keys = with_run, .key_count = 3, .show = show});
+        assert_text(stacks->text, tree->text);
+        CU_ASSERT_TRUE(strlen(tree->text) > strlen(show) + 2);
+        capture_free(tree);
+        capture_free(stacks);
+    }
+}
+
+static void test_sort(void)
+{
+    struct captured *captured =
+        csv_of(&(struct report_selection){0},
+               &(struct report_table_options){.sort = "function", .show = "function", .limit = 2});
+    assert_text(captured->text, "function\r\nA1\r\nA2\r\n");
+    capture_free(captured);
+    captured = csv_of(&(struct report_selection){0},
+                      &(struct report_table_options){
+                          .sort = "samples:asc", .show = "samples,function", .limit = 2});
+    assert_text(captured->text, "exclusive_samples,function\r\n0,A3\r\n0,S1\r\n");
+    capture_free(captured);
+}
+
+static void check_usage(const struct report_table_options *table, const char *message)
+{
+    struct captured *captured = capture();
+    struct sprof_error error = {0};
+    const struct report_request request = {.table = *table};
+    CU_ASSERT_EQUAL(report_write(captured->out, example.store, &request, &error), SPROF_EUSAGE);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.message, message));
+    if (!strstr(error.message, message))
+        fprintf(stderr, "\nmessage: %s\n", error.message);
+    assert_text(captured_text(captured), "");
+    capture_free(captured);
+}
+
+static void test_wrong_columns(void)
+{
+    check_usage(&(struct report_table_options){.sort = "cost"}, "no column 'cost'; it has exclu");
+    check_usage(&(struct report_table_options){.sort = "samples:up"}, "write :asc or :desc");
+    check_usage(&(struct report_table_options){.show = "samples,wat"}, "no column 'wat'");
+    check_usage(&(struct report_table_options){.show = ""}, "name the columns");
+    check_usage(&(struct report_table_options){.view = REPORT_TREE, .sort = "depth"},
+                "a tree is not sorted by depth");
+}
+
+void sprof_suite_report_by_key(void);
+void sprof_suite_report_by_key(void)
+{
+    CU_pSuite suite = CU_add_suite("report/by_key", example_open, example_close);
+    CU_add_test(suite, "each key", test_each_key);
+    CU_add_test(suite, "keys together", test_keys_together);
+    CU_add_test(suite, "functions are the same by stacks", test_functions_are_the_same_by_stacks);
+    CU_add_test(suite, "sort", test_sort);
+    CU_add_test(suite, "wrong columns", test_wrong_columns);
+}
