@@ -38,16 +38,31 @@ static void copy_new(struct perf_source *source, size_t index)
             continue;
         const size_t wanted =
             stack_ends_beyond(&source->stack_ends, &stack, REST_BYTES_MAX, &known);
+        if (!known && source->stack_mapper)
+            stack_mapper_ask(source->stack_mapper, stack.pid, stack.tid, stack.pointer);
         if (wanted && !rest_bpf_find(&source->rest_bpf, &stack, &bytes))
             rests_copy(&source->rests, index, offset, &stack, wanted);
     }
     ring->scanned = ring->head;
 }
 
+/* Where the mapping of a stack cannot be found, its end is where copies end. */
+static void take_mappings(struct perf_source *source)
+{
+    struct stack_mapping found;
+    while (source->stack_mapper && stack_mapper_take(source->stack_mapper, &found)) {
+        const bool none = !found.end;
+        stack_ends_set_mapping(&source->stack_ends, found.tid,
+                               none ? found.stack_pointer : found.low,
+                               none ? found.stack_pointer + REST_BYTES_MAX : found.end);
+    }
+}
+
 void perf_tails_copy(struct perf_source *source)
 {
     if (!source->config.layout.has_stack)
         return;
+    take_mappings(source);
     rests_drop_taken(&source->rests);
     rest_bpf_drop(&source->rest_bpf, source->last_ns - LATE_NS);
     for (size_t i = 0; i < source->merge.rings.count; i++)
@@ -147,4 +162,5 @@ void perf_tails_open(struct perf_source *source)
                       source->config.stack_bytes);
     stack_ends_close(&source->stack_ends);
     stack_ends_open(&source->stack_ends, -1);
+    source->stack_mapper = stack_mapper_new();
 }

@@ -47,8 +47,6 @@ enum {
     OTHER_SPAN_BYTES = 64 << 10, /* a frame pointer that far above sp leads to another stack */
 };
 
-#define FIRST_STACK_SPAN (128 << 20) /* the kernel keeps mappings that far from a first stack */
-
 /* Set before the programs are loaded. */
 const volatile __u64 stack_bytes; /* of the slice; 0: nothing is captured beyond slices */
 const volatile __u64 tail_bytes;  /* most bytes of a tail, at most SAMPLING_TAIL_MAX */
@@ -257,7 +255,7 @@ static __always_inline bool find_end(struct task_struct *task, __u64 sp,
     const __u64 mapping_end = stack->end;
     stack->end_is = SAMPLING_END_MAPPING;
     if (sp < first && first < mapping_end) {
-        stack->low = first - FIRST_STACK_SPAN;
+        stack->low = first - SAMPLING_FIRST_STACK_SPAN;
         stack->end = next_page(first);
         stack->end_is = SAMPLING_END_EXACT;
     } else if (sp < block && block < mapping_end) {

@@ -54,6 +54,7 @@ static void perf_free(struct source *opened)
     sprof_vec_release(&source->cpus);
     rest_bpf_close(&source->rest_bpf);
     stack_ends_close(&source->stack_ends);
+    stack_mapper_free(source->stack_mapper);
     filter_bpf_close(&source->filter);
     perf_counters_release(&source->counters);
     sampler_merge_release(&source->merge);

@@ -11,6 +11,7 @@
 #include "sampler/rest_bpf.h"
 #include "sampler/source.h"
 #include "sampler/stack_ends.h"
+#include "sampler/stack_mapping.h"
 
 extern const struct source_kind perf_source_kind;
 
@@ -48,6 +49,7 @@ struct perf_source {
     struct rests rests;
     struct rest_bpf rest_bpf;
     struct stack_ends stack_ends;
+    struct stack_mapper *stack_mapper; /* NULL where the kernel's program finds mappings */
     bool started, stopped;
     uint64_t start_ns;   /* samples before it do not count */
     uint64_t seen_ns;    /* when the rings were looked at last */
