@@ -125,7 +125,8 @@ static int open_parts(struct record_session *session, struct sprof_error *error)
     session->ledger.run_id = session->event.run_id = session->run.id;
     session->ledger.event_id = session->event.id;
     if (!result)
-        result = record_images_init(&session->images, options->table_budget_bytes, session->cache, error);
+        result = record_images_init(&session->images, options->table_budget_bytes, session->cache,
+                                    error);
     if (!result && record_walk_init(&session->walk, &session->world, &session->images, &view))
         result = sprof_error_memory(error);
     session->walk.stacks.first_frame = session->last_frame;
@@ -313,6 +314,29 @@ static int record_until_end(struct record_session *session, struct record_result
     }
 }
 
+/* What an agent inside the command could not do, and what that means. */
+static void warn_of_agents(const struct record_session *session)
+{
+    const struct sampler_counters counters = sampler_counters(session->sampler);
+    const struct sprof_log *log = session->log;
+    if (sampler_facts(session->sampler)->weights != SAMPLER_WEIGHTS_TICK)
+        return;
+    if (!counters.agents)
+        sprof_log_message(log, SPROF_LOG_WARNING,
+                          "no sample could be taken: the agent did not get into the command, or "
+                          "could not reach sprof from there");
+    if (counters.agents_standing_back)
+        sprof_log_message(log, SPROF_LOG_WARNING,
+                          "%llu of %llu programs use SIGPROF themselves: they were left alone",
+                          (unsigned long long)counters.agents_standing_back,
+                          (unsigned long long)counters.agents);
+    if (counters.unsampled_threads)
+        sprof_log_message(log, SPROF_LOG_WARNING,
+                          "%llu threads could not be sampled: more than 4096 at once, or too few "
+                          "pending signals (`ulimit -i`)",
+                          (unsigned long long)counters.unsampled_threads);
+}
+
 /* Everything still in the rings, and every sample that still waits. */
 static int drain_rest(struct record_session *session, struct sprof_error *error)
 {
@@ -403,6 +427,7 @@ int record_run(struct record_session *session, struct record_result *result,
     failed = record_until_end(session, result, error);
     if (!failed)
         failed = drain_rest(session, error);
+    warn_of_agents(session);
     if (failed)
         sampler_stop(session->sampler);
     else

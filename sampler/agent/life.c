@@ -284,6 +284,14 @@ static bool has_ring(const struct sigprof_process *process, pid_t tid)
     return false;
 }
 
+/* A thread that no record spoke of, and that uses more than one does before it has its timer. */
+static bool is_stranger(const struct sigprof_process *process, pid_t tid)
+{
+    enum { BEGUN_NS = 2000000 };
+    return !sprof_map_get(&process->tids, (uint64_t)tid) &&
+           sprof_proc_cpu_time_ns(process->pid, tid) > BEGUN_NS;
+}
+
 static int tell_name(struct sigprof_source *source, struct sigprof_process *process, pid_t tid,
                      uint64_t now_ns)
 {
@@ -294,8 +302,9 @@ static int tell_name(struct sigprof_source *source, struct sigprof_process *proc
     return *name ? sigprof_events_add(&source->events, &comm) : 0;
 }
 
-/* Tells the names that threads have by now, and shows the agent a thread it does not know, one at a
- * time. Of very many threads the names come with their ends. */
+/* Tells the names that threads have by now, and shows the agent a thread that works and that it
+ * does not know, one at a time and at its second sight. Of very many threads the names come with
+ * their ends. */
 static int scan_process(struct sigprof_source *source, struct sigprof_process *process,
                         uint64_t now_ns)
 {
@@ -308,12 +317,13 @@ static int scan_process(struct sigprof_source *source, struct sigprof_process *p
     for (size_t i = 0; !result && i < threads.count; i++) {
         const pid_t tid = threads.items[i];
         if (!has_ring(process, tid))
-            stranger = tid;
+            stranger = is_stranger(process, tid) ? tid : stranger;
         else if (threads.count <= NAMED_MAX)
             result = tell_name(source, process, tid, now_ns);
     }
-    if (stranger && process->pid == process->inner_pid)
+    if (stranger && stranger == process->stranger && process->pid == process->inner_pid)
         atomic_store(&process->shared->control.adopt_tid, (uint32_t)stranger);
+    process->stranger = stranger;
     sprof_vec_release(&threads);
     return result;
 }

@@ -35,6 +35,7 @@ struct sigprof_process {
     uint64_t maps_changes, looked_ns;
     struct sprof_map mappings; /* hash of an executable mapping → 1: it was told */
     struct sprof_map tids;     /* threads that records spoke of → 1 */
+    pid_t stranger;            /* one that no record spoke of, at the last scan */
     struct sigprof_ring *rings;
     size_t ring_count;
     uint64_t lost, refused[AGENT_REFUSALS]; /* told so far */

@@ -145,12 +145,16 @@ ordinary_user() {
     holds "$samples > 800 && $lost == 0 && $whole > 0.99" "quality of an ordinary user's recording"
 }
 
+# A launched command is then sampled by the agent (agent.sh); what only perf events can do, fails.
 refused() { # ERRNO
     keep
-    expect 1 "$PROGRAMS/refuse" perf_event_open "$1" "$SPROF" record -- true
-    said 'perf_event_open|perf events'
-    said 'seccomp|perf_event_paranoid|CONFIG_PERF_EVENTS'
-    [ "$(wc -l <err)" -le 2 ] || fail "more than one message"
+    start sleep 60
+    for how in "--source perf -- true" "-e cpu-clock -- true" "-p $child" "-t $child"; do
+        expect 1 "$PROGRAMS/refuse" perf_event_open "$1" "$SPROF" record $how
+        said 'perf_event_open|perf events'
+        said 'seccomp|perf_event_paranoid|CONFIG_PERF_EVENTS'
+        [ "$(wc -l <err)" -le 2 ] || fail "more than one message"
+    done
     kept
 }
 refused_eperm() { refused EPERM; }

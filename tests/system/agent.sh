@@ -1,0 +1,271 @@
+#!/bin/bash
+# Commands that sample themselves, because perf events are refused or because --source says so.
+#   agent.sh CASE
+. "$(dirname "$0")/lib.sh"
+: "${SUBJECT:?a program that does what is hard for an agent}" "${AGENT:?the library}"
+refuse=("$PROGRAMS/refuse" perf_event_open EPERM)
+export XDG_RUNTIME_DIR=$work/run # of this test alone, to see what is left over in it
+mkdir -m 700 "$XDG_RUNTIME_DIR"
+record=("$SPROF" record --source sigprof -o t.db)
+
+value() { # COLUMN OF v_quality
+    sql t.db "SELECT $1 FROM v_quality"
+}
+
+counter() {
+    sql t.db "SELECT value FROM counter WHERE name = '$1'"
+}
+
+# Weight of samples over CPU time that was used, as a share; what was booked on [not sampled] apart.
+sampled_weight() {
+    sql t.db "SELECT coalesce(sum(exclusive_weight), 0) / 1e9 FROM v_function
+        WHERE function <> '[not sampled]'"
+}
+
+whole() { # LEAST SAMPLES, LEAST SHARE
+    local samples lost user whole
+    IFS='|' read -r samples lost user whole < <(sql t.db \
+        "SELECT samples, lost, user_stacks, whole_stacks FROM v_quality")
+    echo "$samples samples, $lost lost, $whole of $user stacks whole"
+    holds "$samples >= $1" "samples"
+    holds "$lost == 0" "lost samples"
+    holds "$whole >= $2 * $user" "whole stacks"
+}
+
+# Without a word from the user, and the summary says so.
+stands_in() {
+    for error in EPERM EACCES ENOSYS; do
+        expect 0 "$PROGRAMS/refuse" perf_event_open $error "$SPROF" record -o t.db -- \
+            "$PROGRAMS/split" once 1500
+        whole 20 0.9
+        expect 0 "$SPROF" report -i t.db
+        grep -q 'SIGPROF agent' out || fail "the report does not name its source"
+        grep -qE 'SIGPROF agent.*perf' out || fail "nor why"
+    done
+    expect 0 "$SPROF" record -o t.db -- true
+    ! sql t.db "SELECT source FROM run" | grep -q SIGPROF || fail "the agent, though perf works"
+}
+
+refused() { # MESSAGE COMMAND …
+    expect 1 "${record[@]}" -- "${@:2}"
+    said_only "$1"
+    said 'perf events can sample it'
+    [ ! -s out ] && [ ! -e t.db ] || fail "it was started"
+}
+
+# What cannot be sampled so is refused before it starts, with the reason and what works.
+refusals() {
+    refused 'linked statically' "$OTHERS/agent_static"
+    refused 'Go program' "$OTHERS/agent_go"
+    refused 'sanitizer' "$OTHERS/agent_sanitized"
+    printf '\177ELF\001\001\001%057d' 0 >narrow && chmod 755 narrow
+    refused 'word size' ./narrow
+    printf '#!%s\n' "$OTHERS/agent_static" >script && chmod 755 script
+    refused 'linked statically' ./script
+    if [ "$(id -u)" = 0 ]; then
+        cp "$SUBJECT" foreign && chown 12345 foreign && chmod 4755 foreign
+        refused 'other rights' ./foreign spin 1
+    fi
+    start sleep 60
+    expect 2 "$SPROF" record --source sigprof -p "$child"
+    said_only 'a command that sprof launches'
+    expect 2 "$SPROF" record --source sigprof -e page-faults -- true
+    said_only 'CPU time only'
+    expect 2 "$SPROF" record --source other -- true
+    said_only 'there is no source `other`; there are: perf, sigprof'
+    expect 1 "${record[@]}" -- ./nowhere
+    said_only 'command not found'
+    [ -z "$(ls "$XDG_RUNTIME_DIR")" ] || fail "a socket is left over"
+}
+
+# Output, exit status, environment and descriptors are those of the command alone.
+output_is_its_own() {
+    seq 1 50000 >in
+    "${record[@]}" -- sh -c 'cat; env; ls /proc/self/fd; exit 7' <in >out 2>err
+    [ $? = 7 ] || fail "exit status"
+    sh -c 'cat; env; ls /proc/self/fd; exit 7' <in >wanted
+    cmp <(grep -v '^_=' out) <(grep -v '^_=' wanted) || fail "the output is another one"
+    LD_PRELOAD=$work/nothing.so run "${record[@]}" -- sh -c 'echo "$LD_PRELOAD"'
+    grep -q "^$work/nothing.so\$" out || fail "a preload of the user's is lost"
+    for name in SEGV TERM; do
+        bash -c 'ulimit -c 0; "${@:2}" -- sh -c "kill -$1 \$\$"; exit $?' - $name "${record[@]}" >out 2>err
+        [ $? = $((128 + $(kill -l $name))) ] || fail "the command died of $name, sprof did not"
+    done
+}
+
+# Shells, scripts, make, programs started in each way, with an empty environment, by a relative path.
+programs_of_all_kinds() {
+    expect 0 "${record[@]}" -- "$SUBJECT" programs 40
+    holds "$(counter agent.programs) == 17" "programs and forks that an agent is in"
+    holds "$(sampled_weight) > 11 * 0.04 * 0.4" "CPU time of what was started"
+    cat >Makefile <<END
+all: ; cd / && env -i $SUBJECT spin 200
+END
+    expect 0 "${record[@]}" -- make
+    holds "$(sampled_weight) > 0.15" "a program that make, sh and env start"
+    expect 0 "${record[@]}" -- "$SUBJECT" fork 200
+    holds "$(sampled_weight) > 0.35" "a child of fork, and its thread"
+    expect 0 "${record[@]}" -- "$SUBJECT" wait-for-all
+    grep -q '^1$' out || fail "sigwait brought another signal than the program's"
+    expect 0 "${record[@]}" -- "$SUBJECT" clone 300
+    holds "$(value samples) > 10" "a thread made by clone"
+    expect 0 "${record[@]}" -- "$SUBJECT" other-stack
+    whole 10 0.9
+}
+
+refused_record=("${refuse[@]}" "$SPROF" record -o t.db)
+
+python() {
+    expect 0 "${refused_record[@]}" -- /usr/bin/python3 -c \
+        'print(sum(i * i % 7 for i in range(9000000)))'
+    [ "$(cat out)" = "$(/usr/bin/python3 -c 'print(sum(i * i % 7 for i in range(9000000)))')" ] ||
+        fail "the program's output is not its own"
+    whole 60 0.99
+    holds "$(sql t.db "SELECT 100.0 * max(inclusive_weight) / (SELECT sum(exclusive_weight)
+        FROM v_function) FROM v_function WHERE function = 'Py_RunMain'") > 80" "the main function"
+}
+
+# Blocks all signals around pthread_create.
+xz() {
+    head -c 9000000 /dev/urandom | base64 -w 0 >data
+    expect 0 "${refused_record[@]}" -- /usr/bin/xz -T2 -1 --block-size=2MiB -k data
+    whole 100 0.99
+    holds "$(sql t.db "SELECT count(*) FROM v_thread WHERE samples > 25") >= 2" "busy threads"
+}
+
+gxx() {
+    echo '#include <regex>
+bool f(const char *text) { return std::regex_match(text, std::regex("(a|b)*c[d-f]+")); }' >regex.cpp
+    expect 0 "${refused_record[@]}" -- g++ -O2 -c regex.cpp
+    [ -s regex.o ] || fail "nothing was compiled"
+    whole 100 0.99
+    sql t.db "SELECT DISTINCT process FROM v_thread" | grep -qx cc1plus || fail "no process cc1plus"
+    sql t.db "SELECT DISTINCT process FROM v_thread" | grep -qx as || fail "no process as"
+}
+
+# Shots are pending when programs are replaced: none may die of one.
+exec_storm() {
+    cat >storm.sh <<END
+for ((i = 0; i < 300; i++)); do /bin/true || echo bad; done
+exec -a again $SUBJECT spin 100 || echo bad
+END
+    expect 0 "${record[@]}" -- bash storm.sh
+    [ ! -s out ] || fail "a program died"
+    holds "$(counter agent.programs) >= 600" "forks and programs"
+    # Used before an agent is there and after it: not sampled, but booked.
+    local all
+    all=$(sql t.db "SELECT sum(exclusive_weight) FROM v_function")
+    holds "$all >= 0.95 * $(sql t.db "SELECT target_cpu_ns FROM run")" "CPU time accounted for"
+}
+
+own_profiler() {
+    expect 0 "${record[@]}" -- "$SUBJECT" own-profiler 300
+    grep -qE '^[1-4]?[0-9] 1$' out || fail "the program's own profiler is disturbed"
+    said 'uses? SIGPROF'
+}
+
+interrupted() {
+    expect 0 "${record[@]}" -- "$SUBJECT" interrupted 2000
+    grep -q '^0$' out || fail "system calls were cut short"
+}
+
+# A target that writes garbage into the memory it shares: its own loss, nobody else's.
+hostile() {
+    for ((i = 0; i < 5; i++)); do
+        expect 3 "${record[@]}" -- "$SUBJECT" garble 500
+        expect 0 "$SPROF" report -i t.db
+    done
+}
+
+# kill -9 of sprof: the target goes on, its timers stop, and all but the last second is there.
+kill_recorder() {
+    start "${record[@]}" -- "$SUBJECT" go-on 6000 >out 2>err
+    recorder=$child
+    wait_until 20 test -s t.db
+    wait_until 20 grep -q begun out
+    sleep 3
+    target=$(pgrep -P "$recorder" -x agent_subject)
+    kill -9 "$recorder"
+    wait "$recorder" 2>/dev/null
+    sleep 1
+    [[ $(state_of "$target") == [RS] ]] || fail "the target ended with sprof"
+    wait_until 30 grep -q done out
+    expect 0 "$SPROF" report -i t.db
+    holds "$(value samples) > 100" "samples of the first seconds"
+}
+
+# kill -9 of the target: what it wrote last is there.
+kill_target() {
+    start "${record[@]}" -- "$SUBJECT" go-on 60000 >out 2>err
+    recorder=$child
+    wait_until 20 grep -q begun out
+    sleep 2
+    target=$(pgrep -P "$recorder" -x agent_subject)
+    used=$(awk '{ print $14 + $15 }' "/proc/$target/stat")
+    kill -9 "$target"
+    wait "$recorder"
+    [ $? = 137 ] || fail "sprof did not end as its command"
+    holds "$(sampled_weight) >= 0.9 * $used / $(getconf CLK_TCK)" "samples up to the end"
+}
+
+many_threads() {
+    expect 0 "${record[@]}" -- "$SUBJECT" live-threads 2000
+    holds "$(counter agent.unsampled_threads) == 0" "threads refused"
+    holds "$(sql t.db "SELECT count(*) FROM v_thread WHERE samples > 0") > 600" \
+        "threads with samples, each longer than a tick"
+    holds "$(sql t.db "SELECT count(*) FROM thread") >= 2000" "threads"
+}
+
+# Threads shorter than a tick: most of what they use is sampled, and the rest is booked.
+short_threads() {
+    expect 0 "${record[@]}" -- "$SUBJECT" short-threads 1000
+    local sampled all used
+    sampled=$(sampled_weight)
+    all=$(sql t.db "SELECT sum(exclusive_weight) / 1e9 FROM v_function")
+    used=$(sql t.db "SELECT target_cpu_ns / 1e9 FROM run")
+    echo "$used s used, $sampled s sampled, $all s accounted for"
+    holds "$sampled > 0.4 * $used" "CPU time sampled" # 0.98 on a machine of its own
+    holds "$all > 0.98 * $used && $sampled < 1.3 * $used" "CPU time accounted for"
+}
+
+# A child that no agent can be in is not forgotten.
+children_without() {
+    cat >spin.c <<'END'
+int main(void) { for (volatile unsigned i = 0; i < 600000000; i++); return 0; }
+END
+    cc -O1 -static -o still spin.c || fail "cannot compile"
+    expect 4 "${record[@]}" -- sh -c './still; exit 4'
+    local booked
+    booked=$(sql t.db "SELECT coalesce(sum(exclusive_weight), 0) / 1e9 FROM v_function
+        WHERE function = '[not sampled]'")
+    holds "$booked > 0.1" "CPU time of a static child"
+    ! grep -q 'ld.so' err || fail "the loader complained"
+}
+
+# An ordinary user, who reads no manual, in a container that refuses perf events.
+ordinary_user() {
+    prepare_ordinary_user
+    mkdir -p "$work/libexec/sprof" && cp "$AGENT" "$work/libexec/sprof/"
+    chmod -R a+rX "$work/libexec"
+    cd "$work/home" || exit 1
+    expect 0 "${as_ordinary_user[@]}" "$work/user/refuse" perf_event_open EPERM "$user_sprof" \
+        record -o u.db -- "$user_split" once 3000
+    [ "$(stat -c %a u.db)" = 600 ] || fail "others can read the recording"
+    mv u.db "$work/t.db" && cd "$work" || exit 1
+    whole 20 0.9
+}
+
+# Relative paths, and a working directory that changes; a binary without its library.
+moved() {
+    mkdir -p place/bin place/libexec/sprof
+    cp "$SPROF" place/bin/ && cp "$AGENT" place/libexec/sprof/
+    cd place || exit 1
+    expect 0 ./bin/sprof record --source sigprof -o ../t.db -- sh -c "cd / && exec $SUBJECT spin 200"
+    cd ..
+    holds "$(value samples) > 20" "samples"
+    rm place/libexec/sprof/*
+    expect 1 place/bin/sprof record --source sigprof -- true
+    said_only 'not installed'
+}
+
+"$1"
