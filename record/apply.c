@@ -63,10 +63,9 @@ static int add_sample(struct record_session *session, const struct taken *taken,
     taken->thread->samples++;
     taken->thread->sampled_weight += row.weight;
     taken->thread->dirty = true;
-    struct store_ledger *second = record_ledger_second(&session->ledger, row.time_ns);
-    if (!second || sprof_vec_push(&record_writer_batch(&session->writer)->rows.samples, row))
+    if (record_ledger_deliver(&session->ledger, row.time_ns, row.weight) ||
+        sprof_vec_push(&record_writer_batch(&session->writer)->rows.samples, row))
         return SPROF_ENOMEM;
-    second->delivered++;
     const bool whole = outcome->end == MODEL_END_ROOT && !outcome->guessed;
     if (session->options.keep_failed && outcome->user_stack && !whole &&
         taken->sample->register_count)

@@ -19,6 +19,20 @@ struct store_ledger *record_ledger_second(struct record_ledger *ledger, uint64_t
     return &ledger->seconds.items[second];
 }
 
+int record_ledger_deliver(struct record_ledger *ledger, uint64_t time_ns, uint64_t weight)
+{
+    struct store_ledger *second = record_ledger_second(ledger, time_ns);
+    while (second && ledger->longer_ns.count < ledger->seconds.count)
+        if (sprof_vec_push(&ledger->longer_ns, 0))
+            return SPROF_ENOMEM;
+    if (!second)
+        return SPROF_ENOMEM;
+    second->delivered++;
+    ledger->longer_ns.items[second - ledger->seconds.items] +=
+        (int64_t)(weight - ledger->period_ns);
+    return 0;
+}
+
 static int book(struct record_ledger *ledger, uint64_t from_ns, uint64_t until_ns, uint64_t cpu_ns)
 {
     const double span_ns = (double)(until_ns - from_ns);
@@ -95,12 +109,17 @@ void record_ledger_close(struct record_ledger *ledger, size_t from)
         if (!ledger->period_ns)
             continue;
         const double expected = (double)second->expected_cpu_ns / (double)ledger->period_ns;
-        const double missing =
+        const double fewer =
             expected - (double)second->delivered - (double)second->lost - (double)second->throttled;
+        /* Fewer samples that weigh more each are none the less. */
+        const double longer = i < ledger->longer_ns.count
+                                  ? (double)ledger->longer_ns.items[i] / (double)ledger->period_ns
+                                  : 0;
+        const double missing = fewer - longer;
         const bool by_chance = missing <= 3 * sqrt(expected);
         second->excluded = !by_chance && ledger->kernel_excluded ? (uint64_t)missing : 0;
         second->timer_overrun = !by_chance && !ledger->kernel_excluded ? (uint64_t)missing : 0;
-        second->unexplained = by_chance ? (int64_t)llround(missing) : 0;
+        second->unexplained = (int64_t)llround(by_chance ? fewer : longer);
     }
 }
 
@@ -118,5 +137,6 @@ int record_ledger_rows(struct record_ledger *ledger, struct store_batch *batch)
 void record_ledger_release(struct record_ledger *ledger)
 {
     sprof_vec_release(&ledger->seconds);
+    sprof_vec_release(&ledger->longer_ns);
     sprof_map_release(&ledger->throttled_since);
 }

@@ -6,8 +6,11 @@
 
 struct record_ledger {
     SPROF_VEC(struct store_ledger) seconds;
+    SPROF_VEC(int64_t)
+    longer_ns; /* [second]: by how much the delivered samples weigh more than
+                  period_ns each */
     uint32_t run_id, event_id;
-    uint64_t period_ns; /* of a clock event; 0: nothing can be expected */
+    uint64_t period_ns; /* of a clock event, the mean where it varies; 0: nothing can be expected */
     bool kernel_excluded;
     uint64_t last_time_ns; /* until when target CPU time is booked … */
     uint64_t last_cpu_ns;  /* … and how much in all */
@@ -19,6 +22,9 @@ struct record_ledger {
 
 /* The second that a run time (nanoseconds since its start) falls into; NULL when out of memory. */
 struct store_ledger *record_ledger_second(struct record_ledger *ledger, uint64_t time_ns);
+
+/* Books a delivered sample. Returns 0 or SPROF_ENOMEM. */
+int record_ledger_deliver(struct record_ledger *ledger, uint64_t time_ns, uint64_t weight);
 
 /* Books the targets' CPU time since the last call, evenly on the seconds that have passed. */
 int record_ledger_expect(struct record_ledger *ledger, uint64_t time_ns, uint64_t cpu_ns);

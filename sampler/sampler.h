@@ -64,7 +64,8 @@ struct sampler_facts {
     bool event_is_clock;           /* weights are nanoseconds of CPU time */
     bool varying_period;           /* weights differ from sample to sample */
     uint64_t frequency_hz;         /* asked; 0 when a period was */
-    uint64_t period;               /* fixed period in event units; 0 when it varies */
+    uint64_t period; /* between samples, in event units: of a clock that varies, the mean; of other
+                        events that vary, 0 */
     bool kernel_excluded;          /* samples only in user mode */
     char kernel_excluded_why[256]; /* one line naming the setting; empty where asked for */
     size_t stack_bytes;            /* slice really asked from the kernel */

@@ -49,7 +49,7 @@ struct store_event {
     const char *name;
     bool is_clock;   /* weights are nanoseconds of CPU time */
     bool varying;    /* weights differ: percentages use them */
-    uint64_t period; /* 0 when it varies */
+    uint64_t period; /* of a clock that varies the mean; else 0 when it varies */
     uint8_t unit;    /* enum store_unit */
 };
 

@@ -109,6 +109,13 @@ size_t perf_config_sample_bytes(const struct perf_config *config, size_t stack_b
     return FIXED_BYTES + REGISTER_BYTES + chain + stack_bytes;
 }
 
+uint64_t perf_config_period(const struct perf_config *config)
+{
+    if (config->period)
+        return config->period;
+    return config->event->is_clock ? UINT64_C(1000000000) / config->frequency_hz : 0;
+}
+
 uint64_t perf_config_samples_per_second(const struct perf_config *config)
 {
     if (config->frequency_hz)
@@ -191,8 +198,9 @@ void perf_config_sampling_event(const struct perf_config *config, struct perf_ev
         attr->config = PERF_COUNT_SW_CPU_CLOCK;
     attr->read_format = PERF_FORMAT_LOST;
     attr->disabled = 1;
-    attr->freq = config->frequency_hz > 0;
-    attr->sample_period = config->frequency_hz ? config->frequency_hz : config->period;
+    const uint64_t period = perf_config_period(config);
+    attr->freq = !period;
+    attr->sample_period = period ? period : config->frequency_hz;
     attr->sample_type |= PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD;
     attr->exclude_kernel = config->exclude_kernel;
     attr->exclude_hv = 1;

@@ -24,6 +24,9 @@ int perf_config_make(struct perf_config *config, const struct sampler_options *o
 /* How much ring a sample may take, with everything asked for and a stack slice of that size. */
 size_t perf_config_sample_bytes(const struct perf_config *config, size_t stack_bytes);
 
+/* Events between two samples: of a clock nanoseconds. Not of a frequency that is no clock's: 0. */
+uint64_t perf_config_period(const struct perf_config *config);
+
 /* How many samples a busy CPU gives in a second: asked for, or a guess for fixed periods. */
 uint64_t perf_config_samples_per_second(const struct perf_config *config);
 

@@ -71,6 +71,11 @@ uint64_t perf_event_lost(int fd)
     return got == (ssize_t)sizeof value_and_lost ? value_and_lost[1] : 0;
 }
 
+int perf_event_set_period(int fd, uint64_t period)
+{
+    return ioctl(fd, PERF_EVENT_IOC_PERIOD, &period) ? -errno : 0;
+}
+
 void perf_event_enable(int fd)
 {
     ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);

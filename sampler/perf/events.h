@@ -29,6 +29,10 @@ uint64_t perf_event_count(int fd);
 /* How many records a PERF_FORMAT_LOST event had no room for, 0 when that cannot be known. */
 uint64_t perf_event_lost(int fd);
 
+/* Changes the period of an event, and begins a new one, on all CPUs at once; not of those inherited
+ * from it. Returns 0 or a negative errno. */
+int perf_event_set_period(int fd, uint64_t period);
+
 /* Opens and closes an event on the calling thread. The first one on a task that anybody opens waits
  * for all CPUs, some 15 ms (m): a launched command does that while it has nothing else to do, so
  * that the recorder need not. */

@@ -119,6 +119,10 @@ static int open_cpu_event(struct perf_source *source, size_t index)
 {
     struct perf_event_attr attr;
     perf_config_sampling_event(&source->config, &attr, true, false);
+    uint64_t period;
+    if (perf_jitter_add(source, &period))
+        return -ENOMEM;
+    attr.sample_period = period ? period : attr.sample_period;
     const int fd = perf_open_dropping(&attr, -1, source->cpus.items[index],
                                       source->merge.rings.items[index].fd);
     if (fd < 0)
@@ -127,6 +131,8 @@ static int open_cpu_event(struct perf_source *source, size_t index)
         close(fd);
         return -ENOMEM;
     }
+    if (perf_jitter_bind(source, fd))
+        return -ENOMEM;
     if (source->filter.programs && filter_bpf_attach(&source->filter, fd)) {
         explain_no_bpf(source, -EINVAL);
         filter_bpf_close(&source->filter);
@@ -158,6 +164,7 @@ static int open_cpu_scope(struct perf_source *source, const struct sampler_optio
     if (result)
         return result;
     try_filter(source, options->minimum_scope);
+    perf_jitter_open(source);
     for (size_t i = 0; i < source->cpus.count; i++) {
         result = open_cpu_event(source, i);
         if (result)

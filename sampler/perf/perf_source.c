@@ -15,11 +15,14 @@ static struct perf_source *perf_of(struct source *source)
 
 static void describe(const struct perf_source *source, char *text, size_t size)
 {
-    snprintf(text, size, "%s%s%s%s%s",
+    const bool in_step = source->config.frequency_hz && source->config.event->is_clock &&
+                         !source->jitters; /* asked for a rate, but not for a fixed interval */
+    snprintf(text, size, "%s%s%s%s%s%s",
              source->scope == SAMPLER_SCOPE_TASK ? "perf per thread" : "perf per CPU",
              source->scope == SAMPLER_SCOPE_CPU_FILTERED ? ", filtered in the kernel" : "",
              source->no_bpf_why ? ", without BPF (" : "",
-             source->no_bpf_why ? source->no_bpf_why : "", source->no_bpf_why ? ")" : "");
+             source->no_bpf_why ? source->no_bpf_why : "", source->no_bpf_why ? ")" : "",
+             in_step ? ", at a fixed interval" : "");
 }
 
 static void state_facts(struct perf_source *source)
@@ -32,11 +35,10 @@ static void state_facts(struct perf_source *source)
     snprintf(facts->event, sizeof facts->event, "%s", config->event->name);
     facts->event_is_clock = config->event->is_clock;
     facts->frequency_hz = config->frequency_hz;
-    /* The timer of a clock event runs at one period, whatever asked for it. */
-    facts->varying_period = config->frequency_hz && !config->event->is_clock;
-    if (!facts->varying_period)
-        facts->period =
-            config->period ? config->period : UINT64_C(1000000000) / config->frequency_hz;
+    /* The timer of a clock event runs at one period, whatever asked for it, until we change it. */
+    facts->varying_period = config->frequency_hz && (!config->event->is_clock || source->jitters);
+    if (!config->frequency_hz || config->event->is_clock)
+        facts->period = perf_config_period(config);
     facts->kernel_excluded = config->exclude_kernel;
     facts->stack_bytes = config->stack_bytes;
     facts->stack_bytes_wanted = config->stack_bytes_wanted;
@@ -62,6 +64,8 @@ static void perf_free(struct source *opened)
     rests_release(&source->rests);
     perf_members_release(&source->members);
     sprof_vec_release(&source->end_records);
+    sprof_vec_release(&source->clocks);
+    sprof_map_release(&source->event_index);
     sprof_map_release(&source->event_tid);
     sprof_map_release(&source->tids_with_events);
     sprof_map_release(&source->tids_taken_in);
@@ -134,6 +138,7 @@ static int perf_start(struct source *opened, struct sprof_error *error)
         for_each_event(source, perf_event_enable);
     if (!launches)
         perf_counters_enable(&source->counters);
+    perf_jitter_start(source);
     source->start_ns = sprof_clock_monotonic_ns();
     return 0;
 }
@@ -193,6 +198,7 @@ const struct source_kind perf_source_kind = {
     .look = perf_batch_look,
     .next_time = perf_record_next_time,
     .take = perf_record_take,
+    .weigh = perf_jitter_weigh,
     .cpu_ns = perf_cpu_ns,
     .count = perf_count,
     .stack_end = perf_tails_learn,

@@ -4,6 +4,7 @@
 
 #include "sampler/filter_bpf.h"
 #include "sampler/merge.h"
+#include "sampler/perf/clock_period.h"
 #include "sampler/perf/counters.h"
 #include "sampler/perf/event_config.h"
 #include "sampler/perf/members.h"
@@ -50,7 +51,13 @@ struct perf_source {
     struct rest_bpf rest_bpf;
     struct stack_ends stack_ends;
     struct stack_mapper *stack_mapper; /* NULL where the kernel's program finds mappings */
-    bool started, stopped;
+    bool jitters;                        /* periods of events are changed at random; then, */
+    SPROF_VEC(struct perf_clock) clocks; /* … for each of `events` */
+    struct sprof_map event_index;        /* … identifier of an event → its index */
+    uint64_t random, next_jitter_ns;
+    uint64_t sample_event; /* identifier of the event of the sample just taken */
+
+    bool stopped;
     uint64_t start_ns;   /* samples before it do not count */
     uint64_t seen_ns;    /* when the rings were looked at last */
     uint64_t horizon_ns; /* records up to it are surely in order */
@@ -97,6 +104,16 @@ int perf_batch_look(struct source *source, uint64_t now_ns, const struct pollfd 
 
 /* How long records may gather before a ring fills or stacks grow stale. */
 uint64_t perf_batch_interval_ns(const struct perf_source *source);
+
+/* jitter.c: says whether periods are to be changed; gives an event that is to be opened a clock,
+ * and its first period (0: as configured); it was opened; all are enabled now; changes those for
+ * which it is time; the weight of the sample just taken. Two return 0 or SPROF_ENOMEM. */
+void perf_jitter_open(struct perf_source *source);
+int perf_jitter_add(struct perf_source *source, uint64_t *period);
+int perf_jitter_bind(struct perf_source *source, int fd);
+void perf_jitter_start(struct perf_source *source);
+void perf_jitter_look(struct perf_source *source, uint64_t now_ns);
+uint64_t perf_jitter_weigh(struct source *source, const struct model_record *sample);
 
 /* end_records.c: what is known only when all rings are empty: losses at the very end, and the CPU
  * time of the threads still alive. Returns 0 or SPROF_ENOMEM. */

@@ -113,6 +113,7 @@ static int take_of_rings(struct perf_source *source, struct sampler_ring *ring, 
             return 1;
         break;
     }
+    source->sample_event = event_id;
     if (record->time_ns > source->last_ns)
         source->last_ns = record->time_ns;
     account(source);

@@ -45,6 +45,26 @@ static void test_without_the_kernel_gaps_are_excluded(void)
     sprof_vec_release(&ledger.seconds);
 }
 
+/* Where periods vary, fewer samples that weigh more each account for the same time. */
+static void test_longer_periods_are_no_gap(void)
+{
+    struct record_ledger ledger = ledger_of(0);
+    for (int i = 0; i < 800; i++)
+        CU_ASSERT_EQUAL(record_ledger_deliver(&ledger, 5, PERIOD_NS * 5 / 4), 0);
+    record_ledger_close(&ledger, 0);
+    CU_ASSERT_EQUAL(ledger.seconds.items[0].delivered, 800);
+    CU_ASSERT_EQUAL(ledger.seconds.items[0].timer_overrun, 0);
+    CU_ASSERT_EQUAL(ledger.seconds.items[0].unexplained, 200);
+    record_ledger_release(&ledger);
+    ledger = ledger_of(0);
+    for (int i = 0; i < 600; i++)
+        CU_ASSERT_EQUAL(record_ledger_deliver(&ledger, 5, PERIOD_NS * 5 / 4), 0);
+    record_ledger_close(&ledger, 0);
+    CU_ASSERT_EQUAL(ledger.seconds.items[0].timer_overrun, 250);
+    CU_ASSERT_EQUAL(ledger.seconds.items[0].unexplained, 150);
+    record_ledger_release(&ledger);
+}
+
 /* What becomes known at the end belongs to all seconds, as they were. */
 static void test_late_news_is_spread(void)
 {
@@ -181,6 +201,7 @@ void sprof_suite_record_ledger(void)
 {
     CU_pSuite suite = CU_add_suite("record/ledger", NULL, NULL);
     CU_add_test(suite, "small gaps are chance", test_small_gaps_are_chance);
+    CU_add_test(suite, "longer periods are no gap", test_longer_periods_are_no_gap);
     CU_add_test(suite, "large gaps are overrun", test_large_gaps_are_overrun);
     CU_add_test(suite, "without the kernel gaps are excluded",
                 test_without_the_kernel_gaps_are_excluded);

@@ -9,7 +9,7 @@ static void test_losses_at_the_end_are_told(void)
     const pid_t pid = live_spin("1", "100000", NULL);
     const struct sampler_options options = {.capture = SAMPLER_CAPTURE_USER,
                                             .event = "cpu-clock",
-                                            .frequency_hz = 9973,
+                                            .period = 1000000000 / 9973,
                                             .pids = &pid,
                                             .pid_count = 1,
                                             .ring_budget_bytes = 1};

@@ -50,7 +50,7 @@ static void test_copies_end_where_memory_does(void)
     CU_ASSERT_PTR_NOT_EQUAL_FATAL(pages, MAP_FAILED);
     munmap(pages + 3 * page, page);
     const struct sampler_stack stack = stack_at(pages + 100, 7),
-                              gone = stack_at(pages + 3 * page, 7);
+                               gone = stack_at(pages + 3 * page, 7);
     CU_ASSERT_EQUAL(rests_copy(&rests, 0, 1, &stack, REST_BYTES_MAX), 3 * page - 100);
     CU_ASSERT_EQUAL(rests_copy(&rests, 0, 2, &gone, REST_BYTES_MAX), 0);
     CU_ASSERT_PTR_NULL(rests_take(&rests, 0, 2));

@@ -1,0 +1,76 @@
+/* Changes the periods of clock events from time to time, so that work which repeats at exactly the
+ * sampling interval is not always met at the same place. */
+#include "sampler/perf/perf_source.h"
+
+#include <sys/random.h>
+
+enum {
+    JITTER_INTERVAL_NS = 100000000,
+    JITTER_CPU_FRACTION = 100, /* of a CPU may be spent in such calls */
+};
+
+void perf_jitter_open(struct perf_source *source)
+{
+    source->jitters = source->config.frequency_hz && source->config.event->is_clock;
+    if (getrandom(&source->random, sizeof source->random, GRND_NONBLOCK) < 0 || !source->random)
+        source->random = sprof_clock_monotonic_ns() | 1;
+}
+
+static uint64_t next_period(struct perf_source *source, struct perf_clock *clock)
+{
+    const uint64_t period = perf_config_period(&source->config);
+    return source->jitters ? perf_clock_jitter(clock, period, &source->random) : period;
+}
+
+int perf_jitter_add(struct perf_source *source, uint64_t *period)
+{
+    struct perf_clock clock = {0};
+    clock.period_ns = *period = next_period(source, &clock);
+    return sprof_vec_push(&source->clocks, clock);
+}
+
+int perf_jitter_bind(struct perf_source *source, int fd)
+{
+    return sprof_map_put(&source->event_index, perf_event_id(fd), source->clocks.count - 1);
+}
+
+void perf_jitter_start(struct perf_source *source)
+{
+    const uint64_t now_ns = sprof_clock_monotonic_ns();
+    for (size_t i = 0; i < source->clocks.count; i++)
+        perf_clock_start(&source->clocks.items[i], now_ns, source->clocks.items[i].period_ns);
+    source->next_jitter_ns = now_ns + JITTER_INTERVAL_NS;
+}
+
+static void change(struct perf_source *source, size_t index, uint64_t period_ns)
+{
+    const uint64_t before_ns = sprof_clock_monotonic_ns();
+    if (!perf_event_set_period(source->events.items[index], period_ns))
+        perf_clock_change(&source->clocks.items[index], before_ns, sprof_clock_monotonic_ns(),
+                          period_ns);
+}
+
+void perf_jitter_look(struct perf_source *source, uint64_t now_ns)
+{
+    if (!source->jitters || now_ns < source->next_jitter_ns)
+        return;
+    for (size_t i = 0; i < source->clocks.count; i++) {
+        struct perf_clock *clock = &source->clocks.items[i];
+        if (clock->delivered && perf_clock_has_room(clock))
+            change(source, i, next_period(source, clock));
+    }
+    const uint64_t end_ns = sprof_clock_monotonic_ns();
+    const uint64_t pause_ns = (end_ns - now_ns) * JITTER_CPU_FRACTION;
+    source->next_jitter_ns =
+        end_ns + (pause_ns > JITTER_INTERVAL_NS ? pause_ns : JITTER_INTERVAL_NS);
+}
+
+uint64_t perf_jitter_weigh(struct source *opened, const struct model_record *sample)
+{
+    struct perf_source *source = (struct perf_source *)opened;
+    const uint64_t *index =
+        source->jitters ? sprof_map_get(&source->event_index, source->sample_event) : NULL;
+    if (!index)
+        return sample->sample.weight;
+    return perf_clock_weigh(&source->clocks.items[*index], sample->time_ns);
+}
