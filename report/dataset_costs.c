@@ -1,5 +1,5 @@
-/* Reads call paths and what they cost: from sums by node and thread, or from the samples where CPU
- * or time matter. */
+/* Reads call paths and what they cost: from sums by path, by node and thread, or from the samples where
+ * CPU or time matter. */
 #include "report/dataset_parts.h"
 
 static int add_path(void *context, const struct model_path *row)
@@ -62,6 +62,37 @@ static int add_cost(void *context, const struct store_node_cost *row)
         .cost = row->cost,
     };
     return own.node ? sprof_vec_push(&dataset->costs, own) : SPROF_EFORMAT;
+}
+
+/* == From sums by path, where every sample counts == */
+
+static int add_path_cost(void *context, const struct store_cost *row)
+{
+    struct report_loading *loading = context;
+    if (!report_dataset_number(&loading->events, row->event_id))
+        return 0;
+    const uint32_t path = report_dataset_number(&loading->paths, row->id);
+    if (!path)
+        return SPROF_EFORMAT;
+    loading->dataset->all.samples += row->costs.exclusive.samples;
+    loading->dataset->all.weight += row->costs.exclusive.weight;
+    count(loading, path, row->costs.exclusive, 0);
+    return 0;
+}
+
+static int add_event_cost(void *context, const struct store_event_cost *row)
+{
+    struct report_loading *loading = context;
+    if (report_dataset_number(&loading->events, row->event_id))
+        loading->sum_of_squares += row->squares;
+    return 0;
+}
+
+/* Whether nothing is asked of threads or stacks. */
+static bool takes_all(const struct report_loading *loading)
+{
+    return !(loading->parts & REPORT_STACKS) && !loading->selection->thread &&
+           !loading->selection->process;
 }
 
 /* == From samples == */
@@ -176,7 +207,15 @@ int report_dataset_load_costs(struct report_loading *loading, struct sprof_error
     else
         for (size_t i = 0; i < loading->dataset->runs.count && !result; i++) {
             const struct store_filter filter = {.run_id = loading->dataset->runs.items[i].id};
-            result = store_each_node_cost(loading->store, &filter, add_cost, loading, error);
+            if (!takes_all(loading)) {
+                result = store_each_node_cost(loading->store, &filter, add_cost, loading, error);
+                continue;
+            }
+            result = store_each_path_cost(loading->store, filter.run_id, add_path_cost, loading,
+                                          error);
+            if (!result)
+                result = store_each_event_cost(loading->store, filter.run_id, add_event_cost,
+                                               loading, error);
         }
     return result ? result : build_tree(loading);
 }
