@@ -30,16 +30,25 @@ const char *report_key_word(enum report_key key)
     return key < REPORT_KEYS ? keys[key].word : NULL;
 }
 
-unsigned report_keys_parts(const struct report_table_options *options)
+unsigned report_keys_parts(const struct report_table_options *options,
+                           const struct report_selection *selection)
 {
-    unsigned parts = 0;
+    const bool all = report_selection_takes_all(selection);
+    bool of_samples = false, of_frames = options->key_count == 0, needs_frames = false, cpu = false;
     for (size_t i = 0; i < options->key_count; i++) {
-        if (keys[options->keys[i]].of_sample || keys[options->keys[i]].needs_frames)
-            parts |= REPORT_STACKS;
-        if (options->keys[i] == REPORT_CPU)
-            parts |= REPORT_CPUS;
+        const enum report_key key = options->keys[i];
+        of_samples = of_samples || keys[key].of_sample;
+        of_frames = of_frames || !keys[key].of_sample;
+        needs_frames = needs_frames || keys[key].needs_frames;
+        cpu = cpu || key == REPORT_CPU;
     }
-    return parts;
+    if (cpu)
+        return REPORT_STACKS | REPORT_CPUS;
+    if (all && of_samples && !of_frames)
+        return REPORT_THREAD_COSTS;
+    if (all && !of_samples && options->key_count == 1 && options->keys[0] == REPORT_LINE)
+        return REPORT_LINE_COSTS;
+    return of_samples || needs_frames ? REPORT_STACKS : 0;
 }
 
 /* One row: where a cost of it was seen, and its sums. */
@@ -131,6 +140,12 @@ static uint64_t frame_value(const struct by_key *by, enum report_key key, uint32
     }
 }
 
+static void add_cost(struct model_cost *sum, struct model_cost cost)
+{
+    sum->samples += cost.samples;
+    sum->weight += cost.weight;
+}
+
 /* The number of a hash, given from 1 on; 0 when out of memory. */
 static uint32_t number_of(struct by_key *by, uint64_t hash)
 {
@@ -177,6 +192,26 @@ static struct entry *entry_of(struct by_key *by, size_t first, size_t cost, uint
     return &by->entries.items[*entry - 1];
 }
 
+/* Lines are added up in the recording. Several runs may have the same. */
+static int add_from_lines(struct by_key *by)
+{
+    const struct report_dataset *dataset = by->dataset;
+    int result = 0;
+    by->labels = calloc(dataset->frames.count + 1, sizeof *by->labels);
+    if (!by->labels)
+        return SPROF_ENOMEM;
+    for (size_t i = 0; i < dataset->line_costs.count && !result; i++) {
+        const struct report_line_cost *cost = &dataset->line_costs.items[i];
+        const uint32_t label = label_of(by, cost->frame);
+        struct entry *entry = label ? entry_of(by, 0, 0, cost->frame, label) : NULL;
+        if (!entry)
+            return SPROF_ENOMEM;
+        add_cost(&entry->costs.exclusive, cost->costs.exclusive);
+        add_cost(&entry->costs.inclusive, cost->costs.inclusive);
+    }
+    return result;
+}
+
 /* Counts a cost for what its stack holds, each label once. */
 static int add_stack(struct by_key *by, size_t first, size_t index,
                      const struct report_stack *stack)
@@ -184,20 +219,17 @@ static int add_stack(struct by_key *by, size_t first, size_t index,
     const struct report_cost *cost = &by->dataset->costs.items[index];
     const size_t frames = by->of_frames ? stack->frames.count : 1;
     for (size_t i = 0; i < frames; i++) {
-        const uint32_t frame = stack->frames.items[i];
-        const uint32_t label = label_of(by, by->of_frames ? frame : 0);
+        const uint32_t frame = by->of_frames ? stack->frames.items[i] : 0;
+        const uint32_t label = label_of(by, frame);
         struct entry *entry = label ? entry_of(by, first, index, frame, label) : NULL;
         if (!entry)
             return SPROF_ENOMEM;
-        if (!i) {
-            entry->costs.exclusive.samples += cost->cost.samples;
-            entry->costs.exclusive.weight += cost->cost.weight;
-        }
+        if (!i)
+            add_cost(&entry->costs.exclusive, cost->cost);
         if (by->seen.items[label - 1] == index + 1)
             continue;
         by->seen.items[label - 1] = (uint32_t)index + 1;
-        entry->costs.inclusive.samples += cost->cost.samples;
-        entry->costs.inclusive.weight += cost->cost.weight;
+        add_cost(&entry->costs.inclusive, cost->cost);
     }
     return 0;
 }
@@ -237,8 +269,10 @@ static int add_from_stacks(struct by_key *by)
     for (size_t i = 0; i < count && !result; i++) {
         if (i && places[i].group != places[i - 1].group)
             first = by->entries.count;
-        result = report_dataset_stack(dataset, dataset->costs.items[places[i].cost].node, &stack);
-        if (!result && stack.frames.count)
+        if (by->of_frames)
+            result =
+                report_dataset_stack(dataset, dataset->costs.items[places[i].cost].node, &stack);
+        if (!result && (stack.frames.count || !by->of_frames))
             result = add_stack(by, first, places[i].cost, &stack);
     }
     sprof_vec_release(&stack.frames);
@@ -288,8 +322,7 @@ static void key_columns(struct table *table, const struct by_key *by, enum repor
         if (!has_key(by, REPORT_PROCESS))
             key_columns(table, by, REPORT_PROCESS);
         break;
-    case REPORT_RUN:
-    case REPORT_CPU: count_column(table, word, word); break;
+    case REPORT_RUN: count_column(table, word, word); break;
     case REPORT_MODULE:
         name_column(table, word, word);
         name_column(table, "kind", "kind");
@@ -370,7 +403,12 @@ static void put_key(struct table *table, const struct by_key *by, const struct e
         if (!has_key(by, REPORT_PROCESS))
             put_key(table, by, entry, REPORT_PROCESS);
         break;
-    case REPORT_CPU: report_table_put_count(table, (uint64_t)(uint32_t)cost->cpu); break;
+    case REPORT_CPU:
+        if (cost->cpu < 0)
+            report_table_put_text(table, "unknown");
+        else
+            put_formatted(table, dataset, "", (uint64_t)cost->cpu, "%" PRIu64);
+        break;
     case REPORT_EVENT:
         report_table_put_text(table, dataset->events.items[cost->event - 1].name);
         break;
@@ -480,7 +518,9 @@ int report_table_by_keys(struct table *table, struct report_dataset *dataset,
         by.of_samples = by.of_samples || keys[by.keys[i]].of_sample;
         by.of_frames = by.of_frames || !keys[by.keys[i]].of_sample;
     }
-    int result = report_keys_parts(options) ? add_from_stacks(&by) : add_from_tree(&by);
+    int result = dataset->parts & REPORT_LINE_COSTS ? add_from_lines(&by)
+                 : dataset->parts                   ? add_from_stacks(&by)
+                                                    : add_from_tree(&by);
     if (!result) {
         const bool inclusive = options->inclusive || !by.of_frames;
         report_columns_begin(table, dataset, title_of(&by, inclusive),

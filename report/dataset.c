@@ -24,6 +24,7 @@ void report_dataset_release(struct report_dataset *dataset)
     sprof_vec_release(&dataset->nodes);
     sprof_vec_release(&dataset->mappings);
     sprof_vec_release(&dataset->costs);
+    sprof_vec_release(&dataset->line_costs);
     sprof_map_release(&dataset->process_numbers);
     sprof_map_release(&dataset->thread_numbers);
     sprof_map_release(&dataset->node_numbers);
@@ -205,9 +206,11 @@ static int load_stacks(struct report_loading *loading, struct sprof_error *error
 {
     struct report_dataset *dataset = loading->dataset;
     int result = store_each_frame(loading->store, add_frame, loading, error);
+    const bool needs_nodes = loading->parts & (REPORT_STACKS | REPORT_CPUS | REPORT_INLINED) ||
+                             report_selection_needs_samples(loading);
     if (!result) {
         link_inlined(loading);
-        result = store_each_node(loading->store, add_node, loading, error);
+        result = !needs_nodes ? 0 : store_each_node(loading->store, add_node, loading, error);
     }
     for (size_t i = 0; i < dataset->runs.count && !result && loading->parts & REPORT_STACKS; i++)
         result = store_each_mapping(loading->store, dataset->runs.items[i].id, add_mapping, loading,
@@ -235,7 +238,7 @@ static int load_rows(struct report_loading *loading, struct sprof_error *error)
         result = store_each_function(loading->store, add_function, loading, error);
     if (!result)
         result = report_dataset_load_paths(loading, error);
-    if (!result && (loading->parts || needs_samples))
+    if (!result && (loading->parts & ~(unsigned)REPORT_THREAD_COSTS || needs_samples))
         result = load_stacks(loading, error);
     return result ? result : report_dataset_load_costs(loading, error);
 }
@@ -264,7 +267,7 @@ int report_dataset_load(struct report_dataset *dataset, struct store *store,
                         const struct report_selection *selection, unsigned parts,
                         struct sprof_error *error)
 {
-    *dataset = (struct report_dataset){0};
+    *dataset = (struct report_dataset){.parts = parts};
     struct report_loading loading = {
         .dataset = dataset, .store = store, .selection = selection, .parts = parts};
     int result = report_dataset_select(&loading, error);

@@ -27,6 +27,10 @@ enum report_part {
     REPORT_STACKS = 1,  /* frames, nodes, mappings, and costs by node and thread */
     REPORT_CPUS = 2,    /* … and costs by CPU */
     REPORT_INLINED = 4, /* path_inlined */
+    /* Quicker than stacks, and only for selections that take every sample in the mode recorded; see
+     * report_selection_takes_all. */
+    REPORT_THREAD_COSTS = 8, /* costs by thread, without nodes */
+    REPORT_LINE_COSTS = 16,  /* frames and line_costs */
 };
 
 struct report_module {
@@ -62,6 +66,12 @@ struct report_frame {
 /* A stack: its innermost frame below the stack of the caller, which has a smaller number. */
 struct report_node {
     uint32_t parent, frame;
+};
+
+/* All samples of a source line of a function: exclusive and inclusive. */
+struct report_line_cost {
+    uint32_t frame; /* one there */
+    struct model_costs costs;
 };
 
 /* Where a module sat in a process: sorted by process, module, time. */
@@ -148,11 +158,14 @@ struct report_dataset {
     const struct report_cpu_set *cpus;          /* NULL: all */
     SPROF_VEC(struct report_time_range) ranges; /* of each run in `runs`; empty: all of them */
 
+    unsigned parts; /* as loaded */
+
     /* With REPORT_STACKS. */
     SPROF_VEC(struct report_frame) frames;
     SPROF_VEC(struct report_node) nodes; /* as recorded, whatever the mode read */
     SPROF_VEC(struct report_mapping) mappings;
     SPROF_VEC(struct report_cost) costs;
+    SPROF_VEC(struct report_line_cost) line_costs; /* with REPORT_LINE_COSTS */
 
     /* Database id → number. */
     struct sprof_map process_numbers, thread_numbers, node_numbers, function_numbers;
@@ -164,6 +177,10 @@ int report_dataset_load(struct report_dataset *dataset, struct store *store,
                         const struct report_selection *selection, unsigned parts,
                         struct sprof_error *error);
 void report_dataset_release(struct report_dataset *dataset);
+
+/* Whether every sample of the runs and the event counts, with its whole stack as it was recorded.
+ */
+bool report_selection_takes_all(const struct report_selection *selection);
 
 /* A stack spelled out, innermost frame first, inlined functions as frames of their own; zero is a
  * valid empty one, which the next call reuses. */

@@ -1,5 +1,5 @@
-/* Reads call paths and what they cost: from sums by path, by node and thread, or from the samples where
- * CPU or time matter. */
+/* Reads call paths and what they cost: from sums by path, by node and thread, or from the samples
+ * where CPU or time matter. */
 #include "report/dataset_parts.h"
 
 static int add_path(void *context, const struct model_path *row)
@@ -86,6 +86,30 @@ static int add_event_cost(void *context, const struct store_event_cost *row)
     if (report_dataset_number(&loading->events, row->event_id))
         loading->sum_of_squares += row->squares;
     return 0;
+}
+
+static int add_thread_cost(void *context, const struct store_thread_cost *row)
+{
+    struct report_loading *loading = context;
+    const struct report_cost cost = {
+        .thread = report_dataset_number(&loading->dataset->thread_numbers, row->thread_id),
+        .event = report_dataset_number(&loading->events, row->event_id),
+        .cpu = -1,
+        .cost = row->cost,
+    };
+    if (!cost.event)
+        return 0;
+    return cost.thread ? sprof_vec_push(&loading->dataset->costs, cost) : SPROF_EFORMAT;
+}
+
+static int add_line_cost(void *context, const struct store_cost *row)
+{
+    struct report_loading *loading = context;
+    const struct report_line_cost cost = {report_dataset_number(&loading->frames, row->id),
+                                          row->costs};
+    if (!report_dataset_number(&loading->events, row->event_id))
+        return 0;
+    return cost.frame ? sprof_vec_push(&loading->dataset->line_costs, cost) : SPROF_EFORMAT;
 }
 
 /* Whether nothing is asked of threads or stacks. */
@@ -211,11 +235,17 @@ int report_dataset_load_costs(struct report_loading *loading, struct sprof_error
                 result = store_each_node_cost(loading->store, &filter, add_cost, loading, error);
                 continue;
             }
-            result = store_each_path_cost(loading->store, filter.run_id, add_path_cost, loading,
-                                          error);
+            result =
+                store_each_path_cost(loading->store, filter.run_id, add_path_cost, loading, error);
             if (!result)
                 result = store_each_event_cost(loading->store, filter.run_id, add_event_cost,
                                                loading, error);
+            if (!result && loading->parts & REPORT_THREAD_COSTS)
+                result = store_each_thread_cost(loading->store, filter.run_id, add_thread_cost,
+                                                loading, error);
+            if (!result && loading->parts & REPORT_LINE_COSTS)
+                result = store_each_line_cost(loading->store, filter.run_id, add_line_cost, loading,
+                                              error);
         }
     return result ? result : build_tree(loading);
 }

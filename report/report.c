@@ -43,7 +43,8 @@ int report_write(FILE *out, struct store *store, const struct report_request *re
     if (brief && !options.all_rows && options.view != REPORT_BY_KEYS &&
         options.view != REPORT_EDGES)
         options.min_percent = 0.5;
-    unsigned parts = options.view == REPORT_BY_KEYS ? report_keys_parts(&options) : 0;
+    unsigned parts =
+        options.view == REPORT_BY_KEYS ? report_keys_parts(&options, &request->selection) : 0;
     if (options.view == REPORT_TREE && options.marks)
         parts |= REPORT_INLINED;
     int result = report_dataset_load(&dataset, store, &request->selection, parts, error);

@@ -331,6 +331,13 @@ bool report_dataset_takes_sample(const struct report_dataset *dataset, size_t ru
            (cpu < REPORT_CPUS_MAX && dataset->cpus->bits[cpu / 64] >> (cpu % 64) & 1);
 }
 
+bool report_selection_takes_all(const struct report_selection *selection)
+{
+    return !selection->thread && !selection->process && !selection->module && !selection->cpus &&
+           !selection->time && !selection->focus && !selection->ignore && !selection->hide &&
+           !selection->show_from && !selection->other_mode;
+}
+
 const char *report_dataset_host(const struct report_dataset *dataset, uint32_t process)
 {
     const uint32_t run = dataset->processes.items[process - 1].run;

@@ -124,7 +124,8 @@ int report_table_take(struct table *table, const uint32_t *rows, size_t count);
 struct report_function_set; /* report/function_search.h */
 
 /* The parts of the dataset that a flat table of these keys needs. */
-unsigned report_keys_parts(const struct report_table_options *options);
+unsigned report_keys_parts(const struct report_table_options *options,
+                           const struct report_selection *selection);
 
 /* Builders. Each returns 0 or a negative code with *error filled. */
 int report_table_by_keys(struct table *table, struct report_dataset *dataset,

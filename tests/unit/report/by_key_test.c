@@ -40,7 +40,7 @@ static void test_each_key(void)
           "1,2,main.c:21,A2\r\n0,2,main.c:31,A3\r\n0,3,sys.c:5,S1\r\n");
     check(file, 1, "exclusive_samples,inclusive_samples,file",
           "exclusive_samples,inclusive_samples,file\r\n3,6,main.c\r\n3,3,sys.c\r\n0,0,?\r\n");
-    check(cpu, 1, "samples,cpu", "inclusive_samples,cpu\r\n6,0\r\n0,4294967295\r\n");
+    check(cpu, 1, "samples,cpu", "inclusive_samples,cpu\r\n6,0\r\n0,unknown\r\n");
     check(run, 2, "samples,run,host", "inclusive_samples,run,host\r\n6,1,host\r\n");
     check(event, 1, "samples,event", "inclusive_samples,event\r\n6,cpu-clock\r\n");
     struct captured *captured =
@@ -89,6 +89,31 @@ static void test_functions_are_the_same_by_stacks(void)
     }
 }
 
+/* Sums that the recording holds are those of its stacks. */
+static void test_stored_sums_are_the_same(void)
+{
+    static const enum report_key lines[] = {REPORT_LINE, REPORT_RUN};
+    static const enum report_key threads[] = {REPORT_THREAD, REPORT_CPU};
+    static const struct {
+        const enum report_key *keys;
+        const char *show;
+    } cases[] = {
+        {lines, "exclusive_weight,inclusive_samples,file,line,function,module"},
+        {threads, "inclusive_weight,inclusive_samples,thread,tid"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct captured *both[2];
+        for (size_t count = 1; count <= 2; count++)
+            both[count - 1] =
+                csv_of(&(struct report_selection){0},
+                       &(struct report_table_options){
+                           .keys = cases[i].keys, .key_count = count, .show = cases[i].show});
+        assert_text(both[0]->text, both[1]->text);
+        capture_free(both[0]);
+        capture_free(both[1]);
+    }
+}
+
 static void test_sort(void)
 {
     struct captured *captured =
@@ -133,6 +158,7 @@ void sprof_suite_report_by_key(void)
     CU_add_test(suite, "each key", test_each_key);
     CU_add_test(suite, "keys together", test_keys_together);
     CU_add_test(suite, "functions are the same by stacks", test_functions_are_the_same_by_stacks);
+    CU_add_test(suite, "stored sums are the same", test_stored_sums_are_the_same);
     CU_add_test(suite, "sort", test_sort);
     CU_add_test(suite, "wrong columns", test_wrong_columns);
 }
