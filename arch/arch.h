@@ -22,7 +22,8 @@
  *   ARCH_SIGNAL_REGISTERS, ARCH_SIGNAL_REGISTERS_OFFSET   the kernel's frame below a signal handler:
  *                           how many registers it has, and where, from the trampoline's sp
  *   ARCH_ELF_MACHINE        e_machine of its ELF files
- *   ARCH_RELOCATION_IRELATIVE   the relocation of a slot that a resolver fills
+ *   ARCH_RELOCATION_IRELATIVE, _RELATIVE, _JUMP_SLOT, _GLOB_DAT   types of relocations: a slot that a
+ *                           resolver fills, an address of the file itself, slots of a symbol
  *   ARCH_GO_ENTRY           how the names begin of functions that start a Go program
  *   arch_return_address     strips what a processor keeps in the upper bits of a return address
  *
@@ -81,6 +82,9 @@ enum arch_stage arch_code_stage(const uint8_t code[ARCH_STAGE_BEFORE + ARCH_STAG
  * taken for an end, too. */
 bool arch_code_holds_end(struct sprof_bytes code);
 
+/* How long the padding is that the bytes begin with, as between functions: one nop or trap; 0: none. */
+size_t arch_code_padding(const uint8_t *code, size_t size);
+
 /* Whether the bytes begin with a system call. */
 bool arch_code_begins_with_system_call(struct sprof_bytes code);
 
@@ -131,10 +135,42 @@ enum arch_effect {
     ARCH_EFFECT_STOPS,    /* execution does not go on here, or nobody knows where */
 };
 
+/* Where execution goes on. */
+enum arch_flow {
+    ARCH_FLOW_NEXT,
+    ARCH_FLOW_CALL, /* to the next instruction + value, and comes back */
+    ARCH_FLOW_CALL_INDIRECT,
+    ARCH_FLOW_JUMP,   /* to the next instruction + value */
+    ARCH_FLOW_BRANCH, /* perhaps there */
+    ARCH_FLOW_JUMP_INDIRECT,
+    ARCH_FLOW_RETURN,
+    ARCH_FLOW_STOP, /* a trap, or nobody knows where */
+};
+
+enum arch_instruction_bits {
+    ARCH_HAS_MEMORY = 1,     /* an operand in memory, or only its address: base, index, displacement */
+    ARCH_LOADS_ADDRESS = 2,  /* … and memory is not touched */
+    ARCH_IS_SHORT_ONLY = 4,  /* its target is near by; it has no longer form */
+    ARCH_IS_NOTHING = 8,     /* a nop of any length */
+    ARCH_IS_LANDING = 16,    /* marks where indirect branches may lead: endbr64, bti */
+    ARCH_IS_UNSCALED = 32,   /* its displacement counts in units that are not known here */
+    ARCH_READS_CARRY = 64,   /* the carry flag, */
+    ARCH_READS_FLAGS = 128,  /* and the other flags */
+    ARCH_WRITES_CARRY = 256, /* whatever the operands are */
+    ARCH_WRITES_FLAGS = 512,
+};
+
 struct arch_instruction {
     uint8_t length;
     uint8_t effect; /* enum arch_effect */
+    uint8_t flow;   /* enum arch_flow */
+    int8_t base;    /* of the operand in memory: a register, ARCH_PC for the next instruction, or -1 */
+    int8_t index;   /* a register, or -1 */
+    uint8_t field_at;   /* where the bytes stand of the displacement from ARCH_PC, or of the target */
+    uint8_t field_size; /* 0 where there are none */
+    uint16_t bits;      /* enum arch_instruction_bits */
     int64_t value;
+    int64_t displacement;
 };
 
 /* Decodes the instruction at `code`, of which `size` bytes are at hand. Returns false where it is

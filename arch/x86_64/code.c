@@ -105,6 +105,16 @@ uint8_t arch_code_plt_push(struct sprof_bytes plt)
     return entry[6] == 0x68 ? 11 : 0;
 }
 
+size_t arch_code_padding(const uint8_t *code, size_t size)
+{
+    struct arch_instruction instruction;
+    if (size && *code == 0xcc)
+        return 1;
+    const bool is_nop = arch_instruction_decode(code, size, &instruction) &&
+                        instruction.bits & ARCH_IS_NOTHING;
+    return is_nop ? instruction.length : 0;
+}
+
 bool arch_code_begins_with_system_call(struct sprof_bytes code)
 {
     return code.size >= 2 && code.data[0] == 0x0f && code.data[1] == 0x05;

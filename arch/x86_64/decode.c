@@ -130,9 +130,12 @@ struct decoder {
     size_t size, at;
     bool operand16, address32, vector;
     uint8_t rex;
-    uint8_t map; /* 0: one byte, 1: 0F, 2: 0F38, 3: 0F3A */
+    uint8_t map; /* 0: one byte, 1: 0F, 2: 0F38, 3: 0F3A; 8 to 10: AMD's XOP */
     uint8_t opcode, modrm, sib;
     int64_t displacement, immediate;
+    uint8_t displacement_at, immediate_at, immediate_size;
+    bool repeat; /* prefix F3 */
+    bool evex;
     bool failed;
 };
 
@@ -162,6 +165,7 @@ static void take_prefixes(struct decoder *decoder)
     while (memchr(prefixes, byte, sizeof prefixes) && !decoder->failed) {
         decoder->operand16 |= byte == 0x66;
         decoder->address32 |= byte == 0x67;
+        decoder->repeat |= byte == 0xf3;
         byte = take(decoder);
     }
     if (byte >> 4 == 4) {
@@ -171,22 +175,33 @@ static void take_prefixes(struct decoder *decoder)
     decoder->opcode = byte;
 }
 
-/* VEX of two and three bytes, EVEX: the map, then the opcode. */
+/* VEX of two and three bytes, EVEX: the map, then the opcode. The bits that extend registers are those of
+ * REX, inverted. */
 static void take_vector_prefix(struct decoder *decoder)
 {
     const uint8_t kind = decoder->opcode;
     const uint8_t first = take(decoder);
     decoder->vector = true;
-    decoder->map = kind == 0xc5 ? 1 : first & 7;
-    for (int left = kind == 0x62 ? 2 : kind == 0xc4 ? 1 : 0; left; left--)
+    decoder->evex = kind == 0x62;
+    decoder->map = kind == 0xc5 ? 1 : kind == 0x8f ? first & 31 : first & 7;
+    decoder->rex = (uint8_t)(kind == 0xc5 ? ~first >> 5 & 4 : ~first >> 5 & 7);
+    for (int left = kind == 0x62 ? 2 : kind == 0xc5 ? 0 : 1; left; left--)
         take(decoder);
     decoder->opcode = take(decoder);
+}
+
+/* 8F is pop into memory, or the first byte of XOP, whose maps begin at 8. */
+static bool is_xop(const struct decoder *decoder)
+{
+    return decoder->opcode == 0x8f && decoder->at < decoder->size &&
+           (decoder->code[decoder->at] & 31) >= 8;
 }
 
 static void take_opcode(struct decoder *decoder)
 {
     take_prefixes(decoder);
-    if (decoder->opcode == 0xc4 || decoder->opcode == 0xc5 || decoder->opcode == 0x62) {
+    if (decoder->opcode == 0xc4 || decoder->opcode == 0xc5 || decoder->opcode == 0x62 ||
+        is_xop(decoder)) {
         take_vector_prefix(decoder);
     } else if (decoder->opcode == 0x0f) {
         decoder->map = 1;
@@ -204,6 +219,8 @@ static uint8_t form_of(const struct decoder *decoder)
         return one_byte[decoder->opcode];
     if (decoder->map == 1)
         return two_bytes(decoder->opcode);
+    if (decoder->map > 7)
+        return decoder->map == 8 ? M | B : decoder->map == 9 ? M : decoder->map == 10 ? M | Z : BAD;
     return decoder->map == 3 ? M | B : M;
 }
 
@@ -220,6 +237,7 @@ static void take_modrm(struct decoder *decoder)
         return;
     if (rm == 4)
         decoder->sib = take(decoder);
+    decoder->displacement_at = (uint8_t)decoder->at;
     const bool absolute = mode(decoder) == 0 && (rm == 4 ? (decoder->sib & 7) == 5 : rm == 5);
     if (mode(decoder) == 1)
         decoder->displacement = take_signed(decoder, 1);
@@ -236,15 +254,17 @@ static void take_immediate(struct decoder *decoder, uint8_t form)
     if (decoder->map == 0 && decoder->opcode >> 1 == 0x7b && group < 2) /* test, of F6 and F7 */
         form = decoder->opcode & 1 ? Z : B;
     if (form & A)
-        take_signed(decoder, decoder->address32 ? 4 : 8);
+        decoder->displacement = take_signed(decoder, decoder->address32 ? 4 : 8);
     if (form & W)
         take_signed(decoder, 2);
+    decoder->immediate_at = (uint8_t)decoder->at;
     if (form & B)
         decoder->immediate = take_signed(decoder, 1);
     if (form & Z)
         decoder->immediate = take_signed(decoder, z);
     if (form & V)
         decoder->immediate = take_signed(decoder, wide ? 8 : z);
+    decoder->immediate_size = (uint8_t)(decoder->at - decoder->immediate_at);
 }
 
 /* ---- Effects ----------------------------------------------------------------------------------
@@ -344,7 +364,7 @@ static struct arch_instruction with_modrm(const struct decoder *decoder, uint8_t
         return effect(ARCH_EFFECT_ADDS_SP, -8);
     if (opcode == 0xff && (group == 4 || group == 5))
         return effect(ARCH_EFFECT_STOPS, 0);
-    if (opcode == 0x8f) /* pop into memory; the other groups are AMD's XOP, of another length */
+    if (opcode == 0x8f)
         return group ? effect(ARCH_EFFECT_STOPS, 0) : effect(ARCH_EFFECT_ADDS_SP, 8);
     return generic(decoder, form);
 }
@@ -396,6 +416,221 @@ static struct arch_instruction effect_of(const struct decoder *decoder, uint8_t 
     return form & M ? with_modrm(decoder, form) : without_modrm(decoder);
 }
 
+/* == Where execution goes on == */
+
+static enum arch_flow flow_of(const struct decoder *decoder)
+{
+    const uint8_t opcode = decoder->opcode, group = decoder->modrm >> 3 & 7;
+    if (decoder->vector || decoder->map > 1)
+        return ARCH_FLOW_NEXT;
+    if (decoder->map == 1)
+        return opcode >> 4 == 8                                      ? ARCH_FLOW_BRANCH
+               : opcode == 0x0b || opcode == 0xb9 || opcode == 0xff ? ARCH_FLOW_STOP
+                                                                     : ARCH_FLOW_NEXT;
+    if (opcode >> 4 == 7 || opcode >> 2 == 0x38) /* jcc; loop, jrcxz */
+        return ARCH_FLOW_BRANCH;
+    switch (opcode) {
+    case 0xe8: return ARCH_FLOW_CALL;
+    case 0xe9:
+    case 0xeb: return ARCH_FLOW_JUMP;
+    case 0xc2:
+    case 0xc3: return ARCH_FLOW_RETURN;
+    case 0xc7: return decoder->modrm == 0xf8 ? ARCH_FLOW_BRANCH : ARCH_FLOW_NEXT; /* xbegin */
+    case 0xff:
+        return group == 2 || group == 3   ? ARCH_FLOW_CALL_INDIRECT
+               : group == 4 || group == 5 ? ARCH_FLOW_JUMP_INDIRECT
+                                          : ARCH_FLOW_NEXT;
+    case 0xca:
+    case 0xcb:
+    case 0xcc:
+    case 0xcf:
+    case 0xf1:
+    case 0xf4: return ARCH_FLOW_STOP;
+    default: return ARCH_FLOW_NEXT;
+    }
+}
+
+/* == Flags == */
+
+enum {
+    READS = ARCH_READS_CARRY | ARCH_READS_FLAGS,
+    WRITES = ARCH_WRITES_CARRY | ARCH_WRITES_FLAGS,
+};
+
+/* Of jcc, setcc and cmovcc: b and ae look at the carry flag only, be and a at both. */
+static unsigned condition_bits(uint8_t opcode)
+{
+    const unsigned condition = opcode >> 1 & 7;
+    return condition == 1 ? ARCH_READS_CARRY : condition == 3 ? READS : ARCH_READS_FLAGS;
+}
+
+/* The eight operations of 00 to 3F and of 80 to 83: adc and sbb read the carry flag. */
+static unsigned arithmetic_bits(unsigned operation)
+{
+    return WRITES | (operation == 2 || operation == 3 ? ARCH_READS_CARRY : 0);
+}
+
+/* A count of 0 leaves the flags; rotations write two of them. */
+static unsigned shift_bits(const struct decoder *decoder, unsigned group)
+{
+    const int64_t mask = decoder->rex & 8 ? 63 : 31;
+    const bool is_counted = decoder->opcode >> 1 == 0x60 ? (decoder->immediate & mask) != 0
+                                                         : decoder->opcode >> 1 == 0x68;
+    const unsigned reads = group == 2 || group == 3 ? ARCH_READS_CARRY : 0;
+    return reads | (group >= 4 && is_counted ? WRITES : 0);
+}
+
+static unsigned first_map_flags(const struct decoder *decoder)
+{
+    const uint8_t opcode = decoder->opcode, group = decoder->modrm >> 3 & 7;
+    if (opcode < 0x40)
+        return (opcode & 7) < 6 ? arithmetic_bits(opcode >> 3) : 0;
+    if (opcode >> 4 == 7)
+        return condition_bits(opcode);
+    if (opcode >> 2 == 0x20)
+        return arithmetic_bits(group);
+    if (opcode >> 1 == 0x60 || opcode >> 2 == 0x34)
+        return shift_bits(decoder, group);
+    if (opcode == 0xda || opcode == 0xdb) /* fcmovcc; fcomi and fucomi */
+        return mode(decoder) != 3 || (opcode == 0xda && group > 3) ? 0
+               : group < 4                                         ? READS
+               : group == 5 || group == 6                          ? WRITES
+                                                                   : 0;
+    switch (opcode) {
+    case 0x69:
+    case 0x6b:
+    case 0x84:
+    case 0x85:
+    case 0xa6: /* cmps and scas, even where a count may be 0: their results are wanted */
+    case 0xa7:
+    case 0xae:
+    case 0xaf:
+    case 0xa8:
+    case 0xa9:
+    case 0x9d: return WRITES;
+    case 0xf6:
+    case 0xf7: return group == 2 ? 0 : WRITES; /* not */
+    case 0xfe:
+    case 0xff: return group < 2 ? ARCH_WRITES_FLAGS : 0; /* inc, dec */
+    case 0x9c:
+    case 0x9f: return READS;
+    case 0xe0:
+    case 0xe1: return ARCH_READS_FLAGS;
+    case 0xf5: return ARCH_READS_CARRY | ARCH_WRITES_CARRY;
+    case 0xf8:
+    case 0xf9: return ARCH_WRITES_CARRY;
+    default: return 0;
+    }
+}
+
+static unsigned second_map_flags(const struct decoder *decoder)
+{
+    const uint8_t opcode = decoder->opcode;
+    if (decoder->vector) /* vucomiss and its like; kortest, ktest */
+        return opcode >> 1 == 0x17 || (!decoder->evex && opcode >> 1 == 0x4c) ? WRITES : 0;
+    if (opcode >> 4 == 4 || opcode >> 4 == 8 || opcode >> 4 == 9)
+        return condition_bits(opcode);
+    switch (opcode) {
+    case 0x2e:
+    case 0x2f:
+    case 0xaf:
+    case 0xb0:
+    case 0xb1:
+    case 0xb8:
+    case 0xbc:
+    case 0xbd:
+    case 0xc0:
+    case 0xc1: return WRITES;
+    case 0xa3:
+    case 0xab:
+    case 0xb3:
+    case 0xba:
+    case 0xbb: return ARCH_WRITES_CARRY;
+    default: return 0;
+    }
+}
+
+static unsigned flag_bits(const struct decoder *decoder)
+{
+    if (decoder->map == 0 && !decoder->vector)
+        return first_map_flags(decoder);
+    if (decoder->map == 1)
+        return second_map_flags(decoder);
+    if (decoder->map != 2)
+        return 0;
+    if (decoder->vector) /* vptest; andn, blsr and its like, bzhi, bextr */
+        return decoder->opcode == 0x17 || (!decoder->evex && decoder->opcode == 0xf2) ||
+                       (!decoder->evex && decoder->opcode == 0xf3)
+                   ? WRITES
+                   : 0;
+    return decoder->opcode == 0x17 ? WRITES : decoder->opcode == 0xf6 ? READS : 0; /* adcx, adox */
+}
+
+/* == Operands == */
+
+/* The register of an encoding, by DWARF number. */
+static int8_t number_of(unsigned encoded)
+{
+    static const int8_t numbers[16] = {X86_RAX, X86_RCX, X86_RDX, X86_RBX, X86_RSP, X86_RBP,
+                                       X86_RSI, X86_RDI, X86_R8,  X86_R9,  X86_R10, X86_R11,
+                                       X86_R12, X86_R13, X86_R14, X86_R15};
+    return numbers[encoded & 15];
+}
+
+static void set_memory(const struct decoder *decoder, uint8_t form,
+                       struct arch_instruction *instruction)
+{
+    const uint8_t rm = decoder->modrm & 7;
+    if (!(form & (M | A)) || (form & M && mode(decoder) == 3))
+        return;
+    instruction->bits |= ARCH_HAS_MEMORY;
+    instruction->displacement = decoder->displacement;
+    if (decoder->evex && mode(decoder) == 1)
+        instruction->bits |= ARCH_IS_UNSCALED;
+    if (form & A)
+        return;
+    if (rm == 4) {
+        const unsigned base = (decoder->sib & 7u) | (decoder->rex & 1u) << 3;
+        const unsigned index = (decoder->sib >> 3 & 7u) | (decoder->rex & 2u) << 2;
+        if ((decoder->sib & 7) != 5 || mode(decoder) != 0)
+            instruction->base = number_of(base);
+        if (index != 4)
+            instruction->index = number_of(index);
+    } else if (rm == 5 && mode(decoder) == 0) {
+        instruction->base = ARCH_PC;
+        instruction->field_at = decoder->displacement_at;
+        instruction->field_size = 4;
+    } else {
+        instruction->base = number_of(rm | (decoder->rex & 1u) << 3);
+    }
+    if (decoder->map == 0 && !decoder->vector && decoder->opcode == 0x8d)
+        instruction->bits |= ARCH_LOADS_ADDRESS;
+}
+
+/* nop, xchg %ax,%ax, nopl; not pause, which is F3 90; and endbr64. */
+static unsigned nothing_bits(const struct decoder *decoder)
+{
+    if (decoder->map == 0 && !decoder->vector && decoder->opcode == 0x90)
+        return !decoder->repeat && !(decoder->rex & 1) ? ARCH_IS_NOTHING : 0;
+    if (decoder->map != 1 || decoder->vector)
+        return 0;
+    if (decoder->opcode == 0x1e && decoder->repeat && decoder->modrm == 0xfa)
+        return ARCH_IS_LANDING;
+    return decoder->opcode == 0x1f ? ARCH_IS_NOTHING : 0;
+}
+
+static void set_target(const struct decoder *decoder, struct arch_instruction *instruction)
+{
+    const enum arch_flow flow = instruction->flow;
+    if (flow != ARCH_FLOW_CALL && flow != ARCH_FLOW_JUMP && flow != ARCH_FLOW_BRANCH)
+        return;
+    instruction->value = decoder->immediate;
+    instruction->field_at = decoder->immediate_at;
+    instruction->field_size = decoder->immediate_size;
+    if (decoder->map == 0 && (decoder->opcode >> 2 == 0x38 || decoder->opcode == 0xc7))
+        instruction->bits |= ARCH_IS_SHORT_ONLY;
+}
+
 bool arch_instruction_decode(const uint8_t *code, size_t size,
                                struct arch_instruction *instruction)
 {
@@ -411,5 +646,10 @@ bool arch_instruction_decode(const uint8_t *code, size_t size,
         return false;
     *instruction = effect_of(&decoder, form);
     instruction->length = (uint8_t)decoder.at;
+    instruction->flow = (uint8_t)flow_of(&decoder);
+    instruction->base = instruction->index = -1;
+    instruction->bits = (uint16_t)(flag_bits(&decoder) | nothing_bits(&decoder));
+    set_memory(&decoder, form, instruction);
+    set_target(&decoder, instruction);
     return true;
 }

@@ -55,6 +55,9 @@ enum {
 #define ARCH_ELF_MACHINE EM_X86_64
 #define ARCH_NAME "x86_64"
 #define ARCH_RELOCATION_IRELATIVE R_X86_64_IRELATIVE
+#define ARCH_RELOCATION_RELATIVE R_X86_64_RELATIVE
+#define ARCH_RELOCATION_JUMP_SLOT R_X86_64_JUMP_SLOT
+#define ARCH_RELOCATION_GLOB_DAT R_X86_64_GLOB_DAT
 #define ARCH_GO_ENTRY "_rt0_amd64" /* and _rt0_amd64_linux */
 
 static inline uint64_t arch_return_address(uint64_t word)

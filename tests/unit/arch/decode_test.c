@@ -51,7 +51,7 @@ static const struct {
     {"vmovdqu (%rsi),%ymm5", 4, {0xc5, 0xfe, 0x6f, 0x2e}, ARCH_EFFECT_NONE, 0},
     {"vpermq $1,…", 6, {0xc4, 0xe3, 0xfd, 0x00, 0xc1, 1}, ARCH_EFFECT_NONE, 0},
     {"vmovdqu64 64(%rsi),%zmm5", 7, {0x62, 0xf1, 0xfe, 0x48, 0x6f, 0x6e, 1}, ARCH_EFFECT_NONE, 0},
-    {"call", 5, {0xe8, 1, 0, 0, 0}, ARCH_EFFECT_NONE, 0},
+    {"call", 5, {0xe8, 1, 0, 0, 0}, ARCH_EFFECT_NONE, 1},
     {"call *%rax", 2, {0xff, 0xd0}, ARCH_EFFECT_NONE, 0},
     {"jmp", 5, {0xe9, 0xfc, 0xff, 0xff, 0xff}, ARCH_EFFECT_JUMPS, -4},
     {"jmp short", 2, {0xeb, 0xfe}, ARCH_EFFECT_JUMPS, -2},
