@@ -85,6 +85,7 @@ struct cfi_cie {
     int64_t data_align;
     uint64_t return_register;
     uint8_t pointer_encoding;
+    uint8_t exception_encoding; /* of the pointer to the exception table; CFI_PE_OMIT: none */
     bool augmented; /* 'z': FDEs carry an augmentation length */
     bool signal_frame;
     uint8_t segment_size;
@@ -109,6 +110,7 @@ struct cfi_fde {
     size_t cie;          /* index into section->cies; valid until the section is released */
     struct sprof_bytes program;
     size_t offset;    /* of the entry in the section */
+    uint64_t exception_table; /* vaddr; 0: it has none */
     bool is_doubtful; /* written by Free Pascal: see cfi_agrees_with_code */
 };
 

@@ -59,7 +59,7 @@ static bool cie_letter(struct cfi_section *section, struct cfi_cie *cie, char le
     uint8_t encoding;
     switch (letter) {
     case 'R': cie->pointer_encoding = sprof_reader_u8(data); return true;
-    case 'L': sprof_reader_u8(data); return true;
+    case 'L': cie->exception_encoding = sprof_reader_u8(data); return true;
     case 'S': cie->signal_frame = true; return true;
     case 'B': return true; /* aarch64's pointer authentication key */
     case 'P':
@@ -121,7 +121,7 @@ static bool cie_read(struct cfi_section *section, struct entry *entry, struct cf
 /* A malformed CIE is remembered too, as not usable, so that it is read only once. */
 static int cie_add(struct cfi_section *section, uint64_t offset, size_t *index)
 {
-    struct cfi_cie cie = {0};
+    struct cfi_cie cie = {.exception_encoding = CFI_PE_OMIT};
     struct entry entry;
     cie.usable = !entry_open(section, (size_t)offset, &entry) && entry.is_cie &&
                  sprof_reader_left(&entry.reader) <= CIE_BYTES_MAX &&
@@ -175,8 +175,17 @@ static int fde_read(struct cfi_section *section, struct entry *entry, struct cfi
     fde->start = cfi_pointer_read(reader, cie->pointer_encoding, &section->bases);
     /* The length has the form of the pointer, but counts from nowhere. */
     const uint64_t length = cfi_pointer_read(reader, cie->pointer_encoding & 0x0f, &section->bases);
-    if (cie->augmented)
-        sprof_reader_take(reader, (size_t)sprof_reader_uleb(reader));
+    fde->exception_table = 0;
+    if (cie->augmented) {
+        const uint64_t size = sprof_reader_uleb(reader);
+        struct sprof_reader data = *reader;
+        const uint64_t here = section->bases.section + sprof_reader_offset(&data);
+        if (size && cie->exception_encoding != CFI_PE_OMIT)
+            fde->exception_table = cfi_pointer_read(&data, cie->exception_encoding, &section->bases);
+        if (data.failed || fde->exception_table == here) /* 0, whatever it counts from */
+            fde->exception_table = 0;
+        sprof_reader_take(reader, (size_t)size);
+    }
     if (reader->failed || length > UINT64_MAX - fde->start)
         return SPROF_EFORMAT;
     fde->end = fde->start + length;

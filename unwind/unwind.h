@@ -102,6 +102,33 @@ struct unwind_table_facts unwind_table_facts(const struct unwind_table *table);
 bool unwind_table_function(const struct unwind_table *table, uint64_t vaddr,
                            struct unwind_range *range);
 
+/* The first function that begins at or behind a vaddr; false behind the last. */
+struct unwind_function_info {
+    struct unwind_range range;
+    bool from_go; /* known from Go's own table */
+};
+bool unwind_table_next_function(const struct unwind_table *table, uint64_t vaddr,
+                                struct unwind_function_info *info);
+
+/* What the stack is like at a vaddr, as far as functions that begin there are concerned. */
+enum unwind_entry {
+    UNWIND_ENTRY_CALLED, /* as a call leaves it */
+    UNWIND_ENTRY_START,  /* nobody called: a thread begins */
+    UNWIND_ENTRY_SIGNAL, /* the kernel's frame of a signal */
+    UNWIND_ENTRY_INSIDE, /* a frame stands: it is a part of a function; or nothing is known */
+};
+enum unwind_entry unwind_table_entry(const struct unwind_table *table, uint64_t vaddr);
+
+/* The canonical frame address at a vaddr: register + offset. False where it is found otherwise. */
+bool unwind_table_cfa(const struct unwind_table *table, uint64_t vaddr, unsigned *reg,
+                      int64_t *offset);
+
+/* Calls `found` for each function of an .eh_frame section that has an exception table (a language-
+ * specific data area in .gcc_except_table): vaddrs of both. Returns 0 or SPROF_ENOMEM. */
+int unwind_each_exception_table(struct sprof_bytes eh_frame, uint64_t eh_frame_vaddr,
+                                void (*found)(void *context, uint64_t function, uint64_t table),
+                                void *context);
+
 /* One row, spelled out. */
 struct unwind_row {
     uint64_t vaddr; /* first address the rule holds for */
