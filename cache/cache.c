@@ -31,7 +31,7 @@ enum { FORMAT = 1, NAME_BYTES = 64 };
 
 static const char *const kind_names[] = {
     [CACHE_IDENTITY] = "identity", [CACHE_TABLE] = "table", [CACHE_STARTUP] = "startup",
-    [CACHE_SYMBOLS] = "symbols",   [CACHE_LINES] = "lines",
+    [CACHE_SYMBOLS] = "symbols",   [CACHE_LINES] = "lines",     [CACHE_PLAN] = "plan",
 };
 _Static_assert(sizeof kind_names / sizeof *kind_names == CACHE_KINDS, "a name for each kind");
 

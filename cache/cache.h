@@ -23,6 +23,7 @@ enum cache_kind {
     CACHE_STARTUP,  /* ranges of start-up code */
     CACHE_SYMBOLS,  /* ELF symbols */
     CACHE_LINES,    /* functions, inlined calls and lines of compile units */
+    CACHE_PLAN,     /* where probes can be */
     CACHE_KINDS
 };
 

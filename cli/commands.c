@@ -6,7 +6,8 @@ const struct cli_command *const cli_commands[] = {
     &cli_script_command,     &cli_html_command,
     &cli_sql_command,        &cli_import_command,
     &cli_symbolize_command,  &cli_unwind_replay_command,
-    &cli_completion_command, NULL,
+    &cli_probes_command,     &cli_completion_command,
+    NULL,
 };
 
 const size_t cli_command_count = sizeof cli_commands / sizeof *cli_commands - 1;

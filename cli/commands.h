@@ -15,6 +15,7 @@ extern const struct cli_command cli_sql_command;
 extern const struct cli_command cli_import_command;
 extern const struct cli_command cli_symbolize_command;
 extern const struct cli_command cli_unwind_replay_command;
+extern const struct cli_command cli_probes_command;
 extern const struct cli_command cli_completion_command;
 
 /* All of them, ended by NULL. */

@@ -47,7 +47,8 @@ static int find_symbols(struct job *job)
     /* What debuginfod may send has no identity before it is there. */
     const bool certain = debug || !module_may_use_debuginfod(job->options);
     const bool keyed = certain && job->options->cache;
-    job->has_dwarf = !certain || has_dwarf(job->image) || (debug && has_dwarf(debug));
+    job->has_dwarf = !job->options->symbols_only &&
+                     (!certain || has_dwarf(job->image) || (debug && has_dwarf(debug)));
     if (keyed)
         key = symbol_table_key(job->image, debug, job->options->cache);
     int code = 0;

@@ -58,6 +58,7 @@ struct symbolize_bounds {
 struct symbolize_options {
     const char *debug_directory; /* NULL: /usr/lib/debug */
     bool no_debuginfod;
+    bool symbols_only;   /* names by ELF symbols; no inlined calls, no lines */
     struct cache *cache; /* borrowed; NULL: none */
     const struct sprof_log *log;
 };

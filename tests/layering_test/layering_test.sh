@@ -45,7 +45,7 @@ has_word() { # WORD "LIST OF WORDS"
 # The headers a library shows to others: library/library.h and, of base, model, recording and store, what it includes.
 is_public() { # LIBRARY HEADER
     [ "$2" = "$1/$1.h" ] && return
-    has_word "$1" "base model recording store" &&
+    has_word "$1" "base model recording store trace" &&
         grep -qrF "#include \"$2\"" "$1/$1.h" $(sed -n "s/^#include \"\($1\/.*\)\"/\1/p" "$1/$1.h")
 }
 

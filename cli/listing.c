@@ -1,0 +1,120 @@
+/* Writes rows of named cells as an aligned table, CSV or JSON. */
+#include "cli/listing.h"
+
+#include <string.h>
+
+int cli_set_format(void *field, const char *value, struct sprof_error *error)
+{
+    static const char *const names[] = {[CLI_TEXT] = "text", [CLI_CSV] = "csv", [CLI_JSON] = "json"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(value, names[i])) {
+            *(enum cli_format *)field = (enum cli_format)i;
+            return 0;
+        }
+    return sprof_error_set(error, SPROF_EUSAGE, 0,
+                           "`%s` is not a format: give text, csv or json", value);
+}
+
+static void write_csv(FILE *out, const char *cell)
+{
+    if (!strpbrk(cell, ",\"\r\n")) {
+        fputs(cell, out);
+        return;
+    }
+    fputc('"', out);
+    for (; *cell; cell++) {
+        if (*cell == '"')
+            fputc('"', out);
+        fputc(*cell, out);
+    }
+    fputc('"', out);
+}
+
+static void write_json(FILE *out, const char *cell)
+{
+    fputc('"', out);
+    for (; *cell; cell++) {
+        const unsigned char byte = (unsigned char)*cell;
+        if (byte == '"' || byte == '\\')
+            fprintf(out, "\\%c", byte);
+        else if (byte < 0x20)
+            fprintf(out, "\\u%04x", byte);
+        else
+            fputc(byte, out);
+    }
+    fputc('"', out);
+}
+
+/* Names may hold anything; what would move a terminal's cursor does not reach it. */
+static void write_text(FILE *out, const char *cell, int width)
+{
+    int written = 0;
+    for (; *cell; cell++) {
+        const unsigned char byte = (unsigned char)*cell;
+        fputc(byte < 0x20 || byte == 0x7f ? '?' : byte, out);
+        written += (byte & 0xc0) != 0x80; /* letters, not bytes */
+    }
+    for (; written < width; written++)
+        fputc(' ', out);
+}
+
+static void write_cell(struct cli_listing *listing, size_t i, const char *cell)
+{
+    const struct cli_column *column = &listing->columns[i];
+    const bool is_last = i + 1 == listing->column_count;
+    FILE *out = listing->out;
+    switch (listing->format) {
+    case CLI_CSV:
+        fputs(i ? "," : "", out);
+        write_csv(out, cell);
+        return;
+    case CLI_JSON:
+        fputs(i ? ", " : "", out);
+        write_json(out, column->name);
+        fputs(": ", out);
+        if (!column->is_number)
+            write_json(out, cell);
+        else
+            fputs(*cell ? cell : "null", out);
+        return;
+    case CLI_TEXT: break;
+    }
+    fputs("  ", out);
+    if (column->is_number)
+        fprintf(out, "%*s", (int)column->width, cell);
+    else
+        write_text(out, cell, is_last ? 0 : (int)column->width);
+}
+
+void cli_listing_begin(struct cli_listing *listing)
+{
+    const char *names[CLI_COLUMNS_MAX];
+    for (size_t i = 0; i < listing->column_count; i++)
+        names[i] = listing->columns[i].name;
+    if (listing->format == CLI_JSON) {
+        fputs("[", listing->out);
+        return;
+    }
+    for (size_t i = 0; i < listing->column_count; i++)
+        write_cell(listing, i, names[i]);
+    fputs(listing->format == CLI_CSV ? "\r\n" : "\n", listing->out);
+}
+
+void cli_listing_row(struct cli_listing *listing, const char *const *cells)
+{
+    if (listing->format == CLI_JSON)
+        fputs(listing->rows ? ",\n {" : "\n {", listing->out);
+    for (size_t i = 0; i < listing->column_count; i++)
+        write_cell(listing, i, cells[i]);
+    fputs(listing->format == CLI_JSON  ? "}"
+          : listing->format == CLI_CSV ? "\r\n"
+                                       : "\n",
+          listing->out);
+    listing->rows++;
+}
+
+void cli_listing_end(struct cli_listing *listing)
+{
+    if (listing->format == CLI_JSON)
+        fputs(listing->rows ? "\n]\n" : "]\n", listing->out);
+}

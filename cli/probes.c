@@ -1,0 +1,413 @@
+/* sprof probes: where probes can be in a file, or in what a process runs, and where not, and why. */
+#include "cli/commands.h"
+#include "cli/listing.h"
+#include "cli/values.h"
+#include "trace/trace.h"
+
+#include <stddef.h>
+#include <string.h>
+
+enum { REFUSED_SHOWN = 8 };
+
+struct arguments {
+    pid_t pid;
+    bool refused, all, no_cache;
+    const char *function;
+    const char *flags; /* the compiler */
+    enum cli_format format;
+};
+
+static int set_compiler(void *field, const char *value, struct sprof_error *error)
+{
+    if (strcmp(value, "gcc") != 0 && strcmp(value, "clang") != 0)
+        return sprof_error_set(error, SPROF_EUSAGE, 0, "`%s` is not a compiler: give gcc or clang",
+                               value);
+    *(const char **)field = value;
+    return 0;
+}
+
+#define FIELD(name) offsetof(struct arguments, name)
+static const struct cli_option options[] = {
+    {"pid", 'p', "PID", "of a running process, all files that it runs", FIELD(pid), cli_set_tid},
+    {"refused", 0, NULL, "list the functions without a probe, or with one at the entry only",
+     FIELD(refused), cli_set_flag},
+    {"all", 0, NULL, "list all functions", FIELD(all), cli_set_flag},
+    {"function", 0, "NAME", "one function and what it calls", FIELD(function), cli_set_text},
+    {"flags", 0, "gcc|clang", "print the compiler's option that leaves room for probes", FIELD(flags),
+     set_compiler},
+    {"format", 0, "text|csv|json", "for people (text), or for programs: csv and json list functions",
+     FIELD(format), cli_set_format},
+    {"no-cache", 0, NULL, "make the plan anew, and keep none", FIELD(no_cache), cli_set_flag},
+    {0},
+};
+
+/* == Words == */
+
+struct digits {
+    char text[32];
+};
+
+/* 31894 as "31 894". */
+static struct digits digits_of(uint64_t number)
+{
+    struct digits out;
+    char plain[24];
+    const int length = snprintf(plain, sizeof plain, "%llu", (unsigned long long)number);
+    size_t at = 0;
+    for (int i = 0; i < length; i++) {
+        if (i && (length - i) % 3 == 0)
+            out.text[at++] = ' ';
+        out.text[at++] = plain[i];
+    }
+    out.text[at] = '\0';
+    return out;
+}
+
+static bool is_refused(const struct trace_function *function)
+{
+    return function->mechanism == TRACE_NOT && trace_is_true_start(function);
+}
+
+/* What --refused lists: no probe, or the entry only. */
+static bool is_wanting(const struct trace_function *function)
+{
+    return is_refused(function) || (function->mechanism != TRACE_NOT && function->entry_only);
+}
+
+/* == Tables == */
+
+static const struct cli_column columns[] = {
+    {"module", false, 20},     {"address", false, 12},    {"bytes", true, 7},
+    {"mechanism", false, 9},   {"exits", false, 5},       {"site", false, 12},
+    {"displaced", true, 9},    {"calls", true, 6},        {"foreign_calls", true, 13},
+    {"open_calls", true, 10},  {"returns", true, 7},      {"catches", true, 7},
+    {"inline_wanted", true, 13}, {"why", false, 44},      {"function", false, 0},
+};
+enum { COLUMNS = sizeof columns / sizeof *columns };
+
+/* What people see of them. */
+static const struct cli_column text_columns[] = {
+    {"address", false, 12}, {"bytes", true, 7}, {"mechanism", false, 9}, {"exits", false, 5},
+    {"why", false, 44},     {"function", false, 0},
+};
+
+struct view {
+    const struct arguments *arguments;
+    struct cli_terminal *terminal;
+    struct cli_listing listing;
+    size_t modules, functions; /* seen so far; functions: listed */
+    bool guarded;              /* each probe checks its caller, for code is generated */
+    struct sprof_suggestions near;
+    struct sprof_arena names;
+};
+
+static const char *exits_of(const struct trace_function *function)
+{
+    return function->mechanism == TRACE_NOT ? "" : function->entry_only ? "no" : "yes";
+}
+
+static void list_function(struct view *view, const struct trace_plan *plan,
+                          const struct trace_function *function)
+{
+    char address[20], bytes[20], site[20] = "", displaced[8] = "", calls[12], foreign[12], open[12],
+        returns[12], catches[12];
+    snprintf(address, sizeof address, "0x%llx", (unsigned long long)function->start);
+    snprintf(bytes, sizeof bytes, "%llu", (unsigned long long)(function->end - function->start));
+    snprintf(calls, sizeof calls, "%u", function->calls);
+    snprintf(foreign, sizeof foreign, "%u", function->foreign_calls);
+    snprintf(open, sizeof open, "%u", function->open_calls);
+    snprintf(returns, sizeof returns, "%u", function->exits);
+    snprintf(catches, sizeof catches, "%u", function->catches);
+    if (function->site) {
+        snprintf(site, sizeof site, "0x%llx", (unsigned long long)function->site);
+        snprintf(displaced, sizeof displaced, "%u", function->displaced);
+    }
+    const char *mechanism = trace_mechanism_text(function->mechanism);
+    const char *why = trace_reason_text(function->why), *exits = exits_of(function);
+    view->functions++;
+    if (view->listing.format == CLI_TEXT)
+        cli_listing_row(&view->listing,
+                        (const char *[]){address, bytes, mechanism, exits, why, function->name});
+    else
+        cli_listing_row(&view->listing,
+                        (const char *[]){plan->module, address, bytes, mechanism, exits, site,
+                                         displaced, calls, foreign, open, returns, catches,
+                                         function->inline_wanted ? "1" : "0", why, function->name});
+}
+
+static void list_functions(struct view *view, const struct trace_plan *plan)
+{
+    for (size_t i = 0; i < plan->function_count; i++)
+        if (!view->arguments->refused || is_wanting(&plan->functions[i]))
+            list_function(view, plan, &plan->functions[i]);
+}
+
+/* == The summary == */
+
+static void print_refused(const struct trace_plan *plan)
+{
+    size_t shown = 0;
+    for (size_t i = 0; i < plan->function_count && shown < REFUSED_SHOWN; i++) {
+        const struct trace_function *function = &plan->functions[i];
+        if (is_refused(function))
+            printf("%s%s (%s)", shown++ ? " · " : "  refused: ", function->name,
+                   trace_reason_text(function->why));
+    }
+    if (shown)
+        printf("%s\n", shown == REFUSED_SHOWN ? " · …  (--refused lists all)" : "");
+}
+
+static void print_inlines(const struct trace_plan *plan)
+{
+    size_t shown = 0, count = 0;
+    for (size_t i = 0; i < plan->function_count; i++)
+        count += plan->functions[i].inline_wanted;
+    for (size_t i = 0; i < plan->function_count && shown < REFUSED_SHOWN; i++)
+        if (plan->functions[i].inline_wanted)
+            printf("%s%s", shown++ ? " · " : "  inline wanted, not done: ", plan->functions[i].name);
+    if (shown)
+        printf("%s\n", count > shown ? " · …" : "");
+}
+
+/* How many have the reason, of functions that are no true starts. */
+static void print_left_out(const struct trace_plan *plan)
+{
+    bool first = true;
+    for (unsigned why = 1; why < TRACE_REASONS; why++) {
+        size_t count = 0;
+        for (size_t i = 0; i < plan->function_count; i++)
+            count += plan->functions[i].why == why && !trace_is_true_start(&plan->functions[i]);
+        if (count) {
+            printf("%s%s %s", first ? "  not counted: " : " · ", digits_of(count).text,
+                   trace_reason_text(why));
+            first = false;
+        }
+    }
+    if (!first)
+        putchar('\n');
+}
+
+static void print_summary(const struct trace_plan *plan)
+{
+    const uint64_t *points = plan->points;
+    const struct trace_share share = trace_plan_share(plan);
+    size_t by[TRACE_MECHANISMS] = {0};
+    uint64_t potential = 0;
+    for (unsigned point = 0; point < TRACE_POINTS; point++)
+        potential += points[point];
+    for (size_t i = 0; i < plan->function_count; i++)
+        by[plan->functions[i].mechanism]++;
+    const uint64_t refused = share.starts - share.probed;
+    printf("%s: %s functions, %s places where a probe could be: placed %s · not needed %s · refused %s"
+           " (%.2f %% of functions probed)\n",
+           plan->module, digits_of(share.starts).text, digits_of(potential).text,
+           digits_of(share.probed).text, digits_of(potential - share.starts).text,
+           digits_of(refused).text,
+           share.starts ? 100.0 * (double)share.probed / (double)share.starts : 0.0);
+    printf("  by ");
+    bool first = true;
+    for (unsigned mechanism = 1; mechanism < TRACE_MECHANISMS; mechanism++)
+        if (by[mechanism]) {
+            printf("%s%s %s", first ? "" : " · ", trace_mechanism_text(mechanism),
+                   digits_of(by[mechanism]).text);
+            first = false;
+        }
+    printf("%s · entry only %s\n", first ? "nothing" : "", digits_of(share.entry_only).text);
+    printf("  exits %s (the entry's probe sees them)  direct calls %s (the callee's probe is at the same "
+           "instant)\n",
+           digits_of(points[TRACE_POINT_EXIT]).text, digits_of(points[TRACE_POINT_CALL]).text);
+    printf("  calls to other modules %s (seen at the callee)  indirect calls %s (seen at the callee)  catch "
+           "blocks %s (leave probes)\n",
+           digits_of(points[TRACE_POINT_FOREIGN_CALL]).text,
+           digits_of(points[TRACE_POINT_OPEN_CALL]).text, digits_of(points[TRACE_POINT_CATCH]).text);
+    if (plan->runtime)
+        printf("  guarded: %s walks stacks by itself, so each probe checks its caller\n",
+               plan->runtime);
+    print_left_out(plan);
+    print_refused(plan);
+    print_inlines(plan);
+}
+
+/* == Flags == */
+
+/* Room for a jump behind the entry; with landing marks GCC and clang put the room behind the mark. */
+static void print_flags(const struct trace_plan *plan, const char *compiler)
+{
+    const int room = plan->lands ? 16 : TRACE_JUMP_BYTES;
+    printf("%s: %s -fpatchable-function-entry=%d\n", plan->module, compiler, room);
+    printf("  CMake: target_compile_options(TARGET PRIVATE -fpatchable-function-entry=%d)\n", room);
+    if (!strcmp(compiler, "clang"))
+        printf("  or: clang -fxray-instrument -fxray-instruction-threshold=1\n");
+}
+
+/* == One function == */
+
+static bool is_name(const struct trace_function *function, const char *name)
+{
+    const size_t length = strcspn(function->name, "(");
+    return !strcmp(function->name, name) || !strcmp(function->linkage_name, name) ||
+           (length == strlen(name) && !strncmp(function->name, name, length));
+}
+
+static void print_callee(const struct trace_plan *plan, const struct trace_callee *callee)
+{
+    const struct trace_function *target =
+        callee->is_slot ? NULL : trace_plan_find(plan, callee->address);
+    const char *how = callee->is_tail ? "jumps to" : "calls";
+    if (callee->is_slot)
+        printf("  %s %s, by the slot at 0x%llx\n", how,
+               callee->imported ? callee->imported : "what is not known",
+               (unsigned long long)callee->address);
+    else if (target && target->start == callee->address)
+        printf("  %s %s\n", how, target->name);
+    else
+        printf("  %s 0x%llx\n", how, (unsigned long long)callee->address);
+}
+
+static void print_function(const struct trace_plan *plan, const struct trace_function *function)
+{
+    printf("%s!%s: 0x%llx, %llu bytes: ", plan->module, function->name,
+           (unsigned long long)function->start,
+           (unsigned long long)(function->end - function->start));
+    if (function->mechanism == TRACE_NOT)
+        printf("no probe: %s\n", trace_reason_text(function->why));
+    else
+        printf("%s at 0x%llx, %u bytes%s%s\n", trace_mechanism_text(function->mechanism),
+               (unsigned long long)function->site, function->displaced,
+               function->entry_only ? ", entry only: " : "",
+               function->why          ? trace_reason_text(function->why)
+               : function->entry_only ? "it leaves the frames of others"
+                                      : "");
+    for (uint32_t i = 0; i < function->callees; i++)
+        print_callee(plan, &plan->callees[function->first_callee + i]);
+    if (function->open_calls)
+        printf("  calls %u times what is not known before it runs\n", function->open_calls);
+}
+
+static void find_function(struct view *view, const struct trace_plan *plan)
+{
+    const char *name = view->arguments->function;
+    for (size_t i = 0; i < plan->function_count; i++) {
+        const struct trace_function *function = &plan->functions[i];
+        if (is_name(function, name)) {
+            view->functions++;
+            if (view->listing.format == CLI_TEXT)
+                print_function(plan, function);
+            else
+                list_function(view, plan, function);
+        } else if (!view->functions) {
+            sprof_suggest_offer(&view->near, name, function->name);
+        }
+    }
+}
+
+/* The names offered outlive the plan they came from. */
+static void keep_suggestions(struct view *view)
+{
+    for (size_t i = 0; i < view->near.count; i++) {
+        const char *kept = sprof_arena_text(&view->names, view->near.names[i]);
+        view->near.names[i] = kept ? kept : "";
+    }
+}
+
+static int no_such_function(struct view *view, struct sprof_error *error)
+{
+    struct sprof_str near = {0};
+    sprof_suggest_append(&near, &view->near);
+    const int code = sprof_error_set(error, SPROF_ENOTFOUND, 0, "there is no function `%s`%s",
+                                     view->arguments->function, near.text ? near.text : "");
+    sprof_str_release(&near);
+    return code;
+}
+
+/* == The command == */
+
+static void show_plan(struct view *view, const struct trace_plan *plan)
+{
+    const struct arguments *arguments = view->arguments;
+    view->modules++;
+    if (arguments->flags)
+        print_flags(plan, arguments->flags);
+    else if (arguments->function)
+        find_function(view, plan);
+    else if (arguments->refused || arguments->all || arguments->format != CLI_TEXT)
+        list_functions(view, plan);
+    else
+        print_summary(plan);
+    keep_suggestions(view);
+}
+
+static int show_module(void *context, struct trace_module *module)
+{
+    struct view *view = context;
+    if (module->error.code) {
+        cli_say(view->terminal, "%s", module->error.message);
+        return 0;
+    }
+    if (module->differing)
+        cli_say(view->terminal, "%s: the process runs other bytes of %zu functions than the file has",
+                module->path, module->differing);
+    show_plan(view, &module->plan);
+    return 0;
+}
+
+static int show(struct view *view, const char *file, struct sprof_error *error)
+{
+    const struct arguments *arguments = view->arguments;
+    struct cache *cache = arguments->no_cache ? NULL : cache_open(NULL);
+    int code;
+    if (arguments->pid) {
+        code = trace_plan_process(arguments->pid, cache, show_module, view, &view->guarded, error);
+    } else {
+        const struct image_request request = {.file = {.path = file}};
+        struct trace_plan plan;
+        code = trace_plan_open(&plan, &request, cache, error);
+        if (!code)
+            show_plan(view, &plan);
+        trace_plan_release(&plan);
+    }
+    cache_free(cache, 0);
+    return code;
+}
+
+static int run(struct cli_terminal *terminal, void *all, const struct cli_operands *operands,
+               struct sprof_error *error)
+{
+    const struct arguments *arguments = all;
+    struct view view = {.arguments = arguments, .terminal = terminal};
+    const bool lists = !arguments->flags && (arguments->refused || arguments->all ||
+                                             arguments->format != CLI_TEXT);
+    if ((operands->count == 1) == (arguments->pid != 0) || operands->count > 1)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "give one file, or a process with -p: `sprof probes ./program`, "
+                               "`sprof probes -p PID`");
+    view.listing = (struct cli_listing){.out = stdout, .format = arguments->format};
+    view.listing.columns = arguments->format == CLI_TEXT ? text_columns : columns;
+    view.listing.column_count =
+        arguments->format == CLI_TEXT ? sizeof text_columns / sizeof *text_columns : COLUMNS;
+    const bool is_table = lists && (!arguments->function || arguments->format != CLI_TEXT);
+    if (is_table)
+        cli_listing_begin(&view.listing);
+    int code = show(&view, arguments->pid ? NULL : operands->items[0], error);
+    if (is_table)
+        cli_listing_end(&view.listing);
+    if (!code && arguments->function && !view.functions)
+        code = no_such_function(&view, error);
+    if (!code && view.guarded && !lists && !arguments->flags && !arguments->function)
+        printf("guarded: the process runs generated code, so each probe checks its caller\n");
+    sprof_arena_release(&view.names);
+    return code;
+}
+
+const struct cli_command cli_probes_command = {
+    .name = "probes",
+    .summary = "Show where probes can be in a program, and where not, and why",
+    .operands = "FILE",
+    .options = options,
+    .details =
+        "For each function: how its entry is probed (sled, fentry, xray: room that a compiler left;\n"
+        "prologue: its first instructions are moved; leave: it ends frames of others), whether its\n"
+        "exits are seen, too, or why there is no probe. Nothing is changed anywhere.\n",
+    .arguments_size = sizeof(struct arguments),
+    .run = run,
+};

@@ -1,0 +1,141 @@
+#!/bin/bash
+# sprof probes: its tables, and bad input.
+#     probes.sh CASE
+set -u
+work=$(mktemp -d) || exit 1
+child=
+trap '[ -z "$child" ] || kill $child; rm -rf "$work"' EXIT
+cd "$work" || exit 1
+export XDG_CACHE_HOME=$work/cache
+
+fail() {
+    echo "$*" >&2
+    [ ! -s output ] || cat output >&2
+    exit 1
+}
+
+expect() { # STATUS COMMAND …: the status; what it printed is in `output`
+    local status=$1 got
+    shift
+    "$@" >output 2>&1
+    got=$?
+    [ $got = "$status" ] || fail "status $got instead of $status: $*"
+}
+
+has() { # a pattern in the output
+    grep -qE -- "$1" output || fail "not in the output: $1"
+}
+
+make_program() { # [OPTION …]
+    cat >program.c <<'END'
+#include <setjmp.h>
+#include <stdio.h>
+#include <unistd.h>
+jmp_buf place;
+__attribute__((noipa)) void *where_from(void) { return __builtin_return_address(0); }
+__attribute__((noipa)) int leaf(int a) { return a * 3 + 1; }
+__attribute__((noipa)) int inner(int a) { return leaf(a) + leaf(a + 1); }
+int main(int argc, char **argv)
+{
+    (void)argv;
+    printf("%d %p\n", inner(argc), where_from());
+    fflush(stdout);
+    if (argc > 1)
+        pause();
+    return 0;
+}
+END
+    gcc -O2 -g "$@" -o program program.c || fail "no compiler"
+}
+
+case $1 in
+summary)
+    make_program
+    expect 0 "$SPROF" probes program
+    has '^program: [0-9]+ functions, [0-9]+ places where a probe could be: placed [0-9]+ · not needed [0-9]+ · refused 0'
+    has 'by prologue [0-9]+ · entry only 1'
+    has 'direct calls [1-9]'
+    cp output first
+    expect 0 "$SPROF" probes program # from the cache
+    cmp -s first output || fail "the stored plan is another"
+    expect 0 "$SPROF" probes program --no-cache
+    cmp -s first output || fail "made anew it is another"
+    expect 0 "$SPROF" probes program --flags gcc
+    has '^program: gcc -fpatchable-function-entry=5$'
+    has 'CMake: target_compile_options'
+    make_program -fpatchable-function-entry=5
+    expect 0 "$SPROF" probes program
+    has 'by sled [1-9]'
+    make_program -fcf-protection
+    expect 0 "$SPROF" probes program --flags clang
+    has 'clang -fpatchable-function-entry=16$'
+    ;;
+functions)
+    make_program
+    expect 0 "$SPROF" probes program --function inner
+    has '^program!inner: 0x[0-9a-f]+, [0-9]+ bytes: prologue at 0x'
+    has '  calls leaf$'
+    expect 0 "$SPROF" probes program --function where_from
+    has 'entry only: needs its own return address'
+    expect 0 "$SPROF" probes program --refused
+    has 'needs its own return address +where_from$'
+    grep -q ' inner$' output && fail "inner is listed as refused"
+    expect 0 "$SPROF" probes program --all
+    has ' inner$'
+    ;;
+formats)
+    make_program
+    expect 0 "$SPROF" probes program --format csv
+    has '^module,address,bytes,mechanism,exits,site,'
+    has '^program,0x[0-9a-f]+,[0-9]+,prologue,yes,.*,inner.?$'
+    expect 0 "$SPROF" probes program --format json
+    python3 -c '
+import json, sys
+rows = {row["function"]: row for row in json.load(open("output"))}
+assert rows["inner"]["mechanism"] == "prologue" and rows["inner"]["calls"] == 2, rows["inner"]
+assert rows["where_from"]["exits"] == "no", rows["where_from"]
+' || fail "the JSON says something else"
+    ;;
+process)
+    make_program
+    mkfifo pipe
+    ./program wait >pipe &
+    child=$!
+    read -r _ <pipe # it runs now
+    expect 0 "$SPROF" probes -p $child
+    has '^program: '
+    has '^libc\.so\.6: '
+    has 'of the dynamic loader'
+    expect 0 "$SPROF" probes -p $child --function inner
+    has '^program!inner: '
+    ;;
+refused_input)
+    make_program
+    expect 2 "$SPROF" probes
+    has 'give one file, or a process'
+    expect 2 "$SPROF" probes program -p $$
+    expect 2 "$SPROF" probes program --flags tcc
+    has 'gcc or clang'
+    expect 2 "$SPROF" probes program --format yaml
+    expect 1 "$SPROF" probes program --function inne
+    has 'there is no function `inne`; near it: .*inner'
+    expect 1 "$SPROF" probes missing
+    has 'missing'
+    echo text >text
+    expect 1 "$SPROF" probes text
+    has 'not an ELF file'
+    cp program other
+    printf '\267\0' | dd of=other bs=1 seek=18 conv=notrunc status=none # e_machine: aarch64
+    expect 1 "$SPROF" probes other
+    has 'other'
+    head -c 3000 program >cut
+    "$SPROF" probes cut >output 2>&1
+    [ $? = 1 ] || [ $? = 0 ] || fail "a file that was cut: status"
+    expect 1 "$SPROF" probes -p 999999999
+    echo 'int data;' >data.c
+    gcc -c data.c -o data.o || fail "no compiler"
+    expect 1 "$SPROF" probes data.o
+    ;;
+*) fail "no case $1" ;;
+esac
+exit 0

@@ -1,0 +1,2 @@
+# The tests build their fixtures with the system's compilers when they run.
+target_link_libraries(unit_trace PRIVATE sprof_image sprof_unwind)

@@ -1,0 +1,357 @@
+/* Plans of files made for the rules: each function here is there for one of them. */
+#include "tests/unit/trace/fixture.h"
+
+#define FUNCTION(name, body)                                                                       \
+    ".p2align 4\n.globl " name "\n.type " name ",@function\n" name ":\n.cfi_startproc\n" body      \
+    "\n.cfi_endproc\n.size " name ",.-" name "\n"
+
+/* clang-format off */
+static const char assembly[] =
+    ".text\n"
+    FUNCTION("plain", "push %rbx\n.cfi_adjust_cfa_offset 8\nmov %rdi,%rbx\ncall local\npop %rbx\n"
+                      ".cfi_adjust_cfa_offset -8\nret")
+    FUNCTION("local", "lea 1(%rdi),%rax\nlea 2(%rax),%rax\nret")
+    FUNCTION("lands", "endbr64\nmov %rdi,%rax\nadd $1,%rax\nret")
+    FUNCTION("from_pc", "mov data(%rip),%rax\nret")
+    FUNCTION("padded", "ret")
+    FUNCTION("tail_jump", "jmp local")
+    ".p2align 4\n"
+    ".globl crowded\n.type crowded,@function\ncrowded: .cfi_startproc\nret\n.cfi_endproc\n.size crowded,1\n"
+    ".globl neighbour\n.type neighbour,@function\nneighbour: .cfi_startproc\nmov $1,%eax\nret\n"
+    ".cfi_endproc\n.size neighbour,6\n"
+    FUNCTION("loops", "xor %eax,%eax\n1: inc %eax\ncmp %edi,%eax\njne 1b\nret")
+    FUNCTION("by_table", "movslq %edi,%rdi\nlea table(%rip),%rax\nmovslq (%rax,%rdi,4),%rdx\n"
+                         "add %rdx,%rax\njmp *%rax\n2: mov $2,%eax\nret\n3: mov $3,%eax\nret")
+    FUNCTION("into_start", "4: mov %esi,%eax\n5: add %edi,%eax\nlea other_table(%rip),%rdx\n"
+                           "movslq (%rdx,%rax,4),%rcx\nadd %rcx,%rdx\njmp *%rdx\n6: ret")
+    FUNCTION("counts", "jrcxz 7f\nmov $5,%eax\n7: ret")
+    FUNCTION("two_ends", "dec %edi\nret\n8: xor %eax,%eax\nnop\nnop\njmp 8b")
+    FUNCTION("with_carry", "adc %rsi,%rdi\nmov %rdi,%rax\nret")
+    FUNCTION("after_compare", "cmp %rsi,%rdi\nsetb %al\nmovzbl %al,%eax\nret")
+    FUNCTION("who_called", "mov (%rsp),%rax\nlea 1(%rax),%rax\nret")
+    FUNCTION("asks_who_called", "xor %eax,%eax\nxor %edx,%edx\njmp who_called")
+    FUNCTION("with_frame", "push %rbp\n.cfi_adjust_cfa_offset 8\n.cfi_offset %rbp,-16\nmov %rsp,%rbp\n"
+                           ".cfi_def_cfa_register %rbp\nmov 8(%rbp),%rax\npop %rbp\n"
+                           ".cfi_def_cfa %rsp,8\nret")
+    FUNCTION("with_locals", "sub $24,%rsp\n.cfi_adjust_cfa_offset 24\nmov %rdi,16(%rsp)\n"
+                            "mov 16(%rsp),%rax\nadd $24,%rsp\n.cfi_adjust_cfa_offset -24\nret")
+    FUNCTION("drops", "pop %rdx\n.cfi_adjust_cfa_offset -8\n.cfi_register %rip,%rdx\nmov %rdx,%rax\n"
+                      "jmp *%rdx")
+    FUNCTION("longjmp", "mov %rsi,%rax\nmov %rdi,%rsp\nret")
+    ".p2align 4\n.type part.cold,@function\npart.cold: .cfi_startproc\n.cfi_def_cfa_offset 32\n"
+    "add $24,%rsp\n.cfi_def_cfa_offset 8\nret\n.cfi_endproc\n.size part.cold,.-part.cold\n"
+    ".p2align 4\n.type untold,@function\nuntold: mov $1,%eax\nret\n.size untold,.-untold\n"
+    ".section .rodata\n.p2align 2\ntable: .long 2b-table, 3b-table\n"
+    "other_table: .long 6b-other_table, 5b-other_table\n"
+    ".data\ndata: .quad 1\n.section .note.GNU-stack,\"\",@progbits\n";
+/* clang-format on */
+
+static const struct {
+    const char *name;
+    enum trace_mechanism mechanism;
+    enum trace_reason why;
+    unsigned displaced; /* 0: whatever it is */
+} expected[] = {
+    {"plain", TRACE_PROLOGUE, TRACE_REASON_NONE, 9},
+    {"local", TRACE_PROLOGUE, TRACE_REASON_NONE, 8},
+    {"lands", TRACE_PROLOGUE, TRACE_REASON_NONE, 7},
+    {"from_pc", TRACE_PROLOGUE, TRACE_REASON_NONE, 7},
+    {"padded", TRACE_PROLOGUE, TRACE_REASON_NONE, 0},
+    {"tail_jump", TRACE_PROLOGUE, TRACE_REASON_NONE, 0}, /* a short jump, and padding */
+    {"crowded", TRACE_NOT, TRACE_TOO_SHORT, 0},
+    {"neighbour", TRACE_PROLOGUE, TRACE_REASON_NONE, 5},
+    {"loops", TRACE_NOT, TRACE_TARGET_INSIDE, 0},
+    {"by_table", TRACE_PROLOGUE, TRACE_REASON_NONE, 10},
+    {"into_start", TRACE_NOT, TRACE_TARGET_INSIDE, 0},
+    {"counts", TRACE_NOT, TRACE_NOT_MOVABLE, 0},
+    {"two_ends", TRACE_NOT, TRACE_ENDS_INSIDE, 0},
+    {"with_carry", TRACE_NOT, TRACE_READS_FLAGS, 0},
+    {"after_compare", TRACE_PROLOGUE, TRACE_REASON_NONE, 6},
+    {"who_called", TRACE_PROLOGUE, TRACE_NEEDS_RETURN_ADDRESS, 8},
+    {"asks_who_called", TRACE_PROLOGUE, TRACE_NEEDS_RETURN_ADDRESS, 0},
+    {"with_frame", TRACE_PROLOGUE, TRACE_NEEDS_RETURN_ADDRESS, 8},
+    {"with_locals", TRACE_PROLOGUE, TRACE_REASON_NONE, 9},
+    {"drops", TRACE_PROLOGUE, TRACE_NEEDS_RETURN_ADDRESS, 6},
+    {"longjmp", TRACE_LEAVE, TRACE_REASON_NONE, 6},
+    {"part.cold", TRACE_NOT, TRACE_PART, 0},
+    {"untold", TRACE_NOT, TRACE_NO_FRAME_TABLE, 0},
+};
+
+static void make_assembly(struct fixture *fixture)
+{
+    fixture_make(fixture, ".s", assembly, "gcc -shared -Wl,-Bsymbolic -nostdlib");
+}
+
+static void test_rules(void)
+{
+    struct fixture fixture;
+    make_assembly(&fixture);
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        const struct trace_function *function = fixture_function(&fixture, expected[i].name);
+        const bool same = function->mechanism == expected[i].mechanism &&
+                          function->why == expected[i].why &&
+                          (!expected[i].displaced || function->displaced == expected[i].displaced);
+        if (!same)
+            printf("\n    %s: %s, %s, %u bytes", function->name,
+                   trace_mechanism_text(function->mechanism), trace_reason_text(function->why),
+                   function->displaced);
+        CU_ASSERT_TRUE(same);
+        CU_ASSERT_EQUAL(function->site != 0, function->mechanism != TRACE_NOT);
+        CU_ASSERT_EQUAL(function->displaced >= TRACE_JUMP_BYTES, function->mechanism != TRACE_NOT);
+    }
+    const struct trace_function *lands = fixture_function(&fixture, "lands");
+    CU_ASSERT_EQUAL(lands->site, lands->start + 4);
+    CU_ASSERT_EQUAL(lands->original[0], 0x48);
+    fixture_release(&fixture);
+}
+
+static void test_callees(void)
+{
+    struct fixture fixture;
+    fixture_make(&fixture, ".c",
+                 "#include <stdio.h>\n"
+                 "__attribute__((noipa)) static int inner(int a) { return a * 7 + printf(\"x\"); }\n"
+                 "int direct(int a) { return inner(a) + inner(a + 1); }\n"
+                 "int tail(int a) { return inner(a + 2); }\n"
+                 "int foreign(void) { puts(\"a\"); return puts(\"b\") + 1; }\n"
+                 "int open(int (*f)(int)) { return f(1) + f(2) + 1; }\n",
+                 "gcc -O2 -shared -fPIC");
+    const struct trace_plan *plan = &fixture.plan;
+    const struct trace_function *inner = fixture_function(&fixture, "inner");
+    const struct trace_function *direct = fixture_function(&fixture, "direct");
+    CU_ASSERT_EQUAL(direct->calls, 2);
+    CU_ASSERT_EQUAL_FATAL(direct->callees, 1);
+    CU_ASSERT_EQUAL(plan->callees[direct->first_callee].address, inner->start);
+    const struct trace_function *tail = fixture_function(&fixture, "tail");
+    CU_ASSERT_EQUAL_FATAL(tail->callees, 1);
+    CU_ASSERT_TRUE(plan->callees[tail->first_callee].is_tail);
+    CU_ASSERT_EQUAL(tail->exits, 1);
+    const struct trace_function *foreign = fixture_function(&fixture, "foreign");
+    CU_ASSERT_EQUAL(foreign->foreign_calls, 2);
+    CU_ASSERT_EQUAL_FATAL(foreign->callees, 1);
+    CU_ASSERT_TRUE(plan->callees[foreign->first_callee].is_slot);
+    CU_ASSERT_STRING_EQUAL(plan->callees[foreign->first_callee].imported, "puts");
+    CU_ASSERT_EQUAL(fixture_function(&fixture, "open")->open_calls, 2);
+    CU_ASSERT_PTR_EQUAL(trace_plan_find(plan, inner->start + 1), inner);
+    CU_ASSERT_PTR_NULL(trace_plan_find(plan, 0));
+    fixture_release(&fixture);
+}
+
+static void test_without_plt(void)
+{
+    struct fixture fixture;
+    fixture_make(&fixture, ".c",
+                 "int puts(const char *);\nint foreign(void) { return puts(\"a\") + 1; }\n",
+                 "gcc -O2 -shared -fPIC -fno-plt");
+    const struct trace_function *foreign = fixture_function(&fixture, "foreign");
+    CU_ASSERT_EQUAL(foreign->foreign_calls, 1);
+    CU_ASSERT_STRING_EQUAL(fixture.plan.callees[foreign->first_callee].imported, "puts");
+    fixture_release(&fixture);
+}
+
+static void test_catch_blocks(void)
+{
+    struct fixture fixture;
+    fixture_make(&fixture, ".cpp",
+                 "void other(int);\n"
+                 "int catches(int a) { try { other(a); } catch (int b) { return b; } return a; }\n"
+                 "struct s { ~s() { other(1); } };\n"
+                 "int cleans(int a) { s s; other(a); return a; }\n",
+                 "g++ -O2 -shared -fPIC");
+    CU_ASSERT_EQUAL(fixture_function(&fixture, "catches(int)")->catches, 1);
+    CU_ASSERT_EQUAL(fixture_function(&fixture, "cleans(int)")->catches, 0);
+    CU_ASSERT_EQUAL(fixture.plan.points[TRACE_POINT_CATCH], 1);
+    fixture_release(&fixture);
+}
+
+static const char small_program[] =
+    "__attribute__((noinline)) int work(int a) { return a * 3 + 1; }\n"
+    "int main(int argc, char **argv) { (void)argv; return work(argc); }\n";
+
+static void test_sleds(void)
+{
+    static const struct {
+        const char *command;
+        enum trace_mechanism mechanism;
+        unsigned site;
+    } sleds[] = {
+        {"gcc -O2 -pie -fPIE -fpatchable-function-entry=5", TRACE_SLED, 0},
+        {"gcc -O2 -no-pie -fno-pie -fpatchable-function-entry=5", TRACE_SLED, 0},
+        {"gcc -O2 -pie -fPIE -fcf-protection -fpatchable-function-entry=16", TRACE_SLED, 4},
+        {"gcc -O2 -no-pie -fno-pie -pg -mfentry -mnop-mcount -mrecord-mcount", TRACE_FENTRY, 0},
+        {"clang -O2 -pie -fPIE -fpatchable-function-entry=5", TRACE_SLED, 0},
+        {"clang -O2 -fxray-instrument -fxray-instruction-threshold=1", TRACE_XRAY, 0},
+        {"gcc -O2 -fpatchable-function-entry=2", TRACE_PROLOGUE, 0}, /* no room: as any other */
+    };
+    for (size_t i = 0; i < sizeof sleds / sizeof *sleds; i++) {
+        struct fixture fixture;
+        fixture_make(&fixture, ".c", small_program, sleds[i].command);
+        const struct trace_function *work = fixture_function(&fixture, "work");
+        if (work->mechanism != sleds[i].mechanism || work->site - work->start != sleds[i].site)
+            printf("\n    %s: %s at %u", sleds[i].command, trace_mechanism_text(work->mechanism),
+                   (unsigned)(work->site - work->start));
+        CU_ASSERT_EQUAL(work->mechanism, sleds[i].mechanism);
+        CU_ASSERT_EQUAL(work->site - work->start, sleds[i].site);
+        CU_ASSERT_TRUE(work->displaced >= TRACE_JUMP_BYTES);
+        CU_ASSERT_FALSE(work->entry_only);
+        fixture_release(&fixture);
+    }
+}
+
+static void test_kinds_of_programs(void)
+{
+    struct fixture fixture;
+    fixture_make(&fixture, ".c", small_program, "gcc -O2 -fsanitize=address");
+    CU_ASSERT_TRUE(fixture.plan.sanitized);
+    CU_ASSERT_EQUAL(fixture_function(&fixture, "work")->why, TRACE_SANITIZED);
+    CU_ASSERT_TRUE(fixture_function(&fixture, "work")->entry_only);
+    fixture_release(&fixture);
+
+    fixture_make(&fixture, ".c",
+                 "static int one(void) { return 1; }\n"
+                 "static int (*choose(void))(void) { return one; }\n"
+                 "int chosen(void) __attribute__((ifunc(\"choose\")));\n",
+                 "gcc -O1 -shared -fPIC");
+    size_t resolvers = 0;
+    for (size_t i = 0; i < fixture.plan.function_count; i++)
+        resolvers += fixture.plan.functions[i].why == TRACE_RESOLVER;
+    CU_ASSERT_EQUAL(resolvers, 1);
+    fixture_release(&fixture);
+
+    fixture_make(&fixture, ".c", small_program, "gcc -O2 -s"); /* stripped: named by their starts */
+    const struct trace_share share = trace_plan_share(&fixture.plan);
+    CU_ASSERT(share.starts >= 2 && share.probed == share.starts);
+    fixture_release(&fixture);
+}
+
+/* == What is done with a plan == */
+
+static void test_saved_plan_is_the_same(void)
+{
+    struct fixture fixture;
+    struct sprof_bytes bytes, again;
+    struct trace_plan loaded;
+    make_assembly(&fixture);
+    CU_ASSERT_EQUAL_FATAL(trace_plan_save(&fixture.plan, &bytes), 0);
+    CU_ASSERT_EQUAL_FATAL(trace_plan_load(&loaded, bytes), 0);
+    CU_ASSERT_EQUAL(loaded.function_count, fixture.plan.function_count);
+    CU_ASSERT_STRING_EQUAL(loaded.functions[0].name, fixture.plan.functions[0].name);
+    CU_ASSERT_EQUAL_FATAL(trace_plan_save(&loaded, &again), 0);
+    CU_ASSERT_EQUAL_FATAL(again.size, bytes.size);
+    CU_ASSERT_EQUAL(memcmp(again.data, bytes.data, bytes.size), 0);
+    trace_plan_release(&loaded);
+    free((void *)again.data);
+    free((void *)bytes.data);
+    fixture_release(&fixture);
+}
+
+/* What was read, from bytes of any kind, is safe to use. */
+static void check_loaded(const uint8_t *data, size_t size)
+{
+    struct trace_plan plan;
+    uint8_t *copy = malloc(size + 1); /* a plan begins at a multiple of eight, as malloc's memory does */
+    memcpy(copy, data, size);
+    if (!trace_plan_load(&plan, (struct sprof_bytes){copy, size})) {
+        for (size_t i = 0; i < plan.function_count; i++) {
+            const struct trace_function *function = &plan.functions[i];
+            CU_ASSERT_TRUE_FATAL(function->end > function->start &&
+                                 function->displaced <= TRACE_DISPLACED_MAX);
+            CU_ASSERT_TRUE_FATAL((size_t)function->first_callee + function->callees <=
+                                 plan.callee_count);
+            CU_ASSERT_TRUE_FATAL(strlen(function->name) + strlen(function->linkage_name) < size);
+        }
+        trace_plan_count(&plan);
+        trace_plan_release(&plan);
+    }
+    free(copy);
+}
+
+static void test_damaged_plans(void)
+{
+    static const uint8_t values[] = {0, 0x7f, 0xff};
+    struct fixture fixture;
+    struct sprof_bytes bytes;
+    make_assembly(&fixture);
+    CU_ASSERT_EQUAL_FATAL(trace_plan_save(&fixture.plan, &bytes), 0);
+    uint8_t *changed = malloc(bytes.size);
+    memcpy(changed, bytes.data, bytes.size);
+    for (size_t size = 0; size < bytes.size; size += size < 300 ? 1 : 37)
+        check_loaded(bytes.data, size);
+    for (size_t i = 0; i < bytes.size; i++) {
+        for (unsigned change = 0; change < sizeof values; change++) {
+            changed[i] = values[change];
+            check_loaded(changed, bytes.size);
+        }
+        changed[i] = bytes.data[i];
+    }
+    free(changed);
+    free((void *)bytes.data);
+    fixture_release(&fixture);
+}
+
+enum { BIAS = 0x7000 };
+
+struct process {
+    const struct trace_plan *plan;
+    uint64_t changed; /* a function's site */
+};
+
+static size_t read_process(void *context, uint64_t address, void *buffer, size_t size)
+{
+    const struct process *process = context;
+    const struct trace_function *function = trace_plan_find(process->plan, address - BIAS);
+    memcpy(buffer, function->original, size);
+    if (address - BIAS == process->changed)
+        ((uint8_t *)buffer)[0] ^= 1;
+    return size;
+}
+
+static void test_other_bytes_in_the_process(void)
+{
+    struct fixture fixture;
+    make_assembly(&fixture);
+    const struct trace_function *plain = fixture_function(&fixture, "plain");
+    struct process process = {&fixture.plan, plain->site};
+    CU_ASSERT_EQUAL(trace_plan_compare(&fixture.plan, BIAS, read_process, &process), 1);
+    CU_ASSERT_EQUAL(plain->why, TRACE_BYTES_DIFFER);
+    CU_ASSERT_EQUAL(plain->mechanism, TRACE_NOT);
+    CU_ASSERT_EQUAL(fixture_function(&fixture, "local")->mechanism, TRACE_PROLOGUE);
+    CU_ASSERT_EQUAL(trace_plan_compare(&fixture.plan, BIAS, read_process, &process), 0);
+    fixture_release(&fixture);
+}
+
+/* The share of functions that can be probed, in libraries of the machine. */
+static void test_libraries(void)
+{
+    static const char *const paths[] = {"/lib/x86_64-linux-gnu/libc.so.6",
+                                        "/usr/lib/x86_64-linux-gnu/libstdc++.so.6",
+                                        "/usr/lib/x86_64-linux-gnu/libsqlite3.so.0"};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        const struct image_request request = {.file = {.path = paths[i]}};
+        struct trace_plan plan;
+        CU_ASSERT_EQUAL_FATAL(trace_plan_open(&plan, &request, NULL, NULL), 0);
+        const struct trace_share share = trace_plan_share(&plan);
+        printf("\n    %s: %zu of %zu, %zu at the entry only", plan.module, share.probed,
+               share.starts, share.entry_only);
+        CU_ASSERT(share.starts > 2000);
+        CU_ASSERT(share.probed * 100 >= share.starts * 99);
+        CU_ASSERT(share.entry_only * 50 <= share.starts);
+        trace_plan_release(&plan);
+    }
+}
+
+void sprof_suite_trace_plan(void);
+void sprof_suite_trace_plan(void)
+{
+    CU_pSuite suite = CU_add_suite("trace/plan", NULL, NULL);
+    CU_add_test(suite, "rules", test_rules);
+    CU_add_test(suite, "callees", test_callees);
+    CU_add_test(suite, "calls without the PLT", test_without_plt);
+    CU_add_test(suite, "catch blocks", test_catch_blocks);
+    CU_add_test(suite, "sleds", test_sleds);
+    CU_add_test(suite, "kinds of programs", test_kinds_of_programs);
+    CU_add_test(suite, "a saved plan is the same", test_saved_plan_is_the_same);
+    CU_add_test(suite, "damaged plans", test_damaged_plans);
+    CU_add_test(suite, "other bytes in the process", test_other_bytes_in_the_process);
+    CU_add_test(suite, "libraries", test_libraries);
+}

@@ -1,0 +1,75 @@
+/* Counts the places where functions catch exceptions, from their exception tables (Itanium C++ ABI,
+ * exception handling tables; the form of GCC and LLVM). */
+#include "trace/planner.h"
+
+enum { OMITTED = 0xff };
+
+struct tables {
+    struct trace_planner *planner;
+    struct sprof_bytes bytes; /* .gcc_except_table */
+    uint64_t vaddr;
+};
+
+/* A number of an encoding; what it counts from does not matter here. */
+static uint64_t read_number(struct sprof_reader *reader, uint8_t encoding)
+{
+    switch (encoding & 15) {
+    case 0x1: return sprof_reader_uleb(reader);
+    case 0x9: return (uint64_t)sprof_reader_sleb(reader);
+    case 0x2:
+    case 0xa: return sprof_reader_u16(reader);
+    case 0x3:
+    case 0xb: return sprof_reader_u32(reader);
+    case 0x0:
+    case 0x4:
+    case 0xc: return sprof_reader_u64(reader);
+    default: reader->failed = 1; return 0;
+    }
+}
+
+/* Calls with a landing pad and an action: without one, it only cleans up and goes on unwinding. */
+static uint32_t count_catches(struct sprof_reader reader)
+{
+    const uint8_t landing_encoding = sprof_reader_u8(&reader);
+    if (landing_encoding != OMITTED)
+        read_number(&reader, landing_encoding);
+    if (sprof_reader_u8(&reader) != OMITTED)
+        sprof_reader_uleb(&reader);
+    const uint8_t encoding = sprof_reader_u8(&reader);
+    const uint64_t size = sprof_reader_uleb(&reader);
+    if (reader.failed || size > sprof_reader_left(&reader))
+        return 0;
+    reader.end = reader.next + size;
+    uint32_t count = 0;
+    while (sprof_reader_left(&reader) && !reader.failed) {
+        read_number(&reader, encoding);
+        read_number(&reader, encoding);
+        const uint64_t landing = read_number(&reader, encoding);
+        const uint64_t action = sprof_reader_uleb(&reader);
+        count += !reader.failed && landing && action;
+    }
+    return count;
+}
+
+static void add_table(void *context, uint64_t start, uint64_t table)
+{
+    struct tables *tables = context;
+    struct trace_planner *planner = tables->planner;
+    const ptrdiff_t index =
+        trace_function_index(planner->functions.items, planner->functions.count, start);
+    struct sprof_reader reader = sprof_reader_of(tables->bytes);
+    if (index < 0 || table < tables->vaddr || table - tables->vaddr >= tables->bytes.size)
+        return;
+    sprof_reader_seek(&reader, (size_t)(table - tables->vaddr));
+    planner->functions.items[index].catches += count_catches(reader);
+}
+
+void trace_scan_exception_tables(struct trace_planner *planner)
+{
+    struct tables tables = {.planner = planner};
+    uint64_t vaddr;
+    const struct sprof_bytes frames = image_section(planner->image, ".eh_frame", &vaddr);
+    tables.bytes = image_section(planner->image, ".gcc_except_table", &tables.vaddr);
+    if (frames.size && tables.bytes.size)
+        planner->failed |= unwind_each_exception_table(frames, vaddr, add_table, &tables) != 0;
+}

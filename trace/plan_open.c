@@ -1,0 +1,65 @@
+/* The plan of a file: from the cache, or made. */
+#include "recording/recording.h"
+#include "trace/plan.h"
+
+#include <stdlib.h>
+
+static bool find_cached(struct trace_plan *plan, struct cache *cache, struct sprof_digest key)
+{
+    const struct sprof_bytes bytes = cache_get(cache, CACHE_PLAN, key);
+    const bool found = bytes.data && trace_plan_load(plan, bytes) == 0;
+    free((void *)bytes.data);
+    return found;
+}
+
+static void keep(const struct trace_plan *plan, struct cache *cache, struct sprof_digest key)
+{
+    struct sprof_bytes bytes;
+    if (!cache || trace_plan_save(plan, &bytes))
+        return;
+    cache_put(cache, CACHE_PLAN, key, &bytes, 1);
+    free((void *)bytes.data);
+}
+
+/* A file without a table has functions all the same, by its symbols; their stacks are not known. */
+static int make(struct trace_plan *plan, struct image *image, struct cache *cache,
+                struct sprof_error *error)
+{
+    struct record_built built = {0};
+    if (!record_find_built(&built, image, cache)) {
+        const int code = record_build(&built, image, cache, error);
+        if (code == SPROF_ENOTFOUND || code == SPROF_EFORMAT)
+            return sprof_error_set(error, SPROF_ENOTFOUND, 0,
+                                   "%s has no call frame information, so that nothing is known of its "
+                                   "functions' stacks: no probe is possible",
+                                   image_path(image));
+        if (code)
+            return code;
+    }
+    const int code = trace_plan_make(plan, image, built.table, error);
+    unwind_table_free(built.table);
+    return code;
+}
+
+int trace_plan_open(struct trace_plan *plan, const struct image_request *request, struct cache *cache,
+                    struct sprof_error *error)
+{
+    struct image *image;
+    static const char *const sections[] = {".text",     ".rodata",   ".eh_frame", ".gcc_except_table",
+                                           ".symtab",   ".strtab",   ".dynsym",   ".dynstr",
+                                           ".rela.dyn", ".rela.plt", NULL};
+    struct sprof_digest key = {0};
+    *plan = (struct trace_plan){0};
+    int code = record_open_image(&image, request, error);
+    if (code)
+        return code;
+    if (cache)
+        key = image_content(image, cache, sections);
+    if (!find_cached(plan, cache, key)) {
+        code = make(plan, image, cache, error);
+        if (!code)
+            keep(plan, cache, key);
+    }
+    image_free(image);
+    return code;
+}

@@ -1,0 +1,96 @@
+/* Plans of all files that a live process runs. */
+#include "recording/recording.h"
+#include "target/target.h"
+#include "trace/plan.h"
+
+#include <errno.h>
+#include <string.h>
+
+struct survey {
+    pid_t pid;
+    struct cache *cache;
+    int (*module)(void *context, struct trace_module *module);
+    void *context;
+    SPROF_VEC(uint64_t) seen; /* digests of paths, devices and inodes */
+    bool generated;
+};
+
+static size_t read_process(void *context, uint64_t address, void *buffer, size_t size)
+{
+    return target_read_memory(*(const pid_t *)context, address, buffer, size);
+}
+
+static bool is_file(const struct sprof_file_id *file)
+{
+    return file->path && file->path[0] == '/' && strncmp(file->path, "//", 2) != 0;
+}
+
+/* A library has several executable mappings at times, all of one bias. */
+static bool was_seen(struct survey *survey, const struct sprof_file_id *file)
+{
+    const uint64_t key = sprof_hash_mix(sprof_hash_bytes(file->path, strlen(file->path)) ^
+                                        file->inode);
+    for (size_t i = 0; i < survey->seen.count; i++)
+        if (survey->seen.items[i] == key)
+            return true;
+    return sprof_vec_push(&survey->seen, key) != 0;
+}
+
+/* address - vaddr of a mapping, by the file. */
+static uint64_t bias_of(const struct image_request *request, const struct model_mmap *mapping)
+{
+    struct image *image;
+    uint64_t vaddr = mapping->file_offset;
+    if (record_open_image(&image, request, NULL))
+        return 0;
+    image_vaddr_of_offset(image, mapping->file_offset, &vaddr);
+    image_free(image);
+    return mapping->address - vaddr;
+}
+
+static int take_mapping(void *context, const struct model_mmap *mapping)
+{
+    struct survey *survey = context;
+    if (!is_file(&mapping->file)) {
+        survey->generated |= mapping->file.path && !strncmp(mapping->file.path, "//anon", 6);
+        return 0;
+    }
+    if (was_seen(survey, &mapping->file))
+        return 0;
+    struct trace_module module = {.path = mapping->file.path};
+    const struct image_request request = {.file = mapping->file,
+                                          .pid = survey->pid,
+                                          .map_start = mapping->address,
+                                          .map_end = mapping->address + mapping->size};
+    if (trace_plan_open(&module.plan, &request, survey->cache, &module.error) == 0) {
+        module.bias = bias_of(&request, mapping);
+        module.differing =
+            trace_plan_compare(&module.plan, module.bias, read_process, &survey->pid);
+        trace_plan_count(&module.plan);
+    }
+    const int result = survey->module(survey->context, &module);
+    trace_plan_release(&module.plan);
+    return result;
+}
+
+int trace_plan_process(pid_t pid, struct cache *cache,
+                       int (*module)(void *context, struct trace_module *module), void *context,
+                       bool *runs_generated_code, struct sprof_error *error)
+{
+    struct survey survey = {.pid = pid, .cache = cache, .module = module, .context = context};
+    int code = target_check(pid, false, error);
+    if (code)
+        return code;
+    if (target_may_read(pid))
+        return sprof_error_set(error, SPROF_EPERMISSION, EPERM,
+                               "the memory of process %d may not be read: run sprof as its owner or "
+                               "as root (and see /proc/sys/kernel/yama/ptrace_scope)",
+                               (int)pid);
+    code = target_each_mapping(pid, take_mapping, &survey);
+    if (!code && !survey.seen.count)
+        code = sprof_error_set(error, SPROF_ENOTFOUND, 0, "process %d shows no executable mappings",
+                               (int)pid);
+    *runs_generated_code = survey.generated;
+    sprof_vec_release(&survey.seen);
+    return code;
+}

@@ -1,0 +1,65 @@
+/* The words of plans. */
+#include "trace/plan.h"
+
+static const char *const mechanisms[TRACE_MECHANISMS] = {
+    [TRACE_NOT] = "none",          [TRACE_SLED] = "sled",         [TRACE_FENTRY] = "fentry",
+    [TRACE_XRAY] = "xray",         [TRACE_PROLOGUE] = "prologue", [TRACE_LEAVE] = "leave",
+};
+
+static const char *const reasons[TRACE_REASONS] = {
+    [TRACE_REASON_NONE] = "",
+    [TRACE_PART] = "part of a function",
+    [TRACE_RESOLVER] = "resolver: runs while the program is being linked",
+    [TRACE_START] = "a thread begins here",
+    [TRACE_SIGNAL_RETURN] = "returns from a signal",
+    [TRACE_LOADER] = "of the dynamic loader",
+    [TRACE_UNWINDER] = "unwinds stacks for exceptions",
+    [TRACE_TOO_SHORT] = "too short for a jump",
+    [TRACE_TARGET_INSIDE] = "a branch leads into its first bytes",
+    [TRACE_NOT_MOVABLE] = "begins with an instruction that cannot be moved",
+    [TRACE_ENDS_INSIDE] = "ends within its first bytes",
+    [TRACE_READS_FLAGS] = "reads flags of its caller",
+    [TRACE_NOT_DECODED] = "begins with no known instruction",
+    [TRACE_NO_FRAME_TABLE] = "no call frame information",
+    [TRACE_BYTES_DIFFER] = "the process runs other bytes than the file has",
+    [TRACE_RUNTIME_CODE] = "code of the runtime, called in its own way",
+    [TRACE_NEEDS_RETURN_ADDRESS] = "needs its own return address",
+    [TRACE_GO] = "Go moves its stacks",
+    [TRACE_SANITIZED] = "sanitizers keep books of frames",
+};
+
+static const char *const points[TRACE_POINTS] = {
+    [TRACE_POINT_ENTRY] = "entry",
+    [TRACE_POINT_EXIT] = "exit",
+    [TRACE_POINT_CALL] = "direct call",
+    [TRACE_POINT_FOREIGN_CALL] = "call to another module",
+    [TRACE_POINT_OPEN_CALL] = "indirect call",
+    [TRACE_POINT_CATCH] = "catch block",
+};
+
+const char *trace_mechanism_text(enum trace_mechanism mechanism)
+{
+    return (unsigned)mechanism < TRACE_MECHANISMS ? mechanisms[mechanism] : "?";
+}
+
+const char *trace_reason_text(enum trace_reason reason)
+{
+    return (unsigned)reason < TRACE_REASONS ? reasons[reason] : "?";
+}
+
+const char *trace_point_text(enum trace_point point)
+{
+    return (unsigned)point < TRACE_POINTS ? points[point] : "?";
+}
+
+bool trace_is_true_start(const struct trace_function *function)
+{
+    switch ((enum trace_reason)function->why) {
+    case TRACE_PART:
+    case TRACE_RESOLVER:
+    case TRACE_START:
+    case TRACE_RUNTIME_CODE:
+    case TRACE_SIGNAL_RETURN: return false;
+    default: return true;
+    }
+}
