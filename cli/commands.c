@@ -2,12 +2,10 @@
 #include "cli/commands.h"
 
 const struct cli_command *const cli_commands[] = {
-    &cli_record_command,     &cli_report_command,
-    &cli_script_command,     &cli_html_command,
-    &cli_sql_command,        &cli_import_command,
-    &cli_symbolize_command,  &cli_unwind_replay_command,
-    &cli_probes_command,     &cli_completion_command,
-    NULL,
+    &cli_record_command, &cli_report_command,     &cli_script_command,
+    &cli_html_command,   &cli_sql_command,        &cli_import_command,
+    &cli_merge_command,  &cli_symbolize_command,  &cli_unwind_replay_command,
+    &cli_probes_command, &cli_completion_command, NULL,
 };
 
 const size_t cli_command_count = sizeof cli_commands / sizeof *cli_commands - 1;

@@ -13,6 +13,7 @@ extern const struct cli_command cli_script_command;
 extern const struct cli_command cli_html_command;
 extern const struct cli_command cli_sql_command;
 extern const struct cli_command cli_import_command;
+extern const struct cli_command cli_merge_command;
 extern const struct cli_command cli_symbolize_command;
 extern const struct cli_command cli_unwind_replay_command;
 extern const struct cli_command cli_probes_command;

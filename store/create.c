@@ -13,7 +13,7 @@
 
 /* == What is there already == */
 
-static int refuse_link(const char *path, struct sprof_error *error)
+int store_refuse_link(const char *path, struct sprof_error *error)
 {
     struct stat facts;
     if (lstat(path, &facts) || !S_ISLNK(facts.st_mode))
@@ -33,8 +33,7 @@ static int fold(const char *path, const struct store_file *file, struct sprof_er
     return status ? status : store_close(store, error);
 }
 
-/* Removes what may lie beside an older .old: a log replayed into another database destroys it. */
-static void remove_logs(const char *path)
+void store_remove_logs(const char *path)
 {
     static const char *const suffixes[] = {"-wal", "-shm", "-journal"};
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
@@ -56,7 +55,7 @@ static int rename_to_old(const char *path, const char *old, struct sprof_error *
                                path, old);
     if (status)
         return status;
-    remove_logs(old);
+    store_remove_logs(old);
     if (rename(path, old))
         return sprof_error_set(
             error, errno == EACCES || errno == EPERM ? SPROF_EPERMISSION : SPROF_EIO, errno,
@@ -95,10 +94,10 @@ static int set_aside(const char *path, const struct store_file *file, struct spr
     return status;
 }
 
-static int clear_the_way(const char *path, struct sprof_error *error)
+int store_clear_the_way(const char *path, struct sprof_error *error)
 {
     struct store_file file;
-    int status = refuse_link(path, error);
+    int status = store_refuse_link(path, error);
     if (!status)
         status = store_file_look(path, &file, error);
     if (status || file.kind == STORE_FILE_ABSENT)
@@ -158,7 +157,7 @@ static int fill(struct store **store, const char *path, struct sprof_error *erro
 int store_create(struct store **store, const char *path, struct sprof_error *error)
 {
     *store = NULL;
-    int status = clear_the_way(path, error);
+    int status = store_clear_the_way(path, error);
     if (!status)
         status = create_file(path, error);
     if (status)

@@ -13,6 +13,7 @@ struct store {
     sqlite3 *database;
     char *path;
     bool writable, durable; /* durable: SQLite waits for the disk where it must */
+    bool only_new;          /* no row that is written exists already */
     uint64_t opened_ns;
     sqlite3_stmt *insert[STORE_TABLES]; /* prepared at their first use */
 };

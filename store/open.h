@@ -15,4 +15,14 @@ int store_open_file(struct store **store, const char *path, bool writable,
 /* A write-ahead log for recording, or a rollback journal where that cannot work. */
 void store_start_log(struct store *store);
 
+/* SPROF_EPERMISSION where the path is a symbolic link. */
+int store_refuse_link(const char *path, struct sprof_error *error);
+
+/* Removes what may lie beside a database: a log replayed into another one destroys it. */
+void store_remove_logs(const char *path);
+
+/* Makes the path free: an existing recording becomes `path`.old, an empty file goes. Errors as
+ * store_create. */
+int store_clear_the_way(const char *path, struct sprof_error *error);
+
 #endif

@@ -119,7 +119,7 @@ static int bind(sqlite3_stmt *statement, int index, const struct store_column *c
 /* == Writing == */
 
 /* INSERT INTO "t" ("a", "b") VALUES (?1, ?2) ON CONFLICT (a) DO UPDATE SET "a" = excluded."a", … */
-static void make_insert(struct sprof_str *sql, const struct store_table *table)
+static void make_insert(struct sprof_str *sql, const struct store_table *table, bool only_new)
 {
     sprof_str_appendf(sql, "INSERT INTO \"%s\" (", table->name);
     for (size_t i = 0; i < table->count; i++)
@@ -130,7 +130,10 @@ static void make_insert(struct sprof_str *sql, const struct store_table *table)
         sprof_str_appendf(sql, hex ? "%snullif(lower(hex(?%zu)), '')" : "%s?%zu", i ? ", " : "",
                           i + 1);
     }
-    sprof_str_appendf(sql, ") ON CONFLICT (%s) DO UPDATE SET ", table->key);
+    sprof_str_append(sql, ")");
+    if (only_new)
+        return;
+    sprof_str_appendf(sql, " ON CONFLICT (%s) DO UPDATE SET ", table->key);
     for (size_t i = 0; i < table->count; i++)
         sprof_str_appendf(sql, "%s\"%s\" = excluded.\"%s\"", i ? ", " : "", table->columns[i].name,
                           table->columns[i].name);
@@ -172,7 +175,7 @@ int store_put(struct store *store, enum store_table_id id, const void *rows, siz
     if (!*statement) {
         struct sprof_str made = {0};
         if (!table->write)
-            make_insert(&made, table);
+            make_insert(&made, table, store->only_new);
         status = prepare(store, table->write, &made, statement, error);
     }
     for (size_t i = 0; i < count && !status; i++)

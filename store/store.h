@@ -9,6 +9,7 @@
 #ifndef SPROF_STORE_STORE_H
 #define SPROF_STORE_STORE_H
 
+#include "store/merge.h"
 #include "store/reader.h"
 #include "store/rows.h"
 #include "store/writer.h"

@@ -238,6 +238,56 @@ not_a_database() {
     said_only '\.'
 }
 
+merge_inputs() {
+    expect 2 "$SPROF" merge
+    said_only 'nothing to merge'
+    "$SPROF" record -o a.db -- "$PROGRAMS/split" once 200 2>/dev/null
+    "$SPROF" record -o b.db -- "$PROGRAMS/split" once 200 2>/dev/null
+    expect 2 "$SPROF" merge a.db b.db
+    said_only '-o'
+    expect 2 "$SPROF" merge a.db b.db -o a.db
+    said_only 'one of the recordings'
+    ln -s elsewhere.db link.db
+    expect 1 "$SPROF" merge a.db b.db -o link.db
+    said_only 'symbolic link'
+    head -c 20000 b.db >cut.db
+    expect 1 "$SPROF" merge a.db cut.db b.db -o all.db
+    said_only 'cut\.db'
+    [ ! -e all.db ] || fail "half a merge"
+    expect 0 "$SPROF" merge --skip-damaged a.db cut.db b.db a.db -o all.db
+    said 'left out: .*cut\.db'
+    said 'came more than once'
+    [ "$(sql all.db 'SELECT count(*) FROM v_run')" = 2 ] || fail "not two runs"
+    expect 0 "$SPROF" report -i all.db --run 2
+    sqlite3 b.db 'PRAGMA user_version = 9999'
+    expect 1 "$SPROF" merge a.db b.db -o all.db
+    said_only 'b\.db was written by a newer sprof'
+    [ "$(sql all.db 'SELECT count(*) FROM v_run')" = 2 ] || fail "the old output is gone"
+    [ -z "$(find . -name "*merging*")" ] || fail "a part of a merge was left behind"
+}
+
+merge_disk_full() {
+    needs_root "to mount a small file system"
+    unshare -m true 2>/dev/null || skip "no mount namespace"
+    mkdir small
+    "$SPROF" record -F 1999 -o a.db -- "$PROGRAMS/split" once 3000 2>/dev/null
+    "$SPROF" record -o old.db -- true 2>/dev/null
+    cat >inside <<'END'
+size=$(( ($(stat -c %s a.db) + $(stat -c %s old.db)) * 9 / 10 ))
+mount -t tmpfs -o size=$size none small || exit 99
+cp old.db small/all.db || exit 98
+"$1" merge a.db -o small/all.db
+status=$?
+cmp old.db small/all.db || exit 97
+[ "$(ls small)" = all.db ] || exit 96
+exit $status
+END
+    run unshare -m bash inside "$SPROF"
+    [ "$status" != 99 ] || skip "no tmpfs"
+    [ "$status" = 1 ] || fail "exit status $status"
+    said '[Ss]pace|full'
+}
+
 newer_schema() {
     keep
     sqlite3 sprof.db 'PRAGMA user_version = 9999'
