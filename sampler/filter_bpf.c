@@ -105,9 +105,9 @@ int filter_bpf_tails_fd(const struct filter_bpf *filter)
     return filter->programs->maps.tails.map_fd;
 }
 
-const uint64_t *filter_bpf_dropped(const struct filter_bpf *filter)
+const struct sampling_counts *filter_bpf_counts(const struct filter_bpf *filter)
 {
-    return (const uint64_t *)&filter->programs->bss->tails_dropped;
+    return &filter->programs->bss->counts;
 }
 
 void filter_bpf_close(struct filter_bpf *filter)
@@ -163,7 +163,7 @@ int filter_bpf_tails_fd(const struct filter_bpf *filter)
     return -1;
 }
 
-const uint64_t *filter_bpf_dropped(const struct filter_bpf *filter)
+const struct sampling_counts *filter_bpf_counts(const struct filter_bpf *filter)
 {
     (void)filter;
     return NULL;

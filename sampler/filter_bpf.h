@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 struct sampling_bpf;
+struct sampling_counts;
 
 struct filter_bpf {
     struct sampling_bpf *programs; /* NULL: none */
@@ -48,7 +49,7 @@ int filter_bpf_attach(const struct filter_bpf *filter, int event_fd);
  * count of tails the ring had no room for. */
 int filter_bpf_stacks_fd(const struct filter_bpf *filter);
 int filter_bpf_tails_fd(const struct filter_bpf *filter);
-const uint64_t *filter_bpf_dropped(const struct filter_bpf *filter);
+const struct sampling_counts *filter_bpf_counts(const struct filter_bpf *filter);
 
 void filter_bpf_close(struct filter_bpf *filter);
 

@@ -14,25 +14,31 @@ enum { APART_NS = 45000 }; /* between our clock and the sample's, at most: half 
 /* ---- The ring ----------------------------------------------------------------------------------
  */
 
+static uint64_t read_count(const __u64 *count)
+{
+    return __atomic_load_n(count, __ATOMIC_RELAXED);
+}
+
 static size_t page_size(void)
 {
     return (size_t)sysconf(_SC_PAGESIZE);
 }
 
 /* Our position is on a page we may write; the kernel's, and the bytes, on pages we may not. */
-static int map_ring(struct rest_bpf *rest, int ring_fd)
+static void map_ring(struct rest_bpf *rest)
 {
     const size_t page = page_size();
-    void *ours = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, ring_fd, 0);
+    void *ours = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, rest->ring_fd, 0);
     if (ours == MAP_FAILED)
-        return -errno;
-    rest->consumer_page = ours;
+        return;
     void *theirs =
-        mmap(NULL, page + 2 * rest->ring_bytes, PROT_READ, MAP_SHARED, ring_fd, (off_t)page);
-    if (theirs == MAP_FAILED)
-        return -errno;
+        mmap(NULL, page + 2 * rest->ring_bytes, PROT_READ, MAP_SHARED, rest->ring_fd, (off_t)page);
+    if (theirs == MAP_FAILED) {
+        munmap(ours, page);
+        return;
+    }
+    rest->consumer_page = ours;
     rest->producer_page = theirs;
-    return 0;
 }
 
 /* The record at a position: its size, and whether it can be used. Returns false at the end, and at
@@ -85,6 +91,9 @@ void rest_bpf_drop(struct rest_bpf *rest, uint64_t time_ns)
     const struct sampling_tail *captured;
     size_t size;
     const uint64_t before = rest->consumed;
+    /* Mapping takes a millisecond, which a short command without a deep stack need not pay. */
+    if (!rest->producer_page && rest->counts && read_count(&rest->counts->written))
+        map_ring(rest);
     if (!rest->producer_page)
         return;
     while (next_record(rest, rest->consumed, &captured, &size) &&
@@ -98,12 +107,13 @@ void rest_bpf_drop(struct rest_bpf *rest, uint64_t time_ns)
  */
 
 /* A ring with anything in it counts as ready; edges tell only when the program wakes us. */
-static int listen_to(struct rest_bpf *rest, int ring_fd)
+static int listen_to(struct rest_bpf *rest)
 {
     struct epoll_event edge = {.events = EPOLLIN | EPOLLET};
     rest->wake_fd = epoll_create1(EPOLL_CLOEXEC);
-    return rest->wake_fd < 0 || epoll_ctl(rest->wake_fd, EPOLL_CTL_ADD, ring_fd, &edge) ? -errno
-                                                                                        : 0;
+    return rest->wake_fd < 0 || epoll_ctl(rest->wake_fd, EPOLL_CTL_ADD, rest->ring_fd, &edge)
+               ? -errno
+               : 0;
 }
 
 void rest_bpf_take_wake(const struct rest_bpf *rest)
@@ -117,12 +127,10 @@ int rest_bpf_open(struct rest_bpf *rest, const struct filter_bpf *filter)
     *rest = REST_BPF_NONE;
     if (!filter->captures)
         return -ENOENT;
-    const int ring_fd = filter_bpf_tails_fd(filter);
+    rest->ring_fd = filter_bpf_tails_fd(filter);
     rest->ring_bytes = filter->ring_bytes;
-    rest->dropped = filter_bpf_dropped(filter);
-    int result = map_ring(rest, ring_fd);
-    if (!result)
-        result = listen_to(rest, ring_fd);
+    rest->counts = filter_bpf_counts(filter);
+    const int result = listen_to(rest);
     if (result)
         rest_bpf_close(rest);
     return result;
@@ -141,5 +149,5 @@ void rest_bpf_close(struct rest_bpf *rest)
 
 uint64_t rest_bpf_dropped(const struct rest_bpf *rest)
 {
-    return rest->dropped ? __atomic_load_n(rest->dropped, __ATOMIC_RELAXED) : 0;
+    return rest->counts ? read_count(&rest->counts->dropped) : 0;
 }

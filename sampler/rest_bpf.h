@@ -12,10 +12,11 @@
 struct rest_bpf {
     int wake_fd; /* readable where the ring was more than half full when a tail came; -1: closed */
     void *consumer_page;
-    const uint8_t *producer_page; /* then the ring's bytes, twice in a row */
+    const uint8_t *producer_page; /* NULL: not mapped yet; then the ring's bytes, twice in a row */
     size_t ring_bytes;
     uint64_t consumed;
-    const uint64_t *dropped; /* the program's counter */
+    int ring_fd; /* the filter's */
+    const struct sampling_counts *counts;
 };
 
 #define REST_BPF_NONE ((struct rest_bpf){.wake_fd = -1})
@@ -27,9 +28,10 @@ struct rest_bytes {
     size_t size;
 };
 
-/* Maps the ring of the filter's program. Close it before the filter. Returns 0 or a negative errno:
- * -ENOENT where the program does not capture. */
+/* Opens what the filter's program captures; its ring is mapped when it holds something. Close it
+ * before the filter. Returns 0 or a negative errno: -ENOENT where the program does not capture. */
 int rest_bpf_open(struct rest_bpf *rest, const struct filter_bpf *filter);
+
 /* Takes a wake-up that was seen at wake_fd. */
 void rest_bpf_take_wake(const struct rest_bpf *rest);
 

@@ -125,7 +125,7 @@ struct {
     __uint(max_entries, PAGE_BYTES); /* sprof asks for more where tails are captured */
 } tails SEC(".maps");
 
-__u64 tails_dropped; /* the ring was full */
+struct sampling_counts counts;
 
 static __always_inline __u64 next_page(__u64 address)
 {
@@ -136,7 +136,7 @@ static __always_inline void *reserve(__u64 bytes)
 {
     void *room = bpf_ringbuf_reserve(&tails, bytes, 0);
     if (!room)
-        __sync_fetch_and_add(&tails_dropped, 1);
+        __sync_fetch_and_add(&counts.dropped, 1);
     return room;
 }
 
@@ -160,6 +160,7 @@ static __always_inline void submit(struct sampling_tail *tail, __u64 time_ns, __
     tail->address = address;
     tail->size = size;
     tail->elsewhere = elsewhere;
+    __sync_fetch_and_add(&counts.written, 1);
     const bool wake = bpf_ringbuf_query(&tails, BPF_RB_AVAIL_DATA) > wake_bytes;
     bpf_ringbuf_submit(tail, wake ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 }
@@ -180,16 +181,18 @@ static long copy_page(__u32 index, struct page_copy *copy)
     return 0;
 }
 
-/* Copies the pages from `address` on, those that are there, as far as `end`; others become zero. */
-static __always_inline void copy_pages(__u64 address, __u64 end, __u32 pages, bool elsewhere)
+/* Copies the pages from `address` on, those that are there, as far as `end`; others become zero.
+ * (The verifier looks at a global function once, whoever calls it.) */
+__attribute__((noinline)) int copy_pages(__u64 address, __u64 end, __u32 pages, __u32 elsewhere)
 {
     const __u64 time_ns = bpf_ktime_get_ns();
     struct page_copy copy = {.address = address, .end = end};
     copy.tail = reserve(sizeof *copy.tail + GAP_PAGES * PAGE_BYTES);
     if (!copy.tail)
-        return;
+        return 0;
     bpf_loop(pages, copy_page, &copy, 0);
     submit(copy.tail, time_ns, address, copy.size, elsewhere);
+    return 0;
 }
 
 struct hops {
@@ -274,10 +277,10 @@ static __always_inline bool find_end(struct task_struct *task, __u64 sp,
         if (tail)                                                                                  \
             submit(tail, time_ns, address,                                                         \
                    bpf_probe_read_user(tail->bytes, size, (void *)address) ? 0 : size, false);     \
-        return;                                                                                    \
+        return 0;                                                                                  \
     }
 
-static __always_inline void copy_range(__u64 address, __u64 size)
+__attribute__((noinline)) int copy_range(__u64 address, __u64 size)
 {
     const __u64 time_ns = bpf_ktime_get_ns();
     COPY_WITHIN(16 << 10)
@@ -286,6 +289,7 @@ static __always_inline void copy_range(__u64 address, __u64 size)
     COPY_WITHIN(320 << 10)
     COPY_WITHIN(640 << 10)
     COPY_WITHIN(SAMPLING_TAIL_MAX)
+    return 0;
 }
 
 /* What follows the slice. Of what is too much of a known stack the upper part is copied: what is so

@@ -42,4 +42,9 @@ struct sampling_tail {
     __u8 bytes[];
 };
 
+/* Tails so far: written to the ring; and not, for it was full. */
+struct sampling_counts {
+    __u64 written, dropped;
+};
+
 #endif
