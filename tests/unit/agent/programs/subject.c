@@ -62,6 +62,24 @@ static int short_threads(int us)
     return 0;
 }
 
+/* 2000 threads a second, born and dead, each of a tenth of a millisecond. */
+static int churn(int seconds)
+{
+    struct timespec next;
+    clock_gettime(CLOCK_MONOTONIC, &next);
+    for (int i = 0; i < seconds * 2000; i++) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, spin_one, (void *)(uintptr_t)100))
+            return 1;
+        pthread_join(thread, NULL);
+        next.tv_nsec += 500000;
+        next.tv_sec += next.tv_nsec / 1000000000;
+        next.tv_nsec %= 1000000000;
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL);
+    }
+    return 0;
+}
+
 /* All alive at once; each works in its turn, so that the time is not shared with waiting. */
 static pthread_barrier_t all_there;
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
@@ -369,6 +387,7 @@ static const struct {
 } tasks[] = {
     {"spin", spin},
     {"short-threads", short_threads},
+    {"churn", churn},
     {"live-threads", live_threads},
     {"fork", fork_child},
     {"raw-fork", raw_fork},
