@@ -11,6 +11,7 @@ extern const struct cli_command cli_record_command;
 extern const struct cli_command cli_report_command;
 extern const struct cli_command cli_script_command;
 extern const struct cli_command cli_html_command;
+extern const struct cli_command cli_export_command;
 extern const struct cli_command cli_sql_command;
 extern const struct cli_command cli_import_command;
 extern const struct cli_command cli_merge_command;

@@ -2,6 +2,7 @@
 #include "cli/commands.h"
 #include "cli/open.h"
 #include "cli/output.h"
+#include "cli/selection.h"
 #include "cli/values.h"
 #include "report/report.h"
 
@@ -47,15 +48,14 @@ static bool open_in_browser(const char *path)
 static int run(struct cli_terminal *terminal, void *all, const struct cli_operands *operands,
                struct sprof_error *error)
 {
-    const struct arguments *arguments = all;
-    if (operands->count > 1 || (operands->count && arguments->input))
-        return sprof_error_set(error, SPROF_EUSAGE, 0, "which recording? name one");
-    const char *input = operands->count    ? operands->items[0]
-                        : arguments->input ? arguments->input
-                                           : CLI_DEFAULT_RECORDING;
+    struct arguments *arguments = all;
+    int status = cli_take_input(&arguments->input, operands, error);
+    if (status)
+        return status;
+    const char *input = arguments->input ? arguments->input : CLI_DEFAULT_RECORDING;
     const char *path = arguments->output ? arguments->output : "sprof.html";
     struct store *store;
-    int status = cli_open_recording(&store, input, terminal, error);
+    status = cli_open_recording(&store, input, terminal, error);
     if (status)
         return status;
     struct cli_output output;

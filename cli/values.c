@@ -193,6 +193,11 @@ int cli_set_row_format(void *field, const char *value, struct sprof_error *error
     return set_format(field, value, REPORT_ROWS, error);
 }
 
+int cli_set_profile_format(void *field, const char *value, struct sprof_error *error)
+{
+    return set_format(field, value, REPORT_PROFILE, error);
+}
+
 int cli_set_tid(void *field, const char *value, struct sprof_error *error)
 {
     uint64_t tid;

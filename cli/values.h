@@ -40,6 +40,7 @@ int cli_set_table_format(void *field, const char *value, struct sprof_error *err
 int cli_set_sample_format(void *field, const char *value, struct sprof_error *error);
 int cli_set_row_format(void *field, const char *value, struct sprof_error *error);
 int cli_set_color(void *field, const char *value, struct sprof_error *error);      /* cli_color */
+int cli_set_profile_format(void *field, const char *value, struct sprof_error *error);
 int cli_set_tid(void *field, const char *value, struct sprof_error *error);        /* pid_t */
 int cli_set_pids(void *field, const char *value, struct sprof_error *error);       /* cli_pids */
 int cli_set_app_module(void *field, const char *value, struct sprof_error *error); /* cli_rules */

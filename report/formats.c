@@ -2,6 +2,7 @@
 #include "report/format.h"
 
 #include "report/error_text.h"
+#include "report/export/export.h"
 #include "report/output_close.h"
 
 #include <assert.h>
@@ -12,6 +13,15 @@ static const struct report_format formats[] = {
     {"csv", ".csv", REPORT_TABLE | REPORT_SAMPLES | REPORT_ROWS, false, report_csv_write},
     {"json", ".json", REPORT_TABLE | REPORT_SAMPLES | REPORT_ROWS, false, report_json_write},
     {"markdown", ".md", REPORT_TABLE | REPORT_ROWS, true, report_markdown_write},
+    {"folded", ".folded", REPORT_PROFILE, false, report_folded_write},
+    {"pprof", ".pb.gz", REPORT_PROFILE, false, report_pprof_write},
+    {"speedscope", ".speedscope.json", REPORT_PROFILE, false, report_speedscope_write},
+    {"firefox", ".firefox.json", REPORT_PROFILE, false, report_firefox_write},
+    {"callgrind", ".callgrind", REPORT_PROFILE, false, report_callgrind_write},
+    {"chrome", ".trace.json", REPORT_PROFILE, false, report_chrome_write},
+    {"tsv", ".tsv", REPORT_PROFILE, false, report_tsv_write},
+    {"svg", ".svg", REPORT_PROFILE, false, report_svg_write},
+    {"dot", ".dot", REPORT_PROFILE, false, report_dot_write},
     {0},
 };
 

@@ -11,12 +11,19 @@ static void write_bytes(void *context, const char *bytes, size_t size)
     fwrite(bytes, 1, size, context);
 }
 
-int report_json_begin(struct json *json, FILE *out)
+int report_json_begin_dense(struct json *json, FILE *out)
 {
     *json = (struct json){.generator = yajl_gen_alloc(NULL)};
     if (!json->generator)
         return SPROF_ENOMEM;
     yajl_gen_config(json->generator, yajl_gen_print_callback, write_bytes, out);
+    return 0;
+}
+
+int report_json_begin(struct json *json, FILE *out)
+{
+    if (report_json_begin_dense(json, out))
+        return SPROF_ENOMEM;
     yajl_gen_config(json->generator, yajl_gen_beautify, 1);
     yajl_gen_config(json->generator, yajl_gen_indent_string, "  ");
     return 0;

@@ -14,8 +14,10 @@ struct json {
     bool failed;
 };
 
-/* 0 or SPROF_ENOMEM. The caller ends it with report_json_end, also on failure. */
+/* Indented for people, or dense for programs. 0 or SPROF_ENOMEM. The caller ends it with
+ * report_json_end, also on failure. */
 int report_json_begin(struct json *json, FILE *out);
+int report_json_begin_dense(struct json *json, FILE *out);
 
 /* Releases the generator. Returns 0 or SPROF_ENOMEM where a call before it failed. */
 int report_json_end(struct json *json);

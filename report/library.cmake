@@ -6,3 +6,5 @@ add_custom_command(OUTPUT ${page_parts}
     COMMAND ${CMAKE_COMMAND} -DOUT=${page_parts} -DDIRECTORY=${page_source} -P ${page_source}/embed.cmake
     DEPENDS ${page_files} ${page_source}/embed.cmake)
 target_sources(sprof_report PRIVATE ${page_parts})
+
+add_dependencies(sprof_report sprof_formats_headers)

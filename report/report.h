@@ -151,6 +151,10 @@ int report_script(FILE *out, struct store *store, const struct report_selection 
  * which slots of time become coarser and rare call paths are folded. Errors as report_write. */
 int report_html(FILE *out, struct store *store, struct sprof_error *error);
 
+/* What is selected in a format of kind REPORT_PROFILE, for another tool. Errors as report_write. */
+int report_export(FILE *out, struct store *store, const struct report_selection *selection,
+                  const struct report_format *format, struct sprof_error *error);
+
 /* A user's statement: an aligned table, CSV or JSON. */
 int report_query(FILE *out, struct store *store, const char *sql, const struct report_style *style,
                  struct sprof_error *error);

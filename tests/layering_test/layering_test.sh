@@ -24,6 +24,7 @@ declare -A owners=(
     ["libiberty/demangle.h"]="symbolize" ["demangle.h"]="symbolize"
     ["libunwind.h"]="unwind" ["libunwind-x86_64.h"]="unwind"
     ["sqlite3.h"]="store" ["zlib.h"]="report"
+    ["pprof.pb-c.h"]="formats"
     ["xxhash.h"]="base"
     ["pcre2.h"]="report"
     ["yajl/yajl_gen.h"]="report" ["yajl/yajl_parse.h"]="report" ["yajl/yajl_tree.h"]="report"

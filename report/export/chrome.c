@@ -1,0 +1,129 @@
+/* Chrome's trace events (JSON, as Perfetto and speedscope read them): a function is a slice from
+ * the first sample that shows it to the first that does not. That is an inference: between two
+ * samples nobody looked. A pause of more than two periods ends all slices. */
+#include "report/export/export.h"
+#include "report/json.h"
+
+#include <stdio.h>
+
+struct drawing {
+    struct json json;
+    const struct report_dataset *dataset;
+    uint64_t period_ns;
+    int32_t pid, tid;
+    struct export_chain open; /* what the slices that are open show, root first */
+};
+
+static void put_event(struct drawing *drawing, const char *phase, const char *name,
+                      uint64_t time_ns)
+{
+    char micros[32];
+    snprintf(micros, sizeof micros, "%llu.%03u", (unsigned long long)(time_ns / 1000),
+             (unsigned)(time_ns % 1000));
+    report_json_open_object(&drawing->json, NULL);
+    report_json_text(&drawing->json, "ph", phase);
+    if (name)
+        report_json_text(&drawing->json, "name", name);
+    report_json_text(&drawing->json, "cat", "sample");
+    report_json_number(&drawing->json, "ts", micros);
+    report_json_count(&drawing->json, "pid", (uint64_t)drawing->pid);
+    report_json_count(&drawing->json, "tid", (uint64_t)drawing->tid);
+    report_json_close_object(&drawing->json);
+}
+
+static void close_above(struct drawing *drawing, size_t depth, uint64_t time_ns)
+{
+    while (drawing->open.functions.count > depth) {
+        const uint32_t function = drawing->open.functions.items[--drawing->open.functions.count];
+        put_event(drawing, "E", report_dataset_function_name(drawing->dataset, function), time_ns);
+    }
+}
+
+static int draw_thread(struct drawing *drawing, const struct export_thread *thread)
+{
+    struct export_chain chain = {0};
+    uint64_t last_ns = 0;
+    int result = 0;
+    for (size_t i = 0; i < thread->samples.count && !result; i++) {
+        const struct export_sample *sample = &thread->samples.items[i];
+        if (sample->time_ns > last_ns + 2 * drawing->period_ns)
+            close_above(drawing, 0, last_ns + drawing->period_ns);
+        last_ns = sample->time_ns;
+        result = report_export_chain(drawing->dataset, sample->path, &chain);
+        size_t same = 0;
+        while (!result && same < chain.functions.count && same < drawing->open.functions.count &&
+               chain.functions.items[same] == drawing->open.functions.items[same])
+            same++;
+        close_above(drawing, same, sample->time_ns);
+        for (; same < chain.functions.count && !result; same++) {
+            const uint32_t function = chain.functions.items[same];
+            result = sprof_vec_push(&drawing->open.functions, function);
+            put_event(drawing, "B", report_dataset_function_name(drawing->dataset, function),
+                      sample->time_ns);
+        }
+    }
+    close_above(drawing, 0, last_ns + drawing->period_ns);
+    sprof_vec_release(&chain.functions);
+    return result;
+}
+
+static void put_name(struct drawing *drawing, const char *kind, const char *name)
+{
+    report_json_open_object(&drawing->json, NULL);
+    report_json_text(&drawing->json, "ph", "M");
+    report_json_text(&drawing->json, "name", kind);
+    report_json_count(&drawing->json, "pid", (uint64_t)drawing->pid);
+    report_json_count(&drawing->json, "tid", (uint64_t)drawing->tid);
+    report_json_open_object(&drawing->json, "args");
+    report_json_text(&drawing->json, "name", name ? name : "?");
+    report_json_close_object(&drawing->json);
+    report_json_close_object(&drawing->json);
+}
+
+/* Of clocks the period, of other events what lies between two samples at the rate reached. */
+static uint64_t period_of(const struct report_dataset *dataset)
+{
+    if (dataset->event.is_clock && dataset->event.period)
+        return dataset->event.period;
+    const double hz = dataset->quality.reached_hz > 0 ? dataset->quality.reached_hz : 1000;
+    return (uint64_t)(1e9 / hz);
+}
+
+int report_chrome_write(FILE *out, const struct report_content *content, struct sprof_error *error)
+{
+    const struct report_dataset *dataset = content->dataset;
+    struct drawing drawing = {.dataset = dataset, .period_ns = period_of(dataset)};
+    struct export_threads threads = {0};
+    int result = report_export_threads(content, &threads, error);
+    if (!result)
+        result = report_json_begin_dense(&drawing.json, out);
+    if (!result) {
+        report_json_open_object(&drawing.json, NULL);
+        report_json_text(&drawing.json, "displayTimeUnit", "ns");
+        report_json_open_object(&drawing.json, "otherData");
+        report_json_text(&drawing.json, "command", report_export_title(dataset));
+        report_json_text(&drawing.json, "note",
+                         "made from samples: a slice lasts from the first sample that shows the "
+                         "function to the first that does not");
+        report_json_close_object(&drawing.json);
+        report_json_open_array(&drawing.json, "traceEvents");
+        for (size_t i = 0; i < threads.count && !result; i++) {
+            const struct report_thread *thread = &dataset->threads.items[i];
+            const struct report_process *process = &dataset->processes.items[thread->process - 1];
+            if (!threads.items[i].samples.count)
+                continue;
+            drawing.pid = process->pid;
+            drawing.tid = thread->tid;
+            put_name(&drawing, "process_name", process->name);
+            put_name(&drawing, "thread_name", thread->name ? thread->name : process->name);
+            result = draw_thread(&drawing, &threads.items[i]);
+        }
+        report_json_close_array(&drawing.json);
+        report_json_close_object(&drawing.json);
+        const int ended = report_json_end(&drawing.json);
+        result = result ? result : ended;
+    }
+    sprof_vec_release(&drawing.open.functions);
+    report_export_threads_release(&threads);
+    return result;
+}

@@ -1,0 +1,67 @@
+/* What the exporters share. Each writes the content of kind REPORT_PROFILE for one other tool; a
+ * new one is a file here and a line in report/formats.c. */
+#ifndef SPROF_REPORT_EXPORT_EXPORT_H
+#define SPROF_REPORT_EXPORT_EXPORT_H
+
+#include "report/format.h"
+
+/* == Stacks of functions == */
+
+/* For each node of the dataset the call path that its samples count for, in the mode read: [node],
+ * 0 for nodes without cost. NULL when out of memory; the caller frees. */
+uint32_t *report_export_paths(struct report_dataset *dataset);
+
+/* The functions of a call path, root first. */
+struct export_chain {
+    SPROF_VEC(uint32_t) functions;
+};
+int report_export_chain(const struct report_dataset *dataset, uint32_t path,
+                        struct export_chain *chain);
+
+/* == Samples in time order == */
+
+struct export_sample {
+    uint64_t time_ns; /* since the start of the run */
+    uint64_t weight, count;
+    uint32_t path;
+};
+
+/* The samples of each thread (number - 1), in time order. Rows that stand for time without samples
+ * are left out: they have no time of their own. */
+struct export_threads {
+    struct export_thread {
+        SPROF_VEC(struct export_sample) samples;
+    } * items;
+    size_t count;
+};
+int report_export_threads(const struct report_content *content, struct export_threads *threads,
+                          struct sprof_error *error);
+void report_export_threads_release(struct export_threads *threads);
+
+/* == Texts == */
+
+/* "main 4242", the name of a thread for people. */
+int report_export_thread_name(const struct report_dataset *dataset, uint32_t thread,
+                              struct sprof_str *name);
+
+/* The command of the run, or what it was attached to. */
+const char *report_export_title(const struct report_dataset *dataset);
+
+/* Writes a clean text with &, <, > and quotes escaped for XML. */
+void report_export_xml(FILE *out, const char *text);
+
+/* The formats of report/formats.c. */
+int report_folded_write(FILE *out, const struct report_content *content, struct sprof_error *error);
+int report_pprof_write(FILE *out, const struct report_content *content, struct sprof_error *error);
+int report_speedscope_write(FILE *out, const struct report_content *content,
+                            struct sprof_error *error);
+int report_firefox_write(FILE *out, const struct report_content *content,
+                         struct sprof_error *error);
+int report_callgrind_write(FILE *out, const struct report_content *content,
+                           struct sprof_error *error);
+int report_chrome_write(FILE *out, const struct report_content *content, struct sprof_error *error);
+int report_tsv_write(FILE *out, const struct report_content *content, struct sprof_error *error);
+int report_svg_write(FILE *out, const struct report_content *content, struct sprof_error *error);
+int report_dot_write(FILE *out, const struct report_content *content, struct sprof_error *error);
+
+#endif

