@@ -15,6 +15,7 @@
  *   ARCH_RED_ZONE_BYTES     below the stack pointer, not touched by signal handlers
  *   ARCH_USER_BITS          user addresses are below 1 << this
  *   ARCH_CALL_BYTES, ARCH_INSTRUCTION_BYTES   the longest call, the longest instruction
+ *   ARCH_MOVED_BYTES, ARCH_JUMP_BYTES         the longest form of an instruction that was moved; a jump
  *   ARCH_STAGE_BEFORE, ARCH_STAGE_AFTER       what arch_code_stage looks at
  *   ARCH_PLT_JUMP_BYTES     what arch_code_plt_slot looks at
  *   ARCH_PLT_ENTRY_BYTES, ARCH_PLT_HEAD_PUSH_BYTES   of .plt where its entries push: an entry, and
@@ -177,5 +178,14 @@ struct arch_instruction {
  * not one, or is longer than that. */
 bool arch_instruction_decode(const uint8_t *code, size_t size,
                              struct arch_instruction *instruction);
+
+/* Writes the decoded instruction at `code`, made for address `from`, so that it does the same at address
+ * `to`: operands and targets stay where they are, and a call leaves the return address that it would leave
+ * at `from` (it is a push and a jump). Returns its length, or 0 where it cannot be moved, or not that far. */
+size_t arch_instruction_move(const uint8_t *code, const struct arch_instruction *instruction,
+                             uint64_t from, uint64_t to, uint8_t moved[ARCH_MOVED_BYTES]);
+
+/* Writes a jump at an address. Returns its length, at most ARCH_JUMP_BYTES, or 0 where that is too far. */
+size_t arch_jump_write(uint8_t *code, uint64_t at, uint64_t target);
 
 #endif

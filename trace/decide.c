@@ -62,9 +62,12 @@ static enum trace_reason displace(struct sprof_bytes code, size_t own, size_t ro
             break;
         if (!arch_instruction_decode(code.data + at, code.size - at, &instruction))
             return TRACE_NOT_DECODED;
-        if (instruction.bits & ARCH_IS_SHORT_ONLY)
+        uint8_t moved[ARCH_MOVED_BYTES];
+        if (!arch_instruction_move(code.data + at, &instruction, 0, 0, moved))
             return TRACE_NOT_MOVABLE;
         at += instruction.length;
+        if (at < TRACE_JUMP_BYTES && instruction.flow == ARCH_FLOW_CALL_INDIRECT)
+            return TRACE_TARGET_INSIDE; /* the callee returns there */
         const bool ends = instruction.flow == ARCH_FLOW_RETURN ||
                           instruction.flow == ARCH_FLOW_JUMP ||
                           instruction.flow == ARCH_FLOW_JUMP_INDIRECT ||

@@ -41,6 +41,8 @@ enum {
 
     ARCH_CALL_BYTES = 7,
     ARCH_INSTRUCTION_BYTES = 15,
+    ARCH_MOVED_BYTES = 13 + 15, /* a push of eight bytes, and a jump */
+    ARCH_JUMP_BYTES = 5,
     ARCH_STAGE_BEFORE = 1,
     ARCH_STAGE_AFTER = 8,
 

@@ -25,6 +25,8 @@ static const char assembly[] =
     FUNCTION("into_start", "4: mov %esi,%eax\n5: add %edi,%eax\nlea other_table(%rip),%rdx\n"
                            "movslq (%rdx,%rax,4),%rcx\nadd %rcx,%rdx\njmp *%rdx\n6: ret")
     FUNCTION("counts", "jrcxz 7f\nmov $5,%eax\n7: ret")
+    FUNCTION("returned_to", "call *%rdi\nmov $5,%eax\nret")
+    FUNCTION("by_stack", "call *8(%rsp)\nnop\nret")
     FUNCTION("two_ends", "dec %edi\nret\n8: xor %eax,%eax\nnop\nnop\njmp 8b")
     FUNCTION("with_carry", "adc %rsi,%rdi\nmov %rdi,%rax\nret")
     FUNCTION("after_compare", "cmp %rsi,%rdi\nsetb %al\nmovzbl %al,%eax\nret")
@@ -64,6 +66,8 @@ static const struct {
     {"by_table", TRACE_PROLOGUE, TRACE_REASON_NONE, 10},
     {"into_start", TRACE_NOT, TRACE_TARGET_INSIDE, 0},
     {"counts", TRACE_NOT, TRACE_NOT_MOVABLE, 0},
+    {"returned_to", TRACE_NOT, TRACE_TARGET_INSIDE, 0},
+    {"by_stack", TRACE_NOT, TRACE_NOT_MOVABLE, 0},
     {"two_ends", TRACE_NOT, TRACE_ENDS_INSIDE, 0},
     {"with_carry", TRACE_NOT, TRACE_READS_FLAGS, 0},
     {"after_compare", TRACE_PROLOGUE, TRACE_REASON_NONE, 6},

@@ -1,0 +1,129 @@
+/* Writes x86-64 instructions for another place than the one they were made for (Intel SDM volume 2). */
+#include "arch/arch.h"
+
+static bool reaches(uint64_t from, uint64_t target, int32_t *distance)
+{
+    const int64_t wide = (int64_t)(target - from);
+    *distance = (int32_t)wide;
+    return wide == *distance;
+}
+
+/* What is written so far; the length 0 says that it cannot be. */
+struct writer {
+    uint8_t *bytes;
+    size_t length;
+    uint64_t address; /* of the first byte */
+    bool failed;
+};
+
+static void put(struct writer *writer, const void *bytes, size_t size)
+{
+    memcpy(writer->bytes + writer->length, bytes, size);
+    writer->length += size;
+}
+
+static void put_byte(struct writer *writer, unsigned byte)
+{
+    writer->bytes[writer->length++] = (uint8_t)byte;
+}
+
+/* Four bytes that count from behind them and `more` further ones. */
+static void put_distance(struct writer *writer, uint64_t target, size_t more)
+{
+    int32_t distance;
+    writer->failed |= !reaches(writer->address + writer->length + 4 + more, target, &distance);
+    put(writer, &distance, 4);
+}
+
+/* As a call does; flags stay as they are. */
+static void put_push(struct writer *writer, uint64_t value)
+{
+    static const uint8_t to_upper_half[] = {0xc7, 0x44, 0x24, 0x04}; /* movl $…,4(%rsp) */
+    const uint32_t low = (uint32_t)value, high = (uint32_t)(value >> 32);
+    put_byte(writer, 0x68);
+    put(writer, &low, 4);
+    put(writer, to_upper_half, sizeof to_upper_half);
+    put(writer, &high, 4);
+}
+
+/* The condition of jcc in either form, which is its opcode's last byte but the target's. */
+static void put_branch(struct writer *writer, const uint8_t *code,
+                       const struct arch_instruction *instruction, uint64_t target)
+{
+    const uint8_t condition = code[instruction->field_at - 1] & 15;
+    put_byte(writer, 0x0f);
+    put_byte(writer, 0x80u | condition);
+    put_distance(writer, target, 0);
+}
+
+/* The instruction itself, with its operand where it was. `at` says where an opcode was exchanged. */
+static void put_same(struct writer *writer, const uint8_t *code,
+                     const struct arch_instruction *instruction, uint64_t next)
+{
+    if (instruction->base != ARCH_PC) {
+        put(writer, code, instruction->length);
+        return;
+    }
+    const size_t behind = instruction->field_at + 4u;
+    put(writer, code, instruction->field_at);
+    put_distance(writer, next + (uint64_t)instruction->displacement, instruction->length - behind);
+    put(writer, code + behind, instruction->length - behind);
+}
+
+/* FF /2 becomes FF /4, a jump, behind a push. What counts from the stack pointer would be another then. */
+static void put_indirect_call(struct writer *writer, const uint8_t *code,
+                              const struct arch_instruction *instruction, uint64_t next)
+{
+    uint8_t jump[ARCH_INSTRUCTION_BYTES];
+    size_t opcode = 0;
+    memcpy(jump, code, instruction->length);
+    while (jump[opcode] != 0xff)
+        opcode++;
+    const uint8_t modrm = jump[opcode + 1];
+    const bool is_rsp = modrm >> 6 == 3 && (modrm & 7) == 4 && !(opcode && jump[opcode - 1] & 1);
+    if ((modrm >> 3 & 7) != 2 || instruction->base == ARCH_SP || is_rsp) {
+        writer->failed = true;
+        return;
+    }
+    jump[opcode + 1] = (uint8_t)((modrm & ~0x38u) | 4u << 3);
+    put_push(writer, next);
+    put_same(writer, jump, instruction, next);
+}
+
+size_t arch_instruction_move(const uint8_t *code, const struct arch_instruction *instruction,
+                             uint64_t from, uint64_t to, uint8_t moved[ARCH_MOVED_BYTES])
+{
+    struct writer writer = {.bytes = moved, .address = to};
+    const uint64_t next = from + instruction->length;
+    const uint64_t target = next + (uint64_t)instruction->value;
+    if (instruction->bits & ARCH_IS_SHORT_ONLY)
+        return 0;
+    switch ((enum arch_flow)instruction->flow) {
+    case ARCH_FLOW_CALL:
+        put_push(&writer, next);
+        put_byte(&writer, 0xe9);
+        put_distance(&writer, target, 0);
+        break;
+    case ARCH_FLOW_JUMP:
+        put_byte(&writer, 0xe9);
+        put_distance(&writer, target, 0);
+        break;
+    case ARCH_FLOW_BRANCH: put_branch(&writer, code, instruction, target); break;
+    case ARCH_FLOW_CALL_INDIRECT: put_indirect_call(&writer, code, instruction, next); break;
+    case ARCH_FLOW_NEXT:
+    case ARCH_FLOW_JUMP_INDIRECT:
+    case ARCH_FLOW_RETURN:
+    case ARCH_FLOW_STOP: put_same(&writer, code, instruction, next); break;
+    }
+    return writer.failed ? 0 : writer.length;
+}
+
+size_t arch_jump_write(uint8_t *code, uint64_t at, uint64_t target)
+{
+    int32_t distance;
+    if (!reaches(at + 5, target, &distance))
+        return 0;
+    code[0] = 0xe9;
+    memcpy(code + 1, &distance, sizeof distance);
+    return 5;
+}

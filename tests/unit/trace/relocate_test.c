@@ -1,0 +1,468 @@
+/* Copies of function beginnings: those of the machine's libraries by their decoded form, and made-up ones
+ * executed beside their originals. */
+#include "tests/unit/trace/execute.h"
+#include "tests/unit/trace/fixture.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+/* == Beginnings of real functions == */
+
+/* Whether an instruction of the copy does at `at` what the original does at `from`. */
+static bool same_instruction(const uint8_t *code, const struct arch_instruction *original,
+                             uint64_t from, const uint8_t *copied, size_t size, uint64_t at)
+{
+    struct arch_instruction copy;
+    const uint64_t next = from + original->length, target = next + (uint64_t)original->value;
+    uint64_t pushed = 0;
+    if (original->flow == ARCH_FLOW_CALL || original->flow == ARCH_FLOW_CALL_INDIRECT) {
+        memcpy(&pushed, copied + 1, 4);
+        memcpy((uint8_t *)&pushed + 4, copied + 9, 4);
+        copied += 13;
+        size -= 13;
+        at += 13;
+        if (pushed != next)
+            return false;
+    }
+    if (!arch_instruction_decode(copied, size, &copy))
+        return false;
+    const uint64_t copy_next = at + copy.length;
+    const bool same_operand =
+        original->base != ARCH_PC || next + (uint64_t)original->displacement ==
+                                         copy_next + (uint64_t)copy.displacement;
+    switch ((enum arch_flow)original->flow) {
+    case ARCH_FLOW_CALL:
+    case ARCH_FLOW_JUMP:
+        return copy.flow == ARCH_FLOW_JUMP && copy_next + (uint64_t)copy.value == target;
+    case ARCH_FLOW_BRANCH:
+        return copy.flow == ARCH_FLOW_BRANCH && copy_next + (uint64_t)copy.value == target &&
+               (code[original->field_at - 1] & 15) == (copied[copy.field_at - 1] & 15);
+    case ARCH_FLOW_CALL_INDIRECT: return copy.flow == ARCH_FLOW_JUMP_INDIRECT && same_operand;
+    default:
+        return copy.flow == original->flow && copy.length == original->length &&
+               copy.base == original->base && copy.bits == original->bits && same_operand &&
+               (original->base == ARCH_PC || !memcmp(code, copied, copy.length));
+    }
+}
+
+static bool same_code(const struct trace_function *function, const struct trace_copy *copy,
+                      uint64_t at)
+{
+    struct arch_instruction original = {0}, last;
+    for (size_t i = 0; i < copy->count; i++) {
+        const uint8_t from = copy->places[i].original, to = copy->places[i].copied;
+        if (!arch_instruction_decode(function->original + from, sizeof function->original - from,
+                                     &original) ||
+            !same_instruction(function->original + from, &original, function->site + from,
+                              copy->code + to, copy->size - to, at + to))
+            return false;
+    }
+    if (original.flow != ARCH_FLOW_NEXT && original.flow != ARCH_FLOW_BRANCH)
+        return true;
+    const size_t jump = copy->size - TRACE_JUMP_BYTES;
+    const uint64_t behind = function->site + copy->places[copy->count - 1].original + original.length;
+    return arch_instruction_decode(copy->code + jump, TRACE_JUMP_BYTES, &last) &&
+           last.flow == ARCH_FLOW_JUMP && at + copy->size + (uint64_t)last.value == behind;
+}
+
+static void test_libraries(void)
+{
+    static const char *const paths[] = {"/lib/x86_64-linux-gnu/libc.so.6",
+                                        "/usr/lib/x86_64-linux-gnu/libstdc++.so.6",
+                                        "/usr/lib/x86_64-linux-gnu/libcrypto.so.3"};
+    static const uint64_t distances[] = {0x4000000, (uint64_t)-0x70000000, 0x1003};
+    size_t copies = 0;
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        const struct image_request request = {.file = {.path = paths[i]}};
+        struct trace_plan plan;
+        CU_ASSERT_EQUAL_FATAL(trace_plan_open(&plan, &request, NULL, NULL), 0);
+        for (size_t j = 0; j < plan.function_count; j++) {
+            const struct trace_function *function = &plan.functions[j];
+            struct trace_copy copy;
+            if (function->mechanism == TRACE_NOT)
+                continue;
+            const uint64_t at = function->site + distances[j % 3];
+            const int code = trace_copy_make(&copy, function->original, function->displaced,
+                                             (size_t)(function->end - function->site),
+                                             function->site, at);
+            if (code || !same_code(function, &copy, at))
+                printf("\n    %s: %d", function->name, code);
+            CU_ASSERT_EQUAL(code, 0);
+            CU_ASSERT_TRUE(!code && same_code(function, &copy, at));
+            copies++;
+        }
+        trace_plan_release(&plan);
+    }
+    printf("\n    %zu copies", copies);
+    CU_ASSERT(copies > 15000);
+}
+
+/* == Beginnings that are executed == */
+
+enum {
+    ROUNDS = 40000,
+    STUBS = 8,
+    SITE = 0x1000, /* offsets into the arena */
+    DATA = 0x3000,
+    COPIES = 0x100000,
+    ARENA = 0x200000,
+    DATA_BYTES = 0x400,
+    STACK_BYTES = 0x400,
+    CODE_BYTES = 64,
+    CALLEE = 0x2000,
+    STUB = 0x2100,
+    SHORT_STUB = SITE + 0x40, /* near enough for short branches */
+};
+
+struct run {
+    uint8_t *arena;
+    uint8_t stack[2 * STACK_BYTES] __attribute__((aligned(16)));
+    uint8_t data[DATA_BYTES]; /* as it was before */
+    uint64_t random;
+    uint8_t code[CODE_BYTES];
+    size_t size;
+    bool pushes; /* puts words on the stack that are no way back */
+};
+
+static uint64_t next_random(struct run *run) /* Marsaglia's xorshift */
+{
+    run->random ^= run->random << 13;
+    run->random ^= run->random >> 7;
+    run->random ^= run->random << 17;
+    return run->random >> 3;
+}
+
+static void put(struct run *run, const void *bytes, size_t size)
+{
+    memcpy(run->code + run->size, bytes, size);
+    run->size += size;
+}
+
+static void put_byte(struct run *run, uint64_t byte)
+{
+    run->code[run->size++] = (uint8_t)byte;
+}
+
+/* Four bytes that lead to an offset of the arena, with `more` bytes of the instruction behind. */
+static void put_distance(struct run *run, size_t offset, size_t more)
+{
+    const int32_t distance = (int32_t)(offset - (SITE + run->size + 4 + more));
+    put(run, &distance, 4);
+}
+
+/* rbx, rsp, rbp, rsi and rdi point to memory and are not written. */
+static uint64_t any_register(struct run *run)
+{
+    static const uint8_t registers[] = {0, 1, 2, 8, 9, 10, 11, 12, 13, 14, 15};
+    return registers[next_random(run) % sizeof registers];
+}
+
+static size_t any_data(struct run *run)
+{
+    return DATA + next_random(run) % (DATA_BYTES - 64);
+}
+
+static void put_arithmetic(struct run *run)
+{
+    static const uint8_t opcodes[] = {0x01, 0x03, 0x09, 0x11, 0x19, 0x21, 0x29, 0x31, 0x39, 0x85, 0x89};
+    const uint64_t a = any_register(run), b = any_register(run);
+    put_byte(run, 0x40 | (next_random(run) & 8) | (a >> 3) << 2 | b >> 3);
+    put_byte(run, opcodes[next_random(run) % sizeof opcodes]);
+    put_byte(run, 0xc0 | (a & 7) << 3 | (b & 7));
+}
+
+static void put_memory(struct run *run)
+{
+    static const uint8_t opcodes[] = {0x01, 0x03, 0x29, 0x39, 0x3b, 0x89, 0x8b, 0x8d};
+    static const uint8_t bases[] = {3, 5, 6, 7};
+    const uint64_t a = any_register(run);
+    put_byte(run, 0x48 | (a >> 3) << 2);
+    put_byte(run, opcodes[next_random(run) % sizeof opcodes]);
+    put_byte(run, 0x40 | (a & 7) << 3 | bases[next_random(run) % sizeof bases]);
+    put_byte(run, next_random(run) & 0x3f);
+}
+
+/* Operands that count from the next instruction, with and without something behind the distance. */
+static void put_from_pc(struct run *run)
+{
+    const uint64_t a = any_register(run);
+    static const uint8_t plain[] = {0x03, 0x2b, 0x3b, 0x89, 0x8b, 0x8d, 0x01};
+    static const uint8_t compare[] = {0x48, 0x83, 0x3d}, store[] = {0xc7, 0x05}, test[] = {0xf7, 0x05};
+    static const uint8_t load_vector[] = {0x0f, 0x10, 0x05}, store_vector[] = {0x0f, 0x11, 0x0d};
+    switch (next_random(run) % 6) {
+    case 0:
+        put(run, compare, sizeof compare);
+        put_distance(run, any_data(run), 1);
+        put_byte(run, next_random(run));
+        return;
+    case 1:
+    case 2:
+        put(run, next_random(run) & 1 ? store : test, 2);
+        put_distance(run, any_data(run), 4);
+        put(run, &run->random, 4);
+        return;
+    case 3:
+        put(run, next_random(run) & 1 ? load_vector : store_vector, 3);
+        put_distance(run, any_data(run), 0);
+        return;
+    default:
+        put_byte(run, 0x48 | (a >> 3) << 2);
+        put_byte(run, plain[next_random(run) % sizeof plain]);
+        put_byte(run, 0x05 | (a & 7) << 3);
+        put_distance(run, any_data(run), 0);
+    }
+}
+
+static void put_stack(struct run *run)
+{
+    static const uint8_t lower[] = {0x48, 0x83, 0xec};
+    const uint64_t a = any_register(run);
+    if (next_random(run) % 3 == 0) {
+        put(run, lower, sizeof lower);
+        put_byte(run, 8 + (next_random(run) & 0x38));
+        run->pushes = true;
+    } else {
+        if (a >= 8)
+            put_byte(run, 0x41);
+        const bool pops = next_random(run) & 1;
+        put_byte(run, (pops ? 0x58 : 0x50) | (a & 7));
+        run->pushes |= !pops;
+    }
+}
+
+static void put_flag_reader(struct run *run)
+{
+    const uint64_t a = any_register(run), b = any_register(run);
+    put_byte(run, 0x48 | (a >> 3) << 2 | b >> 3);
+    put_byte(run, 0x0f);
+    put_byte(run, 0x40 | (next_random(run) & 15));
+    put_byte(run, 0xc0 | (a & 7) << 3 | (b & 7));
+}
+
+static void put_branch(struct run *run)
+{
+    const size_t stub = next_random(run) % STUBS;
+    const uint64_t condition = next_random(run) & 15;
+    if (next_random(run) & 1) {
+        put_byte(run, 0x70 | condition);
+        put_byte(run, SHORT_STUB + stub * 5 - (SITE + run->size + 1));
+    } else {
+        put_byte(run, 0x0f);
+        put_byte(run, 0x80 | condition);
+        put_distance(run, STUB + stub * EXECUTE_STUB_BYTES, 0);
+    }
+}
+
+/* What ends the beginning: jumps and calls of every form, and returns. */
+static void put_end(struct run *run)
+{
+    const size_t stub = next_random(run) % STUBS;
+    switch (next_random(run) % (run->pushes ? 6 : 7)) { /* no return to what was pushed */
+    case 0:
+        put_byte(run, 0xeb);
+        put_byte(run, SHORT_STUB + stub * 5 - (SITE + run->size + 1));
+        return;
+    case 1:
+        put_byte(run, 0xe9);
+        put_distance(run, STUB + stub * EXECUTE_STUB_BYTES, 0);
+        return;
+    case 2:
+        put_byte(run, 0xe8);
+        put_distance(run, CALLEE, 0);
+        return;
+    case 3: /* call *slot(%rip): the slot behind the data holds the callee */
+        put_byte(run, 0xff);
+        put_byte(run, 0x15);
+        put_distance(run, DATA + DATA_BYTES, 0);
+        return;
+    case 4: /* call *…(%rbp), by the same slot */
+        put_byte(run, 0xff);
+        put_byte(run, 0x95);
+        put(run, &(const int32_t){(int32_t)DATA_BYTES - 0x80}, 4);
+        return;
+    case 5: /* jmp *slot(%rip) to a stub */
+        put_byte(run, 0xff);
+        put_byte(run, 0x25);
+        put_distance(run, DATA + DATA_BYTES + 8, 0);
+        return;
+    default: put_byte(run, 0xc3);
+    }
+}
+
+static void make_beginning(struct run *run)
+{
+    static void (*const kinds[])(struct run *) = {put_arithmetic, put_memory,      put_from_pc,
+                                                  put_stack,      put_flag_reader, put_branch};
+    run->size = 0;
+    run->pushes = false;
+    while (run->size < TRACE_JUMP_BYTES) {
+        if (next_random(run) % 5 == 0) {
+            put_end(run);
+            break;
+        }
+        kinds[next_random(run) % (sizeof kinds / sizeof *kinds)](run);
+    }
+}
+
+/* The code's surroundings: stubs, a callee that notes its return address in r11, data, pointers. */
+static void set_up(struct run *run)
+{
+    static const uint8_t callee[] = {0x4c, 0x8b, 0x1c, 0x24, 0xc3}; /* mov (%rsp),%r11; ret */
+    run->arena = mmap(NULL, ARENA, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
+                      -1, 0);
+    CU_ASSERT_TRUE_FATAL(run->arena != MAP_FAILED);
+    memcpy(run->arena + CALLEE, callee, sizeof callee);
+    for (size_t i = 0; i < STUBS; i++) {
+        execute_write_stub(run->arena + STUB + i * EXECUTE_STUB_BYTES, (uint8_t)i);
+        arch_jump_write(run->arena + SHORT_STUB + i * 5, SHORT_STUB + i * 5,
+                        STUB + i * EXECUTE_STUB_BYTES);
+    }
+    const uint64_t pointers[] = {(uint64_t)(uintptr_t)run->arena + CALLEE,
+                                 (uint64_t)(uintptr_t)run->arena + STUB + 2 * EXECUTE_STUB_BYTES};
+    memcpy(run->arena + DATA + DATA_BYTES, pointers, sizeof pointers);
+}
+
+/* Puts the beginning in place; what follows goes on to the last stub. */
+static void place(struct run *run)
+{
+    memset(run->arena + SITE, 0xcc, SHORT_STUB - SITE);
+    memcpy(run->arena + SITE, run->code, run->size);
+    arch_jump_write(run->arena + SITE + run->size, SITE + run->size,
+                    STUB + (STUBS - 1) * EXECUTE_STUB_BYTES);
+}
+
+struct outcome {
+    struct execute_state state;
+    uint8_t stack[2 * STACK_BYTES];
+    uint8_t data[DATA_BYTES];
+};
+
+static void execute_at(struct run *run, const struct execute_state *in, size_t offset,
+                       struct outcome *outcome)
+{
+    const uint64_t back = (uint64_t)(uintptr_t)run->arena + STUB + 3 * EXECUTE_STUB_BYTES;
+    memcpy(run->arena + DATA, run->data, DATA_BYTES);
+    memset(run->stack, 0x5a, sizeof run->stack);
+    for (size_t at = 0; at < STACK_BYTES; at += 8) /* whatever is popped, a return comes out */
+        memcpy(run->stack + STACK_BYTES + at, &back, sizeof back);
+    execute(in, &outcome->state, run->arena + offset);
+    /* Below the stack pointer nothing is promised: the push of a call is two instructions. */
+    const size_t used = (size_t)(outcome->state.registers[4] - (uint64_t)(uintptr_t)run->stack);
+    CU_ASSERT_TRUE_FATAL(used <= sizeof run->stack);
+    memset(outcome->stack, 0, used);
+    memcpy(outcome->stack + used, run->stack + used, sizeof run->stack - used);
+    memcpy(outcome->data, run->arena + DATA, DATA_BYTES);
+}
+
+static struct execute_state random_state(struct run *run)
+{
+    struct execute_state in;
+    const uint64_t data = (uint64_t)(uintptr_t)run->arena + DATA;
+    for (size_t i = 0; i < 16; i++)
+        in.registers[i] = next_random(run) << 3 ^ next_random(run);
+    in.registers[3] = data + 0x40;
+    in.registers[4] = (uint64_t)(uintptr_t)run->stack + STACK_BYTES;
+    in.registers[5] = data + 0x80;
+    in.registers[6] = data + 0x100;
+    in.registers[7] = data + 0x180;
+    in.flags = 0x202 | (next_random(run) & EXECUTE_FLAGS);
+    return in;
+}
+
+/* What the plan refuses: a call that returns into the bytes that a jump takes. */
+static bool is_refused(const struct run *run)
+{
+    struct arch_instruction instruction;
+    for (size_t at = 0; at < run->size; at += instruction.length) {
+        if (!arch_instruction_decode(run->code + at, run->size - at, &instruction))
+            return true;
+        if (instruction.flow == ARCH_FLOW_CALL_INDIRECT && at + instruction.length < TRACE_JUMP_BYTES)
+            return true;
+    }
+    return false;
+}
+
+static void print_code(const char *name, const uint8_t *code, size_t size)
+{
+    printf("\n    %s:", name);
+    for (size_t i = 0; i < size; i++)
+        printf(" %02x", code[i]);
+}
+
+static void test_executed(void)
+{
+    static struct run run = {.random = 0x2545f4914f6cdd1d};
+    static struct outcome first, second;
+    size_t executed = 0, exits[STUBS] = {0};
+    set_up(&run);
+    for (int round = 0; round < ROUNDS; round++) {
+        struct trace_copy copy;
+        make_beginning(&run);
+        for (size_t i = 0; i < DATA_BYTES; i++)
+            run.data[i] = (uint8_t)next_random(&run);
+        if (is_refused(&run))
+            continue;
+        place(&run);
+        const size_t at = COPIES + next_random(&run) % (ARENA - COPIES - 256);
+        const uint64_t arena = (uint64_t)(uintptr_t)run.arena;
+        CU_ASSERT_EQUAL_FATAL(trace_copy_make(&copy, run.code, run.size, run.size, arena + SITE,
+                                              arena + at),
+                              0);
+        memcpy(run.arena + at, copy.code, copy.size);
+        const struct execute_state in = random_state(&run);
+        execute_at(&run, &in, SITE, &first);
+        /* As with a probe: the jump has taken the bytes, and nobody may depend on them. */
+        memset(run.arena + SITE, 0xcc, TRACE_JUMP_BYTES);
+        execute_at(&run, &in, at, &second);
+        if (memcmp(&first, &second, sizeof first) != 0) {
+            print_code("original", run.code, run.size);
+            print_code("copy", copy.code, copy.size);
+            printf(" exits %llu and %llu", (unsigned long long)first.state.exit,
+                   (unsigned long long)second.state.exit);
+        }
+        CU_ASSERT_EQUAL_FATAL(memcmp(&first, &second, sizeof first), 0);
+        exits[first.state.exit]++;
+        executed++;
+    }
+    CU_ASSERT(executed > ROUNDS / 2);
+    for (size_t i = 0; i < STUBS; i++)
+        CU_ASSERT(exits[i] > 100);
+    munmap(run.arena, ARENA);
+}
+
+static void test_out_of_reach(void)
+{
+    static const uint8_t load[] = {0x48, 0x8b, 0x05, 0, 0, 0, 0}; /* mov 0(%rip),%rax */
+    static const uint8_t plain[] = {0x55, 0x48, 0x89, 0xe5, 0x53};
+    static const uint8_t counts[] = {0xe3, 0x10, 0x90, 0x90, 0x90}; /* jrcxz */
+    static const uint8_t by_stack[] = {0x90, 0xff, 0x54, 0x24, 0x08};
+    struct trace_copy copy;
+    const uint64_t site = UINT64_C(0x7f0000000000);
+    CU_ASSERT_EQUAL(trace_copy_make(&copy, load, 7, 7, site, site + 0x7f000000), 0);
+    CU_ASSERT_EQUAL(trace_copy_make(&copy, load, 7, 7, site, site + 0x80001000), SPROF_ELIMIT);
+    CU_ASSERT_EQUAL(trace_copy_make(&copy, plain, 5, 5, site, 0x10000), SPROF_ELIMIT); /* the way back */
+    CU_ASSERT_EQUAL(trace_copy_make(&copy, counts, 5, 5, site, site + 0x1000), SPROF_EUNSUPPORTED);
+    CU_ASSERT_EQUAL(trace_copy_make(&copy, by_stack, 5, 5, site, site + 0x1000), SPROF_EUNSUPPORTED);
+}
+
+/* Threads that are inside are moved to the same instruction of the copy. */
+static void test_places(void)
+{
+    static const uint8_t code[] = {0x55, 0x74, 0x10, 0x48, 0x89, 0xe5}; /* push; je; mov */
+    struct trace_copy copy;
+    CU_ASSERT_EQUAL_FATAL(trace_copy_make(&copy, code, 6, 6, 0x1000, 0x2000), 0);
+    CU_ASSERT_EQUAL_FATAL(copy.count, 3);
+    CU_ASSERT(copy.places[1].original == 1 && copy.places[1].copied == 1);
+    CU_ASSERT(copy.places[2].original == 3 && copy.places[2].copied == 7); /* je has six bytes now */
+    CU_ASSERT_EQUAL(copy.size, 1 + 6 + 3 + 5);
+}
+
+void sprof_suite_trace_relocate(void);
+void sprof_suite_trace_relocate(void)
+{
+    CU_pSuite suite = CU_add_suite("trace/relocate", NULL, NULL);
+    CU_add_test(suite, "libraries", test_libraries);
+    CU_add_test(suite, "executed beside the originals", test_executed);
+    CU_add_test(suite, "out of reach", test_out_of_reach);
+    CU_add_test(suite, "places", test_places);
+}

@@ -1,0 +1,31 @@
+/* Copies of function beginnings, to be executed elsewhere: what a probe's jump overwrites. */
+#ifndef SPROF_TRACE_RELOCATE_H
+#define SPROF_TRACE_RELOCATE_H
+
+#include "arch/arch.h"
+#include "trace/plan.h"
+
+enum {
+    TRACE_COPIED_MAX = TRACE_JUMP_BYTES, /* instructions: the last begins before the jump's end */
+    TRACE_COPY_BYTES_MAX = TRACE_COPIED_MAX * ARCH_MOVED_BYTES + ARCH_JUMP_BYTES,
+};
+
+/* The copy of one function's beginning. */
+struct trace_copy {
+    uint8_t code[TRACE_COPY_BYTES_MAX];
+    uint8_t size;
+    /* Where each instruction stood, and where it stands: for threads that are inside. */
+    uint8_t count;
+    struct {
+        uint8_t original, copied;
+    } places[TRACE_COPIED_MAX];
+};
+
+/* Makes the copy of `displaced` bytes that stand at `original` and belong at address `site`, for the address
+ * `at`; it goes on behind them. `own`: how many of the bytes are the function's; what follows is padding and
+ * not copied. Returns 0, SPROF_ELIMIT where an operand, a target or the way back is out of reach (2 GiB), or
+ * SPROF_EUNSUPPORTED where an instruction cannot be moved: then there is no copy. */
+int trace_copy_make(struct trace_copy *copy, const uint8_t *original, size_t displaced, size_t own,
+                    uint64_t site, uint64_t at);
+
+#endif
