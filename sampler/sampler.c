@@ -111,6 +111,7 @@ static int open_parts(struct sampler *sampler, const struct source_kind *const *
     result = open_source(sampler, kinds, options, error);
     if (result)
         return result;
+    sampler->was_paused = options->paused;
     sampler->facts.command_pid = target_command(sampler->target);
     sampler->sources.items[0]->kind->facts(sampler->sources.items[0], &sampler->facts);
     return take_snapshot(sampler, before_ns) ? sprof_error_memory(error) : 0;
@@ -123,7 +124,7 @@ int sampler_open_kinds(struct sampler **opened, const struct source_kind *const 
     struct sampler *sampler = calloc(1, sizeof *sampler);
     if (!sampler)
         return sprof_error_memory(error);
-    sampler->interrupt_fd = -1;
+    sampler->interrupt_fd = sampler->watched_fd = -1;
     const int result = open_parts(sampler, kinds, options, error);
     if (result)
         sampler_free(sampler);
@@ -188,6 +189,78 @@ void sampler_interrupt(struct sampler *sampler)
 bool sampler_targets_ended(struct sampler *sampler, int *wait_status)
 {
     return target_ended(sampler->target, wait_status);
+}
+
+/* == Changing while it runs == */
+
+static int cannot(const struct source *source, const char *what, struct sprof_error *error)
+{
+    return sprof_error_set(error, SPROF_EUNSUPPORTED, 0, "the source `%s` cannot %s",
+                           source->kind->name, what);
+}
+
+/* After a change of which all that was collected up to `time_ns` lies before: the facts are new. */
+static int changed(struct sampler *sampler, uint64_t time_ns, uint64_t *changed_ns)
+{
+    if (changed_ns)
+        *changed_ns = time_ns;
+    sampler->sources.items[0]->kind->facts(sampler->sources.items[0], &sampler->facts);
+    return 0;
+}
+
+int sampler_set_paused(struct sampler *sampler, bool paused, uint64_t *changed_ns,
+                       struct sprof_error *error)
+{
+    const uint64_t before_ns = sprof_clock_monotonic_ns();
+    for (size_t i = 0; i < sampler->sources.count; i++) {
+        struct source *source = sampler->sources.items[i];
+        const int result = source->kind->set_paused
+                               ? source->kind->set_paused(source, paused, error)
+                               : cannot(source, "pause", error);
+        if (result)
+            return result;
+    }
+    sampler->was_paused |= paused;
+    return changed(sampler, paused ? sprof_clock_monotonic_ns() : before_ns, changed_ns);
+}
+
+int sampler_set_rate(struct sampler *sampler, uint64_t frequency_hz, uint64_t *changed_ns,
+                     struct sprof_error *error)
+{
+    for (size_t i = 0; i < sampler->sources.count; i++) {
+        struct source *source = sampler->sources.items[i];
+        const int result = source->kind->set_rate
+                               ? source->kind->set_rate(source, frequency_hz, error)
+                               : cannot(source, "change its rate", error);
+        if (result)
+            return result;
+    }
+    return changed(sampler, sprof_clock_monotonic_ns(), changed_ns);
+}
+
+int sampler_set_capture(struct sampler *sampler, enum sampler_capture capture, uint64_t *changed_ns,
+                        struct sprof_error *error)
+{
+    for (size_t i = 0; i < sampler->sources.count; i++) {
+        struct source *source = sampler->sources.items[i];
+        const int result = source->kind->set_capture
+                               ? source->kind->set_capture(source, capture, error)
+                               : cannot(source, "change its mode", error);
+        if (result)
+            return result;
+    }
+    return changed(sampler, sprof_clock_monotonic_ns(), changed_ns);
+}
+
+void sampler_watch(struct sampler *sampler, int fd)
+{
+    sampler->watched_fd = fd;
+}
+
+int sampler_set_environment(struct sampler *sampler, const char *assignment)
+{
+    return target_command(sampler->target) ? target_set_environment(sampler->target, assignment)
+                                           : 0;
 }
 
 /* == Handing records out == */
@@ -276,8 +349,10 @@ uint64_t sampler_unseen_cpu_ns(struct sampler *sampler)
 {
     const uint64_t seen_ns = sampler_target_cpu_ns(sampler);
     const uint64_t charged_ns = target_command_cpu_ns(sampler->target); /* 0 until it was reaped */
-    return !sampler->facts.kernel_excluded && seen_ns && charged_ns > seen_ns ? charged_ns - seen_ns
-                                                                              : 0;
+    return !sampler->facts.kernel_excluded && !sampler->was_paused && seen_ns &&
+                   charged_ns > seen_ns
+               ? charged_ns - seen_ns
+               : 0;
 }
 
 void sampler_stack_end(struct sampler *sampler, pid_t tid, uint64_t stack_pointer, uint64_t end)

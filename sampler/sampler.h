@@ -44,6 +44,7 @@ struct sampler_options {
     size_t pid_count;
     pid_t tid;                        /* one thread to attach to; 0: none */
     bool user_only;                   /* do not even ask for kernel samples */
+    bool paused;                      /* begin without taking samples: see sampler_set_paused */
     enum sampler_scope minimum_scope; /* do not try scopes before this one; 0: the best there is */
     const struct sprof_log *log;
 };
@@ -60,10 +61,10 @@ struct sampler_facts {
     char source_why[256]; /* why not the one before it; empty where it was the first or asked for */
     bool may_miss_threads; /* threads that live less than a period may have no sample */
     enum sampler_weights weights;
-    char event[64];                /* its name */
-    bool event_is_clock;           /* weights are nanoseconds of CPU time */
-    bool varying_period;           /* weights differ from sample to sample */
-    uint64_t frequency_hz;         /* asked; 0 when a period was */
+    char event[64];        /* its name */
+    bool event_is_clock;   /* weights are nanoseconds of CPU time */
+    bool varying_period;   /* weights differ from sample to sample */
+    uint64_t frequency_hz; /* asked; 0 when a period was */
     uint64_t period; /* between samples, in event units: of a clock that varies, the mean; of other
                         events that vary, 0 */
     bool kernel_excluded;          /* samples only in user mode */
@@ -108,6 +109,27 @@ int sampler_wait(struct sampler *sampler, int timeout_ms, int extra_fd);
  * out all that is left before it returns 1. */
 int sampler_next(struct sampler *sampler, const struct model_record **record);
 
+/* Stops and resumes the taking of samples, after sampler_start. What happens to processes goes on
+ * being handed out, CPU time is not counted, and nothing of the pause is weighed. 0 or a code with
+ * a message: SPROF_EUNSUPPORTED where a source cannot do it. *changed_ns, where not NULL, is the
+ * time from which all samples are of after the change. */
+int sampler_set_paused(struct sampler *sampler, bool paused, uint64_t *changed_ns,
+                       struct sprof_error *error);
+
+/* Changes the rate, or what each sample carries, likewise; SPROF_EUSAGE for an impossible rate. The
+ * facts state the new ones. */
+int sampler_set_rate(struct sampler *sampler, uint64_t frequency_hz, uint64_t *changed_ns,
+                     struct sprof_error *error);
+int sampler_set_capture(struct sampler *sampler, enum sampler_capture capture, uint64_t *changed_ns,
+                        struct sprof_error *error);
+
+/* A further descriptor whose readiness ends a wait; -1: none. */
+void sampler_watch(struct sampler *sampler, int fd);
+
+/* A variable "NAME=value" for the launched command, before sampler_start; attached: nothing.
+ * Returns 0 or SPROF_ENOMEM. */
+int sampler_set_environment(struct sampler *sampler, const char *assignment);
+
 /* Disables the events. Records in the rings stay readable; CPU_TIME records of the threads still
  * alive follow them. */
 void sampler_stop(struct sampler *sampler);
@@ -131,8 +153,8 @@ uint64_t sampler_unseen_cpu_ns(struct sampler *sampler);
 
 /* Tells what a walk of this thread's stack has shown, for the next ones: that it ends at `end`,
  * with the page of its root's frame; SAMPLER_STACK_SHALLOW: within the slice, wherever;
- * SAMPLER_STACK_ELSEWHERE: it went on to another stack, which the frame pointer told of, and others of the
- * thread's may, too; 0: the root was not found. Out of memory, it is forgotten. */
+ * SAMPLER_STACK_ELSEWHERE: it went on to another stack, which the frame pointer told of, and others
+ * of the thread's may, too; 0: the root was not found. Out of memory, it is forgotten. */
 #define SAMPLER_STACK_SHALLOW 1
 #define SAMPLER_STACK_ELSEWHERE 2
 void sampler_stack_end(struct sampler *sampler, pid_t tid, uint64_t stack_pointer, uint64_t end);
@@ -144,10 +166,10 @@ struct sampler_counters {
     uint64_t unknown_records; /* types this version does not know: skipped */
     uint64_t bytes;
     uint64_t rests, exact_rests; /* stacks captured beyond their slices; of these, at the moment */
-    uint64_t agents;               /* programs that an agent called from */
+    uint64_t agents;             /* programs that an agent called from */
     uint64_t agents_standing_back; /* … and that use SIGPROF themselves */
     uint64_t unsampled_threads;    /* threads that got no timer */
-    uint64_t tails_dropped;      /* … and not captured at the moment, for the ring was full */
+    uint64_t tails_dropped;        /* … and not captured at the moment, for the ring was full */
 };
 struct sampler_counters sampler_counters(const struct sampler *sampler);
 

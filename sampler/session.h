@@ -12,7 +12,9 @@ struct sampler {
     struct target_snapshot initial; /* handed out before anything else */
     bool started, stopped;
     uint64_t last_ns; /* time of the last record handed out */
-    int interrupt_fd;
+    int interrupt_fd, watched_fd;
+    bool was_paused; /* at some time: then nobody knows what of the CPU time of ended commands
+                        counts */
     struct source_wait wait;
     struct sampler_counters counts; /* its own part of them */
 };

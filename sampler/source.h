@@ -109,6 +109,17 @@ struct source_kind {
     /* What a walk of a thread's stack has shown (see sampler_stack_end). NULL: of no use. */
     void (*stack_end)(struct source *source, pid_t tid, uint64_t stack_pointer, uint64_t end);
 
+    /* Changes while it runs. Each returns 0, or fails with a message and without having changed
+     * anything. Records of before and after stay in order, and none is lost or doubled: what was
+     * collected up to the return of the call belongs to the time before it. NULL: this kind cannot.
+     *
+     * Paused, a source hands out what happens to processes, but takes no samples, and the CPU time
+     * it knows stands still; no sample weighs anything of the pause. */
+    int (*set_paused)(struct source *source, bool paused, struct sprof_error *error);
+    int (*set_rate)(struct source *source, uint64_t frequency_hz, struct sprof_error *error);
+    int (*set_capture)(struct source *source, enum sampler_capture capture,
+                       struct sprof_error *error);
+
     void (*free)(struct source *source);
 };
 

@@ -21,11 +21,12 @@ static void look_until(struct source_wait *wait, uint64_t time_ns)
         wait->deadline_ns = time_ns;
 }
 
-/* The interruption and the caller's descriptor stand first, then the targets' ends. */
+/* The interruption and the caller's descriptors stand first, then the targets' ends. */
 static int add_own(struct sampler *sampler, uint64_t now_ns, int extra_fd)
 {
     struct source_wait *wait = &sampler->wait;
-    if (add_poll(wait, sampler->interrupt_fd) || add_poll(wait, extra_fd))
+    if (add_poll(wait, sampler->interrupt_fd) || add_poll(wait, extra_fd) ||
+        add_poll(wait, sampler->watched_fd))
         return SPROF_ENOMEM;
     const size_t first = wait->polls.count;
     for (size_t i = 0; i < target_poll_count(sampler->target); i++)

@@ -218,10 +218,11 @@ static int count_thread(struct perf_source *source, pid_t pid, pid_t tid)
                               : rings < COUNTER_RINGS_MAX ? COUNTER_RING_BYTES
                                                           : 0;
     struct sampler_ring ring = {.fd = -1};
-    const int result = source->counters_full ? -EMFILE
-                                             : perf_counters_add(&source->counters, pid, tid,
-                                                                 !source->members.only_thread,
-                                                                 is_command, ring_bytes, &ring);
+    const int result =
+        source->counters_full
+            ? -EMFILE
+            : perf_counters_add(&source->counters, pid, tid, !source->members.only_thread,
+                                is_command && !source->paused, ring_bytes, &ring);
     if (result && result != -ESRCH && !source->counters_full) {
         source->counters_full = true;
         close_spares(source);

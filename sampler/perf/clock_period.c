@@ -44,13 +44,18 @@ static void pass_change(struct perf_clock *clock, const struct perf_clock_change
     clock->at_change = true;
 }
 
-uint64_t perf_clock_weigh(struct perf_clock *clock, uint64_t time_ns)
+void perf_clock_settle(struct perf_clock *clock, uint64_t time_ns)
 {
     while (clock->count && time_ns >= clock->changes[clock->first].after_ns) {
         pass_change(clock, &clock->changes[clock->first]);
         clock->first = (clock->first + 1) % PERF_CLOCK_CHANGES_MAX;
         clock->count--;
     }
+}
+
+uint64_t perf_clock_weigh(struct perf_clock *clock, uint64_t time_ns)
+{
+    perf_clock_settle(clock, time_ns);
     const uint64_t period_ns = clock->period_ns ? clock->period_ns : clock->newest_period_ns;
     const uint64_t since_ns = time_ns > clock->anchor_ns ? time_ns - clock->anchor_ns : 0;
     const bool is_first = clock->at_change && since_ns < period_ns + period_ns / 2;

@@ -42,6 +42,9 @@ bool perf_clock_has_room(const struct perf_clock *clock);
 void perf_clock_change(struct perf_clock *clock, uint64_t before_ns, uint64_t after_ns,
                        uint64_t period_ns);
 
+/* All samples from before `time_ns` have been weighed: changes up to there need not be kept. */
+void perf_clock_settle(struct perf_clock *clock, uint64_t time_ns);
+
 /* The weight in nanoseconds of a sample. To be called for the samples of an event in their order.
  */
 uint64_t perf_clock_weigh(struct perf_clock *clock, uint64_t time_ns);

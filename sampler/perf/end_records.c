@@ -25,7 +25,7 @@ static uint64_t lost_of(const struct sprof_id_list *fds)
  */
 static int push_untold_loss(struct perf_source *source)
 {
-    uint64_t lost = lost_of(&source->events) + lost_of(&source->trackers);
+    uint64_t lost = source->lost_of_closed + lost_of(&source->events) + lost_of(&source->trackers);
     for (size_t i = 0; i < source->cpu_rings; i++)
         lost += perf_event_lost(source->merge.rings.items[i].fd);
     if (lost <= source->lost_told)

@@ -58,6 +58,31 @@ static int choose_event(struct perf_config *config, const char *name, struct spr
     return 0;
 }
 
+int perf_config_set_rate(struct perf_config *config, uint64_t frequency_hz,
+                         struct sprof_error *error)
+{
+    const long max_hz = sprof_proc_number(max_rate_path, 100000);
+    if (frequency_hz > (uint64_t)(max_hz > 0 ? max_hz : 1))
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "%llu Hz is above kernel.perf_event_max_sample_rate, which is %ld\n"
+                               "choose a lower rate, or run `sudo sysctl "
+                               "kernel.perf_event_max_sample_rate=%llu`",
+                               (unsigned long long)frequency_hz, max_hz,
+                               (unsigned long long)frequency_hz);
+    config->period = 0;
+    config->frequency_hz = frequency_hz;
+    return 0;
+}
+
+void perf_config_set_capture(struct perf_config *config, enum sampler_capture capture)
+{
+    config->capture = capture;
+    config->layout.has_stack = capture != SAMPLER_CAPTURE_PC;
+    config->layout.has_chain = capture == SAMPLER_CAPTURE_FULL && !config->exclude_kernel;
+    config->stack_bytes_wanted = config->stack_bytes =
+        config->layout.has_stack ? config->stack_bytes_asked : 0;
+}
+
 static int choose_rate(struct perf_config *config, const struct sampler_options *options,
                        struct sprof_error *error)
 {
@@ -65,17 +90,9 @@ static int choose_rate(struct perf_config *config, const struct sampler_options 
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "a frequency and a period exclude each other; give one");
     config->period = options->period;
-    config->frequency_hz = options->period ? 0 : options->frequency_hz;
-    if (!config->period && !config->frequency_hz)
-        config->frequency_hz = DEFAULT_HZ;
-    const long max_hz = sprof_proc_number(max_rate_path, 100000);
-    if (config->frequency_hz > (uint64_t)(max_hz > 0 ? max_hz : 1))
-        return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "%llu Hz is above kernel.perf_event_max_sample_rate, which is %ld\n"
-                               "choose a lower rate, or run `sudo sysctl "
-                               "kernel.perf_event_max_sample_rate=%llu`",
-                               (unsigned long long)config->frequency_hz, max_hz,
-                               (unsigned long long)config->frequency_hz);
+    if (!config->period)
+        return perf_config_set_rate(
+            config, options->frequency_hz ? options->frequency_hz : DEFAULT_HZ, error);
     if (config->period >> 62)
         return sprof_error_set(error, SPROF_EUSAGE, 0, "the period %llu is too large",
                                (unsigned long long)config->period);
@@ -95,8 +112,8 @@ int perf_config_make(struct perf_config *config, const struct sampler_options *o
     if (wanted > STACK_BYTES_MAX || wanted < STACK_BYTES_MIN)
         return sprof_error_set(error, SPROF_EUSAGE, 0, "a stack slice has %d to %d bytes, not %zu",
                                STACK_BYTES_MIN, STACK_BYTES_MAX, wanted);
-    if (options->capture != SAMPLER_CAPTURE_PC)
-        config->stack_bytes_wanted = config->stack_bytes = wanted / 8 * 8;
+    config->stack_bytes_asked = wanted / 8 * 8;
+    perf_config_set_capture(config, options->capture);
     const int result = choose_event(config, options->event, error);
     return result ? result : choose_rate(config, options, error);
 }

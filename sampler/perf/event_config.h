@@ -12,6 +12,7 @@ struct perf_config {
     enum sampler_capture capture;
     uint64_t frequency_hz, period; /* one of them is 0 */
     bool exclude_kernel;
+    size_t stack_bytes_asked; /* where samples carry stacks */
     size_t stack_bytes_wanted, stack_bytes;
     struct sampler_layout layout;
 };
@@ -20,6 +21,13 @@ struct perf_config {
  * for an event this machine does not have. Whether the kernel may be sampled is not asked here. */
 int perf_config_make(struct perf_config *config, const struct sampler_options *options,
                      struct sprof_error *error);
+
+/* Changes the rate: SPROF_EUSAGE for an impossible one. */
+int perf_config_set_rate(struct perf_config *config, uint64_t frequency_hz,
+                         struct sprof_error *error);
+
+/* Changes what each sample carries; the slice is the one that was asked for. */
+void perf_config_set_capture(struct perf_config *config, enum sampler_capture capture);
 
 /* How much ring a sample may take, with everything asked for and a stack slice of that size. */
 size_t perf_config_sample_bytes(const struct perf_config *config, size_t stack_bytes);

@@ -29,35 +29,87 @@ int perf_jitter_add(struct perf_source *source, uint64_t *period)
     return sprof_vec_push(&source->clocks, clock);
 }
 
-int perf_jitter_bind(struct perf_source *source, int fd)
+int perf_jitter_bind(struct perf_source *source, int fd, size_t index)
 {
-    return sprof_map_put(&source->event_index, perf_event_id(fd), source->clocks.count - 1);
+    return sprof_map_put(&source->event_index, perf_event_id(fd), index);
 }
 
 void perf_jitter_start(struct perf_source *source)
 {
     const uint64_t now_ns = sprof_clock_monotonic_ns();
-    for (size_t i = 0; i < source->clocks.count; i++)
-        perf_clock_start(&source->clocks.items[i], now_ns, source->clocks.items[i].period_ns);
+    for (size_t i = 0; i < source->clocks.count; i++) {
+        struct perf_clock *clock = &source->clocks.items[i];
+        perf_clock_start(clock, now_ns, source->paused ? 0 : clock->period_ns);
+    }
     source->next_jitter_ns = now_ns + JITTER_INTERVAL_NS;
 }
 
-static void change(struct perf_source *source, size_t index, uint64_t period_ns)
+/* All samples older than the first that was not read have been weighed. */
+static void settle(const struct perf_source *source, struct perf_clock *clock)
 {
+    uint64_t first_ns;
+    const bool unread = sampler_merge_first(&source->merge, &first_ns) != NULL;
+    perf_clock_settle(clock,
+                      unread && first_ns < source->horizon_ns ? first_ns : source->horizon_ns);
+}
+
+static void note(struct perf_source *source, size_t index, uint64_t before_ns, uint64_t period_ns)
+{
+    struct perf_clock *clock = &source->clocks.items[index];
+    if (!perf_clock_has_room(clock))
+        settle(source, clock);
+    perf_clock_change(clock, before_ns, sprof_clock_monotonic_ns(), period_ns);
+}
+
+void perf_jitter_rate(struct perf_source *source, size_t index)
+{
+    const uint64_t period_ns = next_period(source, &source->clocks.items[index]);
     const uint64_t before_ns = sprof_clock_monotonic_ns();
     if (!perf_event_set_period(source->events.items[index], period_ns))
-        perf_clock_change(&source->clocks.items[index], before_ns, sprof_clock_monotonic_ns(),
-                          period_ns);
+        note(source, index, before_ns, source->paused ? 0 : period_ns);
+}
+
+void perf_jitter_pause(struct perf_source *source, size_t index, bool paused)
+{
+    const int fd = source->events.items[index];
+    if (paused) {
+        const uint64_t before_ns = sprof_clock_monotonic_ns();
+        perf_event_disable(fd);
+        note(source, index, before_ns, 0);
+        return;
+    }
+    const uint64_t period_ns = next_period(source, &source->clocks.items[index]);
+    if (source->jitters)
+        perf_event_set_period(fd, period_ns);
+    const uint64_t before_ns = sprof_clock_monotonic_ns();
+    perf_event_enable(fd);
+    note(source, index, before_ns, period_ns);
+}
+
+void perf_jitter_replace(struct perf_source *source, size_t index, int fd)
+{
+    const uint64_t period_ns = next_period(source, &source->clocks.items[index]);
+    if (source->jitters)
+        perf_event_set_period(fd, period_ns);
+    const uint64_t before_ns = sprof_clock_monotonic_ns();
+    perf_event_disable(source->events.items[index]);
+    source->events.items[index] = fd;
+    if (source->paused)
+        return;
+    perf_event_enable(fd);
+    note(source, index, before_ns, period_ns);
 }
 
 void perf_jitter_look(struct perf_source *source, uint64_t now_ns)
 {
-    if (!source->jitters || now_ns < source->next_jitter_ns)
+    if (!source->jitters || source->paused || now_ns < source->next_jitter_ns)
         return;
     for (size_t i = 0; i < source->clocks.count; i++) {
         struct perf_clock *clock = &source->clocks.items[i];
+        if (!perf_clock_has_room(clock))
+            settle(source, clock);
         if (clock->delivered && perf_clock_has_room(clock))
-            change(source, i, next_period(source, clock));
+            perf_jitter_rate(source, i);
     }
     const uint64_t end_ns = sprof_clock_monotonic_ns();
     const uint64_t pause_ns = (end_ns - now_ns) * JITTER_CPU_FRACTION;

@@ -90,10 +90,8 @@ static int open_rings(struct perf_source *source, pid_t pid, size_t budget,
 /* Decided before the first sampling event is opened. */
 static void settle_layout(struct perf_source *source)
 {
-    struct perf_config *config = &source->config;
-    config->layout.has_stack = config->capture != SAMPLER_CAPTURE_PC;
-    config->layout.has_chain = config->capture == SAMPLER_CAPTURE_FULL && !config->exclude_kernel;
-    source->layouts.items[0] = config->layout;
+    perf_config_set_capture(&source->config, source->config.capture);
+    source->layouts.items[0] = source->config.layout;
     source->layouts.count = 1;
 }
 
@@ -114,24 +112,29 @@ static void try_filter(struct perf_source *source, enum sampler_scope best)
         explain_no_bpf(source, result);
 }
 
-/* The sampling event of one CPU. Where the program cannot be put on it, sprof filters itself. */
-static int open_cpu_event(struct perf_source *source, size_t index)
+int perf_source_open_cpu_event(struct perf_source *source, size_t index, uint64_t period)
 {
     struct perf_event_attr attr;
     perf_config_sampling_event(&source->config, &attr, true, false);
+    attr.sample_period = period ? period : attr.sample_period;
+    return perf_open_dropping(&attr, -1, source->cpus.items[index],
+                              source->merge.rings.items[index].fd);
+}
+
+/* The sampling event of one CPU. Where the program cannot be put on it, sprof filters itself. */
+static int open_cpu_event(struct perf_source *source, size_t index)
+{
     uint64_t period;
     if (perf_jitter_add(source, &period))
         return -ENOMEM;
-    attr.sample_period = period ? period : attr.sample_period;
-    const int fd = perf_open_dropping(&attr, -1, source->cpus.items[index],
-                                      source->merge.rings.items[index].fd);
+    const int fd = perf_source_open_cpu_event(source, index, period);
     if (fd < 0)
         return fd;
     if (sprof_vec_push(&source->events, fd)) {
         close(fd);
         return -ENOMEM;
     }
-    if (perf_jitter_bind(source, fd))
+    if (perf_jitter_bind(source, fd, index))
         return -ENOMEM;
     if (source->filter.programs && filter_bpf_attach(&source->filter, fd)) {
         explain_no_bpf(source, -EINVAL);

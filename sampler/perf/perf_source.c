@@ -25,7 +25,7 @@ static void describe(const struct perf_source *source, char *text, size_t size)
              in_step ? ", at a fixed interval" : "");
 }
 
-static void state_facts(struct perf_source *source)
+void perf_source_state_facts(struct perf_source *source)
 {
     struct sampler_facts *facts = &source->facts;
     const struct perf_config *config = &source->config;
@@ -65,6 +65,7 @@ static void perf_free(struct source *opened)
     perf_members_release(&source->members);
     sprof_vec_release(&source->end_records);
     sprof_vec_release(&source->clocks);
+    sprof_vec_release(&source->pauses);
     sprof_map_release(&source->event_index);
     sprof_map_release(&source->event_tid);
     sprof_map_release(&source->tids_with_events);
@@ -100,6 +101,7 @@ static int perf_open_source(struct source **opened, const struct source_request 
     source->config = config;
     source->target = request->target;
     source->log = request->log;
+    source->paused = request->options->paused;
     source->filter = FILTER_BPF_NONE;
     source->rest_bpf = REST_BPF_NONE;
     source->spare_fds[0] = source->spare_fds[1] = -1;
@@ -109,8 +111,13 @@ static int perf_open_source(struct source **opened, const struct source_request 
         perf_free(&source->source);
         return result;
     }
+    if (source->paused && source->scope == SAMPLER_SCOPE_TASK &&
+        sprof_vec_push(&source->pauses, (struct perf_pause){0, UINT64_MAX})) {
+        perf_free(&source->source);
+        return sprof_error_memory(error);
+    }
     source->batch_interval_ns = perf_batch_interval_ns(source);
-    state_facts(source);
+    perf_source_state_facts(source);
     *opened = &source->source;
     return 0;
 }
@@ -119,7 +126,8 @@ static int perf_open_source(struct source **opened, const struct source_request 
 
 static void for_each_event(struct perf_source *source, void (*act)(int fd))
 {
-    for (size_t i = 0; i < source->events.count; i++)
+    const bool samples = !source->paused || source->scope == SAMPLER_SCOPE_TASK;
+    for (size_t i = 0; samples && i < source->events.count; i++)
         act(source->events.items[i]);
     for (size_t i = 0; i < source->trackers.count; i++)
         act(source->trackers.items[i]);
@@ -136,7 +144,7 @@ static int perf_start(struct source *opened, struct sprof_error *error)
     /* The events of a command in task scope begin with its execve. */
     if (!launches || source->scope != SAMPLER_SCOPE_TASK)
         for_each_event(source, perf_event_enable);
-    if (!launches)
+    if (!launches && !source->paused)
         perf_counters_enable(&source->counters);
     perf_jitter_start(source);
     source->start_ns = sprof_clock_monotonic_ns();
@@ -202,5 +210,8 @@ const struct source_kind perf_source_kind = {
     .cpu_ns = perf_cpu_ns,
     .count = perf_count,
     .stack_end = perf_tails_learn,
+    .set_paused = perf_control_pause,
+    .set_rate = perf_control_rate,
+    .set_capture = perf_control_capture,
     .free = perf_free,
 };

@@ -16,6 +16,11 @@
 
 extern const struct source_kind perf_source_kind;
 
+/* A span in which no samples were wanted. */
+struct perf_pause {
+    uint64_t begin_ns, end_ns;
+};
+
 struct perf_source {
     struct source source;
     struct sampler_facts facts; /* its part of them */
@@ -50,12 +55,17 @@ struct perf_source {
     struct rests rests;
     struct rest_bpf rest_bpf;
     struct stack_ends stack_ends;
-    struct stack_mapper *stack_mapper; /* NULL where the kernel's program finds mappings */
+    struct stack_mapper *stack_mapper;   /* NULL where the kernel's program finds mappings */
     bool jitters;                        /* periods of events are changed at random; then, */
     SPROF_VEC(struct perf_clock) clocks; /* … for each of `events` */
     struct sprof_map event_index;        /* … identifier of an event → its index */
     uint64_t random, next_jitter_ns;
     uint64_t sample_event; /* identifier of the event of the sample just taken */
+
+    bool paused;
+    SPROF_VEC(struct perf_pause) pauses; /* of events that go on: their samples are dropped */
+    size_t pause;                        /* the first that samples yet to be read may lie in */
+    uint64_t lost_of_closed;             /* records that events closed since had no room for */
 
     bool stopped;
     uint64_t start_ns;   /* samples before it do not count */
@@ -85,6 +95,21 @@ struct perf_source {
 int perf_source_open_events(struct perf_source *source, const struct sampler_options *options,
                             struct sprof_error *error);
 
+/* Opens the sampling event of the CPU at an index of `cpus`, disabled, into that CPU's ring; period
+ * 0: as configured. Returns a descriptor or a negative errno. */
+int perf_source_open_cpu_event(struct perf_source *source, size_t index, uint64_t period);
+
+/* perf_source.c: works out the facts. */
+void perf_source_state_facts(struct perf_source *source);
+
+/* control.c: the functions of a source that change what it does; whether a sample of an event that
+ * goes on was taken in a pause. To be asked in the order of time. */
+int perf_control_pause(struct source *source, bool paused, struct sprof_error *error);
+int perf_control_rate(struct source *source, uint64_t frequency_hz, struct sprof_error *error);
+int perf_control_capture(struct source *source, enum sampler_capture capture,
+                         struct sprof_error *error);
+bool perf_control_in_pause(struct perf_source *source, uint64_t time_ns);
+
 /* attach.c: takes in all threads of the attached processes, whatever they start meanwhile. */
 int perf_attach_tasks(struct perf_source *source, struct sprof_error *error);
 int perf_attach_filter(struct perf_source *source, struct sprof_error *error);
@@ -110,9 +135,15 @@ uint64_t perf_batch_interval_ns(const struct perf_source *source);
  * which it is time; the weight of the sample just taken. Two return 0 or SPROF_ENOMEM. */
 void perf_jitter_open(struct perf_source *source);
 int perf_jitter_add(struct perf_source *source, uint64_t *period);
-int perf_jitter_bind(struct perf_source *source, int fd);
+int perf_jitter_bind(struct perf_source *source, int fd, size_t index);
 void perf_jitter_start(struct perf_source *source);
 void perf_jitter_look(struct perf_source *source, uint64_t now_ns);
+
+/* Disables or enables the event at an index; gives it a period of the new rate; puts another event
+ * in its place, at once. What runs in between is weighed by the next sample, a pause by none. */
+void perf_jitter_pause(struct perf_source *source, size_t index, bool paused);
+void perf_jitter_rate(struct perf_source *source, size_t index);
+void perf_jitter_replace(struct perf_source *source, size_t index, int fd);
 uint64_t perf_jitter_weigh(struct source *source, const struct model_record *sample);
 
 /* end_records.c: what is known only when all rings are empty: losses at the very end, and the CPU

@@ -25,7 +25,8 @@ static bool admit(struct perf_source *source, const struct model_record *record,
     }
     if (record->type != MODEL_RECORD_SAMPLE)
         return true;
-    return record->time_ns >= source->start_ns && !is_duplicate(source, record, event_id);
+    return record->time_ns >= source->start_ns && !is_duplicate(source, record, event_id) &&
+           !(source->pauses.count && perf_control_in_pause(source, record->time_ns));
 }
 
 static void note_cpu_time_of_exit(struct perf_source *source)

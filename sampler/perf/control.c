@@ -1,0 +1,155 @@
+/* Changes what events do while they run: pauses them, changes their rate, and replaces them by
+ * others that carry more or less. */
+#include "sampler/perf/perf_source.h"
+#include "sampler/perf/permission.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+/* == Pausing == */
+
+int perf_control_pause(struct source *opened, bool paused, struct sprof_error *error)
+{
+    struct perf_source *source = (struct perf_source *)opened;
+    const uint64_t now_ns = sprof_clock_monotonic_ns();
+    if (source->paused == paused)
+        return 0;
+    /* Events of threads also report mappings and forks, which must not be missed: they go on, and
+     * their samples are dropped. */
+    if (source->scope == SAMPLER_SCOPE_TASK) {
+        if (paused && sprof_vec_reserve(&source->pauses, source->pauses.count + 1))
+            return sprof_error_memory(error);
+        if (paused)
+            source->pauses.items[source->pauses.count++] = (struct perf_pause){now_ns, UINT64_MAX};
+        else
+            source->pauses.items[source->pauses.count - 1].end_ns = now_ns;
+    }
+    source->paused = paused;
+    if (source->scope != SAMPLER_SCOPE_TASK)
+        for (size_t i = 0; i < source->events.count; i++)
+            perf_jitter_pause(source, i, paused);
+    if (paused)
+        perf_counters_disable(&source->counters);
+    else
+        perf_counters_enable(&source->counters);
+    return 0;
+}
+
+bool perf_control_in_pause(struct perf_source *source, uint64_t time_ns)
+{
+    const struct perf_pause *pauses = source->pauses.items;
+    while (source->pause < source->pauses.count && pauses[source->pause].end_ns <= time_ns)
+        source->pause++;
+    if (source->pause == source->pauses.count) { /* all lie behind */
+        source->pause = source->pauses.count = 0;
+        return false;
+    }
+    return time_ns >= pauses[source->pause].begin_ns;
+}
+
+/* == Replacing events == */
+
+static int no_such_change(const char *what, struct sprof_error *error)
+{
+    return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                           "the %s of events of threads cannot be changed while they run\nrecord "
+                           "with events of whole CPUs: as root, or after `sudo sysctl "
+                           "kernel.perf_event_paranoid=0`, and without --per-thread",
+                           what);
+}
+
+static void close_all(struct sprof_id_list *fds)
+{
+    for (size_t i = 0; i < fds->count; i++)
+        close(fds->items[i]);
+    sprof_vec_release(fds);
+}
+
+/* Opens what `config` asks for on each CPU, disabled, beside the events that run. */
+static int open_others(struct perf_source *source, int layout, struct sprof_id_list *fds)
+{
+    int result = 0;
+    for (size_t i = 0; !result && i < source->events.count; i++) {
+        const int fd = perf_source_open_cpu_event(source, i, 0);
+        if (fd < 0)
+            return fd;
+        if (sprof_vec_push(fds, fd)) {
+            close(fd);
+            return -ENOMEM;
+        }
+        if (perf_jitter_bind(source, fd, i) ||
+            sampler_layouts_bind(&source->layouts, perf_event_id(fd), layout))
+            return -ENOMEM;
+        if (source->filter.programs)
+            result = filter_bpf_attach(&source->filter, fd);
+    }
+    return result;
+}
+
+/* Replaces the events by those that `config` asks for. What the old ones wrote stays in the rings.
+ */
+static int replace_events(struct perf_source *source, const struct perf_config *config,
+                          struct sprof_error *error)
+{
+    const struct perf_config former = source->config;
+    const int layout = sampler_layouts_add(&source->layouts, config->layout);
+    if (layout < 0)
+        return sprof_error_set(error, SPROF_ELIMIT, 0, "too many layouts of samples");
+    source->config = *config;
+    struct sprof_id_list others = {0};
+    const int result = open_others(source, layout, &others);
+    if (result) {
+        close_all(&others);
+        source->config = former;
+        return perf_explain(0, false, -result, error);
+    }
+    for (size_t i = 0; i < others.count; i++) {
+        const int former_fd = source->events.items[i];
+        perf_jitter_replace(source, i, others.items[i]);
+        source->lost_of_closed += perf_event_lost(former_fd);
+        close(former_fd);
+    }
+    sprof_vec_release(&others);
+    return 0;
+}
+
+static int settle(struct perf_source *source, int result)
+{
+    if (!result) {
+        source->batch_interval_ns = perf_batch_interval_ns(source);
+        perf_source_state_facts(source);
+    }
+    return result;
+}
+
+int perf_control_rate(struct source *opened, uint64_t frequency_hz, struct sprof_error *error)
+{
+    struct perf_source *source = (struct perf_source *)opened;
+    struct perf_config config = source->config;
+    int result = perf_config_set_rate(&config, frequency_hz, error);
+    if (result)
+        return result;
+    if (source->scope == SAMPLER_SCOPE_TASK)
+        return no_such_change("rate", error);
+    if (!config.event->is_clock)
+        return settle(source, replace_events(source, &config, error));
+    source->config = config;
+    source->jitters = true;
+    for (size_t i = 0; i < source->events.count; i++)
+        perf_jitter_rate(source, i);
+    return settle(source, 0);
+}
+
+int perf_control_capture(struct source *opened, enum sampler_capture capture,
+                         struct sprof_error *error)
+{
+    struct perf_source *source = (struct perf_source *)opened;
+    struct perf_config config = source->config;
+    perf_config_set_capture(&config, capture);
+    perf_config_fit_stack(&config, source->merge.rings.items->size);
+    if (capture == source->config.capture)
+        return 0;
+    if (source->scope == SAMPLER_SCOPE_TASK)
+        return no_such_change("mode", error);
+    return settle(source, replace_events(source, &config, error));
+}

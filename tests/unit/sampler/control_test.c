@@ -1,0 +1,253 @@
+/* Pausing, and changing rate and content, while a thread that never rests is sampled. */
+#include "tests/unit/sampler/live.h"
+
+#include <CUnit/CUnit.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { HZ = 997 };
+
+/* What came between two moments. */
+struct span {
+    uint64_t samples, with_stack, weight_ns, others;
+};
+
+/* What was read so far. */
+static struct {
+    uint64_t time_ns, weight_ns;
+    bool is_sample, with_stack;
+} seen[20000];
+static size_t seen_count;
+
+static struct sampler *open_on(const pid_t *pid, struct sampler_options options)
+{
+    struct sampler *sampler;
+    options.event = "cpu-clock";
+    options.pids = pid;
+    options.pid_count = 1;
+    CU_ASSERT_EQUAL_FATAL(sampler_open(&sampler, &options, NULL), 0);
+    CU_ASSERT_EQUAL(sampler_start(sampler, NULL), 0);
+    seen_count = 0;
+    return sampler;
+}
+
+static void read_all(struct sampler *sampler)
+{
+    for (const struct model_record *record; !sampler_next(sampler, &record);) {
+        if (record->before_start || seen_count == sizeof seen / sizeof *seen)
+            continue;
+        seen[seen_count].is_sample = record->type == MODEL_RECORD_SAMPLE;
+        seen[seen_count].time_ns = record->time_ns;
+        if (seen[seen_count++].is_sample) {
+            seen[seen_count - 1].weight_ns = record->sample.weight;
+            seen[seen_count - 1].with_stack =
+                record->sample.register_count && record->sample.stack_size;
+        }
+    }
+}
+
+static void run_for(struct sampler *sampler, uint64_t span_ns)
+{
+    const uint64_t end_ns = sprof_clock_monotonic_ns() + span_ns;
+    while (sprof_clock_monotonic_ns() < end_ns) {
+        read_all(sampler);
+        sampler_wait(sampler, 5, -1);
+    }
+}
+
+/* Reads what is left of a stopped sampler, and adds up by the changes that lie before each record.
+ */
+static void sort_out(struct sampler *sampler, const uint64_t *changes_ns, size_t count,
+                     struct span *spans)
+{
+    read_all(sampler);
+    CU_ASSERT_TRUE(seen_count < sizeof seen / sizeof *seen);
+    for (size_t i = 0; i < seen_count; i++) {
+        size_t at = 0;
+        while (at < count && seen[i].time_ns >= changes_ns[at])
+            at++;
+        spans[at].samples += seen[i].is_sample;
+        spans[at].others += !seen[i].is_sample;
+        spans[at].weight_ns += seen[i].is_sample ? seen[i].weight_ns : 0;
+        spans[at].with_stack += seen[i].is_sample && seen[i].with_stack;
+    }
+}
+
+/* In each scope: nothing of the pause, and its time in nobody's account. */
+static void check_pause(enum sampler_scope scope, bool begins_paused)
+{
+    const pid_t pid = live_spin("1", "100000", NULL);
+    struct sampler *sampler =
+        open_on(&pid, (struct sampler_options){.minimum_scope = scope, .paused = begins_paused});
+    uint64_t changes_ns[3], cpu_ns[3];
+    struct span spans[4] = {0};
+    changes_ns[0] = 0;
+    if (!begins_paused) {
+        run_for(sampler, 400000000);
+        CU_ASSERT_EQUAL(sampler_set_paused(sampler, true, &changes_ns[0], NULL), 0);
+        CU_ASSERT_EQUAL(sampler_set_paused(sampler, true, NULL, NULL), 0);
+    }
+    cpu_ns[0] = sampler_target_cpu_ns(sampler);
+    run_for(sampler, 400000000);
+    cpu_ns[1] = sampler_target_cpu_ns(sampler);
+    CU_ASSERT_EQUAL(sampler_set_paused(sampler, false, &changes_ns[1], NULL), 0);
+    run_for(sampler, 400000000);
+    sampler_stop(sampler);
+    cpu_ns[2] = sampler_target_cpu_ns(sampler);
+    changes_ns[2] = UINT64_MAX;
+    sort_out(sampler, changes_ns, 3, spans);
+    CU_ASSERT_EQUAL(spans[1].samples, 0);
+    CU_ASSERT_TRUE(spans[2].samples > 20);
+    CU_ASSERT_TRUE(cpu_ns[1] - cpu_ns[0] < 1000000); /* what the calls took */
+    CU_ASSERT_TRUE(cpu_ns[2] - cpu_ns[1] > 30000000);
+    CU_ASSERT_EQUAL(sampler_unseen_cpu_ns(sampler), 0);
+    const double expected = (double)(cpu_ns[2] - cpu_ns[1]);
+    const double chance = sqrt(expected / 1e9 * HZ) / HZ * 1e9;
+    CU_ASSERT_TRUE(fabs((double)spans[2].weight_ns - expected) <= 4 * chance + 2e6);
+    sampler_free(sampler);
+    live_end(pid);
+}
+
+static void test_pauses(void)
+{
+    for (enum sampler_scope scope = SAMPLER_SCOPE_CPU_FILTERED; scope <= SAMPLER_SCOPE_TASK;
+         scope++) {
+        check_pause(scope, false);
+        check_pause(scope, true);
+    }
+}
+
+/* A command that is launched into a pause, which ends while it runs. */
+static void test_a_command_begins_paused(void)
+{
+    char *const command[] = {SAMPLER_SPIN, "1", "100000", NULL};
+    for (enum sampler_scope scope = SAMPLER_SCOPE_CPU_FILTERED; scope <= SAMPLER_SCOPE_TASK;
+         scope++) {
+        const struct sampler_options options = {
+            .event = "cpu-clock", .command = command, .paused = true, .minimum_scope = scope};
+        struct sampler *sampler;
+        CU_ASSERT_EQUAL_FATAL(sampler_open(&sampler, &options, NULL), 0);
+        CU_ASSERT_EQUAL(sampler_start(sampler, NULL), 0);
+        seen_count = 0;
+        run_for(sampler, 100000000);
+        CU_ASSERT_EQUAL(sampler_target_cpu_ns(sampler), 0);
+        uint64_t changed_ns;
+        CU_ASSERT_EQUAL(sampler_set_paused(sampler, false, &changed_ns, NULL), 0);
+        run_for(sampler, 200000000);
+        CU_ASSERT_TRUE(sampler_target_cpu_ns(sampler) > 10000000);
+        const pid_t pid = sampler_facts(sampler)->command_pid;
+        sampler_stop(sampler);
+        struct span spans[2] = {0};
+        sort_out(sampler, &changed_ns, 1, spans);
+        CU_ASSERT_EQUAL(spans[0].samples, 0);
+        CU_ASSERT_TRUE(spans[0].others > 0); /* the execve and its mappings */
+        CU_ASSERT_TRUE(spans[1].samples > 10);
+        sampler_free(sampler);
+        live_end(pid);
+    }
+}
+
+/* A change that this way of sampling cannot make is refused, and nothing happens. */
+static bool refused(struct sampler *sampler, int result, const struct sprof_error *error)
+{
+    if (live_scope(sampler_facts(sampler)) != SAMPLER_SCOPE_TASK)
+        return false;
+    CU_ASSERT_EQUAL(result, SPROF_EUNSUPPORTED);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error->message, "whole CPUs"));
+    return true;
+}
+
+/* The rate changes, the time does not. */
+static void test_rates(void)
+{
+    static const struct {
+        uint64_t frequency_hz, period;
+    } from[] = {{.frequency_hz = 997}, {.period = 2000000}};
+    for (size_t i = 0; i < 2; i++) {
+        const pid_t pid = live_spin("1", "100000", NULL);
+        struct sampler *sampler =
+            open_on(&pid, (struct sampler_options){.frequency_hz = from[i].frequency_hz,
+                                                   .period = from[i].period});
+        struct sprof_error error = {0};
+        uint64_t change_ns;
+        struct span spans[2] = {0};
+        run_for(sampler, 500000000);
+        const uint64_t before_ns = sampler_target_cpu_ns(sampler);
+        const int result = sampler_set_rate(sampler, 4999, &change_ns, &error);
+        if (!refused(sampler, result, &error)) {
+            CU_ASSERT_EQUAL(result, 0);
+            CU_ASSERT_EQUAL(sampler_facts(sampler)->frequency_hz, 4999);
+            CU_ASSERT_TRUE(sampler_facts(sampler)->varying_period);
+            run_for(sampler, 500000000);
+            sampler_stop(sampler);
+            const uint64_t all_ns = sampler_target_cpu_ns(sampler);
+            sort_out(sampler, &change_ns, 1, spans);
+            const double weighed = (double)(spans[0].weight_ns + spans[1].weight_ns);
+            const double chance = sqrt((double)all_ns / 1e9 * HZ) / HZ * 1e9;
+            CU_ASSERT_TRUE(fabs(weighed - (double)all_ns) <= 4 * chance + 4e6);
+            const double rate = (double)spans[1].samples * 1e9 / (double)(all_ns - before_ns);
+            CU_ASSERT_TRUE(fabs(rate - 4999) < 0.2 * 4999);
+        }
+        sampler_free(sampler);
+        live_end(pid);
+    }
+}
+
+static void test_impossible_rates(void)
+{
+    const pid_t pid = live_spin("1", "100000", NULL);
+    struct sampler *sampler = open_on(&pid, (struct sampler_options){0});
+    struct sprof_error error = {0};
+    CU_ASSERT_EQUAL(sampler_set_rate(sampler, 4000000000, NULL, &error), SPROF_EUSAGE);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "perf_event_max_sample_rate"));
+    CU_ASSERT_EQUAL(sampler_facts(sampler)->frequency_hz, HZ);
+    sampler_free(sampler);
+    live_end(pid);
+}
+
+/* From addresses to whole stacks and back: each sample has what its time asked for, and none is
+ * missing or there twice. */
+static void test_what_samples_carry(void)
+{
+    const pid_t pid = live_spin("1", "100000", NULL);
+    struct sampler *sampler =
+        open_on(&pid, (struct sampler_options){.capture = SAMPLER_CAPTURE_PC});
+    struct sprof_error error = {0};
+    uint64_t changes_ns[2];
+    struct span spans[3] = {0};
+    run_for(sampler, 400000000);
+    const int result = sampler_set_capture(sampler, SAMPLER_CAPTURE_FULL, &changes_ns[0], &error);
+    if (!refused(sampler, result, &error)) {
+        CU_ASSERT_EQUAL(result, 0);
+        CU_ASSERT_TRUE(sampler_facts(sampler)->stack_bytes > 0);
+        run_for(sampler, 400000000);
+        CU_ASSERT_EQUAL(sampler_set_capture(sampler, SAMPLER_CAPTURE_PC, &changes_ns[1], &error),
+                        0);
+        run_for(sampler, 400000000);
+        sampler_stop(sampler);
+        const uint64_t all_ns = sampler_target_cpu_ns(sampler);
+        sort_out(sampler, changes_ns, 2, spans);
+        /* Those taken during the very calls are of either kind. */
+        CU_ASSERT_TRUE(spans[0].with_stack <= 2);
+        CU_ASSERT_TRUE(spans[1].samples > 20 && spans[1].with_stack + 2 >= spans[1].samples);
+        CU_ASSERT_TRUE(spans[2].samples > 20 && spans[2].with_stack == 0);
+        const double weighed =
+            (double)(spans[0].weight_ns + spans[1].weight_ns + spans[2].weight_ns);
+        const double chance = sqrt((double)all_ns / 1e9 * HZ) / HZ * 1e9;
+        CU_ASSERT_TRUE(fabs(weighed - (double)all_ns) <= 4 * chance + 4e6);
+    }
+    sampler_free(sampler);
+    live_end(pid);
+}
+
+void sprof_suite_sampler_control(void);
+void sprof_suite_sampler_control(void)
+{
+    CU_pSuite suite = CU_add_suite("sampler/control", NULL, NULL);
+    CU_add_test(suite, "pauses", test_pauses);
+    CU_add_test(suite, "a command begins paused", test_a_command_begins_paused);
+    CU_add_test(suite, "rates", test_rates);
+    CU_add_test(suite, "impossible rates", test_impossible_rates);
+    CU_add_test(suite, "what samples carry", test_what_samples_carry);
+}
