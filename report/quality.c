@@ -196,6 +196,19 @@ static int note_lost(struct report_dataset *dataset, struct quality_parts *notes
         report_number_percent(share, quality->lost, quality->samples + quality->lost, 1));
 }
 
+/* Most of these stacks are whole for all that: a walk reads on in the live target. */
+static int note_tails(struct report_dataset *dataset, struct quality_parts *notes)
+{
+    const struct store_quality *quality = &dataset->quality;
+    char count[NUMBER_BYTES];
+    if (!quality->tails_dropped)
+        return 0;
+    return report_quality_part(
+        dataset, notes, "%s deep stack%s found no memory when sampled, and %s read later",
+        report_number_grouped(count, quality->tails_dropped),
+        report_number_plural(quality->tails_dropped), quality->tails_dropped == 1 ? "was" : "were");
+}
+
 static int note_kernel(struct report_dataset *dataset, struct quality_parts *notes)
 {
     return dataset->run.kernel_excluded
@@ -245,7 +258,7 @@ int report_quality_notes(struct report_dataset *dataset, struct quality_parts *n
 {
     static int (*const makers[])(struct report_dataset *, struct quality_parts *) = {
         note_empty, note_kernel, note_waiting, note_outside, note_not_sampled,
-        note_lost,  note_slices, note_filter,  note_runs,
+        note_lost,  note_tails,  note_slices,  note_filter,  note_runs,
     };
     int result = 0;
     for (size_t i = 0; i < sizeof makers / sizeof *makers && !result; i++)

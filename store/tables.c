@@ -376,7 +376,7 @@ static const struct store_column quality_columns[] = {
     COLUMN(store_quality, frames, NUMBER),        COLUMN(store_quality, named_frames, NUMBER),
     NULLED(store_quality, requested_hz, REAL),    NULLED(store_quality, reached_hz, REAL),
     COLUMN(store_quality, own_cpu_ns, NUMBER),    COLUMN(store_quality, target_cpu_ns, NUMBER),
-    COLUMN(store_quality, has_user_stacks, BOOL),
+    COLUMN(store_quality, has_user_stacks, BOOL), COLUMN(store_quality, tails_dropped, NUMBER),
 };
 
 static const struct store_column last_ids_columns[] = {
@@ -502,7 +502,10 @@ static const struct store_table tables[STORE_TABLES] = {
     [STORE_QUALITY] = {"v_quality", COLUMNS(quality_columns, store_quality),
                        .read = "SELECT samples, lost, user_stacks, whole_stacks, stitched,"
                                " guessed_frames, frames, named_frames, requested_hz, reached_hz,"
-                               " own_cpu_ns, target_cpu_ns, user_stacks IS NOT NULL"
+                               " own_cpu_ns, target_cpu_ns, user_stacks IS NOT NULL,"
+                               " (SELECT coalesce(sum(value), 0) FROM counter WHERE run_id = ?1"
+                               "  AND name IN ('sampler.tails_dropped',"
+                               "               'samples.waited_tails_dropped'))"
                                " FROM v_quality WHERE run_id = ?1"},
     [STORE_LAST_IDS] = {"run", COLUMNS(last_ids_columns, store_ids),
                         .read = "SELECT coalesce((SELECT max(id) FROM run), 0),"

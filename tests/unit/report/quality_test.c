@@ -69,6 +69,12 @@ static void test_the_rest(void)
     dataset.run.stack_bytes_wanted = 65528;
     dataset.run.stack_bytes = 8192;
     CU_ASSERT_TRUE(noted(dataset, "8192 bytes of each stack were copied, not 65528"));
+    dataset = plain();
+    dataset.quality.tails_dropped = 1;
+    CU_ASSERT_TRUE(noted(dataset, "1 deep stack found no memory when sampled, and was read later"));
+    dataset = plain();
+    dataset.quality.tails_dropped = 27;
+    CU_ASSERT_TRUE(noted(dataset, "27 deep stacks found no memory when sampled, and were read"));
     dataset = (struct report_dataset){.run_count = 1};
     CU_ASSERT_TRUE(noted(dataset, "nothing was sampled"));
 }

@@ -103,6 +103,15 @@ static void test_quality_of_program_counters(void)
     struct store_quality quality;
     CU_ASSERT_EQUAL(store_quality(pc, 1, &quality, NULL), 0);
     CU_ASSERT_FALSE(quality.has_user_stacks);
+    CU_ASSERT_EQUAL(quality.tails_dropped, 0);
+    struct store_counter counters[] = {
+        {.run_id = 1, .name = "sampler.tails_dropped", .value = 2},
+        {.run_id = 1, .name = "samples.waited_tails_dropped", .value = 3},
+        {.run_id = 1, .name = "sampler.tails", .value = 100}};
+    const struct store_batch batch = {.counters = {counters, 3, 0}};
+    CU_ASSERT_EQUAL(store_write(pc, &batch, NULL), 0);
+    CU_ASSERT_EQUAL(store_quality(pc, 1, &quality, NULL), 0);
+    CU_ASSERT_EQUAL(quality.tails_dropped, 5);
     store_close(pc, NULL);
     place_remove(&other);
 }
