@@ -87,4 +87,28 @@ classes_fast() {
     holds "$wrong <= 0.001 * $all" "whole stacks of another depth"
 }
 
+# A thread that is deep before there is a table of the library it is in: its first samples wait, and
+# each has its exact depth all the same, for its stack was captured as far as it goes and no further.
+deep_start() {
+    gcc -c -DBULK=100000 "$PROGRAMS/deep_bulk.S" &&
+        gcc -O1 -fPIC -g -fno-optimize-sibling-calls -c "$PROGRAMS/deep_levels.c" &&
+        gcc -shared -Wl,--build-id=none -o libdriver.so deep_levels.o deep_bulk.o || fail "gcc"
+    build deep_start gcc -O1 -g -Wl,--build-id=none -Wl,-rpath,"$PWD" "$PROGRAMS/deep_start.c" -L. -ldriver -pthread
+    rate=2999
+    for how in "" --per-thread; do
+        rm -rf cache
+        XDG_CACHE_HOME=$PWD/cache record $how -- ./deep_start
+        query "SELECT name, value FROM counter WHERE name GLOB '*tails*' OR name = 'samples.waited'"
+        holds "$(query "SELECT value FROM counter WHERE name = 'samples.waited'") >= 10" \
+            "samples of a library without a table"
+        whole 0.99
+        stacks "SELECT sum(count), sum(count * (calls = 251)) FROM sample JOIN down ON node = node_id
+            WHERE end_reason = 0 AND calls > 200" >exact
+        IFS='|' read -r all exact <exact
+        echo "of exact depth: $exact of $all"
+        [ "${all:-0}" -ge 500 ] || fail "only ${all:-0} deep stacks"
+        [ -n "$how" ] || holds "$exact >= 0.999 * $all" "stacks of exact depth"
+    done
+}
+
 "$1"
