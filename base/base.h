@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "base/command.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/file_id.h"

@@ -2,7 +2,8 @@
  * the order in which they came, with caches as cold and tables as absent as they were then; and
  * does so several times, because one time is a matter of luck here. bench_arrival COMMAND [ARG …]
  */
-#include "record/session.h"
+#include "recording/parts.h"
+#include "sampler/sampler.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +20,7 @@ struct kept {
 
 struct bench {
     struct sampler *sampler;
-    struct record_session session; /* only its world, images and walk are used */
+    struct recording recording; /* only its world, images and walk are used */
     SPROF_VEC(struct kept) kept;
     uint8_t ring[1 << 16];
     uint64_t walks, frames, waits, walk_ns, clock_ns;
@@ -89,9 +90,9 @@ static uint64_t clock_ns(void)
 
 static void walk_one(struct bench *bench, const struct model_record *record)
 {
-    struct record_session *session = &bench->session;
+    struct recording *recording = &bench->recording;
     const struct model_process *process =
-        model_world_process(&session->world, record->pid, record->time_ns);
+        model_world_process(&recording->world, record->pid, record->time_ns);
     const struct model_sample *sample = &record->sample;
     if (!process || !sample->register_count || !sample->stack_size)
         return;
@@ -104,11 +105,11 @@ static void walk_one(struct bench *bench, const struct model_record *record)
     memcpy(registers.value, sample->registers, sizeof registers.value);
     for (;;) {
         struct unwind_space space;
-        if (record_spaces_get(&session->walk.spaces, process, &space))
+        if (record_spaces_get(&recording->walk.spaces, process, &space))
             exit(1);
         const uint64_t begin_ns = sprof_clock_monotonic_ns();
         const struct unwind_stack stack =
-            unwind_walk(session->walk.walker, &space, &memory, &registers);
+            unwind_walk(recording->walk.walker, &space, &memory, &registers);
         const uint64_t took_ns = sprof_clock_monotonic_ns() - begin_ns;
         if (stack.end != MODEL_END_PENDING) {
             bench->walks++;
@@ -117,8 +118,8 @@ static void walk_one(struct bench *bench, const struct model_record *record)
             return;
         }
         bench->waits++;
-        record_images_wait(&session->images);
-        record_images_collect(&session->images);
+        record_images_wait(&recording->images);
+        record_images_collect(&recording->images);
     }
 }
 
@@ -126,11 +127,11 @@ static void walk_one(struct bench *bench, const struct model_record *record)
 static double walk_all(struct bench *bench, struct unwind_counters *counters)
 {
     static const struct model_view view = {.mode = MODEL_MODE_FULL};
-    struct record_session *session = &bench->session;
-    memset(session, 0, sizeof *session);
+    struct recording *recording = &bench->recording;
+    memset(recording, 0, sizeof *recording);
     bench->walks = bench->frames = bench->waits = bench->walk_ns = 0;
-    if (record_images_init(&session->images, SIZE_MAX, NULL, NULL) ||
-        record_walk_init(&session->walk, &session->world, &session->images, &view))
+    if (record_images_init(&recording->images, SIZE_MAX, NULL, NULL) ||
+        record_walk_init(&recording->walk, &recording->world, &recording->images, &view))
         exit(1);
     for (size_t i = 0; i < bench->kept.count; i++) {
         const struct model_record *record = &bench->kept.items[i].record;
@@ -138,12 +139,12 @@ static double walk_all(struct bench *bench, struct unwind_counters *counters)
             walk_one(bench, record);
         else if (record->type == MODEL_RECORD_MMAP || record->type == MODEL_RECORD_COMM ||
                  record->type == MODEL_RECORD_FORK || record->type == MODEL_RECORD_EXIT)
-            record_apply(session, record);
+            recording_event(recording, record);
     }
-    *counters = unwind_walker_counters(session->walk.walker);
-    record_walk_release(&session->walk);
-    record_images_release(&session->images);
-    model_world_release(&session->world);
+    *counters = unwind_walker_counters(recording->walk.walker);
+    record_walk_release(&recording->walk);
+    record_images_release(&recording->images);
+    model_world_release(&recording->world);
     return (double)bench->walk_ns / (double)bench->frames;
 }
 

@@ -168,8 +168,8 @@ int main(int count, char **arguments)
     must(store_write_derived(store, &derived, &error), &error);
     write_samples(store, &shape);
     must(store_close(store, &error), &error);
-    const struct record_derive_options options = {0};
-    must(record_derive(arguments[1], &options, &error), &error);
+    const struct recording_derive_options options = {0};
+    must(recording_derive(arguments[1], &options, &error), &error);
     store_batch_release(&batch);
     store_derived_release(&derived);
     sprof_arena_release(&arena);

@@ -31,8 +31,8 @@ static int finish(const char *path, enum store_state state, struct cli_terminal 
             state == STORE_RECORDING ? "%s was left unfinished, its recorder is gone: finishing it"
                                      : "%s has no names yet: finding them",
             path);
-    const struct record_derive_options options = {.log = &terminal->log};
-    return record_derive(path, &options, error);
+    const struct recording_derive_options options = {.log = &terminal->log};
+    return recording_derive(path, &options, error);
 }
 
 int cli_open_recording(struct store **store, const char *path, struct cli_terminal *terminal,

@@ -53,13 +53,13 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
         cli_say(terminal, "%s has its names already; --again looks them up anew", path);
         return 0;
     }
-    const struct record_derive_options finish = {
+    const struct recording_derive_options finish = {
         .again = again,
         .no_cache = arguments->no_cache,
         .rules = cli_rules_of(&arguments->rules),
         .log = &terminal->log,
     };
-    return record_derive(path, &finish, error);
+    return recording_derive(path, &finish, error);
 }
 
 const struct cli_command cli_symbolize_command = {

@@ -56,6 +56,18 @@ struct model_sample {
                               later */
 };
 
+/* What a walk has shown of where a thread's stack ends, for capturing its next ones. */
+struct model_stack_extent {
+    enum model_stack_extent_kind {
+        MODEL_STACK_UNKNOWN,   /* the root was not found */
+        MODEL_STACK_ENDS,      /* at `end`, with the page of its root's frame */
+        MODEL_STACK_SHALLOW,   /* within the slice, wherever */
+        MODEL_STACK_ELSEWHERE, /* it went on to another stack, which the frame pointer told of, and
+                                  others of the thread's may, too */
+    } kind;
+    uint64_t end;
+};
+
 /* One record. Its pointers belong to who hands it out, and are valid until the next one. */
 struct model_record {
     enum model_record_type type;

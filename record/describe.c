@@ -1,9 +1,7 @@
 /* What a run was: the settings and the machine, for the run and event rows. */
-#include "recording/recording.h"
 #include "record/session.h"
 
 #include <stdio.h>
-#include <sys/random.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -47,17 +45,9 @@ static uint64_t own_start_time(void)
     return sprof_proc_stat_read(getpid(), &stat) ? stat.start_ticks : 0;
 }
 
-static uint64_t random_key(void)
-{
-    uint64_t key = 0;
-    if (getrandom(&key, sizeof key, 0) != sizeof key)
-        key = sprof_hash_pair(sprof_clock_realtime_ns(), (uint64_t)getpid());
-    return key;
-}
-
 static void describe_machine(struct record_session *session)
 {
-    struct store_run *run = &session->run;
+    struct store_run *run = session->run;
     struct utsname machine;
     if (uname(&machine) == 0) {
         run->host = keep_text(session, machine.nodename);
@@ -75,15 +65,12 @@ static void describe_machine(struct record_session *session)
 
 static void describe_settings(struct record_session *session, const struct sampler_facts *facts)
 {
-    struct store_run *run = &session->run;
+    struct store_run *run = session->run;
     const struct record_options *options = &session->options;
     run->sprof_version = options->sprof_version;
     run->cpus = facts->cpus;
-    run->command = record_command_text(&session->arena, options->command);
+    run->command = sprof_command_text(&session->arena, options->command);
     run->targets = targets_text(session);
-    run->mode = model_mode_text(options->mode);
-    run->frame = options->frame_app ? "app" : NULL;
-    run->app_interior = options->drop_interior ? "drop" : "keep";
     run->module_rules = rules_text(session);
     struct sprof_str source = {0};
     sprof_str_appendf(&source, "%s%s%s%s", facts->source, *facts->source_why ? " (" : "",
@@ -95,27 +82,20 @@ static void describe_settings(struct record_session *session, const struct sampl
     run->stack_bytes = facts->stack_bytes;
     run->stack_bytes_wanted = facts->stack_bytes_wanted;
     run->ring_bytes = facts->ring_bytes;
-    run->wait_status = -1;
 }
 
 int record_describe(struct record_session *session, struct sprof_error *error)
 {
     const struct sampler_facts *facts = sampler_facts(session->sampler);
-    session->run.state = STORE_RECORDING;
-    session->run.key = random_key();
     describe_machine(session);
     describe_settings(session, facts);
     session->event = (struct store_event){
-        .id = session->event.id,
-        .run_id = session->run.id,
         .name = facts->event,
         .is_clock = facts->event_is_clock,
         .varying = facts->varying_period,
         .period = facts->period,
     };
-    session->ledger.run_id = session->run.id;
-    session->ledger.event_id = session->event.id;
     session->ledger.kernel_excluded = facts->kernel_excluded;
     session->ledger.period_ns = facts->event_is_clock ? facts->period : 0;
-    return session->run.mode && session->run.source ? 0 : sprof_error_memory(error);
+    return session->run->source ? 0 : sprof_error_memory(error);
 }

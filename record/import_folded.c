@@ -16,26 +16,15 @@ enum { MAX_LINE_ERRORS = 20 };
 
 struct import {
     const struct record_import_options *options;
-    struct model_world world;
-    struct model_stacks stacks;
+    struct recording *recording;
+    uint32_t event;
+    const struct model_thread *thread;
     struct sprof_intern names; /* functions, by number: the frame's offset */
-    struct store_batch batch;
-    struct store_run run;
-    struct store_event event;
-    size_t line, bad_lines;
+    size_t line, bad_lines, samples;
     uint64_t total; /* of all counts: the database's integers end at INT64_MAX */
 };
 
-static void release(struct import *import)
-{
-    model_world_release(&import->world);
-    model_stacks_release(&import->stacks);
-    sprof_intern_release(&import->names);
-    store_batch_release(&import->batch);
-}
-
-/* ---- Parsing -----------------------------------------------------------------------------------
- */
+/* == Parsing == */
 
 static int complain(struct import *import, const char *what)
 {
@@ -54,25 +43,17 @@ static size_t module_length(const char *frame)
     return frame[length] == '!' && frame[length + 1] && !is_operator ? length : 0;
 }
 
-static struct model_module *find_module(struct import *import, const char *name)
-{
-    const struct sprof_file_id identity = {.path = name};
-    const bool in_kernel = strncmp(name, "[kernel", 7) == 0;
-    return model_world_module(&import->world, &identity, in_kernel, 0);
-}
-
 static int add_frame(struct import *import, char *text, uint32_t parent, uint32_t *node)
 {
     const size_t length = module_length(text);
     const char *function = length ? text + length + 1 : text;
+    uint32_t number;
     if (length)
         text[length] = '\0';
-    const struct model_module *module = find_module(import, length ? text : no_module);
-    uint32_t number, frame;
-    if (!module || sprof_intern_put(&import->names, function, &number) ||
-        model_stacks_frame(&import->stacks, module->id, number, &frame))
-        return SPROF_ENOMEM;
-    return model_stacks_node(&import->stacks, parent, frame, MODEL_BY_CFI, false, node);
+    return sprof_intern_put(&import->names, function, &number)
+               ? SPROF_ENOMEM
+               : recording_child(import->recording, parent, length ? text : no_module, number,
+                                 node);
 }
 
 static bool has_empty_frame(const char *stack)
@@ -87,18 +68,17 @@ static int add_stack(struct import *import, char *stack, uint64_t count)
         if (add_frame(import, frame, node, &node))
             return SPROF_ENOMEM;
     const struct store_sample row = {
-        .run_id = 1,
-        .event_id = 1,
-        .thread_id = 1,
+        .event_id = import->event,
+        .thread_id = import->thread->id,
         .node_id = node,
-        .time_ns = 0,
         .weight = count,
         .count = count,
         .cpu = -1,
         .end_reason = MODEL_END_ROOT,
         .user_stack = true,
     };
-    return sprof_vec_push(&import->batch.samples, row);
+    import->samples++;
+    return recording_add_sample(import->recording, &row);
 }
 
 /* Splits "STACK COUNT"; returns what is wrong with it, or NULL. */
@@ -160,7 +140,7 @@ static int read_input(struct import *import, FILE *input, struct sprof_error *er
                                "%s: %zu malformed line%s; nothing was imported: mend or remove %s",
                                name, import->bad_lines, import->bad_lines == 1 ? "" : "s",
                                import->bad_lines == 1 ? "it" : "them");
-    if (!import->batch.samples.count)
+    if (!import->samples)
         return sprof_error_set(error, SPROF_EFORMAT, 0,
                                "%s holds no stacks: a line is `frame;frame;frame COUNT`", name);
     return 0;
@@ -180,89 +160,43 @@ static int parse(struct import *import, struct sprof_error *error)
     return result;
 }
 
-/* ---- Writing -----------------------------------------------------------------------------------
- */
+/* == The recording == */
 
-static int fill_batch(struct import *import)
+static int open_recording(struct import *import, struct sprof_error *error)
 {
-    struct store_batch *batch = &import->batch;
-    const struct store_process process = {.id = 1, .run_id = 1, .name = "import"};
-    const struct store_thread thread = {.id = 1, .process_id = 1, .name = "import"};
-    const struct store_phase phase = {
-        .id = 1, .run_id = 1, .mode = import->run.mode, .app_interior = import->run.app_interior};
-    if (sprof_vec_push(&batch->events, import->event) || sprof_vec_push(&batch->phases, phase) ||
-        sprof_vec_push(&batch->processes, process) || sprof_vec_push(&batch->threads, thread))
-        return SPROF_ENOMEM;
-    for (size_t i = 0; i < import->world.modules.count; i++) {
-        const struct model_module *module = import->world.modules.items[i];
-        const struct store_module row = {.id = module->id,
-                                         .path = module->identity.path,
-                                         .name = module->name,
-                                         .kind = module->kind};
-        if (sprof_vec_push(&batch->modules, row))
-            return SPROF_ENOMEM;
-    }
-    for (size_t i = 0; i < import->stacks.frames.count; i++) {
-        const struct model_frame *frame = &import->stacks.frames.items[i];
-        const struct store_frame row = {
-            .id = frame->id, .module_id = frame->module, .file_offset = frame->offset};
-        if (sprof_vec_push(&batch->frames, row))
-            return SPROF_ENOMEM;
-    }
-    for (size_t i = 0; i < import->stacks.nodes.count; i++) {
-        const struct model_node *node = &import->stacks.nodes.items[i];
-        const struct store_node row = {.id = node->id,
-                                       .parent_id = node->parent,
-                                       .frame_id = node->frame,
-                                       .depth = node->depth,
-                                       .found_by = node->found_by};
-        if (sprof_vec_push(&batch->nodes, row))
-            return SPROF_ENOMEM;
-    }
-    return 0;
-}
-
-static void describe(struct import *import)
-{
-    import->run = (struct store_run){
-        .id = 1,
-        .key = sprof_hash_pair(sprof_clock_realtime_ns(), sprof_hash_text(import->options->input)),
-        .state = STORE_COMPLETE,
-        .sprof_version = import->options->sprof_version,
-        .command = import->options->input,
-        .mode = model_mode_text(MODEL_MODE_FULL),
-        .app_interior = "keep",
-        .source = MODEL_SOURCE_IMPORT,
-        .start_realtime_ns = sprof_clock_realtime_ns(),
-        .wait_status = -1,
-    };
-    import->event = (struct store_event){.id = 1, .run_id = 1, .name = "samples", .period = 1};
-    import->batch.run = &import->run;
-}
-
-static int write_recording(struct import *import, struct sprof_error *error)
-{
-    struct store *store;
-    describe(import);
-    if (fill_batch(import))
-        return sprof_error_memory(error);
-    int result = store_create(&store, import->options->output, error);
+    const struct store_event event = {.name = "samples", .period = 1};
+    const struct recording_options options = {.view = {.mode = MODEL_MODE_FULL},
+                                              .rules = import->options->rules,
+                                              .no_cache = true,
+                                              .log = import->options->log};
+    const int result = recording_open(&import->recording, &options, error);
     if (result)
         return result;
-    result = store_write(store, &import->batch, error);
-    if (!result)
-        result = record_derive_import(store, &import->names, error);
-    const int closed = store_close(store, result ? NULL : error);
-    return result ? result : closed;
+    struct store_run *run = recording_run(import->recording);
+    run->sprof_version = import->options->sprof_version;
+    run->command = import->options->input;
+    run->source = MODEL_SOURCE_IMPORT;
+    run->start_realtime_ns = sprof_clock_realtime_ns();
+    import->thread = recording_thread(import->recording, 0, 0, "import", 0);
+    if (!import->thread || recording_add_event(import->recording, &event, &import->event))
+        return sprof_error_memory(error);
+    return 0;
 }
 
 int record_import_folded(const struct record_import_options *options, struct sprof_error *error)
 {
     struct import import = {.options = options};
-    import.world.rules = options->rules;
-    int result = parse(&import, error);
+    const struct recording_end end = {.names = &import.names};
+    int result = open_recording(&import, error);
     if (!result)
-        result = write_recording(&import, error);
-    release(&import);
+        result = parse(&import, error);
+    if (!result)
+        result = recording_create(import.recording, options->output, error);
+    if (!result)
+        result = recording_start(import.recording, 0, 0, error);
+    if (!result)
+        result = recording_finish(import.recording, &end, error);
+    recording_free(import.recording);
+    sprof_intern_release(&import.names);
     return result;
 }

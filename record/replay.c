@@ -1,7 +1,6 @@
 /* Failed samples, unwound again: the mappings of the recording, the slices that were kept. */
 #include "record/record.h"
 #include "recording/recording.h"
-#include "store/store.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -13,14 +12,13 @@ struct run_ids {
 };
 
 struct replay {
-    struct model_world world;
-    struct record_images images;
-    struct record_walk walk;
+    struct recording *recording;
     struct sprof_arena arena;
     struct sprof_map thread_process; /* thread id → process id */
     SPROF_VEC(struct store_process) processes;
     size_t forks; /* how many of them are in the world */
     SPROF_VEC(struct store_module) modules;
+    struct sprof_map module_index; /* id → position + 1 */
     int (*report)(void *, const struct record_replay *);
     void *context;
     struct sprof_str text;
@@ -35,15 +33,15 @@ static int load_module(void *context, const struct store_module *module)
     row.path = sprof_arena_text(&replay->arena, module->path);
     row.build_id.data = (const uint8_t *)sprof_arena_copy(
         &replay->arena, (const char *)module->build_id.data, module->build_id.size);
-    return row.build_id.data ? sprof_vec_push(&replay->modules, row) : SPROF_ENOMEM;
+    if (!row.build_id.data || sprof_vec_push(&replay->modules, row))
+        return SPROF_ENOMEM;
+    return sprof_map_put(&replay->module_index, row.id, replay->modules.count);
 }
 
 static const struct store_module *module_by_id(const struct replay *replay, uint32_t id)
 {
-    for (size_t i = 0; i < replay->modules.count; i++)
-        if (replay->modules.items[i].id == id)
-            return &replay->modules.items[i];
-    return NULL;
+    const uint64_t *position = sprof_map_get(&replay->module_index, id);
+    return position ? &replay->modules.items[*position - 1] : NULL;
 }
 
 /* Row ids stand in for process ids: they are unique where numbers of processes may be used again.
@@ -68,9 +66,12 @@ static int apply_fork(struct replay *replay)
 {
     const struct store_process *process = &replay->processes.items[replay->forks++];
     const int pid = replay_pid(process->id), parent = replay_pid(process->parent_id);
-    return process->parent_id
-               ? model_world_fork(&replay->world, parent, parent, pid, pid, process->start_ns + 1)
-               : 0;
+    const struct model_record record = {.type = MODEL_RECORD_FORK,
+                                        .time_ns = process->start_ns + 1,
+                                        .pid = pid,
+                                        .tid = pid,
+                                        .fork = {parent, parent}};
+    return process->parent_id ? recording_event(replay->recording, &record) : 0;
 }
 
 /* Both come in order of time. */
@@ -92,16 +93,21 @@ static int load_mapping(void *context, const struct store_mapping *mapping)
     const struct store_module *module = module_by_id(replay, mapping->module_id);
     if (!module || !module->path || !mapping->process_id)
         return 0;
-    struct sprof_file_id identity = {.path = module->path,
-                                      .build_id_size = (uint8_t)module->build_id.size};
-    if (module->build_id.size > sizeof identity.build_id)
+    struct model_record record = {.type = MODEL_RECORD_MMAP,
+                                  .time_ns = mapping->start_ns + 1,
+                                  .pid = replay_pid(mapping->process_id),
+                                  .mapping = {.address = mapping->start,
+                                              .size = mapping->end - mapping->start,
+                                              .file_offset = mapping->file_offset}};
+    struct sprof_file_id *file = &record.mapping.file;
+    if (module->build_id.size > sizeof file->build_id)
         return SPROF_EFORMAT;
-    memcpy(identity.build_id, module->build_id.data, module->build_id.size);
+    file->path = module->path;
+    file->build_id_size = (uint8_t)module->build_id.size;
+    memcpy(file->build_id, module->build_id.data, module->build_id.size);
     if (apply_forks_before(replay, mapping))
         return SPROF_ENOMEM;
-    return model_world_map(&replay->world, replay_pid(mapping->process_id), mapping->start,
-                           mapping->end - mapping->start, mapping->file_offset, &identity,
-                           mapping->start_ns + 1);
+    return recording_event(replay->recording, &record);
 }
 
 static int load_thread(void *context, const struct store_thread *thread)
@@ -110,76 +116,58 @@ static int load_thread(void *context, const struct store_thread *thread)
     return sprof_map_put(&replay->thread_process, thread->id, thread->process_id);
 }
 
-/* ---- One sample --------------------------------------------------------------------------------
- */
+/* == One sample == */
 
-static int spell_frame(struct replay *replay, uint32_t frame_id, uint8_t found_by)
-{
-    const struct model_frame *frame = &replay->walk.stacks.frames.items[frame_id - 1];
-    const struct model_module *module = model_world_module_by_id(&replay->world, frame->module);
-    if (sprof_vec_push(&replay->line_starts, replay->text.length))
-        return SPROF_ENOMEM;
-    sprof_str_appendf(&replay->text, "%-6s %s+0x%lx",
-                      model_found_by_text((enum model_found_by)found_by), module->name,
-                      (unsigned long)frame->offset);
-    return sprof_str_append_bytes(&replay->text, "", 1);
-}
-
-static int spell_stack(struct replay *replay)
+/* One text of all frames, cut into lines when it has stopped moving. */
+static int spell_stack(struct replay *replay, const struct recording_walked *walked)
 {
     sprof_str_clear(&replay->text);
     replay->line_starts.count = replay->lines.count = 0;
-    for (size_t i = 0; i < replay->walk.line.count; i++)
-        if (spell_frame(replay, replay->walk.line.items[i], replay->walk.line_found_by.items[i]))
+    for (size_t i = 0; i < walked->count; i++) {
+        const struct recording_frame *frame = &walked->frames[i];
+        if (sprof_vec_push(&replay->line_starts, replay->text.length))
             return SPROF_ENOMEM;
+        sprof_str_appendf(&replay->text, "%-6s %s+0x%lx", model_found_by_text(frame->found_by),
+                          frame->module->name, (unsigned long)frame->offset);
+        if (sprof_str_append_bytes(&replay->text, "", 1))
+            return SPROF_ENOMEM;
+    }
     for (size_t i = 0; i < replay->line_starts.count; i++)
         if (sprof_vec_push(&replay->lines, replay->text.text + replay->line_starts.items[i]))
             return SPROF_ENOMEM;
     return 0;
 }
 
-static int walk_again(struct replay *replay, const struct model_process *process,
-                      const struct model_sample *sample, uint64_t time_ns,
-                      struct record_outcome *outcome)
-{
-    for (;;) {
-        const int result = record_walk_sample(&replay->walk, process, sample, time_ns, outcome);
-        if (result || outcome->end != MODEL_END_PENDING)
-            return result;
-        record_images_wait(&replay->images);
-        record_images_collect(&replay->images);
-    }
-}
-
 static int replay_one(void *context, const struct store_failed *failed)
 {
     struct replay *replay = context;
     const uint64_t *process_id = sprof_map_get(&replay->thread_process, failed->thread_id);
-    struct model_sample sample = {.register_count = ARCH_REGISTERS};
-    if (!process_id || failed->registers.size != ARCH_REGISTERS * sizeof *sample.registers)
+    struct model_record record = {.type = MODEL_RECORD_SAMPLE, .time_ns = failed->time_ns + 1};
+    struct model_sample *sample = &record.sample;
+    if (!process_id || failed->registers.size > sizeof sample->registers)
         return SPROF_EFORMAT;
-    memcpy(sample.registers, failed->registers.data, failed->registers.size);
-    sample.ip = sample.registers[ARCH_PC];
-    sample.stack = failed->stack.data;
-    sample.stack_size = failed->stack.size;
-    const struct model_process *process =
-        model_world_process(&replay->world, replay_pid((uint32_t)*process_id), 1);
-    struct record_outcome outcome;
-    if (!process || walk_again(replay, process, &sample, failed->time_ns + 1, &outcome) ||
-        spell_stack(replay))
+    record.pid = record.tid = replay_pid((uint32_t)*process_id);
+    memcpy(sample->registers, failed->registers.data, failed->registers.size);
+    sample->register_count = (unsigned)(failed->registers.size / sizeof *sample->registers);
+    sample->stack = failed->stack.data;
+    sample->stack_size = failed->stack.size;
+    struct recording_walked walked;
+    const int result = recording_walk_only(replay->recording, &record, &walked);
+    if (result)
+        return result;
+    if (spell_stack(replay, &walked))
         return SPROF_ENOMEM;
     const struct record_replay row = {
         .id = failed->id,
         .was = model_end_text((enum model_end)failed->end_reason),
-        .now = model_end_text(outcome.end),
+        .now = model_end_text(walked.end),
         .frames = replay->lines.count,
         .stack = replay->lines.items,
     };
     return replay->report(replay->context, &row);
 }
 
-/* ---- All of them -------------------------------------------------------------------------------
- */
+/* == All of them == */
 
 static int replay_run(void *context, const struct store_run *run)
 {
@@ -214,21 +202,19 @@ int record_replay_failed(const char *path, int (*report)(void *, const struct re
                          void *context, struct sprof_error *error)
 {
     enum { TABLE_BYTES = 256 << 20 };
-    static const struct model_view full = {.mode = MODEL_MODE_FULL};
+    const struct recording_options options = {
+        .view = {.mode = MODEL_MODE_FULL}, .no_cache = true, .table_budget_bytes = TABLE_BYTES};
     struct replay replay = {.report = report, .context = context};
     struct store *store;
     int result = store_open_read(&store, path, error);
     if (result)
         return result;
-    result = record_images_init(&replay.images, TABLE_BYTES, NULL, error);
-    if (!result && record_walk_init(&replay.walk, &replay.world, &replay.images, &full))
-        result = sprof_error_memory(error);
+    result = recording_open(&replay.recording, &options, error);
     if (!result)
         result = load_and_replay(&replay, store, error);
     store_close(store, NULL);
-    record_walk_release(&replay.walk);
-    record_images_release(&replay.images);
-    model_world_release(&replay.world);
+    recording_free(replay.recording);
+    sprof_map_release(&replay.module_index);
     sprof_map_release(&replay.thread_process);
     sprof_vec_release(&replay.processes);
     sprof_vec_release(&replay.modules);

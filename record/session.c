@@ -1,22 +1,18 @@
+/* The sampling session: drains the sampler into a recording until the targets end. */
 #include "record/session.h"
 
-#include "recording/recording.h"
-
+#include <assert.h>
 #include <errno.h>
-#include <stdio.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <string.h>
 
 static const uint64_t flush_interval_ns = UINT64_C(1000000000);
 
 enum {
-    DEFAULT_TABLE_BYTES = 64 << 20,
-    PENDING_BYTES = 64 << 20, /* beyond it samples stay in the rings */
+    WAITING_BYTES = 64 << 20, /* beyond it samples stay in the rings */
     RECORDS_PER_ROUND = 4096, /* between two looks at the clock */
 };
 
-/* ---- Opening ----------------------------------------------------------------------------------
- */
+/* == Opening == */
 
 static int open_sampler(struct record_session *session, struct sprof_error *error)
 {
@@ -42,111 +38,55 @@ static int open_sampler(struct record_session *session, struct sprof_error *erro
     return sampler_open(&session->sampler, &sampler, error);
 }
 
-/* One database holds runs of one mode: its call paths mean one thing. The names of imported stacks
- * came with them and cannot be found again. */
-enum { OTHER_MODE = 1, IMPORTED };
+static void learn_stack(struct record_session *session, const struct recording_sampled *sampled)
+{
+    static const uint64_t ends[] = {
+        [MODEL_STACK_UNKNOWN] = 0,
+        [MODEL_STACK_SHALLOW] = SAMPLER_STACK_SHALLOW,
+        [MODEL_STACK_ELSEWHERE] = SAMPLER_STACK_ELSEWHERE,
+    };
+    const struct model_stack_extent *extent = &sampled->extent;
+    sampler_stack_end(session->sampler, sampled->tid, sampled->stack_pointer,
+                      extent->kind == MODEL_STACK_ENDS ? extent->end : ends[extent->kind]);
+}
 
-static int check_mode(void *context, const struct store_run *run)
+static int note_sample(void *context, const struct recording_sampled *sampled)
 {
     struct record_session *session = context;
-    const struct store_run *mine = &session->run;
-    const bool same_frame = !run->frame == !mine->frame;
-    if (strcmp(run->source, MODEL_SOURCE_IMPORT) == 0)
-        return IMPORTED;
-    return strcmp(run->mode, mine->mode) == 0 && same_frame &&
-                   strcmp(run->app_interior, mine->app_interior) == 0
-               ? 0
-               : OTHER_MODE;
+    if (sampled->has_extent)
+        learn_stack(session, sampled);
+    return record_ledger_deliver(&session->ledger, sampled->time_ns, sampled->weight);
 }
 
-static int open_for_append(struct record_session *session, const char *path,
-                           struct sprof_error *error)
-{
-    struct store_ids ids;
-    int result = store_open_write(&session->store, path, error);
-    if (!result)
-        result = store_last_ids(session->store, &ids, error);
-    if (!result)
-        result = store_each_run(session->store, check_mode, session, error);
-    if (result == IMPORTED)
-        return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "cannot append to %s: its stacks were imported; use another file "
-                               "with -o",
-                               path);
-    if (result == OTHER_MODE)
-        return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "cannot append to %s: it was recorded in another mode; use the same "
-                               "-m, --frame and --app-interior, or another file with -o",
-                               path);
-    if (result)
-        return result;
-    session->run.id = ids.run + 1;
-    session->event.id = session->event.id + ids.event;
-    session->phase = ids.phase + 1;
-    session->world.first_process = ids.process;
-    session->world.first_thread = ids.thread;
-    session->world.first_module = ids.module;
-    session->world.first_mapping = ids.mapping;
-    session->last_frame = ids.frame;
-    session->last_node = ids.node;
-    return 0;
-}
-
-static int open_store(struct record_session *session, struct sprof_error *error)
-{
-    const char *path = session->options.output;
-    session->run.id = 1;
-    session->event.id = 1;
-    session->phase = 1;
-    session->replaces = access(path, F_OK) == 0;
-    if (session->options.append && session->replaces)
-        return open_for_append(session, path, error);
-    const int result = store_create(&session->store, path, error);
-    session->created = result == 0;
-    return result;
-}
-
-static int open_parts(struct record_session *session, struct sprof_error *error)
+static int open_recording(struct record_session *session, struct sprof_error *error)
 {
     const struct record_options *options = &session->options;
-    const struct model_view view = {
-        .mode = options->mode,
-        .frame_app = options->frame_app,
-        .drop_interior = options->drop_interior,
+    const struct recording_options recording = {
+        .output = options->output,
+        .append = options->append,
+        .view = {.mode = options->mode,
+                 .frame_app = options->frame_app,
+                 .drop_interior = options->drop_interior},
+        .rules = options->rules,
+        .keep_failed = options->keep_failed,
+        .no_cache = options->no_cache,
+        .table_budget_bytes = options->table_budget_bytes,
+        .sampled = note_sample,
+        .context = session,
+        .log = options->log,
     };
-    record_pending_init(&session->pending);
-    session->world.rules = options->rules;
-    session->cache = options->no_cache ? NULL : cache_open(NULL);
-    int result = open_sampler(session, error);
-    if (!result)
-        result = record_describe(session, error);
-    if (!result)
-        result = open_store(session, error);
-    session->ledger.run_id = session->event.run_id = session->run.id;
-    session->ledger.event_id = session->event.id;
-    if (!result)
-        result = record_images_init(&session->images, options->table_budget_bytes, session->cache,
-                                    error);
-    if (!result && record_walk_init(&session->walk, &session->world, &session->images, &view))
+    int result = recording_open(&session->recording, &recording, error);
+    if (result)
+        return result;
+    session->run = recording_run(session->recording);
+    result = record_describe(session, error);
+    if (!result && recording_add_event(session->recording, &session->event, &session->event.id))
         result = sprof_error_memory(error);
-    session->walk.stacks.first_frame = session->last_frame;
-    session->walk.stacks.first_node = session->last_node;
+    session->ledger.run_id = session->run->id;
+    session->ledger.event_id = session->event.id;
+    if (result)
+        recording_abandon(session->recording);
     return result;
-}
-
-/* A command that could not be executed leaves no empty recording behind, and the old one in place.
- */
-static void undo_create(struct record_session *session)
-{
-    store_close(session->store, NULL);
-    session->store = NULL;
-    if (!session->created)
-        return;
-    char old[4096];
-    snprintf(old, sizeof old, "%s.old", session->options.output);
-    unlink(session->options.output);
-    if (session->replaces)
-        rename(old, session->options.output);
 }
 
 int record_open(struct record_session **out, const struct record_options *options,
@@ -157,96 +97,92 @@ int record_open(struct record_session **out, const struct record_options *option
     if (!session)
         return sprof_error_memory(error);
     session->options = *options;
-    session->log = options->log;
     if (!session->options.output)
         session->options.output = "sprof.db";
-    if (!session->options.table_budget_bytes)
-        session->options.table_budget_bytes = DEFAULT_TABLE_BYTES;
-    const int result = open_parts(session, error);
-    if (result) {
-        undo_create(session);
+    int result = open_sampler(session, error);
+    if (!result)
+        result = open_recording(session, error);
+    if (result)
         record_free(session);
-        return result;
-    }
-    *out = session;
-    return 0;
+    else
+        *out = session;
+    return result;
 }
 
 void record_free(struct record_session *session)
 {
     if (!session)
         return;
-    record_writer_finish(&session->writer, NULL); /* its rows borrow the event's name */
-    store_close(session->store, NULL);
+    recording_free(session->recording);
     sampler_free(session->sampler);
-    record_walk_release(&session->walk);
-    record_pending_release(&session->pending);
-    record_images_release(&session->images);
-    cache_free(session->cache, 0);
-    record_jit_owners_release(&session->jit_owners);
-    model_world_release(&session->world);
     record_ledger_release(&session->ledger);
-    sprof_map_release(&session->next_rescan);
     sprof_arena_release(&session->arena);
     free(session);
 }
 
-/* ---- Recording --------------------------------------------------------------------------------
+/* == Recording == */
+
+/* A command that could not be executed leaves no empty recording behind, and the old one in place.
  */
-
-/* The run's row changes while a batch is being written. */
-static const struct store_run *copy_run(const struct record_session *session,
-                                        struct sprof_arena *arena)
-{
-    struct store_run *run = sprof_arena_alloc(arena, sizeof *run);
-    if (run)
-        *run = session->run;
-    return run;
-}
-
 static int start(struct record_session *session, struct sprof_error *error)
 {
-    int result = record_writer_start(&session->writer, session->store, error);
-    if (result)
-        return result;
+    const struct record_options *options = &session->options;
     session->own_cpu_start_ns = sprof_clock_own_cpu_ns();
     session->start_ns = sprof_clock_monotonic_ns();
-    session->run.start_realtime_ns = sprof_clock_realtime_ns();
-    session->run.start_monotonic_ns = session->start_ns;
-    session->first_sample_ns = session->start_ns + session->options.delay_ns;
-    if (session->options.duration_ns)
-        session->end_ns = session->first_sample_ns + session->options.duration_ns;
-    session->next_flush_ns =
-        session->start_ns +
-        (session->options.delay_ns ? session->options.delay_ns : flush_interval_ns);
-    struct record_filled *first = record_writer_batch(&session->writer);
-    struct store_batch *batch = &first->rows;
-    batch->run = copy_run(session, &first->arena);
-    if (!batch->run || sprof_vec_push(&batch->events, session->event) ||
-        record_phase_row(session, batch, false))
-        return sprof_error_memory(error);
+    session->run->start_realtime_ns = sprof_clock_realtime_ns();
+    session->run->start_monotonic_ns = session->start_ns;
+    const uint64_t first_ns = session->start_ns + options->delay_ns;
+    session->end_ns = options->duration_ns ? first_ns + options->duration_ns : 0;
+    session->next_flush_ns = options->delay_ns ? first_ns : first_ns + flush_interval_ns;
+    int result = recording_start(session->recording, session->start_ns, first_ns, error);
+    if (result)
+        return result;
     result = sampler_start(session->sampler, error);
     if (result) {
-        store_batch_clear(batch);
-        record_writer_finish(&session->writer, NULL);
-        undo_create(session);
+        recording_abandon(session->recording);
         return result;
     }
-    return record_writer_submit(&session->writer, error);
+    return recording_flush(session->recording, error);
 }
 
-/* Applies what is ready. Leaves records in the rings while too many samples wait for tables. */
-static int drain(struct record_session *session, struct sprof_error *error)
+static uint64_t run_time(const struct record_session *session, uint64_t time_ns)
+{
+    return time_ns > session->start_ns ? time_ns - session->start_ns : 0;
+}
+
+static int apply(struct record_session *session, const struct model_record *record)
+{
+    struct store_ledger *second;
+    switch (record->type) {
+    case MODEL_RECORD_SAMPLE:
+        return recording_sample(session->recording, record, session->event.id);
+    case MODEL_RECORD_LOST:
+        second = record_ledger_second(&session->ledger, run_time(session, record->time_ns));
+        if (second)
+            second->lost += record->lost.count;
+        return second ? 0 : SPROF_ENOMEM;
+    case MODEL_RECORD_THROTTLE:
+        return record_ledger_throttle(&session->ledger, record->cpu, record->throttle.on,
+                                      run_time(session, record->time_ns));
+    default: return recording_event(session->recording, record);
+    }
+}
+
+/* Applies what is ready, at most `most` records. Where too many samples wait for tables, records
+ * stay in the rings. Returns 1 when there is nothing more, 0, or SPROF_ENOMEM. */
+static int drain(struct record_session *session, size_t most)
 {
     const struct model_record *record;
-    for (int i = 0; i < RECORDS_PER_ROUND && session->pending.bytes <= PENDING_BYTES; i++) {
+    for (size_t i = 0; i < most; i++) {
+        if (recording_waiting_bytes(session->recording) > WAITING_BYTES)
+            return 0;
         const int next = sampler_next(session->sampler, &record);
-        if (next > 0)
-            break;
-        if (next || record_apply(session, record))
-            return sprof_error_memory(error);
+        if (next)
+            return next;
+        if (apply(session, record))
+            return SPROF_ENOMEM;
     }
-    return record_apply_waiting(session) ? sprof_error_memory(error) : 0;
+    return 0;
 }
 
 /* What the targets and sprof itself have used so far; a recorder that is killed leaves it, too. */
@@ -261,22 +197,19 @@ static int account(struct record_session *session, uint64_t now_ns)
         record_ledger_skip(ledger, time_ns, cpu_ns);
     else
         result = record_ledger_expect(ledger, time_ns, cpu_ns);
-    session->run.duration_ns = time_ns > delay_ns ? time_ns - delay_ns : 0;
-    session->run.target_cpu_ns = cpu_ns - ledger->skipped_cpu_ns;
-    session->run.own_cpu_ns = sprof_clock_own_cpu_ns() - session->own_cpu_start_ns;
+    session->run->duration_ns = time_ns > delay_ns ? time_ns - delay_ns : 0;
+    session->run->target_cpu_ns = cpu_ns - ledger->skipped_cpu_ns;
+    session->run->own_cpu_ns = sprof_clock_own_cpu_ns() - session->own_cpu_start_ns;
     return result;
 }
 
 static int flush(struct record_session *session, uint64_t now_ns, struct sprof_error *error)
 {
     session->next_flush_ns = now_ns + flush_interval_ns;
-    struct record_filled *filled = record_writer_batch(&session->writer);
-    if (account(session, now_ns) || record_collect_rows(session, false))
+    if (account(session, now_ns) ||
+        record_ledger_rows(&session->ledger, recording_batch(session->recording)))
         return sprof_error_memory(error);
-    filled->rows.run = copy_run(session, &filled->arena);
-    if (!filled->rows.run)
-        return sprof_error_memory(error);
-    return record_writer_submit(&session->writer, error);
+    return recording_flush(session->recording, error);
 }
 
 static int wait_ms(const struct record_session *session, uint64_t now_ns)
@@ -291,10 +224,10 @@ static int record_until_end(struct record_session *session, struct record_result
                             struct sprof_error *error)
 {
     for (;;) {
-        int failed = drain(session, error);
-        const uint64_t now = sprof_clock_monotonic_ns();
-        if (!failed && now >= session->next_flush_ns)
-            failed = flush(session, now, error);
+        if (drain(session, RECORDS_PER_ROUND) < 0 || recording_collect(session->recording))
+            return sprof_error_memory(error);
+        const uint64_t now_ns = sprof_clock_monotonic_ns();
+        int failed = now_ns >= session->next_flush_ns ? flush(session, now_ns, error) : 0;
         if (failed)
             return failed;
         if (session->interrupted) {
@@ -305,9 +238,10 @@ static int record_until_end(struct record_session *session, struct record_result
             result->has_wait_status = session->options.command != NULL;
             return 0;
         }
-        if (session->end_ns && now >= session->end_ns)
+        if (session->end_ns && now_ns >= session->end_ns)
             return 0;
-        failed = sampler_wait(session->sampler, wait_ms(session, now), session->images.done_fd);
+        failed = sampler_wait(session->sampler, wait_ms(session, now_ns),
+                              recording_collect_fd(session->recording));
         if (failed)
             return sprof_error_set(error, (enum sprof_code)failed, errno,
                                    "cannot wait for samples: %s", strerror(errno));
@@ -318,7 +252,7 @@ static int record_until_end(struct record_session *session, struct record_result
 static void warn_of_agents(const struct record_session *session)
 {
     const struct sampler_counters counters = sampler_counters(session->sampler);
-    const struct sprof_log *log = session->log;
+    const struct sprof_log *log = session->options.log;
     if (sampler_facts(session->sampler)->weights != SAMPLER_WEIGHTS_TICK)
         return;
     if (!counters.agents)
@@ -338,73 +272,41 @@ static void warn_of_agents(const struct record_session *session)
 }
 
 /* Everything still in the rings, and every sample that still waits. */
-static int drain_rest(struct record_session *session, struct sprof_error *error)
+static int drain_all(struct record_session *session, struct sprof_error *error)
 {
-    const struct model_record *record;
+    int drained;
     sampler_stop(session->sampler);
-    for (;;) {
-        while (session->pending.bytes > PENDING_BYTES) {
-            record_images_wait(&session->images);
-            if (record_apply_waiting(session))
-                return sprof_error_memory(error);
-        }
-        const int next = sampler_next(session->sampler, &record);
-        if (next > 0)
-            break;
-        if (next || record_apply(session, record))
+    while ((drained = drain(session, SIZE_MAX)) == 0)
+        if (recording_settle(session->recording, WAITING_BYTES))
             return sprof_error_memory(error);
-    }
-    while (session->images.waiting) {
-        record_images_wait(&session->images);
-        if (record_apply_waiting(session))
-            return sprof_error_memory(error);
-    }
-    return 0;
+    return drained < 0 || recording_settle(session->recording, 0) ? sprof_error_memory(error) : 0;
+}
+
+static int put_counter(void *context, const char *name, uint64_t value)
+{
+    struct record_session *session = context;
+    const struct store_counter row = {session->run->id, name, value};
+    return sprof_vec_push(&recording_batch(session->recording)->counters, row);
 }
 
 /* The last account: with what the counters have not seen of processes' ends. What of it was used
  * during a delay nobody knows. */
-static int account_all(struct record_session *session)
+static int account_all(struct record_session *session, struct sprof_error *error)
 {
-    const int result = account(session, sprof_clock_monotonic_ns());
     const uint64_t unseen_ns =
         session->options.delay_ns ? 0 : sampler_unseen_cpu_ns(session->sampler);
+    int result = account(session, sprof_clock_monotonic_ns());
     record_ledger_spread(&session->ledger, unseen_ns);
-    session->run.target_cpu_ns += unseen_ns;
-    return result ? result : record_book_unsampled(session, unseen_ns);
-}
-
-static int write_rest(struct record_session *session, const struct record_result *result,
-                      struct sprof_error *error)
-{
-    session->run.wait_status = result->has_wait_status ? result->wait_status : -1;
-    session->run.state = STORE_RECORDED;
-    if (account_all(session) || record_collect_rows(session, true))
-        return sprof_error_memory(error);
-    record_writer_batch(&session->writer)->rows.run = &session->run;
-    return record_writer_finish(&session->writer, error);
-}
-
-/* Functions and costs. What this takes is no cost of the target's, and told apart from it. */
-static int finish(struct record_session *session, struct sprof_error *error)
-{
-    if (session->options.no_symbolize)
-        return 0;
-    const struct record_derive_source source = {
-        .images = &session->images,
-        .jit_owners = &session->jit_owners,
-        .cache = session->cache,
-        .log = session->log,
-    };
-    const int result = record_derive_store(session->store, &source, error);
-    if (result)
-        return result;
-    session->run.state = STORE_COMPLETE;
-    struct store_counter cost = {session->run.id, "finish.cpu_ns",
-                                 sprof_clock_own_cpu_ns() - session->own_cpu_start_ns -
-                                     session->run.own_cpu_ns};
-    const struct store_batch end = {.run = &session->run, .counters = {&cost, 1, 1}};
-    return store_write(session->store, &end, error);
+    session->run->target_cpu_ns += unseen_ns;
+    if (!result)
+        result = record_book_unsampled(session, unseen_ns);
+    if (!result)
+        result = record_ledger_rows(&session->ledger, recording_batch(session->recording));
+    if (!result)
+        result = sampler_counters_each(session->sampler, put_counter, session);
+    if (!result)
+        result = put_counter(session, "not_sampled.cpu_ns", session->ledger.unsampled_ns);
+    return result ? sprof_error_memory(error) : 0;
 }
 
 /* The launched command outlives the recording: its exit status is what the caller wants. */
@@ -420,26 +322,29 @@ static void wait_for_command(struct record_session *session, struct record_resul
 int record_run(struct record_session *session, struct record_result *result,
                struct sprof_error *error)
 {
-    *result = (struct record_result){.run_id = session->run.id};
+    *result = (struct record_result){.run_id = session->run->id};
+    const struct recording_end end = {.no_symbolize = session->options.no_symbolize};
     int failed = start(session, error);
     if (failed)
         return failed;
     failed = record_until_end(session, result, error);
-    if (!failed)
-        failed = drain_rest(session, error);
+    if (failed)
+        goto done;
+    failed = drain_all(session, error);
     warn_of_agents(session);
     if (failed)
-        sampler_stop(session->sampler);
-    else
-        failed = write_rest(session, result, error);
+        goto done;
+    session->run->wait_status = result->has_wait_status ? result->wait_status : -1;
+    failed = account_all(session, error);
     if (!failed)
-        failed = finish(session, error);
-    record_writer_finish(&session->writer, NULL);
-    struct sprof_error close_error = {0};
-    const int closed = store_close(session->store, failed ? &close_error : error);
-    session->store = NULL;
+        failed = recording_finish(session->recording, &end, error);
+done:
+    if (failed) {
+        sampler_stop(session->sampler);
+        recording_close(session->recording, NULL);
+    }
     wait_for_command(session, result);
-    return failed ? failed : closed;
+    return failed;
 }
 
 void record_interrupt(struct record_session *session)

@@ -64,8 +64,8 @@ int record_derive_import(struct store *store, const struct sprof_intern *names,
     return run_step(&derive, names, error);
 }
 
-int record_derive(const char *path, const struct record_derive_options *options,
-                  struct sprof_error *error)
+int recording_derive(const char *path, const struct recording_derive_options *options,
+                     struct sprof_error *error)
 {
     const struct record_derive_source source = {
         .cache = options->again || options->no_cache ? NULL : cache_open(NULL),

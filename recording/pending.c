@@ -56,9 +56,8 @@ static bool copy_stack(struct record_pending *pending, struct record_pending_sam
     const struct model_sample *sample = &waiting->sample;
     const struct record_pending_sample *before = latest(pending, waiting);
     if (sample->stack_size) {
-        waiting->stack =
-            stack_copy_new(before ? before->stack : NULL, sample->registers[ARCH_SP],
-                           sample->stack, sample->stack_size, &pending->bytes);
+        waiting->stack = stack_copy_new(before ? before->stack : NULL, sample->registers[ARCH_SP],
+                                        sample->stack, sample->stack_size, &pending->bytes);
         if (!waiting->stack)
             return false;
     }
@@ -74,28 +73,23 @@ static bool copy_stack(struct record_pending *pending, struct record_pending_sam
     return true;
 }
 
-int record_pending_add(struct record_pending *pending, const struct model_record *record,
-                       struct model_process *process, struct model_thread *thread)
+int record_pending_add(struct record_pending *pending, const struct record_pending_sample *taken)
 {
-    const size_t chain_bytes =
-        record->sample.kernel_chain_count * sizeof *record->sample.kernel_chain;
+    const struct model_sample *sample = &taken->sample;
+    const size_t chain_bytes = sample->kernel_chain_count * sizeof *sample->kernel_chain;
     struct record_pending_sample *waiting = malloc(sizeof *waiting + chain_bytes);
     if (!waiting)
         return SPROF_ENOMEM;
-    *waiting = (struct record_pending_sample){
-        .sample = record->sample,
-        .process = process,
-        .thread = thread,
-        .time_ns = record->time_ns,
-        .cpu = record->cpu,
-    };
+    *waiting = *taken;
+    waiting->next = NULL;
+    waiting->stack = waiting->tail = NULL;
     if (chain_bytes)
-        memcpy(waiting->kernel_chain, record->sample.kernel_chain, chain_bytes);
+        memcpy(waiting->kernel_chain, sample->kernel_chain, chain_bytes);
     waiting->sample.kernel_chain = waiting->kernel_chain;
     pending->bytes += own_bytes(waiting);
     pending->count++;
     if (!copy_stack(pending, waiting) ||
-        sprof_map_put(&pending->latest, (uintptr_t)thread, (uintptr_t)waiting)) {
+        sprof_map_put(&pending->latest, (uintptr_t)waiting->thread, (uintptr_t)waiting)) {
         free_sample(pending, waiting);
         return SPROF_ENOMEM;
     }

@@ -5,7 +5,6 @@
 
 #include "model/model.h"
 #include "recording/stack_pages.h"
-#include "sampler/sampler.h"
 
 /* A sample with a copy of everything its pointers reached. Those to its stack and tail are valid
  * while it is retried. */
@@ -14,6 +13,7 @@ struct record_pending_sample {
     struct model_sample sample;
     struct model_process *process;
     struct model_thread *thread;
+    uint32_t event;
     uint64_t time_ns;
     int cpu;
     struct stack_copy *stack, *tail; /* NULL: none */
@@ -32,10 +32,9 @@ struct record_pending {
 void record_pending_init(struct record_pending *pending);
 void record_pending_release(struct record_pending *pending);
 
-/* Copies a sample to the end; without its tail, which is counted, where much memory is held
- * already. Returns 0 or SPROF_ENOMEM. */
-int record_pending_add(struct record_pending *pending, const struct model_record *record,
-                       struct model_process *process, struct model_thread *thread);
+/* Copies a sample to the end, with all that its pointers reach; without its tail, which is counted,
+ * where much memory is held already. Returns 0 or SPROF_ENOMEM. */
+int record_pending_add(struct record_pending *pending, const struct record_pending_sample *taken);
 
 /* Calls `retry` for each in order; it returns 0 when the sample is done with, 1 to keep it waiting,
  * or a negative code, which ends the round and is returned. */

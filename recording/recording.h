@@ -1,26 +1,201 @@
-/* recording: a recording while it grows, and what is derived from it. */
+/* recording: a recording while it grows, and what is derived from it.
+ *
+ * Whoever has samples owns one and feeds it: a sampling loop, an importer, a tracer. It knows the
+ * processes, opens their images and builds unwind tables in a thread of its own, walks stacks,
+ * keeps samples whose tables are not there yet, and writes all of it to the database in another
+ * thread. Where samples come from, it does not know. Apart from recording_hurry, all calls come
+ * from one thread. */
 #ifndef SPROF_RECORDING_RECORDING_H
 #define SPROF_RECORDING_RECORDING_H
 
+#include "base/base.h"
+#include "model/model.h"
 #include "recording/build.h"
-#include "recording/command.h"
-#include "recording/derive.h"
-#include "recording/images.h"
-#include "recording/jit_owner.h"
-#include "recording/pending.h"
-#include "recording/walk.h"
-#include "recording/writer.h"
+#include "store/store.h"
 
-/* Finishes a recording: symbolizes it and derives functions, paths and costs. For recordings made
- * with --no-symbolize and those whose recorder was killed; harmless on complete ones when `again`
- * is false, done anew when it is true. */
-struct record_derive_options {
-    bool again;    /* also without what was kept of other recordings */
-    bool no_cache; /* neither read nor write that */
+#include <stdbool.h>
+
+struct recording;
+
+/* A sample that was walked and has become a row. */
+struct recording_sampled {
+    uint32_t event;
+    uint64_t time_ns; /* since the start of the run */
+    uint64_t weight;
+    pid_t tid;
+    bool has_extent; /* there was a user stack: */
+    uint64_t stack_pointer;
+    struct model_stack_extent extent; /* where the walk saw it end */
+};
+
+/* All is borrowed until recording_free. */
+struct recording_options {
+    const char *output;     /* path of the database; NULL: none, or none yet */
+    bool append;            /* adds a run, where there is a recording already */
+    struct model_view view; /* the mode; its function ids are not used */
+    struct model_kind_rules rules;
+    bool keep_failed; /* keep registers, stack and end reason of stacks that are not whole */
+    bool no_cache;    /* neither read nor write what is kept from one recording to the next */
+    size_t table_budget_bytes; /* bound of all unwind tables together; 0: 64 MiB */
+    /* Called for each sample row, in the order in which they are added, which is not that of time
+     * where samples had to wait. Non-zero ends the call that added it, and is returned by it. */
+    int (*sampled)(void *context, const struct recording_sampled *sampled);
+    void *context;
+    const struct sprof_log *log;
+};
+
+/* Creates the database, or opens it to append to: then it must hold no imported run, and its runs
+ * must be of the same mode (else SPROF_EUSAGE). Errors as store_create. The caller frees. */
+int recording_open(struct recording **recording, const struct recording_options *options,
+                   struct sprof_error *error);
+
+/* Creates the database of a recording that was opened without one, when its input has turned out to
+ * be good: rows added before are kept, and written from recording_start on. `path` is borrowed.
+ * Errors as store_create. */
+int recording_create(struct recording *recording, const char *path, struct sprof_error *error);
+
+/* Stops the threads and frees. What was flushed stays in the database. NULL is fine. */
+void recording_free(struct recording *recording);
+
+/* Undoes recording_open: a database that it made is removed, and one that it replaced is put back.
+ * Nothing but recording_free may follow. */
+void recording_abandon(struct recording *recording);
+
+/* == The rows that the owner fills == */
+
+/* The row of the run, with its id, a random key and the words of the mode. The owner fills the rest
+ * in, and may change it at any time: each flush writes it as it is then. Its texts must live until
+ * recording_free. */
+struct store_run *recording_run(struct recording *recording);
+
+/* Adds an event; its id and run id are given here. *id is what samples name it by. Its name must
+ * live until recording_free. Returns 0 or SPROF_ENOMEM. */
+int recording_add_event(struct recording *recording, const struct store_event *event, uint32_t *id);
+
+/* Begins a phase at `phase->start_ns` of the run, and ends the one before; its id and run id are
+ * given here, its texts must live until recording_free. A run without any has one, as its row says.
+ * Returns 0 or SPROF_ENOMEM. */
+int recording_add_phase(struct recording *recording, const struct store_phase *phase);
+
+/* The rows that the next flush writes: for those of tables that the recording does not know, such
+ * as ledger and counters. */
+struct store_batch *recording_batch(struct recording *recording);
+
+/* == Feeding == */
+
+/* Starts the writer. `start_ns` (CLOCK_MONOTONIC) is the run's time 0; samples before `first_ns`
+ * are counted as delayed and dropped. */
+int recording_start(struct recording *recording, uint64_t start_ns, uint64_t first_ns,
+                    struct sprof_error *error);
+
+/* Applies what happened to a process: a fork, an exec, a name, an exit, a mapping, CPU time known.
+ * Other records are not for it. In order of time. Returns 0 or SPROF_ENOMEM. */
+int recording_event(struct recording *recording, const struct model_record *record);
+
+/* Takes a captured sample. It becomes a row at once, or once the tables that its stack needs are
+ * built. Returns 0, SPROF_ENOMEM, or what `sampled` returned. */
+int recording_sample(struct recording *recording, const struct model_record *record,
+                     uint32_t event);
+
+/* Takes over what the builder has finished, and tries again the samples that waited for it. Returns
+ * as recording_sample. */
+int recording_collect(struct recording *recording);
+
+/* Becomes readable when there is something to collect. */
+int recording_collect_fd(const struct recording *recording);
+
+/* Bytes of the samples that wait. */
+size_t recording_waiting_bytes(const struct recording *recording);
+
+/* Collects until at most `bytes` of samples wait, waiting for the builder as long as it takes; 0:
+ * until none does. After recording_hurry it does not wait: samples whose tables are missing are
+ * walked without them. Returns as recording_sample. */
+int recording_settle(struct recording *recording, size_t bytes);
+
+/* Lets recording_settle and recording_finish give up whatever would take long: tables that are
+ * being built, and names. Async-signal-safe, from any thread; `of` NULL is fine. */
+void recording_hurry(struct recording *recording);
+
+/* == Rows without a captured stack: importers, and CPU time that nobody sampled == */
+
+const struct model_world *recording_processes(const struct recording *recording);
+
+/* The process and thread of these numbers, made where there are none. NULL: out of memory. */
+struct model_thread *recording_thread(struct recording *recording, pid_t pid, pid_t tid,
+                                      const char *name, uint64_t time_ns);
+
+/* A frame below `parent` (0: the root), in a module that is known by its path alone (its code is
+ * never opened). *node is what sample rows name the stack by. Returns 0 or SPROF_ENOMEM. */
+int recording_child(struct recording *recording, uint32_t parent, const char *module,
+                    uint64_t offset, uint32_t *node);
+
+/* The stack of a pseudo-function. Returns 0 or SPROF_ENOMEM. */
+int recording_pseudo(struct recording *recording, enum model_pseudo which, uint32_t *node);
+
+/* Adds a row as it is, but for its run. */
+int recording_add_sample(struct recording *recording, const struct store_sample *row);
+
+/* == Flushing and finishing == */
+
+/* Hands everything new or changed to the writer, where that is idle; else it stays for the next
+ * flush. Returns 0, SPROF_ENOMEM, or what the first failed write returned. */
+int recording_flush(struct recording *recording, struct sprof_error *error);
+
+/* Calls `put` for each number that the recording and what it uses count, until it returns non-zero,
+ * which is returned. Names are static. */
+int recording_counters_each(const struct recording *recording,
+                            int (*put)(void *context, const char *name, uint64_t value),
+                            void *context);
+
+/* Writes what the writer has and closes the database: after a failure, where there is nothing to
+ * finish. Nothing but recording_free may follow. */
+int recording_close(struct recording *recording, struct sprof_error *error);
+
+/* How a recording is finished. Zero: its addresses are looked up. */
+struct recording_end {
+    bool no_symbolize; /* not now: somebody calls recording_derive later */
+    const struct sprof_intern
+        *names; /* imported stacks: a frame's offset is the number of its name */
+};
+
+/* Writes what is left, derives functions, paths and costs, and closes the database. Everything that
+ * waits must have been settled. On failure what was written stays readable. */
+int recording_finish(struct recording *recording, const struct recording_end *end,
+                     struct sprof_error *error);
+
+/* == Afterwards == */
+
+/* Symbolizes a recording and derives functions, paths and costs. For recordings made with
+ * --no-symbolize and those whose recorder was killed; harmless on complete ones when `again` is
+ * false, done anew when it is true. */
+struct recording_derive_options {
+    bool again;                    /* also without what was kept of other recordings */
+    bool no_cache;                 /* neither read nor write that */
     struct model_kind_rules rules; /* replaces the kinds of modules when count > 0 */
     const struct sprof_log *log;
 };
-int record_derive(const char *path, const struct record_derive_options *options,
-                  struct sprof_error *error);
+int recording_derive(const char *path, const struct recording_derive_options *options,
+                     struct sprof_error *error);
+
+/* == Replay == */
+
+struct recording_frame {
+    const struct model_module *module;
+    uint64_t offset;
+    enum model_found_by found_by;
+};
+
+struct recording_walked {
+    enum model_end end;
+    size_t count;
+    const struct recording_frame *frames; /* innermost first */
+};
+
+/* Walks a captured sample in the address space as it was at its time, waiting for the tables that
+ * it needs, and adds no row. Only its registers and its slice are used. The frames are valid until
+ * the next call. Returns 0, SPROF_ENOMEM, or SPROF_EFORMAT where the registers are not this
+ * machine's. */
+int recording_walk_only(struct recording *recording, const struct model_record *record,
+                        struct recording_walked *walked);
 
 #endif

@@ -38,16 +38,20 @@ int record_stack_read(void *context, uint64_t address, void *to, size_t size)
 }
 
 /* To the end of the page: so much can be captured without asking whether it is there. */
-uint64_t record_stack_end(const struct model_sample *sample, const struct unwind_stack *stack)
+struct model_stack_extent record_stack_extent(const struct model_sample *sample,
+                                              const struct unwind_stack *stack)
 {
     const uint64_t slice_end = sample->registers[ARCH_SP] + sample->stack_size;
-    if (stack->switched)
-        return SAMPLER_STACK_ELSEWHERE;
-    if (stack->end != MODEL_END_ROOT)
-        return 0;
-    if (sample->stack_full && stack->top <= slice_end)
-        return SAMPLER_STACK_SHALLOW;
-    return (stack->top + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+    struct model_stack_extent extent = {MODEL_STACK_UNKNOWN, 0};
+    if (stack->switched) {
+        extent.kind = MODEL_STACK_ELSEWHERE;
+    } else if (stack->end == MODEL_END_ROOT && sample->stack_full && stack->top <= slice_end) {
+        extent.kind = MODEL_STACK_SHALLOW;
+    } else if (stack->end == MODEL_END_ROOT) {
+        extent.kind = MODEL_STACK_ENDS;
+        extent.end = (stack->top + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+    }
+    return extent;
 }
 
 /* ---- Frame pointers ----------------------------------------------------------------------------

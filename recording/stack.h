@@ -3,7 +3,7 @@
 #ifndef SPROF_RECORDING_STACK_H
 #define SPROF_RECORDING_STACK_H
 
-#include "sampler/sampler.h"
+#include "model/model.h"
 #include "unwind/unwind.h"
 
 struct record_stack {
@@ -15,8 +15,9 @@ struct record_stack {
  * record_stack. What was captured goes before what the target has there now. */
 int record_stack_read(void *context, uint64_t address, void *buffer, size_t size);
 
-/* What sampler_stack_end wants to hear of a walk. */
-uint64_t record_stack_end(const struct model_sample *sample, const struct unwind_stack *stack);
+/* Where the walk of a sample's stack has shown that it ends. */
+struct model_stack_extent record_stack_extent(const struct model_sample *sample,
+                                              const struct unwind_stack *stack);
 
 /* The return addresses that follow `address` in the chain of frame pointers that begins with the
  * sample's, innermost first, as far as the chain was captured: at most `most`. None where `address`

@@ -132,12 +132,18 @@ static int add_to_line(struct record_walk *walk, const struct place *place, uint
 /* ---- Frames → a node ---------------------------------------------------------------------------
  */
 
-int record_walk_pseudo(struct record_walk *walk, enum model_pseudo which, uint32_t *node)
+int record_walk_child(struct record_walk *walk, uint32_t parent, uint32_t module, uint64_t offset,
+                      uint32_t *node)
 {
     uint32_t frame;
-    if (make_frame(walk, walk->none_module, (uint64_t)which, &frame))
+    if (make_frame(walk, module, offset, &frame))
         return SPROF_ENOMEM;
-    return model_stacks_node(&walk->stacks, 0, frame, MODEL_BY_CFI, false, node);
+    return model_stacks_node(&walk->stacks, parent, frame, MODEL_BY_CFI, 0, node);
+}
+
+int record_walk_pseudo(struct record_walk *walk, enum model_pseudo which, uint32_t *node)
+{
+    return record_walk_child(walk, 0, walk->none_module, (uint64_t)which, node);
 }
 
 static int cut_line(struct record_walk *walk, size_t *first, size_t *last, bool *kept)
@@ -240,7 +246,7 @@ static int add_user(struct record_walk *walk, const struct model_sample *sample,
     walk->walk_ns += sprof_clock_monotonic_ns() - begin_ns;
     outcome->end = stack.end;
     outcome->stitched = stack.stitched;
-    outcome->stack_end = record_stack_end(sample, &stack);
+    outcome->extent = record_stack_extent(sample, &stack);
     if (stack.end == MODEL_END_PENDING)
         return 0;
     for (size_t i = 0; i < stack.count; i++) {

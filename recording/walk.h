@@ -4,7 +4,6 @@
 
 #include "model/model.h"
 #include "recording/spaces.h"
-#include "sampler/sampler.h"
 #include "unwind/unwind.h"
 
 /* An address already resolved in one state of one address space. */
@@ -35,8 +34,8 @@ struct record_outcome {
     uint32_t node;
     enum model_end end;
     bool stitched, user_stack, guessed;
-    bool unknown_code;  /* an address lay in no mapping that is known */
-    uint64_t stack_end; /* see sampler_stack_end */
+    bool unknown_code; /* an address lay in no mapping that is known */
+    struct model_stack_extent extent;
 };
 
 /* `world` and `images` are borrowed. Returns 0 or SPROF_ENOMEM. */
@@ -50,6 +49,10 @@ void record_walk_release(struct record_walk *walk);
 int record_walk_sample(struct record_walk *walk, const struct model_process *process,
                        const struct model_sample *sample, uint64_t past_ns,
                        struct record_outcome *outcome);
+
+/* The node of a frame below `parent` (0: the root) that nobody had to walk to. */
+int record_walk_child(struct record_walk *walk, uint32_t parent, uint32_t module, uint64_t offset,
+                      uint32_t *node);
 
 /* The node of a pseudo-function. */
 int record_walk_pseudo(struct record_walk *walk, enum model_pseudo which, uint32_t *node);

@@ -33,7 +33,9 @@ static void *writer_main(void *argument)
 int record_writer_start(struct record_writer *writer, struct store *store,
                         struct sprof_error *error)
 {
-    *writer = (struct record_writer){.store = store};
+    writer->store = store;
+    writer->busy = writer->stopping = false;
+    writer->result = 0;
     pthread_mutex_init(&writer->mutex, NULL);
     pthread_cond_init(&writer->changed, NULL);
     const int failure = pthread_create(&writer->thread, NULL, writer_main, writer);
@@ -64,10 +66,20 @@ int record_writer_submit(struct record_writer *writer, struct sprof_error *error
     return result;
 }
 
+static void release_batches(struct record_writer *writer)
+{
+    for (int i = 0; i < 2; i++) {
+        store_batch_release(&writer->batches[i].rows);
+        sprof_arena_release(&writer->batches[i].arena);
+    }
+}
+
 int record_writer_finish(struct record_writer *writer, struct sprof_error *error)
 {
-    if (!writer->running)
+    if (!writer->running) {
+        release_batches(writer);
         return 0;
+    }
     pthread_mutex_lock(&writer->mutex);
     while (writer->busy)
         pthread_cond_wait(&writer->changed, &writer->mutex);
@@ -79,10 +91,7 @@ int record_writer_finish(struct record_writer *writer, struct sprof_error *error
     pthread_mutex_unlock(&writer->mutex);
     pthread_join(writer->thread, NULL);
     writer->running = false;
-    for (int i = 0; i < 2; i++) {
-        store_batch_release(&writer->batches[i].rows);
-        sprof_arena_release(&writer->batches[i].arena);
-    }
+    release_batches(writer);
     pthread_mutex_destroy(&writer->mutex);
     pthread_cond_destroy(&writer->changed);
     if (writer->result && error)

@@ -24,7 +24,8 @@ struct record_writer {
     struct sprof_error error;
 };
 
-/* Starts the thread. `store` is borrowed until record_writer_finish. */
+/* Starts the thread. Rows that are in the batch already are kept; zero is an empty writer. `store`
+ * is borrowed until record_writer_finish. */
 int record_writer_start(struct record_writer *writer, struct store *store,
                         struct sprof_error *error);
 

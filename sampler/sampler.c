@@ -334,6 +334,34 @@ struct sampler_counters sampler_counters(const struct sampler *sampler)
     return sum;
 }
 
+int sampler_counters_each(const struct sampler *sampler,
+                          int (*put)(void *context, const char *name, uint64_t value),
+                          void *context)
+{
+    const struct sampler_counters counts = sampler_counters(sampler);
+    const struct {
+        const char *name;
+        uint64_t value;
+    } named[] = {
+        {"sampler.records", counts.records},
+        {"sampler.foreign_samples", counts.foreign_samples},
+        {"sampler.copied_records", counts.copied_records},
+        {"sampler.late_records", counts.late_records},
+        {"sampler.unknown_records", counts.unknown_records},
+        {"sampler.bytes", counts.bytes},
+        {"agent.programs", counts.agents},
+        {"agent.standing_back", counts.agents_standing_back},
+        {"agent.unsampled_threads", counts.unsampled_threads},
+        {"sampler.tails", counts.rests},
+        {"sampler.tails_with_sample", counts.exact_rests},
+        {"sampler.tails_dropped", counts.tails_dropped},
+    };
+    int result = 0;
+    for (size_t i = 0; i < sizeof named / sizeof *named && !result; i++)
+        result = put(context, named[i].name, named[i].value);
+    return result;
+}
+
 uint64_t sampler_target_cpu_ns(struct sampler *sampler)
 {
     for (size_t i = 0; i < sampler->sources.count; i++) {

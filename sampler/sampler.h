@@ -173,4 +173,10 @@ struct sampler_counters {
 };
 struct sampler_counters sampler_counters(const struct sampler *sampler);
 
+/* Calls `put` with those that recordings keep and their names ("sampler.records", …; static), until
+ * it returns non-zero, which is returned. */
+int sampler_counters_each(const struct sampler *sampler,
+                          int (*put)(void *context, const char *name, uint64_t value),
+                          void *context);
+
 #endif

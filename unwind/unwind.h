@@ -70,7 +70,7 @@ struct unwind_table;
 struct unwind_table_facts {
     size_t rows;          /* merged rows */
     size_t rules;         /* distinct rules */
-    size_t complex_rows;      /* rows only libunwind can answer */
+    size_t complex_rows;  /* rows only libunwind can answer */
     size_t functions;     /* FDEs (and Go functions) read */
     size_t bad_functions; /* FDEs that were malformed and left out */
     size_t bytes;         /* memory held */
@@ -91,9 +91,9 @@ enum { UNWIND_TABLE_VERSION = 2 };
  * memory that the caller frees. Returns 0 or SPROF_ENOMEM. */
 int unwind_table_save(const struct unwind_table *table, struct sprof_bytes *bytes);
 
-/* The table of saved bytes, which must lie at a multiple of 64 in memory from malloc or aligned_alloc
- * and are the table's from now on, also on failure. NULL where anything in them is not as it must
- * be: whatever they hold, walking by what is returned is safe, if perhaps wrong. */
+/* The table of saved bytes, which must lie at a multiple of 64 in memory from malloc or
+ * aligned_alloc and are the table's from now on, also on failure. NULL where anything in them is
+ * not as it must be: whatever they hold, walking by what is returned is safe, if perhaps wrong. */
 struct unwind_table *unwind_table_load(struct sprof_bytes bytes);
 struct unwind_table_facts unwind_table_facts(const struct unwind_table *table);
 
@@ -225,5 +225,11 @@ struct unwind_stack unwind_walk(struct unwind_walker *walker, const struct unwin
                                 const struct unwind_registers *registers);
 
 struct unwind_counters unwind_walker_counters(const struct unwind_walker *walker);
+
+/* Calls `put` with each of the counters and its name in recordings ("unwind.walks", …; static),
+ * until it returns non-zero, which is returned. */
+int unwind_counters_each(const struct unwind_walker *walker,
+                         int (*put)(void *context, const char *name, uint64_t value),
+                         void *context);
 
 #endif

@@ -107,8 +107,8 @@ static void test_names_may_hold_anything_else(void)
 static void test_modules(void)
 {
     expect_query("prog!main;libsys.so!read 1\n", NAMES, "main|prog read|libsys.so");
-    expect_query("prog!main;libsys.so!read 1\n", "SELECT module, kind FROM v_module ORDER BY module",
-                 "libsys.so|system prog|app");
+    expect_query("prog!main;libsys.so!read 1\n",
+                 "SELECT module, kind FROM v_module ORDER BY module", "libsys.so|system prog|app");
     expect_query("/usr/lib/libc.so.6!write 1\n", "SELECT module, path, kind FROM v_module",
                  "libc.so.6|/usr/lib/libc.so.6|system");
     expect_query("main 1\n", NAMES, "main|[application]");

@@ -73,10 +73,11 @@ static void test_a_command(void)
     CU_ASSERT_STRING_EQUAL(scene.error.message, "");
     CU_ASSERT_TRUE(scene.result.has_wait_status && scene.result.wait_status == 0);
     CU_ASSERT_FALSE(scene.result.interrupted);
-    ASSERT_HANDMADE(&scene.made,
-                    "SELECT run_id, state, command, wait_status, duration_ns > 0, target_cpu_ns > 0,"
-                    " own_cpu_ns > 0 FROM v_run",
-                    "1|complete|/bin/true|0|1|1|1");
+    ASSERT_HANDMADE(
+        &scene.made,
+        "SELECT run_id, state, command, wait_status, duration_ns > 0, target_cpu_ns > 0,"
+        " own_cpu_ns > 0 FROM v_run",
+        "1|complete|/bin/true|0|1|1|1");
     ASSERT_HANDMADE(&scene.made, "SELECT count(*) FROM process WHERE name = 'true'", "1");
     ASSERT_HANDMADE(&scene.made, "SELECT count(*) > 10 FROM counter", "1");
     CU_ASSERT_FALSE(file_exists(fixture_path(&scene.made.fixture, "sprof.db-wal")));
@@ -93,8 +94,8 @@ static void test_not_symbolized(void)
         return;
     ASSERT_HANDMADE(&scene.made, "SELECT state FROM v_run", "recorded");
     ASSERT_HANDMADE(&scene.made, "SELECT count(*) FROM function", "0");
-    const struct record_derive_options finish = {0};
-    CU_ASSERT_EQUAL(record_derive(scene.made.path, &finish, &scene.error), 0);
+    const struct recording_derive_options finish = {0};
+    CU_ASSERT_EQUAL(recording_derive(scene.made.path, &finish, &scene.error), 0);
     ASSERT_HANDMADE(&scene.made, "SELECT state FROM v_run", "complete");
     CU_ASSERT_TRUE(file_exists(fixture_path(&scene.made.fixture, "sprof.db.old")));
     fixture_close(&scene.made.fixture);
@@ -137,7 +138,8 @@ static void test_appended_runs(void)
     scene.options.append = true;
     CU_ASSERT_EQUAL(record(&scene), 0);
     CU_ASSERT_EQUAL(scene.result.run_id, 2);
-    ASSERT_HANDMADE(&scene.made, "SELECT run_id, state FROM v_run ORDER BY run_id", "1|complete 2|complete");
+    ASSERT_HANDMADE(&scene.made, "SELECT run_id, state FROM v_run ORDER BY run_id",
+                    "1|complete 2|complete");
     ASSERT_HANDMADE(&scene.made, "SELECT run_id FROM event ORDER BY id", "1 2");
     ASSERT_HANDMADE(&scene.made, "PRAGMA foreign_key_check", "");
     CU_ASSERT_FALSE(file_exists(fixture_path(&scene.made.fixture, "sprof.db.old")));

@@ -10,8 +10,8 @@ static void make(struct handmade *made, const char *mode, enum store_state state
 
 static int derive(const struct handmade *made, bool again, struct sprof_error *error)
 {
-    const struct record_derive_options options = {.again = again};
-    return record_derive(made->path, &options, error);
+    const struct recording_derive_options options = {.again = again};
+    return recording_derive(made->path, &options, error);
 }
 
 static void must_derive(const struct handmade *made)
@@ -491,8 +491,8 @@ static void test_rules_change_kinds(void)
     make(&made, "app", STORE_RECORDED);
     handmade_node(&made, handmade_node(&made, 0, HAND_A1, 0), HAND_S1, 1);
     handmade_write(&made);
-    const struct record_derive_options options = {.again = true, .rules = {rules, 2}};
-    CU_ASSERT_EQUAL(record_derive(made.path, &options, NULL), 0);
+    const struct recording_derive_options options = {.again = true, .rules = {rules, 2}};
+    CU_ASSERT_EQUAL(recording_derive(made.path, &options, NULL), 0);
     ASSERT_HANDMADE(&made, PATHS, "S|1|1");
     ASSERT_HANDMADE(
         &made, "SELECT word FROM module JOIN word ON list = 'kind' AND number = kind ORDER BY id",

@@ -48,8 +48,8 @@ static void copy_file(const struct scene *scene, const char *to)
 
 static void derive(const char *path)
 {
-    const struct record_derive_options options = {0};
-    CU_ASSERT_EQUAL(record_derive(path, &options, NULL), 0);
+    const struct recording_derive_options options = {0};
+    CU_ASSERT_EQUAL(recording_derive(path, &options, NULL), 0);
 }
 
 /* Two runs of the worked example, alone and appended; the second holds a further stack. */

@@ -16,8 +16,7 @@ static void add(struct record_pending *pending, uint64_t number)
     memset(stack + STACK_BYTES, (int)number + 100, REST_BYTES);
     for (int i = 0; i < CHAIN; i++)
         chain[i] = number * 10 + (uint64_t)i;
-    const struct model_record record = {
-        .type = MODEL_RECORD_SAMPLE,
+    const struct record_pending_sample taken = {
         .time_ns = number * 1000,
         .cpu = (int)number,
         .sample = {.ip = number,
@@ -30,7 +29,7 @@ static void add(struct record_pending *pending, uint64_t number)
                    .tail_size = REST_BYTES,
                    .tail_address = number + 5},
     };
-    CU_ASSERT_EQUAL(record_pending_add(pending, &record, NULL, NULL), 0);
+    CU_ASSERT_EQUAL(record_pending_add(pending, &taken), 0);
     memset(stack, 0xee, STACK_BYTES + REST_BYTES);
     memset(chain, 0xee, CHAIN * sizeof *chain);
     free(stack);
@@ -114,8 +113,8 @@ static void test_without_stack_and_chain(void)
     struct record_pending pending;
     struct round round = {0};
     record_pending_init(&pending);
-    const struct model_record record = {.sample = {.ip = 5}};
-    CU_ASSERT_EQUAL(record_pending_add(&pending, &record, NULL, NULL), 0);
+    const struct record_pending_sample taken = {.sample = {.ip = 5}};
+    CU_ASSERT_EQUAL(record_pending_add(&pending, &taken), 0);
     CU_ASSERT_EQUAL(record_pending_retry(&pending, take, &round), 0);
     CU_ASSERT_STRING_EQUAL(round.seen, "5");
     record_pending_release(&pending);
@@ -148,18 +147,20 @@ static void test_deep_stacks_are_bounded(void)
     static uint8_t tail[TAIL_BYTES];
     struct record_pending pending;
     struct model_thread threads[2] = {0};
-    struct model_record record = {.sample = {.tail = tail, .tail_size = TAIL_BYTES}};
+    struct record_pending_sample taken = {.sample = {.tail = tail, .tail_size = TAIL_BYTES}};
     record_pending_init(&pending);
     for (size_t i = 0; i < 200; i++) {
         tail[i * 8] = (uint8_t)i;
-        CU_ASSERT_EQUAL(record_pending_add(&pending, &record, NULL, &threads[0]), 0);
+        taken.thread = &threads[0];
+        CU_ASSERT_EQUAL(record_pending_add(&pending, &taken), 0);
     }
     CU_ASSERT_TRUE(pending.bytes < 3 * TAIL_BYTES);
     CU_ASSERT_EQUAL(pending.dropped_tails, 0);
     for (size_t i = 0; i < 200; i++) {
         for (size_t at = 0; at < TAIL_BYTES; at += 512)
             tail[at] = (uint8_t)(i + 1);
-        CU_ASSERT_EQUAL(record_pending_add(&pending, &record, NULL, &threads[1]), 0);
+        taken.thread = &threads[1];
+        CU_ASSERT_EQUAL(record_pending_add(&pending, &taken), 0);
     }
     CU_ASSERT_TRUE(pending.bytes < 64 * TAIL_BYTES);
     CU_ASSERT_TRUE(pending.dropped_tails > 130 && pending.dropped_tails < 200);

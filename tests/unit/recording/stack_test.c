@@ -72,20 +72,28 @@ static void test_nothing_where_the_target_is_gone(void)
     CU_ASSERT_NOT_EQUAL(record_stack_read(&stack, address_of(2 * PAGE - 8), buffer, 16), 0);
 }
 
+static void expect_extent(const struct model_sample *sample, const struct unwind_stack *stack,
+                          enum model_stack_extent_kind kind, uint64_t end)
+{
+    const struct model_stack_extent extent = record_stack_extent(sample, stack);
+    CU_ASSERT_EQUAL(extent.kind, kind);
+    CU_ASSERT_EQUAL(extent.end, end);
+}
+
 static void test_ends_are_told_as_pages(void)
 {
     struct model_sample sample = {.stack_size = PAGE, .stack_full = true};
     sample.registers[ARCH_SP] = address_of(0);
     struct unwind_stack stack = {.end = MODEL_END_ROOT, .top = address_of(2 * PAGE + 8)};
-    CU_ASSERT_EQUAL(record_stack_end(&sample, &stack), address_of(3 * PAGE));
+    expect_extent(&sample, &stack, MODEL_STACK_ENDS, address_of(3 * PAGE));
     stack.top = address_of(PAGE - 8);
-    CU_ASSERT_EQUAL(record_stack_end(&sample, &stack), SAMPLER_STACK_SHALLOW);
+    expect_extent(&sample, &stack, MODEL_STACK_SHALLOW, 0);
     sample.stack_full = false;
-    CU_ASSERT_EQUAL(record_stack_end(&sample, &stack), address_of(PAGE));
+    expect_extent(&sample, &stack, MODEL_STACK_ENDS, address_of(PAGE));
     stack.end = MODEL_END_TRUNCATED;
-    CU_ASSERT_EQUAL(record_stack_end(&sample, &stack), 0);
+    expect_extent(&sample, &stack, MODEL_STACK_UNKNOWN, 0);
     stack.switched = true;
-    CU_ASSERT_EQUAL(record_stack_end(&sample, &stack), SAMPLER_STACK_ELSEWHERE);
+    expect_extent(&sample, &stack, MODEL_STACK_ELSEWHERE, 0);
 }
 
 /* ---- Frame pointers ----------------------------------------------------------------------------

@@ -37,7 +37,7 @@ static void test_rows_arrive(void)
 {
     struct place place = place_make();
     struct store *store = create(&place);
-    struct record_writer writer;
+    struct record_writer writer = {0};
     struct sprof_error error = {0};
     CU_ASSERT_EQUAL_FATAL(record_writer_start(&writer, store, &error), 0);
     const struct store_run run = example_run();
@@ -58,7 +58,7 @@ static void test_finishing_writes_the_rest(void)
 {
     struct place place = place_make();
     struct store *store = create(&place);
-    struct record_writer writer;
+    struct record_writer writer = {0};
     CU_ASSERT_EQUAL_FATAL(record_writer_start(&writer, store, NULL), 0);
     add_process(&writer, 1);
     CU_ASSERT_EQUAL(record_writer_finish(&writer, NULL), 0);
@@ -78,7 +78,7 @@ static void test_the_first_failure_stays(void)
 {
     struct place place = place_make();
     struct store *store = create(&place);
-    struct record_writer writer;
+    struct record_writer writer = {0};
     struct sprof_error error = {0}, last = {0};
     CU_ASSERT_EQUAL_FATAL(record_writer_start(&writer, store, NULL), 0);
     add_process(&writer, 1);
@@ -109,7 +109,7 @@ static int write_until_full(const struct place *place)
 {
     alarm(TIME_LIMIT_S);
     struct store *store = create(place);
-    struct record_writer writer;
+    struct record_writer writer = {0};
     struct sprof_error error = {0}, last = {0};
     int result = record_writer_start(&writer, store, &error);
     for (uint32_t id = 1; id < 1000000 && !result; id++) {

@@ -1,16 +1,16 @@
 /* Commands as a POSIX shell would read them back. */
-#ifndef SPROF_RECORDING_COMMAND_H
-#define SPROF_RECORDING_COMMAND_H
+#ifndef SPROF_BASE_COMMAND_H
+#define SPROF_BASE_COMMAND_H
 
-#include "base/base.h"
+#include "base/arena.h"
 
 #include <sys/types.h>
 
 /* A NULL-terminated argument vector, in the arena; NULL when it is empty or memory ran out. */
-const char *record_command_text(struct sprof_arena *arena, char *const *arguments);
+const char *sprof_command_text(struct sprof_arena *arena, char *const *arguments);
 
 /* The arguments of a live process, by /proc, at most 4 KiB of them; NULL where it has none or is
  * gone. */
-const char *record_command_of_process(struct sprof_arena *arena, pid_t pid);
+const char *sprof_command_of_process(struct sprof_arena *arena, pid_t pid);
 
 #endif

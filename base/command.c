@@ -1,5 +1,8 @@
 /* Writes command lines as a shell would read them. */
-#include "recording/command.h"
+#include "base/command.h"
+
+#include "base/proc.h"
+#include "base/str.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -31,7 +34,7 @@ static const char *keep(struct sprof_arena *arena, struct sprof_str *text)
     return kept;
 }
 
-const char *record_command_text(struct sprof_arena *arena, char *const *arguments)
+const char *sprof_command_text(struct sprof_arena *arena, char *const *arguments)
 {
     struct sprof_str text = {0};
     for (; arguments && *arguments; arguments++)
@@ -39,7 +42,7 @@ const char *record_command_text(struct sprof_arena *arena, char *const *argument
     return keep(arena, &text);
 }
 
-const char *record_command_of_process(struct sprof_arena *arena, pid_t pid)
+const char *sprof_command_of_process(struct sprof_arena *arena, pid_t pid)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/cmdline", (int)pid);

@@ -1,0 +1,87 @@
+/* CPU time of threads that no sample stands for becomes rows of its own: "[not sampled]". */
+#include "record/session.h"
+
+/* The clock of a per-thread event starts anew in every thread, so that one that ended has up to a
+ * period left over, which counts where threads are many and short. Where the kernel is not sampled,
+ * what is left over may be the kernel's. */
+static uint64_t unsampled_ns(const struct record_ledger *ledger, const struct model_thread *thread)
+{
+    const uint64_t sampled_ns = thread->samples * ledger->period_ns;
+    if (!thread->samples)
+        return thread->cpu_time_ns;
+    if (!thread->end_ns || ledger->kernel_excluded || thread->cpu_time_ns <= sampled_ns)
+        return 0;
+    const uint64_t left_ns = thread->cpu_time_ns - sampled_ns;
+    return left_ns < ledger->period_ns ? left_ns : ledger->period_ns;
+}
+
+static int add_row(struct record_session *session, const struct model_thread *thread, uint32_t node,
+                   uint64_t weight_ns)
+{
+    const uint64_t when_ns = thread->end_ns ? thread->end_ns : thread->start_ns;
+    const struct store_sample row = {
+        .event_id = session->event.id,
+        .thread_id = thread->id,
+        .node_id = node,
+        .time_ns = when_ns > session->start_ns ? when_ns - session->start_ns : 0,
+        .weight = weight_ns,
+        .cpu = -1,
+        .end_reason = MODEL_END_NO_STACK,
+    };
+    session->ledger.unsampled_ns += weight_ns;
+    return recording_add_sample(session->recording, &row);
+}
+
+/* Where each sample weighs what was used since the last, and the first one a tick, weights are
+ * right on the whole, not thread by thread: only what all of them together do not account for has
+ * no sample. It is booked on the threads that fall short, and what no thread used, programs without
+ * an agent, on the first. */
+static int book_shortfall(struct record_session *session, uint32_t node, uint64_t used_ns)
+{
+    const struct model_world *world = recording_processes(session->recording);
+    uint64_t sampled_ns = 0, short_ns = 0;
+    for (size_t i = 0; i < world->threads.count; i++) {
+        const struct model_thread *thread = world->threads.items[i];
+        sampled_ns += thread->sampled_weight;
+        if (thread->cpu_time_ns > thread->sampled_weight)
+            short_ns += thread->cpu_time_ns - thread->sampled_weight;
+    }
+    uint64_t left_ns = used_ns > sampled_ns ? used_ns - sampled_ns : 0;
+    const double share = short_ns > left_ns ? (double)left_ns / (double)short_ns : 1;
+    for (size_t i = world->threads.count; i-- > 0 && left_ns;) {
+        const struct model_thread *thread = world->threads.items[i];
+        uint64_t weight_ns = 0;
+        if (thread->cpu_time_ns > thread->sampled_weight)
+            weight_ns = (uint64_t)(share * (double)(thread->cpu_time_ns - thread->sampled_weight));
+        if (weight_ns > left_ns || i == 0)
+            weight_ns = left_ns;
+        if (weight_ns && add_row(session, thread, node, weight_ns))
+            return SPROF_ENOMEM;
+        left_ns -= weight_ns;
+    }
+    return 0;
+}
+
+int record_book_unsampled(struct record_session *session, uint64_t unseen_ns)
+{
+    const struct sampler_facts *facts = sampler_facts(session->sampler);
+    const struct model_world *world = recording_processes(session->recording);
+    uint32_t node;
+    if (!facts->may_miss_threads || !session->event.is_clock)
+        return 0;
+    if (recording_pseudo(session->recording, MODEL_PSEUDO_NOT_SAMPLED, &node))
+        return SPROF_ENOMEM;
+    if (facts->weights == SAMPLER_WEIGHTS_TICK)
+        return book_shortfall(session, node, session->run->target_cpu_ns);
+    uint64_t ended = 0;
+    for (size_t i = 0; i < world->threads.count; i++)
+        ended += world->threads.items[i]->end_ns != 0;
+    for (size_t i = 0; i < world->threads.count; i++) {
+        const struct model_thread *thread = world->threads.items[i];
+        const uint64_t weight_ns =
+            unsampled_ns(&session->ledger, thread) + (thread->end_ns ? unseen_ns / ended : 0);
+        if (weight_ns && add_row(session, thread, node, weight_ns))
+            return SPROF_ENOMEM;
+    }
+    return 0;
+}

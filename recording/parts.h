@@ -1,0 +1,51 @@
+/* A recording from inside. Everything here belongs to its owner's thread; the builder's and the
+ * writer's sides are in images.h and writer.h. */
+#ifndef SPROF_RECORDING_PARTS_H
+#define SPROF_RECORDING_PARTS_H
+
+#include "recording/jit_owner.h"
+#include "recording/pending.h"
+#include "recording/recording.h"
+#include "recording/walk.h"
+#include "recording/writer.h"
+
+#include <stdatomic.h>
+
+struct recording {
+    struct recording_options options;
+    struct store *store; /* NULL: nothing is stored */
+    bool created;        /* the database was made by this recording … */
+    bool replaces;       /* … in the place of another */
+    struct model_world world;
+    struct cache *cache; /* NULL: none */
+    struct record_images images;
+    struct record_jit_owners jit_owners;
+    struct record_walk walk;
+    struct record_pending pending;
+    struct record_writer writer;
+    struct sprof_arena arena; /* commands of processes */
+    struct store_run run;
+    struct store_phase phase;        /* the one at hand; id 0: none yet */
+    uint32_t last_event, last_phase; /* largest ids in use, also of the database appended to */
+    uint32_t last_frame, last_node;  /* of the database appended to */
+    uint64_t start_ns;               /* CLOCK_MONOTONIC of the run's time 0 */
+    uint64_t first_ns;               /* samples before are dropped */
+    size_t flushed_frames, flushed_nodes, flushed_mappings;
+    uint64_t waited;  /* samples that had to wait for a table */
+    uint64_t delayed; /* samples before first_ns */
+    /* Process → when /proc may be asked again, and how often it was in vain. */
+    struct sprof_map next_rescan;
+    SPROF_VEC(struct recording_frame) walked; /* by recording_walk_only */
+    atomic_bool hurried;
+};
+
+static inline uint64_t recording_time(const struct recording *recording, uint64_t time_ns)
+{
+    return time_ns > recording->start_ns ? time_ns - recording->start_ns : 0;
+}
+
+/* Moves everything new or changed into the batch at hand. `last` also writes what changes seldom.
+ * Returns 0 or SPROF_ENOMEM. */
+int recording_collect_rows(struct recording *recording, bool last);
+
+#endif

@@ -1,0 +1,295 @@
+/* A recording's life: it is opened, flushed every now and then, and finished. */
+#include "recording/recording.h"
+
+#include "recording/derive.h"
+#include "recording/parts.h"
+
+#include <stdio.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+enum { DEFAULT_TABLE_BYTES = 64 << 20 };
+
+/* == Opening == */
+
+/* One database holds runs of one mode: its call paths mean one thing. The names of imported stacks
+ * came with them and cannot be found again. */
+enum { OTHER_MODE = 1, IMPORTED };
+
+static int check_run(void *context, const struct store_run *run)
+{
+    const struct store_run *mine = context;
+    if (strcmp(run->source, MODEL_SOURCE_IMPORT) == 0)
+        return IMPORTED;
+    return strcmp(run->mode, mine->mode) == 0 && !run->frame == !mine->frame &&
+                   strcmp(run->app_interior, mine->app_interior) == 0
+               ? 0
+               : OTHER_MODE;
+}
+
+static int open_for_append(struct recording *recording, struct sprof_error *error)
+{
+    const char *path = recording->options.output;
+    struct store_ids ids;
+    int result = store_open_write(&recording->store, path, error);
+    if (!result)
+        result = store_last_ids(recording->store, &ids, error);
+    if (!result)
+        result = store_each_run(recording->store, check_run, &recording->run, error);
+    if (result == IMPORTED)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "cannot append to %s: its stacks were imported; use another file "
+                               "with -o",
+                               path);
+    if (result == OTHER_MODE)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "cannot append to %s: it was recorded in another mode; use the same "
+                               "-m, --frame and --app-interior, or another file with -o",
+                               path);
+    if (result)
+        return result;
+    recording->run.id = ids.run + 1;
+    recording->last_event = ids.event;
+    recording->last_phase = ids.phase;
+    recording->world.first_process = ids.process;
+    recording->world.first_thread = ids.thread;
+    recording->world.first_module = ids.module;
+    recording->world.first_mapping = ids.mapping;
+    recording->last_frame = ids.frame;
+    recording->last_node = ids.node;
+    return 0;
+}
+
+int recording_create(struct recording *recording, const char *path, struct sprof_error *error)
+{
+    recording->options.output = path;
+    recording->replaces = access(path, F_OK) == 0;
+    if (recording->options.append && recording->replaces)
+        return open_for_append(recording, error);
+    const int result = store_create(&recording->store, path, error);
+    recording->created = result == 0;
+    return result;
+}
+
+static uint64_t random_key(void)
+{
+    uint64_t key = 0;
+    if (getrandom(&key, sizeof key, 0) != sizeof key)
+        key = sprof_hash_pair(sprof_clock_realtime_ns(), (uint64_t)getpid());
+    return key;
+}
+
+int recording_open(struct recording **out, const struct recording_options *options,
+                   struct sprof_error *error)
+{
+    *out = NULL;
+    struct recording *recording = calloc(1, sizeof *recording);
+    if (!recording)
+        return sprof_error_memory(error);
+    const struct model_view *view = &options->view;
+    const size_t table_bytes =
+        options->table_budget_bytes ? options->table_budget_bytes : DEFAULT_TABLE_BYTES;
+    recording->options = *options;
+    recording->world.rules = options->rules;
+    recording->run = (struct store_run){
+        .id = 1,
+        .key = random_key(),
+        .state = STORE_RECORDING,
+        .mode = model_mode_text(view->mode),
+        .frame = view->frame_app ? "app" : NULL,
+        .app_interior = view->drop_interior ? "drop" : "keep",
+        .wait_status = -1,
+    };
+    recording->cache = options->no_cache ? NULL : cache_open(NULL);
+    record_pending_init(&recording->pending);
+    int result = options->output ? recording_create(recording, options->output, error) : 0;
+    if (!result)
+        result = record_images_init(&recording->images, table_bytes, recording->cache, error);
+    if (!result && record_walk_init(&recording->walk, &recording->world, &recording->images, view))
+        result = sprof_error_memory(error);
+    recording->walk.stacks.first_frame = recording->last_frame;
+    recording->walk.stacks.first_node = recording->last_node;
+    if (result) {
+        recording_abandon(recording);
+        recording_free(recording);
+        return result;
+    }
+    *out = recording;
+    return 0;
+}
+
+void recording_abandon(struct recording *recording)
+{
+    if (recording->writer.running)
+        store_batch_clear(&record_writer_batch(&recording->writer)->rows);
+    recording_close(recording, NULL);
+    if (!recording->created)
+        return;
+    char old[4096];
+    snprintf(old, sizeof old, "%s.old", recording->options.output);
+    unlink(recording->options.output);
+    if (recording->replaces)
+        rename(old, recording->options.output);
+}
+
+void recording_free(struct recording *recording)
+{
+    if (!recording)
+        return;
+    recording_close(recording, NULL); /* its rows borrow texts of the run */
+    record_walk_release(&recording->walk);
+    record_pending_release(&recording->pending);
+    record_images_release(&recording->images);
+    cache_free(recording->cache, 0);
+    record_jit_owners_release(&recording->jit_owners);
+    model_world_release(&recording->world);
+    sprof_map_release(&recording->next_rescan);
+    sprof_vec_release(&recording->walked);
+    sprof_arena_release(&recording->arena);
+    free(recording);
+}
+
+/* == The owner's rows == */
+
+struct store_run *recording_run(struct recording *recording)
+{
+    return &recording->run;
+}
+
+int recording_add_event(struct recording *recording, const struct store_event *event, uint32_t *id)
+{
+    struct store_event row = *event;
+    row.id = *id = recording->last_event + 1;
+    row.run_id = recording->run.id;
+    recording->last_event = row.id;
+    return sprof_vec_push(&recording_batch(recording)->events, row);
+}
+
+struct store_batch *recording_batch(struct recording *recording)
+{
+    return &record_writer_batch(&recording->writer)->rows;
+}
+
+const struct model_world *recording_processes(const struct recording *recording)
+{
+    return &recording->world;
+}
+
+/* == Flushing == */
+
+int recording_start(struct recording *recording, uint64_t start_ns, uint64_t first_ns,
+                    struct sprof_error *error)
+{
+    recording->start_ns = start_ns;
+    recording->first_ns = first_ns;
+    return record_writer_start(&recording->writer, recording->store, error);
+}
+
+int recording_add_phase(struct recording *recording, const struct store_phase *phase)
+{
+    if (recording->phase.id) {
+        recording->phase.end_ns = phase->start_ns;
+        if (sprof_vec_push(&recording_batch(recording)->phases, recording->phase))
+            return SPROF_ENOMEM;
+    }
+    const uint32_t id = recording->phase.id ? recording->phase.id : recording->last_phase;
+    recording->phase = *phase;
+    recording->phase.id = id + 1;
+    recording->phase.run_id = recording->run.id;
+    return sprof_vec_push(&recording_batch(recording)->phases, recording->phase);
+}
+
+/* A run that nobody divides has one phase. */
+static int add_only_phase(struct recording *recording)
+{
+    const struct store_run *run = &recording->run;
+    const struct store_phase phase = {
+        .mode = run->mode,
+        .frame = run->frame,
+        .app_interior = run->app_interior,
+        .frequency_hz = run->frequency_hz,
+        .stack_bytes = run->stack_bytes,
+    };
+    return recording->phase.id ? 0 : recording_add_phase(recording, &phase);
+}
+
+/* The run changes while a batch is being written: the writer gets a copy. */
+static int add_run(struct recording *recording)
+{
+    struct record_filled *filled = record_writer_batch(&recording->writer);
+    struct store_run *run = sprof_arena_alloc(&filled->arena, sizeof *run);
+    if (!run)
+        return SPROF_ENOMEM;
+    *run = recording->run;
+    filled->rows.run = run;
+    return add_only_phase(recording);
+}
+
+/* The last phase ends with the run, whose own end its owner knows. */
+static int end_phase(struct recording *recording)
+{
+    if (recording->start_ns)
+        recording->phase.end_ns = recording_time(recording, sprof_clock_monotonic_ns());
+    return sprof_vec_push(&recording_batch(recording)->phases, recording->phase);
+}
+
+int recording_flush(struct recording *recording, struct sprof_error *error)
+{
+    if (recording_collect_rows(recording, false) || add_run(recording))
+        return sprof_error_memory(error);
+    return record_writer_submit(&recording->writer, error);
+}
+
+static int put_counter(void *context, const char *name, uint64_t value)
+{
+    struct recording *recording = context;
+    const struct store_counter row = {recording->run.id, name, value};
+    return sprof_vec_push(&recording_batch(recording)->counters, row);
+}
+
+/* == Finishing == */
+
+/* Functions and costs. What this takes is no cost of the target's, and told apart from it. */
+static int derive(struct recording *recording, const struct recording_end *end,
+                  struct sprof_error *error)
+{
+    const uint64_t begin_ns = sprof_clock_own_cpu_ns();
+    const struct record_derive_source source = {.images = &recording->images,
+                                                .jit_owners = &recording->jit_owners,
+                                                .cache = recording->cache,
+                                                .log = recording->options.log};
+    const int result = end->names ? record_derive_import(recording->store, end->names, error)
+                                  : record_derive_store(recording->store, &source, error);
+    if (result)
+        return result;
+    recording->run.state = STORE_COMPLETE;
+    struct store_counter cost = {recording->run.id, "derive.cpu_ns",
+                                 sprof_clock_own_cpu_ns() - begin_ns};
+    const struct store_batch batch = {.run = &recording->run, .counters = {&cost, 1, 1}};
+    return store_write(recording->store, &batch, error);
+}
+
+int recording_finish(struct recording *recording, const struct recording_end *end,
+                     struct sprof_error *error)
+{
+    const bool derives = !end->no_symbolize && !atomic_load(&recording->hurried);
+    recording->run.state = STORE_RECORDED;
+    int result = 0;
+    if (recording_collect_rows(recording, true) || add_run(recording) || end_phase(recording) ||
+        recording_counters_each(recording, put_counter, recording))
+        result = sprof_error_memory(error);
+    if (!result)
+        result = record_writer_finish(&recording->writer, error);
+    if (!result && derives)
+        result = derive(recording, end, error);
+    const int closed = recording_close(recording, result ? NULL : error);
+    return result ? result : closed;
+}
+
+int recording_close(struct recording *recording, struct sprof_error *error)
+{
+    record_writer_finish(&recording->writer, NULL);
+    const int result = store_close(recording->store, error);
+    recording->store = NULL;
+    return result;
+}

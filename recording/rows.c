@@ -1,0 +1,153 @@
+/* From the recording's state to database rows: whatever is new or changed since the last batch. */
+#include "recording/parts.h"
+
+static int process_rows(struct recording *recording, struct store_batch *batch)
+{
+    for (size_t i = 0; i < recording->world.processes.count; i++) {
+        struct model_process *process = recording->world.processes.items[i];
+        if (!process->dirty)
+            continue;
+        const struct store_process row = {
+            .id = process->id,
+            .run_id = recording->run.id,
+            .parent_id = process->parent,
+            .pid = process->pid,
+            .start_ns = recording_time(recording, process->start_ns),
+            .end_ns = recording_time(recording, process->end_ns),
+            .name = process->name,
+            .command = process->command,
+        };
+        if (sprof_vec_push(&batch->processes, row))
+            return SPROF_ENOMEM;
+        process->dirty = false;
+    }
+    return 0;
+}
+
+static int thread_rows(struct recording *recording, struct store_batch *batch)
+{
+    for (size_t i = 0; i < recording->world.threads.count; i++) {
+        struct model_thread *thread = recording->world.threads.items[i];
+        if (!thread->dirty)
+            continue;
+        const struct store_thread row = {
+            .id = thread->id,
+            .process_id = thread->process,
+            .tid = thread->tid,
+            .start_ns = recording_time(recording, thread->start_ns),
+            .end_ns = recording_time(recording, thread->end_ns),
+            .name = thread->name,
+            .cpu_time_ns = thread->cpu_time_ns,
+            .samples = thread->samples,
+            .cpu_time_known = thread->cpu_time_ns > 0,
+        };
+        if (sprof_vec_push(&batch->threads, row))
+            return SPROF_ENOMEM;
+        thread->dirty = false;
+    }
+    return 0;
+}
+
+/* The builder may find another problem when it opens the image again, while the row is being
+ * written: the text is copied. */
+static struct store_module module_row(const struct model_module *module, struct sprof_arena *arena)
+{
+    struct store_module row = {
+        .id = module->id,
+        .path = module->identity.path,
+        .name = module->name,
+        .build_id = {module->identity.build_id, module->identity.build_id_size},
+        .kind = module->kind,
+        .main_executable = module->main_executable,
+        .process_id = module->process,
+    };
+    const struct record_image *image = module->owner;
+    const bool settled =
+        image && atomic_load_explicit(&image->state, memory_order_acquire) != RECORD_IMAGE_WAITING;
+    if (!settled)
+        return row;
+    row.key = image->key;
+    row.problem = image->problem[0] ? sprof_arena_text(arena, image->problem) : NULL;
+    if (image->build_id_size)
+        row.build_id = (struct sprof_bytes){image->build_id, image->build_id_size};
+    return row;
+}
+
+static int module_rows(struct recording *recording, struct store_batch *batch)
+{
+    struct sprof_arena *arena = &record_writer_batch(&recording->writer)->arena;
+    for (size_t i = 0; i < recording->world.modules.count; i++) {
+        struct model_module *module = recording->world.modules.items[i];
+        if (!module->dirty)
+            continue;
+        if (sprof_vec_push(&batch->modules, module_row(module, arena)))
+            return SPROF_ENOMEM;
+        module->dirty = false;
+    }
+    return 0;
+}
+
+static int mapping_rows(struct recording *recording, struct store_batch *batch, size_t from)
+{
+    for (size_t i = from; i < recording->world.mappings.count; i++) {
+        const struct model_mapping *mapping = recording->world.mappings.items[i];
+        const struct store_mapping row = {
+            .id = mapping->id,
+            .process_id = mapping->process,
+            .module_id = mapping->module,
+            .start = mapping->start,
+            .end = mapping->end,
+            .file_offset = mapping->file_offset,
+            .start_ns = recording_time(recording, mapping->start_ns),
+            .end_ns = recording_time(recording, mapping->end_ns),
+        };
+        if (sprof_vec_push(&batch->mappings, row))
+            return SPROF_ENOMEM;
+    }
+    recording->flushed_mappings = recording->world.mappings.count;
+    return 0;
+}
+
+static int frame_rows(struct recording *recording, struct store_batch *batch)
+{
+    const struct model_stacks *stacks = &recording->walk.stacks;
+    for (; recording->flushed_frames < stacks->frames.count; recording->flushed_frames++) {
+        const struct model_frame *frame = &stacks->frames.items[recording->flushed_frames];
+        const struct store_frame row = {
+            .id = frame->id, .module_id = frame->module, .file_offset = frame->offset};
+        if (sprof_vec_push(&batch->frames, row))
+            return SPROF_ENOMEM;
+    }
+    return 0;
+}
+
+static int node_rows(struct recording *recording, struct store_batch *batch)
+{
+    const struct model_stacks *stacks = &recording->walk.stacks;
+    for (; recording->flushed_nodes < stacks->nodes.count; recording->flushed_nodes++) {
+        const struct model_node *node = &stacks->nodes.items[recording->flushed_nodes];
+        const struct store_node row = {
+            .id = node->id,
+            .parent_id = node->parent,
+            .frame_id = node->frame,
+            .depth = node->depth,
+            .found_by = node->found_by,
+            .guessed = node->guessed,
+        };
+        if (sprof_vec_push(&batch->nodes, row))
+            return SPROF_ENOMEM;
+    }
+    return 0;
+}
+
+int recording_collect_rows(struct recording *recording, bool last)
+{
+    struct store_batch *batch = recording_batch(recording);
+    /* Mappings end without a record of their own: the last batch writes them all again. */
+    const size_t first_mapping = last ? 0 : recording->flushed_mappings;
+    return process_rows(recording, batch) || thread_rows(recording, batch) ||
+                   module_rows(recording, batch) || mapping_rows(recording, batch, first_mapping) ||
+                   frame_rows(recording, batch) || node_rows(recording, batch)
+               ? SPROF_ENOMEM
+               : 0;
+}

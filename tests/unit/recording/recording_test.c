@@ -1,0 +1,277 @@
+/* The life of a recording, fed by hand with records of this very process. */
+#include "recording/recording.h"
+
+#include "target/target.h"
+#include "tests/unit/recording/handmade.h"
+#include "tests/unit/recording/this_process.h"
+
+#include <unistd.h>
+
+enum { SLICE = 65528, START_NS = 1000, SAMPLE_NS = START_NS + 500 };
+
+struct scene {
+    struct handmade made; /* only its places are used */
+    struct recording_options options;
+    struct recording *recording;
+    uint32_t event;
+    unsigned sampled; /* calls of count_sample … */
+    struct recording_sampled last;
+    int sampled_result; /* … and its answer */
+};
+
+static int count_sample(void *context, const struct recording_sampled *sampled)
+{
+    struct scene *scene = context;
+    scene->sampled++;
+    scene->last = *sampled;
+    return scene->sampled_result;
+}
+
+static void scene_open(struct scene *scene)
+{
+    *scene = (struct scene){.options = {.view = {.mode = MODEL_MODE_FULL}}};
+    fixture_open(&scene->made.fixture);
+    strcpy(scene->made.path, fixture_path(&scene->made.fixture, "sprof.db"));
+    scene->options.output = scene->made.path;
+    scene->options.sampled = count_sample;
+    scene->options.context = scene;
+}
+
+static void scene_start(struct scene *scene, uint64_t first_ns)
+{
+    const struct store_event event = {.name = "by hand", .period = 1};
+    CU_ASSERT_EQUAL_FATAL(recording_open(&scene->recording, &scene->options, NULL), 0);
+    recording_run(scene->recording)->sprof_version = "0";
+    recording_run(scene->recording)->source = "by hand";
+    CU_ASSERT_EQUAL(recording_add_event(scene->recording, &event, &scene->event), 0);
+    CU_ASSERT_EQUAL(recording_start(scene->recording, START_NS, first_ns, NULL), 0);
+}
+
+/* Everything that /proc tells of this process. */
+static void feed_process(struct scene *scene)
+{
+    struct target_snapshot snapshot = {0};
+    CU_ASSERT_EQUAL(target_snapshot_process(&snapshot, getpid(), START_NS), 0);
+    for (const struct model_record *record; (record = target_snapshot_next(&snapshot));)
+        CU_ASSERT_EQUAL(recording_event(scene->recording, record), 0);
+    target_snapshot_release(&snapshot);
+}
+
+static int feed_sample(struct scene *scene, uint64_t time_ns)
+{
+    struct this_sample taken = this_process_sample(SLICE);
+    const struct model_record record = {.type = MODEL_RECORD_SAMPLE,
+                                        .time_ns = time_ns,
+                                        .pid = getpid(),
+                                        .tid = getpid(),
+                                        .sample = taken.sample};
+    const int result = recording_sample(scene->recording, &record, scene->event);
+    free(taken.memory);
+    return result;
+}
+
+static void scene_finish(struct scene *scene, bool no_symbolize)
+{
+    const struct recording_end end = {.no_symbolize = no_symbolize};
+    CU_ASSERT_EQUAL(recording_finish(scene->recording, &end, NULL), 0);
+    recording_free(scene->recording);
+}
+
+static void test_a_sample_waits_for_its_tables(void)
+{
+    struct scene scene;
+    scene_open(&scene);
+    scene_start(&scene, 0);
+    feed_process(&scene);
+    CU_ASSERT_EQUAL(feed_sample(&scene, SAMPLE_NS), 0);
+    CU_ASSERT_EQUAL(scene.sampled, 0);
+    CU_ASSERT_TRUE(recording_waiting_bytes(scene.recording) > 0);
+    CU_ASSERT_EQUAL(recording_settle(scene.recording, 0), 0);
+    CU_ASSERT_EQUAL(recording_waiting_bytes(scene.recording), 0);
+    CU_ASSERT_EQUAL(scene.sampled, 1);
+    CU_ASSERT_EQUAL(scene.last.time_ns, SAMPLE_NS - START_NS);
+    CU_ASSERT_EQUAL(scene.last.tid, getpid());
+    CU_ASSERT_TRUE(scene.last.has_extent);
+    scene_finish(&scene, false);
+    ASSERT_HANDMADE(&scene.made, "SELECT state, source FROM v_run", "complete|by hand");
+    ASSERT_HANDMADE(&scene.made,
+                    "SELECT time_ns, event, end_reason, path LIKE '%feed_sample%' FROM v_sample",
+                    "500|by hand|root|1");
+    ASSERT_HANDMADE(&scene.made, "SELECT value FROM counter WHERE name = 'samples.waited'", "1");
+    ASSERT_HANDMADE(&scene.made, "SELECT value >= 1 FROM counter WHERE name = 'unwind.walks'", "1");
+    ASSERT_HANDMADE(&scene.made, "PRAGMA foreign_key_check", "");
+    fixture_close(&scene.made.fixture);
+}
+
+static void test_flushed_rows_are_there_at_once(void)
+{
+    struct scene scene;
+    scene_open(&scene);
+    scene_start(&scene, 0);
+    feed_process(&scene);
+    CU_ASSERT_EQUAL(recording_flush(scene.recording, NULL), 0);
+    CU_ASSERT_EQUAL(recording_close(scene.recording, NULL), 0);
+    ASSERT_HANDMADE(&scene.made, "SELECT state FROM v_run", "recording");
+    ASSERT_HANDMADE(&scene.made, "SELECT count(*) FROM process", "1");
+    ASSERT_HANDMADE(&scene.made, "SELECT name FROM event", "by hand");
+    recording_free(scene.recording);
+    fixture_close(&scene.made.fixture);
+}
+
+static void test_samples_before_the_first_are_dropped(void)
+{
+    struct scene scene;
+    scene_open(&scene);
+    scene_start(&scene, SAMPLE_NS + 1);
+    feed_process(&scene);
+    CU_ASSERT_EQUAL(feed_sample(&scene, SAMPLE_NS), 0);
+    CU_ASSERT_EQUAL(recording_settle(scene.recording, 0), 0);
+    CU_ASSERT_EQUAL(scene.sampled, 0);
+    scene_finish(&scene, true);
+    ASSERT_HANDMADE(&scene.made, "SELECT state FROM v_run", "recorded");
+    ASSERT_HANDMADE(&scene.made, "SELECT count(*) FROM sample", "0");
+    ASSERT_HANDMADE(&scene.made, "SELECT value FROM counter WHERE name = 'samples.delayed'", "1");
+    fixture_close(&scene.made.fixture);
+}
+
+static void test_the_listener_may_refuse(void)
+{
+    struct scene scene;
+    scene_open(&scene);
+    scene_start(&scene, 0);
+    feed_process(&scene);
+    scene.sampled_result = SPROF_ENOMEM;
+    const int first = feed_sample(&scene, SAMPLE_NS);
+    CU_ASSERT_TRUE(first == SPROF_ENOMEM || recording_settle(scene.recording, 0) == SPROF_ENOMEM);
+    recording_free(scene.recording);
+    fixture_close(&scene.made.fixture);
+}
+
+/* Stacks that nobody walked, of two events. */
+static void test_given_stacks(void)
+{
+    const struct store_event calls = {.name = "calls", .period = 1};
+    struct store_sample row = {.weight = 3, .count = 3, .cpu = -1, .user_stack = true};
+    struct sprof_intern names = {0};
+    uint32_t outer, inner, second, node = 0;
+    struct scene scene;
+    scene_open(&scene);
+    scene_start(&scene, 0);
+    const struct model_thread *thread = recording_thread(scene.recording, 7, 7, "thread", START_NS);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(thread);
+    CU_ASSERT_EQUAL(sprof_intern_put(&names, "outer", &outer), 0);
+    CU_ASSERT_EQUAL(sprof_intern_put(&names, "inner", &inner), 0);
+    CU_ASSERT_EQUAL(recording_add_event(scene.recording, &calls, &second), 0);
+    CU_ASSERT_EQUAL(recording_child(scene.recording, 0, "/opt/prog", outer, &node), 0);
+    CU_ASSERT_EQUAL(recording_child(scene.recording, node, "/opt/prog", inner, &node), 0);
+    row.thread_id = thread->id;
+    row.node_id = node;
+    row.event_id = scene.event;
+    CU_ASSERT_EQUAL(recording_add_sample(scene.recording, &row), 0);
+    row.event_id = second;
+    row.weight = 5;
+    CU_ASSERT_EQUAL(recording_add_sample(scene.recording, &row), 0);
+    const struct recording_end end = {.names = &names};
+    CU_ASSERT_EQUAL(recording_finish(scene.recording, &end, NULL), 0);
+    recording_free(scene.recording);
+    sprof_intern_release(&names);
+    ASSERT_HANDMADE(&scene.made,
+                    "SELECT event, function, exclusive_weight, inclusive_weight FROM v_function"
+                    " ORDER BY event, function",
+                    "by hand|inner|3|3 by hand|outer|0|3 calls|inner|5|5 calls|outer|0|5");
+    fixture_close(&scene.made.fixture);
+}
+
+static void test_an_abandoned_recording_was_never_there(void)
+{
+    struct scene scene;
+    scene_open(&scene);
+    scene_start(&scene, 0);
+    feed_process(&scene);
+    scene_finish(&scene, true);
+    scene_start(&scene, 0);
+    CU_ASSERT_TRUE(file_exists(fixture_path(&scene.made.fixture, "sprof.db.old")));
+    recording_abandon(scene.recording);
+    recording_free(scene.recording);
+    CU_ASSERT_FALSE(file_exists(fixture_path(&scene.made.fixture, "sprof.db.old")));
+    ASSERT_HANDMADE(&scene.made, "SELECT count(*) FROM run", "1");
+    fixture_close(&scene.made.fixture);
+}
+
+static void test_created_when_the_input_is_good(void)
+{
+    struct scene scene;
+    scene_open(&scene);
+    scene.options.output = NULL;
+    CU_ASSERT_EQUAL_FATAL(recording_open(&scene.recording, &scene.options, NULL), 0);
+    recording_run(scene.recording)->sprof_version = "0";
+    recording_run(scene.recording)->source = "by hand";
+    feed_process(&scene);
+    CU_ASSERT_FALSE(file_exists(scene.made.path));
+    CU_ASSERT_EQUAL(recording_create(scene.recording, scene.made.path, NULL), 0);
+    CU_ASSERT_EQUAL(recording_start(scene.recording, START_NS, 0, NULL), 0);
+    scene_finish(&scene, true);
+    ASSERT_HANDMADE(&scene.made, "SELECT count(*) FROM process", "1");
+    fixture_close(&scene.made.fixture);
+}
+
+static void test_modes_are_kept_apart(void)
+{
+    struct scene scene;
+    struct sprof_error error = {0};
+    scene_open(&scene);
+    scene.options.view = (struct model_view){.mode = MODEL_MODE_APP, .drop_interior = true};
+    scene_start(&scene, 0);
+    scene_finish(&scene, true);
+    ASSERT_HANDMADE(&scene.made, "SELECT mode, frame IS NULL, app_interior FROM v_run", "app|1|drop");
+    scene.options.append = true;
+    scene.options.view = (struct model_view){.mode = MODEL_MODE_PC, .frame_app = true};
+    CU_ASSERT_EQUAL(recording_open(&scene.recording, &scene.options, &error), SPROF_EUSAGE);
+    CU_ASSERT_PTR_NULL(scene.recording);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "another mode"));
+    ASSERT_HANDMADE(&scene.made, "SELECT count(*) FROM run", "1");
+    fixture_close(&scene.made.fixture);
+}
+
+static void test_a_walk_alone(void)
+{
+    struct scene scene;
+    struct recording_walked walked;
+    scene_open(&scene);
+    scene.options.output = NULL;
+    CU_ASSERT_EQUAL_FATAL(recording_open(&scene.recording, &scene.options, NULL), 0);
+    feed_process(&scene);
+    struct this_sample taken = this_process_sample(SLICE);
+    struct model_record record = {.type = MODEL_RECORD_SAMPLE,
+                                  .time_ns = SAMPLE_NS,
+                                  .pid = getpid(),
+                                  .tid = getpid(),
+                                  .sample = taken.sample};
+    CU_ASSERT_EQUAL(recording_walk_only(scene.recording, &record, &walked), 0);
+    CU_ASSERT_EQUAL(walked.end, MODEL_END_ROOT);
+    CU_ASSERT_TRUE_FATAL(walked.count > 3);
+    CU_ASSERT_STRING_EQUAL(walked.frames[0].module->name, "unit_recording");
+    CU_ASSERT_EQUAL(scene.sampled, 0);
+    record.sample.register_count = 3;
+    CU_ASSERT_EQUAL(recording_walk_only(scene.recording, &record, &walked), SPROF_EFORMAT);
+    free(taken.memory);
+    recording_free(scene.recording);
+    fixture_close(&scene.made.fixture);
+}
+
+void sprof_suite_recording_recording(void);
+void sprof_suite_recording_recording(void)
+{
+    CU_pSuite suite = CU_add_suite("recording/recording", NULL, NULL);
+    CU_add_test(suite, "a sample waits for its tables", test_a_sample_waits_for_its_tables);
+    CU_add_test(suite, "flushed rows are there at once", test_flushed_rows_are_there_at_once);
+    CU_add_test(suite, "samples before the first are dropped",
+                test_samples_before_the_first_are_dropped);
+    CU_add_test(suite, "the listener may refuse", test_the_listener_may_refuse);
+    CU_add_test(suite, "given stacks", test_given_stacks);
+    CU_add_test(suite, "an abandoned recording was never there",
+                test_an_abandoned_recording_was_never_there);
+    CU_add_test(suite, "created when the input is good", test_created_when_the_input_is_good);
+    CU_add_test(suite, "modes are kept apart", test_modes_are_kept_apart);
+    CU_add_test(suite, "a walk alone", test_a_walk_alone);
+}
