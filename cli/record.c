@@ -142,7 +142,7 @@ static int summarize(struct cli_terminal *terminal, const struct record_options 
     if (status)
         return status;
     struct store_quality quality;
-    if (!record->no_symbolize)
+    if (!result->without_names)
         status = report_summary(stderr, store, record->output, cli_columns(stderr, 0), error);
     else if (!(status = store_quality(store, result->run_id, &quality, error)))
         cli_say(terminal, "%llu samples in %s, without names: `sprof symbolize -i %s` finds them",

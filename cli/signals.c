@@ -1,3 +1,4 @@
+/* What signals do to a recording and its command. */
 #include "cli/signals.h"
 
 #include <errno.h>
@@ -9,11 +10,15 @@
 /* Two signals closer than this are one: `timeout` sends to its child and to its group. */
 #define SAME_KEYSTROKE_NS 300000000u
 
+/* What the end of a recording may take after a second signal, in seconds. */
+enum { HURRY_S = 3 };
+
 /* A handler is given no context, so what it needs stands here: the only variable of its kind. */
 static struct {
     _Atomic(struct record_session *) session;
-    atomic_int command_fd;           /* pidfd of the command, -1: none */
-    _Atomic uint64_t interrupted_ns; /* of the first signal that ended the recording; 0: none yet */
+    atomic_int command_fd;     /* pidfd of the command, -1: none */
+    _Atomic uint64_t first_ns; /* of the first signal; 0: none yet */
+    atomic_bool hurried;       /* a second one came */
 } caught = {.command_fd = -1};
 
 /* Sends the signal to the command, or only asks whether it lives (signal 0). */
@@ -23,11 +28,11 @@ static bool send_to_command(int number)
     return fd >= 0 && !pidfd_send_signal(fd, number, NULL, 0);
 }
 
-/* The recording is over and names are being found: leave that to `sprof report`. */
+/* What is left to do is left to `sprof report`. */
 static void give_up(int number)
 {
     static const char text[] =
-        "\nsprof: stopped before all names were found: the samples are safe, "
+        "\nsprof: stopped before everything was done: the samples are safe, "
         "`sprof report` finishes the recording\n";
     if (write(STDERR_FILENO, text, sizeof text - 1) < 0)
         errno = 0; /* nobody is left to tell */
@@ -40,20 +45,37 @@ static bool is_keystroke(int number)
     return number == SIGINT || number == SIGQUIT;
 }
 
+/* The end in order takes too long, too: a file that cannot be read, a disk that does not answer. */
+static void on_deadline(int number)
+{
+    (void)number;
+    give_up(SIGTERM);
+}
+
+/* A second signal ends the recording without waiting for what takes long; where only names are
+ * missing, or that has been tried, it ends sprof. */
+static void end_soon(struct record_session *session, int number)
+{
+    if (atomic_exchange(&caught.hurried, true) || !record_hurry(session))
+        give_up(number);
+    else
+        alarm(HURRY_S);
+}
+
 static void on_signal(int number, siginfo_t *info, void *machine_context)
 {
     (void)machine_context;
     const int saved_errno = errno;
     const bool sent_to_both = is_keystroke(number) && info->si_code == SI_KERNEL;
     const uint64_t now_ns = sprof_clock_monotonic_ns();
-    const uint64_t first_ns = atomic_load(&caught.interrupted_ns);
+    const uint64_t first_ns = atomic_load(&caught.first_ns);
     const bool command_lives = send_to_command(sent_to_both ? 0 : number);
     if (!first_ns)
-        atomic_store(&caught.interrupted_ns, now_ns);
+        atomic_store(&caught.first_ns, now_ns);
     struct record_session *session = atomic_load(&caught.session);
     if (!command_lives && session) {
-        if (first_ns && is_keystroke(number) && now_ns - first_ns > SAME_KEYSTROKE_NS)
-            give_up(number);
+        if (first_ns && now_ns - first_ns > SAME_KEYSTROKE_NS)
+            end_soon(session, number);
         else
             record_interrupt(session);
     }
@@ -78,10 +100,12 @@ void cli_signals_catch(struct record_session *session, pid_t command)
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (!stays_ignored(numbers[i]))
             sigaction(numbers[i], &action, NULL);
+    signal(SIGALRM, on_deadline);
     signal(SIGPIPE, SIG_IGN);
 }
 
 void cli_signals_forget_session(void)
 {
     atomic_store(&caught.session, NULL);
+    alarm(0);
 }

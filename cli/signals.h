@@ -1,12 +1,18 @@
 /* Signals while recording. What the person sends to sprof is meant for the program being recorded:
- * it is passed on, and the recording ends in order.
+ * it is passed on, and the recording ends in order when the program does.
  *
- *   SIGINT, SIGQUIT   the terminal sends them to the command as well, so only those that come from
- *                     elsewhere are passed on. Attached: the recording ends. Once it has ended, a
- *                     second one while names are being found ends sprof; the file keeps all
- * samples. SIGTERM, SIGHUP   passed on to the command; attached: the recording ends. SIGTSTP,
- * SIGCONT  as always: the terminal stops and continues both. SIGPIPE           ignored: a closed
- * standard error does not end a recording. */
+ * Attached, or once the command has ended, a first SIGINT, SIGQUIT, SIGTERM or SIGHUP ends the
+ * recording in order. A second one ends it without what takes long: tables that are being built, and
+ * names. Where that is not over within seconds, where only names are missing, and at a third one,
+ * sprof ends by the signal; the file keeps all that was written.
+ */
+/* clang-format off */
+/*   SIGINT, SIGQUIT   the terminal sends them to the command as well, so only those that come from
+ *                     elsewhere are passed on.
+ *   SIGTERM, SIGHUP   passed on to the command.
+ *   SIGTSTP, SIGCONT  as always: the terminal stops and continues both.
+ *   SIGPIPE           ignored: a closed standard error does not end a recording. */
+/* clang-format on */
 #ifndef SPROF_CLI_SIGNALS_H
 #define SPROF_CLI_SIGNALS_H
 

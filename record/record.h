@@ -41,6 +41,7 @@ struct record_result {
     bool has_wait_status; /* a command was launched and has ended */
     int wait_status;      /* as from waitpid */
     bool interrupted;     /* by record_interrupt */
+    bool without_names;   /* as asked for, or because record_hurry was called */
     uint32_t run_id;
 };
 
@@ -60,6 +61,11 @@ int record_run(struct record_session *session, struct record_result *result,
 
 /* Ends the recording in order. Async-signal-safe. */
 void record_interrupt(struct record_session *session);
+
+/* The same, without waiting for unwind tables and names, which record_result tells. Returns false
+ * where that cannot help any more: all samples are written, and names are being found.
+ * Async-signal-safe. */
+bool record_hurry(struct record_session *session);
 
 /* The launched command's process, 0 where there is none: for passing signals on. */
 pid_t record_command_pid(const struct record_session *session);

@@ -338,6 +338,7 @@ int record_run(struct record_session *session, struct record_result *result,
     failed = account_all(session, error);
     if (!failed)
         failed = recording_finish(session->recording, &end, error);
+    result->without_names = end.no_symbolize || recording_hurried(session->recording);
 done:
     if (failed) {
         sampler_stop(session->sampler);
@@ -349,8 +350,14 @@ done:
 
 void record_interrupt(struct record_session *session)
 {
-    session->interrupted = 1;
+    session->interrupted = true;
     sampler_interrupt(session->sampler);
+}
+
+bool record_hurry(struct record_session *session)
+{
+    record_interrupt(session);
+    return recording_hurry(session->recording);
 }
 
 pid_t record_command_pid(const struct record_session *session)

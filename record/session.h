@@ -22,7 +22,7 @@ struct record_session {
     uint64_t end_ns;          /* 0: no end set */
     uint64_t next_flush_ns;
     uint64_t own_cpu_start_ns;
-    volatile sig_atomic_t interrupted; /* how often */
+    volatile sig_atomic_t interrupted;
 };
 
 /* Fills the run's row with what is known before the start, and *event. The texts are the session's.

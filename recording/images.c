@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Descriptors kept open so that a file deleted during the recording can still be symbolized. */
@@ -204,15 +205,47 @@ static void free_item(struct record_image *item)
     free(item->segments);
 }
 
-void record_images_release(struct record_images *images)
+static void ask_to_stop(struct record_images *images)
 {
-    if (!images->workers[0].images)
-        return;
     pthread_mutex_lock(&images->mutex);
     images->stopping = true;
     for (size_t i = 0; i < RECORD_WORKERS; i++)
         pthread_cond_signal(&images->workers[i].wanted);
     pthread_mutex_unlock(&images->mutex);
+}
+
+bool record_images_stop(struct record_images *images, unsigned timeout_ms)
+{
+    struct timespec until;
+    bool stopped = true;
+    ask_to_stop(images);
+    clock_gettime(CLOCK_REALTIME, &until);
+    const uint64_t until_ns = (uint64_t)until.tv_nsec + UINT64_C(1000000) * timeout_ms;
+    until.tv_sec += (time_t)(until_ns / 1000000000);
+    until.tv_nsec = (long)(until_ns % 1000000000);
+    for (size_t i = 0; i < RECORD_WORKERS; i++) {
+        struct record_worker *worker = &images->workers[i];
+        if (!worker->running)
+            continue;
+        worker->running = false;
+        if (pthread_timedjoin_np(worker->thread, NULL, &until)) {
+            pthread_detach(worker->thread);
+            stopped = false;
+        }
+    }
+    return stopped;
+}
+
+void record_images_wake(struct record_images *images)
+{
+    eventfd_write(images->done_fd, 1);
+}
+
+void record_images_release(struct record_images *images)
+{
+    if (!images->workers[0].images)
+        return;
+    ask_to_stop(images);
     for (size_t i = 0; i < RECORD_WORKERS; i++)
         if (images->workers[i].running)
             pthread_join(images->workers[i].thread, NULL);
@@ -389,10 +422,15 @@ bool record_image_vaddr(const struct record_image *image, uint64_t offset, uint6
     return false;
 }
 
+bool record_image_settled(const struct record_image *image)
+{
+    return state_of(image) != RECORD_IMAGE_WAITING;
+}
+
 bool record_image_is_startup(const struct record_image *image, uint64_t offset)
 {
     uint64_t vaddr;
-    if (!image->startup_count || !record_image_vaddr(image, offset, &vaddr))
+    if (!record_image_settled(image) || !image->startup_count || !record_image_vaddr(image, offset, &vaddr))
         return false;
     for (size_t i = 0; i < image->startup_count; i++)
         if (vaddr >= image->startup[i].start && vaddr < image->startup[i].end)

@@ -92,6 +92,14 @@ int record_images_init(struct record_images *images, size_t budget_bytes, struct
 /* Ends the threads and frees everything. Zero is fine. */
 void record_images_release(struct record_images *images);
 
+/* Ends the threads, but waits at most `timeout_ms` for an image that one has at hand. False: it is
+ * still at work, on memory of these images and of all that they point to, which must not be freed.
+ */
+bool record_images_stop(struct record_images *images, unsigned timeout_ms);
+
+/* Lets record_images_wait return. Async-signal-safe. */
+void record_images_wake(struct record_images *images);
+
 /* The image of a module mapped at a place in a process, asked for at the first call. Returns NULL
  * only when out of memory. */
 struct record_image *record_images_get(struct record_images *images, struct model_module *module,
@@ -121,7 +129,10 @@ const struct unwind_table *record_image_table(const struct record_image *image);
 /* The vaddr of a file offset through the executable segments. */
 bool record_image_vaddr(const struct record_image *image, uint64_t offset, uint64_t *vaddr);
 
-/* Whether a file offset lies in start-up code. */
+/* Whether the image is not in the builder's hands: only then may what it found be read. */
+bool record_image_settled(const struct record_image *image);
+
+/* Whether a file offset lies in start-up code; false while the image is not settled. */
 bool record_image_is_startup(const struct record_image *image, uint64_t offset);
 
 #endif

@@ -37,6 +37,7 @@ struct recording {
     struct sprof_map next_rescan;
     SPROF_VEC(struct recording_frame) walked; /* by recording_walk_only */
     atomic_bool hurried;
+    atomic_bool written; /* all rows are in the database */
 };
 
 static inline uint64_t recording_time(const struct recording *recording, uint64_t time_ns)

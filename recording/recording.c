@@ -8,7 +8,10 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-enum { DEFAULT_TABLE_BYTES = 64 << 20 };
+enum {
+    DEFAULT_TABLE_BYTES = 64 << 20,
+    STOP_MS = 100, /* for an image that is nearly done */
+};
 
 /* == Opening == */
 
@@ -137,6 +140,8 @@ void recording_free(struct recording *recording)
     if (!recording)
         return;
     recording_close(recording, NULL); /* its rows borrow texts of the run */
+    if (recording_hurried(recording) && !record_images_stop(&recording->images, STOP_MS))
+        return;
     record_walk_release(&recording->walk);
     record_pending_release(&recording->pending);
     record_images_release(&recording->images);
@@ -280,6 +285,7 @@ int recording_finish(struct recording *recording, const struct recording_end *en
         result = sprof_error_memory(error);
     if (!result)
         result = record_writer_finish(&recording->writer, error);
+    atomic_store(&recording->written, !result);
     if (!result && derives)
         result = derive(recording, end, error);
     const int closed = recording_close(recording, result ? NULL : error);

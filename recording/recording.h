@@ -54,7 +54,8 @@ int recording_open(struct recording **recording, const struct recording_options 
  * Errors as store_create. */
 int recording_create(struct recording *recording, const char *path, struct sprof_error *error);
 
-/* Stops the threads and frees. What was flushed stays in the database. NULL is fine. */
+/* Stops the threads and frees. What was flushed stays in the database. NULL is fine. A builder that
+ * hangs after recording_hurry keeps the memory. */
 void recording_free(struct recording *recording);
 
 /* Undoes recording_open: a database that it made is removed, and one that it replaced is put back.
@@ -112,9 +113,11 @@ size_t recording_waiting_bytes(const struct recording *recording);
  * walked without them. Returns as recording_sample. */
 int recording_settle(struct recording *recording, size_t bytes);
 
-/* Lets recording_settle and recording_finish give up whatever would take long: tables that are
- * being built, and names. Async-signal-safe, from any thread; `of` NULL is fine. */
-void recording_hurry(struct recording *recording);
+/* Lets recording_settle and recording_finish give up whatever would take long: tables that are being
+ * built, and names. Returns false where it comes too late: everything is written, and only names are
+ * being found. Async-signal-safe, from any thread. */
+bool recording_hurry(struct recording *recording);
+bool recording_hurried(const struct recording *recording);
 
 /* == Rows without a captured stack: importers, and CPU time that nobody sampled == */
 

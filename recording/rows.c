@@ -62,9 +62,7 @@ static struct store_module module_row(const struct model_module *module, struct 
         .process_id = module->process,
     };
     const struct record_image *image = module->owner;
-    const bool settled =
-        image && atomic_load_explicit(&image->state, memory_order_acquire) != RECORD_IMAGE_WAITING;
-    if (!settled)
+    if (!image || !record_image_settled(image))
         return row;
     row.key = image->key;
     row.problem = image->problem[0] ? sprof_arena_text(arena, image->problem) : NULL;

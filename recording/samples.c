@@ -178,15 +178,38 @@ size_t recording_waiting_bytes(const struct recording *recording)
     return recording->pending.bytes;
 }
 
+/* Without the tables that are not there: code without one is walked by frame pointers, and marked. */
+static int settle_now(struct recording *recording)
+{
+    recording->walk.spaces.hurried = true;
+    return record_pending_retry(&recording->pending, retry_sample, recording);
+}
+
 int recording_settle(struct recording *recording, size_t bytes)
 {
     int result = recording_collect(recording);
     /* Images that nobody waits for any more are opened to the end, too: names come from them. */
     while (!result && (bytes ? recording->pending.bytes > bytes : recording->images.waiting > 0)) {
+        if (atomic_load(&recording->hurried))
+            return settle_now(recording);
         record_images_wait(&recording->images);
         result = recording_collect(recording);
     }
     return result;
+}
+
+bool recording_hurry(struct recording *recording)
+{
+    if (atomic_load(&recording->written))
+        return false;
+    atomic_store(&recording->hurried, true);
+    record_images_wake(&recording->images);
+    return true;
+}
+
+bool recording_hurried(const struct recording *recording)
+{
+    return atomic_load(&recording->hurried);
 }
 
 /* == Rows without a captured stack == */

@@ -1,11 +1,11 @@
 #include "recording/spaces.h"
 
-static enum unwind_region_kind region_kind(enum record_image_state state)
+static enum unwind_region_kind region_kind(enum record_image_state state, bool hurried)
 {
     switch (state) {
     case RECORD_IMAGE_READY: return UNWIND_REGION_TABLE;
     case RECORD_IMAGE_WAITING:
-    case RECORD_IMAGE_IDLE: return UNWIND_REGION_PENDING;
+    case RECORD_IMAGE_IDLE: return hurried ? UNWIND_REGION_BARE : UNWIND_REGION_PENDING;
     case RECORD_IMAGE_BARE: break;
     }
     return UNWIND_REGION_BARE;
@@ -41,7 +41,7 @@ static const struct unwind_region *use_region(struct record_spaces *spaces,
     if (!found->image)
         return &found->region;
     const enum record_image_state state = record_images_use(spaces->images, found->image);
-    found->region.kind = region_kind(state);
+    found->region.kind = region_kind(state, spaces->hurried);
     found->region.table = NULL;
     if (state != RECORD_IMAGE_READY)
         return &found->region;

@@ -31,6 +31,7 @@ struct record_spaces {
     struct record_images *images;           /* borrowed */
     SPROF_VEC(struct record_space *) items; /* by process id - 1 - world->first_process */
     struct record_space past;               /* for samples that had to wait */
+    bool hurried; /* code whose table is not there counts as code without one */
 };
 
 void record_spaces_release(struct record_spaces *spaces);

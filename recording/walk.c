@@ -79,7 +79,7 @@ static uint64_t offset_in(const struct model_module *module, const struct model_
                           uint64_t address)
 {
     const struct record_image *image = module->owner;
-    const bool anonymous = module->kind == MODEL_KIND_JIT && !(image && image->image);
+    const bool anonymous = module->kind == MODEL_KIND_JIT && !(image && record_image_settled(image) && image->image);
     return anonymous ? address : address - mapping->start + mapping->file_offset;
 }
 

@@ -112,6 +112,31 @@ END
     holds "$(sql t.db 'SELECT samples FROM v_quality') > 200" "samples"
 }
 
+# A file that never opens holds up whoever builds tables from it: a second signal ends sprof all the
+# same, and no sample is lost.
+hanging() {
+    for signal in TERM INT; do
+        start "$PROGRAMS/split" forever
+        local target=$child recorder
+        rm -f opened
+        start env LD_PRELOAD="$PROGRAMS/libhang.so" HANG_ON="$PROGRAMS/split" HANG_SIGN="$work/opened" \
+            "$SPROF" record --no-cache -o t.db -p "$target" 2>err
+        recorder=$child
+        wait_until 20 test -e opened
+        sleep 2
+        kill -$signal "$recorder"
+        sleep 1
+        [ -d "/proc/$recorder" ] || fail "sprof did not wait for the file"
+        kill -$signal "$recorder"
+        wait "$recorder" || fail "exit status $? after the second $signal"
+        said 'without names'
+        kill -9 "$target"
+        holds "$(sql t.db 'SELECT samples FROM v_quality') > 200" "samples"
+        expect 0 "$SPROF" report -i t.db
+        grep -q 'spin' out || fail "no names afterwards"
+    done
+}
+
 # -t: one thread of several.
 one_thread() {
     start "$PROGRAMS/split" threads 3 100000 >split.out

@@ -1,10 +1,12 @@
 /* The life of a recording, fed by hand with records of this very process. */
 #include "recording/recording.h"
 
+#include "recording/build.h"
 #include "target/target.h"
 #include "tests/unit/recording/handmade.h"
 #include "tests/unit/recording/this_process.h"
 
+#include <stdatomic.h>
 #include <unistd.h>
 
 enum { SLICE = 65528, START_NS = 1000, SAMPLE_NS = START_NS + 500 };
@@ -233,6 +235,67 @@ static void test_modes_are_kept_apart(void)
     fixture_close(&scene.made.fixture);
 }
 
+/* A builder that hangs as long as a test wants: as on a file whose server does not answer. */
+static atomic_bool hangs;
+static atomic_int hanging;
+int __real_record_open_image(struct image **image, const struct image_request *request,
+                             struct sprof_error *error);
+int __wrap_record_open_image(struct image **image, const struct image_request *request,
+                             struct sprof_error *error);
+int __wrap_record_open_image(struct image **image, const struct image_request *request,
+                             struct sprof_error *error)
+{
+    hanging++;
+    while (hangs)
+        usleep(1000);
+    hanging--;
+    return __real_record_open_image(image, request, error);
+}
+
+/* The sample that waits becomes a row all the same, and the owner's thread waits for nothing. */
+static void test_a_hurry_does_not_wait_for_the_builder(void)
+{
+    static struct recording *kept; /* what the builder that hung keeps */
+    struct scene scene;
+    scene_open(&scene);
+    scene_start(&scene, 0);
+    kept = scene.recording;
+    feed_process(&scene);
+    hangs = true;
+    CU_ASSERT_EQUAL(feed_sample(&scene, SAMPLE_NS), 0);
+    while (!hanging)
+        usleep(1000);
+    CU_ASSERT_FALSE(recording_hurried(scene.recording));
+    CU_ASSERT_TRUE(recording_hurry(scene.recording));
+    CU_ASSERT_TRUE(recording_hurried(kept));
+    CU_ASSERT_EQUAL(recording_settle(scene.recording, 0), 0);
+    CU_ASSERT_EQUAL(scene.sampled, 1);
+    scene_finish(&scene, false);
+    hangs = false;
+    ASSERT_HANDMADE(&scene.made, "SELECT state FROM v_run", "recorded");
+    ASSERT_HANDMADE(&scene.made, "SELECT count(*), sum(user_stack) FROM sample", "1|1");
+    const struct recording_derive_options later = {.no_cache = true};
+    CU_ASSERT_EQUAL(recording_derive(scene.made.path, &later, NULL), 0);
+    ASSERT_HANDMADE(&scene.made, "SELECT state FROM v_run", "complete");
+    while (hanging)
+        usleep(1000);
+    fixture_close(&scene.made.fixture);
+}
+
+static void test_a_hurry_may_come_too_late(void)
+{
+    struct scene scene;
+    scene_open(&scene);
+    scene_start(&scene, 0);
+    feed_process(&scene);
+    const struct recording_end end = {0};
+    CU_ASSERT_EQUAL(recording_finish(scene.recording, &end, NULL), 0);
+    CU_ASSERT_FALSE(recording_hurry(scene.recording));
+    recording_free(scene.recording);
+    ASSERT_HANDMADE(&scene.made, "SELECT state FROM v_run", "complete");
+    fixture_close(&scene.made.fixture);
+}
+
 static void test_a_walk_alone(void)
 {
     struct scene scene;
@@ -273,5 +336,8 @@ void sprof_suite_recording_recording(void)
                 test_an_abandoned_recording_was_never_there);
     CU_add_test(suite, "created when the input is good", test_created_when_the_input_is_good);
     CU_add_test(suite, "modes are kept apart", test_modes_are_kept_apart);
+    CU_add_test(suite, "a hurry does not wait for the builder",
+                test_a_hurry_does_not_wait_for_the_builder);
+    CU_add_test(suite, "a hurry may come too late", test_a_hurry_may_come_too_late);
     CU_add_test(suite, "a walk alone", test_a_walk_alone);
 }
