@@ -168,8 +168,9 @@ static void read_record(struct sigprof_source *source)
 int sigprof_take(struct source *base, struct model_record **record)
 {
     struct sigprof_source *source = (struct sigprof_source *)base;
+    const bool has_event = source->events.next < source->events.items.count;
     const uint64_t event_ns = sigprof_events_time_ns(&source->events);
-    if (source->heap.count && source->heap.items->time_ns < event_ns)
+    if (!has_event || (source->heap.count && source->heap.items->time_ns < event_ns))
         read_record(source);
     else
         sigprof_events_take(&source->events, &source->record);

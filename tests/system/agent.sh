@@ -242,6 +242,83 @@ END
     ! grep -q 'ld.so' err || fail "the loader complained"
 }
 
+# A library takes the address of another one that was unloaded: each has its own samples.
+replaced_code() {
+    for name in one two; do
+        cat >$name.c <<END
+void spin_$name(unsigned long turns);
+void spin_$name(unsigned long turns) { for (volatile unsigned long i = 0; i < turns; i++); }
+END
+        cc -O1 -g -shared -fPIC -o lib$name.so $name.c || fail "cannot compile"
+    done
+    cat >main.c <<'END'
+#include <dlfcn.h>
+#include <stdio.h>
+int main(void)
+{
+    int same = 0;
+    void *before = 0;
+    for (int i = 0; i < 6; i++) {
+        void *library = dlopen(i % 2 ? "./libtwo.so" : "./libone.so", RTLD_NOW);
+        void (*spin)(unsigned long) = (void (*)(unsigned long))dlsym(library, i % 2 ? "spin_two" : "spin_one");
+        same += (void *)spin == before;
+        before = (void *)spin;
+        spin(i % 2 ? 600000000 : 300000000);
+        dlclose(library);
+    }
+    printf("%d\n", same);
+    return 0;
+}
+END
+    cc -O1 -o main main.c || fail "cannot compile"
+    expect 0 "${record[@]}" -- ./main
+    holds "$(cat out) >= 4" "libraries at the address of the one before"
+    local one two
+    one=$(sql t.db "SELECT exclusive_weight / 1e9 FROM v_function WHERE function = 'spin_one'")
+    two=$(sql t.db "SELECT exclusive_weight / 1e9 FROM v_function WHERE function = 'spin_two'")
+    echo "$one s in one, $two s in two"
+    holds "$two > 1.4 * $one && $two < 2.8 * $one" "twice as much in the second"
+}
+
+# Threads that nobody told libc of.
+raw_threads() {
+    [ "$(uname -m)" = x86_64 ] || skip "the program is written for x86-64"
+    cat >raw.c <<'END'
+#define _GNU_SOURCE
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+static volatile int done;
+static void work(void)
+{
+    for (volatile unsigned long i = 0; i < 1500000000; i++);
+    done = 1;
+    syscall(SYS_exit, 0);
+}
+int main(void)
+{
+    char *stack = (char *)mmap(0, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) + 65472;
+    *(void **)stack = (void *)work;
+    const long flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
+    long result;
+    __asm__ volatile("xor %%r10d, %%r10d; xor %%r8d, %%r8d; syscall; test %%rax, %%rax; jnz 1f; ret; 1:"
+                     : "=a"(result) : "a"(SYS_clone), "D"(flags), "S"(stack), "d"(0)
+                     : "rcx", "r8", "r10", "r11", "memory");
+    while (!done) { /* the agent's handler must run somewhere to take the thread in */
+        for (volatile int i = 0; i < 5000000; i++);
+        nanosleep(&(struct timespec){0, 5000000}, 0);
+    }
+    return result < 0;
+}
+END
+    cc -O1 -o raw raw.c || fail "cannot compile"
+    expect 0 "${record[@]}" -- ./raw
+    holds "$(sql t.db "SELECT 100.0 * sum(CASE WHEN function = 'work' THEN exclusive_weight END)
+        / sum(exclusive_weight) FROM v_function") > 15" "the thread's share"
+}
+
 # An ordinary user, who reads no manual, in a container that refuses perf events.
 ordinary_user() {
     prepare_ordinary_user

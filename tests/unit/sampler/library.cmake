@@ -12,3 +12,6 @@ add_executable(sampler_deep unit/sampler/programs/deep.c)
 target_include_directories(sampler_deep PRIVATE ${CMAKE_SOURCE_DIR})
 target_compile_definitions(unit_sampler PRIVATE SAMPLER_DEEP="$<TARGET_FILE:sampler_deep>")
 add_dependencies(unit_sampler sampler_deep)
+
+# The agent, which the source beside perf events puts into commands.
+add_dependencies(unit_sampler sprof-agent)

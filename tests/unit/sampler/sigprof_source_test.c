@@ -1,0 +1,137 @@
+/* The source of agents with real programs, and with a target that lies. */
+#include "sampler/agent/sigprof_source.h"
+#include "tests/unit/sampler/live.h"
+
+#include <CUnit/CUnit.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct live record(char *const *command, struct sampler_options options)
+{
+    struct live live;
+    struct sprof_error error = {0};
+    options.command = command;
+    options.source = "sigprof";
+    CU_ASSERT_EQUAL(live_record(&options, 60, 0, &live, &error), 0);
+    CU_ASSERT_STRING_EQUAL(error.message, "");
+    return live;
+}
+
+static void test_facts(void)
+{
+    char *const command[] = {"/bin/true", NULL};
+    const struct live live = record(command, (struct sampler_options){.frequency_hz = 499});
+    CU_ASSERT_PTR_NOT_NULL(strstr(live.facts.source, "SIGPROF agent"));
+    CU_ASSERT_STRING_EQUAL(live.facts.event, "cpu-clock");
+    CU_ASSERT_EQUAL(live.facts.weights, SAMPLER_WEIGHTS_TICK);
+    CU_ASSERT_TRUE(live.facts.event_is_clock && live.facts.varying_period);
+    CU_ASSERT_EQUAL(live.facts.frequency_hz, 499);
+    CU_ASSERT_EQUAL(live.facts.stack_bytes, 0); /* addresses only */
+    CU_ASSERT_EQUAL(live.wait_status, 0);
+    CU_ASSERT_EQUAL(live.counters.agents, 1);
+    CU_ASSERT_EQUAL(live.execs, 1);
+    CU_ASSERT_EQUAL(live.out_of_order, 0);
+}
+
+/* One thread's samples, births, ends and CPU times. */
+static void test_threads(void)
+{
+    char *const command[] = {(char *)SAMPLER_SPIN, "3", "150", NULL};
+    const struct live live = record(command, (struct sampler_options){
+                                                 .capture = SAMPLER_CAPTURE_FULL,
+                                             });
+    CU_ASSERT_TRUE(live.records[MODEL_RECORD_SAMPLE] > 10);
+    CU_ASSERT_EQUAL(live.with_stack, live.records[MODEL_RECORD_SAMPLE]);
+    CU_ASSERT_EQUAL(live.in_kernel, 0);
+    CU_ASSERT_TRUE(live.records[MODEL_RECORD_FORK] >= 2);
+    CU_ASSERT_TRUE(live.records[MODEL_RECORD_EXIT] >= live.records[MODEL_RECORD_FORK]);
+    CU_ASSERT_TRUE(live.records[MODEL_RECORD_MMAP] >= 3);
+    CU_ASSERT_TRUE(live.target_ns >= 400000000);
+    CU_ASSERT_TRUE(live.cpu_time_ns >= 400000000);
+    CU_ASSERT_TRUE(live.weight > live.target_ns / 2 && live.weight < live.target_ns * 5 / 4);
+    CU_ASSERT_EQUAL(live.lost, 0);
+}
+
+static int code_of(struct sampler_options options)
+{
+    struct sampler *sampler;
+    struct sprof_error error = {0};
+    options.source = "sigprof";
+    const int result = sampler_open(&sampler, &options, &error);
+    CU_ASSERT_TRUE(!result || *error.message);
+    if (!result)
+        sampler_free(sampler);
+    return result;
+}
+
+static void test_what_it_cannot_do(void)
+{
+    char *const command[] = {"/bin/true", NULL}, *const nothing[] = {"/nowhere", NULL};
+    const pid_t self = getpid();
+    CU_ASSERT_EQUAL(code_of((struct sampler_options){.command = command}), 0);
+    CU_ASSERT_EQUAL(code_of((struct sampler_options){.pids = &self, .pid_count = 1}), SPROF_EUSAGE);
+    CU_ASSERT_EQUAL(code_of((struct sampler_options){.command = command, .event = "page-faults"}),
+                    SPROF_EUSAGE);
+    CU_ASSERT_EQUAL(code_of((struct sampler_options){.command = command, .frequency_hz = 2000000}),
+                    SPROF_EUSAGE);
+    CU_ASSERT_EQUAL(code_of((struct sampler_options){.command = nothing}), SPROF_ENOTFOUND);
+}
+
+/* It takes the place of perf events for a command, where nothing was asked for that it cannot do.
+ */
+static void test_when_it_stands_in(void)
+{
+    char *const command[] = {"/bin/true", NULL};
+    const struct source_kind *kind = &sampler_sigprof_kind;
+    CU_ASSERT_TRUE(kind->stands_in(&(struct sampler_options){.command = command}));
+    CU_ASSERT_FALSE(kind->stands_in(&(struct sampler_options){.tid = 1}));
+    CU_ASSERT_FALSE(
+        kind->stands_in(&(struct sampler_options){.command = command, .event = "cpu-clock"}));
+    CU_ASSERT_FALSE(kind->stands_in(&(struct sampler_options){.command = command, .period = 5}));
+}
+
+/* A command that lives on when its recording ends, and one that is never started. */
+static void test_ends(void)
+{
+    char *const command[] = {(char *)SAMPLER_SPIN, "1", "100000", NULL};
+    struct sampler *sampler;
+    struct sprof_error error = {0};
+    const struct sampler_options options = {.command = command, .source = "sigprof"};
+    CU_ASSERT_EQUAL_FATAL(sampler_open(&sampler, &options, &error), 0);
+    CU_ASSERT_EQUAL(sampler_start(sampler, &error), 0);
+    const struct model_record *next;
+    unsigned samples = 0;
+    for (int i = 0; i < 2000 && samples < 5; i++) {
+        CU_ASSERT_EQUAL(sampler_wait(sampler, 100, -1), 0);
+        while (sampler_next(sampler, &next) == 0)
+            samples += next->type == MODEL_RECORD_SAMPLE;
+    }
+    sampler_stop(sampler);
+    unsigned cpu_times = 0, exits = 0;
+    while (sampler_next(sampler, &next) == 0) {
+        cpu_times += next->type == MODEL_RECORD_CPU_TIME;
+        exits += next->type == MODEL_RECORD_EXIT;
+    }
+    CU_ASSERT_EQUAL(samples >= 5, 1);
+    CU_ASSERT_TRUE(cpu_times >= 1);
+    CU_ASSERT_EQUAL(exits, 0);
+    const pid_t pid = sampler_facts(sampler)->command_pid;
+    CU_ASSERT_FALSE(sampler_targets_ended(sampler, NULL));
+    kill(pid, SIGKILL);
+    while (!sampler_targets_ended(sampler, NULL))
+        sampler_wait(sampler, 100, -1);
+    sampler_free(sampler);
+}
+
+void sprof_suite_sampler_sigprof_source(void);
+
+void sprof_suite_sampler_sigprof_source(void)
+{
+    CU_pSuite suite = CU_add_suite("sampler/sigprof_source", NULL, NULL);
+    CU_ADD_TEST(suite, test_facts);
+    CU_ADD_TEST(suite, test_threads);
+    CU_ADD_TEST(suite, test_what_it_cannot_do);
+    CU_ADD_TEST(suite, test_when_it_stands_in);
+    CU_ADD_TEST(suite, test_ends);
+}
