@@ -81,7 +81,9 @@ int derive_add_function(struct derive *derive, const struct derive_module *modul
         .module_id = module->canonical,
         .key = function_key(module, function),
         .name = sprof_arena_text(&derive->arena, function->name),
-        .linkage_name = sprof_arena_text(&derive->arena, function->linkage_name),
+        .linkage_name = strcmp(function->linkage_name, function->name) == 0
+                            ? NULL
+                            : sprof_arena_text(&derive->arena, function->linkage_name),
         .start = function->start,
         .size = function->size,
         .file = sprof_arena_text(&derive->arena, function->file),
@@ -90,7 +92,7 @@ int derive_add_function(struct derive *derive, const struct derive_module *modul
         .startup = model_is_startup_name(function->linkage_name) || holds_entry(module, function),
     };
     *id = row.id;
-    return row.linkage_name ? add_row(derive, module, &row, true) : SPROF_ENOMEM;
+    return add_row(derive, module, &row, true);
 }
 
 /* == Frames == */

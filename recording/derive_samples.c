@@ -120,7 +120,7 @@ static int coarsen(struct derive_event *event)
 struct scan {
     struct derive *derive;
     struct derive_run *run;
-    uint64_t latest_ns;
+    uint64_t latest_ns, disorder_ns;
 };
 
 static void add_to_summary(struct scan *scan, const struct store_sample *sample,
@@ -135,15 +135,16 @@ static void add_to_summary(struct scan *scan, const struct store_sample *sample,
     sum->stitched += sample->stitched ? sample->count : 0;
     sum->guessed_frames += sample->count * node->guessed;
     sum->frames += sample->count * node->depth;
+    if (sample->time_ns > scan->latest_ns)
+        scan->latest_ns = sample->time_ns;
+    else if (scan->latest_ns - sample->time_ns > scan->disorder_ns)
+        scan->disorder_ns = scan->latest_ns - sample->time_ns;
     if (!sample->count)
-        return;
+        return; /* at the end of the run they may be as late as they are */
     if (!sum->first_sample)
         sum->first_sample = sample->id;
     sum->last_sample = sample->id;
-    if (sample->time_ns > scan->latest_ns)
-        scan->latest_ns = sample->time_ns;
-    else if (scan->latest_ns - sample->time_ns > sum->disorder_ns)
-        sum->disorder_ns = scan->latest_ns - sample->time_ns;
+    sum->disorder_ns = scan->disorder_ns;
 }
 
 static int add_sample(void *context, const struct store_sample *sample)

@@ -124,6 +124,7 @@ static bool takes_all(const struct report_loading *loading)
 struct sampling {
     struct report_loading *loading;
     size_t run;             /* index of the run at work */
+    bool knows_all;         /* what all of its samples add up to is stored */
     struct sprof_map costs; /* hash of node, thread, event, cpu → index + 1 */
 };
 
@@ -162,8 +163,10 @@ static int add_sample(void *context, const struct store_sample_row *row)
     const uint32_t path = own.node ? loading->node_paths.items[own.node - 1] : 0;
     if (!path || !own.thread)
         return SPROF_EFORMAT;
-    dataset->all.samples += sample->count;
-    dataset->all.weight += sample->weight;
+    if (!sampling->knows_all) {
+        dataset->all.samples += sample->count;
+        dataset->all.weight += sample->weight;
+    }
     if (!dataset->threads.items[own.thread - 1].selected ||
         !report_dataset_takes_sample(dataset, sampling->run, sample))
         return 0;
@@ -177,14 +180,33 @@ bool report_selection_needs_samples(const struct report_loading *loading)
     return loading->parts & REPORT_CPUS || loading->selection->cpus || loading->selection->time;
 }
 
+static int add_all(void *context, const struct store_event_cost *row)
+{
+    struct sampling *sampling = context;
+    sampling->knows_all = true;
+    if (!report_dataset_number(&sampling->loading->events, row->event_id))
+        return 0;
+    sampling->loading->dataset->all.samples += row->cost.samples;
+    sampling->loading->dataset->all.weight += row->cost.weight;
+    return 0;
+}
+
+/* Of a complete run only the samples of the range are read. */
 static int load_samples(struct report_loading *loading, struct sprof_error *error)
 {
     const struct report_dataset *dataset = loading->dataset;
     struct sampling sampling = {.loading = loading};
     int result = 0;
     for (; sampling.run < dataset->runs.count && !result; sampling.run++) {
-        const struct store_filter filter = {.run_id = dataset->runs.items[sampling.run].id};
-        result = store_each_sample(loading->store, &filter, add_sample, &sampling, error);
+        struct store_filter filter = {.run_id = dataset->runs.items[sampling.run].id};
+        sampling.knows_all = false;
+        result = store_each_event_cost(loading->store, filter.run_id, add_all, &sampling, error);
+        if (sampling.knows_all && dataset->ranges.count) {
+            filter.from_ns = dataset->ranges.items[sampling.run].from_ns;
+            filter.to_ns = dataset->ranges.items[sampling.run].to_ns;
+        }
+        if (!result)
+            result = store_each_sample(loading->store, &filter, add_sample, &sampling, error);
     }
     sprof_map_release(&sampling.costs);
     return result;

@@ -67,7 +67,11 @@ int report_each_sample(const struct report_content *content,
             (dataset->event.id && !strcmp(dataset->events.items[i].name, dataset->event.name)))
             result = sprof_map_put(&iteration.events, dataset->events.items[i].id, 1);
     for (; iteration.run < dataset->runs.count && !result; iteration.run++) {
-        const struct store_filter filter = {.run_id = dataset->runs.items[iteration.run].id};
+        struct store_filter filter = {.run_id = dataset->runs.items[iteration.run].id};
+        if (dataset->ranges.count) {
+            filter.from_ns = dataset->ranges.items[iteration.run].from_ns;
+            filter.to_ns = dataset->ranges.items[iteration.run].to_ns;
+        }
         result = store_each_sample(content->store, &filter, take_sample, &iteration, error);
     }
     sprof_vec_release(&iteration.stack.frames);

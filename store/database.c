@@ -119,6 +119,14 @@ int store_be_durable(struct store *store, struct sprof_error *error)
     return store_exec(store, "PRAGMA synchronous = NORMAL", error);
 }
 
+void store_vacuum(struct store *store)
+{
+    /* SQLite attaches the new file to itself, which is forbidden otherwise. */
+    sqlite3_limit(store->database, SQLITE_LIMIT_ATTACHED, 1);
+    sqlite3_exec(store->database, "VACUUM", NULL, NULL, NULL);
+    sqlite3_limit(store->database, SQLITE_LIMIT_ATTACHED, 0);
+}
+
 int store_begin(struct store *store, struct sprof_error *error)
 {
     const int status = store_be_durable(store, error);

@@ -14,6 +14,7 @@ struct store {
     char *path;
     bool writable, durable; /* durable: SQLite waits for the disk where it must */
     bool only_new;          /* no row that is written exists already */
+    bool rewritten;         /* many rows have grown or gone: pages have gaps */
     uint64_t opened_ns;
     sqlite3_stmt *insert[STORE_TABLES]; /* prepared at their first use */
 };
@@ -36,6 +37,10 @@ int store_prepare(struct store *store, const char *sql, sqlite3_stmt **statement
 /* From one second after opening on, what is written survives a power cut (to the last checkpoint).
  * A shorter recording is not worth waiting for the disk. To be called outside transactions. */
 int store_be_durable(struct store *store, struct sprof_error *error);
+
+/* Writes the file anew without gaps in its pages, as a whole or not at all. Where that cannot be, it
+ * stays as it is. */
+void store_vacuum(struct store *store);
 
 /* A transaction: begin; then end with the status so far, which commits on 0 and rolls back
  * otherwise. Returns that status, or why the commit failed. */

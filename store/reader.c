@@ -1,5 +1,6 @@
 #include "store/store.h"
 
+#include "store/samples.h"
 #include "store/statement.h"
 
 #include <stdio.h>
@@ -16,16 +17,14 @@ static int open_filtered(struct store_cursor *cursor, struct store *store,
     if (sqlite3_bind_text(cursor->statement, 2, filter->thread, -1, SQLITE_STATIC) != SQLITE_OK ||
         sqlite3_bind_text(cursor->statement, 3, filter->process, -1, SQLITE_STATIC) != SQLITE_OK)
         return store_fail(store, error);
+    const uint64_t to_ns = filter->to_ns && filter->to_ns < INT64_MAX ? filter->to_ns : INT64_MAX;
+    const uint64_t from_ns = filter->from_ns < to_ns ? filter->from_ns : to_ns;
+    if (sqlite3_bind_parameter_count(cursor->statement) > 3 &&
+        (sqlite3_bind_int64(cursor->statement, 4, (sqlite3_int64)from_ns) != SQLITE_OK ||
+         sqlite3_bind_int64(cursor->statement, 5, (sqlite3_int64)to_ns) != SQLITE_OK))
+        return store_fail(store, error);
     return 0;
 }
-
-/* Costs by node from either place: see store_each_node_cost. */
-int store_each_sampled_node_cost(struct store *store, const struct store_filter *filter,
-                                 int (*row)(void *, const struct store_node_cost *), void *context,
-                                 struct sprof_error *error);
-int store_each_stored_node_cost(struct store *store, const struct store_filter *filter,
-                                int (*row)(void *, const struct store_node_cost *), void *context,
-                                struct sprof_error *error);
 
 /* int store_each_NAME(store[, which], row, context, error). The body is the same for all; a macro
  * keeps the type of the row. `open` opens the cursor. */
@@ -60,7 +59,7 @@ STORE_DERIVED_OF_ALL(STORE_X)
 #undef STORE_X
 EACH_OF_ALL(run, store_run, STORE_RUN)
 EACH_OF_RUN(raw_sample, store_sample, STORE_SAMPLE)
-EACH_FILTERED(sample, store_sample_row, STORE_SAMPLE_ROW)
+EACH_FILTERED(sorted_sample, store_sample_row, STORE_SAMPLE_ROW)
 EACH_FILTERED(sampled_node_cost, store_node_cost, STORE_NODE_COST)
 EACH_FILTERED(stored_node_cost, store_node_cost, STORE_NODE_COST_STORED)
 
@@ -82,7 +81,9 @@ int store_each_node_cost(struct store *store, const struct store_filter *filter,
                          struct sprof_error *error)
 {
     int64_t stored = 0;
-    const int status = has_node_costs(store, filter ? filter->run_id : 0, &stored, error);
+    const bool in_range = filter && (filter->from_ns || filter->to_ns);
+    const int status =
+        in_range ? 0 : has_node_costs(store, filter ? filter->run_id : 0, &stored, error);
     if (status)
         return status;
     return stored ? store_each_stored_node_cost(store, filter, row, context, error)

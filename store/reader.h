@@ -39,11 +39,13 @@ struct store_filter {
     uint32_t run_id;
     const char *thread;  /* name or tid */
     const char *process; /* name or pid */
+    uint64_t from_ns,
+        to_ns; /* times in [from, to); to 0: no end. Rows outside are not even read. */
 };
 
 /* Samples of a run added up by event, thread and stack node: as stored where they are
- * (store_event_cost.has_node_costs), else from the samples. `sum_squares` is Σ weight², for the
- * effective number. */
+ * (store_event_cost.has_node_costs) and no range of time is asked for, else from the samples.
+ * `sum_squares` is Σ weight², for the effective number. */
 struct store_node_cost {
     uint32_t node_id, path_id, event_id, thread_id;
     struct model_cost cost;
@@ -58,7 +60,7 @@ int store_each_raw_sample(struct store *store, uint32_t run_id,
                           int (*row)(void *, const struct store_sample *), void *context,
                           struct sprof_error *error);
 
-/* Samples in time order with what `sprof script` shows beside them. */
+/* Samples in time order, run by run, with what `sprof script` shows beside them. */
 struct store_sample_row {
     struct store_sample sample;
     int32_t pid, tid;

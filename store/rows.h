@@ -100,8 +100,8 @@ struct store_mapping {
 struct store_function {
     uint32_t id, module_id;
     uint64_t key;
-    const char *name, *linkage_name;
-    uint64_t start, size; /* vaddr; 0 for inlined functions */
+    const char *name, *linkage_name; /* linkage_name NULL: as name */
+    uint64_t start, size;            /* vaddr; 0 for inlined functions */
     const char *file;
     uint32_t line;
     bool named, startup;

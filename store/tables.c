@@ -404,7 +404,7 @@ static bool path_is_possible(const void *row)
 #define OF_RUN "run_id = ?1"
 #define OF_PROCESS_OF_RUN "process_id IN (SELECT id FROM process WHERE run_id = ?1)"
 
-/* ?1 run or 0, ?2 thread or NULL, ?3 process or NULL, as struct store_filter says. */
+/* ?1 run or 0, ?2 thread or NULL, ?3 process or NULL, ?4 and ?5 times: struct store_filter. */
 #define CHOSEN                                                                                     \
     " AND (?2 IS NULL OR t.name = ?2 OR CAST(t.tid AS TEXT) = ?2)"                                 \
     " AND (?3 IS NULL OR p.name = ?3 OR CAST(p.pid AS TEXT) = ?3)"
@@ -412,7 +412,7 @@ static bool path_is_possible(const void *row)
     " FROM sample s CROSS JOIN thread t ON t.id = s.thread_id"                                     \
     " CROSS JOIN process p ON p.id = t.process_id"                                                 \
     " CROSS JOIN event e ON e.id = s.event_id CROSS JOIN stack_node n ON n.id = s.node_id"         \
-    " WHERE (?1 = 0 OR s.run_id = ?1)" CHOSEN
+    " WHERE (?1 = 0 OR s.run_id = ?1) AND s.time_ns >= ?4 AND s.time_ns < ?5" CHOSEN
 
 #define COLUMNS(list, row)                                                                         \
     .columns = (list), .count = sizeof(list) / sizeof *(list), .row_size = sizeof(struct row)
@@ -439,7 +439,7 @@ static const struct store_table tables[STORE_TABLES] = {
                        .of_run = "process_id IS NULL OR " OF_PROCESS_OF_RUN, .order = "id",
                        .indexes = {"mapping_module ON mapping (module_id, process_id)"}},
     [STORE_FUNCTION] = {"function", COLUMNS(function_columns, store_function), .key = "id",
-                        .order = "id", .indexes = {"function_name ON function (name)"}},
+                        .order = "id"},
     [STORE_FRAME] = {"frame", COLUMNS(frame_columns, store_frame), .key = "id", .order = "id",
                      .check = "inline_parent_id <> id"},
     [STORE_NODE] = {"stack_node", COLUMNS(node_columns, store_node), .key = "id", .order = "id",
@@ -447,8 +447,7 @@ static const struct store_table tables[STORE_TABLES] = {
     [STORE_SAMPLE] = {"sample", COLUMNS(sample_columns, store_sample), .key = "id",
                       .of_run = OF_RUN, .order = "id", .check = "weight >= 0 AND count >= 0"},
     [STORE_PATH] = {"call_path", COLUMNS(path_columns, model_path), .key = "id", .order = "id",
-                    .check = "parent_id < id", .possible = path_is_possible,
-                    .indexes = {"call_path_parent ON call_path (parent_id)"}},
+                    .check = "parent_id < id", .possible = path_is_possible},
     [STORE_SAMPLE_SUMMARY] =
         ROWS_OF_RUN("sample_summary", sample_summary_columns, store_sample_summary, "run_id"),
     [STORE_EVENT_COST] =
@@ -493,6 +492,11 @@ static const struct store_table tables[STORE_TABLES] = {
                  " CROSS JOIN thread t ON t.id = c.thread_id"
                  " CROSS JOIN process p ON p.id = t.process_id"
                  " WHERE (?1 = 0 OR r.id = ?1)" CHOSEN},
+    [STORE_SAMPLE_RANGE] =
+        {"sample", COLUMNS(sample_columns, store_sample),
+         .read = "SELECT id, run_id, event_id, thread_id, node_id, time_ns, weight, count, cpu,"
+                 " end_reason, stitched, user_stack FROM sample WHERE id BETWEEN ?1 AND ?2"
+                 " ORDER BY id"},
     [STORE_SAMPLE_ROW] = {"sample", COLUMNS(sample_row_columns, store_sample_row),
                           .read = "SELECT s.id, s.run_id, s.event_id, s.thread_id, s.node_id,"
                                   " s.time_ns, s.weight, s.count, s.cpu, s.end_reason, s.stitched,"

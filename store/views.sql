@@ -5,7 +5,7 @@ CREATE VIEW v_function AS
 SELECT c.run_id, e.name AS event, f.name AS function, m.name AS module,
        (SELECT word FROM word WHERE list = 'kind' AND number = m.kind) AS kind,
        c.exclusive_samples, c.inclusive_samples, c.exclusive_weight, c.inclusive_weight,
-       f.linkage_name, f.file, f.line, f.named, f.id AS function_id
+       coalesce(f.linkage_name, f.name) AS linkage_name, f.file, f.line, f.named, f.id AS function_id
 FROM function_cost c
 JOIN event e ON e.id = c.event_id
 JOIN function f ON f.id = c.function_id

@@ -131,6 +131,7 @@ int store_write_derived(struct store *store, const struct store_derived *derived
         status = put_parts(store, parts, sizeof parts / sizeof *parts, error);
     if (!status)
         status = complete(store, derived, error);
+    store->rewritten = true;
     return store_end(store, status, error);
 }
 

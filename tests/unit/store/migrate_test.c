@@ -51,7 +51,8 @@ static void make_version_1(const struct place *place, const char *more)
 /* Every documented column, in an order of their own. */
 static const char *const questions[] = {
     "SELECT run_id, event, function, module, kind, exclusive_samples, inclusive_samples,"
-    " exclusive_weight, inclusive_weight, linkage_name, file, line, named FROM v_function ORDER BY"
+    " exclusive_weight, inclusive_weight, coalesce(linkage_name, function), file, line, named FROM "
+    "v_function ORDER BY"
     " 1, 2, 3",
     "SELECT run_id, event, module, build_id, kind, exclusive_samples, inclusive_samples,"
     " exclusive_weight, inclusive_weight, path, problem FROM v_module ORDER BY 1, 2, 3",
@@ -127,7 +128,8 @@ static void test_reading_leaves_it_as_it_is(void)
     CU_ASSERT_EQUAL_FATAL(store_open_read(&store, place.path, NULL), 0);
     expect_answers(store, expected);
     ASSERT_QUERY(store, "PRAGMA user_version", "2");
-    CU_ASSERT_EQUAL(store_query(store, "DELETE FROM counter", add_answer, NULL, NULL), SPROF_EUSAGE);
+    CU_ASSERT_EQUAL(store_query(store, "DELETE FROM counter", add_answer, NULL, NULL),
+                    SPROF_EUSAGE);
     store_close(store, NULL);
     char *after = bytes_of(place.path, &after_size);
     CU_ASSERT_TRUE(before_size == after_size && !memcmp(before, after, before_size));
