@@ -72,6 +72,11 @@ int symbolize_image(struct symbolize_result *result, struct image *image, const 
                     size_t count, const struct symbolize_bounds *bounds,
                     const struct symbolize_options *options, struct sprof_error *error);
 
+/* Calls `found` with the start (vaddr) of each function that was declared inline and has a body of its own
+ * all the same, as far as debug information says so: GCC's does, clang's does not. */
+void symbolize_each_inline_wanted(struct image *image, const struct symbolize_options *options,
+                                  void (*found)(void *context, uint64_t start), void *context);
+
 /* A module whose file could not be opened: every address becomes one unnamed function a
  * `bounds` answer, or "module+0xaddress" alone. */
 int symbolize_without_image(struct symbolize_result *result, const char *module_name,

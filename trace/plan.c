@@ -250,6 +250,21 @@ static void describe(struct trace_planner *planner)
     planner->failed |= !plan->module;
 }
 
+static void note_inline(void *context, uint64_t start)
+{
+    struct trace_planner *planner = context;
+    const ptrdiff_t index =
+        trace_function_index(planner->functions.items, planner->functions.count, start);
+    if (index >= 0 && planner->functions.items[index].start == start)
+        planner->functions.items[index].inline_wanted = true;
+}
+
+static void find_inlines(struct trace_planner *planner)
+{
+    const struct symbolize_options options = {.no_debuginfod = true};
+    symbolize_each_inline_wanted(planner->image, &options, note_inline, planner);
+}
+
 static void decide_all(struct trace_planner *planner)
 {
     struct trace_function *functions = planner->functions.items;
@@ -301,6 +316,7 @@ static int make(struct trace_planner *planner, struct sprof_error *error)
     trace_find_sleds(planner);
     if (planner->failed)
         return sprof_error_memory(error);
+    find_inlines(planner);
     decide_all(planner);
     keep_bytes(planner);
     return 0;

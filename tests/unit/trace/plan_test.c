@@ -1,6 +1,8 @@
 /* Plans of files made for the rules: each function here is there for one of them. */
 #include "tests/unit/trace/fixture.h"
 
+#include "recording/recording.h"
+
 #define FUNCTION(name, body)                                                                       \
     ".p2align 4\n.globl " name "\n.type " name ",@function\n" name ":\n.cfi_startproc\n" body      \
     "\n.cfi_endproc\n.size " name ",.-" name "\n"
@@ -168,6 +170,23 @@ static void test_catch_blocks(void)
     fixture_release(&fixture);
 }
 
+static void test_inline_wanted(void)
+{
+    struct fixture fixture;
+    fixture_make(&fixture, ".cpp",
+                 "namespace n {\n"
+                 "inline int asked(int a) { int s = 0; while (a) s += a--, s *= 3; return s; }\n"
+                 "int plain(int a) { return a * 2; }\n"
+                 "}\n"
+                 "int (*address)(int) = n::asked;\n"
+                 "int user(int a) { return n::asked(a) + n::plain(a); }\n",
+                 "g++ -g -O2 -shared -fPIC");
+    CU_ASSERT_TRUE(fixture_function(&fixture, "n::asked(int)")->inline_wanted);
+    CU_ASSERT_FALSE(fixture_function(&fixture, "n::plain(int)")->inline_wanted);
+    CU_ASSERT_FALSE(fixture_function(&fixture, "user(int)")->inline_wanted);
+    fixture_release(&fixture);
+}
+
 static const char small_program[] =
     "__attribute__((noinline)) int work(int a) { return a * 3 + 1; }\n"
     "int main(int argc, char **argv) { (void)argv; return work(argc); }\n";
@@ -293,6 +312,44 @@ static void test_damaged_plans(void)
     fixture_release(&fixture);
 }
 
+/* Files in which some bytes are other ones: whatever the plan says then, making it ends well. */
+static void test_damaged_files(void)
+{
+    enum { VARIANTS = 1500, FILE_MAX = 1 << 16 };
+    static uint8_t bytes[FILE_MAX], changed[FILE_MAX];
+    struct fixture fixture;
+    uint64_t random = 0x9e3779b97f4a7c15;
+    size_t planned = 0;
+    make_assembly(&fixture);
+    FILE *file = fopen(fixture.path, "rb");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    const size_t size = fread(bytes, 1, sizeof bytes, file);
+    fclose(file);
+    for (int variant = 0; variant < VARIANTS; variant++) {
+        struct image *image;
+        struct record_built built = {0};
+        struct trace_plan plan;
+        memcpy(changed, bytes, size);
+        for (int i = 0; i <= variant % 6; i++) {
+            random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
+            /* Half of the changes hit the headers of the file, its segments or its sections. */
+            const size_t at = (size_t)(random >> 33) % (random & 1 ? size : 0x300);
+            changed[variant & 8 ? size - 1 - at : at] = (uint8_t)(random >> 20);
+        }
+        if (image_open_memory(&image, "damaged", (struct sprof_bytes){changed, size}, NULL))
+            continue;
+        if (record_build(&built, image, NULL, NULL) == 0 &&
+            trace_plan_make(&plan, image, built.table, NULL) == 0) {
+            planned += plan.function_count > 0;
+            trace_plan_release(&plan);
+        }
+        unwind_table_free(built.table);
+        image_free(image);
+    }
+    CU_ASSERT(planned > VARIANTS / 4);
+    fixture_release(&fixture);
+}
+
 enum { BIAS = 0x7000 };
 
 struct process {
@@ -352,10 +409,12 @@ void sprof_suite_trace_plan(void)
     CU_add_test(suite, "callees", test_callees);
     CU_add_test(suite, "calls without the PLT", test_without_plt);
     CU_add_test(suite, "catch blocks", test_catch_blocks);
+    CU_add_test(suite, "inline wanted", test_inline_wanted);
     CU_add_test(suite, "sleds", test_sleds);
     CU_add_test(suite, "kinds of programs", test_kinds_of_programs);
     CU_add_test(suite, "a saved plan is the same", test_saved_plan_is_the_same);
     CU_add_test(suite, "damaged plans", test_damaged_plans);
+    CU_add_test(suite, "damaged files", test_damaged_files);
     CU_add_test(suite, "other bytes in the process", test_other_bytes_in_the_process);
     CU_add_test(suite, "libraries", test_libraries);
 }
