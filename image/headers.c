@@ -1,16 +1,10 @@
 /* Reads the headers of an ELF file (System V ABI, chapters 4 and 5) through libelf, once. */
+#include "arch/arch.h"
 #include "image/elf_file.h"
 
 #include <gelf.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* The machine whose code sprof was built to read: its own. */
-#if defined __x86_64__
-static const uint16_t native_machine = EM_X86_64;
-#elif defined __aarch64__
-static const uint16_t native_machine = EM_AARCH64;
-#endif
 
 Elf *image_libelf(const struct image *image)
 {
@@ -156,11 +150,11 @@ static int parse_with(struct image *image, Elf *elf, struct sprof_error *error)
         return damaged(image, "its header cannot be read", error);
     if (header.e_phnum && header.e_phentsize != sizeof(Elf64_Phdr))
         return damaged(image, "its program headers have an unknown size", error);
-    if (header.e_machine != native_machine)
+    if (header.e_machine != ARCH_ELF_MACHINE)
         return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
                                "%s is an ELF file of another machine (number %u; sprof was built "
                                "for %u)",
-                               image->path, header.e_machine, native_machine);
+                               image->path, header.e_machine, ARCH_ELF_MACHINE);
     image->entry = header.e_entry;
     image->type = header.e_type;
     if (parse_sections(image, elf))

@@ -211,7 +211,7 @@ struct store_failed {
     uint32_t run_id, thread_id;
     uint64_t time_ns;
     uint8_t end_reason;
-    struct sprof_bytes registers; /* 17 × 8 bytes, by DWARF number */
+    struct sprof_bytes registers; /* 8 bytes each, by DWARF number; x86-64 has 17 */
     struct sprof_bytes stack;
 };
 

@@ -90,12 +90,22 @@ check_printing() { # LIBRARY
     [ -z "$found" ] || fail "only cli/ prints, but: $found"
 }
 
+# Only arch knows a processor, and what runs inside other programs and the kernel: agent, BPF programs.
+check_processor() { # LIBRARY
+    local found
+    case $1 in arch | agent) return ;; esac
+    found=$(grep -rnE --include='*.[ch]' --exclude='*.bpf.c' \
+        '__x86_64__|__aarch64__|(^|[^[:alnum:]_])(X86_|R_X86_64_|EM_X86_64|PERF_REG_X86)|asm/perf_regs\.h' "$1")
+    [ -z "$found" ] || fail "only arch/ knows a processor, but: $found"
+}
+
 for library in "${!may_use[@]}"; do
     if [ ! -d "$library" ]; then
         fail "$library: no such library"
         continue
     fi
     check_includes "$library"
+    check_processor "$library"
     [ "$library" = cli ] || check_printing "$library"
 done
 [ "$failures" = 0 ]
