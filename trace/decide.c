@@ -150,6 +150,10 @@ static enum trace_reason decide_prologue(struct trace_planner *planner,
     enum trace_reason why = displace(code, own, room, &function->displaced);
     if (!why && trace_target_between(planner, site + 1, site + TRACE_JUMP_BYTES))
         why = TRACE_TARGET_INSIDE;
+    /* Go's functions begin again when their stack has grown, which is seldom. */
+    const uint64_t *loop = sprof_map_get(&planner->loops, function->start);
+    if (!why && loop && (*loop == site || *loop == function->start) && !function->from_go)
+        why = TRACE_LOOP_AT_ENTRY;
     function->site = why ? 0 : site;
     return why;
 }

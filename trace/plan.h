@@ -14,7 +14,7 @@
 #include <stdbool.h>
 
 /* What a stored plan is made by; a file of another version is not read. */
-enum { TRACE_PLAN_VERSION = 2 };
+enum { TRACE_PLAN_VERSION = 3 };
 
 /* A jump to a probe, and the room that it takes at a function's entry. */
 enum { TRACE_JUMP_BYTES = 5, TRACE_DISPLACED_MAX = 4 + 15 };
@@ -42,6 +42,7 @@ enum trace_reason {
     TRACE_UNWINDER,         /* of the library that unwinds stacks for exceptions */
     TRACE_TOO_SHORT,        /* fewer than five bytes, and no padding behind them */
     TRACE_TARGET_INSIDE,    /* a branch leads into the bytes that the jump would take */
+    TRACE_LOOP_AT_ENTRY,    /* jumps to its own entry: each round would look like a call */
     TRACE_NOT_MOVABLE,      /* begins with an instruction that works at its place only */
     TRACE_ENDS_INSIDE,      /* a return or jump within these bytes, and code behind it */
     TRACE_READS_FLAGS,      /* reads flags that its caller set */

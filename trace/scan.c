@@ -211,6 +211,15 @@ static void go_indirect(struct scan *scan, uint64_t next, const struct arch_inst
     }
 }
 
+/* A jump inside the function; one that leads to where a probe would be is noted. */
+static void loop_inside(struct scan *scan, uint64_t target)
+{
+    enum { LANDING_MAX = 4 };
+    if (target - scan->function->start <= LANDING_MAX)
+        scan->planner->failed |=
+            sprof_map_put(&scan->planner->loops, scan->function->start, target) != 0;
+}
+
 static void follow(struct scan *scan, uint64_t next, const struct arch_instruction *instruction)
 {
     const uint64_t target = next + (uint64_t)instruction->value;
@@ -223,7 +232,9 @@ static void follow(struct scan *scan, uint64_t next, const struct arch_instructi
     case ARCH_FLOW_JUMP:
     case ARCH_FLOW_BRANCH:
         trace_target_add(scan->planner, target);
-        if (scan->function && !is_inside(scan->function, target))
+        if (scan->function && is_inside(scan->function, target))
+            loop_inside(scan, target);
+        else if (scan->function)
             leave_by_jump(scan, target);
         return;
     case ARCH_FLOW_CALL_INDIRECT:

@@ -16,6 +16,7 @@ static const char *const reasons[TRACE_REASONS] = {
     [TRACE_UNWINDER] = "unwinds stacks for exceptions",
     [TRACE_TOO_SHORT] = "too short for a jump",
     [TRACE_TARGET_INSIDE] = "a branch leads into its first bytes",
+    [TRACE_LOOP_AT_ENTRY] = "a loop begins at its entry",
     [TRACE_NOT_MOVABLE] = "begins with an instruction that cannot be moved",
     [TRACE_ENDS_INSIDE] = "ends within its first bytes",
     [TRACE_READS_FLAGS] = "reads flags of its caller",

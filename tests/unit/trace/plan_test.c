@@ -26,6 +26,7 @@ static const char assembly[] =
                          "add %rdx,%rax\njmp *%rax\n2: mov $2,%eax\nret\n3: mov $3,%eax\nret")
     FUNCTION("into_start", "4: mov %esi,%eax\n5: add %edi,%eax\nlea other_table(%rip),%rdx\n"
                            "movslq (%rdx,%rax,4),%rcx\nadd %rcx,%rdx\njmp *%rdx\n6: ret")
+    FUNCTION("again", "add (%rdi),%rax\nlea 8(%rdi),%rdi\ncmp %rsi,%rdi\njne again\nret")
     FUNCTION("counts", "jrcxz 7f\nmov $5,%eax\n7: ret")
     FUNCTION("returned_to", "call *%rdi\nmov $5,%eax\nret")
     FUNCTION("by_stack", "call *8(%rsp)\nnop\nret")
@@ -67,6 +68,7 @@ static const struct {
     {"loops", TRACE_NOT, TRACE_TARGET_INSIDE, 0},
     {"by_table", TRACE_PROLOGUE, TRACE_REASON_NONE, 10},
     {"into_start", TRACE_NOT, TRACE_TARGET_INSIDE, 0},
+    {"again", TRACE_NOT, TRACE_LOOP_AT_ENTRY, 0},
     {"counts", TRACE_NOT, TRACE_NOT_MOVABLE, 0},
     {"returned_to", TRACE_NOT, TRACE_TARGET_INSIDE, 0},
     {"by_stack", TRACE_NOT, TRACE_NOT_MOVABLE, 0},
