@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-static struct record_jit_owner read_owner(pid_t pid)
+struct record_jit_owner record_jit_owner_read(pid_t pid)
 {
     struct sprof_proc_status status;
     if (!sprof_proc_status_read(pid, &status))
@@ -11,11 +11,14 @@ static struct record_jit_owner read_owner(pid_t pid)
     return (struct record_jit_owner){.uid = status.user, .ns_pid = status.inner};
 }
 
-int record_jit_owners_note(struct record_jit_owners *owners, pid_t pid)
+bool record_jit_owners_has(const struct record_jit_owners *owners, pid_t pid)
 {
-    if (sprof_map_get(&owners->by_pid, (uint64_t)pid))
-        return 0;
-    const struct record_jit_owner owner = read_owner(pid);
+    return sprof_map_get(&owners->by_pid, (uint64_t)pid) != NULL;
+}
+
+int record_jit_owners_note(struct record_jit_owners *owners, pid_t pid,
+                           struct record_jit_owner owner)
+{
     return sprof_map_put(&owners->by_pid, (uint64_t)pid,
                          (uint64_t)owner.uid << 32 | (uint32_t)owner.ns_pid);
 }
@@ -24,7 +27,7 @@ struct record_jit_owner record_jit_owners_get(const struct record_jit_owners *ow
 {
     const uint64_t *noted = owners ? sprof_map_get(&owners->by_pid, (uint64_t)pid) : NULL;
     if (!noted)
-        return read_owner(pid);
+        return record_jit_owner_read(pid);
     return (struct record_jit_owner){(uid_t)(*noted >> 32), (pid_t)(uint32_t)*noted};
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 struct record_jit_owner {
@@ -17,8 +18,15 @@ struct record_jit_owners {
     struct sprof_map by_pid;
 };
 
-/* Takes down the owner of a process, once. Returns 0 or SPROF_ENOMEM. */
-int record_jit_owners_note(struct record_jit_owners *owners, pid_t pid);
+/* What /proc says of a process now; of one that is gone, this user and its number. */
+struct record_jit_owner record_jit_owner_read(pid_t pid);
+
+/* Whether the owner of a process was taken down. */
+bool record_jit_owners_has(const struct record_jit_owners *owners, pid_t pid);
+
+/* Takes down the owner of a process. Returns 0 or SPROF_ENOMEM. */
+int record_jit_owners_note(struct record_jit_owners *owners, pid_t pid,
+                           struct record_jit_owner owner);
 
 /* What was taken down, or what /proc says now; for a process that is gone, this user and its
  * number. NULL for `owners` means that nothing was taken down. */

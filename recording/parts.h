@@ -4,6 +4,7 @@
 #define SPROF_RECORDING_PARTS_H
 
 #include "recording/jit_owner.h"
+#include "recording/lookups.h"
 #include "recording/pending.h"
 #include "recording/recording.h"
 #include "recording/walk.h"
@@ -19,6 +20,7 @@ struct recording {
     struct model_world world;
     struct cache *cache; /* NULL: none */
     struct record_images images;
+    struct recording_lookups lookups;
     struct record_jit_owners jit_owners;
     struct record_walk walk;
     struct record_pending pending;
@@ -44,6 +46,14 @@ static inline uint64_t recording_time(const struct recording *recording, uint64_
 {
     return time_ns > recording->start_ns ? time_ns - recording->start_ns : 0;
 }
+
+/* Notes that /proc was asked about the mappings of a process at a time, and whether it knew more
+ * than the records: when it is asked again. Returns 0 or SPROF_ENOMEM. */
+int recording_set_rescan(struct recording *recording, const struct model_process *process,
+                         uint64_t time_ns, bool changed);
+
+/* Takes over what /proc has answered. Returns how many answers, or SPROF_ENOMEM. */
+int recording_apply_lookups(struct recording *recording);
 
 /* Moves everything new or changed into the batch at hand. `last` also writes what changes seldom.
  * Returns 0 or SPROF_ENOMEM. */

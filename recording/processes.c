@@ -2,6 +2,20 @@
 #include "recording/parts.h"
 
 #include <assert.h>
+#include <unistd.h>
+
+/* Whose the perf map of a process with code made at run time is: once a process. */
+static int ask_owner(struct recording *recording, const struct model_record *record)
+{
+    if (record_jit_owners_has(&recording->jit_owners, record->pid))
+        return 0;
+    const struct model_process *process =
+        model_world_process(&recording->world, record->pid, record->time_ns);
+    const struct record_jit_owner not_yet = {geteuid(), record->pid};
+    if (!process || record_jit_owners_note(&recording->jit_owners, record->pid, not_yet))
+        return SPROF_ENOMEM;
+    return recording_lookups_ask(&recording->lookups, RECORDING_OWNER, process, record->time_ns);
+}
 
 static int apply_mapping(struct recording *recording, const struct model_record *record)
 {
@@ -9,7 +23,7 @@ static int apply_mapping(struct recording *recording, const struct model_record 
     if (record->pid == -1 && strcmp(mapping->file.path, MODEL_MODULE_KERNEL) == 0)
         recording->walk.kernel_start = mapping->address - mapping->file_offset;
     if (record->pid > 0 && strncmp(mapping->file.path, "//anon", 6) == 0 &&
-        record_jit_owners_note(&recording->jit_owners, record->pid))
+        ask_owner(recording, record))
         return SPROF_ENOMEM;
     return model_world_map(&recording->world, record->pid, mapping->address, mapping->size,
                            mapping->file_offset, &mapping->file, record->time_ns);
@@ -20,8 +34,9 @@ static int apply_comm(struct recording *recording, const struct model_record *re
     const bool is_new = record->comm.exec || (record->before_start && record->pid == record->tid);
     struct model_process *process =
         is_new ? model_world_process(&recording->world, record->pid, record->time_ns) : NULL;
-    if (process)
-        process->command = sprof_command_of_process(&recording->arena, record->pid);
+    if (process &&
+        recording_lookups_ask(&recording->lookups, RECORDING_COMMAND, process, record->time_ns))
+        return SPROF_ENOMEM;
     return model_world_comm(&recording->world, record->pid, record->tid, record->comm.name,
                             record->comm.exec, record->time_ns);
 }
@@ -51,6 +66,68 @@ int recording_event(struct recording *recording, const struct model_record *reco
                                     record->cpu_time.cpu_time_ns, record->time_ns);
     default: assert(!"a record of a process"); return 0;
     }
+}
+
+/* == What /proc has answered == */
+
+static struct model_process *process_by_id(const struct recording *recording, uint32_t id)
+{
+    return recording->world.processes.items[id - 1 - recording->world.first_process];
+}
+
+/* Processes that were forked since have inherited no command yet. */
+static int set_command(struct recording *recording, const struct recording_lookup *lookup)
+{
+    const struct model_world *world = &recording->world;
+    const char *command = sprof_arena_text(&recording->arena, lookup->command);
+    struct model_process *process = process_by_id(recording, lookup->process);
+    if (!command)
+        return lookup->command ? SPROF_ENOMEM : 0;
+    process->command = command;
+    process->dirty = true;
+    for (size_t i = process->id - world->first_process; i < world->processes.count; i++) {
+        struct model_process *heir = world->processes.items[i];
+        if (heir->command || heir->exec_ns || !heir->parent ||
+            process_by_id(recording, heir->parent)->command != command)
+            continue;
+        heir->command = command;
+        heir->dirty = true;
+    }
+    return 0;
+}
+
+static int add_mappings(struct recording *recording, const struct recording_lookup *lookup)
+{
+    struct model_world *world = &recording->world;
+    const struct model_process *process = process_by_id(recording, lookup->process);
+    bool changed = false;
+    for (size_t i = 0; i < lookup->mappings.count; i++) {
+        const struct model_mmap *mapping = &lookup->mappings.items[i];
+        if (model_world_find(world, process, mapping->address))
+            continue;
+        changed = true;
+        if (model_world_map(world, lookup->pid, mapping->address, mapping->size,
+                            mapping->file_offset, &mapping->file, lookup->time_ns))
+            return SPROF_ENOMEM;
+    }
+    return recording_set_rescan(recording, process, lookup->time_ns, changed);
+}
+
+int recording_apply_lookups(struct recording *recording)
+{
+    int count = 0, result = 0;
+    for (struct recording_lookup *lookup;
+         !result && (lookup = recording_lookups_next(&recording->lookups)); count++) {
+        switch (lookup->question) {
+        case RECORDING_COMMAND: result = set_command(recording, lookup); break;
+        case RECORDING_OWNER:
+            result = record_jit_owners_note(&recording->jit_owners, lookup->pid, lookup->owner);
+            break;
+        case RECORDING_MAPPINGS: result = add_mappings(recording, lookup); break;
+        }
+        recording_lookup_free(lookup);
+    }
+    return result ? result : count;
 }
 
 struct model_thread *recording_thread(struct recording *recording, pid_t pid, pid_t tid,

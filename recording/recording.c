@@ -110,6 +110,7 @@ int recording_open(struct recording **out, const struct recording_options *optio
         result = record_images_init(&recording->images, table_bytes, recording->cache, error);
     if (!result && record_walk_init(&recording->walk, &recording->world, &recording->images, view))
         result = sprof_error_memory(error);
+    recording_lookups_init(&recording->lookups, recording->images.done_fd);
     recording->walk.stacks.first_frame = recording->last_frame;
     recording->walk.stacks.first_node = recording->last_node;
     if (result) {
@@ -140,8 +141,10 @@ void recording_free(struct recording *recording)
     if (!recording)
         return;
     recording_close(recording, NULL); /* its rows borrow texts of the run */
-    if (recording_hurried(recording) && !record_images_stop(&recording->images, STOP_MS))
+    if (recording_hurried(recording) &&
+        (!record_images_stop(&recording->images, STOP_MS) || recording->lookups.waiting))
         return;
+    recording_lookups_release(&recording->lookups);
     record_walk_release(&recording->walk);
     record_pending_release(&recording->pending);
     record_images_release(&recording->images);

@@ -1,9 +1,9 @@
 /* From captured samples to sample rows: at once, or when the tables that a stack needs are built.
  */
 #include "recording/parts.h"
-#include "target/target.h"
 
-#include <unistd.h>
+#include <errno.h>
+#include <poll.h>
 
 /* == A sample that was walked == */
 
@@ -72,48 +72,37 @@ static int add_row(struct recording *recording, const struct record_pending_samp
 
 /* == Code in no known mapping == */
 
-struct rescan {
-    struct model_world *world;
-    struct model_process *process;
-    uint64_t time_ns;
-    bool changed;
-};
-
-static int add_missing(void *context, const struct model_mmap *mapping)
-{
-    struct rescan *rescan = context;
-    if (model_world_find(rescan->world, rescan->process, mapping->address))
-        return 0;
-    rescan->changed = true;
-    return model_world_map(rescan->world, rescan->process->pid, mapping->address, mapping->size,
-                           mapping->file_offset, &mapping->file, rescan->time_ns);
-}
-
 /* When /proc may be asked about a process again: 10 ms after the last time, longer where it knew
  * nothing new, up to 40 ms: code that was not executable a moment ago may be now. */
-enum { RESCAN_NS = 10000000, RESCAN_DOUBLINGS = 2 };
+enum { RESCAN_NS = 10000000, RESCAN_DOUBLINGS = 2, DOUBLINGS_MASK = 15 };
 
-static uint64_t next_rescan(uint64_t time_ns, uint64_t doublings)
+static uint64_t rescan_due(const struct recording *recording, const struct model_process *process)
 {
-    return ((time_ns + ((uint64_t)RESCAN_NS << doublings)) & ~UINT64_C(15)) | doublings;
+    const uint64_t *due = sprof_map_get(&recording->next_rescan, process->id);
+    return due ? *due : 0;
 }
 
-/* What /proc says now may be newer than what the records told. */
-static int rescan_mappings(struct recording *recording, struct model_process *process,
-                           uint64_t time_ns, bool *changed)
+int recording_set_rescan(struct recording *recording, const struct model_process *process,
+                         uint64_t time_ns, bool changed)
 {
-    *changed = false;
-    const uint64_t *known = sprof_map_get(&recording->next_rescan, process->id);
-    const uint64_t due = known ? *known : 0, doublings = due & 15;
-    if (time_ns < due)
-        return 0;
-    struct rescan rescan = {&recording->world, process, time_ns, false};
-    if (target_each_mapping(process->pid, add_missing, &rescan))
-        return SPROF_ENOMEM;
-    *changed = rescan.changed;
-    const uint64_t more = doublings < RESCAN_DOUBLINGS ? doublings + 1 : doublings;
+    const uint64_t before = rescan_due(recording, process) & DOUBLINGS_MASK;
+    const uint64_t doublings = changed ? 0 : before < RESCAN_DOUBLINGS ? before + 1 : before;
+    const uint64_t due_ns = time_ns + ((uint64_t)RESCAN_NS << doublings);
     return sprof_map_put(&recording->next_rescan, process->id,
-                         next_rescan(time_ns, rescan.changed ? 0 : more));
+                         (due_ns & ~(uint64_t)DOUBLINGS_MASK) | doublings);
+}
+
+/* What /proc says now may be newer than what the records told: a sample with unknown code waits for
+ * it. Returns 1 where it is to wait, 0, or SPROF_ENOMEM. */
+static int ask_mappings(struct recording *recording, const struct model_process *process,
+                        uint64_t time_ns)
+{
+    struct recording_lookups *lookups = &recording->lookups;
+    if (recording_lookups_wait_for(lookups, process->id))
+        return 1;
+    if (time_ns < rescan_due(recording, process) || process->end_ns)
+        return 0;
+    return recording_lookups_ask(lookups, RECORDING_MAPPINGS, process, time_ns) ? SPROF_ENOMEM : 1;
 }
 
 /* == Samples as they come, and again == */
@@ -133,19 +122,18 @@ int recording_sample(struct recording *recording, const struct model_record *rec
     struct record_outcome outcome;
     if (record_walk_sample(&recording->walk, process, &record->sample, 0, &outcome))
         return SPROF_ENOMEM;
-    bool changed = false;
-    if (outcome.unknown_code && outcome.end != MODEL_END_PENDING &&
-        rescan_mappings(recording, process, record->time_ns, &changed))
-        return SPROF_ENOMEM;
-    if (changed && record_walk_sample(&recording->walk, process, &record->sample, 0, &outcome))
-        return SPROF_ENOMEM;
+    int waits = outcome.end == MODEL_END_PENDING;
+    if (!waits && outcome.unknown_code)
+        waits = ask_mappings(recording, process, record->time_ns);
+    if (waits < 0)
+        return waits;
     const struct record_pending_sample taken = {.sample = record->sample,
                                                 .process = process,
                                                 .thread = thread,
                                                 .event = event,
                                                 .time_ns = record->time_ns,
                                                 .cpu = record->cpu};
-    if (outcome.end != MODEL_END_PENDING)
+    if (!waits)
         return add_row(recording, &taken, &outcome);
     recording->waited++;
     return record_pending_add(&recording->pending, &taken);
@@ -158,13 +146,17 @@ static int retry_sample(void *context, const struct record_pending_sample *waiti
     if (record_walk_sample(&recording->walk, waiting->process, &waiting->sample, waiting->time_ns,
                            &outcome))
         return SPROF_ENOMEM;
-    return outcome.end == MODEL_END_PENDING ? 1 : add_row(recording, waiting, &outcome);
+    const bool asks = outcome.unknown_code && !recording->walk.spaces.hurried &&
+                      recording_lookups_wait_for(&recording->lookups, waiting->process->id);
+    return outcome.end == MODEL_END_PENDING || asks ? 1 : add_row(recording, waiting, &outcome);
 }
 
 int recording_collect(struct recording *recording)
 {
-    if (!record_images_collect(&recording->images))
-        return 0;
+    const size_t built = record_images_collect(&recording->images);
+    const int answered = recording_apply_lookups(recording);
+    if (answered < 0 || (!built && !answered))
+        return answered;
     return record_pending_retry(&recording->pending, retry_sample, recording);
 }
 
@@ -178,21 +170,36 @@ size_t recording_waiting_bytes(const struct recording *recording)
     return recording->pending.bytes;
 }
 
-/* Without the tables that are not there: code without one is walked by frame pointers, and marked. */
+/* Without the tables that are not there: code without one is walked by frame pointers, and marked.
+ */
 static int settle_now(struct recording *recording)
 {
     recording->walk.spaces.hurried = true;
     return record_pending_retry(&recording->pending, retry_sample, recording);
 }
 
+/* Images that nobody waits for any more are opened to the end, too: names come from them. */
+static bool is_settled(const struct recording *recording, size_t bytes)
+{
+    return bytes ? recording->pending.bytes <= bytes
+                 : !recording->images.waiting && !recording->lookups.waiting;
+}
+
+/* From the builder, or from /proc. */
+static void wait_for_answer(struct recording *recording)
+{
+    struct pollfd descriptor = {.fd = recording->images.done_fd, .events = POLLIN};
+    while (poll(&descriptor, 1, -1) < 0 && errno == EINTR)
+        ;
+}
+
 int recording_settle(struct recording *recording, size_t bytes)
 {
     int result = recording_collect(recording);
-    /* Images that nobody waits for any more are opened to the end, too: names come from them. */
-    while (!result && (bytes ? recording->pending.bytes > bytes : recording->images.waiting > 0)) {
+    while (!result && !is_settled(recording, bytes)) {
         if (atomic_load(&recording->hurried))
             return settle_now(recording);
-        record_images_wait(&recording->images);
+        wait_for_answer(recording);
         result = recording_collect(recording);
     }
     return result;

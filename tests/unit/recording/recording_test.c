@@ -225,13 +225,37 @@ static void test_modes_are_kept_apart(void)
     scene.options.view = (struct model_view){.mode = MODEL_MODE_APP, .drop_interior = true};
     scene_start(&scene, 0);
     scene_finish(&scene, true);
-    ASSERT_HANDMADE(&scene.made, "SELECT mode, frame IS NULL, app_interior FROM v_run", "app|1|drop");
+    ASSERT_HANDMADE(&scene.made, "SELECT mode, frame IS NULL, app_interior FROM v_run",
+                    "app|1|drop");
     scene.options.append = true;
     scene.options.view = (struct model_view){.mode = MODEL_MODE_PC, .frame_app = true};
     CU_ASSERT_EQUAL(recording_open(&scene.recording, &scene.options, &error), SPROF_EUSAGE);
     CU_ASSERT_PTR_NULL(scene.recording);
     CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "another mode"));
     ASSERT_HANDMADE(&scene.made, "SELECT count(*) FROM run", "1");
+    fixture_close(&scene.made.fixture);
+}
+
+/* No mapping was told of: the sample waits until /proc has answered, and is whole then. */
+static void test_unknown_code_is_asked_for(void)
+{
+    const struct model_record comm = {.type = MODEL_RECORD_COMM,
+                                      .time_ns = START_NS,
+                                      .pid = getpid(),
+                                      .tid = getpid(),
+                                      .comm = {"unit_recording", true}};
+    struct scene scene;
+    scene_open(&scene);
+    scene_start(&scene, 0);
+    CU_ASSERT_EQUAL(recording_event(scene.recording, &comm), 0);
+    CU_ASSERT_EQUAL(feed_sample(&scene, SAMPLE_NS), 0);
+    CU_ASSERT_EQUAL(scene.sampled, 0);
+    CU_ASSERT_EQUAL(recording_settle(scene.recording, 0), 0);
+    CU_ASSERT_EQUAL(scene.sampled, 1);
+    scene_finish(&scene, false);
+    ASSERT_HANDMADE(&scene.made, "SELECT end_reason, path LIKE '%feed_sample%' FROM v_sample",
+                    "root|1");
+    ASSERT_HANDMADE(&scene.made, "SELECT command LIKE '%unit_recording%' FROM process", "1");
     fixture_close(&scene.made.fixture);
 }
 
@@ -336,6 +360,7 @@ void sprof_suite_recording_recording(void)
                 test_an_abandoned_recording_was_never_there);
     CU_add_test(suite, "created when the input is good", test_created_when_the_input_is_good);
     CU_add_test(suite, "modes are kept apart", test_modes_are_kept_apart);
+    CU_add_test(suite, "unknown code is asked for", test_unknown_code_is_asked_for);
     CU_add_test(suite, "a hurry does not wait for the builder",
                 test_a_hurry_does_not_wait_for_the_builder);
     CU_add_test(suite, "a hurry may come too late", test_a_hurry_may_come_too_late);

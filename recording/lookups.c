@@ -1,0 +1,158 @@
+/* Asks /proc about live processes in a thread of its own. */
+#include "recording/lookups.h"
+
+#include "target/target.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+/* == The thread's side == */
+
+static int keep_mapping(void *context, const struct model_mmap *mapping)
+{
+    struct recording_lookup *lookup = context;
+    struct model_mmap copy = *mapping;
+    copy.file.path = sprof_arena_text(&lookup->arena, mapping->file.path);
+    return copy.file.path ? sprof_vec_push(&lookup->mappings, copy) : SPROF_ENOMEM;
+}
+
+/* Out of memory, the answer is that nothing is known. */
+static void answer(struct recording_lookup *lookup)
+{
+    switch (lookup->question) {
+    case RECORDING_COMMAND:
+        lookup->command = sprof_command_of_process(&lookup->arena, lookup->pid);
+        break;
+    case RECORDING_OWNER: lookup->owner = record_jit_owner_read(lookup->pid); break;
+    case RECORDING_MAPPINGS: target_each_mapping(lookup->pid, keep_mapping, lookup); break;
+    }
+}
+
+static void *lookups_main(void *argument)
+{
+    struct recording_lookups *lookups = argument;
+    pthread_mutex_lock(&lookups->mutex);
+    while (!lookups->stopping) {
+        struct recording_lookup *lookup = lookups->questions;
+        if (!lookup) {
+            pthread_cond_wait(&lookups->wanted, &lookups->mutex);
+            continue;
+        }
+        lookups->questions = lookup->next;
+        if (!lookups->questions)
+            lookups->questions_end = &lookups->questions;
+        pthread_mutex_unlock(&lookups->mutex);
+        answer(lookup);
+        pthread_mutex_lock(&lookups->mutex);
+        lookup->next = NULL;
+        *lookups->answers_end = lookup;
+        lookups->answers_end = &lookup->next;
+        eventfd_write(lookups->answered_fd, 1);
+    }
+    pthread_mutex_unlock(&lookups->mutex);
+    return NULL;
+}
+
+/* == The owner's side == */
+
+void recording_lookups_init(struct recording_lookups *lookups, int answered_fd)
+{
+    *lookups = (struct recording_lookups){.answered_fd = answered_fd};
+    lookups->questions_end = &lookups->questions;
+    lookups->answers_end = &lookups->answers;
+    pthread_mutex_init(&lookups->mutex, NULL);
+    pthread_cond_init(&lookups->wanted, NULL);
+}
+
+static void free_all(struct recording_lookup *lookup)
+{
+    while (lookup) {
+        struct recording_lookup *next = lookup->next;
+        recording_lookup_free(lookup);
+        lookup = next;
+    }
+}
+
+void recording_lookups_release(struct recording_lookups *lookups)
+{
+    if (!lookups->questions_end)
+        return;
+    if (lookups->running) {
+        pthread_mutex_lock(&lookups->mutex);
+        lookups->stopping = true;
+        pthread_cond_signal(&lookups->wanted);
+        pthread_mutex_unlock(&lookups->mutex);
+        pthread_join(lookups->thread, NULL);
+    }
+    free_all(lookups->questions);
+    free_all(lookups->answers);
+    pthread_mutex_destroy(&lookups->mutex);
+    pthread_cond_destroy(&lookups->wanted);
+    sprof_map_release(&lookups->mappings_asked);
+    *lookups = (struct recording_lookups){0};
+}
+
+static uint64_t asked(const struct recording_lookups *lookups, uint32_t process)
+{
+    const uint64_t *count = sprof_map_get(&lookups->mappings_asked, process);
+    return count ? *count : 0;
+}
+
+int recording_lookups_ask(struct recording_lookups *lookups, enum recording_question question,
+                          const struct model_process *process, uint64_t time_ns)
+{
+    if (!lookups->running && pthread_create(&lookups->thread, NULL, lookups_main, lookups))
+        return SPROF_EIO;
+    lookups->running = true;
+    struct recording_lookup *lookup = calloc(1, sizeof *lookup);
+    if (!lookup)
+        return SPROF_ENOMEM;
+    lookup->question = question;
+    lookup->process = process->id;
+    lookup->pid = process->pid;
+    lookup->time_ns = time_ns;
+    if (question == RECORDING_MAPPINGS &&
+        sprof_map_put(&lookups->mappings_asked, process->id, asked(lookups, process->id) + 1)) {
+        free(lookup);
+        return SPROF_ENOMEM;
+    }
+    lookups->waiting++;
+    pthread_mutex_lock(&lookups->mutex);
+    *lookups->questions_end = lookup;
+    lookups->questions_end = &lookup->next;
+    pthread_cond_signal(&lookups->wanted);
+    pthread_mutex_unlock(&lookups->mutex);
+    return 0;
+}
+
+bool recording_lookups_wait_for(const struct recording_lookups *lookups, uint32_t process)
+{
+    return asked(lookups, process) > 0;
+}
+
+struct recording_lookup *recording_lookups_next(struct recording_lookups *lookups)
+{
+    if (!lookups->waiting)
+        return NULL;
+    pthread_mutex_lock(&lookups->mutex);
+    struct recording_lookup *lookup = lookups->answers;
+    if (lookup)
+        lookups->answers = lookup->next;
+    if (!lookups->answers)
+        lookups->answers_end = &lookups->answers;
+    pthread_mutex_unlock(&lookups->mutex);
+    if (!lookup)
+        return NULL;
+    lookups->waiting--;
+    if (lookup->question == RECORDING_MAPPINGS)
+        --*sprof_map_get(&lookups->mappings_asked, lookup->process);
+    return lookup;
+}
+
+void recording_lookup_free(struct recording_lookup *lookup)
+{
+    sprof_vec_release(&lookup->mappings);
+    sprof_arena_release(&lookup->arena);
+    free(lookup);
+}

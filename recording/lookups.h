@@ -1,0 +1,61 @@
+/* Questions to /proc about live processes, answered by a thread of their own: the kernel may take
+ * long over an answer (it waits for the process's memory map), and the rings fill meanwhile. */
+#ifndef SPROF_RECORDING_LOOKUPS_H
+#define SPROF_RECORDING_LOOKUPS_H
+
+#include "base/base.h"
+#include "model/model.h"
+#include "recording/jit_owner.h"
+
+#include <pthread.h>
+
+enum recording_question {
+    RECORDING_COMMAND,  /* with which arguments the process was executed */
+    RECORDING_OWNER,    /* whose its perf map is */
+    RECORDING_MAPPINGS, /* what executable mappings it has */
+};
+
+/* One question and, once it was collected, its answer. */
+struct recording_lookup {
+    enum recording_question question;
+    uint32_t process;
+    pid_t pid;
+    uint64_t time_ns; /* of the record that led to it */
+    struct recording_lookup *next;
+    struct sprof_arena arena; /* of the answer */
+    const char *command;      /* NULL: the process is gone or has none */
+    struct record_jit_owner owner;
+    SPROF_VEC(struct model_mmap) mappings;
+};
+
+struct recording_lookups {
+    pthread_t thread;
+    bool running, stopping;
+    pthread_mutex_t mutex;
+    pthread_cond_t wanted;
+    struct recording_lookup *questions, **questions_end;
+    struct recording_lookup *answers, **answers_end;
+    struct sprof_map mappings_asked; /* owner's: process → questions about its mappings */
+    size_t waiting;                  /* owner's: questions not yet collected */
+    int answered_fd;                 /* borrowed: an event descriptor, written at each answer */
+};
+
+/* Starts the thread at the first question. `answered_fd` is borrowed. */
+void recording_lookups_init(struct recording_lookups *lookups, int answered_fd);
+
+/* Ends the thread, after the question it has at hand, and frees everything. Zero is fine. */
+void recording_lookups_release(struct recording_lookups *lookups);
+
+/* Asks. Returns 0, SPROF_ENOMEM, or SPROF_EIO where no thread can be had. */
+int recording_lookups_ask(struct recording_lookups *lookups, enum recording_question question,
+                          const struct model_process *process, uint64_t time_ns);
+
+/* Whether a question about the mappings of a process has not been collected yet. */
+bool recording_lookups_wait_for(const struct recording_lookups *lookups, uint32_t process);
+
+/* The next answer, in the order of the questions, or NULL. Its texts are valid until it is freed.
+ */
+struct recording_lookup *recording_lookups_next(struct recording_lookups *lookups);
+void recording_lookup_free(struct recording_lookup *lookup);
+
+#endif
