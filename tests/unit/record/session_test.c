@@ -6,6 +6,7 @@
 #include "tests/unit/recording/handmade.h"
 
 #include "sampler/sampler.h"
+#include "tests/unit/skip.h"
 
 #include <signal.h>
 #include <sys/wait.h>
@@ -48,7 +49,7 @@ static bool permitted(struct scene *scene, int result)
 {
     if (result != SPROF_EPERMISSION)
         return true;
-    fprintf(stderr, "skipped: %s\n", scene->error.message);
+    sprof_test_skip("%s", scene->error.message);
     fixture_close(&scene->made.fixture);
     return false;
 }

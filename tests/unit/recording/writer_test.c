@@ -1,5 +1,6 @@
 #include "recording/writer.h"
 #include "tests/unit/store/recording.h"
+#include "tests/unit/skip.h"
 
 #include <sched.h>
 #include <signal.h>
@@ -161,7 +162,7 @@ static void test_full_disk(void)
     struct place place = place_make();
     const int status = in_child(on_a_small_disk, &place);
     if (status == CANNOT_MOUNT)
-        fprintf(stderr, "skipped: a full disk needs the right to mount\n");
+        sprof_test_skip("a full disk needs the right to mount");
     else
         CU_ASSERT_EQUAL(status, 0);
     place_remove(&place);

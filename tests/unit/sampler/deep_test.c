@@ -1,5 +1,6 @@
 #include "tests/unit/sampler/live.h"
 #include "tests/unit/sampler/programs/deep.h"
+#include "tests/unit/skip.h"
 
 #include <CUnit/CUnit.h>
 #include <stdio.h>
@@ -99,7 +100,7 @@ static bool record_deep(struct deep *deep, enum sampler_scope scope, bool tell_e
     live_end(pid);
     sampler_free(sampler);
     if (!in_scope)
-        printf(" skipped: samples cannot be filtered in the kernel here");
+        sprof_test_skip("samples cannot be filtered in the kernel here");
     return in_scope;
 }
 

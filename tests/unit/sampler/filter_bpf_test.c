@@ -2,6 +2,7 @@
 
 #include "sampler/perf/event_config.h"
 #include "tests/unit/sampler/live.h"
+#include "tests/unit/skip.h"
 
 #include <CUnit/CUnit.h>
 #include <errno.h>
@@ -20,7 +21,7 @@ static bool open_filter(struct filter_bpf *filter, bool follow)
     if (!result)
         return true;
     CU_ASSERT_TRUE(geteuid() || result == -ENOENT || result == -EPERM || result == -ENOSYS);
-    printf(" skipped: no BPF here: %s", filter_bpf_reason(result));
+    sprof_test_skip("no BPF here: %s", filter_bpf_reason(result));
     return false;
 }
 

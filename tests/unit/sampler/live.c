@@ -1,4 +1,5 @@
 #include "tests/unit/sampler/live.h"
+#include "tests/unit/skip.h"
 
 #include <grp.h>
 #include <signal.h>
@@ -153,7 +154,7 @@ bool live_is_root(void)
 {
     if (!geteuid())
         return true;
-    printf(" skipped: needs root");
+    sprof_test_skip("needs root");
     return false;
 }
 

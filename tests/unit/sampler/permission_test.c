@@ -1,6 +1,7 @@
 #include "sampler/perf/permission.h"
 
 #include "tests/unit/sampler/live.h"
+#include "tests/unit/skip.h"
 
 #include <CUnit/CUnit.h>
 #include <errno.h>
@@ -49,10 +50,12 @@ static void test_what_does_not_live(void)
 static void test_kernel_threads(void)
 {
     struct sprof_error error = {0};
-    if (access("/proc/2", F_OK) || attach_to(2, &error) != SPROF_EUSAGE) {
-        printf(" skipped: process 2 is no kernel thread here");
+    struct sprof_proc_status status;
+    if (!sprof_proc_status_read(2, &status) || !status.kernel_thread) {
+        sprof_test_skip("process 2 is no kernel thread here");
         return;
     }
+    CU_ASSERT_EQUAL(attach_to(2, &error), SPROF_EUSAGE);
     CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "kernel"));
 }
 

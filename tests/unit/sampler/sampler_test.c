@@ -1,4 +1,5 @@
 #include "tests/unit/sampler/live.h"
+#include "tests/unit/skip.h"
 
 #include <CUnit/CUnit.h>
 #include <math.h>
@@ -53,7 +54,7 @@ static void test_800_short_processes(void)
     CU_ASSERT(live.unseen_ns > 0);
     CU_ASSERT(fabs((double)(live.target_ns + live.unseen_ns) / 1e9 - used) < 0.02 * used);
     if (live_scope(&live.facts) == SAMPLER_SCOPE_TASK) {
-        printf(" skipped: no events of whole CPUs");
+        sprof_test_skip("no events of whole CPUs");
         return;
     }
     const double seen = (double)live.weight / 1e9;

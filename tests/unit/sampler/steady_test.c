@@ -1,6 +1,7 @@
 /* Clock events in front of a thread that never rests: whether work in step with the interval is met
  * at its share, and whether weights add up to the time used. */
 #include "tests/unit/sampler/live.h"
+#include "tests/unit/skip.h"
 
 #include <CUnit/CUnit.h>
 #include <sched.h>
@@ -88,7 +89,7 @@ static void test_work_in_step_with_the_interval(void)
 {
     struct span spans[2];
     if (!watch((struct sampler_options){.frequency_hz = HZ}, spans, 1, 3000000000)) {
-        printf(" skipped: no events of whole CPUs");
+        sprof_test_skip("no events of whole CPUs");
         return;
     }
     const double share = spans[1].in_step_ns / spans[1].weight_ns;
@@ -112,7 +113,7 @@ static void test_weights_are_the_time(void)
     enum { SECONDS = 3 };
     struct span spans[SECONDS + 1];
     if (!watch((struct sampler_options){.frequency_hz = HZ}, spans, SECONDS, 1000000000)) {
-        printf(" skipped: no events of whole CPUs");
+        sprof_test_skip("no events of whole CPUs");
         return;
     }
     double total_ns = 0, most_ns = 0;

@@ -1,4 +1,5 @@
 #include "tests/unit/store/recording.h"
+#include "tests/unit/skip.h"
 
 #include <sched.h>
 #include <signal.h>
@@ -153,7 +154,7 @@ static void test_disk_full_keeps_what_was_committed(void)
     const struct place place = place_make();
     const int status = in_child(record_on_a_small_disk, &place);
     if (status == 3)
-        fprintf(stderr, "skipped: no permission to mount a small file system\n");
+        sprof_test_skip("a full disk needs the right to mount");
     else
         CU_ASSERT_EQUAL(status, 0);
     place_remove(&place);

@@ -1,5 +1,6 @@
 #include "tests/unit/image/fixture.h"
 #include "tests/unit/symbolize/kernel_check.h"
+#include "tests/unit/skip.h"
 
 #include <inttypes.h>
 
@@ -70,7 +71,7 @@ static void test_the_kernel_says_what_it_lists(void)
     FILE *listing = fopen("/proc/kallsyms", "r");
     struct line function, next = {0};
     if (!query || !listing || !read_line(listing, &function)) {
-        printf("\n    no right to load BPF programs or to see the kernel's addresses, skipped");
+        sprof_test_skip("no right to load BPF programs or to see the kernel's addresses");
     } else {
         size_t checked = 0, differing = 0;
         while (strcmp(next.name, "_etext") != 0 && read_line(listing, &next)) {

@@ -4,6 +4,7 @@
 #include "unwind/gopclntab.h"
 #include "unwind/rule.h"
 #include "unwind/table.h"
+#include "tests/unit/skip.h"
 
 #include <CUnit/CUnit.h>
 #include <dwarf.h>
@@ -206,7 +207,7 @@ static void test_go_program(void)
     struct elf_source file;
     struct unwind_table *table = NULL;
     if (elf_source_open(&file, SPROF_TEST_GO_PROGRAM)) {
-        printf("\n    no Go compiler, skipped");
+        sprof_test_skip("no Go compiler");
         return;
     }
     CU_ASSERT_EQUAL_FATAL(unwind_table_build(&table, &file.source, NULL), 0);

@@ -2,6 +2,7 @@
 #include "tests/unit/unwind/elf_source.h"
 #include "unwind/rule.h"
 #include "unwind/table.h"
+#include "tests/unit/skip.h"
 
 #include <CUnit/CUnit.h>
 #include <dwarf.h>
@@ -189,7 +190,7 @@ static void compare_image(const char *path, size_t stride)
     struct elf_source file;
     struct comparison comparison = {0};
     if (elf_source_open(&file, path)) {
-        printf("\n    %s: absent, skipped", path);
+        sprof_test_skip("no %s", path);
         return;
     }
     file.source.entry_vaddr = 0; /* libdw does not know roots by address or bytes */

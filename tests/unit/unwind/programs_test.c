@@ -2,6 +2,7 @@
  * where no call frame information exists and both can only guess. */
 #include "tests/unit/unwind/elf_source.h"
 #include "tests/unit/unwind/process_space.h"
+#include "tests/unit/skip.h"
 
 #include <CUnit/CUnit.h>
 #include <elfutils/libdwfl.h>
@@ -199,7 +200,7 @@ static void expect_agreement(const char *name, const char *const *arguments)
     printf("\n    %s: %zu stacks, %zu frames, %zu by rules alone, %zu wrong", name, tally.stacks,
            tally.frames, tally.ruled, tally.wrong);
     if (!tally.stacks) {
-        printf(": absent or not to be traced, skipped");
+        sprof_test_skip("%s is absent or not to be traced", name);
         return;
     }
     CU_ASSERT_EQUAL(tally.wrong, 0);
@@ -231,7 +232,7 @@ static void test_musl(void)
 {
     struct elf_source file;
     if (elf_source_open(&file, SPROF_TEST_MUSL_PROGRAM)) {
-        printf("\n    musl: no musl-gcc, skipped");
+        sprof_test_skip("no musl-gcc");
         return;
     }
     const uint64_t start = elf_source_symbol(&file, "_start");
