@@ -52,12 +52,14 @@ static int run_command(const struct cli_command *command, int argc, char **argv,
     return status;
 }
 
-/* Where libunwind was missing when sprof was built, some stacks are not followed to their end. */
+/* Where libunwind was missing when sprof was built, some stacks are not followed to their end; where
+ * what compiles BPF programs was, recording costs more. */
 static void print_version(void)
 {
-    printf("sprof %s (%s, %s)\n", SPROF_VERSION, SPROF_ARCH,
+    printf("sprof %s (%s, %s, %s)\n", SPROF_VERSION, SPROF_ARCH,
            SPROF_HAS_LIBUNWIND ? "with libunwind"
-                               : "without libunwind: stacks end as no-cfi where a rule needs it");
+                               : "without libunwind: stacks end as no-cfi where a rule needs it",
+           SPROF_HAS_BPF ? "with BPF" : "without BPF");
 }
 
 static int run(int argc, char **argv, struct cli_terminal *terminal, struct sprof_error *error)

@@ -15,6 +15,9 @@ if(SPROF_BPF)
             list(APPEND SPROF_BPF_MISSING ${package})
         endif()
     endforeach()
+    if(NOT EXISTS ${CMAKE_SOURCE_DIR}/arch/${SPROF_ARCH}/bpf.h)
+        list(APPEND SPROF_BPF_MISSING arch/${SPROF_ARCH}/bpf.h)
+    endif()
     mark_as_advanced(SPROF_BPF_CLANG SPROF_BPFTOOL SPROF_BPF_HEADERS)
 endif()
 
@@ -44,11 +47,12 @@ function(sprof_bpf library)
         add_custom_command(
             OUTPUT ${skeleton}
             COMMAND ${SPROF_BPF_CLANG} -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Wno-unused-parameter -Werror
+                    "-DSPROF_ARCH_BPF_HEADER=\"arch/${SPROF_ARCH}/bpf.h\""
                     -fdebug-prefix-map=${CMAKE_SOURCE_DIR}/= -I${CMAKE_SOURCE_DIR}
                     -idirafter ${SPROF_BPF_HEADERS} -idirafter /usr/include/${CMAKE_C_LIBRARY_ARCHITECTURE}
                     -c ${program} -o ${object}
             COMMAND ${SPROF_BPFTOOL} gen skeleton -L ${object} name ${name}_bpf > ${skeleton}
-            DEPENDS ${program} ${headers}
+            DEPENDS ${program} ${headers} ${CMAKE_SOURCE_DIR}/arch/${SPROF_ARCH}/bpf.h
             WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
             COMMENT "BPF programs ${library}/bpf/${name}"
             VERBATIM)

@@ -1,6 +1,5 @@
 # One static library per directory, and the options every target shares.
 find_package(Threads REQUIRED)
-include(SprofBpf)
 
 option(SPROF_WERROR "Treat warnings as errors" OFF)
 option(SPROF_FUZZ "Build the libFuzzer targets (clang only)" OFF)
@@ -13,6 +12,7 @@ if(NOT EXISTS ${CMAKE_SOURCE_DIR}/arch/${SPROF_ARCH}/machine.h)
 endif()
 
 set(SPROF_ARCH_HEADER arch/${SPROF_ARCH}/machine.h)
+include(SprofBpf)
 
 function(sprof_options target)
     set_target_properties(${target} PROPERTIES C_STANDARD 17 C_EXTENSIONS ON

@@ -49,6 +49,19 @@ static int map_members(struct filter_bpf *filter)
     return 0;
 }
 
+/* Descriptors are scarce where many threads are attached to: what is mapped, or works as long as
+ * its link is open, needs none. */
+static void close_spare(struct sampling_bpf *programs)
+{
+    int *const fds[] = {&programs->maps.members.map_fd, &programs->maps.rodata.map_fd,
+                        &programs->maps.bss.map_fd, &programs->progs.add_child.prog_fd,
+                        &programs->progs.remove_thread.prog_fd};
+    for (size_t i = 0; i < sizeof fds / sizeof *fds; i++) {
+        skel_closenz(*fds[i]);
+        *fds[i] = 0;
+    }
+}
+
 int filter_bpf_open(struct filter_bpf *filter, bool follow_forks,
                     const struct filter_bpf_tails *tails)
 {
@@ -65,6 +78,8 @@ int filter_bpf_open(struct filter_bpf *filter, bool follow_forks,
         result = sampling_bpf__attach(filter->programs);
     if (result)
         filter_bpf_close(filter);
+    else
+        close_spare(filter->programs);
     return result;
 }
 
@@ -89,10 +104,11 @@ bool filter_bpf_has(const struct filter_bpf *filter, pid_t tid)
     return __atomic_load_n(word_of(filter, tid), __ATOMIC_SEQ_CST) & bit_of(tid);
 }
 
-int filter_bpf_attach(const struct filter_bpf *filter, int event_fd)
+int filter_bpf_attach(const struct filter_bpf *filter, int event_fd, bool has_stack)
 {
-    const int program_fd = filter->programs->progs.take_sample.prog_fd;
-    return ioctl(event_fd, PERF_EVENT_IOC_SET_BPF, program_fd) ? -errno : 0;
+    const struct bpf_prog_desc *program =
+        has_stack ? &filter->programs->progs.take_stack : &filter->programs->progs.take_pc;
+    return ioctl(event_fd, PERF_EVENT_IOC_SET_BPF, program->prog_fd) ? -errno : 0;
 }
 
 int filter_bpf_stacks_fd(const struct filter_bpf *filter)
@@ -144,10 +160,11 @@ bool filter_bpf_has(const struct filter_bpf *filter, pid_t tid)
     return false;
 }
 
-int filter_bpf_attach(const struct filter_bpf *filter, int event_fd)
+int filter_bpf_attach(const struct filter_bpf *filter, int event_fd, bool has_stack)
 {
     (void)filter;
     (void)event_fd;
+    (void)has_stack;
     return -ENOSYS;
 }
 

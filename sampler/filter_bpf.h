@@ -42,8 +42,9 @@ const char *filter_bpf_reason(int result);
 int filter_bpf_add(const struct filter_bpf *filter, pid_t tid);
 bool filter_bpf_has(const struct filter_bpf *filter, pid_t tid);
 
-/* Puts the program on a sampling event. Returns 0 or a negative errno. */
-int filter_bpf_attach(const struct filter_bpf *filter, int event_fd);
+/* Puts the program on a sampling event, whose samples have stacks or not. Returns 0 or a negative
+ * errno. */
+int filter_bpf_attach(const struct filter_bpf *filter, int event_fd, bool has_stack);
 
 /* The filter's own: descriptors of the array of known stacks and of the ring of tails, and the
  * count of tails the ring had no room for. */

@@ -15,12 +15,10 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 #define KERNEL_STRUCT __attribute__((preserve_access_index))
 
+#include SPROF_ARCH_BPF_HEADER /* struct pt_regs, struct thread_struct, and what of them is which */
+
 struct mm_struct {
     unsigned long start_stack;
-} KERNEL_STRUCT;
-
-struct thread_struct {
-    unsigned long fsbase;
 } KERNEL_STRUCT;
 
 struct task_struct {
@@ -33,17 +31,13 @@ struct vm_area_struct {
     unsigned long vm_start, vm_end;
 } KERNEL_STRUCT;
 
-struct pt_regs {
-    unsigned long bp, sp;
-} KERNEL_STRUCT;
-
 enum {
     PAGE_BYTES = 4096,
     OVERLAP_BYTES = 2048, /* how much shorter a slice may arrive than it was asked for */
     GAP_PAGES = 16,       /* copied above a page that is not there */
     OTHER_PAGES = 5,      /* copied of another stack */
     HOPS = 3,             /* frames that may keep the frame pointer before the one that switched */
-    BLOCK_BYTES_MAX = 16 << 10,  /* of a thread control block and what else lies above fs */
+    BLOCK_BYTES_MAX = 16 << 10,  /* of a thread control block and what else lies above it */
     OTHER_SPAN_BYTES = 64 << 10, /* a frame pointer that far above sp leads to another stack */
 };
 
@@ -243,13 +237,13 @@ static long take_mapping(struct task_struct *task, struct vm_area_struct *mappin
 }
 
 /* Finds out where a stack ends that no walk has been through: the first stack of a process where
- * execve began it; a thread's at its thread control block, which libc puts at its top and fs points
- * to; another one at the end of its mapping, or at the block where it lies in the same mapping.
+ * execve began it; a thread's at its thread control block, which libc puts at its top and the thread
+ * pointer leads to; another one at the end of its mapping, or at the block where it lies in the same mapping.
  * Returns false where the mapping cannot be asked for just now; the end is where memory is then. */
 static __always_inline bool find_end(struct task_struct *task, __u64 sp,
                                      struct sampling_stack *stack)
 {
-    const __u64 first = BPF_CORE_READ(task, mm, start_stack), block = task->thread.fsbase;
+    const __u64 first = BPF_CORE_READ(task, mm, start_stack), block = ARCH_BPF_THREAD_POINTER(task->thread);
     const bool found = !bpf_find_vma(task, sp, take_mapping, stack, 0) && stack->low <= sp;
     if (!found) {
         stack->low = sp;
@@ -328,14 +322,14 @@ static __always_inline void capture(void)
 {
     struct task_struct *task = bpf_get_current_task_btf();
     const struct pt_regs *registers = (void *)bpf_task_pt_regs(task);
-    const __u64 sp = registers->sp;
+    const __u64 sp = ARCH_BPF_SP(registers);
     const __u32 tid = current_tid(), slot = tid % SAMPLING_STACKS;
     struct sampling_stack *known = bpf_map_lookup_elem(&stacks, &slot), stack;
     if (!known)
         return;
     stack = *known;
     if (stack.tid == tid && stack.end_is == SAMPLING_END_ELSEWHERE) {
-        copy_elsewhere(sp, registers->bp);
+        copy_elsewhere(sp, ARCH_BPF_FP(registers));
         return;
     }
     if (stack.tid != tid || sp < stack.low || sp >= stack.end) {
@@ -353,9 +347,16 @@ static __always_inline void capture(void)
         copy_above_slice(sp, &stack);
 }
 
-/* Whether the sample is kept: it is a member's. The tail is written right before the sample. */
+/* Whether the sample is kept: it is a member's. */
 SEC("perf_event")
-int take_sample(void *ctx)
+int take_pc(void *ctx)
+{
+    return is_member(current_tid());
+}
+
+/* The same of samples with stacks. The tail is written right before the sample. */
+SEC("perf_event")
+int take_stack(void *ctx)
 {
     if (!is_member(current_tid()))
         return 0;

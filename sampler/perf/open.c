@@ -136,7 +136,8 @@ static int open_cpu_event(struct perf_source *source, size_t index)
     }
     if (perf_jitter_bind(source, fd, index))
         return -ENOMEM;
-    if (source->filter.programs && filter_bpf_attach(&source->filter, fd)) {
+    if (source->filter.programs &&
+        filter_bpf_attach(&source->filter, fd, source->config.layout.has_stack)) {
         explain_no_bpf(source, -EINVAL);
         filter_bpf_close(&source->filter);
     }
