@@ -2,6 +2,8 @@
 #include "symbolize/addresses.h"
 #include "symbolize/builder.h"
 #include "symbolize/demangle.h"
+#include "symbolize/dwarf_functions.h"
+#include "symbolize/function_index.h"
 #include "symbolize/lines.h"
 #include "symbolize/plt.h"
 #include "symbolize/symbols.h"
@@ -17,13 +19,20 @@ struct job {
     struct module module; /* opened when something is needed that the cache has not */
     bool module_opened, module_usable;
     struct symbol_table table;
-    bool has_dwarf; /* perhaps */
+    struct image *debug; /* the separate debug file, NULL where there is none */
+    bool keyed;          /* what is found can be kept in the cache */
+    bool has_dwarf;      /* perhaps */
+    bool worth_storing;  /* the index has grown */
+    struct sprof_digest index_key;
+    struct function_index index;
     struct addresses addresses;
     const struct symbolize_bounds *bounds;
     struct symbols symbols;
     struct plt plt;
-    struct flat flat;
-    struct sprof_map inlined; /* identity of an entry → its function */
+    struct flat flat;               /* of the addresses that the index has not */
+    struct addresses missing;       /* these */
+    struct sprof_map missing_index; /* address → its place among them */
+    struct sprof_map inlined;       /* identity of an entry → its function */
 };
 
 static bool open_module(struct job *job)
@@ -43,23 +52,22 @@ static bool has_dwarf(const struct image *image)
 static int find_symbols(struct job *job)
 {
     struct sprof_digest key = {0};
-    struct image *debug = module_open_debug(job->image, job->options);
+    struct image *debug = job->debug = module_open_debug(job->image, job->options);
     /* What debuginfod may send has no identity before it is there. */
     const bool certain = debug || !module_may_use_debuginfod(job->options);
-    const bool keyed = certain && job->options->cache;
+    job->keyed = certain && job->options->cache;
     job->has_dwarf = !job->options->symbols_only &&
                      (!certain || has_dwarf(job->image) || (debug && has_dwarf(debug)));
-    if (keyed)
+    if (job->keyed)
         key = symbol_table_key(job->image, debug, job->options->cache);
     int code = 0;
-    if (!keyed || !symbol_table_find(&job->table, job->options->cache, key)) {
+    if (!job->keyed || !symbol_table_find(&job->table, job->options->cache, key)) {
         code = open_module(job) ? symbol_table_read(&job->table, &job->module) : 1;
-        if (!code && keyed)
+        if (!code && job->keyed)
             symbol_table_store(&job->table, job->options->cache, key);
     }
     if (debug && job->has_dwarf && open_module(job))
         module_measure_debug_file(&job->module, image_fd(debug));
-    image_free(debug);
     return code;
 }
 
@@ -85,14 +93,121 @@ static bool dwarf_is_worth_it(struct job *job)
     return false;
 }
 
+static struct sprof_digest index_key(struct job *job)
+{
+    static const char *const sections[] = {
+        ".debug_info",    ".debug_abbrev",   ".debug_line", ".debug_str",         ".debug_line_str",
+        ".debug_ranges",  ".debug_rnglists", ".debug_addr", ".debug_str_offsets", ".zdebug_info",
+        ".zdebug_abbrev", ".zdebug_line",    ".zdebug_str", ".zdebug_ranges",     NULL};
+    struct sprof_digest key = image_content(job->image, job->options->cache, sections);
+    if (job->debug) {
+        const struct sprof_digest debug = image_content(job->debug, job->options->cache, sections);
+        sprof_digest_add(&key, &debug, sizeof debug);
+    }
+    return key;
+}
+
+/* Collects the addresses that the index does not know, in order. */
+static int find_missing(struct job *job)
+{
+    uint64_t *items = malloc((job->addresses.count + 1) * sizeof *items);
+    size_t count = 0;
+    for (size_t i = 0; items && i < job->addresses.count; i++)
+        if (!function_index_find(&job->index, job->addresses.items[i]))
+            items[count++] = job->addresses.items[i];
+    free((void *)job->missing.items);
+    job->missing = (struct addresses){items, count};
+    return items ? 0 : SPROF_ENOMEM;
+}
+
+/* Of addresses without a function the line alone is kept, if there is one: each stands for itself.
+ */
+static void keep_single_addresses(struct job *job)
+{
+    struct function_index *index = &job->index;
+    for (size_t i = 0; i < job->missing.count && job->flat.of; i++) {
+        if (job->flat.of[i].entry)
+            continue;
+        const struct place place = lines_of_address(&job->flat, i);
+        const struct index_line line = {0, function_index_text(index, place.file), place.line};
+        const struct index_piece piece = {.low = job->missing.items[i],
+                                          .high = job->missing.items[i] + 1,
+                                          .first_inline = (uint32_t)index->inlines.count,
+                                          .first_line = (uint32_t)index->lines.count,
+                                          .line_count = 1};
+        if (sprof_vec_push(&index->lines, line) || sprof_vec_push(&index->pieces, piece))
+            index->failed = true;
+    }
+}
+
+/* First by the index, then the functions that can be added to it, then what only libdw can read. */
+static int read_dwarf(struct job *job, Dwarf *dwarf, uint64_t delta)
+{
+    struct dwarf_sections sections;
+    module_dwarf_sections(dwarf, &sections);
+    dwarf_functions_add(&job->index, &sections, delta, &job->missing);
+    function_index_sort(&job->index);
+    if (job->index.failed || find_missing(job))
+        return SPROF_ENOMEM;
+    for (size_t i = 0; i < job->missing.count; i++)
+        if (sprof_map_put(&job->missing_index, job->missing.items[i], i))
+            return SPROF_ENOMEM;
+    return job->missing.count ? units_flatten(&job->flat, dwarf, delta, &job->missing) : 0;
+}
+
 static int read_debug_information(struct job *job)
 {
     uint64_t delta = 0;
     if (symbols_find(&job->symbols, &job->table, &job->addresses, job->bounds))
         return SPROF_ENOMEM;
-    const bool wanted = job->has_dwarf && dwarf_is_worth_it(job) && open_module(job);
+    if (!job->has_dwarf)
+        return 0;
+    if (job->keyed) {
+        job->index_key = index_key(job);
+        function_index_load(&job->index, job->options->cache, job->index_key);
+    }
+    if (job->index.failed || find_missing(job))
+        return SPROF_ENOMEM;
+    const bool wanted = job->missing.count && dwarf_is_worth_it(job) && open_module(job);
     Dwarf *dwarf = wanted ? module_dwarf(&job->module, &delta) : NULL;
-    return dwarf ? units_flatten(&job->flat, dwarf, delta, &job->addresses) : 0;
+    if (!dwarf)
+        return 0;
+    const size_t asked = job->missing.count;
+    const int code = read_dwarf(job, dwarf, delta);
+    /* A few functions more are not worth writing all of them again. */
+    if (!code && job->keyed && asked >= job->addresses.count / 64) {
+        keep_single_addresses(job);
+        function_index_sort(&job->index);
+        job->worth_storing = true;
+    }
+    return code || job->index.failed ? SPROF_ENOMEM : 0;
+}
+
+/* What covers an address: an entry of libdw's, or a piece of the index. Both NULL: nothing known.
+ */
+struct covering {
+    const struct flat_entry *entry;
+    const struct index_piece *piece;
+};
+
+static struct description describe_number(const struct job *job, uint32_t number)
+{
+    const struct index_description *found = &job->index.descriptions.items[number - 1];
+    return (struct description){
+        .linkage_name = function_index_text_of(&job->index, found->linkage_name),
+        .demangled = function_index_text_of(&job->index, found->name),
+        .declared = {function_index_text_of(&job->index, found->file), found->line},
+        .ada = found->ada != 0,
+    };
+}
+
+static struct description describe(const struct job *job, const struct covering *covering)
+{
+    if (covering->entry)
+        return lines_describe(&covering->entry->die);
+    if (covering->piece && covering->piece->description)
+        return describe_number(job, covering->piece->description);
+    return (struct description){0};
 }
 
 static const struct flat_entry *entry_of(const struct job *job, uint32_t entry)
@@ -103,9 +218,11 @@ static const struct flat_entry *entry_of(const struct job *job, uint32_t entry)
 static uint32_t add_function(struct job *job, uint64_t key, const char *linkage_name,
                              uint64_t start, uint64_t size, const struct description *description)
 {
-    char *name = demangle_name(linkage_name, description->ada || job->symbols.ada);
+    const bool known = description->demangled && description->linkage_name &&
+                       !strcmp(description->linkage_name, linkage_name);
+    char *name = known ? NULL : demangle_name(linkage_name, description->ada || job->symbols.ada);
     const struct symbolize_function function = {
-        .name = name,
+        .name = known ? description->demangled : name,
         .linkage_name = linkage_name,
         .start = start,
         .size = size,
@@ -126,31 +243,39 @@ static char *without_version(const char *name)
 }
 
 static uint32_t function_of_symbol(struct job *job, const struct symbol *symbol,
-                                   const struct flat_entry *entry)
+                                   const struct covering *covering)
 {
     uint32_t index;
     const uint64_t key = builder_physical_key(symbol->start);
     if (builder_find(&job->builder, key, &index))
         return index;
     char *name = without_version(symbol->name);
-    const struct description description =
-        entry ? lines_describe(&entry->die) : (struct description){0};
+    const struct description description = describe(job, covering);
     index = add_function(job, key, name ? name : symbol->name, symbol->start, symbol->size,
                          &description);
     free(name);
     return index;
 }
 
-static bool function_of_entry(struct job *job, const struct flat_entry *entry, uint32_t *index)
+static bool function_of_covering(struct job *job, const struct covering *covering, uint32_t *index)
 {
-    const uint64_t key = builder_physical_key(entry->start);
+    uint64_t start = 0, size = 0;
+    if (covering->entry) {
+        start = covering->entry->start;
+        size = covering->entry->size;
+    } else if (covering->piece && covering->piece->description) {
+        start = covering->piece->low;
+        size = covering->piece->high - start;
+    } else {
+        return false;
+    }
+    const uint64_t key = builder_physical_key(start);
     if (builder_find(&job->builder, key, index))
         return true;
-    const struct description description = lines_describe(&entry->die);
+    const struct description description = describe(job, covering);
     if (!description.linkage_name)
         return false;
-    *index =
-        add_function(job, key, description.linkage_name, entry->start, entry->size, &description);
+    *index = add_function(job, key, description.linkage_name, start, size, &description);
     return true;
 }
 
@@ -184,29 +309,24 @@ static bool function_of_plt_entry(struct job *job, uint64_t address, uint32_t *i
 }
 
 /* Symbols go first: they name a function the same way with and without debug information. */
-static uint32_t physical_function(struct job *job, size_t address, uint32_t number)
+static uint32_t physical_function(struct job *job, size_t address, const struct covering *covering)
 {
-    const struct flat_entry *entry = entry_of(job, number);
     uint32_t index;
     if (job->symbols.sized[address].name)
-        return function_of_symbol(job, &job->symbols.sized[address], entry);
-    if (entry && function_of_entry(job, entry, &index))
+        return function_of_symbol(job, &job->symbols.sized[address], covering);
+    if (function_of_covering(job, covering, &index))
         return index;
     if (function_of_plt_entry(job, job->addresses.items[address], &index))
         return index;
     if (job->symbols.unsized[address].name)
-        return function_of_symbol(job, &job->symbols.unsized[address], entry);
+        return function_of_symbol(job, &job->symbols.unsized[address], covering);
     return builder_add_unnamed(&job->builder, image_path(job->image), job->addresses.items[address],
                                job->bounds);
 }
 
-static uint32_t inlined_function(struct job *job, const struct flat_entry *entry)
+/* `identity` names the same function wherever it is inlined. */
+static uint32_t inlined_function(struct job *job, uint64_t identity, struct description description)
 {
-    const uint64_t identity = (uint64_t)(uintptr_t)lines_identity(&entry->die);
-    const uint64_t *known = sprof_map_get(&job->inlined, identity);
-    if (known)
-        return (uint32_t)*known;
-    struct description description = lines_describe(&entry->die);
     if (!description.linkage_name)
         description.linkage_name = "[inlined]";
     const uint64_t key = builder_inlined_key(description.linkage_name, description.declared.file,
@@ -219,23 +339,88 @@ static uint32_t inlined_function(struct job *job, const struct flat_entry *entry
     return index;
 }
 
-static void add_chain(struct job *job, size_t address)
+static uint32_t inlined_entry(struct job *job, const struct flat_entry *entry)
 {
+    const uint64_t identity = (uint64_t)(uintptr_t)lines_identity(&entry->die);
+    const uint64_t *known = sprof_map_get(&job->inlined, identity);
+    return known ? (uint32_t)*known : inlined_function(job, identity, lines_describe(&entry->die));
+}
+
+/* Demangling is half of the work the second time. */
+static void keep_name(struct job *job, uint32_t number, uint32_t function)
+{
+    struct index_description *description = &job->index.descriptions.items[number - 1];
+    if (!job->worth_storing || description->name || !description->linkage_name ||
+        job->builder.failed)
+        return;
+    const struct symbolize_function *named = &job->builder.functions.items[function];
+    const char *linkage_name = function_index_text_of(&job->index, description->linkage_name);
+    if (!strcmp(named->linkage_name, linkage_name))
+        description->name = function_index_text(&job->index, named->name);
+}
+
+static uint32_t inlined_number(struct job *job, uint32_t number)
+{
+    const uint64_t identity = number; /* no address is so small */
+    const uint64_t *known = sprof_map_get(&job->inlined, identity);
+    if (known)
+        return (uint32_t)*known;
+    const uint32_t index = inlined_function(job, identity, describe_number(job, number));
+    keep_name(job, number, index);
+    return index;
+}
+
+static void add_chain_by_libdw(struct job *job, size_t address)
+{
+    const uint64_t *missing = sprof_map_get(&job->missing_index, job->addresses.items[address]);
     struct place place = {0};
     uint32_t number = 0;
-    builder_open_chain(&job->builder);
-    if (job->flat.of) {
-        place = lines_of_address(&job->flat, address);
-        number = job->flat.of[address].entry;
+    if (job->flat.of && missing) {
+        place = lines_of_address(&job->flat, *missing);
+        number = job->flat.of[*missing].entry;
     }
     for (const struct flat_entry *entry = entry_of(job, number); entry && entry->parent;
          entry = entry_of(job, number)) {
-        builder_add_frame(&job->builder, inlined_function(job, entry), place.file, place.line);
+        builder_add_frame(&job->builder, inlined_entry(job, entry), place.file, place.line);
         place = lines_of_call(&job->flat, number);
         number = entry->parent;
     }
-    builder_add_frame(&job->builder, physical_function(job, address, number), place.file,
+    const struct covering covering = {.entry = entry_of(job, number)};
+    builder_add_frame(&job->builder, physical_function(job, address, &covering), place.file,
                       place.line);
+}
+
+static void add_chain_by_index(struct job *job, size_t address, const struct index_piece *piece)
+{
+    enum { MAX_LEVELS = 200 };
+    const uint64_t vaddr = job->addresses.items[address];
+    const struct function_index *index = &job->index;
+    const struct index_line *line = function_index_line(index, piece, vaddr);
+    const char *file = line ? function_index_text_of(index, line->file) : NULL;
+    uint32_t number = line ? line->line : 0;
+    const struct index_inline *call = function_index_innermost(index, piece, vaddr);
+    for (int level = 0; call && level < MAX_LEVELS; level++) {
+        builder_add_frame(&job->builder, inlined_number(job, call->description), file, number);
+        file = function_index_text_of(index, call->call_file);
+        number = call->call_line;
+        call = function_index_outer(index, piece, vaddr, call);
+    }
+    const struct covering covering = {.piece = piece};
+    const uint32_t function = physical_function(job, address, &covering);
+    if (piece->description)
+        keep_name(job, piece->description, function);
+    builder_add_frame(&job->builder, function, file, number);
+}
+
+static void add_chain(struct job *job, size_t address)
+{
+    const struct index_piece *piece =
+        function_index_find(&job->index, job->addresses.items[address]);
+    builder_open_chain(&job->builder);
+    if (piece)
+        add_chain_by_index(job, address, piece);
+    else
+        add_chain_by_libdw(job, address);
 }
 
 static void add_unnamed(struct builder *builder, const char *module, uint64_t address,
@@ -266,11 +451,17 @@ int symbolize_image(struct symbolize_result *result, struct image *image, const 
             add_unnamed(&job.builder, image_path(image), addresses[i], bounds);
     }
     const int code = builder_finish(&job.builder, result, error);
+    if (!code && job.worth_storing)
+        function_index_store(&job.index, job.options->cache, job.index_key);
     sprof_map_release(&job.inlined);
+    sprof_map_release(&job.missing_index);
+    free((void *)job.missing.items);
+    function_index_release(&job.index);
     units_release(&job.flat);
     symbols_release(&job.symbols);
     symbol_table_release(&job.table);
     module_release(&job.module);
+    image_free(job.debug);
     return code;
 }
 

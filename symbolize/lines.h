@@ -20,6 +20,7 @@ struct place lines_of_call(struct flat *flat, uint32_t entry);
  * specifications. */
 struct description {
     const char *linkage_name; /* falls back to the name; NULL: it has none */
+    const char *demangled;    /* NULL: not known yet */
     struct place declared;
     bool ada;
 };

@@ -195,3 +195,40 @@ Dwarf *module_dwarf(struct module *module, uint64_t *delta)
     *delta = module->bias - bias;
     return dwarf;
 }
+
+/* libdw unpacks compressed sections when it opens a file. */
+void module_dwarf_sections(Dwarf *dwarf, struct dwarf_sections *sections)
+{
+    const struct {
+        const char *name;
+        struct sprof_bytes *bytes;
+    } wanted[] = {
+        {"debug_info", &sections->info},
+        {"debug_abbrev", &sections->abbrev},
+        {"debug_line", &sections->line},
+        {"debug_str", &sections->str},
+        {"debug_line_str", &sections->line_str},
+        {"debug_ranges", &sections->ranges},
+        {"debug_rnglists", &sections->rnglists},
+        {"debug_addr", &sections->addr},
+        {"debug_str_offsets", &sections->str_offsets},
+    };
+    Elf *elf = dwarf_getelf(dwarf);
+    size_t names = 0;
+    *sections = (struct dwarf_sections){0};
+    if (elf_getshdrstrndx(elf, &names) != 0)
+        return;
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));) {
+        GElf_Shdr header;
+        const char *name =
+            gelf_getshdr(section, &header) ? elf_strptr(elf, names, header.sh_name) : NULL;
+        if (!name || name[0] != '.' || header.sh_flags & SHF_COMPRESSED)
+            continue;
+        name += name[1] == 'z' ? 2 : 1;
+        for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+            const Elf_Data *data = strcmp(name, wanted[i].name) ? NULL : elf_rawdata(section, NULL);
+            if (data && data->d_buf && !wanted[i].bytes->data)
+                *wanted[i].bytes = (struct sprof_bytes){data->d_buf, data->d_size};
+        }
+    }
+}

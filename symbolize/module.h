@@ -3,6 +3,7 @@
 #ifndef SPROF_SYMBOLIZE_MODULE_H
 #define SPROF_SYMBOLIZE_MODULE_H
 
+#include "symbolize/dwarf_unit.h"
 #include "symbolize/symbolize.h"
 
 #include <elfutils/libdwfl.h>
@@ -37,6 +38,9 @@ bool module_may_use_debuginfod(const struct symbolize_options *options);
 /* The image's DWARF, or NULL. DWARF's address = vaddr + *delta (modulo 2^64). Owned by the module.
  */
 Dwarf *module_dwarf(struct module *module, uint64_t *delta);
+
+/* The bytes of the DWARF's sections, unpacked; they live as long as the module. */
+void module_dwarf_sections(Dwarf *dwarf, struct dwarf_sections *sections);
 
 /* False where a name from a file leads to something whose opening could wait: a pipe, a device.
  * Relative names start at `directory`, which may be NULL. */

@@ -1,0 +1,208 @@
+/* Reads headers of line tables and runs their programs. */
+#include "symbolize/dwarf_lines.h"
+
+#include <dwarf.h>
+
+enum { MAX_NAMES = 1 << 20, MAX_FORMATS = 16 };
+
+/* == Headers == */
+
+static void read_old_names(struct dwarf_line_table *table, const struct dwarf_unit *unit,
+                           struct sprof_reader *reader)
+{
+    const struct dwarf_file unknown = {0};
+    const char *name;
+    int failed = sprof_vec_push(&table->directories, unit->directory) ||
+                 sprof_vec_push(&table->files, unknown);
+    while (!failed && (name = sprof_reader_text(reader)) && name[0])
+        failed = sprof_vec_push(&table->directories, name);
+    while (!failed && (name = sprof_reader_text(reader)) && name[0]) {
+        const struct dwarf_file file = {name, sprof_reader_uleb(reader)};
+        sprof_reader_uleb(reader);
+        sprof_reader_uleb(reader);
+        failed = sprof_vec_push(&table->files, file);
+    }
+    reader->failed |= failed;
+}
+
+/* A list of directories or files of version 5: first its format, then the entries. */
+static void read_list(struct dwarf_line_table *table, const struct dwarf *dwarf,
+                      const struct dwarf_unit *unit, struct sprof_reader *reader, bool files)
+{
+    uint64_t content[MAX_FORMATS], form[MAX_FORMATS];
+    const uint8_t formats = sprof_reader_u8(reader);
+    reader->failed |= formats > MAX_FORMATS;
+    for (uint8_t i = 0; i < formats && !reader->failed; i++) {
+        content[i] = sprof_reader_uleb(reader);
+        form[i] = sprof_reader_uleb(reader);
+        reader->failed |= form[i] > UINT16_MAX;
+    }
+    const uint64_t count = sprof_reader_uleb(reader);
+    reader->failed |= count > MAX_NAMES;
+    for (uint64_t entry = 0; entry < count && !reader->failed; entry++) {
+        struct dwarf_file file = {0};
+        for (uint8_t i = 0; i < formats; i++) {
+            struct dwarf_value value;
+            if (!dwarf_value_read(dwarf, unit, reader, (uint16_t)form[i], 0, &value))
+                return;
+            if (content[i] == DW_LNCT_path)
+                file.name = dwarf_text(dwarf, unit, &value);
+            if (content[i] == DW_LNCT_directory_index)
+                file.directory = value.number;
+        }
+        reader->failed |= files ? sprof_vec_push(&table->files, file)
+                                : sprof_vec_push(&table->directories, file.name);
+    }
+}
+
+bool dwarf_line_table_open(struct dwarf_line_table *table, const struct dwarf *dwarf,
+                           const struct dwarf_unit *unit)
+{
+    *table = (struct dwarf_line_table){0};
+    struct sprof_reader whole = sprof_reader_of(dwarf->sections.line);
+    if (!unit->has_lines || unit->line_offset >= dwarf->sections.line.size)
+        return false;
+    sprof_reader_seek(&whole, (size_t)unit->line_offset);
+    const uint32_t length = sprof_reader_u32(&whole);
+    if (whole.failed || length >= 0xfffffff0 || length > sprof_reader_left(&whole))
+        return false;
+    struct sprof_reader reader = sprof_reader_of((struct sprof_bytes){whole.next, length});
+    table->version = sprof_reader_u16(&reader);
+    if (table->version < 2 || table->version > 5)
+        return false;
+    if (table->version == 5)
+        reader.failed |= sprof_reader_u16(&reader) != 8; /* address size; no segments */
+    const uint32_t header_length = sprof_reader_u32(&reader);
+    const size_t header = sprof_reader_offset(&reader);
+    table->instruction_bytes = sprof_reader_u8(&reader);
+    if (table->version >= 4)
+        reader.failed |=
+            sprof_reader_u8(&reader) != 1; /* more: bundles, which no machine here has */
+    sprof_reader_u8(&reader);              /* whether rows are statements at first */
+    table->line_base = (int8_t)sprof_reader_u8(&reader);
+    table->line_range = sprof_reader_u8(&reader);
+    table->opcode_base = sprof_reader_u8(&reader);
+    if (reader.failed || !table->line_range || !table->opcode_base)
+        return false;
+    table->lengths = sprof_reader_take(&reader, table->opcode_base - 1u);
+    if (table->version == 5) {
+        read_list(table, dwarf, unit, &reader, false);
+        read_list(table, dwarf, unit, &reader, true);
+    } else {
+        read_old_names(table, unit, &reader);
+    }
+    if (reader.failed || header_length > length - header)
+        return false;
+    const size_t program = header + header_length;
+    table->program = (struct sprof_bytes){reader.start + program, length - program};
+    return true;
+}
+
+void dwarf_line_table_release(struct dwarf_line_table *table)
+{
+    sprof_vec_release(&table->directories);
+    sprof_vec_release(&table->files);
+    *table = (struct dwarf_line_table){0};
+}
+
+bool dwarf_line_table_file(const struct dwarf_line_table *table, uint64_t number,
+                           struct sprof_str *name)
+{
+    if (number >= table->files.count || !table->files.items[number].name)
+        return false;
+    const struct dwarf_file *file = &table->files.items[number];
+    const char *directory = file->directory < table->directories.count
+                                ? table->directories.items[file->directory]
+                                : NULL;
+    if (file->name[0] != '/' && directory)
+        sprof_str_appendf(name, "%s/", directory);
+    sprof_str_append(name, file->name);
+    return !name->failed;
+}
+
+/* == Programs == */
+
+/* The state machine's registers, as far as rows here have them. */
+struct state {
+    uint64_t address, file, line;
+    bool has_row; /* a row before this one, in the same sequence */
+    uint64_t row_address, row_file, row_line;
+    dwarf_line_row *row;
+    void *context;
+};
+
+/* The row before ends where this one begins. Of rows at one address the last counts. */
+static void emit(struct state *state)
+{
+    if (state->has_row && state->address > state->row_address)
+        state->row(state->context, state->row_address, state->address, state->row_file,
+                   state->row_line);
+    state->has_row = true;
+    state->row_address = state->address;
+    state->row_file = state->file;
+    state->row_line = state->line;
+}
+
+static void start(struct state *state)
+{
+    state->address = 0;
+    state->file = state->line = 1;
+    state->has_row = false;
+}
+
+static void run_extended(struct state *state, struct sprof_reader *reader)
+{
+    const uint64_t length = sprof_reader_uleb(reader);
+    const uint8_t *bytes = length ? sprof_reader_take(reader, (size_t)length) : NULL;
+    if (!bytes)
+        return;
+    if (bytes[0] == DW_LNE_end_sequence) {
+        emit(state);
+        start(state);
+    } else if (bytes[0] == DW_LNE_set_address && length == 9) {
+        memcpy(&state->address, bytes + 1, sizeof state->address);
+    }
+}
+
+static void run_standard(struct state *state, const struct dwarf_line_table *table, uint8_t opcode,
+                         struct sprof_reader *reader)
+{
+    switch (opcode) {
+    case DW_LNS_copy: emit(state); break;
+    case DW_LNS_advance_pc:
+        state->address += sprof_reader_uleb(reader) * table->instruction_bytes;
+        break;
+    case DW_LNS_advance_line: state->line += (uint64_t)sprof_reader_sleb(reader); break;
+    case DW_LNS_set_file: state->file = sprof_reader_uleb(reader); break;
+    case DW_LNS_const_add_pc:
+        state->address +=
+            (uint64_t)((255 - table->opcode_base) / table->line_range) * table->instruction_bytes;
+        break;
+    case DW_LNS_fixed_advance_pc: state->address += sprof_reader_u16(reader); break;
+    default: /* columns, prologues, and what later versions may add */
+        for (uint8_t i = 0; i < table->lengths[opcode - 1]; i++)
+            sprof_reader_uleb(reader);
+    }
+}
+
+void dwarf_line_table_run(const struct dwarf_line_table *table, struct dwarf *dwarf,
+                          dwarf_line_row *row, void *context)
+{
+    struct sprof_reader reader = sprof_reader_of(table->program);
+    struct state state = {.row = row, .context = context};
+    start(&state);
+    while (!reader.failed && sprof_reader_left(&reader) && dwarf->steps_left) {
+        const uint8_t opcode = sprof_reader_u8(&reader);
+        dwarf->steps_left--;
+        if (opcode >= table->opcode_base) {
+            const uint8_t adjusted = (uint8_t)(opcode - table->opcode_base);
+            state.address += (uint64_t)(adjusted / table->line_range) * table->instruction_bytes;
+            state.line += (uint64_t)(table->line_base + adjusted % table->line_range);
+            emit(&state);
+        } else if (!opcode) {
+            run_extended(&state, &reader);
+        } else {
+            run_standard(&state, table, opcode, &reader);
+        }
+    }
+}

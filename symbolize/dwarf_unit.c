@@ -1,0 +1,548 @@
+/* Reads DWARF's units, abbreviations, entries and lists of ranges. */
+#include "symbolize/dwarf_unit.h"
+
+#include <dwarf.h>
+
+static const uint64_t max_steps = UINT64_C(1) << 28;
+enum { MAX_CODE = 1 << 16 };
+
+/* == Forms == */
+
+static const char *text_at(struct sprof_bytes section, uint64_t offset)
+{
+    struct sprof_reader reader = sprof_reader_of(section);
+    sprof_reader_seek(&reader, offset < section.size ? (size_t)offset : section.size + 1);
+    return reader.failed ? NULL : sprof_reader_text(&reader);
+}
+
+static uint64_t number_at(struct sprof_bytes section, uint64_t offset, size_t size)
+{
+    uint64_t value = 0;
+    if (offset <= section.size && section.size - offset >= size)
+        memcpy(&value, section.data + offset, size);
+    return value;
+}
+
+static uint64_t read_size(struct sprof_reader *reader, size_t size)
+{
+    uint64_t value = 0;
+    const uint8_t *bytes = sprof_reader_take(reader, size);
+    if (bytes)
+        memcpy(&value, bytes, size);
+    return value;
+}
+
+/* The bytes of a form whose size does not depend on the data; -1 otherwise. */
+static int fixed_size(uint16_t form, uint16_t version)
+{
+    switch (form) {
+    case DW_FORM_flag_present:
+    case DW_FORM_implicit_const: return 0;
+    case DW_FORM_data1:
+    case DW_FORM_ref1:
+    case DW_FORM_flag:
+    case DW_FORM_strx1:
+    case DW_FORM_addrx1: return 1;
+    case DW_FORM_data2:
+    case DW_FORM_ref2:
+    case DW_FORM_strx2:
+    case DW_FORM_addrx2: return 2;
+    case DW_FORM_strx3:
+    case DW_FORM_addrx3: return 3;
+    case DW_FORM_data4:
+    case DW_FORM_ref4:
+    case DW_FORM_strp:
+    case DW_FORM_line_strp:
+    case DW_FORM_sec_offset:
+    case DW_FORM_strx4:
+    case DW_FORM_addrx4: return 4;
+    case DW_FORM_data8:
+    case DW_FORM_ref8:
+    case DW_FORM_ref_sig8:
+    case DW_FORM_addr: return 8;
+    case DW_FORM_data16: return 16;
+    case DW_FORM_ref_addr: return version == 2 ? 8 : 4;
+    default: return -1;
+    }
+}
+
+const char *dwarf_text(const struct dwarf *dwarf, const struct dwarf_unit *unit,
+                       const struct dwarf_value *value)
+{
+    if (value->class != DWARF_TEXT || value->number > UINT32_MAX)
+        return NULL;
+    if (value->form == DW_FORM_string)
+        return value->text;
+    if (value->form == DW_FORM_strp)
+        return text_at(dwarf->sections.str, value->number);
+    if (value->form == DW_FORM_line_strp)
+        return text_at(dwarf->sections.line_str, value->number);
+    const uint64_t at = unit->str_offsets_base + value->number * 4;
+    return text_at(dwarf->sections.str, number_at(dwarf->sections.str_offsets, at, 4));
+}
+
+static uint64_t indexed_address(const struct dwarf *dwarf, const struct dwarf_unit *unit,
+                                uint64_t index)
+{
+    return index > UINT32_MAX ? 0 : number_at(dwarf->sections.addr, unit->addr_base + index * 8, 8);
+}
+
+bool dwarf_value_read(const struct dwarf *dwarf, const struct dwarf_unit *unit,
+                      struct sprof_reader *reader, uint16_t form, int64_t implicit,
+                      struct dwarf_value *value)
+{
+    const int size = fixed_size(form, unit->version);
+    const uint64_t fixed = size > 0 && size <= 8 ? read_size(reader, (size_t)size) : 0;
+    *value = (struct dwarf_value){.class = DWARF_NUMBER, .form = form, .number = fixed};
+    switch (form) {
+    case DW_FORM_addr: value->class = DWARF_ADDRESS; break;
+    case DW_FORM_flag_present: value->number = 1; break;
+    case DW_FORM_implicit_const: value->number = (uint64_t)implicit; break;
+    case DW_FORM_data1:
+    case DW_FORM_data2:
+    case DW_FORM_data4:
+    case DW_FORM_data8:
+    case DW_FORM_flag: break;
+    case DW_FORM_sec_offset: value->class = DWARF_OFFSET; break;
+    case DW_FORM_ref1:
+    case DW_FORM_ref2:
+    case DW_FORM_ref4:
+    case DW_FORM_ref8:
+        value->class = DWARF_REFERENCE;
+        value->number += unit->offset;
+        break;
+    case DW_FORM_ref_addr: value->class = DWARF_REFERENCE; break;
+    case DW_FORM_ref_udata:
+        value->class = DWARF_REFERENCE;
+        value->number = unit->offset + sprof_reader_uleb(reader);
+        break;
+    case DW_FORM_strp:
+    case DW_FORM_line_strp: value->class = DWARF_TEXT; break;
+    case DW_FORM_string:
+        value->class = DWARF_TEXT;
+        value->text = sprof_reader_text(reader);
+        break;
+    case DW_FORM_strx1:
+    case DW_FORM_strx2:
+    case DW_FORM_strx3:
+    case DW_FORM_strx4:
+    case DW_FORM_strx:
+        value->number = form == DW_FORM_strx ? sprof_reader_uleb(reader) : fixed;
+        value->class = DWARF_TEXT;
+        break;
+    case DW_FORM_addrx1:
+    case DW_FORM_addrx2:
+    case DW_FORM_addrx3:
+    case DW_FORM_addrx4:
+    case DW_FORM_addrx:
+        value->number = form == DW_FORM_addrx ? sprof_reader_uleb(reader) : fixed;
+        value->class = DWARF_ADDRESS;
+        value->number = indexed_address(dwarf, unit, value->number);
+        break;
+    case DW_FORM_udata: value->number = sprof_reader_uleb(reader); break;
+    case DW_FORM_sdata: value->number = (uint64_t)sprof_reader_sleb(reader); break;
+    case DW_FORM_rnglistx:
+        value->class = DWARF_INDEX;
+        value->number = sprof_reader_uleb(reader);
+        break;
+    case DW_FORM_loclistx: sprof_reader_uleb(reader); break;
+    case DW_FORM_ref_sig8: value->class = DWARF_NONE; break;
+    case DW_FORM_data16:
+        value->class = DWARF_NONE;
+        sprof_reader_take(reader, 16);
+        break;
+    case DW_FORM_block1: sprof_reader_take(reader, sprof_reader_u8(reader)); break;
+    case DW_FORM_block2: sprof_reader_take(reader, sprof_reader_u16(reader)); break;
+    case DW_FORM_block4: sprof_reader_take(reader, sprof_reader_u32(reader)); break;
+    case DW_FORM_block:
+    case DW_FORM_exprloc: sprof_reader_take(reader, (size_t)sprof_reader_uleb(reader)); break;
+    default: reader->failed = 1; /* of another file, or unknown */
+    }
+    return !reader->failed;
+}
+
+/* == Abbreviations == */
+
+/* What dwz moved into a file that several share. */
+static bool is_of_another_file(uint16_t form)
+{
+    return form == DW_FORM_GNU_strp_alt || form == DW_FORM_GNU_ref_alt ||
+           form == DW_FORM_strp_sup || form == DW_FORM_ref_sup4 || form == DW_FORM_ref_sup8;
+}
+
+static bool read_abbreviation(struct dwarf *dwarf, struct dwarf_unit *unit,
+                              struct sprof_reader *reader, uint64_t code)
+{
+    struct dwarf_abbreviation made = {.first = (uint32_t)dwarf->attributes.count};
+    const uint64_t tag = sprof_reader_uleb(reader);
+    made.children = sprof_reader_u8(reader) != 0;
+    made.tag = tag <= UINT16_MAX ? (uint16_t)tag : UINT16_MAX;
+    for (;;) {
+        const uint64_t name = sprof_reader_uleb(reader), form = sprof_reader_uleb(reader);
+        if (reader->failed || name > UINT16_MAX || form > UINT16_MAX)
+            return false;
+        if (!name && !form)
+            break;
+        const struct dwarf_attribute attribute = {
+            .name = (uint16_t)name,
+            .form = (uint16_t)form,
+            .fixed_bytes = fixed_size((uint16_t)form, unit->version),
+            .implicit = form == DW_FORM_implicit_const ? sprof_reader_sleb(reader) : 0,
+        };
+        const int size = attribute.fixed_bytes;
+        if (is_of_another_file(attribute.form))
+            return false;
+        made.fixed_bytes =
+            made.fixed_bytes < 0 || size < 0 || made.count > 1000 ? -1 : made.fixed_bytes + size;
+        made.count++;
+        if (sprof_vec_push(&dwarf->attributes, attribute))
+            dwarf->failed = true;
+    }
+    const struct dwarf_abbreviation none = {0};
+    while (!dwarf->failed && unit->abbreviation_count < code) {
+        dwarf->failed |= sprof_vec_push(&dwarf->abbreviations, none) != 0;
+        unit->abbreviation_count++;
+    }
+    if (!dwarf->failed)
+        dwarf->abbreviations.items[unit->first_abbreviation + code - 1] = made;
+    return !dwarf->failed;
+}
+
+/* Units may share a table. It is read for the version of the first of them: the sizes of forms
+ * differ only between version 2 and the later ones. */
+static bool read_abbreviations(struct dwarf *dwarf, struct dwarf_unit *unit)
+{
+    const uint64_t key = unit->abbrev_offset * 2 + (unit->version == 2);
+    const uint64_t *known = sprof_map_get(&dwarf->abbreviation_tables, key);
+    if (known) {
+        const struct dwarf_unit *first = &dwarf->units.items[*known - 1];
+        unit->first_abbreviation = first->first_abbreviation;
+        unit->abbreviation_count = first->abbreviation_count;
+        return true;
+    }
+    struct sprof_reader reader = sprof_reader_of(dwarf->sections.abbrev);
+    sprof_reader_seek(&reader, (size_t)unit->abbrev_offset);
+    unit->first_abbreviation = (uint32_t)dwarf->abbreviations.count;
+    for (;;) {
+        const uint64_t code = sprof_reader_uleb(&reader);
+        if (reader.failed || code > MAX_CODE)
+            return false;
+        if (!code)
+            break;
+        if (!read_abbreviation(dwarf, unit, &reader, code))
+            return false;
+    }
+    dwarf->failed |= sprof_map_put(&dwarf->abbreviation_tables, key,
+                                   (uint64_t)(unit - dwarf->units.items) + 1) != 0;
+    return !dwarf->failed;
+}
+
+/* == Units == */
+
+static bool is_whole_unit(uint8_t type)
+{
+    return type == DW_UT_compile || type == DW_UT_partial;
+}
+
+/* Reads one header; false at the end. */
+static bool read_header(struct dwarf *dwarf, struct sprof_reader *reader)
+{
+    struct dwarf_unit unit = {.offset = sprof_reader_offset(reader)};
+    const uint32_t length = sprof_reader_u32(reader);
+    if (reader->failed || length >= 0xfffffff0 || length > sprof_reader_left(reader))
+        return false;
+    unit.end = sprof_reader_offset(reader) + length;
+    unit.version = sprof_reader_u16(reader);
+    uint8_t type = DW_UT_compile, address_size;
+    if (unit.version >= 5) {
+        type = sprof_reader_u8(reader);
+        address_size = sprof_reader_u8(reader);
+        unit.abbrev_offset = sprof_reader_u32(reader);
+    } else {
+        unit.abbrev_offset = sprof_reader_u32(reader);
+        address_size = sprof_reader_u8(reader);
+    }
+    unit.entries = sprof_reader_offset(reader);
+    unit.readable = !reader->failed && unit.version >= 2 && unit.version <= 5 &&
+                    address_size == 8 && is_whole_unit(type) && unit.entries <= unit.end;
+    /* Where the first entry of their kind is, the headers of version 5 tell only to those who read
+     * them whole: bases count from behind the header of their section. */
+    unit.str_offsets_base = unit.addr_base = 8;
+    reader->failed = 0;
+    sprof_reader_seek(reader, (size_t)unit.end);
+    dwarf->failed |= sprof_vec_push(&dwarf->units, unit) != 0;
+    return !dwarf->failed && !reader->failed;
+}
+
+void dwarf_open(struct dwarf *dwarf, const struct dwarf_sections *sections)
+{
+    *dwarf = (struct dwarf){.sections = *sections, .steps_left = max_steps};
+    struct sprof_reader reader = sprof_reader_of(sections->info);
+    while (sprof_reader_left(&reader) && read_header(dwarf, &reader))
+        ;
+}
+
+void dwarf_release(struct dwarf *dwarf)
+{
+    sprof_vec_release(&dwarf->units);
+    sprof_vec_release(&dwarf->abbreviations);
+    sprof_vec_release(&dwarf->attributes);
+    sprof_map_release(&dwarf->abbreviation_tables);
+    *dwarf = (struct dwarf){0};
+}
+
+static bool is_ada(uint64_t language)
+{
+    return language == DW_LANG_Ada83 || language == DW_LANG_Ada95;
+}
+
+/* The bases come first, because forms of other attributes of the root count from them. */
+static void read_bases(const struct dwarf *dwarf, struct dwarf_unit *unit,
+                       const struct dwarf_abbreviation *root, struct sprof_reader reader)
+{
+    for (uint32_t i = 0; i < root->count; i++) {
+        const struct dwarf_attribute *attribute = &dwarf->attributes.items[root->first + i];
+        struct dwarf_value value;
+        if (!dwarf_value_read(dwarf, unit, &reader, attribute->form, attribute->implicit, &value))
+            return;
+        switch (attribute->name) {
+        case DW_AT_str_offsets_base: unit->str_offsets_base = value.number; break;
+        case DW_AT_addr_base: unit->addr_base = value.number; break;
+        case DW_AT_rnglists_base: unit->rnglists_base = value.number; break;
+        case DW_AT_dwo_name:
+        case DW_AT_GNU_dwo_name: unit->readable = false; break;
+        default: break;
+        }
+    }
+}
+
+static void read_root(const struct dwarf *dwarf, struct dwarf_unit *unit,
+                      const struct dwarf_abbreviation *root, struct sprof_reader *reader)
+{
+    for (uint32_t i = 0; i < root->count; i++) {
+        const struct dwarf_attribute *attribute = &dwarf->attributes.items[root->first + i];
+        struct dwarf_value value;
+        if (!dwarf_value_read(dwarf, unit, reader, attribute->form, attribute->implicit, &value)) {
+            unit->readable = false;
+            return;
+        }
+        switch (attribute->name) {
+        case DW_AT_low_pc:
+            unit->low_pc = value.number;
+            unit->low_is_known = true;
+            break;
+        case DW_AT_high_pc:
+            unit->high_pc = value.number;
+            unit->high_is_offset = value.class == DWARF_NUMBER;
+            break;
+        case DW_AT_ranges: unit->ranges = value; break;
+        case DW_AT_stmt_list:
+            unit->line_offset = value.number;
+            unit->has_lines = true;
+            break;
+        case DW_AT_comp_dir: unit->directory = dwarf_text(dwarf, unit, &value); break;
+        case DW_AT_language: unit->ada = is_ada(value.number); break;
+        default: break;
+        }
+    }
+}
+
+bool dwarf_unit_open(struct dwarf *dwarf, struct dwarf_unit *unit)
+{
+    if (unit->opened || !unit->readable)
+        return unit->readable;
+    unit->opened = true;
+    unit->readable = read_abbreviations(dwarf, unit);
+    if (!unit->readable)
+        return false;
+    const struct sprof_bytes bytes = {dwarf->sections.info.data + unit->entries,
+                                      (size_t)(unit->end - unit->entries)};
+    struct sprof_reader reader = sprof_reader_of(bytes);
+    const uint64_t code = sprof_reader_uleb(&reader);
+    unit->readable = code && code <= unit->abbreviation_count;
+    if (!unit->readable)
+        return false;
+    const struct dwarf_abbreviation *root =
+        &dwarf->abbreviations.items[unit->first_abbreviation + code - 1];
+    read_bases(dwarf, unit, root, reader);
+    read_root(dwarf, unit, root, &reader);
+    return unit->readable;
+}
+
+struct dwarf_unit *dwarf_unit_of(struct dwarf *dwarf, uint64_t offset)
+{
+    size_t low = 0, high = dwarf->units.count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (dwarf->units.items[middle].end <= offset)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    struct dwarf_unit *unit = low < dwarf->units.count ? &dwarf->units.items[low] : NULL;
+    return unit && offset >= unit->entries && dwarf_unit_open(dwarf, unit) ? unit : NULL;
+}
+
+/* == Entries == */
+
+static void take(struct dwarf_entry *entry, uint16_t name, const struct dwarf_value *value)
+{
+    switch (name) {
+    case DW_AT_sibling: entry->sibling = value->number; break;
+    case DW_AT_low_pc:
+        entry->low_pc = value->number;
+        entry->low_is_known = true;
+        break;
+    case DW_AT_high_pc:
+        entry->high_pc = value->number;
+        entry->high_is_offset = value->class == DWARF_NUMBER;
+        break;
+    case DW_AT_ranges: entry->ranges = *value; break;
+    case DW_AT_abstract_origin: entry->origin = *value; break;
+    case DW_AT_specification: entry->specification = *value; break;
+    case DW_AT_name: entry->name = *value; break;
+    case DW_AT_linkage_name:
+    case DW_AT_MIPS_linkage_name: entry->linkage_name = *value; break;
+    case DW_AT_call_file: entry->call_file = value->number + 1; break;
+    case DW_AT_call_line: entry->call_line = value->number; break;
+    case DW_AT_decl_file: entry->decl_file = value->number + 1; break;
+    case DW_AT_decl_line: entry->decl_line = value->number; break;
+    default: break;
+    }
+}
+
+static bool is_function(uint16_t tag)
+{
+    return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine;
+}
+
+static bool read_attributes(const struct dwarf *dwarf, const struct dwarf_unit *unit,
+                            const struct dwarf_abbreviation *kind, struct sprof_reader *reader,
+                            struct dwarf_entry *entry)
+{
+    const bool all = is_function(kind->tag);
+    if (!all && !kind->children && kind->fixed_bytes >= 0)
+        return sprof_reader_take(reader, (size_t)kind->fixed_bytes) || !kind->fixed_bytes;
+    for (uint32_t i = 0; i < kind->count; i++) {
+        const struct dwarf_attribute *attribute = &dwarf->attributes.items[kind->first + i];
+        struct dwarf_value value;
+        if (!all && attribute->fixed_bytes >= 0 && attribute->name != DW_AT_sibling) {
+            sprof_reader_take(reader, (size_t)attribute->fixed_bytes);
+            continue;
+        }
+        if (!dwarf_value_read(dwarf, unit, reader, attribute->form, attribute->implicit, &value))
+            return false;
+        take(entry, attribute->name, &value);
+    }
+    return !reader->failed;
+}
+
+bool dwarf_entry_read(struct dwarf *dwarf, const struct dwarf_unit *unit, uint64_t offset,
+                      struct dwarf_entry *entry)
+{
+    *entry = (struct dwarf_entry){.offset = offset};
+    if (!dwarf->steps_left || offset < unit->entries || offset >= unit->end)
+        return false;
+    dwarf->steps_left--;
+    const struct sprof_bytes bytes = {dwarf->sections.info.data + offset,
+                                      (size_t)(unit->end - offset)};
+    struct sprof_reader reader = sprof_reader_of(bytes);
+    const uint64_t code = sprof_reader_uleb(&reader);
+    if (reader.failed || code > unit->abbreviation_count)
+        return false;
+    if (code) {
+        const struct dwarf_abbreviation *kind =
+            &dwarf->abbreviations.items[unit->first_abbreviation + code - 1];
+        entry->tag = kind->tag;
+        entry->has_children = kind->children;
+        if (!kind->tag || !read_attributes(dwarf, unit, kind, &reader, entry))
+            return false;
+    }
+    entry->children = offset + sprof_reader_offset(&reader);
+    return true;
+}
+
+/* == Ranges == */
+
+/* .debug_ranges (DWARF 4, section 2.17.3). */
+static void each_old_range(struct dwarf *dwarf, const struct dwarf_unit *unit, uint64_t offset,
+                           dwarf_range *range, void *context)
+{
+    struct sprof_reader reader = sprof_reader_of(dwarf->sections.ranges);
+    uint64_t base = unit->low_pc;
+    sprof_reader_seek(&reader, offset <= SIZE_MAX ? (size_t)offset : SIZE_MAX);
+    while (dwarf->steps_left) {
+        const uint64_t low = sprof_reader_u64(&reader), high = sprof_reader_u64(&reader);
+        dwarf->steps_left--;
+        if (reader.failed || (!low && !high))
+            return;
+        if (low == UINT64_MAX)
+            base = high;
+        else if (low < high && !range(context, base + low, base + high))
+            return;
+    }
+}
+
+/* .debug_rnglists (DWARF 5, section 7.25). */
+static void each_new_range(struct dwarf *dwarf, const struct dwarf_unit *unit, uint64_t offset,
+                           dwarf_range *range, void *context)
+{
+    struct sprof_reader reader = sprof_reader_of(dwarf->sections.rnglists);
+    uint64_t base = unit->low_pc;
+    sprof_reader_seek(&reader, offset <= SIZE_MAX ? (size_t)offset : SIZE_MAX);
+    while (dwarf->steps_left && !reader.failed) {
+        uint64_t low = 0, high = 0;
+        dwarf->steps_left--;
+        switch (sprof_reader_u8(&reader)) {
+        case DW_RLE_base_addressx:
+            base = indexed_address(dwarf, unit, sprof_reader_uleb(&reader));
+            continue;
+        case DW_RLE_base_address: base = sprof_reader_u64(&reader); continue;
+        case DW_RLE_startx_endx:
+            low = indexed_address(dwarf, unit, sprof_reader_uleb(&reader));
+            high = indexed_address(dwarf, unit, sprof_reader_uleb(&reader));
+            break;
+        case DW_RLE_startx_length:
+            low = indexed_address(dwarf, unit, sprof_reader_uleb(&reader));
+            high = low + sprof_reader_uleb(&reader);
+            break;
+        case DW_RLE_offset_pair:
+            low = base + sprof_reader_uleb(&reader);
+            high = base + sprof_reader_uleb(&reader);
+            break;
+        case DW_RLE_start_end:
+            low = sprof_reader_u64(&reader);
+            high = sprof_reader_u64(&reader);
+            break;
+        case DW_RLE_start_length:
+            low = sprof_reader_u64(&reader);
+            high = low + sprof_reader_uleb(&reader);
+            break;
+        default: return;
+        }
+        if (!reader.failed && low < high && !range(context, low, high))
+            return;
+    }
+}
+
+void dwarf_each_range(struct dwarf *dwarf, const struct dwarf_unit *unit,
+                      const struct dwarf_entry *entry, dwarf_range *range, void *context)
+{
+    if (entry->ranges.class == DWARF_INDEX) {
+        const uint64_t at = unit->rnglists_base + entry->ranges.number * 4;
+        if (entry->ranges.number <= UINT32_MAX)
+            each_new_range(dwarf, unit,
+                           unit->rnglists_base + number_at(dwarf->sections.rnglists, at, 4), range,
+                           context);
+    } else if (entry->ranges.class != DWARF_NONE) {
+        if (unit->version >= 5)
+            each_new_range(dwarf, unit, entry->ranges.number, range, context);
+        else
+            each_old_range(dwarf, unit, entry->ranges.number, range, context);
+    } else if (entry->low_is_known) {
+        const uint64_t high =
+            entry->high_is_offset ? entry->low_pc + entry->high_pc : entry->high_pc;
+        if (entry->low_pc < high)
+            range(context, entry->low_pc, high);
+    }
+}

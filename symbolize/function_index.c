@@ -1,0 +1,277 @@
+/* Finds addresses in flattened functions, and stores these. */
+#include "symbolize/function_index.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    INDEX_VERSION = 1,     /* raised whenever something else is stored */
+    INLINES_MAX = 1 << 16, /* of one piece: a look-up goes through them */
+};
+
+uint32_t function_index_text(struct function_index *index, const char *text)
+{
+    uint32_t number = 0;
+    if (sprof_intern_put(&index->texts, text, &number))
+        index->failed = true;
+    return number ? number + index->loaded_bytes : 0;
+}
+
+const char *function_index_text_of(const struct function_index *index, uint32_t number)
+{
+    if (!number)
+        return NULL;
+    return number <= index->loaded_bytes
+               ? index->loaded + number - 1
+               : sprof_intern_text(&index->texts, number - index->loaded_bytes);
+}
+
+/* The position breaks ties, so that the one that came first is first. */
+static int by_low(const void *left, const void *right)
+{
+    const struct index_piece *a = left, *b = right;
+    if (a->low != b->low)
+        return a->low < b->low ? -1 : 1;
+    return (a->first_inline > b->first_inline) - (a->first_inline < b->first_inline);
+}
+
+void function_index_sort(struct function_index *index)
+{
+    struct index_piece *items = index->pieces.items;
+    size_t kept = 0;
+    if (items)
+        qsort(items, index->pieces.count, sizeof *items, by_low);
+    for (size_t i = 0; i < index->pieces.count; i++)
+        if (!kept || items[i].low >= items[kept - 1].high)
+            items[kept++] = items[i];
+    index->pieces.count = kept;
+}
+
+const struct index_piece *function_index_find(const struct function_index *index, uint64_t vaddr)
+{
+    const struct index_piece *items = index->pieces.items;
+    size_t low = 0, high = index->pieces.count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (items[middle].high <= vaddr)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < index->pieces.count && vaddr >= items[low].low ? &items[low] : NULL;
+}
+
+static bool covers(const struct index_inline *call, const struct index_piece *piece, uint64_t vaddr)
+{
+    return vaddr - piece->low >= call->low && vaddr - piece->low < call->high;
+}
+
+/* Calls stand in the order in which they nest: the first that covers the address below the
+ * innermost one so far goes on inwards. */
+const struct index_inline *function_index_innermost(const struct function_index *index,
+                                                    const struct index_piece *piece, uint64_t vaddr)
+{
+    const struct index_inline *innermost = NULL;
+    for (uint32_t i = 0; i < piece->inline_count; i++) {
+        const struct index_inline *call = &index->inlines.items[piece->first_inline + i];
+        if (call->parent == (innermost ? innermost->entry : 0) && covers(call, piece, vaddr))
+            innermost = call;
+    }
+    return innermost;
+}
+
+const struct index_inline *function_index_outer(const struct function_index *index,
+                                                const struct index_piece *piece, uint64_t vaddr,
+                                                const struct index_inline *inner)
+{
+    const struct index_inline *first = &index->inlines.items[piece->first_inline];
+    for (const struct index_inline *call = inner; inner->parent && call-- > first;)
+        if (call->entry == inner->parent && covers(call, piece, vaddr))
+            return call;
+    return NULL;
+}
+
+const struct index_line *function_index_line(const struct function_index *index,
+                                             const struct index_piece *piece, uint64_t vaddr)
+{
+    size_t low = 0, high = piece->line_count;
+    const struct index_line *lines =
+        piece->line_count ? &index->lines.items[piece->first_line] : NULL;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (lines[middle].low <= vaddr - piece->low)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low && (lines[low - 1].file || lines[low - 1].line) ? &lines[low - 1] : NULL;
+}
+
+void function_index_release(struct function_index *index)
+{
+    sprof_intern_release(&index->texts);
+    sprof_vec_release(&index->descriptions);
+    sprof_vec_release(&index->pieces);
+    sprof_vec_release(&index->inlines);
+    sprof_vec_release(&index->lines);
+    free(index->storage);
+    *index = (struct function_index){0};
+}
+
+/* == Storing == */
+
+/* What is stored: this, the arrays in this order, and the texts, each ended by a NUL; the number of
+ * a text is where it begins, plus 1. */
+struct header {
+    uint64_t version, descriptions, pieces, inlines, lines, text_bytes;
+};
+
+/* Where the texts that were added begin in the stored ones; NULL where memory or numbers run out.
+ */
+static uint32_t *gather_texts(const struct function_index *index, struct sprof_str *texts)
+{
+    uint32_t *stored = calloc(index->texts.count + 1, sizeof *stored);
+    if (index->loaded_bytes)
+        sprof_str_append_bytes(texts, index->loaded, index->loaded_bytes);
+    for (uint32_t i = 1; stored && i <= index->texts.count; i++) {
+        const char *text = sprof_intern_text(&index->texts, i);
+        stored[i] = (uint32_t)texts->length + 1;
+        sprof_str_append_bytes(texts, text, strlen(text) + 1);
+    }
+    if (!texts->failed && texts->length < CACHE_ENTRY_BYTES_MAX)
+        return stored;
+    free(stored);
+    return NULL;
+}
+
+static void renumber(const struct function_index *index, const uint32_t *stored, uint32_t *number)
+{
+    if (*number > index->loaded_bytes)
+        *number = stored[*number - index->loaded_bytes];
+}
+
+void function_index_store(struct function_index *index, struct cache *cache,
+                          struct sprof_digest key)
+{
+    struct sprof_str texts = {0};
+    uint32_t *stored = index->failed ? NULL : gather_texts(index, &texts);
+    if (stored) {
+        for (size_t i = 0; i < index->descriptions.count; i++) {
+            renumber(index, stored, &index->descriptions.items[i].linkage_name);
+            renumber(index, stored, &index->descriptions.items[i].name);
+            renumber(index, stored, &index->descriptions.items[i].file);
+        }
+        for (size_t i = 0; i < index->inlines.count; i++)
+            renumber(index, stored, &index->inlines.items[i].call_file);
+        for (size_t i = 0; i < index->lines.count; i++)
+            renumber(index, stored, &index->lines.items[i].file);
+        free(index->storage);
+        sprof_intern_release(&index->texts);
+        index->storage = (uint8_t *)texts.text;
+        index->loaded = texts.text;
+        index->loaded_bytes = (uint32_t)texts.length;
+        const struct header header = {
+            .version = INDEX_VERSION,
+            .descriptions = index->descriptions.count,
+            .pieces = index->pieces.count,
+            .inlines = index->inlines.count,
+            .lines = index->lines.count,
+            .text_bytes = texts.length,
+        };
+#define BYTES_OF(vec)                                                                              \
+    {                                                                                              \
+        (const uint8_t *)(vec).items, (vec).count * sizeof *(vec).items                            \
+    }
+        const struct sprof_bytes pieces[] = {
+            {(const uint8_t *)&header, sizeof header},
+            BYTES_OF(index->descriptions),
+            BYTES_OF(index->pieces),
+            BYTES_OF(index->inlines),
+            BYTES_OF(index->lines),
+            {(const uint8_t *)texts.text, texts.length},
+        };
+#undef BYTES_OF
+        cache_put(cache, CACHE_LINES, key, pieces, sizeof pieces / sizeof *pieces);
+    } else {
+        sprof_str_release(&texts);
+    }
+    free(stored);
+}
+
+/* == Checking == */
+
+static bool pieces_are_valid(const struct function_index *index)
+{
+    uint64_t end = 0;
+    for (size_t i = 0; i < index->pieces.count; i++) {
+        const struct index_piece *piece = &index->pieces.items[i];
+        if (piece->low < end || piece->high <= piece->low ||
+            piece->description > index->descriptions.count || piece->inline_count > INLINES_MAX ||
+            piece->first_inline > index->inlines.count ||
+            piece->inline_count > index->inlines.count - piece->first_inline ||
+            piece->first_line > index->lines.count ||
+            piece->line_count > index->lines.count - piece->first_line)
+            return false;
+        end = piece->high;
+    }
+    return true;
+}
+
+/* Every text begins inside the texts, which end with a NUL. */
+static bool texts_are_valid(const struct function_index *index)
+{
+    const uint32_t texts = index->loaded_bytes;
+    if (texts && index->loaded[texts - 1])
+        return false;
+    for (size_t i = 0; i < index->descriptions.count; i++)
+        if (index->descriptions.items[i].linkage_name > texts ||
+            index->descriptions.items[i].name > texts || index->descriptions.items[i].file > texts)
+            return false;
+    for (size_t i = 0; i < index->inlines.count; i++)
+        if (!index->inlines.items[i].description ||
+            index->inlines.items[i].description > index->descriptions.count ||
+            index->inlines.items[i].call_file > texts ||
+            index->inlines.items[i].parent >= index->inlines.items[i].entry)
+            return false;
+    for (size_t i = 0; i < index->lines.count; i++)
+        if (index->lines.items[i].file > texts)
+            return false;
+    return true;
+}
+
+/* Takes `count` items of a vector from the reader; false where there are fewer. */
+#define TAKE_ITEMS(vec, wanted, reader)                                                            \
+    ((wanted) <= sprof_reader_left(reader) / sizeof *(vec)->items &&                               \
+     !sprof_vec_reserve((vec), (size_t)(wanted) + 1) &&                                            \
+     (memcpy((vec)->items, (reader)->next, (size_t)(wanted) * sizeof *(vec)->items),               \
+      sprof_reader_take((reader), (size_t)(wanted) * sizeof *(vec)->items),                        \
+      (vec)->count = (size_t)(wanted), true))
+
+bool function_index_take(struct function_index *index, struct sprof_bytes bytes)
+{
+    struct header header = {0};
+    struct sprof_reader reader = sprof_reader_of(bytes);
+    const uint8_t *head = bytes.data ? sprof_reader_take(&reader, sizeof header) : NULL;
+    if (head)
+        memcpy(&header, head, sizeof header);
+    index->storage = (uint8_t *)bytes.data;
+    bool valid = header.version == INDEX_VERSION &&
+                 TAKE_ITEMS(&index->descriptions, header.descriptions, &reader) &&
+                 TAKE_ITEMS(&index->pieces, header.pieces, &reader) &&
+                 TAKE_ITEMS(&index->inlines, header.inlines, &reader) &&
+                 TAKE_ITEMS(&index->lines, header.lines, &reader) &&
+                 header.text_bytes == sprof_reader_left(&reader);
+    if (valid) {
+        index->loaded = (const char *)reader.next;
+        index->loaded_bytes = (uint32_t)header.text_bytes;
+        valid = pieces_are_valid(index) && texts_are_valid(index);
+    }
+    if (!valid)
+        function_index_release(index);
+    return valid;
+}
+
+bool function_index_load(struct function_index *index, struct cache *cache, struct sprof_digest key)
+{
+    return function_index_take(index, cache_get(cache, CACHE_LINES, key));
+}

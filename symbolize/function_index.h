@@ -1,0 +1,88 @@
+/* symbolize, inside: functions flattened into what covers each of their addresses: inlined calls
+ * and lines of the whole function, so that an address of it that is asked for later has its answer,
+ * too. It grows by functions and can be stored. */
+#ifndef SPROF_SYMBOLIZE_FUNCTION_INDEX_H
+#define SPROF_SYMBOLIZE_FUNCTION_INDEX_H
+
+#include "base/base.h"
+#include "cache/cache.h"
+
+#include <stdbool.h>
+
+/* Texts are numbers that function_index_text_of resolves, 0 for none. */
+
+/* What a function is called and where it is declared. */
+struct index_description {
+    uint32_t linkage_name;
+    uint32_t name; /* demangled; 0: nobody has asked yet */
+    uint32_t file, line, ada;
+};
+
+/* A stretch of code of one function. */
+struct index_piece {
+    uint64_t low, high;   /* vaddrs */
+    uint32_t description; /* number from 1; 0: no function is known here */
+    uint32_t first_inline, inline_count, first_line, line_count;
+    uint32_t unused;
+};
+
+/* A range of an inlined call, in the order in which calls nest. Entries count from 1 in each
+ * function; parent 0 is the function itself. Addresses count from the piece's low. */
+struct index_inline {
+    uint32_t low, high, entry, parent, description, call_file, call_line;
+};
+
+/* The line that holds from an address on. */
+struct index_line {
+    uint32_t low, file, line;
+};
+
+/* Zero is a valid empty one. */
+struct function_index {
+    const char *loaded;        /* texts as they were stored, one after the other */
+    uint32_t loaded_bytes;     /* numbers up to this one: the text begins at number - 1 */
+    struct sprof_intern texts; /* those that were added: number - loaded_bytes */
+    uint8_t *storage;          /* holds what was loaded */
+    SPROF_VEC(struct index_description) descriptions; /* by number - 1 */
+    SPROF_VEC(struct index_piece) pieces;             /* sorted by low after function_index_sort */
+    SPROF_VEC(struct index_inline) inlines;
+    SPROF_VEC(struct index_line) lines;
+    bool failed; /* memory ran out */
+};
+
+/* The number of a text, which is added; and the text of a number, NULL for 0. */
+uint32_t function_index_text(struct function_index *index, const char *text);
+const char *function_index_text_of(const struct function_index *index, uint32_t number);
+
+/* Brings the pieces into order; of pieces that overlap, the one that came first stays. */
+void function_index_sort(struct function_index *index);
+
+/* The piece that holds an address, NULL where none does. */
+const struct index_piece *function_index_find(const struct function_index *index, uint64_t vaddr);
+
+/* The innermost inlined call that covers an address of a piece, and the one around one; NULL: the
+ * function itself. */
+const struct index_inline *function_index_innermost(const struct function_index *index,
+                                                    const struct index_piece *piece,
+                                                    uint64_t vaddr);
+const struct index_inline *function_index_outer(const struct function_index *index,
+                                                const struct index_piece *piece, uint64_t vaddr,
+                                                const struct index_inline *inner);
+
+/* The line of an address of a piece, NULL unknown. */
+const struct index_line *function_index_line(const struct function_index *index,
+                                             const struct index_piece *piece, uint64_t vaddr);
+
+/* Makes an empty index from stored bytes, which are its own from now on, after checking everything
+ * in them: false where something is not as it must be. */
+bool function_index_take(struct function_index *index, struct sprof_bytes bytes);
+
+/* Takes what is stored under a key; stores an index, whose texts have other numbers then. */
+bool function_index_load(struct function_index *index, struct cache *cache,
+                         struct sprof_digest key);
+void function_index_store(struct function_index *index, struct cache *cache,
+                          struct sprof_digest key);
+
+void function_index_release(struct function_index *index);
+
+#endif
