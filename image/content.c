@@ -56,6 +56,15 @@ static bool get_known(struct cache *cache, struct sprof_digest key, struct sprof
     return found;
 }
 
+void image_identify(struct image *image, struct cache *cache)
+{
+    static const char *const no_sections[] = {NULL};
+    if (cache && !image->build_id_size && !image->has_digest) {
+        image->digest = image_content(image, cache, no_sections);
+        image->has_digest = true;
+    }
+}
+
 struct sprof_digest image_content(struct image *image, struct cache *cache,
                                   const char *const *sections)
 {

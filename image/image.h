@@ -63,6 +63,9 @@ struct sprof_digest image_digest(struct image *image);
 struct sprof_digest image_content(struct image *image, struct cache *cache,
                                   const char *const *sections);
 
+/* Finds the digest through the cache: then image_digest and image_key need not read the file. */
+void image_identify(struct image *image, struct cache *cache);
+
 /* Identity in 64 bits as recordings store it: hash of the build id, else of image_digest. */
 uint64_t image_key(struct image *image);
 

@@ -32,12 +32,14 @@ static void remember_identity(struct record_image *item)
     item->identified = true;
 }
 
-static int open_item(struct record_image *item)
+static int open_item(struct record_image *item, struct cache *cache)
 {
     struct sprof_error error = {0};
     if (item->image)
         return 0;
     int result = record_open_image(&item->image, &item->request, &error);
+    if (!result)
+        image_identify(item->image, cache);
     if (!result && item->identified && image_key(item->image) != item->key) {
         result = sprof_error_set(&error, SPROF_ENOTFOUND, 0, "%s was replaced while recording",
                                  item->request.file.path);
@@ -89,7 +91,7 @@ static enum record_image_state describe(struct record_images *images, struct rec
  */
 static enum record_image_state look_up(struct record_images *images, struct record_image *item)
 {
-    if (open_item(item))
+    if (open_item(item, images->cache))
         return RECORD_IMAGE_BARE;
     if (item->only_identity)
         return RECORD_IMAGE_IDLE;
