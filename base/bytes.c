@@ -1,5 +1,19 @@
 #include "base/bytes.h"
 
+#include <stdlib.h>
+#include <sys/mman.h>
+
+void *sprof_bytes_new(size_t size)
+{
+    enum { CACHE_LINE = 64, HUGE_PAGE = 2 << 20, WORTH_HUGE_PAGES = 2 * HUGE_PAGE };
+    const size_t alignment = size < WORTH_HUGE_PAGES ? CACHE_LINE : HUGE_PAGE;
+    const size_t room = (size / alignment + 1) * alignment;
+    void *bytes = room > size ? aligned_alloc(alignment, room) : NULL;
+    if (bytes && alignment == HUGE_PAGE)
+        madvise(bytes, room, MADV_HUGEPAGE);
+    return bytes;
+}
+
 void sprof_reader_seek(struct sprof_reader *reader, size_t offset)
 {
     if (offset > (size_t)(reader->end - reader->start))

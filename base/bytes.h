@@ -13,6 +13,11 @@ struct sprof_bytes {
     size_t size;
 };
 
+/* Memory for that many bytes, freed with free; NULL where there is none. Much of it lies in huge
+ * pages: to be given thousands of small ones costs as much as to fill them. At least at multiples
+ * of 64. */
+void *sprof_bytes_new(size_t size);
+
 /* A reader over borrowed bytes. Reading past the end sets `failed`, returns 0 and stays failed, so
  * that a parser may check once after a group of reads. Little endian, as the machines sprof runs
  * on. */

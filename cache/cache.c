@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -32,7 +31,7 @@ enum { FORMAT = 1, NAME_BYTES = 64 };
 
 static const char *const kind_names[] = {
     [CACHE_IDENTITY] = "identity", [CACHE_TABLE] = "table", [CACHE_STARTUP] = "startup",
-    [CACHE_SYMBOLS] = "symbols",   [CACHE_LINES] = "lines",     [CACHE_PLAN] = "plan",
+    [CACHE_SYMBOLS] = "symbols",   [CACHE_LINES] = "lines", [CACHE_PLAN] = "plan",
 };
 _Static_assert(sizeof kind_names / sizeof *kind_names == CACHE_KINDS, "a name for each kind");
 
@@ -72,19 +71,6 @@ static bool is_ours(const struct header *header, enum cache_kind kind, struct sp
            header->size == file_size - sizeof *header;
 }
 
-/* Large payloads go into huge pages: to be given thousands of small ones costs as much as reading.
- */
-static uint8_t *allocate(size_t size)
-{
-    enum { HUGE_PAGE = 2 << 20, WORTH_HUGE_PAGES = 2 * HUGE_PAGE };
-    const size_t alignment = size < WORTH_HUGE_PAGES ? CACHE_ALIGNMENT : HUGE_PAGE;
-    const size_t room = (size / alignment + 1) * alignment;
-    uint8_t *bytes = aligned_alloc(alignment, room);
-    if (bytes && alignment == HUGE_PAGE)
-        madvise(bytes, room, MADV_HUGEPAGE);
-    return bytes;
-}
-
 static struct sprof_bytes read_payload(int file, enum cache_kind kind, struct sprof_digest key)
 {
     const struct sprof_bytes none = {0};
@@ -96,7 +82,7 @@ static struct sprof_bytes read_payload(int file, enum cache_kind kind, struct sp
         sprof_file_read(file, 0, &header, sizeof header) != sizeof header ||
         !is_ours(&header, kind, key, (uint64_t)status.st_size))
         return none;
-    uint8_t *payload = allocate((size_t)header.size);
+    uint8_t *payload = sprof_bytes_new((size_t)header.size);
     if (!payload)
         return none;
     if (sprof_file_read(file, sizeof header, payload, (size_t)header.size) != header.size ||

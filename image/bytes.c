@@ -23,7 +23,7 @@ struct sprof_bytes image_read_copy(const struct image *image, uint64_t offset, u
     if (!size || size > IMAGE_MAX_CONTENT || offset > image->file_size ||
         size > image->file_size - offset)
         return empty;
-    uint8_t *copy = malloc((size_t)size + 1);
+    uint8_t *copy = sprof_bytes_new((size_t)size + 1);
     if (!copy)
         return empty;
     if (image_read(image, offset, copy, (size_t)size) != size) {

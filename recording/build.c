@@ -24,8 +24,8 @@ static size_t find_plts(struct image *image, struct unwind_plt plt[3])
         uint64_t vaddr;
         const struct sprof_bytes bytes = image_section(image, names[i], &vaddr);
         if (bytes.size)
-            plt[count++] =
-                (struct unwind_plt){{vaddr, vaddr + bytes.size}, i == 0 ? arch_code_plt_push(bytes) : 0};
+            plt[count++] = (struct unwind_plt){{vaddr, vaddr + bytes.size},
+                                               i == 0 ? arch_code_plt_push(bytes) : 0};
     }
     return count;
 }
@@ -41,15 +41,31 @@ static size_t find_text(struct image *image, struct unwind_range *text)
     return count;
 }
 
-static size_t find_roots(struct image *image, uint64_t *roots)
+/* Symbols of roots and of start-up code, found in one pass over tables of perhaps 100 MB. */
+struct found_symbols {
+    const char **names; /* the roots, the start-up functions, NULL */
+    struct image_symbol *symbols;
+    size_t startup_count;
+};
+
+static bool find_all_symbols(struct image *image, struct found_symbols *found)
 {
-    struct image_symbol symbols[ROOT_NAMES] = {0};
-    image_find_symbols(image, root_names, symbols);
-    size_t count = 0;
-    for (size_t i = 0; i < ROOT_NAMES; i++)
-        if (symbols[i].vaddr)
-            roots[count++] = symbols[i].vaddr;
-    return count;
+    const char *const *startup = model_startup_names();
+    *found = (struct found_symbols){0};
+    while (startup[found->startup_count])
+        found->startup_count++;
+    const size_t count = ROOT_NAMES + found->startup_count;
+    found->names = calloc(count + 1, sizeof *found->names);
+    found->symbols = calloc(count + 1, sizeof *found->symbols);
+    if (!found->names || !found->symbols) {
+        free(found->names);
+        free(found->symbols);
+        return false;
+    }
+    memcpy(found->names, root_names, ROOT_NAMES * sizeof *root_names);
+    memcpy(found->names + ROOT_NAMES, startup, found->startup_count * sizeof *startup);
+    image_find_symbols(image, found->names, found->symbols);
+    return true;
 }
 
 /* A program, or the dynamic loader: its entry point is where a thread starts. Other libraries may
@@ -61,7 +77,7 @@ static bool is_started_by_kernel(const struct image *image)
 }
 
 static int build_from(struct unwind_table **table, struct image *image, struct image *frames,
-                      struct sprof_error *error)
+                      const struct found_symbols *found, struct sprof_error *error)
 {
     struct unwind_range text[MAX_TEXT_RANGES];
     struct unwind_plt plt[3];
@@ -69,7 +85,9 @@ static int build_from(struct unwind_table **table, struct image *image, struct i
     struct unwind_source source = {.text = text, .plt = plt, .root_vaddr = roots};
     source.text_count = find_text(image, text);
     source.plt_count = find_plts(image, plt);
-    source.root_count = find_roots(image, roots);
+    for (size_t i = 0; i < ROOT_NAMES; i++)
+        if (found->symbols[i].vaddr)
+            roots[source.root_count++] = found->symbols[i].vaddr;
     source.entry_vaddr = is_started_by_kernel(image) ? image_entry(image) : 0;
     source.eh_frame = image_section(frames, ".eh_frame", &source.eh_frame_vaddr);
     source.eh_frame_hdr = image_section(frames, ".eh_frame_hdr", &source.eh_frame_hdr_vaddr);
@@ -83,21 +101,15 @@ static int build_from(struct unwind_table **table, struct image *image, struct i
 }
 
 /* Start-up functions by symbol and by entry point. */
-static void find_startup(struct image *image, struct record_built *built)
+static void take_startup_symbols(struct image *image, const struct found_symbols *found,
+                                 struct record_built *built)
 {
-    const char *const *names = model_startup_names();
-    size_t named = 0;
-    while (names[named])
-        named++;
-    struct image_symbol *symbols = calloc(named + 1, sizeof *symbols);
-    if (!symbols)
-        return;
-    image_find_symbols(image, names, symbols);
-    for (size_t i = 0; i < named && built->startup_count < RECORD_STARTUP_RANGES; i++)
+    const struct image_symbol *symbols = found->symbols + ROOT_NAMES;
+    for (size_t i = 0; i < found->startup_count && built->startup_count < RECORD_STARTUP_RANGES;
+         i++)
         if (symbols[i].size)
             built->startup[built->startup_count++] =
                 (struct unwind_range){symbols[i].vaddr, symbols[i].vaddr + symbols[i].size};
-    free(symbols);
     struct unwind_range entry;
     if (built->startup_count < RECORD_STARTUP_RANGES && image_is_executable(image) &&
         built->table && unwind_table_function(built->table, image_entry(image), &entry))
@@ -183,12 +195,17 @@ static void store(const struct record_built *built, struct cache *cache)
 int record_build(struct record_built *built, struct image *image, struct cache *cache,
                  struct sprof_error *error)
 {
+    struct found_symbols found;
+    if (!find_all_symbols(image, &found))
+        return sprof_error_memory(error);
     struct image *debug = open_frames(image);
     built->startup_count = 0;
-    int result = build_from(&built->table, image, image, error);
+    int result = build_from(&built->table, image, image, &found, error);
     if (result == SPROF_ENOTFOUND && debug)
-        result = build_from(&built->table, image, debug, error);
-    find_startup(image, built);
+        result = build_from(&built->table, image, debug, &found, error);
+    take_startup_symbols(image, &found, built);
+    free(found.names);
+    free(found.symbols);
     if (!result)
         store(built, cache);
     image_free(debug);
