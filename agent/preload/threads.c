@@ -85,9 +85,13 @@ static struct timespec timespec_of(uint64_t ns)
                              .tv_nsec = (long)(ns % 1000000000)};
 }
 
+/* A timer that asked for the tick exactly would often miss it by a little: it asks for less. */
 void agent_timer_set(struct agent_thread *thread, uint64_t first_ns, uint64_t period_ns)
 {
-    const struct itimerspec when = {timespec_of(period_ns), timespec_of(first_ns)};
+    enum { ASKED_NS = 1000000 };
+    const bool asks_less = period_ns > ASKED_NS && period_ns < agent_process.tick_ns * 3 / 2;
+    const struct itimerspec when = {timespec_of(asks_less ? (uint64_t)ASKED_NS : period_ns),
+                                    timespec_of(first_ns)};
     thread->period_ns = period_ns;
     syscall(SYS_timer_settime, atomic_load_explicit(&thread->timer, memory_order_relaxed), 0, &when,
             NULL);
@@ -105,20 +109,16 @@ static uint64_t random_below(uint64_t limit, pid_t tid)
 /* A CPU timer expires in the kernel's tick. Its first expiry is put evenly into a period, which is
  * the tick at least, by whole ticks: that the tick finds the thread somewhere within the first of
  * them does the rest. The shot then stands for that period: threads shorter than it are measured
- * right on average, however short. Where the period is not longer than the tick, the timer asks for
- * less than it: one that asked for the tick exactly would often miss it by a little. */
+ * right on average, however short. */
 static void start_timer(struct agent_thread *thread)
 {
-    enum { ASKED_NS = 1000000 };
     const uint64_t tick_ns = agent_process.tick_ns;
     const uint64_t period_ns =
         atomic_load_explicit(&agent_process.shared->control.period_ns, memory_order_relaxed);
     const uint64_t ticks = period_ns > tick_ns ? (period_ns + tick_ns / 2) / tick_ns : 1;
     const uint64_t before = ticks > 1 ? random_below(ticks, thread->tid) * tick_ns : 0;
-    const uint64_t asked_ns = ticks > 1 ? period_ns : period_ns < ASKED_NS ? period_ns : ASKED_NS;
     thread->first_ns = ticks * tick_ns;
-    agent_timer_set(thread, before ? before : 1, asked_ns);
-    thread->period_ns = period_ns;
+    agent_timer_set(thread, before ? before : 1, period_ns);
 }
 
 /* The kernel's struct sigevent; libc's has no name for the thread in all versions. */

@@ -148,7 +148,7 @@ void sigprof_drop_ended(struct sigprof_source *source)
     source->processes.count = kept;
 }
 
-uint64_t sigprof_cpu_ns(struct sigprof_source *source)
+uint64_t sigprof_used_ns(struct sigprof_source *source)
 {
     uint64_t sum_ns = source->dead_cpu_ns;
     for (size_t i = 0; i < source->processes.count; i++) {
@@ -199,14 +199,6 @@ static unsigned ring_shift(const struct sigprof_source *source)
                                                        : 4;
 }
 
-static void set_up(const struct sigprof_source *source, struct sigprof_process *process)
-{
-    struct agent_control *control = &process->shared->control;
-    atomic_store(&control->slice_bytes, (uint32_t)source->slice_bytes);
-    atomic_store(&control->period_ns, source->period_ns);
-    atomic_store(&control->state, AGENT_RUN);
-}
-
 static int add_process(struct sigprof_source *source, const struct sigprof_caller *caller,
                        struct sigprof_process *process, uint64_t now_ns)
 {
@@ -244,7 +236,7 @@ static int answer(struct sigprof_source *source, const struct sigprof_caller *ca
         sigprof_process_new(caller->pid, &caller->hello, ring_shift(source), &memory_fd);
     if (!process)
         return 0; /* it goes on without, and what it uses is known from its parent's account */
-    set_up(source, process);
+    sigprof_control_process(source, process);
     const int result = add_process(source, caller, process, now_ns);
     source->processes.items[source->processes.count++] = process;
     source->counts.agents++;

@@ -178,5 +178,5 @@ int sigprof_take(struct source *base, struct model_record **record)
     if (source->record.time_ns > source->last_ns)
         source->last_ns = source->record.time_ns;
     *record = &source->record;
-    return 0;
+    return source->record.type == MODEL_RECORD_SAMPLE && sigprof_is_paused(source, &source->record);
 }

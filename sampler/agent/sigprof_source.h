@@ -15,6 +15,11 @@ struct sigprof_entry {
     size_t ring;
 };
 
+/* A time in which no samples count. */
+struct sigprof_pause {
+    uint64_t from_ns, to_ns; /* UINT64_MAX: it goes on */
+};
+
 struct sigprof_source {
     struct source base;
     struct target *target;
@@ -28,11 +33,14 @@ struct sigprof_source {
     SPROF_VEC(struct sigprof_entry) heap; /* the earliest first */
     void *buffer;                         /* for one record */
     struct model_record record;
-    bool started, stopped, busy;
-    uint64_t command_cpu_ns; /* the command had used when it was let go */
-    uint64_t dead_cpu_ns;    /* processes that have ended have used */
-    uint64_t horizon_ns;     /* up to it order is sure */
-    uint64_t last_ns;        /* time of the record taken last */
+    bool started, stopped, busy, begins_paused, paused;
+    SPROF_VEC(struct sigprof_pause) pauses;
+    uint64_t paused_at_cpu_ns; /* CPU time that was used when the pause began */
+    uint64_t paused_cpu_ns;    /* … and in all pauses that are over */
+    uint64_t command_cpu_ns;   /* the command had used when it was let go */
+    uint64_t dead_cpu_ns;      /* processes that have ended have used */
+    uint64_t horizon_ns;       /* up to it order is sure */
+    uint64_t last_ns;          /* time of the record taken last */
     uint64_t seen_ns, scan_ns;
     struct sampler_counters counts;
 };
@@ -42,7 +50,15 @@ int sigprof_look_for_processes(struct sigprof_source *source, uint64_t now_ns);
 int sigprof_scan_threads(struct sigprof_source *source, uint64_t now_ns);
 int sigprof_end_all(struct sigprof_source *source, uint64_t now_ns);
 void sigprof_drop_ended(struct sigprof_source *source);
-uint64_t sigprof_cpu_ns(struct sigprof_source *source);
+uint64_t sigprof_used_ns(struct sigprof_source *source);
+
+/* control.c */
+void sigprof_control_process(const struct sigprof_source *source, struct sigprof_process *process);
+bool sigprof_is_paused(const struct sigprof_source *source, struct model_record *sample);
+int sigprof_set_paused(struct source *source, bool paused, struct sprof_error *error);
+int sigprof_set_rate(struct source *source, uint64_t frequency_hz, struct sprof_error *error);
+int sigprof_set_capture(struct source *source, enum sampler_capture capture,
+                        struct sprof_error *error);
 
 /* maps.c: what a process has mapped by now and was not told, as records of `time_ns`. Returns 0 or
  * SPROF_ENOMEM. */

@@ -142,14 +142,13 @@ static void settle(struct sigprof_source *source, const struct sampler_options *
                                                    : DEFAULT_HZ;
     source->period_ns =
         options->period ? options->period : UINT64_C(1000000000) / source->frequency_hz;
+    source->begins_paused = options->paused;
     source->tick_ns = kernel_tick_ns();
     source->ring_budget_bytes =
         options->ring_budget_bytes ? options->ring_budget_bytes : (size_t)DEFAULT_BUDGET_BYTES;
-    const size_t most = AGENT_SLICE_MAX;
-    source->slice_wanted = options->stack_bytes ? options->stack_bytes & ~(size_t)7 : most;
-    source->slice_bytes = options->capture == SAMPLER_CAPTURE_PC ? 0
-                          : source->slice_wanted < most          ? source->slice_wanted
-                                                                 : most;
+    source->slice_wanted =
+        options->stack_bytes ? options->stack_bytes & ~(size_t)7 : (size_t)AGENT_SLICE_MAX;
+    sigprof_set_capture(&source->base, options->capture, NULL);
 }
 
 static void free_source(struct source *base)
@@ -162,6 +161,7 @@ static void free_source(struct source *base)
     sigprof_events_release(&source->events);
     sampler_layouts_release(&source->layouts);
     sprof_vec_release(&source->heap);
+    sprof_vec_release(&source->pauses);
     if (source->epoll_fd >= 0)
         close(source->epoll_fd);
     free(source->buffer);
@@ -219,12 +219,11 @@ static void facts(const struct source *base, struct sampler_facts *facts)
 
 static int start(struct source *base, struct sprof_error *error)
 {
-    (void)error;
     struct sigprof_source *source = of(base);
     source->started = true;
     source->command_cpu_ns = sigprof_process_clock_ns(target_command(source->target));
     source->last_ns = source->seen_ns = sprof_clock_monotonic_ns();
-    return 0;
+    return source->begins_paused ? sigprof_set_paused(base, true, error) : 0;
 }
 
 static void stop(struct source *base)
@@ -288,7 +287,9 @@ static void count(const struct source *base, struct sampler_counters *counters)
 
 static uint64_t cpu_ns(struct source *base)
 {
-    return sigprof_cpu_ns(of(base));
+    struct sigprof_source *source = of(base);
+    const uint64_t used_ns = source->paused ? source->paused_at_cpu_ns : sigprof_used_ns(source);
+    return used_ns - source->paused_cpu_ns;
 }
 
 /* Only where the choice was left to sprof, and what it launches can be sampled so at all. */
@@ -310,5 +311,8 @@ const struct source_kind sampler_sigprof_kind = {
     .take = sigprof_take,
     .cpu_ns = cpu_ns,
     .count = count,
+    .set_paused = sigprof_set_paused,
+    .set_rate = sigprof_set_rate,
+    .set_capture = sigprof_set_capture,
     .free = free_source,
 };

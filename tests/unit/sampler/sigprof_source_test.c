@@ -124,6 +124,70 @@ static void test_ends(void)
     sampler_free(sampler);
 }
 
+/* Takes what there is until so many samples have come; returns the time of the last. */
+static uint64_t take_samples(struct sampler *sampler, unsigned wanted, unsigned *with_stack)
+{
+    const struct model_record *next;
+    uint64_t last_ns = 0;
+    unsigned samples = 0;
+    *with_stack = 0;
+    for (int i = 0; i < 3000 && samples < wanted; i++) {
+        CU_ASSERT_EQUAL(sampler_wait(sampler, 20, -1), 0);
+        while (sampler_next(sampler, &next) == 0)
+            if (next->type == MODEL_RECORD_SAMPLE) {
+                samples++;
+                *with_stack += next->sample.stack_size > 0;
+                last_ns = next->time_ns;
+            }
+    }
+    CU_ASSERT_TRUE(samples >= wanted);
+    return last_ns;
+}
+
+static void test_changes_while_it_runs(void)
+{
+    char *const command[] = {(char *)SAMPLER_SPIN, "2", "100000", NULL};
+    const struct sampler_options options = {
+        .command = command, .source = "sigprof", .paused = true};
+    struct sampler *sampler;
+    struct sprof_error error = {0};
+    const struct model_record *next;
+    unsigned with_stack;
+    CU_ASSERT_EQUAL_FATAL(sampler_open(&sampler, &options, &error), 0);
+    CU_ASSERT_EQUAL(sampler_start(sampler, &error), 0);
+    for (int i = 0; i < 10; i++) {
+        CU_ASSERT_EQUAL(sampler_wait(sampler, 20, -1), 0);
+        while (sampler_next(sampler, &next) == 0)
+            CU_ASSERT_NOT_EQUAL(next->type, MODEL_RECORD_SAMPLE);
+    }
+    CU_ASSERT_EQUAL(sampler_target_cpu_ns(sampler), 0);
+    uint64_t begun_ns, paused_ns;
+    CU_ASSERT_EQUAL(sampler_set_paused(sampler, false, &begun_ns, &error), 0);
+    CU_ASSERT_TRUE(take_samples(sampler, 20, &with_stack) > begun_ns);
+    CU_ASSERT_EQUAL(with_stack, 0);
+    CU_ASSERT_EQUAL(sampler_set_capture(sampler, SAMPLER_CAPTURE_FULL, NULL, &error), 0);
+    take_samples(sampler, 20, &with_stack);
+    CU_ASSERT_TRUE(with_stack >= 10);
+    CU_ASSERT_TRUE(sampler_facts(sampler)->stack_bytes > 0);
+    CU_ASSERT_EQUAL(sampler_set_rate(sampler, 50, NULL, &error), 0);
+    CU_ASSERT_EQUAL(sampler_facts(sampler)->frequency_hz, 50);
+    take_samples(sampler, 10, &with_stack);
+    CU_ASSERT_EQUAL(sampler_set_rate(sampler, 0, NULL, &error), SPROF_EUSAGE);
+    CU_ASSERT_EQUAL(sampler_set_paused(sampler, true, &paused_ns, &error), 0);
+    const uint64_t used_ns = sampler_target_cpu_ns(sampler);
+    CU_ASSERT_TRUE(used_ns > 0);
+    for (int i = 0; i < 10; i++) {
+        CU_ASSERT_EQUAL(sampler_wait(sampler, 20, -1), 0);
+        while (sampler_next(sampler, &next) == 0)
+            CU_ASSERT_TRUE(next->type != MODEL_RECORD_SAMPLE || next->time_ns <= paused_ns);
+    }
+    CU_ASSERT_EQUAL(sampler_target_cpu_ns(sampler), used_ns);
+    kill(sampler_facts(sampler)->command_pid, SIGKILL);
+    while (!sampler_targets_ended(sampler, NULL))
+        sampler_wait(sampler, 100, -1);
+    sampler_free(sampler);
+}
+
 void sprof_suite_sampler_sigprof_source(void);
 
 void sprof_suite_sampler_sigprof_source(void)
@@ -134,4 +198,5 @@ void sprof_suite_sampler_sigprof_source(void)
     CU_ADD_TEST(suite, test_what_it_cannot_do);
     CU_ADD_TEST(suite, test_when_it_stands_in);
     CU_ADD_TEST(suite, test_ends);
+    CU_ADD_TEST(suite, test_changes_while_it_runs);
 }
