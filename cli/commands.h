@@ -9,6 +9,7 @@
 
 extern const struct cli_command cli_record_command;
 extern const struct cli_command cli_report_command;
+extern const struct cli_command cli_annotate_command;
 extern const struct cli_command cli_script_command;
 extern const struct cli_command cli_html_command;
 extern const struct cli_command cli_export_command;

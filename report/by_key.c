@@ -291,9 +291,10 @@ static void name_column(struct table *table, const char *title, const char *key)
 
 static void count_column(struct table *table, const char *title, const char *key)
 {
-    report_table_column(table,
-                        (struct table_column){
-                            .title = title, .key = key, .kind = TABLE_COUNT, .only_data = !title});
+    report_table_column(
+        table,
+        (struct table_column){
+            .title = title, .key = key, .kind = TABLE_COUNT, .optional = 1, .only_data = !title});
 }
 
 /* What is shown beside a key where the key itself does not. */

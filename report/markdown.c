@@ -29,7 +29,15 @@ static void put_cell(FILE *out, const struct table *table, size_t row, size_t c)
     const struct table_column *column = &table->columns[c];
     const union table_cell *cell = report_table_cell(table, row, c);
     char number[NUMBER_BYTES];
+    if (table->blank_zeros && !report_column_is_text(column) && !cell->count)
+        return;
     switch (column->kind) {
+    case TABLE_CODE:
+        fputc('`', out);
+        for (const char *at = cell->text; *at; at++)
+            fputs(*at == '`' ? "'" : *at == '|' ? "\\|" : (char[]){*at, '\0'}, out);
+        fputc('`', out);
+        break;
     case TABLE_PERCENT:
         fputs(report_number_percent(number, cell->count, column->whole, column->decimals), out);
         break;

@@ -155,6 +155,24 @@ int report_html(FILE *out, struct store *store, struct sprof_error *error);
 int report_export(FILE *out, struct store *store, const struct report_selection *selection,
                   const struct report_format *format, struct sprof_error *error);
 
+/* What `sprof annotate` shows. */
+struct report_annotate_options {
+    const char *function; /* as in struct report_table_options */
+    bool intel;           /* syntax of instructions; else AT&T's */
+    bool no_source, no_instructions;
+    const char
+        *source_directory; /* where to look for sources that are not where they were; NULL none */
+    uint32_t context;      /* lines and instructions shown around those that cost something */
+    bool brief;            /* set by report_annotate: headings, and only what is near costs */
+};
+
+/* The source lines of a function and its instructions, each with what it cost, as one table. What
+ * cannot be shown, because a file is missing or has changed, is said below it. Errors as
+ * report_write. */
+int report_annotate(FILE *out, struct store *store, const struct report_selection *selection,
+                    const struct report_annotate_options *options, const struct report_style *style,
+                    struct sprof_error *error);
+
 /* A user's statement: an aligned table, CSV or JSON. */
 int report_query(FILE *out, struct store *store, const char *sql, const struct report_style *style,
                  struct sprof_error *error);

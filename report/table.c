@@ -31,7 +31,8 @@ const char *report_table_number(char buffer[static NUMBER_BYTES], const struct t
     case TABLE_INTERVAL: snprintf(buffer, NUMBER_BYTES, "%.10g", cell->points); return buffer;
     case TABLE_TIME: return report_number_seconds(buffer, cell->count);
     case TABLE_NAME:
-    case TABLE_PATH: return NULL;
+    case TABLE_PATH:
+    case TABLE_CODE: return NULL;
     }
     return NULL;
 }
@@ -101,7 +102,8 @@ static int compare_cells(const struct table *table, size_t column, uint32_t a, u
     const union table_cell *second = report_table_cell(table, b, column);
     switch (table->columns[column].kind) {
     case TABLE_NAME:
-    case TABLE_PATH: return strcmp(first->text, second->text);
+    case TABLE_PATH:
+    case TABLE_CODE: return strcmp(first->text, second->text);
     case TABLE_INTERVAL:
         return first->points < second->points ? -1 : first->points > second->points;
     default: return first->count < second->count ? -1 : first->count > second->count;

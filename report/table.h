@@ -13,6 +13,7 @@ enum table_kind {
     TABLE_TIME,     /* nanoseconds: cell.count */
     TABLE_NAME,     /* cell.text */
     TABLE_PATH,     /* cell.text, indented as the row's place in the tree says */
+    TABLE_CODE,     /* cell.text, cut at its end */
 };
 
 struct table_column {
@@ -52,6 +53,7 @@ struct table {
     size_t shown_count;
     SPROF_VEC(union table_cell) cells;
     SPROF_VEC(struct table_place) places; /* of each row of a tree; else empty */
+    bool blank_zeros;                     /* text: costs of nothing are left empty */
     bool failed;                          /* memory ran out while cells were added */
     unsigned decimals;                    /* of intervals in text */
     uint64_t time_unit_ns;
@@ -105,7 +107,7 @@ int report_table_show(struct table *table, const char *list, struct sprof_error 
 
 static inline bool report_column_is_text(const struct table_column *column)
 {
-    return column->kind == TABLE_NAME || column->kind == TABLE_PATH;
+    return column->kind == TABLE_NAME || column->kind == TABLE_PATH || column->kind == TABLE_CODE;
 }
 
 /* The column that "COLUMN[:asc|:desc]" names, and whether small values come first; NULL: the first

@@ -64,6 +64,8 @@ static int put_cell(struct page *page, size_t row, size_t shown, size_t width, s
     char number[NUMBER_BYTES];
     sprof_str_clear(out);
     *branch = 0;
+    if (table->blank_zeros && !report_column_is_text(column) && !cell->count)
+        return sprof_str_append(out, "");
     switch (column->kind) {
     case TABLE_COUNT: return sprof_str_appendf(out, "%llu", (unsigned long long)cell->count);
     case TABLE_PERCENT:
@@ -73,6 +75,7 @@ static int put_cell(struct page *page, size_t row, size_t shown, size_t width, s
     case TABLE_TIME:
         return sprof_str_append(out, report_number_time(number, cell->count, table->time_unit_ns));
     case TABLE_NAME: return sprof_str_append(out, cell->text);
+    case TABLE_CODE: return report_utf8_cut(out, cell->text, width);
     case TABLE_PATH:
         if (put_branch(out, &table->places.items[row]))
             return SPROF_ENOMEM;
@@ -175,6 +178,9 @@ static void narrow(struct page *page, size_t columns)
     while (page_width(page) < columns && page->widths[page->first] < whole)
         page->widths[page->first]++;
     narrow_texts(page, page->first, LEAST_NAME, columns);
+    for (size_t c = page->table->shown_count; c-- > page->first + 1;)
+        if (page_width(page) > columns && !is_hidden(page, c))
+            page->dropped[c] = true;
 }
 
 static int end_line(struct page *page, FILE *out, const char *style)

@@ -105,6 +105,16 @@ int report_utf8_shortened(struct sprof_str *out, const char *text, size_t width)
     return sprof_str_append(out, text + byte_of(text, whole - tail));
 }
 
+int report_utf8_cut(struct sprof_str *out, const char *text, size_t width)
+{
+    if (report_utf8_width(text) <= width)
+        return sprof_str_append(out, text);
+    if (!width)
+        return 0;
+    const int result = sprof_str_append_bytes(out, text, byte_of(text, width - 1));
+    return result ? result : sprof_str_append(out, "…");
+}
+
 int report_utf8_spaces(struct sprof_str *out, size_t count)
 {
     int result = 0;

@@ -22,7 +22,12 @@ size_t report_utf8_width(const char *text);
  * appends nothing. 0 or SPROF_ENOMEM. */
 int report_utf8_shortened(struct sprof_str *out, const char *text, size_t width);
 
-/* The same, filled up with spaces to `width`: on the right, or on the left. */
+/* Appends the beginning of a clean text, ended by "…" where it is wider than `width`. 0 or
+ * SPROF_ENOMEM. */
+int report_utf8_cut(struct sprof_str *out, const char *text, size_t width);
+
+/* The same as report_utf8_shortened, filled up with spaces to `width`: on the right, or on the
+ * left. */
 int report_utf8_left(struct sprof_str *out, const char *text, size_t width);
 int report_utf8_right(struct sprof_str *out, const char *text, size_t width);
 

@@ -26,7 +26,7 @@ declare -A owners=(
     ["sqlite3.h"]="store" ["zlib.h"]="report"
     ["pprof.pb-c.h"]="formats"
     ["xxhash.h"]="base"
-    ["pcre2.h"]="report"
+    ["pcre2.h"]="report" ["capstone/capstone.h"]="report"
     ["yajl/yajl_gen.h"]="report" ["yajl/yajl_parse.h"]="report" ["yajl/yajl_tree.h"]="report"
 )
 

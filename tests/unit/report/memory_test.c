@@ -69,6 +69,22 @@ static int script_json(struct sprof_error *error)
     return report_script(nowhere, example.store, &(struct report_selection){0}, &style, 0, error);
 }
 
+static int annotated(struct sprof_error *error)
+{
+    const struct report_annotate_options options = {.function = "A2", .context = 2};
+    return report_annotate(nowhere, example.store, &(struct report_selection){0}, &options,
+                           &(struct report_style){0}, error);
+}
+
+static int filtered(struct sprof_error *error)
+{
+    static const enum report_key keys[] = {REPORT_THREAD, REPORT_CPU, REPORT_LINE};
+    const struct report_request request = {
+        .selection = {.time = "0%,90%", .cpus = "0-3", .focus = "A", .hide = "A3", .module = "*"},
+        .table = {.keys = keys, .key_count = 3, .show = "samples,function"}};
+    return report_write(nowhere, example.store, &request, error);
+}
+
 static int query(struct sprof_error *error)
 {
     return report_query(nowhere, example.store, "SELECT name, path FROM module",
@@ -96,6 +112,8 @@ FAIL_EACH(callees)
 FAIL_EACH(script_text)
 FAIL_EACH(script_json)
 FAIL_EACH(query)
+FAIL_EACH(annotated)
+FAIL_EACH(filtered)
 FAIL_EACH(summary)
 
 void sprof_suite_report_memory(void);
@@ -109,5 +127,7 @@ void sprof_suite_report_memory(void)
     CU_add_test(suite, "script as text", test_script_text);
     CU_add_test(suite, "script as JSON", test_script_json);
     CU_add_test(suite, "query", test_query);
+    CU_add_test(suite, "annotated", test_annotated);
+    CU_add_test(suite, "filtered", test_filtered);
     CU_add_test(suite, "summary", test_summary);
 }

@@ -52,7 +52,8 @@ static void test_one_thread(void)
         "  samples  of left  of all    time    samples  of left  of all    time  call path\n"
         "        1    100 %    17 %  1.0 ms          0      0 %     0 %  0.0 ms  A1\n"
         "        1    100 %    17 %  1.0 ms          0      0 %     0 %  0.0 ms  └ A3\n"
-        "        1    100 %    17 %  1.0 ms          1    100 %    17 %  1.0 ms    └ A2 (inlined)\n" QUALITY
+        "        1    100 %    17 %  1.0 ms          1    100 %    17 %  1.0 ms    └ A2 "
+        "(inlined)\n" QUALITY
         "the target was on a CPU for 0 % of the time: where it waited is not seen by these "
         "samples\n"
         "33.3 % of the samples were lost: record with a lower -F or --stack-bytes\n"

@@ -1,0 +1,116 @@
+/* sprof annotate: a function's source and instructions with their costs. */
+#include "cli/commands.h"
+#include "cli/open.h"
+#include "cli/pager.h"
+#include "cli/selection.h"
+#include "report/report.h"
+
+#include <stddef.h>
+#include <string.h>
+
+struct arguments {
+    struct cli_selection selection; /* first: see cli_release_rules */
+    enum syntax { SYNTAX_ATT, SYNTAX_INTEL } syntax;
+    bool no_source, no_instructions, no_pager;
+    const char *source;
+    struct {
+        uint64_t lines;
+        bool given;
+    } context;
+    const struct report_format *format;
+    uint64_t columns;
+    enum cli_color color;
+};
+
+static int set_syntax(void *field, const char *value, struct sprof_error *error)
+{
+    const bool intel = !strcmp(value, "intel");
+    if (!intel && strcmp(value, "att") != 0)
+        return sprof_error_set(error, SPROF_EUSAGE, 0, "choose att or intel");
+    *(enum syntax *)field = intel ? SYNTAX_INTEL : SYNTAX_ATT;
+    return 0;
+}
+
+static int set_context(void *field, const char *value, struct sprof_error *error)
+{
+    struct arguments *arguments = field;
+    arguments->context.given = true;
+    return cli_set_number(&arguments->context.lines, value, error);
+}
+
+#define FIELD(name) offsetof(struct arguments, name)
+static const struct cli_option options[] = {
+    CLI_SELECTION_OPTIONS,
+    {"syntax", 0, "att|intel", "of instructions (att)", FIELD(syntax), set_syntax},
+    {"source", 0, "DIR", "where source files lie that are not where they were", FIELD(source),
+     cli_set_text},
+    {"no-source", 0, NULL, "only instructions", FIELD(no_source), cli_set_flag},
+    {"no-instructions", 0, NULL, "only source lines", FIELD(no_instructions), cli_set_flag},
+    {"context", 'C', "N", "so many lines and instructions around those with samples (4)", 0,
+     set_context},
+    {"format", 0, "text|csv|json|markdown", "for people (text, markdown), or with full precision",
+     FIELD(format), cli_set_table_format},
+    {"columns", 0, "N", "width of text (the terminal's, at most 100)", FIELD(columns),
+     cli_set_positive},
+    {"color", 0, "auto|always|never", "colour (auto: on a terminal, unless NO_COLOR is set)",
+     FIELD(color), cli_set_color},
+    {"no-pager", 0, NULL, "do not send long output on a terminal to a pager", FIELD(no_pager),
+     cli_set_flag},
+    {0},
+};
+
+static int run(struct cli_terminal *terminal, void *all, const struct cli_operands *operands,
+               struct sprof_error *error)
+{
+    enum { CONTEXT = 4, MOST_CONTEXT = 1000000 };
+    struct arguments *arguments = all;
+    struct store *store;
+    struct cli_pager pager = {0};
+    if (!operands->count)
+        return sprof_error_set(
+            error, SPROF_EUSAGE, 0,
+            "name the function: `sprof annotate FUNC`; `sprof report` lists them");
+    if (arguments->no_source && arguments->no_instructions)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "--no-source and --no-instructions leave nothing: drop one");
+    const struct cli_operands files = {operands->items + 1, operands->count - 1};
+    int status = cli_selection_finish(&arguments->selection, &files, error);
+    if (!status)
+        status = cli_open_recording(&store, arguments->selection.input, terminal, error);
+    if (status)
+        return status;
+    const uint64_t context = arguments->context.given ? arguments->context.lines : CONTEXT;
+    const struct report_selection selection = cli_selection_of(&arguments->selection);
+    const struct report_annotate_options annotate = {
+        .function = operands->items[0],
+        .intel = arguments->syntax == SYNTAX_INTEL,
+        .no_source = arguments->no_source,
+        .no_instructions = arguments->no_instructions,
+        .source_directory = arguments->source,
+        .context = (uint32_t)(context < MOST_CONTEXT ? context : MOST_CONTEXT),
+    };
+    const struct report_style style = {
+        .format = arguments->format,
+        .columns = cli_columns(stdout, arguments->columns),
+        .color = cli_wants_color(arguments->color),
+    };
+    if (!arguments->no_pager)
+        cli_pager_start(&pager);
+    status = report_annotate(stdout, store, &selection, &annotate, &style, error);
+    cli_pager_finish(&pager);
+    store_close(store, NULL);
+    return status;
+}
+
+const struct cli_command cli_annotate_command = {
+    .name = "annotate",
+    .summary = "Show what each line and instruction of a function cost",
+    .operands = "FUNC [FILE]",
+    .options = options,
+    .details =
+        "Exclusive samples (self) were in the line itself; inclusive ones (total) also in what it\n"
+        "calls. Lines need debug information, instructions the file that was recorded.\n",
+    .arguments_size = sizeof(struct arguments),
+    .run = run,
+    .release = cli_release_rules,
+};

@@ -1,0 +1,95 @@
+/* Reads the lines of source files, where they are now. */
+#include "report/source_text.h"
+
+#include "report/utf8_text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { TAB = 8 };
+static const uint64_t largest_bytes = 64 << 20;
+
+void report_source_release(struct report_source *source)
+{
+    sprof_vec_release(&source->lines);
+}
+
+/* The file as named; else the directory with ever less of the beginning of its path. */
+static int open_source(const char *path, const char *directory)
+{
+    /* A FIFO must not be waited for. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct sprof_str place = {0};
+    for (const char *rest = path; fd < 0 && directory && rest; rest = strchr(rest, '/')) {
+        rest += strspn(rest, "/");
+        sprof_str_clear(&place);
+        if (sprof_str_appendf(&place, "%s/%s", directory, rest))
+            break;
+        fd = open(place.text, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    }
+    sprof_str_release(&place);
+    return fd;
+}
+
+static int add_line(struct report_source *source, struct sprof_arena *arena, const char *text,
+                    size_t length)
+{
+    struct sprof_str line = {0};
+    size_t column = 0;
+    sprof_str_append(&line, "");
+    for (size_t i = 0; i < length; i++) {
+        const bool tab = text[i] == '\t';
+        const size_t width = tab ? TAB - column % TAB : 1;
+        sprof_str_append_bytes(&line, tab ? "        " : text + i, tab ? width : 1);
+        column += width;
+    }
+    while (line.length && strchr(" \r", line.text[line.length - 1]))
+        line.text[--line.length] = '\0';
+    const char *clean = line.failed ? NULL : report_utf8_copy(arena, line.text);
+    sprof_str_release(&line);
+    return clean ? sprof_vec_push(&source->lines, clean) : SPROF_ENOMEM;
+}
+
+static int split(struct report_source *source, struct sprof_arena *arena, const char *text,
+                 size_t size)
+{
+    int result = 0;
+    while (size && !result) {
+        const char *end = memchr(text, '\n', size);
+        const size_t length = end ? (size_t)(end - text) : size;
+        result = add_line(source, arena, text, length);
+        text += length + (end != NULL);
+        size -= length + (end != NULL);
+    }
+    return result;
+}
+
+int report_source_read(struct report_source *source, struct sprof_arena *arena, const char *path,
+                       const char *directory, uint64_t since_ns, struct sprof_error *error)
+{
+    struct stat status;
+    *source = (struct report_source){0};
+    const int fd = open_source(path, directory);
+    if (fd < 0)
+        return sprof_error_set(
+            error, SPROF_ENOTFOUND, errno,
+            "the source %s cannot be read (%s): name its directory with --source", path,
+            strerror(errno));
+    if (fstat(fd, &status) || !S_ISREG(status.st_mode) ||
+        (uint64_t)status.st_size > largest_bytes) {
+        close(fd);
+        return sprof_error_set(error, SPROF_EFORMAT, 0, "the source %s is not a text file", path);
+    }
+    char *text = malloc((size_t)status.st_size + 1);
+    const size_t size = text ? sprof_file_read(fd, 0, text, (size_t)status.st_size) : 0;
+    close(fd);
+    source->changed =
+        since_ns &&
+        (uint64_t)status.st_mtim.tv_sec * 1000000000 + (uint64_t)status.st_mtim.tv_nsec > since_ns;
+    const int result = text ? split(source, arena, text, size) : SPROF_ENOMEM;
+    free(text);
+    return result;
+}

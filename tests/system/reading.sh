@@ -1,0 +1,182 @@
+#!/bin/bash
+# The reading commands on a program that was really recorded.
+#   reading.sh annotate|annotate_lost|filters|names|columns
+set -uf
+. "$(dirname "$0")/lib.sh"
+command -v gcc >/dev/null || skip "no gcc"
+
+# work() has nearly all of the time; mix() is inlined into it. It runs until it has used enough CPU time.
+cat >subject.c <<'EOF'
+#include <stdio.h>
+#include <time.h>
+static inline __attribute__((always_inline)) unsigned mix(unsigned x)
+{
+	x ^= x << 13;
+	x ^= x >> 17;
+	return x ^ x << 5;
+}
+__attribute__((noinline)) unsigned work(unsigned n)
+{
+	unsigned sum = 1;
+	for (unsigned i = 0; i < n; i++) {
+		sum = mix(sum + i);
+		if (sum & 1)
+			sum += sum / (i | 1);
+	}
+	return sum;
+}
+int main(int argc, char **argv)
+{
+	unsigned sum = 0;
+	while (clock() < CLOCKS_PER_SEC / 2)
+		sum += work(100000 + argc + sum % 3);
+	printf("%u %s\n", sum, argv[0]);
+	return 0;
+}
+EOF
+gcc -O2 -g subject.c -o subject || fail "gcc"
+
+record_subject() {
+    "$SPROF" record -o a.db -- ./subject >out 2>err || fail "record"
+}
+
+# The sum of a column of a CSV on standard input, of rows whose column KIND is WORD.
+sum_of() { # COLUMN KIND
+    python3 -c '
+import csv, sys
+print(sum(int(row[sys.argv[1]]) for row in csv.DictReader(sys.stdin) if row["kind"] == sys.argv[2]))' "$@"
+}
+
+value_of() { # FUNCTION COLUMN : of the table of functions
+    "$SPROF" report a.db --inclusive --format csv | python3 -c '
+import csv, sys
+print(sum(int(row[sys.argv[2]]) for row in csv.DictReader(sys.stdin) if row["function"] == sys.argv[1]))' "$@"
+}
+
+case $1 in
+annotate)
+    record_subject
+    "$SPROF" annotate work a.db --format csv >work.csv 2>err || fail "annotate"
+    self=$(value_of work exclusive_samples) inlined=$(value_of mix exclusive_samples)
+    [ "$self" -gt 0 ] && [ "$inlined" -gt 0 ] || fail "work has $self samples, mix $inlined"
+    # Lines are of the function; instructions also of what is inlined into it.
+    lines=$(sum_of exclusive_samples source <work.csv)
+    [ "$lines" = "$self" ] || fail "the lines have $lines samples, the function $self"
+    instructions=$(sum_of exclusive_samples instruction <work.csv)
+    [ "$instructions" = $((self + inlined)) ] ||
+        fail "the instructions have $instructions samples, the function $self + $inlined"
+    grep -q ',instruction,.*/subject.c,13,0x.*,"\?div' work.csv || grep -q '%' work.csv ||
+        fail "no AT&T syntax"
+    grep -q 'inlined mix' work.csv || fail "inlined instructions are not marked"
+    grep -q 'inlines mix' work.csv || fail "the line that inlines is not marked"
+    "$SPROF" annotate work a.db --syntax intel --no-source >out 2>err || fail "intel"
+    grep -q '%e' out && fail "Intel's syntax has no %"
+    "$SPROF" annotate mix a.db >out 2>err || fail "annotate an inlined function"
+    grep -q 'x ^= x >> 17' out && grep -q 'only inlined' out || fail "an inlined function"
+    ;;
+annotate_lost)
+    record_subject
+    sleep 0.01
+    touch subject.c
+    "$SPROF" annotate work a.db >out 2>err || fail "annotate"
+    grep -q 'subject.c has changed since it was recorded' out || fail "a changed source is not said"
+    mkdir elsewhere && mv subject.c elsewhere/
+    "$SPROF" annotate work a.db >out 2>err || fail "annotate without source"
+    grep -q 'cannot be read.*--source' out || fail "a missing source is not said"
+    "$SPROF" annotate work a.db --source elsewhere >out 2>err || fail "--source"
+    grep -q 'sum = mix' out || fail "--source does not find it"
+    gcc -O1 elsewhere/subject.c -o subject
+    "$SPROF" annotate work a.db --source elsewhere >out 2>err || fail "annotate another build"
+    grep -q 'another build id' out || fail "another build is not said"
+    grep -q 'sum = mix' out || fail "the source must be there all the same"
+    rm subject
+    "$SPROF" annotate work a.db --no-source >out 2>err || fail "annotate without the program"
+    grep -q 'retq' out && fail "instructions from nowhere"
+    for bad in "" "nosuch a.db" "work a.db b.db" "work a.db --no-source --no-instructions" \
+        "work a.db --syntax arm"; do
+        "$SPROF" annotate $bad >out 2>err && fail "annotate $bad succeeded"
+        [ -s err ] && [ ! -s out ] || fail "annotate $bad says nothing"
+    done
+    ;;
+filters)
+    record_subject
+    for filter in "--focus ^work$" "--ignore ^work$" "--cpu 0-63" "--time 0%,100%" "--time 0,1000" \
+        "--thread subj*" "--process subject" "--module subj*" "--run 1" "--run all" "--hide ^mix$"; do
+        "$SPROF" report a.db $filter --format csv >out 2>err || fail "report $filter"
+        "$SPROF" script a.db $filter --format csv >script.csv 2>err || fail "script $filter"
+        # The table and the samples agree.
+        python3 - "$filter" <<'EOF' || fail "report $filter and script $filter differ"
+import csv, sys
+table = sum(int(row["exclusive_samples"]) for row in csv.DictReader(open("out")))
+samples = sum(int(row["count"]) for row in csv.DictReader(open("script.csv")))
+if table != samples or (not table and "--ignore" not in sys.argv[1]):
+    sys.exit(f"{table} in the table, {samples} samples")
+EOF
+    done
+    first=$("$SPROF" script a.db --time ,50% --format csv | wc -l)
+    second=$("$SPROF" script a.db --time 50%, --format csv | wc -l)
+    all=$("$SPROF" script a.db --format csv | wc -l)
+    [ $((first + second)) = $((all + 1)) ] || fail "halves of $first and $second lines, $all in all"
+    for bad in "--cpu x" "--time 5" "--time 3,1" "--focus (" "--module nosuch*" "--thread nosuch" \
+        "--run 9" "--event nosuch" "--host nosuch" "--by wat" "--by cpu,cpu" "--sort wat" "--show wat" \
+        "--tree --edges" "--columns 0" "--color blue" "--min-percent 101"; do
+        "$SPROF" report a.db $bad >out 2>err && fail "report $bad succeeded"
+        [ -s err ] && [ ! -s out ] || fail "report $bad says nothing"
+    done
+    ;;
+names)
+    # Names with all that a format must escape.
+    python3 - <<'EOF'
+names = ["a\"b'c", "</script><b>", "x,y;z".replace(";", ":"), "caf\u00e9 \u2028", "tab\there", "back\\slash|pipe`",
+         "\x01\x1b[31mred", "N" * 4096, "*bold* _it_ [l](u)"]
+with open("names.folded", "wb") as out:
+    for i, name in enumerate(names):
+        out.write(b"main;" + name.encode() + b" %d\n" % (i + 1))
+    out.write(b"main;bad\xff\xfeutf8 3\n")
+EOF
+    "$SPROF" import --folded names.folded -o n.db 2>err || fail "import"
+    for view in "" --tree --edges "--callers main" "--by module,function" --inclusive; do
+        for format in text csv json markdown; do
+            "$SPROF" report n.db $view --format $format -n 0 >out 2>err || fail "$view $format"
+            python3 - $format <<'EOF' || fail "$view $format is not valid"
+import csv, io, json, sys
+text = open("out", "rb").read().decode("utf-8")
+controls = [c for c in text if ord(c) < 32 and c not in "\r\n"]
+assert not controls, controls
+if sys.argv[1] == "json":
+    json.loads(text)
+if sys.argv[1] == "csv":
+    rows = list(csv.reader(io.StringIO(text)))
+    assert len({len(row) for row in rows}) == 1
+if sys.argv[1] == "markdown":
+    assert "<b>" not in text
+if sys.argv[1] == "text":
+    assert max(map(len, text.splitlines()[2:])) <= 130, max(map(len, text.splitlines()))
+EOF
+        done
+    done
+    ;;
+columns)
+    record_subject
+    for columns in 40 60 80 100 200; do
+        for view in "" --inclusive --tree --lines --threads --edges "--callers work" --modules \
+            "--by address" "--by process,thread,function"; do
+            "$SPROF" report a.db $view --columns $columns >out 2>err || fail "$view"
+            python3 - $columns >wide <<'EOF' || fail "$view is wider than $columns: $(cat wide)"
+import sys
+table = open("out", encoding="utf-8").read().split("\n\n")[0].splitlines()[1:]
+wide = [line for line in table if len(line) > int(sys.argv[1]) and not line.startswith("  …")]
+sys.exit(wide[0] if wide else 0)
+EOF
+        done
+    done
+    "$SPROF" report a.db --color always | grep -q $'\033\[1m' || fail "no colour"
+    NO_COLOR=1 "$SPROF" report a.db | grep -q $'\033' && fail "colour"
+    SPROF_PAGER='sed s/^/PAGED/' script -qec "$SPROF report a.db" /dev/null >out </dev/null
+    grep -q '^PAGED' out || fail "no pager on a terminal"
+    SPROF_PAGER='sed s/^/PAGED/' script -qec "$SPROF report a.db --no-pager" /dev/null >out </dev/null
+    grep -q '^PAGED' out && fail "a pager in spite of --no-pager"
+    ;;
+*) fail "no case $1" ;;
+esac
+exit 0
