@@ -1,4 +1,6 @@
 /* The flat tables: costs by function, module, line, thread, or any combination of such keys. */
+#include "report/by_key.h"
+
 #include "report/columns.h"
 #include "report/error_text.h"
 #include "report/utf8_text.h"
@@ -30,6 +32,11 @@ const char *report_key_word(enum report_key key)
     return key < REPORT_KEYS ? keys[key].word : NULL;
 }
 
+bool report_key_is_of_sample(enum report_key key)
+{
+    return keys[key].of_sample;
+}
+
 unsigned report_keys_parts(const struct report_table_options *options,
                            const struct report_selection *selection)
 {
@@ -51,233 +58,12 @@ unsigned report_keys_parts(const struct report_table_options *options,
     return of_samples || needs_frames ? REPORT_STACKS : 0;
 }
 
-/* One row: where a cost of it was seen, and its sums. */
-struct entry {
-    uint32_t sample; /* index of a cost; its thread, cpu and event are the row's */
-    uint32_t module, function, frame;
-    struct model_costs costs;
-};
-
-struct by_key {
-    struct report_dataset *dataset;
-    const enum report_key *keys;
-    size_t key_count;
-    bool of_samples, of_frames; /* there are keys of that sort */
-    SPROF_VEC(struct entry) entries;
-    uint32_t *labels;             /* frame → number of its keys' values; 0: not asked yet */
-    struct sprof_map numbers;     /* hash of the values → number */
-    SPROF_VEC(uint32_t) entry_of; /* label → entry + 1 of the group at work, … */
-    SPROF_VEC(uint32_t) seen;     /* … the cost it was last counted for, + 1 */
-};
-
-static bool has_key(const struct by_key *by, enum report_key key)
+bool report_by_key_has(const struct by_key *by, enum report_key key)
 {
     for (size_t i = 0; i < by->key_count; i++)
         if (by->keys[i] == key)
             return true;
     return false;
-}
-
-/* == Costs of functions and modules: from the tree == */
-
-static int add_from_tree(struct by_key *by)
-{
-    struct report_dataset *dataset = by->dataset;
-    const struct model_functions functions = report_dataset_facts(dataset);
-    const bool by_function = has_key(by, REPORT_FUNCTION);
-    const size_t count = by_function ? dataset->functions.count : dataset->modules.count;
-    struct model_costs *costs = calloc(count + 1, sizeof *costs);
-    int result = costs ? 0 : SPROF_ENOMEM;
-    if (!result)
-        result = by_function ? model_function_costs(&dataset->paths, &functions, costs)
-                             : model_module_costs(&dataset->paths, &functions, costs, count);
-    for (uint32_t id = 1; id <= count && !result; id++) {
-        const struct model_cost inclusive = costs[id - 1].inclusive;
-        const struct entry entry = {
-            .module = by_function ? dataset->facts.items[id - 1].module : id,
-            .function = by_function ? id : 0,
-            .costs = costs[id - 1],
-        };
-        if (inclusive.samples || inclusive.weight)
-            result = sprof_vec_push(&by->entries, entry);
-    }
-    free(costs);
-    return result;
-}
-
-/* == Costs of what only whole stacks tell == */
-
-static uint64_t sample_value(const struct by_key *by, enum report_key key,
-                             const struct report_cost *cost)
-{
-    const struct report_dataset *dataset = by->dataset;
-    const struct report_thread *thread = &dataset->threads.items[cost->thread - 1];
-    switch (key) {
-    case REPORT_RUN: return dataset->processes.items[thread->process - 1].run;
-    case REPORT_HOST: return sprof_hash_text(report_dataset_host(dataset, thread->process));
-    case REPORT_PROCESS: return thread->process;
-    case REPORT_THREAD: return cost->thread;
-    case REPORT_CPU: return (uint32_t)cost->cpu;
-    case REPORT_EVENT: return cost->event;
-    default: return 0;
-    }
-}
-
-static uint64_t frame_value(const struct by_key *by, enum report_key key, uint32_t number)
-{
-    static const struct report_frame outside = {0};
-    const struct report_dataset *dataset = by->dataset;
-    const struct report_frame *frame = number ? &dataset->frames.items[number - 1] : &outside;
-    const uint32_t function = report_dataset_frame_function(dataset, number);
-    const uint64_t file = sprof_hash_text(frame->file ? frame->file : "");
-    switch (key) {
-    case REPORT_MODULE: return frame->module;
-    case REPORT_FUNCTION: return sprof_hash_pair(frame->module, function);
-    case REPORT_FILE: return file;
-    case REPORT_LINE: return sprof_hash_pair(sprof_hash_pair(file, frame->line), function);
-    case REPORT_ADDRESS: return sprof_hash_pair(frame->module, frame->file_offset);
-    default: return 0;
-    }
-}
-
-static void add_cost(struct model_cost *sum, struct model_cost cost)
-{
-    sum->samples += cost.samples;
-    sum->weight += cost.weight;
-}
-
-/* The number of a hash, given from 1 on; 0 when out of memory. */
-static uint32_t number_of(struct by_key *by, uint64_t hash)
-{
-    const uint64_t *known = sprof_map_get(&by->numbers, hash);
-    if (known)
-        return (uint32_t)*known;
-    const uint32_t number = (uint32_t)by->entry_of.count + 1;
-    if (sprof_map_put(&by->numbers, hash, number) || sprof_vec_push(&by->entry_of, 0) ||
-        sprof_vec_push(&by->seen, 0))
-        return 0;
-    return number;
-}
-
-static uint32_t label_of(struct by_key *by, uint32_t frame)
-{
-    uint64_t hash = 1;
-    if (by->labels[frame])
-        return by->labels[frame];
-    for (size_t i = 0; i < by->key_count; i++)
-        if (!keys[by->keys[i]].of_sample)
-            hash = sprof_hash_pair(hash, frame_value(by, by->keys[i], frame));
-    return by->labels[frame] = number_of(by, hash);
-}
-
-/* The entry of a label in the group whose first entry is `first`; NULL when out of memory. */
-static struct entry *entry_of(struct by_key *by, size_t first, size_t cost, uint32_t frame,
-                              uint32_t label)
-{
-    uint32_t *entry = &by->entry_of.items[label - 1];
-    if (*entry <= first) {
-        const uint32_t function = report_dataset_frame_function(by->dataset, frame);
-        const struct entry new = {
-            .sample = (uint32_t)cost,
-            .module = frame      ? by->dataset->frames.items[frame - 1].module
-                      : function ? by->dataset->facts.items[function - 1].module
-                                 : 0,
-            .function = function,
-            .frame = frame,
-        };
-        if (sprof_vec_push(&by->entries, new))
-            return NULL;
-        *entry = (uint32_t)by->entries.count;
-    }
-    return &by->entries.items[*entry - 1];
-}
-
-/* Lines are added up in the recording. Several runs may have the same. */
-static int add_from_lines(struct by_key *by)
-{
-    const struct report_dataset *dataset = by->dataset;
-    int result = 0;
-    by->labels = calloc(dataset->frames.count + 1, sizeof *by->labels);
-    if (!by->labels)
-        return SPROF_ENOMEM;
-    for (size_t i = 0; i < dataset->line_costs.count && !result; i++) {
-        const struct report_line_cost *cost = &dataset->line_costs.items[i];
-        const uint32_t label = label_of(by, cost->frame);
-        struct entry *entry = label ? entry_of(by, 0, 0, cost->frame, label) : NULL;
-        if (!entry)
-            return SPROF_ENOMEM;
-        add_cost(&entry->costs.exclusive, cost->costs.exclusive);
-        add_cost(&entry->costs.inclusive, cost->costs.inclusive);
-    }
-    return result;
-}
-
-/* Counts a cost for what its stack holds, each label once. */
-static int add_stack(struct by_key *by, size_t first, size_t index,
-                     const struct report_stack *stack)
-{
-    const struct report_cost *cost = &by->dataset->costs.items[index];
-    const size_t frames = by->of_frames ? stack->frames.count : 1;
-    for (size_t i = 0; i < frames; i++) {
-        const uint32_t frame = by->of_frames ? stack->frames.items[i] : 0;
-        const uint32_t label = label_of(by, frame);
-        struct entry *entry = label ? entry_of(by, first, index, frame, label) : NULL;
-        if (!entry)
-            return SPROF_ENOMEM;
-        if (!i)
-            add_cost(&entry->costs.exclusive, cost->cost);
-        if (by->seen.items[label - 1] == index + 1)
-            continue;
-        by->seen.items[label - 1] = (uint32_t)index + 1;
-        add_cost(&entry->costs.inclusive, cost->cost);
-    }
-    return 0;
-}
-
-struct place {
-    uint64_t group;
-    uint32_t cost;
-};
-
-static int compare_places(const void *a, const void *b)
-{
-    const struct place *first = a, *second = b;
-    if (first->group != second->group)
-        return first->group < second->group ? -1 : 1;
-    return first->cost < second->cost ? -1 : first->cost > second->cost;
-}
-
-/* Goes over the costs group by group, so that a label has one entry at a time. */
-static int add_from_stacks(struct by_key *by)
-{
-    const struct report_dataset *dataset = by->dataset;
-    const size_t count = dataset->costs.count;
-    struct place *places = malloc((count + 1) * sizeof *places);
-    struct report_stack stack = {0};
-    by->labels = calloc(dataset->frames.count + 1, sizeof *by->labels);
-    int result = places && by->labels ? 0 : SPROF_ENOMEM;
-    for (size_t i = 0; i < count && !result; i++) {
-        places[i] = (struct place){.cost = (uint32_t)i};
-        for (size_t k = 0; k < by->key_count; k++)
-            if (keys[by->keys[k]].of_sample)
-                places[i].group = sprof_hash_pair(
-                    places[i].group, sample_value(by, by->keys[k], &dataset->costs.items[i]));
-    }
-    if (!result && by->of_samples && count)
-        qsort(places, count, sizeof *places, compare_places);
-    size_t first = 0; /* entries of former groups */
-    for (size_t i = 0; i < count && !result; i++) {
-        if (i && places[i].group != places[i - 1].group)
-            first = by->entries.count;
-        if (by->of_frames)
-            result =
-                report_dataset_stack(dataset, dataset->costs.items[places[i].cost].node, &stack);
-        if (!result && (stack.frames.count || !by->of_frames))
-            result = add_stack(by, first, places[i].cost, &stack);
-    }
-    sprof_vec_release(&stack.frames);
-    free(places);
-    return result;
 }
 
 /* == Columns and cells == */
@@ -300,13 +86,14 @@ static void count_column(struct table *table, const char *title, const char *key
 /* What is shown beside a key where the key itself does not. */
 static bool adds_function(const struct by_key *by, enum report_key key)
 {
-    return (key == REPORT_LINE || key == REPORT_ADDRESS) && !has_key(by, REPORT_FUNCTION);
+    return (key == REPORT_LINE || key == REPORT_ADDRESS) && !report_by_key_has(by, REPORT_FUNCTION);
 }
 
 static bool adds_module(const struct by_key *by, enum report_key key)
 {
-    return (key == REPORT_FUNCTION || adds_function(by, key)) && !has_key(by, REPORT_MODULE) &&
-           !(key == REPORT_ADDRESS && has_key(by, REPORT_LINE));
+    return (key == REPORT_FUNCTION || adds_function(by, key)) &&
+           !report_by_key_has(by, REPORT_MODULE) &&
+           !(key == REPORT_ADDRESS && report_by_key_has(by, REPORT_LINE));
 }
 
 static void key_columns(struct table *table, const struct by_key *by, enum report_key key)
@@ -320,7 +107,7 @@ static void key_columns(struct table *table, const struct by_key *by, enum repor
     case REPORT_THREAD:
         name_column(table, word, word);
         count_column(table, "tid", "tid");
-        if (!has_key(by, REPORT_PROCESS))
+        if (!report_by_key_has(by, REPORT_PROCESS))
             key_columns(table, by, REPORT_PROCESS);
         break;
     case REPORT_RUN: count_column(table, word, word); break;
@@ -373,18 +160,17 @@ static void put_line(struct table *table, struct report_dataset *dataset,
     report_table_put_count(table, frame ? frame->line : 0);
 }
 
-static void put_key(struct table *table, const struct by_key *by, const struct entry *entry,
+static void put_key(struct table *table, const struct by_key *by, const struct key_row *row,
                     enum report_key key)
 {
     struct report_dataset *dataset = by->dataset;
-    const struct report_frame *frame =
-        entry->frame ? &dataset->frames.items[entry->frame - 1] : NULL;
+    const struct report_frame *frame = row->frame ? &dataset->frames.items[row->frame - 1] : NULL;
     const struct report_module *module =
-        entry->module ? &dataset->modules.items[entry->module - 1] : NULL;
-    const struct report_cost *cost = by->of_samples ? &dataset->costs.items[entry->sample] : NULL;
+        row->module ? &dataset->modules.items[row->module - 1] : NULL;
+    const struct report_cost *cost = by->of_samples ? &dataset->costs.items[row->sample] : NULL;
     const struct report_thread *thread = cost ? &dataset->threads.items[cost->thread - 1] : NULL;
     const char *function =
-        entry->function ? report_dataset_function_name(dataset, entry->function) : "?";
+        row->function ? report_dataset_function_name(dataset, row->function) : "?";
     switch (key) {
     case REPORT_RUN:
         report_table_put_count(table, dataset->processes.items[thread->process - 1].run);
@@ -401,8 +187,8 @@ static void put_key(struct table *table, const struct by_key *by, const struct e
     case REPORT_THREAD:
         report_table_put_text(table, thread->name ? thread->name : "?");
         report_table_put_count(table, (uint64_t)thread->tid);
-        if (!has_key(by, REPORT_PROCESS))
-            put_key(table, by, entry, REPORT_PROCESS);
+        if (!report_by_key_has(by, REPORT_PROCESS))
+            put_key(table, by, row, REPORT_PROCESS);
         break;
     case REPORT_CPU:
         if (cost->cpu < 0)
@@ -462,14 +248,14 @@ static void make_rows(struct table *table, const struct by_key *by,
         report_columns_measure(table, by->dataset, measures[!inclusive]);
     for (size_t i = 0; i < by->key_count; i++)
         key_columns(table, by, by->keys[i]);
-    for (size_t i = 0; i < by->entries.count; i++) {
-        const struct entry *entry = &by->entries.items[i];
-        const struct model_cost *costs[] = {&entry->costs.exclusive, &entry->costs.inclusive};
+    for (size_t i = 0; i < by->rows.count; i++) {
+        const struct key_row *row = &by->rows.items[i];
+        const struct model_cost *costs[] = {&row->costs.exclusive, &row->costs.inclusive};
         report_cells_measure(table, by->dataset, measures[inclusive], *costs[inclusive]);
         if (both)
             report_cells_measure(table, by->dataset, measures[!inclusive], *costs[!inclusive]);
         for (size_t k = 0; k < by->key_count; k++)
-            put_key(table, by, entry, by->keys[k]);
+            put_key(table, by, row, by->keys[k]);
     }
 }
 
@@ -485,10 +271,10 @@ static int cut_rows(struct table *table, const struct by_key *by,
                                           : 40;
     uint32_t *order = NULL;
     int result = report_table_sort(table, options->sort, &order, error);
-    size_t kept = 0, count = by->entries.count;
+    size_t kept = 0, count = by->rows.count;
     struct model_cost left = {0};
     for (size_t i = 0; i < count && !result; i++) {
-        const struct model_costs *costs = &by->entries.items[order[i]].costs;
+        const struct model_costs *costs = &by->rows.items[order[i]].costs;
         const struct model_cost cost = inclusive ? costs->inclusive : costs->exclusive;
         if (kept < most &&
             report_columns_enough(by->dataset, cost, by->dataset->total, options->min_percent)) {
@@ -519,9 +305,7 @@ int report_table_by_keys(struct table *table, struct report_dataset *dataset,
         by.of_samples = by.of_samples || keys[by.keys[i]].of_sample;
         by.of_frames = by.of_frames || !keys[by.keys[i]].of_sample;
     }
-    int result = dataset->parts & REPORT_LINE_COSTS ? add_from_lines(&by)
-                 : dataset->parts                   ? add_from_stacks(&by)
-                                                    : add_from_tree(&by);
+    int result = report_by_key_add(&by);
     if (!result) {
         const bool inclusive = options->inclusive || !by.of_frames;
         report_columns_begin(table, dataset, title_of(&by, inclusive),
@@ -531,10 +315,6 @@ int report_table_by_keys(struct table *table, struct report_dataset *dataset,
                      ? SPROF_ENOMEM
                      : cut_rows(table, &by, options, error);
     }
-    sprof_vec_release(&by.entries);
-    sprof_vec_release(&by.entry_of);
-    sprof_vec_release(&by.seen);
-    sprof_map_release(&by.numbers);
-    free(by.labels);
+    report_by_key_release(&by);
     return result;
 }

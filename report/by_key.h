@@ -1,0 +1,37 @@
+/* A flat table while it is made: by_key_costs.c adds up its rows, by_key.c shows them. */
+#ifndef SPROF_REPORT_BY_KEY_H
+#define SPROF_REPORT_BY_KEY_H
+
+#include "report/dataset.h"
+
+/* One row: where a cost of it was seen, and its sums. */
+struct key_row {
+    uint32_t sample; /* index of a cost; its thread, cpu and event are the row's */
+    uint32_t module, function, frame;
+    struct model_costs costs;
+};
+
+struct by_key {
+    struct report_dataset *dataset;
+    const enum report_key *keys;
+    size_t key_count;
+    bool of_samples, of_frames; /* there are keys of that sort */
+    SPROF_VEC(struct key_row) rows;
+    uint32_t *labels;           /* frame → number of its keys' values; 0: not asked yet */
+    struct sprof_map numbers;   /* hash of the values → number */
+    SPROF_VEC(uint32_t) row_of; /* label → row + 1 of the group at work, … */
+    SPROF_VEC(uint32_t) seen;   /* … the cost it was last counted for, + 1 */
+};
+
+/* Whether a key is the same for the whole stack. */
+bool report_key_is_of_sample(enum report_key key);
+
+bool report_by_key_has(const struct by_key *by, enum report_key key);
+
+/* Fills the rows from what the dataset has loaded for these keys: see report_keys_parts. 0 or a
+ * negative code. */
+int report_by_key_add(struct by_key *by);
+
+void report_by_key_release(struct by_key *by);
+
+#endif

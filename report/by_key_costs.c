@@ -1,0 +1,401 @@
+/* Adds up the rows of a flat table: from the tree of functions, from what the recording holds by
+ * line, from the tree of nodes, or stack by stack. */
+#include "report/by_key.h"
+
+#include <stdlib.h>
+
+/* == Costs of functions and modules: from the tree == */
+
+static int add_from_tree(struct by_key *by)
+{
+    struct report_dataset *dataset = by->dataset;
+    const struct model_functions functions = report_dataset_facts(dataset);
+    const bool by_function = report_by_key_has(by, REPORT_FUNCTION);
+    const size_t count = by_function ? dataset->functions.count : dataset->modules.count;
+    struct model_costs *costs = calloc(count + 1, sizeof *costs);
+    int result = costs ? 0 : SPROF_ENOMEM;
+    if (!result)
+        result = by_function ? model_function_costs(&dataset->paths, &functions, costs)
+                             : model_module_costs(&dataset->paths, &functions, costs, count);
+    for (uint32_t id = 1; id <= count && !result; id++) {
+        const struct model_cost inclusive = costs[id - 1].inclusive;
+        const struct key_row row = {
+            .module = by_function ? dataset->facts.items[id - 1].module : id,
+            .function = by_function ? id : 0,
+            .costs = costs[id - 1],
+        };
+        if (inclusive.samples || inclusive.weight)
+            result = sprof_vec_push(&by->rows, row);
+    }
+    free(costs);
+    return result;
+}
+
+/* == Costs of what only whole stacks tell == */
+
+static uint64_t sample_value(const struct by_key *by, enum report_key key,
+                             const struct report_cost *cost)
+{
+    const struct report_dataset *dataset = by->dataset;
+    const struct report_thread *thread = &dataset->threads.items[cost->thread - 1];
+    switch (key) {
+    case REPORT_RUN: return dataset->processes.items[thread->process - 1].run;
+    case REPORT_HOST: return sprof_hash_text(report_dataset_host(dataset, thread->process));
+    case REPORT_PROCESS: return thread->process;
+    case REPORT_THREAD: return cost->thread;
+    case REPORT_CPU: return (uint32_t)cost->cpu;
+    case REPORT_EVENT: return cost->event;
+    default: return 0;
+    }
+}
+
+static uint64_t frame_value(const struct by_key *by, enum report_key key, uint32_t number)
+{
+    static const struct report_frame outside = {0};
+    const struct report_dataset *dataset = by->dataset;
+    const struct report_frame *frame = number ? &dataset->frames.items[number - 1] : &outside;
+    const uint32_t function = report_dataset_frame_function(dataset, number);
+    const uint64_t file = sprof_hash_text(frame->file ? frame->file : "");
+    switch (key) {
+    case REPORT_MODULE: return frame->module;
+    case REPORT_FUNCTION: return sprof_hash_pair(frame->module, function);
+    case REPORT_FILE: return file;
+    case REPORT_LINE: return sprof_hash_pair(sprof_hash_pair(file, frame->line), function);
+    case REPORT_ADDRESS: return sprof_hash_pair(frame->module, frame->file_offset);
+    default: return 0;
+    }
+}
+
+static void add_cost(struct model_cost *sum, struct model_cost cost)
+{
+    sum->samples += cost.samples;
+    sum->weight += cost.weight;
+}
+
+/* The number of a hash, given from 1 on; 0 when out of memory. */
+static uint32_t number_of(struct by_key *by, uint64_t hash)
+{
+    const uint64_t *known = sprof_map_get(&by->numbers, hash);
+    if (known)
+        return (uint32_t)*known;
+    const uint32_t number = (uint32_t)by->row_of.count + 1;
+    if (sprof_map_put(&by->numbers, hash, number) || sprof_vec_push(&by->row_of, 0) ||
+        sprof_vec_push(&by->seen, 0))
+        return 0;
+    return number;
+}
+
+static uint32_t label_of(struct by_key *by, uint32_t frame)
+{
+    uint64_t hash = 1;
+    if (by->labels[frame])
+        return by->labels[frame];
+    for (size_t i = 0; i < by->key_count; i++)
+        if (!report_key_is_of_sample(by->keys[i]))
+            hash = sprof_hash_pair(hash, frame_value(by, by->keys[i], frame));
+    return by->labels[frame] = number_of(by, hash);
+}
+
+/* The row of a label in the group whose first row is `first`; NULL when out of memory. */
+static struct key_row *row_of(struct by_key *by, size_t first, size_t cost, uint32_t frame,
+                              uint32_t label)
+{
+    uint32_t *row = &by->row_of.items[label - 1];
+    if (*row <= first) {
+        const uint32_t function = report_dataset_frame_function(by->dataset, frame);
+        const struct key_row new = {
+            .sample = (uint32_t)cost,
+            .module = frame      ? by->dataset->frames.items[frame - 1].module
+                      : function ? by->dataset->facts.items[function - 1].module
+                                 : 0,
+            .function = function,
+            .frame = frame,
+        };
+        if (sprof_vec_push(&by->rows, new))
+            return NULL;
+        *row = (uint32_t)by->rows.count;
+    }
+    return &by->rows.items[*row - 1];
+}
+
+/* Lines are added up in the recording. Several runs may have the same. */
+static int add_from_lines(struct by_key *by)
+{
+    const struct report_dataset *dataset = by->dataset;
+    int result = 0;
+    by->labels = calloc(dataset->frames.count + 1, sizeof *by->labels);
+    if (!by->labels)
+        return SPROF_ENOMEM;
+    for (size_t i = 0; i < dataset->line_costs.count && !result; i++) {
+        const struct report_line_cost *cost = &dataset->line_costs.items[i];
+        const uint32_t label = label_of(by, cost->frame);
+        struct key_row *row = label ? row_of(by, 0, 0, cost->frame, label) : NULL;
+        if (!row)
+            return SPROF_ENOMEM;
+        add_cost(&row->costs.exclusive, cost->costs.exclusive);
+        add_cost(&row->costs.inclusive, cost->costs.inclusive);
+    }
+    return result;
+}
+
+/* Counts a cost for what its stack holds, each label once. */
+static int add_stack(struct by_key *by, size_t first, size_t index,
+                     const struct report_stack *stack)
+{
+    const struct report_cost *cost = &by->dataset->costs.items[index];
+    const size_t frames = by->of_frames ? stack->frames.count : 1;
+    for (size_t i = 0; i < frames; i++) {
+        const uint32_t frame = by->of_frames ? stack->frames.items[i] : 0;
+        const uint32_t label = label_of(by, frame);
+        struct key_row *row = label ? row_of(by, first, index, frame, label) : NULL;
+        if (!row)
+            return SPROF_ENOMEM;
+        if (!i)
+            add_cost(&row->costs.exclusive, cost->cost);
+        if (by->seen.items[label - 1] == index + 1)
+            continue;
+        by->seen.items[label - 1] = (uint32_t)index + 1;
+        add_cost(&row->costs.inclusive, cost->cost);
+    }
+    return 0;
+}
+
+/* == The same where stacks are as recorded: from the tree of nodes, each of them once a group == */
+
+/* Which frames of each node are the outermost of their label on its stack: their label's inclusive
+ * cost is that of the node. Nothing of this depends on the group. */
+struct outermost {
+    uint32_t *first_child, *next_sibling; /* [node]; 0 stands above all roots */
+    uint32_t *begin;                      /* [node]: where its frames begin in `frames`, … */
+    uint32_t *count;                      /* … and how many they are */
+    SPROF_VEC(uint32_t) frames;
+    uint32_t *open; /* [label]: how often it is on the way to the node at hand */
+    /* Of the group at work. */
+    uint32_t *group;        /* [node]: the group it was last in */
+    struct model_cost *sum; /* [node] */
+    SPROF_VEC(uint32_t) touched;
+};
+
+static void outermost_release(struct outermost *outermost)
+{
+    free(outermost->first_child);
+    free(outermost->next_sibling);
+    free(outermost->begin);
+    free(outermost->count);
+    free(outermost->open);
+    free(outermost->group);
+    free(outermost->sum);
+    sprof_vec_release(&outermost->frames);
+    sprof_vec_release(&outermost->touched);
+}
+
+/* Enters a node: notes the innermost frame of each label that is not open yet, then opens all. */
+static int enter(struct by_key *by, struct outermost *outermost, uint32_t node)
+{
+    const struct report_frame *frames = by->dataset->frames.items;
+    const uint32_t innermost = by->dataset->nodes.items[node - 1].frame;
+    outermost->begin[node] = (uint32_t)outermost->frames.count;
+    for (uint32_t frame = innermost; frame; frame = frames[frame - 1].outer) {
+        const uint32_t label = by->labels[frame];
+        bool known = outermost->open[label];
+        for (size_t i = outermost->begin[node]; i < outermost->frames.count && !known; i++)
+            known = by->labels[outermost->frames.items[i]] == label;
+        if (!known && sprof_vec_push(&outermost->frames, frame))
+            return SPROF_ENOMEM;
+    }
+    outermost->count[node] = (uint32_t)outermost->frames.count - outermost->begin[node];
+    for (uint32_t frame = innermost; frame; frame = frames[frame - 1].outer)
+        outermost->open[by->labels[frame]]++;
+    return 0;
+}
+
+static void leave(struct by_key *by, struct outermost *outermost, uint32_t node)
+{
+    const struct report_frame *frames = by->dataset->frames.items;
+    for (uint32_t frame = by->dataset->nodes.items[node - 1].frame; frame;
+         frame = frames[frame - 1].outer)
+        outermost->open[by->labels[frame]]--;
+}
+
+/* Walks the tree of nodes, depth first and without the C stack. */
+static int find_outermost(struct by_key *by, struct outermost *outermost)
+{
+    const struct report_node *nodes = by->dataset->nodes.items;
+    uint32_t at = outermost->first_child[0];
+    int result = 0;
+    while (at && !result) {
+        result = enter(by, outermost, at);
+        if (outermost->first_child[at]) {
+            at = outermost->first_child[at];
+            continue;
+        }
+        for (; at; at = nodes[at - 1].parent) {
+            leave(by, outermost, at);
+            if (outermost->next_sibling[at])
+                break;
+        }
+        at = at ? outermost->next_sibling[at] : 0;
+    }
+    return result;
+}
+
+static int outermost_init(struct by_key *by, struct outermost *outermost)
+{
+    const struct report_dataset *dataset = by->dataset;
+    const size_t count = dataset->nodes.count + 1;
+    for (uint32_t frame = 1; frame <= dataset->frames.count; frame++)
+        if (!label_of(by, frame))
+            return SPROF_ENOMEM;
+    outermost->first_child = calloc(count, sizeof *outermost->first_child);
+    outermost->next_sibling = calloc(count, sizeof *outermost->next_sibling);
+    outermost->begin = calloc(count, sizeof *outermost->begin);
+    outermost->count = calloc(count, sizeof *outermost->count);
+    outermost->group = calloc(count, sizeof *outermost->group);
+    outermost->sum = calloc(count, sizeof *outermost->sum);
+    outermost->open = calloc(by->row_of.count + 1, sizeof *outermost->open);
+    if (!outermost->first_child || !outermost->next_sibling || !outermost->begin ||
+        !outermost->count || !outermost->group || !outermost->sum || !outermost->open)
+        return SPROF_ENOMEM;
+    for (uint32_t node = (uint32_t)dataset->nodes.count; node; node--) {
+        const uint32_t parent = dataset->nodes.items[node - 1].parent;
+        outermost->next_sibling[node] = outermost->first_child[parent];
+        outermost->first_child[parent] = node;
+    }
+    return find_outermost(by, outermost);
+}
+
+/* Adds a cost to its node, and its innermost frame's label. */
+static int add_to_node(struct by_key *by, struct outermost *outermost, uint32_t group, size_t first,
+                       size_t index)
+{
+    const struct report_cost *cost = &by->dataset->costs.items[index];
+    const uint32_t frame = by->dataset->nodes.items[cost->node - 1].frame;
+    struct key_row *row = row_of(by, first, index, frame, by->labels[frame]);
+    if (!row)
+        return SPROF_ENOMEM;
+    add_cost(&row->costs.exclusive, cost->cost);
+    for (uint32_t node = cost->node; node && outermost->group[node] != group;
+         node = by->dataset->nodes.items[node - 1].parent) {
+        outermost->group[node] = group;
+        outermost->sum[node] = (struct model_cost){0};
+        if (sprof_vec_push(&outermost->touched, node))
+            return SPROF_ENOMEM;
+    }
+    add_cost(&outermost->sum[cost->node], cost->cost);
+    return 0;
+}
+
+static int compare_descending(const void *a, const void *b)
+{
+    const uint32_t first = *(const uint32_t *)a, second = *(const uint32_t *)b;
+    return first > second ? -1 : first < second;
+}
+
+/* Hands the costs of a group down to the roots; parents have smaller numbers. */
+static int finish_group(struct by_key *by, struct outermost *outermost, size_t first, size_t cost)
+{
+    if (outermost->touched.count)
+        qsort(outermost->touched.items, outermost->touched.count, sizeof(uint32_t),
+              compare_descending);
+    for (size_t i = 0; i < outermost->touched.count; i++) {
+        const uint32_t node = outermost->touched.items[i];
+        const uint32_t parent = by->dataset->nodes.items[node - 1].parent;
+        if (parent)
+            add_cost(&outermost->sum[parent], outermost->sum[node]);
+        for (uint32_t k = 0; k < outermost->count[node]; k++) {
+            const uint32_t frame = outermost->frames.items[outermost->begin[node] + k];
+            struct key_row *row = row_of(by, first, cost, frame, by->labels[frame]);
+            if (!row)
+                return SPROF_ENOMEM;
+            add_cost(&row->costs.inclusive, outermost->sum[node]);
+        }
+    }
+    outermost->touched.count = 0;
+    return 0;
+}
+
+struct place {
+    uint64_t group;
+    uint32_t cost;
+};
+
+static int add_places(struct by_key *by, const struct place *places, size_t count)
+{
+    struct outermost outermost = {0};
+    size_t first = 0; /* entries of former groups */
+    uint32_t group = 1;
+    int result = outermost_init(by, &outermost);
+    for (size_t i = 0; i < count && !result; i++) {
+        result = add_to_node(by, &outermost, group, first, places[i].cost);
+        if (!result && (i + 1 == count || places[i + 1].group != places[i].group)) {
+            result = finish_group(by, &outermost, first, places[i].cost);
+            first = by->rows.count;
+            group++;
+        }
+    }
+    outermost_release(&outermost);
+    return result;
+}
+
+static int compare_places(const void *a, const void *b)
+{
+    const struct place *first = a, *second = b;
+    if (first->group != second->group)
+        return first->group < second->group ? -1 : 1;
+    return first->cost < second->cost ? -1 : first->cost > second->cost;
+}
+
+/* Goes over the costs group by group, so that a label has one row at a time. */
+static int add_from_stacks(struct by_key *by)
+{
+    const struct report_dataset *dataset = by->dataset;
+    const size_t count = dataset->costs.count;
+    struct place *places = malloc((count + 1) * sizeof *places);
+    struct report_stack stack = {0};
+    by->labels = calloc(dataset->frames.count + 1, sizeof *by->labels);
+    int result = places && by->labels ? 0 : SPROF_ENOMEM;
+    for (size_t i = 0; i < count && !result; i++) {
+        places[i] = (struct place){.cost = (uint32_t)i};
+        for (size_t k = 0; k < by->key_count; k++)
+            if (report_key_is_of_sample(by->keys[k]))
+                places[i].group = sprof_hash_pair(
+                    places[i].group, sample_value(by, by->keys[k], &dataset->costs.items[i]));
+    }
+    if (!result && by->of_samples && count)
+        qsort(places, count, sizeof *places, compare_places);
+    const bool as_recorded = dataset->mode == MODEL_MODE_FULL && !dataset->filters;
+    if (!result && by->of_frames && as_recorded) {
+        result = add_places(by, places, count);
+        free(places);
+        return result;
+    }
+    size_t first = 0; /* entries of former groups */
+    for (size_t i = 0; i < count && !result; i++) {
+        if (i && places[i].group != places[i - 1].group)
+            first = by->rows.count;
+        if (by->of_frames)
+            result =
+                report_dataset_stack(dataset, dataset->costs.items[places[i].cost].node, &stack);
+        if (!result && (stack.frames.count || !by->of_frames))
+            result = add_stack(by, first, places[i].cost, &stack);
+    }
+    sprof_vec_release(&stack.frames);
+    free(places);
+    return result;
+}
+
+int report_by_key_add(struct by_key *by)
+{
+    if (by->dataset->parts & REPORT_LINE_COSTS)
+        return add_from_lines(by);
+    return by->dataset->parts ? add_from_stacks(by) : add_from_tree(by);
+}
+
+void report_by_key_release(struct by_key *by)
+{
+    sprof_vec_release(&by->rows);
+    sprof_vec_release(&by->row_of);
+    sprof_vec_release(&by->seen);
+    sprof_map_release(&by->numbers);
+    free(by->labels);
+}
