@@ -54,6 +54,8 @@ struct report_selection cli_selection_of(const struct cli_selection *selection)
         .module = selection->module,
         .cpus = selection->cpus,
         .time = selection->time,
+        .phase = selection->phase,
+        .mark = selection->mark,
         .focus = selection->focus,
         .ignore = selection->ignore,
         .hide = selection->hide,

@@ -20,7 +20,7 @@ struct cli_selection {
     struct cli_mode mode;
     bool frame_app, drop_interior;
     struct cli_run run;
-    const char *host, *event, *thread, *process, *module, *cpus, *time;
+    const char *host, *event, *thread, *process, *module, *cpus, *time, *phase, *mark;
     const char *focus, *ignore, *hide, *show_from;
 };
 
@@ -89,6 +89,18 @@ int cli_set_run(void *field, const char *value, struct sprof_error *error); /* c
          "FROM,TO",                                                                                 \
          "only this stretch: seconds (1.5,3), parts (10%,20%), clock (14:03:10,14:03:20)",          \
          CLI_SELECTION_FIELD(time),                                                                 \
+         cli_set_text},                                                                             \
+        {"phase",                                                                                   \
+         0,                                                                                         \
+         "N",                                                                                       \
+         "only this phase of the run: see --by phase",                                              \
+         CLI_SELECTION_FIELD(phase),                                                                \
+         cli_set_text},                                                                             \
+        {"mark",                                                                                    \
+         0,                                                                                         \
+         "NAME",                                                                                    \
+         "only phases that began with this mark; it may be a glob",                                 \
+         CLI_SELECTION_FIELD(mark),                                                                 \
          cli_set_text},                                                                             \
         {"event",     0, "NAME", "which event (the first of the run)", CLI_SELECTION_FIELD(event),  \
          cli_set_text},                                                                             \

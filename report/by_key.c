@@ -20,6 +20,7 @@ static const struct {
     [REPORT_THREAD] = {"thread", "threads", true, false},
     [REPORT_CPU] = {"cpu", "CPUs", true, false},
     [REPORT_EVENT] = {"event", "events", true, false},
+    [REPORT_PHASE] = {"phase", "phases", true, false},
     [REPORT_MODULE] = {"module", "modules", false, false},
     [REPORT_FUNCTION] = {"function", "functions", false, false},
     [REPORT_FILE] = {"file", "source files", false, true},
@@ -41,16 +42,17 @@ unsigned report_keys_parts(const struct report_table_options *options,
                            const struct report_selection *selection)
 {
     const bool all = report_selection_takes_all(selection);
-    bool of_samples = false, of_frames = options->key_count == 0, needs_frames = false, cpu = false;
+    bool of_samples = false, of_frames = options->key_count == 0, needs_frames = false;
+    unsigned from_samples = 0;
     for (size_t i = 0; i < options->key_count; i++) {
         const enum report_key key = options->keys[i];
         of_samples = of_samples || keys[key].of_sample;
         of_frames = of_frames || !keys[key].of_sample;
         needs_frames = needs_frames || keys[key].needs_frames;
-        cpu = cpu || key == REPORT_CPU;
+        from_samples |= key == REPORT_CPU ? REPORT_CPUS : key == REPORT_PHASE ? REPORT_PHASES : 0;
     }
-    if (cpu)
-        return REPORT_STACKS | REPORT_CPUS;
+    if (from_samples)
+        return REPORT_STACKS | from_samples;
     if (all && of_samples && !of_frames)
         return REPORT_THREAD_COSTS;
     if (all && !of_samples && options->key_count == 1 && options->keys[0] == REPORT_LINE)
@@ -111,6 +113,10 @@ static void key_columns(struct table *table, const struct by_key *by, enum repor
             key_columns(table, by, REPORT_PROCESS);
         break;
     case REPORT_RUN: count_column(table, word, word); break;
+    case REPORT_PHASE:
+        count_column(table, word, word);
+        name_column(table, "mark", "mark");
+        break;
     case REPORT_MODULE:
         name_column(table, word, word);
         name_column(table, "kind", "kind");
@@ -199,6 +205,13 @@ static void put_key(struct table *table, const struct by_key *by, const struct k
     case REPORT_EVENT:
         report_table_put_text(table, dataset->events.items[cost->event - 1].name);
         break;
+    case REPORT_PHASE: {
+        const struct report_phase *phase =
+            cost->phase ? &dataset->phases.items[cost->phase - 1] : NULL;
+        report_table_put_count(table, phase ? phase->number : 0);
+        report_table_put_text(table, phase && phase->mark ? phase->mark : "");
+        break;
+    }
     case REPORT_MODULE:
         report_table_put_text(table, module ? module->name : "?");
         report_table_put_text(table, model_kind_text(module ? module->kind : MODEL_KIND_NONE));

@@ -15,6 +15,7 @@ void report_dataset_release(struct report_dataset *dataset)
     sprof_vec_release(&dataset->path_inlined);
     sprof_vec_release(&dataset->ranges);
     free(dataset->function_filters);
+    sprof_vec_release(&dataset->phases);
     sprof_vec_release(&dataset->processes);
     sprof_vec_release(&dataset->threads);
     sprof_vec_release(&dataset->modules);
@@ -206,8 +207,9 @@ static int load_stacks(struct report_loading *loading, struct sprof_error *error
 {
     struct report_dataset *dataset = loading->dataset;
     int result = store_each_frame(loading->store, add_frame, loading, error);
-    const bool needs_nodes = loading->parts & (REPORT_STACKS | REPORT_CPUS | REPORT_INLINED) ||
-                             report_selection_needs_samples(loading);
+    const bool needs_nodes =
+        loading->parts & (REPORT_STACKS | REPORT_CPUS | REPORT_PHASES | REPORT_INLINED) ||
+        report_selection_needs_samples(loading);
     if (!result) {
         link_inlined(loading);
         result = !needs_nodes ? 0 : store_each_node(loading->store, add_node, loading, error);

@@ -26,6 +26,7 @@
 enum report_part {
     REPORT_STACKS = 1,  /* frames, nodes, mappings, and costs by node and thread */
     REPORT_CPUS = 2,    /* … and costs by CPU */
+    REPORT_PHASES = 32, /* … and costs by phase */
     REPORT_INLINED = 4, /* path_inlined */
     /* Quicker than stacks, and only for selections that take every sample in the mode recorded; see
      * report_selection_takes_all. */
@@ -103,6 +104,7 @@ struct report_cost {
     uint32_t node, thread;
     uint32_t event; /* its number in `events` */
     int32_t cpu;    /* -1 unknown, or without REPORT_CPUS */
+    uint32_t phase; /* its number in `phases`; 0 unknown, or without REPORT_PHASES */
     struct model_cost cost;
 };
 
@@ -115,6 +117,14 @@ enum report_filter {
     REPORT_IN_MODULE = 16, /* it lies in a module of --module */
 };
 
+/* A stretch of a run with one mode and rate; `number` counts those of its run from 1. */
+struct report_phase {
+    uint32_t run, number; /* run: its database id */
+    uint64_t start_ns, end_ns;
+    const char *mark; /* NULL: it began without one */
+    bool selected;
+};
+
 /* A stretch of a run, in nanoseconds from its start; the end is exclusive. */
 struct report_time_range {
     uint64_t from_ns, to_ns;
@@ -123,12 +133,13 @@ struct report_time_range {
 /* Zero is a valid empty dataset. */
 struct report_dataset {
     struct sprof_arena arena;
-    SPROF_VEC(struct store_run) runs;     /* the selected ones; texts in the arena */
-    struct store_run run;                 /* the newest of them */
-    uint32_t run_number, run_count;       /* "run 2 of 3" */
-    SPROF_VEC(struct store_event) events; /* of the selected runs; names in the arena */
-    struct store_event event;             /* of `run`, the one read; id 0 where the run has none */
-    struct store_quality quality;         /* of the selected runs as a whole */
+    SPROF_VEC(struct store_run) runs;      /* the selected ones; texts in the arena */
+    struct store_run run;                  /* the newest of them */
+    uint32_t run_number, run_count;        /* "run 2 of 3" */
+    SPROF_VEC(struct store_event) events;  /* of the selected runs; names in the arena */
+    struct store_event event;              /* of `run`, the one read; id 0 where the run has none */
+    struct store_quality quality;          /* of the selected runs as a whole */
+    SPROF_VEC(struct report_phase) phases; /* of the selected runs, by run and time */
     SPROF_VEC(struct report_process) processes;
     SPROF_VEC(struct report_thread) threads;
     SPROF_VEC(struct report_module) modules;
@@ -154,6 +165,7 @@ struct report_dataset {
     const char *thread, *process; /* the selection's, clean; NULL all */
     const char *selected;         /* " in thread X on CPU 0-3": what was asked for, clean; "" all */
     uint8_t *function_filters; /* [function - 1]: enum report_filter; NULL: no expressions given */
+    bool by_phase;             /* only samples of selected phases */
     unsigned filters;          /* the expressions given */
     const struct report_cpu_set *cpus;          /* NULL: all */
     SPROF_VEC(struct report_time_range) ranges; /* of each run in `runs`; empty: all of them */
@@ -209,7 +221,10 @@ bool report_dataset_address(const struct report_dataset *dataset, uint32_t frame
 /* The host on which a process ran; "?" unknown. */
 const char *report_dataset_host(const struct report_dataset *dataset, uint32_t process);
 
-/* Whether a sample of runs.items[run] is selected by CPU and time. */
+/* The phase of a run (by its database id) at a time; 0: none. */
+uint32_t report_dataset_phase(const struct report_dataset *dataset, uint32_t run, uint64_t time_ns);
+
+/* Whether a sample of runs.items[run] is selected by CPU, time and phase. */
 bool report_dataset_takes_sample(const struct report_dataset *dataset, size_t run,
                                  const struct store_sample *sample);
 

@@ -133,7 +133,7 @@ static int add_to_costs(struct sampling *sampling, const struct report_cost *cos
     struct report_dataset *dataset = sampling->loading->dataset;
     const uint64_t stack = (uint64_t)cost->node << 32 | cost->thread;
     const uint64_t rest = (uint64_t)cost->event << 32 | (uint32_t)cost->cpu;
-    const uint64_t key = sprof_hash_pair(stack, rest);
+    const uint64_t key = sprof_hash_pair(sprof_hash_pair(stack, rest), cost->phase);
     const uint64_t *known = sprof_map_get(&sampling->costs, key);
     if (known) {
         dataset->costs.items[*known - 1].cost.samples += cost->cost.samples;
@@ -156,6 +156,9 @@ static int add_sample(void *context, const struct store_sample_row *row)
         .thread = report_dataset_number(&dataset->thread_numbers, sample->thread_id),
         .event = report_dataset_number(&loading->events, sample->event_id),
         .cpu = loading->parts & REPORT_CPUS ? sample->cpu : -1,
+        .phase = loading->parts & REPORT_PHASES
+                     ? report_dataset_phase(dataset, sample->run_id, sample->time_ns)
+                     : 0,
         .cost = {sample->count, sample->weight},
     };
     if (!own.event)
@@ -177,7 +180,9 @@ static int add_sample(void *context, const struct store_sample_row *row)
 
 bool report_selection_needs_samples(const struct report_loading *loading)
 {
-    return loading->parts & REPORT_CPUS || loading->selection->cpus || loading->selection->time;
+    const struct report_selection *selection = loading->selection;
+    return loading->parts & (REPORT_CPUS | REPORT_PHASES) || selection->cpus || selection->time ||
+           selection->phase || selection->mark;
 }
 
 static int add_all(void *context, const struct store_event_cost *row)

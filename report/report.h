@@ -23,6 +23,7 @@ struct report_selection {
     const char *thread, *process; /* name or number */
     const char *module;           /* of the innermost frame: its name or its path */
     const char *cpus;             /* "0-3,7" */
+    const char *phase, *mark;     /* a phase of the run by its number, by the mark it began with */
     const char *time; /* "A,B": seconds from the start of the run, "10%,20%" of it, or clock
                          times "14:03:10,14:03:20"; either may be left out */
     /* Regular expressions (PCRE2), searched for in functions, source files and modules, as pprof
@@ -51,6 +52,7 @@ enum report_key {
     REPORT_THREAD,
     REPORT_CPU,
     REPORT_EVENT,
+    REPORT_PHASE,
     REPORT_MODULE,
     REPORT_FUNCTION,
     REPORT_FILE,

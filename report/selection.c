@@ -280,7 +280,8 @@ static int say_selection(struct report_dataset *dataset, const struct report_sel
     } parts[] = {
         {"on host", selection->host},     {"in process", selection->process},
         {"in thread", selection->thread}, {"on CPU", selection->cpus},
-        {"in time", selection->time},     {"in module", selection->module},
+        {"in time", selection->time},     {"in phase", selection->phase},
+        {"after mark", selection->mark},  {"in module", selection->module},
         {"with", selection->focus},       {"without", selection->ignore},
         {"from", selection->show_from},
     };
@@ -292,6 +293,7 @@ static int say_selection(struct report_dataset *dataset, const struct report_sel
     dataset->filtered = text.length > 0;
     dataset->thread = selection->thread;
     dataset->all_events = selection->all_events;
+    dataset->by_phase = selection->phase || selection->mark;
     dataset->process = selection->process;
     if (copy_text(dataset, &dataset->thread) || copy_text(dataset, &dataset->process))
         text.failed = 1;
@@ -321,10 +323,72 @@ static int choose_samples(struct report_loading *loading, struct sprof_error *er
     return result;
 }
 
+/* == Phases == */
+
+struct phasing {
+    struct report_dataset *dataset;
+    const struct report_selection *selection;
+    uint32_t count;
+    bool found;
+};
+
+static int take_phase(void *context, const struct store_phase *row)
+{
+    struct phasing *phasing = context;
+    const struct report_selection *selection = phasing->selection;
+    char number[16];
+    struct report_phase phase = {.run = row->run_id,
+                                 .number = ++phasing->count,
+                                 .start_ns = row->start_ns,
+                                 .end_ns = row->end_ns ? row->end_ns : UINT64_MAX,
+                                 .mark = row->mark};
+    snprintf(number, sizeof number, "%u", phase.number);
+    if (copy_text(phasing->dataset, &phase.mark))
+        return SPROF_ENOMEM;
+    phase.selected = (!selection->phase || !strcmp(selection->phase, number)) &&
+                     (!selection->mark || (phase.mark && !fnmatch(selection->mark, phase.mark, 0)));
+    phasing->found = phasing->found || phase.selected;
+    return sprof_vec_push(&phasing->dataset->phases, phase);
+}
+
+static int choose_phases(struct report_loading *loading, struct sprof_error *error)
+{
+    struct report_dataset *dataset = loading->dataset;
+    const struct report_selection *selection = loading->selection;
+    struct phasing phasing = {.dataset = dataset, .selection = selection};
+    int result = 0;
+    for (size_t i = 0; i < dataset->runs.count && !result; i++) {
+        phasing.count = 0;
+        result = store_each_phase(loading->store, dataset->runs.items[i].id, take_phase, &phasing,
+                                  error);
+    }
+    if (result || phasing.found || (!selection->phase && !selection->mark))
+        return result;
+    return sprof_error_set(error, SPROF_ENOTFOUND, 0,
+                           "there is no phase %s'%.200s'; `sprof report --by phase` lists them",
+                           selection->phase ? "" : "that begins with the mark ",
+                           selection->phase ? selection->phase : selection->mark);
+}
+
+uint32_t report_dataset_phase(const struct report_dataset *dataset, uint32_t run, uint64_t time_ns)
+{
+    for (size_t i = 0; i < dataset->phases.count; i++) {
+        const struct report_phase *phase = &dataset->phases.items[i];
+        if (phase->run == run && time_ns >= phase->start_ns && time_ns < phase->end_ns)
+            return (uint32_t)i + 1;
+    }
+    return 0;
+}
+
 bool report_dataset_takes_sample(const struct report_dataset *dataset, size_t run,
                                  const struct store_sample *sample)
 {
     const uint32_t cpu = (uint32_t)sample->cpu;
+    if (dataset->by_phase) {
+        const uint32_t phase = report_dataset_phase(dataset, sample->run_id, sample->time_ns);
+        if (!phase || !dataset->phases.items[phase - 1].selected)
+            return false;
+    }
     if (dataset->ranges.count && (sample->time_ns < dataset->ranges.items[run].from_ns ||
                                   sample->time_ns >= dataset->ranges.items[run].to_ns))
         return false;
@@ -335,8 +399,9 @@ bool report_dataset_takes_sample(const struct report_dataset *dataset, size_t ru
 bool report_selection_takes_all(const struct report_selection *selection)
 {
     return !selection->thread && !selection->process && !selection->module && !selection->cpus &&
-           !selection->time && !selection->focus && !selection->ignore && !selection->hide &&
-           !selection->show_from && !selection->other_mode;
+           !selection->time && !selection->phase && !selection->mark && !selection->focus &&
+           !selection->ignore && !selection->hide && !selection->show_from &&
+           !selection->other_mode;
 }
 
 const char *report_dataset_host(const struct report_dataset *dataset, uint32_t process)
@@ -355,6 +420,8 @@ int report_dataset_select(struct report_loading *loading, struct sprof_error *er
         result = choose_events(loading, error);
     if (!result)
         result = choose_threads(loading, error);
+    if (!result)
+        result = choose_phases(loading, error);
     if (!result)
         result = choose_samples(loading, error);
     if (!result)

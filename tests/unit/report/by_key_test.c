@@ -141,6 +141,30 @@ static void check_usage(const struct report_table_options *table, const char *me
     capture_free(captured);
 }
 
+static void test_phases(void)
+{
+    static const enum report_key phase[] = {REPORT_PHASE};
+    const struct report_table_options table = {
+        .keys = phase, .key_count = 1, .show = "samples,of all,phase,mark"};
+    const struct report_table_options alone = {
+        .keys = phase, .key_count = 1, .show = "samples,phase,mark"};
+    struct captured *captured = csv_of(&(struct report_selection){0}, &alone);
+    assert_text(captured->text, "inclusive_samples,phase,mark\r\n6,1,\r\n");
+    capture_free(captured);
+    captured = csv_of(&(struct report_selection){.phase = "1"}, &table);
+    assert_text(captured->text, "inclusive_samples,inclusive_percent_of_all,phase,mark\r\n"
+                                "6,100,1,\r\n");
+    capture_free(captured);
+    struct captured *none = capture();
+    struct sprof_error error = {0};
+    const struct report_request request = {.selection = {.mark = "nosuch*"}};
+    CU_ASSERT_EQUAL(report_write(none->out, example.store, &request, &error), SPROF_ENOTFOUND);
+    assert_text(error.message,
+                "there is no phase that begins with the mark 'nosuch*'; `sprof report "
+                "--by phase` lists them");
+    capture_free(none);
+}
+
 static void test_wrong_columns(void)
 {
     check_usage(&(struct report_table_options){.sort = "cost"}, "no column 'cost'; it has exclu");
@@ -160,5 +184,6 @@ void sprof_suite_report_by_key(void)
     CU_add_test(suite, "functions are the same by stacks", test_functions_are_the_same_by_stacks);
     CU_add_test(suite, "stored sums are the same", test_stored_sums_are_the_same);
     CU_add_test(suite, "sort", test_sort);
+    CU_add_test(suite, "phases", test_phases);
     CU_add_test(suite, "wrong columns", test_wrong_columns);
 }
