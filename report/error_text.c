@@ -1,3 +1,4 @@
+/* Gives errors of reports their words. */
 #include "report/error_text.h"
 
 int report_error_code(int result, struct sprof_error *error)

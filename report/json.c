@@ -1,3 +1,4 @@
+/* Writes JSON to a stream with yajl. */
 #include "report/json.h"
 
 #include "report/utf8_text.h"

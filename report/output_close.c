@@ -1,3 +1,4 @@
+/* Finishes what was written, and finds out whether it could be. */
 #include "report/output_close.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Says in words how far the numbers can be trusted. */
 #include "report/quality.h"
 
 #include "report/number_format.h"

@@ -1,3 +1,4 @@
+/* Makes texts from outside fit for a terminal and for columns. */
 #include "report/utf8_text.h"
 
 #include <stdbool.h>
