@@ -26,6 +26,7 @@
  *   ARCH_RELOCATION_IRELATIVE, _RELATIVE, _JUMP_SLOT, _GLOB_DAT   types of relocations: a slot that a
  *                           resolver fills, an address of the file itself, slots of a symbol
  *   ARCH_GO_ENTRY           how the names begin of functions that start a Go program
+ *   ARCH_CAPSTONE, ARCH_CAPSTONE_MODE   what Capstone calls it; left out where that does not know it
  *   arch_return_address     strips what a processor keeps in the upper bits of a return address
  *
  * A frame pointer points to the caller's frame pointer, with the return address behind it: so it is on

@@ -4,25 +4,20 @@
 #include "arch/arch.h"
 
 #include <capstone/capstone.h>
-#include <elf.h>
 #include <stdio.h>
 
 static bool open_engine(csh *engine, bool intel)
 {
-    static const struct {
-        int machine;
-        cs_arch arch;
-        cs_mode mode;
-    } processors[] = {{EM_X86_64, CS_ARCH_X86, CS_MODE_64},
-                      {EM_AARCH64, CS_ARCH_ARM64, CS_MODE_LITTLE_ENDIAN}};
-    for (size_t i = 0; i < sizeof processors / sizeof *processors; i++)
-        if (processors[i].machine == ARCH_ELF_MACHINE &&
-            cs_open(processors[i].arch, processors[i].mode, engine) == CS_ERR_OK) {
-            /* Processors with one syntax do not know the option. */
-            cs_option(*engine, CS_OPT_SYNTAX, intel ? CS_OPT_SYNTAX_INTEL : CS_OPT_SYNTAX_ATT);
-            return true;
-        }
+#ifdef ARCH_CAPSTONE
+    if (cs_open(ARCH_CAPSTONE, ARCH_CAPSTONE_MODE, engine) != CS_ERR_OK)
+        return false;
+    /* Processors with one syntax do not know the option. */
+    cs_option(*engine, CS_OPT_SYNTAX, intel ? CS_OPT_SYNTAX_INTEL : CS_OPT_SYNTAX_ATT);
+    return true;
+#else
+    (void)engine, (void)intel;
     return false;
+#endif
 }
 
 static int add(struct report_instructions *instructions, struct sprof_arena *arena, uint64_t vaddr,

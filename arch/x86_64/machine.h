@@ -61,6 +61,8 @@ enum {
 #define ARCH_RELOCATION_JUMP_SLOT R_X86_64_JUMP_SLOT
 #define ARCH_RELOCATION_GLOB_DAT R_X86_64_GLOB_DAT
 #define ARCH_GO_ENTRY "_rt0_amd64" /* and _rt0_amd64_linux */
+#define ARCH_CAPSTONE CS_ARCH_X86
+#define ARCH_CAPSTONE_MODE CS_MODE_64
 
 static inline uint64_t arch_return_address(uint64_t word)
 {
