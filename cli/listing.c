@@ -5,14 +5,15 @@
 
 int cli_set_format(void *field, const char *value, struct sprof_error *error)
 {
-    static const char *const names[] = {[CLI_TEXT] = "text", [CLI_CSV] = "csv", [CLI_JSON] = "json"};
+    static const char *const names[] = {
+        [CLI_TEXT] = "text", [CLI_CSV] = "csv", [CLI_JSON] = "json"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(value, names[i])) {
             *(enum cli_format *)field = (enum cli_format)i;
             return 0;
         }
-    return sprof_error_set(error, SPROF_EUSAGE, 0,
-                           "`%s` is not a format: give text, csv or json", value);
+    return sprof_error_set(error, SPROF_EUSAGE, 0, "`%s` is not a format: give text, csv or json",
+                           value);
 }
 
 static void write_csv(FILE *out, const char *cell)

@@ -1,4 +1,5 @@
-/* Rows of named cells in one of three formats: an aligned table for people, CSV (RFC 4180), JSON. */
+/* Rows of named cells in one of three formats: an aligned table for people, CSV (RFC 4180), JSON.
+ */
 #ifndef SPROF_CLI_LISTING_H
 #define SPROF_CLI_LISTING_H
 
@@ -27,7 +28,8 @@ struct cli_listing {
 /* --format text|csv|json: sets an enum cli_format. */
 int cli_set_format(void *field, const char *value, struct sprof_error *error);
 
-/* Writes what stands before the rows, one row (a cell for each column), and what stands behind them. */
+/* Writes what stands before the rows, one row (a cell for each column), and what stands behind
+ * them. */
 void cli_listing_begin(struct cli_listing *listing);
 void cli_listing_row(struct cli_listing *listing, const char *const *cells);
 void cli_listing_end(struct cli_listing *listing);

@@ -1,4 +1,5 @@
-/* sprof probes: where probes can be in a file, or in what a process runs, and where not, and why. */
+/* sprof probes: where probes can be in a file, or in what a process runs, and where not, and why.
+ */
 #include "cli/commands.h"
 #include "cli/listing.h"
 #include "cli/values.h"
@@ -33,10 +34,11 @@ static const struct cli_option options[] = {
      FIELD(refused), cli_set_flag},
     {"all", 0, NULL, "list all functions", FIELD(all), cli_set_flag},
     {"function", 0, "NAME", "one function and what it calls", FIELD(function), cli_set_text},
-    {"flags", 0, "gcc|clang", "print the compiler's option that leaves room for probes", FIELD(flags),
-     set_compiler},
-    {"format", 0, "text|csv|json", "for people (text), or for programs: csv and json list functions",
-     FIELD(format), cli_set_format},
+    {"flags", 0, "gcc|clang", "print the compiler's option that leaves room for probes",
+     FIELD(flags), set_compiler},
+    {"format", 0, "text|csv|json",
+     "for people (text), or for programs: csv and json list functions", FIELD(format),
+     cli_set_format},
     {"no-cache", 0, NULL, "make the plan anew, and keep none", FIELD(no_cache), cli_set_flag},
     {0},
 };
@@ -77,18 +79,18 @@ static bool is_wanting(const struct trace_function *function)
 /* == Tables == */
 
 static const struct cli_column columns[] = {
-    {"module", false, 20},     {"address", false, 12},    {"bytes", true, 7},
-    {"mechanism", false, 9},   {"exits", false, 5},       {"site", false, 12},
-    {"displaced", true, 9},    {"calls", true, 6},        {"foreign_calls", true, 13},
-    {"open_calls", true, 10},  {"returns", true, 7},      {"catches", true, 7},
-    {"inline_wanted", true, 13}, {"why", false, 44},      {"function", false, 0},
+    {"module", false, 20},       {"address", false, 12}, {"bytes", true, 7},
+    {"mechanism", false, 9},     {"exits", false, 5},    {"site", false, 12},
+    {"displaced", true, 9},      {"calls", true, 6},     {"foreign_calls", true, 13},
+    {"open_calls", true, 10},    {"returns", true, 7},   {"catches", true, 7},
+    {"inline_wanted", true, 13}, {"why", false, 44},     {"function", false, 0},
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
 /* What people see of them. */
 static const struct cli_column text_columns[] = {
-    {"address", false, 12}, {"bytes", true, 7}, {"mechanism", false, 9}, {"exits", false, 5},
-    {"why", false, 44},     {"function", false, 0},
+    {"address", false, 12}, {"bytes", true, 7}, {"mechanism", false, 9},
+    {"exits", false, 5},    {"why", false, 44}, {"function", false, 0},
 };
 
 struct view {
@@ -110,7 +112,7 @@ static void list_function(struct view *view, const struct trace_plan *plan,
                           const struct trace_function *function)
 {
     char address[20], bytes[20], site[20] = "", displaced[8] = "", calls[12], foreign[12], open[12],
-        returns[12], catches[12];
+                                 returns[12], catches[12];
     snprintf(address, sizeof address, "0x%llx", (unsigned long long)function->start);
     snprintf(bytes, sizeof bytes, "%llu", (unsigned long long)(function->end - function->start));
     snprintf(calls, sizeof calls, "%u", function->calls);
@@ -164,7 +166,8 @@ static void print_inlines(const struct trace_plan *plan)
         count += plan->functions[i].inline_wanted;
     for (size_t i = 0; i < plan->function_count && shown < REFUSED_SHOWN; i++)
         if (plan->functions[i].inline_wanted)
-            printf("%s%s", shown++ ? " · " : "  inline wanted, not done: ", plan->functions[i].name);
+            printf("%s%s",
+                   shown++ ? " · " : "  inline wanted, not done: ", plan->functions[i].name);
     if (shown)
         printf("%s\n", count > shown ? " · …" : "");
 }
@@ -198,12 +201,13 @@ static void print_summary(const struct trace_plan *plan)
     for (size_t i = 0; i < plan->function_count; i++)
         by[plan->functions[i].mechanism]++;
     const uint64_t refused = share.starts - share.probed;
-    printf("%s: %s functions, %s places where a probe could be: placed %s · not needed %s · refused %s"
-           " (%.2f %% of functions probed)\n",
-           plan->module, digits_of(share.starts).text, digits_of(potential).text,
-           digits_of(share.probed).text, digits_of(potential - share.starts).text,
-           digits_of(refused).text,
-           share.starts ? 100.0 * (double)share.probed / (double)share.starts : 0.0);
+    printf(
+        "%s: %s functions, %s places where a probe could be: placed %s · not needed %s · refused %s"
+        " (%.2f %% of functions probed)\n",
+        plan->module, digits_of(share.starts).text, digits_of(potential).text,
+        digits_of(share.probed).text, digits_of(potential - share.starts).text,
+        digits_of(refused).text,
+        share.starts ? 100.0 * (double)share.probed / (double)share.starts : 0.0);
     printf("  by ");
     bool first = true;
     for (unsigned mechanism = 1; mechanism < TRACE_MECHANISMS; mechanism++)
@@ -213,13 +217,16 @@ static void print_summary(const struct trace_plan *plan)
             first = false;
         }
     printf("%s · entry only %s\n", first ? "nothing" : "", digits_of(share.entry_only).text);
-    printf("  exits %s (the entry's probe sees them)  direct calls %s (the callee's probe is at the same "
+    printf("  exits %s (the entry's probe sees them)  direct calls %s (the callee's probe is at "
+           "the same "
            "instant)\n",
            digits_of(points[TRACE_POINT_EXIT]).text, digits_of(points[TRACE_POINT_CALL]).text);
-    printf("  calls to other modules %s (seen at the callee)  indirect calls %s (seen at the callee)  catch "
+    printf("  calls to other modules %s (seen at the callee)  indirect calls %s (seen at the "
+           "callee)  catch "
            "blocks %s (leave probes)\n",
            digits_of(points[TRACE_POINT_FOREIGN_CALL]).text,
-           digits_of(points[TRACE_POINT_OPEN_CALL]).text, digits_of(points[TRACE_POINT_CATCH]).text);
+           digits_of(points[TRACE_POINT_OPEN_CALL]).text,
+           digits_of(points[TRACE_POINT_CATCH]).text);
     if (plan->runtime)
         printf("  guarded: %s walks stacks by itself, so each probe checks its caller\n",
                plan->runtime);
@@ -230,7 +237,8 @@ static void print_summary(const struct trace_plan *plan)
 
 /* == Flags == */
 
-/* Room for a jump behind the entry; with landing marks GCC and clang put the room behind the mark. */
+/* Room for a jump behind the entry; with landing marks GCC and clang put the room behind the mark.
+ */
 static void print_flags(const struct trace_plan *plan, const char *compiler)
 {
     const int room = plan->lands ? 16 : TRACE_JUMP_BYTES;
@@ -345,8 +353,9 @@ static int show_module(void *context, struct trace_module *module)
         return 0;
     }
     if (module->differing)
-        cli_say(view->terminal, "%s: the process runs other bytes of %zu functions than the file has",
-                module->path, module->differing);
+        cli_say(view->terminal,
+                "%s: the process runs other bytes of %zu functions than the file has", module->path,
+                module->differing);
     show_plan(view, &module->plan);
     return 0;
 }
@@ -375,8 +384,8 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
 {
     const struct arguments *arguments = all;
     struct view view = {.arguments = arguments, .terminal = terminal};
-    const bool lists = !arguments->flags && (arguments->refused || arguments->all ||
-                                             arguments->format != CLI_TEXT);
+    const bool lists = !arguments->flags &&
+                       (arguments->refused || arguments->all || arguments->format != CLI_TEXT);
     if ((operands->count == 1) == (arguments->pid != 0) || operands->count > 1)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "give one file, or a process with -p: `sprof probes ./program`, "
@@ -404,10 +413,11 @@ const struct cli_command cli_probes_command = {
     .summary = "Show where probes can be in a program, and where not, and why",
     .operands = "FILE",
     .options = options,
-    .details =
-        "For each function: how its entry is probed (sled, fentry, xray: room that a compiler left;\n"
-        "prologue: its first instructions are moved; leave: it ends frames of others), whether its\n"
-        "exits are seen, too, or why there is no probe. Nothing is changed anywhere.\n",
+    .details = "For each function: how its entry is probed (sled, fentry, xray: room that a "
+               "compiler left;\n"
+               "prologue: its first instructions are moved; leave: it ends frames of others), "
+               "whether its\n"
+               "exits are seen, too, or why there is no probe. Nothing is changed anywhere.\n",
     .arguments_size = sizeof(struct arguments),
     .run = run,
 };

@@ -3,7 +3,7 @@
 
 #include <dwarf.h>
 
-enum { NAMESPACES_MAX = 16 };      /* one inside the other */
+enum { NAMESPACES_MAX = 16 };                    /* one inside the other */
 static const size_t max_steps = (size_t)1 << 24; /* entries: above what the largest programs have */
 
 struct search {
@@ -13,7 +13,8 @@ struct search {
     size_t steps;
 };
 
-/* DW_AT_inline stands at the abstract instance to which the body refers (DWARF 5, section 3.3.8). */
+/* DW_AT_inline stands at the abstract instance to which the body refers (DWARF 5, section 3.3.8).
+ */
 static bool is_wanted(Dwarf_Die *die)
 {
     Dwarf_Attribute attribute;

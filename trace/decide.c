@@ -50,8 +50,8 @@ static bool skip_padding(struct sprof_bytes code, size_t *at, size_t end)
     return true;
 }
 
-/* Counts the bytes of whole instructions that a jump at the site displaces; `own` bytes are the function's,
- * `room` bytes go up to where the next one begins. */
+/* Counts the bytes of whole instructions that a jump at the site displaces; `own` bytes are the
+ * function's, `room` bytes go up to where the next one begins. */
 static enum trace_reason displace(struct sprof_bytes code, size_t own, size_t room,
                                   uint8_t *displaced)
 {
@@ -68,25 +68,27 @@ static enum trace_reason displace(struct sprof_bytes code, size_t own, size_t ro
         at += instruction.length;
         if (at < TRACE_JUMP_BYTES && instruction.flow == ARCH_FLOW_CALL_INDIRECT)
             return TRACE_TARGET_INSIDE; /* the callee returns there */
-        const bool ends = instruction.flow == ARCH_FLOW_RETURN ||
-                          instruction.flow == ARCH_FLOW_JUMP ||
-                          instruction.flow == ARCH_FLOW_JUMP_INDIRECT ||
-                          instruction.flow == ARCH_FLOW_STOP;
+        const bool ends =
+            instruction.flow == ARCH_FLOW_RETURN || instruction.flow == ARCH_FLOW_JUMP ||
+            instruction.flow == ARCH_FLOW_JUMP_INDIRECT || instruction.flow == ARCH_FLOW_STOP;
         if (ends && at < TRACE_JUMP_BYTES) {
             size_t behind = at;
-            if (at < own && !skip_padding(code, &behind, TRACE_JUMP_BYTES < own ? TRACE_JUMP_BYTES : own))
+            if (at < own &&
+                !skip_padding(code, &behind, TRACE_JUMP_BYTES < own ? TRACE_JUMP_BYTES : own))
                 return TRACE_ENDS_INSIDE;
             at = at < own ? behind : at;
             break;
         }
     }
-    if (at < TRACE_JUMP_BYTES && (room < TRACE_JUMP_BYTES || !skip_padding(code, &at, TRACE_JUMP_BYTES)))
+    if (at < TRACE_JUMP_BYTES &&
+        (room < TRACE_JUMP_BYTES || !skip_padding(code, &at, TRACE_JUMP_BYTES)))
         return TRACE_TOO_SHORT;
     *displaced = (uint8_t)at;
     return TRACE_REASON_NONE;
 }
 
-/* Whether the function reads flags before it has written them: its probe would have changed them. */
+/* Whether the function reads flags before it has written them: its probe would have changed them.
+ */
 static bool reads_flags(struct sprof_bytes code)
 {
     unsigned unread = ARCH_READS_CARRY | ARCH_READS_FLAGS;
@@ -168,10 +170,9 @@ void trace_decide(struct trace_planner *planner, struct trace_function *function
     if (why == TRACE_UNWINDER && leaves)
         why = TRACE_REASON_NONE;
     if (!why && trace_text_at(planner, function->start, &code) &&
-        reads_flags((struct sprof_bytes){
-            code.data, function->end - function->start < code.size
-                           ? (size_t)(function->end - function->start)
-                           : code.size}))
+        reads_flags((struct sprof_bytes){code.data, function->end - function->start < code.size
+                                                        ? (size_t)(function->end - function->start)
+                                                        : code.size}))
         why = TRACE_READS_FLAGS;
     if (!why && mechanism == TRACE_NOT) {
         why = decide_prologue(planner, function, limit);

@@ -1,4 +1,5 @@
-/* Makes the plan of an image: gathers its functions, names them, reads their code, decides for each. */
+/* Makes the plan of an image: gathers its functions, names them, reads their code, decides for
+ * each. */
 #include "trace/planner.h"
 
 #include "symbolize/symbolize.h"
@@ -67,14 +68,14 @@ static void add_unknown(struct trace_planner *planner, const Elf64_Sym *symbol, 
                                             .why = TRACE_NO_FRAME_TABLE};
     if (symbol->st_size && function.end > function.start &&
         trace_function_index(planner->functions.items, known, function.start) < 0 &&
-        trace_text_at(planner, function.start, &code) && !is_code_of_linker(planner, function.start))
+        trace_text_at(planner, function.start, &code) &&
+        !is_code_of_linker(planner, function.start))
         planner->failed |= sprof_vec_push(&planner->functions, function) != 0;
 }
 
 static void note_symbol(struct trace_planner *planner, const Elf64_Sym *symbol, size_t known)
 {
-    const ptrdiff_t index =
-        trace_function_index(planner->functions.items, known, symbol->st_value);
+    const ptrdiff_t index = trace_function_index(planner->functions.items, known, symbol->st_value);
     const bool begins = index >= 0 && planner->functions.items[index].start == symbol->st_value;
     if (ELF64_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC && begins)
         planner->functions.items[index].why = TRACE_RESOLVER;
@@ -119,7 +120,8 @@ static bool find_bounds(void *context, uint64_t vaddr, uint64_t *start, uint64_t
     return true;
 }
 
-static void take_name(struct trace_planner *planner, const struct symbolize_result *result, size_t i)
+static void take_name(struct trace_planner *planner, const struct symbolize_result *result,
+                      size_t i)
 {
     struct trace_function *function = &planner->functions.items[i];
     struct sprof_arena *texts = &planner->plan->texts;
@@ -191,8 +193,10 @@ static bool has_prefix(const char *text, const char *prefix)
 /* Libraries that unwind for exceptions; in static programs the same functions by name. */
 static bool is_unwinder(const struct trace_planner *planner, const struct trace_function *function)
 {
-    static const char *const prefixes[] = {"_Unwind_", "__unw_",        "uw_frame_", "uw_init_context",
-                                           "uw_install_context", "uw_update_context", "execute_cfa_program"};
+    static const char *const prefixes[] = {"_Unwind_",           "__unw_",
+                                           "uw_frame_",          "uw_init_context",
+                                           "uw_install_context", "uw_update_context",
+                                           "execute_cfa_program"};
     const char *soname = image_soname(planner->image);
     if (has_prefix(soname, "libgcc_s.so") || has_prefix(soname, "libunwind"))
         return true;
@@ -206,12 +210,8 @@ static bool is_unwinder(const struct trace_planner *planner, const struct trace_
 static const struct {
     const char *function, *runtime;
 } runtimes[] = {
-    {"JNI_CreateJavaVM", "Java"},
-    {"_ZN2v82V810GetVersionEv", "V8"},
-    {"mono_jit_init", "Mono"},
-    {"coreclr_initialize", ".NET"},
-    {"luaJIT_setmode", "LuaJIT"},
-    {"PyPy_Initialize", "PyPy"},
+    {"JNI_CreateJavaVM", "Java"},   {"_ZN2v82V810GetVersionEv", "V8"}, {"mono_jit_init", "Mono"},
+    {"coreclr_initialize", ".NET"}, {"luaJIT_setmode", "LuaJIT"},      {"PyPy_Initialize", "PyPy"},
 };
 enum { RUNTIMES = sizeof runtimes / sizeof *runtimes };
 
@@ -231,7 +231,8 @@ static const char *find_runtime(struct image *image)
 /* Sanitizers are linked in, or needed from a library: either way a symbol says so. */
 static bool is_sanitized(struct image *image)
 {
-    static const char *const names[] = {"__asan_init", "__tsan_init", "__msan_init", "__hwasan_init"};
+    static const char *const names[] = {"__asan_init", "__tsan_init", "__msan_init",
+                                        "__hwasan_init"};
     const struct sprof_bytes strings = image_section(image, ".dynstr", NULL);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strings.size && memmem(strings.data, strings.size, names[i], strlen(names[i]) + 1))

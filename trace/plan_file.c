@@ -1,5 +1,5 @@
-/* Plans as bytes: a header, functions, callees, texts. What is read is checked number by number: a plan
- * decides which bytes of a running program are changed. */
+/* Plans as bytes: a header, functions, callees, texts. What is read is checked number by number: a
+ * plan decides which bytes of a running program are changed. */
 #include "arch/arch.h"
 #include "trace/plan.h"
 
@@ -76,8 +76,9 @@ static struct file_function function_of(const struct trace_function *function, s
         .from_go = function->from_go,
         .inline_wanted = function->inline_wanted,
     };
-    out.linkage_name =
-        function->linkage_name == function->name ? out.name : put_text(texts, function->linkage_name);
+    out.linkage_name = function->linkage_name == function->name
+                           ? out.name
+                           : put_text(texts, function->linkage_name);
     memcpy(out.original, function->original, sizeof out.original);
     return out;
 }

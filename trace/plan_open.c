@@ -29,10 +29,11 @@ static int make(struct trace_plan *plan, struct image *image, struct cache *cach
     if (!record_find_built(&built, image, cache)) {
         const int code = record_build(&built, image, cache, error);
         if (code == SPROF_ENOTFOUND || code == SPROF_EFORMAT)
-            return sprof_error_set(error, SPROF_ENOTFOUND, 0,
-                                   "%s has no call frame information, so that nothing is known of its "
-                                   "functions' stacks: no probe is possible",
-                                   image_path(image));
+            return sprof_error_set(
+                error, SPROF_ENOTFOUND, 0,
+                "%s has no call frame information, so that nothing is known of its "
+                "functions' stacks: no probe is possible",
+                image_path(image));
         if (code)
             return code;
     }
@@ -41,13 +42,13 @@ static int make(struct trace_plan *plan, struct image *image, struct cache *cach
     return code;
 }
 
-int trace_plan_open(struct trace_plan *plan, const struct image_request *request, struct cache *cache,
-                    struct sprof_error *error)
+int trace_plan_open(struct trace_plan *plan, const struct image_request *request,
+                    struct cache *cache, struct sprof_error *error)
 {
     struct image *image;
-    static const char *const sections[] = {".text",     ".rodata",   ".eh_frame", ".gcc_except_table",
-                                           ".symtab",   ".strtab",   ".dynsym",   ".dynstr",
-                                           ".rela.dyn", ".rela.plt", NULL};
+    static const char *const sections[] = {
+        ".text",   ".rodata", ".eh_frame", ".gcc_except_table", ".symtab", ".strtab",
+        ".dynsym", ".dynstr", ".rela.dyn", ".rela.plt",         NULL};
     struct sprof_digest key = {0};
     *plan = (struct trace_plan){0};
     int code = record_open_image(&image, request, error);

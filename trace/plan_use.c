@@ -1,5 +1,5 @@
-/* What is asked of a plan that is made: shares, counts, a function by its address, whether a process runs
- * the same bytes. */
+/* What is asked of a plan that is made: shares, counts, a function by its address, whether a
+ * process runs the same bytes. */
 #include "trace/planner.h"
 
 #include <stdlib.h>
@@ -45,7 +45,8 @@ struct trace_share trace_plan_share(const struct trace_plan *plan)
 }
 
 size_t trace_plan_compare(struct trace_plan *plan, uint64_t bias,
-                          size_t (*read)(void *context, uint64_t address, void *buffer, size_t size),
+                          size_t (*read)(void *context, uint64_t address, void *buffer,
+                                         size_t size),
                           void *context)
 {
     size_t differing = 0;

@@ -41,18 +41,20 @@ void trace_texts_release(struct trace_planner *planner);
 void trace_target_add(struct trace_planner *planner, uint64_t vaddr);
 bool trace_target_between(struct trace_planner *planner, uint64_t start, uint64_t end);
 
-/* Notes where words of data lead: those that are relocated, and in a file with fixed addresses all. */
+/* Notes where words of data lead: those that are relocated, and in a file with fixed addresses all.
+ */
 void trace_targets_of_data(struct trace_planner *planner);
 
-/* Reads relocations: which symbols fill slots, which words of data hold addresses of code, and which
- * functions choose implementations. */
+/* Reads relocations: which symbols fill slots, which words of data hold addresses of code, and
+ * which functions choose implementations. */
 void trace_read_relocations(struct trace_planner *planner);
 
-/* Reads all code: counts what each function does, notes its callees, targets and uses of its own return
- * address. */
+/* Reads all code: counts what each function does, notes its callees, targets and uses of its own
+ * return address. */
 void trace_scan_code(struct trace_planner *planner);
 
-/* Who jumps to a function that uses its return address uses that, too. Symbols of slots must be known. */
+/* Who jumps to a function that uses its return address uses that, too. Symbols of slots must be
+ * known. */
 void trace_spread_needs(struct trace_planner *planner);
 
 /* Counts the places where exceptions are caught. */
@@ -65,6 +67,7 @@ void trace_decide(struct trace_planner *planner, struct trace_function *function
 void trace_find_sleds(struct trace_planner *planner);
 
 /* The index of the function that covers a vaddr, or -1. */
-ptrdiff_t trace_function_index(const struct trace_function *functions, size_t count, uint64_t vaddr);
+ptrdiff_t trace_function_index(const struct trace_function *functions, size_t count,
+                               uint64_t vaddr);
 
 #endif

@@ -28,8 +28,8 @@ static bool is_file(const struct sprof_file_id *file)
 /* A library has several executable mappings at times, all of one bias. */
 static bool was_seen(struct survey *survey, const struct sprof_file_id *file)
 {
-    const uint64_t key = sprof_hash_mix(sprof_hash_bytes(file->path, strlen(file->path)) ^
-                                        file->inode);
+    const uint64_t key =
+        sprof_hash_mix(sprof_hash_bytes(file->path, strlen(file->path)) ^ file->inode);
     for (size_t i = 0; i < survey->seen.count; i++)
         if (survey->seen.items[i] == key)
             return true;
@@ -82,10 +82,11 @@ int trace_plan_process(pid_t pid, struct cache *cache,
     if (code)
         return code;
     if (target_may_read(pid))
-        return sprof_error_set(error, SPROF_EPERMISSION, EPERM,
-                               "the memory of process %d may not be read: run sprof as its owner or "
-                               "as root (and see /proc/sys/kernel/yama/ptrace_scope)",
-                               (int)pid);
+        return sprof_error_set(
+            error, SPROF_EPERMISSION, EPERM,
+            "the memory of process %d may not be read: run sprof as its owner or "
+            "as root (and see /proc/sys/kernel/yama/ptrace_scope)",
+            (int)pid);
     code = target_each_mapping(pid, take_mapping, &survey);
     if (!code && !survey.seen.count)
         code = sprof_error_set(error, SPROF_ENOTFOUND, 0, "process %d shows no executable mappings",

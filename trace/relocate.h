@@ -21,10 +21,11 @@ struct trace_copy {
     } places[TRACE_COPIED_MAX];
 };
 
-/* Makes the copy of `displaced` bytes that stand at `original` and belong at address `site`, for the address
- * `at`; it goes on behind them. `own`: how many of the bytes are the function's; what follows is padding and
- * not copied. Returns 0, SPROF_ELIMIT where an operand, a target or the way back is out of reach (2 GiB), or
- * SPROF_EUNSUPPORTED where an instruction cannot be moved: then there is no copy. */
+/* Makes the copy of `displaced` bytes that stand at `original` and belong at address `site`, for
+ * the address `at`; it goes on behind them. `own`: how many of the bytes are the function's; what
+ * follows is padding and not copied. Returns 0, SPROF_ELIMIT where an operand, a target or the way
+ * back is out of reach (2 GiB), or SPROF_EUNSUPPORTED where an instruction cannot be moved: then
+ * there is no copy. */
 int trace_copy_make(struct trace_copy *copy, const uint8_t *original, size_t displaced, size_t own,
                     uint64_t site, uint64_t at);
 

@@ -1,5 +1,5 @@
-/* What relocations say: which symbols fill slots, which words of data hold addresses of code, and which
- * functions choose implementations while a program is being linked. */
+/* What relocations say: which symbols fill slots, which words of data hold addresses of code, and
+ * which functions choose implementations while a program is being linked. */
 #include "trace/planner.h"
 
 #include <elf.h>
@@ -26,8 +26,8 @@ static void read_section(struct trace_planner *planner, const char *section)
             break;
         case ARCH_RELOCATION_JUMP_SLOT:
         case ARCH_RELOCATION_GLOB_DAT:
-            planner->failed |= sprof_map_put(&planner->slot_symbols, slot,
-                                             ELF64_R_SYM(relocation.r_info)) != 0;
+            planner->failed |=
+                sprof_map_put(&planner->slot_symbols, slot, ELF64_R_SYM(relocation.r_info)) != 0;
             break;
         default: break;
         }

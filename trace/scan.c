@@ -1,5 +1,5 @@
-/* Reads all code of an image once: where branches lead, what each function calls, how it ends, and whether
- * it uses its own return address. */
+/* Reads all code of an image once: where branches lead, what each function calls, how it ends, and
+ * whether it uses its own return address. */
 #include "trace/planner.h"
 
 #include <stdlib.h>
@@ -9,11 +9,13 @@ enum {
     SECTIONS_OF_PLT = 3,
 };
 
-/* Functions of other files whose callers' frames must be where they are: what returns twice, and what asks
- * who called. A function that jumps to one of them must not have its return address moved. */
+/* Functions of other files whose callers' frames must be where they are: what returns twice, and
+ * what asks who called. A function that jumps to one of them must not have its return address
+ * moved. */
 static const char *const needing_return[] = {
-    "setjmp",     "_setjmp",     "sigsetjmp", "__sigsetjmp", "__sigsetjmp_cancel", "vfork",  "__vfork",
-    "getcontext", "swapcontext", "dlopen",    "dlmopen",     "dlsym",              "dlvsym", NULL};
+    "setjmp",  "_setjmp", "sigsetjmp",  "__sigsetjmp", "__sigsetjmp_cancel",
+    "vfork",   "__vfork", "getcontext", "swapcontext", "dlopen",
+    "dlmopen", "dlsym",   "dlvsym",     NULL};
 
 /* What may be a jump table, and the index of the function that refers to it, or -1. */
 struct table {
@@ -64,7 +66,8 @@ static bool is_inside(const struct trace_function *function, uint64_t vaddr)
     return vaddr >= function->start && vaddr < function->end;
 }
 
-/* Whether an entry of a function's table may lead to a vaddr: into the function, or a part of one. */
+/* Whether an entry of a function's table may lead to a vaddr: into the function, or a part of one.
+ */
 static bool may_lead_to(struct scan *scan, const struct table *table, uint64_t vaddr)
 {
     const struct trace_function *functions = scan->planner->functions.items;
@@ -75,8 +78,8 @@ static bool may_lead_to(struct scan *scan, const struct table *table, uint64_t v
            unwind_table_entry(scan->planner->table, vaddr) == UNWIND_ENTRY_INSIDE;
 }
 
-/* Entries of four bytes count from the table, those of eight are addresses; the table ends where the next
- * one begins, or with the first entry that leads elsewhere. */
+/* Entries of four bytes count from the table, those of eight are addresses; the table ends where
+ * the next one begins, or with the first entry that leads elsewhere. */
 static void targets_of_table(struct scan *scan, const struct table *table, uint64_t limit)
 {
     const uint64_t end = scan->constants_vaddr + scan->constants.size;
@@ -130,7 +133,8 @@ static void note_table(struct scan *scan, uint64_t vaddr, uint8_t entry_bytes)
         scan->planner->failed |= sprof_vec_push(&scan->tables, table) != 0;
 }
 
-static void note_tables(struct scan *scan, uint64_t next, const struct arch_instruction *instruction)
+static void note_tables(struct scan *scan, uint64_t next,
+                        const struct arch_instruction *instruction)
 {
     if (instruction->bits & ARCH_LOADS_ADDRESS && instruction->base == ARCH_PC) {
         const uint64_t address = next + (uint64_t)instruction->displacement;
@@ -144,8 +148,8 @@ static void note_tables(struct scan *scan, uint64_t next, const struct arch_inst
 
 /* == The return address == */
 
-/* Whether the instruction at `vaddr` touches the function's own return address, as far as the call frame
- * information says where that is, or hands out where it is before there is a frame. */
+/* Whether the instruction at `vaddr` touches the function's own return address, as far as the call
+ * frame information says where that is, or hands out where it is before there is a frame. */
 static bool uses_return_address(struct scan *scan, uint64_t vaddr,
                                 const struct arch_instruction *instruction)
 {
@@ -156,8 +160,7 @@ static bool uses_return_address(struct scan *scan, uint64_t vaddr,
                              (instruction->base == ARCH_SP || instruction->base == ARCH_FP);
     unsigned reg;
     int64_t offset;
-    if ((!pops && !has_operand) ||
-        !unwind_table_cfa(scan->planner->table, vaddr, &reg, &offset))
+    if ((!pops && !has_operand) || !unwind_table_cfa(scan->planner->table, vaddr, &reg, &offset))
         return false;
     const int64_t popped = instruction->effect == ARCH_EFFECT_POPS_FP ? 8 : instruction->value;
     if (pops && reg == ARCH_SP && popped > offset - ARCH_CALL_PUSHES)
@@ -198,7 +201,8 @@ static void call_direct(struct scan *scan, uint64_t target)
 }
 
 /* Through a slot of the GOT, or through what cannot be known. A jump by a table stays inside. */
-static void go_indirect(struct scan *scan, uint64_t next, const struct arch_instruction *instruction)
+static void go_indirect(struct scan *scan, uint64_t next,
+                        const struct arch_instruction *instruction)
 {
     struct trace_function *function = scan->function;
     const bool is_tail = instruction->flow == ARCH_FLOW_JUMP_INDIRECT;

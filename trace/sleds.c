@@ -1,7 +1,8 @@
 /* Sites that compilers left for probes: each section holds where they are. */
 #include "trace/planner.h"
 
-/* Whether a jump has room at a site: nops, or the jump over them that XRay begins its sleds with. */
+/* Whether a jump has room at a site: nops, or the jump over them that XRay begins its sleds with.
+ */
 static bool has_room(struct trace_planner *planner, uint64_t site, bool is_xray)
 {
     struct sprof_bytes code;
@@ -13,7 +14,8 @@ static bool has_room(struct trace_planner *planner, uint64_t site, bool is_xray)
         instruction.flow == ARCH_FLOW_JUMP)
         at = instruction.length;
     while (at < TRACE_JUMP_BYTES) {
-        const size_t length = at < code.size ? arch_code_padding(code.data + at, code.size - at) : 0;
+        const size_t length =
+            at < code.size ? arch_code_padding(code.data + at, code.size - at) : 0;
         if (!length)
             return false;
         at += length;
@@ -21,8 +23,8 @@ static bool has_room(struct trace_planner *planner, uint64_t site, bool is_xray)
     return true;
 }
 
-/* A site belongs to a function whose first instruction it is, but for the mark that indirect branches lead
- * to; nops before the entry are for other uses. */
+/* A site belongs to a function whose first instruction it is, but for the mark that indirect
+ * branches lead to; nops before the entry are for other uses. */
 static void add_site(struct trace_planner *planner, uint64_t site, enum trace_mechanism mechanism)
 {
     const ptrdiff_t index =
@@ -54,8 +56,8 @@ static void add_sites(struct trace_planner *planner, const char *section,
     }
 }
 
-/* xray_instr_map: entries of 32 bytes; in version 2 and later the address counts from where it stands.
- * (LLVM, compiler-rt/include/xray/xray_interface.h, XRaySledEntry.) */
+/* xray_instr_map: entries of 32 bytes; in version 2 and later the address counts from where it
+ * stands. (LLVM, compiler-rt/include/xray/xray_interface.h, XRaySledEntry.) */
 static void add_xray(struct trace_planner *planner)
 {
     enum { ENTRY_BYTES = 32, KIND_AT = 16, VERSION_AT = 18, FUNCTION_ENTRY = 0, FROM_HERE = 2 };

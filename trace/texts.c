@@ -69,8 +69,8 @@ struct trace_text *trace_text_at(struct trace_planner *planner, uint64_t vaddr,
         struct trace_text *text = &planner->texts[i];
         if (vaddr < text->start || vaddr >= text->end)
             continue;
-        *bytes = (struct sprof_bytes){text->bytes + (vaddr - text->start),
-                                      (size_t)(text->end - vaddr)};
+        *bytes =
+            (struct sprof_bytes){text->bytes + (vaddr - text->start), (size_t)(text->end - vaddr)};
         return text;
     }
     *bytes = (struct sprof_bytes){0};

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-/* ---- Encoded pointers ------------------------------------------------------------------------ */
+/* == Encoded pointers == */
 
 #define CFI_PE_OMIT 0xff
 #define CFI_PE_INDIRECT 0x80
@@ -24,7 +24,7 @@ struct cfi_bases {
 uint64_t cfi_pointer_read(struct sprof_reader *reader, uint8_t encoding,
                           const struct cfi_bases *bases);
 
-/* ---- The state of a CFA program -------------------------------------------------------------- */
+/* == The state of a CFA program == */
 
 enum cfi_cfa_how {
     CFI_CFA_NONE,     /* not defined yet */
@@ -61,11 +61,17 @@ struct cfi_state {
     struct cfi_value fp, sp, ra;
 };
 
-/* ---- Expressions ----------------------------------------------------------------------------- */
+/* == Expressions == */
 
 /* What an expression amounts to. */
 struct cfi_expression {
-    enum { CFI_EXPR_CONSTANT, CFI_EXPR_REGISTER, CFI_EXPR_DEREF, CFI_EXPR_PLT, CFI_EXPR_COMPLEX } kind;
+    enum {
+        CFI_EXPR_CONSTANT,
+        CFI_EXPR_REGISTER,
+        CFI_EXPR_DEREF,
+        CFI_EXPR_PLT,
+        CFI_EXPR_COMPLEX
+    } kind;
     uint8_t reg;
     int64_t offset; /* constant; register + offset; first offset of DEREF; PLT: see above */
     int64_t add;
@@ -77,8 +83,7 @@ struct cfi_expression {
 bool cfi_expression_reduce(struct sprof_bytes bytes, bool initial_cfa,
                            struct cfi_expression *expression);
 
-/* ---- Sections, CIEs and FDEs ------------------------------------------------------------------
- */
+/* == Sections, CIEs and FDEs == */
 
 struct cfi_cie {
     uint64_t code_align;
@@ -86,7 +91,7 @@ struct cfi_cie {
     uint64_t return_register;
     uint8_t pointer_encoding;
     uint8_t exception_encoding; /* of the pointer to the exception table; CFI_PE_OMIT: none */
-    bool augmented; /* 'z': FDEs carry an augmentation length */
+    bool augmented;             /* 'z': FDEs carry an augmentation length */
     bool signal_frame;
     uint8_t segment_size;
     bool usable;
@@ -109,9 +114,9 @@ struct cfi_fde {
     uint64_t start, end; /* vaddr */
     size_t cie;          /* index into section->cies; valid until the section is released */
     struct sprof_bytes program;
-    size_t offset;    /* of the entry in the section */
+    size_t offset;            /* of the entry in the section */
     uint64_t exception_table; /* vaddr; 0: it has none */
-    bool is_doubtful; /* written by Free Pascal: see cfi_agrees_with_code */
+    bool is_doubtful;         /* written by Free Pascal: see cfi_agrees_with_code */
 };
 
 void cfi_section_init(struct cfi_section *section, struct sprof_bytes bytes, uint64_t vaddr,
@@ -123,8 +128,7 @@ void cfi_section_release(struct cfi_section *section);
  * that is no function; SPROF_EFORMAT for a malformed one; SPROF_ENOMEM. */
 int cfi_section_next(struct cfi_section *section, size_t *offset, struct cfi_fde *fde);
 
-/* ---- Programs ---------------------------------------------------------------------------------
- */
+/* == Programs == */
 
 /* Called for each stretch of code [start, end) with one state, in rising order. */
 typedef void cfi_row_fn(void *context, uint64_t start, uint64_t end, const struct cfi_state *state);
@@ -142,8 +146,7 @@ bool cfi_agrees_with_code(const struct cfi_section *section, const struct cfi_fd
 /* Runs a CIE's initial instructions and fills cie->initial. Returns 0 or SPROF_EFORMAT. */
 int cfi_program_initial(const struct cfi_section *section, struct cfi_cie *cie);
 
-/* ---- .eh_frame_hdr ----------------------------------------------------------------------------
- */
+/* == .eh_frame_hdr == */
 
 /* Reads where .eh_frame begins. Returns 0, or SPROF_EFORMAT where the header makes no sense. */
 int eh_frame_hdr_read(struct sprof_bytes bytes, uint64_t vaddr, uint64_t *eh_frame_vaddr);

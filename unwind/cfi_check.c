@@ -16,7 +16,8 @@ struct check {
     bool agrees;
 };
 
-/* Follows the code in a line up to `offset`; false where the stack pointer changes in a way that is not followed.
+/* Follows the code in a line up to `offset`; false where the stack pointer changes in a way that is
+ * not followed.
  */
 static bool follow_to(struct check *check, size_t offset)
 {
@@ -24,7 +25,7 @@ static bool follow_to(struct check *check, size_t offset)
     while (check->at < offset) {
         if (check->at >= FOLLOWED_BYTES_MAX ||
             !arch_instruction_decode(check->code.data + check->at, check->code.size - check->at,
-                                       &instruction))
+                                     &instruction))
             return false;
         check->at += instruction.length;
         switch ((enum arch_effect)instruction.effect) {
@@ -49,8 +50,8 @@ static void check_row(void *context, uint64_t start, uint64_t end, const struct 
     check->rows++;
     if (!check->agrees || state->cfa_how != CFI_CFA_REGISTER || state->cfa_register != ARCH_SP)
         return;
-    check->agrees =
-        follow_to(check, (size_t)(start - check->start)) && state->cfa_offset == check->pushed + ARCH_CALL_PUSHES;
+    check->agrees = follow_to(check, (size_t)(start - check->start)) &&
+                    state->cfa_offset == check->pushed + ARCH_CALL_PUSHES;
 }
 
 bool cfi_agrees_with_code(const struct cfi_section *section, const struct cfi_fde *fde,

@@ -45,8 +45,7 @@ static struct cfi_expression plus(struct cfi_expression value, int64_t constant)
     return value;
 }
 
-/* ---- Operations: each gets its operand, already read. -----------------------------------------
- */
+/* == Operations: each gets its operand, already read. == */
 
 static void op_constant(struct machine *machine, uint8_t op, int64_t operand)
 {
@@ -160,8 +159,7 @@ static void op_nothing(struct machine *machine, uint8_t op, int64_t operand)
     (void)machine, (void)op, (void)operand;
 }
 
-/* ---- The table --------------------------------------------------------------------------------
- */
+/* == The table == */
 
 enum operand { NONE, U8, S8, U16, S16, U32, S32, U64, ULEB, SLEB };
 
@@ -225,7 +223,8 @@ static const struct {
 /* sp + 8 + ((pc & 15) >= N) * 8, as ld and lld write it for .plt where calls push. */
 static bool is_plt(struct sprof_bytes bytes, struct cfi_expression *expression)
 {
-    static const uint8_t form[] = {0x70 + ARCH_SP, 8, (uint8_t)(0x70 + ARCH_PC), 0, 0x3f, 0x1a, 0x30, 0x2a, 0x33, 0x24, 0x22};
+    static const uint8_t form[] = {
+        0x70 + ARCH_SP, 8, (uint8_t)(0x70 + ARCH_PC), 0, 0x3f, 0x1a, 0x30, 0x2a, 0x33, 0x24, 0x22};
     if (!ARCH_CALL_PUSHES || bytes.size != sizeof form)
         return false;
     for (size_t i = 0; i < sizeof form; i++)

@@ -1,3 +1,4 @@
+/* Reads the entries of .eh_frame and .debug_frame: CIEs and FDEs. */
 #include "unwind/cfi.h"
 
 /* Real CIEs have a few dozen bytes. Every FDE may name one of its own, so that without a bound a
@@ -181,7 +182,8 @@ static int fde_read(struct cfi_section *section, struct entry *entry, struct cfi
         struct sprof_reader data = *reader;
         const uint64_t here = section->bases.section + sprof_reader_offset(&data);
         if (size && cie->exception_encoding != CFI_PE_OMIT)
-            fde->exception_table = cfi_pointer_read(&data, cie->exception_encoding, &section->bases);
+            fde->exception_table =
+                cfi_pointer_read(&data, cie->exception_encoding, &section->bases);
         if (data.failed || fde->exception_table == here) /* 0, whatever it counts from */
             fde->exception_table = 0;
         sprof_reader_take(reader, (size_t)size);

@@ -1,3 +1,4 @@
+/* Reads the encoded pointers of call frame information. */
 #include "unwind/cfi.h"
 
 static uint64_t read_u16(struct sprof_reader *reader)

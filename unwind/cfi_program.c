@@ -17,8 +17,7 @@ struct machine {
     void *context;
 };
 
-/* ---- Operands ---------------------------------------------------------------------------------
- */
+/* == Operands == */
 
 static uint64_t uleb(struct machine *machine)
 {
@@ -79,8 +78,7 @@ static void restore(struct machine *machine, uint64_t reg)
         *place = initial->sp;
 }
 
-/* ---- Instructions -----------------------------------------------------------------------------
- */
+/* == Instructions == */
 
 /* Cannot overflow: `delta` has 32 bits, and the alignment was bounded when the CIE was read. */
 static void advance(struct machine *machine, uint64_t delta)
@@ -157,7 +155,8 @@ static void op_register(struct machine *machine)
     const uint64_t reg = uleb(machine), holder = uleb(machine);
     const struct cfi_value held = {.how = CFI_IN_REGISTER, .reg = (uint8_t)holder};
     machine->state.beyond |= holder >= ARCH_REGISTERS;
-    set(machine, reg, holder < ARCH_GENERAL_REGISTERS ? held : (struct cfi_value){.how = CFI_COMPLEX});
+    set(machine, reg,
+        holder < ARCH_GENERAL_REGISTERS ? held : (struct cfi_value){.how = CFI_COMPLEX});
 }
 
 static void op_remember(struct machine *machine)
@@ -237,7 +236,8 @@ static void op_expression(struct machine *machine)
         machine->failed = true;
         return;
     }
-    const bool simple = expression.kind == CFI_EXPR_REGISTER && expression.reg < ARCH_GENERAL_REGISTERS;
+    const bool simple =
+        expression.kind == CFI_EXPR_REGISTER && expression.reg < ARCH_GENERAL_REGISTERS;
     const struct cfi_value value = {
         .how = CFI_AT_REGISTER, .reg = expression.reg, .offset = expression.offset};
     set(machine, reg, simple ? value : (struct cfi_value){.how = CFI_COMPLEX});

@@ -1,3 +1,4 @@
+/* Sorts the functions of a table, and clips those that overlap. */
 #include "unwind/draft.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Reads where .eh_frame begins from .eh_frame_hdr. */
 #include "unwind/cfi.h"
 
 int eh_frame_hdr_read(struct sprof_bytes bytes, uint64_t vaddr, uint64_t *eh_frame_vaddr)

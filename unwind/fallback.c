@@ -79,7 +79,8 @@ static bool top_word_caller(struct walk *walk, struct walk_caller *caller)
 }
 
 /* Goes on with the first attempt that finds a caller, else with a search. */
-static bool go_on_by(struct walk *walk, bool (*const *attempts)(struct walk *, struct walk_caller *))
+static bool go_on_by(struct walk *walk,
+                     bool (*const *attempts)(struct walk *, struct walk_caller *))
 {
     struct walk_caller caller;
     for (; *attempts; attempts++) {

@@ -67,7 +67,7 @@ static bool decode(struct follower *follower, uint64_t pc, struct arch_instructi
     const uint64_t offset = pc - follower->code_address;
     if (offset < follower->code_size &&
         arch_instruction_decode(follower->code + offset, follower->code_size - (size_t)offset,
-                                  instruction))
+                                instruction))
         return true;
     return fetch(follower, pc) &&
            arch_instruction_decode(follower->code, follower->code_size, instruction);

@@ -1,5 +1,5 @@
-/* What tables say of functions as a whole, for those who change code: where they begin and end, how they
- * are entered, where their exception tables are. */
+/* What tables say of functions as a whole, for those who change code: where they begin and end, how
+ * they are entered, where their exception tables are. */
 #include "unwind/cfi.h"
 #include "unwind/table.h"
 
@@ -46,7 +46,7 @@ bool unwind_table_cfa(const struct unwind_table *table, uint64_t vaddr, unsigned
     const enum unwind_rule_kind kind = unwind_rule_kind(rule);
     if (kind != UNWIND_RULE_CFA && kind != UNWIND_RULE_REGISTER)
         return false;
-    *reg = kind == UNWIND_RULE_REGISTER        ? unwind_rule_register(rule)
+    *reg = kind == UNWIND_RULE_REGISTER ? unwind_rule_register(rule)
            : rule & UNWIND_RULE_BASE_FP ? ARCH_FP
                                         : ARCH_SP;
     *offset = unwind_rule_offset(rule);

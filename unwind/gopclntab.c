@@ -1,3 +1,4 @@
+/* Reads the unwind information in Go's own table of functions (go/src/runtime/symtab.go). */
 #include "unwind/gopclntab.h"
 
 /* What differs between the versions. Offsets of header words count from the first one. */
@@ -17,8 +18,9 @@ enum {
     TOP_FRAME = 1,
     SP_WRITE = 2,
     HEADER_WORDS = 8,
-    FRAME_DEPTH_MIN = 16,    /* with less there is no frame: the depth comes from a push */
-    FRAME_SET_UP_BYTES = 16, /* after the stack is lowered: saving the frame pointer and setting it */
+    FRAME_DEPTH_MIN = 16, /* with less there is no frame: the depth comes from a push */
+    FRAME_SET_UP_BYTES =
+        16, /* after the stack is lowered: saving the frame pointer and setting it */
 };
 
 static uint64_t word_at(struct sprof_bytes bytes, size_t offset, size_t size, bool *failed)
@@ -43,8 +45,7 @@ static const struct format *format_of(struct sprof_bytes bytes)
     return NULL;
 }
 
-/* ---- Names -------------------------------------------------------------------------------------
- */
+/* == Names == */
 
 /* What follows `text` in a function's name: '\0' where it is all of it, -1 where the name is
  * another. */
@@ -68,8 +69,7 @@ static bool has_prefix(const struct go_table *table, uint64_t name, const char *
     return false;
 }
 
-/* ---- Depths ------------------------------------------------------------------------------------
- */
+/* == Depths == */
 
 /* Stretches of one depth, one after the other. */
 struct depths {
@@ -108,8 +108,7 @@ static int depths_next(struct depths *depths)
     return 1;
 }
 
-/* ---- Functions ---------------------------------------------------------------------------------
- */
+/* == Functions == */
 
 /* The function's addresses and tables, without what its name tells. */
 static int read_function(const struct go_table *table, size_t index, struct go_function *function,
@@ -251,7 +250,8 @@ static struct cfi_state state_of(const struct go_function *function, int64_t dep
     return state;
 }
 
-/* Where a function calls C, the frame pointer is its caller's, whose frame ends as deep below as that calls. */
+/* Where a function calls C, the frame pointer is its caller's, whose frame ends as deep below as
+ * that calls. */
 static struct cfi_state state_in_call_of_c(const struct go_function *function)
 {
     return (struct cfi_state){.cfa_how = CFI_CFA_REGISTER,
@@ -262,8 +262,8 @@ static struct cfi_state state_in_call_of_c(const struct go_function *function)
 }
 
 /* Reports a stretch of one depth. Where the function may have switched to another stack, its frame
- * is found by the frame pointer once that points to it; without a frame, whoever it called is the last that can
- * be told, as in Go's own tracebacks. */
+ * is found by the frame pointer once that points to it; without a frame, whoever it called is the
+ * last that can be told, as in Go's own tracebacks. */
 static void report_depth(const struct go_function *function, struct unwind_range range,
                          int64_t depth, bool set_up, cfi_row_fn *row, void *context)
 {

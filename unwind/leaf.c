@@ -83,7 +83,8 @@ static bool is_inside(struct walk *walk, uint64_t target)
 static bool caller_by_target(struct walk *walk, struct walk_caller *caller)
 {
     uint64_t target;
-    return take_on_entry(walk, caller) && walk_call_target(walk, caller->address, &target) && is_inside(walk, target);
+    return take_on_entry(walk, caller) && walk_call_target(walk, caller->address, &target) &&
+           is_inside(walk, target);
 }
 
 bool walk_leaf_caller(struct walk *walk, struct walk_caller *caller)

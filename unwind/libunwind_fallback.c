@@ -1,7 +1,8 @@
 /* Complex rules: libunwind steps again from the last frame where all registers were known, through
- * the one with the rule. It is shown one function at a time, as a table of one entry with an FDE that our own
- * parser has accepted and that is written afresh: absolute addresses, no augmentation but the
- * pointers' form, the program as it was. So libunwind never sees a byte that was not checked. */
+ * the one with the rule. It is shown one function at a time, as a table of one entry with an FDE
+ * that our own parser has accepted and that is written afresh: absolute addresses, no augmentation
+ * but the pointers' form, the program as it was. So libunwind never sees a byte that was not
+ * checked. */
 #include "unwind/cfi.h"
 #include "unwind/walk.h"
 
@@ -29,8 +30,7 @@ struct libunwind_fallback {
     uint8_t synthetic[SYNTHETIC_MAX];
 };
 
-/* ---- Writing the synthetic function -----------------------------------------------------------
- */
+/* == Writing the synthetic function == */
 
 struct writer {
     uint8_t *bytes;
@@ -126,8 +126,7 @@ static bool synthesize(struct libunwind_fallback *fallback, const struct cfi_cie
     return !writer.failed;
 }
 
-/* ---- Finding the function ---------------------------------------------------------------------
- */
+/* == Finding the function == */
 
 /* libunwind 1.6 takes the number of a holding register for an index, whatever it is. */
 static void note_beyond(void *context, uint64_t start, uint64_t end, const struct cfi_state *state)
@@ -137,7 +136,8 @@ static void note_beyond(void *context, uint64_t start, uint64_t end, const struc
 }
 
 /* Reads the function's FDE again from the kept section. */
-static bool synthesize_function(struct libunwind_fallback *fallback, const struct unwind_region *region,
+static bool synthesize_function(struct libunwind_fallback *fallback,
+                                const struct unwind_region *region,
                                 const struct unwind_function *function)
 {
     const struct unwind_kept_section *kept = &region->table->kept[function->kept_in];
@@ -184,8 +184,7 @@ static int find_proc_info(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t
     return code;
 }
 
-/* ---- The other accessors ----------------------------------------------------------------------
- */
+/* == The other accessors == */
 
 static void put_unwind_info(unw_addr_space_t space, unw_proc_info_t *info, void *arg)
 {
@@ -244,8 +243,7 @@ static int no_name(unw_addr_space_t space, unw_word_t address, char *name, size_
     return -UNW_ENOINFO;
 }
 
-/* ---- Stepping ---------------------------------------------------------------------------------
- */
+/* == Stepping == */
 
 /* Steps from the full registers through the current frame, comparing with the frames known. */
 static bool follow(struct libunwind_fallback *fallback, unw_cursor_t *cursor)

@@ -1,3 +1,4 @@
+/* Turns the state of a call frame program into a rule of 64 bits, and spells rules out. */
 #include "unwind/rule.h"
 
 #include "base/base.h"
@@ -5,8 +6,7 @@
 
 #include <stdio.h>
 
-/* ---- From a state -----------------------------------------------------------------------------
- */
+/* == From a state == */
 
 static bool fits_slot(int64_t offset)
 {
@@ -157,8 +157,7 @@ bool unwind_rule_is_valid(uint64_t rule)
     }
 }
 
-/* ---- As text ----------------------------------------------------------------------------------
- */
+/* == As text == */
 
 /* Registers by their short names: "rbp", or "x29"; the program counter has none. */
 static const char *name_of(unsigned reg)
@@ -202,10 +201,10 @@ static void return_text(uint64_t rule, struct sprof_str *out)
 static void cfa_text(uint64_t rule, struct sprof_str *out)
 {
     const enum unwind_rule_kind kind = unwind_rule_kind(rule);
-    const char *base = name_of(kind == UNWIND_RULE_CFA
-                                   ? (rule & UNWIND_RULE_BASE_FP ? ARCH_FP : ARCH_SP)
-                               : kind == UNWIND_RULE_RETURN_REGISTER ? ARCH_SP
-                                                                     : unwind_rule_register(rule));
+    const char *base =
+        name_of(kind == UNWIND_RULE_CFA ? (rule & UNWIND_RULE_BASE_FP ? ARCH_FP : ARCH_SP)
+                : kind == UNWIND_RULE_RETURN_REGISTER ? ARCH_SP
+                                                      : unwind_rule_register(rule));
     if (kind == UNWIND_RULE_DEREF)
         sprof_str_appendf(out, "cfa=*(%s%+lld)%+lld", base, (long long)unwind_rule_deref_a(rule),
                           (long long)unwind_rule_deref_b(rule));

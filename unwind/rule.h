@@ -1,24 +1,21 @@
 /* One unwind rule in 64 bits: how to get from a frame to its caller, for the registers the walk
- * tracks (the instruction, stack and frame pointer). The same word is interned in tables and stored in
- * the rule cache, so that a warm frame costs one load for tag and rule.
+ * tracks (the instruction, stack and frame pointer). The same word is interned in tables and stored
+ * in the rule cache, so that a warm frame costs one load for tag and rule.
  *
  *   bits  0-3   kind
  *   bit   4     CFA: the base is the frame pointer, not the stack pointer
  *   bit   5     rule cache only: the return address is known to follow a call
- *   bit   6     the slot of the frame pointer counts from the frame pointer, not from the CFA; always
- *               with bit 7
- *   bit   7     the frame pointer was saved
- *   bits  8-9   where the return address is (enum unwind_rule_return)
- *   bit  10     CFA, rule cache only: found by following the code
- *   bit  11     CFA: for the interrupted frame only, a caller ends the stack
- *   bit  11     GAP, rule cache only: following the code led nowhere
- *   bit  12     CFA from the frame pointer: the frame may lie on another stack than the stack pointer
- *   bits 10-14  REGISTER, DEREF: the base register; RETURN_REGISTER, JUMP: the one with the return
- *               address; PLT: the first pushed byte
- *   bits 16-31  slot of the frame pointer, signed, in words; RETURN_SLOT without a saved frame
- *               pointer: slot of the return address, from the CFA
- *   bits 32-63  offset of the CFA from its base, signed; DEREF: bits 32-47 a, bits 48-63 b; JUMP: bits
- *               32-36 the register with the caller's stack pointer, 40-44 with its frame pointer
+ *   bit   6     the slot of the frame pointer counts from the frame pointer, not from the CFA;
+ * always with bit 7 bit   7     the frame pointer was saved bits  8-9   where the return address is
+ * (enum unwind_rule_return) bit  10     CFA, rule cache only: found by following the code bit  11
+ * CFA: for the interrupted frame only, a caller ends the stack bit  11     GAP, rule cache only:
+ * following the code led nowhere bit  12     CFA from the frame pointer: the frame may lie on
+ * another stack than the stack pointer bits 10-14  REGISTER, DEREF: the base register;
+ * RETURN_REGISTER, JUMP: the one with the return address; PLT: the first pushed byte bits 16-31
+ * slot of the frame pointer, signed, in words; RETURN_SLOT without a saved frame pointer: slot of
+ * the return address, from the CFA bits 32-63  offset of the CFA from its base, signed; DEREF: bits
+ * 32-47 a, bits 48-63 b; JUMP: bits 32-36 the register with the caller's stack pointer, 40-44 with
+ * its frame pointer
  */
 #ifndef SPROF_UNWIND_RULE_H
 #define SPROF_UNWIND_RULE_H
@@ -42,7 +39,7 @@ enum unwind_rule_kind {
     UNWIND_RULE_CHILD,           /* behind clone's system call: a root where its result is 0 */
     UNWIND_RULE_FRAME_POINTER,   /* code without tables that keeps frame pointers: JIT */
     UNWIND_RULE_BARE,            /* a file without tables: frame pointer, else scan */
-    UNWIND_RULE_COMPLEX,             /* only libunwind can tell */
+    UNWIND_RULE_COMPLEX,         /* only libunwind can tell */
     UNWIND_RULE_NOT_CODE,        /* walk only: no region holds the address */
     UNWIND_RULE_PENDING,         /* walk only: the region's table is not built yet */
     UNWIND_RULE_KINDS
@@ -66,7 +63,7 @@ enum unwind_rule_return {
     UNWIND_RULE_RETURN_MASK = 3 << 8,
 };
 /* As on entry to a function. */
-#define UNWIND_RULE_RETURN_ON_ENTRY                                                                 \
+#define UNWIND_RULE_RETURN_ON_ENTRY                                                                \
     ((uint64_t)(ARCH_CALL_PUSHES ? UNWIND_RULE_RETURN_PUSHED : UNWIND_RULE_RETURN_LINK))
 
 static inline enum unwind_rule_kind unwind_rule_kind(uint64_t rule)
@@ -138,8 +135,8 @@ uint64_t unwind_rule_of_state(const struct cfi_state *state);
  * known, so that the image's call frame information must be kept. */
 bool unwind_rule_needs_registers(uint64_t rule);
 
-/* Whether a rule can stand in a table: of a kind that tables have, and no register beyond those there
- * are. The walk may follow any such rule. */
+/* Whether a rule can stand in a table: of a kind that tables have, and no register beyond those
+ * there are. The walk may follow any such rule. */
 bool unwind_rule_is_valid(uint64_t rule);
 
 /* Spells a rule, as struct unwind_row describes it. */

@@ -1,3 +1,4 @@
+/* Numbers the distinct rules of a table. */
 #include "base/base.h"
 #include "unwind/rule.h"
 

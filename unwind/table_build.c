@@ -31,8 +31,7 @@ struct builder {
     int code;
 };
 
-/* ---- Rows -------------------------------------------------------------------------------------
- */
+/* == Rows == */
 
 static int rows_reserve(struct builder *builder, size_t more)
 {
@@ -125,8 +124,7 @@ static void rows_gap(struct builder *builder, uint64_t vaddr)
     builder->next = vaddr;
 }
 
-/* ---- One function -----------------------------------------------------------------------------
- */
+/* == One function == */
 
 static bool is_start(const struct builder *builder, const struct draft *draft)
 {
@@ -211,8 +209,7 @@ static void draft_rows(struct builder *builder, const struct draft *draft)
     builder->next = draft->end;
 }
 
-/* ---- Gathering --------------------------------------------------------------------------------
- */
+/* == Gathering == */
 
 static bool in_range(const struct unwind_range *range, uint64_t vaddr)
 {
@@ -337,8 +334,7 @@ static int gather(struct builder *builder)
     return code ? code : gather_known(builder);
 }
 
-/* ---- The whole --------------------------------------------------------------------------------
- */
+/* == The whole == */
 
 /* Chooses the base and drops what lies 4 GiB or more above it. */
 static void choose_base(struct builder *builder)

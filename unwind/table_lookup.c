@@ -1,3 +1,4 @@
+/* Looks rules, rows and functions up in a table. */
 #include "unwind/table.h"
 
 #include <stdlib.h>

@@ -20,14 +20,14 @@
 
 #include <stdbool.h>
 
-/* ---- Registers ------------------------------------------------------------------------------ */
+/* == Registers == */
 
 /* By DWARF number. */
 struct unwind_registers {
     uint64_t value[ARCH_REGISTERS];
 };
 
-/* ---- Tables: one per ELF image, shared by all processes that map it -------------------------- */
+/* == Tables: one per ELF image, shared by all processes that map it == */
 
 struct unwind_range {
     uint64_t start, end; /* vaddr, end exclusive */
@@ -138,7 +138,7 @@ struct unwind_row {
 /* The first row that begins at or behind a vaddr, 0 being before all; false past the last. */
 bool unwind_table_row(const struct unwind_table *table, uint64_t vaddr, struct unwind_row *row);
 
-/* ---- The walk ------------------------------------------------------------------------------- */
+/* == The walk == */
 
 enum unwind_region_kind {
     UNWIND_REGION_TABLE,   /* `table` answers */
@@ -195,7 +195,8 @@ struct unwind_stack {
     size_t count; /* at least 1 */
     enum model_end end;
     bool stitched; /* some frames came from the live stack, not from the slice */
-    bool switched; /* it went on to another stack, which the frame pointer told of: no slice has that */
+    bool switched; /* it went on to another stack, which the frame pointer told of: no slice has
+                      that */
     const struct unwind_region *pending; /* MODEL_END_PENDING: the region that is waited for */
     uint64_t stopped_at; /* the instruction pointer where the walk could not go on */
     uint64_t top; /* the outermost frame's stack pointer: nothing above it belongs to this stack */

@@ -13,8 +13,7 @@ enum {
     STACK_SPAN_BYTES = 64 << 10, /* a frame that far above the stack pointer is another stack's */
 };
 
-/* ---- The common rule --------------------------------------------------------------------------
- */
+/* == The common rule == */
 
 /* A piece of the stack at hand: the slice, or what was read beyond it. */
 struct span {
@@ -35,8 +34,8 @@ static struct span span_of(const struct walk *walk)
     return (struct span){0};
 }
 
-/* Reads what a rule says is saved of the return address and the frame pointer, where calls do not push;
- * false where a slot is outside the span, as in an epilogue that has popped it. */
+/* Reads what a rule says is saved of the return address and the frame pointer, where calls do not
+ * push; false where a slot is outside the span, as in an epilogue that has popped it. */
 static inline bool read_saved(const struct walk *walk, uint64_t rule, struct span span, uint64_t sp,
                               uint64_t cfa, uint64_t *address, uint64_t *fp)
 {
@@ -111,8 +110,7 @@ static uint64_t walk_span(struct walk *walk)
     return rule;
 }
 
-/* ---- The other rules --------------------------------------------------------------------------
- */
+/* == The other rules == */
 
 static bool read_failed(struct walk *walk, enum walk_read result)
 {
@@ -281,7 +279,8 @@ static bool step_not_code(struct walk *walk, uint64_t rule)
 }
 
 /* Whether the kernel is restoring what a signal interrupted. The instruction pointer stands behind
- * the trampoline then, perhaps at another function; registers say that a system call is under way. */
+ * the trampoline then, perhaps at another function; registers say that a system call is under way.
+ */
 static bool is_in_signal_return(struct walk *walk)
 {
     return !walk_is_return(walk) && walk_is_full(walk) &&
@@ -306,7 +305,8 @@ static bool step_gap(struct walk *walk, uint64_t rule)
 }
 
 /* Go's functions run on the thread's own stack what needs more than a goroutine has, as calls into
- * the vdso, and keep the frame pointer: a frame far from the stack pointer lies on the stack they came from. */
+ * the vdso, and keep the frame pointer: a frame far from the stack pointer lies on the stack they
+ * came from. */
 static bool find_frame_stack(struct walk *walk, uint64_t cfa)
 {
     if (cfa - walk->sp < STACK_SPAN_BYTES)
@@ -346,8 +346,7 @@ static bool (*const steps[UNWIND_RULE_KINDS])(struct walk *, uint64_t rule) = {
     [UNWIND_RULE_PENDING] = step_pending,
 };
 
-/* ---- The whole --------------------------------------------------------------------------------
- */
+/* == The whole == */
 
 static struct walk walk_of(struct unwind_walker *walker, const struct unwind_space *space,
                            const struct unwind_memory *memory,

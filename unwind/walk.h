@@ -10,7 +10,7 @@
 /* User addresses end here. */
 #define UNWIND_USER_END (UINT64_C(1) << ARCH_USER_BITS)
 
-/* ---- The rule cache ---------------------------------------------------------------------------
+/* == The rule cache ==
  * Direct-mapped by the low bits of the address that is looked up. The tag holds the other bits a
  * user address can have (12 to 46) and the low 29 of the generation, so that tag and index together
  * name one address of one space (of any 500 million in a row). 16 bytes an entry: four to a cache
@@ -34,8 +34,7 @@ static inline uint64_t unwind_cache_tag(uint64_t address, uint64_t generation)
     return address >> UNWIND_CACHE_BITS | generation << (ARCH_USER_BITS - UNWIND_CACHE_BITS);
 }
 
-/* ---- The live stack ---------------------------------------------------------------------------
- */
+/* == The live stack == */
 
 enum {
     UNWIND_WINDOW_FIRST = 64 << 10, /* bytes of the first read beyond the slice */
@@ -141,7 +140,8 @@ static inline bool walk_is_full(const struct walk *walk)
     return walk->full_at == walk->count - 1;
 }
 
-/* Whether ARCH_LINK, where there is one, still has the return address of a frame that called nobody. */
+/* Whether ARCH_LINK, where there is one, still has the return address of a frame that called
+ * nobody. */
 static inline bool walk_link_is_known(const struct walk *walk)
 {
     return ARCH_LINK >= 0 && walk_is_full(walk);

@@ -1,4 +1,5 @@
-/* What every step does with the walk: reads a return address, makes the caller the current frame, ends. */
+/* What every step does with the walk: reads a return address, makes the caller the current frame,
+ * ends. */
 #include "unwind/walk.h"
 
 enum { BOTTOM_BYTES = 512 }; /* above a return address of 0, searched for signs of callers */

@@ -63,7 +63,7 @@ bool arch_code_holds_end(struct sprof_bytes code)
 }
 
 bool arch_code_call_target(const uint8_t bytes[ARCH_CALL_BYTES], uint64_t return_address,
-                             uint64_t *target)
+                           uint64_t *target)
 {
     const uint8_t *end = bytes + ARCH_CALL_BYTES;
     int32_t distance;
@@ -72,8 +72,7 @@ bool arch_code_call_target(const uint8_t bytes[ARCH_CALL_BYTES], uint64_t return
     return end[-5] == 0xe8;
 }
 
-bool arch_code_plt_slot(const uint8_t bytes[ARCH_PLT_JUMP_BYTES], uint64_t address,
-                          uint64_t *slot)
+bool arch_code_plt_slot(const uint8_t bytes[ARCH_PLT_JUMP_BYTES], uint64_t address, uint64_t *slot)
 {
     static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
     size_t at = memcmp(bytes, endbr64, sizeof endbr64) ? 0 : sizeof endbr64;
@@ -110,8 +109,8 @@ size_t arch_code_padding(const uint8_t *code, size_t size)
     struct arch_instruction instruction;
     if (size && *code == 0xcc)
         return 1;
-    const bool is_nop = arch_instruction_decode(code, size, &instruction) &&
-                        instruction.bits & ARCH_IS_NOTHING;
+    const bool is_nop =
+        arch_instruction_decode(code, size, &instruction) && instruction.bits & ARCH_IS_NOTHING;
     return is_nop ? instruction.length : 0;
 }
 
@@ -120,9 +119,10 @@ bool arch_code_begins_with_system_call(struct sprof_bytes code)
     return code.size >= 2 && code.data[0] == 0x0f && code.data[1] == 0x05;
 }
 
-/* Known are the kernel's signal return (mov $15,%rax; syscall), what stands behind the system call of
- * glibc's clone and clone3 and of musl's __clone, and musl's _start. Bytes that name a stretch, and how far the stretch reaches around them. The byte before a signal
- * trampoline belongs to it: a handler returns to its first byte, and is looked up one before. */
+/* Known are the kernel's signal return (mov $15,%rax; syscall), what stands behind the system call
+ * of glibc's clone and clone3 and of musl's __clone, and musl's _start. Bytes that name a stretch,
+ * and how far the stretch reaches around them. The byte before a signal trampoline belongs to it: a
+ * handler returns to its first byte, and is looked up one before. */
 static const struct {
     uint8_t bytes[20];
     uint8_t size, before, length;
@@ -149,8 +149,7 @@ static const struct {
 
 enum { PATTERNS = sizeof patterns / sizeof patterns[0] };
 
-bool arch_code_find_known(struct sprof_bytes code, size_t *offset,
-                            struct arch_known_code *known)
+bool arch_code_find_known(struct sprof_bytes code, size_t *offset, struct arch_known_code *known)
 {
     const uint8_t *first = NULL;
     size_t which = 0;

@@ -1,5 +1,5 @@
-/* The length of an x86-64 instruction, and what it does to rsp and rbp (Intel SDM volume 2, chapter 2
- * and appendix A). */
+/* The length of an x86-64 instruction, and what it does to rsp and rbp (Intel SDM volume 2, chapter
+ * 2 and appendix A). */
 #include "arch/arch.h"
 
 #include <string.h>
@@ -175,8 +175,8 @@ static void take_prefixes(struct decoder *decoder)
     decoder->opcode = byte;
 }
 
-/* VEX of two and three bytes, EVEX: the map, then the opcode. The bits that extend registers are those of
- * REX, inverted. */
+/* VEX of two and three bytes, EVEX: the map, then the opcode. The bits that extend registers are
+ * those of REX, inverted. */
 static void take_vector_prefix(struct decoder *decoder)
 {
     const uint8_t kind = decoder->opcode;
@@ -267,8 +267,7 @@ static void take_immediate(struct decoder *decoder, uint8_t form)
     decoder->immediate_size = (uint8_t)(decoder->at - decoder->immediate_at);
 }
 
-/* ---- Effects ----------------------------------------------------------------------------------
- */
+/* == Effects == */
 
 enum { RSP = 4, RBP = 5 };
 
@@ -424,9 +423,9 @@ static enum arch_flow flow_of(const struct decoder *decoder)
     if (decoder->vector || decoder->map > 1)
         return ARCH_FLOW_NEXT;
     if (decoder->map == 1)
-        return opcode >> 4 == 8                                      ? ARCH_FLOW_BRANCH
+        return opcode >> 4 == 8                                     ? ARCH_FLOW_BRANCH
                : opcode == 0x0b || opcode == 0xb9 || opcode == 0xff ? ARCH_FLOW_STOP
-                                                                     : ARCH_FLOW_NEXT;
+                                                                    : ARCH_FLOW_NEXT;
     if (opcode >> 4 == 7 || opcode >> 2 == 0x38) /* jcc; loop, jrcxz */
         return ARCH_FLOW_BRANCH;
     switch (opcode) {
@@ -631,8 +630,7 @@ static void set_target(const struct decoder *decoder, struct arch_instruction *i
         instruction->bits |= ARCH_IS_SHORT_ONLY;
 }
 
-bool arch_instruction_decode(const uint8_t *code, size_t size,
-                               struct arch_instruction *instruction)
+bool arch_instruction_decode(const uint8_t *code, size_t size, struct arch_instruction *instruction)
 {
     struct decoder decoder = {.code = code, .size = size};
     take_opcode(&decoder);

@@ -37,7 +37,7 @@ enum {
     ARCH_RESULT = X86_RAX,
     ARCH_CALL_PUSHES = 8,
     ARCH_RED_ZONE_BYTES = 128, /* psABI 3.2.2 */
-    ARCH_USER_BITS = 47,       /* four-level paging; with five levels, mmap stays below unless asked */
+    ARCH_USER_BITS = 47, /* four-level paging; with five levels, mmap stays below unless asked */
 
     ARCH_CALL_BYTES = 7,
     ARCH_INSTRUCTION_BYTES = 15,

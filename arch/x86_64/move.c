@@ -1,4 +1,5 @@
-/* Writes x86-64 instructions for another place than the one they were made for (Intel SDM volume 2). */
+/* Writes x86-64 instructions for another place than the one they were made for (Intel SDM volume
+ * 2). */
 #include "arch/arch.h"
 
 static bool reaches(uint64_t from, uint64_t target, int32_t *distance)
@@ -56,7 +57,8 @@ static void put_branch(struct writer *writer, const uint8_t *code,
     put_distance(writer, target, 0);
 }
 
-/* The instruction itself, with its operand where it was. `at` says where an opcode was exchanged. */
+/* The instruction itself, with its operand where it was. `at` says where an opcode was exchanged.
+ */
 static void put_same(struct writer *writer, const uint8_t *code,
                      const struct arch_instruction *instruction, uint64_t next)
 {
@@ -70,7 +72,8 @@ static void put_same(struct writer *writer, const uint8_t *code,
     put(writer, code + behind, instruction->length - behind);
 }
 
-/* FF /2 becomes FF /4, a jump, behind a push. What counts from the stack pointer would be another then. */
+/* FF /2 becomes FF /4, a jump, behind a push. What counts from the stack pointer would be another
+ * then. */
 static void put_indirect_call(struct writer *writer, const uint8_t *code,
                               const struct arch_instruction *instruction, uint64_t next)
 {

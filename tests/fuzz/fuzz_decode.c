@@ -1,6 +1,7 @@
-/* Any bytes as instructions: what is said of them is inside them, and what is moved is one again. */
-#include "tests/fuzz/fuzz.h"
+/* Any bytes as instructions: what is said of them is inside them, and what is moved is one again.
+ */
 #include "arch/arch.h"
+#include "tests/fuzz/fuzz.h"
 
 static void check(const uint8_t *code, size_t size, const struct arch_instruction *instruction)
 {

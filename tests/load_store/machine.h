@@ -1,6 +1,6 @@
 /* A second processor for the tests: calls leave the return address in a link register, and all
- * instructions take four bytes. Numbers of registers and encodings are A64's, as far as the tests use
- * them. */
+ * instructions take four bytes. Numbers of registers and encodings are A64's, as far as the tests
+ * use them. */
 #ifndef SPROF_TESTS_LOAD_STORE_MACHINE_H
 #define SPROF_TESTS_LOAD_STORE_MACHINE_H
 

@@ -68,9 +68,15 @@ static uint64_t at(uint64_t offset)
 static void test_rules(void)
 {
     static const char *const expected[] = {
-        "cfa=sp+0 ra=link",         "cfa=x29+16 x29=cfa-16 ra=cfa-8", "cfa=sp+64 x29=cfa-64 ra=cfa-56",
-        "cfa=sp+32 ra=cfa-32",      "cfa=sp+48 ra=link",              "complex",
-        "cfa=sp+0 ra=x7",           "signal",                         "end",
+        "cfa=sp+0 ra=link",
+        "cfa=x29+16 x29=cfa-16 ra=cfa-8",
+        "cfa=sp+64 x29=cfa-64 ra=cfa-56",
+        "cfa=sp+32 ra=cfa-32",
+        "cfa=sp+48 ra=link",
+        "complex",
+        "cfa=sp+0 ra=x7",
+        "signal",
+        "end",
     };
     struct scene *scene = scene_of_all();
     struct unwind_row row = {0};
@@ -147,8 +153,9 @@ static void test_signal(void)
     scene_free(scene);
 }
 
-/* Code without a table: before it pushes, the return address is in the link register; then beside the
- * frame pointer; and where the instructions at hand say nothing, they are followed to the return. */
+/* Code without a table: before it pushes, the return address is in the link register; then beside
+ * the frame pointer; and where the instructions at hand say nothing, they are followed to the
+ * return. */
 static void test_code_without_a_table(void)
 {
     struct scene *scene = scene_of_all();
@@ -176,8 +183,14 @@ static void test_code_without_a_table(void)
 
 static void test_hostile_registers(void)
 {
-    static const uint64_t values[] = {0, 1, SCENE_STACK - 8, SCENE_STACK + 8, UINT64_MAX,
-                                      UINT64_MAX - 7, SCENE_TEXT, UINT64_C(1) << 48};
+    static const uint64_t values[] = {0,
+                                      1,
+                                      SCENE_STACK - 8,
+                                      SCENE_STACK + 8,
+                                      UINT64_MAX,
+                                      UINT64_MAX - 7,
+                                      SCENE_TEXT,
+                                      UINT64_C(1) << 48};
     static const uint64_t functions[] = {LEAF, RECORD, LARGE, NO_FP, LOWERED, HELD, SIGNAL, GAP};
     struct scene *scene = scene_of_all();
     for (size_t f = 0; f < sizeof functions / sizeof *functions; f++)

@@ -86,7 +86,7 @@ static void test_plt_entries(void)
 {
     static const uint8_t plain[ARCH_PLT_JUMP_BYTES] = {0xff, 0x25, 0x10, 0, 0, 0, 0x68};
     static const uint8_t landing[ARCH_PLT_JUMP_BYTES] = {0xf3, 0x0f, 0x1e, 0xfa, 0xf2, 0xff,
-                                                            0x25, 0xf5, 0xff, 0xff, 0xff};
+                                                         0x25, 0xf5, 0xff, 0xff, 0xff};
     static const uint8_t other[ARCH_PLT_JUMP_BYTES] = {0xe9, 0x25, 0x10, 0, 0, 0};
     uint64_t slot;
     CU_ASSERT_TRUE(arch_code_plt_slot(plain, 0x1000, &slot));
@@ -111,10 +111,10 @@ static void test_known(void)
     memcpy(code + 60, glibc, sizeof glibc);
     memcpy(code + 91, restorer, sizeof restorer);
     static const struct arch_known_code expected[] = {{0, 9, ARCH_KNOWN_SIGNAL_RETURN},
-                                                        {24, 30, ARCH_KNOWN_CLONE},
-                                                        {30, 44, ARCH_KNOWN_START},
-                                                        {60, 70, ARCH_KNOWN_CLONE},
-                                                        {90, 100, ARCH_KNOWN_SIGNAL_RETURN}};
+                                                      {24, 30, ARCH_KNOWN_CLONE},
+                                                      {30, 44, ARCH_KNOWN_START},
+                                                      {60, 70, ARCH_KNOWN_CLONE},
+                                                      {90, 100, ARCH_KNOWN_SIGNAL_RETURN}};
     struct arch_known_code known;
     size_t offset = 0, count = 0;
     while (arch_code_find_known((struct sprof_bytes){code, sizeof code}, &offset, &known)) {

@@ -43,8 +43,9 @@ static bool read_line(char *text, struct line *line)
 /* Prefixes that stand alone, and what objdump does not know, are no instructions. */
 static bool is_instruction(const char *text)
 {
-    static const char *const others[] = {"(bad)", "rex", "data16", "cs", "ds", "es", "fs", "gs", "ss",
-                                         "repz",  "repnz", "lock", "addr32", "bnd", "notrack", ".byte"};
+    static const char *const others[] = {"(bad)",  "rex", "data16",  "cs",   "ds",    "es",
+                                         "fs",     "gs",  "ss",      "repz", "repnz", "lock",
+                                         "addr32", "bnd", "notrack", ".byte"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         const size_t length = strlen(others[i]);
         const char *rest = text + length + strspn(text + length, ".WRXB ");
@@ -57,8 +58,8 @@ static bool is_instruction(const char *text)
 
 static const char *skip_prefixes(const char *text)
 {
-    static const char *const prefixes[] = {"bnd ", "notrack ", "data16 ", "cs ", "ds ", "rex.W ", "repz ",
-                                           "addr32 ", "rex "};
+    static const char *const prefixes[] = {"bnd ",   "notrack ", "data16 ", "cs ", "ds ",
+                                           "rex.W ", "repz ",    "addr32 ", "rex "};
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
         if (!strncmp(text, prefixes[i], strlen(prefixes[i])))
             return skip_prefixes(text + strlen(prefixes[i]));
@@ -152,10 +153,11 @@ static struct comparison compare_file(const char *path)
         compare(text, &comparison);
     free(text);
     CU_ASSERT_EQUAL(pclose(stream), 0);
-    printf("\n    %s: %zu instructions, %zu calls, %zu branches, %zu operands from rip, %zu from rsp, "
-           "%zu differ",
-           path, comparison.instructions, comparison.calls, comparison.branches, comparison.from_pc,
-           comparison.from_sp, comparison.differences);
+    printf(
+        "\n    %s: %zu instructions, %zu calls, %zu branches, %zu operands from rip, %zu from rsp, "
+        "%zu differ",
+        path, comparison.instructions, comparison.calls, comparison.branches, comparison.from_pc,
+        comparison.from_sp, comparison.differences);
     return comparison;
 }
 

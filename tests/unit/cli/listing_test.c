@@ -5,14 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct cli_column columns[] = {{"name", false, 6}, {"calls", true, 5}, {"why", false, 0}};
+static const struct cli_column columns[] = {
+    {"name", false, 6}, {"calls", true, 5}, {"why", false, 0}};
 
 static void expect(enum cli_format format, const char *expected)
 {
     char *text = NULL;
     size_t size = 0;
-    struct cli_listing listing = {
-        .out = open_memstream(&text, &size), .format = format, .columns = columns, .column_count = 3};
+    struct cli_listing listing = {.out = open_memstream(&text, &size),
+                                  .format = format,
+                                  .columns = columns,
+                                  .column_count = 3};
     cli_listing_begin(&listing);
     cli_listing_row(&listing, (const char *[]){"a\"b", "7", "x,y"});
     cli_listing_row(&listing, (const char *[]){"ü\033", "", ""});

@@ -1,4 +1,5 @@
-/* Executes code with given registers: the way in and the way out, which touch no flag on the way. */
+/* Executes code with given registers: the way in and the way out, which touch no flag on the way.
+ */
 #include "tests/unit/trace/execute.h"
 
 #include <string.h>

@@ -116,14 +116,15 @@ static void test_rules(void)
 static void test_callees(void)
 {
     struct fixture fixture;
-    fixture_make(&fixture, ".c",
-                 "#include <stdio.h>\n"
-                 "__attribute__((noipa)) static int inner(int a) { return a * 7 + printf(\"x\"); }\n"
-                 "int direct(int a) { return inner(a) + inner(a + 1); }\n"
-                 "int tail(int a) { return inner(a + 2); }\n"
-                 "int foreign(void) { puts(\"a\"); return puts(\"b\") + 1; }\n"
-                 "int open(int (*f)(int)) { return f(1) + f(2) + 1; }\n",
-                 "gcc -O2 -shared -fPIC");
+    fixture_make(
+        &fixture, ".c",
+        "#include <stdio.h>\n"
+        "__attribute__((noipa)) static int inner(int a) { return a * 7 + printf(\"x\"); }\n"
+        "int direct(int a) { return inner(a) + inner(a + 1); }\n"
+        "int tail(int a) { return inner(a + 2); }\n"
+        "int foreign(void) { puts(\"a\"); return puts(\"b\") + 1; }\n"
+        "int open(int (*f)(int)) { return f(1) + f(2) + 1; }\n",
+        "gcc -O2 -shared -fPIC");
     const struct trace_plan *plan = &fixture.plan;
     const struct trace_function *inner = fixture_function(&fixture, "inner");
     const struct trace_function *direct = fixture_function(&fixture, "direct");
@@ -274,7 +275,8 @@ static void test_saved_plan_is_the_same(void)
 static void check_loaded(const uint8_t *data, size_t size)
 {
     struct trace_plan plan;
-    uint8_t *copy = malloc(size + 1); /* a plan begins at a multiple of eight, as malloc's memory does */
+    uint8_t *copy =
+        malloc(size + 1); /* a plan begins at a multiple of eight, as malloc's memory does */
     memcpy(copy, data, size);
     if (!trace_plan_load(&plan, (struct sprof_bytes){copy, size})) {
         for (size_t i = 0; i < plan.function_count; i++) {

@@ -1,5 +1,5 @@
-/* Copies of function beginnings: those of the machine's libraries by their decoded form, and made-up ones
- * executed beside their originals. */
+/* Copies of function beginnings: those of the machine's libraries by their decoded form, and
+ * made-up ones executed beside their originals. */
 #include "tests/unit/trace/execute.h"
 #include "tests/unit/trace/fixture.h"
 
@@ -28,8 +28,8 @@ static bool same_instruction(const uint8_t *code, const struct arch_instruction 
         return false;
     const uint64_t copy_next = at + copy.length;
     const bool same_operand =
-        original->base != ARCH_PC || next + (uint64_t)original->displacement ==
-                                         copy_next + (uint64_t)copy.displacement;
+        original->base != ARCH_PC ||
+        next + (uint64_t)original->displacement == copy_next + (uint64_t)copy.displacement;
     switch ((enum arch_flow)original->flow) {
     case ARCH_FLOW_CALL:
     case ARCH_FLOW_JUMP:
@@ -60,7 +60,8 @@ static bool same_code(const struct trace_function *function, const struct trace_
     if (original.flow != ARCH_FLOW_NEXT && original.flow != ARCH_FLOW_BRANCH)
         return true;
     const size_t jump = copy->size - TRACE_JUMP_BYTES;
-    const uint64_t behind = function->site + copy->places[copy->count - 1].original + original.length;
+    const uint64_t behind =
+        function->site + copy->places[copy->count - 1].original + original.length;
     return arch_instruction_decode(copy->code + jump, TRACE_JUMP_BYTES, &last) &&
            last.flow == ARCH_FLOW_JUMP && at + copy->size + (uint64_t)last.value == behind;
 }
@@ -82,9 +83,9 @@ static void test_libraries(void)
             if (function->mechanism == TRACE_NOT)
                 continue;
             const uint64_t at = function->site + distances[j % 3];
-            const int code = trace_copy_make(&copy, function->original, function->displaced,
-                                             (size_t)(function->end - function->site),
-                                             function->site, at);
+            const int code =
+                trace_copy_make(&copy, function->original, function->displaced,
+                                (size_t)(function->end - function->site), function->site, at);
             if (code || !same_code(function, &copy, at))
                 printf("\n    %s: %d", function->name, code);
             CU_ASSERT_EQUAL(code, 0);
@@ -164,7 +165,8 @@ static size_t any_data(struct run *run)
 
 static void put_arithmetic(struct run *run)
 {
-    static const uint8_t opcodes[] = {0x01, 0x03, 0x09, 0x11, 0x19, 0x21, 0x29, 0x31, 0x39, 0x85, 0x89};
+    static const uint8_t opcodes[] = {0x01, 0x03, 0x09, 0x11, 0x19, 0x21,
+                                      0x29, 0x31, 0x39, 0x85, 0x89};
     const uint64_t a = any_register(run), b = any_register(run);
     put_byte(run, 0x40 | (next_random(run) & 8) | (a >> 3) << 2 | b >> 3);
     put_byte(run, opcodes[next_random(run) % sizeof opcodes]);
@@ -187,7 +189,8 @@ static void put_from_pc(struct run *run)
 {
     const uint64_t a = any_register(run);
     static const uint8_t plain[] = {0x03, 0x2b, 0x3b, 0x89, 0x8b, 0x8d, 0x01};
-    static const uint8_t compare[] = {0x48, 0x83, 0x3d}, store[] = {0xc7, 0x05}, test[] = {0xf7, 0x05};
+    static const uint8_t compare[] = {0x48, 0x83, 0x3d}, store[] = {0xc7, 0x05},
+                         test[] = {0xf7, 0x05};
     static const uint8_t load_vector[] = {0x0f, 0x10, 0x05}, store_vector[] = {0x0f, 0x11, 0x0d};
     switch (next_random(run) % 6) {
     case 0:
@@ -308,8 +311,8 @@ static void make_beginning(struct run *run)
 static void set_up(struct run *run)
 {
     static const uint8_t callee[] = {0x4c, 0x8b, 0x1c, 0x24, 0xc3}; /* mov (%rsp),%r11; ret */
-    run->arena = mmap(NULL, ARENA, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
-                      -1, 0);
+    run->arena =
+        mmap(NULL, ARENA, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CU_ASSERT_TRUE_FATAL(run->arena != MAP_FAILED);
     memcpy(run->arena + CALLEE, callee, sizeof callee);
     for (size_t i = 0; i < STUBS; i++) {
@@ -376,7 +379,8 @@ static bool is_refused(const struct run *run)
     for (size_t at = 0; at < run->size; at += instruction.length) {
         if (!arch_instruction_decode(run->code + at, run->size - at, &instruction))
             return true;
-        if (instruction.flow == ARCH_FLOW_CALL_INDIRECT && at + instruction.length < TRACE_JUMP_BYTES)
+        if (instruction.flow == ARCH_FLOW_CALL_INDIRECT &&
+            at + instruction.length < TRACE_JUMP_BYTES)
             return true;
     }
     return false;
@@ -405,9 +409,8 @@ static void test_executed(void)
         place(&run);
         const size_t at = COPIES + next_random(&run) % (ARENA - COPIES - 256);
         const uint64_t arena = (uint64_t)(uintptr_t)run.arena;
-        CU_ASSERT_EQUAL_FATAL(trace_copy_make(&copy, run.code, run.size, run.size, arena + SITE,
-                                              arena + at),
-                              0);
+        CU_ASSERT_EQUAL_FATAL(
+            trace_copy_make(&copy, run.code, run.size, run.size, arena + SITE, arena + at), 0);
         memcpy(run.arena + at, copy.code, copy.size);
         const struct execute_state in = random_state(&run);
         execute_at(&run, &in, SITE, &first);
@@ -440,9 +443,11 @@ static void test_out_of_reach(void)
     const uint64_t site = UINT64_C(0x7f0000000000);
     CU_ASSERT_EQUAL(trace_copy_make(&copy, load, 7, 7, site, site + 0x7f000000), 0);
     CU_ASSERT_EQUAL(trace_copy_make(&copy, load, 7, 7, site, site + 0x80001000), SPROF_ELIMIT);
-    CU_ASSERT_EQUAL(trace_copy_make(&copy, plain, 5, 5, site, 0x10000), SPROF_ELIMIT); /* the way back */
+    CU_ASSERT_EQUAL(trace_copy_make(&copy, plain, 5, 5, site, 0x10000),
+                    SPROF_ELIMIT); /* the way back */
     CU_ASSERT_EQUAL(trace_copy_make(&copy, counts, 5, 5, site, site + 0x1000), SPROF_EUNSUPPORTED);
-    CU_ASSERT_EQUAL(trace_copy_make(&copy, by_stack, 5, 5, site, site + 0x1000), SPROF_EUNSUPPORTED);
+    CU_ASSERT_EQUAL(trace_copy_make(&copy, by_stack, 5, 5, site, site + 0x1000),
+                    SPROF_EUNSUPPORTED);
 }
 
 /* Threads that are inside are moved to the same instruction of the copy. */
@@ -453,7 +458,8 @@ static void test_places(void)
     CU_ASSERT_EQUAL_FATAL(trace_copy_make(&copy, code, 6, 6, 0x1000, 0x2000), 0);
     CU_ASSERT_EQUAL_FATAL(copy.count, 3);
     CU_ASSERT(copy.places[1].original == 1 && copy.places[1].copied == 1);
-    CU_ASSERT(copy.places[2].original == 3 && copy.places[2].copied == 7); /* je has six bytes now */
+    CU_ASSERT(copy.places[2].original == 3 &&
+              copy.places[2].copied == 7); /* je has six bytes now */
     CU_ASSERT_EQUAL(copy.size, 1 + 6 + 3 + 5);
 }
 

@@ -45,8 +45,7 @@ static int end(void)
     return 0;
 }
 
-/* ---- Calls ------------------------------------------------------------------------------------
- */
+/* == Calls == */
 
 static NOINLINE void innermost(void)
 {
@@ -103,8 +102,7 @@ static void test_after_longjmp(void)
     expect_whole(false, false);
 }
 
-/* ---- Threads ----------------------------------------------------------------------------------
- */
+/* == Threads == */
 
 static void *thread_main(void *argument)
 {
@@ -150,8 +148,7 @@ static void test_coroutine(void)
     free(room);
 }
 
-/* ---- Signals ----------------------------------------------------------------------------------
- */
+/* == Signals == */
 
 static void on_signal(int number)
 {
@@ -220,8 +217,7 @@ static void test_alternate_stack(void)
     free(alternate.ss_sp);
 }
 
-/* ---- Depth ------------------------------------------------------------------------------------
- */
+/* == Depth == */
 
 /* Walks the stack it stands on; returns the number of frames. */
 static NOINLINE size_t walk_from_below(void)

@@ -14,8 +14,7 @@
 static const char *const names[16] = {"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp",
                                       "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"};
 
-/* ---- libdw's row in the words of struct unwind_row --------------------------------------------
- */
+/* == libdw's row in the words of struct unwind_row == */
 
 static bool is_plt(const Dwarf_Op *ops, size_t count)
 {
@@ -142,8 +141,7 @@ static void oracle_text(Dwarf_Frame *frame, bool signal, char *text, size_t size
         snprintf(text + strlen(text), size - strlen(text), " ra=cfa-8");
 }
 
-/* ---- Comparing --------------------------------------------------------------------------------
- */
+/* == Comparing == */
 
 struct comparison {
     size_t rows, wrong;

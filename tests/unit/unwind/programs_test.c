@@ -18,8 +18,7 @@
 
 enum { STOPS = 20, SLICE = 16 << 10, PEER_FRAMES = 4096 };
 
-/* ---- The target -------------------------------------------------------------------------------
- */
+/* == The target == */
 
 static void become(char *const *arguments)
 {
@@ -61,8 +60,7 @@ static bool registers_of(pid_t pid, struct unwind_registers *registers)
     return true;
 }
 
-/* ---- libdwfl's view ---------------------------------------------------------------------------
- */
+/* == libdwfl's view == */
 
 struct peer {
     uint64_t addresses[PEER_FRAMES];
@@ -99,8 +97,7 @@ static void peer_walk(struct peer *peer, pid_t pid)
     dwfl_end(dwfl);
 }
 
-/* ---- Comparing --------------------------------------------------------------------------------
- */
+/* == Comparing == */
 
 struct tally {
     size_t stacks, frames, ruled, wrong;
