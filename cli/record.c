@@ -24,7 +24,7 @@ struct arguments {
     uint64_t duration_ns, delay_ns;
     size_t stack_bytes;
     struct cli_rules rules;
-    bool append, no_symbolize, no_cache, keep_failed, per_thread, verbose;
+    bool paused, append, no_symbolize, no_cache, keep_failed, per_thread, verbose;
 };
 
 #define FIELD(name) offsetof(struct arguments, name)
@@ -49,6 +49,7 @@ static const struct cli_option options[] = {
     {"duration", 0, "T", "end the recording after 10, 10s, 500ms, 2m", FIELD(duration_ns),
      cli_set_duration},
     {"delay", 0, "T", "begin it so long after the start", FIELD(delay_ns), cli_set_duration},
+    {"paused", 0, NULL, "take no samples until `sprof ctl start`", FIELD(paused), cli_set_flag},
     {"stack-bytes", 0, "N", "of each stack to copy (64K)", FIELD(stack_bytes), cli_set_size},
     {"app-module", 0, "GLOB", "these modules are application", FIELD(rules), cli_set_app_module},
     {"system-module", 0, "GLOB", "these modules are system; the last match wins", FIELD(rules),
@@ -125,6 +126,7 @@ static struct record_options options_of(const struct arguments *arguments,
         .pids = arguments->pids.list.items,
         .pid_count = arguments->pids.list.count,
         .tid = arguments->tid,
+        .paused = arguments->paused,
         .delay_ns = arguments->delay_ns,
         .duration_ns = arguments->duration_ns,
         .thread_scope = arguments->per_thread,

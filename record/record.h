@@ -1,6 +1,6 @@
-/* record: the recording session. Wires the libraries below into one path: rings → samples in time order
- * → stacks → calling-context tree → database → names. Also finishes what a killed recorder left,
- * and turns folded stacks into a recording. */
+/* record: the recording session. Wires the libraries below into one path: rings → samples in time
+ * order → stacks → calling-context tree → database → names. Also finishes what a killed recorder
+ * left, and turns folded stacks into a recording. */
 #ifndef SPROF_RECORD_RECORD_H
 #define SPROF_RECORD_RECORD_H
 
@@ -19,8 +19,8 @@ struct record_options {
     const char *output; /* NULL: "sprof.db" */
     bool append;        /* add a run to an existing recording */
     bool no_symbolize;
-    bool no_cache;    /* neither read nor write what is kept from one recording to the next */
-    bool keep_failed; /* keep registers, stack and end reason of stacks that are not whole */
+    bool no_cache;      /* neither read nor write what is kept from one recording to the next */
+    bool keep_failed;   /* keep registers, stack and end reason of stacks that are not whole */
     const char *source; /* a kind of source by its name; NULL: the first that is not refused */
     const char *event;
     uint64_t frequency_hz, period;
@@ -31,7 +31,8 @@ struct record_options {
     size_t pid_count;
     pid_t tid;
     uint64_t delay_ns, duration_ns; /* 0: none, no end */
-    bool thread_scope;              /* per-thread events even where per-CPU ones are permitted */
+    bool paused;       /* take no samples until somebody says so over the control socket */
+    bool thread_scope; /* per-thread events even where per-CPU ones are permitted */
     const char *sprof_version;
     const struct sprof_log *log;
 };
@@ -71,6 +72,17 @@ bool record_hurry(struct record_session *session);
 pid_t record_command_pid(const struct record_session *session);
 
 void record_free(struct record_session *session);
+
+/* == Control from outside == */
+
+/* Whether the text is a command for a recording that runs: SPROF_EUSAGE says which there are. */
+int record_check_command(const char *text, struct sprof_error *error);
+
+/* Sends a command to whoever records into `output`, and appends the answer. SPROF_ESTATE where
+ * nobody does, or where the recorder could not do it (the message is its own); SPROF_EPERMISSION
+ * where it is somebody else's; SPROF_EUSAGE for a command that makes no sense. */
+int record_send_command(const char *output, const char *command, struct sprof_str *answer,
+                        struct sprof_error *error);
 
 /* Folded stacks ("root;…;leaf COUNT" a line, frames may be "module!function") become a recording.
  * Malformed lines are told through the log with their numbers; if there is one, nothing is written

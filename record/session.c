@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const uint64_t flush_interval_ns = UINT64_C(1000000000);
@@ -33,6 +34,7 @@ static int open_sampler(struct record_session *session, struct sprof_error *erro
         .pid_count = options->pid_count,
         .tid = options->tid,
         .minimum_scope = options->thread_scope ? SAMPLER_SCOPE_TASK : SAMPLER_SCOPE_CPU_FILTERED,
+        .paused = options->paused,
         .log = options->log,
     };
     return sampler_open(&session->sampler, &sampler, error);
@@ -89,6 +91,38 @@ static int open_recording(struct record_session *session, struct sprof_error *er
     return result;
 }
 
+/* Tells the command where it can control its own recording (include/sprof.h). */
+static int tell_command(struct record_session *session)
+{
+    char *path = realpath(session->control.path, NULL);
+    struct sprof_str assignment = {0};
+    int result = path ? sprof_str_appendf(&assignment, "SPROF_CONTROL=%s", path) : 0;
+    if (path && !result)
+        result = sampler_set_environment(session->sampler, assignment.text);
+    free(path);
+    sprof_str_release(&assignment);
+    return result;
+}
+
+/* A recording that cannot be controlled is none the worse, unless it waits for that. */
+static int open_control(struct record_session *session, struct sprof_error *error)
+{
+    struct sprof_error refused = {0};
+    const int result = record_control_open(&session->control, session->options.output, &refused);
+    if (result && session->options.paused) {
+        if (error)
+            *error = refused;
+        recording_abandon(session->recording);
+        return result;
+    }
+    if (result) {
+        sprof_log_message(session->options.log, SPROF_LOG_WARNING, "%s", refused.message);
+        return 0;
+    }
+    sampler_watch(session->sampler, record_control_fd(&session->control));
+    return tell_command(session) ? sprof_error_memory(error) : 0;
+}
+
 int record_open(struct record_session **out, const struct record_options *options,
                 struct sprof_error *error)
 {
@@ -99,9 +133,12 @@ int record_open(struct record_session **out, const struct record_options *option
     session->options = *options;
     if (!session->options.output)
         session->options.output = "sprof.db";
+    session->control = RECORD_CONTROL_NONE;
     int result = open_sampler(session, error);
     if (!result)
         result = open_recording(session, error);
+    if (!result)
+        result = open_control(session, error);
     if (result)
         record_free(session);
     else
@@ -113,6 +150,7 @@ void record_free(struct record_session *session)
 {
     if (!session)
         return;
+    record_control_close(&session->control);
     recording_free(session->recording);
     sampler_free(session->sampler);
     record_ledger_release(&session->ledger);
@@ -142,7 +180,8 @@ static int start(struct record_session *session, struct sprof_error *error)
         recording_abandon(session->recording);
         return result;
     }
-    return recording_flush(session->recording, error);
+    return record_begin_paused(session) ? sprof_error_memory(error)
+                                        : recording_flush(session->recording, error);
 }
 
 static uint64_t run_time(const struct record_session *session, uint64_t time_ns)
@@ -230,6 +269,9 @@ static int record_until_end(struct record_session *session, struct record_result
         int failed = now_ns >= session->next_flush_ns ? flush(session, now_ns, error) : 0;
         if (failed)
             return failed;
+        record_serve_commands(session);
+        if (session->ended)
+            return 0;
         if (session->interrupted) {
             result->interrupted = true;
             return 0;
@@ -275,6 +317,8 @@ static void warn_of_agents(const struct record_session *session)
 static int drain_all(struct record_session *session, struct sprof_error *error)
 {
     int drained;
+    sampler_watch(session->sampler, -1);
+    record_control_close(&session->control);
     sampler_stop(session->sampler);
     while ((drained = drain(session, SIZE_MAX)) == 0)
         if (recording_settle(session->recording, WAITING_BYTES))

@@ -3,6 +3,7 @@
 #ifndef SPROF_RECORD_SESSION_H
 #define SPROF_RECORD_SESSION_H
 
+#include "record/control.h"
 #include "record/ledger.h"
 #include "record/record.h"
 #include "recording/recording.h"
@@ -22,6 +23,8 @@ struct record_session {
     uint64_t end_ns;          /* 0: no end set */
     uint64_t next_flush_ns;
     uint64_t own_cpu_start_ns;
+    struct record_control control;
+    bool paused, ended; /* as commands have it */
     volatile sig_atomic_t interrupted;
 };
 
@@ -33,5 +36,10 @@ int record_describe(struct record_session *session, struct sprof_error *error);
  * ones had left over after their last sample, and in equal parts on those that ended, `unseen_ns`
  * of their ends. Returns 0 or SPROF_ENOMEM. */
 int record_book_unsampled(struct record_session *session, uint64_t unseen_ns);
+
+/* command.c: begins paused, where that was asked for (0 or SPROF_ENOMEM); carries out the commands
+ * that have come in. */
+int record_begin_paused(struct record_session *session);
+void record_serve_commands(struct record_session *session);
 
 #endif

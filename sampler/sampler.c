@@ -17,6 +17,10 @@ int sampler_add_source(struct sampler *sampler, const struct source_kind *kind,
     const struct source_request request = {
         .options = options, .target = sampler->target, .log = options->log};
     struct source *source;
+    if (options->paused && !kind->set_paused)
+        return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                               "the source `%s` cannot begin paused: leave --paused out",
+                               kind->name);
     const int result = kind->open(&source, &request, error);
     if (result)
         return result;

@@ -314,6 +314,11 @@ static void test_sources_by_name(void)
     opened = freed = 0;
     refusal = SPROF_EPERMISSION;
     CU_ASSERT_EQUAL(sampler_open_kinds(&sampler, two_kinds, &options, &error), SPROF_EPERMISSION);
+    options.paused = true;
+    opened = 1;
+    CU_ASSERT_EQUAL(sampler_open_kinds(&sampler, two_kinds, &options, &error), SPROF_EUNSUPPORTED);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "--paused"));
+    options.paused = false;
     options.source = "dtrace";
     CU_ASSERT_EQUAL(sampler_open(&sampler, &options, &error), SPROF_EUSAGE);
     CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "`dtrace`; there are: perf"));

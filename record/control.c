@@ -1,0 +1,205 @@
+/* Serves the socket over which a recording is controlled. */
+#include "record/control.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char suffix[] = ".ctl";
+
+/* An address holds 108 bytes: the directory is named by a descriptor, so that only the last part of
+ * the path must fit. */
+int record_control_address(const char *output, struct sockaddr_un *address, int *directory_fd,
+                           struct sprof_error *error)
+{
+    const char *slash = strrchr(output, '/'), *name = slash ? slash + 1 : output;
+    char directory[4096];
+    snprintf(directory, sizeof directory, "%.*s", slash ? (int)(slash - output) + 1 : 1,
+             slash ? output : ".");
+    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    *directory_fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (*directory_fd < 0)
+        return sprof_error_set(error, SPROF_ENOTFOUND, errno, "%s: %s", directory, strerror(errno));
+    const int length = snprintf(address->sun_path, sizeof address->sun_path,
+                                "/proc/self/fd/%d/%s%s", *directory_fd, name, suffix);
+    if (length < (int)sizeof address->sun_path)
+        return 0;
+    close(*directory_fd);
+    return sprof_error_set(error, SPROF_ELIMIT, ENAMETOOLONG,
+                           "%s: the name is too long for a control socket beside it; use a shorter "
+                           "one with -o",
+                           name);
+}
+
+/* == Opening == */
+
+/* Whether a recorder answers at the address. */
+static bool is_served(const struct sockaddr_un *address)
+{
+    const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    const bool served =
+        fd >= 0 && (!connect(fd, (const void *)address, sizeof *address) || errno == EAGAIN);
+    if (fd >= 0)
+        close(fd);
+    return served;
+}
+
+/* Removes the socket that a killed recorder of this user has left; nothing else. */
+static void remove_left_over(const struct sockaddr_un *address)
+{
+    struct stat status;
+    if (!lstat(address->sun_path, &status) && S_ISSOCK(status.st_mode) &&
+        status.st_uid == geteuid() && !is_served(address))
+        unlink(address->sun_path);
+}
+
+static int bind_socket(struct record_control *control, const char *output,
+                       struct sprof_error *error)
+{
+    struct sockaddr_un address;
+    int directory_fd;
+    const int result = record_control_address(output, &address, &directory_fd, error);
+    if (result)
+        return result;
+    remove_left_over(&address);
+    const mode_t mask = umask(S_IRWXG | S_IRWXO | S_IXUSR);
+    const bool failed = bind(control->listener, (void *)&address, sizeof address) ||
+                        listen(control->listener, RECORD_CONTROL_CLIENTS);
+    const int errnum = errno;
+    umask(mask);
+    close(directory_fd);
+    if (!failed)
+        return 0;
+    return sprof_error_set(error, errnum == EADDRINUSE ? SPROF_ESTATE : SPROF_EIO, errnum,
+                           "cannot make the control socket %s%s: %s", output, suffix,
+                           errnum == EADDRINUSE ? "something else is there; remove it"
+                                                : strerror(errnum));
+}
+
+static int poll_for(struct record_control *control, int fd)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+    return epoll_ctl(control->poll_fd, EPOLL_CTL_ADD, fd, &event);
+}
+
+int record_control_open(struct record_control *control, const char *output,
+                        struct sprof_error *error)
+{
+    *control = RECORD_CONTROL_NONE;
+    for (size_t i = 0; i < RECORD_CONTROL_CLIENTS; i++)
+        control->clients[i] = -1;
+    control->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    control->poll_fd = epoll_create1(EPOLL_CLOEXEC);
+    int result = 0;
+    if (control->listener < 0 || control->poll_fd < 0 || poll_for(control, control->listener))
+        result = sprof_error_set(error, SPROF_EIO, errno, "cannot make a control socket: %s",
+                                 strerror(errno));
+    if (!result)
+        result = bind_socket(control, output, error);
+    if (!result && asprintf(&control->path, "%s%s", output, suffix) < 0) {
+        control->path = NULL;
+        result = sprof_error_memory(error);
+    }
+    if (result)
+        record_control_close(control);
+    return result;
+}
+
+void record_control_close(struct record_control *control)
+{
+    if (control->path) {
+        unlink(control->path);
+        for (size_t i = 0; i < RECORD_CONTROL_CLIENTS; i++)
+            if (control->clients[i] >= 0)
+                close(control->clients[i]);
+    }
+    free(control->path);
+    if (control->listener >= 0)
+        close(control->listener);
+    if (control->poll_fd >= 0)
+        close(control->poll_fd);
+    *control = RECORD_CONTROL_NONE;
+}
+
+int record_control_fd(const struct record_control *control)
+{
+    return control->poll_fd;
+}
+
+/* == Serving == */
+
+static void answer(int fd, int result, const struct sprof_str *text)
+{
+    char message[RECORD_CONTROL_TEXT_MAX];
+    const int status = !result ? 0 : result == SPROF_EUSAGE ? 2 : 1;
+    const int length =
+        snprintf(message, sizeof message, "%d%s", status, text->text ? text->text : "");
+    const size_t size = (size_t)length < sizeof message ? (size_t)length : sizeof message - 1;
+    if (send(fd, message, size, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
+        /* Whoever asked has gone. */
+    }
+}
+
+static bool is_allowed(int fd)
+{
+    struct ucred peer;
+    socklen_t size = sizeof peer;
+    return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) &&
+           (peer.uid == geteuid() || peer.uid == 0);
+}
+
+static void accept_client(struct record_control *control)
+{
+    const int fd = accept4(control->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    size_t i = 0;
+    while (i < RECORD_CONTROL_CLIENTS && control->clients[i] >= 0)
+        i++;
+    if (fd < 0)
+        return;
+    if (i == RECORD_CONTROL_CLIENTS || !is_allowed(fd) || poll_for(control, fd))
+        close(fd);
+    else
+        control->clients[i] = fd;
+}
+
+/* One request, one answer, and that was it. */
+static void serve_client(int *client, record_control_handler *handle, void *context)
+{
+    char request[RECORD_CONTROL_TEXT_MAX];
+    const ssize_t size = recv(*client, request, sizeof request - 1, MSG_DONTWAIT);
+    if (size < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (size > 0) {
+        struct sprof_str text = {0};
+        request[size] = '\0';
+        const int result = handle(context, request, &text);
+        answer(*client, result, &text);
+        sprof_str_release(&text);
+    }
+    close(*client);
+    *client = -1;
+}
+
+void record_control_serve(struct record_control *control, record_control_handler *handle,
+                          void *context)
+{
+    struct epoll_event ready[RECORD_CONTROL_CLIENTS + 1];
+    const int count = control->poll_fd < 0
+                          ? 0
+                          : epoll_wait(control->poll_fd, ready, sizeof ready / sizeof *ready, 0);
+    for (int i = 0; i < count; i++) {
+        if (ready[i].data.fd == control->listener) {
+            accept_client(control);
+            continue;
+        }
+        for (size_t c = 0; c < RECORD_CONTROL_CLIENTS; c++)
+            if (control->clients[c] == ready[i].data.fd)
+                serve_client(&control->clients[c], handle, context);
+    }
+}
