@@ -356,8 +356,8 @@ int sampler_counters_each(const struct sampler *sampler,
         {"agent.programs", counts.agents},
         {"agent.standing_back", counts.agents_standing_back},
         {"agent.unsampled_threads", counts.unsampled_threads},
-        {"sampler.tails", counts.rests},
-        {"sampler.tails_with_sample", counts.exact_rests},
+        {"sampler.tails", counts.tails},
+        {"sampler.tails_with_sample", counts.tails_with_sample},
         {"sampler.tails_dropped", counts.tails_dropped},
     };
     int result = 0;

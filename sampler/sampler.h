@@ -165,8 +165,9 @@ struct sampler_counters {
     uint64_t copied_records;  /* that wrapped in their ring, or were not aligned */
     uint64_t unknown_records; /* types this version does not know: skipped */
     uint64_t bytes;
-    uint64_t rests, exact_rests; /* stacks captured beyond their slices; of these, at the moment */
-    uint64_t agents;             /* programs that an agent called from */
+    uint64_t tails,
+        tails_with_sample; /* stacks captured beyond their slices; of these, at the moment */
+    uint64_t agents;       /* programs that an agent called from */
     uint64_t agents_standing_back; /* … and that use SIGPROF themselves */
     uint64_t unsampled_threads;    /* threads that got no timer */
     uint64_t tails_dropped;        /* … and not captured at the moment, for the ring was full */

@@ -14,7 +14,7 @@ enum {
     GAP_BYTES = 64 << 10,   /* copied where a slice ends before its stack does */
 };
 
-int stack_ends_open(struct stack_ends *ends, int map_fd)
+int sampler_stack_ends_open(struct stack_ends *ends, int map_fd)
 {
     *ends = (struct stack_ends){.shared = map_fd >= 0};
     void *slots = map_fd < 0
@@ -26,7 +26,7 @@ int stack_ends_open(struct stack_ends *ends, int map_fd)
     return 0;
 }
 
-void stack_ends_close(struct stack_ends *ends)
+void sampler_stack_ends_close(struct stack_ends *ends)
 {
     if (ends->slots && ends->shared)
         munmap(ends->slots, SLOTS_BYTES);
@@ -47,14 +47,14 @@ static bool holds(const struct sampling_stack *slot, pid_t tid, uint64_t stack_p
             (stack_pointer >= slot->low && stack_pointer < slot->end));
 }
 
-const struct sampling_stack *stack_ends_find(const struct stack_ends *ends, pid_t tid,
-                                             uint64_t stack_pointer)
+const struct sampling_stack *sampler_stack_ends_find(const struct stack_ends *ends, pid_t tid,
+                                                     uint64_t stack_pointer)
 {
     const struct sampling_stack *slot = ends->slots ? slot_of(ends, tid) : NULL;
     return slot && holds(slot, tid, stack_pointer) ? slot : NULL;
 }
 
-void stack_ends_set_mapping(struct stack_ends *ends, pid_t tid, uint64_t low, uint64_t end)
+void sampler_stack_ends_set_mapping(struct stack_ends *ends, pid_t tid, uint64_t low, uint64_t end)
 {
     if (ends->slots)
         *slot_of(ends, tid) = (struct sampling_stack){
@@ -68,8 +68,8 @@ static bool wastes(const struct sampling_stack *slot, uint64_t slice_end)
            (slot->end_is == SAMPLING_END_LEARNED && slot->end > slice_end + WASTE_BYTES);
 }
 
-void stack_ends_learn(struct stack_ends *ends, pid_t tid, uint64_t stack_pointer,
-                      uint64_t slice_end, uint64_t found)
+void sampler_stack_ends_learn(struct stack_ends *ends, pid_t tid, uint64_t stack_pointer,
+                              uint64_t slice_end, uint64_t found)
 {
     if (!ends->slots)
         return;
@@ -91,16 +91,16 @@ void stack_ends_learn(struct stack_ends *ends, pid_t tid, uint64_t stack_pointer
     }
 }
 
-void stack_ends_forget(struct stack_ends *ends, pid_t tid)
+void sampler_stack_ends_forget(struct stack_ends *ends, pid_t tid)
 {
     if (ends->slots && slot_of(ends, tid)->tid == (uint32_t)tid)
         *slot_of(ends, tid) = (struct sampling_stack){0};
 }
 
-size_t stack_ends_beyond(const struct stack_ends *ends, const struct sampler_stack *stack,
-                         size_t most, bool *known)
+size_t sampler_stack_ends_beyond(const struct stack_ends *ends, const struct sampler_stack *stack,
+                                 size_t most, bool *known)
 {
-    const struct sampling_stack *slot = stack_ends_find(ends, stack->tid, stack->pointer);
+    const struct sampling_stack *slot = sampler_stack_ends_find(ends, stack->tid, stack->pointer);
     const uint64_t slice_end = stack->pointer + stack->captured;
     /* A slice that is not full ends with the memory of its stack, or at a page that was not used so
      * far: then the sample fell into the beginning of a function with a large frame. */

@@ -76,7 +76,7 @@ static void *answer_all(void *context)
     return NULL;
 }
 
-struct stack_mapper *stack_mapper_new(void)
+struct stack_mapper *sampler_stack_mapper_new(void)
 {
     struct stack_mapper *mapper = calloc(1, sizeof *mapper);
     if (!mapper)
@@ -96,7 +96,7 @@ struct stack_mapper *stack_mapper_new(void)
     return NULL;
 }
 
-void stack_mapper_free(struct stack_mapper *mapper)
+void sampler_stack_mapper_free(struct stack_mapper *mapper)
 {
     if (!mapper)
         return;
@@ -110,7 +110,8 @@ void stack_mapper_free(struct stack_mapper *mapper)
     free(mapper);
 }
 
-void stack_mapper_ask(struct stack_mapper *mapper, pid_t pid, pid_t tid, uint64_t stack_pointer)
+void sampler_stack_mapper_ask(struct stack_mapper *mapper, pid_t pid, pid_t tid,
+                              uint64_t stack_pointer)
 {
     pthread_mutex_lock(&mapper->lock);
     bool room = mapper->count < QUESTIONS_MAX;
@@ -124,7 +125,7 @@ void stack_mapper_ask(struct stack_mapper *mapper, pid_t pid, pid_t tid, uint64_
     pthread_mutex_unlock(&mapper->lock);
 }
 
-bool stack_mapper_take(struct stack_mapper *mapper, struct stack_mapping *mapping)
+bool sampler_stack_mapper_take(struct stack_mapper *mapper, struct stack_mapping *mapping)
 {
     pthread_mutex_lock(&mapper->lock);
     const bool any = mapper->answered > 0;

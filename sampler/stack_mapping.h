@@ -16,17 +16,18 @@ struct stack_mapping {
 };
 
 /* NULL where no thread can be had. */
-struct stack_mapper *stack_mapper_new(void);
+struct stack_mapper *sampler_stack_mapper_new(void);
 
 /* Waits for the thread. */
-void stack_mapper_free(struct stack_mapper *mapper);
+void sampler_stack_mapper_free(struct stack_mapper *mapper);
 
 /* Asks for the mapping of a thread's stack pointer, unless that thread's was asked for and not
  * taken yet, or too many are. */
-void stack_mapper_ask(struct stack_mapper *mapper, pid_t pid, pid_t tid, uint64_t stack_pointer);
+void sampler_stack_mapper_ask(struct stack_mapper *mapper, pid_t pid, pid_t tid,
+                              uint64_t stack_pointer);
 
 /* The next answer, or false. Both never wait for /proc. */
-bool stack_mapper_take(struct stack_mapper *mapper, struct stack_mapping *mapping);
+bool sampler_stack_mapper_take(struct stack_mapper *mapper, struct stack_mapping *mapping);
 
 /* Looks in the text of a /proc/PID/maps. The stack that a process begins with can grow far below
  * its mapping. */

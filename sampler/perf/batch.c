@@ -13,7 +13,7 @@ uint64_t perf_batch_interval_ns(const struct perf_source *source)
 {
     const struct perf_config *config = &source->config;
     const uint64_t longest = config->capture == SAMPLER_CAPTURE_PC ? INTERVAL_PC_NS
-                             : source->rest_bpf.wake_fd >= 0       ? INTERVAL_CAPTURED_NS
+                             : source->tail_bpf.wake_fd >= 0       ? INTERVAL_CAPTURED_NS
                                                                    : INTERVAL_STACK_NS;
     const uint64_t samples = source->merge.rings.items->size / RING_FRACTION /
                              perf_config_sample_bytes(config, config->stack_bytes);
@@ -39,7 +39,7 @@ int perf_batch_wait_for(struct source *opened, uint64_t now_ns, struct source_wa
     const struct perf_wait_plan plan = perf_wait_plan(&state, now_ns);
     if (plan.deadline_ns < wait->deadline_ns)
         wait->deadline_ns = plan.deadline_ns;
-    const struct pollfd tails = {.fd = source->rest_bpf.wake_fd, .events = POLLIN};
+    const struct pollfd tails = {.fd = source->tail_bpf.wake_fd, .events = POLLIN};
     if (sprof_vec_push(&wait->polls, tails))
         return SPROF_ENOMEM;
     for (size_t i = 0; plan.polls_rings && i < source->cpu_rings; i++) {
@@ -59,7 +59,7 @@ int perf_batch_look(struct source *opened, uint64_t now_ns, const struct pollfd 
     /* A ring whose CPU went offline, or whose owner was a thread that ended, is always "ready":
      * then the rings are looked at from time to time. */
     if (count && polls[0].revents)
-        rest_bpf_take_wake(&source->rest_bpf);
+        sampler_stack_tail_bpf_take_wake(&source->tail_bpf);
     for (size_t i = 1; i < count; i++)
         source->rings_unpollable |= polls[i].revents & (POLLHUP | POLLERR | POLLNVAL);
     source->members.command_runs_ns = target_started_ns(source->target);

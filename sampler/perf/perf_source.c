@@ -54,14 +54,14 @@ static void perf_free(struct source *opened)
     sprof_vec_release(&source->events);
     sprof_vec_release(&source->trackers);
     sprof_vec_release(&source->cpus);
-    rest_bpf_close(&source->rest_bpf);
-    stack_ends_close(&source->stack_ends);
-    stack_mapper_free(source->stack_mapper);
+    sampler_stack_tail_bpf_close(&source->tail_bpf);
+    sampler_stack_ends_close(&source->tails.ends);
+    sampler_stack_mapper_free(source->stack_mapper);
     filter_bpf_close(&source->filter);
     perf_counters_release(&source->counters);
     sampler_merge_release(&source->merge);
     sampler_layouts_release(&source->layouts);
-    rests_release(&source->rests);
+    sampler_stack_tail_copies_release(&source->tail_copies);
     perf_members_release(&source->members);
     sprof_vec_release(&source->end_records);
     sprof_vec_release(&source->clocks);
@@ -103,7 +103,7 @@ static int perf_open_source(struct source **opened, const struct source_request 
     source->log = request->log;
     source->paused = request->options->paused;
     source->filter = FILTER_BPF_NONE;
-    source->rest_bpf = REST_BPF_NONE;
+    source->tail_bpf = STACK_TAIL_BPF_NONE;
     source->spare_fds[0] = source->spare_fds[1] = -1;
     result = open_parts(source, request, error);
     source->log = NULL;
@@ -184,9 +184,10 @@ static void perf_count(const struct source *opened, struct sampler_counters *cou
     counters->copied_records += mine->copied_records;
     counters->unknown_records += mine->unknown_records;
     counters->bytes += mine->bytes;
-    counters->rests += mine->rests;
-    counters->exact_rests += mine->exact_rests;
-    counters->tails_dropped += rest_bpf_dropped(&((const struct perf_source *)opened)->rest_bpf);
+    counters->tails += mine->tails;
+    counters->tails_with_sample += mine->tails_with_sample;
+    counters->tails_dropped +=
+        sampler_stack_tail_bpf_dropped(&((const struct perf_source *)opened)->tail_bpf);
 }
 
 static uint64_t perf_cpu_ns(struct source *opened)

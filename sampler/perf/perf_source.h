@@ -8,11 +8,11 @@
 #include "sampler/perf/counters.h"
 #include "sampler/perf/event_config.h"
 #include "sampler/perf/members.h"
-#include "sampler/rest.h"
-#include "sampler/rest_bpf.h"
+#include "sampler/perf/stack_tail_bpf.h"
 #include "sampler/source.h"
-#include "sampler/stack_ends.h"
 #include "sampler/stack_mapping.h"
+#include "sampler/stack_tail.h"
+#include "sampler/stack_tail_copies.h"
 
 extern const struct source_kind perf_source_kind;
 
@@ -52,9 +52,9 @@ struct perf_source {
     struct filter_bpf filter;
 
     struct sampler_merge merge;
-    struct rests rests;
-    struct rest_bpf rest_bpf;
-    struct stack_ends stack_ends;
+    struct stack_tail_copies tail_copies;
+    struct stack_tail_bpf tail_bpf;
+    struct sampler_stack_tails tails;
     struct stack_mapper *stack_mapper;   /* NULL where the kernel's program finds mappings */
     bool jitters;                        /* periods of events are changed at random; then, */
     SPROF_VEC(struct perf_clock) clocks; /* … for each of `events` */
@@ -150,10 +150,10 @@ uint64_t perf_jitter_weigh(struct source *source, const struct model_record *sam
  * time of the threads still alive. Returns 0 or SPROF_ENOMEM. */
 int perf_end_records_make(struct perf_source *source);
 
-/* deep.c: which stacks the kernel is to capture beyond their slices; maps what it captures; copies
- * what follows the slices of the records not looked at yet; gives the record just decoded its copy;
- * notes that it was a stack deeper than its slice; learns where a stack ends; a thread has a new
- * stack. */
+/* stack_tail_capture.c: which stacks the kernel is to capture beyond their slices; maps what it
+ * captures; copies what follows the slices of the records not looked at yet; gives the record just
+ * decoded its copy; notes that it was a stack deeper than its slice; learns where a stack ends; a
+ * thread has a new stack. */
 struct filter_bpf_tails perf_tails_wanted(const struct perf_source *source);
 void perf_tails_open(struct perf_source *source);
 void perf_tails_copy(struct perf_source *source);

@@ -75,9 +75,9 @@ static enum sampler_decoded read_record(struct perf_source *source, struct sampl
     const size_t index = (size_t)(ring - source->merge.rings.items);
     const uint64_t offset = ring->tail;
     struct perf_event_header header;
-    rests_drop_taken(&source->rests);
+    sampler_stack_tail_copies_drop_taken(&source->tail_copies);
     if (!sampler_ring_header(ring, offset, &header)) {
-        rests_take(&source->rests, index, ring->head);
+        sampler_stack_tail_copies_take(&source->tail_copies, index, ring->head);
         sampler_merge_skip_ring(&source->merge);
         return SAMPLER_DECODED_MALFORMED;
     }

@@ -12,18 +12,18 @@ static size_t beyond(const struct stack_ends *ends, uint64_t pointer, bool *know
 {
     const struct sampler_stack stack = {
         .tid = TID, .pointer = pointer, .asked = slice, .captured = slice};
-    return stack_ends_beyond(ends, &stack, MOST, known);
+    return sampler_stack_ends_beyond(ends, &stack, MOST, known);
 }
 
 static enum sampling_end kind(const struct stack_ends *ends)
 {
-    const struct sampling_stack *stack = stack_ends_find(ends, TID, low);
+    const struct sampling_stack *stack = sampler_stack_ends_find(ends, TID, low);
     return stack ? (enum sampling_end)stack->end_is : 0;
 }
 
 static void learn(struct stack_ends *ends, uint64_t pointer, uint64_t found)
 {
-    stack_ends_learn(ends, TID, pointer, pointer + slice, found);
+    sampler_stack_ends_learn(ends, TID, pointer, pointer + slice, found);
 }
 
 static void test_unknown_stacks_are_copied_as_far_as_they_go(void)
@@ -32,18 +32,18 @@ static void test_unknown_stacks_are_copied_as_far_as_they_go(void)
     bool known = true;
     CU_ASSERT_EQUAL(beyond(&ends, low, &known), MOST); /* closed */
     CU_ASSERT_FALSE(known);
-    CU_ASSERT_EQUAL_FATAL(stack_ends_open(&ends, -1), 0);
+    CU_ASSERT_EQUAL_FATAL(sampler_stack_ends_open(&ends, -1), 0);
     CU_ASSERT_EQUAL(beyond(&ends, low, &known), MOST);
     CU_ASSERT_FALSE(known);
-    stack_ends_close(&ends);
+    sampler_stack_ends_close(&ends);
 }
 
 static void test_mappings_bound_copies(void)
 {
     struct stack_ends ends;
     bool known;
-    CU_ASSERT_EQUAL_FATAL(stack_ends_open(&ends, -1), 0);
-    stack_ends_set_mapping(&ends, TID, low, end);
+    CU_ASSERT_EQUAL_FATAL(sampler_stack_ends_open(&ends, -1), 0);
+    sampler_stack_ends_set_mapping(&ends, TID, low, end);
     CU_ASSERT_EQUAL(beyond(&ends, low, &known), end - low - slice);
     CU_ASSERT_TRUE(known);
     CU_ASSERT_EQUAL(beyond(&ends, end - slice / 2, &known), 0); /* the slice has all there is */
@@ -52,12 +52,12 @@ static void test_mappings_bound_copies(void)
     CU_ASSERT_FALSE(known);
     beyond(&ends, low - 8, &known);
     CU_ASSERT_FALSE(known);
-    CU_ASSERT_PTR_NULL(stack_ends_find(&ends, TID + SAMPLING_STACKS, low)); /* the same slot */
-    stack_ends_forget(&ends, TID + SAMPLING_STACKS);
+    CU_ASSERT_PTR_NULL(sampler_stack_ends_find(&ends, TID + SAMPLING_STACKS, low)); /* the same slot */
+    sampler_stack_ends_forget(&ends, TID + SAMPLING_STACKS);
     CU_ASSERT_EQUAL(kind(&ends), SAMPLING_END_MAPPING);
-    stack_ends_forget(&ends, TID);
+    sampler_stack_ends_forget(&ends, TID);
     CU_ASSERT_EQUAL(kind(&ends), 0);
-    stack_ends_close(&ends);
+    sampler_stack_ends_close(&ends);
 }
 
 /* Walks know better than mappings, of which a stack may be a small part; but one that ends within
@@ -66,8 +66,8 @@ static void test_walks_teach(void)
 {
     struct stack_ends ends;
     bool known;
-    CU_ASSERT_EQUAL_FATAL(stack_ends_open(&ends, -1), 0);
-    stack_ends_set_mapping(&ends, TID, low, end);
+    CU_ASSERT_EQUAL_FATAL(sampler_stack_ends_open(&ends, -1), 0);
+    sampler_stack_ends_set_mapping(&ends, TID, low, end);
     learn(&ends, low, low + slice + 0x3000);
     CU_ASSERT_EQUAL(kind(&ends), SAMPLING_END_LEARNED);
     CU_ASSERT_EQUAL(beyond(&ends, low, &known), 0x3000);
@@ -80,10 +80,10 @@ static void test_walks_teach(void)
     CU_ASSERT_EQUAL(beyond(&ends, low, &known), 0);
     learn(&ends, low, low + slice + 0x2000); /* it has grown */
     CU_ASSERT_EQUAL(beyond(&ends, low, &known), 0x2000);
-    stack_ends_set_mapping(&ends, TID, low, end);
+    sampler_stack_ends_set_mapping(&ends, TID, low, end);
     learn(&ends, low, 0); /* no root: what lies above is of no use */
     CU_ASSERT_EQUAL(kind(&ends), SAMPLING_END_SHALLOW);
-    stack_ends_close(&ends);
+    sampler_stack_ends_close(&ends);
 }
 
 /* What libc and the kernel have set up ends where it ends. */
@@ -91,8 +91,8 @@ static void test_exact_ends_stay(void)
 {
     struct stack_ends ends;
     bool known;
-    CU_ASSERT_EQUAL_FATAL(stack_ends_open(&ends, -1), 0);
-    stack_ends_set_mapping(&ends, TID, low, end);
+    CU_ASSERT_EQUAL_FATAL(sampler_stack_ends_open(&ends, -1), 0);
+    sampler_stack_ends_set_mapping(&ends, TID, low, end);
     ends.slots[TID].end_is = SAMPLING_END_EXACT;
     learn(&ends, low, SAMPLER_STACK_SHALLOW);
     learn(&ends, low, low + slice + 0x2000);
@@ -102,7 +102,7 @@ static void test_exact_ends_stay(void)
     CU_ASSERT_EQUAL(kind(&ends), SAMPLING_END_ELSEWHERE);
     CU_ASSERT_EQUAL(beyond(&ends, end + slice, &known), 0); /* wherever it is */
     CU_ASSERT_TRUE(known);
-    stack_ends_close(&ends);
+    sampler_stack_ends_close(&ends);
 }
 
 void sprof_suite_sampler_stack_ends(void);

@@ -36,11 +36,11 @@ static void test_text(void)
 static struct stack_mapping ask(struct stack_mapper *mapper, pid_t pid, const void *address)
 {
     struct stack_mapping mapping = {0}, more;
-    stack_mapper_ask(mapper, pid, 7, (uint64_t)(uintptr_t)address);
-    stack_mapper_ask(mapper, pid, 7, 0);
-    while (!stack_mapper_take(mapper, &mapping))
+    sampler_stack_mapper_ask(mapper, pid, 7, (uint64_t)(uintptr_t)address);
+    sampler_stack_mapper_ask(mapper, pid, 7, 0);
+    while (!sampler_stack_mapper_take(mapper, &mapping))
         usleep(1000);
-    CU_ASSERT_FALSE(stack_mapper_take(mapper, &more));
+    CU_ASSERT_FALSE(sampler_stack_mapper_take(mapper, &more));
     CU_ASSERT_EQUAL(mapping.tid, 7);
     CU_ASSERT_EQUAL(mapping.stack_pointer, (uint64_t)(uintptr_t)address);
     return mapping;
@@ -48,7 +48,7 @@ static struct stack_mapping ask(struct stack_mapper *mapper, pid_t pid, const vo
 
 static void test_live(void)
 {
-    struct stack_mapper *mapper = stack_mapper_new();
+    struct stack_mapper *mapper = sampler_stack_mapper_new();
     CU_ASSERT_PTR_NOT_NULL_FATAL(mapper);
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     uint8_t *pages = mmap(NULL, 6 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -61,9 +61,9 @@ static void test_live(void)
     mapping = ask(mapper, getpid(), (const void *)8);
     CU_ASSERT_TRUE(!mapping.low && !mapping.end);
     for (uint32_t i = 0; i < 1000; i++) /* more than it keeps */
-        stack_mapper_ask(mapper, getpid(), (pid_t)i, i);
-    stack_mapper_free(mapper);
-    stack_mapper_free(NULL);
+        sampler_stack_mapper_ask(mapper, getpid(), (pid_t)i, i);
+    sampler_stack_mapper_free(mapper);
+    sampler_stack_mapper_free(NULL);
 }
 
 void sprof_suite_sampler_stack_mapping(void);

@@ -1,4 +1,5 @@
-/* Stacks deeper than their slices: catching what follows before it changes. */
+/* Catches what follows the slices of samples before it changes: stacks that are deeper than them.
+ */
 #include "arch/arch.h"
 #include "sampler/perf/perf_source.h"
 
@@ -9,8 +10,8 @@ enum {
     LATE_NS = 1000000,         /* records may be that much out of order */
     COPIED_HZ = 2000,          /* a sample may have all of its stack copied up to this rate */
     MOST_BYTES_MIN = 64 << 10, /* … and this much at any */
-    REST_RING_BYTES_MIN = 8 << 20,
-    REST_RING_BYTES_CPU = 2 << 20,
+    TAIL_RING_BYTES_MIN = 8 << 20,
+    TAIL_RING_BYTES_CPU = 2 << 20,
 };
 
 /* Copying takes the target's time, 0.1 ms for the largest stacks: at higher rates less is copied.
@@ -18,8 +19,8 @@ enum {
 static size_t most_bytes(const struct perf_config *config)
 {
     const uint64_t hz = perf_config_samples_per_second(config);
-    const size_t most =
-        hz > COPIED_HZ ? (size_t)((uint64_t)REST_BYTES_MAX * COPIED_HZ / hz) : REST_BYTES_MAX;
+    const size_t most = hz > COPIED_HZ ? (size_t)((uint64_t)STACK_TAIL_BYTES_MAX * COPIED_HZ / hz)
+                                       : STACK_TAIL_BYTES_MAX;
     return most > MOST_BYTES_MIN ? most / 8 * 8 : MOST_BYTES_MIN;
 }
 
@@ -31,17 +32,17 @@ static void copy_new(struct perf_source *source, size_t index)
     struct perf_event_header header;
     for (; sampler_ring_header(ring, offset, &header); offset += header.size) {
         struct sampler_stack stack;
-        struct rest_bytes bytes;
+        struct sampler_stack_tail bytes;
         bool known;
         if (!sampler_decode_peek_stack(&source->layouts, ring, offset, &stack) ||
             !perf_members_know(&source->members, stack.pid, stack.tid))
             continue;
         const size_t wanted =
-            stack_ends_beyond(&source->stack_ends, &stack, REST_BYTES_MAX, &known);
+            sampler_stack_ends_beyond(&source->tails.ends, &stack, STACK_TAIL_BYTES_MAX, &known);
         if (!known && source->stack_mapper)
-            stack_mapper_ask(source->stack_mapper, stack.pid, stack.tid, stack.pointer);
-        if (wanted && !rest_bpf_find(&source->rest_bpf, &stack, &bytes))
-            rests_copy(&source->rests, index, offset, &stack, wanted);
+            sampler_stack_mapper_ask(source->stack_mapper, stack.pid, stack.tid, stack.pointer);
+        if (wanted && !sampler_stack_tail_bpf_find(&source->tail_bpf, &stack, &bytes))
+            sampler_stack_tail_copies_make(&source->tail_copies, index, offset, &stack, wanted);
     }
     ring->scanned = ring->head;
 }
@@ -50,11 +51,11 @@ static void copy_new(struct perf_source *source, size_t index)
 static void take_mappings(struct perf_source *source)
 {
     struct stack_mapping found;
-    while (source->stack_mapper && stack_mapper_take(source->stack_mapper, &found)) {
+    while (source->stack_mapper && sampler_stack_mapper_take(source->stack_mapper, &found)) {
         const bool none = !found.end;
-        stack_ends_set_mapping(&source->stack_ends, found.tid,
-                               none ? found.stack_pointer : found.low,
-                               none ? found.stack_pointer + REST_BYTES_MAX : found.end);
+        sampler_stack_ends_set_mapping(
+            &source->tails.ends, found.tid, none ? found.stack_pointer : found.low,
+            none ? found.stack_pointer + STACK_TAIL_BYTES_MAX : found.end);
     }
 }
 
@@ -63,8 +64,8 @@ void perf_tails_copy(struct perf_source *source)
     if (!source->config.layout.has_stack)
         return;
     take_mappings(source);
-    rests_drop_taken(&source->rests);
-    rest_bpf_drop(&source->rest_bpf, source->last_ns - LATE_NS);
+    sampler_stack_tail_copies_drop_taken(&source->tail_copies);
+    sampler_stack_tail_bpf_drop(&source->tail_bpf, source->last_ns - LATE_NS);
     for (size_t i = 0; i < source->merge.rings.count; i++)
         copy_new(source, i);
 }
@@ -81,34 +82,15 @@ static struct sampler_stack stack_of(const struct model_record *record)
                                   .captured = sample->stack_size};
 }
 
-static bool attach_exact(struct perf_source *source)
-{
-    const struct model_record *record = &source->record;
-    struct model_sample *sample = &source->record.sample;
-    const struct sampler_stack stack = stack_of(record);
-    struct rest_bytes found;
-    rest_bpf_drop(&source->rest_bpf, source->last_ns - LATE_NS);
-    if (!sample->register_count || !rest_bpf_find(&source->rest_bpf, &stack, &found))
-        return false;
-    sample->tail = found.bytes;
-    sample->tail_size = found.size;
-    sample->tail_address = found.address;
-    sample->tail_with_sample = true;
-    source->counts.rests++;
-    source->counts.exact_rests++;
-    return true;
-}
-
 void perf_tails_attach(struct perf_source *source, size_t ring, uint64_t offset)
 {
     struct model_sample *sample = &source->record.sample;
-    const struct rest *rest = rests_take(&source->rests, ring, offset);
-    if (attach_exact(source) || !rest)
+    const struct sampler_stack stack = stack_of(&source->record);
+    sampler_stack_tail_bpf_drop(&source->tail_bpf, source->last_ns - LATE_NS);
+    if (!sampler_stack_tails_find(&source->tails, &stack, ring, offset, sample))
         return;
-    sample->tail = source->rests.bytes + rest->start;
-    sample->tail_size = rest->size;
-    sample->tail_address = rest->address;
-    source->counts.rests++;
+    source->counts.tails++;
+    source->counts.tails_with_sample += sample->tail_with_sample;
 }
 
 void perf_tails_expect(struct perf_source *source)
@@ -119,7 +101,7 @@ void perf_tails_expect(struct perf_source *source)
     bool known;
     /* What was captured with the sample does not change any more; nor does what is not there. */
     if (sample->tail_with_sample ||
-        !stack_ends_beyond(&source->stack_ends, &stack, REST_BYTES_MAX, &known))
+        !sampler_stack_ends_beyond(&source->tails.ends, &stack, STACK_TAIL_BYTES_MAX, &known))
         return;
     source->deep_until_ns = record->time_ns + deep_ns;
 }
@@ -127,22 +109,22 @@ void perf_tails_expect(struct perf_source *source)
 void perf_tails_learn(struct source *opened, pid_t tid, uint64_t stack_pointer, uint64_t end)
 {
     struct perf_source *source = (struct perf_source *)opened;
-    stack_ends_learn(&source->stack_ends, tid, stack_pointer,
-                     stack_pointer + source->config.stack_bytes, end);
+    sampler_stack_tails_learn(&source->tails, tid, stack_pointer,
+                              stack_pointer + source->config.stack_bytes, end);
 }
 
 void perf_tails_forget(struct perf_source *source, pid_t tid)
 {
-    stack_ends_forget(&source->stack_ends, tid);
+    sampler_stack_tails_forget(&source->tails, tid);
 }
 
 struct filter_bpf_tails perf_tails_wanted(const struct perf_source *source)
 {
-    struct filter_bpf_tails tails = {.ring_bytes = REST_RING_BYTES_MIN};
+    struct filter_bpf_tails tails = {.ring_bytes = TAIL_RING_BYTES_MIN};
     if (!source->config.layout.has_stack)
         return tails;
-    while (tails.ring_bytes < REST_POOL_BYTES &&
-           tails.ring_bytes < source->cpus.count * REST_RING_BYTES_CPU)
+    while (tails.ring_bytes < STACK_TAIL_POOL_BYTES &&
+           tails.ring_bytes < source->cpus.count * TAIL_RING_BYTES_CPU)
         tails.ring_bytes *= 2;
     tails.stack_bytes = source->config.stack_bytes;
     tails.most_bytes = most_bytes(&source->config);
@@ -151,16 +133,19 @@ struct filter_bpf_tails perf_tails_wanted(const struct perf_source *source)
 
 void perf_tails_open(struct perf_source *source)
 {
+    sampler_stack_tails_add(&source->tails, sampler_stack_tail_bpf_provide, &source->tail_bpf);
+    sampler_stack_tails_add(&source->tails, sampler_stack_tail_copies_provide,
+                            &source->tail_copies);
     if (!source->config.layout.has_stack)
         return;
     if (source->filter.captures &&
-        !stack_ends_open(&source->stack_ends, filter_bpf_stacks_fd(&source->filter)) &&
-        !rest_bpf_open(&source->rest_bpf, &source->filter))
+        !sampler_stack_ends_open(&source->tails.ends, filter_bpf_stacks_fd(&source->filter)) &&
+        !sampler_stack_tail_bpf_open(&source->tail_bpf, &source->filter))
         return;
     sprof_log_message(source->log, SPROF_LOG_DEBUG,
                       "stacks deeper than %zu bytes are not captured in the kernel",
                       source->config.stack_bytes);
-    stack_ends_close(&source->stack_ends);
-    stack_ends_open(&source->stack_ends, -1);
-    source->stack_mapper = stack_mapper_new();
+    sampler_stack_ends_close(&source->tails.ends);
+    sampler_stack_ends_open(&source->tails.ends, -1);
+    source->stack_mapper = sampler_stack_mapper_new();
 }

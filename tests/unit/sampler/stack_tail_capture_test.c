@@ -128,10 +128,10 @@ static void test_copied_stacks_are_mostly_true(void)
     CU_ASSERT_EQUAL(deep.exact, 0);
 }
 
-void sprof_suite_sampler_deep(void);
-void sprof_suite_sampler_deep(void)
+void sprof_suite_sampler_stack_tail_capture(void);
+void sprof_suite_sampler_stack_tail_capture(void)
 {
-    CU_pSuite suite = CU_add_suite("sampler/deep", NULL, NULL);
+    CU_pSuite suite = CU_add_suite("sampler/stack_tail_capture", NULL, NULL);
     CU_add_test(suite, "captured stacks are true", test_captured_stacks_are_true);
     CU_add_test(suite, "copied stacks are mostly true", test_copied_stacks_are_mostly_true);
 }

@@ -3,13 +3,13 @@
  * thread's stack is known to end, into a ring of its own, right before the kernel writes the
  * sample. Of threads that are known to switch stacks it copies the other stack instead, where the
  * frame pointer leads to one. */
-#ifndef SPROF_SAMPLER_REST_BPF_H
-#define SPROF_SAMPLER_REST_BPF_H
+#ifndef SPROF_SAMPLER_PERF_STACK_TAIL_BPF_H
+#define SPROF_SAMPLER_PERF_STACK_TAIL_BPF_H
 
-#include "sampler/decode.h"
 #include "sampler/filter_bpf.h"
+#include "sampler/stack_tail.h"
 
-struct rest_bpf {
+struct stack_tail_bpf {
     int wake_fd; /* readable where the ring was more than half full when a tail came; -1: closed */
     void *consumer_page;
     const uint8_t *producer_page; /* NULL: not mapped yet; then the ring's bytes, twice in a row */
@@ -19,32 +19,30 @@ struct rest_bpf {
     const struct sampling_counts *counts;
 };
 
-#define REST_BPF_NONE ((struct rest_bpf){.wake_fd = -1})
-
-/* What was captured for a sample. */
-struct rest_bytes {
-    const uint8_t *bytes; /* in the ring */
-    uint64_t address;
-    size_t size;
-};
+#define STACK_TAIL_BPF_NONE ((struct stack_tail_bpf){.wake_fd = -1})
 
 /* Opens what the filter's program captures; its ring is mapped when it holds something. Close it
  * before the filter. Returns 0 or a negative errno: -ENOENT where the program does not capture. */
-int rest_bpf_open(struct rest_bpf *rest, const struct filter_bpf *filter);
+int sampler_stack_tail_bpf_open(struct stack_tail_bpf *tails, const struct filter_bpf *filter);
 
 /* Takes a wake-up that was seen at wake_fd. */
-void rest_bpf_take_wake(const struct rest_bpf *rest);
+void sampler_stack_tail_bpf_take_wake(const struct stack_tail_bpf *tails);
 
-void rest_bpf_close(struct rest_bpf *rest);
+void sampler_stack_tail_bpf_close(struct stack_tail_bpf *tails);
 
 /* Tails for which the ring had no room. */
-uint64_t rest_bpf_dropped(const struct rest_bpf *rest);
+uint64_t sampler_stack_tail_bpf_dropped(const struct stack_tail_bpf *tails);
 
-/* Finds what was captured right before a sample. It stays until rest_bpf_drop. */
-bool rest_bpf_find(const struct rest_bpf *rest, const struct sampler_stack *stack,
-                   struct rest_bytes *found);
+/* Finds what was captured right before a sample. It stays until sampler_stack_tail_bpf_drop. */
+bool sampler_stack_tail_bpf_find(const struct stack_tail_bpf *tails,
+                                 const struct sampler_stack *stack,
+                                 struct sampler_stack_tail *found);
 
 /* Gives back to the kernel what belongs to samples from before `time_ns`. */
-void rest_bpf_drop(struct rest_bpf *rest, uint64_t time_ns);
+void sampler_stack_tail_bpf_drop(struct stack_tail_bpf *tails, uint64_t time_ns);
+
+/* The same as a provider of sampler/stack_tail.h; self: the struct. */
+bool sampler_stack_tail_bpf_provide(void *self, const struct sampler_stack *stack, size_t ring,
+                                    uint64_t offset, struct sampler_stack_tail *tail);
 
 #endif
