@@ -6,7 +6,8 @@
  *
  * Each returns 0 when the recorder has done it, and -1 where the program is not being recorded, or
  * was attached to. Then a call costs a look at a variable: nothing need be linked or taken out of a
- * release. Safe in threads and after fork; not in signal handlers. errno stays as it was. */
+ * release. Needs what POSIX and Linux declare: any -std=gnu…, which is the default, or _GNU_SOURCE.
+ * Safe in threads and after fork; not in signal handlers. errno stays as it was. */
 #ifndef SPROF_H
 #define SPROF_H
 

@@ -40,23 +40,11 @@ static int open_sampler(struct record_session *session, struct sprof_error *erro
     return sampler_open(&session->sampler, &sampler, error);
 }
 
-static void learn_stack(struct record_session *session, const struct recording_sampled *sampled)
-{
-    static const uint64_t ends[] = {
-        [MODEL_STACK_UNKNOWN] = 0,
-        [MODEL_STACK_SHALLOW] = SAMPLER_STACK_SHALLOW,
-        [MODEL_STACK_ELSEWHERE] = SAMPLER_STACK_ELSEWHERE,
-    };
-    const struct model_stack_extent *extent = &sampled->extent;
-    sampler_stack_end(session->sampler, sampled->tid, sampled->stack_pointer,
-                      extent->kind == MODEL_STACK_ENDS ? extent->end : ends[extent->kind]);
-}
-
 static int note_sample(void *context, const struct recording_sampled *sampled)
 {
     struct record_session *session = context;
     if (sampled->has_extent)
-        learn_stack(session, sampled);
+        sampler_stack_end(session->sampler, sampled->tid, sampled->stack_pointer, sampled->extent);
     return record_ledger_deliver(&session->ledger, sampled->time_ns, sampled->weight);
 }
 

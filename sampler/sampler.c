@@ -387,11 +387,12 @@ uint64_t sampler_unseen_cpu_ns(struct sampler *sampler)
                : 0;
 }
 
-void sampler_stack_end(struct sampler *sampler, pid_t tid, uint64_t stack_pointer, uint64_t end)
+void sampler_stack_end(struct sampler *sampler, pid_t tid, uint64_t stack_pointer,
+                       struct model_stack_extent extent)
 {
     for (size_t i = 0; i < sampler->sources.count; i++) {
         struct source *source = sampler->sources.items[i];
         if (source->kind->stack_end)
-            source->kind->stack_end(source, tid, stack_pointer, end);
+            source->kind->stack_end(source, tid, stack_pointer, extent);
     }
 }

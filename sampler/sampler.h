@@ -151,13 +151,10 @@ uint64_t sampler_target_cpu_ns(struct sampler *sampler);
  * counted. */
 uint64_t sampler_unseen_cpu_ns(struct sampler *sampler);
 
-/* Tells what a walk of this thread's stack has shown, for the next ones: that it ends at `end`,
- * with the page of its root's frame; SAMPLER_STACK_SHALLOW: within the slice, wherever;
- * SAMPLER_STACK_ELSEWHERE: it went on to another stack, which the frame pointer told of, and others
- * of the thread's may, too; 0: the root was not found. Out of memory, it is forgotten. */
-#define SAMPLER_STACK_SHALLOW 1
-#define SAMPLER_STACK_ELSEWHERE 2
-void sampler_stack_end(struct sampler *sampler, pid_t tid, uint64_t stack_pointer, uint64_t end);
+/* A walk of this thread's stack, from `stack_pointer`, has shown where it ends: for the next
+ * samples. */
+void sampler_stack_end(struct sampler *sampler, pid_t tid, uint64_t stack_pointer,
+                       struct model_stack_extent extent);
 
 /* Numbers about the sampler itself. */
 struct sampler_counters {

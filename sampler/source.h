@@ -107,7 +107,8 @@ struct source_kind {
     void (*count)(const struct source *source, struct sampler_counters *counters);
 
     /* What a walk of a thread's stack has shown (see sampler_stack_end). NULL: of no use. */
-    void (*stack_end)(struct source *source, pid_t tid, uint64_t stack_pointer, uint64_t end);
+    void (*stack_end)(struct source *source, pid_t tid, uint64_t stack_pointer,
+                      struct model_stack_extent extent);
 
     /* Changes while it runs. Each returns 0, or fails with a message and without having changed
      * anything. Records of before and after stay in order, and none is lost or doubled: what was

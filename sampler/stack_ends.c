@@ -69,7 +69,7 @@ static bool wastes(const struct sampling_stack *slot, uint64_t slice_end)
 }
 
 void sampler_stack_ends_learn(struct stack_ends *ends, pid_t tid, uint64_t stack_pointer,
-                              uint64_t slice_end, uint64_t found)
+                              uint64_t slice_end, struct model_stack_extent found)
 {
     if (!ends->slots)
         return;
@@ -79,13 +79,13 @@ void sampler_stack_ends_learn(struct stack_ends *ends, pid_t tid, uint64_t stack
                                         .end_is = SAMPLING_END_MAPPING,
                                         .low = stack_pointer,
                                         .end = slice_end};
-    if (found == SAMPLER_STACK_ELSEWHERE) {
+    if (found.kind == MODEL_STACK_ELSEWHERE) {
         slot->end_is = SAMPLING_END_ELSEWHERE;
     } else if (slot->end_is == SAMPLING_END_ELSEWHERE || slot->end_is == SAMPLING_END_EXACT) {
         return;
-    } else if (found > SAMPLER_STACK_SHALLOW) {
+    } else if (found.kind == MODEL_STACK_ENDS) {
         slot->end_is = SAMPLING_END_LEARNED;
-        slot->end = found;
+        slot->end = found.end;
     } else if (wastes(slot, slice_end)) {
         slot->end_is = SAMPLING_END_SHALLOW;
     }

@@ -24,7 +24,7 @@ void sampler_stack_ends_set_mapping(struct stack_ends *ends, pid_t tid, uint64_t
 
 /* What a walk has shown, as sampler_stack_end takes it; the slice ended at `slice_end`. */
 void sampler_stack_ends_learn(struct stack_ends *ends, pid_t tid, uint64_t stack_pointer,
-                              uint64_t slice_end, uint64_t found);
+                              uint64_t slice_end, struct model_stack_extent found);
 
 /* The thread has a new stack, or is gone. */
 void sampler_stack_ends_forget(struct stack_ends *ends, pid_t tid);

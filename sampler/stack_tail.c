@@ -31,9 +31,9 @@ bool sampler_stack_tails_find(const struct sampler_stack_tails *tails,
 }
 
 void sampler_stack_tails_learn(struct sampler_stack_tails *tails, pid_t tid, uint64_t stack_pointer,
-                               uint64_t slice_end, uint64_t end)
+                               uint64_t slice_end, struct model_stack_extent extent)
 {
-    sampler_stack_ends_learn(&tails->ends, tid, stack_pointer, slice_end, end);
+    sampler_stack_ends_learn(&tails->ends, tid, stack_pointer, slice_end, extent);
 }
 
 void sampler_stack_tails_forget(struct sampler_stack_tails *tails, pid_t tid)

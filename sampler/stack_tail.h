@@ -45,7 +45,7 @@ bool sampler_stack_tails_find(const struct sampler_stack_tails *tails,
 /* A walk has shown where the stack of a thread ends, as sampler_stack_end takes it; the slice ended
  * at `slice_end`. */
 void sampler_stack_tails_learn(struct sampler_stack_tails *tails, pid_t tid, uint64_t stack_pointer,
-                               uint64_t slice_end, uint64_t end);
+                               uint64_t slice_end, struct model_stack_extent extent);
 
 /* The thread has a new stack, or is gone. */
 void sampler_stack_tails_forget(struct sampler_stack_tails *tails, pid_t tid);

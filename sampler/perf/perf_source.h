@@ -159,7 +159,8 @@ void perf_tails_open(struct perf_source *source);
 void perf_tails_copy(struct perf_source *source);
 void perf_tails_attach(struct perf_source *source, size_t ring, uint64_t offset);
 void perf_tails_expect(struct perf_source *source);
-void perf_tails_learn(struct source *source, pid_t tid, uint64_t stack_pointer, uint64_t end);
+void perf_tails_learn(struct source *source, pid_t tid, uint64_t stack_pointer,
+                      struct model_stack_extent extent);
 void perf_tails_forget(struct perf_source *source, pid_t tid);
 
 #endif

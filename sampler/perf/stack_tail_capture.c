@@ -106,11 +106,12 @@ void perf_tails_expect(struct perf_source *source)
     source->deep_until_ns = record->time_ns + deep_ns;
 }
 
-void perf_tails_learn(struct source *opened, pid_t tid, uint64_t stack_pointer, uint64_t end)
+void perf_tails_learn(struct source *opened, pid_t tid, uint64_t stack_pointer,
+                      struct model_stack_extent extent)
 {
     struct perf_source *source = (struct perf_source *)opened;
     sampler_stack_tails_learn(&source->tails, tid, stack_pointer,
-                              stack_pointer + source->config.stack_bytes, end);
+                              stack_pointer + source->config.stack_bytes, extent);
 }
 
 void perf_tails_forget(struct perf_source *source, pid_t tid)

@@ -21,9 +21,11 @@ static enum sampling_end kind(const struct stack_ends *ends)
     return stack ? (enum sampling_end)stack->end_is : 0;
 }
 
-static void learn(struct stack_ends *ends, uint64_t pointer, uint64_t found)
+static void learn(struct stack_ends *ends, uint64_t pointer, enum model_stack_extent_kind kind,
+                  uint64_t address)
 {
-    sampler_stack_ends_learn(ends, TID, pointer, pointer + slice, found);
+    sampler_stack_ends_learn(ends, TID, pointer, pointer + slice,
+                             (struct model_stack_extent){kind, address});
 }
 
 static void test_unknown_stacks_are_copied_as_far_as_they_go(void)
@@ -52,7 +54,8 @@ static void test_mappings_bound_copies(void)
     CU_ASSERT_FALSE(known);
     beyond(&ends, low - 8, &known);
     CU_ASSERT_FALSE(known);
-    CU_ASSERT_PTR_NULL(sampler_stack_ends_find(&ends, TID + SAMPLING_STACKS, low)); /* the same slot */
+    CU_ASSERT_PTR_NULL(
+        sampler_stack_ends_find(&ends, TID + SAMPLING_STACKS, low)); /* the same slot */
     sampler_stack_ends_forget(&ends, TID + SAMPLING_STACKS);
     CU_ASSERT_EQUAL(kind(&ends), SAMPLING_END_MAPPING);
     sampler_stack_ends_forget(&ends, TID);
@@ -68,20 +71,20 @@ static void test_walks_teach(void)
     bool known;
     CU_ASSERT_EQUAL_FATAL(sampler_stack_ends_open(&ends, -1), 0);
     sampler_stack_ends_set_mapping(&ends, TID, low, end);
-    learn(&ends, low, low + slice + 0x3000);
+    learn(&ends, low, MODEL_STACK_ENDS, low + slice + 0x3000);
     CU_ASSERT_EQUAL(kind(&ends), SAMPLING_END_LEARNED);
     CU_ASSERT_EQUAL(beyond(&ends, low, &known), 0x3000);
-    learn(&ends, low, SAMPLER_STACK_SHALLOW);
+    learn(&ends, low, MODEL_STACK_SHALLOW, 0);
     CU_ASSERT_EQUAL(kind(&ends), SAMPLING_END_LEARNED);
-    learn(&ends, low, low + slice + 0x40000);
+    learn(&ends, low, MODEL_STACK_ENDS, low + slice + 0x40000);
     CU_ASSERT_EQUAL(beyond(&ends, low, &known), 0x40000);
-    learn(&ends, low, SAMPLER_STACK_SHALLOW);
+    learn(&ends, low, MODEL_STACK_SHALLOW, 0);
     CU_ASSERT_EQUAL(kind(&ends), SAMPLING_END_SHALLOW);
     CU_ASSERT_EQUAL(beyond(&ends, low, &known), 0);
-    learn(&ends, low, low + slice + 0x2000); /* it has grown */
+    learn(&ends, low, MODEL_STACK_ENDS, low + slice + 0x2000); /* it has grown */
     CU_ASSERT_EQUAL(beyond(&ends, low, &known), 0x2000);
     sampler_stack_ends_set_mapping(&ends, TID, low, end);
-    learn(&ends, low, 0); /* no root: what lies above is of no use */
+    learn(&ends, low, MODEL_STACK_UNKNOWN, 0); /* no root: what lies above is of no use */
     CU_ASSERT_EQUAL(kind(&ends), SAMPLING_END_SHALLOW);
     sampler_stack_ends_close(&ends);
 }
@@ -94,11 +97,11 @@ static void test_exact_ends_stay(void)
     CU_ASSERT_EQUAL_FATAL(sampler_stack_ends_open(&ends, -1), 0);
     sampler_stack_ends_set_mapping(&ends, TID, low, end);
     ends.slots[TID].end_is = SAMPLING_END_EXACT;
-    learn(&ends, low, SAMPLER_STACK_SHALLOW);
-    learn(&ends, low, low + slice + 0x2000);
-    learn(&ends, low, 0);
+    learn(&ends, low, MODEL_STACK_SHALLOW, 0);
+    learn(&ends, low, MODEL_STACK_ENDS, low + slice + 0x2000);
+    learn(&ends, low, MODEL_STACK_UNKNOWN, 0);
     CU_ASSERT_EQUAL(beyond(&ends, low, &known), end - low - slice);
-    learn(&ends, low, SAMPLER_STACK_ELSEWHERE);
+    learn(&ends, low, MODEL_STACK_ELSEWHERE, 0);
     CU_ASSERT_EQUAL(kind(&ends), SAMPLING_END_ELSEWHERE);
     CU_ASSERT_EQUAL(beyond(&ends, end + slice, &known), 0); /* wherever it is */
     CU_ASSERT_TRUE(known);

@@ -72,8 +72,10 @@ static void see_sample(struct deep *deep, struct sampler *sampler,
     deep->true_stacks += is_true(&marks);
     deep->false_stacks += sample->tail_with_sample && !is_true(&marks);
     if (tell_end && is_true(&marks))
-        sampler_stack_end(sampler, record->tid, sample->registers[7],
-                          marks.last_address / PAGE_BYTES * PAGE_BYTES + PAGE_BYTES);
+        sampler_stack_end(
+            sampler, record->tid, sample->registers[7],
+            (struct model_stack_extent){MODEL_STACK_ENDS,
+                                        marks.last_address / PAGE_BYTES * PAGE_BYTES + PAGE_BYTES});
 }
 
 static bool record_deep(struct deep *deep, enum sampler_scope scope, bool tell_end)
