@@ -15,19 +15,13 @@ enum {
 
 /* == Opening == */
 
-/* One database holds runs of one mode: its call paths mean one thing. The names of imported stacks
- * came with them and cannot be found again. */
-enum { OTHER_MODE = 1, IMPORTED };
+/* The names of imported stacks came with them and cannot be found again. */
+enum { IMPORTED = 1 };
 
 static int check_run(void *context, const struct store_run *run)
 {
-    const struct store_run *mine = context;
-    if (strcmp(run->source, MODEL_SOURCE_IMPORT) == 0)
-        return IMPORTED;
-    return strcmp(run->mode, mine->mode) == 0 && !run->frame == !mine->frame &&
-                   strcmp(run->app_interior, mine->app_interior) == 0
-               ? 0
-               : OTHER_MODE;
+    (void)context;
+    return strcmp(run->source, MODEL_SOURCE_IMPORT) == 0 ? IMPORTED : 0;
 }
 
 static int open_for_append(struct recording *recording, struct sprof_error *error)
@@ -38,16 +32,11 @@ static int open_for_append(struct recording *recording, struct sprof_error *erro
     if (!result)
         result = store_last_ids(recording->store, &ids, error);
     if (!result)
-        result = store_each_run(recording->store, check_run, &recording->run, error);
+        result = store_each_run(recording->store, check_run, NULL, error);
     if (result == IMPORTED)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "cannot append to %s: its stacks were imported; use another file "
                                "with -o",
-                               path);
-    if (result == OTHER_MODE)
-        return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "cannot append to %s: it was recorded in another mode; use the same "
-                               "-m, --frame and --app-interior, or another file with -o",
                                path);
     if (result)
         return result;

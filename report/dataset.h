@@ -162,6 +162,7 @@ struct report_dataset {
     bool weighted;            /* percentages use weight, else samples */
     enum model_mode mode;     /* as read */
     bool frame_app, drop_interior, other_mode;
+    bool several_modes; /* the runs were not all recorded in one */
     const char *thread, *process; /* the selection's, clean; NULL all */
     const char *selected;         /* " in thread X on CPU 0-3": what was asked for, clean; "" all */
     uint8_t *function_filters; /* [function - 1]: enum report_filter; NULL: no expressions given */

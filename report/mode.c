@@ -4,18 +4,24 @@
 #include <string.h>
 
 /* Whether what was cut away at recording is not needed. */
-static bool can_read(const struct report_dataset *dataset, const struct report_selection *selection)
+static bool can_read(const struct store_run *run, enum model_mode mode, bool frame_app)
 {
-    const bool frame_app = dataset->run.frame != NULL;
-    switch (model_mode_of(dataset->run.mode)) {
+    switch (model_mode_of(run->mode)) {
     case MODEL_MODE_FULL: return true;
-    case MODEL_MODE_APP:
-        return selection->mode == MODEL_MODE_APP ||
-               (selection->mode == MODEL_MODE_PC && selection->frame_app);
-    case MODEL_MODE_PC:
-        return selection->mode == MODEL_MODE_PC && selection->frame_app == frame_app;
+    case MODEL_MODE_APP: return mode == MODEL_MODE_APP || (mode == MODEL_MODE_PC && frame_app);
+    case MODEL_MODE_PC: return mode == MODEL_MODE_PC && frame_app == (run->frame != NULL);
     }
     return false;
+}
+
+static unsigned detail_lost(const struct store_run *run)
+{
+    switch (model_mode_of(run->mode)) {
+    case MODEL_MODE_FULL: return 0;
+    case MODEL_MODE_APP: return strcmp(run->app_interior, "drop") ? 1 : 2;
+    case MODEL_MODE_PC: return 3;
+    }
+    return 0;
 }
 
 static int find_none_module(struct report_dataset *dataset, uint32_t *module)
@@ -40,16 +46,16 @@ static int need_outside(struct report_dataset *dataset)
     return dataset->outside_function ? 0 : SPROF_ENOMEM;
 }
 
-static int read_as(struct report_dataset *dataset, const struct report_selection *selection)
+static int read_as(struct report_dataset *dataset)
 {
     struct model_paths paths;
     if (need_outside(dataset))
         return SPROF_ENOMEM;
     const struct model_functions functions = report_dataset_facts(dataset);
     const struct model_view view = {
-        .mode = selection->mode,
-        .frame_app = selection->frame_app,
-        .drop_interior = selection->drop_interior,
+        .mode = dataset->mode,
+        .frame_app = dataset->frame_app,
+        .drop_interior = dataset->drop_interior,
         .outside = dataset->outside_function,
         .not_sampled = dataset->not_sampled_function,
     };
@@ -62,29 +68,64 @@ static int read_as(struct report_dataset *dataset, const struct report_selection
     return 0;
 }
 
+/* Several runs are read as the least detailed of them. Returns whether they differ. */
+static bool choose_mode(struct report_dataset *dataset)
+{
+    const struct store_run *least = &dataset->run;
+    bool differ = false;
+    for (size_t i = 0; i < dataset->runs.count; i++) {
+        const struct store_run *run = &dataset->runs.items[i];
+        differ |= detail_lost(run) != detail_lost(&dataset->run);
+        if (detail_lost(run) > detail_lost(least))
+            least = run;
+    }
+    dataset->mode = model_mode_of(least->mode);
+    dataset->frame_app = least->frame != NULL;
+    dataset->drop_interior =
+        dataset->mode == MODEL_MODE_APP && !strcmp(least->app_interior, "drop");
+    return differ;
+}
+
+/* The run that cannot be read in a mode; NULL: all can. */
+static const struct store_run *find_unreadable(const struct report_dataset *dataset,
+                                               enum model_mode mode, bool frame_app)
+{
+    for (size_t i = 0; i < dataset->runs.count; i++)
+        if (!can_read(&dataset->runs.items[i], mode, frame_app))
+            return &dataset->runs.items[i];
+    return NULL;
+}
+
 int report_dataset_read_mode(struct report_dataset *dataset,
                              const struct report_selection *selection, struct sprof_error *error)
 {
-    dataset->mode = model_mode_of(dataset->run.mode);
-    dataset->frame_app = dataset->run.frame != NULL;
-    dataset->drop_interior =
-        dataset->mode == MODEL_MODE_APP && !strcmp(dataset->run.app_interior, "drop");
-    if (!selection->other_mode)
-        return 0;
-    if (!can_read(dataset, selection))
+    const bool differ = choose_mode(dataset);
+    dataset->several_modes = differ;
+    const struct store_run *cut = find_unreadable(dataset, dataset->mode, dataset->frame_app);
+    if (cut && !selection->other_mode)
+        return sprof_error_set(
+            error, SPROF_EUSAGE, 0,
+            "runs in mode %s and in mode %s cannot be read together: choose one with --run",
+            model_mode_options_text(model_mode_of(cut->mode), cut->frame != NULL, false),
+            model_mode_options_text(dataset->mode, dataset->frame_app, false));
+    cut = selection->other_mode ? find_unreadable(dataset, selection->mode, selection->frame_app)
+                                : NULL;
+    if (cut)
         return sprof_error_set(
             error, SPROF_EUSAGE, 0,
             "recorded as mode %s, which cannot be read as %s: record with "
             "`-m full` to read it in every mode",
-            model_mode_options_text(dataset->mode, dataset->frame_app, false),
+            model_mode_options_text(model_mode_of(cut->mode), cut->frame != NULL, false),
             model_mode_options_text(selection->mode, selection->frame_app, false));
     const bool same = selection->mode == dataset->mode &&
                       selection->frame_app == dataset->frame_app && !selection->drop_interior;
-    if (same || dataset->mode == MODEL_MODE_PC)
+    if (!differ && (!selection->other_mode || same || dataset->mode == MODEL_MODE_PC))
         return 0;
     dataset->other_mode = true;
-    dataset->mode = selection->mode;
-    dataset->frame_app = selection->frame_app;
-    dataset->drop_interior = selection->drop_interior;
-    return read_as(dataset, selection);
+    if (selection->other_mode) {
+        dataset->mode = selection->mode;
+        dataset->frame_app = selection->frame_app;
+        dataset->drop_interior = selection->drop_interior;
+    }
+    return read_as(dataset);
 }

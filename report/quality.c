@@ -119,7 +119,8 @@ static int source_line(struct report_dataset *dataset, struct quality_parts *par
     int result;
     if (dataset->other_mode)
         result = report_quality_part(
-            dataset, parts, "mode %s, read as %s", recorded,
+            dataset, parts, "%s%s, read as %s", dataset->several_modes ? "several modes" : "mode ",
+            dataset->several_modes ? "" : recorded,
             model_mode_options_text(dataset->mode, dataset->frame_app, dataset->drop_interior));
     else
         result = report_quality_part(dataset, parts, "mode %s%s", recorded,

@@ -198,6 +198,36 @@ append() {
     grep -q delta out || fail "run 1 is not shown"
 }
 
+# Runs of different modes in one file: each keeps its own; together they are read as the least detailed.
+append_modes() {
+    expect 0 "$SPROF" record -o t.db -- "$PROGRAMS/split" once 1500
+    expect 0 "$SPROF" record -m app -o t.db --append -- "$PROGRAMS/split" once 1500
+    expect 0 "$SPROF" report -i t.db --run all
+    grep -q 'several modes, read as app' out || fail "the report does not say how it reads them"
+    ! grep -q '_start' out || fail "start-up code in mode app"
+    expect 0 "$SPROF" report -i t.db --run 1 --inclusive
+    grep -q '_start' out || fail "run 1 is cut"
+    expect 0 "$SPROF" record -m pc -o t.db --append -- "$PROGRAMS/split" once 500
+    expect 2 "$SPROF" report -i t.db --run all
+    said_only 'cannot be read together: choose one with --run'
+}
+
+# Every expected sample is somewhere: delivered, lost, throttled, excluded, or said to be unexplained.
+ledger() {
+    needs_kernel_samples
+    expect 0 "$SPROF" record -F 997 -o t.db -- "$PROGRAMS/split" once 4000
+    local expected booked unexplained delivered samples seconds cpu target
+    IFS='|' read -r expected booked unexplained delivered seconds cpu < <(sql t.db "SELECT
+        sum(expected_cpu_ns) * 997 / 1e9, sum(delivered + lost + throttled + excluded + timer_overrun +
+        unexplained), sum(unexplained), sum(delivered), count(*), sum(expected_cpu_ns) FROM ledger")
+    IFS='|' read -r samples target < <(sql t.db 'SELECT samples, target_cpu_ns FROM v_quality')
+    echo "$expected expected, $booked booked, of these $unexplained unexplained; $samples samples"
+    holds "$delivered == $samples" "each sample is in the ledger once"
+    holds "($expected - $booked) ^ 2 <= ($seconds + 1) ^ 2" "the ledger balances"
+    holds "$unexplained ^ 2 <= (5 * sqrt($expected) + 5) ^ 2" "what is unexplained is chance"
+    holds "($cpu - $target) ^ 2 <= (0.02 * $target + 2e6) ^ 2" "all CPU time is expected"
+}
+
 # Edit, record, compare: each run keeps the names of the program that it ran, with and without build
 # ids, whether the new program takes the old one's inode or only its name.
 append_rebuilt() {
