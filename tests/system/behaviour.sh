@@ -137,6 +137,43 @@ hanging() {
     done
 }
 
+# Every second's CPU time is accounted for: by samples, by what is known to be missing, or by chance,
+# which is within five standard errors; and every sample and all CPU time is in the ledger.
+ledger() {
+    local threads=2
+    start "$PROGRAMS/split" threads "$threads" 100000 >split.out
+    sleep 0.5
+    expect 0 "$SPROF" record -o t.db -p "$child" --duration 4s
+    local booked="delivered + lost + throttled + excluded + timer_overrun + unexplained"
+    [ "$(sql t.db "SELECT count(*) FROM ledger l JOIN event e ON e.id = l.event_id
+                   WHERE abs(expected_cpu_ns * 1.0 / coalesce(e.period, 1003009) - ($booked)) > 2")" = 0 ] ||
+        fail "seconds do not balance: $(sql t.db 'SELECT * FROM ledger')"
+    [ "$(sql t.db "SELECT count(*) FROM ledger l JOIN event e ON e.id = l.event_id
+                   WHERE abs(unexplained) > 5 * sqrt(expected_cpu_ns * 1.0 / coalesce(e.period, 1003009)) + 3")" = 0 ] ||
+        fail "more than chance: $(sql t.db 'SELECT * FROM ledger')"
+    [ "$(sql t.db 'SELECT sum(delivered) FROM ledger')" = "$(sql t.db 'SELECT samples FROM v_quality')" ] ||
+        fail "samples that are not in the ledger"
+    [ "$(sql t.db 'SELECT sum(expected_cpu_ns) FROM ledger')" = "$(sql t.db 'SELECT target_cpu_ns FROM run')" ] ||
+        fail "CPU time that is not in the ledger"
+    holds "$(sql t.db 'SELECT count(*) FROM ledger') >= 4" "seconds"
+}
+
+# Few samples a second take as much of each stack, and stand for as much.
+low_rates() {
+    local rate
+    for rate in 19 99; do
+        start "$PROGRAMS/split" forever
+        sleep 0.2
+        expect 0 "$SPROF" record -F $rate -o t.db -p "$child" --duration 3s
+        kill -9 "$child"
+        [ "$(sql t.db 'SELECT stack_bytes = stack_bytes_wanted FROM run')" = 1 ] ||
+            fail "at $rate Hz the slice is $(sql t.db 'SELECT stack_bytes FROM run') bytes"
+        holds "$(sql t.db 'SELECT sum(weight) * 1.0 / (SELECT target_cpu_ns FROM run) FROM sample') > 0.5" \
+            "of the CPU time at $rate Hz"
+        [ "$(sql t.db 'SELECT samples - whole_stacks FROM v_quality')" -le 1 ] || fail "cut stacks at $rate Hz"
+    done
+}
+
 # -t: one thread of several.
 one_thread() {
     start "$PROGRAMS/split" threads 3 100000 >split.out
@@ -213,7 +250,7 @@ append_modes() {
 }
 
 # Every expected sample is somewhere: delivered, lost, throttled, excluded, or said to be unexplained.
-ledger() {
+ledger_of_a_command() {
     needs_kernel_samples
     expect 0 "$SPROF" record -F 997 -o t.db -- "$PROGRAMS/split" once 4000
     local expected booked unexplained delivered samples seconds cpu target
