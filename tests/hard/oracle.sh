@@ -106,7 +106,7 @@ goroutines() {
     needs go golang-go
     GOCACHE=$work/cache GO111MODULE=off CGO_ENABLED=0 go build -o goroutines \
         "$PROGRAMS/goroutines.go" || fail "go build"
-    compare --go --least 10 --explained 100 -- ./goroutines
+    compare --go --least 10 --explained 60 -- ./goroutines
 }
 
 # The programs of the other tests, whose frames are the hardest.

@@ -1,6 +1,6 @@
 /* What may make two walks of one stack differ, each reason with its name. */
-#include "tests/hard/oracle/oracle.h"
 #include "arch/arch.h"
+#include "tests/hard/oracle/oracle.h"
 
 #include <string.h>
 
@@ -119,6 +119,8 @@ static bool only_sprof_follows_calls(const struct difference *d)
     return true;
 }
 
+const char oracle_go_top[] = "goes on from where Go's stack begins or is left";
+
 static const struct {
     const char *name;
     bool (*holds)(const struct difference *);
@@ -131,7 +133,7 @@ static const struct {
     {"no table, sprof stopped and says so", nobody_knows},
     {"no table, sprof knows a start", known_start},
     {"goes on from sprof's last frame to what is no code", past_the_end},
-    {"goes on from where Go's stack begins or is left", past_go_top},
+    {oracle_go_top, past_go_top},
     {"does not know Go's signal trampoline", beyond_go_signal},
     {"does not know that Go switched stacks", beyond_go_switch},
     {"leaves the calls that sprof follows to a root", only_sprof_follows_calls},

@@ -20,6 +20,9 @@
 
 enum { REASONS_MAX = 32, SHOWN_MAX = 8 };
 
+/* Of distinct stacks, at most so many end at a top of Go's. */
+static const double go_tops_share = 0.25;
+
 struct options {
     int stops, every_ms, skip_ms, least;
     double explained_percent;
@@ -171,6 +174,15 @@ static void run(struct session *session, const struct options *options)
     waitpid(session->target.pid, NULL, 0);
 }
 
+static size_t count_of(const struct tally *tally, const char *reason)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < tally->reason_count; i++)
+        if (strcmp(tally->reasons[i].name, reason) == 0)
+            count += tally->reasons[i].count;
+    return count;
+}
+
 static int report(const struct tally *tally, const struct options *options)
 {
     size_t explained = 0;
@@ -189,6 +201,13 @@ static int report(const struct tally *tally, const struct options *options)
     const size_t comparisons = 2 * tally->distinct;
     if ((double)explained > options->explained_percent / 100 * (double)comparisons + 2) {
         printf("too many differences, though explained\n");
+        return 1;
+    }
+    /* A root that is taken too early would be explained each time: few stacks may end so. */
+    const size_t go_tops = count_of(tally, oracle_go_top);
+    if ((double)go_tops > go_tops_share * (double)tally->distinct + 2) {
+        printf("%zu of %zu stacks end at a top of Go's that others pass\n", go_tops,
+               tally->distinct);
         return 1;
     }
     return tally->unexplained != 0;

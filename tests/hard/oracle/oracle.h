@@ -72,6 +72,9 @@ void oracle_libdwfl_walk(struct oracle_libdwfl *libdwfl, const struct oracle_tar
 
 /* ---- Comparing (compare.c) ------------------------------------------------------------------ */
 
+/* The reason for stacks that sprof ends at a top of Go's stack, where others go on. */
+extern const char oracle_go_top[];
+
 /* NULL: the same frames. Else why not, by name; "" when no known reason explains it. `go` admits
  * what only Go's programs may do. */
 const char *oracle_explain(const struct oracle_stack *sprof, const struct oracle_stack *other,
