@@ -55,6 +55,12 @@ int recording_set_rescan(struct recording *recording, const struct model_process
 /* Takes over what /proc has answered. Returns how many answers, or SPROF_ENOMEM. */
 int recording_apply_lookups(struct recording *recording);
 
+static inline struct model_process *recording_process(const struct recording *recording,
+                                                      uint32_t id)
+{
+    return recording->world.processes.items[id - 1 - recording->world.first_process];
+}
+
 /* Moves everything new or changed into the batch at hand. `last` also writes what changes seldom.
  * Returns 0 or SPROF_ENOMEM. */
 int recording_collect_rows(struct recording *recording, bool last);

@@ -70,17 +70,12 @@ int recording_event(struct recording *recording, const struct model_record *reco
 
 /* == What /proc has answered == */
 
-static struct model_process *process_by_id(const struct recording *recording, uint32_t id)
-{
-    return recording->world.processes.items[id - 1 - recording->world.first_process];
-}
-
 /* Processes that were forked since have inherited no command yet. */
 static int set_command(struct recording *recording, const struct recording_lookup *lookup)
 {
     const struct model_world *world = &recording->world;
     const char *command = sprof_arena_text(&recording->arena, lookup->command);
-    struct model_process *process = process_by_id(recording, lookup->process);
+    struct model_process *process = recording_process(recording, lookup->process);
     if (!command)
         return lookup->command ? SPROF_ENOMEM : 0;
     process->command = command;
@@ -88,7 +83,7 @@ static int set_command(struct recording *recording, const struct recording_looku
     for (size_t i = process->id - world->first_process; i < world->processes.count; i++) {
         struct model_process *heir = world->processes.items[i];
         if (heir->command || heir->exec_ns || !heir->parent ||
-            process_by_id(recording, heir->parent)->command != command)
+            recording_process(recording, heir->parent)->command != command)
             continue;
         heir->command = command;
         heir->dirty = true;
@@ -99,7 +94,7 @@ static int set_command(struct recording *recording, const struct recording_looku
 static int add_mappings(struct recording *recording, const struct recording_lookup *lookup)
 {
     struct model_world *world = &recording->world;
-    const struct model_process *process = process_by_id(recording, lookup->process);
+    const struct model_process *process = recording_process(recording, lookup->process);
     bool changed = false;
     for (size_t i = 0; i < lookup->mappings.count; i++) {
         const struct model_mmap *mapping = &lookup->mappings.items[i];

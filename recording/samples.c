@@ -109,12 +109,11 @@ static int ask_mappings(struct recording *recording, const struct model_process 
 
 int recording_sample(struct recording *recording, const struct model_record *record, uint32_t event)
 {
-    struct model_process *process =
-        model_world_process(&recording->world, record->pid, record->time_ns);
     struct model_thread *thread =
         model_world_thread(&recording->world, record->pid, record->tid, record->time_ns);
-    if (!process || !thread)
+    if (!thread)
         return SPROF_ENOMEM;
+    struct model_process *process = recording_process(recording, thread->process);
     if (record->time_ns < recording->first_ns) {
         recording->delayed++;
         return 0;
