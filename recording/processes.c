@@ -29,14 +29,17 @@ static int apply_mapping(struct recording *recording, const struct model_record 
                            mapping->file_offset, &mapping->file, record->time_ns);
 }
 
+/* After an exec, the arguments that a fork inherited are those of another program. */
 static int apply_comm(struct recording *recording, const struct model_record *record)
 {
     const bool is_new = record->comm.exec || (record->before_start && record->pid == record->tid);
     struct model_process *process =
         is_new ? model_world_process(&recording->world, record->pid, record->time_ns) : NULL;
-    if (process &&
-        recording_lookups_ask(&recording->lookups, RECORDING_COMMAND, process, record->time_ns))
-        return SPROF_ENOMEM;
+    if (process) {
+        process->command = NULL;
+        if (recording_lookups_ask(&recording->lookups, RECORDING_COMMAND, process, record->time_ns))
+            return SPROF_ENOMEM;
+    }
     return model_world_comm(&recording->world, record->pid, record->tid, record->comm.name,
                             record->comm.exec, record->time_ns);
 }

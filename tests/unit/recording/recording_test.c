@@ -258,6 +258,48 @@ static void test_unknown_code_is_asked_for(void)
     fixture_close(&scene.made.fixture);
 }
 
+/* A fork has its parent's arguments; what it executes has its own, which nobody knows any more
+ * where it has ended meanwhile. */
+static void test_arguments_are_inherited_until_exec(void)
+{
+    enum { FORKED = 0x3ffffffd, GONE };
+    const pid_t self = getpid();
+    const struct model_record records[] = {
+        {.type = MODEL_RECORD_COMM,
+         .time_ns = START_NS,
+         .pid = self,
+         .tid = self,
+         .comm = {"unit_recording", true}},
+        {.type = MODEL_RECORD_FORK,
+         .time_ns = START_NS + 1,
+         .pid = FORKED,
+         .tid = FORKED,
+         .fork = {self, self}},
+        {.type = MODEL_RECORD_FORK,
+         .time_ns = START_NS + 2,
+         .pid = GONE,
+         .tid = GONE,
+         .fork = {FORKED, FORKED}},
+        {.type = MODEL_RECORD_COMM,
+         .time_ns = START_NS + 3,
+         .pid = GONE,
+         .tid = GONE,
+         .comm = {"true", true}},
+    };
+    struct scene scene;
+    scene_open(&scene);
+    scene_start(&scene, 0);
+    for (size_t i = 0; i < sizeof records / sizeof *records; i++)
+        CU_ASSERT_EQUAL(recording_event(scene.recording, &records[i]), 0);
+    CU_ASSERT_EQUAL(recording_settle(scene.recording, 0), 0);
+    scene_finish(&scene, true);
+    ASSERT_HANDMADE(&scene.made,
+                    "SELECT name, command LIKE '%unit_recording%', command IS NULL FROM process"
+                    " ORDER BY id",
+                    "unit_recording|1|0 unit_recording|1|0 true|-|1");
+    fixture_close(&scene.made.fixture);
+}
+
 /* A builder that hangs as long as a test wants: as on a file whose server does not answer. */
 static atomic_bool hangs;
 static atomic_int hanging;
@@ -360,6 +402,8 @@ void sprof_suite_recording_recording(void)
     CU_add_test(suite, "created when the input is good", test_created_when_the_input_is_good);
     CU_add_test(suite, "modes are kept apart", test_modes_are_kept_apart);
     CU_add_test(suite, "unknown code is asked for", test_unknown_code_is_asked_for);
+    CU_add_test(suite, "arguments are inherited until exec",
+                test_arguments_are_inherited_until_exec);
     CU_add_test(suite, "a hurry does not wait for the builder",
                 test_a_hurry_does_not_wait_for_the_builder);
     CU_add_test(suite, "a hurry may come too late", test_a_hurry_may_come_too_late);
