@@ -8,6 +8,7 @@ const struct cli_command *const cli_commands[] = {
     &cli_report_command,
     &cli_annotate_command,
     &cli_script_command,
+    &cli_diff_command,
     &cli_html_command,
     &cli_export_command,
     &cli_sql_command,

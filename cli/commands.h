@@ -12,6 +12,7 @@ extern const struct cli_command cli_ctl_command;
 extern const struct cli_command cli_report_command;
 extern const struct cli_command cli_annotate_command;
 extern const struct cli_command cli_script_command;
+extern const struct cli_command cli_diff_command;
 extern const struct cli_command cli_html_command;
 extern const struct cli_command cli_export_command;
 extern const struct cli_command cli_sql_command;

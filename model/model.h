@@ -4,6 +4,7 @@
 #ifndef SPROF_MODEL_MODEL_H
 #define SPROF_MODEL_MODEL_H
 
+#include "model/difference.h"
 #include "model/kinds.h"
 #include "model/paths.h"
 #include "model/records.h"

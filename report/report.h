@@ -175,6 +175,63 @@ int report_annotate(FILE *out, struct store *store, const struct report_selectio
                     const struct report_annotate_options *options, const struct report_style *style,
                     struct sprof_error *error);
 
+/* == Differences == */
+
+/* A run of one side. */
+struct report_diff_run {
+    struct store *store;
+    uint32_t run_id;
+};
+
+enum report_diff_by {
+    REPORT_DIFF_FUNCTIONS,
+    REPORT_DIFF_MODULES,
+    REPORT_DIFF_PATHS,
+    REPORT_DIFF_LINES
+};
+
+/* What costs are reckoned to before they are compared. */
+enum report_diff_per {
+    REPORT_PER_RUN,    /* a run: for programs that do the same work each time */
+    REPORT_PER_SECOND, /* a second of recording: for programs that go on */
+    REPORT_PER_SAMPLE, /* all samples of the run: shares */
+};
+
+/* One --fail-if. */
+struct report_diff_limit {
+    enum { REPORT_GROWN_BY, REPORT_GROWN_OF_ALL, REPORT_TOTAL_GROWN_BY } kind;
+    double percent;
+};
+
+struct report_diff {
+    const struct report_diff_run *runs[2]; /* before, after */
+    size_t counts[2];
+    struct report_selection selection; /* which samples; run_id is set for each run */
+    enum report_diff_by by;
+    enum report_diff_per per;
+    bool inclusive;
+    bool all_rows;              /* those within chance, too */
+    size_t limit;               /* rows; 0: 40 in formats for people, all in others */
+    const char *const *renamed; /* "OLD=NEW": modules that were renamed; NULL ends */
+    const struct report_diff_limit *limits;
+    size_t limit_count;
+};
+
+/* What the limits make of it; also the exit status of `sprof diff`. */
+enum report_diff_outcome {
+    REPORT_DIFF_PASSED = 0,
+    REPORT_DIFF_FAILED = 3,      /* a limit is passed beyond chance */
+    REPORT_DIFF_CANNOT_JUDGE = 4 /* too few runs, or under half of the cost is matched */
+};
+
+/* Writes a table of what changed, the largest change first. Functions are the same in two builds
+ * when name, module and file name are; modules by file name without the version behind ".so.N".
+ * *outcome is that of the limits; `why` (at least 512 bytes) says in one line what failed, or why
+ * it cannot be judged. Errors as report_write, and SPROF_EUSAGE where runs differ in event or mode.
+ */
+int report_diff(FILE *out, const struct report_diff *diff, const struct report_style *style,
+                enum report_diff_outcome *outcome, char why[static 512], struct sprof_error *error);
+
 /* A user's statement: an aligned table, CSV or JSON. */
 int report_query(FILE *out, struct store *store, const char *sql, const struct report_style *style,
                  struct sprof_error *error);

@@ -41,7 +41,7 @@ record -e no-such-event true|no-such-event
 report --callers a --callees b|one table
 report --frame app|--mode pc
 report --min-percent 200|0 to 100
-report stray|takes no operand
+report stray other|one recording
 sql a b|quotes
 import|--folded
 script --format xml|text, csv or json

@@ -1,0 +1,282 @@
+/* Tells which rows differ between two groups of runs beyond chance. */
+#include "model/difference.h"
+
+#include <math.h>
+
+/* Rows with fewer samples on both sides together say nothing about variation, and get no verdict.
+ */
+static const double least_samples = 10;
+
+/* How many rows of a thousand that did not change may be called changed, and the fewest rows that
+ * this is reckoned for. The allowance is shared out by cost: large rows matter most, and there are
+ * few of them. */
+static const double allowance = 0.001, fewest_rows = 20, most_for_one = 0.05;
+
+/* == Functions of statistics == */
+
+/* The continued fraction of the incomplete beta function (Numerical analysis: Lentz's method; DLMF
+ * 8.17.22). */
+static double beta_fraction(double a, double b, double x)
+{
+    const double tiny = 1e-300;
+    double c = 1, d = 1 - (a + b) * x / (a + 1);
+    d = 1 / (fabs(d) < tiny ? tiny : d);
+    double fraction = d;
+    for (int m = 1; m <= 500; m++) {
+        const double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
+        const double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
+        const double steps[] = {even, odd};
+        double change = 1;
+        for (int i = 0; i < 2; i++) {
+            d = 1 + steps[i] * d;
+            c = 1 + steps[i] / c;
+            d = 1 / (fabs(d) < tiny ? tiny : d);
+            c = fabs(c) < tiny ? tiny : c;
+            change = c * d;
+            fraction *= change;
+        }
+        if (fabs(change - 1) < 1e-14)
+            break;
+    }
+    return fraction;
+}
+
+/* The regularized incomplete beta function. */
+static double incomplete_beta(double a, double b, double x)
+{
+    if (x <= 0 || x >= 1)
+        return x <= 0 ? 0 : 1;
+    const double front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log1p(-x));
+    return x < (a + 1) / (a + b + 2) ? front * beta_fraction(a, b, x) / a
+                                     : 1 - front * beta_fraction(b, a, 1 - x) / b;
+}
+
+double model_student_tail(double t, double freedom)
+{
+    if (isinf(freedom) || freedom > 1e7)
+        return erfc(fabs(t) / sqrt(2));
+    return incomplete_beta(freedom / 2, 0.5, freedom / (freedom + t * t));
+}
+
+/* The t whose tail has that probability. */
+static double student_quantile(double probability, double freedom)
+{
+    double low = 0, high = 1000;
+    for (int i = 0; i < 80; i++) {
+        const double middle = (low + high) / 2;
+        if (model_student_tail(middle, freedom) > probability)
+            low = middle;
+        else
+            high = middle;
+    }
+    return high;
+}
+
+/* Derivatives of log Γ (Abramowitz and Stegun 6.3.18 and 6.4.12, after a recurrence to large x). */
+static double digamma(double x)
+{
+    double sum = 0;
+    for (; x < 8; x++)
+        sum -= 1 / x;
+    const double y = 1 / (x * x);
+    return sum + log(x) - 0.5 / x - y * (1. / 12 - y * (1. / 120 - y / 252));
+}
+
+static double trigamma(double x)
+{
+    double sum = 0;
+    for (; x < 8; x++)
+        sum += 1 / (x * x);
+    const double y = 1 / (x * x);
+    return sum + 1 / x + y / 2 + y / x * (1. / 6 - y * (1. / 30 - y / 42));
+}
+
+static double trigamma_inverse(double value)
+{
+    double low = 1e-6, high = 1e8; /* trigamma falls */
+    for (int i = 0; i < 200; i++) {
+        const double middle = sqrt(low * high);
+        if (trigamma(middle) > value)
+            low = middle;
+        else
+            high = middle;
+    }
+    return high;
+}
+
+/* == Variation == */
+
+/* Variation between runs beside that of sampling, 1 being none. */
+struct variation {
+    double relative;      /* see relative_variance */
+    double prior;         /* what all rows show beside it */
+    double prior_freedom; /* how much that is worth, in degrees of freedom */
+    double row_freedom;   /* what a row has of its own */
+};
+
+static double mean_of(const struct model_estimate *items, size_t count)
+{
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += items[i].value;
+    return count ? sum / (double)count : 0;
+}
+
+static double samples_of(const struct model_estimate *items, size_t count)
+{
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += items[i].samples;
+    return sum;
+}
+
+/* The variance to expect of an estimate: of sampling, and of a cost that varies between runs by
+ * `relative` (squared) of itself. */
+static double expected_variance(const struct model_estimate *item, double value, double relative)
+{
+    return item->variance + relative * value * value;
+}
+
+/* The row's own variation: the squares of deviations from the side's mean, in units of what is
+ * expected of them. */
+static double row_variation(const struct model_estimate *row, size_t before, size_t after,
+                            double relative)
+{
+    const double means[] = {mean_of(row, before), mean_of(row + before, after)};
+    double sum = 0;
+    for (size_t i = 0; i < before + after; i++) {
+        const double mean = means[i >= before], deviation = row[i].value - mean;
+        sum += deviation * deviation / expected_variance(&row[i], mean, relative);
+    }
+    return sum / (double)(before + after - 2);
+}
+
+/* By which part of itself (squared) a cost varies between runs, over all rows: the slope of a line
+ * through the origin, of the variation beyond sampling against what a part of 1 would give. */
+static double relative_variance(const struct model_estimate *estimates, size_t rows, size_t before,
+                                size_t after)
+{
+    const size_t runs = before + after;
+    double products = 0, squares = 0;
+    for (size_t i = 0; i < rows; i++) {
+        const struct model_estimate *row = &estimates[i * runs];
+        double unit = 0;
+        if (samples_of(row, runs) < least_samples * (double)runs)
+            continue;
+        for (size_t k = 0; k < runs; k++)
+            unit += row[k].value * row[k].value / row[k].variance / (double)runs;
+        products += (row_variation(row, before, after, 0) - 1) * unit;
+        squares += unit * unit;
+    }
+    /* Less than a standard error (of variations with `runs - 2` degrees of freedom) is nothing. */
+    const double error = sqrt(2 / (double)(runs - 2) * squares);
+    return products > error ? products / squares : 0;
+}
+
+/* Fits a scaled F distribution to the rows' variations by the moments of their logarithms. */
+static struct variation fit(const struct model_estimate *estimates, size_t rows, size_t before,
+                            size_t after)
+{
+    const size_t runs = before + after;
+    struct variation variation = {relative_variance(estimates, rows, before, after), 1, INFINITY,
+                                  (double)(runs - 2)};
+    const double half = variation.row_freedom / 2;
+    double count = 0, sum = 0, squares = 0;
+    for (size_t i = 0; i < rows; i++) {
+        const struct model_estimate *row = &estimates[i * runs];
+        if (samples_of(row, runs) < least_samples * (double)runs)
+            continue;
+        const double own = row_variation(row, before, after, variation.relative);
+        const double logarithm = log(own > 1e-6 ? own : 1e-6) - digamma(half) + log(half);
+        count++;
+        sum += logarithm;
+        squares += logarithm * logarithm;
+    }
+    if (count < 3) {
+        variation.prior_freedom = 4;
+        return variation;
+    }
+    const double mean = sum / count;
+    const double excess = (squares - count * mean * mean) / (count - 1) - trigamma(half);
+    variation.prior = exp(mean);
+    if (excess > 0) {
+        const double prior_half = trigamma_inverse(excess);
+        variation.prior_freedom = 2 * prior_half;
+        variation.prior = exp(mean + digamma(prior_half) - log(prior_half));
+    }
+    if (variation.prior < 1)
+        variation.prior = 1;
+    return variation;
+}
+
+static double moderated(const struct variation *variation, double own)
+{
+    if (isinf(variation->prior_freedom))
+        return variation->prior;
+    const double both = variation->prior_freedom + variation->row_freedom;
+    const double mixed =
+        (variation->prior_freedom * variation->prior + variation->row_freedom * own) / both;
+    return mixed > 1 ? mixed : 1;
+}
+
+/* == Verdicts == */
+
+static enum model_change change_of(const struct model_estimate *row, size_t before, size_t after,
+                                   double difference)
+{
+    if (samples_of(row, before) <= 0)
+        return MODEL_NEW;
+    if (samples_of(row + before, after) <= 0)
+        return MODEL_GONE;
+    return difference > 0 ? MODEL_GROWN : MODEL_SHRUNK;
+}
+
+static double variance_of_mean(const struct model_estimate *items, size_t count, double relative)
+{
+    const double mean = mean_of(items, count);
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += expected_variance(&items[i], mean, relative);
+    return sum / ((double)count * (double)count);
+}
+
+static double sum_of_means(const struct model_estimate *estimates, size_t rows, size_t before,
+                           size_t after)
+{
+    double sum = 0;
+    for (size_t i = 0; i < rows; i++) {
+        const struct model_estimate *row = &estimates[i * (before + after)];
+        sum += mean_of(row, before) + mean_of(row + before, after);
+    }
+    return sum;
+}
+
+void model_differences(const struct model_estimate *estimates, size_t rows, size_t before,
+                       size_t after, struct model_difference *out)
+{
+    const size_t runs = before + after;
+    const bool decides = before >= MODEL_RUNS_FOR_VERDICT && after >= MODEL_RUNS_FOR_VERDICT;
+    struct variation variation = {0, 1, INFINITY, 0};
+    if (decides)
+        variation = fit(estimates, rows, before, after);
+    const double freedom = variation.prior_freedom + variation.row_freedom;
+    const double interval = student_quantile(0.05, freedom);
+    const double allowed = allowance * fmax((double)rows, fewest_rows);
+    const double all = sum_of_means(estimates, rows, before, after);
+    for (size_t i = 0; i < rows; i++) {
+        const struct model_estimate *row = &estimates[i * runs];
+        const double was = mean_of(row, before), is = mean_of(row + before, after);
+        const double own = decides ? row_variation(row, before, after, variation.relative) : 1;
+        const double deviation = sqrt((variance_of_mean(row, before, variation.relative) +
+                                       variance_of_mean(row + before, after, variation.relative)) *
+                                      moderated(&variation, own));
+        const bool known = samples_of(row, runs) >= least_samples;
+        out[i] = (struct model_difference){was, is, interval * deviation, MODEL_UNDECIDED};
+        const double significance = all > 0 ? fmin(allowed * (was + is) / all, most_for_one) : 0;
+        if (decides)
+            out[i].change =
+                known && model_student_tail((is - was) / deviation, freedom) < significance
+                    ? change_of(row, before, after, is - was)
+                    : MODEL_WITHIN_CHANCE;
+    }
+}

@@ -1,0 +1,137 @@
+#!/bin/bash
+# sprof diff on recordings whose counts are known: imported stacks, three runs a side.
+#   diff.sh verdicts|same|fail_if|too_few|runs_of_one_file|renamed|changed_mode|usage|hostile
+set -u
+. "$(dirname "$0")/lib.sh"
+
+# side NAME MODULE HOT COLD…: three recordings of a program in MODULE; the functions' counts, a little
+# different from run to run.
+side() {
+    local name=$1 module=$2 run function count
+    shift 2
+    for run in 1 2 3; do
+        for function in "$@"; do
+            count=${function#*=}
+            [ "$count" = 0 ] || echo "$module!main;$module!${function%=*} $((count + (run - 2) * 7))"
+        done >"$name$run.folded"
+        "$SPROF" import --folded "$name$run.folded" -o "$name$run.db" 2>>"$work/err" || fail "no import"
+    done
+}
+
+# verdict FUNCTION: what the diff of both sides says of it.
+verdict() {
+    "$SPROF" diff --all --format csv "${more[@]}" a1.db,a2.db,a3.db b1.db,b2.db,b3.db >"$work/out" 2>"$work/err" ||
+        fail "diff ended with $?"
+    awk -F , -v name="$1" 'NR > 1 && $9 == name { print $3 }' "$work/out" | sort | paste -s -d +
+}
+
+expect() { # FUNCTION VERDICT
+    local found
+    found=$(verdict "$1")
+    [ "$found" = "$2" ] || fail "$1 is '$found', not '$2'"
+}
+
+# status WANTED OPTION…: the exit status of a comparison of both sides.
+status() {
+    local wanted=$1
+    shift
+    "$SPROF" diff "$@" a1.db,a2.db,a3.db b1.db,b2.db,b3.db >"$work/out" 2>"$work/err"
+    local found=$?
+    [ "$found" = "$wanted" ] || fail "diff $* ended with $found, not $wanted"
+}
+
+more=()
+case $1 in
+verdicts)
+    side a prog hot=3000 cold=5000 left=2000 before=500
+    side b prog hot=3600 cold=4000 left=2010 after=400
+    expect hot grown
+    expect cold shrunk
+    expect left "within chance"
+    expect after new
+    expect before gone
+    # Each format has the rows; JSON and CSV the numbers.
+    for format in text markdown json; do
+        "$SPROF" diff --format $format a1.db,a2.db,a3.db b1.db,b2.db,b3.db | grep -q hot || fail "$format lacks a row"
+    done
+    "$SPROF" diff --by path a1.db,a2.db,a3.db b1.db,b2.db,b3.db | grep -q 'main › hot' || fail "no call path"
+    "$SPROF" diff --by module --all a1.db,a2.db,a3.db b1.db,b2.db,b3.db | grep -q prog || fail "no module"
+    ;;
+same)
+    side a prog hot=3000 cold=5000 left=2000
+    side b prog hot=3020 cold=4985 left=1990
+    for function in hot cold left; do
+        expect $function "within chance"
+    done
+    status 0 --fail-if 'grown > 0 %' --fail-if '> 0 % of all' --fail-if 'total grown > 0 %'
+    ;;
+fail_if)
+    side a prog hot=3000 cold=5000 left=2000
+    side b prog hot=3600 cold=5010 left=1990
+    status 3 --fail-if 'grown > 5 %'
+    grep -q 'failed: hot' "$work/err" || fail "the row is not named"
+    status 0 --fail-if 'grown > 50 %'
+    status 3 --fail-if '> 1 % of all'
+    status 0 --fail-if '> 10 % of all'
+    status 3 --fail-if 'total grown > 2 %'
+    grep -q 'the total' "$work/err" || fail "the total is not named"
+    status 0 --fail-if 'total grown > 20 %'
+    ;;
+too_few)
+    side a prog hot=3000
+    side b prog hot=9000
+    "$SPROF" diff --fail-if 'grown > 5 %' a1.db b1.db >"$work/out" 2>"$work/err"
+    [ $? = 4 ] || fail "one run a side was judged"
+    grep -q 'needs 3 runs' "$work/err" || fail "the message does not say what is needed"
+    "$SPROF" diff a1.db b1.db | grep -q 'needs 3 runs' || fail "a verdict without three runs"
+    # Nothing in common cannot be judged either.
+    side b other cold=3000
+    status 4 --fail-if 'grown > 5 %'
+    ;;
+runs_of_one_file)
+    "$SPROF" record -o two.db -- "$PROGRAMS/split" once 60 >/dev/null 2>&1 || fail "no recording"
+    "$SPROF" record -o two.db --append -- "$PROGRAMS/split" once 60 >/dev/null 2>&1 || fail "no second run"
+    "$SPROF" diff two.db >"$work/out" 2>"$work/err" || fail "the two runs of a file"
+    "$SPROF" diff two.db:1 two.db:2 >"$work/again" || fail "runs by number"
+    cmp -s "$work/out" "$work/again" || fail "two.db is not two.db:1 against two.db:2"
+    "$SPROF" diff two.db:1 two.db:7 >"$work/out" 2>"$work/err"
+    [ $? = 1 ] && grep -q 'no such run' "$work/err" || fail "a run that is not there"
+    ;;
+renamed)
+    side a old hot=3000 cold=5000
+    side b new hot=3010 cold=4990
+    expect hot gone+new
+    more=(--map old=new)
+    expect hot "within chance"
+    ;;
+changed_mode)
+    side a prog hot=3000
+    for run in 1 2 3; do
+        "$SPROF" record -m pc -o b$run.db -- "$PROGRAMS/split" once 20 >/dev/null 2>&1 || fail "no recording"
+    done
+    "$SPROF" diff a1.db b1.db >"$work/out" 2>"$work/err"
+    [ $? = 2 ] || fail "other events and modes were compared"
+    status 4 --fail-if 'grown > 5 %'
+    ;;
+usage)
+    side a prog hot=30
+    for wrong in "--fail-if nonsense" "--by colour" "--per year" "--map nothing" "a1.db a2.db a3.db" "a1.db," "missing.db a1.db"; do
+        "$SPROF" diff $wrong >"$work/out" 2>"$work/err"
+        case $? in
+        1 | 2) ;;
+        *) fail "diff $wrong ended with $?" ;;
+        esac
+        [ -s "$work/err" ] || fail "diff $wrong: no message"
+    done
+    "$SPROF" diff a1.db >"$work/out" 2>"$work/err"
+    [ $? = 2 ] && grep -q -- --append "$work/err" || fail "one run alone"
+    ;;
+hostile)
+    printf 'a;%s 5\na;<b>|`c` 7\n' "$(printf 'x%.0s' {1..4000})" >x.folded
+    "$SPROF" import --folded x.folded -o x.db 2>/dev/null || fail "no import"
+    for format in text csv json markdown; do
+        "$SPROF" diff --format $format x.db x.db >"$work/out" || fail "$format"
+    done
+    "$SPROF" diff --format json x.db x.db | python3 -c 'import json, sys; json.load(sys.stdin)' || fail "not JSON"
+    ;;
+esac
