@@ -109,8 +109,9 @@ END
     grep -q '^1$' out || fail "sigwait brought another signal than the program's"
     expect 0 "${record[@]}" -- "$SUBJECT" clone 300
     holds "$(value samples) > 10" "a thread made by clone"
+    # Below its handler's stack is the main one, read from the living process: not of its last moments.
     expect 0 "${record[@]}" -- "$SUBJECT" other-stack
-    whole 10 0.9
+    whole 10 0.5
 }
 
 refused_record=("${refuse[@]}" "$SPROF" record -o t.db)
