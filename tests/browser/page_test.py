@@ -236,7 +236,7 @@ def two_runs(browser, work):
     browser.run("sprof.set({base: 0, tab: 'compare'})")
     if not page.rows("compare")[0]:
         raise SystemExit("the comparison is empty")
-    now, before = browser.run("return [sprof.profile.total, sprof.base.total]")
+    now, before = browser.run("return [sprof.profile.total, sprof.base.costs.samples[0]]")
     root = browser.run("""const root = sprof.views.find(view => view.id === 'compare').object.root;
         return [root.now, root.beforeSamples]""")
     if root != [now, before]:

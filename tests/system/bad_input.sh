@@ -42,9 +42,9 @@ report --callers a --callees b|one table
 report --frame app|--mode pc
 report --min-percent 200|0 to 100
 report stray other|one recording
-sql a b|quotes
+sql a b c|quotes
 import|--folded
-script --format xml|text, csv or json
+script --format xml|text, csv, json
 END
     [ "$cases" = 24 ] || fail "$cases cases"
     [ ! -e sprof.db ] || fail "a usage error made a recording"
