@@ -1,4 +1,5 @@
 /* A sample of this process, kept as one whose stack was cut, and unwound again. */
+#include "arch/arch.h"
 #include "record/record.h"
 #include "tests/unit/recording/handmade.h"
 #include "tests/unit/recording/this_process.h"
@@ -136,6 +137,8 @@ static void test_before_the_mappings(void)
     struct scene scene;
     struct reported reported = {0};
     scene_open(&scene);
+    /* What optimized code leaves in the frame pointer may happen to lead to the end of a chain. */
+    scene.taken.sample.registers[ARCH_FP] = 0;
     add_failed(&scene, PARENT, 500);
     handmade_write(&scene.made);
     CU_ASSERT_EQUAL(record_replay_failed(scene.made.path, take, &reported, NULL), 0);
