@@ -119,23 +119,18 @@ static bool can_coarsen(const struct report_slots *slots)
     return slots->slot_ns < UINT64_C(1) << 62;
 }
 
-static int take_sample(void *context, const struct store_sample_row *row)
+/* Adds a cost that lies at `time_ns` of its run, and makes slots coarser when there are too many.
+ */
+static int take_cost(struct loading *loading, struct report_lane lane, uint32_t node,
+                     uint64_t time_ns, struct model_cost own)
 {
-    struct loading *loading = context;
     struct report_slots *slots = loading->slots;
-    const struct store_sample *sample = &row->sample;
-    const uint32_t path_id = sample->node_id < loading->node_paths.count
-                                 ? loading->node_paths.items[sample->node_id]
-                                 : 0;
+    const uint32_t path_id = node < loading->node_paths.count ? loading->node_paths.items[node] : 0;
     const uint64_t *path = path_id ? sprof_map_get(&loading->paths, path_id) : NULL;
     if (!path)
         return SPROF_EFORMAT;
     struct report_slot_cost cost = {
-        .slot = (uint32_t)(sample->time_ns / slots->slot_ns),
-        .path = (uint32_t)*path,
-        .cost = {sample->count, sample->weight},
-    };
-    const struct report_lane lane = {sample->run_id, sample->event_id, sample->thread_id};
+        .slot = (uint32_t)(time_ns / slots->slot_ns), .path = (uint32_t)*path, .cost = own};
     int result = find_lane(slots, lane, &cost.lane);
     if (!result)
         result = add_cost(loading, cost);
@@ -149,18 +144,62 @@ static int take_sample(void *context, const struct store_sample_row *row)
     return result;
 }
 
+static int take_sample(void *context, const struct store_sample *row)
+{
+    return take_cost(context, (struct report_lane){row->run_id, row->event_id, row->thread_id},
+                     row->node_id, row->time_ns, (struct model_cost){row->count, row->weight});
+}
+
+/* What each run's samples have been added up to; only where all of its events have such rows. */
 struct reading {
     struct loading *loading;
     struct store *store;
     struct sprof_error *error;
+    struct sprof_map slot_ns; /* event id → length of its stored slots; 0: it has none */
+    bool stored;              /* of the run at hand: all events have */
 };
+
+static int take_slot(void *context, const struct store_slot_cost *row)
+{
+    const struct reading *reading = context;
+    const uint64_t *slot_ns = sprof_map_get(&reading->slot_ns, row->event_id);
+    if (!slot_ns)
+        return SPROF_EFORMAT;
+    return take_cost(reading->loading,
+                     (struct report_lane){row->run_id, row->event_id, row->thread_id}, row->node_id,
+                     row->slot * *slot_ns, row->cost);
+}
+
+/* The coarsest stored slots are the finest that can be shown. */
+static int take_event_cost(void *context, const struct store_event_cost *row)
+{
+    struct reading *reading = context;
+    struct report_slots *slots = reading->loading->slots;
+    if (row->slot_ns > slots->slot_ns)
+        slots->slot_ns = row->slot_ns;
+    return sprof_map_put(&reading->slot_ns, row->event_id, row->slot_ns);
+}
+
+static int note_event(void *context, const struct store_event *row)
+{
+    struct reading *reading = context;
+    const uint64_t *slot_ns = sprof_map_get(&reading->slot_ns, row->id);
+    reading->stored = reading->stored && slot_ns && *slot_ns;
+    return 0;
+}
 
 static int take_run(void *context, const struct store_run *row)
 {
-    const struct reading *reading = context;
-    const struct store_filter filter = {.run_id = row->id};
-    return store_each_sample(reading->store, &filter, take_sample, reading->loading,
-                             reading->error);
+    struct reading *reading = context;
+    reading->stored = true;
+    const int result =
+        store_each_event(reading->store, row->id, note_event, reading, reading->error);
+    if (result)
+        return result;
+    return reading->stored
+               ? store_each_slot_cost(reading->store, row->id, take_slot, reading, reading->error)
+               : store_each_raw_sample(reading->store, row->id, take_sample, reading->loading,
+                                       reading->error);
 }
 
 /* == Folding == */
@@ -273,10 +312,12 @@ int report_slots_load(struct report_slots *slots, struct store *store,
 {
     *slots = (struct report_slots){.slot_ns = REPORT_SLOT_NS};
     struct loading loading = {.slots = slots, .limits = limits};
-    struct reading reading = {&loading, store, error};
+    struct reading reading = {.loading = &loading, .store = store, .error = error};
     int result = store_each_path(store, take_path, &loading, error);
     if (!result)
         result = store_each_node(store, take_node, &loading, error);
+    if (!result)
+        result = store_each_event_cost(store, 0, take_event_cost, &reading, error);
     if (!result)
         result = store_each_run(store, take_run, &reading, error);
     if (!result)
@@ -286,5 +327,6 @@ int report_slots_load(struct report_slots *slots, struct store *store,
     sprof_vec_release(&loading.node_paths);
     sprof_map_release(&loading.paths);
     sprof_map_release(&loading.places);
+    sprof_map_release(&reading.slot_ns);
     return report_error_code(result, error);
 }
