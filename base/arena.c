@@ -1,3 +1,4 @@
+/* Hands out memory in large blocks that are given back all at once. */
 #include "base/arena.h"
 
 #include <stdlib.h>

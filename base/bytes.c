@@ -1,3 +1,4 @@
+/* Reads numbers and texts from bytes without running past their end. */
 #include "base/bytes.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Reads clocks as nanoseconds. */
 #include "base/clock.h"
 
 #include <time.h>

@@ -1,3 +1,4 @@
+/* Formats error messages, and names error codes. */
 #include "base/error.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* Reads at an offset of a file, whatever signals and partial reads do. */
 #include "base/file.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Numbers texts so that equal ones have one number. */
 #include "base/intern.h"
 
 #include "base/error.h"

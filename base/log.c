@@ -1,3 +1,4 @@
+/* Passes messages and progress to the callback of a log. */
 #include "base/log.h"
 
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* Implements the hash map: open addressing, a power of two of slots. */
 #include "base/map.h"
 
 #include "base/error.h"

@@ -1,3 +1,4 @@
+/* Implements strings that grow. */
 #include "base/str.h"
 
 #include "base/error.h"

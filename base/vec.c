@@ -1,3 +1,4 @@
+/* Grows vectors. */
 #include "base/vec.h"
 
 #include "base/error.h"

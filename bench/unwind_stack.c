@@ -1,3 +1,4 @@
+/* Makes stacks of a known depth for the benches of the unwinder. */
 #include "bench/unwind_stack.h"
 
 #include "unwind/table.h"

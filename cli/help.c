@@ -1,3 +1,4 @@
+/* Prints help from the tables of options. */
 #include "cli/options.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Opens recordings for the reading commands, and finishes those that were left unfinished. */
 #include "cli/open.h"
 
 #include "cli/commands.h"

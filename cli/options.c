@@ -1,3 +1,4 @@
+/* Sets the arguments of a command from its command line. */
 #include "cli/options.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Splits standard input into SQL statements. */
 #include "cli/statements.h"
 
 #include <ctype.h>

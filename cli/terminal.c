@@ -1,3 +1,4 @@
+/* Shows messages, progress and output as the terminal takes them. */
 #include "cli/terminal.h"
 
 #include <errno.h>

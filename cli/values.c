@@ -1,3 +1,4 @@
+/* Turns the values of options into numbers, modes, lists and formats. */
 #include "cli/values.h"
 
 #include "report/report.h"

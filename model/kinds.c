@@ -1,3 +1,4 @@
+/* Decides which modules are application and which system. */
 #include "model/kinds.h"
 
 #include "model/path_names.h"

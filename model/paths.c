@@ -1,3 +1,4 @@
+/* Adds up exclusive and inclusive costs of call paths. */
 #include "model/paths.h"
 
 void model_paths_release(struct model_paths *paths)

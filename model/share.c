@@ -1,3 +1,4 @@
+/* Computes the interval of a share, and the effective number of samples. */
 #include "model/paths.h"
 
 #include <math.h>

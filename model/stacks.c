@@ -1,3 +1,4 @@
+/* Keeps distinct stacks as a tree of frames. */
 #include "model/stacks.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Books for each second what was expected and what came. */
 #include "record/ledger.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Gives the unwinder the code regions of a process. */
 #include "recording/spaces.h"
 
 static enum unwind_region_kind region_kind(enum record_image_state state, bool hurried)

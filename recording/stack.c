@@ -1,3 +1,4 @@
+/* Reads the bytes of a captured or living stack, and finds out where it ends. */
 #include "recording/stack.h"
 #include "target/target.h"
 

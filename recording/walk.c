@@ -1,3 +1,4 @@
+/* Walks the stack of a sample, and keeps what it finds. */
 #include "recording/walk.h"
 
 #include "recording/stack.h"

@@ -1,3 +1,4 @@
+/* Writes batches of rows in a thread of its own. */
 #include "recording/writer.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Creates a database for a recording, or opens one to add a run. */
 #include "store/database.h"
 #include "store/header.h"
 #include "store/open.h"

@@ -1,3 +1,4 @@
+/* Turns errors of SQLite into errors of sprof, and runs single statements. */
 #include "store/database.h"
 
 #include <errno.h>

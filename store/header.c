@@ -1,3 +1,4 @@
+/* Reads the head of a database file without SQLite. */
 #include "store/header.h"
 
 #include "store/schema.h"

@@ -1,3 +1,4 @@
+/* Opens databases for reading, whatever their recorder left. */
 #include "store/open.h"
 
 #include "store/database.h"

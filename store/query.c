@@ -1,3 +1,4 @@
+/* Runs a user's statements. */
 #include "store/database.h"
 #include "store/store.h"
 

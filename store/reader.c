@@ -1,3 +1,4 @@
+/* Reads the rows of a recording. */
 #include "store/store.h"
 
 #include "store/samples.h"

@@ -1,3 +1,4 @@
+/* Makes statements from tables of columns, and binds rows to them. */
 #include "store/statement.h"
 
 #include "base/base.h"

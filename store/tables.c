@@ -1,3 +1,4 @@
+/* Describes the columns of every table. */
 #include "store/tables.h"
 
 #include "store/store.h"

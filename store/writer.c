@@ -1,3 +1,4 @@
+/* Writes batches of rows and derived rows. */
 #include "store/writer.h"
 
 #include "store/statement.h"

@@ -1,3 +1,4 @@
+/* Collects functions and the chains of frames that refer to them. */
 #include "symbolize/builder.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Turns the functions of a DWARF unit into sorted arrays. */
 #include "symbolize/flatten.h"
 
 #include <dwarf.h>

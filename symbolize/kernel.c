@@ -1,3 +1,4 @@
+/* Names addresses of the kernel. */
 #include "symbolize/kernel.h"
 
 #include "symbolize/builder.h"

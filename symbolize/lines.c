@@ -1,3 +1,4 @@
+/* Reads line tables into sorted arrays. */
 #include "symbolize/lines.h"
 
 #include <dwarf.h>

@@ -1,3 +1,4 @@
+/* Names the addresses of one module. */
 #include "symbolize/module.h"
 
 #include <elfutils/libdwelf.h>

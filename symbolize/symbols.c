@@ -1,3 +1,4 @@
+/* Finds the symbol that covers an address. */
 #include "symbolize/symbols.h"
 
 #include "symbolize/demangle.h"

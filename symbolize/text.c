@@ -1,3 +1,4 @@
+/* Reads text files line by line, and the numbers in them. */
 #include "symbolize/text.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Finds the DWARF unit of an address. */
 #include "symbolize/units.h"
 
 #include <dwarf.h>

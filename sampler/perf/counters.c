@@ -1,3 +1,4 @@
+/* Opens counters of CPU time for threads. */
 #include "sampler/perf/counters.h"
 
 #include "sampler/perf/event_config.h"

@@ -1,3 +1,4 @@
+/* Decides how an event is opened: its rate, slice and rings. */
 #include "sampler/perf/event_config.h"
 
 #include "arch/arch.h"

@@ -1,3 +1,4 @@
+/* Finds the type and configuration of an event by its name. */
 #include "sampler/perf/event_names.h"
 
 #include <linux/perf_event.h>

@@ -1,3 +1,4 @@
+/* Opens sampling events and those that report mappings and forks. */
 #include "sampler/perf/events.h"
 
 #include <errno.h>

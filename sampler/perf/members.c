@@ -1,3 +1,4 @@
+/* Keeps which threads belong to the targets. */
 #include "sampler/perf/members.h"
 
 #include <assert.h>
