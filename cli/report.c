@@ -16,7 +16,7 @@ struct key_list {
 
 struct arguments {
     struct cli_selection selection; /* first: see cli_release_rules */
-    bool inclusive, modules, lines, threads, processes, edges, tree, no_fold, no_pager;
+    bool inclusive, modules, lines, threads, processes, edges, tree, bottom_up, no_fold, no_pager;
     struct key_list by;
     const char *callers, *callees, *sort, *show;
     uint64_t limit;
@@ -92,6 +92,8 @@ static const struct cli_option options[] = {
     {"processes", 0, NULL, "by process", FIELD(processes), cli_set_flag},
     {"edges", 0, NULL, "calls: which function calls which", FIELD(edges), cli_set_flag},
     {"tree", 0, NULL, "call paths, from the root", FIELD(tree), cli_set_flag},
+    {"bottom-up", 0, NULL, "every function with the ways into it, its immediate callers first",
+     FIELD(bottom_up), cli_set_flag},
     {"callers", 0, "FUNC", "the ways into a function, its immediate callers first", FIELD(callers),
      cli_set_text},
     {"callees", 0, "FUNC", "what a function calls, and on", FIELD(callees), cli_set_text},
@@ -131,7 +133,8 @@ static int choose_view(struct arguments *arguments, enum report_view *view,
         {arguments->threads, REPORT_BY_KEYS, REPORT_THREAD},
         {arguments->processes, REPORT_BY_KEYS, REPORT_PROCESS},
         {arguments->edges, REPORT_EDGES, REPORT_KEYS},
-        {arguments->tree, REPORT_TREE, REPORT_KEYS},
+        {arguments->tree && !arguments->bottom_up, REPORT_TREE, REPORT_KEYS},
+        {arguments->bottom_up, REPORT_BOTTOM_UP, REPORT_KEYS},
         {arguments->callers != NULL, REPORT_CALLERS, REPORT_KEYS},
         {arguments->callees != NULL, REPORT_CALLEES, REPORT_KEYS},
     };
@@ -148,7 +151,7 @@ static int choose_view(struct arguments *arguments, enum report_view *view,
     if (asked > 1)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "one table at a time: choose --by, --modules, --lines, --threads, "
-                               "--processes, --edges, --tree, --callers or --callees");
+                               "--processes, --edges, --tree, --bottom-up, --callers or --callees");
     return 0;
 }
 

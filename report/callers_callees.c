@@ -89,6 +89,7 @@ static int show(struct table *table, struct report_dataset *dataset, uint32_t fu
         .exclusive = report_measure_in_tree(&report_measure_exclusive, "exclusive", focus, all),
         .base = all,
         .has_exclusive = direction->exclusive,
+        .callers = !direction->exclusive,
     };
     return focus && tree.title && tree.note ? report_table_of_paths(table, &tree, error)
                                             : SPROF_ENOMEM;

@@ -17,6 +17,9 @@ static int make_table(struct table *table, struct report_dataset *dataset,
         case REPORT_BY_KEYS: result = report_table_by_keys(table, dataset, options, error); break;
         case REPORT_EDGES: result = report_table_of_edges(table, dataset, options, error); break;
         case REPORT_TREE: result = report_table_of_tree(table, dataset, options, error); break;
+        case REPORT_BOTTOM_UP:
+            result = report_table_bottom_up(table, dataset, options, error);
+            break;
         case REPORT_CALLERS:
             result = report_table_of_callers(table, dataset, &set, options, error);
             break;

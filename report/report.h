@@ -37,11 +37,12 @@ struct report_selection {
 };
 
 enum report_view {
-    REPORT_BY_KEYS, /* a flat table of `keys` */
-    REPORT_EDGES,   /* which function calls which */
-    REPORT_TREE,    /* every call path */
-    REPORT_CALLERS, /* of `function`, the nearest first */
-    REPORT_CALLEES, /* and what they call */
+    REPORT_BY_KEYS,   /* a flat table of `keys` */
+    REPORT_EDGES,     /* which function calls which */
+    REPORT_TREE,      /* every call path */
+    REPORT_BOTTOM_UP, /* every function, with the ways into it below */
+    REPORT_CALLERS,   /* of `function`, the nearest first */
+    REPORT_CALLEES,   /* and what they call */
 };
 
 /* What the rows of a flat table are of. */

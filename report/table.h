@@ -136,6 +136,8 @@ int report_table_of_edges(struct table *table, struct report_dataset *dataset,
                           const struct report_table_options *options, struct sprof_error *error);
 int report_table_of_tree(struct table *table, struct report_dataset *dataset,
                          const struct report_table_options *options, struct sprof_error *error);
+int report_table_bottom_up(struct table *table, struct report_dataset *dataset,
+                           const struct report_table_options *options, struct sprof_error *error);
 int report_table_of_callers(struct table *table, struct report_dataset *dataset,
                             const struct report_function_set *set,
                             const struct report_table_options *options, struct sprof_error *error);

@@ -235,8 +235,10 @@ static int add_rows(struct layout *layout)
         result = add_row(layout, path, name_of(layout, path),
                          report_dataset_module_name(dataset, path->function), &path->costs,
                          !leaves[id].next_sibling, leaves[id].depth);
-        if (!result && layout->tree->options->fold &&
-            (end = end_of_chain(layout, id, &passed, &costs)) != id && passed >= FOLD_FRAMES) {
+        const bool may_fold =
+            layout->tree->options->fold && !(layout->tree->callers && !path->parent);
+        if (!result && may_fold && (end = end_of_chain(layout, id, &passed, &costs)) != id &&
+            passed >= FOLD_FRAMES) {
             result = add_fold(layout, id, passed, &costs);
             leaves[end].depth = leaves[id].depth + 2;
             id = end;

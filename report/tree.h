@@ -14,6 +14,7 @@ struct report_tree {
     struct model_cost base; /* what the share is of that rows need to be shown */
     bool has_exclusive;
     bool own_paths; /* `paths` is that of the dataset: what is inlined is known */
+    bool callers;   /* below a root are its callers: the nearest is never folded away */
 };
 
 /* A measure as trees show it, below `group`; `focus` titles its percentages of `focus_cost`, NULL:
