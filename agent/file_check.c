@@ -1,5 +1,6 @@
 /* Decides whether the agent can be preloaded into a program, from its ELF headers. */
 #include "agent/agent.h"
+#include "arch/arch.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -17,12 +18,6 @@ enum {
     DYNAMIC_MAX = 256,
     LINE_MAX_BYTES = 256,
 };
-
-#if defined __x86_64__
-enum { MACHINE = EM_X86_64 };
-#elif defined __aarch64__
-enum { MACHINE = EM_AARCH64 };
-#endif
 
 static bool read_at(int fd, void *buffer, size_t size, uint64_t offset)
 {
@@ -109,7 +104,7 @@ static enum agent_file check_elf(int fd)
     Elf64_Ehdr elf;
     Elf64_Phdr headers[HEADERS_MAX];
     if (!read_at(fd, &elf, sizeof elf, 0) || elf.e_ident[EI_CLASS] != ELFCLASS64 ||
-        elf.e_machine != MACHINE)
+        elf.e_machine != ARCH_ELF_MACHINE)
         return AGENT_FILE_CLASS;
     const size_t count = elf.e_phnum < HEADERS_MAX ? elf.e_phnum : HEADERS_MAX;
     if (elf.e_phentsize != sizeof *headers ||

@@ -5,7 +5,9 @@ file(GLOB preload_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/agent/preload/*.
 add_library(sprof-agent SHARED ${preload_sources} ${CMAKE_SOURCE_DIR}/agent/file_check.c)
 set_target_properties(sprof-agent PROPERTIES C_STANDARD 17 C_EXTENSIONS ON C_VISIBILITY_PRESET hidden
                       LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/libexec/sprof)
-target_compile_definitions(sprof-agent PRIVATE _GNU_SOURCE)
+set(SPROF_PRELOAD_DEFINITIONS _GNU_SOURCE SPROF_ARCH_HEADER="${SPROF_ARCH_HEADER}"
+    SPROF_ARCH_CONTEXT_HEADER="arch/${SPROF_ARCH}/context.h" CACHE INTERNAL "of what runs inside other programs")
+target_compile_definitions(sprof-agent PRIVATE ${SPROF_PRELOAD_DEFINITIONS})
 target_include_directories(sprof-agent PRIVATE ${CMAKE_SOURCE_DIR})
 target_compile_options(sprof-agent PRIVATE -O2 -g -Wall -Wextra -Wconversion -Wshadow
                        -Wmissing-prototypes -Wvla $<$<BOOL:${SPROF_WERROR}>:-Werror>

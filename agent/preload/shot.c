@@ -3,42 +3,14 @@
  * It uses no thread-local storage and no errno, and it may run on a small alternate stack: what it
  * copies goes straight into the ring. */
 #include "agent/preload/preload.h"
+#include SPROF_ARCH_CONTEXT_HEADER /* registers in a signal's context */
 
 #include <linux/perf_event.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
-#include <ucontext.h>
 #include <unistd.h>
-
-#if defined __x86_64__
-
-enum { REGISTERS = 17 };
-
-/* In the order of the kernel's numbers (asm/perf_regs.h): AX BX CX DX SI DI BP SP IP R8 … R15. */
-static void copy_registers(uint64_t registers[REGISTERS], const ucontext_t *context)
-{
-    static const unsigned char order[REGISTERS] = {
-        REG_RAX, REG_RBX, REG_RCX, REG_RDX, REG_RSI, REG_RDI, REG_RBP, REG_RSP, REG_RIP,
-        REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
-    for (size_t i = 0; i < REGISTERS; i++)
-        registers[i] = (uint64_t)context->uc_mcontext.gregs[order[i]];
-}
-
-static uintptr_t stack_pointer(const ucontext_t *context)
-{
-    return (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
-}
-
-static uintptr_t instruction_pointer(const ucontext_t *context)
-{
-    return (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
-}
-
-#else
-#error "say here how registers are found in a signal's context"
-#endif
 
 /* A sample up to its stack, as sampler/decode.c reads it. */
 struct sample {
@@ -49,7 +21,7 @@ struct sample {
     uint32_t cpu, reserved;
     uint64_t weight_ns;
     uint64_t abi; /* from here on only with registers and stack */
-    uint64_t registers[REGISTERS];
+    uint64_t registers[ARCH_REGISTERS];
     uint64_t stack_bytes; /* a slice of so many bytes follows, and how many of them are of use */
 };
 
@@ -93,7 +65,7 @@ static size_t slice_of(const struct agent_thread *thread, uintptr_t pointer, uin
 static void put_stack(struct agent_thread *thread, const ucontext_t *context, struct sample *sample,
                       uint64_t room, size_t wanted)
 {
-    const uintptr_t pointer = stack_pointer(context);
+    const uintptr_t pointer = arch_context_sp(context);
     const bool known = pointer >= thread->stack_low && pointer < thread->stack_end;
     const uint64_t before = thread->head;
     size_t size = slice_of(thread, pointer, room, wanted), useful = size;
@@ -125,7 +97,7 @@ static void put_sample(struct agent_thread *thread, const ucontext_t *context, u
     struct sample sample = {
         .header = {.type = PERF_RECORD_SAMPLE, .misc = PERF_RECORD_MISC_USER, .size = BARE_BYTES},
         .event_id = wanted ? AGENT_EVENT_STACK : AGENT_EVENT_BARE,
-        .ip = instruction_pointer(context),
+        .ip = arch_context_pc(context),
         .pid = (uint32_t)thread->pid,
         .tid = (uint32_t)thread->tid,
         .time_ns = agent_clock_ns(CLOCK_MONOTONIC),
@@ -134,7 +106,7 @@ static void put_sample(struct agent_thread *thread, const ucontext_t *context, u
         .abi = PERF_SAMPLE_REGS_ABI_64,
     };
     if (wanted) {
-        copy_registers(sample.registers, context);
+        arch_context_registers(sample.registers, context);
         put_stack(thread, context, &sample, room, wanted);
     } else {
         agent_ring_put(thread, &sample, BARE_BYTES);

@@ -1,6 +1,7 @@
 /* Starts the agent in a process: finds sprof, agrees on a ring, takes itself out of the
  * environment. */
 #include "agent/preload/preload.h"
+#include SPROF_ARCH_CONTEXT_HEADER
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -30,8 +31,8 @@ bool agent_active(void)
 /* ---- libc
  * ---------------------------------------------------------------------------------------- */
 
-#if defined __x86_64__ && defined __GLIBC__
-__asm__(".symver dlsym, dlsym@GLIBC_2.2.5"); /* it moved from libdl to libc in 2.34 */
+#ifdef __GLIBC__
+__asm__(".symver dlsym, " ARCH_CONTEXT_DLSYM);
 #endif
 
 static void find(void *pointer, const char *name)
