@@ -1,3 +1,4 @@
+/* clang-format off */
 /* arch: all that depends on the processor: registers, and what machine code says where no table does.
  *
  * CMake chooses one directory, arch/NAME, whose machine.h has the constants below and whose sources
@@ -31,6 +32,7 @@
  *
  * A frame pointer points to the caller's frame pointer, with the return address behind it: so it is on
  * x86-64 and aarch64. */
+/* clang-format on */
 #ifndef SPROF_ARCH_ARCH_H
 #define SPROF_ARCH_ARCH_H
 
@@ -39,7 +41,7 @@
 
 #include <stdbool.h>
 
-/* ---- Registers ------------------------------------------------------------------------------ */
+/* == Registers ============================================================================== */
 
 /* Of the general registers, by number: "rax", …. */
 extern const char *const arch_register_names[ARCH_GENERAL_REGISTERS];
@@ -62,7 +64,7 @@ bool arch_is_in_signal_return(const uint64_t registers[ARCH_REGISTERS]);
 /* Whether registers that were sampled in the kernel may be those of a system call. */
 bool arch_may_be_in_system_call(const uint64_t registers[ARCH_REGISTERS]);
 
-/* ---- Code ----------------------------------------------------------------------------------- */
+/* == Code =================================================================================== */
 
 /* Whether the bytes, which end at a return address, end with a call. */
 bool arch_code_ends_with_call(const uint8_t bytes[ARCH_CALL_BYTES]);
@@ -119,7 +121,7 @@ bool arch_code_find_known(struct sprof_bytes code, size_t *offset, struct arch_k
  * __start_context, whose call frame information claims a caller. */
 bool arch_code_is_start(struct sprof_bytes function);
 
-/* ---- Instructions --------------------------------------------------------------------------- */
+/* == Instructions =========================================================================== */
 
 /* What an instruction does to the stack and the frame pointer. */
 enum arch_effect {

@@ -20,7 +20,7 @@ struct kept {
 
 struct bench {
     struct sampler *sampler;
-    struct recording recording; /* only its world, images and walk are used */
+    struct recording recording; /* only its table, images and walk are used */
     SPROF_VEC(struct kept) kept;
     uint8_t ring[1 << 16];
     uint64_t walks, frames, waits, walk_ns, clock_ns;
@@ -92,7 +92,7 @@ static void walk_one(struct bench *bench, const struct model_record *record)
 {
     struct recording *recording = &bench->recording;
     const struct model_process *process =
-        model_world_process(&recording->world, record->pid, record->time_ns);
+        model_process_table_process(&recording->process_table, record->pid, record->time_ns);
     const struct model_sample *sample = &record->sample;
     if (!process || !sample->register_count || !sample->stack_size)
         return;
@@ -105,7 +105,7 @@ static void walk_one(struct bench *bench, const struct model_record *record)
     memcpy(registers.value, sample->registers, sizeof registers.value);
     for (;;) {
         struct unwind_space space;
-        if (record_spaces_get(&recording->walk.spaces, process, &space))
+        if (recording_spaces_get(&recording->walk.spaces, process, &space))
             exit(1);
         const uint64_t begin_ns = sprof_clock_monotonic_ns();
         const struct unwind_stack stack =
@@ -118,8 +118,8 @@ static void walk_one(struct bench *bench, const struct model_record *record)
             return;
         }
         bench->waits++;
-        record_images_wait(&recording->images);
-        record_images_collect(&recording->images);
+        recording_images_wait(&recording->images);
+        recording_images_collect(&recording->images);
     }
 }
 
@@ -130,8 +130,8 @@ static double walk_all(struct bench *bench, struct unwind_counters *counters)
     struct recording *recording = &bench->recording;
     memset(recording, 0, sizeof *recording);
     bench->walks = bench->frames = bench->waits = bench->walk_ns = 0;
-    if (record_images_init(&recording->images, SIZE_MAX, NULL, NULL) ||
-        record_walk_init(&recording->walk, &recording->world, &recording->images, &view))
+    if (recording_images_init(&recording->images, SIZE_MAX, NULL, NULL) ||
+        recording_walk_init(&recording->walk, &recording->process_table, &recording->images, &view))
         exit(1);
     for (size_t i = 0; i < bench->kept.count; i++) {
         const struct model_record *record = &bench->kept.items[i].record;
@@ -142,9 +142,9 @@ static double walk_all(struct bench *bench, struct unwind_counters *counters)
             recording_event(recording, record);
     }
     *counters = unwind_walker_counters(recording->walk.walker);
-    record_walk_release(&recording->walk);
-    record_images_release(&recording->images);
-    model_world_release(&recording->world);
+    recording_walk_release(&recording->walk);
+    recording_images_release(&recording->images);
+    model_process_table_release(&recording->process_table);
     return (double)bench->walk_ns / (double)bench->frames;
 }
 

@@ -7,9 +7,9 @@
 #include "model/difference.h"
 #include "model/kinds.h"
 #include "model/paths.h"
+#include "model/process_table.h"
 #include "model/records.h"
 #include "model/stacks.h"
 #include "model/vocabulary.h"
-#include "model/world.h"
 
 #endif

@@ -16,7 +16,7 @@ struct replay {
     struct sprof_arena arena;
     struct sprof_map thread_process; /* thread id → process id */
     SPROF_VEC(struct store_process) processes;
-    size_t forks; /* how many of them are in the world */
+    size_t forks; /* how many of them are in the process table */
     SPROF_VEC(struct store_module) modules;
     struct sprof_map module_index; /* id → position + 1 */
     int (*report)(void *, const struct record_replay *);

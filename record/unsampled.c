@@ -38,18 +38,18 @@ static int add_row(struct record_session *session, const struct model_thread *th
  * an agent, on the first. */
 static int book_shortfall(struct record_session *session, uint32_t node, uint64_t used_ns)
 {
-    const struct model_world *world = recording_processes(session->recording);
+    const struct model_process_table *table = recording_processes(session->recording);
     uint64_t sampled_ns = 0, short_ns = 0;
-    for (size_t i = 0; i < world->threads.count; i++) {
-        const struct model_thread *thread = world->threads.items[i];
+    for (size_t i = 0; i < table->threads.count; i++) {
+        const struct model_thread *thread = table->threads.items[i];
         sampled_ns += thread->sampled_weight;
         if (thread->cpu_time_ns > thread->sampled_weight)
             short_ns += thread->cpu_time_ns - thread->sampled_weight;
     }
     uint64_t left_ns = used_ns > sampled_ns ? used_ns - sampled_ns : 0;
     const double share = short_ns > left_ns ? (double)left_ns / (double)short_ns : 1;
-    for (size_t i = world->threads.count; i-- > 0 && left_ns;) {
-        const struct model_thread *thread = world->threads.items[i];
+    for (size_t i = table->threads.count; i-- > 0 && left_ns;) {
+        const struct model_thread *thread = table->threads.items[i];
         uint64_t weight_ns = 0;
         if (thread->cpu_time_ns > thread->sampled_weight)
             weight_ns = (uint64_t)(share * (double)(thread->cpu_time_ns - thread->sampled_weight));
@@ -65,7 +65,7 @@ static int book_shortfall(struct record_session *session, uint32_t node, uint64_
 int record_book_unsampled(struct record_session *session, uint64_t unseen_ns)
 {
     const struct sampler_facts *facts = sampler_facts(session->sampler);
-    const struct model_world *world = recording_processes(session->recording);
+    const struct model_process_table *table = recording_processes(session->recording);
     uint32_t node;
     if (!facts->may_miss_threads || !session->event.is_clock)
         return 0;
@@ -74,10 +74,10 @@ int record_book_unsampled(struct record_session *session, uint64_t unseen_ns)
     if (facts->weights == SAMPLER_WEIGHTS_TICK)
         return book_shortfall(session, node, session->run->target_cpu_ns);
     uint64_t ended = 0;
-    for (size_t i = 0; i < world->threads.count; i++)
-        ended += world->threads.items[i]->end_ns != 0;
-    for (size_t i = 0; i < world->threads.count; i++) {
-        const struct model_thread *thread = world->threads.items[i];
+    for (size_t i = 0; i < table->threads.count; i++)
+        ended += table->threads.items[i]->end_ns != 0;
+    for (size_t i = 0; i < table->threads.count; i++) {
+        const struct model_thread *thread = table->threads.items[i];
         const uint64_t weight_ns =
             unsampled_ns(&session->ledger, thread) + (thread->end_ns ? unseen_ns / ended : 0);
         if (weight_ns && add_row(session, thread, node, weight_ns))

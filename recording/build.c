@@ -102,16 +102,16 @@ static int build_from(struct unwind_table **table, struct image *image, struct i
 
 /* Start-up functions by symbol and by entry point. */
 static void take_startup_symbols(struct image *image, const struct found_symbols *found,
-                                 struct record_built *built)
+                                 struct recording_built *built)
 {
     const struct image_symbol *symbols = found->symbols + ROOT_NAMES;
-    for (size_t i = 0; i < found->startup_count && built->startup_count < RECORD_STARTUP_RANGES;
+    for (size_t i = 0; i < found->startup_count && built->startup_count < RECORDING_STARTUP_RANGES;
          i++)
         if (symbols[i].size)
             built->startup[built->startup_count++] =
                 (struct unwind_range){symbols[i].vaddr, symbols[i].vaddr + symbols[i].size};
     struct unwind_range entry;
-    if (built->startup_count < RECORD_STARTUP_RANGES && image_is_executable(image) &&
+    if (built->startup_count < RECORDING_STARTUP_RANGES && image_is_executable(image) &&
         built->table && unwind_table_function(built->table, image_entry(image), &entry))
         built->startup[built->startup_count++] = entry;
 }
@@ -152,7 +152,7 @@ static struct sprof_digest find_key(struct image *image, struct image *debug, st
     return key;
 }
 
-static bool take_startup(struct record_built *built, struct sprof_bytes bytes)
+static bool take_startup(struct recording_built *built, struct sprof_bytes bytes)
 {
     if (!bytes.data || bytes.size % sizeof *built->startup || bytes.size > sizeof built->startup)
         return false;
@@ -161,9 +161,9 @@ static bool take_startup(struct record_built *built, struct sprof_bytes bytes)
     return true;
 }
 
-bool record_find_built(struct record_built *built, struct image *image, struct cache *cache)
+bool recording_find_built(struct recording_built *built, struct image *image, struct cache *cache)
 {
-    *built = (struct record_built){0};
+    *built = (struct recording_built){0};
     if (!cache)
         return false;
     struct image *debug = open_frames(image);
@@ -180,7 +180,7 @@ bool record_find_built(struct record_built *built, struct image *image, struct c
     return built->table != NULL;
 }
 
-static void store(const struct record_built *built, struct cache *cache)
+static void store(const struct recording_built *built, struct cache *cache)
 {
     struct sprof_bytes table;
     const struct sprof_bytes startup = {(const uint8_t *)built->startup,
@@ -192,8 +192,8 @@ static void store(const struct record_built *built, struct cache *cache)
     free((void *)table.data);
 }
 
-int record_build(struct record_built *built, struct image *image, struct cache *cache,
-                 struct sprof_error *error)
+int recording_build(struct recording_built *built, struct image *image, struct cache *cache,
+                    struct sprof_error *error)
 {
     struct found_symbols found;
     if (!find_all_symbols(image, &found))
@@ -225,8 +225,8 @@ static size_t vdso_size(const uint8_t *start)
     return size <= limit ? size : 0;
 }
 
-int record_open_image(struct image **image, const struct image_request *request,
-                      struct sprof_error *error)
+int recording_open_image(struct image **image, const struct image_request *request,
+                         struct sprof_error *error)
 {
     if (strcmp(request->file.path, "[vdso]") != 0)
         return image_open(image, request, error);

@@ -10,7 +10,7 @@ int recording_counters_each(const struct recording *recording,
                             int (*put)(void *context, const char *name, uint64_t value),
                             void *context)
 {
-    const struct record_images *images = &recording->images;
+    const struct recording_images *images = &recording->images;
     const struct counter counters[] = {
         {"unwind.ns", recording->walk.walk_ns},
         {"tables.built", images->builds},

@@ -12,7 +12,7 @@ static void release(struct derive *derive)
         unwind_table_free(derive->modules.items[i].table);
     }
     for (size_t i = 0; i < derive->runs.count; i++)
-        derive_events_release(&derive->runs.items[i]);
+        recording_derive_events_release(&derive->runs.items[i]);
     sprof_vec_release(&derive->runs);
     sprof_vec_release(&derive->modules);
     sprof_vec_release(&derive->frames);
@@ -35,12 +35,13 @@ static void release(struct derive *derive)
 static int run_step(struct derive *derive, const struct sprof_intern *names,
                     struct sprof_error *error)
 {
-    int result = derive_load(derive, error);
+    int result = recording_derive_load(derive, error);
     if (!result && derive->runs.count) {
-        result = names ? derive_given_names(derive, names, error) : derive_names(derive, error);
+        result = names ? recording_derive_given_names(derive, names, error)
+                       : recording_derive_names(derive, error);
         if (!result)
-            result = derive_costs(derive, error);
-        if (!result && derive_changed_rows(derive))
+            result = recording_derive_costs(derive, error);
+        if (!result && recording_derive_changed_rows(derive))
             result = sprof_error_memory(error);
         if (!result)
             result = store_write_derived(derive->store, &derive->derived, error);
@@ -49,17 +50,17 @@ static int run_step(struct derive *derive, const struct sprof_intern *names,
     return result;
 }
 
-int record_derive_store(struct store *store, const struct record_derive_source *source,
-                        struct sprof_error *error)
+int recording_derive_store(struct store *store, const struct recording_derive_source *source,
+                           struct sprof_error *error)
 {
     struct derive derive = {.store = store, .source = source};
     return run_step(&derive, NULL, error);
 }
 
-int record_derive_import(struct store *store, const struct sprof_intern *names,
-                         struct sprof_error *error)
+int recording_derive_import(struct store *store, const struct sprof_intern *names,
+                            struct sprof_error *error)
 {
-    static const struct record_derive_source again = {.again = true};
+    static const struct recording_derive_source again = {.again = true};
     struct derive derive = {.store = store, .source = &again, .import = true};
     return run_step(&derive, names, error);
 }
@@ -67,7 +68,7 @@ int record_derive_import(struct store *store, const struct sprof_intern *names,
 int recording_derive(const char *path, const struct recording_derive_options *options,
                      struct sprof_error *error)
 {
-    const struct record_derive_source source = {
+    const struct recording_derive_source source = {
         .cache = options->again || options->no_cache ? NULL : cache_open(NULL),
         .log = options->log,
         .rules = options->rules,
@@ -76,7 +77,7 @@ int recording_derive(const char *path, const struct recording_derive_options *op
     struct store *store = NULL;
     int result = store_open_write(&store, path, error);
     if (!result)
-        result = record_derive_store(store, &source, error);
+        result = recording_derive_store(store, &source, error);
     cache_free(source.cache, 0);
     if (!store)
         return result;

@@ -11,9 +11,9 @@
 #include "symbolize/symbolize.h"
 
 /* Where opened images come from. Zero: files are opened by path and build id. */
-struct record_derive_source {
-    const struct record_images *images; /* of the session that just ended; NULL: none */
-    const struct record_jit_owners *jit_owners;
+struct recording_derive_source {
+    const struct recording_images *images; /* of the session that just ended; NULL: none */
+    const struct recording_jit_owners *jit_owners;
     const struct sprof_log *log;
     struct model_kind_rules rules; /* count > 0: replaces the kinds stored */
     struct cache *cache;           /* borrowed; NULL: none */
@@ -21,13 +21,13 @@ struct record_derive_source {
 };
 
 /* Symbolizes and derives what an open store lacks; its runs are complete then. */
-int record_derive_store(struct store *store, const struct record_derive_source *source,
-                        struct sprof_error *error);
+int recording_derive_store(struct store *store, const struct recording_derive_source *source,
+                           struct sprof_error *error);
 
 /* The same for imported stacks, whose functions are named already: a frame's offset is the number
  * of its name. */
-int record_derive_import(struct store *store, const struct sprof_intern *names,
-                         struct sprof_error *error);
+int recording_derive_import(struct store *store, const struct sprof_intern *names,
+                            struct sprof_error *error);
 
 /* == Shared by the files of this step == */
 
@@ -100,7 +100,7 @@ struct derive_run {
 
 struct derive {
     struct store *store;
-    const struct record_derive_source *source;
+    const struct recording_derive_source *source;
     bool all;    /* every run is derived: what was derived is replaced as a whole */
     bool import; /* imported runs too */
     struct symbolize_kernel *kernel; /* opened when a frame needs it; NULL: not yet or never */
@@ -124,23 +124,24 @@ struct derive {
 };
 
 /* Reads modules, functions, frames, nodes, paths, runs, and adds up the runs' samples. */
-int derive_load(struct derive *derive, struct sprof_error *error);
+int recording_derive_load(struct derive *derive, struct sprof_error *error);
 
 /* Adds up the samples of a run: fills its events and summary and the rows that need no names. */
-int derive_scan_samples(struct derive *derive, struct derive_run *run, struct sprof_error *error);
-void derive_events_release(struct derive_run *run);
+int recording_derive_scan_samples(struct derive *derive, struct derive_run *run,
+                                  struct sprof_error *error);
+void recording_derive_events_release(struct derive_run *run);
 
 /* Names the frames that want it: fills functions, levels, derived.frames. */
-int derive_names(struct derive *derive, struct sprof_error *error);
+int recording_derive_names(struct derive *derive, struct sprof_error *error);
 
 /* The same with names that are known: a frame's offset is the number of its name. */
-int derive_given_names(struct derive *derive, const struct sprof_intern *names,
-                       struct sprof_error *error);
+int recording_derive_given_names(struct derive *derive, const struct sprof_intern *names,
+                                 struct sprof_error *error);
 
 /* Makes call paths and adds up costs. */
-int derive_costs(struct derive *derive, struct sprof_error *error);
+int recording_derive_costs(struct derive *derive, struct sprof_error *error);
 
 /* The rows of what was loaded and has changed, into `derived`. */
-int derive_changed_rows(struct derive *derive);
+int recording_derive_changed_rows(struct derive *derive);
 
 #endif

@@ -24,7 +24,7 @@ static void sum_up_nodes(struct derive *derive)
         if (!node->run)
             continue;
         node->key = model_node_key(parent ? parent->key : 0, frame->key);
-        node->named = (parent ? parent->named : 0) + derive_frame_is_named(derive, frame);
+        node->named = (parent ? parent->named : 0) + recording_derive_frame_is_named(derive, frame);
         node->path = 0;
     }
 }
@@ -314,7 +314,7 @@ static int run_costs(struct derive *derive, struct derive_run *run)
     return result ? result : sprof_vec_push(&derive->derived.sample_summaries, run->summary);
 }
 
-int derive_costs(struct derive *derive, struct sprof_error *error)
+int recording_derive_costs(struct derive *derive, struct sprof_error *error)
 {
     sum_up_nodes(derive);
     int result = 0;
@@ -329,7 +329,7 @@ int derive_costs(struct derive *derive, struct sprof_error *error)
     return result ? sprof_error_memory(error) : 0;
 }
 
-int derive_changed_rows(struct derive *derive)
+int recording_derive_changed_rows(struct derive *derive)
 {
     struct store_derived *derived = &derive->derived;
     derived->replaces_paths = derive->all;

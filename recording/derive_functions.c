@@ -50,8 +50,8 @@ static int add_row(struct derive *derive, const struct derive_module *module,
         function_identity(row->module_id, linkage_name, row->file, row->line, row->start), row->id);
 }
 
-int derive_keep_function(struct derive *derive, const struct derive_module *module,
-                         const struct store_function *function)
+int recording_derive_keep_function(struct derive *derive, const struct derive_module *module,
+                                   const struct store_function *function)
 {
     struct store_function row = *function;
     row.name = sprof_arena_text(&derive->arena, function->name);
@@ -60,8 +60,8 @@ int derive_keep_function(struct derive *derive, const struct derive_module *modu
     return add_row(derive, module, &row, false);
 }
 
-int derive_add_function(struct derive *derive, const struct derive_module *module,
-                        const struct symbolize_function *function, uint32_t *id)
+int recording_derive_add_function(struct derive *derive, const struct derive_module *module,
+                                  const struct symbolize_function *function, uint32_t *id)
 {
     const uint64_t identity = function_identity(module->canonical, function->linkage_name,
                                                 function->file, function->line, function->start);
@@ -97,7 +97,7 @@ int derive_add_function(struct derive *derive, const struct derive_module *modul
 
 /* == Frames == */
 
-bool derive_frame_is_named(const struct derive *derive, const struct derive_frame *frame)
+bool recording_derive_frame_is_named(const struct derive *derive, const struct derive_frame *frame)
 {
     return frame->chain_count &&
            derive->function_rows.items[derive->levels.items[frame->chain].function - 1].named;
@@ -121,11 +121,11 @@ static bool same_chain(const struct derive *derive, const struct derive_frame *f
     return true;
 }
 
-int derive_add_chain(struct derive *derive, struct derive_frame *frame,
-                     const struct derive_level *levels, uint32_t count)
+int recording_derive_add_chain(struct derive *derive, struct derive_frame *frame,
+                               const struct derive_level *levels, uint32_t count)
 {
     const bool named = derive->function_rows.items[levels[0].function - 1].named;
-    if (frame->chain_count && ((!named && derive_frame_is_named(derive, frame)) ||
+    if (frame->chain_count && ((!named && recording_derive_frame_is_named(derive, frame)) ||
                                same_chain(derive, frame, levels, count)))
         return 0;
     for (uint32_t i = 1; i < frame->chain_count; i++)
@@ -155,11 +155,12 @@ int derive_add_chain(struct derive *derive, struct derive_frame *frame,
     return 0;
 }
 
-int derive_add_nameless(struct derive *derive, const struct derive_module *module, uint32_t *id)
+int recording_derive_add_nameless(struct derive *derive, const struct derive_module *module,
+                                  uint32_t *id)
 {
     const char *name = module->row.name ? module->row.name : MODEL_MODULE_UNKNOWN;
     const struct symbolize_function function = {.name = name, .linkage_name = name};
-    return derive_add_function(derive, module, &function, id);
+    return recording_derive_add_function(derive, module, &function, id);
 }
 
 /* The levels of one address, innermost first. */
@@ -171,21 +172,22 @@ static int take_levels(struct derive *derive, const struct derive_module *module
     for (uint32_t k = result->first[address]; k < result->first[address + 1]; k++) {
         const struct symbolize_frame *found = &result->frames[k];
         struct derive_level level = {.file = found->file, .line = found->line};
-        if (derive_add_function(derive, module, &result->functions[found->function],
-                                &level.function) ||
+        if (recording_derive_add_function(derive, module, &result->functions[found->function],
+                                          &level.function) ||
             sprof_vec_push(levels, level))
             return SPROF_ENOMEM;
     }
     struct derive_level level = {0};
     if (levels->count)
         return 0;
-    return derive_add_nameless(derive, module, &level.function) || sprof_vec_push(levels, level)
+    return recording_derive_add_nameless(derive, module, &level.function) ||
+                   sprof_vec_push(levels, level)
                ? SPROF_ENOMEM
                : 0;
 }
 
-int derive_take_result(struct derive *derive, struct derive_job *job,
-                       const struct symbolize_result *result)
+int recording_derive_take_result(struct derive *derive, struct derive_job *job,
+                                 const struct symbolize_result *result)
 {
     struct derive_levels levels = {0};
     int failed = 0;
@@ -195,7 +197,7 @@ int derive_take_result(struct derive *derive, struct derive_job *job,
         while (at + 1 < job->address_count && job->addresses[at] < frame->lookup)
             at++;
         failed = take_levels(derive, job->module, result, at, &levels) ||
-                 derive_add_chain(derive, frame, levels.items, (uint32_t)levels.count);
+                 recording_derive_add_chain(derive, frame, levels.items, (uint32_t)levels.count);
     }
     sprof_vec_release(&levels);
     return failed ? SPROF_ENOMEM : 0;

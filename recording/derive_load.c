@@ -83,7 +83,7 @@ static int load_function(void *context, const struct store_function *function)
             sprof_vec_push(&derive->function_changed, false) ||
             sprof_vec_push(&derive->functions, (struct model_function){0}))
             return SPROF_ENOMEM;
-    return derive_keep_function(derive, module, function);
+    return recording_derive_keep_function(derive, module, function);
 }
 
 /* == Frames == */
@@ -274,7 +274,7 @@ static int load_costs(struct derive *derive, struct sprof_error *error)
 {
     for (size_t i = 0; i < derive->runs.count; i++) {
         struct derive_run *run = &derive->runs.items[i];
-        const int result = derive_scan_samples(derive, run, error);
+        const int result = recording_derive_scan_samples(derive, run, error);
         if (result)
             return result;
         for (size_t k = 0; k < run->events.count; k++)
@@ -291,12 +291,12 @@ static void take_images(struct derive *derive)
     if (!derive->source->images)
         return;
     for (size_t i = 0; i < derive->source->images->items.count; i++) {
-        struct record_image *item = derive->source->images->items.items[i];
+        struct recording_image *item = derive->source->images->items.items[i];
         struct derive_module *module = module_of(derive, item->module->id);
         if (!module)
             continue;
         module->image = item->image;
-        module->known_table = record_image_table(item);
+        module->known_table = recording_image_table(item);
     }
 }
 
@@ -326,7 +326,7 @@ static void choose_frames(struct derive *derive)
     }
 }
 
-int derive_load(struct derive *derive, struct sprof_error *error)
+int recording_derive_load(struct derive *derive, struct sprof_error *error)
 {
     struct store *store = derive->store;
     derive->all = true;

@@ -19,7 +19,7 @@ static void open_file(struct derive *derive, struct derive_module *module)
         request.file.build_id_size = (uint8_t)module->row.build_id.size;
     }
     struct sprof_error why = {0};
-    if (record_open_image(&module->owned_image, &request, &why) == 0) {
+    if (recording_open_image(&module->owned_image, &request, &why) == 0) {
         module->image = module->owned_image;
         module->row.problem = NULL;
     } else if (!module->row.problem) {
@@ -27,13 +27,13 @@ static void open_file(struct derive *derive, struct derive_module *module)
     }
 }
 
-void derive_open_image(struct derive *derive, struct derive_module *module)
+void recording_derive_open_image(struct derive *derive, struct derive_module *module)
 {
     open_file(derive, module);
     if (!module->image)
         return;
     const uint64_t key = image_key(module->image);
-    if (!module->row.key || module->row.key == derive_path_key(module))
+    if (!module->row.key || module->row.key == recording_derive_path_key(module))
         module->row.key = key;
     if (module->row.key == key)
         return;
@@ -49,9 +49,9 @@ static bool find_bounds(void *context, uint64_t vaddr, uint64_t *start, uint64_t
     const struct unwind_table *table = module->known_table ? module->known_table : module->table;
     if (!table && module->image && !module->bounds_tried) {
         module->bounds_tried = true;
-        struct record_built built;
-        if (!record_find_built(&built, module->image, module->cache))
-            record_build(&built, module->image, module->cache, NULL);
+        struct recording_built built;
+        if (!recording_find_built(&built, module->image, module->cache))
+            recording_build(&built, module->image, module->cache, NULL);
         table = module->table = built.table;
     }
     struct unwind_range range;
@@ -103,9 +103,9 @@ static int symbolize_pseudo(struct derive *derive, struct derive_job *job,
         const uint64_t offset = job->frames[i]->offset;
         const bool listed = !unknown && offset < sizeof functions / sizeof *functions;
         struct derive_level level = {0};
-        if (derive_add_function(derive, job->module, &functions[listed ? offset : 0],
-                                &level.function) ||
-            derive_add_chain(derive, job->frames[i], &level, 1))
+        if (recording_derive_add_function(derive, job->module, &functions[listed ? offset : 0],
+                                          &level.function) ||
+            recording_derive_add_chain(derive, job->frames[i], &level, 1))
             return SPROF_ENOMEM;
     }
     return 1;
@@ -182,7 +182,8 @@ static int open_jit(const struct derive *derive, int pid, struct symbolize_jit *
     const char *dump = jitdump_path(derive, pid);
     if (dump && symbolize_jit_open_file(jit, dump, why) == 0)
         return 0;
-    const struct record_jit_owner owner = record_jit_owners_get(derive->source->jit_owners, pid);
+    const struct recording_jit_owner owner =
+        recording_jit_owners_get(derive->source->jit_owners, pid);
     return symbolize_jit_open(jit, pid, owner.ns_pid, owner.uid, why);
 }
 
@@ -225,14 +226,14 @@ static int name_nothing(struct derive *derive, struct derive_job *job)
 {
     for (size_t i = 0; i < job->count; i++) {
         struct derive_level level = {0};
-        if (derive_add_nameless(derive, job->module, &level.function) ||
-            derive_add_chain(derive, job->frames[i], &level, 1))
+        if (recording_derive_add_nameless(derive, job->module, &level.function) ||
+            recording_derive_add_chain(derive, job->frames[i], &level, 1))
             return SPROF_ENOMEM;
     }
     return 0;
 }
 
-int derive_name_module(struct derive *derive, struct derive_job *job)
+int recording_derive_name_module(struct derive *derive, struct derive_job *job)
 {
     struct symbolize_result result = {0};
     for (size_t i = 0; i < job->count; i++)
@@ -240,7 +241,7 @@ int derive_name_module(struct derive *derive, struct derive_job *job)
     int failed = job_kind(job->module)(derive, job, &result);
     if (failed == 0)
         failed = is_empty(&result) ? name_nothing(derive, job)
-                                   : derive_take_result(derive, job, &result);
+                                   : recording_derive_take_result(derive, job, &result);
     symbolize_result_release(&result);
     return failed < 0 ? failed : 0;
 }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-uint64_t derive_path_key(const struct derive_module *module)
+uint64_t recording_derive_path_key(const struct derive_module *module)
 {
     return sprof_hash_pair(sprof_hash_text(module->row.path ? module->row.path : ""),
                            module->row.process_id);
@@ -20,7 +20,7 @@ static uint64_t module_key(const struct derive_module *module)
     const struct sprof_bytes build_id = module->row.build_id;
     if (build_id.size)
         return sprof_hash_bytes(build_id.data, build_id.size);
-    return derive_path_key(module);
+    return recording_derive_path_key(module);
 }
 
 /* Modules of the same content are one: the first of them bears the functions. A module that no
@@ -53,7 +53,7 @@ static void open_images(struct derive *derive, const bool *is_used)
             module->row.kind == MODEL_KIND_APP || module->row.kind == MODEL_KIND_SYSTEM;
         if (!file || !is_used[i])
             continue;
-        derive_open_image(derive, module);
+        recording_derive_open_image(derive, module);
     }
 }
 
@@ -64,7 +64,7 @@ static int add_outside(struct derive *derive)
     for (size_t i = 0; i < derive->modules.count; i++) {
         struct derive_module *module = &derive->modules.items[i];
         if (module->row.name && strcmp(module->row.name, MODEL_MODULE_NONE) == 0)
-            return derive_add_function(derive, module, &outside, &derive->outside);
+            return recording_derive_add_function(derive, module, &outside, &derive->outside);
     }
     return 0;
 }
@@ -123,7 +123,7 @@ static void tell_problem(const struct derive *derive, const struct derive_job *j
     const struct derive_module *module = job->module;
     bool nameless = false;
     for (size_t i = 0; i < job->count && !nameless; i++)
-        nameless = !derive_frame_is_named(derive, job->frames[i]);
+        nameless = !recording_derive_frame_is_named(derive, job->frames[i]);
     if (!nameless || !module->row.problem || module->image || ++*told > TOLD_MAX)
         return;
     sprof_log_message(derive->source->log, SPROF_LOG_NOTE, "functions of %s have no names: %s",
@@ -140,7 +140,7 @@ static int name_modules(struct derive *derive, const struct grouped *grouped)
                                  .count = grouped->starts[i + 1] - grouped->starts[i]};
         sprof_log_progress(derive->source->log, "naming functions", i, derive->modules.count);
         if (job.count)
-            result = derive_name_module(derive, &job);
+            result = recording_derive_name_module(derive, &job);
         if (job.count)
             tell_problem(derive, &job, &told);
         job.module->changed |= job.count > 0;
@@ -149,7 +149,7 @@ static int name_modules(struct derive *derive, const struct grouped *grouped)
     return result;
 }
 
-int derive_names(struct derive *derive, struct sprof_error *error)
+int recording_derive_names(struct derive *derive, struct sprof_error *error)
 {
     struct grouped grouped = {0};
     int result = group_by_module(derive, &grouped);
@@ -172,8 +172,8 @@ int derive_names(struct derive *derive, struct sprof_error *error)
     return result ? sprof_error_memory(error) : 0;
 }
 
-int derive_given_names(struct derive *derive, const struct sprof_intern *names,
-                       struct sprof_error *error)
+int recording_derive_given_names(struct derive *derive, const struct sprof_intern *names,
+                                 struct sprof_error *error)
 {
     struct grouped grouped = {0};
     int result = group_by_module(derive, &grouped);
@@ -188,8 +188,8 @@ int derive_given_names(struct derive *derive, const struct sprof_intern *names,
             .name = name, .linkage_name = name, .named = true};
         struct derive_level level = {0};
         frame->key = model_frame_key(module->row.key, sprof_hash_text(name));
-        result = derive_add_function(derive, module, &function, &level.function) ||
-                         derive_add_chain(derive, frame, &level, 1)
+        result = recording_derive_add_function(derive, module, &function, &level.function) ||
+                         recording_derive_add_chain(derive, frame, &level, 1)
                      ? SPROF_ENOMEM
                      : 0;
     }

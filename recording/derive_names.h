@@ -22,35 +22,36 @@ struct derive_job {
 };
 
 /* Takes over a function that is stored, as the next one. All return 0 or SPROF_ENOMEM. */
-int derive_keep_function(struct derive *derive, const struct derive_module *module,
-                         const struct store_function *function);
+int recording_derive_keep_function(struct derive *derive, const struct derive_module *module,
+                                   const struct store_function *function);
 
 /* The id of a function of a module, found or added. */
-int derive_add_function(struct derive *derive, const struct derive_module *module,
-                        const struct symbolize_function *function, uint32_t *id);
+int recording_derive_add_function(struct derive *derive, const struct derive_module *module,
+                                  const struct symbolize_function *function, uint32_t *id);
 
 /* … of an address of which nothing is known: it counts for its module as a whole. */
-int derive_add_nameless(struct derive *derive, const struct derive_module *module, uint32_t *id);
+int recording_derive_add_nameless(struct derive *derive, const struct derive_module *module,
+                                  uint32_t *id);
 
 /* Gives a frame its chain and the rows for it: itself with the innermost function, then one a level
  * outwards. A chain with a name is not exchanged for one without. */
-int derive_add_chain(struct derive *derive, struct derive_frame *frame,
-                     const struct derive_level *levels, uint32_t count);
+int recording_derive_add_chain(struct derive *derive, struct derive_frame *frame,
+                               const struct derive_level *levels, uint32_t count);
 
 /* Takes over the symbolizer's answer to job->addresses. */
-int derive_take_result(struct derive *derive, struct derive_job *job,
-                       const struct symbolize_result *result);
+int recording_derive_take_result(struct derive *derive, struct derive_job *job,
+                                 const struct symbolize_result *result);
 
 /* Whether the innermost function of a frame has a name. */
-bool derive_frame_is_named(const struct derive *derive, const struct derive_frame *frame);
+bool recording_derive_frame_is_named(const struct derive *derive, const struct derive_frame *frame);
 
 /* What stands in for the content of a module whose file was never read. */
-uint64_t derive_path_key(const struct derive_module *module);
+uint64_t recording_derive_path_key(const struct derive_module *module);
 
 /* Opens the file of a module where it has one, and makes sure that it is the one that ran. */
-void derive_open_image(struct derive *derive, struct derive_module *module);
+void recording_derive_open_image(struct derive *derive, struct derive_module *module);
 
 /* Names every frame of a job. */
-int derive_name_module(struct derive *derive, struct derive_job *job);
+int recording_derive_name_module(struct derive *derive, struct derive_job *job);
 
 #endif

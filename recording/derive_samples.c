@@ -10,7 +10,7 @@ enum {
     MOST_SLOT_ROWS = 1 << 20, /* the page reads all of them at once */
 };
 
-void derive_events_release(struct derive_run *run)
+void recording_derive_events_release(struct derive_run *run)
 {
     for (size_t i = 0; i < run->events.count; i++) {
         struct derive_event *event = &run->events.items[i];
@@ -243,7 +243,8 @@ static int event_rows(struct derive *derive, struct derive_run *run, struct deri
     return sprof_vec_push(&derived->event_costs, row);
 }
 
-int derive_scan_samples(struct derive *derive, struct derive_run *run, struct sprof_error *error)
+int recording_derive_scan_samples(struct derive *derive, struct derive_run *run,
+                                  struct sprof_error *error)
 {
     struct scan scan = {.derive = derive, .run = run};
     run->summary.run_id = run->id;

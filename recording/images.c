@@ -14,7 +14,7 @@ enum { MAX_OPEN_IMAGES = 512 };
 /* ---- The builder's side -----------------------------------------------------------------------
  */
 
-static void remember_identity(struct record_image *item)
+static void remember_identity(struct recording_image *item)
 {
     const struct sprof_bytes build_id = image_build_id(item->image);
     item->build_id_size =
@@ -32,12 +32,12 @@ static void remember_identity(struct record_image *item)
     item->identified = true;
 }
 
-static int open_item(struct record_image *item, struct cache *cache)
+static int open_item(struct recording_image *item, struct cache *cache)
 {
     struct sprof_error error = {0};
     if (item->image)
         return 0;
-    int result = record_open_image(&item->image, &item->request, &error);
+    int result = recording_open_image(&item->image, &item->request, &error);
     if (!result)
         image_identify(item->image, cache);
     if (!result && item->identified && image_key(item->image) != item->key) {
@@ -55,11 +55,11 @@ static int open_item(struct record_image *item, struct cache *cache)
 
 /* Whether an image of the same content was described already: then its table serves. That table may
  * be evicted at any moment, and only what never changes is copied. */
-static bool share(struct record_images *images, struct record_image *item)
+static bool share(struct recording_images *images, struct recording_image *item)
 {
     pthread_mutex_lock(&images->mutex);
     const uint64_t *same = sprof_map_get(&images->by_key, item->key);
-    struct record_image *first = same ? (struct record_image *)(uintptr_t)*same : item;
+    struct recording_image *first = same ? (struct recording_image *)(uintptr_t)*same : item;
     pthread_mutex_unlock(&images->mutex);
     if (first == item)
         return false;
@@ -70,7 +70,8 @@ static bool share(struct record_images *images, struct record_image *item)
     return true;
 }
 
-static enum record_image_state describe(struct record_images *images, struct record_image *item)
+static enum recording_image_state describe(struct recording_images *images,
+                                           struct recording_image *item)
 {
     item->table = item->built.table;
     if (!item->described) {
@@ -83,33 +84,35 @@ static enum record_image_state describe(struct record_images *images, struct rec
     pthread_mutex_lock(&images->mutex);
     sprof_map_put(&images->by_key, item->key, (uint64_t)(uintptr_t)item);
     pthread_mutex_unlock(&images->mutex);
-    return item->table ? RECORD_IMAGE_READY : RECORD_IMAGE_BARE;
+    return item->table ? RECORDING_IMAGE_READY : RECORDING_IMAGE_BARE;
 }
 
 /* Each stage leaves the item in its final state but for `state` itself, or WAITING for the next
  * one.
  */
-static enum record_image_state look_up(struct record_images *images, struct record_image *item)
+static enum recording_image_state look_up(struct recording_images *images,
+                                          struct recording_image *item)
 {
     if (open_item(item, images->cache))
-        return RECORD_IMAGE_BARE;
+        return RECORDING_IMAGE_BARE;
     if (item->only_identity)
-        return RECORD_IMAGE_IDLE;
+        return RECORDING_IMAGE_IDLE;
     if (share(images, item))
-        return RECORD_IMAGE_READY;
-    if (!record_find_built(&item->built, item->image, images->cache))
-        return RECORD_IMAGE_WAITING;
+        return RECORDING_IMAGE_READY;
+    if (!recording_find_built(&item->built, item->image, images->cache))
+        return RECORDING_IMAGE_WAITING;
     atomic_fetch_add(&images->found, 1);
     return describe(images, item);
 }
 
-static enum record_image_state build(struct record_images *images, struct record_image *item)
+static enum recording_image_state build(struct recording_images *images,
+                                        struct recording_image *item)
 {
     if (share(images, item))
-        return RECORD_IMAGE_READY;
+        return RECORDING_IMAGE_READY;
     const uint64_t begin = sprof_clock_monotonic_ns();
     struct sprof_error error = {0};
-    const int result = record_build(&item->built, item->image, images->cache, &error);
+    const int result = recording_build(&item->built, item->image, images->cache, &error);
     if (result && result != SPROF_ENOTFOUND)
         snprintf(item->problem, sizeof item->problem, "%.255s", error.message);
     atomic_fetch_add(&images->build_ns, sprof_clock_monotonic_ns() - begin);
@@ -120,16 +123,16 @@ static enum record_image_state build(struct record_images *images, struct record
     return describe(images, item);
 }
 
-static void put(struct record_queue *queue, struct record_image *item)
+static void put(struct recording_queue *queue, struct recording_image *item)
 {
     item->next = NULL;
     *queue->end = item;
     queue->end = &item->next;
 }
 
-static struct record_image *take(struct record_queue *queue)
+static struct recording_image *take(struct recording_queue *queue)
 {
-    struct record_image *item = queue->first;
+    struct recording_image *item = queue->first;
     queue->first = item->next;
     if (!queue->first)
         queue->end = &queue->first;
@@ -140,24 +143,25 @@ static struct record_image *take(struct record_queue *queue)
  * wait until a table of a million rows is built. */
 static void *work(void *argument)
 {
-    struct record_worker *worker = argument;
-    struct record_images *images = worker->images;
-    const bool first = worker == &images->workers[RECORD_LOOK_UP];
-    struct record_worker *next = &images->workers[RECORD_BUILD];
+    struct recording_worker *worker = argument;
+    struct recording_images *images = worker->images;
+    const bool first = worker == &images->workers[RECORDING_LOOK_UP];
+    struct recording_worker *next = &images->workers[RECORDING_BUILD];
     pthread_mutex_lock(&images->mutex);
     while (!images->stopping) {
         if (!worker->queue.first) {
             pthread_cond_wait(&worker->wanted, &images->mutex);
             continue;
         }
-        struct record_image *item = take(&worker->queue);
+        struct recording_image *item = take(&worker->queue);
         pthread_mutex_unlock(&images->mutex);
-        const enum record_image_state state = first ? look_up(images, item) : build(images, item);
+        const enum recording_image_state state =
+            first ? look_up(images, item) : build(images, item);
         /* One that was only identified is asked again when it has been collected, not before. */
-        if (state != RECORD_IMAGE_WAITING && state != RECORD_IMAGE_IDLE)
+        if (state != RECORDING_IMAGE_WAITING && state != RECORDING_IMAGE_IDLE)
             atomic_store_explicit(&item->state, (int)state, memory_order_release);
         pthread_mutex_lock(&images->mutex);
-        if (state == RECORD_IMAGE_WAITING) {
+        if (state == RECORDING_IMAGE_WAITING) {
             put(&next->queue, item);
             pthread_cond_signal(&next->wanted);
             continue;
@@ -173,14 +177,14 @@ static void *work(void *argument)
 /* ---- The draining thread's side ----------------------------------------------------------------
  */
 
-int record_images_init(struct record_images *images, size_t budget_bytes, struct cache *cache,
-                       struct sprof_error *error)
+int recording_images_init(struct recording_images *images, size_t budget_bytes, struct cache *cache,
+                          struct sprof_error *error)
 {
-    *images = (struct record_images){
+    *images = (struct recording_images){
         .budget_bytes = budget_bytes, .cache = cache, .done_fd = -1, .round = 1};
     pthread_mutex_init(&images->mutex, NULL);
-    for (size_t i = 0; i < RECORD_WORKERS; i++) {
-        struct record_worker *worker = &images->workers[i];
+    for (size_t i = 0; i < RECORDING_WORKERS; i++) {
+        struct recording_worker *worker = &images->workers[i];
         worker->images = images;
         worker->queue.end = &worker->queue.first;
         pthread_cond_init(&worker->wanted, NULL);
@@ -189,7 +193,7 @@ int record_images_init(struct record_images *images, size_t budget_bytes, struct
     if (images->done_fd < 0)
         return sprof_error_set(error, SPROF_EIO, errno, "cannot make an event descriptor: %s",
                                strerror(errno));
-    for (size_t i = 0; i < RECORD_WORKERS; i++) {
+    for (size_t i = 0; i < RECORDING_WORKERS; i++) {
         const int failure =
             pthread_create(&images->workers[i].thread, NULL, work, &images->workers[i]);
         if (failure)
@@ -200,23 +204,23 @@ int record_images_init(struct record_images *images, size_t budget_bytes, struct
     return 0;
 }
 
-static void free_item(struct record_image *item)
+static void free_item(struct recording_image *item)
 {
     unwind_table_free(item->table);
     image_free(item->image);
     free(item->segments);
 }
 
-static void ask_to_stop(struct record_images *images)
+static void ask_to_stop(struct recording_images *images)
 {
     pthread_mutex_lock(&images->mutex);
     images->stopping = true;
-    for (size_t i = 0; i < RECORD_WORKERS; i++)
+    for (size_t i = 0; i < RECORDING_WORKERS; i++)
         pthread_cond_signal(&images->workers[i].wanted);
     pthread_mutex_unlock(&images->mutex);
 }
 
-bool record_images_stop(struct record_images *images, unsigned timeout_ms)
+bool recording_images_stop(struct recording_images *images, unsigned timeout_ms)
 {
     struct timespec until;
     bool stopped = true;
@@ -225,8 +229,8 @@ bool record_images_stop(struct record_images *images, unsigned timeout_ms)
     const uint64_t until_ns = (uint64_t)until.tv_nsec + UINT64_C(1000000) * timeout_ms;
     until.tv_sec += (time_t)(until_ns / 1000000000);
     until.tv_nsec = (long)(until_ns % 1000000000);
-    for (size_t i = 0; i < RECORD_WORKERS; i++) {
-        struct record_worker *worker = &images->workers[i];
+    for (size_t i = 0; i < RECORDING_WORKERS; i++) {
+        struct recording_worker *worker = &images->workers[i];
         if (!worker->running)
             continue;
         worker->running = false;
@@ -238,50 +242,51 @@ bool record_images_stop(struct record_images *images, unsigned timeout_ms)
     return stopped;
 }
 
-void record_images_wake(struct record_images *images)
+void recording_images_wake(struct recording_images *images)
 {
     eventfd_write(images->done_fd, 1);
 }
 
-void record_images_release(struct record_images *images)
+void recording_images_release(struct recording_images *images)
 {
     if (!images->workers[0].images)
         return;
     ask_to_stop(images);
-    for (size_t i = 0; i < RECORD_WORKERS; i++)
+    for (size_t i = 0; i < RECORDING_WORKERS; i++)
         if (images->workers[i].running)
             pthread_join(images->workers[i].thread, NULL);
     for (size_t i = 0; i < images->items.count; i++)
         free_item(images->items.items[i]);
     pthread_mutex_destroy(&images->mutex);
-    for (size_t i = 0; i < RECORD_WORKERS; i++)
+    for (size_t i = 0; i < RECORDING_WORKERS; i++)
         pthread_cond_destroy(&images->workers[i].wanted);
     if (images->done_fd >= 0)
         close(images->done_fd);
     sprof_vec_release(&images->items);
     sprof_map_release(&images->by_key);
     sprof_arena_release(&images->arena);
-    *images = (struct record_images){0};
+    *images = (struct recording_images){0};
 }
 
-static void ask(struct record_images *images, struct record_image *item)
+static void ask(struct recording_images *images, struct recording_image *item)
 {
-    atomic_store_explicit(&item->state, RECORD_IMAGE_WAITING, memory_order_relaxed);
+    atomic_store_explicit(&item->state, RECORDING_IMAGE_WAITING, memory_order_relaxed);
     item->adopted = false;
     images->waiting++;
-    struct record_worker *worker = &images->workers[RECORD_LOOK_UP];
+    struct recording_worker *worker = &images->workers[RECORDING_LOOK_UP];
     pthread_mutex_lock(&images->mutex);
     put(&worker->queue, item);
     pthread_cond_signal(&worker->wanted);
     pthread_mutex_unlock(&images->mutex);
 }
 
-struct record_image *record_images_get(struct record_images *images, struct model_module *module,
-                                       const struct model_mapping *mapping, int pid)
+struct recording_image *recording_images_get(struct recording_images *images,
+                                             struct model_module *module,
+                                             const struct model_mapping *mapping, int pid)
 {
     if (module->owner)
         return module->owner;
-    struct record_image *item = sprof_arena_alloc(&images->arena, sizeof *item);
+    struct recording_image *item = sprof_arena_alloc(&images->arena, sizeof *item);
     if (!item || sprof_vec_push(&images->items, item))
         return NULL;
     item->module = module;
@@ -295,58 +300,59 @@ struct record_image *record_images_get(struct record_images *images, struct mode
     return item;
 }
 
-static enum record_image_state state_of(const struct record_image *image)
+static enum recording_image_state state_of(const struct recording_image *image)
 {
-    return (enum record_image_state)atomic_load_explicit(&image->state, memory_order_acquire);
+    return (enum recording_image_state)atomic_load_explicit(&image->state, memory_order_acquire);
 }
 
 /* The image whose table serves this one; while it is the builder's, nobody knows. */
-static struct record_image *serving_of(struct record_image *image)
+static struct recording_image *serving_of(struct recording_image *image)
 {
-    return state_of(image) == RECORD_IMAGE_READY && image->shared ? image->shared : image;
+    return state_of(image) == RECORDING_IMAGE_READY && image->shared ? image->shared : image;
 }
 
-enum record_image_state record_images_use(struct record_images *images, struct record_image *image)
+enum recording_image_state recording_images_use(struct recording_images *images,
+                                                struct recording_image *image)
 {
-    struct record_image *serving = serving_of(image);
-    enum record_image_state state = state_of(serving);
-    if (state == RECORD_IMAGE_IDLE) {
+    struct recording_image *serving = serving_of(image);
+    enum recording_image_state state = state_of(serving);
+    if (state == RECORDING_IMAGE_IDLE) {
         serving->only_identity = false;
         ask(images, serving);
-        state = RECORD_IMAGE_WAITING;
+        state = RECORDING_IMAGE_WAITING;
     }
     serving->last_used = ++images->tick;
     return state;
 }
 
-void record_images_identify(struct record_images *images, struct record_image *image)
+void recording_images_identify(struct recording_images *images, struct recording_image *image)
 {
-    if (state_of(image) != RECORD_IMAGE_IDLE || image->identified)
+    if (state_of(image) != RECORDING_IMAGE_IDLE || image->identified)
         return;
     image->only_identity = true;
     ask(images, image);
 }
 
-void record_images_keep(struct record_images *images, struct record_image *image)
+void recording_images_keep(struct recording_images *images, struct recording_image *image)
 {
     serving_of(image)->kept = images->round;
 }
 
 /* A table that was built but not collected yet is not in the sum, and still in the builder's list.
  */
-static bool is_evictable(const struct record_images *images, const struct record_image *item)
+static bool is_evictable(const struct recording_images *images, const struct recording_image *item)
 {
     return item->adopted && item->table && item->kept != images->round &&
            item->last_used != images->tick;
 }
 
 /* Frees tables, least recently used first, until the budget holds. The newest one always stays. */
-static void evict(struct record_images *images)
+static void evict(struct recording_images *images)
 {
     while (images->table_bytes > images->budget_bytes) {
-        struct record_image *oldest = NULL;
+        struct recording_image *oldest = NULL;
         for (size_t i = 0; i < images->items.count; i++) {
-            struct record_image *item = images->items.items[i];
+            struct recording_image *item = images->items.items[i];
             if (is_evictable(images, item) && (!oldest || item->last_used < oldest->last_used))
                 oldest = item;
         }
@@ -356,17 +362,17 @@ static void evict(struct record_images *images)
         images->evictions++;
         unwind_table_free(oldest->table);
         oldest->table = NULL;
-        atomic_store_explicit(&oldest->state, RECORD_IMAGE_IDLE, memory_order_release);
+        atomic_store_explicit(&oldest->state, RECORDING_IMAGE_IDLE, memory_order_release);
     }
 }
 
-static void adopt(struct record_images *images, struct record_image *item)
+static void adopt(struct recording_images *images, struct recording_image *item)
 {
     images->table_bytes += item->table ? item->table_bytes : 0;
     item->adopted = true;
     item->module->dirty = true;
-    if (state_of(item) == RECORD_IMAGE_WAITING)
-        atomic_store_explicit(&item->state, RECORD_IMAGE_IDLE, memory_order_relaxed);
+    if (state_of(item) == RECORDING_IMAGE_WAITING)
+        atomic_store_explicit(&item->state, RECORDING_IMAGE_IDLE, memory_order_relaxed);
     if (!item->image || image_fd(item->image) < 0)
         return;
     if (item->counted_open || images->open_images < MAX_OPEN_IMAGES) {
@@ -378,12 +384,12 @@ static void adopt(struct record_images *images, struct record_image *item)
     item->image = NULL;
 }
 
-size_t record_images_collect(struct record_images *images)
+size_t recording_images_collect(struct recording_images *images)
 {
     eventfd_t ignored;
     eventfd_read(images->done_fd, &ignored);
     pthread_mutex_lock(&images->mutex);
-    struct record_image *item = images->done;
+    struct recording_image *item = images->done;
     images->done = NULL;
     pthread_mutex_unlock(&images->mutex);
     size_t count = 0;
@@ -397,7 +403,7 @@ size_t record_images_collect(struct record_images *images)
     return count;
 }
 
-void record_images_wait(struct record_images *images)
+void recording_images_wait(struct recording_images *images)
 {
     struct pollfd descriptor = {.fd = images->done_fd, .events = POLLIN};
     if (images->waiting)
@@ -405,12 +411,12 @@ void record_images_wait(struct record_images *images)
             ;
 }
 
-const struct unwind_table *record_image_table(const struct record_image *image)
+const struct unwind_table *recording_image_table(const struct recording_image *image)
 {
     return image->shared ? image->shared->table : image->table;
 }
 
-bool record_image_vaddr(const struct record_image *image, uint64_t offset, uint64_t *vaddr)
+bool recording_image_vaddr(const struct recording_image *image, uint64_t offset, uint64_t *vaddr)
 {
     for (size_t i = 0; i < image->segment_count; i++) {
         const struct image_segment *segment = &image->segments[i];
@@ -424,15 +430,16 @@ bool record_image_vaddr(const struct record_image *image, uint64_t offset, uint6
     return false;
 }
 
-bool record_image_settled(const struct record_image *image)
+bool recording_image_settled(const struct recording_image *image)
 {
-    return state_of(image) != RECORD_IMAGE_WAITING;
+    return state_of(image) != RECORDING_IMAGE_WAITING;
 }
 
-bool record_image_is_startup(const struct record_image *image, uint64_t offset)
+bool recording_image_is_startup(const struct recording_image *image, uint64_t offset)
 {
     uint64_t vaddr;
-    if (!record_image_settled(image) || !image->startup_count || !record_image_vaddr(image, offset, &vaddr))
+    if (!recording_image_settled(image) || !image->startup_count ||
+        !recording_image_vaddr(image, offset, &vaddr))
         return false;
     for (size_t i = 0; i < image->startup_count; i++)
         if (vaddr >= image->startup[i].start && vaddr < image->startup[i].end)

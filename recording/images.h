@@ -15,33 +15,33 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-enum record_image_state {
-    RECORD_IMAGE_IDLE,    /* not asked for, or its table was evicted */
-    RECORD_IMAGE_WAITING, /* in the builder's hands; nobody else touches it but its state */
-    RECORD_IMAGE_READY,   /* `table` answers */
-    RECORD_IMAGE_BARE,    /* no call frame information, or no file */
+enum recording_image_state {
+    RECORDING_IMAGE_IDLE,    /* not asked for, or its table was evicted */
+    RECORDING_IMAGE_WAITING, /* in the builder's hands; nobody else touches it but its state */
+    RECORDING_IMAGE_READY,   /* `table` answers */
+    RECORDING_IMAGE_BARE,    /* no call frame information, or no file */
 };
 
 /* One module's file. Owned by the cache; everything but `state` is written by the builder while
  * WAITING and read by the draining thread in the other states. */
-struct record_image {
+struct recording_image {
     _Atomic int state;
-    struct record_image *next; /* in the builder's queue, then in its list of done ones */
+    struct recording_image *next; /* in the builder's queue, then in its list of done ones */
     struct model_module *module;
     struct image_request request;
-    struct record_image *shared; /* an image of the same content, whose table serves */
+    struct recording_image *shared; /* an image of the same content, whose table serves */
     struct unwind_table *table;
     struct image *image; /* kept open for symbolizing; NULL when it could not be opened */
     struct image_segment *segments; /* executable ones */
     size_t segment_count;
-    struct unwind_range startup[RECORD_STARTUP_RANGES]; /* vaddrs of start-up code */
+    struct unwind_range startup[RECORDING_STARTUP_RANGES]; /* vaddrs of start-up code */
     size_t startup_count;
     uint64_t key; /* 0: unknown */
     uint8_t build_id[20];
     uint8_t build_id_size;
     char problem[256]; /* why there is no image; empty: none */
     size_t table_bytes;
-    struct record_built built; /* what a look-up or a build has just found */
+    struct recording_built built; /* what a look-up or a build has just found */
     bool identified;           /* key, build id and segments are known: for good */
     bool described;            /* … and start-up code */
     bool only_identity;        /* nothing else is asked for */
@@ -51,29 +51,29 @@ struct record_image {
     bool counted_open;
 };
 
-struct record_queue {
-    struct record_image *first, **end;
+struct recording_queue {
+    struct recording_image *first, **end;
 };
 
 /* Threads, and the queue that each one works off: what the cache has goes ahead of all builds. */
-enum record_stage { RECORD_LOOK_UP, RECORD_BUILD, RECORD_WORKERS };
-struct record_worker {
-    struct record_images *images;
+enum recording_stage { RECORDING_LOOK_UP, RECORDING_BUILD, RECORDING_WORKERS };
+struct recording_worker {
+    struct recording_images *images;
     pthread_t thread;
     bool running;
     pthread_cond_t wanted;
-    struct record_queue queue;
+    struct recording_queue queue;
 };
 
-struct record_images {
+struct recording_images {
     struct sprof_arena arena;
-    SPROF_VEC(struct record_image *) items;
+    SPROF_VEC(struct recording_image *) items;
     struct sprof_map by_key; /* key → first image with it; under the mutex */
     struct cache *cache;     /* borrowed; NULL: none */
-    struct record_worker workers[RECORD_WORKERS];
+    struct recording_worker workers[RECORDING_WORKERS];
     bool stopping;
     pthread_mutex_t mutex;
-    struct record_image *done;
+    struct recording_image *done;
     int done_fd;    /* eventfd: readable when `done` is not empty */
     size_t waiting; /* draining thread's: images handed over and not yet collected */
     size_t budget_bytes, table_bytes;
@@ -86,53 +86,55 @@ struct record_images {
 
 /* Starts the threads. `budget_bytes` bounds all tables together. The cache (NULL: none) is
  * borrowed. Release in either case. */
-int record_images_init(struct record_images *images, size_t budget_bytes, struct cache *cache,
-                       struct sprof_error *error);
+int recording_images_init(struct recording_images *images, size_t budget_bytes, struct cache *cache,
+                          struct sprof_error *error);
 
 /* Ends the threads and frees everything. Zero is fine. */
-void record_images_release(struct record_images *images);
+void recording_images_release(struct recording_images *images);
 
 /* Ends the threads, but waits at most `timeout_ms` for an image that one has at hand. False: it is
  * still at work, on memory of these images and of all that they point to, which must not be freed.
  */
-bool record_images_stop(struct record_images *images, unsigned timeout_ms);
+bool recording_images_stop(struct recording_images *images, unsigned timeout_ms);
 
-/* Lets record_images_wait return. Async-signal-safe. */
-void record_images_wake(struct record_images *images);
+/* Lets recording_images_wait return. Async-signal-safe. */
+void recording_images_wake(struct recording_images *images);
 
 /* The image of a module mapped at a place in a process, asked for at the first call. Returns NULL
  * only when out of memory. */
-struct record_image *record_images_get(struct record_images *images, struct model_module *module,
-                                       const struct model_mapping *mapping, int pid);
+struct recording_image *recording_images_get(struct recording_images *images,
+                                             struct model_module *module,
+                                             const struct model_mapping *mapping, int pid);
 
 /* Makes sure the image's table is there or being built; marks it used. Returns its state. */
-enum record_image_state record_images_use(struct record_images *images, struct record_image *image);
+enum recording_image_state recording_images_use(struct recording_images *images,
+                                                struct recording_image *image);
 
 /* Has the image opened, so that its identity is stored before another file can take its name, where
  * nothing else may ever ask for it. */
-void record_images_identify(struct record_images *images, struct record_image *image);
+void recording_images_identify(struct recording_images *images, struct recording_image *image);
 
 /* A waiting sample needs the image's table: the next collection does not evict it, so that a stack
  * whose tables are larger than the budget comes to its end. */
-void record_images_keep(struct record_images *images, struct record_image *image);
+void recording_images_keep(struct recording_images *images, struct recording_image *image);
 
 /* Takes over what the builder has finished; returns how many. Modules whose key or problem became
  * known are marked dirty. Evicts what exceeds the budget. */
-size_t record_images_collect(struct record_images *images);
+size_t recording_images_collect(struct recording_images *images);
 
 /* Waits for the builder to finish at least one image; returns at once when none is waiting. */
-void record_images_wait(struct record_images *images);
+void recording_images_wait(struct recording_images *images);
 
 /* The table that serves an image (its own or a shared one), NULL unless READY. */
-const struct unwind_table *record_image_table(const struct record_image *image);
+const struct unwind_table *recording_image_table(const struct recording_image *image);
 
 /* The vaddr of a file offset through the executable segments. */
-bool record_image_vaddr(const struct record_image *image, uint64_t offset, uint64_t *vaddr);
+bool recording_image_vaddr(const struct recording_image *image, uint64_t offset, uint64_t *vaddr);
 
 /* Whether the image is not in the builder's hands: only then may what it found be read. */
-bool record_image_settled(const struct record_image *image);
+bool recording_image_settled(const struct recording_image *image);
 
 /* Whether a file offset lies in start-up code; false while the image is not settled. */
-bool record_image_is_startup(const struct record_image *image, uint64_t offset);
+bool recording_image_is_startup(const struct recording_image *image, uint64_t offset);
 
 #endif

@@ -3,35 +3,36 @@
 
 #include <unistd.h>
 
-struct record_jit_owner record_jit_owner_read(pid_t pid)
+struct recording_jit_owner recording_jit_owner_read(pid_t pid)
 {
     struct sprof_proc_status status;
     if (!sprof_proc_status_read(pid, &status))
-        return (struct record_jit_owner){.uid = geteuid(), .ns_pid = pid};
-    return (struct record_jit_owner){.uid = status.user, .ns_pid = status.inner};
+        return (struct recording_jit_owner){.uid = geteuid(), .ns_pid = pid};
+    return (struct recording_jit_owner){.uid = status.user, .ns_pid = status.inner};
 }
 
-bool record_jit_owners_has(const struct record_jit_owners *owners, pid_t pid)
+bool recording_jit_owners_has(const struct recording_jit_owners *owners, pid_t pid)
 {
     return sprof_map_get(&owners->by_pid, (uint64_t)pid) != NULL;
 }
 
-int record_jit_owners_note(struct record_jit_owners *owners, pid_t pid,
-                           struct record_jit_owner owner)
+int recording_jit_owners_note(struct recording_jit_owners *owners, pid_t pid,
+                              struct recording_jit_owner owner)
 {
     return sprof_map_put(&owners->by_pid, (uint64_t)pid,
                          (uint64_t)owner.uid << 32 | (uint32_t)owner.ns_pid);
 }
 
-struct record_jit_owner record_jit_owners_get(const struct record_jit_owners *owners, pid_t pid)
+struct recording_jit_owner recording_jit_owners_get(const struct recording_jit_owners *owners,
+                                                    pid_t pid)
 {
     const uint64_t *noted = owners ? sprof_map_get(&owners->by_pid, (uint64_t)pid) : NULL;
     if (!noted)
-        return record_jit_owner_read(pid);
-    return (struct record_jit_owner){(uid_t)(*noted >> 32), (pid_t)(uint32_t)*noted};
+        return recording_jit_owner_read(pid);
+    return (struct recording_jit_owner){(uid_t)(*noted >> 32), (pid_t)(uint32_t)*noted};
 }
 
-void record_jit_owners_release(struct record_jit_owners *owners)
+void recording_jit_owners_release(struct recording_jit_owners *owners)
 {
     sprof_map_release(&owners->by_pid);
 }

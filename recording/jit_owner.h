@@ -8,30 +8,31 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-struct record_jit_owner {
+struct recording_jit_owner {
     uid_t uid;
     pid_t ns_pid; /* in its own pid namespace */
 };
 
 /* Owners by process number; zero is a valid empty table. */
-struct record_jit_owners {
+struct recording_jit_owners {
     struct sprof_map by_pid;
 };
 
 /* What /proc says of a process now; of one that is gone, this user and its number. */
-struct record_jit_owner record_jit_owner_read(pid_t pid);
+struct recording_jit_owner recording_jit_owner_read(pid_t pid);
 
 /* Whether the owner of a process was taken down. */
-bool record_jit_owners_has(const struct record_jit_owners *owners, pid_t pid);
+bool recording_jit_owners_has(const struct recording_jit_owners *owners, pid_t pid);
 
 /* Takes down the owner of a process. Returns 0 or SPROF_ENOMEM. */
-int record_jit_owners_note(struct record_jit_owners *owners, pid_t pid,
-                           struct record_jit_owner owner);
+int recording_jit_owners_note(struct recording_jit_owners *owners, pid_t pid,
+                              struct recording_jit_owner owner);
 
 /* What was taken down, or what /proc says now; for a process that is gone, this user and its
  * number. NULL for `owners` means that nothing was taken down. */
-struct record_jit_owner record_jit_owners_get(const struct record_jit_owners *owners, pid_t pid);
+struct recording_jit_owner recording_jit_owners_get(const struct recording_jit_owners *owners,
+                                                    pid_t pid);
 
-void record_jit_owners_release(struct record_jit_owners *owners);
+void recording_jit_owners_release(struct recording_jit_owners *owners);
 
 #endif

@@ -24,7 +24,7 @@ static void answer(struct recording_lookup *lookup)
     case RECORDING_COMMAND:
         lookup->command = sprof_command_of_process(&lookup->arena, lookup->pid);
         break;
-    case RECORDING_OWNER: lookup->owner = record_jit_owner_read(lookup->pid); break;
+    case RECORDING_OWNER: lookup->owner = recording_jit_owner_read(lookup->pid); break;
     case RECORDING_MAPPINGS: target_each_mapping(lookup->pid, keep_mapping, lookup); break;
     }
 }

@@ -24,7 +24,7 @@ struct recording_lookup {
     struct recording_lookup *next;
     struct sprof_arena arena; /* of the answer */
     const char *command;      /* NULL: the process is gone or has none */
-    struct record_jit_owner owner;
+    struct recording_jit_owner owner;
     SPROF_VEC(struct model_mmap) mappings;
 };
 

@@ -17,14 +17,14 @@ struct recording {
     struct store *store; /* NULL: nothing is stored */
     bool created;        /* the database was made by this recording … */
     bool replaces;       /* … in the place of another */
-    struct model_world world;
+    struct model_process_table process_table;
     struct cache *cache; /* NULL: none */
-    struct record_images images;
+    struct recording_images images;
     struct recording_lookups lookups;
-    struct record_jit_owners jit_owners;
-    struct record_walk walk;
-    struct record_pending pending;
-    struct record_writer writer;
+    struct recording_jit_owners jit_owners;
+    struct recording_walk walk;
+    struct recording_pending pending;
+    struct recording_writer writer;
     struct sprof_arena arena; /* commands of processes */
     struct store_run run;
     struct store_phase phase;        /* the one at hand; id 0: none yet */
@@ -58,7 +58,8 @@ int recording_apply_lookups(struct recording *recording);
 static inline struct model_process *recording_process(const struct recording *recording,
                                                       uint32_t id)
 {
-    return recording->world.processes.items[id - 1 - recording->world.first_process];
+    return recording->process_table.processes
+        .items[id - 1 - recording->process_table.first_process];
 }
 
 /* Moves everything new or changed into the batch at hand. `last` also writes what changes seldom.

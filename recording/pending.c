@@ -8,56 +8,57 @@
 
 enum { TAILS_BYTES = 48 << 20 }; /* beyond so much memory, tails are not kept */
 
-void record_pending_init(struct record_pending *pending)
+void recording_pending_init(struct recording_pending *pending)
 {
-    *pending = (struct record_pending){0};
+    *pending = (struct recording_pending){0};
     pending->end = &pending->first;
 }
 
-static size_t own_bytes(const struct record_pending_sample *waiting)
+static size_t own_bytes(const struct recording_pending_sample *waiting)
 {
     return sizeof *waiting + waiting->sample.kernel_chain_count * sizeof *waiting->kernel_chain;
 }
 
 /* The last sample of the same thread that waits, or NULL. */
-static const struct record_pending_sample *latest(const struct record_pending *pending,
-                                                  const struct record_pending_sample *waiting)
+static const struct recording_pending_sample *latest(const struct recording_pending *pending,
+                                                     const struct recording_pending_sample *waiting)
 {
     const uint64_t *found = sprof_map_get(&pending->latest, (uintptr_t)waiting->thread);
-    return found ? (const struct record_pending_sample *)(uintptr_t)*found : NULL;
+    return found ? (const struct recording_pending_sample *)(uintptr_t)*found : NULL;
 }
 
-static void free_sample(struct record_pending *pending, struct record_pending_sample *waiting)
+static void free_sample(struct recording_pending *pending, struct recording_pending_sample *waiting)
 {
     if (latest(pending, waiting) == waiting)
         *sprof_map_get(&pending->latest, (uintptr_t)waiting->thread) = 0;
-    stack_copy_free(waiting->stack, &pending->bytes);
-    stack_copy_free(waiting->tail, &pending->bytes);
+    recording_stack_copy_free(waiting->stack, &pending->bytes);
+    recording_stack_copy_free(waiting->tail, &pending->bytes);
     pending->bytes -= own_bytes(waiting);
     pending->count--;
     free(waiting);
 }
 
-void record_pending_release(struct record_pending *pending)
+void recording_pending_release(struct recording_pending *pending)
 {
     while (pending->first) {
-        struct record_pending_sample *next = pending->first->next;
+        struct recording_pending_sample *next = pending->first->next;
         free_sample(pending, pending->first);
         pending->first = next;
     }
     sprof_map_release(&pending->latest);
     free(pending->buffer);
-    record_pending_init(pending);
+    recording_pending_init(pending);
 }
 
 /* Whether the sample's bytes could be copied. */
-static bool copy_stack(struct record_pending *pending, struct record_pending_sample *waiting)
+static bool copy_stack(struct recording_pending *pending, struct recording_pending_sample *waiting)
 {
     const struct model_sample *sample = &waiting->sample;
-    const struct record_pending_sample *before = latest(pending, waiting);
+    const struct recording_pending_sample *before = latest(pending, waiting);
     if (sample->stack_size) {
-        waiting->stack = stack_copy_new(before ? before->stack : NULL, sample->registers[ARCH_SP],
-                                        sample->stack, sample->stack_size, &pending->bytes);
+        waiting->stack =
+            recording_stack_copy_new(before ? before->stack : NULL, sample->registers[ARCH_SP],
+                                     sample->stack, sample->stack_size, &pending->bytes);
         if (!waiting->stack)
             return false;
     }
@@ -65,19 +66,20 @@ static bool copy_stack(struct record_pending *pending, struct record_pending_sam
         waiting->sample.tail_size = 0;
         pending->dropped_tails++;
     } else if (sample->tail_size) {
-        waiting->tail = stack_copy_new(before ? before->tail : NULL, sample->tail_address,
-                                       sample->tail, sample->tail_size, &pending->bytes);
+        waiting->tail = recording_stack_copy_new(before ? before->tail : NULL, sample->tail_address,
+                                                 sample->tail, sample->tail_size, &pending->bytes);
         if (!waiting->tail)
             return false;
     }
     return true;
 }
 
-int record_pending_add(struct record_pending *pending, const struct record_pending_sample *taken)
+int recording_pending_add(struct recording_pending *pending,
+                          const struct recording_pending_sample *taken)
 {
     const struct model_sample *sample = &taken->sample;
     const size_t chain_bytes = sample->kernel_chain_count * sizeof *sample->kernel_chain;
-    struct record_pending_sample *waiting = malloc(sizeof *waiting + chain_bytes);
+    struct recording_pending_sample *waiting = malloc(sizeof *waiting + chain_bytes);
     if (!waiting)
         return SPROF_ENOMEM;
     *waiting = *taken;
@@ -101,7 +103,7 @@ int record_pending_add(struct record_pending *pending, const struct record_pendi
 }
 
 /* Puts the copies together where the sample's pointers say. */
-static int restore(struct record_pending *pending, struct record_pending_sample *waiting)
+static int restore(struct recording_pending *pending, struct recording_pending_sample *waiting)
 {
     struct model_sample *sample = &waiting->sample;
     const size_t bytes = sample->stack_size + sample->tail_size;
@@ -114,19 +116,20 @@ static int restore(struct record_pending *pending, struct record_pending_sample 
     }
     sample->stack = pending->buffer;
     if (waiting->stack)
-        stack_copy_read(waiting->stack, pending->buffer);
+        recording_stack_copy_read(waiting->stack, pending->buffer);
     sample->tail = pending->buffer + sample->stack_size;
     if (waiting->tail)
-        stack_copy_read(waiting->tail, pending->buffer + sample->stack_size);
+        recording_stack_copy_read(waiting->tail, pending->buffer + sample->stack_size);
     return 0;
 }
 
-int record_pending_retry(struct record_pending *pending,
-                         int (*retry)(void *, const struct record_pending_sample *), void *context)
+int recording_pending_retry(struct recording_pending *pending,
+                            int (*retry)(void *, const struct recording_pending_sample *),
+                            void *context)
 {
-    struct record_pending_sample **link = &pending->first;
+    struct recording_pending_sample **link = &pending->first;
     while (*link) {
-        struct record_pending_sample *waiting = *link;
+        struct recording_pending_sample *waiting = *link;
         const int restored = restore(pending, waiting);
         const int result = restored ? restored : retry(context, waiting);
         if (result < 0)

@@ -8,8 +8,8 @@
 
 /* A sample with a copy of everything its pointers reached. Those to its stack and tail are valid
  * while it is retried. */
-struct record_pending_sample {
-    struct record_pending_sample *next;
+struct recording_pending_sample {
+    struct recording_pending_sample *next;
     struct model_sample sample;
     struct model_process *process;
     struct model_thread *thread;
@@ -20,8 +20,8 @@ struct record_pending_sample {
     uint64_t kernel_chain[];
 };
 
-struct record_pending {
-    struct record_pending_sample *first, **end;
+struct recording_pending {
+    struct recording_pending_sample *first, **end;
     size_t bytes, count, most_bytes;
     uint64_t dropped_tails;  /* for want of memory */
     struct sprof_map latest; /* tid → the last of its samples that waits */
@@ -29,16 +29,18 @@ struct record_pending {
     size_t buffer_bytes;
 };
 
-void record_pending_init(struct record_pending *pending);
-void record_pending_release(struct record_pending *pending);
+void recording_pending_init(struct recording_pending *pending);
+void recording_pending_release(struct recording_pending *pending);
 
 /* Copies a sample to the end, with all that its pointers reach; without its tail, which is counted,
  * where much memory is held already. Returns 0 or SPROF_ENOMEM. */
-int record_pending_add(struct record_pending *pending, const struct record_pending_sample *taken);
+int recording_pending_add(struct recording_pending *pending,
+                          const struct recording_pending_sample *taken);
 
 /* Calls `retry` for each in order; it returns 0 when the sample is done with, 1 to keep it waiting,
  * or a negative code, which ends the round and is returned. */
-int record_pending_retry(struct record_pending *pending,
-                         int (*retry)(void *, const struct record_pending_sample *), void *context);
+int recording_pending_retry(struct recording_pending *pending,
+                            int (*retry)(void *, const struct recording_pending_sample *),
+                            void *context);
 
 #endif

@@ -7,12 +7,12 @@
 /* Whose the perf map of a process with code made at run time is: once a process. */
 static int ask_owner(struct recording *recording, const struct model_record *record)
 {
-    if (record_jit_owners_has(&recording->jit_owners, record->pid))
+    if (recording_jit_owners_has(&recording->jit_owners, record->pid))
         return 0;
     const struct model_process *process =
-        model_world_process(&recording->world, record->pid, record->time_ns);
-    const struct record_jit_owner not_yet = {geteuid(), record->pid};
-    if (!process || record_jit_owners_note(&recording->jit_owners, record->pid, not_yet))
+        model_process_table_process(&recording->process_table, record->pid, record->time_ns);
+    const struct recording_jit_owner not_yet = {geteuid(), record->pid};
+    if (!process || recording_jit_owners_note(&recording->jit_owners, record->pid, not_yet))
         return SPROF_ENOMEM;
     return recording_lookups_ask(&recording->lookups, RECORDING_OWNER, process, record->time_ns);
 }
@@ -25,8 +25,9 @@ static int apply_mapping(struct recording *recording, const struct model_record 
     if (record->pid > 0 && strncmp(mapping->file.path, "//anon", 6) == 0 &&
         ask_owner(recording, record))
         return SPROF_ENOMEM;
-    return model_world_map(&recording->world, record->pid, mapping->address, mapping->size,
-                           mapping->file_offset, &mapping->file, record->time_ns);
+    return model_process_table_map(&recording->process_table, record->pid, mapping->address,
+                                   mapping->size, mapping->file_offset, &mapping->file,
+                                   record->time_ns);
 }
 
 /* After an exec, the arguments that a fork inherited are those of another program. */
@@ -34,26 +35,30 @@ static int apply_comm(struct recording *recording, const struct model_record *re
 {
     const bool is_new = record->comm.exec || (record->before_start && record->pid == record->tid);
     struct model_process *process =
-        is_new ? model_world_process(&recording->world, record->pid, record->time_ns) : NULL;
+        is_new
+            ? model_process_table_process(&recording->process_table, record->pid, record->time_ns)
+            : NULL;
     if (process) {
         process->command = NULL;
         if (recording_lookups_ask(&recording->lookups, RECORDING_COMMAND, process, record->time_ns))
             return SPROF_ENOMEM;
     }
-    return model_world_comm(&recording->world, record->pid, record->tid, record->comm.name,
-                            record->comm.exec, record->time_ns);
+    return model_process_table_comm(&recording->process_table, record->pid, record->tid,
+                                    record->comm.name, record->comm.exec, record->time_ns);
 }
 
 static int apply_fork(struct recording *recording, const struct model_record *record)
 {
     /* Who once forked a process that is attached to is no part of the recording. */
     if (record->before_start &&
-        !sprof_map_get(&recording->world.live_processes, (uint64_t)record->fork.parent_pid))
-        return model_world_thread(&recording->world, record->pid, record->tid, record->time_ns)
+        !sprof_map_get(&recording->process_table.live_processes, (uint64_t)record->fork.parent_pid))
+        return model_process_table_thread(&recording->process_table, record->pid, record->tid,
+                                          record->time_ns)
                    ? 0
                    : SPROF_ENOMEM;
-    return model_world_fork(&recording->world, record->fork.parent_pid, record->fork.parent_tid,
-                            record->pid, record->tid, record->time_ns);
+    return model_process_table_fork(&recording->process_table, record->fork.parent_pid,
+                                    record->fork.parent_tid, record->pid, record->tid,
+                                    record->time_ns);
 }
 
 int recording_event(struct recording *recording, const struct model_record *record)
@@ -63,10 +68,11 @@ int recording_event(struct recording *recording, const struct model_record *reco
     case MODEL_RECORD_COMM: return apply_comm(recording, record);
     case MODEL_RECORD_FORK: return apply_fork(recording, record);
     case MODEL_RECORD_EXIT:
-        return model_world_exit(&recording->world, record->pid, record->tid, record->time_ns);
+        return model_process_table_exit(&recording->process_table, record->pid, record->tid,
+                                        record->time_ns);
     case MODEL_RECORD_CPU_TIME:
-        return model_world_cpu_time(&recording->world, record->pid, record->tid,
-                                    record->cpu_time.cpu_time_ns, record->time_ns);
+        return model_process_table_cpu_time(&recording->process_table, record->pid, record->tid,
+                                            record->cpu_time.cpu_time_ns, record->time_ns);
     default: assert(!"a record of a process"); return 0;
     }
 }
@@ -76,16 +82,16 @@ int recording_event(struct recording *recording, const struct model_record *reco
 /* Processes that were forked since have inherited no command yet. */
 static int set_command(struct recording *recording, const struct recording_lookup *lookup)
 {
-    const struct model_world *world = &recording->world;
+    const struct model_process_table *table = &recording->process_table;
     const char *command = sprof_arena_text(&recording->arena, lookup->command);
     struct model_process *process = recording_process(recording, lookup->process);
     if (!command)
         return lookup->command ? SPROF_ENOMEM : 0;
     process->command = command;
     process->dirty = true;
-    for (size_t i = process->id - world->first_process; i < world->processes.count; i++) {
-        struct model_process *heir = world->processes.items[i];
-        if (heir->command || heir->exec_ns || !heir->parent ||
+    for (size_t i = process->id - table->first_process; i < table->processes.count; i++) {
+        struct model_process *heir = table->processes.items[i];
+        if (heir->command || heir->space.exec_ns || !heir->parent ||
             recording_process(recording, heir->parent)->command != command)
             continue;
         heir->command = command;
@@ -96,16 +102,16 @@ static int set_command(struct recording *recording, const struct recording_looku
 
 static int add_mappings(struct recording *recording, const struct recording_lookup *lookup)
 {
-    struct model_world *world = &recording->world;
+    struct model_process_table *table = &recording->process_table;
     const struct model_process *process = recording_process(recording, lookup->process);
     bool changed = false;
     for (size_t i = 0; i < lookup->mappings.count; i++) {
         const struct model_mmap *mapping = &lookup->mappings.items[i];
-        if (model_world_find(world, process, mapping->address))
+        if (model_process_table_find(table, process, mapping->address))
             continue;
         changed = true;
-        if (model_world_map(world, lookup->pid, mapping->address, mapping->size,
-                            mapping->file_offset, &mapping->file, lookup->time_ns))
+        if (model_process_table_map(table, lookup->pid, mapping->address, mapping->size,
+                                    mapping->file_offset, &mapping->file, lookup->time_ns))
             return SPROF_ENOMEM;
     }
     return recording_set_rescan(recording, process, lookup->time_ns, changed);
@@ -119,7 +125,7 @@ int recording_apply_lookups(struct recording *recording)
         switch (lookup->question) {
         case RECORDING_COMMAND: result = set_command(recording, lookup); break;
         case RECORDING_OWNER:
-            result = record_jit_owners_note(&recording->jit_owners, lookup->pid, lookup->owner);
+            result = recording_jit_owners_note(&recording->jit_owners, lookup->pid, lookup->owner);
             break;
         case RECORDING_MAPPINGS: result = add_mappings(recording, lookup); break;
         }
@@ -131,7 +137,7 @@ int recording_apply_lookups(struct recording *recording)
 struct model_thread *recording_thread(struct recording *recording, pid_t pid, pid_t tid,
                                       const char *name, uint64_t time_ns)
 {
-    if (model_world_comm(&recording->world, pid, tid, name, false, time_ns))
+    if (model_process_table_comm(&recording->process_table, pid, tid, name, false, time_ns))
         return NULL;
-    return model_world_thread(&recording->world, pid, tid, time_ns);
+    return model_process_table_thread(&recording->process_table, pid, tid, time_ns);
 }

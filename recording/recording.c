@@ -43,10 +43,10 @@ static int open_for_append(struct recording *recording, struct sprof_error *erro
     recording->run.id = ids.run + 1;
     recording->last_event = ids.event;
     recording->last_phase = ids.phase;
-    recording->world.first_process = ids.process;
-    recording->world.first_thread = ids.thread;
-    recording->world.first_module = ids.module;
-    recording->world.first_mapping = ids.mapping;
+    recording->process_table.first_process = ids.process;
+    recording->process_table.first_thread = ids.thread;
+    recording->process_table.first_module = ids.module;
+    recording->process_table.mappings.first = ids.mapping;
     recording->last_frame = ids.frame;
     recording->last_node = ids.node;
     return 0;
@@ -82,7 +82,7 @@ int recording_open(struct recording **out, const struct recording_options *optio
     const size_t table_bytes =
         options->table_budget_bytes ? options->table_budget_bytes : DEFAULT_TABLE_BYTES;
     recording->options = *options;
-    recording->world.rules = options->rules;
+    recording->process_table.rules = options->rules;
     recording->run = (struct store_run){
         .id = 1,
         .key = random_key(),
@@ -93,11 +93,12 @@ int recording_open(struct recording **out, const struct recording_options *optio
         .wait_status = -1,
     };
     recording->cache = options->no_cache ? NULL : cache_open(NULL);
-    record_pending_init(&recording->pending);
+    recording_pending_init(&recording->pending);
     int result = options->output ? recording_create(recording, options->output, error) : 0;
     if (!result)
-        result = record_images_init(&recording->images, table_bytes, recording->cache, error);
-    if (!result && record_walk_init(&recording->walk, &recording->world, &recording->images, view))
+        result = recording_images_init(&recording->images, table_bytes, recording->cache, error);
+    if (!result &&
+        recording_walk_init(&recording->walk, &recording->process_table, &recording->images, view))
         result = sprof_error_memory(error);
     recording_lookups_init(&recording->lookups, recording->images.done_fd);
     recording->walk.stacks.first_frame = recording->last_frame;
@@ -114,7 +115,7 @@ int recording_open(struct recording **out, const struct recording_options *optio
 void recording_abandon(struct recording *recording)
 {
     if (recording->writer.running)
-        store_batch_clear(&record_writer_batch(&recording->writer)->rows);
+        store_batch_clear(&recording_writer_batch(&recording->writer)->rows);
     recording_close(recording, NULL);
     if (!recording->created)
         return;
@@ -131,15 +132,15 @@ void recording_free(struct recording *recording)
         return;
     recording_close(recording, NULL); /* its rows borrow texts of the run */
     if (recording_hurried(recording) &&
-        (!record_images_stop(&recording->images, STOP_MS) || recording->lookups.waiting))
+        (!recording_images_stop(&recording->images, STOP_MS) || recording->lookups.waiting))
         return;
     recording_lookups_release(&recording->lookups);
-    record_walk_release(&recording->walk);
-    record_pending_release(&recording->pending);
-    record_images_release(&recording->images);
+    recording_walk_release(&recording->walk);
+    recording_pending_release(&recording->pending);
+    recording_images_release(&recording->images);
     cache_free(recording->cache, 0);
-    record_jit_owners_release(&recording->jit_owners);
-    model_world_release(&recording->world);
+    recording_jit_owners_release(&recording->jit_owners);
+    model_process_table_release(&recording->process_table);
     sprof_map_release(&recording->next_rescan);
     sprof_vec_release(&recording->walked);
     sprof_arena_release(&recording->arena);
@@ -164,12 +165,12 @@ int recording_add_event(struct recording *recording, const struct store_event *e
 
 struct store_batch *recording_batch(struct recording *recording)
 {
-    return &record_writer_batch(&recording->writer)->rows;
+    return &recording_writer_batch(&recording->writer)->rows;
 }
 
-const struct model_world *recording_processes(const struct recording *recording)
+const struct model_process_table *recording_processes(const struct recording *recording)
 {
-    return &recording->world;
+    return &recording->process_table;
 }
 
 /* == Flushing == */
@@ -179,7 +180,7 @@ int recording_start(struct recording *recording, uint64_t start_ns, uint64_t fir
 {
     recording->start_ns = start_ns;
     recording->first_ns = first_ns;
-    return record_writer_start(&recording->writer, recording->store, error);
+    return recording_writer_start(&recording->writer, recording->store, error);
 }
 
 int recording_add_phase(struct recording *recording, const struct store_phase *phase)
@@ -213,7 +214,7 @@ static int add_only_phase(struct recording *recording)
 /* The run changes while a batch is being written: the writer gets a copy. */
 static int add_run(struct recording *recording)
 {
-    struct record_filled *filled = record_writer_batch(&recording->writer);
+    struct recording_filled *filled = recording_writer_batch(&recording->writer);
     struct store_run *run = sprof_arena_alloc(&filled->arena, sizeof *run);
     if (!run)
         return SPROF_ENOMEM;
@@ -234,7 +235,7 @@ int recording_flush(struct recording *recording, struct sprof_error *error)
 {
     if (recording_collect_rows(recording, false) || add_run(recording))
         return sprof_error_memory(error);
-    return record_writer_submit(&recording->writer, error);
+    return recording_writer_submit(&recording->writer, error);
 }
 
 static int put_counter(void *context, const char *name, uint64_t value)
@@ -251,12 +252,12 @@ static int derive(struct recording *recording, const struct recording_end *end,
                   struct sprof_error *error)
 {
     const uint64_t begin_ns = sprof_clock_own_cpu_ns();
-    const struct record_derive_source source = {.images = &recording->images,
-                                                .jit_owners = &recording->jit_owners,
-                                                .cache = recording->cache,
-                                                .log = recording->options.log};
-    const int result = end->names ? record_derive_import(recording->store, end->names, error)
-                                  : record_derive_store(recording->store, &source, error);
+    const struct recording_derive_source source = {.images = &recording->images,
+                                                   .jit_owners = &recording->jit_owners,
+                                                   .cache = recording->cache,
+                                                   .log = recording->options.log};
+    const int result = end->names ? recording_derive_import(recording->store, end->names, error)
+                                  : recording_derive_store(recording->store, &source, error);
     if (result)
         return result;
     recording->run.state = STORE_COMPLETE;
@@ -276,7 +277,7 @@ int recording_finish(struct recording *recording, const struct recording_end *en
         recording_counters_each(recording, put_counter, recording))
         result = sprof_error_memory(error);
     if (!result)
-        result = record_writer_finish(&recording->writer, error);
+        result = recording_writer_finish(&recording->writer, error);
     atomic_store(&recording->written, !result);
     if (!result && derives)
         result = derive(recording, end, error);
@@ -286,7 +287,7 @@ int recording_finish(struct recording *recording, const struct recording_end *en
 
 int recording_close(struct recording *recording, struct sprof_error *error)
 {
-    record_writer_finish(&recording->writer, NULL);
+    recording_writer_finish(&recording->writer, NULL);
     const int result = store_close(recording->store, error);
     recording->store = NULL;
     return result;

@@ -121,7 +121,7 @@ bool recording_hurried(const struct recording *recording);
 
 /* == Rows without a captured stack: importers, and CPU time that nobody sampled == */
 
-const struct model_world *recording_processes(const struct recording *recording);
+const struct model_process_table *recording_processes(const struct recording *recording);
 
 /* The process and thread of these numbers, made where there are none. NULL: out of memory. */
 struct model_thread *recording_thread(struct recording *recording, pid_t pid, pid_t tid,

@@ -3,8 +3,8 @@
 
 static int process_rows(struct recording *recording, struct store_batch *batch)
 {
-    for (size_t i = 0; i < recording->world.processes.count; i++) {
-        struct model_process *process = recording->world.processes.items[i];
+    for (size_t i = 0; i < recording->process_table.processes.count; i++) {
+        struct model_process *process = recording->process_table.processes.items[i];
         if (!process->dirty)
             continue;
         const struct store_process row = {
@@ -26,8 +26,8 @@ static int process_rows(struct recording *recording, struct store_batch *batch)
 
 static int thread_rows(struct recording *recording, struct store_batch *batch)
 {
-    for (size_t i = 0; i < recording->world.threads.count; i++) {
-        struct model_thread *thread = recording->world.threads.items[i];
+    for (size_t i = 0; i < recording->process_table.threads.count; i++) {
+        struct model_thread *thread = recording->process_table.threads.items[i];
         if (!thread->dirty)
             continue;
         const struct store_thread row = {
@@ -61,8 +61,8 @@ static struct store_module module_row(const struct model_module *module, struct 
         .main_executable = module->main_executable,
         .process_id = module->process,
     };
-    const struct record_image *image = module->owner;
-    if (!image || !record_image_settled(image))
+    const struct recording_image *image = module->owner;
+    if (!image || !recording_image_settled(image))
         return row;
     row.key = image->key;
     row.problem = image->problem[0] ? sprof_arena_text(arena, image->problem) : NULL;
@@ -73,9 +73,9 @@ static struct store_module module_row(const struct model_module *module, struct 
 
 static int module_rows(struct recording *recording, struct store_batch *batch)
 {
-    struct sprof_arena *arena = &record_writer_batch(&recording->writer)->arena;
-    for (size_t i = 0; i < recording->world.modules.count; i++) {
-        struct model_module *module = recording->world.modules.items[i];
+    struct sprof_arena *arena = &recording_writer_batch(&recording->writer)->arena;
+    for (size_t i = 0; i < recording->process_table.modules.count; i++) {
+        struct model_module *module = recording->process_table.modules.items[i];
         if (!module->dirty)
             continue;
         if (sprof_vec_push(&batch->modules, module_row(module, arena)))
@@ -87,8 +87,8 @@ static int module_rows(struct recording *recording, struct store_batch *batch)
 
 static int mapping_rows(struct recording *recording, struct store_batch *batch, size_t from)
 {
-    for (size_t i = from; i < recording->world.mappings.count; i++) {
-        const struct model_mapping *mapping = recording->world.mappings.items[i];
+    for (size_t i = from; i < recording->process_table.mappings.rows.count; i++) {
+        const struct model_mapping *mapping = recording->process_table.mappings.rows.items[i];
         const struct store_mapping row = {
             .id = mapping->id,
             .process_id = mapping->process,
@@ -102,7 +102,7 @@ static int mapping_rows(struct recording *recording, struct store_batch *batch, 
         if (sprof_vec_push(&batch->mappings, row))
             return SPROF_ENOMEM;
     }
-    recording->flushed_mappings = recording->world.mappings.count;
+    recording->flushed_mappings = recording->process_table.mappings.rows.count;
     return 0;
 }
 

@@ -7,11 +7,11 @@
 
 /* == A sample that was walked == */
 
-static int keep_failed(struct recording *recording, const struct record_pending_sample *taken,
-                       const struct record_outcome *outcome)
+static int keep_failed(struct recording *recording, const struct recording_pending_sample *taken,
+                       const struct recording_outcome *outcome)
 {
     const struct model_sample *sample = &taken->sample;
-    struct record_filled *batch = record_writer_batch(&recording->writer);
+    struct recording_filled *batch = recording_writer_batch(&recording->writer);
     const size_t register_bytes = sample->register_count * sizeof *sample->registers;
     uint8_t *copy = sprof_arena_alloc(&batch->arena, register_bytes + sample->stack_size);
     if (!copy)
@@ -30,8 +30,8 @@ static int keep_failed(struct recording *recording, const struct record_pending_
     return sprof_vec_push(&batch->rows.failed, row);
 }
 
-static int add_row(struct recording *recording, const struct record_pending_sample *taken,
-                   const struct record_outcome *outcome)
+static int add_row(struct recording *recording, const struct recording_pending_sample *taken,
+                   const struct recording_outcome *outcome)
 {
     const struct store_sample row = {
         .run_id = recording->run.id,
@@ -109,8 +109,8 @@ static int ask_mappings(struct recording *recording, const struct model_process 
 
 int recording_sample(struct recording *recording, const struct model_record *record, uint32_t event)
 {
-    struct model_thread *thread =
-        model_world_thread(&recording->world, record->pid, record->tid, record->time_ns);
+    struct model_thread *thread = model_process_table_thread(&recording->process_table, record->pid,
+                                                             record->tid, record->time_ns);
     if (!thread)
         return SPROF_ENOMEM;
     struct model_process *process = recording_process(recording, thread->process);
@@ -118,32 +118,32 @@ int recording_sample(struct recording *recording, const struct model_record *rec
         recording->delayed++;
         return 0;
     }
-    struct record_outcome outcome;
-    if (record_walk_sample(&recording->walk, process, &record->sample, 0, &outcome))
+    struct recording_outcome outcome;
+    if (recording_walk_sample(&recording->walk, process, &record->sample, 0, &outcome))
         return SPROF_ENOMEM;
     int waits = outcome.end == MODEL_END_PENDING;
     if (!waits && outcome.unknown_code)
         waits = ask_mappings(recording, process, record->time_ns);
     if (waits < 0)
         return waits;
-    const struct record_pending_sample taken = {.sample = record->sample,
-                                                .process = process,
-                                                .thread = thread,
-                                                .event = event,
-                                                .time_ns = record->time_ns,
-                                                .cpu = record->cpu};
+    const struct recording_pending_sample taken = {.sample = record->sample,
+                                                   .process = process,
+                                                   .thread = thread,
+                                                   .event = event,
+                                                   .time_ns = record->time_ns,
+                                                   .cpu = record->cpu};
     if (!waits)
         return add_row(recording, &taken, &outcome);
     recording->waited++;
-    return record_pending_add(&recording->pending, &taken);
+    return recording_pending_add(&recording->pending, &taken);
 }
 
-static int retry_sample(void *context, const struct record_pending_sample *waiting)
+static int retry_sample(void *context, const struct recording_pending_sample *waiting)
 {
     struct recording *recording = context;
-    struct record_outcome outcome;
-    if (record_walk_sample(&recording->walk, waiting->process, &waiting->sample, waiting->time_ns,
-                           &outcome))
+    struct recording_outcome outcome;
+    if (recording_walk_sample(&recording->walk, waiting->process, &waiting->sample,
+                              waiting->time_ns, &outcome))
         return SPROF_ENOMEM;
     const bool asks = outcome.unknown_code && !recording->walk.spaces.hurried &&
                       recording_lookups_wait_for(&recording->lookups, waiting->process->id);
@@ -152,11 +152,11 @@ static int retry_sample(void *context, const struct record_pending_sample *waiti
 
 int recording_collect(struct recording *recording)
 {
-    const size_t built = record_images_collect(&recording->images);
+    const size_t built = recording_images_collect(&recording->images);
     const int answered = recording_apply_lookups(recording);
     if (answered < 0 || (!built && !answered))
         return answered;
-    return record_pending_retry(&recording->pending, retry_sample, recording);
+    return recording_pending_retry(&recording->pending, retry_sample, recording);
 }
 
 int recording_collect_fd(const struct recording *recording)
@@ -174,7 +174,7 @@ size_t recording_waiting_bytes(const struct recording *recording)
 static int settle_now(struct recording *recording)
 {
     recording->walk.spaces.hurried = true;
-    return record_pending_retry(&recording->pending, retry_sample, recording);
+    return recording_pending_retry(&recording->pending, retry_sample, recording);
 }
 
 /* Images that nobody waits for any more are opened to the end, too: names come from them. */
@@ -209,7 +209,7 @@ bool recording_hurry(struct recording *recording)
     if (atomic_load(&recording->written))
         return false;
     atomic_store(&recording->hurried, true);
-    record_images_wake(&recording->images);
+    recording_images_wake(&recording->images);
     return true;
 }
 
@@ -226,14 +226,14 @@ int recording_child(struct recording *recording, uint32_t parent, const char *na
     const struct sprof_file_id identity = {.path = name};
     const bool in_kernel = strncmp(name, "[kernel", 7) == 0;
     const struct model_module *module =
-        model_world_module(&recording->world, &identity, in_kernel, 0);
-    return module ? record_walk_child(&recording->walk, parent, module->id, offset, node)
+        model_process_table_module(&recording->process_table, &identity, in_kernel, 0);
+    return module ? recording_walk_child(&recording->walk, parent, module->id, offset, node)
                   : SPROF_ENOMEM;
 }
 
 int recording_pseudo(struct recording *recording, enum model_pseudo which, uint32_t *node)
 {
-    return record_walk_pseudo(&recording->walk, which, node);
+    return recording_walk_pseudo(&recording->walk, which, node);
 }
 
 int recording_add_sample(struct recording *recording, const struct store_sample *row)
@@ -248,10 +248,10 @@ int recording_add_sample(struct recording *recording, const struct store_sample 
 int recording_walk_only(struct recording *recording, const struct model_record *record,
                         struct recording_walked *walked)
 {
-    const struct record_walk *walk = &recording->walk;
+    const struct recording_walk *walk = &recording->walk;
     const struct model_process *process =
-        model_world_process(&recording->world, record->pid, record->time_ns);
-    struct record_outcome outcome;
+        model_process_table_process(&recording->process_table, record->pid, record->time_ns);
+    struct recording_outcome outcome;
     struct model_sample sample = record->sample;
     if (sample.register_count != ARCH_REGISTERS)
         return SPROF_EFORMAT;
@@ -259,18 +259,18 @@ int recording_walk_only(struct recording *recording, const struct model_record *
         return SPROF_ENOMEM;
     sample.ip = sample.registers[ARCH_PC];
     for (;;) {
-        if (record_walk_sample(&recording->walk, process, &sample, record->time_ns, &outcome))
+        if (recording_walk_sample(&recording->walk, process, &sample, record->time_ns, &outcome))
             return SPROF_ENOMEM;
         if (outcome.end != MODEL_END_PENDING)
             break;
-        record_images_wait(&recording->images);
-        record_images_collect(&recording->images);
+        recording_images_wait(&recording->images);
+        recording_images_collect(&recording->images);
     }
     recording->walked.count = 0;
     for (size_t i = 0; i < walk->line.count; i++) {
         const struct model_frame *frame = &walk->stacks.frames.items[walk->line.items[i] - 1];
         const struct recording_frame row = {
-            .module = model_world_module_by_id(&recording->world, frame->module),
+            .module = model_process_table_module_by_id(&recording->process_table, frame->module),
             .offset = frame->offset,
             .found_by = (enum model_found_by)walk->line_found_by.items[i],
         };

@@ -9,7 +9,7 @@ enum {
     CHAIN_MAX = 1024, /* frames looked at */
 };
 
-static int read_live(const struct record_stack *stack, uint64_t address, uint8_t *buffer,
+static int read_live(const struct recording_stack *stack, uint64_t address, uint8_t *buffer,
                      size_t size)
 {
     return target_read_memory(stack->pid, address, buffer, size) == size ? 0 : SPROF_EIO;
@@ -17,9 +17,9 @@ static int read_live(const struct record_stack *stack, uint64_t address, uint8_t
 
 /* Reads across an end of what was captured are refused while smaller ones are possible: the walk
  * asks for less then, down to the end of the page. */
-int record_stack_read(void *context, uint64_t address, void *to, size_t size)
+int recording_stack_read(void *context, uint64_t address, void *to, size_t size)
 {
-    const struct record_stack *stack = context;
+    const struct recording_stack *stack = context;
     const struct model_sample *sample = stack->sample;
     uint8_t *buffer = to;
     const uint64_t ahead = sample->tail_address > address ? sample->tail_address - address : 0;
@@ -39,8 +39,8 @@ int record_stack_read(void *context, uint64_t address, void *to, size_t size)
 }
 
 /* To the end of the page: so much can be captured without asking whether it is there. */
-struct model_stack_extent record_stack_extent(const struct model_sample *sample,
-                                              const struct unwind_stack *stack)
+struct model_stack_extent recording_stack_extent(const struct model_sample *sample,
+                                                 const struct unwind_stack *stack)
 {
     const uint64_t slice_end = sample->registers[ARCH_SP] + sample->stack_size;
     struct model_stack_extent extent = {MODEL_STACK_UNKNOWN, 0};
@@ -86,8 +86,8 @@ static bool next_frame(const struct model_sample *sample, uint64_t *frame, uint6
     return true;
 }
 
-size_t record_stack_chain(const struct model_sample *sample, uint64_t address, uint64_t *callers,
-                          size_t most)
+size_t recording_stack_chain(const struct model_sample *sample, uint64_t address, uint64_t *callers,
+                             size_t most)
 {
     uint64_t frame = sample->registers[ARCH_FP], found;
     size_t count = 0;

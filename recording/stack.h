@@ -6,24 +6,24 @@
 #include "model/model.h"
 #include "unwind/unwind.h"
 
-struct record_stack {
+struct recording_stack {
     pid_t pid;
     const struct model_sample *sample;
 };
 
 /* The `read` of struct unwind_memory, for what lies beyond the slice; `context` is a struct
- * record_stack. What was captured goes before what the target has there now. */
-int record_stack_read(void *context, uint64_t address, void *buffer, size_t size);
+ * recording_stack. What was captured goes before what the target has there now. */
+int recording_stack_read(void *context, uint64_t address, void *buffer, size_t size);
 
 /* Where the walk of a sample's stack has shown that it ends. */
-struct model_stack_extent record_stack_extent(const struct model_sample *sample,
-                                              const struct unwind_stack *stack);
+struct model_stack_extent recording_stack_extent(const struct model_sample *sample,
+                                                 const struct unwind_stack *stack);
 
 /* The return addresses that follow `address` in the chain of frame pointers that begins with the
  * sample's, innermost first, as far as the chain was captured: at most `most`. None where `address`
  * is not in the chain, or more than once. The kernel would give the same chain, but asking for it
  * costs every sample 1 µs and 0.1 µs a frame (m); this costs nothing until a walk has failed. */
-size_t record_stack_chain(const struct model_sample *sample, uint64_t address, uint64_t *callers,
-                          size_t most);
+size_t recording_stack_chain(const struct model_sample *sample, uint64_t address, uint64_t *callers,
+                             size_t most);
 
 #endif

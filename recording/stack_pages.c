@@ -45,8 +45,8 @@ static struct stack_page *take_page(const struct stack_copy *before, uint64_t ad
     return page;
 }
 
-struct stack_copy *stack_copy_new(const struct stack_copy *before, uint64_t address,
-                                  const uint8_t *bytes, size_t size, size_t *held)
+struct stack_copy *recording_stack_copy_new(const struct stack_copy *before, uint64_t address,
+                                            const uint8_t *bytes, size_t size, size_t *held)
 {
     const size_t most = size / PAGE_BYTES + 2;
     struct stack_copy *copy = malloc(sizeof *copy + most * sizeof *copy->pages);
@@ -58,7 +58,7 @@ struct stack_copy *stack_copy_new(const struct stack_copy *before, uint64_t addr
         const size_t part = in_page(address + at, size - at);
         struct stack_page *page = take_page(before, address + at, bytes + at, part, held);
         if (!page) {
-            stack_copy_free(copy, held);
+            recording_stack_copy_free(copy, held);
             return NULL;
         }
         copy->pages[copy->count++] = page;
@@ -67,7 +67,7 @@ struct stack_copy *stack_copy_new(const struct stack_copy *before, uint64_t addr
     return copy;
 }
 
-void stack_copy_free(struct stack_copy *copy, size_t *held)
+void recording_stack_copy_free(struct stack_copy *copy, size_t *held)
 {
     if (!copy)
         return;
@@ -82,7 +82,7 @@ void stack_copy_free(struct stack_copy *copy, size_t *held)
     free(copy);
 }
 
-void stack_copy_read(const struct stack_copy *copy, uint8_t *to)
+void recording_stack_copy_read(const struct stack_copy *copy, uint8_t *to)
 {
     for (size_t i = 0; i < copy->count; i++) {
         memcpy(to, copy->pages[i]->bytes, copy->pages[i]->size);

@@ -10,27 +10,28 @@ enum {
     FRAME_POINTERS_MAX = 127, /* as many as the kernel follows: kernel.perf_event_max_stack */
 };
 
-static struct model_module *pseudo_module(struct model_world *world, const char *name)
+static struct model_module *pseudo_module(struct model_process_table *table, const char *name)
 {
     const struct sprof_file_id identity = {.path = name};
-    struct model_module *module = model_world_module(world, &identity, false, 0);
+    struct model_module *module = model_process_table_module(table, &identity, false, 0);
     if (module)
         module->kind = MODEL_KIND_NONE;
     return module;
 }
 
-int record_walk_init(struct record_walk *walk, struct model_world *world,
-                     struct record_images *images, const struct model_view *view)
+int recording_walk_init(struct recording_walk *walk, struct model_process_table *table,
+                        struct recording_images *images, const struct model_view *view)
 {
-    *walk = (struct record_walk){.world = world, .view = *view};
+    *walk = (struct recording_walk){.process_table = table, .view = *view};
     walk->pc_only = view->mode == MODEL_MODE_PC && !view->frame_app;
-    walk->spaces = (struct record_spaces){.world = world, .images = images};
+    walk->spaces = (struct recording_spaces){.process_table = table, .images = images};
     walk->walker = unwind_walker_new(0);
     walk->known = calloc(KNOWN_SLOTS, sizeof *walk->known);
-    const struct model_module *none = pseudo_module(world, MODEL_MODULE_NONE);
-    const struct model_module *unknown = pseudo_module(world, MODEL_MODULE_UNKNOWN);
+    const struct model_module *none = pseudo_module(table, MODEL_MODULE_NONE);
+    const struct model_module *unknown = pseudo_module(table, MODEL_MODULE_UNKNOWN);
     const struct sprof_file_id kernel_identity = {.path = MODEL_MODULE_KERNEL};
-    const struct model_module *kernel = model_world_module(world, &kernel_identity, true, 0);
+    const struct model_module *kernel =
+        model_process_table_module(table, &kernel_identity, true, 0);
     if (!walk->walker || !walk->known || !none || !unknown || !kernel)
         return SPROF_ENOMEM;
     walk->kernel_module = kernel->id;
@@ -39,17 +40,17 @@ int record_walk_init(struct record_walk *walk, struct model_world *world,
     return 0;
 }
 
-void record_walk_release(struct record_walk *walk)
+void recording_walk_release(struct recording_walk *walk)
 {
     model_stacks_release(&walk->stacks);
-    record_spaces_release(&walk->spaces);
+    recording_spaces_release(&walk->spaces);
     unwind_walker_free(walk->walker);
     free(walk->known);
     sprof_vec_release(&walk->frame_is_app);
     sprof_vec_release(&walk->line);
     sprof_vec_release(&walk->line_found_by);
     sprof_vec_release(&walk->line_is_app);
-    *walk = (struct record_walk){0};
+    *walk = (struct recording_walk){0};
 }
 
 /* ---- Addresses → frames ------------------------------------------------------------------------
@@ -57,11 +58,12 @@ void record_walk_release(struct record_walk *walk)
 
 static bool is_app_code(const struct model_module *module, uint64_t offset)
 {
-    const struct record_image *image = module->owner;
-    return model_kind_is_app(module->kind) && !(image && record_image_is_startup(image, offset));
+    const struct recording_image *image = module->owner;
+    return model_kind_is_app(module->kind) && !(image && recording_image_is_startup(image, offset));
 }
 
-static int make_frame(struct record_walk *walk, uint32_t module, uint64_t offset, uint32_t *frame)
+static int make_frame(struct recording_walk *walk, uint32_t module, uint64_t offset,
+                      uint32_t *frame)
 {
     if (model_stacks_frame(&walk->stacks, module, offset, frame))
         return SPROF_ENOMEM;
@@ -70,7 +72,7 @@ static int make_frame(struct record_walk *walk, uint32_t module, uint64_t offset
         if (sprof_vec_push(&walk->frame_is_app, false))
             return SPROF_ENOMEM;
     walk->frame_is_app.items[index] =
-        is_app_code(model_world_module_by_id(walk->world, module), offset);
+        is_app_code(model_process_table_module_by_id(walk->process_table, module), offset);
     return 0;
 }
 
@@ -79,8 +81,9 @@ static int make_frame(struct record_walk *walk, uint32_t module, uint64_t offset
 static uint64_t offset_in(const struct model_module *module, const struct model_mapping *mapping,
                           uint64_t address)
 {
-    const struct record_image *image = module->owner;
-    const bool anonymous = module->kind == MODEL_KIND_JIT && !(image && record_image_settled(image) && image->image);
+    const struct recording_image *image = module->owner;
+    const bool anonymous = module->kind == MODEL_KIND_JIT &&
+                           !(image && recording_image_settled(image) && image->image);
     return anonymous ? address : address - mapping->start + mapping->file_offset;
 }
 
@@ -91,23 +94,25 @@ struct place {
     bool *unknown_code;
 };
 
-static int find_frame(struct record_walk *walk, const struct place *place, uint64_t address,
+static int find_frame(struct recording_walk *walk, const struct place *place, uint64_t address,
                       uint32_t *frame)
 {
-    struct record_known *known =
+    struct recording_known *known =
         &walk->known[sprof_hash_pair(place->generation, address) & (KNOWN_SLOTS - 1)];
     if (known->frame && known->address == address && known->generation == place->generation) {
         *frame = known->frame;
         return 0;
     }
     const struct model_mapping *mapping =
-        place->past_ns ? model_world_find_at(walk->world, place->process, address, place->past_ns)
-                       : model_world_find(walk->world, place->process, address);
+        place->past_ns ? model_process_table_find_at(walk->process_table, place->process, address,
+                                                     place->past_ns)
+                       : model_process_table_find(walk->process_table, place->process, address);
     int result;
     if (mapping) {
-        const struct model_module *module = model_world_module_by_id(walk->world, mapping->module);
+        const struct model_module *module =
+            model_process_table_module_by_id(walk->process_table, mapping->module);
         if (module->owner)
-            record_images_identify(walk->spaces.images, module->owner);
+            recording_images_identify(walk->spaces.images, module->owner);
         result = make_frame(walk, module->id, offset_in(module, mapping, address), frame);
     } else if (!place->process) {
         return make_frame(walk, walk->kernel_module, address - walk->kernel_start, frame);
@@ -116,11 +121,11 @@ static int find_frame(struct record_walk *walk, const struct place *place, uint6
         return make_frame(walk, walk->unknown_module, address, frame);
     }
     if (!result)
-        *known = (struct record_known){address, place->generation, *frame};
+        *known = (struct recording_known){address, place->generation, *frame};
     return result;
 }
 
-static int add_to_line(struct record_walk *walk, const struct place *place, uint64_t address,
+static int add_to_line(struct recording_walk *walk, const struct place *place, uint64_t address,
                        enum model_found_by found_by)
 {
     uint32_t frame;
@@ -133,8 +138,8 @@ static int add_to_line(struct record_walk *walk, const struct place *place, uint
 /* ---- Frames → a node ---------------------------------------------------------------------------
  */
 
-int record_walk_child(struct record_walk *walk, uint32_t parent, uint32_t module, uint64_t offset,
-                      uint32_t *node)
+int recording_walk_child(struct recording_walk *walk, uint32_t parent, uint32_t module,
+                         uint64_t offset, uint32_t *node)
 {
     uint32_t frame;
     if (make_frame(walk, module, offset, &frame))
@@ -142,12 +147,12 @@ int record_walk_child(struct record_walk *walk, uint32_t parent, uint32_t module
     return model_stacks_node(&walk->stacks, parent, frame, MODEL_BY_CFI, 0, node);
 }
 
-int record_walk_pseudo(struct record_walk *walk, enum model_pseudo which, uint32_t *node)
+int recording_walk_pseudo(struct recording_walk *walk, enum model_pseudo which, uint32_t *node)
 {
-    return record_walk_child(walk, 0, walk->none_module, (uint64_t)which, node);
+    return recording_walk_child(walk, 0, walk->none_module, (uint64_t)which, node);
 }
 
-static int cut_line(struct record_walk *walk, size_t *first, size_t *last, bool *kept)
+static int cut_line(struct recording_walk *walk, size_t *first, size_t *last, bool *kept)
 {
     const size_t count = walk->line.count;
     if (sprof_vec_reserve(&walk->line_is_app, count))
@@ -160,14 +165,14 @@ static int cut_line(struct record_walk *walk, size_t *first, size_t *last, bool 
     return 0;
 }
 
-static bool is_dropped(const struct record_walk *walk, size_t index)
+static bool is_dropped(const struct recording_walk *walk, size_t index)
 {
     return walk->view.mode == MODEL_MODE_APP && walk->view.drop_interior &&
            !walk->line_is_app.items[index];
 }
 
 /* Root first; a cut is needed only where a mode asks for it. */
-static int insert_line(struct record_walk *walk, struct record_outcome *outcome)
+static int insert_line(struct recording_walk *walk, struct recording_outcome *outcome)
 {
     const size_t count = walk->line.count;
     size_t first = 0, last = count - 1;
@@ -176,7 +181,7 @@ static int insert_line(struct record_walk *walk, struct record_outcome *outcome)
     if (cuts && cut_line(walk, &first, &last, &kept))
         return SPROF_ENOMEM;
     if (!kept)
-        return record_walk_pseudo(walk, MODEL_PSEUDO_OUTSIDE, &outcome->node);
+        return recording_walk_pseudo(walk, MODEL_PSEUDO_OUTSIDE, &outcome->node);
     uint32_t node = 0;
     uint32_t guessed = 0;
     for (size_t i = first; i <= last; i++) {
@@ -195,7 +200,7 @@ static int insert_line(struct record_walk *walk, struct record_outcome *outcome)
 /* ---- The walk ----------------------------------------------------------------------------------
  */
 
-static int add_kernel(struct record_walk *walk, const struct model_sample *sample,
+static int add_kernel(struct recording_walk *walk, const struct model_sample *sample,
                       struct place place)
 {
     place.process = NULL;
@@ -211,7 +216,7 @@ static int add_kernel(struct record_walk *walk, const struct model_sample *sampl
 
 /* Where the walk could not go on but frame pointers do, what they lead to is told as what it is;
  * the stack is not whole for that. */
-static int add_frame_pointers(struct record_walk *walk, const struct model_sample *sample,
+static int add_frame_pointers(struct recording_walk *walk, const struct model_sample *sample,
                               const struct place *place, const struct unwind_space *space,
                               const struct unwind_stack *stack)
 {
@@ -221,7 +226,7 @@ static int add_frame_pointers(struct record_walk *walk, const struct model_sampl
     const struct unwind_frame *last = &stack->frames[stack->count - 1];
     uint64_t callers[FRAME_POINTERS_MAX];
     const size_t count =
-        last->is_return ? record_stack_chain(sample, last->address, callers, FRAME_POINTERS_MAX)
+        last->is_return ? recording_stack_chain(sample, last->address, callers, FRAME_POINTERS_MAX)
                         : 0;
     for (size_t i = 0; i < count && space->find(space->context, callers[i] - 1); i++)
         if (add_to_line(walk, place, callers[i] - 1, MODEL_BY_FP))
@@ -229,15 +234,16 @@ static int add_frame_pointers(struct record_walk *walk, const struct model_sampl
     return 0;
 }
 
-static int add_user(struct record_walk *walk, const struct model_sample *sample, struct place place,
-                    const struct unwind_space *space, struct record_outcome *outcome)
+static int add_user(struct recording_walk *walk, const struct model_sample *sample,
+                    struct place place, const struct unwind_space *space,
+                    struct recording_outcome *outcome)
 {
-    struct record_stack beyond = {.pid = place.process->pid, .sample = sample};
+    struct recording_stack beyond = {.pid = place.process->pid, .sample = sample};
     const struct unwind_memory memory = {
         .slice = sample->stack,
         .slice_address = sample->registers[ARCH_SP],
         .slice_size = sample->stack_size,
-        .read = record_stack_read,
+        .read = recording_stack_read,
         .context = &beyond,
     };
     struct unwind_registers registers;
@@ -247,7 +253,7 @@ static int add_user(struct record_walk *walk, const struct model_sample *sample,
     walk->walk_ns += sprof_clock_monotonic_ns() - begin_ns;
     outcome->end = stack.end;
     outcome->stitched = stack.stitched;
-    outcome->extent = record_stack_extent(sample, &stack);
+    outcome->extent = recording_stack_extent(sample, &stack);
     if (stack.end == MODEL_END_PENDING)
         return 0;
     for (size_t i = 0; i < stack.count; i++) {
@@ -260,7 +266,8 @@ static int add_user(struct record_walk *walk, const struct model_sample *sample,
     return add_frame_pointers(walk, sample, &place, space, &stack);
 }
 
-static int add_pc(struct record_walk *walk, const struct model_sample *sample, struct place place)
+static int add_pc(struct recording_walk *walk, const struct model_sample *sample,
+                  struct place place)
 {
     return sample->in_kernel ? add_kernel(walk, sample, place)
                              : add_to_line(walk, &place, sample->ip, MODEL_BY_CFI);
@@ -279,9 +286,9 @@ static bool has_user_stack(const struct model_sample *sample, const struct unwin
     return space->find(space->context, sample->registers[ARCH_PC]) != NULL;
 }
 
-static int make_line(struct record_walk *walk, const struct model_sample *sample,
+static int make_line(struct recording_walk *walk, const struct model_sample *sample,
                      const struct place *place, const struct unwind_space *space,
-                     struct record_outcome *outcome)
+                     struct recording_outcome *outcome)
 {
     outcome->end = MODEL_END_NO_STACK;
     if (walk->pc_only)
@@ -297,15 +304,15 @@ static int make_line(struct record_walk *walk, const struct model_sample *sample
     return sample->in_kernel ? 0 : add_to_line(walk, place, sample->ip, MODEL_BY_CFI);
 }
 
-int record_walk_sample(struct record_walk *walk, const struct model_process *process,
-                       const struct model_sample *sample, uint64_t past_ns,
-                       struct record_outcome *outcome)
+int recording_walk_sample(struct recording_walk *walk, const struct model_process *process,
+                          const struct model_sample *sample, uint64_t past_ns,
+                          struct recording_outcome *outcome)
 {
-    *outcome = (struct record_outcome){0};
+    *outcome = (struct recording_outcome){0};
     struct unwind_space space;
     if (past_ns)
-        record_spaces_get_past(&walk->spaces, process, past_ns, &space);
-    else if (record_spaces_get(&walk->spaces, process, &space))
+        recording_spaces_get_past(&walk->spaces, process, past_ns, &space);
+    else if (recording_spaces_get(&walk->spaces, process, &space))
         return SPROF_ENOMEM;
     walk->line.count = walk->line_found_by.count = 0;
     const struct place place = {process, past_ns, space.generation, &outcome->unknown_code};

@@ -7,19 +7,19 @@
 #include "unwind/unwind.h"
 
 /* An address already resolved in one state of one address space. */
-struct record_known {
+struct recording_known {
     uint64_t address;
     uint32_t generation, frame;
 };
 
-struct record_walk {
-    struct model_world *world; /* borrowed */
+struct recording_walk {
+    struct model_process_table *process_table; /* borrowed */
     struct model_stacks stacks;
-    struct record_spaces spaces;
+    struct recording_spaces spaces;
     struct unwind_walker *walker;
     struct model_view view;
     bool pc_only;
-    struct record_known *known;   /* direct-mapped by address and generation */
+    struct recording_known *known; /* direct-mapped by address and generation */
     SPROF_VEC(bool) frame_is_app; /* by frame id - 1 - first_frame */
     SPROF_VEC(uint32_t) line;     /* frames of the sample at hand, innermost first */
     SPROF_VEC(uint8_t) line_found_by;
@@ -30,7 +30,7 @@ struct record_walk {
 };
 
 /* What became of a sample. */
-struct record_outcome {
+struct recording_outcome {
     uint32_t node;
     enum model_end end;
     bool stitched, user_stack, guessed;
@@ -38,23 +38,23 @@ struct record_outcome {
     struct model_stack_extent extent;
 };
 
-/* `world` and `images` are borrowed. Returns 0 or SPROF_ENOMEM. */
-int record_walk_init(struct record_walk *walk, struct model_world *world,
-                     struct record_images *images, const struct model_view *view);
-void record_walk_release(struct record_walk *walk);
+/* `table` and `images` are borrowed. Returns 0 or SPROF_ENOMEM. */
+int recording_walk_init(struct recording_walk *walk, struct model_process_table *table,
+                        struct recording_images *images, const struct model_view *view);
+void recording_walk_release(struct recording_walk *walk);
 
 /* Unwinds one sample of a process. `past_ns` other than 0: the sample waited, and the address space
  * is looked up as it was then. Returns 0 and the outcome (whose `end` may be MODEL_END_PENDING:
  * then there is no node, and a table that is needed is being built), or SPROF_ENOMEM. */
-int record_walk_sample(struct record_walk *walk, const struct model_process *process,
-                       const struct model_sample *sample, uint64_t past_ns,
-                       struct record_outcome *outcome);
+int recording_walk_sample(struct recording_walk *walk, const struct model_process *process,
+                          const struct model_sample *sample, uint64_t past_ns,
+                          struct recording_outcome *outcome);
 
 /* The node of a frame below `parent` (0: the root) that nobody had to walk to. */
-int record_walk_child(struct record_walk *walk, uint32_t parent, uint32_t module, uint64_t offset,
-                      uint32_t *node);
+int recording_walk_child(struct recording_walk *walk, uint32_t parent, uint32_t module,
+                         uint64_t offset, uint32_t *node);
 
 /* The node of a pseudo-function. */
-int record_walk_pseudo(struct record_walk *walk, enum model_pseudo which, uint32_t *node);
+int recording_walk_pseudo(struct recording_walk *walk, enum model_pseudo which, uint32_t *node);
 
 #endif

@@ -5,14 +5,14 @@
 
 static void *writer_main(void *argument)
 {
-    struct record_writer *writer = argument;
+    struct recording_writer *writer = argument;
     pthread_mutex_lock(&writer->mutex);
     for (;;) {
         while (!writer->busy && !writer->stopping)
             pthread_cond_wait(&writer->changed, &writer->mutex);
         if (!writer->busy)
             break;
-        struct record_filled *batch = &writer->batches[!writer->filling];
+        struct recording_filled *batch = &writer->batches[!writer->filling];
         const bool skip = writer->result != 0;
         pthread_mutex_unlock(&writer->mutex);
         struct sprof_error error = {0};
@@ -31,8 +31,8 @@ static void *writer_main(void *argument)
     return NULL;
 }
 
-int record_writer_start(struct record_writer *writer, struct store *store,
-                        struct sprof_error *error)
+int recording_writer_start(struct recording_writer *writer, struct store *store,
+                           struct sprof_error *error)
 {
     writer->store = store;
     writer->busy = writer->stopping = false;
@@ -47,12 +47,12 @@ int record_writer_start(struct record_writer *writer, struct store *store,
     return 0;
 }
 
-struct record_filled *record_writer_batch(struct record_writer *writer)
+struct recording_filled *recording_writer_batch(struct recording_writer *writer)
 {
     return &writer->batches[writer->filling];
 }
 
-int record_writer_submit(struct record_writer *writer, struct sprof_error *error)
+int recording_writer_submit(struct recording_writer *writer, struct sprof_error *error)
 {
     pthread_mutex_lock(&writer->mutex);
     if (!writer->busy) {
@@ -67,7 +67,7 @@ int record_writer_submit(struct record_writer *writer, struct sprof_error *error
     return result;
 }
 
-static void release_batches(struct record_writer *writer)
+static void release_batches(struct recording_writer *writer)
 {
     for (int i = 0; i < 2; i++) {
         store_batch_release(&writer->batches[i].rows);
@@ -75,7 +75,7 @@ static void release_batches(struct record_writer *writer)
     }
 }
 
-int record_writer_finish(struct record_writer *writer, struct sprof_error *error)
+int recording_writer_finish(struct recording_writer *writer, struct sprof_error *error)
 {
     if (!writer->running) {
         release_batches(writer);
@@ -85,7 +85,7 @@ int record_writer_finish(struct record_writer *writer, struct sprof_error *error
     while (writer->busy)
         pthread_cond_wait(&writer->changed, &writer->mutex);
     pthread_mutex_unlock(&writer->mutex);
-    record_writer_submit(writer, NULL);
+    recording_writer_submit(writer, NULL);
     pthread_mutex_lock(&writer->mutex);
     writer->stopping = true;
     pthread_cond_broadcast(&writer->changed);

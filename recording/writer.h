@@ -7,14 +7,14 @@
 
 #include <pthread.h>
 
-struct record_filled {
+struct recording_filled {
     struct store_batch rows;
     struct sprof_arena arena; /* blobs of the rows */
 };
 
-struct record_writer {
+struct recording_writer {
     struct store *store; /* borrowed; the thread's while it runs */
-    struct record_filled batches[2];
+    struct recording_filled batches[2];
     int filling; /* index of the batch the draining thread fills */
     pthread_t thread;
     pthread_mutex_t mutex;
@@ -25,19 +25,19 @@ struct record_writer {
 };
 
 /* Starts the thread. Rows that are in the batch already are kept; zero is an empty writer. `store`
- * is borrowed until record_writer_finish. */
-int record_writer_start(struct record_writer *writer, struct store *store,
-                        struct sprof_error *error);
+ * is borrowed until recording_writer_finish. */
+int recording_writer_start(struct recording_writer *writer, struct store *store,
+                           struct sprof_error *error);
 
 /* The batch to fill. Texts put into its rows must live until the recording ends, or be in its
  * arena. */
-struct record_filled *record_writer_batch(struct record_writer *writer);
+struct recording_filled *recording_writer_batch(struct recording_writer *writer);
 
 /* Hands the filled batch over when the thread is idle, and gives the draining thread the other one;
  * else leaves everything as it is. Returns 0, or what the first failed write returned. */
-int record_writer_submit(struct record_writer *writer, struct sprof_error *error);
+int recording_writer_submit(struct recording_writer *writer, struct sprof_error *error);
 
-/* Writes what is left and ends the thread. Returns as record_writer_submit. Zero is fine. */
-int record_writer_finish(struct record_writer *writer, struct sprof_error *error);
+/* Writes what is left and ends the thread. Returns as recording_writer_submit. Zero is fine. */
+int recording_writer_finish(struct recording_writer *writer, struct sprof_error *error);
 
 #endif

@@ -23,7 +23,8 @@ struct stack_mapper {
     bool ends;
 };
 
-bool stack_mapping_find(const char *maps, uint64_t stack_pointer, uint64_t *low, uint64_t *end)
+bool sampler_stack_mapping_find(const char *maps, uint64_t stack_pointer, uint64_t *low,
+                                uint64_t *end)
 {
     static const char first_stack[] = "[stack]";
     for (const char *line = maps; line && *line;
@@ -46,7 +47,8 @@ static void answer(struct stack_mapping *mapping)
     struct sprof_str maps = {0};
     snprintf(path, sizeof path, "/proc/%d/maps", (int)mapping->pid);
     if (sprof_proc_read(path, MAPS_BYTES_MAX, &maps) ||
-        !stack_mapping_find(maps.text, mapping->stack_pointer, &mapping->low, &mapping->end))
+        !sampler_stack_mapping_find(maps.text, mapping->stack_pointer, &mapping->low,
+                                    &mapping->end))
         mapping->low = mapping->end = 0;
     sprof_str_release(&maps);
 }

@@ -31,6 +31,7 @@ bool sampler_stack_mapper_take(struct stack_mapper *mapper, struct stack_mapping
 
 /* Looks in the text of a /proc/PID/maps. The stack that a process begins with can grow far below
  * its mapping. */
-bool stack_mapping_find(const char *maps, uint64_t stack_pointer, uint64_t *low, uint64_t *end);
+bool sampler_stack_mapping_find(const char *maps, uint64_t stack_pointer, uint64_t *low,
+                                uint64_t *end);
 
 #endif

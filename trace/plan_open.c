@@ -25,9 +25,9 @@ static void keep(const struct trace_plan *plan, struct cache *cache, struct spro
 static int make(struct trace_plan *plan, struct image *image, struct cache *cache,
                 struct sprof_error *error)
 {
-    struct record_built built = {0};
-    if (!record_find_built(&built, image, cache)) {
-        const int code = record_build(&built, image, cache, error);
+    struct recording_built built = {0};
+    if (!recording_find_built(&built, image, cache)) {
+        const int code = recording_build(&built, image, cache, error);
         if (code == SPROF_ENOTFOUND || code == SPROF_EFORMAT)
             return sprof_error_set(
                 error, SPROF_ENOTFOUND, 0,
@@ -51,7 +51,7 @@ int trace_plan_open(struct trace_plan *plan, const struct image_request *request
         ".dynsym", ".dynstr", ".rela.dyn", ".rela.plt",         NULL};
     struct sprof_digest key = {0};
     *plan = (struct trace_plan){0};
-    int code = record_open_image(&image, request, error);
+    int code = recording_open_image(&image, request, error);
     if (code)
         return code;
     if (cache)

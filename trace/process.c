@@ -41,7 +41,7 @@ static uint64_t bias_of(const struct image_request *request, const struct model_
 {
     struct image *image;
     uint64_t vaddr = mapping->file_offset;
-    if (record_open_image(&image, request, NULL))
+    if (recording_open_image(&image, request, NULL))
         return 0;
     image_vaddr_of_offset(image, mapping->file_offset, &vaddr);
     image_free(image);

@@ -21,8 +21,8 @@ struct cfi_bases {
 
 /* Reads one pointer of an encoding (DW_EH_PE_…); fails the reader where the encoding is unknown or
  * indirect. `reader` must stand in a reader of the whole section. */
-uint64_t cfi_pointer_read(struct sprof_reader *reader, uint8_t encoding,
-                          const struct cfi_bases *bases);
+uint64_t unwind_cfi_pointer_read(struct sprof_reader *reader, uint8_t encoding,
+                                 const struct cfi_bases *bases);
 
 /* == The state of a CFA program == */
 
@@ -80,8 +80,8 @@ struct cfi_expression {
 /* Reduces a DWARF expression. `initial_cfa`: the CFA is on the stack when it starts (as for
  * DW_CFA_expression); such expressions reduce only if they do not use it. Returns false where the
  * expression is malformed or could loop (it has jumps or calls): nobody may evaluate it then. */
-bool cfi_expression_reduce(struct sprof_bytes bytes, bool initial_cfa,
-                           struct cfi_expression *expression);
+bool unwind_cfi_expression_reduce(struct sprof_bytes bytes, bool initial_cfa,
+                                  struct cfi_expression *expression);
 
 /* == Sections, CIEs and FDEs == */
 
@@ -99,7 +99,7 @@ struct cfi_cie {
     struct cfi_state initial; /* after `program` */
 };
 
-/* A section being read. cfi_section_init, then iterate, then cfi_section_release. */
+/* A section being read. unwind_cfi_section_init, then iterate, then cfi_section_release. */
 struct cfi_section {
     struct sprof_bytes bytes;
     struct cfi_bases bases;
@@ -116,17 +116,17 @@ struct cfi_fde {
     struct sprof_bytes program;
     size_t offset;            /* of the entry in the section */
     uint64_t exception_table; /* vaddr; 0: it has none */
-    bool is_doubtful;         /* written by Free Pascal: see cfi_agrees_with_code */
+    bool is_doubtful;         /* written by Free Pascal: see unwind_cfi_agrees_with_code */
 };
 
-void cfi_section_init(struct cfi_section *section, struct sprof_bytes bytes, uint64_t vaddr,
-                      bool is_debug_frame);
-void cfi_section_release(struct cfi_section *section);
+void unwind_cfi_section_init(struct cfi_section *section, struct sprof_bytes bytes, uint64_t vaddr,
+                             bool is_debug_frame);
+void unwind_cfi_section_release(struct cfi_section *section);
 
 /* Reads the entry at *offset and moves *offset past it. Returns 0 with a function in *fde; 1 at the
  * end of the section (also where the rest is not readable at all); SPROF_ENOTFOUND for an entry
  * that is no function; SPROF_EFORMAT for a malformed one; SPROF_ENOMEM. */
-int cfi_section_next(struct cfi_section *section, size_t *offset, struct cfi_fde *fde);
+int unwind_cfi_section_next(struct cfi_section *section, size_t *offset, struct cfi_fde *fde);
 
 /* == Programs == */
 
@@ -135,20 +135,20 @@ typedef void cfi_row_fn(void *context, uint64_t start, uint64_t end, const struc
 
 /* Runs an FDE's program. Returns 0, or SPROF_EFORMAT where an instruction is malformed; rows before
  * it have been reported then. Time is linear in the program's size. */
-int cfi_program_run(const struct cfi_section *section, const struct cfi_fde *fde, cfi_row_fn *row,
-                    void *context);
+int unwind_cfi_program_run(const struct cfi_section *section, const struct cfi_fde *fde,
+                           cfi_row_fn *row, void *context);
 
 /* Whether the rows of a function agree with its code, given from its start to its end: in its
  * prologue, and where there is but one row, everywhere. */
-bool cfi_agrees_with_code(const struct cfi_section *section, const struct cfi_fde *fde,
-                          struct sprof_bytes code);
+bool unwind_cfi_agrees_with_code(const struct cfi_section *section, const struct cfi_fde *fde,
+                                 struct sprof_bytes code);
 
 /* Runs a CIE's initial instructions and fills cie->initial. Returns 0 or SPROF_EFORMAT. */
-int cfi_program_initial(const struct cfi_section *section, struct cfi_cie *cie);
+int unwind_cfi_program_initial(const struct cfi_section *section, struct cfi_cie *cie);
 
 /* == .eh_frame_hdr == */
 
 /* Reads where .eh_frame begins. Returns 0, or SPROF_EFORMAT where the header makes no sense. */
-int eh_frame_hdr_read(struct sprof_bytes bytes, uint64_t vaddr, uint64_t *eh_frame_vaddr);
+int unwind_eh_frame_hdr_read(struct sprof_bytes bytes, uint64_t vaddr, uint64_t *eh_frame_vaddr);
 
 #endif

@@ -54,11 +54,12 @@ static void check_row(void *context, uint64_t start, uint64_t end, const struct 
                     state->cfa_offset == check->pushed + ARCH_CALL_PUSHES;
 }
 
-bool cfi_agrees_with_code(const struct cfi_section *section, const struct cfi_fde *fde,
-                          struct sprof_bytes code)
+bool unwind_cfi_agrees_with_code(const struct cfi_section *section, const struct cfi_fde *fde,
+                                 struct sprof_bytes code)
 {
     struct check check = {.code = code, .start = fde->start, .agrees = true};
-    if (code.size != fde->end - fde->start || cfi_program_run(section, fde, check_row, &check))
+    if (code.size != fde->end - fde->start ||
+        unwind_cfi_program_run(section, fde, check_row, &check))
         return false;
     if (check.rows > 1 || !check.agrees)
         return check.agrees;

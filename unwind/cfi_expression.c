@@ -234,8 +234,8 @@ static bool is_plt(struct sprof_bytes bytes, struct cfi_expression *expression)
     return true;
 }
 
-bool cfi_expression_reduce(struct sprof_bytes bytes, bool initial_cfa,
-                           struct cfi_expression *expression)
+bool unwind_cfi_expression_reduce(struct sprof_bytes bytes, bool initial_cfa,
+                                  struct cfi_expression *expression)
 {
     if (!initial_cfa && is_plt(bytes, expression))
         return true;

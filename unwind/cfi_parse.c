@@ -5,14 +5,14 @@
  * hostile section takes quadratic time. */
 enum { CIE_BYTES_MAX = 4096, CODE_ALIGN_MAX = 63 };
 
-void cfi_section_init(struct cfi_section *section, struct sprof_bytes bytes, uint64_t vaddr,
-                      bool is_debug_frame)
+void unwind_cfi_section_init(struct cfi_section *section, struct sprof_bytes bytes, uint64_t vaddr,
+                             bool is_debug_frame)
 {
     *section = (struct cfi_section){
         .bytes = bytes, .bases.section = vaddr, .is_debug_frame = is_debug_frame};
 }
 
-void cfi_section_release(struct cfi_section *section)
+void unwind_cfi_section_release(struct cfi_section *section)
 {
     sprof_vec_release(&section->cies);
     sprof_map_release(&section->cie_by_offset);
@@ -66,7 +66,7 @@ static bool cie_letter(struct cfi_section *section, struct cfi_cie *cie, char le
     case 'P':
         encoding = sprof_reader_u8(data);
         if (encoding != CFI_PE_OMIT)
-            cfi_pointer_read(data, encoding & (uint8_t)~CFI_PE_INDIRECT, &section->bases);
+            unwind_cfi_pointer_read(data, encoding & (uint8_t)~CFI_PE_INDIRECT, &section->bases);
         return true;
     default: return false;
     }
@@ -116,7 +116,7 @@ static bool cie_read(struct cfi_section *section, struct entry *entry, struct cf
         return false;
     const size_t left = sprof_reader_left(reader);
     cie->program = (struct sprof_bytes){sprof_reader_take(reader, left), left};
-    return cfi_program_initial(section, cie) == 0;
+    return unwind_cfi_program_initial(section, cie) == 0;
 }
 
 /* A malformed CIE is remembered too, as not usable, so that it is read only once. */
@@ -173,9 +173,10 @@ static int fde_read(struct cfi_section *section, struct entry *entry, struct cfi
     if (fde->is_doubtful)
         sprof_reader_u32(reader);
     sprof_reader_take(reader, cie->segment_size);
-    fde->start = cfi_pointer_read(reader, cie->pointer_encoding, &section->bases);
+    fde->start = unwind_cfi_pointer_read(reader, cie->pointer_encoding, &section->bases);
     /* The length has the form of the pointer, but counts from nowhere. */
-    const uint64_t length = cfi_pointer_read(reader, cie->pointer_encoding & 0x0f, &section->bases);
+    const uint64_t length =
+        unwind_cfi_pointer_read(reader, cie->pointer_encoding & 0x0f, &section->bases);
     fde->exception_table = 0;
     if (cie->augmented) {
         const uint64_t size = sprof_reader_uleb(reader);
@@ -183,7 +184,7 @@ static int fde_read(struct cfi_section *section, struct entry *entry, struct cfi
         const uint64_t here = section->bases.section + sprof_reader_offset(&data);
         if (size && cie->exception_encoding != CFI_PE_OMIT)
             fde->exception_table =
-                cfi_pointer_read(&data, cie->exception_encoding, &section->bases);
+                unwind_cfi_pointer_read(&data, cie->exception_encoding, &section->bases);
         if (data.failed || fde->exception_table == here) /* 0, whatever it counts from */
             fde->exception_table = 0;
         sprof_reader_take(reader, (size_t)size);
@@ -197,7 +198,7 @@ static int fde_read(struct cfi_section *section, struct entry *entry, struct cfi
     return length ? 0 : SPROF_ENOTFOUND;
 }
 
-int cfi_section_next(struct cfi_section *section, size_t *offset, struct cfi_fde *fde)
+int unwind_cfi_section_next(struct cfi_section *section, size_t *offset, struct cfi_fde *fde)
 {
     struct entry entry;
     const int code = entry_open(section, *offset, &entry);

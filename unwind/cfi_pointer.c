@@ -40,8 +40,8 @@ static uint64_t read_aligned(struct sprof_reader *reader, const struct cfi_bases
     return sprof_reader_u64(reader);
 }
 
-uint64_t cfi_pointer_read(struct sprof_reader *reader, uint8_t encoding,
-                          const struct cfi_bases *bases)
+uint64_t unwind_cfi_pointer_read(struct sprof_reader *reader, uint8_t encoding,
+                                 const struct cfi_bases *bases)
 {
     enum { PCREL = 1, TEXTREL, DATAREL, FUNCREL, ALIGNED };
     const uint64_t base[8] = {[PCREL] = bases->section + sprof_reader_offset(reader),

@@ -217,7 +217,7 @@ static void op_def_cfa_expression(struct machine *machine)
                                    [CFI_EXPR_PLT] = CFI_CFA_PLT,
                                    [CFI_EXPR_COMPLEX] = CFI_CFA_COMPLEX};
     struct cfi_expression expression;
-    if (!cfi_expression_reduce(block(machine), false, &expression)) {
+    if (!unwind_cfi_expression_reduce(block(machine), false, &expression)) {
         machine->failed = true;
         return;
     }
@@ -232,7 +232,7 @@ static void op_expression(struct machine *machine)
 {
     const uint64_t reg = uleb(machine);
     struct cfi_expression expression;
-    if (!cfi_expression_reduce(block(machine), true, &expression)) {
+    if (!unwind_cfi_expression_reduce(block(machine), true, &expression)) {
         machine->failed = true;
         return;
     }
@@ -254,7 +254,7 @@ static void op_val_expression(struct machine *machine)
 {
     const uint64_t reg = uleb(machine);
     struct cfi_expression expression;
-    if (!cfi_expression_reduce(block(machine), true, &expression))
+    if (!unwind_cfi_expression_reduce(block(machine), true, &expression))
         machine->failed = true;
     set(machine, reg, (struct cfi_value){.how = CFI_COMPLEX});
 }
@@ -322,8 +322,8 @@ static int run(struct machine *machine, struct sprof_bytes program)
     return 0;
 }
 
-int cfi_program_run(const struct cfi_section *section, const struct cfi_fde *fde, cfi_row_fn *row,
-                    void *context)
+int unwind_cfi_program_run(const struct cfi_section *section, const struct cfi_fde *fde,
+                           cfi_row_fn *row, void *context)
 {
     const struct cfi_cie *cie = &section->cies.items[fde->cie];
     struct machine machine;
@@ -344,7 +344,7 @@ int cfi_program_run(const struct cfi_section *section, const struct cfi_fde *fde
     return 0;
 }
 
-int cfi_program_initial(const struct cfi_section *section, struct cfi_cie *cie)
+int unwind_cfi_program_initial(const struct cfi_section *section, struct cfi_cie *cie)
 {
     struct machine machine = {.section = section, .cie = cie};
     machine.state.signal_frame = cie->signal_frame;

@@ -13,13 +13,13 @@ static bool frame_pointer_caller(struct walk *walk, struct walk_caller *caller)
     if (fp < walk->sp || fp - walk->sp > FRAME_BYTES_MAX || fp & 7)
         return false;
     *caller = (struct walk_caller){.sp = fp + 16, .found_by = MODEL_BY_FP};
-    if (walk_read_word(walk, fp, &caller->fp) != WALK_READ_OK ||
-        walk_read_word(walk, fp + 8, &caller->address) != WALK_READ_OK)
+    if (unwind_walk_read_word(walk, fp, &caller->fp) != WALK_READ_OK ||
+        unwind_walk_read_word(walk, fp + 8, &caller->address) != WALK_READ_OK)
         return false;
     caller->address = arch_return_address(caller->address);
     if (!caller->address && !caller->fp)
         return !walk->live; /* the chain ends as the ABI asks */
-    return walk_is_return_address(walk, caller->address) != WALK_NO;
+    return unwind_walk_is_return_address(walk, caller->address) != WALK_NO;
 }
 
 /* The first believable return address at or above the stack pointer. Code that cannot be read is
@@ -31,9 +31,9 @@ static bool scan_caller(struct walk *walk, unsigned words, enum walk_belief need
     for (unsigned i = 0; i < words; i++) {
         *caller = (struct walk_caller){
             .sp = start + 8 * (i + 1), .fp = walk->fp, .found_by = MODEL_BY_SCAN};
-        if (walk_read_word(walk, start + 8 * i, &caller->address) != WALK_READ_OK)
+        if (unwind_walk_read_word(walk, start + 8 * i, &caller->address) != WALK_READ_OK)
             return false;
-        if (walk_is_return_address(walk, caller->address) >= needed)
+        if (unwind_walk_is_return_address(walk, caller->address) >= needed)
             return true;
     }
     return false;
@@ -42,7 +42,7 @@ static bool scan_caller(struct walk *walk, unsigned words, enum walk_belief need
 static bool go_on_counted(struct walk *walk, const struct walk_caller *caller)
 {
     struct unwind_counters *counters = &walk->walker->counters;
-    if (!walk_go_on(walk, caller))
+    if (!unwind_walk_go_on(walk, caller))
         return false;
     counters->fp_frames += caller->found_by == MODEL_BY_FP;
     counters->scan_frames += caller->found_by == MODEL_BY_SCAN;
@@ -55,11 +55,11 @@ static bool scan_or_end(struct walk *walk)
     struct walk_caller caller;
     const bool found = scan_caller(walk, SCAN_WORDS, WALK_UNKNOWN, &caller);
     if (walk->pending) /* no guessing while a table that may tell is being built */
-        return walk_end(walk, MODEL_END_PENDING);
+        return unwind_walk_end(walk, MODEL_END_PENDING);
     if (!found)
-        return walk_end(walk, MODEL_END_NO_CFI);
+        return unwind_walk_end(walk, MODEL_END_NO_CFI);
     /* Only one word of a stack says where _start called, the last: nothing has been passed over. */
-    if (unwind_rule_kind(walk_rule(walk, caller.address - 1)) == UNWIND_RULE_END)
+    if (unwind_rule_kind(unwind_walk_rule(walk, caller.address - 1)) == UNWIND_RULE_END)
         caller.found_by = MODEL_BY_LEAF;
     return go_on_counted(walk, &caller);
 }
@@ -68,14 +68,14 @@ static bool scan_or_end(struct walk *walk)
  * there: a leaf's is its caller's, and would pass that over. */
 static bool proven_frame_pointer_caller(struct walk *walk, struct walk_caller *caller)
 {
-    return !walk_is_return(walk) && frame_pointer_caller(walk, caller) && caller->address &&
-           walk_is_return_address(walk, caller->address) == WALK_YES;
+    return !unwind_walk_is_return(walk) && frame_pointer_caller(walk, caller) && caller->address &&
+           unwind_walk_is_return_address(walk, caller->address) == WALK_YES;
 }
 
 /* The word at the stack pointer: code without a table mostly has no frame. */
 static bool top_word_caller(struct walk *walk, struct walk_caller *caller)
 {
-    return !walk_is_return(walk) && !walk->pending && scan_caller(walk, 1, WALK_YES, caller);
+    return !unwind_walk_is_return(walk) && !walk->pending && scan_caller(walk, 1, WALK_YES, caller);
 }
 
 /* Goes on with the first attempt that finds a caller, else with a search. */
@@ -92,20 +92,20 @@ static bool go_on_by(struct walk *walk,
     return scan_or_end(walk);
 }
 
-bool walk_fallback_frame_pointer(struct walk *walk, uint64_t rule)
+bool unwind_walk_fallback_frame_pointer(struct walk *walk, uint64_t rule)
 {
     static bool (*const attempts[])(struct walk *, struct walk_caller *) = {
-        walk_leaf_caller, frame_pointer_caller, NULL};
+        unwind_walk_leaf_caller, frame_pointer_caller, NULL};
     (void)rule;
     return go_on_by(walk, attempts);
 }
 
 /* First what the rule cache remembers of the code: it holds when the process has gone, too. */
-bool walk_fallback_gap(struct walk *walk, uint64_t rule)
+bool unwind_walk_fallback_gap(struct walk *walk, uint64_t rule)
 {
     static bool (*const attempts[])(struct walk *, struct walk_caller *) = {
-        walk_code_caller, walk_leaf_caller,     proven_frame_pointer_caller,
-        top_word_caller,  frame_pointer_caller, NULL};
+        unwind_walk_code_caller, unwind_walk_leaf_caller, proven_frame_pointer_caller,
+        top_word_caller,         frame_pointer_caller,    NULL};
     (void)rule;
     return go_on_by(walk, attempts);
 }

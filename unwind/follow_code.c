@@ -52,11 +52,11 @@ static bool fetch(struct follower *follower, uint64_t pc)
     const size_t page_left = PAGE_BYTES - (size_t)(pc % PAGE_BYTES);
     follower->code_address = pc;
     follower->code_size = CODE_BYTES;
-    if (!walk_read_live(follower->walk, pc, follower->code, CODE_BYTES))
+    if (!unwind_walk_read_live(follower->walk, pc, follower->code, CODE_BYTES))
         return true;
     follower->code_size = page_left < CODE_BYTES ? page_left : 0;
     if (follower->code_size &&
-        !walk_read_live(follower->walk, pc, follower->code, follower->code_size))
+        !unwind_walk_read_live(follower->walk, pc, follower->code, follower->code_size))
         return true;
     follower->unreadable = true;
     return false;
@@ -157,10 +157,10 @@ static bool follow_rule(struct walk *walk, uint64_t rule, struct walk_caller *ca
     if (cfa < walk->sp + ARCH_CALL_PUSHES || cfa >= UNWIND_USER_END)
         return false;
     if (rule & UNWIND_RULE_FP_SAVED && slot >= walk->sp &&
-        walk_read_word(walk, slot, &caller->fp) != WALK_READ_OK)
+        unwind_walk_read_word(walk, slot, &caller->fp) != WALK_READ_OK)
         return false;
-    return walk_read_return(walk, rule, cfa, &caller->address) == WALK_READ_OK &&
-           walk_is_return_address(walk, caller->address) == WALK_YES;
+    return unwind_walk_read_return(walk, rule, cfa, &caller->address) == WALK_READ_OK &&
+           unwind_walk_is_return_address(walk, caller->address) == WALK_YES;
 }
 
 /* Follows one way to its end; true where that is a return to a believable caller. The first way
@@ -190,7 +190,7 @@ static int follow_code(struct walk *walk, uint64_t *rule, struct walk_caller *ca
     follower.code_size = 0;
     follower.unreadable = false;
     memset(follower.seen, 0, sizeof follower.seen);
-    branch(&follower, &(struct way){0}, walk->pc + walk_is_return(walk));
+    branch(&follower, &(struct way){0}, walk->pc + unwind_walk_is_return(walk));
     while (follower.way_count && follower.instructions < INSTRUCTIONS_MAX)
         if (follow_way(&follower, follower.ways[--follower.way_count], rule, caller))
             return 0;
@@ -204,9 +204,9 @@ static void remember(struct walk *walk, uint64_t rule)
         entry->rule = rule | (entry->rule & UNWIND_RULE_FOLLOWS_CALL);
 }
 
-bool walk_code_caller(struct walk *walk, struct walk_caller *caller)
+bool unwind_walk_code_caller(struct walk *walk, struct walk_caller *caller)
 {
-    uint64_t rule = walk_rule(walk, walk->pc);
+    uint64_t rule = unwind_walk_rule(walk, walk->pc);
     const enum unwind_rule_kind kind = unwind_rule_kind(rule);
     if (rule & UNWIND_RULE_FROM_CODE && kind == UNWIND_RULE_CFA)
         return follow_rule(walk, rule, caller);

@@ -61,10 +61,10 @@ int unwind_each_exception_table(struct sprof_bytes eh_frame, uint64_t eh_frame_v
     struct cfi_fde fde;
     size_t offset = 0;
     int code;
-    cfi_section_init(&section, eh_frame, eh_frame_vaddr, false);
-    while ((code = cfi_section_next(&section, &offset, &fde)) != 1 && code != SPROF_ENOMEM)
+    unwind_cfi_section_init(&section, eh_frame, eh_frame_vaddr, false);
+    while ((code = unwind_cfi_section_next(&section, &offset, &fde)) != 1 && code != SPROF_ENOMEM)
         if (!code && fde.exception_table)
             found(context, fde.start, fde.exception_table);
-    cfi_section_release(&section);
+    unwind_cfi_section_release(&section);
     return code == 1 ? 0 : code;
 }

@@ -148,7 +148,7 @@ static int64_t depth_of(const struct go_table *table, const char *name)
     return deepest;
 }
 
-int go_table_open(struct go_table *table, struct sprof_bytes bytes, uint64_t text_vaddr)
+int unwind_go_table_open(struct go_table *table, struct sprof_bytes bytes, uint64_t text_vaddr)
 {
     const struct format *format = format_of(bytes);
     if (!format)
@@ -214,7 +214,8 @@ static void classify(const struct go_table *table, size_t record, struct go_func
                      has_prefix(table, name, roots) || is_entry(table, name);
 }
 
-int go_table_function(const struct go_table *table, size_t index, struct go_function *function)
+int unwind_go_table_function(const struct go_table *table, size_t index,
+                             struct go_function *function)
 {
     size_t record;
     const int code = read_function(table, index, function, &record);
@@ -285,8 +286,8 @@ static void report_depth(const struct go_function *function, struct unwind_range
         row(context, from, range.end, &state);
 }
 
-int go_table_rows(const struct go_table *table, const struct go_function *function, uint64_t end,
-                  cfi_row_fn *row, void *context)
+int unwind_go_table_rows(const struct go_table *table, const struct go_function *function,
+                         uint64_t end, cfi_row_fn *row, void *context)
 {
     if (function->root || function->signal_return) {
         const struct cfi_state state = state_of(function, 0);

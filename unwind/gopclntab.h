@@ -33,13 +33,14 @@ struct go_function {
 };
 
 /* `text_vaddr` serves where the table does not name its text. Returns 0 or SPROF_EFORMAT. */
-int go_table_open(struct go_table *table, struct sprof_bytes bytes, uint64_t text_vaddr);
+int unwind_go_table_open(struct go_table *table, struct sprof_bytes bytes, uint64_t text_vaddr);
 
 /* Returns 0 or SPROF_EFORMAT. */
-int go_table_function(const struct go_table *table, size_t index, struct go_function *function);
+int unwind_go_table_function(const struct go_table *table, size_t index,
+                             struct go_function *function);
 
 /* Reports the function's rows. Returns 0 or SPROF_EFORMAT; rows before the fault are reported. */
-int go_table_rows(const struct go_table *table, const struct go_function *function, uint64_t end,
-                  cfi_row_fn *row, void *context);
+int unwind_go_table_rows(const struct go_table *table, const struct go_function *function,
+                         uint64_t end, cfi_row_fn *row, void *context);
 
 #endif

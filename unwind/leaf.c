@@ -13,10 +13,10 @@ enum {
 static bool take_at(struct walk *walk, uint64_t slot, uint64_t fp, struct walk_caller *caller)
 {
     *caller = (struct walk_caller){.sp = slot + 8, .fp = fp, .found_by = MODEL_BY_LEAF};
-    if (walk_read_word(walk, slot, &caller->address) != WALK_READ_OK)
+    if (unwind_walk_read_word(walk, slot, &caller->address) != WALK_READ_OK)
         return false;
     caller->address = arch_return_address(caller->address);
-    return walk_is_return_address(walk, caller->address) == WALK_YES;
+    return unwind_walk_is_return_address(walk, caller->address) == WALK_YES;
 }
 
 /* The caller of a function that has not changed the stack. */
@@ -32,35 +32,35 @@ static bool take_on_entry(struct walk *walk, struct walk_caller *caller)
         .fp = walk->fp,
         .found_by = MODEL_BY_LEAF,
     };
-    return walk_is_return_address(walk, caller->address) == WALK_YES;
+    return unwind_walk_is_return_address(walk, caller->address) == WALK_YES;
 }
 
 static bool caller_by_stage(struct walk *walk, struct walk_caller *caller)
 {
     uint8_t code[ARCH_STAGE_BEFORE + ARCH_STAGE_AFTER];
     uint64_t saved_fp;
-    if (walk_read_live(walk, walk->pc - ARCH_STAGE_BEFORE, code, sizeof code))
+    if (unwind_walk_read_live(walk, walk->pc - ARCH_STAGE_BEFORE, code, sizeof code))
         return false;
     switch (arch_code_stage(code)) {
     case ARCH_STAGE_NO_FRAME: return take_on_entry(walk, caller);
     case ARCH_STAGE_FP_PUSHED:
-        return walk_read_word(walk, walk->sp, &saved_fp) == WALK_READ_OK &&
+        return unwind_walk_read_word(walk, walk->sp, &saved_fp) == WALK_READ_OK &&
                take_at(walk, walk->sp + 8, saved_fp, caller);
     case ARCH_STAGE_UNKNOWN: break;
     }
     return false;
 }
 
-bool walk_call_target(struct walk *walk, uint64_t return_address, uint64_t *target)
+bool unwind_walk_call_target(struct walk *walk, uint64_t return_address, uint64_t *target)
 {
     uint8_t call[ARCH_CALL_BYTES], entry[ARCH_PLT_JUMP_BYTES];
     uint64_t slot;
-    if (walk_read_live(walk, return_address - sizeof call, call, sizeof call) ||
+    if (unwind_walk_read_live(walk, return_address - sizeof call, call, sizeof call) ||
         !arch_code_call_target(call, return_address, target))
         return false;
-    if (!walk_read_live(walk, *target, entry, sizeof entry) &&
+    if (!unwind_walk_read_live(walk, *target, entry, sizeof entry) &&
         arch_code_plt_slot(entry, *target, &slot))
-        return !walk_read_live(walk, slot, target, sizeof *target);
+        return !unwind_walk_read_live(walk, slot, target, sizeof *target);
     return true;
 }
 
@@ -76,19 +76,19 @@ static bool is_inside(struct walk *walk, uint64_t target)
     if (region->kind == UNWIND_REGION_TABLE &&
         unwind_table_starts_between(region->table, target - region->bias, walk->pc - region->bias))
         return false;
-    return !walk_read_live(walk, target, code, (size_t)distance) &&
+    return !unwind_walk_read_live(walk, target, code, (size_t)distance) &&
            !arch_code_holds_end((struct sprof_bytes){code, (size_t)distance});
 }
 
 static bool caller_by_target(struct walk *walk, struct walk_caller *caller)
 {
     uint64_t target;
-    return take_on_entry(walk, caller) && walk_call_target(walk, caller->address, &target) &&
+    return take_on_entry(walk, caller) && unwind_walk_call_target(walk, caller->address, &target) &&
            is_inside(walk, target);
 }
 
-bool walk_leaf_caller(struct walk *walk, struct walk_caller *caller)
+bool unwind_walk_leaf_caller(struct walk *walk, struct walk_caller *caller)
 {
-    return !walk_is_return(walk) &&
+    return !unwind_walk_is_return(walk) &&
            (caller_by_stage(walk, caller) || caller_by_target(walk, caller));
 }

@@ -142,18 +142,19 @@ static bool synthesize_function(struct libunwind_fallback *fallback,
 {
     const struct unwind_kept_section *kept = &region->table->kept[function->kept_in];
     struct cfi_section section;
-    cfi_section_init(&section, (struct sprof_bytes){kept->data, kept->size}, kept->vaddr,
-                     function->kept_in == UNWIND_KEPT_DEBUG_FRAME);
+    unwind_cfi_section_init(&section, (struct sprof_bytes){kept->data, kept->size}, kept->vaddr,
+                            function->kept_in == UNWIND_KEPT_DEBUG_FRAME);
     section.bases.text = kept->text_vaddr;
     section.bases.data = kept->got_vaddr;
     struct cfi_fde fde;
     size_t offset = function->entry;
     bool beyond = false;
-    const bool done = kept->size && cfi_section_next(&section, &offset, &fde) == 0 &&
+    const bool done = kept->size && unwind_cfi_section_next(&section, &offset, &fde) == 0 &&
                       fde.program.size < SYNTHETIC_MAX &&
-                      cfi_program_run(&section, &fde, note_beyond, &beyond) == 0 && !beyond &&
+                      unwind_cfi_program_run(&section, &fde, note_beyond, &beyond) == 0 &&
+                      !beyond &&
                       synthesize(fallback, &section.cies.items[fde.cie], &fde, region->bias);
-    cfi_section_release(&section);
+    unwind_cfi_section_release(&section);
     return done;
 }
 
@@ -209,7 +210,7 @@ static int access_memory(unw_addr_space_t space, unw_word_t address, unw_word_t 
         memcpy(value, fallback->synthetic + offset, sizeof *value);
         return 0;
     }
-    return walk_read_word(fallback->walk, address, value) == WALK_READ_OK ? 0 : -UNW_EINVAL;
+    return unwind_walk_read_word(fallback->walk, address, value) == WALK_READ_OK ? 0 : -UNW_EINVAL;
 }
 
 static int access_register(unw_addr_space_t space, unw_regnum_t reg, unw_word_t *value, int write,
@@ -275,15 +276,15 @@ static bool go_on_from(struct walk *walk, unw_cursor_t *cursor)
                                        .fp = registers.value[ARCH_FP],
                                        .found_by = MODEL_BY_CFI};
     if (caller.sp < walk->sp || caller.sp >= UNWIND_USER_END)
-        return walk_end(walk, MODEL_END_BAD_MEMORY);
-    if (!walk_go_on(walk, &caller))
+        return unwind_walk_end(walk, MODEL_END_BAD_MEMORY);
+    if (!unwind_walk_go_on(walk, &caller))
         return false;
     walk->full = registers;
     walk->full_at = walk->count - 1;
     return true;
 }
 
-bool walk_complex(struct walk *walk, uint64_t rule)
+bool unwind_walk_complex(struct walk *walk, uint64_t rule)
 {
     struct libunwind_fallback *fallback = walk->walker->fallback;
     unw_cursor_t cursor;
@@ -295,10 +296,10 @@ bool walk_complex(struct walk *walk, uint64_t rule)
     }
     walk->walker->counters.complex_failed++;
     walk->live = false;
-    return walk_fallback_frame_pointer(walk, rule);
+    return unwind_walk_fallback_frame_pointer(walk, rule);
 }
 
-int libunwind_fallback_new(struct libunwind_fallback **made)
+int unwind_libunwind_fallback_new(struct libunwind_fallback **made)
 {
     unw_accessors_t accessors = {
         .find_proc_info = find_proc_info,
@@ -322,7 +323,7 @@ int libunwind_fallback_new(struct libunwind_fallback **made)
     return 0;
 }
 
-void libunwind_fallback_free(struct libunwind_fallback *fallback)
+void unwind_libunwind_fallback_free(struct libunwind_fallback *fallback)
 {
     if (!fallback)
         return;

@@ -4,7 +4,7 @@
 
 enum { PAGE_BYTES = 4096 };
 
-int walk_read_live(struct walk *walk, uint64_t address, void *buffer, size_t size)
+int unwind_walk_read_live(struct walk *walk, uint64_t address, void *buffer, size_t size)
 {
     const struct unwind_memory *memory = walk->memory;
     if (!memory->read || walk->live_reads == UNWIND_LIVE_READS_MAX ||
@@ -27,7 +27,7 @@ static bool window_move(struct walk *walk, uint64_t address)
     size_t size = window->next_size;
     const size_t page_left = PAGE_BYTES - (size_t)(address % PAGE_BYTES);
     window->size = 0;
-    while (walk_read_live(walk, address, window->bytes, size)) {
+    while (unwind_walk_read_live(walk, address, window->bytes, size)) {
         if (size == page_left || !walk->memory->read)
             return false;
         size = size / 2 > page_left ? size / 2 : page_left;
@@ -49,7 +49,7 @@ static bool window_word(const struct unwind_window *window, uint64_t address, ui
     return true;
 }
 
-enum walk_read walk_read_word(struct walk *walk, uint64_t address, uint64_t *value)
+enum walk_read unwind_walk_read_word(struct walk *walk, uint64_t address, uint64_t *value)
 {
     const struct unwind_memory *memory = walk->memory;
     const uint64_t offset = address - memory->slice_address;

@@ -27,7 +27,7 @@ static bool jumps_to(struct walk *walk, uint64_t address, uint64_t target)
 {
     uint8_t code[DISPATCHER_BYTES];
     struct arch_instruction instruction;
-    if (walk_read_live(walk, address, code, sizeof code))
+    if (unwind_walk_read_live(walk, address, code, sizeof code))
         return false;
     for (size_t at = 0; at < sizeof code; at += instruction.length) {
         if (!arch_instruction_decode(code + at, sizeof code - at, &instruction))
@@ -44,8 +44,8 @@ static bool jumps_to(struct walk *walk, uint64_t address, uint64_t target)
 static bool is_call_to(struct walk *walk, uint64_t return_address, uint64_t function)
 {
     uint64_t target;
-    return walk_is_return_address(walk, return_address) == WALK_YES &&
-           walk_call_target(walk, return_address, &target) &&
+    return unwind_walk_is_return_address(walk, return_address) == WALK_YES &&
+           unwind_walk_call_target(walk, return_address, &target) &&
            (target == function || jumps_to(walk, target, function));
 }
 
@@ -62,18 +62,18 @@ static bool leads_to(struct walk *walk, uint64_t return_address, uint64_t functi
     return true;
 }
 
-bool walk_red_zone_copy(struct walk *walk, uint64_t *pointer)
+bool unwind_walk_red_zone_copy(struct walk *walk, uint64_t *pointer)
 {
     struct unwind_range function;
     const uint64_t start = (walk->sp + 7) & ~UINT64_C(7);
-    if (walk_is_return(walk) || walk->sp < walk->memory->slice_address ||
+    if (unwind_walk_is_return(walk) || walk->sp < walk->memory->slice_address ||
         start >= walk->slice_end || !function_at_pc(walk, &function))
         return false;
     for (uint64_t at = start; at + 8 <= walk->slice_end && at < start + FRAME_BYTES_MAX; at += 8) {
         uint64_t return_address;
-        if (walk_read_word(walk, at, pointer) == WALK_READ_OK && *pointer > at &&
+        if (unwind_walk_read_word(walk, at, pointer) == WALK_READ_OK && *pointer > at &&
             *pointer <= walk->slice_end - 8 && !(*pointer & 7) &&
-            walk_read_word(walk, *pointer, &return_address) == WALK_READ_OK &&
+            unwind_walk_read_word(walk, *pointer, &return_address) == WALK_READ_OK &&
             leads_to(walk, return_address, function.start))
             return true;
     }

@@ -154,7 +154,7 @@ struct rule_set {
 
 /* Puts the number of `rule` into *number. Returns 0, SPROF_ELIMIT (65 535 rules) or SPROF_ENOMEM.
  */
-int rule_set_intern(struct rule_set *set, uint64_t rule, uint16_t *number);
-void rule_set_release(struct rule_set *set);
+int unwind_rule_set_intern(struct rule_set *set, uint64_t rule, uint16_t *number);
+void unwind_rule_set_release(struct rule_set *set);
 
 #endif

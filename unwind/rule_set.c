@@ -39,7 +39,7 @@ static int add(struct rule_set *set, uint64_t rule)
     return 0;
 }
 
-int rule_set_intern(struct rule_set *set, uint64_t rule, uint16_t *number)
+int unwind_rule_set_intern(struct rule_set *set, uint64_t rule, uint16_t *number)
 {
     if (set->count && rule == set->last_rule) {
         *number = set->last_number;
@@ -59,7 +59,7 @@ int rule_set_intern(struct rule_set *set, uint64_t rule, uint16_t *number)
     return 0;
 }
 
-void rule_set_release(struct rule_set *set)
+void unwind_rule_set_release(struct rule_set *set)
 {
     free(set->rules);
     free(set->buckets);

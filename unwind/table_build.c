@@ -2,7 +2,7 @@
  * them, run each one's program in order of addresses, so that rows come out sorted. */
 #include "arch/arch.h"
 #include "unwind/cfi.h"
-#include "unwind/draft.h"
+#include "unwind/function_list.h"
 #include "unwind/gopclntab.h"
 #include "unwind/table.h"
 
@@ -22,7 +22,7 @@ struct builder {
     struct unwind_table *table;
     struct cfi_section eh_frame, debug_frame;
     struct go_table go;
-    struct draft_list list;
+    struct function_list list;
     size_t text_hint; /* the text range of the function before */
     uint64_t next;    /* vaddr up to which rows are complete */
     struct unwind_rows rows;
@@ -56,7 +56,7 @@ static void row_add(struct builder *builder, uint64_t start, uint64_t rule)
     struct unwind_rows *rows = &builder->rows;
     if (builder->code || (rows->count && rule == builder->last_rule))
         return;
-    builder->code = rule_set_intern(&table->rules, rule, &rows->rule[rows->count]);
+    builder->code = unwind_rule_set_intern(&table->rules, rule, &rows->rule[rows->count]);
     if (builder->code)
         return;
     rows->start[rows->count++] = (uint32_t)(start - table->base);
@@ -126,26 +126,26 @@ static void rows_gap(struct builder *builder, uint64_t vaddr)
 
 /* == One function == */
 
-static bool is_start(const struct builder *builder, const struct draft *draft)
+static bool is_start(const struct builder *builder, const struct function_range *range)
 {
-    const bool frameless = !draft->program_size || draft->program[0] == 0;
-    return frameless && draft->end - draft->start <= ROOT_REACH &&
-           arch_code_is_start(text_between(builder, draft->start, draft->end));
+    const bool frameless = !range->program_size || range->program[0] == 0;
+    return frameless && range->end - range->start <= ROOT_REACH &&
+           arch_code_is_start(text_between(builder, range->start, range->end));
 }
 
-static int fde_rows(struct builder *builder, const struct draft *draft,
+static int fde_rows(struct builder *builder, const struct function_range *range,
                     const struct cfi_section *section)
 {
-    const struct cfi_fde fde = {.start = draft->start,
-                                .end = draft->end,
-                                .cie = draft->cie,
-                                .program = {draft->program, draft->program_size}};
-    builder->code = rows_reserve(builder, draft->program_size + 2u);
-    if (is_start(builder, draft)) {
-        row_add(builder, draft->start, UNWIND_RULE_END);
+    const struct cfi_fde fde = {.start = range->start,
+                                .end = range->end,
+                                .cie = range->cie,
+                                .program = {range->program, range->program_size}};
+    builder->code = rows_reserve(builder, range->program_size + 2u);
+    if (is_start(builder, range)) {
+        row_add(builder, range->start, UNWIND_RULE_END);
         return 0;
     }
-    return builder->code ? 0 : cfi_program_run(section, &fde, row_of_state, builder);
+    return builder->code ? 0 : unwind_cfi_program_run(section, &fde, row_of_state, builder);
 }
 
 static void go_row(void *context, uint64_t start, uint64_t end, const struct cfi_state *state)
@@ -156,57 +156,57 @@ static void go_row(void *context, uint64_t start, uint64_t end, const struct cfi
     row_of_state(context, start, end, state);
 }
 
-static int go_rows(struct builder *builder, const struct draft *draft)
+static int go_rows(struct builder *builder, const struct function_range *range)
 {
     struct go_function function;
-    const int code = go_table_function(&builder->go, draft->entry, &function);
-    return code ? code : go_table_rows(&builder->go, &function, draft->end, go_row, builder);
+    const int code = unwind_go_table_function(&builder->go, range->entry, &function);
+    return code ? code : unwind_go_table_rows(&builder->go, &function, range->end, go_row, builder);
 }
 
 /* The first entry of a section whose entries push is the common tail: it pushes first, and was
  * jumped to after a push. */
-static void plt_rows(struct builder *builder, const struct draft *draft)
+static void plt_rows(struct builder *builder, const struct function_range *range)
 {
-    const struct unwind_plt *plt = &builder->source->plt[draft->entry];
+    const struct unwind_plt *plt = &builder->source->plt[range->entry];
     builder->code = rows_reserve(builder, 3);
     if (!plt->push_offset) {
-        row_add(builder, draft->start, unwind_rule_cfa(false, ARCH_CALL_PUSHES));
+        row_add(builder, range->start, unwind_rule_cfa(false, ARCH_CALL_PUSHES));
         return;
     }
-    row_add(builder, draft->start, unwind_rule_cfa(false, 16));
-    row_add(builder, draft->start + ARCH_PLT_HEAD_PUSH_BYTES, unwind_rule_cfa(false, 24));
-    if (draft->end - draft->start > ARCH_PLT_ENTRY_BYTES)
-        row_add(builder, draft->start + ARCH_PLT_ENTRY_BYTES, unwind_rule_plt(plt->push_offset));
+    row_add(builder, range->start, unwind_rule_cfa(false, 16));
+    row_add(builder, range->start + ARCH_PLT_HEAD_PUSH_BYTES, unwind_rule_cfa(false, 24));
+    if (range->end - range->start > ARCH_PLT_ENTRY_BYTES)
+        row_add(builder, range->start + ARCH_PLT_ENTRY_BYTES, unwind_rule_plt(plt->push_offset));
 }
 
-static int source_rows(struct builder *builder, const struct draft *draft)
+static int source_rows(struct builder *builder, const struct function_range *range)
 {
-    if (draft->source == DRAFT_GO)
-        return go_rows(builder, draft);
-    if (draft->source == DRAFT_EH_FRAME)
-        return fde_rows(builder, draft, &builder->eh_frame);
-    if (draft->source == DRAFT_DEBUG_FRAME)
-        return fde_rows(builder, draft, &builder->debug_frame);
-    plt_rows(builder, draft);
+    if (range->source == FUNCTION_FROM_GO)
+        return go_rows(builder, range);
+    if (range->source == FUNCTION_FROM_EH_FRAME)
+        return fde_rows(builder, range, &builder->eh_frame);
+    if (range->source == FUNCTION_FROM_DEBUG_FRAME)
+        return fde_rows(builder, range, &builder->debug_frame);
+    plt_rows(builder, range);
     return 0;
 }
 
-static void draft_rows(struct builder *builder, const struct draft *draft)
+static void function_rows(struct builder *builder, const struct function_range *range)
 {
     struct unwind_table *table = builder->table;
     const size_t rows = builder->rows.count;
     const uint64_t last_rule = builder->last_rule;
-    if (draft->root || draft->source == DRAFT_ROOT || draft->wrong) {
-        const bool root = draft->root || draft->source == DRAFT_ROOT;
+    if (range->root || range->source == FUNCTION_FROM_ROOT || range->wrong) {
+        const bool root = range->root || range->source == FUNCTION_FROM_ROOT;
         builder->code = rows_reserve(builder, 1);
-        row_add(builder, draft->start, root ? UNWIND_RULE_END : UNWIND_RULE_GAP);
-    } else if (source_rows(builder, draft)) {
+        row_add(builder, range->start, root ? UNWIND_RULE_END : UNWIND_RULE_GAP);
+    } else if (source_rows(builder, range)) {
         builder->rows.count = rows; /* half a function is none */
         builder->last_rule = last_rule;
         table->facts.bad_functions++;
         return;
     }
-    builder->next = draft->end;
+    builder->next = range->end;
 }
 
 /* == Gathering == */
@@ -238,41 +238,42 @@ static bool in_text(struct builder *builder, uint64_t vaddr)
     return true;
 }
 
-static int draft_add(struct builder *builder, struct draft draft)
+static int function_add(struct builder *builder, struct function_range range)
 {
-    if (!in_text(builder, draft.start))
+    if (!in_text(builder, range.start))
         return 0;
-    return sprof_vec_push(&builder->list.drafts, draft);
+    return sprof_vec_push(&builder->list.functions, range);
 }
 
 static bool is_wrong(const struct builder *builder, const struct cfi_section *section,
                      const struct cfi_fde *fde)
 {
     return fde->is_doubtful &&
-           !cfi_agrees_with_code(section, fde, text_between(builder, fde->start, fde->end));
+           !unwind_cfi_agrees_with_code(section, fde, text_between(builder, fde->start, fde->end));
 }
 
 static int gather_frames(struct builder *builder, struct cfi_section *section,
-                         enum draft_source source)
+                         enum function_source source)
 {
     struct unwind_table_facts *facts = &builder->table->facts;
     struct cfi_fde fde;
     size_t offset = 0;
     for (;;) {
-        int code = cfi_section_next(section, &offset, &fde);
+        int code = unwind_cfi_section_next(section, &offset, &fde);
         if (code == 1 || code == SPROF_ENOMEM)
             return code == 1 ? 0 : code;
         facts->bad_functions += code == SPROF_EFORMAT;
         if (code || fde.program.size > UINT32_MAX)
             continue;
-        code = draft_add(builder, (struct draft){.start = fde.start,
-                                                 .end = fde.end,
-                                                 .program = fde.program.data,
-                                                 .program_size = (uint32_t)fde.program.size,
-                                                 .cie = (uint32_t)fde.cie,
-                                                 .entry = (uint32_t)fde.offset,
-                                                 .source = (uint8_t)source,
-                                                 .wrong = is_wrong(builder, section, &fde)});
+        code = function_add(builder,
+                            (struct function_range){.start = fde.start,
+                                                    .end = fde.end,
+                                                    .program = fde.program.data,
+                                                    .program_size = (uint32_t)fde.program.size,
+                                                    .cie = (uint32_t)fde.cie,
+                                                    .entry = (uint32_t)fde.offset,
+                                                    .source = (uint8_t)source,
+                                                    .wrong = is_wrong(builder, section, &fde)});
         if (code)
             return code;
     }
@@ -282,16 +283,18 @@ static int gather_go(struct builder *builder)
 {
     const struct unwind_source *source = builder->source;
     if (!source->gopclntab.size ||
-        go_table_open(&builder->go, source->gopclntab, source->text_vaddr))
+        unwind_go_table_open(&builder->go, source->gopclntab, source->text_vaddr))
         return 0;
     for (size_t i = 0; i < builder->go.functions; i++) {
         struct go_function function;
-        const int code = go_table_function(&builder->go, i, &function);
+        const int code = unwind_go_table_function(&builder->go, i, &function);
         builder->table->facts.bad_functions += code != 0;
-        const struct draft draft = {
-            .start = function.start, .end = function.end, .entry = (uint32_t)i, .source = DRAFT_GO};
+        const struct function_range range = {.start = function.start,
+                                             .end = function.end,
+                                             .entry = (uint32_t)i,
+                                             .source = FUNCTION_FROM_GO};
         const bool has_rows = function.pcsp || function.root || function.signal_return;
-        if (!code && has_rows && draft_add(builder, draft))
+        if (!code && has_rows && function_add(builder, range))
             return SPROF_ENOMEM;
     }
     return 0;
@@ -301,8 +304,9 @@ static int gather_root(struct builder *builder, uint64_t vaddr)
 {
     if (!vaddr)
         return 0;
-    return draft_add(
-        builder, (struct draft){.start = vaddr, .end = vaddr + ROOT_REACH, .source = DRAFT_ROOT});
+    return function_add(builder, (struct function_range){.start = vaddr,
+                                                         .end = vaddr + ROOT_REACH,
+                                                         .source = FUNCTION_FROM_ROOT});
 }
 
 static int gather_known(struct builder *builder)
@@ -312,10 +316,10 @@ static int gather_known(struct builder *builder)
     for (size_t i = 0; i < source->plt_count && !code; i++) {
         const struct unwind_range *range = &source->plt[i].range;
         if (range->end > range->start)
-            code = draft_add(builder, (struct draft){.start = range->start,
-                                                     .end = range->end,
-                                                     .entry = (uint32_t)i,
-                                                     .source = DRAFT_PLT});
+            code = function_add(builder, (struct function_range){.start = range->start,
+                                                                 .end = range->end,
+                                                                 .entry = (uint32_t)i,
+                                                                 .source = FUNCTION_FROM_PLT});
     }
     if (!code)
         code = gather_root(builder, source->entry_vaddr);
@@ -328,9 +332,9 @@ static int gather(struct builder *builder)
 {
     int code = gather_go(builder);
     if (!code)
-        code = gather_frames(builder, &builder->eh_frame, DRAFT_EH_FRAME);
+        code = gather_frames(builder, &builder->eh_frame, FUNCTION_FROM_EH_FRAME);
     if (!code)
-        code = gather_frames(builder, &builder->debug_frame, DRAFT_DEBUG_FRAME);
+        code = gather_frames(builder, &builder->debug_frame, FUNCTION_FROM_DEBUG_FRAME);
     return code ? code : gather_known(builder);
 }
 
@@ -340,22 +344,22 @@ static int gather(struct builder *builder)
 static void choose_base(struct builder *builder)
 {
     const struct unwind_source *source = builder->source;
-    struct draft *items = builder->list.drafts.items;
+    struct function_range *items = builder->list.functions.items;
     uint64_t lowest = source->text_count ? source->text[0].start : UINT64_MAX, end = 0;
-    for (size_t i = 0; i < builder->list.drafts.count; i++)
+    for (size_t i = 0; i < builder->list.functions.count; i++)
         lowest = items[i].start < lowest ? items[i].start : lowest;
     const uint64_t base = lowest & ~UINT64_C(0xff);
     size_t kept = 0;
-    for (size_t i = 0; i < builder->list.drafts.count; i++) {
-        struct draft draft = items[i];
-        if (draft.start - base >= UINT32_MAX)
+    for (size_t i = 0; i < builder->list.functions.count; i++) {
+        struct function_range range = items[i];
+        if (range.start - base >= UINT32_MAX)
             continue;
-        if (draft.end < draft.start || draft.end - base > UINT32_MAX)
-            draft.end = base + UINT32_MAX;
-        end = draft.end > end ? draft.end : end;
-        items[kept++] = draft;
+        if (range.end < range.start || range.end - base > UINT32_MAX)
+            range.end = base + UINT32_MAX;
+        end = range.end > end ? range.end : end;
+        items[kept++] = range;
     }
-    builder->list.drafts.count = kept;
+    builder->list.functions.count = kept;
     const uint64_t text_end = source->text_vaddr + source->text_bytes.size;
     if (source->text_bytes.size && text_end > end && text_end > base &&
         text_end - base <= UINT32_MAX)
@@ -367,8 +371,8 @@ static void choose_base(struct builder *builder)
 static int make_rows(struct builder *builder)
 {
     struct unwind_table *table = builder->table;
-    const size_t count = builder->list.drafts.count;
-    const struct draft *drafts = builder->list.drafts.items;
+    const size_t count = builder->list.functions.count;
+    const struct function_range *functions = builder->list.functions.items;
     table->functions = malloc((count ? count : 1) * sizeof *table->functions);
     if (!table->functions)
         return SPROF_ENOMEM;
@@ -376,20 +380,20 @@ static int make_rows(struct builder *builder)
         /* Sections are often not in the order of addresses: without this, half the time is waiting.
          */
         if (i + PREFETCH_AHEAD < count)
-            __builtin_prefetch(drafts[i + PREFETCH_AHEAD].program);
-        rows_gap(builder, drafts[i].start);
+            __builtin_prefetch(functions[i + PREFETCH_AHEAD].program);
+        rows_gap(builder, functions[i].start);
         const size_t bad = table->facts.bad_functions;
         if (!builder->code)
-            draft_rows(builder, &drafts[i]);
-        if (drafts[i].source > DRAFT_DEBUG_FRAME || bad != table->facts.bad_functions)
+            function_rows(builder, &functions[i]);
+        if (functions[i].source > FUNCTION_FROM_DEBUG_FRAME || bad != table->facts.bad_functions)
             continue;
         table->functions[table->function_count++] = (struct unwind_function){
-            .start = (uint32_t)(drafts[i].start - table->base),
-            .end = (uint32_t)(drafts[i].end - table->base),
-            .entry = drafts[i].entry,
-            .kept_in = drafts[i].source == DRAFT_EH_FRAME      ? UNWIND_KEPT_EH_FRAME
-                       : drafts[i].source == DRAFT_DEBUG_FRAME ? UNWIND_KEPT_DEBUG_FRAME
-                                                               : UNWIND_KEPT_NONE};
+            .start = (uint32_t)(functions[i].start - table->base),
+            .end = (uint32_t)(functions[i].end - table->base),
+            .entry = functions[i].entry,
+            .kept_in = functions[i].source == FUNCTION_FROM_EH_FRAME      ? UNWIND_KEPT_EH_FRAME
+                       : functions[i].source == FUNCTION_FROM_DEBUG_FRAME ? UNWIND_KEPT_DEBUG_FRAME
+                                                                          : UNWIND_KEPT_NONE};
     }
     rows_gap(builder, table->base + table->span);
     return builder->code;
@@ -451,9 +455,9 @@ static void sections_init(struct builder *builder)
     const struct unwind_source *source = builder->source;
     uint64_t vaddr = source->eh_frame_vaddr;
     if (!vaddr && source->eh_frame_hdr.size)
-        eh_frame_hdr_read(source->eh_frame_hdr, source->eh_frame_hdr_vaddr, &vaddr);
-    cfi_section_init(&builder->eh_frame, first_4_gib(source->eh_frame), vaddr, false);
-    cfi_section_init(&builder->debug_frame, first_4_gib(source->debug_frame), 0, true);
+        unwind_eh_frame_hdr_read(source->eh_frame_hdr, source->eh_frame_hdr_vaddr, &vaddr);
+    unwind_cfi_section_init(&builder->eh_frame, first_4_gib(source->eh_frame), vaddr, false);
+    unwind_cfi_section_init(&builder->debug_frame, first_4_gib(source->debug_frame), 0, true);
     builder->eh_frame.bases.text = builder->debug_frame.bases.text = source->text_vaddr;
     builder->eh_frame.bases.data = builder->debug_frame.bases.data = source->got_vaddr;
 }
@@ -465,10 +469,10 @@ static int build(struct builder *builder)
     if (code)
         return code;
     choose_base(builder);
-    code = draft_list_sort(&builder->list, table->base);
+    code = unwind_function_list_sort(&builder->list, table->base);
     if (code)
         return code;
-    draft_list_clip(&builder->list);
+    unwind_function_list_clip(&builder->list);
     code = make_rows(builder);
     if (code)
         return code;
@@ -505,9 +509,9 @@ int unwind_table_build(struct unwind_table **table, const struct unwind_source *
         return sprof_error_memory(error);
     sections_init(&builder);
     const int code = build(&builder);
-    cfi_section_release(&builder.eh_frame);
-    cfi_section_release(&builder.debug_frame);
-    sprof_vec_release(&builder.list.drafts);
+    unwind_cfi_section_release(&builder.eh_frame);
+    unwind_cfi_section_release(&builder.debug_frame);
+    sprof_vec_release(&builder.list.functions);
     free(builder.rows.start);
     free(builder.rows.rule);
     if (!code) {

@@ -142,6 +142,6 @@ void unwind_table_free(struct unwind_table *table)
     free(table->functions);
     for (size_t i = 0; i < UNWIND_KEPTS; i++)
         free(table->kept[i].data);
-    rule_set_release(&table->rules);
+    unwind_rule_set_release(&table->rules);
     free(table);
 }

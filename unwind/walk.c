@@ -114,7 +114,8 @@ static uint64_t walk_span(struct walk *walk)
 
 static bool read_failed(struct walk *walk, enum walk_read result)
 {
-    return walk_end(walk, result == WALK_READ_BAD ? MODEL_END_BAD_MEMORY : MODEL_END_TRUNCATED);
+    return unwind_walk_end(walk,
+                           result == WALK_READ_BAD ? MODEL_END_BAD_MEMORY : MODEL_END_TRUNCATED);
 }
 
 /* The caller's frame pointer into *fp. A slot below the stack pointer has been popped already. */
@@ -125,7 +126,7 @@ static enum walk_read restore_fp(struct walk *walk, uint64_t rule, uint64_t cfa,
         return WALK_READ_OK;
     const uint64_t base = rule & UNWIND_RULE_SLOT_FROM_FP ? walk->fp : cfa;
     const uint64_t slot = base + (uint64_t)unwind_rule_slot(rule);
-    return slot < walk->sp ? WALK_READ_OK : walk_read_word(walk, slot, fp);
+    return slot < walk->sp ? WALK_READ_OK : unwind_walk_read_word(walk, slot, fp);
 }
 
 /* The step of every rule that leads to a CFA. */
@@ -133,13 +134,13 @@ static bool step_to_cfa(struct walk *walk, uint64_t rule, uint64_t cfa, enum mod
 {
     struct walk_caller caller = {.sp = cfa, .found_by = by};
     if (cfa < walk->sp + (rule & UNWIND_RULE_RETURN_LINK ? 0 : 8) || cfa >= UNWIND_USER_END)
-        return walk_end(walk, MODEL_END_BAD_MEMORY);
+        return unwind_walk_end(walk, MODEL_END_BAD_MEMORY);
     enum walk_read result = restore_fp(walk, rule, cfa, &caller.fp);
     if (result == WALK_READ_OK)
-        result = walk_read_return(walk, rule, cfa, &caller.address);
+        result = unwind_walk_read_return(walk, rule, cfa, &caller.address);
     if (result != WALK_READ_OK)
         return read_failed(walk, result);
-    return walk_go_on(walk, &caller);
+    return unwind_walk_go_on(walk, &caller);
 }
 
 static bool step_plt(struct walk *walk, uint64_t rule)
@@ -168,20 +169,21 @@ static bool register_value(const struct walk *walk, unsigned reg, uint64_t *valu
 static enum walk_read read_frame_word(struct walk *walk, uint64_t slot, uint64_t *word)
 {
     if (slot >= walk->sp)
-        return walk_read_word(walk, slot, word);
-    if (walk_is_return(walk) || walk->sp - slot > ARCH_RED_ZONE_BYTES)
+        return unwind_walk_read_word(walk, slot, word);
+    if (unwind_walk_is_return(walk) || walk->sp - slot > ARCH_RED_ZONE_BYTES)
         return WALK_READ_BAD;
     walk->live = true;
-    return walk_read_live(walk, slot, word, sizeof *word) ? WALK_READ_TRUNCATED : WALK_READ_OK;
+    return unwind_walk_read_live(walk, slot, word, sizeof *word) ? WALK_READ_TRUNCATED
+                                                                 : WALK_READ_OK;
 }
 
 static bool step_deref(struct walk *walk, uint64_t rule)
 {
     uint64_t base, word;
     if (!register_value(walk, unwind_rule_register(rule), &base))
-        return walk_complex(walk, rule);
+        return unwind_walk_complex(walk, rule);
     const uint64_t slot = base + (uint64_t)unwind_rule_deref_a(rule);
-    const bool copied = slot < walk->sp && walk_red_zone_copy(walk, &word);
+    const bool copied = slot < walk->sp && unwind_walk_red_zone_copy(walk, &word);
     const enum walk_read result = copied ? WALK_READ_OK : read_frame_word(walk, slot, &word);
     if (result != WALK_READ_OK)
         return read_failed(walk, result);
@@ -192,7 +194,7 @@ static bool step_register(struct walk *walk, uint64_t rule)
 {
     uint64_t base;
     if (!register_value(walk, unwind_rule_register(rule), &base))
-        return walk_complex(walk, rule);
+        return unwind_walk_complex(walk, rule);
     return step_to_cfa(walk, rule, base + (uint64_t)unwind_rule_offset(rule), MODEL_BY_CFI);
 }
 
@@ -200,35 +202,35 @@ static bool step_return_register(struct walk *walk, uint64_t rule)
 {
     struct walk_caller caller = {.found_by = MODEL_BY_CFI};
     if (!register_value(walk, unwind_rule_register(rule), &caller.address))
-        return walk_complex(walk, rule);
+        return unwind_walk_complex(walk, rule);
     caller.sp = walk->sp + (uint64_t)unwind_rule_offset(rule);
     if (caller.sp < walk->sp)
-        return walk_end(walk, MODEL_END_BAD_MEMORY);
+        return unwind_walk_end(walk, MODEL_END_BAD_MEMORY);
     const enum walk_read result = restore_fp(walk, rule, caller.sp, &caller.fp);
-    return result == WALK_READ_OK ? walk_go_on(walk, &caller) : read_failed(walk, result);
+    return result == WALK_READ_OK ? unwind_walk_go_on(walk, &caller) : read_failed(walk, result);
 }
 
 /* The stack pointer may go anywhere, but only from a frame where all registers are known: no stack
  * has many of them. */
 static bool step_jump(struct walk *walk, uint64_t rule)
 {
-    if (!walk_is_full(walk) || walk_is_return(walk))
-        return walk_end(walk, MODEL_END_BAD_MEMORY);
+    if (!walk_is_full(walk) || unwind_walk_is_return(walk))
+        return unwind_walk_end(walk, MODEL_END_BAD_MEMORY);
     const uint64_t *value = walk->full.value;
     const struct walk_caller caller = {.address = value[unwind_rule_register(rule)],
                                        .sp = value[unwind_rule_jump_sp(rule)],
                                        .fp = value[unwind_rule_jump_fp(rule)],
                                        .found_by = MODEL_BY_CFI};
     if (caller.sp >= UNWIND_USER_END)
-        return walk_end(walk, MODEL_END_BAD_MEMORY);
-    return walk_go_on(walk, &caller);
+        return unwind_walk_end(walk, MODEL_END_BAD_MEMORY);
+    return unwind_walk_go_on(walk, &caller);
 }
 
 /* The parent returns; the child, on a stack of its own, begins. */
 static bool step_child(struct walk *walk, uint64_t rule)
 {
-    if (walk_is_full(walk) && !walk_is_return(walk) && !walk->full.value[ARCH_RESULT])
-        return walk_end(walk, MODEL_END_ROOT);
+    if (walk_is_full(walk) && !unwind_walk_is_return(walk) && !walk->full.value[ARCH_RESULT])
+        return unwind_walk_end(walk, MODEL_END_ROOT);
     return step_to_cfa(walk, rule, walk->sp + ARCH_CALL_PUSHES, MODEL_BY_CFI);
 }
 
@@ -237,11 +239,11 @@ static bool step_signal(struct walk *walk, uint64_t rule)
     (void)rule;
     struct unwind_registers registers;
     if (++walk->signal_frames > SIGNAL_FRAMES_MAX)
-        return walk_end(walk, MODEL_END_DEPTH_LIMIT);
+        return unwind_walk_end(walk, MODEL_END_DEPTH_LIMIT);
     for (size_t i = 0; i < ARCH_SIGNAL_REGISTERS; i++) {
         const enum walk_read result =
-            walk_read_word(walk, walk->sp + ARCH_SIGNAL_REGISTERS_OFFSET + i * 8,
-                           &registers.value[arch_signal_register_order[i]]);
+            unwind_walk_read_word(walk, walk->sp + ARCH_SIGNAL_REGISTERS_OFFSET + i * 8,
+                                  &registers.value[arch_signal_register_order[i]]);
         if (result != WALK_READ_OK)
             return read_failed(walk, result);
     }
@@ -250,8 +252,8 @@ static bool step_signal(struct walk *walk, uint64_t rule)
                                        .fp = registers.value[ARCH_FP],
                                        .found_by = MODEL_BY_SIGNAL};
     if (caller.sp >= UNWIND_USER_END)
-        return walk_end(walk, MODEL_END_BAD_MEMORY);
-    if (!walk_go_on(walk, &caller))
+        return unwind_walk_end(walk, MODEL_END_BAD_MEMORY);
+    if (!unwind_walk_go_on(walk, &caller))
         return false;
     walk->walker->counters.signal_frames++;
     walk->full = registers;
@@ -262,20 +264,20 @@ static bool step_signal(struct walk *walk, uint64_t rule)
 static bool step_end(struct walk *walk, uint64_t rule)
 {
     (void)rule;
-    return walk_end(walk, MODEL_END_ROOT);
+    return unwind_walk_end(walk, MODEL_END_ROOT);
 }
 
 static bool step_pending(struct walk *walk, uint64_t rule)
 {
     (void)rule;
-    return walk_end(walk, MODEL_END_PENDING);
+    return unwind_walk_end(walk, MODEL_END_PENDING);
 }
 
 /* Return addresses are code, or they would not have become frames: this is the first one, a jump
  * to nowhere. The caller's return address is still on top of the stack. */
 static bool step_not_code(struct walk *walk, uint64_t rule)
 {
-    return walk_fallback_gap(walk, rule);
+    return unwind_walk_fallback_gap(walk, rule);
 }
 
 /* Whether the kernel is restoring what a signal interrupted. The instruction pointer stands behind
@@ -283,9 +285,9 @@ static bool step_not_code(struct walk *walk, uint64_t rule)
  */
 static bool is_in_signal_return(struct walk *walk)
 {
-    return !walk_is_return(walk) && walk_is_full(walk) &&
+    return !unwind_walk_is_return(walk) && walk_is_full(walk) &&
            arch_is_in_signal_return(walk->full.value) &&
-           unwind_rule_kind(walk_rule(walk, walk->pc - 1)) == UNWIND_RULE_SIGNAL;
+           unwind_rule_kind(unwind_walk_rule(walk, walk->pc - 1)) == UNWIND_RULE_SIGNAL;
 }
 
 /* A function may begin where another returns to, as makecontext's end does: then its own rule
@@ -294,14 +296,14 @@ static bool step_gap(struct walk *walk, uint64_t rule)
 {
     if (is_in_signal_return(walk))
         return step_signal(walk, rule);
-    if (walk_is_return(walk)) {
-        const uint64_t behind = walk_rule(walk, walk->pc + 1);
+    if (unwind_walk_is_return(walk)) {
+        const uint64_t behind = unwind_walk_rule(walk, walk->pc + 1);
         if (unwind_rule_kind(behind) == UNWIND_RULE_END)
             return step_end(walk, behind);
         if (unwind_rule_kind(behind) == UNWIND_RULE_SIGNAL)
             return step_signal(walk, behind);
     }
-    return walk_fallback_gap(walk, rule);
+    return unwind_walk_fallback_gap(walk, rule);
 }
 
 /* Go's functions run on the thread's own stack what needs more than a goroutine has, as calls into
@@ -319,12 +321,12 @@ static bool step_cfa(struct walk *walk, uint64_t rule)
 {
     const uint64_t base = rule & UNWIND_RULE_BASE_FP ? walk->fp : walk->sp;
     const uint64_t cfa = base + (uint64_t)unwind_rule_offset(rule);
-    if (rule & UNWIND_RULE_ENDS_CALLERS && walk_is_return(walk))
-        return walk_end(walk, MODEL_END_ROOT);
+    if (rule & UNWIND_RULE_ENDS_CALLERS && unwind_walk_is_return(walk))
+        return unwind_walk_end(walk, MODEL_END_ROOT);
     if (rule & UNWIND_RULE_FROM_CODE)
         return step_gap(walk, rule);
     if (rule & UNWIND_RULE_OTHER_STACK && !find_frame_stack(walk, cfa))
-        return walk_end(walk, MODEL_END_BAD_MEMORY);
+        return unwind_walk_end(walk, MODEL_END_BAD_MEMORY);
     return step_to_cfa(walk, rule, cfa, MODEL_BY_CFI);
 }
 
@@ -339,9 +341,9 @@ static bool (*const steps[UNWIND_RULE_KINDS])(struct walk *, uint64_t rule) = {
     [UNWIND_RULE_RETURN_REGISTER] = step_return_register,
     [UNWIND_RULE_JUMP] = step_jump,
     [UNWIND_RULE_CHILD] = step_child,
-    [UNWIND_RULE_FRAME_POINTER] = walk_fallback_frame_pointer,
+    [UNWIND_RULE_FRAME_POINTER] = unwind_walk_fallback_frame_pointer,
     [UNWIND_RULE_BARE] = step_gap,
-    [UNWIND_RULE_COMPLEX] = walk_complex,
+    [UNWIND_RULE_COMPLEX] = unwind_walk_complex,
     [UNWIND_RULE_NOT_CODE] = step_not_code,
     [UNWIND_RULE_PENDING] = step_pending,
 };
@@ -402,7 +404,7 @@ struct unwind_walker *unwind_walker_new(size_t max_frames)
     walker->cache = malloc(UNWIND_CACHE_ENTRIES * sizeof *walker->cache);
     walker->frames = calloc(walker->max_frames, sizeof *walker->frames);
     walker->window.bytes = malloc(UNWIND_WINDOW_MAX);
-    const int code = libunwind_fallback_new(&walker->fallback);
+    const int code = unwind_libunwind_fallback_new(&walker->fallback);
     if (walker->cache) /* touched now: the first walks would wait for its pages */
         memset(walker->cache, 0, UNWIND_CACHE_ENTRIES * sizeof *walker->cache);
     if (walker->cache && walker->frames && walker->window.bytes && !code)
@@ -418,7 +420,7 @@ void unwind_walker_free(struct unwind_walker *walker)
     free(walker->cache);
     free(walker->frames);
     free(walker->window.bytes);
-    libunwind_fallback_free(walker->fallback);
+    unwind_libunwind_fallback_free(walker->fallback);
     free(walker);
 }
 

@@ -97,7 +97,7 @@ struct walk {
 
 /* Asks the region that holds an address, for a frame whose stack pointer is `sp`, and remembers the
  * answer unless it is for now only. */
-uint64_t walk_missed_rule(struct walk *walk, uint64_t pc, uint64_t sp);
+uint64_t unwind_walk_missed_rule(struct walk *walk, uint64_t pc, uint64_t sp);
 
 /* The rule for an address, from the cache or from its region; NOT_CODE and PENDING included. The
  * first one is for loops that keep `cache` and `generation` at hand. */
@@ -107,18 +107,18 @@ static inline uint64_t walk_cached_rule(struct walk *walk, struct unwind_cache_e
     const struct unwind_cache_entry *entry = unwind_cache_at(cache, pc);
     if (__builtin_expect(entry->tag == unwind_cache_tag(pc, generation) && pc < UNWIND_USER_END, 1))
         return entry->rule;
-    return walk_missed_rule(walk, pc, sp);
+    return unwind_walk_missed_rule(walk, pc, sp);
 }
-uint64_t walk_rule(struct walk *walk, uint64_t pc);
+uint64_t unwind_walk_rule(struct walk *walk, uint64_t pc);
 
 /* Whether a stack word may be a return address as far as can be seen: executable, and after a call
  * (or where a signal handler or a root returns to). */
 enum walk_belief { WALK_NO, WALK_UNKNOWN, WALK_YES }; /* UNKNOWN: the code cannot be read */
-enum walk_belief walk_is_return_address(struct walk *walk, uint64_t address);
+enum walk_belief unwind_walk_is_return_address(struct walk *walk, uint64_t address);
 
 /* Reads one word of the stack, from the slice or beyond it (then sets walk->live). */
 enum walk_read { WALK_READ_OK, WALK_READ_TRUNCATED, WALK_READ_BAD };
-enum walk_read walk_read_word(struct walk *walk, uint64_t address, uint64_t *value);
+enum walk_read unwind_walk_read_word(struct walk *walk, uint64_t address, uint64_t *value);
 
 /* Where a rule says that the return address is, given the CFA; not for RETURN_LINK. */
 static inline uint64_t walk_return_slot(uint64_t rule, uint64_t cfa)
@@ -129,10 +129,11 @@ static inline uint64_t walk_return_slot(uint64_t rule, uint64_t cfa)
 }
 
 /* Reads the return address to which a rule leads that has a CFA. */
-enum walk_read walk_read_return(struct walk *walk, uint64_t rule, uint64_t cfa, uint64_t *address);
+enum walk_read unwind_walk_read_return(struct walk *walk, uint64_t rule, uint64_t cfa,
+                                       uint64_t *address);
 
 /* Reads `size` bytes of code or data, not through the window. Returns 0 or a negative code. */
-int walk_read_live(struct walk *walk, uint64_t address, void *buffer, size_t size);
+int unwind_walk_read_live(struct walk *walk, uint64_t address, void *buffer, size_t size);
 
 /* Whether all registers are known in the current frame. */
 static inline bool walk_is_full(const struct walk *walk)
@@ -148,46 +149,46 @@ static inline bool walk_link_is_known(const struct walk *walk)
 }
 
 /* Whether the current frame's address is a return address. */
-bool walk_is_return(const struct walk *walk);
+bool unwind_walk_is_return(const struct walk *walk);
 
 /* Adds the caller found by one step and makes it the current frame; false where the stack ends. */
 struct walk_caller {
     uint64_t address, sp, fp;
     enum model_found_by found_by;
 };
-bool walk_go_on(struct walk *walk, const struct walk_caller *caller);
+bool unwind_walk_go_on(struct walk *walk, const struct walk_caller *caller);
 
 /* Ends the walk; returns false, as the steps do. */
-bool walk_end(struct walk *walk, enum model_end end);
+bool unwind_walk_end(struct walk *walk, enum model_end end);
 
 /* The caller of an interrupted instruction that no table covers, where the code itself tells it
  * beyond doubt; false where it does not. */
-bool walk_leaf_caller(struct walk *walk, struct walk_caller *caller);
+bool unwind_walk_leaf_caller(struct walk *walk, struct walk_caller *caller);
 
 /* Where the call that ends at a return address leads: directly, or through the jump of a PLT entry.
  * False where it is not a direct call. */
-bool walk_call_target(struct walk *walk, uint64_t return_address, uint64_t *target);
+bool unwind_walk_call_target(struct walk *walk, uint64_t return_address, uint64_t *target);
 
 /* The pointer to its return address that an interrupted function keeps below the stack pointer,
  * from a copy above, where the return address proves it; false where nothing does. */
-bool walk_red_zone_copy(struct walk *walk, uint64_t *pointer);
+bool unwind_walk_red_zone_copy(struct walk *walk, uint64_t *pointer);
 
 /* One step where no rule helps: the word at the stack pointer, the frame pointer, a short scan.
  * Returns whether the walk goes on. */
-bool walk_fallback_gap(struct walk *walk, uint64_t rule);
-bool walk_fallback_frame_pointer(struct walk *walk, uint64_t rule);
+bool unwind_walk_fallback_gap(struct walk *walk, uint64_t rule);
+bool unwind_walk_fallback_frame_pointer(struct walk *walk, uint64_t rule);
 
 /* One step through libunwind, which follows all registers from the last frame where they were
  * known; the end of the stack where sprof is built without it. Returns whether the walk goes on. */
-bool walk_complex(struct walk *walk, uint64_t rule);
+bool unwind_walk_complex(struct walk *walk, uint64_t rule);
 
 /* The caller of code that no table covers, found by following the code to where it returns; false
  * where that leads nowhere. Either is remembered in the rule cache. */
-bool walk_code_caller(struct walk *walk, struct walk_caller *caller);
+bool unwind_walk_code_caller(struct walk *walk, struct walk_caller *caller);
 
 /* What libunwind needs between walks, NULL where sprof is built without it. Returns 0 or
  * SPROF_ENOMEM; the caller frees. */
-int libunwind_fallback_new(struct libunwind_fallback **made);
-void libunwind_fallback_free(struct libunwind_fallback *fallback);
+int unwind_libunwind_fallback_new(struct libunwind_fallback **made);
+void unwind_libunwind_fallback_free(struct libunwind_fallback *fallback);
 
 #endif

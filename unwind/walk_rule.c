@@ -48,7 +48,7 @@ static uint64_t region_rule(struct walk *walk, uint64_t pc, uint64_t sp)
     return UNWIND_RULE_PENDING;
 }
 
-uint64_t walk_missed_rule(struct walk *walk, uint64_t pc, uint64_t sp)
+uint64_t unwind_walk_missed_rule(struct walk *walk, uint64_t pc, uint64_t sp)
 {
     walk->misses++;
     if (pc >= UNWIND_USER_END)
@@ -61,7 +61,7 @@ uint64_t walk_missed_rule(struct walk *walk, uint64_t pc, uint64_t sp)
     return rule;
 }
 
-uint64_t walk_rule(struct walk *walk, uint64_t pc)
+uint64_t unwind_walk_rule(struct walk *walk, uint64_t pc)
 {
     return walk_cached_rule(walk, walk->walker->cache, walk->space->generation, pc, walk->sp);
 }
@@ -72,18 +72,18 @@ static bool is_return_target(uint64_t rule)
     return kind == UNWIND_RULE_SIGNAL || kind == UNWIND_RULE_END;
 }
 
-enum walk_belief walk_is_return_address(struct walk *walk, uint64_t address)
+enum walk_belief unwind_walk_is_return_address(struct walk *walk, uint64_t address)
 {
-    const uint64_t rule = walk_rule(walk, address - 1);
+    const uint64_t rule = unwind_walk_rule(walk, address - 1);
     if (rule == UNWIND_RULE_NOT_CODE || !address)
         return WALK_NO;
     if (rule & UNWIND_RULE_FOLLOWS_CALL || is_return_target(rule))
         return WALK_YES;
     uint8_t code[ARCH_CALL_BYTES];
-    if (walk_read_live(walk, address - sizeof code, code, sizeof code))
+    if (unwind_walk_read_live(walk, address - sizeof code, code, sizeof code))
         return WALK_UNKNOWN;
     if (!arch_code_ends_with_call(code))
-        return is_return_target(walk_rule(walk, address)) ? WALK_YES : WALK_NO;
+        return is_return_target(unwind_walk_rule(walk, address)) ? WALK_YES : WALK_NO;
     struct unwind_cache_entry *entry = unwind_cache_at(walk->walker->cache, address - 1);
     if (entry->tag == unwind_cache_tag(address - 1, walk->space->generation))
         entry->rule |= UNWIND_RULE_FOLLOWS_CALL;

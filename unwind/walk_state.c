@@ -4,13 +4,13 @@
 
 enum { BOTTOM_BYTES = 512 }; /* above a return address of 0, searched for signs of callers */
 
-bool walk_end(struct walk *walk, enum model_end end)
+bool unwind_walk_end(struct walk *walk, enum model_end end)
 {
     walk->end = end;
     return false;
 }
 
-bool walk_is_return(const struct walk *walk)
+bool unwind_walk_is_return(const struct walk *walk)
 {
     return walk->walker->frames[walk->count - 1].is_return;
 }
@@ -25,26 +25,27 @@ static bool is_bottom(struct walk *walk, const struct walk_caller *caller)
         uint64_t word;
         if (walk->slice_end < 8 || at > walk->slice_end - 8)
             return true;
-        if (walk_read_word(walk, at, &word) == WALK_READ_OK && word &&
-            walk_is_return_address(walk, word) == WALK_YES)
+        if (unwind_walk_read_word(walk, at, &word) == WALK_READ_OK && word &&
+            unwind_walk_is_return_address(walk, word) == WALK_YES)
             return false;
     }
     return true;
 }
 
-bool walk_go_on(struct walk *walk, const struct walk_caller *caller)
+bool unwind_walk_go_on(struct walk *walk, const struct walk_caller *caller)
 {
     struct unwind_walker *walker = walk->walker;
     if (!caller->address && !walk->live && caller->found_by != MODEL_BY_SCAN)
-        return walk_end(walk, is_bottom(walk, caller) ? MODEL_END_ROOT : MODEL_END_BAD_MEMORY);
+        return unwind_walk_end(walk,
+                               is_bottom(walk, caller) ? MODEL_END_ROOT : MODEL_END_BAD_MEMORY);
     if (walk->live && caller->found_by != MODEL_BY_SIGNAL &&
-        walk_is_return_address(walk, caller->address) != WALK_YES)
-        return walk_end(walk, MODEL_END_TRUNCATED);
+        unwind_walk_is_return_address(walk, caller->address) != WALK_YES)
+        return unwind_walk_end(walk, MODEL_END_TRUNCATED);
     const uint64_t pc = caller->address - (caller->found_by != MODEL_BY_SIGNAL);
-    if (walk_rule(walk, pc) == UNWIND_RULE_NOT_CODE)
-        return walk_end(walk, MODEL_END_BAD_MEMORY);
+    if (unwind_walk_rule(walk, pc) == UNWIND_RULE_NOT_CODE)
+        return unwind_walk_end(walk, MODEL_END_BAD_MEMORY);
     if (walk->count == walker->max_frames)
-        return walk_end(walk, MODEL_END_DEPTH_LIMIT);
+        return unwind_walk_end(walk, MODEL_END_DEPTH_LIMIT);
     walker->frames[walk->count++] = (struct unwind_frame){.address = caller->address,
                                                           .found_by = (uint8_t)caller->found_by,
                                                           .is_return = pc != caller->address};
@@ -55,7 +56,8 @@ bool walk_go_on(struct walk *walk, const struct walk_caller *caller)
     return true;
 }
 
-enum walk_read walk_read_return(struct walk *walk, uint64_t rule, uint64_t cfa, uint64_t *address)
+enum walk_read unwind_walk_read_return(struct walk *walk, uint64_t rule, uint64_t cfa,
+                                       uint64_t *address)
 {
     if (rule & UNWIND_RULE_RETURN_LINK) {
         if (!walk_link_is_known(walk))
@@ -63,7 +65,7 @@ enum walk_read walk_read_return(struct walk *walk, uint64_t rule, uint64_t cfa, 
         *address = arch_return_address(walk->full.value[ARCH_LINK < 0 ? 0 : ARCH_LINK]);
         return WALK_READ_OK;
     }
-    const enum walk_read result = walk_read_word(walk, walk_return_slot(rule, cfa), address);
+    const enum walk_read result = unwind_walk_read_word(walk, walk_return_slot(rule, cfa), address);
     *address = arch_return_address(*address);
     return result;
 }

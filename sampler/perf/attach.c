@@ -72,7 +72,7 @@ static int add_member(struct perf_source *source, struct sprof_map *known,
         return 0;
     if (fork->pid != fork->fork.parent_pid && perf_members_add_process(&source->members, fork->pid))
         return -ENOMEM;
-    const int result = filter_bpf_add(&source->filter, fork->tid);
+    const int result = perf_filter_bpf_add(&source->filter, fork->tid);
     return result || !sprof_map_put(known, (uint64_t)fork->tid, fork->time_ns) ? result : -ENOMEM;
 }
 
@@ -129,7 +129,7 @@ static int open_thread(struct perf_source *source, pid_t pid, pid_t tid)
 static int add_to_filter(struct perf_source *source, pid_t pid, pid_t tid)
 {
     (void)pid;
-    const int result = filter_bpf_add(&source->filter, tid);
+    const int result = perf_filter_bpf_add(&source->filter, tid);
     if (result)
         return result;
     return sprof_map_put(&source->tids_taken_in, (uint64_t)tid, 0) ? -ENOMEM : 0;
@@ -190,7 +190,7 @@ int perf_attach_filter(struct perf_source *source, struct sprof_error *error)
     const struct intake intake = {&source->tids_taken_in, add_to_filter, add_member};
     if (!source->members.only_thread)
         return scan_all(source, &intake, error);
-    const int result = filter_bpf_add(&source->filter, source->members.only_thread);
+    const int result = perf_filter_bpf_add(&source->filter, source->members.only_thread);
     return result ? perf_explain(0, true, -result, error) : 0;
 }
 

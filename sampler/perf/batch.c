@@ -59,12 +59,12 @@ int perf_batch_look(struct source *opened, uint64_t now_ns, const struct pollfd 
     /* A ring whose CPU went offline, or whose owner was a thread that ended, is always "ready":
      * then the rings are looked at from time to time. */
     if (count && polls[0].revents)
-        sampler_stack_tail_bpf_take_wake(&source->tail_bpf);
+        perf_stack_tail_bpf_take_wake(&source->tail_bpf);
     for (size_t i = 1; i < count; i++)
         source->rings_unpollable |= polls[i].revents & (POLLHUP | POLLERR | POLLNVAL);
     source->members.command_runs_ns = target_started_ns(source->target);
     source->active = sampler_merge_refresh(&source->merge);
-    perf_tails_copy(source);
+    perf_stack_tail_copy(source);
     source->seen_ns = now_ns;
     source->horizon_ns = now_ns - PERF_SLACK_NS;
     perf_jitter_look(source, now_ns);

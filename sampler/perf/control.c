@@ -81,7 +81,7 @@ static int open_others(struct perf_source *source, int layout, struct sprof_id_l
             sampler_layouts_bind(&source->layouts, perf_event_id(fd), layout))
             return -ENOMEM;
         if (source->filter.programs)
-            result = filter_bpf_attach(&source->filter, fd, source->config.layout.has_stack);
+            result = perf_filter_bpf_attach(&source->filter, fd, source->config.layout.has_stack);
     }
     return result;
 }

@@ -97,17 +97,17 @@ static void settle_layout(struct perf_source *source)
 
 static void explain_no_bpf(struct perf_source *source, int result)
 {
-    source->no_bpf_why = filter_bpf_reason(result);
+    source->no_bpf_why = perf_filter_bpf_reason(result);
     sprof_log_message(source->log, SPROF_LOG_DEBUG, "without BPF: %s (%s)",
-                      filter_bpf_reason(result), strerror(-result));
+                      perf_filter_bpf_reason(result), strerror(-result));
 }
 
 static void try_filter(struct perf_source *source, enum sampler_scope best)
 {
     if (best > SAMPLER_SCOPE_CPU_FILTERED)
         return;
-    const struct filter_bpf_tails tails = perf_tails_wanted(source);
-    const int result = filter_bpf_open(&source->filter, !source->members.only_thread, &tails);
+    const struct perf_filter_bpf_tails tails = perf_stack_tail_wanted(source);
+    const int result = perf_filter_bpf_open(&source->filter, !source->members.only_thread, &tails);
     if (result)
         explain_no_bpf(source, result);
 }
@@ -137,9 +137,9 @@ static int open_cpu_event(struct perf_source *source, size_t index)
     if (perf_jitter_bind(source, fd, index))
         return -ENOMEM;
     if (source->filter.programs &&
-        filter_bpf_attach(&source->filter, fd, source->config.layout.has_stack)) {
+        perf_filter_bpf_attach(&source->filter, fd, source->config.layout.has_stack)) {
         explain_no_bpf(source, -EINVAL);
-        filter_bpf_close(&source->filter);
+        perf_filter_bpf_close(&source->filter);
     }
     return 0;
 }
@@ -175,11 +175,11 @@ static int open_cpu_scope(struct perf_source *source, const struct sampler_optio
             return perf_explain(0, false, -result, error);
     }
     const bool filtered = source->filter.programs;
-    perf_tails_open(source);
+    perf_stack_tail_open(source);
     source->scope = filtered ? SAMPLER_SCOPE_CPU_FILTERED : SAMPLER_SCOPE_CPU;
     source->members.trust = filtered ? PERF_TRUST_SAMPLES : PERF_TRUST_NOTHING;
     if (target_command(source->target))
-        return filtered && filter_bpf_add(&source->filter, target_command(source->target))
+        return filtered && perf_filter_bpf_add(&source->filter, target_command(source->target))
                    ? sprof_error_memory(error)
                    : 0;
     for (size_t i = 0; i < source->cpu_rings; i++)
@@ -234,7 +234,7 @@ static int open_task_scope(struct perf_source *source, const struct sampler_opti
         return result;
     if (options->minimum_scope < SAMPLER_SCOPE_TASK)
         explain_no_bpf(source, -EPERM);
-    perf_tails_open(source);
+    perf_stack_tail_open(source);
     source->scope = SAMPLER_SCOPE_TASK;
     source->members.trust = PERF_TRUST_ALL;
     return target_command(source->target) ? open_command_events(source, error)

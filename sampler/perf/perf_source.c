@@ -54,10 +54,10 @@ static void perf_free(struct source *opened)
     sprof_vec_release(&source->events);
     sprof_vec_release(&source->trackers);
     sprof_vec_release(&source->cpus);
-    sampler_stack_tail_bpf_close(&source->tail_bpf);
+    perf_stack_tail_bpf_close(&source->tail_bpf);
     sampler_stack_ends_close(&source->tails.ends);
     sampler_stack_mapper_free(source->stack_mapper);
-    filter_bpf_close(&source->filter);
+    perf_filter_bpf_close(&source->filter);
     perf_counters_release(&source->counters);
     sampler_merge_release(&source->merge);
     sampler_layouts_release(&source->layouts);
@@ -102,8 +102,8 @@ static int perf_open_source(struct source **opened, const struct source_request 
     source->target = request->target;
     source->log = request->log;
     source->paused = request->options->paused;
-    source->filter = FILTER_BPF_NONE;
-    source->tail_bpf = STACK_TAIL_BPF_NONE;
+    source->filter = PERF_FILTER_BPF_NONE;
+    source->tail_bpf = PERF_STACK_TAIL_BPF_NONE;
     source->spare_fds[0] = source->spare_fds[1] = -1;
     result = open_parts(source, request, error);
     source->log = NULL;
@@ -187,7 +187,7 @@ static void perf_count(const struct source *opened, struct sampler_counters *cou
     counters->tails += mine->tails;
     counters->tails_with_sample += mine->tails_with_sample;
     counters->tails_dropped +=
-        sampler_stack_tail_bpf_dropped(&((const struct perf_source *)opened)->tail_bpf);
+        perf_stack_tail_bpf_dropped(&((const struct perf_source *)opened)->tail_bpf);
 }
 
 static uint64_t perf_cpu_ns(struct source *opened)
@@ -210,7 +210,7 @@ const struct source_kind perf_source_kind = {
     .weigh = perf_jitter_weigh,
     .cpu_ns = perf_cpu_ns,
     .count = perf_count,
-    .stack_end = perf_tails_learn,
+    .stack_end = perf_stack_tail_learn,
     .set_paused = perf_control_pause,
     .set_rate = perf_control_rate,
     .set_capture = perf_control_capture,

@@ -1,12 +1,12 @@
 /* The source of perf events, from inside. */
-#ifndef SPROF_SAMPLER_PERF_PERF_SOURCE_H
-#define SPROF_SAMPLER_PERF_PERF_SOURCE_H
+#ifndef SPROF_SAMPLER_PERF_SOURCE_H
+#define SPROF_SAMPLER_PERF_SOURCE_H
 
-#include "sampler/filter_bpf.h"
 #include "sampler/merge.h"
 #include "sampler/perf/clock_period.h"
 #include "sampler/perf/counters.h"
 #include "sampler/perf/event_config.h"
+#include "sampler/perf/filter_bpf.h"
 #include "sampler/perf/members.h"
 #include "sampler/perf/stack_tail_bpf.h"
 #include "sampler/source.h"
@@ -49,11 +49,11 @@ struct perf_source {
                                           start */
     bool counters_full;                /* no more of them: the kernel refused one */
     int spare_fds[2]; /* held until then: for reading /proc when no others are left */
-    struct filter_bpf filter;
+    struct perf_filter_bpf filter;
 
     struct sampler_merge merge;
     struct stack_tail_copies tail_copies;
-    struct stack_tail_bpf tail_bpf;
+    struct perf_stack_tail_bpf tail_bpf;
     struct sampler_stack_tails tails;
     struct stack_mapper *stack_mapper;   /* NULL where the kernel's program finds mappings */
     bool jitters;                        /* periods of events are changed at random; then, */
@@ -154,13 +154,13 @@ int perf_end_records_make(struct perf_source *source);
  * captures; copies what follows the slices of the records not looked at yet; gives the record just
  * decoded its copy; notes that it was a stack deeper than its slice; learns where a stack ends; a
  * thread has a new stack. */
-struct filter_bpf_tails perf_tails_wanted(const struct perf_source *source);
-void perf_tails_open(struct perf_source *source);
-void perf_tails_copy(struct perf_source *source);
-void perf_tails_attach(struct perf_source *source, size_t ring, uint64_t offset);
-void perf_tails_expect(struct perf_source *source);
-void perf_tails_learn(struct source *source, pid_t tid, uint64_t stack_pointer,
-                      struct model_stack_extent extent);
-void perf_tails_forget(struct perf_source *source, pid_t tid);
+struct perf_filter_bpf_tails perf_stack_tail_wanted(const struct perf_source *source);
+void perf_stack_tail_open(struct perf_source *source);
+void perf_stack_tail_copy(struct perf_source *source);
+void perf_stack_tail_attach(struct perf_source *source, size_t ring, uint64_t offset);
+void perf_stack_tail_expect(struct perf_source *source);
+void perf_stack_tail_learn(struct source *source, pid_t tid, uint64_t stack_pointer,
+                           struct model_stack_extent extent);
+void perf_stack_tail_forget(struct perf_source *source, pid_t tid);
 
 #endif

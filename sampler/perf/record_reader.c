@@ -54,9 +54,9 @@ static void account(struct perf_source *source)
     if (record->type == MODEL_RECORD_EXIT)
         note_cpu_time_of_exit(source);
     if (record->type == MODEL_RECORD_COMM && record->comm.exec)
-        perf_tails_forget(source, record->tid);
+        perf_stack_tail_forget(source, record->tid);
     if (record->type == MODEL_RECORD_SAMPLE && record->sample.stack_full)
-        perf_tails_expect(source);
+        perf_stack_tail_expect(source);
 }
 
 /* A record is written before it is seen: a time far behind that is none. */
@@ -92,7 +92,7 @@ static enum sampler_decoded read_record(struct perf_source *source, struct sampl
     if (result == SAMPLER_DECODED_RECORD && is_in_the_future(source, source->record.time_ns))
         return SAMPLER_DECODED_MALFORMED;
     if (result == SAMPLER_DECODED_RECORD && source->record.type == MODEL_RECORD_SAMPLE)
-        perf_tails_attach(source, index, offset);
+        perf_stack_tail_attach(source, index, offset);
     return result;
 }
 

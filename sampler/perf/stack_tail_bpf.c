@@ -25,7 +25,7 @@ static size_t page_size(void)
 }
 
 /* Our position is on a page we may write; the kernel's, and the bytes, on pages we may not. */
-static void map_ring(struct stack_tail_bpf *tails)
+static void map_ring(struct perf_stack_tail_bpf *tails)
 {
     const size_t page = page_size();
     void *ours = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, tails->ring_fd, 0);
@@ -43,7 +43,7 @@ static void map_ring(struct stack_tail_bpf *tails)
 
 /* The record at a position: its size, and whether it can be used. Returns false at the end, and at
  * one that is still being written. */
-static bool next_record(const struct stack_tail_bpf *tails, uint64_t position,
+static bool next_record(const struct perf_stack_tail_bpf *tails, uint64_t position,
                         const struct sampling_tail **captured, size_t *size)
 {
     const uint64_t end = __atomic_load_n((const uint64_t *)tails->producer_page, __ATOMIC_ACQUIRE);
@@ -70,9 +70,8 @@ static bool belongs(const struct sampling_tail *captured, const struct sampler_s
            (captured->elsewhere || begins <= stack->captured + SAMPLING_SPAN_MAX);
 }
 
-bool sampler_stack_tail_bpf_find(const struct stack_tail_bpf *tails,
-                                 const struct sampler_stack *stack,
-                                 struct sampler_stack_tail *found)
+bool perf_stack_tail_bpf_find(const struct perf_stack_tail_bpf *tails,
+                              const struct sampler_stack *stack, struct sampler_stack_tail *found)
 {
     const struct sampling_tail *captured;
     size_t size;
@@ -87,7 +86,7 @@ bool sampler_stack_tail_bpf_find(const struct stack_tail_bpf *tails,
     return false;
 }
 
-void sampler_stack_tail_bpf_drop(struct stack_tail_bpf *tails, uint64_t time_ns)
+void perf_stack_tail_bpf_drop(struct perf_stack_tail_bpf *tails, uint64_t time_ns)
 {
     const struct sampling_tail *captured;
     size_t size;
@@ -108,7 +107,7 @@ void sampler_stack_tail_bpf_drop(struct stack_tail_bpf *tails, uint64_t time_ns)
  */
 
 /* A ring with anything in it counts as ready; edges tell only when the program wakes us. */
-static int listen_to(struct stack_tail_bpf *tails)
+static int listen_to(struct perf_stack_tail_bpf *tails)
 {
     struct epoll_event edge = {.events = EPOLLIN | EPOLLET};
     tails->wake_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -117,27 +116,28 @@ static int listen_to(struct stack_tail_bpf *tails)
                : 0;
 }
 
-void sampler_stack_tail_bpf_take_wake(const struct stack_tail_bpf *tails)
+void perf_stack_tail_bpf_take_wake(const struct perf_stack_tail_bpf *tails)
 {
     struct epoll_event edge;
     epoll_wait(tails->wake_fd, &edge, 1, 0);
 }
 
-int sampler_stack_tail_bpf_open(struct stack_tail_bpf *tails, const struct filter_bpf *filter)
+int perf_stack_tail_bpf_open(struct perf_stack_tail_bpf *tails,
+                             const struct perf_filter_bpf *filter)
 {
-    *tails = STACK_TAIL_BPF_NONE;
+    *tails = PERF_STACK_TAIL_BPF_NONE;
     if (!filter->captures)
         return -ENOENT;
-    tails->ring_fd = filter_bpf_tails_fd(filter);
+    tails->ring_fd = perf_filter_bpf_tails_fd(filter);
     tails->ring_bytes = filter->ring_bytes;
-    tails->counts = filter_bpf_counts(filter);
+    tails->counts = perf_filter_bpf_counts(filter);
     const int result = listen_to(tails);
     if (result)
-        sampler_stack_tail_bpf_close(tails);
+        perf_stack_tail_bpf_close(tails);
     return result;
 }
 
-void sampler_stack_tail_bpf_close(struct stack_tail_bpf *tails)
+void perf_stack_tail_bpf_close(struct perf_stack_tail_bpf *tails)
 {
     if (tails->wake_fd >= 0)
         close(tails->wake_fd);
@@ -145,18 +145,18 @@ void sampler_stack_tail_bpf_close(struct stack_tail_bpf *tails)
         munmap(tails->consumer_page, page_size());
     if (tails->producer_page)
         munmap((void *)(uintptr_t)tails->producer_page, page_size() + 2 * tails->ring_bytes);
-    *tails = STACK_TAIL_BPF_NONE;
+    *tails = PERF_STACK_TAIL_BPF_NONE;
 }
 
-uint64_t sampler_stack_tail_bpf_dropped(const struct stack_tail_bpf *tails)
+uint64_t perf_stack_tail_bpf_dropped(const struct perf_stack_tail_bpf *tails)
 {
     return tails->counts ? read_count(&tails->counts->dropped) : 0;
 }
 
-bool sampler_stack_tail_bpf_provide(void *self, const struct sampler_stack *stack, size_t ring,
-                                    uint64_t offset, struct sampler_stack_tail *tail)
+bool perf_stack_tail_bpf_provide(void *self, const struct sampler_stack *stack, size_t ring,
+                                 uint64_t offset, struct sampler_stack_tail *tail)
 {
     (void)ring;
     (void)offset;
-    return sampler_stack_tail_bpf_find(self, stack, tail);
+    return perf_stack_tail_bpf_find(self, stack, tail);
 }

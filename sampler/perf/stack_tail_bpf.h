@@ -6,10 +6,10 @@
 #ifndef SPROF_SAMPLER_PERF_STACK_TAIL_BPF_H
 #define SPROF_SAMPLER_PERF_STACK_TAIL_BPF_H
 
-#include "sampler/filter_bpf.h"
+#include "sampler/perf/filter_bpf.h"
 #include "sampler/stack_tail.h"
 
-struct stack_tail_bpf {
+struct perf_stack_tail_bpf {
     int wake_fd; /* readable where the ring was more than half full when a tail came; -1: closed */
     void *consumer_page;
     const uint8_t *producer_page; /* NULL: not mapped yet; then the ring's bytes, twice in a row */
@@ -19,30 +19,30 @@ struct stack_tail_bpf {
     const struct sampling_counts *counts;
 };
 
-#define STACK_TAIL_BPF_NONE ((struct stack_tail_bpf){.wake_fd = -1})
+#define PERF_STACK_TAIL_BPF_NONE ((struct perf_stack_tail_bpf){.wake_fd = -1})
 
 /* Opens what the filter's program captures; its ring is mapped when it holds something. Close it
  * before the filter. Returns 0 or a negative errno: -ENOENT where the program does not capture. */
-int sampler_stack_tail_bpf_open(struct stack_tail_bpf *tails, const struct filter_bpf *filter);
+int perf_stack_tail_bpf_open(struct perf_stack_tail_bpf *tails,
+                             const struct perf_filter_bpf *filter);
 
 /* Takes a wake-up that was seen at wake_fd. */
-void sampler_stack_tail_bpf_take_wake(const struct stack_tail_bpf *tails);
+void perf_stack_tail_bpf_take_wake(const struct perf_stack_tail_bpf *tails);
 
-void sampler_stack_tail_bpf_close(struct stack_tail_bpf *tails);
+void perf_stack_tail_bpf_close(struct perf_stack_tail_bpf *tails);
 
 /* Tails for which the ring had no room. */
-uint64_t sampler_stack_tail_bpf_dropped(const struct stack_tail_bpf *tails);
+uint64_t perf_stack_tail_bpf_dropped(const struct perf_stack_tail_bpf *tails);
 
-/* Finds what was captured right before a sample. It stays until sampler_stack_tail_bpf_drop. */
-bool sampler_stack_tail_bpf_find(const struct stack_tail_bpf *tails,
-                                 const struct sampler_stack *stack,
-                                 struct sampler_stack_tail *found);
+/* Finds what was captured right before a sample. It stays until perf_stack_tail_bpf_drop. */
+bool perf_stack_tail_bpf_find(const struct perf_stack_tail_bpf *tails,
+                              const struct sampler_stack *stack, struct sampler_stack_tail *found);
 
 /* Gives back to the kernel what belongs to samples from before `time_ns`. */
-void sampler_stack_tail_bpf_drop(struct stack_tail_bpf *tails, uint64_t time_ns);
+void perf_stack_tail_bpf_drop(struct perf_stack_tail_bpf *tails, uint64_t time_ns);
 
 /* The same as a provider of sampler/stack_tail.h; self: the struct. */
-bool sampler_stack_tail_bpf_provide(void *self, const struct sampler_stack *stack, size_t ring,
-                                    uint64_t offset, struct sampler_stack_tail *tail);
+bool perf_stack_tail_bpf_provide(void *self, const struct sampler_stack *stack, size_t ring,
+                                 uint64_t offset, struct sampler_stack_tail *tail);
 
 #endif

@@ -41,7 +41,7 @@ static void copy_new(struct perf_source *source, size_t index)
             sampler_stack_ends_beyond(&source->tails.ends, &stack, STACK_TAIL_BYTES_MAX, &known);
         if (!known && source->stack_mapper)
             sampler_stack_mapper_ask(source->stack_mapper, stack.pid, stack.tid, stack.pointer);
-        if (wanted && !sampler_stack_tail_bpf_find(&source->tail_bpf, &stack, &bytes))
+        if (wanted && !perf_stack_tail_bpf_find(&source->tail_bpf, &stack, &bytes))
             sampler_stack_tail_copies_make(&source->tail_copies, index, offset, &stack, wanted);
     }
     ring->scanned = ring->head;
@@ -59,13 +59,13 @@ static void take_mappings(struct perf_source *source)
     }
 }
 
-void perf_tails_copy(struct perf_source *source)
+void perf_stack_tail_copy(struct perf_source *source)
 {
     if (!source->config.layout.has_stack)
         return;
     take_mappings(source);
     sampler_stack_tail_copies_drop_taken(&source->tail_copies);
-    sampler_stack_tail_bpf_drop(&source->tail_bpf, source->last_ns - LATE_NS);
+    perf_stack_tail_bpf_drop(&source->tail_bpf, source->last_ns - LATE_NS);
     for (size_t i = 0; i < source->merge.rings.count; i++)
         copy_new(source, i);
 }
@@ -82,18 +82,18 @@ static struct sampler_stack stack_of(const struct model_record *record)
                                   .captured = sample->stack_size};
 }
 
-void perf_tails_attach(struct perf_source *source, size_t ring, uint64_t offset)
+void perf_stack_tail_attach(struct perf_source *source, size_t ring, uint64_t offset)
 {
     struct model_sample *sample = &source->record.sample;
     const struct sampler_stack stack = stack_of(&source->record);
-    sampler_stack_tail_bpf_drop(&source->tail_bpf, source->last_ns - LATE_NS);
+    perf_stack_tail_bpf_drop(&source->tail_bpf, source->last_ns - LATE_NS);
     if (!sampler_stack_tails_find(&source->tails, &stack, ring, offset, sample))
         return;
     source->counts.tails++;
     source->counts.tails_with_sample += sample->tail_with_sample;
 }
 
-void perf_tails_expect(struct perf_source *source)
+void perf_stack_tail_expect(struct perf_source *source)
 {
     const struct model_record *record = &source->record;
     const struct model_sample *sample = &record->sample;
@@ -106,22 +106,22 @@ void perf_tails_expect(struct perf_source *source)
     source->deep_until_ns = record->time_ns + deep_ns;
 }
 
-void perf_tails_learn(struct source *opened, pid_t tid, uint64_t stack_pointer,
-                      struct model_stack_extent extent)
+void perf_stack_tail_learn(struct source *opened, pid_t tid, uint64_t stack_pointer,
+                           struct model_stack_extent extent)
 {
     struct perf_source *source = (struct perf_source *)opened;
     sampler_stack_tails_learn(&source->tails, tid, stack_pointer,
                               stack_pointer + source->config.stack_bytes, extent);
 }
 
-void perf_tails_forget(struct perf_source *source, pid_t tid)
+void perf_stack_tail_forget(struct perf_source *source, pid_t tid)
 {
     sampler_stack_tails_forget(&source->tails, tid);
 }
 
-struct filter_bpf_tails perf_tails_wanted(const struct perf_source *source)
+struct perf_filter_bpf_tails perf_stack_tail_wanted(const struct perf_source *source)
 {
-    struct filter_bpf_tails tails = {.ring_bytes = TAIL_RING_BYTES_MIN};
+    struct perf_filter_bpf_tails tails = {.ring_bytes = TAIL_RING_BYTES_MIN};
     if (!source->config.layout.has_stack)
         return tails;
     while (tails.ring_bytes < STACK_TAIL_POOL_BYTES &&
@@ -132,16 +132,16 @@ struct filter_bpf_tails perf_tails_wanted(const struct perf_source *source)
     return tails;
 }
 
-void perf_tails_open(struct perf_source *source)
+void perf_stack_tail_open(struct perf_source *source)
 {
-    sampler_stack_tails_add(&source->tails, sampler_stack_tail_bpf_provide, &source->tail_bpf);
+    sampler_stack_tails_add(&source->tails, perf_stack_tail_bpf_provide, &source->tail_bpf);
     sampler_stack_tails_add(&source->tails, sampler_stack_tail_copies_provide,
                             &source->tail_copies);
     if (!source->config.layout.has_stack)
         return;
     if (source->filter.captures &&
-        !sampler_stack_ends_open(&source->tails.ends, filter_bpf_stacks_fd(&source->filter)) &&
-        !sampler_stack_tail_bpf_open(&source->tail_bpf, &source->filter))
+        !sampler_stack_ends_open(&source->tails.ends, perf_filter_bpf_stacks_fd(&source->filter)) &&
+        !perf_stack_tail_bpf_open(&source->tail_bpf, &source->filter))
         return;
     sprof_log_message(source->log, SPROF_LOG_DEBUG,
                       "stacks deeper than %zu bytes are not captured in the kernel",

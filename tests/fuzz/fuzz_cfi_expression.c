@@ -5,7 +5,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     for (int initial_cfa = 0; initial_cfa < 2; initial_cfa++) {
         struct cfi_expression expression;
-        if (!cfi_expression_reduce((struct sprof_bytes){data, size}, initial_cfa, &expression))
+        if (!unwind_cfi_expression_reduce((struct sprof_bytes){data, size}, initial_cfa,
+                                          &expression))
             continue;
         FUZZ_REQUIRE(size || initial_cfa);
         FUZZ_REQUIRE(expression.kind <= CFI_EXPR_COMPLEX);

@@ -76,9 +76,9 @@ static struct file *open_file(struct oracle_sprof *sprof, const struct oracle_ma
                                           .file.device_major = map->device_major,
                                           .file.device_minor = map->device_minor,
                                           .file.inode = map->inode};
-    struct record_built built = {0};
-    if (record_open_image(&file->image, &request, NULL) == 0)
-        record_build(&built, file->image, NULL, NULL);
+    struct recording_built built = {0};
+    if (recording_open_image(&file->image, &request, NULL) == 0)
+        recording_build(&built, file->image, NULL, NULL);
     file->table = built.table;
     return file;
 }

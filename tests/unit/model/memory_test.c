@@ -4,8 +4,8 @@
 
 #include "tests/unit/model/trees.h"
 
+#include "model/process_table.h"
 #include "model/stacks.h"
-#include "model/world.h"
 
 static int use_stacks(void)
 {
@@ -21,22 +21,23 @@ static int use_stacks(void)
     return result;
 }
 
-static int use_world(void)
+static int use_process_table(void)
 {
     const struct sprof_file_id prog = {.path = "/opt/prog", .inode = 1}, anon = {.path = "//anon"};
-    struct model_world world = {0};
-    int result = model_world_comm(&world, 1, 1, "prog", true, 1);
+    struct model_process_table table = {0};
+    int result = model_process_table_comm(&table, 1, 1, "prog", true, 1);
     for (int i = 2; i < 40 && !result; i++) {
         const uint64_t now = (uint64_t)i;
-        result = model_world_map(&world, 1, now * 0x1800, 0x1000, 0, i % 2 ? &prog : &anon, now);
+        result =
+            model_process_table_map(&table, 1, now * 0x1800, 0x1000, 0, i % 2 ? &prog : &anon, now);
         if (!result)
-            result = model_world_fork(&world, 1, 1, i, i, now);
+            result = model_process_table_fork(&table, 1, 1, i, i, now);
         if (!result)
-            result = model_world_map(&world, i, 0x3000, 0x2000, 0, &anon, now);
+            result = model_process_table_map(&table, i, 0x3000, 0x2000, 0, &anon, now);
         if (!result)
-            result = model_world_exit(&world, i, i, now + 1);
+            result = model_process_table_exit(&table, i, i, now + 1);
     }
-    model_world_release(&world);
+    model_process_table_release(&table);
     return result;
 }
 
@@ -78,9 +79,9 @@ static void test_stacks(void)
     scarce_memory_fail_each(use_stacks, 4);
 }
 
-static void test_world(void)
+static void test_process_table(void)
 {
-    scarce_memory_fail_each(use_world, 4);
+    scarce_memory_fail_each(use_process_table, 4);
 }
 
 static void test_paths(void)
@@ -93,6 +94,6 @@ void sprof_suite_model_memory(void)
 {
     CU_pSuite suite = CU_add_suite("model/memory", NULL, NULL);
     CU_add_test(suite, "stacks", test_stacks);
-    CU_add_test(suite, "world", test_world);
+    CU_add_test(suite, "process table", test_process_table);
     CU_add_test(suite, "paths", test_paths);
 }

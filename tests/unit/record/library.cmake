@@ -1,4 +1,4 @@
-# Shared: places and queries of store's tests, recordings made by hand, a world made of this process.
+# Shared: places and queries of store's tests, recordings made by hand, a process table made of this process.
 target_sources(unit_record PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/unit/store/recording.c
                ${CMAKE_CURRENT_SOURCE_DIR}/unit/recording/handmade.c
                ${CMAKE_CURRENT_SOURCE_DIR}/unit/recording/this_process.c)

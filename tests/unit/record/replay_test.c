@@ -9,7 +9,7 @@ enum { PARENT = 1, CHILD = 2, SLICE = 65528 };
 
 struct scene {
     struct handmade made;
-    struct model_world world;
+    struct model_process_table process_table;
     struct this_sample taken;
 };
 
@@ -19,16 +19,16 @@ struct scene {
 static void add_mappings(struct scene *scene)
 {
     struct store_batch *batch = &scene->made.batch;
-    this_process_world(&scene->world);
-    for (size_t i = 0; i < scene->world.modules.count; i++) {
-        const struct model_module *module = scene->world.modules.items[i];
+    this_process_fill(&scene->process_table);
+    for (size_t i = 0; i < scene->process_table.modules.count; i++) {
+        const struct model_module *module = scene->process_table.modules.items[i];
         ADD(&batch->modules, (struct store_module){.id = module->id,
                                                    .path = module->identity.path,
                                                    .name = module->name,
                                                    .kind = module->kind});
     }
-    for (size_t i = 0; i < scene->world.mappings.count; i++) {
-        const struct model_mapping *mapping = scene->world.mappings.items[i];
+    for (size_t i = 0; i < scene->process_table.mappings.rows.count; i++) {
+        const struct model_mapping *mapping = scene->process_table.mappings.rows.items[i];
         ADD(&batch->mappings, (struct store_mapping){.id = mapping->id,
                                                      .process_id = PARENT,
                                                      .module_id = mapping->module,
@@ -74,7 +74,7 @@ static void add_failed(struct scene *scene, uint32_t thread, uint64_t time_ns)
 static void scene_close(struct scene *scene)
 {
     free(scene->taken.memory);
-    model_world_release(&scene->world);
+    model_process_table_release(&scene->process_table);
     handmade_close(&scene->made);
 }
 

@@ -8,7 +8,7 @@
 struct built {
     struct image *image;
     struct unwind_table *table;
-    struct record_built all;
+    struct recording_built all;
 };
 
 static struct built build(const char *path)
@@ -16,8 +16,8 @@ static struct built build(const char *path)
     struct built built = {0};
     struct sprof_error error = {0};
     const struct image_request request = {.file.path = path};
-    CU_ASSERT_EQUAL_FATAL(record_open_image(&built.image, &request, &error), 0);
-    CU_ASSERT_EQUAL_FATAL(record_build(&built.all, built.image, NULL, &error), 0);
+    CU_ASSERT_EQUAL_FATAL(recording_open_image(&built.image, &request, &error), 0);
+    CU_ASSERT_EQUAL_FATAL(recording_build(&built.all, built.image, NULL, &error), 0);
     built.table = built.all.table;
     return built;
 }
@@ -30,12 +30,12 @@ static void release(struct built *built)
 
 static struct built build_loaded(const char *name)
 {
-    struct model_world world = {0};
-    this_process_world(&world);
-    const struct model_module *module = this_process_module(&world, name);
+    struct model_process_table table = {0};
+    this_process_fill(&table);
+    const struct model_module *module = this_process_module(&table, name);
     CU_ASSERT_PTR_NOT_NULL_FATAL(module);
     const struct built built = build(module->identity.path);
-    model_world_release(&world);
+    model_process_table_release(&table);
     return built;
 }
 
@@ -116,13 +116,13 @@ static void test_no_call_frame_information(void)
 {
     struct fixture fixture;
     struct image *image;
-    struct record_built built = {0};
+    struct recording_built built = {0};
     struct sprof_error error = {0};
     fixture_open(&fixture);
     fixture_run(&fixture, "echo '.globl f; f: ret' > f.s && cc -shared -nostdlib f.s -o f.so");
     const struct image_request request = {.file.path = fixture_path(&fixture, "f.so")};
-    CU_ASSERT_EQUAL_FATAL(record_open_image(&image, &request, &error), 0);
-    CU_ASSERT_TRUE(record_build(&built, image, NULL, &error) < 0);
+    CU_ASSERT_EQUAL_FATAL(recording_open_image(&image, &request, &error), 0);
+    CU_ASSERT_TRUE(recording_build(&built, image, NULL, &error) < 0);
     CU_ASSERT_PTR_NULL(built.table);
     image_free(image);
     fixture_close(&fixture);
@@ -222,10 +222,10 @@ static bool find_or_build(struct cache *cache, const char *path, struct built *b
 {
     const struct image_request request = {.file.path = path};
     *built = (struct built){0};
-    CU_ASSERT_EQUAL_FATAL(record_open_image(&built->image, &request, NULL), 0);
-    const bool found = record_find_built(&built->all, built->image, cache);
+    CU_ASSERT_EQUAL_FATAL(recording_open_image(&built->image, &request, NULL), 0);
+    const bool found = recording_find_built(&built->all, built->image, cache);
     if (!found)
-        record_build(&built->all, built->image, cache, NULL);
+        recording_build(&built->all, built->image, cache, NULL);
     built->table = built->all.table;
     return found;
 }
@@ -244,9 +244,9 @@ static void test_found_again(void)
     struct built first, second;
     fixture_open(&fixture);
     struct cache *cache = cache_open(fixture_path(&fixture, "cache"));
-    struct model_world world = {0};
-    this_process_world(&world);
-    const char *path = this_process_module(&world, "libc.so")->identity.path;
+    struct model_process_table table = {0};
+    this_process_fill(&table);
+    const char *path = this_process_module(&table, "libc.so")->identity.path;
     CU_ASSERT_FALSE(find_or_build(cache, path, &first));
     CU_ASSERT_TRUE(find_or_build(cache, path, &second));
     CU_ASSERT_EQUAL(unwind_table_facts(first.table).rows, unwind_table_facts(second.table).rows);
@@ -260,7 +260,7 @@ static void test_found_again(void)
     CU_ASSERT_FALSE(is_cached(NULL, path));
     release(&first);
     release(&second);
-    model_world_release(&world);
+    model_process_table_release(&table);
     cache_free(cache, 0);
     fixture_close(&fixture);
 }

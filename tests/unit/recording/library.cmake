@@ -5,4 +5,4 @@ target_sources(unit_recording PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/unit/store/rec
                ${CMAKE_CURRENT_SOURCE_DIR}/unit/recording/this_process.c)
 target_link_libraries(unit_recording PRIVATE sprof_store sprof_model)
 # recording_test lets the builder hang.
-target_link_options(unit_recording PRIVATE -Wl,--wrap=record_open_image)
+target_link_options(unit_recording PRIVATE -Wl,--wrap=recording_open_image)

@@ -8,7 +8,7 @@ enum { STACK_BYTES = 100, REST_BYTES = 50, CHAIN = 3 };
 
 /* Adds a sample whose address is its number and whose stack (slice and rest) and chain are full of
  * it, from memory that is gone afterwards. */
-static void add(struct record_pending *pending, uint64_t number)
+static void add(struct recording_pending *pending, uint64_t number)
 {
     uint8_t *stack = malloc(STACK_BYTES + REST_BYTES);
     uint64_t *chain = malloc(CHAIN * sizeof *chain);
@@ -16,7 +16,7 @@ static void add(struct record_pending *pending, uint64_t number)
     memset(stack + STACK_BYTES, (int)number + 100, REST_BYTES);
     for (int i = 0; i < CHAIN; i++)
         chain[i] = number * 10 + (uint64_t)i;
-    const struct record_pending_sample taken = {
+    const struct recording_pending_sample taken = {
         .time_ns = number * 1000,
         .cpu = (int)number,
         .sample = {.ip = number,
@@ -29,7 +29,7 @@ static void add(struct record_pending *pending, uint64_t number)
                    .tail_size = REST_BYTES,
                    .tail_address = number + 5},
     };
-    CU_ASSERT_EQUAL(record_pending_add(pending, &taken), 0);
+    CU_ASSERT_EQUAL(recording_pending_add(pending, &taken), 0);
     memset(stack, 0xee, STACK_BYTES + REST_BYTES);
     memset(chain, 0xee, CHAIN * sizeof *chain);
     free(stack);
@@ -43,7 +43,7 @@ struct round {
     uint64_t fail_at; /* 0: never */
 };
 
-static int take(void *context, const struct record_pending_sample *sample)
+static int take(void *context, const struct recording_pending_sample *sample)
 {
     struct round *round = context;
     const char digit = (char)('0' + sample->sample.ip);
@@ -55,29 +55,29 @@ static int take(void *context, const struct record_pending_sample *sample)
 
 static void test_order_is_kept(void)
 {
-    struct record_pending pending;
-    record_pending_init(&pending);
+    struct recording_pending pending;
+    recording_pending_init(&pending);
     for (uint64_t i = 1; i <= 6; i++)
         add(&pending, i);
     struct round first = {.keep = "2456"}, second = {.keep = "6"}, third = {0}, last = {0};
-    CU_ASSERT_EQUAL(record_pending_retry(&pending, take, &first), 0);
+    CU_ASSERT_EQUAL(recording_pending_retry(&pending, take, &first), 0);
     CU_ASSERT_STRING_EQUAL(first.seen, "123456");
     CU_ASSERT_EQUAL(pending.count, 4);
     add(&pending, 7);
-    CU_ASSERT_EQUAL(record_pending_retry(&pending, take, &second), 0);
+    CU_ASSERT_EQUAL(recording_pending_retry(&pending, take, &second), 0);
     CU_ASSERT_STRING_EQUAL(second.seen, "24567");
     add(&pending, 8); /* behind one that was not the last before */
-    CU_ASSERT_EQUAL(record_pending_retry(&pending, take, &third), 0);
+    CU_ASSERT_EQUAL(recording_pending_retry(&pending, take, &third), 0);
     CU_ASSERT_STRING_EQUAL(third.seen, "68");
-    CU_ASSERT_EQUAL(record_pending_retry(&pending, take, &last), 0);
+    CU_ASSERT_EQUAL(recording_pending_retry(&pending, take, &last), 0);
     CU_ASSERT_STRING_EQUAL(last.seen, "");
     add(&pending, 9);
-    CU_ASSERT_EQUAL(record_pending_retry(&pending, take, &last), 0);
+    CU_ASSERT_EQUAL(recording_pending_retry(&pending, take, &last), 0);
     CU_ASSERT_STRING_EQUAL(last.seen, "9");
-    record_pending_release(&pending);
+    recording_pending_release(&pending);
 }
 
-static int check_copy(void *context, const struct record_pending_sample *waiting)
+static int check_copy(void *context, const struct recording_pending_sample *waiting)
 {
     const struct model_sample *sample = &waiting->sample;
     ++*(int *)context;
@@ -98,44 +98,44 @@ static int check_copy(void *context, const struct record_pending_sample *waiting
 
 static void test_copies_are_deep(void)
 {
-    struct record_pending pending;
+    struct recording_pending pending;
     int seen = 0;
-    record_pending_init(&pending);
+    recording_pending_init(&pending);
     add(&pending, 1);
     add(&pending, 2);
-    CU_ASSERT_EQUAL(record_pending_retry(&pending, check_copy, &seen), 0);
+    CU_ASSERT_EQUAL(recording_pending_retry(&pending, check_copy, &seen), 0);
     CU_ASSERT_EQUAL(seen, 2);
-    record_pending_release(&pending);
+    recording_pending_release(&pending);
 }
 
 static void test_without_stack_and_chain(void)
 {
-    struct record_pending pending;
+    struct recording_pending pending;
     struct round round = {0};
-    record_pending_init(&pending);
-    const struct record_pending_sample taken = {.sample = {.ip = 5}};
-    CU_ASSERT_EQUAL(record_pending_add(&pending, &taken), 0);
-    CU_ASSERT_EQUAL(record_pending_retry(&pending, take, &round), 0);
+    recording_pending_init(&pending);
+    const struct recording_pending_sample taken = {.sample = {.ip = 5}};
+    CU_ASSERT_EQUAL(recording_pending_add(&pending, &taken), 0);
+    CU_ASSERT_EQUAL(recording_pending_retry(&pending, take, &round), 0);
     CU_ASSERT_STRING_EQUAL(round.seen, "5");
-    record_pending_release(&pending);
+    recording_pending_release(&pending);
 }
 
 static void test_bytes_are_counted(void)
 {
-    struct record_pending pending;
+    struct recording_pending pending;
     struct round round = {.keep = "2"};
-    record_pending_init(&pending);
+    recording_pending_init(&pending);
     add(&pending, 1);
     const size_t one = pending.bytes;
     CU_ASSERT_TRUE(one >= STACK_BYTES + REST_BYTES + CHAIN * sizeof(uint64_t));
     add(&pending, 2);
     add(&pending, 3);
     CU_ASSERT_EQUAL(pending.bytes, 3 * one);
-    CU_ASSERT_EQUAL(record_pending_retry(&pending, take, &round), 0);
+    CU_ASSERT_EQUAL(recording_pending_retry(&pending, take, &round), 0);
     CU_ASSERT_EQUAL(pending.bytes, one);
     CU_ASSERT_EQUAL(pending.count, 1);
     CU_ASSERT_EQUAL(pending.most_bytes, 3 * one);
-    record_pending_release(&pending);
+    recording_pending_release(&pending);
     CU_ASSERT_EQUAL(pending.bytes, 0);
     CU_ASSERT_PTR_NULL(pending.first);
 }
@@ -145,14 +145,14 @@ static void test_deep_stacks_are_bounded(void)
 {
     enum { TAIL_BYTES = 1 << 20 };
     static uint8_t tail[TAIL_BYTES];
-    struct record_pending pending;
+    struct recording_pending pending;
     struct model_thread threads[2] = {0};
-    struct record_pending_sample taken = {.sample = {.tail = tail, .tail_size = TAIL_BYTES}};
-    record_pending_init(&pending);
+    struct recording_pending_sample taken = {.sample = {.tail = tail, .tail_size = TAIL_BYTES}};
+    recording_pending_init(&pending);
     for (size_t i = 0; i < 200; i++) {
         tail[i * 8] = (uint8_t)i;
         taken.thread = &threads[0];
-        CU_ASSERT_EQUAL(record_pending_add(&pending, &taken), 0);
+        CU_ASSERT_EQUAL(recording_pending_add(&pending, &taken), 0);
     }
     CU_ASSERT_TRUE(pending.bytes < 3 * TAIL_BYTES);
     CU_ASSERT_EQUAL(pending.dropped_tails, 0);
@@ -160,27 +160,27 @@ static void test_deep_stacks_are_bounded(void)
         for (size_t at = 0; at < TAIL_BYTES; at += 512)
             tail[at] = (uint8_t)(i + 1);
         taken.thread = &threads[1];
-        CU_ASSERT_EQUAL(record_pending_add(&pending, &taken), 0);
+        CU_ASSERT_EQUAL(recording_pending_add(&pending, &taken), 0);
     }
     CU_ASSERT_TRUE(pending.bytes < 64 * TAIL_BYTES);
     CU_ASSERT_TRUE(pending.dropped_tails > 130 && pending.dropped_tails < 200);
     CU_ASSERT_EQUAL(pending.count, 400);
-    record_pending_release(&pending);
+    recording_pending_release(&pending);
     CU_ASSERT_EQUAL(pending.bytes, 0);
 }
 
 static void test_a_failure_ends_the_round(void)
 {
-    struct record_pending pending;
+    struct recording_pending pending;
     struct round round = {.fail_at = 2}, next = {0};
-    record_pending_init(&pending);
+    recording_pending_init(&pending);
     for (uint64_t i = 1; i <= 3; i++)
         add(&pending, i);
-    CU_ASSERT_EQUAL(record_pending_retry(&pending, take, &round), SPROF_ENOMEM);
+    CU_ASSERT_EQUAL(recording_pending_retry(&pending, take, &round), SPROF_ENOMEM);
     CU_ASSERT_STRING_EQUAL(round.seen, "12");
-    CU_ASSERT_EQUAL(record_pending_retry(&pending, take, &next), 0);
+    CU_ASSERT_EQUAL(recording_pending_retry(&pending, take, &next), 0);
     CU_ASSERT_STRING_EQUAL(next.seen, "23");
-    record_pending_release(&pending);
+    recording_pending_release(&pending);
 }
 
 void sprof_suite_recording_pending(void);

@@ -303,18 +303,18 @@ static void test_arguments_are_inherited_until_exec(void)
 /* A builder that hangs as long as a test wants: as on a file whose server does not answer. */
 static atomic_bool hangs;
 static atomic_int hanging;
-int __real_record_open_image(struct image **image, const struct image_request *request,
-                             struct sprof_error *error);
-int __wrap_record_open_image(struct image **image, const struct image_request *request,
-                             struct sprof_error *error);
-int __wrap_record_open_image(struct image **image, const struct image_request *request,
-                             struct sprof_error *error)
+int __real_recording_open_image(struct image **image, const struct image_request *request,
+                                struct sprof_error *error);
+int __wrap_recording_open_image(struct image **image, const struct image_request *request,
+                                struct sprof_error *error);
+int __wrap_recording_open_image(struct image **image, const struct image_request *request,
+                                struct sprof_error *error)
 {
     hanging++;
     while (hangs)
         usleep(1000);
     hanging--;
-    return __real_record_open_image(image, request, error);
+    return __real_recording_open_image(image, request, error);
 }
 
 /* The sample that waits becomes a row all the same, and the owner's thread waits for nothing. */

@@ -11,7 +11,7 @@ static const uint64_t stack_address = 0x7ffffff01238;
 
 static bool reads_back(const struct stack_copy *copy, size_t from)
 {
-    stack_copy_read(copy, back);
+    recording_stack_copy_read(copy, back);
     return copy->address == stack_address + from && copy->size == STACK_BYTES - from &&
            !memcmp(back, stack + from, copy->size);
 }
@@ -21,19 +21,21 @@ static void test_only_what_changed_takes_memory(void)
     size_t held = 0;
     for (size_t i = 0; i < STACK_BYTES; i++)
         stack[i] = (uint8_t)(i * 7 >> 3);
-    struct stack_copy *first = stack_copy_new(NULL, stack_address, stack, STACK_BYTES, &held);
+    struct stack_copy *first =
+        recording_stack_copy_new(NULL, stack_address, stack, STACK_BYTES, &held);
     CU_ASSERT_PTR_NOT_NULL_FATAL(first);
     const size_t alone = held;
     CU_ASSERT_TRUE(alone >= STACK_BYTES && alone < STACK_BYTES + STACK_BYTES / 50);
     stack[100]++;
-    struct stack_copy *second = stack_copy_new(first, stack_address, stack, STACK_BYTES, &held);
+    struct stack_copy *second =
+        recording_stack_copy_new(first, stack_address, stack, STACK_BYTES, &held);
     CU_ASSERT_PTR_NOT_NULL_FATAL(second);
     CU_ASSERT_TRUE(held - alone < 8192);
     CU_ASSERT_TRUE(reads_back(second, 0));
-    stack_copy_free(first, &held);
+    recording_stack_copy_free(first, &held);
     CU_ASSERT_TRUE(reads_back(second, 0)); /* what was shared stays */
-    stack_copy_free(second, &held);
-    stack_copy_free(NULL, &held);
+    recording_stack_copy_free(second, &held);
+    recording_stack_copy_free(NULL, &held);
     CU_ASSERT_EQUAL(held, 0);
 }
 
@@ -55,19 +57,19 @@ static void test_stacks_that_come_and_go(void)
         for (size_t at = from; at < STACK_BYTES && at < from + 3000; at++)
             stack[at] = (uint8_t)(seed >> 33) ^ (uint8_t)at;
         if (kept[slot].copy) {
-            stack_copy_read(kept[slot].copy, back);
+            recording_stack_copy_read(kept[slot].copy, back);
             wrong += sprof_hash_bytes(back, kept[slot].copy->size) != kept[slot].hash;
         }
-        stack_copy_free(kept[slot].copy, &held);
-        kept[slot].copy =
-            stack_copy_new(before, stack_address + from, stack + from, STACK_BYTES - from, &held);
+        recording_stack_copy_free(kept[slot].copy, &held);
+        kept[slot].copy = recording_stack_copy_new(before, stack_address + from, stack + from,
+                                                   STACK_BYTES - from, &held);
         CU_ASSERT_PTR_NOT_NULL_FATAL(kept[slot].copy);
         kept[slot].hash = sprof_hash_bytes(stack + from, STACK_BYTES - from);
         wrong += !reads_back(kept[slot].copy, from);
         most = held > most ? held : most;
     }
     for (size_t i = 0; i < 8; i++)
-        stack_copy_free(kept[i].copy, &held);
+        recording_stack_copy_free(kept[i].copy, &held);
     CU_ASSERT_EQUAL(wrong, 0);
     CU_ASSERT_EQUAL(held, 0);
     CU_ASSERT_TRUE(most < 4 * STACK_BYTES); /* eight copies, half as deep on average, unshared */

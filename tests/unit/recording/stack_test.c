@@ -26,10 +26,10 @@ static struct model_sample sample_with_rest(size_t offset, size_t size)
 /* How many of the bytes read were captured ones; -1: refused. */
 static int captured_of(const struct model_sample *sample, size_t offset, size_t size)
 {
-    struct record_stack stack = {.pid = getpid(), .sample = sample};
+    struct recording_stack stack = {.pid = getpid(), .sample = sample};
     uint8_t buffer[2 * PAGE];
     int count = 0;
-    if (record_stack_read(&stack, address_of(offset), buffer, size))
+    if (recording_stack_read(&stack, address_of(offset), buffer, size))
         return -1;
     for (size_t i = 0; i < size; i++) {
         CU_ASSERT_TRUE(buffer[i] == LIVE || buffer[i] == CAPTURED);
@@ -65,17 +65,17 @@ static void test_reads_across_an_end(void)
 static void test_nothing_where_the_target_is_gone(void)
 {
     const struct model_sample sample = sample_with_rest(PAGE, PAGE);
-    struct record_stack stack = {.pid = -1, .sample = &sample};
+    struct recording_stack stack = {.pid = -1, .sample = &sample};
     uint8_t buffer[PAGE];
-    CU_ASSERT_EQUAL(record_stack_read(&stack, address_of(PAGE), buffer, PAGE), 0);
-    CU_ASSERT_NOT_EQUAL(record_stack_read(&stack, address_of(0), buffer, PAGE), 0);
-    CU_ASSERT_NOT_EQUAL(record_stack_read(&stack, address_of(2 * PAGE - 8), buffer, 16), 0);
+    CU_ASSERT_EQUAL(recording_stack_read(&stack, address_of(PAGE), buffer, PAGE), 0);
+    CU_ASSERT_NOT_EQUAL(recording_stack_read(&stack, address_of(0), buffer, PAGE), 0);
+    CU_ASSERT_NOT_EQUAL(recording_stack_read(&stack, address_of(2 * PAGE - 8), buffer, 16), 0);
 }
 
 static void expect_extent(const struct model_sample *sample, const struct unwind_stack *stack,
                           enum model_stack_extent_kind kind, uint64_t end)
 {
-    const struct model_stack_extent extent = record_stack_extent(sample, stack);
+    const struct model_stack_extent extent = recording_stack_extent(sample, stack);
     CU_ASSERT_EQUAL(extent.kind, kind);
     CU_ASSERT_EQUAL(extent.end, end);
 }
@@ -118,15 +118,15 @@ static void test_chain_goes_on_behind_an_address(void)
 {
     uint64_t words[2 * FRAMES], callers[FRAMES];
     struct model_sample sample = sample_with_frames(words);
-    CU_ASSERT_EQUAL_FATAL(record_stack_chain(&sample, 102, callers, FRAMES), 3);
+    CU_ASSERT_EQUAL_FATAL(recording_stack_chain(&sample, 102, callers, FRAMES), 3);
     CU_ASSERT_TRUE(callers[0] == 103 && callers[1] == 104 && callers[2] == 105);
-    CU_ASSERT_EQUAL(record_stack_chain(&sample, 102, callers, 2), 2);
-    CU_ASSERT_EQUAL(record_stack_chain(&sample, 105, callers, FRAMES), 0);
-    CU_ASSERT_EQUAL(record_stack_chain(&sample, 99, callers, FRAMES), 0);
+    CU_ASSERT_EQUAL(recording_stack_chain(&sample, 102, callers, 2), 2);
+    CU_ASSERT_EQUAL(recording_stack_chain(&sample, 105, callers, FRAMES), 0);
+    CU_ASSERT_EQUAL(recording_stack_chain(&sample, 99, callers, FRAMES), 0);
     sample.stack_size -= 8; /* the last return address was not captured */
-    CU_ASSERT_EQUAL(record_stack_chain(&sample, 102, callers, FRAMES), 2);
+    CU_ASSERT_EQUAL(recording_stack_chain(&sample, 102, callers, FRAMES), 2);
     sample.stack_size = 0;
-    CU_ASSERT_EQUAL(record_stack_chain(&sample, 102, callers, FRAMES), 0);
+    CU_ASSERT_EQUAL(recording_stack_chain(&sample, 102, callers, FRAMES), 0);
 }
 
 static void test_chain_must_be_certain(void)
@@ -134,10 +134,10 @@ static void test_chain_must_be_certain(void)
     uint64_t words[2 * FRAMES], callers[FRAMES];
     const struct model_sample sample = sample_with_frames(words);
     words[2 * 4 + 1] = 102; /* recursion */
-    CU_ASSERT_EQUAL(record_stack_chain(&sample, 102, callers, FRAMES), 0);
+    CU_ASSERT_EQUAL(recording_stack_chain(&sample, 102, callers, FRAMES), 0);
     words[2 * 4 + 1] = 104;
     words[2 * 4] = BASE; /* down again */
-    CU_ASSERT_EQUAL(record_stack_chain(&sample, 102, callers, FRAMES), 2);
+    CU_ASSERT_EQUAL(recording_stack_chain(&sample, 102, callers, FRAMES), 2);
 }
 
 /* Beyond the slice only what was captured with it counts. */
@@ -149,9 +149,9 @@ static void test_chain_beyond_the_slice(void)
     sample.tail = sample.stack + 32;
     sample.tail_address = BASE + 32;
     sample.tail_size = sizeof words - 32;
-    CU_ASSERT_EQUAL(record_stack_chain(&sample, 100, callers, FRAMES), 1);
+    CU_ASSERT_EQUAL(recording_stack_chain(&sample, 100, callers, FRAMES), 1);
     sample.tail_with_sample = true;
-    CU_ASSERT_EQUAL(record_stack_chain(&sample, 100, callers, FRAMES), FRAMES - 1);
+    CU_ASSERT_EQUAL(recording_stack_chain(&sample, 100, callers, FRAMES), FRAMES - 1);
 }
 
 void sprof_suite_recording_stack(void);

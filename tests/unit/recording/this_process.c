@@ -9,36 +9,37 @@
 
 static int add_mapping(void *context, const struct model_mmap *mapping)
 {
-    return model_world_map(context, getpid(), mapping->address, mapping->size, mapping->file_offset,
-                           &mapping->file, THIS_START_NS);
+    return model_process_table_map(context, getpid(), mapping->address, mapping->size,
+                                   mapping->file_offset, &mapping->file, THIS_START_NS);
 }
 
-void this_process_world(struct model_world *world)
+void this_process_fill(struct model_process_table *table)
 {
-    if (model_world_comm(world, getpid(), getpid(), "unit_recording", true, THIS_START_NS) ||
-        target_each_mapping(getpid(), add_mapping, world))
+    if (model_process_table_comm(table, getpid(), getpid(), "unit_recording", true,
+                                 THIS_START_NS) ||
+        target_each_mapping(getpid(), add_mapping, table))
         abort();
 }
 
-struct model_process *this_process_of(struct model_world *world)
+struct model_process *this_process_of(struct model_process_table *table)
 {
-    return model_world_process(world, getpid(), THIS_START_NS);
+    return model_process_table_process(table, getpid(), THIS_START_NS);
 }
 
-struct model_module *this_process_module(struct model_world *world, const char *name)
+struct model_module *this_process_module(struct model_process_table *table, const char *name)
 {
-    for (size_t i = 0; i < world->modules.count; i++)
-        if (strncmp(world->modules.items[i]->name, name, strlen(name)) == 0)
-            return world->modules.items[i];
+    for (size_t i = 0; i < table->modules.count; i++)
+        if (strncmp(table->modules.items[i]->name, name, strlen(name)) == 0)
+            return table->modules.items[i];
     return NULL;
 }
 
-const struct model_mapping *this_process_mapping(const struct model_world *world,
+const struct model_mapping *this_process_mapping(const struct model_process_table *table,
                                                  const struct model_module *module)
 {
-    for (size_t i = 0; i < world->mappings.count; i++)
-        if (world->mappings.items[i]->module == module->id)
-            return world->mappings.items[i];
+    for (size_t i = 0; i < table->mappings.rows.count; i++)
+        if (table->mappings.rows.items[i]->module == module->id)
+            return table->mappings.rows.items[i];
     return NULL;
 }
 
@@ -90,11 +91,11 @@ struct this_sample this_process_sample(size_t stack_bytes)
     return taken;
 }
 
-bool this_process_settle(struct record_images *images, int rounds)
+bool this_process_settle(struct recording_images *images, int rounds)
 {
     for (int i = 0; i < rounds && images->waiting; i++) {
-        record_images_wait(images);
-        record_images_collect(images);
+        recording_images_wait(images);
+        recording_images_collect(images);
     }
     return !images->waiting;
 }

@@ -12,39 +12,41 @@
 enum { ROUNDS = 200, SLICE = 65528, NOW_NS = 2 * THIS_START_NS };
 
 struct scene {
-    struct model_world world;
-    struct record_images images;
-    struct record_walk walk;
+    struct model_process_table process_table;
+    struct recording_images images;
+    struct recording_walk walk;
     struct this_sample taken;
 };
 
 static void scene_open(struct scene *scene, const struct model_view *view, size_t budget_bytes)
 {
     *scene = (struct scene){0};
-    this_process_world(&scene->world);
-    CU_ASSERT_EQUAL_FATAL(record_images_init(&scene->images, budget_bytes, NULL, NULL), 0);
-    CU_ASSERT_EQUAL_FATAL(record_walk_init(&scene->walk, &scene->world, &scene->images, view), 0);
+    this_process_fill(&scene->process_table);
+    CU_ASSERT_EQUAL_FATAL(recording_images_init(&scene->images, budget_bytes, NULL, NULL), 0);
+    CU_ASSERT_EQUAL_FATAL(
+        recording_walk_init(&scene->walk, &scene->process_table, &scene->images, view), 0);
     scene->taken = this_process_sample(SLICE);
 }
 
 static void scene_close(struct scene *scene)
 {
     free(scene->taken.memory);
-    record_walk_release(&scene->walk);
-    record_images_release(&scene->images);
-    model_world_release(&scene->world);
+    recording_walk_release(&scene->walk);
+    recording_images_release(&scene->images);
+    model_process_table_release(&scene->process_table);
 }
 
 /* Walks until every table that is needed is there; MODEL_END_PENDING when that does not happen. */
-static struct record_outcome walk_again(struct scene *scene, uint64_t past_ns)
+static struct recording_outcome walk_again(struct scene *scene, uint64_t past_ns)
 {
-    struct record_outcome outcome = {.end = MODEL_END_PENDING};
-    const struct model_process *process = this_process_of(&scene->world);
+    struct recording_outcome outcome = {.end = MODEL_END_PENDING};
+    const struct model_process *process = this_process_of(&scene->process_table);
     for (int i = 0; i < ROUNDS && outcome.end == MODEL_END_PENDING; i++) {
-        record_images_wait(&scene->images);
-        record_images_collect(&scene->images);
+        recording_images_wait(&scene->images);
+        recording_images_collect(&scene->images);
         CU_ASSERT_EQUAL(
-            record_walk_sample(&scene->walk, process, &scene->taken.sample, past_ns, &outcome), 0);
+            recording_walk_sample(&scene->walk, process, &scene->taken.sample, past_ns, &outcome),
+            0);
     }
     return outcome;
 }
@@ -61,7 +63,8 @@ static const struct model_frame *frame_of(const struct scene *scene, const struc
 
 static const char *module_name(const struct scene *scene, const struct model_node *node)
 {
-    return model_world_module_by_id(&scene->world, frame_of(scene, node)->module)->name;
+    return model_process_table_module_by_id(&scene->process_table, frame_of(scene, node)->module)
+        ->name;
 }
 
 static const struct model_node *root_of(const struct scene *scene, const struct model_node *node)
@@ -80,9 +83,9 @@ static void test_the_whole_stack(void)
 {
     struct scene scene;
     scene_open(&scene, &full, NO_LIMIT);
-    struct record_outcome outcome;
-    CU_ASSERT_EQUAL(record_walk_sample(&scene.walk, this_process_of(&scene.world),
-                                       &scene.taken.sample, 0, &outcome),
+    struct recording_outcome outcome;
+    CU_ASSERT_EQUAL(recording_walk_sample(&scene.walk, this_process_of(&scene.process_table),
+                                          &scene.taken.sample, 0, &outcome),
                     0);
     CU_ASSERT_EQUAL(outcome.end, MODEL_END_PENDING);
     CU_ASSERT_EQUAL(outcome.node, 0);
@@ -102,10 +105,10 @@ static void test_equal_stacks_are_one_node(void)
 {
     struct scene scene;
     scene_open(&scene, &full, NO_LIMIT);
-    const struct record_outcome first = walk_again(&scene, 0);
+    const struct recording_outcome first = walk_again(&scene, 0);
     const size_t nodes = scene.walk.stacks.nodes.count, frames = scene.walk.stacks.frames.count;
-    const struct record_outcome second = walk_again(&scene, 0);
-    const struct record_outcome past = walk_again(&scene, NOW_NS);
+    const struct recording_outcome second = walk_again(&scene, 0);
+    const struct recording_outcome past = walk_again(&scene, NOW_NS);
     CU_ASSERT_EQUAL(second.node, first.node);
     CU_ASSERT_EQUAL(past.node, first.node);
     CU_ASSERT_EQUAL(past.end, MODEL_END_ROOT);
@@ -120,7 +123,7 @@ static void test_a_budget_smaller_than_one_stack(void)
 {
     struct scene scene;
     scene_open(&scene, &full, 1);
-    const struct record_outcome outcome = walk_again(&scene, NOW_NS);
+    const struct recording_outcome outcome = walk_again(&scene, NOW_NS);
     CU_ASSERT_EQUAL(outcome.end, MODEL_END_ROOT);
     scene_close(&scene);
 }
@@ -129,7 +132,7 @@ static void test_before_the_mappings_there_was_nothing(void)
 {
     struct scene scene;
     scene_open(&scene, &full, NO_LIMIT);
-    const struct record_outcome outcome = walk_again(&scene, THIS_START_NS - 1);
+    const struct recording_outcome outcome = walk_again(&scene, THIS_START_NS - 1);
     CU_ASSERT_TRUE(outcome.unknown_code);
     CU_ASSERT_NOT_EQUAL(outcome.end, MODEL_END_ROOT);
     CU_ASSERT_STRING_EQUAL(module_name(&scene, node_of(&scene, outcome.node)),
@@ -142,8 +145,8 @@ static void test_application_part(void)
     struct scene scene, whole;
     scene_open(&scene, &app, NO_LIMIT);
     scene_open(&whole, &full, NO_LIMIT);
-    const struct record_outcome outcome = walk_again(&scene, 0);
-    const struct record_outcome all = walk_again(&whole, 0);
+    const struct recording_outcome outcome = walk_again(&scene, 0);
+    const struct recording_outcome all = walk_again(&whole, 0);
     const struct model_node *leaf = node_of(&scene, outcome.node);
     const struct model_node *root = root_of(&scene, leaf);
     CU_ASSERT_TRUE(leaf->depth < node_of(&whole, all.node)->depth);
@@ -158,7 +161,7 @@ static void test_application_frame(void)
 {
     struct scene scene;
     scene_open(&scene, &app_pc, NO_LIMIT);
-    const struct record_outcome outcome = walk_again(&scene, 0);
+    const struct recording_outcome outcome = walk_again(&scene, 0);
     const struct model_node *leaf = node_of(&scene, outcome.node);
     CU_ASSERT_EQUAL(leaf->depth, 1);
     CU_ASSERT_STRING_EQUAL(module_name(&scene, leaf), "unit_recording");
@@ -169,10 +172,10 @@ static void test_nothing_of_the_application(void)
 {
     struct scene scene;
     scene_open(&scene, &app, NO_LIMIT);
-    for (size_t i = 0; i < scene.world.modules.count; i++)
-        if (scene.world.modules.items[i]->kind == MODEL_KIND_APP)
-            scene.world.modules.items[i]->kind = MODEL_KIND_SYSTEM;
-    const struct record_outcome outcome = walk_again(&scene, 0);
+    for (size_t i = 0; i < scene.process_table.modules.count; i++)
+        if (scene.process_table.modules.items[i]->kind == MODEL_KIND_APP)
+            scene.process_table.modules.items[i]->kind = MODEL_KIND_SYSTEM;
+    const struct recording_outcome outcome = walk_again(&scene, 0);
     const struct model_node *node = node_of(&scene, outcome.node);
     CU_ASSERT_EQUAL(node->depth, 1);
     CU_ASSERT_STRING_EQUAL(module_name(&scene, node), MODEL_MODULE_NONE);
@@ -185,13 +188,13 @@ static void test_program_counter(void)
     struct scene scene;
     scene_open(&scene, &pc, NO_LIMIT);
     scene.taken.sample.register_count = 0;
-    const struct record_outcome outcome = walk_again(&scene, 0);
+    const struct recording_outcome outcome = walk_again(&scene, 0);
     CU_ASSERT_EQUAL(outcome.end, MODEL_END_NO_STACK);
     CU_ASSERT_FALSE(outcome.user_stack);
     const struct model_node *node = node_of(&scene, outcome.node);
-    const struct model_module *module = this_process_module(&scene.world, "unit_recording");
-    const struct model_mapping *mapping =
-        model_world_find(&scene.world, this_process_of(&scene.world), scene.taken.sample.ip);
+    const struct model_module *module = this_process_module(&scene.process_table, "unit_recording");
+    const struct model_mapping *mapping = model_process_table_find(
+        &scene.process_table, this_process_of(&scene.process_table), scene.taken.sample.ip);
     CU_ASSERT_EQUAL(node->depth, 1);
     CU_ASSERT_EQUAL(frame_of(&scene, node)->module, module->id);
     CU_ASSERT_EQUAL(frame_of(&scene, node)->offset,
@@ -208,8 +211,9 @@ static void test_program_counter(void)
 static void map_kernel(struct scene *scene)
 {
     const struct sprof_file_id identity = {.path = "[kernel]"};
-    CU_ASSERT_EQUAL(
-        model_world_map(&scene->world, -1, KERNEL_TEXT, 0x1000000, 0, &identity, THIS_START_NS), 0);
+    CU_ASSERT_EQUAL(model_process_table_map(&scene->process_table, -1, KERNEL_TEXT, 0x1000000, 0,
+                                            &identity, THIS_START_NS),
+                    0);
 }
 
 static void test_kernel_frames_are_innermost(void)
@@ -222,7 +226,7 @@ static void test_kernel_frames_are_innermost(void)
     sample->in_kernel = true;
     sample->kernel_chain = chain;
     sample->kernel_chain_count = 3;
-    const struct record_outcome outcome = walk_again(&scene, NOW_NS);
+    const struct recording_outcome outcome = walk_again(&scene, NOW_NS);
     CU_ASSERT_EQUAL(outcome.end, MODEL_END_ROOT);
     const struct model_node *node = node_of(&scene, outcome.node);
     static const uint64_t offsets[] = {0x300, 0x200, 0x100}; /* callers: inside the call */
@@ -242,7 +246,7 @@ static void test_kernel_thread(void)
     map_kernel(&scene);
     struct model_sample *sample = &scene.taken.sample;
     *sample = (struct model_sample){.ip = KERNEL_TEXT + 0x10, .in_kernel = true};
-    const struct record_outcome outcome = walk_again(&scene, 0);
+    const struct recording_outcome outcome = walk_again(&scene, 0);
     CU_ASSERT_EQUAL(outcome.end, MODEL_END_NO_STACK);
     CU_ASSERT_FALSE(outcome.user_stack);
     CU_ASSERT_EQUAL(node_of(&scene, outcome.node)->depth, 1);
@@ -258,11 +262,11 @@ static void test_regions_are_the_mappings(void)
     struct scene scene;
     scene_open(&scene, &full, NO_LIMIT);
     struct unwind_space space;
-    const struct model_process *process = this_process_of(&scene.world);
-    CU_ASSERT_EQUAL(record_spaces_get(&scene.walk.spaces, process, &space), 0);
-    CU_ASSERT_EQUAL(space.generation, process->generation);
-    const struct model_module *libc = this_process_module(&scene.world, "libc.so");
-    const struct model_mapping *mapping = this_process_mapping(&scene.world, libc);
+    const struct model_process *process = this_process_of(&scene.process_table);
+    CU_ASSERT_EQUAL(recording_spaces_get(&scene.walk.spaces, process, &space), 0);
+    CU_ASSERT_EQUAL(space.generation, process->space.generation);
+    const struct model_module *libc = this_process_module(&scene.process_table, "libc.so");
+    const struct model_mapping *mapping = this_process_mapping(&scene.process_table, libc);
     const struct unwind_region *region = space.find(space.context, mapping->start);
     CU_ASSERT_PTR_NOT_NULL_FATAL(region);
     CU_ASSERT_EQUAL(region->kind, UNWIND_REGION_PENDING);
@@ -273,7 +277,7 @@ static void test_regions_are_the_mappings(void)
     CU_ASSERT_EQUAL(region->end, mapping->end);
     static const char *const names[] = {"gnu_get_libc_version", NULL};
     struct image_symbol symbol = {0};
-    const struct record_image *image = region->owner;
+    const struct recording_image *image = region->owner;
     image_find_symbols(image->image, names, &symbol);
     CU_ASSERT_EQUAL(symbol.vaddr + region->bias, (uint64_t)(uintptr_t)&gnu_get_libc_version);
     CU_ASSERT_PTR_NULL(space.find(space.context, 1));
@@ -288,21 +292,22 @@ static void test_a_new_mapping_makes_new_regions(void)
     struct scene scene;
     scene_open(&scene, &full, NO_LIMIT);
     struct unwind_space before, after, past;
-    const struct model_process *process = this_process_of(&scene.world);
-    CU_ASSERT_EQUAL(record_spaces_get(&scene.walk.spaces, process, &before), 0);
+    const struct model_process *process = this_process_of(&scene.process_table);
+    CU_ASSERT_EQUAL(recording_spaces_get(&scene.walk.spaces, process, &before), 0);
     CU_ASSERT_PTR_NULL(before.find(before.context, address));
-    CU_ASSERT_EQUAL(model_world_map(&scene.world, getpid(), address, 0x1000, 0, &anonymous, NOW_NS),
+    CU_ASSERT_EQUAL(model_process_table_map(&scene.process_table, getpid(), address, 0x1000, 0,
+                                            &anonymous, NOW_NS),
                     0);
-    CU_ASSERT_EQUAL(record_spaces_get(&scene.walk.spaces, process, &after), 0);
+    CU_ASSERT_EQUAL(recording_spaces_get(&scene.walk.spaces, process, &after), 0);
     CU_ASSERT_NOT_EQUAL(after.generation, before.generation);
     const struct unwind_region *region = after.find(after.context, address + 0xfff);
     CU_ASSERT_PTR_NOT_NULL_FATAL(region);
     CU_ASSERT_EQUAL(region->kind, UNWIND_REGION_JIT);
     CU_ASSERT_PTR_NULL(after.find(after.context, address + 0x1000));
-    record_spaces_get_past(&scene.walk.spaces, process, NOW_NS - 1, &past);
+    recording_spaces_get_past(&scene.walk.spaces, process, NOW_NS - 1, &past);
     CU_ASSERT_PTR_NULL(past.find(past.context, address));
     CU_ASSERT_NOT_EQUAL(past.generation, after.generation);
-    record_spaces_get_past(&scene.walk.spaces, process, NOW_NS + 1, &past);
+    recording_spaces_get_past(&scene.walk.spaces, process, NOW_NS + 1, &past);
     CU_ASSERT_PTR_NOT_NULL(past.find(past.context, address));
     scene_close(&scene);
 }

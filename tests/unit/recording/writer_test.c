@@ -23,9 +23,9 @@ static struct store *create(const struct place *place)
     return store;
 }
 
-static void add_process(struct record_writer *writer, uint32_t id)
+static void add_process(struct recording_writer *writer, uint32_t id)
 {
-    struct record_filled *batch = record_writer_batch(writer);
+    struct recording_filled *batch = recording_writer_batch(writer);
     char name[32];
     snprintf(name, sizeof name, "process %u", id);
     const struct store_process row = {
@@ -38,19 +38,19 @@ static void test_rows_arrive(void)
 {
     struct place place = place_make();
     struct store *store = create(&place);
-    struct record_writer writer = {0};
+    struct recording_writer writer = {0};
     struct sprof_error error = {0};
-    CU_ASSERT_EQUAL_FATAL(record_writer_start(&writer, store, &error), 0);
+    CU_ASSERT_EQUAL_FATAL(recording_writer_start(&writer, store, &error), 0);
     const struct store_run run = example_run();
-    record_writer_batch(&writer)->rows.run = &run;
+    recording_writer_batch(&writer)->rows.run = &run;
     for (uint32_t i = 1; i <= 500; i++) {
         add_process(&writer, i);
-        CU_ASSERT_EQUAL(record_writer_submit(&writer, &error), 0);
+        CU_ASSERT_EQUAL(recording_writer_submit(&writer, &error), 0);
     }
-    CU_ASSERT_EQUAL(record_writer_finish(&writer, &error), 0);
+    CU_ASSERT_EQUAL(recording_writer_finish(&writer, &error), 0);
     ASSERT_QUERY(store, "SELECT count(*), min(pid), max(pid) FROM process", "500|1|500");
     ASSERT_QUERY(store, "SELECT count(*) FROM process WHERE name <> 'process ' || pid", "0");
-    CU_ASSERT_EQUAL(record_writer_finish(&writer, &error), 0);
+    CU_ASSERT_EQUAL(recording_writer_finish(&writer, &error), 0);
     CU_ASSERT_EQUAL(store_close(store, NULL), 0);
     place_remove(&place);
 }
@@ -59,10 +59,10 @@ static void test_finishing_writes_the_rest(void)
 {
     struct place place = place_make();
     struct store *store = create(&place);
-    struct record_writer writer = {0};
-    CU_ASSERT_EQUAL_FATAL(record_writer_start(&writer, store, NULL), 0);
+    struct recording_writer writer = {0};
+    CU_ASSERT_EQUAL_FATAL(recording_writer_start(&writer, store, NULL), 0);
     add_process(&writer, 1);
-    CU_ASSERT_EQUAL(record_writer_finish(&writer, NULL), 0);
+    CU_ASSERT_EQUAL(recording_writer_finish(&writer, NULL), 0);
     ASSERT_QUERY(store, "SELECT pid FROM process", "1");
     store_close(store, NULL);
     place_remove(&place);
@@ -70,8 +70,8 @@ static void test_finishing_writes_the_rest(void)
 
 static void test_zero_is_finished(void)
 {
-    struct record_writer writer = {0};
-    CU_ASSERT_EQUAL(record_writer_finish(&writer, NULL), 0);
+    struct recording_writer writer = {0};
+    CU_ASSERT_EQUAL(recording_writer_finish(&writer, NULL), 0);
 }
 
 /* A row that the schema refuses. */
@@ -79,22 +79,22 @@ static void test_the_first_failure_stays(void)
 {
     struct place place = place_make();
     struct store *store = create(&place);
-    struct record_writer writer = {0};
+    struct recording_writer writer = {0};
     struct sprof_error error = {0}, last = {0};
-    CU_ASSERT_EQUAL_FATAL(record_writer_start(&writer, store, NULL), 0);
+    CU_ASSERT_EQUAL_FATAL(recording_writer_start(&writer, store, NULL), 0);
     add_process(&writer, 1);
-    CU_ASSERT_EQUAL(record_writer_submit(&writer, NULL), 0);
+    CU_ASSERT_EQUAL(recording_writer_submit(&writer, NULL), 0);
     const struct store_module nameless = {.id = 1};
-    CU_ASSERT_EQUAL(sprof_vec_push(&record_writer_batch(&writer)->rows.modules, nameless), 0);
+    CU_ASSERT_EQUAL(sprof_vec_push(&recording_writer_batch(&writer)->rows.modules, nameless), 0);
     int result = 0;
     for (int i = 0; i < 10000 && !result; i++) {
-        result = record_writer_submit(&writer, &error);
+        result = recording_writer_submit(&writer, &error);
         usleep(100);
     }
     CU_ASSERT_TRUE(result < 0);
     CU_ASSERT_STRING_NOT_EQUAL(error.message, "");
     add_process(&writer, 2);
-    CU_ASSERT_EQUAL(record_writer_finish(&writer, &last), result);
+    CU_ASSERT_EQUAL(recording_writer_finish(&writer, &last), result);
     CU_ASSERT_STRING_EQUAL(last.message, error.message);
     ASSERT_QUERY(store, "SELECT pid FROM process", "1");
     store_close(store, NULL);
@@ -110,19 +110,20 @@ static int write_until_full(const struct place *place)
 {
     alarm(TIME_LIMIT_S);
     struct store *store = create(place);
-    struct record_writer writer = {0};
+    struct recording_writer writer = {0};
     struct sprof_error error = {0}, last = {0};
-    int result = record_writer_start(&writer, store, &error);
+    int result = recording_writer_start(&writer, store, &error);
     for (uint32_t id = 1; id < 1000000 && !result; id++) {
         add_process(&writer, id);
         if (id % 500 == 0) {
-            result = record_writer_submit(&writer, &error);
+            result = recording_writer_submit(&writer, &error);
             usleep(500);
         }
     }
     if (result >= 0 || !error.message[0])
         return 1;
-    if (record_writer_finish(&writer, &last) != result || strcmp(last.message, error.message) != 0)
+    if (recording_writer_finish(&writer, &last) != result ||
+        strcmp(last.message, error.message) != 0)
         return 2;
     store_close(store, NULL);
     if (store_open_read(&store, place->path, &error))

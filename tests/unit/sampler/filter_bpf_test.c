@@ -1,4 +1,4 @@
-#include "sampler/filter_bpf.h"
+#include "sampler/perf/filter_bpf.h"
 
 #include "sampler/perf/event_config.h"
 #include "tests/unit/sampler/live.h"
@@ -14,14 +14,14 @@
 #include <time.h>
 #include <unistd.h>
 
-static bool open_filter(struct filter_bpf *filter, bool follow)
+static bool open_filter(struct perf_filter_bpf *filter, bool follow)
 {
-    static const struct filter_bpf_tails none = {0};
-    const int result = filter_bpf_open(filter, follow, &none);
+    static const struct perf_filter_bpf_tails none = {0};
+    const int result = perf_filter_bpf_open(filter, follow, &none);
     if (!result)
         return true;
     CU_ASSERT_TRUE(geteuid() || result == -ENOENT || result == -EPERM || result == -ENOSYS);
-    sprof_test_skip("no BPF here: %s", filter_bpf_reason(result));
+    sprof_test_skip("no BPF here: %s", perf_filter_bpf_reason(result));
     return false;
 }
 
@@ -45,35 +45,35 @@ static void hurry_grace_periods(void)
 /* A member's child is a member before it runs, and no longer when nothing is left of it. */
 static void test_members_follow_forks(void)
 {
-    struct filter_bpf filter;
+    struct perf_filter_bpf filter;
     if (!open_filter(&filter, true))
         return;
     int ends[2];
     CU_ASSERT_EQUAL_FATAL(pipe(ends), 0);
-    CU_ASSERT_FALSE(filter_bpf_has(&filter, getpid()));
-    CU_ASSERT_EQUAL(filter_bpf_add(&filter, getpid()), 0);
+    CU_ASSERT_FALSE(perf_filter_bpf_has(&filter, getpid()));
+    CU_ASSERT_EQUAL(perf_filter_bpf_add(&filter, getpid()), 0);
     const pid_t pid = fork();
     if (!pid) {
         char byte;
         _exit(read(ends[0], &byte, 1) != 1);
     }
-    CU_ASSERT_TRUE(filter_bpf_has(&filter, pid));
+    CU_ASSERT_TRUE(perf_filter_bpf_has(&filter, pid));
     CU_ASSERT_EQUAL(write(ends[1], "x", 1), 1);
     waitpid(pid, NULL, 0);
     const struct timespec pause = {.tv_nsec = 10000000};
-    for (int i = 0; i < 1500 && filter_bpf_has(&filter, pid); i++) {
+    for (int i = 0; i < 1500 && perf_filter_bpf_has(&filter, pid); i++) {
         hurry_grace_periods();
         nanosleep(&pause, NULL);
     }
-    CU_ASSERT_FALSE(filter_bpf_has(&filter, pid));
+    CU_ASSERT_FALSE(perf_filter_bpf_has(&filter, pid));
     close(ends[0]);
     close(ends[1]);
-    filter_bpf_close(&filter);
+    perf_filter_bpf_close(&filter);
 }
 
 static void test_program_goes_on_events(void)
 {
-    struct filter_bpf filter;
+    struct perf_filter_bpf filter;
     if (!open_filter(&filter, false))
         return;
     struct perf_config plan;
@@ -83,18 +83,18 @@ static void test_program_goes_on_events(void)
     perf_config_sampling_event(&plan, &attr, true, false);
     const int fd = perf_open(&attr, -1, 0, -1);
     if (fd >= 0) {
-        CU_ASSERT_EQUAL(filter_bpf_attach(&filter, fd, true), 0);
+        CU_ASSERT_EQUAL(perf_filter_bpf_attach(&filter, fd, true), 0);
         close(fd);
     }
-    filter_bpf_close(&filter);
+    perf_filter_bpf_close(&filter);
     CU_ASSERT_PTR_NULL(filter.programs);
-    filter_bpf_close(&filter);
+    perf_filter_bpf_close(&filter);
 }
 
 void sprof_suite_sampler_filter_bpf(void);
 void sprof_suite_sampler_filter_bpf(void)
 {
-    CU_pSuite suite = CU_add_suite("sampler/filter_bpf", NULL, NULL);
+    CU_pSuite suite = CU_add_suite("sampler/perf_filter_bpf", NULL, NULL);
     CU_add_test(suite, "members follow forks", test_members_follow_forks);
     CU_add_test(suite, "the program goes on events", test_program_goes_on_events);
 }

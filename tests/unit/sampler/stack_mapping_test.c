@@ -15,19 +15,19 @@ static const char maps[] =
 static void test_text(void)
 {
     uint64_t low, end;
-    CU_ASSERT_TRUE(stack_mapping_find(maps, 0x7f0000001000, &low, &end));
+    CU_ASSERT_TRUE(sampler_stack_mapping_find(maps, 0x7f0000001000, &low, &end));
     CU_ASSERT_EQUAL(low, 0x7f0000001000);
     CU_ASSERT_EQUAL(end, 0x7f0000801000);
-    CU_ASSERT_TRUE(stack_mapping_find(maps, 0x7ffffffdf000, &low, &end));
+    CU_ASSERT_TRUE(sampler_stack_mapping_find(maps, 0x7ffffffdf000, &low, &end));
     CU_ASSERT_TRUE(low < 0x7ffffffde000 - (8 << 20)); /* it grows */
     CU_ASSERT_EQUAL(end, 0x7ffffffff000);
-    CU_ASSERT_FALSE(stack_mapping_find(maps, 0x7f0000801000, &low, &end));
-    CU_ASSERT_FALSE(stack_mapping_find("", 0x1000, &low, &end));
+    CU_ASSERT_FALSE(sampler_stack_mapping_find(maps, 0x7f0000801000, &low, &end));
+    CU_ASSERT_FALSE(sampler_stack_mapping_find("", 0x1000, &low, &end));
     char cut[sizeof maps];
     for (size_t size = 0; size < sizeof maps; size++) {
         memcpy(cut, maps, size);
         cut[size] = '\0';
-        if (stack_mapping_find(cut, 0x7f0000002000, &low, &end))
+        if (sampler_stack_mapping_find(cut, 0x7f0000002000, &low, &end))
             CU_ASSERT_EQUAL(low, 0x7f0000001000);
     }
 }

@@ -331,7 +331,7 @@ static void test_damaged_files(void)
     fclose(file);
     for (int variant = 0; variant < VARIANTS; variant++) {
         struct image *image;
-        struct record_built built = {0};
+        struct recording_built built = {0};
         struct trace_plan plan;
         memcpy(changed, bytes, size);
         for (int i = 0; i <= variant % 6; i++) {
@@ -342,7 +342,7 @@ static void test_damaged_files(void)
         }
         if (image_open_memory(&image, "damaged", (struct sprof_bytes){changed, size}, NULL))
             continue;
-        if (record_build(&built, image, NULL, NULL) == 0 &&
+        if (recording_build(&built, image, NULL, NULL) == 0 &&
             trace_plan_make(&plan, image, built.table, NULL) == 0) {
             planned += plan.function_count > 0;
             trace_plan_release(&plan);

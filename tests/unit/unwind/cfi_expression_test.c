@@ -5,7 +5,7 @@
 static bool reduce(const uint8_t *bytes, size_t size, bool initial_cfa,
                    struct cfi_expression *expression)
 {
-    return cfi_expression_reduce((struct sprof_bytes){bytes, size}, initial_cfa, expression);
+    return unwind_cfi_expression_reduce((struct sprof_bytes){bytes, size}, initial_cfa, expression);
 }
 #define REDUCE(expression, ...)                                                                    \
     reduce((const uint8_t[]){__VA_ARGS__}, sizeof(const uint8_t[]){__VA_ARGS__}, false,            \

@@ -178,12 +178,14 @@ static void test_other_bytes(void)
     uint8_t bytes[GO_BYTES_MAX];
     struct go_table table;
     const size_t size = go_bytes_write(bytes, 2);
-    CU_ASSERT_EQUAL(go_table_open(&table, (struct sprof_bytes){bytes, size}, 0), 0);
-    CU_ASSERT_EQUAL(go_table_open(&table, (struct sprof_bytes){bytes, 40}, 0), SPROF_EFORMAT);
-    CU_ASSERT_EQUAL(go_table_open(&table, (struct sprof_bytes){bytes, 4}, 0), SPROF_EFORMAT);
+    CU_ASSERT_EQUAL(unwind_go_table_open(&table, (struct sprof_bytes){bytes, size}, 0), 0);
+    CU_ASSERT_EQUAL(unwind_go_table_open(&table, (struct sprof_bytes){bytes, 40}, 0),
+                    SPROF_EFORMAT);
+    CU_ASSERT_EQUAL(unwind_go_table_open(&table, (struct sprof_bytes){bytes, 4}, 0), SPROF_EFORMAT);
     bytes[0] ^= 1;
     bytes[1] ^= 1;
-    CU_ASSERT_EQUAL(go_table_open(&table, (struct sprof_bytes){bytes, size}, 0), SPROF_EFORMAT);
+    CU_ASSERT_EQUAL(unwind_go_table_open(&table, (struct sprof_bytes){bytes, size}, 0),
+                    SPROF_EFORMAT);
 }
 
 /* libdw's CFA at an address, as an offset from rsp; false where it is none. */

@@ -9,12 +9,12 @@ static void test_numbers(void)
     uint16_t number = 99;
     for (uint64_t round = 0; round < 2; round++)
         for (uint64_t i = 0; i < 5000; i++) {
-            CU_ASSERT_EQUAL(rule_set_intern(&set, i << 32, &number), 0);
+            CU_ASSERT_EQUAL(unwind_rule_set_intern(&set, i << 32, &number), 0);
             CU_ASSERT_EQUAL(number, i);
         }
     CU_ASSERT_EQUAL(set.count, 5000);
     CU_ASSERT_EQUAL(set.rules[4999], UINT64_C(4999) << 32);
-    rule_set_release(&set);
+    unwind_rule_set_release(&set);
 }
 
 static void test_limit(void)
@@ -22,13 +22,13 @@ static void test_limit(void)
     struct rule_set set = {0};
     uint16_t number;
     uint64_t rule = 0;
-    while (!rule_set_intern(&set, rule, &number))
+    while (!unwind_rule_set_intern(&set, rule, &number))
         rule++;
     CU_ASSERT_EQUAL(rule, 65535);
-    CU_ASSERT_EQUAL(rule_set_intern(&set, rule, &number), SPROF_ELIMIT);
-    CU_ASSERT_EQUAL(rule_set_intern(&set, 17, &number), 0);
+    CU_ASSERT_EQUAL(unwind_rule_set_intern(&set, rule, &number), SPROF_ELIMIT);
+    CU_ASSERT_EQUAL(unwind_rule_set_intern(&set, 17, &number), 0);
     CU_ASSERT_EQUAL(number, 17);
-    rule_set_release(&set);
+    unwind_rule_set_release(&set);
 }
 
 void sprof_suite_unwind_rule_set(void);

@@ -30,9 +30,9 @@ static struct packed begin(void)
 static void add(struct packed *packed, uint32_t start)
 {
     struct unwind_rows *rows = &packed->rows;
-    CU_ASSERT_EQUAL_FATAL(
-        rule_set_intern(&packed->table->rules, rule_of_row(rows->count), &rows->rule[rows->count]),
-        0);
+    CU_ASSERT_EQUAL_FATAL(unwind_rule_set_intern(&packed->table->rules, rule_of_row(rows->count),
+                                                 &rows->rule[rows->count]),
+                          0);
     rows->start[rows->count++] = start;
 }
 

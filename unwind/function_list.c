@@ -1,14 +1,14 @@
 /* Sorts the functions of a table, and clips those that overlap. */
-#include "unwind/draft.h"
+#include "unwind/function_list.h"
 
 #include <stdlib.h>
 
 enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS, PASSES = 3 };
 
-static bool is_sorted(const struct draft_list *list)
+static bool is_sorted(const struct function_list *list)
 {
-    for (size_t i = 1; i < list->drafts.count; i++)
-        if (list->drafts.items[i - 1].start > list->drafts.items[i].start)
+    for (size_t i = 1; i < list->functions.count; i++)
+        if (list->functions.items[i - 1].start > list->functions.items[i].start)
             return false;
     return true;
 }
@@ -41,22 +41,22 @@ static void radix_sort(struct key *keys, size_t count)
     }
 }
 
-int draft_list_sort(struct draft_list *list, uint64_t base)
+int unwind_function_list_sort(struct function_list *list, uint64_t base)
 {
-    const size_t count = list->drafts.count;
+    const size_t count = list->functions.count;
     if (is_sorted(list))
         return 0;
     struct key *keys = calloc(count * 2, sizeof *keys);
-    struct draft *sorted = calloc(count, sizeof *sorted);
+    struct function_range *sorted = calloc(count, sizeof *sorted);
     if (keys && sorted) {
         for (size_t i = 0; i < count; i++)
-            keys[i] = (struct key){(uint32_t)(list->drafts.items[i].start - base), (uint32_t)i};
+            keys[i] = (struct key){(uint32_t)(list->functions.items[i].start - base), (uint32_t)i};
         radix_sort(keys, count);
         for (size_t i = 0; i < count; i++)
-            sorted[i] = list->drafts.items[keys[count + i].index];
-        free(list->drafts.items);
-        list->drafts.items = sorted;
-        list->drafts.capacity = count;
+            sorted[i] = list->functions.items[keys[count + i].index];
+        free(list->functions.items);
+        list->functions.items = sorted;
+        list->functions.capacity = count;
         sorted = NULL;
     }
     free(keys);
@@ -64,23 +64,23 @@ int draft_list_sort(struct draft_list *list, uint64_t base)
     return keys ? 0 : SPROF_ENOMEM;
 }
 
-/* Whether `draft` stays, given the one kept before it, which overlaps it. */
-static bool clip_pair(struct draft *before, const struct draft *draft)
+/* Whether `range` stays, given the one kept before it, which overlaps it. */
+static bool clip_pair(struct function_range *before, const struct function_range *range)
 {
-    if (draft->source == DRAFT_ROOT)
+    if (range->source == FUNCTION_FROM_ROOT)
         before->root = true;
-    if (draft->source > before->source || draft->start == before->start)
+    if (range->source > before->source || range->start == before->start)
         return false;
-    before->end = draft->start;
+    before->end = range->start;
     return true;
 }
 
-void draft_list_clip(struct draft_list *list)
+void unwind_function_list_clip(struct function_list *list)
 {
-    struct draft *items = list->drafts.items;
+    struct function_range *items = list->functions.items;
     size_t kept = 0;
-    for (size_t i = 0; i < list->drafts.count; i++) {
-        struct draft *before = kept ? &items[kept - 1] : NULL;
+    for (size_t i = 0; i < list->functions.count; i++) {
+        struct function_range *before = kept ? &items[kept - 1] : NULL;
         if (!before || before->end <= items[i].start)
             items[kept++] = items[i];
         else if (before->start == items[i].start && items[i].source < before->source)
@@ -88,5 +88,5 @@ void draft_list_clip(struct draft_list *list)
         else if (clip_pair(before, &items[i]))
             items[kept++] = items[i];
     }
-    list->drafts.count = kept;
+    list->functions.count = kept;
 }

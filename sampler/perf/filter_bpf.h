@@ -1,8 +1,8 @@
 /* The BPF programs of a recording (sampler/bpf/sampling.bpf.c), loaded: one on each sampling event
  * keeps the samples of member threads, and copies what their stacks have beyond the slice; two on
  * scheduler tracepoints add the children of members and take away who ended. */
-#ifndef SPROF_SAMPLER_FILTER_BPF_H
-#define SPROF_SAMPLER_FILTER_BPF_H
+#ifndef SPROF_SAMPLER_PERF_FILTER_BPF_H
+#define SPROF_SAMPLER_PERF_FILTER_BPF_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,17 +12,17 @@
 struct sampling_bpf;
 struct sampling_counts;
 
-struct filter_bpf {
+struct perf_filter_bpf {
     struct sampling_bpf *programs; /* NULL: none */
     uint64_t *members;             /* the kernel's own memory: a bit for each thread id */
     bool captures;                 /* stacks beyond their slices, too */
     size_t ring_bytes;             /* of the ring they go to */
 };
 
-#define FILTER_BPF_NONE ((struct filter_bpf){0})
+#define PERF_FILTER_BPF_NONE ((struct perf_filter_bpf){0})
 
 /* Which stacks to capture beyond their slices. */
-struct filter_bpf_tails {
+struct perf_filter_bpf_tails {
     size_t stack_bytes; /* of the slice; 0: none */
     size_t most_bytes;  /* of what is captured beyond it, at most 1 MiB */
     size_t ring_bytes;  /* a power of two */
@@ -32,26 +32,26 @@ struct filter_bpf_tails {
  * the first pid namespace only, since programs see the system's own thread ids. Kernels that have
  * not all that capturing needs still filter. Returns 0 or a negative errno: -ENOSYS in a build
  * without BPF, -ENOENT in another pid namespace, -EPERM where it is not permitted. */
-int filter_bpf_open(struct filter_bpf *filter, bool follow_forks,
-                    const struct filter_bpf_tails *tails);
+int perf_filter_bpf_open(struct perf_filter_bpf *filter, bool follow_forks,
+                         const struct perf_filter_bpf_tails *tails);
 
-/* Why filter_bpf_open failed, in a few words. */
-const char *filter_bpf_reason(int result);
+/* Why perf_filter_bpf_open failed, in a few words. */
+const char *perf_filter_bpf_reason(int result);
 
 /* Makes a thread a member. Returns 0, or -ENOSYS in a build without BPF. */
-int filter_bpf_add(const struct filter_bpf *filter, pid_t tid);
-bool filter_bpf_has(const struct filter_bpf *filter, pid_t tid);
+int perf_filter_bpf_add(const struct perf_filter_bpf *filter, pid_t tid);
+bool perf_filter_bpf_has(const struct perf_filter_bpf *filter, pid_t tid);
 
 /* Puts the program on a sampling event, whose samples have stacks or not. Returns 0 or a negative
  * errno. */
-int filter_bpf_attach(const struct filter_bpf *filter, int event_fd, bool has_stack);
+int perf_filter_bpf_attach(const struct perf_filter_bpf *filter, int event_fd, bool has_stack);
 
 /* The filter's own: descriptors of the array of known stacks and of the ring of tails, and the
  * count of tails the ring had no room for. */
-int filter_bpf_stacks_fd(const struct filter_bpf *filter);
-int filter_bpf_tails_fd(const struct filter_bpf *filter);
-const struct sampling_counts *filter_bpf_counts(const struct filter_bpf *filter);
+int perf_filter_bpf_stacks_fd(const struct perf_filter_bpf *filter);
+int perf_filter_bpf_tails_fd(const struct perf_filter_bpf *filter);
+const struct sampling_counts *perf_filter_bpf_counts(const struct perf_filter_bpf *filter);
 
-void filter_bpf_close(struct filter_bpf *filter);
+void perf_filter_bpf_close(struct perf_filter_bpf *filter);
 
 #endif

@@ -1,7 +1,5 @@
 /* Modules: one for each file (or piece of made-up code), whoever maps it. */
-#include "model/world.h"
-
-#include "model/world_parts.h"
+#include "model/process_table.h"
 
 #include <string.h>
 
@@ -51,20 +49,20 @@ static const char *name_of(const char *path)
     return !slash || path[0] == '[' || !strncmp(path, "//", 2) || !slash[1] ? path : slash + 1;
 }
 
-static struct model_module *module_new(struct model_world *world,
+static struct model_module *module_new(struct model_process_table *table,
                                        const struct sprof_file_id *identity, bool in_kernel,
                                        uint32_t process)
 {
     const char *path = path_of(identity);
-    struct model_module *module = sprof_arena_alloc(&world->arena, sizeof *module);
-    char *copy = sprof_arena_copy(&world->arena, path, strlen(path));
-    if (!module || !copy || sprof_vec_reserve(&world->modules, world->modules.count + 1))
+    struct model_module *module = sprof_arena_alloc(&table->arena, sizeof *module);
+    char *copy = sprof_arena_copy(&table->arena, path, strlen(path));
+    if (!module || !copy || sprof_vec_reserve(&table->modules, table->modules.count + 1))
         return NULL;
     *module = (struct model_module){
-        .id = world->first_module + (uint32_t)world->modules.count + 1,
+        .id = table->first_module + (uint32_t)table->modules.count + 1,
         .identity = *identity,
         .name = name_of(copy),
-        .kind = model_kind_of(&world->rules, copy, false, in_kernel),
+        .kind = model_kind_of(&table->rules, copy, false, in_kernel),
         .in_kernel = in_kernel,
         .process = process,
         .dirty = true,
@@ -83,29 +81,30 @@ static struct sprof_file_id checked(const struct sprof_file_id *identity)
     return copy;
 }
 
-struct model_module *model_world_module(struct model_world *world,
-                                        const struct sprof_file_id *identity, bool in_kernel,
-                                        uint32_t process)
+struct model_module *model_process_table_module(struct model_process_table *table,
+                                                const struct sprof_file_id *identity,
+                                                bool in_kernel, uint32_t process)
 {
     const struct sprof_file_id wanted = checked(identity);
     const uint32_t owner = is_private(&wanted, in_kernel) ? process : 0;
     uint64_t hash = identity_hash(&wanted, owner);
-    for (const uint64_t *id; (id = sprof_map_get(&world->module_index, hash));) {
-        struct model_module *module = model_world_module_by_id(world, (uint32_t)*id);
+    for (const uint64_t *id; (id = sprof_map_get(&table->module_index, hash));) {
+        struct model_module *module = model_process_table_module_by_id(table, (uint32_t)*id);
         if (same_identity(module, &wanted, owner))
             return module;
         hash = sprof_hash_mix(hash + 1);
     }
-    struct model_module *module = module_new(world, &wanted, in_kernel, owner);
-    if (!module || sprof_map_put(&world->module_index, hash, module->id))
+    struct model_module *module = module_new(table, &wanted, in_kernel, owner);
+    if (!module || sprof_map_put(&table->module_index, hash, module->id))
         return NULL;
-    world->modules.items[world->modules.count++] = module;
+    table->modules.items[table->modules.count++] = module;
     return module;
 }
 
-struct model_module *model_world_module_by_id(const struct model_world *world, uint32_t id)
+struct model_module *model_process_table_module_by_id(const struct model_process_table *table,
+                                                      uint32_t id)
 {
-    if (id <= world->first_module || id - world->first_module > world->modules.count)
+    if (id <= table->first_module || id - table->first_module > table->modules.count)
         return NULL;
-    return world->modules.items[id - 1 - world->first_module];
+    return table->modules.items[id - 1 - table->first_module];
 }

@@ -1,5 +1,5 @@
 /* Loads the BPF programs of a recording, and keeps the set of threads whose samples they keep. */
-#include "sampler/filter_bpf.h"
+#include "sampler/perf/filter_bpf.h"
 
 #include "base/base.h"
 
@@ -18,7 +18,7 @@ enum { MEMBERS_BYTES = SAMPLING_MEMBER_WORDS * sizeof(uint64_t) };
 
 /* Loads the programs as the kernel's verifier shall see them: what is constant decides what of them
  * is there at all. */
-static int load(struct filter_bpf *filter, const struct filter_bpf_tails *tails)
+static int load(struct perf_filter_bpf *filter, const struct perf_filter_bpf_tails *tails)
 {
     struct sampling_bpf *programs = sampling_bpf__open();
     if (!programs)
@@ -39,7 +39,7 @@ static int load(struct filter_bpf *filter, const struct filter_bpf_tails *tails)
     return 0;
 }
 
-static int map_members(struct filter_bpf *filter)
+static int map_members(struct perf_filter_bpf *filter)
 {
     void *mapped = mmap(NULL, MEMBERS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
                         filter->programs->maps.members.map_fd, 0);
@@ -62,11 +62,11 @@ static void close_spare(struct sampling_bpf *programs)
     }
 }
 
-int filter_bpf_open(struct filter_bpf *filter, bool follow_forks,
-                    const struct filter_bpf_tails *tails)
+int perf_filter_bpf_open(struct perf_filter_bpf *filter, bool follow_forks,
+                         const struct perf_filter_bpf_tails *tails)
 {
-    static const struct filter_bpf_tails none = {0};
-    *filter = FILTER_BPF_NONE;
+    static const struct perf_filter_bpf_tails none = {0};
+    *filter = PERF_FILTER_BPF_NONE;
     if (!sprof_proc_in_first_pid_namespace())
         return -ENOENT;
     int result = load(filter, tails);
@@ -77,13 +77,13 @@ int filter_bpf_open(struct filter_bpf *filter, bool follow_forks,
     if (!result && follow_forks)
         result = sampling_bpf__attach(filter->programs);
     if (result)
-        filter_bpf_close(filter);
+        perf_filter_bpf_close(filter);
     else
         close_spare(filter->programs);
     return result;
 }
 
-static uint64_t *word_of(const struct filter_bpf *filter, pid_t tid)
+static uint64_t *word_of(const struct perf_filter_bpf *filter, pid_t tid)
 {
     return &filter->members[(uint32_t)tid / 64 % SAMPLING_MEMBER_WORDS];
 }
@@ -93,74 +93,74 @@ static uint64_t bit_of(pid_t tid)
     return UINT64_C(1) << tid % 64;
 }
 
-int filter_bpf_add(const struct filter_bpf *filter, pid_t tid)
+int perf_filter_bpf_add(const struct perf_filter_bpf *filter, pid_t tid)
 {
     __atomic_fetch_or(word_of(filter, tid), bit_of(tid), __ATOMIC_SEQ_CST);
     return 0;
 }
 
-bool filter_bpf_has(const struct filter_bpf *filter, pid_t tid)
+bool perf_filter_bpf_has(const struct perf_filter_bpf *filter, pid_t tid)
 {
     return __atomic_load_n(word_of(filter, tid), __ATOMIC_SEQ_CST) & bit_of(tid);
 }
 
-int filter_bpf_attach(const struct filter_bpf *filter, int event_fd, bool has_stack)
+int perf_filter_bpf_attach(const struct perf_filter_bpf *filter, int event_fd, bool has_stack)
 {
     const struct bpf_prog_desc *program =
         has_stack ? &filter->programs->progs.take_stack : &filter->programs->progs.take_pc;
     return ioctl(event_fd, PERF_EVENT_IOC_SET_BPF, program->prog_fd) ? -errno : 0;
 }
 
-int filter_bpf_stacks_fd(const struct filter_bpf *filter)
+int perf_filter_bpf_stacks_fd(const struct perf_filter_bpf *filter)
 {
     return filter->programs->maps.stacks.map_fd;
 }
 
-int filter_bpf_tails_fd(const struct filter_bpf *filter)
+int perf_filter_bpf_tails_fd(const struct perf_filter_bpf *filter)
 {
     return filter->programs->maps.tails.map_fd;
 }
 
-const struct sampling_counts *filter_bpf_counts(const struct filter_bpf *filter)
+const struct sampling_counts *perf_filter_bpf_counts(const struct perf_filter_bpf *filter)
 {
     return &filter->programs->bss->counts;
 }
 
-void filter_bpf_close(struct filter_bpf *filter)
+void perf_filter_bpf_close(struct perf_filter_bpf *filter)
 {
     if (filter->members)
         munmap(filter->members, MEMBERS_BYTES);
     if (filter->programs)
         sampling_bpf__destroy(filter->programs);
-    *filter = FILTER_BPF_NONE;
+    *filter = PERF_FILTER_BPF_NONE;
 }
 
 #else /* a build without BPF */
 
-int filter_bpf_open(struct filter_bpf *filter, bool follow_forks,
-                    const struct filter_bpf_tails *tails)
+int perf_filter_bpf_open(struct perf_filter_bpf *filter, bool follow_forks,
+                         const struct perf_filter_bpf_tails *tails)
 {
     (void)follow_forks;
     (void)tails;
-    *filter = FILTER_BPF_NONE;
+    *filter = PERF_FILTER_BPF_NONE;
     return -ENOSYS;
 }
 
-int filter_bpf_add(const struct filter_bpf *filter, pid_t tid)
+int perf_filter_bpf_add(const struct perf_filter_bpf *filter, pid_t tid)
 {
     (void)filter;
     (void)tid;
     return -ENOSYS;
 }
 
-bool filter_bpf_has(const struct filter_bpf *filter, pid_t tid)
+bool perf_filter_bpf_has(const struct perf_filter_bpf *filter, pid_t tid)
 {
     (void)filter;
     (void)tid;
     return false;
 }
 
-int filter_bpf_attach(const struct filter_bpf *filter, int event_fd, bool has_stack)
+int perf_filter_bpf_attach(const struct perf_filter_bpf *filter, int event_fd, bool has_stack)
 {
     (void)filter;
     (void)event_fd;
@@ -168,32 +168,32 @@ int filter_bpf_attach(const struct filter_bpf *filter, int event_fd, bool has_st
     return -ENOSYS;
 }
 
-int filter_bpf_stacks_fd(const struct filter_bpf *filter)
+int perf_filter_bpf_stacks_fd(const struct perf_filter_bpf *filter)
 {
     (void)filter;
     return -1;
 }
 
-int filter_bpf_tails_fd(const struct filter_bpf *filter)
+int perf_filter_bpf_tails_fd(const struct perf_filter_bpf *filter)
 {
     (void)filter;
     return -1;
 }
 
-const struct sampling_counts *filter_bpf_counts(const struct filter_bpf *filter)
+const struct sampling_counts *perf_filter_bpf_counts(const struct perf_filter_bpf *filter)
 {
     (void)filter;
     return NULL;
 }
 
-void filter_bpf_close(struct filter_bpf *filter)
+void perf_filter_bpf_close(struct perf_filter_bpf *filter)
 {
-    *filter = FILTER_BPF_NONE;
+    *filter = PERF_FILTER_BPF_NONE;
 }
 
 #endif
 
-const char *filter_bpf_reason(int result)
+const char *perf_filter_bpf_reason(int result)
 {
     switch (-result) {
     case ENOSYS: return "sprof was built without it, or the kernel has none";

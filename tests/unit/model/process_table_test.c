@@ -1,0 +1,143 @@
+#include "model/process_table.h"
+
+#include <CUnit/CUnit.h>
+#include <string.h>
+
+static void test_a_fork_takes_name_and_parent(void)
+{
+    struct model_process_table table = {0};
+    CU_ASSERT_EQUAL(model_process_table_comm(&table, 10, 10, "shell", true, 1), 0);
+    CU_ASSERT_EQUAL(model_process_table_fork(&table, 10, 10, 11, 11, 2), 0);
+    CU_ASSERT_EQUAL(model_process_table_fork(&table, 11, 11, 11, 12, 3), 0);
+    const struct model_process *child = model_process_table_process(&table, 11, 4);
+    CU_ASSERT_EQUAL(child->parent, model_process_table_process(&table, 10, 4)->id);
+    CU_ASSERT_STRING_EQUAL(child->name, "shell");
+    const struct model_thread *thread = model_process_table_thread(&table, 11, 12, 4);
+    CU_ASSERT_EQUAL(thread->process, child->id);
+    CU_ASSERT_STRING_EQUAL(thread->name, "shell");
+    CU_ASSERT_EQUAL(table.processes.count, 2);
+    CU_ASSERT_EQUAL(table.threads.count, 3);
+    model_process_table_release(&table);
+}
+
+static void test_only_the_main_thread_names_the_process(void)
+{
+    struct model_process_table table = {0};
+    model_process_table_comm(&table, 10, 10, "server", false, 1);
+    model_process_table_fork(&table, 10, 10, 10, 11, 2);
+    model_process_table_comm(&table, 10, 11, "worker", false, 3);
+    CU_ASSERT_STRING_EQUAL(model_process_table_process(&table, 10, 4)->name, "server");
+    CU_ASSERT_STRING_EQUAL(model_process_table_thread(&table, 10, 11, 4)->name, "worker");
+    model_process_table_release(&table);
+}
+
+static void test_a_mention_before_the_fork_is_the_same_one(void)
+{
+    struct model_process_table table = {.first_process = 5, .first_thread = 7};
+    model_process_table_comm(&table, 10, 10, "shell", true, 1);
+    const struct model_thread *early = model_process_table_thread(&table, 11, 11, 6);
+    CU_ASSERT_EQUAL(early->id, 9);
+    model_process_table_fork(&table, 10, 10, 11, 11, 5);
+    CU_ASSERT_PTR_EQUAL(model_process_table_thread(&table, 11, 11, 7), early);
+    CU_ASSERT_EQUAL(early->start_ns, 5);
+    CU_ASSERT_STRING_EQUAL(early->name, "shell");
+    CU_ASSERT_EQUAL(table.processes.count, 2);
+    CU_ASSERT_EQUAL(model_process_table_process(&table, 11, 7)->start_ns, 5);
+    model_process_table_release(&table);
+}
+
+static void test_a_number_used_again_ends_its_bearer(void)
+{
+    struct model_process_table table = {0};
+    model_process_table_comm(&table, 10, 10, "shell", true, 1);
+    model_process_table_fork(&table, 10, 10, 11, 11, 2);
+    struct model_thread *first = model_process_table_thread(&table, 11, 11, 3);
+    model_process_table_fork(&table, 10, 10, 11, 11, 9); /* the EXIT in between was lost */
+    struct model_thread *second = model_process_table_thread(&table, 11, 11, 10);
+    CU_ASSERT_NOT_EQUAL(first->process, second->process);
+    CU_ASSERT_EQUAL(first->end_ns, 9);
+    CU_ASSERT_EQUAL(table.processes.items[first->process - 1]->end_ns, 9);
+    CU_ASSERT_EQUAL(second->end_ns, 0);
+    model_process_table_release(&table);
+}
+
+static void test_a_tid_that_moves_to_another_process(void)
+{
+    struct model_process_table table = {0};
+    const struct model_thread *first = model_process_table_thread(&table, 10, 12, 1);
+    const struct model_thread *second = model_process_table_thread(&table, 20, 12, 5);
+    CU_ASSERT_NOT_EQUAL(first->id, second->id);
+    CU_ASSERT_EQUAL(first->end_ns, 5);
+    CU_ASSERT_EQUAL(table.processes.items[first->process - 1]->end_ns, 5);
+    model_process_table_release(&table);
+}
+
+static void test_a_process_ends_with_its_last_thread(void)
+{
+    struct model_process_table table = {0};
+    model_process_table_comm(&table, 10, 10, "main", true, 1);
+    model_process_table_fork(&table, 10, 10, 10, 11, 2);
+    const struct model_process *process = model_process_table_process(&table, 10, 2);
+    model_process_table_exit(&table, 10, 10, 3);
+    CU_ASSERT_EQUAL(process->end_ns, 0);
+    model_process_table_exit(&table, 10, 11, 4);
+    CU_ASSERT_EQUAL(process->end_ns, 4);
+    model_process_table_exit(&table, 10, 11, 4); /* told twice */
+    CU_ASSERT_EQUAL(process->end_ns, 4);
+    model_process_table_release(&table);
+}
+
+static void test_cpu_time_and_samples_after_the_exit(void)
+{
+    const uint64_t second = 1000 * 1000 * 1000;
+    struct model_process_table table = {0};
+    model_process_table_comm(&table, 10, 10, "main", true, 1);
+    model_process_table_exit(&table, 10, 10, 3);
+    CU_ASSERT_EQUAL(model_process_table_cpu_time(&table, 10, 10, 77, 3), 0);
+    CU_ASSERT_EQUAL(table.threads.items[0]->cpu_time_ns, 77);
+    CU_ASSERT_PTR_EQUAL(model_process_table_thread(&table, 10, 10, 4), table.threads.items[0]);
+    CU_ASSERT_EQUAL(table.threads.count, 1);
+    const struct model_thread *later = model_process_table_thread(&table, 10, 10, 5 * second);
+    CU_ASSERT_EQUAL(later->id, 2);
+    CU_ASSERT_EQUAL(table.processes.count, 2);
+    model_process_table_release(&table);
+}
+
+static void test_a_hundred_thousand_children(void)
+{
+    enum { CHILDREN = 100000, MAPPINGS = 20 };
+    const struct sprof_file_id file = {.path = "/bin/prog", .inode = 5};
+    struct model_process_table table = {0};
+    model_process_table_comm(&table, 1, 1, "prog", true, 1);
+    for (uint64_t i = 0; i < MAPPINGS; i++)
+        model_process_table_map(&table, 1, 0x1000 + i * 0x2000, 0x1000, 0, &file, 1);
+    for (int i = 0; i < CHILDREN; i++) {
+        model_process_table_fork(&table, 1, 1, i + 2, i + 2, (uint64_t)i + 2);
+        model_process_table_exit(&table, i + 2, i + 2, (uint64_t)i + 3);
+    }
+    CU_ASSERT_EQUAL(table.processes.count, CHILDREN + 1);
+    CU_ASSERT_EQUAL(table.mappings.rows.count, MAPPINGS);
+    for (size_t i = 1; i < table.processes.count; i++)
+        CU_ASSERT_EQUAL_FATAL(table.processes.items[i]->space.mapped.capacity, 0);
+    model_process_table_release(&table);
+}
+
+void sprof_suite_model_process_table(void);
+void sprof_suite_model_process_table(void)
+{
+    CU_pSuite suite = CU_add_suite("model/process_table", NULL, NULL);
+    CU_add_test(suite, "a fork takes name and parent", test_a_fork_takes_name_and_parent);
+    CU_add_test(suite, "only the main thread names the process",
+                test_only_the_main_thread_names_the_process);
+    CU_add_test(suite, "a mention before the fork is the same one",
+                test_a_mention_before_the_fork_is_the_same_one);
+    CU_add_test(suite, "a number used again ends its bearer",
+                test_a_number_used_again_ends_its_bearer);
+    CU_add_test(suite, "a tid that moves to another process",
+                test_a_tid_that_moves_to_another_process);
+    CU_add_test(suite, "a process ends with its last thread",
+                test_a_process_ends_with_its_last_thread);
+    CU_add_test(suite, "CPU time and samples after the exit",
+                test_cpu_time_and_samples_after_the_exit);
+    CU_add_test(suite, "a hundred thousand children", test_a_hundred_thousand_children);
+}
