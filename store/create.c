@@ -1,5 +1,6 @@
 /* Creates a database for a recording, or opens one to add a run. */
 #include "store/database.h"
+#include "store/empty.h"
 #include "store/header.h"
 #include "store/open.h"
 #include "store/schema.h"
@@ -122,6 +123,7 @@ static const struct refusal {
     {EROFS, SPROF_EPERMISSION, "name a file on another file system with -o"},
     {ENOSPC, SPROF_EFULL, "free some space, or name a file on another file system with -o"},
     {EDQUOT, SPROF_EFULL, "free some space, or name a file on another file system with -o"},
+    {EFBIG, SPROF_EFULL, "raise `ulimit -f`"},
     {EEXIST, SPROF_ESTATE, "another program made it just now; name another file with -o"},
     {ENAMETOOLONG, SPROF_EUSAGE, "name a shorter one with -o"},
 };
@@ -136,13 +138,54 @@ static int refused(const char *path, int errnum, struct sprof_error *error)
                            strerror(errnum), refusal.cure);
 }
 
-static int create_file(const char *path, struct sprof_error *error)
+/* A file that does not exist yet has no name that a half-written one could be found by. Returns 0, or
+ * an errno, with EOPNOTSUPP for a file system that has no such files. */
+static int copy_empty(const char *path)
+{
+    struct sprof_str directory = {0};
+    const char *slash = strrchr(path, '/');
+    if (slash ? sprof_str_appendf(&directory, "%.*s/", (int)(slash - path), path)
+              : sprof_str_append(&directory, "."))
+        return ENOMEM;
+    const int descriptor = open(directory.text, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    sprof_str_release(&directory);
+    if (descriptor < 0)
+        return EOPNOTSUPP; /* the plain way finds out what is wrong */
+    char unnamed[64];
+    snprintf(unnamed, sizeof unnamed, "/proc/self/fd/%d", descriptor);
+    int errnum = 0;
+    for (size_t written = 0; written < store_empty_size && !errnum;) {
+        const ssize_t size = write(descriptor, store_empty + written, store_empty_size - written);
+        if (size > 0)
+            written += (size_t)size;
+        else if (errno != EINTR)
+            errnum = errno;
+    }
+    if (!errnum && linkat(AT_FDCWD, unnamed, AT_FDCWD, path, AT_SYMLINK_FOLLOW))
+        errnum = errno == ENOENT ? EOPNOTSUPP : errno; /* /proc is not there */
+    close(descriptor);
+    return errnum;
+}
+
+/* What the tables are made in afterwards. */
+static int create_plain(const char *path, struct sprof_error *error)
 {
     const int descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (descriptor < 0)
         return refused(path, errno, error);
     close(descriptor);
     return 0;
+}
+
+static int create_file(const char *path, struct sprof_error *error)
+{
+    const int errnum = copy_empty(path);
+    switch (errnum) {
+    case 0: return 0;
+    case EOPNOTSUPP: return create_plain(path, error);
+    case ENOMEM: return sprof_error_memory(error);
+    default: return refused(path, errnum, error);
+    }
 }
 
 static int fill(struct store **store, const char *path, struct sprof_error *error)

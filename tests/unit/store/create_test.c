@@ -1,7 +1,11 @@
+#include "store/database.h"
+#include "store/open.h"
+#include "store/schema.h"
 #include "tests/unit/store/recording.h"
 
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -53,6 +57,45 @@ static void test_existing_becomes_old(void)
     CU_ASSERT_EQUAL_FATAL(store_open_read(&store, place_with(&place, ".old"), NULL), 0);
     ASSERT_QUERY(store, "SELECT count(*) FROM sample", "0");
     store_close(store, NULL);
+    place_remove(&place);
+}
+
+/* What an empty recording consists of, as one text. */
+#define CONTENTS                                                                                   \
+    "SELECT group_concat(line, char(10)) FROM (SELECT type || name || tbl_name ||"                 \
+    " coalesce(sql, '') AS line FROM sqlite_schema UNION ALL SELECT list || number || word FROM"    \
+    " word UNION ALL SELECT user_version FROM pragma_user_version UNION ALL SELECT application_id"  \
+    " FROM pragma_application_id UNION ALL SELECT page_size FROM pragma_page_size)"
+
+static char *contents(struct store *store)
+{
+    sqlite3_stmt *statement = NULL;
+    CU_ASSERT_EQUAL_FATAL(store_prepare(store, CONTENTS, &statement, NULL), 0);
+    CU_ASSERT_EQUAL_FATAL(sqlite3_step(statement), SQLITE_ROW);
+    char *text = strdup((const char *)sqlite3_column_text(statement, 0));
+    sqlite3_finalize(statement);
+    return text;
+}
+
+/* A new recording is a copy of one made when sprof was built: it is what the schema makes now. */
+static void test_new_is_as_the_schema_makes_it(void)
+{
+    const struct place place = place_make();
+    struct store *copied, *made;
+    CU_ASSERT_EQUAL_FATAL(store_create(&copied, place.path, NULL), 0);
+    ASSERT_QUERY(copied, "SELECT integrity_check FROM pragma_integrity_check", "ok");
+    ASSERT_QUERY(copied, "SELECT count(*) FROM run", "0");
+    write_file(place_with(&place, ".made"), "");
+    CU_ASSERT_EQUAL_FATAL(store_open_file(&made, place_with(&place, ".made"), true, NULL), 0);
+    CU_ASSERT_EQUAL_FATAL(store_migrate(made, NULL), 0);
+    char *copy = contents(copied), *original = contents(made);
+    CU_ASSERT_STRING_EQUAL(copy, original);
+    CU_ASSERT_TRUE(strlen(copy) > 20000);
+    free(copy);
+    free(original);
+    store_close(copied, NULL);
+    store_close(made, NULL);
+    unlink(place_with(&place, ".made"));
     place_remove(&place);
 }
 
@@ -239,6 +282,7 @@ void sprof_suite_store_create(void)
 {
     CU_pSuite suite = CU_add_suite("store/create", NULL, NULL);
     CU_add_test(suite, "only the owner reads", test_only_the_owner_reads);
+    CU_add_test(suite, "new is as the schema makes it", test_new_is_as_the_schema_makes_it);
     CU_add_test(suite, "an existing recording becomes .old", test_existing_becomes_old);
     CU_add_test(suite, "a killed one too", test_killed_recording_becomes_old_with_its_log);
     CU_add_test(suite, "an open one is not taken away", test_open_recording_is_not_taken_away);
