@@ -4,18 +4,58 @@
 #include "arch/arch.h"
 
 #include <capstone/capstone.h>
+#include <dlfcn.h>
 #include <stdio.h>
 
-static bool open_engine(csh *engine, bool intel)
+/* Capstone has 80 000 addresses to relocate, which takes a millisecond of each start of a program
+ * that is linked with it: it is loaded by the one report that needs it. */
+#define TEXT_OF(number) #number
+#define CAPSTONE_LIBRARY(version) "libcapstone.so." TEXT_OF(version)
+
+struct capstone {
+    void *library;
+    __typeof__(&cs_open) open;
+    __typeof__(&cs_option) option;
+    __typeof__(&cs_malloc) allocate;
+    __typeof__(&cs_disasm_iter) next;
+    __typeof__(&cs_free) free;
+    __typeof__(&cs_close) close;
+};
+
+static int load(struct capstone *capstone, struct sprof_error *error)
+{
+    static const char name[] = CAPSTONE_LIBRARY(CS_API_MAJOR);
+    *capstone = (struct capstone){.library = dlopen(name, RTLD_NOW | RTLD_LOCAL)};
+    if (capstone->library) {
+        capstone->open = (__typeof__(&cs_open))dlsym(capstone->library, "cs_open");
+        capstone->option = (__typeof__(&cs_option))dlsym(capstone->library, "cs_option");
+        capstone->allocate = (__typeof__(&cs_malloc))dlsym(capstone->library, "cs_malloc");
+        capstone->next = (__typeof__(&cs_disasm_iter))dlsym(capstone->library, "cs_disasm_iter");
+        capstone->free = (__typeof__(&cs_free))dlsym(capstone->library, "cs_free");
+        capstone->close = (__typeof__(&cs_close))dlsym(capstone->library, "cs_close");
+    }
+    if (capstone->open && capstone->option && capstone->allocate && capstone->next &&
+        capstone->free && capstone->close)
+        return 0;
+    const char *why = dlerror();
+    const int result = sprof_error_set(
+        error, SPROF_EUNSUPPORTED, 0,
+        "instructions cannot be shown without Capstone (%s); install %s", why ? why : name, name);
+    if (capstone->library)
+        dlclose(capstone->library);
+    return result;
+}
+
+static bool open_engine(const struct capstone *capstone, csh *engine, bool intel)
 {
 #ifdef ARCH_CAPSTONE
-    if (cs_open(ARCH_CAPSTONE, ARCH_CAPSTONE_MODE, engine) != CS_ERR_OK)
+    if (capstone->open(ARCH_CAPSTONE, ARCH_CAPSTONE_MODE, engine) != CS_ERR_OK)
         return false;
     /* Processors with one syntax do not know the option. */
-    cs_option(*engine, CS_OPT_SYNTAX, intel ? CS_OPT_SYNTAX_INTEL : CS_OPT_SYNTAX_ATT);
+    capstone->option(*engine, CS_OPT_SYNTAX, intel ? CS_OPT_SYNTAX_INTEL : CS_OPT_SYNTAX_ATT);
     return true;
 #else
-    (void)engine, (void)intel;
+    (void)capstone, (void)engine, (void)intel;
     return false;
 #endif
 }
@@ -30,20 +70,16 @@ static int add(struct report_instructions *instructions, struct sprof_arena *are
     return item.text ? sprof_vec_push(instructions, item) : SPROF_ENOMEM;
 }
 
-int report_disassemble(struct report_instructions *instructions, struct sprof_arena *arena,
-                       struct sprof_bytes code, uint64_t vaddr, bool intel,
-                       struct sprof_error *error)
+static int disassemble(struct report_instructions *instructions, struct sprof_arena *arena,
+                       struct sprof_bytes code, uint64_t vaddr, const struct capstone *capstone,
+                       csh engine)
 {
-    csh engine;
-    if (!open_engine(&engine, intel))
-        return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
-                               "instructions of this processor cannot be disassembled");
-    cs_insn *found = cs_malloc(engine);
+    cs_insn *found = capstone->allocate(engine);
     const uint8_t *at = code.data;
     size_t left = code.size;
     int result = found ? 0 : SPROF_ENOMEM;
     while (left && !result) {
-        if (cs_disasm_iter(engine, &at, &left, &vaddr, found)) {
+        if (capstone->next(engine, &at, &left, &vaddr, found)) {
             result = add(instructions, arena, found->address, found->size, found->mnemonic,
                          found->op_str);
             continue;
@@ -54,7 +90,26 @@ int report_disassemble(struct report_instructions *instructions, struct sprof_ar
         vaddr++;
     }
     if (found)
-        cs_free(found, 1);
-    cs_close(&engine);
+        capstone->free(found, 1);
+    return result;
+}
+
+int report_disassemble(struct report_instructions *instructions, struct sprof_arena *arena,
+                       struct sprof_bytes code, uint64_t vaddr, bool intel,
+                       struct sprof_error *error)
+{
+    struct capstone capstone;
+    csh engine;
+    int result = load(&capstone, error);
+    if (result)
+        return result;
+    if (open_engine(&capstone, &engine, intel)) {
+        result = disassemble(instructions, arena, code, vaddr, &capstone, engine);
+        capstone.close(&engine);
+    } else {
+        result = sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                                 "instructions of this processor cannot be disassembled");
+    }
+    dlclose(capstone.library);
     return result;
 }

@@ -138,8 +138,8 @@ static int refused(const char *path, int errnum, struct sprof_error *error)
                            strerror(errnum), refusal.cure);
 }
 
-/* A file that does not exist yet has no name that a half-written one could be found by. Returns 0, or
- * an errno, with EOPNOTSUPP for a file system that has no such files. */
+/* A file that does not exist yet has no name that a half-written one could be found by. Returns 0,
+ * or an errno, with EOPNOTSUPP for a file system that has no such files. */
 static int copy_empty(const char *path)
 {
     struct sprof_str directory = {0};

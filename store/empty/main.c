@@ -1,5 +1,5 @@
-/* Makes an empty recording while sprof is built, and writes it as a C array: a copy of it is there much
- * sooner than its tables are made. The argument is the C file to write. */
+/* Makes an empty recording while sprof is built, and writes it as a C array: a copy of it is there
+ * much sooner than its tables are made. The argument is the C file to write. */
 #include "store/database.h"
 #include "store/open.h"
 #include "store/schema.h"

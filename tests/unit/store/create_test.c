@@ -63,8 +63,8 @@ static void test_existing_becomes_old(void)
 /* What an empty recording consists of, as one text. */
 #define CONTENTS                                                                                   \
     "SELECT group_concat(line, char(10)) FROM (SELECT type || name || tbl_name ||"                 \
-    " coalesce(sql, '') AS line FROM sqlite_schema UNION ALL SELECT list || number || word FROM"    \
-    " word UNION ALL SELECT user_version FROM pragma_user_version UNION ALL SELECT application_id"  \
+    " coalesce(sql, '') AS line FROM sqlite_schema UNION ALL SELECT list || number || word FROM"   \
+    " word UNION ALL SELECT user_version FROM pragma_user_version UNION ALL SELECT application_id" \
     " FROM pragma_application_id UNION ALL SELECT page_size FROM pragma_page_size)"
 
 static char *contents(struct store *store)
