@@ -1,12 +1,11 @@
 /* One function with its source lines and instructions, and what each of them cost. */
-#include "report/disassemble.h"
 #include "report/error_text.h"
 #include "report/format.h"
 #include "report/function_search.h"
+#include "report/machine_code.h"
 #include "report/source_text.h"
 #include "report/utf8_text.h"
 
-#include "image/image.h"
 #include "symbolize/symbolize.h"
 
 #include <inttypes.h>
@@ -64,56 +63,30 @@ static void add_note(struct annotation *annotation, const char *text)
 
 /* == The machine code == */
 
-/* Opens the file that ran, and no other. */
 static int open_image(struct annotation *annotation)
 {
-    const struct report_module *module =
-        &annotation->dataset->modules.items[annotation->module - 1];
-    struct image_request request = {.file = {.path = module->path}};
     struct sprof_error error = {0};
-    const char *digits = module->build_id ? module->build_id : "";
-    for (; digits[0] && digits[1] && request.file.build_id_size < SPROF_BUILD_ID_MAX; digits += 2) {
-        const char pair[] = {digits[0], digits[1], '\0'};
-        request.file.build_id[request.file.build_id_size++] = (uint8_t)strtoul(pair, NULL, 16);
-    }
-    int result = image_open(&annotation->image, &request, &error);
-    if (!result && module->key && image_key(annotation->image) != module->key) {
-        image_free(annotation->image);
-        annotation->image = NULL;
-        result = sprof_error_set(&error, SPROF_ENOTFOUND, 0,
-                                 "%s has changed since it was recorded: no instructions are shown",
-                                 module->path);
-    }
-    if (result == SPROF_ENOMEM)
-        return result;
-    if (result)
+    const int result = report_machine_code_open(
+        &annotation->image, &annotation->dataset->modules.items[annotation->module - 1], &error);
+    if (result && result != SPROF_ENOMEM)
         add_note(annotation, error.message);
-    return 0;
+    return result == SPROF_ENOMEM ? result : 0;
 }
 
 static int disassemble(struct annotation *annotation, struct code *code)
 {
-    uint64_t offset;
-    const size_t size = (size_t)(code->end - code->start);
-    uint8_t *bytes = malloc(size + 1);
+    struct report_dataset *dataset = annotation->dataset;
     struct sprof_error error = {0};
-    int result = bytes ? 0 : SPROF_ENOMEM;
-    if (!result && image_offset_of_vaddr(annotation->image, code->start, &offset)) {
-        const size_t got = sprof_file_read(image_fd(annotation->image), offset, bytes, size);
-        result = report_disassemble(&code->instructions, &annotation->dataset->arena,
-                                    (struct sprof_bytes){bytes, got}, code->start,
-                                    annotation->options->intel, &error);
-    }
-    free(bytes);
+    const int result = report_machine_code_read(
+        &code->instructions, &dataset->arena, annotation->image,
+        &dataset->functions.items[code->function - 1], annotation->options->intel, &error);
     if (result == SPROF_EUNSUPPORTED) {
         add_note(annotation, error.message);
         return 0;
     }
-    if (!result) {
+    if (!result)
         code->costs = calloc(code->instructions.count + 1, sizeof *code->costs);
-        result = code->costs ? 0 : SPROF_ENOMEM;
-    }
-    return result;
+    return result || code->costs ? result : SPROF_ENOMEM;
 }
 
 /* Finds line and inlined calls of every instruction. */
@@ -164,19 +137,9 @@ static struct instruction *find_instruction(struct annotation *annotation, uint6
 {
     for (size_t i = 0; i < annotation->codes.count; i++) {
         const struct code *code = &annotation->codes.items[i];
-        size_t low = 0, high = code->instructions.count;
-        if (vaddr < code->start || vaddr >= code->end)
-            continue;
-        while (low < high) {
-            const size_t middle = low + (high - low) / 2;
-            const struct report_instruction *item = &code->instructions.items[middle];
-            if (vaddr < item->vaddr)
-                high = middle;
-            else if (vaddr >= item->vaddr + item->size)
-                low = middle + 1;
-            else
-                return &code->costs[middle];
-        }
+        const size_t at = report_machine_code_find(&code->instructions, vaddr);
+        if (at != SIZE_MAX)
+            return &code->costs[at];
     }
     return NULL;
 }
