@@ -31,6 +31,34 @@ struct vm_area_struct {
     unsigned long vm_start, vm_end;
 } KERNEL_STRUCT;
 
+struct timerqueue_node {
+    __s64 expires;
+} KERNEL_STRUCT;
+
+struct hrtimer {
+    struct timerqueue_node node;
+} KERNEL_STRUCT;
+
+struct hw_perf_event {
+    struct hrtimer hrtimer;
+    __u64 sample_period;
+} KERNEL_STRUCT;
+
+struct perf_event {
+    struct hw_perf_event hw;
+} KERNEL_STRUCT;
+
+struct perf_sample_data {
+    __u64 sample_flags; /* since 6.1 */
+    __u64 time;
+} KERNEL_STRUCT;
+
+/* What the context of a program on an event is in the kernel. */
+struct bpf_perf_event_data_kern {
+    struct perf_sample_data *data;
+    struct perf_event *event;
+} KERNEL_STRUCT;
+
 enum {
     PAGE_BYTES = 4096,
     OVERLAP_BYTES = 2048, /* how much shorter a slice may arrive than it was asked for */
@@ -39,11 +67,14 @@ enum {
     HOPS = 3,             /* frames that may keep the frame pointer before the one that switched */
     BLOCK_BYTES_MAX = 16 << 10,  /* of a thread control block and what else lies above it */
     OTHER_SPAN_BYTES = 64 << 10, /* a frame pointer that far above sp leads to another stack */
+    GAP_NS_MAX = 1000000000,     /* between ticks; beyond it the CPU was away */
+    SAMPLE_HAS_TIME = 1 << 2,    /* PERF_SAMPLE_TIME: the sample was given its time before */
 };
 
 /* Set before the programs are loaded. */
 const volatile __u64 stack_bytes; /* of the slice; 0: nothing is captured beyond slices */
 const volatile __u64 tail_bytes;  /* most bytes of a tail, at most SAMPLING_TAIL_MAX */
+const volatile bool keeps_ticks;  /* the events are clocks, and every tick comes here */
 const volatile __u64 wake_bytes;  /* of tails that sprof has not given back: then it is woken */
 
 /* == Members ================================================================================== */
@@ -347,18 +378,77 @@ static __always_inline void capture(void)
         copy_above_slice(sp, &stack);
 }
 
+/* == Weights ================================================================================== */
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(map_flags, BPF_F_MMAPABLE);
+    __uint(max_entries, 1); /* sprof asks for one a CPU */
+    __type(key, __u32);
+    __type(value, struct sampling_clock);
+} clocks SEC(".maps");
+
+static __always_inline void publish(struct sampling_clock *clock, __u64 time_ns, __u64 weight_ns)
+{
+    const __u64 count = clock->count;
+    struct sampling_tick *tick = &clock->ticks[count % SAMPLING_TICKS];
+    tick->time_ns = time_ns;
+    tick->weight_ns = weight_ns;
+    __sync_fetch_and_add(&clock->count, 1);
+}
+
+/* Works out what the tick at hand weighs, whoever it met. The timer of a clock event fires on a grid
+ * of its period. Where the machine let it fire late, the kernel delivers one sample for all points of
+ * the grid that have passed (perf_swevent_hrtimer, hrtimer_forward_now), during which nobody else
+ * ran; and where the period was changed, the grid begins anew, in the middle of a period. */
+static __always_inline void take_tick(void *ctx, bool kept)
+{
+    const __u32 cpu = bpf_get_smp_processor_id();
+    struct sampling_clock *clock = bpf_map_lookup_elem(&clocks, &cpu);
+    const struct bpf_perf_event_data_kern *kernel = ctx;
+    const struct perf_event *event = BPF_CORE_READ(kernel, event);
+    const struct perf_sample_data *data = BPF_CORE_READ(kernel, data);
+    const __u64 period_ns = BPF_CORE_READ(event, hw.sample_period);
+    const __u64 expired_ns = BPF_CORE_READ(event, hw.hrtimer.node.expires);
+    __u64 now_ns = bpf_ktime_get_ns(), late_ns = 0;
+    if (!clock || !period_ns)
+        return;
+    if (now_ns > expired_ns && now_ns - expired_ns < GAP_NS_MAX)
+        late_ns = (now_ns - expired_ns) / period_ns * period_ns;
+    __u64 since_ns = expired_ns - clock->grid_ns;
+    if (!clock->grid_ns || since_ns > GAP_NS_MAX)
+        since_ns = period_ns;
+    clock->grid_ns = expired_ns + late_ns;
+    if (!kept)
+        return;
+    if (bpf_core_field_exists(data->sample_flags) &&
+        BPF_CORE_READ(data, sample_flags) & SAMPLE_HAS_TIME)
+        now_ns = BPF_CORE_READ(data, time);
+    publish(clock, now_ns, since_ns + late_ns);
+}
+
+/* == Samples ================================================================================== */
+
+static __always_inline bool take(void *ctx)
+{
+    const bool kept = is_member(current_tid());
+    if (keeps_ticks)
+        take_tick(ctx, kept);
+    return kept;
+}
+
 /* Whether the sample is kept: it is a member's. */
 SEC("perf_event")
 int take_pc(void *ctx)
 {
-    return is_member(current_tid());
+    return take(ctx);
 }
 
 /* The same of samples with stacks. The tail is written right before the sample. */
 SEC("perf_event")
 int take_stack(void *ctx)
 {
-    if (!is_member(current_tid()))
+    if (!take(ctx))
         return 0;
     if (stack_bytes)
         capture();

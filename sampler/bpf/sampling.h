@@ -42,6 +42,19 @@ struct sampling_tail {
     __u8 bytes[];
 };
 
+/* What the samples of a clock event weigh: for each CPU the last so many, the n-th at n modulo their
+ * number. The program writes the entry first and its count after it. */
+enum { SAMPLING_TICKS = 4096 };
+
+struct sampling_clock {
+    __u64 grid_ns; /* the time until which all is weighed; CLOCK_MONOTONIC; 0: not begun */
+    __u64 count;   /* of entries written */
+    struct sampling_tick {
+        __u64 time_ns; /* the sample's own, or right before it */
+        __u64 weight_ns;
+    } ticks[SAMPLING_TICKS];
+};
+
 /* Tails so far: written to the ring; and not, for it was full. */
 struct sampling_counts {
     __u64 written, dropped;

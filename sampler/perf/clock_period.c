@@ -6,6 +6,7 @@
 void perf_clock_start(struct perf_clock *clock, uint64_t now_ns, uint64_t period_ns)
 {
     *clock = (struct perf_clock){.mirrored = clock->mirrored,
+                                 .weighed = clock->weighed,
                                  .period_ns = period_ns,
                                  .anchor_ns = now_ns,
                                  .fired_ns = now_ns,

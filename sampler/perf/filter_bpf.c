@@ -18,7 +18,8 @@ enum { MEMBERS_BYTES = SAMPLING_MEMBER_WORDS * sizeof(uint64_t) };
 
 /* Loads the programs as the kernel's verifier shall see them: what is constant decides what of them
  * is there at all. */
-static int load(struct perf_filter_bpf *filter, const struct perf_filter_bpf_tails *tails)
+static int load(struct perf_filter_bpf *filter, const struct perf_filter_bpf_tails *tails,
+                size_t clock_count)
 {
     struct sampling_bpf *programs = sampling_bpf__open();
     if (!programs)
@@ -26,6 +27,9 @@ static int load(struct perf_filter_bpf *filter, const struct perf_filter_bpf_tai
     programs->rodata->stack_bytes = tails->stack_bytes;
     programs->rodata->tail_bytes = tails->most_bytes;
     programs->rodata->wake_bytes = tails->ring_bytes / 2;
+    programs->rodata->keeps_ticks = clock_count > 0;
+    if (clock_count)
+        programs->maps.clocks.max_entries = (uint32_t)clock_count;
     if (tails->stack_bytes)
         programs->maps.tails.max_entries = (uint32_t)tails->ring_bytes;
     const int result = sampling_bpf__load(programs);
@@ -49,13 +53,26 @@ static int map_members(struct perf_filter_bpf *filter)
     return 0;
 }
 
+static int map_clocks(struct perf_filter_bpf *filter, size_t count)
+{
+    if (!count)
+        return 0;
+    void *mapped = mmap(NULL, count * sizeof *filter->clocks, PROT_READ | PROT_WRITE, MAP_SHARED,
+                        filter->programs->maps.clocks.map_fd, 0);
+    if (mapped == MAP_FAILED)
+        return -errno;
+    filter->clocks = mapped;
+    filter->clock_count = count;
+    return 0;
+}
+
 /* Descriptors are scarce where many threads are attached to: what is mapped, or works as long as
  * its link is open, needs none. */
 static void close_spare(struct sampling_bpf *programs)
 {
-    int *const fds[] = {&programs->maps.members.map_fd, &programs->maps.rodata.map_fd,
-                        &programs->maps.bss.map_fd, &programs->progs.add_child.prog_fd,
-                        &programs->progs.remove_thread.prog_fd};
+    int *const fds[] = {&programs->maps.members.map_fd,     &programs->maps.clocks.map_fd,
+                        &programs->maps.rodata.map_fd,      &programs->maps.bss.map_fd,
+                        &programs->progs.add_child.prog_fd, &programs->progs.remove_thread.prog_fd};
     for (size_t i = 0; i < sizeof fds / sizeof *fds; i++) {
         skel_closenz(*fds[i]);
         *fds[i] = 0;
@@ -63,17 +80,21 @@ static void close_spare(struct sampling_bpf *programs)
 }
 
 int perf_filter_bpf_open(struct perf_filter_bpf *filter, bool follow_forks,
-                         const struct perf_filter_bpf_tails *tails)
+                         const struct perf_filter_bpf_tails *tails, size_t clock_count)
 {
     static const struct perf_filter_bpf_tails none = {0};
     *filter = PERF_FILTER_BPF_NONE;
     if (!sprof_proc_in_first_pid_namespace())
         return -ENOENT;
-    int result = load(filter, tails);
+    int result = load(filter, tails, clock_count);
     if (result && result != -EPERM && tails->stack_bytes)
-        result = load(filter, &none);
+        result = load(filter, &none, clock_count);
+    if (result && result != -EPERM && clock_count)
+        result = load(filter, &none, clock_count = 0);
     if (!result)
         result = map_members(filter);
+    if (!result)
+        result = map_clocks(filter, clock_count);
     if (!result && follow_forks)
         result = sampling_bpf__attach(filter->programs);
     if (result)
@@ -111,6 +132,32 @@ int perf_filter_bpf_attach(const struct perf_filter_bpf *filter, int event_fd, b
     return ioctl(event_fd, PERF_EVENT_IOC_SET_BPF, program->prog_fd) ? -errno : 0;
 }
 
+bool perf_filter_bpf_weigh(const struct perf_filter_bpf *filter, size_t cpu, uint64_t time_ns,
+                           uint64_t *position, uint64_t *weight_ns)
+{
+    if (cpu >= filter->clock_count)
+        return false;
+    const struct sampling_clock *clock = &filter->clocks[cpu];
+    const uint64_t count = __atomic_load_n(&clock->count, __ATOMIC_ACQUIRE);
+    if (count - *position > SAMPLING_TICKS / 2) /* the other half may be being overwritten */
+        *position = count - SAMPLING_TICKS / 2;
+    bool found = false;
+    for (; *position < count; ++*position) {
+        const struct sampling_tick *tick = &clock->ticks[*position % SAMPLING_TICKS];
+        if (tick->time_ns > time_ns)
+            break;
+        *weight_ns = tick->weight_ns;
+        found = true;
+    }
+    return found;
+}
+
+void perf_filter_bpf_begin_anew(const struct perf_filter_bpf *filter, size_t cpu)
+{
+    if (cpu < filter->clock_count)
+        __atomic_store_n(&filter->clocks[cpu].grid_ns, 0, __ATOMIC_RELEASE);
+}
+
 int perf_filter_bpf_stacks_fd(const struct perf_filter_bpf *filter)
 {
     return filter->programs->maps.stacks.map_fd;
@@ -130,6 +177,8 @@ void perf_filter_bpf_close(struct perf_filter_bpf *filter)
 {
     if (filter->members)
         munmap(filter->members, MEMBERS_BYTES);
+    if (filter->clocks)
+        munmap(filter->clocks, filter->clock_count * sizeof *filter->clocks);
     if (filter->programs)
         sampling_bpf__destroy(filter->programs);
     *filter = PERF_FILTER_BPF_NONE;
@@ -138,10 +187,11 @@ void perf_filter_bpf_close(struct perf_filter_bpf *filter)
 #else /* a build without BPF */
 
 int perf_filter_bpf_open(struct perf_filter_bpf *filter, bool follow_forks,
-                         const struct perf_filter_bpf_tails *tails)
+                         const struct perf_filter_bpf_tails *tails, size_t clock_count)
 {
     (void)follow_forks;
     (void)tails;
+    (void)clock_count;
     *filter = PERF_FILTER_BPF_NONE;
     return -ENOSYS;
 }
@@ -166,6 +216,23 @@ int perf_filter_bpf_attach(const struct perf_filter_bpf *filter, int event_fd, b
     (void)event_fd;
     (void)has_stack;
     return -ENOSYS;
+}
+
+bool perf_filter_bpf_weigh(const struct perf_filter_bpf *filter, size_t cpu, uint64_t time_ns,
+                           uint64_t *position, uint64_t *weight_ns)
+{
+    (void)filter;
+    (void)cpu;
+    (void)time_ns;
+    (void)position;
+    (void)weight_ns;
+    return false;
+}
+
+void perf_filter_bpf_begin_anew(const struct perf_filter_bpf *filter, size_t cpu)
+{
+    (void)filter;
+    (void)cpu;
 }
 
 int perf_filter_bpf_stacks_fd(const struct perf_filter_bpf *filter)

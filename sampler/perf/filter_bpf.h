@@ -10,13 +10,16 @@
 #include <sys/types.h>
 
 struct sampling_bpf;
+struct sampling_clock;
 struct sampling_counts;
 
 struct perf_filter_bpf {
     struct sampling_bpf *programs; /* NULL: none */
     uint64_t *members;             /* the kernel's own memory: a bit for each thread id */
-    bool captures;                 /* stacks beyond their slices, too */
-    size_t ring_bytes;             /* of the ring they go to */
+    struct sampling_clock *clocks; /* the kernel's own memory: [CPU]; NULL: no weights are kept */
+    size_t clock_count;
+    bool captures;     /* stacks beyond their slices, too */
+    size_t ring_bytes; /* of the ring they go to */
 };
 
 #define PERF_FILTER_BPF_NONE ((struct perf_filter_bpf){0})
@@ -28,12 +31,14 @@ struct perf_filter_bpf_tails {
     size_t ring_bytes;  /* a power of two */
 };
 
-/* Loads the programs; with follow_forks, children of members become members from then on. Works in
- * the first pid namespace only, since programs see the system's own thread ids. Kernels that have
- * not all that capturing needs still filter. Returns 0 or a negative errno: -ENOSYS in a build
- * without BPF, -ENOENT in another pid namespace, -EPERM where it is not permitted. */
+/* Loads the programs; with follow_forks, children of members become members from then on. With
+ * `clock_count` CPUs, the programs keep what each sample weighs: for clock events that do not leave
+ * the idle task out, or the kernel. Works in the first pid namespace only, since programs see the
+ * system's own thread ids. Kernels that have not all that capturing needs still filter. Returns 0
+ * or a negative errno: -ENOSYS in a build without BPF, -ENOENT in another pid namespace, -EPERM
+ * where it is not permitted. */
 int perf_filter_bpf_open(struct perf_filter_bpf *filter, bool follow_forks,
-                         const struct perf_filter_bpf_tails *tails);
+                         const struct perf_filter_bpf_tails *tails, size_t clock_count);
 
 /* Why perf_filter_bpf_open failed, in a few words. */
 const char *perf_filter_bpf_reason(int result);
@@ -45,6 +50,15 @@ bool perf_filter_bpf_has(const struct perf_filter_bpf *filter, pid_t tid);
 /* Puts the program on a sampling event, whose samples have stacks or not. Returns 0 or a negative
  * errno. */
 int perf_filter_bpf_attach(const struct perf_filter_bpf *filter, int event_fd, bool has_stack);
+
+/* The weight of a kept sample of a CPU. *position is the caller's, 0 at first, one for each CPU;
+ * samples of a CPU are asked for in their order. Returns false where the program did not see it, or
+ * where its weight was overwritten since. */
+bool perf_filter_bpf_weigh(const struct perf_filter_bpf *filter, size_t cpu, uint64_t time_ns,
+                           uint64_t *position, uint64_t *weight_ns);
+
+/* The time until now weighs nothing for this CPU, whose event is disabled. */
+void perf_filter_bpf_begin_anew(const struct perf_filter_bpf *filter, size_t cpu);
 
 /* The filter's own: descriptors of the array of known stacks and of the ring of tails, and the
  * count of tails the ring had no room for. */

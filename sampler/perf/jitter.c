@@ -81,6 +81,7 @@ void perf_jitter_pause(struct perf_source *source, size_t index, bool paused)
     const uint64_t period_ns = next_period(source, &source->clocks.items[index]);
     if (source->jitters)
         perf_event_set_period(fd, period_ns);
+    perf_filter_bpf_begin_anew(&source->filter, (size_t)source->cpus.items[index]);
     const uint64_t before_ns = sprof_clock_monotonic_ns();
     perf_event_enable(fd);
     note(source, index, before_ns, period_ns);
@@ -124,5 +125,9 @@ uint64_t perf_jitter_weigh(struct source *opened, const struct model_record *sam
         source->jitters ? sprof_map_get(&source->event_index, source->sample_event) : NULL;
     if (!index)
         return sample->sample.weight;
-    return perf_clock_weigh(&source->clocks.items[*index], sample->time_ns);
+    struct perf_clock *clock = &source->clocks.items[*index];
+    const uint64_t cpu = (uint64_t)source->cpus.items[*index];
+    uint64_t weight_ns = perf_clock_weigh(clock, sample->time_ns);
+    perf_filter_bpf_weigh(&source->filter, cpu, sample->time_ns, &clock->weighed, &weight_ns);
+    return weight_ns;
 }

@@ -107,7 +107,14 @@ static void try_filter(struct perf_source *source, enum sampler_scope best)
     if (best > SAMPLER_SCOPE_CPU_FILTERED)
         return;
     const struct perf_filter_bpf_tails tails = perf_stack_tail_wanted(source);
-    const int result = perf_filter_bpf_open(&source->filter, !source->members.only_thread, &tails);
+    const bool weighs = source->config.event->is_clock && !source->config.exclude_kernel;
+    size_t clocks = 0;
+    for (size_t i = 0; weighs && i < source->cpus.count; i++)
+        if ((size_t)source->cpus.items[i] >= clocks)
+            clocks = (size_t)source->cpus.items[i] + 1;
+    const int result =
+        perf_filter_bpf_open(&source->filter, !source->members.only_thread, &tails, clocks);
+    source->config.keeps_idle = source->filter.clocks != NULL;
     if (result)
         explain_no_bpf(source, result);
 }
