@@ -23,18 +23,7 @@ void sprof_reader_seek(struct sprof_reader *reader, size_t offset)
         reader->next = reader->start + offset;
 }
 
-const uint8_t *sprof_reader_take(struct sprof_reader *reader, size_t size)
-{
-    if (reader->failed || sprof_reader_left(reader) < size) {
-        reader->failed = 1;
-        return NULL;
-    }
-    const uint8_t *taken = reader->next;
-    reader->next += size;
-    return taken;
-}
-
-uint64_t sprof_reader_uleb(struct sprof_reader *reader)
+uint64_t sprof_reader_long_uleb(struct sprof_reader *reader)
 {
     uint64_t value = 0;
     for (unsigned shift = 0;; shift += 7) {
@@ -55,7 +44,7 @@ uint64_t sprof_reader_uleb(struct sprof_reader *reader)
     }
 }
 
-int64_t sprof_reader_sleb(struct sprof_reader *reader)
+int64_t sprof_reader_long_sleb(struct sprof_reader *reader)
 {
     uint64_t value = 0;
     for (unsigned shift = 0; shift < 70; shift += 7) {

@@ -47,7 +47,16 @@ static inline size_t sprof_reader_offset(const struct sprof_reader *reader)
 void sprof_reader_seek(struct sprof_reader *reader, size_t offset);
 
 /* Skips `size` bytes and returns where they began, or NULL past the end. */
-const uint8_t *sprof_reader_take(struct sprof_reader *reader, size_t size);
+static inline const uint8_t *sprof_reader_take(struct sprof_reader *reader, size_t size)
+{
+    if (reader->failed || sprof_reader_left(reader) < size) {
+        reader->failed = 1;
+        return NULL;
+    }
+    const uint8_t *taken = reader->next;
+    reader->next += size;
+    return taken;
+}
 
 #define SPROF_READER_FIXED(name, type)                                                             \
     static inline type sprof_reader_##name(struct sprof_reader *reader)                            \
@@ -67,9 +76,25 @@ SPROF_READER_FIXED(u32, uint32_t)
 SPROF_READER_FIXED(u64, uint64_t)
 #undef SPROF_READER_FIXED
 
-/* LEB128 (DWARF 5, section 7.6). Numbers that do not fit 64 bits fail. */
-uint64_t sprof_reader_uleb(struct sprof_reader *reader);
-int64_t sprof_reader_sleb(struct sprof_reader *reader);
+uint64_t sprof_reader_long_uleb(struct sprof_reader *reader);
+int64_t sprof_reader_long_sleb(struct sprof_reader *reader);
+
+/* LEB128 (DWARF 5, section 7.6). Numbers that do not fit 64 bits fail. Most are of one byte. */
+static inline uint64_t sprof_reader_uleb(struct sprof_reader *reader)
+{
+    if (!reader->failed && reader->next < reader->end && *reader->next < 0x80)
+        return *reader->next++;
+    return sprof_reader_long_uleb(reader);
+}
+
+static inline int64_t sprof_reader_sleb(struct sprof_reader *reader)
+{
+    if (!reader->failed && reader->next < reader->end && *reader->next < 0x80) {
+        const uint8_t byte = *reader->next++;
+        return byte < 0x40 ? byte : (int64_t)byte - 0x80;
+    }
+    return sprof_reader_long_sleb(reader);
+}
 
 /* A NUL-terminated string inside the bytes, or NULL and failure where no NUL follows. */
 const char *sprof_reader_text(struct sprof_reader *reader);

@@ -9,6 +9,20 @@ uint64_t sprof_hash_bytes(const void *data, size_t size)
     return XXH3_64bits(data, size);
 }
 
+uint64_t sprof_hash_pieces(const struct sprof_bytes *pieces, size_t count)
+{
+    XXH3_state_t *state = XXH3_createState();
+    if (!state)
+        return 0;
+    XXH3_64bits_reset(state);
+    for (size_t i = 0; i < count; i++)
+        if (pieces[i].size)
+            XXH3_64bits_update(state, pieces[i].data, pieces[i].size);
+    const uint64_t hash = XXH3_64bits_digest(state);
+    XXH3_freeState(state);
+    return hash;
+}
+
 uint64_t sprof_hash_text(const char *text)
 {
     return sprof_hash_bytes(text, strlen(text));

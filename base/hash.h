@@ -2,6 +2,8 @@
 #ifndef SPROF_BASE_HASH_H
 #define SPROF_BASE_HASH_H
 
+#include "base/bytes.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +26,9 @@ static inline uint64_t sprof_hash_pair(uint64_t outer, uint64_t inner)
 
 /* XXH3, 64 bits (Yann Collet's xxHash; its values are fixed since version 0.8). */
 uint64_t sprof_hash_bytes(const void *data, size_t size);
+
+/* As sprof_hash_bytes, of pieces as if they stood one after the other. */
+uint64_t sprof_hash_pieces(const struct sprof_bytes *pieces, size_t count);
 
 /* As sprof_hash_bytes, of a NUL-terminated string. */
 uint64_t sprof_hash_text(const char *text);

@@ -123,42 +123,30 @@ static bool write_all(int file, const void *data, size_t size)
     return true;
 }
 
-/* One piece of all, a copy unless it is the only one; false where they are too large. */
-static bool join(const struct sprof_bytes *pieces, size_t count, struct sprof_bytes *payload)
+static bool write_pieces(int file, const struct sprof_bytes *pieces, size_t count)
 {
-    size_t size = 0;
     for (size_t i = 0; i < count; i++)
-        if (pieces[i].size > CACHE_ENTRY_BYTES_MAX ||
-            (size += pieces[i].size) > CACHE_ENTRY_BYTES_MAX - sizeof(struct header))
+        if (!write_all(file, pieces[i].data, pieces[i].size))
             return false;
-    if (count == 1) {
-        *payload = pieces[0];
-        return true;
-    }
-    uint8_t *bytes = malloc(size + 1);
-    if (!bytes)
-        return false;
-    *payload = (struct sprof_bytes){bytes, size};
-    for (size_t i = 0; i < count; i++) {
-        if (pieces[i].size)
-            memcpy(bytes, pieces[i].data, pieces[i].size);
-        bytes += pieces[i].size;
-    }
     return true;
 }
 
 void cache_put(struct cache *cache, enum cache_kind kind, struct sprof_digest key,
                const struct sprof_bytes *pieces, size_t count)
 {
-    struct sprof_bytes payload;
     char name[NAME_BYTES], temporary[NAME_BYTES];
-    if (!cache || !join(pieces, count, &payload))
+    size_t size = 0;
+    for (size_t i = 0; i < count; i++)
+        if (pieces[i].size > CACHE_ENTRY_BYTES_MAX ||
+            (size += pieces[i].size) > CACHE_ENTRY_BYTES_MAX - sizeof(struct header))
+            return;
+    if (!cache)
         return;
     struct header header = {.format = FORMAT,
                             .kind = kind,
                             .key = key,
-                            .size = payload.size,
-                            .checksum = sprof_hash_bytes(payload.data, payload.size)};
+                            .size = size,
+                            .checksum = sprof_hash_pieces(pieces, count)};
     memcpy(header.magic, magic, sizeof magic);
     entry_name(kind, key, name);
     snprintf(temporary, sizeof temporary, CACHE_TEMPORARY "%d-%u", (int)getpid(),
@@ -167,13 +155,11 @@ void cache_put(struct cache *cache, enum cache_kind kind, struct sprof_digest ke
                             O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (file >= 0) {
         const bool written =
-            write_all(file, &header, sizeof header) && write_all(file, payload.data, payload.size);
+            write_all(file, &header, sizeof header) && write_pieces(file, pieces, count);
         if (close(file) != 0 || !written ||
             renameat(cache->directory, temporary, cache->directory, name) != 0)
             unlinkat(cache->directory, temporary, 0);
         else
             cache->added = true;
     }
-    if (count != 1)
-        free((void *)payload.data);
 }

@@ -45,7 +45,12 @@ void builder_open_chain(struct builder *builder)
 
 void builder_add_frame(struct builder *builder, uint32_t function, const char *file, uint32_t line)
 {
-    const struct symbolize_frame frame = {function, builder_text(builder, file), line};
+    const size_t place = (uintptr_t)file / 16 % (sizeof builder->files / sizeof *builder->files);
+    if (builder->files[place].text != file) {
+        builder->files[place].text = file;
+        builder->files[place].copy = builder_text(builder, file);
+    }
+    const struct symbolize_frame frame = {function, builder->files[place].copy, line};
     if (sprof_vec_push(&builder->frames, frame))
         builder->failed = true;
 }

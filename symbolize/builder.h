@@ -11,6 +11,9 @@ struct builder {
     SPROF_VEC(struct symbolize_function) functions;
     SPROF_VEC(struct symbolize_frame) frames;
     SPROF_VEC(uint32_t) first;
+    struct {
+        const char *text, *copy;
+    } files[64]; /* of the last frames, by the place of the text */
     bool failed;
 };
 
@@ -24,7 +27,8 @@ bool builder_find(const struct builder *builder, uint64_t key, uint32_t *functio
 uint32_t builder_add(struct builder *builder, uint64_t key,
                      const struct symbolize_function *function);
 
-/* Each address opens its chain, then adds frames from the innermost outwards. */
+/* Each address opens its chain, then adds frames from the innermost outwards. A file's text stays
+ * where it is, unchanged, until builder_finish. */
 void builder_open_chain(struct builder *builder);
 void builder_add_frame(struct builder *builder, uint32_t function, const char *file, uint32_t line);
 

@@ -65,13 +65,19 @@ static char *demangle_ada(const char *name)
     return text;
 }
 
+/* Rust's first mangling looks like C++ with a hash at its end: 17h and 16 hexadecimal digits. */
+static bool may_be_rust(const char *name)
+{
+    return name[1] == 'R' || strstr(name, "17h");
+}
+
 char *demangle_name(const char *name, bool ada)
 {
     if (strnlen(name, MAX_NAME + 1) > MAX_NAME)
         return NULL;
     /* Rust's first mangling looks like C++ with a hash at its end, so Rust is asked first. */
     if (name[0] == '_' && (name[1] == 'Z' || name[1] == 'R')) {
-        char *text = run(rust_demangle_callback, name);
+        char *text = may_be_rust(name) ? run(rust_demangle_callback, name) : NULL;
         return text || name[1] == 'R' ? text : run(cplus_demangle_v3_callback, name);
     }
     if (!strncmp(name, "_GLOBAL_", 8))

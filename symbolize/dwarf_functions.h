@@ -3,14 +3,13 @@
 #define SPROF_SYMBOLIZE_DWARF_FUNCTIONS_H
 
 #include "symbolize/addresses.h"
-#include "symbolize/dwarf_unit.h"
-#include "symbolize/function_index.h"
+#include "symbolize/dwarf_names.h"
 
 /* Adds to the index every function, with all its inlined calls and lines, that holds one of the
- * addresses (vaddrs; DWARF's address = vaddr + delta). What cannot be read here (split units, files
- * that dwz shares, functions inside types, damage) is left out, for libdw. The index must be sorted
- * afterwards. */
-void dwarf_functions_add(struct function_index *index, const struct dwarf_sections *sections,
-                         uint64_t delta, const struct addresses *addresses);
+ * addresses (vaddrs; DWARF's address = vaddr + delta); what they are called is left to
+ * dwarf_names_describe. What cannot be read here (split units, files that dwz shares, functions
+ * inside types, damage) is left out, for libdw. The index must be sorted afterwards. */
+void dwarf_functions_add(struct dwarf_names *names, uint64_t delta,
+                         const struct addresses *addresses);
 
 #endif

@@ -132,7 +132,7 @@ struct state {
 };
 
 /* The row before ends where this one begins. Of rows at one address the last counts. */
-static void emit(struct state *state)
+static inline void emit(struct state *state)
 {
     if (state->has_row && state->address > state->row_address)
         state->row(state->context, state->row_address, state->address, state->row_file,
@@ -164,8 +164,8 @@ static void run_extended(struct state *state, struct sprof_reader *reader)
     }
 }
 
-static void run_standard(struct state *state, const struct dwarf_line_table *table, uint8_t opcode,
-                         struct sprof_reader *reader)
+static inline void run_standard(struct state *state, const struct dwarf_line_table *table,
+                                uint8_t opcode, struct sprof_reader *reader)
 {
     switch (opcode) {
     case DW_LNS_copy: emit(state); break;
@@ -185,19 +185,31 @@ static void run_standard(struct state *state, const struct dwarf_line_table *tab
     }
 }
 
+/* What a special opcode adds to the address and to the line. */
+struct special {
+    uint16_t address;
+    int16_t line;
+};
+
 void dwarf_line_table_run(const struct dwarf_line_table *table, struct dwarf *dwarf,
                           dwarf_line_row *row, void *context)
 {
     struct sprof_reader reader = sprof_reader_of(table->program);
     struct state state = {.row = row, .context = context};
+    struct special specials[256] = {0};
+    for (unsigned opcode = table->opcode_base; opcode < 256; opcode++) {
+        const unsigned adjusted = opcode - table->opcode_base;
+        specials[opcode] =
+            (struct special){(uint16_t)(adjusted / table->line_range * table->instruction_bytes),
+                             (int16_t)(table->line_base + (int)(adjusted % table->line_range))};
+    }
     start(&state);
     while (!reader.failed && sprof_reader_left(&reader) && dwarf->steps_left) {
         const uint8_t opcode = sprof_reader_u8(&reader);
         dwarf->steps_left--;
         if (opcode >= table->opcode_base) {
-            const uint8_t adjusted = (uint8_t)(opcode - table->opcode_base);
-            state.address += (uint64_t)(adjusted / table->line_range) * table->instruction_bytes;
-            state.line += (uint64_t)(table->line_base + adjusted % table->line_range);
+            state.address += specials[opcode].address;
+            state.line += (uint64_t)specials[opcode].line;
             emit(&state);
         } else if (!opcode) {
             run_extended(&state, &reader);

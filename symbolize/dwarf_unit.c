@@ -1,10 +1,13 @@
-/* Reads DWARF's units, abbreviations, entries and lists of ranges. */
+/* Reads DWARF's units, abbreviations and forms. */
 #include "symbolize/dwarf_unit.h"
 
 #include <dwarf.h>
 
 static const uint64_t max_steps = UINT64_C(1) << 28;
-enum { MAX_CODE = 1 << 16 };
+enum {
+    MAX_CODE = 1 << 16,
+    MAX_ATTRIBUTES = 1000, /* of an entry; their sizes fit 16 bits */
+};
 
 /* == Forms == */
 
@@ -15,7 +18,7 @@ static const char *text_at(struct sprof_bytes section, uint64_t offset)
     return reader.failed ? NULL : sprof_reader_text(&reader);
 }
 
-static uint64_t number_at(struct sprof_bytes section, uint64_t offset, size_t size)
+uint64_t dwarf_number_at(struct sprof_bytes section, uint64_t offset, size_t size)
 {
     uint64_t value = 0;
     if (offset <= section.size && section.size - offset >= size)
@@ -78,13 +81,14 @@ const char *dwarf_text(const struct dwarf *dwarf, const struct dwarf_unit *unit,
     if (value->form == DW_FORM_line_strp)
         return text_at(dwarf->sections.line_str, value->number);
     const uint64_t at = unit->str_offsets_base + value->number * 4;
-    return text_at(dwarf->sections.str, number_at(dwarf->sections.str_offsets, at, 4));
+    return text_at(dwarf->sections.str, dwarf_number_at(dwarf->sections.str_offsets, at, 4));
 }
 
-static uint64_t indexed_address(const struct dwarf *dwarf, const struct dwarf_unit *unit,
-                                uint64_t index)
+uint64_t dwarf_address(const struct dwarf *dwarf, const struct dwarf_unit *unit, uint64_t index)
 {
-    return index > UINT32_MAX ? 0 : number_at(dwarf->sections.addr, unit->addr_base + index * 8, 8);
+    return index > UINT32_MAX
+               ? 0
+               : dwarf_number_at(dwarf->sections.addr, unit->addr_base + index * 8, 8);
 }
 
 bool dwarf_value_read(const struct dwarf *dwarf, const struct dwarf_unit *unit,
@@ -137,7 +141,7 @@ bool dwarf_value_read(const struct dwarf *dwarf, const struct dwarf_unit *unit,
     case DW_FORM_addrx:
         value->number = form == DW_FORM_addrx ? sprof_reader_uleb(reader) : fixed;
         value->class = DWARF_ADDRESS;
-        value->number = indexed_address(dwarf, unit, value->number);
+        value->number = dwarf_address(dwarf, unit, value->number);
         break;
     case DW_FORM_udata: value->number = sprof_reader_uleb(reader); break;
     case DW_FORM_sdata: value->number = (uint64_t)sprof_reader_sleb(reader); break;
@@ -170,6 +174,75 @@ static bool is_of_another_file(uint16_t form)
            form == DW_FORM_strp_sup || form == DW_FORM_ref_sup4 || form == DW_FORM_ref_sup8;
 }
 
+static bool is_function(uint16_t tag)
+{
+    return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine;
+}
+
+/* The attributes that a walk looks at. */
+static bool is_needed(const struct dwarf_abbreviation *kind, uint16_t name)
+{
+    switch (name) {
+    case DW_AT_sibling: return kind->children;
+    case DW_AT_low_pc:
+    case DW_AT_high_pc:
+    case DW_AT_ranges: return is_function(kind->tag);
+    case DW_AT_abstract_origin:
+    case DW_AT_call_file:
+    case DW_AT_call_line: return kind->tag == DW_TAG_inlined_subroutine;
+    default: return false;
+    }
+}
+
+/* The class of the forms that are plain numbers in the entry. */
+static enum dwarf_class plain_class(uint16_t form)
+{
+    switch (form) {
+    case DW_FORM_data1:
+    case DW_FORM_data2:
+    case DW_FORM_data4:
+    case DW_FORM_data8: return DWARF_NUMBER;
+    case DW_FORM_addr: return DWARF_ADDRESS;
+    case DW_FORM_ref1:
+    case DW_FORM_ref2:
+    case DW_FORM_ref4:
+    case DW_FORM_ref8: return DWARF_REFERENCE;
+    case DW_FORM_sec_offset: return DWARF_OFFSET;
+    default: return DWARF_NONE;
+    }
+}
+
+/* Attributes of fixed size that nobody needs become bytes to skip. */
+static void make_steps(struct dwarf *dwarf, const struct dwarf_unit *unit,
+                       struct dwarf_abbreviation *made)
+{
+    uint32_t skip = 0;
+    made->leaf = !made->children && !is_function(made->tag);
+    made->first_step = (uint32_t)dwarf->steps.count;
+    for (uint32_t i = 0; i < made->count; i++) {
+        const struct dwarf_attribute *attribute = &dwarf->attributes.items[made->first + i];
+        const int size = fixed_size(attribute->form, unit->version);
+        const bool needed = is_needed(made, attribute->name);
+        if (!needed && size >= 0) {
+            skip += (uint32_t)size;
+            continue;
+        }
+        const enum dwarf_class class = plain_class(attribute->form);
+        const struct dwarf_step step = {
+            .skip = (uint16_t)skip,
+            .name = needed ? attribute->name : 0,
+            .form = attribute->form,
+            .bytes = class == DWARF_NONE ? 0 : (uint8_t)size,
+            .class = (uint8_t) class,
+            .implicit = attribute->implicit,
+        };
+        dwarf->failed |= sprof_vec_push(&dwarf->steps, step) != 0;
+        skip = 0;
+    }
+    made->step_count = (uint32_t)dwarf->steps.count - made->first_step;
+    made->tail = skip;
+}
+
 static bool read_abbreviation(struct dwarf *dwarf, struct dwarf_unit *unit,
                               struct sprof_reader *reader, uint64_t code)
 {
@@ -179,25 +252,22 @@ static bool read_abbreviation(struct dwarf *dwarf, struct dwarf_unit *unit,
     made.tag = tag <= UINT16_MAX ? (uint16_t)tag : UINT16_MAX;
     for (;;) {
         const uint64_t name = sprof_reader_uleb(reader), form = sprof_reader_uleb(reader);
-        if (reader->failed || name > UINT16_MAX || form > UINT16_MAX)
+        if (reader->failed || name > UINT16_MAX || form > UINT16_MAX ||
+            made.count > MAX_ATTRIBUTES || is_of_another_file((uint16_t)form))
             return false;
         if (!name && !form)
             break;
         const struct dwarf_attribute attribute = {
             .name = (uint16_t)name,
             .form = (uint16_t)form,
-            .fixed_bytes = fixed_size((uint16_t)form, unit->version),
             .implicit = form == DW_FORM_implicit_const ? sprof_reader_sleb(reader) : 0,
         };
-        const int size = attribute.fixed_bytes;
-        if (is_of_another_file(attribute.form))
-            return false;
-        made.fixed_bytes =
-            made.fixed_bytes < 0 || size < 0 || made.count > 1000 ? -1 : made.fixed_bytes + size;
         made.count++;
         if (sprof_vec_push(&dwarf->attributes, attribute))
             dwarf->failed = true;
     }
+    if (!dwarf->failed)
+        make_steps(dwarf, unit, &made);
     const struct dwarf_abbreviation none = {0};
     while (!dwarf->failed && unit->abbreviation_count < code) {
         dwarf->failed |= sprof_vec_push(&dwarf->abbreviations, none) != 0;
@@ -264,7 +334,8 @@ static bool read_header(struct dwarf *dwarf, struct sprof_reader *reader)
     }
     unit.entries = sprof_reader_offset(reader);
     unit.readable = !reader->failed && unit.version >= 2 && unit.version <= 5 &&
-                    address_size == 8 && is_whole_unit(type) && unit.entries <= unit.end;
+                    address_size == 8 && is_whole_unit(type) && unit.entries <= unit.end &&
+                    unit.end <= UINT32_MAX;
     /* Where the first entry of their kind is, the headers of version 5 tell only to those who read
      * them whole: bases count from behind the header of their section. */
     unit.str_offsets_base = unit.addr_base = 8;
@@ -287,8 +358,23 @@ void dwarf_release(struct dwarf *dwarf)
     sprof_vec_release(&dwarf->units);
     sprof_vec_release(&dwarf->abbreviations);
     sprof_vec_release(&dwarf->attributes);
+    sprof_vec_release(&dwarf->steps);
     sprof_map_release(&dwarf->abbreviation_tables);
     *dwarf = (struct dwarf){0};
+}
+
+void dwarf_extent_take(struct dwarf_extent *extent, uint16_t name, const struct dwarf_value *value)
+{
+    if (name == DW_AT_low_pc) {
+        extent->low_pc = value->number;
+        extent->low_is_known = true;
+    } else if (name == DW_AT_high_pc) {
+        extent->high_pc = value->number;
+        extent->high_is_offset = value->class == DWARF_NUMBER;
+    } else {
+        extent->ranges = value->number;
+        extent->ranges_class = value->class;
+    }
 }
 
 static bool is_ada(uint64_t language)
@@ -328,14 +414,8 @@ static void read_root(const struct dwarf *dwarf, struct dwarf_unit *unit,
         }
         switch (attribute->name) {
         case DW_AT_low_pc:
-            unit->low_pc = value.number;
-            unit->low_is_known = true;
-            break;
         case DW_AT_high_pc:
-            unit->high_pc = value.number;
-            unit->high_is_offset = value.class == DWARF_NUMBER;
-            break;
-        case DW_AT_ranges: unit->ranges = value; break;
+        case DW_AT_ranges: dwarf_extent_take(&unit->extent, attribute->name, &value); break;
         case DW_AT_stmt_list:
             unit->line_offset = value.number;
             unit->has_lines = true;
@@ -381,168 +461,4 @@ struct dwarf_unit *dwarf_unit_of(struct dwarf *dwarf, uint64_t offset)
     }
     struct dwarf_unit *unit = low < dwarf->units.count ? &dwarf->units.items[low] : NULL;
     return unit && offset >= unit->entries && dwarf_unit_open(dwarf, unit) ? unit : NULL;
-}
-
-/* == Entries == */
-
-static void take(struct dwarf_entry *entry, uint16_t name, const struct dwarf_value *value)
-{
-    switch (name) {
-    case DW_AT_sibling: entry->sibling = value->number; break;
-    case DW_AT_low_pc:
-        entry->low_pc = value->number;
-        entry->low_is_known = true;
-        break;
-    case DW_AT_high_pc:
-        entry->high_pc = value->number;
-        entry->high_is_offset = value->class == DWARF_NUMBER;
-        break;
-    case DW_AT_ranges: entry->ranges = *value; break;
-    case DW_AT_abstract_origin: entry->origin = *value; break;
-    case DW_AT_specification: entry->specification = *value; break;
-    case DW_AT_name: entry->name = *value; break;
-    case DW_AT_linkage_name:
-    case DW_AT_MIPS_linkage_name: entry->linkage_name = *value; break;
-    case DW_AT_call_file: entry->call_file = value->number + 1; break;
-    case DW_AT_call_line: entry->call_line = value->number; break;
-    case DW_AT_decl_file: entry->decl_file = value->number + 1; break;
-    case DW_AT_decl_line: entry->decl_line = value->number; break;
-    default: break;
-    }
-}
-
-static bool is_function(uint16_t tag)
-{
-    return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine;
-}
-
-static bool read_attributes(const struct dwarf *dwarf, const struct dwarf_unit *unit,
-                            const struct dwarf_abbreviation *kind, struct sprof_reader *reader,
-                            struct dwarf_entry *entry)
-{
-    const bool all = is_function(kind->tag);
-    if (!all && !kind->children && kind->fixed_bytes >= 0)
-        return sprof_reader_take(reader, (size_t)kind->fixed_bytes) || !kind->fixed_bytes;
-    for (uint32_t i = 0; i < kind->count; i++) {
-        const struct dwarf_attribute *attribute = &dwarf->attributes.items[kind->first + i];
-        struct dwarf_value value;
-        if (!all && attribute->fixed_bytes >= 0 && attribute->name != DW_AT_sibling) {
-            sprof_reader_take(reader, (size_t)attribute->fixed_bytes);
-            continue;
-        }
-        if (!dwarf_value_read(dwarf, unit, reader, attribute->form, attribute->implicit, &value))
-            return false;
-        take(entry, attribute->name, &value);
-    }
-    return !reader->failed;
-}
-
-bool dwarf_entry_read(struct dwarf *dwarf, const struct dwarf_unit *unit, uint64_t offset,
-                      struct dwarf_entry *entry)
-{
-    *entry = (struct dwarf_entry){.offset = offset};
-    if (!dwarf->steps_left || offset < unit->entries || offset >= unit->end)
-        return false;
-    dwarf->steps_left--;
-    const struct sprof_bytes bytes = {dwarf->sections.info.data + offset,
-                                      (size_t)(unit->end - offset)};
-    struct sprof_reader reader = sprof_reader_of(bytes);
-    const uint64_t code = sprof_reader_uleb(&reader);
-    if (reader.failed || code > unit->abbreviation_count)
-        return false;
-    if (code) {
-        const struct dwarf_abbreviation *kind =
-            &dwarf->abbreviations.items[unit->first_abbreviation + code - 1];
-        entry->tag = kind->tag;
-        entry->has_children = kind->children;
-        if (!kind->tag || !read_attributes(dwarf, unit, kind, &reader, entry))
-            return false;
-    }
-    entry->children = offset + sprof_reader_offset(&reader);
-    return true;
-}
-
-/* == Ranges == */
-
-/* .debug_ranges (DWARF 4, section 2.17.3). */
-static void each_old_range(struct dwarf *dwarf, const struct dwarf_unit *unit, uint64_t offset,
-                           dwarf_range *range, void *context)
-{
-    struct sprof_reader reader = sprof_reader_of(dwarf->sections.ranges);
-    uint64_t base = unit->low_pc;
-    sprof_reader_seek(&reader, offset <= SIZE_MAX ? (size_t)offset : SIZE_MAX);
-    while (dwarf->steps_left) {
-        const uint64_t low = sprof_reader_u64(&reader), high = sprof_reader_u64(&reader);
-        dwarf->steps_left--;
-        if (reader.failed || (!low && !high))
-            return;
-        if (low == UINT64_MAX)
-            base = high;
-        else if (low < high && !range(context, base + low, base + high))
-            return;
-    }
-}
-
-/* .debug_rnglists (DWARF 5, section 7.25). */
-static void each_new_range(struct dwarf *dwarf, const struct dwarf_unit *unit, uint64_t offset,
-                           dwarf_range *range, void *context)
-{
-    struct sprof_reader reader = sprof_reader_of(dwarf->sections.rnglists);
-    uint64_t base = unit->low_pc;
-    sprof_reader_seek(&reader, offset <= SIZE_MAX ? (size_t)offset : SIZE_MAX);
-    while (dwarf->steps_left && !reader.failed) {
-        uint64_t low = 0, high = 0;
-        dwarf->steps_left--;
-        switch (sprof_reader_u8(&reader)) {
-        case DW_RLE_base_addressx:
-            base = indexed_address(dwarf, unit, sprof_reader_uleb(&reader));
-            continue;
-        case DW_RLE_base_address: base = sprof_reader_u64(&reader); continue;
-        case DW_RLE_startx_endx:
-            low = indexed_address(dwarf, unit, sprof_reader_uleb(&reader));
-            high = indexed_address(dwarf, unit, sprof_reader_uleb(&reader));
-            break;
-        case DW_RLE_startx_length:
-            low = indexed_address(dwarf, unit, sprof_reader_uleb(&reader));
-            high = low + sprof_reader_uleb(&reader);
-            break;
-        case DW_RLE_offset_pair:
-            low = base + sprof_reader_uleb(&reader);
-            high = base + sprof_reader_uleb(&reader);
-            break;
-        case DW_RLE_start_end:
-            low = sprof_reader_u64(&reader);
-            high = sprof_reader_u64(&reader);
-            break;
-        case DW_RLE_start_length:
-            low = sprof_reader_u64(&reader);
-            high = low + sprof_reader_uleb(&reader);
-            break;
-        default: return;
-        }
-        if (!reader.failed && low < high && !range(context, low, high))
-            return;
-    }
-}
-
-void dwarf_each_range(struct dwarf *dwarf, const struct dwarf_unit *unit,
-                      const struct dwarf_entry *entry, dwarf_range *range, void *context)
-{
-    if (entry->ranges.class == DWARF_INDEX) {
-        const uint64_t at = unit->rnglists_base + entry->ranges.number * 4;
-        if (entry->ranges.number <= UINT32_MAX)
-            each_new_range(dwarf, unit,
-                           unit->rnglists_base + number_at(dwarf->sections.rnglists, at, 4), range,
-                           context);
-    } else if (entry->ranges.class != DWARF_NONE) {
-        if (unit->version >= 5)
-            each_new_range(dwarf, unit, entry->ranges.number, range, context);
-        else
-            each_old_range(dwarf, unit, entry->ranges.number, range, context);
-    } else if (entry->low_is_known) {
-        const uint64_t high =
-            entry->high_is_offset ? entry->low_pc + entry->high_pc : entry->high_pc;
-        if (entry->low_pc < high)
-            range(context, entry->low_pc, high);
-    }
 }

@@ -1,5 +1,5 @@
-/* symbolize, inside: DWARF's units and entries as they stand in the sections (DWARF 5, sections 7.5
- * and 7.27), read without building anything of them. Versions 2 to 5 of 32-bit DWARF with 8-byte
+/* symbolize, inside: DWARF's units, abbreviations and forms as they stand in the sections (DWARF 5,
+ * section 7.5), read without building anything of them. Versions 2 to 5 of 32-bit DWARF with 8-byte
  * addresses; units that need another file are left to libdw. Everything read is untrusted. */
 #ifndef SPROF_SYMBOLIZE_DWARF_UNIT_H
 #define SPROF_SYMBOLIZE_DWARF_UNIT_H
@@ -15,15 +15,25 @@ struct dwarf_sections {
 
 struct dwarf_attribute {
     uint16_t name, form;
-    int32_t fixed_bytes; /* -1: the data tells */
-    int64_t implicit;    /* DW_FORM_implicit_const */
+    int64_t implicit; /* DW_FORM_implicit_const */
+};
+
+/* What a walk does at an entry: it skips bytes, then reads an attribute. */
+struct dwarf_step {
+    uint16_t skip;
+    uint16_t name, form; /* name 0: the value is not needed, but its size depends on the data */
+    uint8_t bytes;       /* of a plain number; 0: the form says how to read it */
+    uint8_t class;       /* of a plain number: enum dwarf_class */
+    int64_t implicit;
 };
 
 struct dwarf_abbreviation {
     uint16_t tag; /* 0: there is none of this code */
     bool children;
+    bool leaf;             /* a walk goes past it: neither a function nor a call nor a parent */
     uint32_t first, count; /* attributes */
-    int32_t fixed_bytes;   /* of all attributes together; -1: they must be looked at */
+    uint32_t first_step, step_count;
+    uint32_t tail; /* bytes behind the last step */
 };
 
 enum dwarf_class {
@@ -43,6 +53,13 @@ struct dwarf_value {
     const char *text; /* of DW_FORM_string */
 };
 
+/* Where the code of a unit, a function or a call lies, as it is written. */
+struct dwarf_extent {
+    enum dwarf_class ranges_class; /* DWARF_NONE: from low_pc to high_pc */
+    bool low_is_known, high_is_offset;
+    uint64_t ranges, low_pc, high_pc;
+};
+
 struct dwarf_unit {
     uint64_t offset, end, entries; /* in .debug_info: header, what follows, first entry */
     uint64_t abbrev_offset;
@@ -51,13 +68,10 @@ struct dwarf_unit {
     bool opened;   /* the root entry has been read */
     bool ada, has_lines;
     uint32_t first_abbreviation, abbreviation_count; /* by code - 1 */
-    uint64_t low_pc;
     uint64_t str_offsets_base, addr_base, rnglists_base, line_offset;
-    const char *directory;     /* DW_AT_comp_dir, NULL unknown */
-    struct dwarf_value ranges; /* of the root entry, with low_pc and high_pc */
-    uint64_t high_pc;
-    bool low_is_known, high_is_offset;
-    uint32_t line_table; /* number in the lines' list, 0 not read yet */
+    const char *directory; /* DW_AT_comp_dir, NULL unknown */
+    struct dwarf_extent extent;
+    uint32_t line_table; /* for dwarf_names: number of its line table, 0 not read yet */
 };
 
 struct dwarf {
@@ -65,22 +79,10 @@ struct dwarf {
     SPROF_VEC(struct dwarf_unit) units; /* in order of offset */
     SPROF_VEC(struct dwarf_abbreviation) abbreviations;
     SPROF_VEC(struct dwarf_attribute) attributes;
+    SPROF_VEC(struct dwarf_step) steps;
     struct sprof_map abbreviation_tables; /* offset → number of the first unit that has it + 1 */
     uint64_t steps_left;                  /* damaged files end there */
     bool failed;                          /* memory ran out */
-};
-
-/* An entry: its place, and its attributes in so far as functions need them. */
-struct dwarf_entry {
-    uint64_t offset, children; /* `children`: where what follows the attributes begins */
-    uint64_t sibling;          /* 0 unknown */
-    uint16_t tag;              /* 0: the end of a list of children */
-    bool has_children;
-    bool low_is_known, high_is_offset;
-    uint64_t low_pc, high_pc;
-    struct dwarf_value ranges, origin, specification, name, linkage_name;
-    uint64_t call_file, decl_file; /* number + 1; 0: none is given */
-    uint64_t call_line, decl_line;
 };
 
 /* Finds the units. The sections stay the caller's. Release in either case. */
@@ -93,16 +95,6 @@ bool dwarf_unit_open(struct dwarf *dwarf, struct dwarf_unit *unit);
 /* The unit that holds an offset of .debug_info, opened; NULL where there is none. */
 struct dwarf_unit *dwarf_unit_of(struct dwarf *dwarf, uint64_t offset);
 
-/* Reads the entry at an offset: of functions and inlined calls all, of others the tag, the children
- * and the sibling. False where it is damaged or nothing is left. */
-bool dwarf_entry_read(struct dwarf *dwarf, const struct dwarf_unit *unit, uint64_t offset,
-                      struct dwarf_entry *entry);
-
-/* Calls back for each range of an entry, until it returns false. */
-typedef bool dwarf_range(void *context, uint64_t low, uint64_t high);
-void dwarf_each_range(struct dwarf *dwarf, const struct dwarf_unit *unit,
-                      const struct dwarf_entry *entry, dwarf_range *range, void *context);
-
 /* A value's string, NULL where it is none. */
 const char *dwarf_text(const struct dwarf *dwarf, const struct dwarf_unit *unit,
                        const struct dwarf_value *value);
@@ -111,5 +103,14 @@ const char *dwarf_text(const struct dwarf *dwarf, const struct dwarf_unit *unit,
 bool dwarf_value_read(const struct dwarf *dwarf, const struct dwarf_unit *unit,
                       struct sprof_reader *reader, uint16_t form, int64_t implicit,
                       struct dwarf_value *value);
+
+/* The number of 1 to 8 bytes at an offset of a section; 0 outside of it. */
+uint64_t dwarf_number_at(struct sprof_bytes section, uint64_t offset, size_t size);
+
+/* The address of an index into .debug_addr. */
+uint64_t dwarf_address(const struct dwarf *dwarf, const struct dwarf_unit *unit, uint64_t index);
+
+/* Notes DW_AT_low_pc, DW_AT_high_pc or DW_AT_ranges. */
+void dwarf_extent_take(struct dwarf_extent *extent, uint16_t name, const struct dwarf_value *value);
 
 #endif

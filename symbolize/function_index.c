@@ -5,8 +5,9 @@
 #include <string.h>
 
 enum {
-    INDEX_VERSION = 1,     /* raised whenever something else is stored */
-    INLINES_MAX = 1 << 16, /* of one piece: a look-up goes through them */
+    INDEX_VERSION = 2,    /* raised whenever something else is stored */
+    RANGES_MAX = 1 << 16, /* of one piece: a look-up goes through them */
+    WORK_MAX = 1 << 28,   /* calls and ranges to check: pieces may share them */
 };
 
 uint32_t function_index_text(struct function_index *index, const char *text)
@@ -32,7 +33,7 @@ static int by_low(const void *left, const void *right)
     const struct index_piece *a = left, *b = right;
     if (a->low != b->low)
         return a->low < b->low ? -1 : 1;
-    return (a->first_inline > b->first_inline) - (a->first_inline < b->first_inline);
+    return (a->first_range > b->first_range) - (a->first_range < b->first_range);
 }
 
 void function_index_sort(struct function_index *index)
@@ -61,34 +62,26 @@ const struct index_piece *function_index_find(const struct function_index *index
     return low < index->pieces.count && vaddr >= items[low].low ? &items[low] : NULL;
 }
 
-static bool covers(const struct index_inline *call, const struct index_piece *piece, uint64_t vaddr)
+/* Ranges stand in the order in which calls nest: the first that covers the address below the
+ * innermost call so far goes on inwards. */
+const struct index_call *function_index_innermost(const struct function_index *index,
+                                                  const struct index_piece *piece, uint64_t vaddr)
 {
-    return vaddr - piece->low >= call->low && vaddr - piece->low < call->high;
+    const struct index_call *calls = index->calls.items + piece->first_call;
+    const struct index_range *ranges = index->ranges.items + piece->first_range;
+    uint32_t innermost = 0;
+    for (uint32_t i = 0; i < piece->range_count; i++)
+        if (vaddr - piece->low >= ranges[i].low && vaddr - piece->low < ranges[i].high &&
+            calls[ranges[i].call - 1].parent == innermost)
+            innermost = ranges[i].call;
+    return innermost ? &calls[innermost - 1] : NULL;
 }
 
-/* Calls stand in the order in which they nest: the first that covers the address below the
- * innermost one so far goes on inwards. */
-const struct index_inline *function_index_innermost(const struct function_index *index,
-                                                    const struct index_piece *piece, uint64_t vaddr)
+const struct index_call *function_index_outer(const struct function_index *index,
+                                              const struct index_piece *piece,
+                                              const struct index_call *inner)
 {
-    const struct index_inline *innermost = NULL;
-    for (uint32_t i = 0; i < piece->inline_count; i++) {
-        const struct index_inline *call = &index->inlines.items[piece->first_inline + i];
-        if (call->parent == (innermost ? innermost->entry : 0) && covers(call, piece, vaddr))
-            innermost = call;
-    }
-    return innermost;
-}
-
-const struct index_inline *function_index_outer(const struct function_index *index,
-                                                const struct index_piece *piece, uint64_t vaddr,
-                                                const struct index_inline *inner)
-{
-    const struct index_inline *first = &index->inlines.items[piece->first_inline];
-    for (const struct index_inline *call = inner; inner->parent && call-- > first;)
-        if (call->entry == inner->parent && covers(call, piece, vaddr))
-            return call;
-    return NULL;
+    return inner->parent ? index->calls.items + piece->first_call + inner->parent - 1 : NULL;
 }
 
 const struct index_line *function_index_line(const struct function_index *index,
@@ -107,13 +100,43 @@ const struct index_line *function_index_line(const struct function_index *index,
     return low && (lines[low - 1].file || lines[low - 1].line) ? &lines[low - 1] : NULL;
 }
 
+/* Gives a vector memory of its own. */
+#define OWN(index, vec)                                                                            \
+    do {                                                                                           \
+        const void *loaded = (vec)->items;                                                         \
+        const size_t count = (vec)->count;                                                         \
+        (vec)->items = NULL;                                                                       \
+        (vec)->count = 0;                                                                          \
+        if (count && !sprof_vec_reserve((vec), count + count / 8)) {                               \
+            memcpy((vec)->items, loaded, count * sizeof *(vec)->items);                            \
+            (vec)->count = count;                                                                  \
+        } else if (count) {                                                                        \
+            (index)->failed = true;                                                                \
+        }                                                                                          \
+    } while (0)
+
+void function_index_own(struct function_index *index)
+{
+    if (!index->borrowed)
+        return;
+    OWN(index, &index->descriptions);
+    OWN(index, &index->pieces);
+    OWN(index, &index->calls);
+    OWN(index, &index->ranges);
+    OWN(index, &index->lines);
+    index->borrowed = false;
+}
+
 void function_index_release(struct function_index *index)
 {
     sprof_intern_release(&index->texts);
-    sprof_vec_release(&index->descriptions);
-    sprof_vec_release(&index->pieces);
-    sprof_vec_release(&index->inlines);
-    sprof_vec_release(&index->lines);
+    if (!index->borrowed) {
+        sprof_vec_release(&index->descriptions);
+        sprof_vec_release(&index->pieces);
+        sprof_vec_release(&index->calls);
+        sprof_vec_release(&index->ranges);
+        sprof_vec_release(&index->lines);
+    }
     free(index->storage);
     *index = (struct function_index){0};
 }
@@ -123,7 +146,7 @@ void function_index_release(struct function_index *index)
 /* What is stored: this, the arrays in this order, and the texts, each ended by a NUL; the number of
  * a text is where it begins, plus 1. */
 struct header {
-    uint64_t version, descriptions, pieces, inlines, lines, text_bytes;
+    uint64_t version, pieces, descriptions, calls, ranges, lines, text_bytes, unused;
 };
 
 /* Where the texts that were added begin in the stored ones; NULL where memory or numbers run out.
@@ -154,6 +177,7 @@ void function_index_store(struct function_index *index, struct cache *cache,
                           struct sprof_digest key)
 {
     struct sprof_str texts = {0};
+    function_index_own(index);
     uint32_t *stored = index->failed ? NULL : gather_texts(index, &texts);
     if (stored) {
         for (size_t i = 0; i < index->descriptions.count; i++) {
@@ -161,8 +185,8 @@ void function_index_store(struct function_index *index, struct cache *cache,
             renumber(index, stored, &index->descriptions.items[i].name);
             renumber(index, stored, &index->descriptions.items[i].file);
         }
-        for (size_t i = 0; i < index->inlines.count; i++)
-            renumber(index, stored, &index->inlines.items[i].call_file);
+        for (size_t i = 0; i < index->calls.count; i++)
+            renumber(index, stored, &index->calls.items[i].file);
         for (size_t i = 0; i < index->lines.count; i++)
             renumber(index, stored, &index->lines.items[i].file);
         free(index->storage);
@@ -172,9 +196,10 @@ void function_index_store(struct function_index *index, struct cache *cache,
         index->loaded_bytes = (uint32_t)texts.length;
         const struct header header = {
             .version = INDEX_VERSION,
-            .descriptions = index->descriptions.count,
             .pieces = index->pieces.count,
-            .inlines = index->inlines.count,
+            .descriptions = index->descriptions.count,
+            .calls = index->calls.count,
+            .ranges = index->ranges.count,
             .lines = index->lines.count,
             .text_bytes = texts.length,
         };
@@ -184,9 +209,10 @@ void function_index_store(struct function_index *index, struct cache *cache,
     }
         const struct sprof_bytes pieces[] = {
             {(const uint8_t *)&header, sizeof header},
-            BYTES_OF(index->descriptions),
             BYTES_OF(index->pieces),
-            BYTES_OF(index->inlines),
+            BYTES_OF(index->descriptions),
+            BYTES_OF(index->calls),
+            BYTES_OF(index->ranges),
             BYTES_OF(index->lines),
             {(const uint8_t *)texts.text, texts.length},
         };
@@ -200,17 +226,38 @@ void function_index_store(struct function_index *index, struct cache *cache,
 
 /* == Checking == */
 
+/* Whether `count` items from `first` on lie among `all`. */
+static bool is_inside(uint32_t first, uint32_t count, size_t all)
+{
+    return first <= all && count <= all - first;
+}
+
+static bool calls_are_valid(const struct function_index *index, const struct index_piece *piece)
+{
+    const struct index_call *calls = index->calls.items + piece->first_call;
+    const struct index_range *ranges = index->ranges.items + piece->first_range;
+    for (uint32_t i = 0; i < piece->call_count; i++)
+        if (calls[i].parent > i)
+            return false;
+    for (uint32_t i = 0; i < piece->range_count; i++)
+        if (!ranges[i].call || ranges[i].call > piece->call_count)
+            return false;
+    return true;
+}
+
 static bool pieces_are_valid(const struct function_index *index)
 {
-    uint64_t end = 0;
+    uint64_t end = 0, work = 0;
     for (size_t i = 0; i < index->pieces.count; i++) {
         const struct index_piece *piece = &index->pieces.items[i];
+        work += (uint64_t)piece->call_count + piece->range_count;
         if (piece->low < end || piece->high <= piece->low ||
-            piece->description > index->descriptions.count || piece->inline_count > INLINES_MAX ||
-            piece->first_inline > index->inlines.count ||
-            piece->inline_count > index->inlines.count - piece->first_inline ||
-            piece->first_line > index->lines.count ||
-            piece->line_count > index->lines.count - piece->first_line)
+            piece->description > index->descriptions.count || piece->range_count > RANGES_MAX ||
+            piece->call_count > RANGES_MAX || work > WORK_MAX ||
+            !is_inside(piece->first_call, piece->call_count, index->calls.count) ||
+            !is_inside(piece->first_range, piece->range_count, index->ranges.count) ||
+            !is_inside(piece->first_line, piece->line_count, index->lines.count) ||
+            !calls_are_valid(index, piece))
             return false;
         end = piece->high;
     }
@@ -227,11 +274,10 @@ static bool texts_are_valid(const struct function_index *index)
         if (index->descriptions.items[i].linkage_name > texts ||
             index->descriptions.items[i].name > texts || index->descriptions.items[i].file > texts)
             return false;
-    for (size_t i = 0; i < index->inlines.count; i++)
-        if (!index->inlines.items[i].description ||
-            index->inlines.items[i].description > index->descriptions.count ||
-            index->inlines.items[i].call_file > texts ||
-            index->inlines.items[i].parent >= index->inlines.items[i].entry)
+    for (size_t i = 0; i < index->calls.count; i++)
+        if (!index->calls.items[i].description ||
+            index->calls.items[i].description > index->descriptions.count ||
+            index->calls.items[i].file > texts)
             return false;
     for (size_t i = 0; i < index->lines.count; i++)
         if (index->lines.items[i].file > texts)
@@ -239,13 +285,12 @@ static bool texts_are_valid(const struct function_index *index)
     return true;
 }
 
-/* Takes `count` items of a vector from the reader; false where there are fewer. */
+/* Takes `wanted` items of a vector from the reader, where they stay; false where there are fewer.
+ */
 #define TAKE_ITEMS(vec, wanted, reader)                                                            \
     ((wanted) <= sprof_reader_left(reader) / sizeof *(vec)->items &&                               \
-     !sprof_vec_reserve((vec), (size_t)(wanted) + 1) &&                                            \
-     (memcpy((vec)->items, (reader)->next, (size_t)(wanted) * sizeof *(vec)->items),               \
-      sprof_reader_take((reader), (size_t)(wanted) * sizeof *(vec)->items),                        \
-      (vec)->count = (size_t)(wanted), true))
+     ((vec)->items = (void *)(uintptr_t)(reader)->next, (vec)->count = (size_t)(wanted),           \
+      sprof_reader_take((reader), (size_t)(wanted) * sizeof *(vec)->items), true))
 
 bool function_index_take(struct function_index *index, struct sprof_bytes bytes)
 {
@@ -255,10 +300,12 @@ bool function_index_take(struct function_index *index, struct sprof_bytes bytes)
     if (head)
         memcpy(&header, head, sizeof header);
     index->storage = (uint8_t *)bytes.data;
+    index->borrowed = true;
     bool valid = header.version == INDEX_VERSION &&
-                 TAKE_ITEMS(&index->descriptions, header.descriptions, &reader) &&
                  TAKE_ITEMS(&index->pieces, header.pieces, &reader) &&
-                 TAKE_ITEMS(&index->inlines, header.inlines, &reader) &&
+                 TAKE_ITEMS(&index->descriptions, header.descriptions, &reader) &&
+                 TAKE_ITEMS(&index->calls, header.calls, &reader) &&
+                 TAKE_ITEMS(&index->ranges, header.ranges, &reader) &&
                  TAKE_ITEMS(&index->lines, header.lines, &reader) &&
                  header.text_bytes == sprof_reader_left(&reader);
     if (valid) {

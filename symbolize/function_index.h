@@ -16,20 +16,26 @@ struct index_description {
     uint32_t linkage_name;
     uint32_t name; /* demangled; 0: nobody has asked yet */
     uint32_t file, line, ada;
+    uint32_t entry; /* in .debug_info, where all this is to be read; 0: it has been */
 };
 
 /* A stretch of code of one function. */
 struct index_piece {
     uint64_t low, high;   /* vaddrs */
     uint32_t description; /* number from 1; 0: no function is known here */
-    uint32_t first_inline, inline_count, first_line, line_count;
+    uint32_t first_call, call_count, first_range, range_count, first_line, line_count;
     uint32_t unused;
 };
 
-/* A range of an inlined call, in the order in which calls nest. Entries count from 1 in each
- * function; parent 0 is the function itself. Addresses count from the piece's low. */
-struct index_inline {
-    uint32_t low, high, entry, parent, description, call_file, call_line;
+/* An inlined call. Calls count from 1 in each function, outer ones come first; parent 0 is the
+ * function itself. */
+struct index_call {
+    uint32_t description, parent, file, line;
+};
+
+/* A range of a call, in the order of calls. Addresses count from the piece's low. */
+struct index_range {
+    uint32_t low, high, call;
 };
 
 /* The line that holds from an address on. */
@@ -37,18 +43,23 @@ struct index_line {
     uint32_t low, file, line;
 };
 
-/* Zero is a valid empty one. */
+/* Zero is a valid empty one. What was loaded lies in `storage` until function_index_own. */
 struct function_index {
     const char *loaded;        /* texts as they were stored, one after the other */
     uint32_t loaded_bytes;     /* numbers up to this one: the text begins at number - 1 */
     struct sprof_intern texts; /* those that were added: number - loaded_bytes */
     uint8_t *storage;          /* holds what was loaded */
+    bool borrowed;             /* the vectors lie there */
     SPROF_VEC(struct index_description) descriptions; /* by number - 1 */
     SPROF_VEC(struct index_piece) pieces;             /* sorted by low after function_index_sort */
-    SPROF_VEC(struct index_inline) inlines;
+    SPROF_VEC(struct index_call) calls;
+    SPROF_VEC(struct index_range) ranges;
     SPROF_VEC(struct index_line) lines;
     bool failed; /* memory ran out */
 };
+
+/* Makes the vectors the index's own, before anything is added to them. */
+void function_index_own(struct function_index *index);
 
 /* The number of a text, which is added; and the text of a number, NULL for 0. */
 uint32_t function_index_text(struct function_index *index, const char *text);
@@ -60,14 +71,13 @@ void function_index_sort(struct function_index *index);
 /* The piece that holds an address, NULL where none does. */
 const struct index_piece *function_index_find(const struct function_index *index, uint64_t vaddr);
 
-/* The innermost inlined call that covers an address of a piece, and the one around one; NULL: the
- * function itself. */
-const struct index_inline *function_index_innermost(const struct function_index *index,
-                                                    const struct index_piece *piece,
-                                                    uint64_t vaddr);
-const struct index_inline *function_index_outer(const struct function_index *index,
-                                                const struct index_piece *piece, uint64_t vaddr,
-                                                const struct index_inline *inner);
+/* The innermost inlined call that covers an address of a piece, and the one around a call; NULL:
+ * the function itself. */
+const struct index_call *function_index_innermost(const struct function_index *index,
+                                                  const struct index_piece *piece, uint64_t vaddr);
+const struct index_call *function_index_outer(const struct function_index *index,
+                                              const struct index_piece *piece,
+                                              const struct index_call *inner);
 
 /* The line of an address of a piece, NULL unknown. */
 const struct index_line *function_index_line(const struct function_index *index,

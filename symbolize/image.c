@@ -25,6 +25,11 @@ struct job {
     bool worth_storing;  /* the index has grown */
     struct sprof_digest index_key;
     struct function_index index;
+    struct dwarf_names names; /* what the index is filled from */
+    Dwarf *dwarf;             /* NULL: not opened, or there is none */
+    uint64_t delta;           /* DWARF's address = vaddr + delta */
+    bool dwarf_opened;
+    size_t described; /* names that were read */
     struct addresses addresses;
     const struct symbolize_bounds *bounds;
     struct symbols symbols;
@@ -132,7 +137,8 @@ static void keep_single_addresses(struct job *job)
         const struct index_line line = {0, function_index_text(index, place.file), place.line};
         const struct index_piece piece = {.low = job->missing.items[i],
                                           .high = job->missing.items[i] + 1,
-                                          .first_inline = (uint32_t)index->inlines.count,
+                                          .first_call = (uint32_t)index->calls.count,
+                                          .first_range = (uint32_t)index->ranges.count,
                                           .first_line = (uint32_t)index->lines.count,
                                           .line_count = 1};
         if (sprof_vec_push(&index->lines, line) || sprof_vec_push(&index->pieces, piece))
@@ -140,24 +146,43 @@ static void keep_single_addresses(struct job *job)
     }
 }
 
-/* First by the index, then the functions that can be added to it, then what only libdw can read. */
-static int read_dwarf(struct job *job, Dwarf *dwarf, uint64_t delta)
+static bool open_dwarf(struct job *job)
 {
     struct dwarf_sections sections;
-    module_dwarf_sections(dwarf, &sections);
-    dwarf_functions_add(&job->index, &sections, delta, &job->missing);
+    if (!job->dwarf_opened && open_module(job)) {
+        job->dwarf = module_dwarf(&job->module, &job->delta);
+        if (job->dwarf) {
+            module_dwarf_sections(job->dwarf, &sections);
+            dwarf_names_open(&job->names, &sections, &job->index);
+        }
+    }
+    job->dwarf_opened = true;
+    return job->dwarf != NULL;
+}
+
+/* First by the index, then the functions that can be added to it, then what only libdw can read. */
+static int read_dwarf(struct job *job)
+{
+    function_index_own(&job->index);
+    dwarf_functions_add(&job->names, job->delta, &job->missing);
     function_index_sort(&job->index);
     if (job->index.failed || find_missing(job))
         return SPROF_ENOMEM;
     for (size_t i = 0; i < job->missing.count; i++)
         if (sprof_map_put(&job->missing_index, job->missing.items[i], i))
             return SPROF_ENOMEM;
-    return job->missing.count ? units_flatten(&job->flat, dwarf, delta, &job->missing) : 0;
+    return job->missing.count ? units_flatten(&job->flat, job->dwarf, job->delta, &job->missing)
+                              : 0;
+}
+
+/* A few functions or names more are not worth writing all of them again. */
+static bool is_worth_storing(const struct job *job, size_t added)
+{
+    return job->keyed && added && added >= job->addresses.count / 64;
 }
 
 static int read_debug_information(struct job *job)
 {
-    uint64_t delta = 0;
     if (symbols_find(&job->symbols, &job->table, &job->addresses, job->bounds))
         return SPROF_ENOMEM;
     if (!job->has_dwarf)
@@ -168,14 +193,11 @@ static int read_debug_information(struct job *job)
     }
     if (job->index.failed || find_missing(job))
         return SPROF_ENOMEM;
-    const bool wanted = job->missing.count && dwarf_is_worth_it(job) && open_module(job);
-    Dwarf *dwarf = wanted ? module_dwarf(&job->module, &delta) : NULL;
-    if (!dwarf)
+    if (!job->missing.count || !dwarf_is_worth_it(job) || !open_dwarf(job))
         return 0;
     const size_t asked = job->missing.count;
-    const int code = read_dwarf(job, dwarf, delta);
-    /* A few functions more are not worth writing all of them again. */
-    if (!code && job->keyed && asked >= job->addresses.count / 64) {
+    const int code = read_dwarf(job);
+    if (!code && is_worth_storing(job, asked)) {
         keep_single_addresses(job);
         function_index_sort(&job->index);
         job->worth_storing = true;
@@ -190,9 +212,13 @@ struct covering {
     const struct index_piece *piece;
 };
 
-static struct description describe_number(const struct job *job, uint32_t number)
+static struct description describe_number(struct job *job, uint32_t number)
 {
-    const struct index_description *found = &job->index.descriptions.items[number - 1];
+    struct index_description *found = &job->index.descriptions.items[number - 1];
+    if (found->entry && open_dwarf(job)) {
+        dwarf_names_describe(&job->names, found);
+        job->described++;
+    }
     return (struct description){
         .linkage_name = function_index_text_of(&job->index, found->linkage_name),
         .demangled = function_index_text_of(&job->index, found->name),
@@ -201,7 +227,7 @@ static struct description describe_number(const struct job *job, uint32_t number
     };
 }
 
-static struct description describe(const struct job *job, const struct covering *covering)
+static struct description describe(struct job *job, const struct covering *covering)
 {
     if (covering->entry)
         return lines_describe(&covering->entry->die);
@@ -350,8 +376,7 @@ static uint32_t inlined_entry(struct job *job, const struct flat_entry *entry)
 static void keep_name(struct job *job, uint32_t number, uint32_t function)
 {
     struct index_description *description = &job->index.descriptions.items[number - 1];
-    if (!job->worth_storing || description->name || !description->linkage_name ||
-        job->builder.failed)
+    if (!job->keyed || description->name || !description->linkage_name || job->builder.failed)
         return;
     const struct symbolize_function *named = &job->builder.functions.items[function];
     const char *linkage_name = function_index_text_of(&job->index, description->linkage_name);
@@ -398,12 +423,12 @@ static void add_chain_by_index(struct job *job, size_t address, const struct ind
     const struct index_line *line = function_index_line(index, piece, vaddr);
     const char *file = line ? function_index_text_of(index, line->file) : NULL;
     uint32_t number = line ? line->line : 0;
-    const struct index_inline *call = function_index_innermost(index, piece, vaddr);
+    const struct index_call *call = function_index_innermost(index, piece, vaddr);
     for (int level = 0; call && level < MAX_LEVELS; level++) {
         builder_add_frame(&job->builder, inlined_number(job, call->description), file, number);
-        file = function_index_text_of(index, call->call_file);
-        number = call->call_line;
-        call = function_index_outer(index, piece, vaddr, call);
+        file = function_index_text_of(index, call->file);
+        number = call->line;
+        call = function_index_outer(index, piece, call);
     }
     const struct covering covering = {.piece = piece};
     const uint32_t function = physical_function(job, address, &covering);
@@ -451,11 +476,12 @@ int symbolize_image(struct symbolize_result *result, struct image *image, const 
             add_unnamed(&job.builder, image_path(image), addresses[i], bounds);
     }
     const int code = builder_finish(&job.builder, result, error);
-    if (!code && job.worth_storing)
+    if (!code && (job.worth_storing || is_worth_storing(&job, job.described)))
         function_index_store(&job.index, job.options->cache, job.index_key);
     sprof_map_release(&job.inlined);
     sprof_map_release(&job.missing_index);
     free((void *)job.missing.items);
+    dwarf_names_release(&job.names);
     function_index_release(&job.index);
     units_release(&job.flat);
     symbols_release(&job.symbols);

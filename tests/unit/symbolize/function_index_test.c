@@ -13,27 +13,28 @@ static void fill(struct function_index *index)
         {.linkage_name = function_index_text(index, "outer"), .file = file, .line = 3},
         {.linkage_name = function_index_text(index, "middle"), .file = file, .line = 10},
         {.linkage_name = function_index_text(index, "leaf"), .file = file, .line = 20}};
-    const struct index_inline calls[] = {
-        {.low = 4, .high = 32, .entry = 1, .description = 2, .call_file = file, .call_line = 5},
-        {.low = 8,
-         .high = 16,
-         .entry = 2,
-         .parent = 1,
-         .description = 3,
-         .call_file = file,
-         .call_line = 12},
-        {.low = 40, .high = 44, .entry = 3, .description = 3, .call_file = file, .call_line = 7}};
+    const struct index_call calls[] = {{.description = 2, .file = file, .line = 5},
+                                       {.description = 3, .parent = 1, .file = file, .line = 12},
+                                       {.description = 3, .file = file, .line = 7}};
+    const struct index_range ranges[] = {{4, 32, 1}, {8, 16, 2}, {40, 44, 3}};
     const struct index_line lines[] = {{0, file, 4},   {4, file, 11}, {8, file, 21},
                                        {16, file, 12}, {32, file, 6}, {0, file, 30}};
     const struct index_piece pieces[] = {
         {.low = 0x2000, .high = 0x2010, .description = 1},
-        {.low = 0x1000, .high = 0x1040, .description = 1, .inline_count = 3, .line_count = 5},
-        {.low = 0x3000, .high = 0x3001, .first_inline = 3, .first_line = 5, .line_count = 1},
-        {.low = 0x1008, .high = 0x1010, .description = 2, .first_inline = 3}};
+        {.low = 0x1000,
+         .high = 0x1040,
+         .description = 1,
+         .call_count = 3,
+         .range_count = 3,
+         .line_count = 5},
+        {.low = 0x3000, .high = 0x3001, .first_range = 3, .first_line = 5, .line_count = 1},
+        {.low = 0x1008, .high = 0x1010, .description = 2, .first_range = 3}};
     for (size_t i = 0; i < 3; i++)
         sprof_vec_push(&index->descriptions, descriptions[i]);
     for (size_t i = 0; i < 3; i++)
-        sprof_vec_push(&index->inlines, calls[i]);
+        sprof_vec_push(&index->calls, calls[i]);
+    for (size_t i = 0; i < 3; i++)
+        sprof_vec_push(&index->ranges, ranges[i]);
     for (size_t i = 0; i < 6; i++)
         sprof_vec_push(&index->lines, lines[i]);
     for (size_t i = 0; i < 4; i++)
@@ -54,8 +55,8 @@ static const char *calls_at(const struct function_index *index, uint64_t vaddr)
     static char text[128];
     const struct index_piece *piece = function_index_find(index, vaddr);
     text[0] = '\0';
-    for (const struct index_inline *call = function_index_innermost(index, piece, vaddr); call;
-         call = function_index_outer(index, piece, vaddr, call)) {
+    for (const struct index_call *call = function_index_innermost(index, piece, vaddr); call;
+         call = function_index_outer(index, piece, call)) {
         strcat(text, function_index_text_of(
                          index, index->descriptions.items[call->description - 1].linkage_name));
         strcat(text, "<");
@@ -141,10 +142,10 @@ static void test_changed_bytes(void)
         }
         for (uint64_t vaddr = 0xff0; vaddr < 0x3010; vaddr += 4) {
             const struct index_piece *piece = function_index_find(&index, vaddr);
-            const struct index_inline *call =
+            const struct index_call *call =
                 piece ? function_index_innermost(&index, piece, vaddr) : NULL;
             while (call)
-                call = function_index_outer(&index, piece, vaddr, call);
+                call = function_index_outer(&index, piece, call);
             line_at(&index, vaddr);
         }
         function_index_release(&index);

@@ -1,0 +1,214 @@
+/* Reads DWARF's entries and lists of ranges. */
+#include "symbolize/dwarf_entry.h"
+
+#include <dwarf.h>
+
+/* == Entries == */
+
+/* The bytes of .debug_info from an entry to the end of its unit; empty outside of the unit. */
+static struct sprof_reader reader_at(const struct dwarf *dwarf, const struct dwarf_unit *unit,
+                                     uint64_t offset)
+{
+    struct sprof_bytes bytes = {dwarf->sections.info.data, (size_t)unit->end};
+    struct sprof_reader reader = sprof_reader_of(bytes);
+    sprof_reader_seek(&reader, offset < unit->entries ? SIZE_MAX : (size_t)offset);
+    return reader;
+}
+
+/* The abbreviation of the entry that begins here; NULL for the end of a list of children (*end) and
+ * for damage. */
+static inline const struct dwarf_abbreviation *read_kind(const struct dwarf_abbreviation *kinds,
+                                                         uint32_t count,
+                                                         struct sprof_reader *reader, bool *end)
+{
+    const uint64_t code = sprof_reader_uleb(reader);
+    *end = !code && !reader->failed;
+    return code && code <= count && kinds[code - 1].tag ? &kinds[code - 1] : NULL;
+}
+
+static inline bool take_step(const struct dwarf *dwarf, const struct dwarf_unit *unit,
+                             struct sprof_reader *reader, const struct dwarf_step *step,
+                             struct dwarf_value *value)
+{
+    sprof_reader_take(reader, step->skip);
+    if (step->form == DW_FORM_exprloc && !step->name)
+        return sprof_reader_take(reader, (size_t)sprof_reader_uleb(reader)) || !reader->failed;
+    if (!step->bytes)
+        return dwarf_value_read(dwarf, unit, reader, step->form, step->implicit, value);
+    uint64_t number = 0;
+    switch (step->bytes) {
+    case 1: number = sprof_reader_u8(reader); break;
+    case 2: number = sprof_reader_u16(reader); break;
+    case 4: number = sprof_reader_u32(reader); break;
+    default: number = sprof_reader_u64(reader);
+    }
+    value->class = (enum dwarf_class)step->class;
+    value->number = step->class == DWARF_REFERENCE ? number + unit->offset : number;
+    return !reader->failed;
+}
+
+static void take(struct dwarf_entry *entry, uint16_t name, const struct dwarf_value *value)
+{
+    switch (name) {
+    case DW_AT_sibling: entry->sibling = value->number; break;
+    case DW_AT_low_pc:
+    case DW_AT_high_pc:
+    case DW_AT_ranges: dwarf_extent_take(&entry->extent, name, value); break;
+    case DW_AT_abstract_origin:
+        entry->origin = value->class == DWARF_REFERENCE ? value->number : 0;
+        break;
+    case DW_AT_call_file: entry->call_file = value->number + 1; break;
+    case DW_AT_call_line: entry->call_line = value->number; break;
+    default: break;
+    }
+}
+
+bool dwarf_entry_next(struct dwarf *dwarf, const struct dwarf_unit *unit, uint64_t offset,
+                      struct dwarf_entry *entry)
+{
+    const struct dwarf_abbreviation *kinds = dwarf->abbreviations.items + unit->first_abbreviation;
+    struct sprof_reader reader = reader_at(dwarf, unit, offset);
+    *entry = (struct dwarf_entry){0};
+    while (dwarf->steps_left) {
+        bool end;
+        struct dwarf_value value;
+        entry->offset = sprof_reader_offset(&reader);
+        const struct dwarf_abbreviation *kind =
+            read_kind(kinds, unit->abbreviation_count, &reader, &end);
+        dwarf->steps_left--;
+        if (!kind) {
+            entry->children = sprof_reader_offset(&reader);
+            return end;
+        }
+        const struct dwarf_step *steps = &dwarf->steps.items[kind->first_step];
+        for (uint32_t i = 0; i < kind->step_count; i++) {
+            if (!take_step(dwarf, unit, &reader, &steps[i], &value))
+                return false;
+            take(entry, steps[i].name, &value);
+        }
+        sprof_reader_take(&reader, kind->tail);
+        if (reader.failed)
+            return false;
+        if (kind->leaf)
+            continue;
+        entry->tag = kind->tag;
+        entry->has_children = kind->children;
+        entry->children = sprof_reader_offset(&reader);
+        return true;
+    }
+    return false;
+}
+
+bool dwarf_naming_read(struct dwarf *dwarf, const struct dwarf_unit *unit, uint64_t offset,
+                       struct dwarf_naming *naming)
+{
+    struct sprof_reader reader = reader_at(dwarf, unit, offset);
+    bool end;
+    const struct dwarf_abbreviation *kind =
+        read_kind(dwarf->abbreviations.items + unit->first_abbreviation, unit->abbreviation_count,
+                  &reader, &end);
+    *naming = (struct dwarf_naming){0};
+    for (uint32_t i = 0; kind && i < kind->count; i++) {
+        const struct dwarf_attribute *attribute = &dwarf->attributes.items[kind->first + i];
+        struct dwarf_value value;
+        if (!dwarf_value_read(dwarf, unit, &reader, attribute->form, attribute->implicit, &value))
+            return false;
+        const bool refers = value.class == DWARF_REFERENCE;
+        switch (attribute->name) {
+        case DW_AT_name: naming->name = value; break;
+        case DW_AT_linkage_name:
+        case DW_AT_MIPS_linkage_name: naming->linkage_name = value; break;
+        case DW_AT_abstract_origin: naming->origin = refers ? value.number : 0; break;
+        case DW_AT_specification: naming->specification = refers ? value.number : 0; break;
+        case DW_AT_decl_file: naming->file = value.number + 1; break;
+        case DW_AT_decl_line: naming->line = value.number; break;
+        default: break;
+        }
+    }
+    return kind != NULL;
+}
+
+/* == Ranges == */
+
+/* .debug_ranges (DWARF 4, section 2.17.3). */
+static void each_old_range(struct dwarf *dwarf, const struct dwarf_unit *unit, uint64_t offset,
+                           dwarf_range *range, void *context)
+{
+    struct sprof_reader reader = sprof_reader_of(dwarf->sections.ranges);
+    uint64_t base = unit->extent.low_pc;
+    sprof_reader_seek(&reader, offset <= SIZE_MAX ? (size_t)offset : SIZE_MAX);
+    while (dwarf->steps_left) {
+        const uint64_t low = sprof_reader_u64(&reader), high = sprof_reader_u64(&reader);
+        dwarf->steps_left--;
+        if (reader.failed || (!low && !high))
+            return;
+        if (low == UINT64_MAX)
+            base = high;
+        else if (low < high && !range(context, base + low, base + high))
+            return;
+    }
+}
+
+/* .debug_rnglists (DWARF 5, section 7.25). */
+static void each_new_range(struct dwarf *dwarf, const struct dwarf_unit *unit, uint64_t offset,
+                           dwarf_range *range, void *context)
+{
+    struct sprof_reader reader = sprof_reader_of(dwarf->sections.rnglists);
+    uint64_t base = unit->extent.low_pc;
+    sprof_reader_seek(&reader, offset <= SIZE_MAX ? (size_t)offset : SIZE_MAX);
+    while (dwarf->steps_left && !reader.failed) {
+        uint64_t low = 0, high = 0;
+        dwarf->steps_left--;
+        switch (sprof_reader_u8(&reader)) {
+        case DW_RLE_base_addressx:
+            base = dwarf_address(dwarf, unit, sprof_reader_uleb(&reader));
+            continue;
+        case DW_RLE_base_address: base = sprof_reader_u64(&reader); continue;
+        case DW_RLE_startx_endx:
+            low = dwarf_address(dwarf, unit, sprof_reader_uleb(&reader));
+            high = dwarf_address(dwarf, unit, sprof_reader_uleb(&reader));
+            break;
+        case DW_RLE_startx_length:
+            low = dwarf_address(dwarf, unit, sprof_reader_uleb(&reader));
+            high = low + sprof_reader_uleb(&reader);
+            break;
+        case DW_RLE_offset_pair:
+            low = base + sprof_reader_uleb(&reader);
+            high = base + sprof_reader_uleb(&reader);
+            break;
+        case DW_RLE_start_end:
+            low = sprof_reader_u64(&reader);
+            high = sprof_reader_u64(&reader);
+            break;
+        case DW_RLE_start_length:
+            low = sprof_reader_u64(&reader);
+            high = low + sprof_reader_uleb(&reader);
+            break;
+        default: return;
+        }
+        if (!reader.failed && low < high && !range(context, low, high))
+            return;
+    }
+}
+
+void dwarf_each_range(struct dwarf *dwarf, const struct dwarf_unit *unit,
+                      const struct dwarf_extent *extent, dwarf_range *range, void *context)
+{
+    if (extent->ranges_class == DWARF_INDEX) {
+        const uint64_t at = unit->rnglists_base + extent->ranges * 4;
+        if (extent->ranges <= UINT32_MAX)
+            each_new_range(dwarf, unit,
+                           unit->rnglists_base + dwarf_number_at(dwarf->sections.rnglists, at, 4),
+                           range, context);
+    } else if (extent->ranges_class != DWARF_NONE) {
+        if (unit->version >= 5)
+            each_new_range(dwarf, unit, extent->ranges, range, context);
+        else
+            each_old_range(dwarf, unit, extent->ranges, range, context);
+    } else if (extent->low_is_known) {
+        const uint64_t high =
+            extent->high_is_offset ? extent->low_pc + extent->high_pc : extent->high_pc;
+        if (extent->low_pc < high)
+            range(context, extent->low_pc, high);
+    }
+}

@@ -1,0 +1,40 @@
+/* symbolize, inside: DWARF's entries as a walk through functions needs them, what they are called,
+ * and lists of ranges (DWARF 5, sections 3.3, 2.17.3 and 7.25). Everything read is untrusted. */
+#ifndef SPROF_SYMBOLIZE_DWARF_ENTRY_H
+#define SPROF_SYMBOLIZE_DWARF_ENTRY_H
+
+#include "symbolize/dwarf_unit.h"
+
+/* An entry that is a function or an inlined call, or has children, or ends a list of children. */
+struct dwarf_entry {
+    uint64_t offset, children; /* `children`: where what follows the attributes begins */
+    uint64_t sibling;          /* 0 unknown */
+    uint16_t tag;              /* 0: the end of a list of children */
+    bool has_children;
+    struct dwarf_extent extent;
+    uint64_t origin;    /* of an inlined call: offset of what it calls, 0 unknown */
+    uint64_t call_file; /* number + 1; 0: none is given */
+    uint64_t call_line;
+};
+
+/* Reads the first such entry at an offset or behind it, past entries that are neither. False where
+ * it is damaged or nothing is left. */
+bool dwarf_entry_next(struct dwarf *dwarf, const struct dwarf_unit *unit, uint64_t offset,
+                      struct dwarf_entry *entry);
+
+/* What an entry says about what a function is called and where it is declared. */
+struct dwarf_naming {
+    struct dwarf_value name, linkage_name;
+    uint64_t origin, specification; /* offsets of entries that say more, 0: none */
+    uint64_t file;                  /* number + 1; 0: none is given */
+    uint64_t line;
+};
+bool dwarf_naming_read(struct dwarf *dwarf, const struct dwarf_unit *unit, uint64_t offset,
+                       struct dwarf_naming *naming);
+
+/* Calls back for each range of an extent, until it returns false. */
+typedef bool dwarf_range(void *context, uint64_t low, uint64_t high);
+void dwarf_each_range(struct dwarf *dwarf, const struct dwarf_unit *unit,
+                      const struct dwarf_extent *extent, dwarf_range *range, void *context);
+
+#endif
