@@ -57,9 +57,6 @@ struct image {
 
 /* == bytes.c == */
 
-/* Reads up to `size` bytes at an offset; returns how many there are. */
-size_t image_read(const struct image *image, uint64_t offset, void *buffer, size_t size);
-
 /* Reads exactly `size` bytes into malloc'd memory that one NUL byte follows. Empty where the file
  * does not hold them, where `size` is above IMAGE_MAX_CONTENT, or where memory ran out. */
 struct sprof_bytes image_read_copy(const struct image *image, uint64_t offset, uint64_t size);
@@ -77,6 +74,10 @@ Elf *image_libelf(const struct image *image);
 /* The header of a section, or NULL. */
 const struct image_section_header *image_section_header(const struct image *image,
                                                         const char *name);
+
+/* As image_section_extent, by the header. */
+bool image_extent_of(const struct image *image, const struct image_section_header *section,
+                     struct image_extent *extent);
 
 /* == identity.c == */
 

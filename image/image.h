@@ -97,6 +97,16 @@ struct sprof_bytes image_section(struct image *image, const char *name, uint64_t
 /* Whether image_section may have something to read. */
 bool image_has_section(const struct image *image, const char *name);
 
+/* Where a section's bytes stand in the file as they are, for image_read; false where it has none
+ * there, or they are compressed. */
+struct image_extent {
+    uint64_t vaddr, offset, size;
+};
+bool image_section_extent(const struct image *image, const char *name, struct image_extent *extent);
+
+/* Reads up to `size` bytes at an offset of the file; returns how many there are. */
+size_t image_read(const struct image *image, uint64_t offset, void *buffer, size_t size);
+
 /* Frees all section bytes handed out so far. */
 void image_drop_sections(struct image *image);
 

@@ -131,6 +131,23 @@ struct sprof_bytes image_section(struct image *image, const char *name, uint64_t
     return loaded.bytes;
 }
 
+bool image_extent_of(const struct image *image, const struct image_section_header *section,
+                     struct image_extent *extent)
+{
+    if (section->type == SHT_NOBITS || section->type == SHT_NULL ||
+        section->flags & SHF_COMPRESSED || !section->size || section->size > IMAGE_MAX_CONTENT ||
+        section->offset > image->file_size || section->size > image->file_size - section->offset)
+        return false;
+    *extent = (struct image_extent){section->vaddr, section->offset, section->size};
+    return true;
+}
+
+bool image_section_extent(const struct image *image, const char *name, struct image_extent *extent)
+{
+    const struct image_section_header *section = image_section_header(image, name);
+    return section && image_extent_of(image, section, extent);
+}
+
 bool image_has_section(const struct image *image, const char *name)
 {
     const struct image_section_header *section = image_section_header(image, name);
@@ -145,47 +162,4 @@ void image_drop_sections(struct image *image)
     for (size_t i = 0; i < image->loaded.count; i++)
         free((void *)image->loaded.items[i].bytes.data);
     image->loaded.count = 0;
-}
-
-static bool is_function(const Elf64_Sym *symbol)
-{
-    const unsigned type = ELF64_ST_TYPE(symbol->st_info);
-    return symbol->st_shndx != SHN_UNDEF &&
-           (type == STT_FUNC || type == STT_NOTYPE || type == STT_GNU_IFUNC);
-}
-
-static void match(const Elf64_Sym *symbol, const char *name, const char *const *names,
-                  struct image_symbol *out)
-{
-    for (size_t i = 0; names[i]; i++)
-        if (!out[i].vaddr && name[0] == names[i][0] && !strcmp(name, names[i]))
-            out[i] = (struct image_symbol){symbol->st_value, symbol->st_size};
-}
-
-/* Section bytes end with a NUL that is not counted, so a name cannot run out of the string table.
- */
-static void search_table(struct image *image, const char *table, const char *const *names,
-                         struct image_symbol *out)
-{
-    const struct image_section_header *header = image_section_header(image, table);
-    if (!header || header->link >= image->sections.count)
-        return;
-    const struct sprof_bytes symbols = read_section(image, header);
-    const struct sprof_bytes strings = read_section(image, &image->sections.items[header->link]);
-    for (size_t i = 0; i + sizeof(Elf64_Sym) <= symbols.size; i += sizeof(Elf64_Sym)) {
-        Elf64_Sym symbol;
-        memcpy(&symbol, symbols.data + i, sizeof symbol);
-        if (is_function(&symbol) && symbol.st_name < strings.size)
-            match(&symbol, (const char *)strings.data + symbol.st_name, names, out);
-    }
-    free((void *)symbols.data);
-    free((void *)strings.data);
-}
-
-void image_find_symbols(struct image *image, const char *const *names, struct image_symbol *out)
-{
-    for (size_t i = 0; names[i]; i++)
-        out[i] = (struct image_symbol){0};
-    search_table(image, ".symtab", names, out);
-    search_table(image, ".dynsym", names, out);
 }

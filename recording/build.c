@@ -76,6 +76,19 @@ static bool is_started_by_kernel(const struct image *image)
     return image_is_executable(image) || (soname && strncmp(soname, "ld-", 3) == 0);
 }
 
+struct text_reader {
+    const struct image *image;
+    struct image_extent text;
+};
+
+static size_t read_text(void *context, uint64_t offset, void *buffer, size_t size)
+{
+    const struct text_reader *reader = context;
+    const uint64_t left = reader->text.size - offset;
+    return image_read(reader->image, reader->text.offset + offset, buffer,
+                      size < left ? size : (size_t)left);
+}
+
 static int build_from(struct unwind_table **table, struct image *image, struct image *frames,
                       const struct found_symbols *found, struct sprof_error *error)
 {
@@ -93,7 +106,13 @@ static int build_from(struct unwind_table **table, struct image *image, struct i
     source.eh_frame_hdr = image_section(frames, ".eh_frame_hdr", &source.eh_frame_hdr_vaddr);
     source.debug_frame = image_section(frames, ".debug_frame", NULL);
     source.gopclntab = image_section(image, ".gopclntab", &source.gopclntab_vaddr);
-    source.text_bytes = image_section(image, ".text", &source.text_vaddr);
+    struct text_reader text_reader = {.image = image};
+    if (image_section_extent(image, ".text", &text_reader.text)) {
+        source.text_vaddr = text_reader.text.vaddr;
+        source.text_size = text_reader.text.size;
+        source.read_text = read_text;
+        source.text_context = &text_reader;
+    }
     image_section(image, ".got", &source.got_vaddr);
     const int result = unwind_table_build(table, &source, error);
     image_drop_sections(image);

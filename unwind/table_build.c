@@ -14,7 +14,15 @@ enum {
      * are data that shares the segment. */
     KNOWN_CODE_MIN = 16,
     KNOWN_CODE_MAX = 4 << 20,
-    PREFETCH_AHEAD = 8, /* functions */
+    PREFETCH_AHEAD = 8,     /* functions */
+    TEXT_PIECE = 64 * 1024, /* bytes of code read at once */
+};
+
+/* The piece of code that was read last. */
+struct text_piece {
+    uint8_t *bytes;
+    uint64_t offset; /* from text_vaddr */
+    size_t size, capacity;
 };
 
 struct builder {
@@ -23,6 +31,7 @@ struct builder {
     struct cfi_section eh_frame, debug_frame;
     struct go_table go;
     struct function_list list;
+    struct text_piece text;
     size_t text_hint; /* the text range of the function before */
     uint64_t next;    /* vaddr up to which rows are complete */
     struct unwind_rows rows;
@@ -71,20 +80,47 @@ static void row_of_state(void *context, uint64_t start, uint64_t end, const stru
     row_add(builder, start, unwind_rule_of_state(state));
 }
 
-/* The bytes of [start, end), as far as they are at hand. */
-static struct sprof_bytes text_between(const struct builder *builder, uint64_t start, uint64_t end)
+static uint64_t text_size(const struct unwind_source *source)
+{
+    return source->read_text ? source->text_size : source->text_bytes.size;
+}
+
+static bool read_piece(struct builder *builder, uint64_t offset, size_t size)
+{
+    struct text_piece *piece = &builder->text;
+    const size_t wanted = size > TEXT_PIECE ? size : TEXT_PIECE;
+    if (wanted > piece->capacity) {
+        free(piece->bytes);
+        *piece = (struct text_piece){.bytes = malloc(wanted)};
+        if (!piece->bytes)
+            return false;
+        piece->capacity = wanted;
+    }
+    const struct unwind_source *source = builder->source;
+    piece->offset = offset;
+    piece->size = source->read_text(source->text_context, offset, piece->bytes, wanted);
+    return piece->size >= size;
+}
+
+/* The bytes of [start, end), as far as they are at hand; valid until the next call. */
+static struct sprof_bytes text_between(struct builder *builder, uint64_t start, uint64_t end)
 {
     const struct unwind_source *source = builder->source;
-    const uint64_t offset = start - source->text_vaddr;
-    if (start < source->text_vaddr || offset >= source->text_bytes.size)
+    const uint64_t offset = start - source->text_vaddr, all = text_size(source);
+    const struct text_piece *piece = &builder->text;
+    if (start < source->text_vaddr || offset >= all)
         return (struct sprof_bytes){0};
-    const uint64_t left = source->text_bytes.size - offset;
-    return (struct sprof_bytes){source->text_bytes.data + offset,
-                                (size_t)(end - start < left ? end - start : left)};
+    const size_t size = (size_t)(end - start < all - offset ? end - start : all - offset);
+    if (!source->read_text)
+        return (struct sprof_bytes){source->text_bytes.data + offset, size};
+    if ((offset < piece->offset || offset - piece->offset + size > piece->size) &&
+        !read_piece(builder, offset, size))
+        return (struct sprof_bytes){0};
+    return (struct sprof_bytes){piece->bytes + (offset - piece->offset), size};
 }
 
 /* Whether a gap is worth a search. glibc leaves one of ten bytes behind clone's system call. */
-static bool may_hold_code(const struct builder *builder, uint64_t start, uint64_t end)
+static bool may_hold_code(struct builder *builder, uint64_t start, uint64_t end)
 {
     if (end - start >= KNOWN_CODE_MIN)
         return end - start <= KNOWN_CODE_MAX;
@@ -106,7 +142,8 @@ static void rows_gap(struct builder *builder, uint64_t vaddr)
         return;
     const uint64_t start = builder->next;
     const bool searched = may_hold_code(builder, start, vaddr);
-    const struct sprof_bytes gap = text_between(builder, start, vaddr);
+    const struct sprof_bytes gap =
+        searched ? text_between(builder, start, vaddr) : (struct sprof_bytes){0};
     struct arch_known_code known;
     uint64_t at = start; /* rows are complete up to here */
     for (size_t offset = 0; searched && arch_code_find_known(gap, &offset, &known);) {
@@ -126,7 +163,7 @@ static void rows_gap(struct builder *builder, uint64_t vaddr)
 
 /* == One function == */
 
-static bool is_start(const struct builder *builder, const struct function_range *range)
+static bool is_start(struct builder *builder, const struct function_range *range)
 {
     const bool frameless = !range->program_size || range->program[0] == 0;
     return frameless && range->end - range->start <= ROOT_REACH &&
@@ -245,7 +282,7 @@ static int function_add(struct builder *builder, struct function_range range)
     return sprof_vec_push(&builder->list.functions, range);
 }
 
-static bool is_wrong(const struct builder *builder, const struct cfi_section *section,
+static bool is_wrong(struct builder *builder, const struct cfi_section *section,
                      const struct cfi_fde *fde)
 {
     return fde->is_doubtful &&
@@ -360,9 +397,8 @@ static void choose_base(struct builder *builder)
         items[kept++] = range;
     }
     builder->list.functions.count = kept;
-    const uint64_t text_end = source->text_vaddr + source->text_bytes.size;
-    if (source->text_bytes.size && text_end > end && text_end > base &&
-        text_end - base <= UINT32_MAX)
+    const uint64_t text_end = source->text_vaddr + text_size(source);
+    if (text_size(source) && text_end > end && text_end > base && text_end - base <= UINT32_MAX)
         end = text_end; /* up to where known code may be found */
     builder->table->base = builder->next = base;
     builder->table->span = (uint32_t)(end > base ? end - base : 1);
@@ -514,6 +550,7 @@ int unwind_table_build(struct unwind_table **table, const struct unwind_source *
     sprof_vec_release(&builder.list.functions);
     free(builder.rows.start);
     free(builder.rows.rule);
+    free(builder.text.bytes);
     if (!code) {
         *table = builder.table;
         return 0;

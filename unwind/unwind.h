@@ -55,8 +55,14 @@ struct unwind_source {
     uint64_t got_vaddr;              /* base of DW_EH_PE_datarel in .eh_frame */
     const struct unwind_range *text; /* executable ranges, sorted; rows outside are dropped */
     size_t text_count;
-    struct sprof_bytes text_bytes; /* the bytes from text_vaddr on, where at hand: lets the builder
-                                      know musl's _start and signal trampolines by their bytes */
+    /* The bytes from text_vaddr on, by which the builder knows musl's _start and signal
+     * trampolines: in memory, or text_size of them, of which read_text reads what is asked for (and
+     * returns how many there were). Most of a large file's are never asked for. Both may be
+     * missing. */
+    struct sprof_bytes text_bytes;
+    uint64_t text_size;
+    size_t (*read_text)(void *context, uint64_t offset, void *buffer, size_t size);
+    void *text_context;
     const struct unwind_plt *plt;
     size_t plt_count;
     uint64_t entry_vaddr;       /* e_entry: a root even where CFI does not say so; 0 = none */

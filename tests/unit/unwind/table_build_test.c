@@ -1,5 +1,5 @@
 #include "tests/unit/unwind/cfi_bytes.h"
-#include "unwind/unwind.h"
+#include "unwind/table.h"
 
 #include <CUnit/CUnit.h>
 #include <stdio.h>
@@ -381,6 +381,70 @@ static void test_known_bytes(void)
     unwind_table_free(table);
 }
 
+/* Code in a file: what was asked for, and how often. */
+struct code_file {
+    const uint8_t *bytes;
+    size_t size, reads, most;
+};
+
+static size_t read_code(void *context, uint64_t offset, void *buffer, size_t size)
+{
+    struct code_file *file = context;
+    const size_t left = offset < file->size ? file->size - (size_t)offset : 0;
+    const size_t got = size < left ? size : left;
+    memcpy(buffer, file->bytes + offset, got);
+    file->reads++;
+    file->most = got > file->most ? got : file->most;
+    return got;
+}
+
+/* Known code in gaps far apart, small and large, and across the bounds of what is read at once. */
+static void test_code_is_read_where_it_matters(void)
+{
+    enum { SIZE = 0x400000, LARGE_GAP = 0x30000 };
+    static const uint8_t restorer[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
+    uint8_t *code = malloc(SIZE);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(code);
+    memset(code, 0x90, SIZE);
+    struct cfi_bytes section = {0};
+    cfi_bytes_cie(&section, "zR");
+    CFI_BYTES_FDE(&section, 0x1000, 0x200000, 0);
+    CFI_BYTES_FDE(&section, 0x201000 + LARGE_GAP, 0x1000, 0);
+    CFI_BYTES_FDE(&section, 0x202100 + LARGE_GAP, 0x400000 - 0x201200 - LARGE_GAP, 0);
+    memcpy(code + 0x200000 + 0xfff8, restorer, sizeof restorer);
+    memcpy(code + 0x200000 + LARGE_GAP - 16, restorer, sizeof restorer);
+    memcpy(code + 0x201000 + LARGE_GAP + 0x20, restorer, sizeof restorer);
+    static const struct unwind_range whole = {0x1000, 0x1000 + SIZE};
+    struct unwind_source source = source_of(&section);
+    source.text = &whole;
+    source.text_vaddr = 0x1000;
+    source.text_bytes = (struct sprof_bytes){code, SIZE};
+    struct unwind_table *in_memory = build(&source);
+    struct code_file file = {code, SIZE, 0, 0};
+    source.text_bytes = (struct sprof_bytes){0};
+    source.text_size = SIZE;
+    source.read_text = read_code;
+    source.text_context = &file;
+    struct unwind_table *in_file = build(&source);
+    struct sprof_bytes expected, got;
+    CU_ASSERT_EQUAL_FATAL(unwind_table_save(in_memory, &expected), 0);
+    CU_ASSERT_EQUAL_FATAL(unwind_table_save(in_file, &got), 0);
+    CU_ASSERT_EQUAL(expected.size, got.size);
+    CU_ASSERT_EQUAL(memcmp(expected.data, got.data, expected.size), 0);
+    CU_ASSERT_EQUAL(unwind_table_lookup(in_file, 0x201000 + 0xfff8), UNWIND_RULE_SIGNAL);
+    CU_ASSERT_EQUAL(unwind_table_lookup(in_file, 0x202020 + LARGE_GAP), UNWIND_RULE_SIGNAL);
+    CU_ASSERT_TRUE(file.reads <= 4 && file.most <= LARGE_GAP);
+    file.size = 0; /* cut short meanwhile */
+    struct unwind_table *without = build(&source);
+    CU_ASSERT_EQUAL(unwind_table_lookup(without, 0x202020 + LARGE_GAP), UNWIND_RULE_GAP);
+    unwind_table_free(without);
+    unwind_table_free(in_file);
+    unwind_table_free(in_memory);
+    free((void *)expected.data);
+    free((void *)got.data);
+    free(code);
+}
+
 static void test_header_gives_the_base(void)
 {
     static const uint8_t program[] = {0x0c, 7, 8, 0x90, 1}, pcrel[] = {0x1b};
@@ -422,5 +486,6 @@ void sprof_suite_unwind_table_build(void)
     CU_add_test(suite, "PLT sections", test_plt_sections);
     CU_add_test(suite, "roots by address", test_roots);
     CU_add_test(suite, "code known by its bytes", test_known_bytes);
+    CU_add_test(suite, "code is read where it matters", test_code_is_read_where_it_matters);
     CU_add_test(suite, ".eh_frame_hdr gives the base", test_header_gives_the_base);
 }
