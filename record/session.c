@@ -15,7 +15,7 @@ enum {
 
 /* == Opening == */
 
-static int open_sampler(struct record_session *session, struct sprof_error *error)
+static int begin_sampler(struct record_session *session, struct sprof_error *error)
 {
     const struct record_options *options = &session->options;
     const bool walks = options->mode != MODEL_MODE_PC || options->frame_app;
@@ -37,7 +37,7 @@ static int open_sampler(struct record_session *session, struct sprof_error *erro
         .paused = options->paused,
         .log = options->log,
     };
-    return sampler_open(&session->sampler, &sampler, error);
+    return sampler_begin(&session->sampler, &sampler, error);
 }
 
 static int note_sample(void *context, const struct recording_sampled *sampled)
@@ -69,7 +69,9 @@ static int open_recording(struct record_session *session, struct sprof_error *er
     if (result)
         return result;
     session->run = recording_run(session->recording);
-    result = record_describe(session, error);
+    result = sampler_settle(session->sampler, options->log, error);
+    if (!result)
+        result = record_describe(session, error);
     if (!result && recording_add_event(session->recording, &session->event, &session->event.id))
         result = sprof_error_memory(error);
     session->ledger.run_id = session->run->id;
@@ -122,7 +124,7 @@ int record_open(struct record_session **out, const struct record_options *option
     if (!session->options.output)
         session->options.output = "sprof.db";
     session->control = RECORD_CONTROL_NONE;
-    int result = open_sampler(session, error);
+    int result = begin_sampler(session, error);
     if (!result)
         result = open_recording(session, error);
     if (!result)

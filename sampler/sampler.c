@@ -121,7 +121,7 @@ static int open_parts(struct sampler *sampler, const struct source_kind *const *
     return take_snapshot(sampler, before_ns) ? sprof_error_memory(error) : 0;
 }
 
-int sampler_open_kinds(struct sampler **opened, const struct source_kind *const *kinds,
+static int begin_kinds(struct sampler **opened, const struct source_kind *const *kinds,
                        const struct sampler_options *options, struct sprof_error *error)
 {
     *opened = NULL;
@@ -134,6 +134,36 @@ int sampler_open_kinds(struct sampler **opened, const struct source_kind *const 
         sampler_free(sampler);
     else
         *opened = sampler;
+    return result;
+}
+
+int sampler_begin(struct sampler **opened, const struct sampler_options *options,
+                  struct sprof_error *error)
+{
+    return begin_kinds(opened, sampler_source_kinds, options, error);
+}
+
+int sampler_settle(struct sampler *sampler, const struct sprof_log *log, struct sprof_error *error)
+{
+    int result = 0;
+    for (size_t i = 0; i < sampler->sources.count && !result; i++) {
+        struct source *source = sampler->sources.items[i];
+        result = source->kind->settle ? source->kind->settle(source, log, error) : 0;
+    }
+    sampler->sources.items[0]->kind->facts(sampler->sources.items[0], &sampler->facts);
+    return result;
+}
+
+int sampler_open_kinds(struct sampler **opened, const struct source_kind *const *kinds,
+                       const struct sampler_options *options, struct sprof_error *error)
+{
+    int result = begin_kinds(opened, kinds, options, error);
+    if (!result)
+        result = sampler_settle(*opened, options->log, error);
+    if (result) {
+        sampler_free(*opened);
+        *opened = NULL;
+    }
     return result;
 }
 

@@ -87,6 +87,14 @@ struct sampler;
 int sampler_open(struct sampler **sampler, const struct sampler_options *options,
                  struct sprof_error *error);
 
+/* The same in two steps: between them, what takes time goes on in another thread, and the caller has
+ * time for work of its own. The command's pid is known after the first, other facts after the
+ * second. On failure of the second the caller frees. */
+int sampler_begin(struct sampler **sampler, const struct sampler_options *options,
+                  struct sprof_error *error);
+int sampler_settle(struct sampler *sampler, const struct sprof_log *log,
+                   struct sprof_error *error);
+
 /* Stops and frees. A command that was never started is killed and reaped; a running target,
  * attached or launched, is left alone. */
 void sampler_free(struct sampler *sampler);

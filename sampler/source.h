@@ -69,6 +69,10 @@ struct source_kind {
     int (*open)(struct source **source, const struct source_request *request,
                 struct sprof_error *error);
 
+    /* Ends what `open` has begun in other threads, before the start; NULL: nothing. Fails as `open`
+     * does. What a source says before it about how it samples is not final. */
+    int (*settle)(struct source *source, const struct sprof_log *log, struct sprof_error *error);
+
     /* What was asked for and what was got. Asked after open, and after each change of mode or rate.
      */
     void (*facts)(const struct source *source, struct sampler_facts *facts);

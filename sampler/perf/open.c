@@ -102,18 +102,26 @@ static void explain_no_bpf(struct perf_source *source, int result)
                       perf_filter_bpf_reason(result), strerror(-result));
 }
 
-static void try_filter(struct perf_source *source, enum sampler_scope best)
+static void begin_filter(struct perf_source *source, enum sampler_scope best)
 {
-    if (best > SAMPLER_SCOPE_CPU_FILTERED)
-        return;
     const struct perf_filter_bpf_tails tails = perf_stack_tail_wanted(source);
     const bool weighs = source->config.event->is_clock && !source->config.exclude_kernel;
     size_t clocks = 0;
     for (size_t i = 0; weighs && i < source->cpus.count; i++)
         if ((size_t)source->cpus.items[i] >= clocks)
             clocks = (size_t)source->cpus.items[i] + 1;
-    const int result =
-        perf_filter_bpf_open(&source->filter, !source->members.only_thread, &tails, clocks);
+    source->wants_filter = best <= SAMPLER_SCOPE_CPU_FILTERED;
+    if (source->wants_filter)
+        perf_filter_loading_begin(&source->filter_loading, !source->members.only_thread, &tails,
+                                  clocks);
+}
+
+static void end_filter(struct perf_source *source)
+{
+    if (!source->wants_filter)
+        return;
+    const struct perf_filter_bpf_tails tails = perf_stack_tail_wanted(source);
+    const int result = perf_filter_loading_end(&source->filter_loading, &tails, &source->filter);
     source->config.keeps_idle = source->filter.clocks != NULL;
     if (result)
         explain_no_bpf(source, result);
@@ -165,19 +173,28 @@ static int add_targets(struct perf_source *source)
     return result ? SPROF_ENOMEM : 0;
 }
 
+/* Leaves the sampling events to settle_cpu_scope: they need the program that is being loaded. */
 static int open_cpu_scope(struct perf_source *source, const struct sampler_options *options,
                           struct sprof_error *error)
 {
     settle_layout(source);
-    int result = open_rings(
+    source->scope = SAMPLER_SCOPE_CPU;
+    begin_filter(source, options->minimum_scope);
+    const int result = open_rings(
         source, -1, options->ring_budget_bytes ? options->ring_budget_bytes : DEFAULT_BUDGET_BYTES,
         error);
-    if (result)
-        return result;
-    try_filter(source, options->minimum_scope);
+    /* What the processes map is reported before they are looked at. */
+    for (size_t i = 0; !result && !target_command(source->target) && i < source->cpu_rings; i++)
+        perf_event_enable(source->merge.rings.items[i].fd);
+    return result;
+}
+
+static int settle_cpu_scope(struct perf_source *source, struct sprof_error *error)
+{
+    end_filter(source);
     perf_jitter_open(source);
     for (size_t i = 0; i < source->cpus.count; i++) {
-        result = open_cpu_event(source, i);
+        const int result = open_cpu_event(source, i);
         if (result)
             return perf_explain(0, false, -result, error);
     }
@@ -189,8 +206,6 @@ static int open_cpu_scope(struct perf_source *source, const struct sampler_optio
         return filtered && perf_filter_bpf_add(&source->filter, target_command(source->target))
                    ? sprof_error_memory(error)
                    : 0;
-    for (size_t i = 0; i < source->cpu_rings; i++)
-        perf_event_enable(source->merge.rings.items[i].fd);
     return filtered ? perf_attach_filter(source, error) : 0;
 }
 
@@ -269,7 +284,12 @@ int perf_source_open_events(struct perf_source *source, const struct sampler_opt
     if (add_targets(source))
         return sprof_error_memory(error);
     const bool cpu_scope = options->minimum_scope < SAMPLER_SCOPE_TASK && cpu_scope_allowed(source);
-    const int result = cpu_scope ? open_cpu_scope(source, options, error)
-                                 : open_task_scope(source, options, error);
+    return cpu_scope ? open_cpu_scope(source, options, error)
+                     : open_task_scope(source, options, error);
+}
+
+int perf_source_settle_events(struct perf_source *source, struct sprof_error *error)
+{
+    const int result = source->scope == SAMPLER_SCOPE_TASK ? 0 : settle_cpu_scope(source, error);
     return result ? result : perf_attach_counters(source, error);
 }

@@ -57,6 +57,7 @@ static void perf_free(struct source *opened)
     perf_stack_tail_bpf_close(&source->tail_bpf);
     sampler_stack_ends_close(&source->tails.ends);
     sampler_stack_mapper_free(source->stack_mapper);
+    perf_filter_loading_cancel(&source->filter_loading);
     perf_filter_bpf_close(&source->filter);
     perf_counters_release(&source->counters);
     sampler_merge_release(&source->merge);
@@ -116,10 +117,21 @@ static int perf_open_source(struct source **opened, const struct source_request 
         perf_free(&source->source);
         return sprof_error_memory(error);
     }
-    source->batch_interval_ns = perf_batch_interval_ns(source);
     perf_source_state_facts(source);
     *opened = &source->source;
     return 0;
+}
+
+static int perf_settle(struct source *opened, const struct sprof_log *log,
+                       struct sprof_error *error)
+{
+    struct perf_source *source = perf_of(opened);
+    source->log = log;
+    const int result = perf_source_settle_events(source, error);
+    source->log = NULL;
+    source->batch_interval_ns = perf_batch_interval_ns(source);
+    perf_source_state_facts(source);
+    return result;
 }
 
 /* == Running == */
@@ -200,6 +212,7 @@ const struct source_kind perf_source_kind = {
     .name = "perf",
     .in_child = perf_warm_up,
     .open = perf_open_source,
+    .settle = perf_settle,
     .facts = perf_facts,
     .start = perf_start,
     .stop = perf_stop,

@@ -7,6 +7,7 @@
 #include "sampler/perf/counters.h"
 #include "sampler/perf/event_config.h"
 #include "sampler/perf/filter_bpf.h"
+#include "sampler/perf/filter_loading.h"
 #include "sampler/perf/members.h"
 #include "sampler/perf/stack_tail_bpf.h"
 #include "sampler/source.h"
@@ -49,6 +50,8 @@ struct perf_source {
                                           start */
     bool counters_full;                /* no more of them: the kernel refused one */
     int spare_fds[2]; /* held until then: for reading /proc when no others are left */
+    bool wants_filter;
+    struct perf_filter_loading filter_loading;
     struct perf_filter_bpf filter;
 
     struct sampler_merge merge;
@@ -91,9 +94,11 @@ struct perf_source {
     struct sampler_counters counts;
 };
 
-/* open.c: events and rings in the best scope there is, for the targets already known. */
+/* open.c: events and rings in the best scope there is, for the targets already known. On whole CPUs
+ * the sampling events and counters are opened by the second, which waits for the BPF programs. */
 int perf_source_open_events(struct perf_source *source, const struct sampler_options *options,
                             struct sprof_error *error);
+int perf_source_settle_events(struct perf_source *source, struct sprof_error *error);
 
 /* Opens the sampling event of the CPU at an index of `cpus`, disabled, into that CPU's ring; period
  * 0: as configured. Returns a descriptor or a negative errno. */
