@@ -27,6 +27,7 @@ enum {
     AGENT_RING_MAX = 256 << 10,
     AGENT_SLICE_MAX = 64512, /* bytes of a stack in one record, whose size is a 16-bit number */
     AGENT_PATH_MAX = 4096,
+    AGENT_REQUESTS = 16,
 };
 
 /* ---- What is said over the socket --------------------------------------------------------------
@@ -84,12 +85,17 @@ enum agent_refusal {
     AGENT_REFUSALS,
 };
 
+/* A request about a thread: its id, and this bit where it has ended without giving its slot back;
+ * without the bit the agent does not know it, and should sample it. */
+#define AGENT_REQUEST_GONE (UINT32_C(1) << 31)
+
 /* The recorder writes the first group, the agent the others. */
 struct agent_control {
     _Atomic uint32_t state;       /* enum agent_state */
     _Atomic uint32_t slice_bytes; /* of each stack at most; 0: neither registers nor stack */
     _Atomic uint64_t period_ns;   /* of CPU time between samples of a thread */
-    _Atomic uint32_t adopt_tid; /* a thread that the agent does not know: sample it, then write 0 */
+    _Atomic uint32_t has_requests;             /* 1: look at the requests; the agent writes 0 */
+    _Atomic uint32_t requests[AGENT_REQUESTS]; /* 0: none; the agent writes 0 once it is done */
 
     _Atomic uint32_t standing;   /* enum agent_standing */
     _Atomic uint32_t slots_used; /* slots from here on were never taken */

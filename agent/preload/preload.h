@@ -89,13 +89,13 @@ const struct agent_next *agent_next(void);
 bool agent_active(void);
 
 /* threads.c: a slot for a thread to be, or NULL; the calling thread takes it and its timer starts;
- * the thread ends. */
+ * the thread ends. agent_threads_request does what sprof asks for, in the handler of any thread. */
 struct agent_thread *agent_thread_claim(void);
 void agent_thread_begin(struct agent_thread *thread);
 void agent_thread_end(struct agent_thread *thread);
 void agent_thread_give_back(struct agent_thread *thread);
 void agent_threads_reset(void);
-void agent_thread_adopt(pid_t tid);
+void agent_threads_request(void);
 void agent_timer_set(struct agent_thread *thread, uint64_t first_ns, uint64_t period_ns);
 
 /* shot.c: takes a sample; false where the signal is not one of the agent's timers'. */

@@ -168,10 +168,8 @@ bool agent_shot(const siginfo_t *info, const ucontext_t *context)
         agent_timer_set(thread, 0, 0);
         return true;
     }
-    const pid_t stranger =
-        (pid_t)atomic_load_explicit(&agent_process.shared->control.adopt_tid, memory_order_relaxed);
-    if (stranger)
-        agent_thread_adopt(stranger);
+    if (atomic_load_explicit(&agent_process.shared->control.has_requests, memory_order_relaxed))
+        agent_threads_request();
     take(thread, context);
     return true;
 }

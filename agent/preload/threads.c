@@ -15,6 +15,7 @@ struct agent_thread agent_threads[AGENT_SLOTS];
  */
 
 static _Atomic uint64_t taken[AGENT_SLOTS / 64]; /* a bit for each slot */
+static _Atomic bool serves_requests;
 
 /* The first free slot: early ones have the large rings, and pages that were touched before. Safe in
  * the handler. */
@@ -72,6 +73,7 @@ void agent_thread_give_back(struct agent_thread *thread)
 void agent_threads_reset(void)
 {
     memset(taken, 0, sizeof taken);
+    atomic_store(&serves_requests, false);
     for (size_t i = 0; i < AGENT_SLOTS && agent_threads[i].ring; i++)
         agent_threads[i].head = 0;
 }
@@ -179,26 +181,21 @@ void agent_thread_end(struct agent_thread *thread)
     agent_thread_give_back(thread);
 }
 
-static bool has_slot(pid_t tid)
+static struct agent_thread *thread_of(pid_t tid)
 {
     const struct agent_shared *shared = agent_process.shared;
     const uint32_t used = atomic_load_explicit(&shared->control.slots_used, memory_order_relaxed);
     for (uint32_t i = 0; i < used && i < AGENT_SLOTS; i++)
         if (atomic_load_explicit(&shared->slots[i].tid, memory_order_relaxed) == (uint32_t)tid)
-            return true;
-    return false;
+            return &agent_threads[i];
+    return NULL;
 }
 
-/* A thread that sprof found in /proc: somebody called clone past the agent. Its clock can be used
- * from any thread of the process (CPUCLOCK_PERTHREAD and CPUCLOCK_SCHED,
- * include/linux/posix-timers.h). */
-void agent_thread_adopt(pid_t tid)
+/* A thread that somebody made by clone past the agent. Its clock can be used from any thread of the
+ * process (CPUCLOCK_PERTHREAD and CPUCLOCK_SCHED, include/linux/posix-timers.h). */
+static void adopt(pid_t tid)
 {
-    struct agent_control *control = &agent_process.shared->control;
-    uint32_t expected = (uint32_t)tid;
-    if (!atomic_compare_exchange_strong(&control->adopt_tid, &expected, 0) || has_slot(tid))
-        return;
-    struct agent_thread *thread = agent_thread_claim();
+    struct agent_thread *thread = thread_of(tid) ? NULL : agent_thread_claim();
     if (!thread)
         return;
     thread->tid = tid;
@@ -206,6 +203,39 @@ void agent_thread_adopt(pid_t tid)
     agent_record_fork(thread);
     if (!create_timer(thread, (clockid_t)(~(unsigned)tid << 3 | 6)))
         count_refused(AGENT_REFUSED_TIMER);
+}
+
+/* Such a thread has ended, and nothing ran at its end. Its number may be another thread's by now.
+ */
+static void give_up(pid_t tid)
+{
+    struct agent_thread *thread = thread_of(tid);
+    if (!thread || thread->tid != tid || !syscall(SYS_tgkill, thread->pid, tid, 0) ||
+        errno != ESRCH)
+        return;
+    delete_timer(thread);
+    agent_thread_give_back(thread);
+}
+
+void agent_threads_request(void)
+{
+    struct agent_control *control = &agent_process.shared->control;
+    const int saved = errno;
+    if (atomic_exchange(&serves_requests, true))
+        return; /* another thread does */
+    atomic_store(&control->has_requests, 0);
+    for (size_t i = 0; i < AGENT_REQUESTS; i++) {
+        const uint32_t request = atomic_load(&control->requests[i]);
+        if (!request)
+            continue;
+        if (request & AGENT_REQUEST_GONE)
+            give_up((pid_t)(request & ~AGENT_REQUEST_GONE));
+        else
+            adopt((pid_t)request);
+        atomic_store(&control->requests[i], 0);
+    }
+    atomic_store(&serves_requests, false);
+    errno = saved;
 }
 
 /* ---- pthread_create -----------------------------------------------------------------------------

@@ -17,6 +17,13 @@ struct sigprof_events {
     char *taken;                           /* the text of the one taken last */
 };
 
+static inline struct model_record sigprof_record_of(enum model_record_type type, pid_t pid,
+                                                    pid_t tid, uint64_t time_ns)
+{
+    return (struct model_record){
+        .type = type, .time_ns = time_ns, .pid = pid, .tid = tid, .cpu = -1};
+}
+
 /* Adds a record; its name or path is copied. Returns 0 or SPROF_ENOMEM. */
 int sigprof_events_add(struct sigprof_events *events, const struct model_record *record);
 

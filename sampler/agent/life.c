@@ -6,14 +6,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-enum { CALLERS_A_LOOK = 64, EVENTS_A_LOOK = 64, SCAN_NS = 200000000, LAST_CLOCK_NS = 1000000000 };
-
-static struct model_record record_of(enum model_record_type type, pid_t pid, pid_t tid,
-                                     uint64_t time_ns)
-{
-    return (struct model_record){
-        .type = type, .time_ns = time_ns, .pid = pid, .tid = tid, .cpu = -1};
-}
+enum { CALLERS_A_LOOK = 64, EVENTS_A_LOOK = 64, LAST_CLOCK_NS = 1000000000 };
 
 static struct sigprof_process *process_of(const struct sigprof_source *source, pid_t pid)
 {
@@ -25,16 +18,11 @@ static struct sigprof_process *process_of(const struct sigprof_source *source, p
 
 /* == The end of a process == */
 
-static pid_t tid_of(const struct sigprof_process *process, pid_t said)
-{
-    return said == process->inner_pid ? process->pid : said;
-}
-
 /* The main thread, and threads that ended with the process, said nothing: their CPU time is that of
  * their last sample, or the process's where there was but one. */
 static uint64_t cpu_ns_of_thread(const struct sigprof_process *process, size_t ring)
 {
-    const pid_t tid = tid_of(process, process->rings[ring].tid);
+    const pid_t tid = sigprof_process_tid(process, process->rings[ring].tid);
     const uint64_t live_ns = sprof_proc_cpu_time_ns(process->pid, tid); /* 0 once it is gone */
     if (live_ns)
         return live_ns;
@@ -65,12 +53,12 @@ static uint64_t believable(uint64_t number)
 }
 
 /* Samples that found no room, and threads that got no timer, since the last time. */
-static int tell_losses(struct sigprof_source *source, struct sigprof_process *process,
-                       uint64_t now_ns)
+int sigprof_tell_losses(struct sigprof_source *source, struct sigprof_process *process,
+                        uint64_t now_ns)
 {
     const struct agent_control *control = &process->shared->control;
     const uint64_t lost = atomic_load_explicit(&control->lost, memory_order_relaxed);
-    struct model_record record = record_of(MODEL_RECORD_LOST, -1, -1, now_ns);
+    struct model_record record = sigprof_record_of(MODEL_RECORD_LOST, -1, -1, now_ns);
     record.lost.count = believable(lost - process->lost);
     process->lost = lost;
     for (size_t why = 0; why < AGENT_REFUSALS; why++) {
@@ -93,16 +81,19 @@ static int leave(struct sigprof_source *source, struct sigprof_process *process,
 {
     int result = sigprof_process_refresh(process);
     if (!result)
-        result = tell_losses(source, process, now_ns);
+        result = sigprof_tell_losses(source, process, now_ns);
+    source->counts.unsampled_threads += process->strangers.count;
     process->ended = process->left = true;
     for (size_t i = 0; !result && i < process->ring_count; i++) {
-        const pid_t tid = tid_of(process, process->rings[i].tid);
-        if (tid <= 0)
+        const pid_t tid = sigprof_process_tid(process, process->rings[i].tid);
+        if (tid <= 0 || tid == process->rings[i].gone_tid)
             continue;
         const bool goes_on = !has_ended || (is_replaced && tid == process->pid);
-        struct model_record used = record_of(MODEL_RECORD_CPU_TIME, process->pid, tid, now_ns);
+        struct model_record used =
+            sigprof_record_of(MODEL_RECORD_CPU_TIME, process->pid, tid, now_ns);
         used.cpu_time.cpu_time_ns = cpu_ns_of_thread(process, i);
-        const struct model_record exited = record_of(MODEL_RECORD_EXIT, process->pid, tid, now_ns);
+        const struct model_record exited =
+            sigprof_record_of(MODEL_RECORD_EXIT, process->pid, tid, now_ns);
         if (used.cpu_time.cpu_time_ns && !is_replaced)
             result = sigprof_events_add(&source->events, &used);
         if (!result && !goes_on)
@@ -172,14 +163,14 @@ static int tell_beginning(struct sigprof_source *source, struct sigprof_process 
     if (!is_known && process->pid != target_command(source->target) &&
         sprof_proc_stat_read(process->pid, &stat)) {
         struct model_record fork =
-            record_of(MODEL_RECORD_FORK, process->pid, process->pid, process->begin_ns);
+            sigprof_record_of(MODEL_RECORD_FORK, process->pid, process->pid, process->begin_ns);
         fork.fork.parent_pid = fork.fork.parent_tid = stat.parent;
         result = sigprof_events_add(&source->events, &fork);
     }
     if (is_forked)
         return result;
     struct model_record comm =
-        record_of(MODEL_RECORD_COMM, process->pid, process->pid, process->begin_ns);
+        sigprof_record_of(MODEL_RECORD_COMM, process->pid, process->pid, process->begin_ns);
     sprof_proc_comm(process->pid, process->pid, name);
     comm.comm.name = name;
     comm.comm.exec = true;
@@ -262,77 +253,6 @@ int sigprof_look_for_processes(struct sigprof_source *source, uint64_t now_ns)
         struct sigprof_process *process = events[i].data.ptr;
         if (process && !process->left)
             result = end_process(source, process, now_ns);
-    }
-    return result;
-}
-
-/* == Threads == */
-
-static bool has_ring(const struct sigprof_process *process, pid_t tid)
-{
-    for (size_t i = 0; i < process->ring_count; i++)
-        if (tid_of(process, process->rings[i].tid) == tid)
-            return true;
-    return false;
-}
-
-/* A thread that no record spoke of, and that uses more than one does before it has its timer. */
-static bool is_stranger(const struct sigprof_process *process, pid_t tid)
-{
-    enum { BEGUN_NS = 2000000 };
-    return !sprof_map_get(&process->tids, (uint64_t)tid) &&
-           sprof_proc_cpu_time_ns(process->pid, tid) > BEGUN_NS;
-}
-
-static int tell_name(struct sigprof_source *source, struct sigprof_process *process, pid_t tid,
-                     uint64_t now_ns)
-{
-    char name[16];
-    struct model_record comm = record_of(MODEL_RECORD_COMM, process->pid, tid, now_ns);
-    sprof_proc_comm(process->pid, tid, name);
-    comm.comm.name = name;
-    return *name ? sigprof_events_add(&source->events, &comm) : 0;
-}
-
-/* Tells the names that threads have by now, and shows the agent a thread that works and that it
- * does not know, one at a time and at its second sight. Of very many threads the names come with
- * their ends. */
-static int scan_process(struct sigprof_source *source, struct sigprof_process *process,
-                        uint64_t now_ns)
-{
-    enum { NAMED_MAX = 64 };
-    struct sprof_id_list threads = {0};
-    int result = sprof_proc_threads(process->pid, &threads) == -ENOMEM ? SPROF_ENOMEM : 0;
-    if (!result)
-        result = sigprof_process_refresh(process);
-    pid_t stranger = 0;
-    for (size_t i = 0; !result && i < threads.count; i++) {
-        const pid_t tid = threads.items[i];
-        if (!has_ring(process, tid))
-            stranger = is_stranger(process, tid) ? tid : stranger;
-        else if (threads.count <= NAMED_MAX)
-            result = tell_name(source, process, tid, now_ns);
-    }
-    if (stranger && stranger == process->stranger && process->pid == process->inner_pid)
-        atomic_store(&process->shared->control.adopt_tid, (uint32_t)stranger);
-    process->stranger = stranger;
-    sprof_vec_release(&threads);
-    return result;
-}
-
-int sigprof_scan_threads(struct sigprof_source *source, uint64_t now_ns)
-{
-    int result = 0;
-    if (now_ns - source->scan_ns < SCAN_NS)
-        return 0;
-    source->scan_ns = now_ns;
-    for (size_t i = 0; !result && i < source->processes.count; i++) {
-        struct sigprof_process *process = source->processes.items[i];
-        if (process->left)
-            continue;
-        result = scan_process(source, process, now_ns);
-        if (!result)
-            result = tell_losses(source, process, now_ns);
     }
     return result;
 }

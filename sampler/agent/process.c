@@ -60,6 +60,7 @@ void sigprof_process_free(struct sigprof_process *process)
         close(process->pidfd);
     sprof_map_release(&process->mappings);
     sprof_map_release(&process->tids);
+    sprof_vec_release(&process->strangers);
     free(process->rings);
     free(process);
 }
@@ -87,8 +88,10 @@ static void look(struct sigprof_process *process, size_t index)
         ring->head = head;
     else
         ring->head = ring->tail = head;
-    ring->tid =
+    const pid_t tid =
         (pid_t)atomic_load_explicit(&process->shared->slots[index].tid, memory_order_relaxed);
+    ring->missing_ns = tid == ring->tid ? ring->missing_ns : 0;
+    ring->tid = tid;
 }
 
 int sigprof_process_refresh(struct sigprof_process *process)
@@ -182,6 +185,11 @@ uint64_t sigprof_process_clock_ns(pid_t pid)
     if (clock_gettime((clockid_t)(~(unsigned)pid << 3 | 2), &time))
         return 0;
     return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+pid_t sigprof_process_tid(const struct sigprof_process *process, pid_t said)
+{
+    return said == process->inner_pid ? process->pid : said;
 }
 
 size_t sigprof_process_ring_bytes(const struct sigprof_process *process)

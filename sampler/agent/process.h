@@ -17,7 +17,16 @@ struct sigprof_ring {
     uint64_t published;  /* the tail the agent knows */
     uint64_t last_ns;    /* time of its last record */
     pid_t tid;           /* of the thread that has it now; 0: none */
+    pid_t gone_tid;      /* … which ended without a word, as was told; 0: it did not */
+    uint64_t missing_ns; /* since then it is not among the process's threads; 0: it is */
     bool queued;         /* it stands among those with records */
+};
+
+/* A thread that works and that the agent does not know: somebody called clone past it. */
+struct sigprof_stranger {
+    pid_t tid;
+    uint64_t seen_ns;
+    bool asked; /* the agent to sample it */
 };
 
 struct sigprof_process {
@@ -35,7 +44,10 @@ struct sigprof_process {
     uint64_t maps_changes, looked_ns;
     struct sprof_map mappings; /* hash of an executable mapping → 1: it was told */
     struct sprof_map tids;     /* threads that records spoke of → 1 */
-    pid_t stranger;            /* one that no record spoke of, at the last scan */
+    SPROF_VEC(struct sigprof_stranger) strangers;
+    uint64_t named_ns, scanned_ns,
+        scan_again_ns;   /* threads: told the names; looked for strangers */
+    size_t thread_count; /* there were at the last scan */
     struct sigprof_ring *rings;
     size_t ring_count;
     uint64_t lost, refused[AGENT_REFUSALS]; /* told so far */
@@ -69,6 +81,10 @@ bool sigprof_process_drained(const struct sigprof_process *process);
 
 /* CPU time the process has used by its clock since it began; 0 where it is gone. */
 uint64_t sigprof_process_clock_ns(pid_t pid);
+
+/* The number the recorder knows a thread by; in another namespace only the main thread's is known.
+ */
+pid_t sigprof_process_tid(const struct sigprof_process *process, pid_t said);
 
 /* Bytes of rings that were ever taken. */
 size_t sigprof_process_ring_bytes(const struct sigprof_process *process);

@@ -41,16 +41,20 @@ struct sigprof_source {
     uint64_t dead_cpu_ns;      /* processes that have ended have used */
     uint64_t horizon_ns;       /* up to it order is sure */
     uint64_t last_ns;          /* time of the record taken last */
-    uint64_t seen_ns, scan_ns;
+    uint64_t seen_ns;
     struct sampler_counters counts;
 };
 
 /* life.c: processes come and go. */
 int sigprof_look_for_processes(struct sigprof_source *source, uint64_t now_ns);
-int sigprof_scan_threads(struct sigprof_source *source, uint64_t now_ns);
+int sigprof_tell_losses(struct sigprof_source *source, struct sigprof_process *process,
+                        uint64_t now_ns);
 int sigprof_end_all(struct sigprof_source *source, uint64_t now_ns);
 void sigprof_drop_ended(struct sigprof_source *source);
 uint64_t sigprof_used_ns(struct sigprof_source *source);
+
+/* threads.c: their names, and those that came or went past the agent. */
+int sigprof_scan_threads(struct sigprof_source *source, uint64_t now_ns);
 
 /* control.c */
 void sigprof_control_process(const struct sigprof_source *source, struct sigprof_process *process);
