@@ -1,20 +1,28 @@
 /* sprof import: stacks from elsewhere become a recording. */
+#include "import/import.h"
 #include "cli/commands.h"
-#include "cli/open.h"
 #include "cli/values.h"
-#include "record/record.h"
 
 #include <stddef.h>
 
 struct arguments {
     struct cli_rules rules; /* first: see cli_release_rules */
     const char *folded, *output;
+    const struct import_format *format;
 };
+
+static int set_format(void *field, const char *value, struct sprof_error *error)
+{
+    const struct import_format *format = import_format_find(value, error);
+    *(const struct import_format **)field = format;
+    return format ? 0 : SPROF_EUSAGE;
+}
 
 #define FIELD(name) offsetof(struct arguments, name)
 static const struct cli_option options[] = {
-    {"folded", 0, "FILE", "folded stacks, `root;…;leaf COUNT` a line; - for standard input",
-     FIELD(folded), cli_set_text},
+    {"format", 'f', "perf.data|perf-script|pprof|folded", "what FILE is (told from its content)",
+     FIELD(format), set_format},
+    {"folded", 0, "FILE", "the same as -f folded FILE", FIELD(folded), cli_set_text},
     {"output", 'o', "FILE", "the recording to write (sprof.db)", FIELD(output), cli_set_text},
     {"app-module", 0, "GLOB", "these modules are application", FIELD(rules), cli_set_app_module},
     {"system-module", 0, "GLOB", "these modules are system; the last match wins", FIELD(rules),
@@ -22,48 +30,45 @@ static const struct cli_option options[] = {
     {0},
 };
 
-static int say_result(struct cli_terminal *terminal, const char *path, struct sprof_error *error)
-{
-    struct store *store;
-    int status = cli_open_recording(&store, path, terminal, error);
-    if (status)
-        return status;
-    struct store_quality quality;
-    status = store_quality(store, 1, &quality, error);
-    store_close(store, NULL);
-    if (!status)
-        cli_say(terminal, "%llu samples imported to %s", (unsigned long long)quality.samples, path);
-    return status;
-}
-
 static int run(struct cli_terminal *terminal, void *all, const struct cli_operands *operands,
                struct sprof_error *error)
 {
-    (void)operands;
     const struct arguments *arguments = all;
-    if (!arguments->folded)
+    const bool both = arguments->folded && (operands->count || arguments->format);
+    const char *input = arguments->folded ? arguments->folded : operands->items[0];
+    if (both || operands->count > 1)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "nothing to import: give --folded FILE, or --folded - for standard "
-                               "input");
+                               "one input at a time: give `-f folded FILE` or `--folded FILE`");
+    if (!input)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "nothing to import: give a FILE, or - for standard input");
     const char *output = arguments->output ? arguments->output : CLI_DEFAULT_RECORDING;
-    const struct record_import_options import = {
-        .input = arguments->folded,
+    const struct import_options import = {
+        .input = input,
         .output = output,
+        .format = arguments->folded ? import_format_find("folded", error) : arguments->format,
         .rules = cli_rules_of(&arguments->rules),
         .sprof_version = SPROF_VERSION,
         .log = &terminal->log,
     };
-    const int status = record_import_folded(&import, error);
-    return status ? status : say_result(terminal, output, error);
+    struct import_result result;
+    const int status = import_file(&import, &result, error);
+    if (!status)
+        cli_say(terminal, "%llu samples imported to %s (%s)", (unsigned long long)result.samples,
+                output, result.format);
+    return status;
 }
 
 const struct cli_command cli_import_command = {
     .name = "import",
-    .summary = "Turn folded stacks into a recording",
+    .summary = "Turn what other profilers took into a recording",
+    .operands = "FILE",
     .options = options,
     .details =
-        "A frame may be `module!function`. Where a line is malformed, its number is told and\n"
-        "nothing is written.\n",
+        "FILE (- for standard input) is folded stacks, `root;…;leaf COUNT` a line with\n"
+        "`module!function` or `function` for a frame; the text that `perf script` prints;\n"
+        "perf.data, for which perf must be there; or a pprof profile. It may be gzip'd.\n"
+        "What is malformed is told, for texts with the line's number, and nothing is written.\n",
     .arguments_size = sizeof(struct arguments),
     .release = cli_release_rules,
     .run = run,

@@ -1,6 +1,6 @@
 /* record: the recording session. Wires the libraries below into one path: rings → samples in time
  * order → stacks → calling-context tree → database → names. Also finishes what a killed recorder
- * left, and turns folded stacks into a recording. */
+ * left. */
 #ifndef SPROF_RECORD_RECORD_H
 #define SPROF_RECORD_RECORD_H
 
@@ -83,18 +83,6 @@ int record_check_command(const char *text, struct sprof_error *error);
  * where it is somebody else's; SPROF_EUSAGE for a command that makes no sense. */
 int record_send_command(const char *output, const char *command, struct sprof_str *answer,
                         struct sprof_error *error);
-
-/* Folded stacks ("root;…;leaf COUNT" a line, frames may be "module!function") become a recording.
- * Malformed lines are told through the log with their numbers; if there is one, nothing is written
- * and SPROF_EFORMAT comes back. */
-struct record_import_options {
-    const char *input; /* a path, "-" for standard input */
-    const char *output;
-    struct model_kind_rules rules;
-    const char *sprof_version;
-    const struct sprof_log *log;
-};
-int record_import_folded(const struct record_import_options *options, struct sprof_error *error);
 
 /* Runs the samples kept by `--keep-failed` again with today's unwinder, and counts their end
  * reasons: `report` is called once a sample. */

@@ -32,7 +32,7 @@ static void release(struct derive *derive)
 }
 
 /* `names` are those of imported stacks; NULL: the symbolizer is asked. */
-static int run_step(struct derive *derive, const struct sprof_intern *names,
+static int run_step(struct derive *derive, const struct recording_names *names,
                     struct sprof_error *error)
 {
     int result = recording_derive_load(derive, error);
@@ -57,7 +57,7 @@ int recording_derive_store(struct store *store, const struct recording_derive_so
     return run_step(&derive, NULL, error);
 }
 
-int recording_derive_import(struct store *store, const struct sprof_intern *names,
+int recording_derive_import(struct store *store, const struct recording_names *names,
                             struct sprof_error *error)
 {
     static const struct recording_derive_source again = {.again = true};

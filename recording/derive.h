@@ -7,6 +7,7 @@
 #include "model/model.h"
 #include "recording/images.h"
 #include "recording/jit_owner.h"
+#include "recording/recording.h"
 #include "store/store.h"
 #include "symbolize/symbolize.h"
 
@@ -24,9 +25,8 @@ struct recording_derive_source {
 int recording_derive_store(struct store *store, const struct recording_derive_source *source,
                            struct sprof_error *error);
 
-/* The same for imported stacks, whose functions are named already: a frame's offset is the number
- * of its name. */
-int recording_derive_import(struct store *store, const struct sprof_intern *names,
+/* The same for imported stacks, whose functions are named already: see struct recording_names. */
+int recording_derive_import(struct store *store, const struct recording_names *names,
                             struct sprof_error *error);
 
 /* == Shared by the files of this step == */
@@ -134,8 +134,8 @@ void recording_derive_events_release(struct derive_run *run);
 /* Names the frames that want it: fills functions, levels, derived.frames. */
 int recording_derive_names(struct derive *derive, struct sprof_error *error);
 
-/* The same with names that are known: a frame's offset is the number of its name. */
-int recording_derive_given_names(struct derive *derive, const struct sprof_intern *names,
+/* The same with names that are known. */
+int recording_derive_given_names(struct derive *derive, const struct recording_names *names,
                                  struct sprof_error *error);
 
 /* Makes call paths and adds up costs. */

@@ -172,27 +172,56 @@ int recording_derive_names(struct derive *derive, struct sprof_error *error)
     return result ? sprof_error_memory(error) : 0;
 }
 
-int recording_derive_given_names(struct derive *derive, const struct sprof_intern *names,
+/* Takes over what came with an imported address. */
+static int give_names(struct derive *derive, struct derive_frame *frame,
+                      const struct recording_names *names, struct derive_levels *levels)
+{
+    const uint64_t number = frame->offset;
+    if (!number || number > names->addresses.count)
+        return SPROF_EFORMAT;
+    const struct derive_module *module =
+        &derive->modules.items[*sprof_map_get(&derive->module_index, frame->module)];
+    const struct recording_named *named = &names->addresses.items[number - 1];
+    levels->count = 0;
+    frame->key = module->row.key;
+    if (named->address)
+        frame->key = model_frame_key(frame->key, frame->offset = named->address);
+    for (size_t i = number > 1 ? named[-1].end : 0; i < named->end; i++) {
+        const struct recording_level *given = &names->levels.items[i];
+        const struct symbolize_function function = {
+            .name = given->name,
+            .linkage_name = given->linkage_name ? given->linkage_name : given->name,
+            .file = given->declared_file,
+            .line = given->declared_line,
+            .named = true,
+        };
+        struct derive_level level = {.file = given->file, .line = given->line};
+        frame->key = model_frame_key(frame->key, given->name ? sprof_hash_text(given->name) : 0);
+        if (given->file)
+            frame->key = model_frame_key(
+                frame->key, sprof_hash_pair(sprof_hash_text(given->file), given->line));
+        if ((given->name ? recording_derive_add_function(derive, module, &function, &level.function)
+                         : recording_derive_add_nameless(derive, module, &level.function)) ||
+            sprof_vec_push(levels, level))
+            return SPROF_ENOMEM;
+    }
+    return recording_derive_add_chain(derive, frame, levels->items, (uint32_t)levels->count);
+}
+
+int recording_derive_given_names(struct derive *derive, const struct recording_names *names,
                                  struct sprof_error *error)
 {
     struct grouped grouped = {0};
+    struct derive_levels levels = {0};
     int result = group_by_module(derive, &grouped);
     if (!result)
         result = find_canonical(derive, grouped.is_used);
-    for (size_t i = 0; i < derive->frames.count && !result; i++) {
-        struct derive_frame *frame = &derive->frames.items[i];
-        const struct derive_module *module =
-            &derive->modules.items[*sprof_map_get(&derive->module_index, frame->module)];
-        const char *name = sprof_intern_text(names, (uint32_t)frame->offset);
-        const struct symbolize_function function = {
-            .name = name, .linkage_name = name, .named = true};
-        struct derive_level level = {0};
-        frame->key = model_frame_key(module->row.key, sprof_hash_text(name));
-        result = recording_derive_add_function(derive, module, &function, &level.function) ||
-                         recording_derive_add_chain(derive, frame, &level, 1)
-                     ? SPROF_ENOMEM
-                     : 0;
-    }
+    for (size_t i = 0; i < derive->frames.count && !result; i++)
+        result = give_names(derive, &derive->frames.items[i], names, &levels);
+    sprof_vec_release(&levels);
     grouped_release(&grouped);
-    return result ? sprof_error_memory(error) : 0;
+    return result == SPROF_EFORMAT
+               ? sprof_error_set(error, SPROF_EFORMAT, 0, "an imported frame has no name")
+           : result ? sprof_error_memory(error)
+                    : 0;
 }

@@ -113,9 +113,9 @@ size_t recording_waiting_bytes(const struct recording *recording);
  * walked without them. Returns as recording_sample. */
 int recording_settle(struct recording *recording, size_t bytes);
 
-/* Lets recording_settle and recording_finish give up whatever would take long: tables that are being
- * built, and names. Returns false where it comes too late: everything is written, and only names are
- * being found. Async-signal-safe, from any thread. */
+/* Lets recording_settle and recording_finish give up whatever would take long: tables that are
+ * being built, and names. Returns false where it comes too late: everything is written, and only
+ * names are being found. Async-signal-safe, from any thread. */
 bool recording_hurry(struct recording *recording);
 bool recording_hurried(const struct recording *recording);
 
@@ -127,10 +127,12 @@ const struct model_process_table *recording_processes(const struct recording *re
 struct model_thread *recording_thread(struct recording *recording, pid_t pid, pid_t tid,
                                       const char *name, uint64_t time_ns);
 
-/* A frame below `parent` (0: the root), in a module that is known by its path alone (its code is
- * never opened). *node is what sample rows name the stack by. Returns 0 or SPROF_ENOMEM. */
-int recording_child(struct recording *recording, uint32_t parent, const char *module,
-                    uint64_t offset, uint32_t *node);
+/* A frame below `parent` (0: the root), in a module that is known by its path, and build id where
+ * it has one (its code is never opened). *node is what sample rows name the stack by. Returns 0 or
+ * SPROF_ENOMEM. */
+int recording_child(struct recording *recording, uint32_t parent,
+                    const struct sprof_file_id *module, bool in_kernel, uint64_t offset,
+                    uint32_t *node);
 
 /* The stack of a pseudo-function. Returns 0 or SPROF_ENOMEM. */
 int recording_pseudo(struct recording *recording, enum model_pseudo which, uint32_t *node);
@@ -154,11 +156,32 @@ int recording_counters_each(const struct recording *recording,
  * finish. Nothing but recording_free may follow. */
 int recording_close(struct recording *recording, struct sprof_error *error);
 
+/* A function at an imported address. NULL texts and line 0 are unknown. */
+struct recording_level {
+    const char *name;          /* NULL: it has none, and counts for its module as a whole */
+    const char *linkage_name;  /* NULL: as `name` */
+    const char *declared_file; /* where the function is declared … */
+    uint32_t declared_line;
+    const char *file; /* … and the line that ran, or the call that is inlined */
+    uint32_t line;
+};
+
+/* What came with imported stacks: for each address, numbered from 1, its functions, innermost
+ * first. A frame is added with such a number as its offset. */
+struct recording_names {
+    SPROF_VEC(struct recording_level)
+    levels; /* texts are borrowed until recording_finish returns */
+    SPROF_VEC(struct recording_named {
+        size_t end;       /* of its levels, which begin at the end of the one before */
+        uint64_t address; /* 0 unknown: then its number stands for it */
+    })
+    addresses;
+};
+
 /* How a recording is finished. Zero: its addresses are looked up. */
 struct recording_end {
-    bool no_symbolize; /* not now: somebody calls recording_derive later */
-    const struct sprof_intern
-        *names; /* imported stacks: a frame's offset is the number of its name */
+    bool no_symbolize;                   /* not now: somebody calls recording_derive later */
+    const struct recording_names *names; /* imported stacks */
 };
 
 /* Writes what is left, derives functions, paths and costs, and closes the database. Everything that

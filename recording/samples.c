@@ -220,13 +220,11 @@ bool recording_hurried(const struct recording *recording)
 
 /* == Rows without a captured stack == */
 
-int recording_child(struct recording *recording, uint32_t parent, const char *name, uint64_t offset,
-                    uint32_t *node)
+int recording_child(struct recording *recording, uint32_t parent, const struct sprof_file_id *file,
+                    bool in_kernel, uint64_t offset, uint32_t *node)
 {
-    const struct sprof_file_id identity = {.path = name};
-    const bool in_kernel = strncmp(name, "[kernel", 7) == 0;
     const struct model_module *module =
-        model_process_table_module(&recording->process_table, &identity, in_kernel, 0);
+        model_process_table_module(&recording->process_table, file, in_kernel, 0);
     return module ? recording_walk_child(&recording->walk, parent, module->id, offset, node)
                   : SPROF_ENOMEM;
 }

@@ -130,11 +130,17 @@ static int source_line(struct report_dataset *dataset, struct quality_parts *par
     return result ? result : part_of_event(dataset, parts);
 }
 
+/* Of imported stacks nobody knows what CPU time there was beside them. */
+static bool is_imported(const struct report_dataset *dataset)
+{
+    return dataset->run.source && !strcmp(dataset->run.source, MODEL_SOURCE_IMPORT);
+}
+
 static int cost_line(struct report_dataset *dataset, struct quality_parts *parts)
 {
     const struct store_quality *quality = &dataset->quality;
     char cpu[NUMBER_BYTES], wall[NUMBER_BYTES], share[NUMBER_BYTES];
-    if (!dataset->run.duration_ns)
+    if (!dataset->run.duration_ns || is_imported(dataset))
         return 0;
     report_number_time(cpu, quality->target_cpu_ns,
                        report_number_time_unit(quality->target_cpu_ns));
@@ -151,7 +157,8 @@ static int cost_line(struct report_dataset *dataset, struct quality_parts *parts
 static int note_waiting(struct report_dataset *dataset, struct quality_parts *notes)
 {
     const uint64_t cpu_ns = dataset->quality.target_cpu_ns, wall_ns = dataset->run.duration_ns;
-    if (wall_ns < shortest_wait_ns || is_share(cpu_ns, wall_ns, LITTLE_CPU_PERCENT))
+    if (wall_ns < shortest_wait_ns || is_imported(dataset) ||
+        is_share(cpu_ns, wall_ns, LITTLE_CPU_PERCENT))
         return 0;
     char share[NUMBER_BYTES];
     return report_quality_part(

@@ -23,7 +23,7 @@ declare -A owners=(
     ["elfutils/libdwelf.h"]="symbolize" ["elfutils/debuginfod.h"]="symbolize" ["dwarf.h"]="symbolize"
     ["libiberty/demangle.h"]="symbolize" ["demangle.h"]="symbolize"
     ["libunwind.h"]="unwind" ["libunwind-x86_64.h"]="unwind"
-    ["sqlite3.h"]="store" ["zlib.h"]="report"
+    ["sqlite3.h"]="store" ["zlib.h"]="report import"
     ["pprof.pb-c.h"]="formats"
     ["xxhash.h"]="base"
     ["pcre2.h"]="report" ["capstone/capstone.h"]="report"

@@ -43,10 +43,12 @@ report --frame app|--mode pc
 report --min-percent 200|0 to 100
 report stray other|one recording
 sql a b c|quotes
-import|--folded
+import|standard input
+import -f wat x|pprof, perf-script, folded
+import a b|one input
 script --format xml|text, csv, json
 END
-    [ "$cases" = 24 ] || fail "$cases cases"
+    [ "$cases" = 26 ] || fail "$cases cases"
     [ ! -e sprof.db ] || fail "a usage error made a recording"
 }
 
@@ -401,6 +403,19 @@ malformed_folded() {
     kept
     head -c 100000 /dev/urandom >noise
     expect 1 "$SPROF" import --folded noise
+    kept
+    for format in pprof perf-script perf.data; do
+        expect 1 "$SPROF" import -f $format noise
+        kept
+        expect 1 "$SPROF" import -f $format /dev/null
+        kept
+    done
+    expect 1 "$SPROF" import noise
+    kept
+    # A bomb.
+    head -c 300M /dev/zero | gzip -1 >bomb.gz
+    expect 1 "$SPROF" import -f pprof bomb.gz
+    said_only 'more than 256 MiB'
     kept
     expect 1 "$SPROF" import --folded /dev/null
     kept

@@ -1,6 +1,6 @@
 #!/bin/bash
 # The reading commands on a program that was really recorded.
-#   reading.sh annotate|annotate_lost|filters|names|columns
+#   reading.sh annotate|annotate_lost|filters|names|columns|import_back|import_perf
 set -uf
 . "$(dirname "$0")/lib.sh"
 command -v gcc >/dev/null || skip "no gcc"
@@ -176,6 +176,83 @@ EOF
     grep -q '^PAGED' out || fail "no pager on a terminal"
     SPROF_PAGER='sed s/^/PAGED/' script -qec "$SPROF report a.db --no-pager" /dev/null >out </dev/null
     grep -q '^PAGED' out && fail "a pager in spite of --no-pager"
+    ;;
+import_back)
+    # What was exported comes back with the same numbers, by every way to count that the format holds.
+    record_subject
+    "$SPROF" import --folded "$GOLDEN/worked.folded" -o w.db --system-module lib.so 2>err || fail "import"
+    for recording in a w; do
+        for format in folded pprof; do
+            "$SPROF" export -f $format $recording.db -o x.$format 2>err || fail "export $format"
+            "$SPROF" import x.$format -o back.db --system-module lib.so 2>err || fail "import $format"
+            grep -q "($format)" err || fail "$format was not recognized"
+            views=("" --inclusive --tree --bottom-up --edges)
+            [ $format = folded ] || views+=(--modules --threads --processes)
+            for view in "${views[@]}"; do
+                for file in $recording back; do
+                    "$SPROF" report $file.db $view -n 0 --format csv >$file.csv 2>err || fail "report $view"
+                done
+                python3 - $format $recording.csv back.csv <<'EOF' || fail "$recording as $format: report $view"
+import csv, sys
+def table(path):
+    sums = {}
+    for row in csv.DictReader(open(path, encoding="utf-8", newline="")):
+        # Folded stacks have neither modules nor weights; ± needs the weight of each sample.
+        words = tuple(row[key] for key in ("function", "caller", "callee", "thread", "tid", "process", "pid", "depth") if key in row)
+        if sys.argv[1] != "folded":
+            words += tuple(value for key, value in row.items() if "module" in key)
+        numbers = [int(value) for key, value in row.items()
+                   if key.endswith("samples") or (sys.argv[1] == "pprof" and key.endswith("weight"))]
+        sums[words] = [a + b for a, b in zip(sums.get(words, [0] * len(numbers)), numbers)]
+    return sums
+was, now = table(sys.argv[2]), table(sys.argv[3])
+if not was or was != now:
+    sys.exit(str(set(map(str, was.items())) ^ set(map(str, now.items()))))
+EOF
+            done
+        done
+    done
+    # From standard input, too.
+    "$SPROF" import - -o piped.db <x.pprof 2>err || fail "import -"
+    "$SPROF" import -f pprof x.folded -o piped.db 2>err && fail "folded stacks taken for a profile"
+    grep -q 'no pprof profile' err || fail "$(cat err)"
+    ;;
+import_perf)
+    command -v perf >/dev/null || skip "no perf"
+    perf record -e cpu-clock -c 1003009 -g -o p.data ./subject >out 2>err || skip "perf: $(tail -n1 err)"
+    perf script -i p.data --no-inline >p.txt 2>err || fail "perf script"
+    samples=$(grep -c 'cpu-clock' p.txt)
+    work=$(awk '/cpu-clock/ { getline; if ($2 ~ /^work/) n++ } END { print n }' p.txt)
+    [ "$work" -gt 0 ] || fail "no sample in work"
+    for input in p.data p.txt; do
+        "$SPROF" import $input -o p.db 2>err || fail "import $input: $(cat err)"
+        "$SPROF" report p.db --inclusive -n 0 --format csv | python3 -c '
+import csv, sys
+rows = [row for row in csv.DictReader(sys.stdin) if row["function"] == "work"]
+samples, weight = (sum(int(row[key]) for row in rows) for key in ("exclusive_samples", "inclusive_weight"))
+if samples != int(sys.argv[1]) or weight < samples * 1003009:
+    sys.exit(f"{samples} samples of {sys.argv[1]}, weight {weight}")' "$work" || fail "$input: work"
+        [ "$("$SPROF" sql p.db --format csv 'SELECT samples FROM v_quality' | tail -n 1 | tr -d '\r')" = "$samples" ] ||
+            fail "$input: not $samples samples"
+    done
+    # perf is missing, or cannot read the file.
+    mkdir bin
+    sha256sum p.db >kept
+    PATH=$PWD/bin "$SPROF" import p.data -o p.db 2>err && fail "without perf"
+    grep -q 'linux-perf' err && grep -q 'perf script' err || fail "no cure: $(cat err)"
+    printf '#!/bin/sh\necho "warning: old" >&2\necho "incompatible file format" >&2\nexit 255\n' >bin/perf
+    chmod +x bin/perf
+    PATH=$PWD/bin:$PATH "$SPROF" import p.data -o p.db 2>err && fail "another version"
+    grep -q 'incompatible file format' err && grep -q 'another version' err || fail "no cure: $(cat err)"
+    printf '#!/bin/sh\necho "what is this"\n' >bin/perf
+    PATH=$PWD/bin:$PATH "$SPROF" import p.data -o p.db 2>err && fail "output that nobody knows"
+    grep -q 'perf script:1:' err || fail "no line: $(cat err)"
+    head -c 300 p.data >cut.data
+    "$SPROF" import cut.data -o p.db 2>err && fail "a cut file"
+    grep -q 'perf cannot read cut.data' err || fail "$(cat err)"
+    "$SPROF" import - -o p.db <p.data 2>err && fail "perf.data from standard input"
+    grep -q 'give its name' err || fail "$(cat err)"
+    sha256sum -c kept >/dev/null || fail "the recording that was there has changed"
     ;;
 *) fail "no case $1" ;;
 esac

@@ -1,5 +1,6 @@
 /* Whole recordings of tiny commands. Where perf events are refused, each test says that it is
  * skipped. */
+#include "import/import.h"
 #include "record/record.h"
 #include "recording/recording.h"
 
@@ -59,10 +60,11 @@ static void import(const struct scene *scene)
 {
     struct fixture fixture = scene->made.fixture;
     fixture_write(&fixture, "in.folded", "a;b 1\n", 6);
-    const struct record_import_options options = {.input = fixture_path(&fixture, "in.folded"),
-                                                  .output = scene->made.path,
-                                                  .sprof_version = "0.1.0"};
-    CU_ASSERT_EQUAL(record_import_folded(&options, NULL), 0);
+    const struct import_options options = {.input = fixture_path(&fixture, "in.folded"),
+                                           .output = scene->made.path,
+                                           .sprof_version = "0.1.0"};
+    struct import_result result;
+    CU_ASSERT_EQUAL(import_file(&options, &result, NULL), 0);
 }
 
 static void test_a_command(void)

@@ -154,18 +154,23 @@ static void test_given_stacks(void)
 {
     const struct store_event calls = {.name = "calls", .period = 1};
     struct store_sample row = {.weight = 3, .count = 3, .cpu = -1, .user_stack = true};
-    struct sprof_intern names = {0};
-    uint32_t outer, inner, second, node = 0;
+    const struct sprof_file_id prog = {.path = "/opt/prog"};
+    struct recording_names names = {0};
+    uint32_t second, node = 0;
     struct scene scene;
     scene_open(&scene);
     scene_start(&scene, 0);
     const struct model_thread *thread = recording_thread(scene.recording, 7, 7, "thread", START_NS);
     CU_ASSERT_PTR_NOT_NULL_FATAL(thread);
-    CU_ASSERT_EQUAL(sprof_intern_put(&names, "outer", &outer), 0);
-    CU_ASSERT_EQUAL(sprof_intern_put(&names, "inner", &inner), 0);
+    static const struct recording_level levels[] = {
+        {.name = "outer"}, {.name = "inlined", .file = "a.c", .line = 7}, {.name = "inner"}};
+    for (size_t i = 0; i < 3; i++)
+        CU_ASSERT_EQUAL(sprof_vec_push(&names.levels, levels[i]), 0);
+    CU_ASSERT_EQUAL(sprof_vec_push(&names.addresses, (struct recording_named){1, 0}), 0);
+    CU_ASSERT_EQUAL(sprof_vec_push(&names.addresses, (struct recording_named){3, 0x1234}), 0);
     CU_ASSERT_EQUAL(recording_add_event(scene.recording, &calls, &second), 0);
-    CU_ASSERT_EQUAL(recording_child(scene.recording, 0, "/opt/prog", outer, &node), 0);
-    CU_ASSERT_EQUAL(recording_child(scene.recording, node, "/opt/prog", inner, &node), 0);
+    CU_ASSERT_EQUAL(recording_child(scene.recording, 0, &prog, false, 1, &node), 0);
+    CU_ASSERT_EQUAL(recording_child(scene.recording, node, &prog, false, 2, &node), 0);
     row.thread_id = thread->id;
     row.node_id = node;
     row.event_id = scene.event;
@@ -176,11 +181,15 @@ static void test_given_stacks(void)
     const struct recording_end end = {.names = &names};
     CU_ASSERT_EQUAL(recording_finish(scene.recording, &end, NULL), 0);
     recording_free(scene.recording);
-    sprof_intern_release(&names);
+    sprof_vec_release(&names.levels);
+    sprof_vec_release(&names.addresses);
     ASSERT_HANDMADE(&scene.made,
                     "SELECT event, function, exclusive_weight, inclusive_weight FROM v_function"
                     " ORDER BY event, function",
-                    "by hand|inner|3|3 by hand|outer|0|3 calls|inner|5|5 calls|outer|0|5");
+                    "by hand|inlined|3|3 by hand|inner|0|3 by hand|outer|0|3"
+                    " calls|inlined|5|5 calls|inner|0|5 calls|outer|0|5");
+    ASSERT_HANDMADE(&scene.made, "SELECT file, line, file_offset FROM frame WHERE file IS NOT NULL",
+                    "a.c|7|4660");
     fixture_close(&scene.made.fixture);
 }
 

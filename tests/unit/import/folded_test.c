@@ -1,67 +1,8 @@
-#include "record/record.h"
-#include "tests/unit/recording/handmade.h"
-
-struct heard {
-    struct sprof_str text; /* messages without the directory, one a line */
-    size_t skip;
-};
-
-static void hear(void *context, enum sprof_log_level level, const char *text)
-{
-    struct heard *heard = context;
-    CU_ASSERT_EQUAL(level, SPROF_LOG_WARNING);
-    CU_ASSERT_TRUE_FATAL(strlen(text) > heard->skip);
-    sprof_str_appendf(&heard->text, "%s\n", text + heard->skip);
-}
-
-/* An import of some text, and what came of it. */
-struct import {
-    struct handmade made; /* only its places are used */
-    char input[128];
-    struct heard heard;
-    struct sprof_error error;
-    int result;
-};
-
-static void import_bytes(struct import *import, const char *text, size_t size)
-{
-    static const struct model_kind_rule rules[] = {{MODEL_KIND_SYSTEM, "*libsys*"}};
-    *import = (struct import){0};
-    fixture_open(&import->made.fixture);
-    fixture_write(&import->made.fixture, "in.folded", text, size);
-    strcpy(import->input, fixture_path(&import->made.fixture, "in.folded"));
-    strcpy(import->made.path, fixture_path(&import->made.fixture, "out.db"));
-    import->heard.skip = strlen(import->made.fixture.directory) + 1;
-    const struct sprof_log log = {.message = hear, .context = &import->heard};
-    const struct record_import_options options = {.input = import->input,
-                                                  .output = import->made.path,
-                                                  .rules = {rules, 1},
-                                                  .sprof_version = "0.1.0",
-                                                  .log = &log};
-    import->result = record_import_folded(&options, &import->error);
-}
-
-static void import_text(struct import *import, const char *text)
-{
-    import_bytes(import, text, strlen(text));
-}
-
-static void import_close(struct import *import)
-{
-    sprof_str_release(&import->heard.text);
-    fixture_close(&import->made.fixture);
-}
+#include "tests/unit/import/importing.h"
 
 static void expect_query(const char *text, const char *sql, const char *expected)
 {
-    struct import import;
-    import_text(&import, text);
-    CU_ASSERT_EQUAL(import.result, 0);
-    CU_ASSERT_STRING_EQUAL(import.error.message, "");
-    CU_ASSERT_PTR_NULL(import.heard.text.text);
-    if (!import.result)
-        ASSERT_HANDMADE(&import.made, sql, expected);
-    import_close(&import);
+    importing_expect("folded", text, strlen(text), sql, expected);
 }
 
 #define PATHS "SELECT path, exclusive_samples, inclusive_samples FROM v_call_tree ORDER BY path"
@@ -148,20 +89,9 @@ static void test_huge_counts(void)
 /* ---- What is wrong -----------------------------------------------------------------------------
  */
 
-static void expect_refused_bytes(const char *text, size_t size, const char *messages)
-{
-    struct import import;
-    import_bytes(&import, text, size);
-    CU_ASSERT_EQUAL(import.result, SPROF_EFORMAT);
-    CU_ASSERT_STRING_NOT_EQUAL(import.error.message, "");
-    assert_text(import.heard.text.text ? import.heard.text.text : "", messages);
-    CU_ASSERT_FALSE(file_exists(import.made.path));
-    import_close(&import);
-}
-
 static void expect_refused(const char *text, const char *messages)
 {
-    expect_refused_bytes(text, strlen(text), messages);
+    importing_refused("folded", text, strlen(text), messages, "");
 }
 
 static void test_every_malformed_line_has_its_number(void)
@@ -182,33 +112,33 @@ static void test_every_malformed_line_has_its_number(void)
                    "a 99999999999999999999999\n"
                    "a 1 \n"
                    "a 0x10\n",
-                   "in.folded:2: no count: a line is `frame;frame;frame COUNT`\n"
-                   "in.folded:3: the count after the last space is not a whole number\n"
-                   "in.folded:4: the count after the last space is not a whole number\n"
-                   "in.folded:6: the count after the last space is not a whole number\n"
-                   "in.folded:7: the count after the last space is not a whole number\n"
-                   "in.folded:8: the count is zero\n"
-                   "in.folded:9: a frame has no name\n"
-                   "in.folded:10: a frame has no name\n"
-                   "in.folded:11: a frame has no name\n"
-                   "in.folded:12: a frame has no name\n"
-                   "in.folded:13: the count is too large\n"
-                   "in.folded:14: the count is too large\n"
-                   "in.folded:15: the count after the last space is not a whole number\n"
-                   "in.folded:16: the count after the last space is not a whole number\n");
+                   "in:2: no count: a line is `frame;frame;frame COUNT`\n"
+                   "in:3: the count after the last space is not a whole number\n"
+                   "in:4: the count after the last space is not a whole number\n"
+                   "in:6: the count after the last space is not a whole number\n"
+                   "in:7: the count after the last space is not a whole number\n"
+                   "in:8: the count is zero\n"
+                   "in:9: a frame has no name\n"
+                   "in:10: a frame has no name\n"
+                   "in:11: a frame has no name\n"
+                   "in:12: a frame has no name\n"
+                   "in:13: the count is too large\n"
+                   "in:14: the count is too large\n"
+                   "in:15: the count after the last space is not a whole number\n"
+                   "in:16: the count after the last space is not a whole number\n");
 }
 
 static void test_nul_bytes(void)
 {
     static const char text[] = "a 1\nb\0c 2\nd 3\n";
-    expect_refused_bytes(text, sizeof text - 1, "in.folded:2: the line holds a NUL byte\n");
+    importing_refused("folded", text, sizeof text - 1, "in:2: the line holds a NUL byte\n", "");
 }
 
 static void test_a_sum_that_does_not_fit(void)
 {
     expect_refused("a 9223372036854775807\nb 1\nc 1\n",
-                   "in.folded:2: the counts add up to more than fits\n"
-                   "in.folded:3: the counts add up to more than fits\n");
+                   "in:2: the counts add up to more than fits\n"
+                   "in:3: the counts add up to more than fits\n");
 }
 
 static void test_nothing_to_import(void)
@@ -222,44 +152,45 @@ static void test_many_malformed_lines(void)
     struct sprof_str text = {0};
     for (int i = 0; i < 1000; i++)
         sprof_str_append(&text, "bad\n");
-    struct import import;
-    import_text(&import, text.text);
+    struct importing importing;
+    importing_bytes(&importing, "folded", text.text, text.length);
     size_t lines = 0;
-    for (const char *at = import.heard.text.text; (at = strchr(at, '\n')); at++)
+    for (const char *at = importing.heard.text; (at = strchr(at, '\n')); at++)
         lines++;
     CU_ASSERT_EQUAL(lines, 20);
-    CU_ASSERT_PTR_NOT_NULL(strstr(import.error.message, "1000 malformed lines"));
-    import_close(&import);
+    CU_ASSERT_PTR_NOT_NULL(strstr(importing.error.message, "1000 malformed lines"));
+    importing_close(&importing);
     sprof_str_release(&text);
 }
 
 static void test_no_such_input(void)
 {
     struct sprof_error error = {0};
-    const struct record_import_options options = {.input = "/nonexistent/in.folded",
-                                                  .output = "/nonexistent/out.db"};
-    CU_ASSERT_EQUAL(record_import_folded(&options, &error), SPROF_ENOTFOUND);
+    struct import_result imported;
+    const struct import_options options = {.input = "/nonexistent/in.folded",
+                                           .output = "/nonexistent/out.db"};
+    CU_ASSERT_EQUAL(import_file(&options, &imported, &error), SPROF_ENOTFOUND);
     CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "/nonexistent/in.folded"));
-    const struct record_import_options directory = {.input = "/", .output = "/nonexistent/out.db"};
-    CU_ASSERT_EQUAL(record_import_folded(&directory, &error), SPROF_EIO);
+    const struct import_options directory = {.input = "/", .output = "/nonexistent/out.db"};
+    CU_ASSERT_EQUAL(import_file(&directory, &imported, &error), SPROF_EIO);
 }
 
 static void test_an_older_recording_survives_a_refusal(void)
 {
-    struct import import;
-    import_text(&import, "old 1\n");
-    fixture_write(&import.made.fixture, "in.folded", "bad\n", 4);
-    const struct record_import_options options = {.input = import.input,
-                                                  .output = import.made.path};
-    CU_ASSERT_EQUAL(record_import_folded(&options, NULL), SPROF_EFORMAT);
-    ASSERT_HANDMADE(&import.made, NAMES, "old|[application]");
-    import_close(&import);
+    struct importing importing;
+    importing_bytes(&importing, "folded", "old 1\n", 6);
+    fixture_write(&importing.made.fixture, "in", "bad\n", 4);
+    struct import_result imported;
+    const struct import_options options = {.input = importing.input, .output = importing.made.path};
+    CU_ASSERT_EQUAL(import_file(&options, &imported, NULL), SPROF_EFORMAT);
+    ASSERT_HANDMADE(&importing.made, NAMES, "old|[application]");
+    importing_close(&importing);
 }
 
-void sprof_suite_record_import_folded(void);
-void sprof_suite_record_import_folded(void)
+void sprof_suite_import_folded(void);
+void sprof_suite_import_folded(void)
 {
-    CU_pSuite suite = CU_add_suite("record/import_folded", NULL, NULL);
+    CU_pSuite suite = CU_add_suite("import/folded", NULL, NULL);
     CU_add_test(suite, "stacks and counts", test_stacks_and_counts);
     CU_add_test(suite, "equal lines add up", test_equal_lines_add_up);
     CU_add_test(suite, "recursion counts once", test_recursion_counts_once);

@@ -1,0 +1,106 @@
+/* Reads folded stacks. The grammar is FlameGraph's: frames from the root to the leaf, separated by
+ * semicolons, a space, and a count; empty lines and lines that begin with '#' are passed over. A
+ * frame may be "module!function". */
+#include "import/parts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char form[] = "a line is `frame;frame;frame COUNT`";
+
+/* Where the function begins in "module!function": 0 when there is no module. A C++ operator that
+ * holds the mark is a function. */
+static size_t module_length(const char *frame)
+{
+    const size_t length = strcspn(frame, "! (<");
+    const bool is_operator = length >= 8 && strncmp(frame + length - 8, "operator", 8) == 0;
+    return frame[length] == '!' && frame[length + 1] && !is_operator ? length : 0;
+}
+
+/* Functions are addresses of their own: nothing else tells them apart. */
+static int add_frame(struct import *import, char *text, uint32_t *node)
+{
+    const size_t length = module_length(text);
+    const char *function = length ? text + length + 1 : text;
+    if (length)
+        text[length] = '\0';
+    uint32_t number;
+    if (sprof_intern_put(&import->keys, function, &number))
+        return SPROF_ENOMEM;
+    const struct recording_level level = {.name = sprof_intern_text(&import->keys, number)};
+    if (number > import->names.addresses.count && import_address(import, &level, 1, 0, &number))
+        return SPROF_ENOMEM;
+    const struct import_module module = {.path = length ? text : NULL,
+                                         .in_kernel = length && !strncmp(text, "[kernel", 7)};
+    return import_node(import, *node, &module, number, node);
+}
+
+static bool has_empty_frame(const char *stack)
+{
+    return !*stack || *stack == ';' || strstr(stack, ";;") || stack[strlen(stack) - 1] == ';';
+}
+
+/* Splits "STACK COUNT"; returns what is wrong with it, or NULL. */
+static const char *split_line(char *line, uint64_t *count)
+{
+    char *space = strrchr(line, ' ');
+    if (!space)
+        return "no count: a line is `frame;frame;frame COUNT`";
+    char *end;
+    errno = 0;
+    *count = strtoull(space + 1, &end, 10);
+    if (end == space + 1 || *end || space[1] == '-' || space[1] == '+')
+        return "the count after the last space is not a whole number";
+    if (errno || *count > INT64_MAX)
+        return "the count is too large";
+    if (!*count)
+        return "the count is zero";
+    *space = '\0';
+    return has_empty_frame(line) ? "a frame has no name" : NULL;
+}
+
+/* Returns 0, SPROF_ENOMEM, or 1 with *wrong saying what is. */
+static int add_line(struct import *import, char *line, uint32_t thread, const char **wrong)
+{
+    struct import_sample sample = {.thread = thread, .cpu = -1};
+    uint64_t count;
+    *wrong = split_line(line, &count);
+    if (*wrong)
+        return 1;
+    sample.cost = (struct model_cost){count, count};
+    for (char *rest = line, *frame = strsep(&rest, ";"); frame; frame = strsep(&rest, ";"))
+        if (add_frame(import, frame, &sample.node))
+            return SPROF_ENOMEM;
+    int result;
+    *wrong = import_sample(import, &sample, &result);
+    return *wrong ? 1 : result;
+}
+
+bool import_folded_recognizes(struct sprof_bytes head)
+{
+    (void)head; /* every text that is nothing else */
+    return true;
+}
+
+int import_folded_read(struct import *import, struct import_input *input, struct sprof_error *error)
+{
+    uint32_t thread, event;
+    import->whole_stacks = true;
+    int result = import_event(import, "samples", false, &event);
+    if (!result)
+        result = import_thread(import, 0, 0, NULL, "import", &thread);
+    char *line;
+    size_t length;
+    while (!result && (result = import_input_line(input, &line, &length, error)) == 0) {
+        const char *wrong = "the line holds a NUL byte";
+        import->line++;
+        if (strlen(line) == length && (!length || *line == '#'))
+            continue;
+        result = strlen(line) == length ? add_line(import, line, thread, &wrong) : 1;
+        if (result == 1)
+            import_complain(import, wrong);
+        result = result == SPROF_ENOMEM ? result : 0;
+    }
+    return result == 1 ? import_check(import, "stacks", form, error) : result;
+}

@@ -1,0 +1,232 @@
+/* From stacks that a format's reader adds to a recording: an import is held in memory until its
+ * whole input has turned out to be good. */
+#include "import/parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { COMPLAINTS_MAX = 20 };
+
+/* == What readers add == */
+
+const char *import_text(struct import *import, const char *text)
+{
+    uint32_t number;
+    return sprof_intern_put(&import->texts, text, &number)
+               ? NULL
+               : sprof_intern_text(&import->texts, number);
+}
+
+int import_address(struct import *import, const struct recording_level *levels, size_t count,
+                   uint64_t address, uint32_t *number)
+{
+    struct recording_names *names = &import->names;
+    for (size_t i = 0; i < count; i++)
+        if (sprof_vec_push(&names->levels, levels[i]))
+            return SPROF_ENOMEM;
+    const struct recording_named named = {names->levels.count, address};
+    *number = (uint32_t)names->addresses.count + 1;
+    return sprof_vec_push(&names->addresses, named);
+}
+
+int import_node(struct import *import, uint32_t parent, const struct import_module *module,
+                uint32_t address, uint32_t *node)
+{
+    struct sprof_file_id file = {.path = module->path && *module->path ? module->path
+                                                                       : IMPORT_NO_MODULE};
+    if (module->build_id.size && module->build_id.size <= sizeof file.build_id) {
+        memcpy(file.build_id, module->build_id.data, module->build_id.size);
+        file.build_id_size = (uint8_t)module->build_id.size;
+    }
+    return recording_child(import->recording, parent, &file, module->in_kernel, address, node);
+}
+
+int import_event(struct import *import, const char *name, bool is_clock, uint32_t *event)
+{
+    for (*event = 0; *event < import->events.count; ++*event)
+        if (!strcmp(import->events.items[*event].name, name))
+            return 0;
+    const struct import_event added = {.name = import_text(import, name), .is_clock = is_clock};
+    return !added.name || sprof_vec_push(&import->events, added) ? SPROF_ENOMEM : 0;
+}
+
+int import_thread(struct import *import, pid_t pid, pid_t tid, const char *process,
+                  const char *thread, uint32_t *id)
+{
+    const struct model_thread *found = NULL;
+    if (process && pid != tid && !recording_thread(import->recording, pid, pid, process, 0))
+        return SPROF_ENOMEM;
+    found = recording_thread(import->recording, pid, tid, thread ? thread : process, 0);
+    *id = found ? found->id : 0;
+    return found ? 0 : SPROF_ENOMEM;
+}
+
+const char *import_sample(struct import *import, const struct import_sample *sample, int *result)
+{
+    struct import_event *event = &import->events.items[sample->event];
+    *result = 0;
+    if (sample->cost.samples > INT64_MAX || sample->cost.weight > INT64_MAX)
+        return "the count is too large";
+    if (sample->cost.samples > INT64_MAX - event->total.samples ||
+        sample->cost.weight > INT64_MAX - event->total.weight)
+        return "the counts add up to more than fits";
+    event->total.samples += sample->cost.samples;
+    event->total.weight += sample->cost.weight;
+    const uint64_t each = sample->cost.samples ? sample->cost.weight / sample->cost.samples : 0;
+    const bool even = sample->cost.samples && each * sample->cost.samples == sample->cost.weight;
+    if (!event->seen)
+        event->period = even ? each : 0;
+    else if (!even || event->period != each)
+        event->period = 0;
+    event->seen = true;
+    import->taken += sample->cost.samples;
+    *result = sprof_vec_push(&import->samples, *sample);
+    return NULL;
+}
+
+void import_complain(struct import *import, const char *what)
+{
+    if (++import->bad_lines <= COMPLAINTS_MAX)
+        sprof_log_message(import->options->log, SPROF_LOG_WARNING, "%s:%zu: %s", import->name,
+                          import->line, what);
+}
+
+int import_check(struct import *import, const char *what, const char *form,
+                 struct sprof_error *error)
+{
+    const bool one = import->bad_lines == 1;
+    if (import->bad_lines)
+        return sprof_error_set(error, SPROF_EFORMAT, 0,
+                               "%s: %zu malformed line%s; nothing was imported: mend or remove %s",
+                               import->name, import->bad_lines, one ? "" : "s",
+                               one ? "it" : "them");
+    if (!import->samples.count)
+        return sprof_error_set(error, SPROF_EFORMAT, 0, "%s holds no %s: %s", import->name, what,
+                               form);
+    return 0;
+}
+
+/* == The recording == */
+
+int import_open(struct import *import, const struct import_options *options,
+                struct sprof_error *error)
+{
+    *import = (struct import){.options = options, .name = options->input};
+    const struct recording_options recording = {.view = {.mode = MODEL_MODE_FULL},
+                                                .rules = options->rules,
+                                                .no_cache = true,
+                                                .log = options->log};
+    const int result = recording_open(&import->recording, &recording, error);
+    if (result)
+        return result;
+    struct store_run *run = recording_run(import->recording);
+    run->sprof_version = options->sprof_version;
+    run->command = options->input;
+    run->source = MODEL_SOURCE_IMPORT;
+    return 0;
+}
+
+void import_free(struct import *import)
+{
+    recording_free(import->recording);
+    sprof_vec_release(&import->names.levels);
+    sprof_vec_release(&import->names.addresses);
+    sprof_vec_release(&import->events);
+    sprof_vec_release(&import->samples);
+    sprof_intern_release(&import->texts);
+    sprof_intern_release(&import->keys);
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct import_sample *first = a, *second = b;
+    return (first->time_ns > second->time_ns) - (first->time_ns < second->time_ns);
+}
+
+/* Time 0 is that of the first sample, and the run lasts to the last. */
+static void settle_times(struct import *import)
+{
+    struct store_run *run = recording_run(import->recording);
+    run->start_realtime_ns =
+        import->start_realtime_ns ? import->start_realtime_ns : sprof_clock_realtime_ns();
+    run->duration_ns = import->duration_ns;
+    if (!import->has_times)
+        return;
+    struct import_sample *samples = import->samples.items;
+    const size_t count = import->samples.count;
+    qsort(samples, count, sizeof *samples, by_time);
+    const uint64_t start_ns = samples[0].time_ns;
+    for (size_t i = 0; i < count; i++)
+        samples[i].time_ns -= start_ns;
+    run->duration_ns = samples[count - 1].time_ns;
+}
+
+static int add_rows(struct import *import)
+{
+    SPROF_VEC(uint32_t) ids = {0};
+    int result = 0;
+    for (size_t i = 0; i < import->events.count && !result; i++) {
+        const struct import_event *event = &import->events.items[i];
+        const struct store_event row = {.name = event->name,
+                                        .is_clock = event->is_clock,
+                                        .varying = !event->period,
+                                        .period = event->period};
+        uint32_t id;
+        result = recording_add_event(import->recording, &row, &id) || sprof_vec_push(&ids, id)
+                     ? SPROF_ENOMEM
+                     : 0;
+    }
+    for (size_t i = 0; i < import->samples.count && !result; i++) {
+        const struct import_sample *sample = &import->samples.items[i];
+        const struct store_sample row = {
+            .event_id = ids.items[sample->event],
+            .thread_id = sample->thread,
+            .node_id = sample->node,
+            .time_ns = sample->time_ns,
+            .weight = sample->cost.weight,
+            .count = sample->cost.samples,
+            .cpu = sample->cpu,
+            .end_reason = import->whole_stacks ? MODEL_END_ROOT : MODEL_END_NO_STACK,
+            .user_stack = import->whole_stacks,
+        };
+        result = recording_add_sample(import->recording, &row);
+    }
+    sprof_vec_release(&ids);
+    return result;
+}
+
+static int finish(struct import *import, struct sprof_error *error)
+{
+    const struct recording_end end = {.names = &import->names};
+    settle_times(import);
+    int result = add_rows(import) ? sprof_error_memory(error) : 0;
+    if (!result)
+        result = recording_create(import->recording, import->options->output, error);
+    if (!result)
+        result = recording_start(import->recording, 0, 0, error);
+    return result ? result : recording_finish(import->recording, &end, error);
+}
+
+int import_file(const struct import_options *options, struct import_result *result,
+                struct sprof_error *error)
+{
+    const struct import_format *format = options->format;
+    struct import_input input;
+    struct import import;
+    struct sprof_bytes head;
+    int code = import_input_open(&input, options->input, error);
+    if (code)
+        return code;
+    code = import_input_head(&input, &head, error);
+    if (!code && !format)
+        format = import_format_of(head);
+    if (!code && (code = import_open(&import, options, error)) == 0) {
+        code = format->read(&import, &input, error);
+        if (!code)
+            code = finish(&import, error);
+        *result = (struct import_result){format->name, import.taken};
+        import_free(&import);
+    }
+    import_input_close(&input);
+    return code == SPROF_ENOMEM ? sprof_error_memory(error) : code;
+}

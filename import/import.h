@@ -1,0 +1,40 @@
+/* import: stacks that other tools took become a recording. A format is a file here and a line in
+ * import/formats.c. */
+#ifndef SPROF_IMPORT_IMPORT_H
+#define SPROF_IMPORT_IMPORT_H
+
+#include "base/base.h"
+#include "model/model.h"
+
+#include <stdbool.h>
+
+struct import_format;
+
+/* All is borrowed until the call returns. */
+struct import_options {
+    const char *input; /* a path, "-" for standard input; gzip is unpacked */
+    const char *output;
+    const struct import_format *format; /* NULL: told from the content */
+    struct model_kind_rules rules;
+    const char *sprof_version;
+    const struct sprof_log *log;
+};
+
+/* What was imported. */
+struct import_result {
+    const char *format; /* its name */
+    uint64_t samples;
+};
+
+/* Makes a recording of what the input holds. What is wrong with it is told through the log with
+ * numbers of lines; then nothing is written, an older recording stays, and SPROF_EFORMAT comes
+ * back. Other errors: SPROF_ENOTFOUND, SPROF_EIO, SPROF_ELIMIT for profiles of more
+ * than 256 MiB and texts that unpack to more than 4 GiB, SPROF_EUNSUPPORTED where another program is needed that is missing or of another version,
+ * SPROF_EUSAGE for a perf.data from standard input, and those of store_create. */
+int import_file(const struct import_options *options, struct import_result *result,
+                struct sprof_error *error);
+
+/* The format of a name; NULL with *error listing those there are. */
+const struct import_format *import_format_find(const char *name, struct sprof_error *error);
+
+#endif

@@ -1,0 +1,1 @@
+add_dependencies(sprof_import sprof_formats_headers)

@@ -1,0 +1,8 @@
+#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/import_checks.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    fuzz_import("pprof", data, size);
+    return 0;
+}
