@@ -13,9 +13,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* Each has its share of the page's size. */
+enum { INPUTS_MOST = 8 };
+
 struct arguments {
-    const char *input, *output;
-    bool open;
+    const char *input, *output, *source;
+    bool open, no_source;
 };
 
 #define FIELD(name) offsetof(struct arguments, name)
@@ -23,6 +26,10 @@ static const struct cli_option options[] = {
     {"input", 'i', "FILE", "the recording (sprof.db)", FIELD(input), cli_set_text},
     {"output", 'o', "FILE", "the page (sprof.html); - writes to standard output", FIELD(output),
      cli_set_text},
+    {"source", 0, "DIR", "where source files lie that are not where they were", FIELD(source),
+     cli_set_text},
+    {"no-source", 0, NULL, "neither source lines nor instructions: for pages that leave the house",
+     FIELD(no_source), cli_set_flag},
     {"open", 0, NULL, "show it in the browser", FIELD(open), cli_set_flag},
     {0},
 };
@@ -45,24 +52,46 @@ static bool open_in_browser(const char *path)
            !WEXITSTATUS(status);
 }
 
+static int write_page(const struct arguments *arguments, const char *path,
+                      const struct report_html_input *inputs, size_t count,
+                      struct sprof_error *error)
+{
+    const struct report_html_options html = {.no_source = arguments->no_source,
+                                             .source_directory = arguments->source};
+    struct cli_output output = {0};
+    int status = 0;
+    for (size_t i = 0; i < count && !status && strcmp(path, "-") != 0; i++)
+        status = cli_output_check(path, inputs[i].name, error);
+    if (!status)
+        status = cli_output_open(&output, path, NULL, error);
+    if (status)
+        return status;
+    return cli_output_close(&output, report_html(output.file, inputs, count, &html, error), error);
+}
+
 static int run(struct cli_terminal *terminal, void *all, const struct cli_operands *operands,
                struct sprof_error *error)
 {
     struct arguments *arguments = all;
-    int status = cli_take_input(&arguments->input, operands, error);
-    if (status)
-        return status;
-    const char *input = arguments->input ? arguments->input : CLI_DEFAULT_RECORDING;
+    struct report_html_input inputs[INPUTS_MOST] = {0};
+    size_t count = 0, opened = 0;
+    if (operands->count + (arguments->input != NULL) > INPUTS_MOST)
+        return sprof_error_set(error, SPROF_EUSAGE, 0, "a page holds at most %d recordings",
+                               INPUTS_MOST);
+    if (arguments->input)
+        inputs[count++].name = arguments->input;
+    for (int i = 0; i < operands->count; i++)
+        inputs[count++].name = operands->items[i];
+    if (!count)
+        inputs[count++].name = CLI_DEFAULT_RECORDING;
     const char *path = arguments->output ? arguments->output : "sprof.html";
-    struct store *store;
-    status = cli_open_recording(&store, input, terminal, error);
-    if (status)
-        return status;
-    struct cli_output output;
-    status = cli_output_open(&output, path, input, error);
+    int status = 0;
+    for (; opened < count && !status; opened += !status)
+        status = cli_open_recording(&inputs[opened].store, inputs[opened].name, terminal, error);
     if (!status)
-        status = cli_output_close(&output, report_html(output.file, store, error), error);
-    store_close(store, NULL);
+        status = write_page(arguments, path, inputs, count, error);
+    while (opened > 0)
+        store_close(inputs[--opened].store, NULL);
     if (status || !strcmp(path, "-"))
         return status;
     if (arguments->open && !open_in_browser(path))
@@ -75,11 +104,14 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
 const struct cli_command cli_html_command = {
     .name = "html",
     .summary = "Write a page with flame graph, tables and timeline",
-    .operands = "[RECORDING]",
+    .operands = "[RECORDING…]",
     .options = options,
     .details =
         "The page is one file that loads nothing: it can be opened from disk, mailed and kept.\n"
-        "It holds all runs of the recording.\n",
+        "It holds all runs of the recording. Of several recordings it shows the last one, "
+        "compared\n"
+        "with the first: `sprof html before.db after.db`. Source lines and instructions of the\n"
+        "hottest functions are in it, unless --no-source is given.\n",
     .arguments_size = sizeof(struct arguments),
     .run = run,
 };

@@ -17,7 +17,7 @@ static int failed(const char *path, struct sprof_error *error)
                            path, strerror(cause));
 }
 
-static int check_place(const char *path, const char *input, struct sprof_error *error)
+int cli_output_check(const char *path, const char *input, struct sprof_error *error)
 {
     struct stat place, other;
     if (lstat(path, &place))
@@ -44,7 +44,7 @@ int cli_output_open(struct cli_output *output, const char *path, const char *inp
         output->file = stdout;
         return 0;
     }
-    const int result = check_place(path, input, error);
+    const int result = cli_output_check(path, input, error);
     if (result)
         return result;
     struct stat place;

@@ -14,14 +14,19 @@ struct cli_output {
     char *temporary;  /* beside it */
 };
 
-/* Opens `path`; "-" is standard output. `input` (NULL: none) must be another file. SPROF_EUSAGE where
- * it is the same, a directory, or a symbolic link (what it leads to would be replaced unseen);
- * SPROF_EPERMISSION, SPROF_ENOTFOUND, SPROF_EFULL, SPROF_EIO as the system says. */
+/* Whether `path` may be written where `input` (NULL: none) is read; errors as cli_output_open. For
+ * commands that read several files. */
+int cli_output_check(const char *path, const char *input, struct sprof_error *error);
+
+/* Opens `path`; "-" is standard output. `input` (NULL: none) must be another file. SPROF_EUSAGE
+ * where it is the same, a directory, or a symbolic link (what it leads to would be replaced
+ * unseen); SPROF_EPERMISSION, SPROF_ENOTFOUND, SPROF_EFULL, SPROF_EIO as the system says. */
 int cli_output_open(struct cli_output *output, const char *path, const char *input,
                     struct sprof_error *error);
 
-/* Closes it. With `result` 0 the file takes its place, else what was written is removed and an older
- * file stays. Returns `result`, or a negative code where closing failed. Safe on a closed output. */
+/* Closes it. With `result` 0 the file takes its place, else what was written is removed and an
+ * older file stays. Returns `result`, or a negative code where closing failed. Safe on a closed
+ * output. */
 int cli_output_close(struct cli_output *output, int result, struct sprof_error *error);
 
 #endif

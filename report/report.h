@@ -150,9 +150,23 @@ int report_summary(FILE *out, struct store *store, const char *path, unsigned co
 int report_script(FILE *out, struct store *store, const struct report_selection *selection,
                   const struct report_style *style, size_t limit, struct sprof_error *error);
 
-/* All runs of a recording as one HTML page that holds all it needs: about 6 MB at the most, for
- * which slots of time become coarser and rare call paths are folded. Errors as report_write. */
-int report_html(FILE *out, struct store *store, struct sprof_error *error);
+/* A recording of a page. */
+struct report_html_input {
+    struct store *store;
+    const char *name; /* tells several apart: how the person called the file */
+};
+
+struct report_html_options {
+    bool no_source; /* neither source lines nor instructions: for pages that leave the house */
+    const char *source_directory; /* as in struct report_annotate_options */
+};
+
+/* All runs of one or several recordings as one HTML page that holds all it needs: about 6 MB at the
+ * most, for which slots of time become coarser, rare call paths are folded, and only the hottest
+ * functions have their source. Of several recordings the last is shown at first, compared with the
+ * first. Errors as report_write. */
+int report_html(FILE *out, const struct report_html_input *inputs, size_t count,
+                const struct report_html_options *options, struct sprof_error *error);
 
 /* What is selected in a format of kind REPORT_PROFILE, for another tool. Errors as report_write. */
 int report_export(FILE *out, struct store *store, const struct report_selection *selection,

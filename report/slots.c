@@ -150,56 +150,83 @@ static int take_sample(void *context, const struct store_sample *row)
                      row->node_id, row->time_ns, (struct model_cost){row->count, row->weight});
 }
 
-/* What each run's samples have been added up to; only where all of its events have such rows. */
+/* Stored slots are coarse where fine ones would save nothing. Of a run with no more samples than
+ * this, the samples themselves are read then. */
+enum { FEW_SAMPLES = 400 * 1000 };
+
+/* What the samples of an event have been added up to. */
+struct stored {
+    uint64_t slot_ns; /* 0: there are no rows by slot */
+    uint64_t samples;
+};
+
 struct reading {
     struct loading *loading;
     struct store *store;
     struct sprof_error *error;
-    struct sprof_map slot_ns; /* event id → length of its stored slots; 0: it has none */
-    bool stored;              /* of the run at hand: all events have */
+    SPROF_VEC(struct stored) stored;
+    struct sprof_map events; /* event id → index + 1 in stored */
+    struct stored run;       /* of all events of the run at hand: the coarsest, the sum */
+    bool run_stored;         /* all of them have rows by slot */
 };
+
+static const struct stored *find_stored(const struct reading *reading, uint32_t event)
+{
+    const uint64_t *index = sprof_map_get(&reading->events, event);
+    return index ? &reading->stored.items[*index - 1] : NULL;
+}
 
 static int take_slot(void *context, const struct store_slot_cost *row)
 {
     const struct reading *reading = context;
-    const uint64_t *slot_ns = sprof_map_get(&reading->slot_ns, row->event_id);
-    if (!slot_ns)
+    const struct stored *stored = find_stored(reading, row->event_id);
+    if (!stored)
         return SPROF_EFORMAT;
     return take_cost(reading->loading,
                      (struct report_lane){row->run_id, row->event_id, row->thread_id}, row->node_id,
-                     row->slot * *slot_ns, row->cost);
+                     row->slot * stored->slot_ns, row->cost);
 }
 
-/* The coarsest stored slots are the finest that can be shown. */
 static int take_event_cost(void *context, const struct store_event_cost *row)
 {
     struct reading *reading = context;
-    struct report_slots *slots = reading->loading->slots;
-    if (row->slot_ns > slots->slot_ns)
-        slots->slot_ns = row->slot_ns;
-    return sprof_map_put(&reading->slot_ns, row->event_id, row->slot_ns);
+    if (sprof_vec_push(&reading->stored, (struct stored){row->slot_ns, row->cost.samples}))
+        return SPROF_ENOMEM;
+    return sprof_map_put(&reading->events, row->event_id, reading->stored.count);
 }
 
 static int note_event(void *context, const struct store_event *row)
 {
     struct reading *reading = context;
-    const uint64_t *slot_ns = sprof_map_get(&reading->slot_ns, row->id);
-    reading->stored = reading->stored && slot_ns && *slot_ns;
+    const struct stored *stored = find_stored(reading, row->id);
+    if (!stored || !stored->slot_ns) {
+        reading->run_stored = false;
+        return 0;
+    }
+    reading->run.samples += stored->samples;
+    if (stored->slot_ns > reading->run.slot_ns)
+        reading->run.slot_ns = stored->slot_ns;
     return 0;
 }
 
 static int take_run(void *context, const struct store_run *row)
 {
     struct reading *reading = context;
-    reading->stored = true;
-    const int result =
-        store_each_event(reading->store, row->id, note_event, reading, reading->error);
+    struct report_slots *slots = reading->loading->slots;
+    reading->run = (struct stored){0};
+    reading->run_stored = true;
+    int result = store_each_event(reading->store, row->id, note_event, reading, reading->error);
     if (result)
         return result;
-    return reading->stored
-               ? store_each_slot_cost(reading->store, row->id, take_slot, reading, reading->error)
-               : store_each_raw_sample(reading->store, row->id, take_sample, reading->loading,
-                                       reading->error);
+    const bool coarse = reading->run.slot_ns > REPORT_SLOT_NS;
+    if (!reading->run_stored || (coarse && reading->run.samples <= FEW_SAMPLES))
+        return store_each_raw_sample(reading->store, row->id, take_sample, reading->loading,
+                                     reading->error);
+    while (slots->slot_ns < reading->run.slot_ns && can_coarsen(slots) && !result)
+        result = coarsen(reading->loading);
+    return result
+               ? result
+               : store_each_slot_cost(reading->store, row->id, take_slot, reading, reading->error);
 }
 
 /* == Folding == */
@@ -327,6 +354,7 @@ int report_slots_load(struct report_slots *slots, struct store *store,
     sprof_vec_release(&loading.node_paths);
     sprof_map_release(&loading.paths);
     sprof_map_release(&loading.places);
-    sprof_map_release(&reading.slot_ns);
+    sprof_map_release(&reading.events);
+    sprof_vec_release(&reading.stored);
     return report_error_code(result, error);
 }

@@ -23,6 +23,13 @@ function recordedMode(run) {
         : run.mode === 'app' && run.interior === 'drop' ? 'app-drop' : run.mode;
 }
 
+// The modes that all of some runs can be read in, the most detailed first.
+function commonModes(runs) {
+    return MODES.map(([mode]) => mode).filter(mode => runs.every(run => readableModes(run).has(mode)));
+}
+
+const seconds = (ns, digits = 1) => (ns / 1e9).toFixed(digits);
+
 class App {
     constructor(data, host) {
         this.data = data;
@@ -55,8 +62,8 @@ class App {
             event: Math.max(0, number('event', data.events.length, data.firstEvent)),
             process: number('process', data.processes.length, -1),
             thread: number('thread', data.threads.length, -1),
-            base: number('base', data.events.length, -1),
-            tab: saved.get('tab') || 'summary',
+            base: number('base', data.events.length, data.firstBase ?? -1),
+            tab: saved.get('tab') || (data.firstBase === undefined ? 'summary' : 'compare'),
             mode: saved.get('mode'),
             search: saved.get('q') || '',
             function: number('function', data.functions.count, -1),
@@ -72,17 +79,32 @@ class App {
         if (range.length === 2 && range.every(Number.isInteger) && range[0] >= 0 &&
             range[0] < range[1] && range[1] <= run.slots)
             state.slots = range;
-        if (!readableModes(run).has(state.mode))
-            state.mode = recordedMode(run);
+        return this.chooseMode(state);
+    }
+
+    // Runs that are compared are read in the least detailed of their modes.
+    chooseMode(state) {
+        const run = this.run(state), modes = this.modes(state);
+        if (!modes.includes(state.mode))
+            state.mode = modes.includes(recordedMode(run)) ? recordedMode(run) : modes[0] ?? recordedMode(run);
         return state;
+    }
+
+    // The runs in sight: the chosen one, and the one it is compared with.
+    modes(state = this.state) {
+        const runs = [this.run(state)];
+        if (state.base >= 0 && state.base !== state.event)
+            runs.push(this.data.runs[this.data.events[state.base].run]);
+        return commonModes(runs);
     }
 
     save() {
         const {state} = this, kept = new URLSearchParams();
         const put = (name, value, usual) => value !== usual && kept.set(name, value);
-        put('tab', state.tab, 'summary');
+        put('tab', state.tab, this.data.firstBase === undefined ? 'summary' : 'compare');
         put('event', state.event, this.data.firstEvent);
-        for (const name of ['process', 'thread', 'function', 'module', 'base'])
+        put('base', state.base, this.data.firstBase ?? -1);
+        for (const name of ['process', 'thread', 'function', 'module'])
             put(name, state[name], -1);
         put('mode', state.mode, recordedMode(this.run(state)));
         put('q', state.search, '');
@@ -99,6 +121,8 @@ class App {
 
     set(change) {
         Object.assign(this.state, change);
+        if ('event' in change || 'base' in change)
+            this.chooseMode(this.state);
         this.update();
     }
 
@@ -117,7 +141,8 @@ class App {
 
     update() {
         const {state, data} = this;
-        this.comparing = state.base >= 0 && state.base !== state.event;
+        const other = state.base >= 0 && state.base !== state.event;
+        this.comparing = other && this.modes().length > 0;
         const key = JSON.stringify([state.event, state.process, state.thread,
                                     state.slots, state.mode, state.base]);
         if (key !== this.profileKey) {
@@ -132,9 +157,19 @@ class App {
         this.match = matchFunctions(data, state.search);
         this.paintHeader();
         this.paintChoices();
-        this.timeline.show(data, this.timeCosts, state.slots, this.run().slotNs);
+        this.timeline.show(data, this.timeCosts, state.slots, this.run());
         this.paintTabs();
         this.save();
+    }
+
+    // All threads and all of the time, stacks as recorded: what lines and instructions are counted of.
+    wholeProfile() {
+        const {data, state} = this;
+        this.wholes ||= new Map();
+        if (!this.wholes.has(state.event))
+            this.wholes.set(state.event, new Profile(data, this.view(recordedMode(this.run())),
+                {event: state.event, process: -1, thread: -1, slots: null}));
+        return this.wholes.get(state.event);
     }
 
     // ---- The frame of the page ---------------------------------------------------------------
@@ -154,12 +189,15 @@ class App {
             element('button', {class: 'icon', title: 'Keys (?)', onclick: () => this.help.showModal()}, '?'));
         this.choices = element('div', {class: 'choices'});
         const time = element('div', {class: 'timeline'});
-        this.expander = element('button', {class: 'expand', onclick: () => {
+        this.expander = element('button', {class: 'quiet', 'aria-expanded': 'false', onclick: () => {
             this.timeline.expanded = !this.timeline.expanded;
-            this.expander.textContent = this.timeline.expanded ? 'hide threads' : 'threads';
+            this.expander.textContent = this.timeline.expanded ? 'hide threads' : 'show threads';
+            this.expander.setAttribute('aria-expanded', String(this.timeline.expanded));
             this.timeline.paint();
-        }}, 'threads');
-        time.append(this.expander);
+        }}, 'show threads');
+        this.slotNote = element('span', {class: 'muted'});
+        this.chips = element('span', {class: 'chips'});
+        time.append(element('div', {class: 'timeline-head'}, this.slotNote, this.chips, this.expander));
         this.timeline = new Timeline(time, this.palette, {range: slots => this.set({slots})});
         this.tabs = element('nav', {role: 'tablist'});
         this.main = element('main', {});
@@ -190,14 +228,17 @@ class App {
     }
 
     paintChoices() {
-        const {state, data} = this, event = data.events[state.event];
+        const {state, data} = this, event = data.events[state.event], run = this.run();
         const select = (label, value, options, change) => options.length < 2 ? null :
             element('label', {}, label, element('select', {onchange: e => change(Number(e.target.value))},
                 ...options.map(([key, text]) => element('option', {value: key, selected: key === value}, text))));
-        const runs = [...data.events.keys()].map(index => {
-            const each = data.events[index], run = data.runs[each.run];
-            return [index, `${data.runs.length > 1 ? run.label + ' · ' : ''}${each.name}`];
-        });
+        const several = data.runs.length > 1, any = [-1, 'all'];
+        const eventsOf = index => [...data.events.keys()].filter(each => data.events[each].run === index);
+        const choose = index => this.set({event: index, process: -1, thread: -1, slots: null, zoom: [], function: -1, mode: null});
+        const name = index => {
+            const each = data.events[index];
+            return data.runs[each.run].label + (eventsOf(each.run).length > 1 ? ' · ' + each.name : '');
+        };
         const ofRun = list => [...list.keys()].filter(index => list[index].run === event.run);
         const processes = ofRun(data.processes).map(index =>
             [index, `${data.processes[index].name || '?'} (${data.processes[index].pid})`]);
@@ -205,30 +246,50 @@ class App {
             data.processes[thread.process].run === event.run && thread.samples &&
             (state.process < 0 || thread.process === state.process)
                 ? [[index, `${thread.name || data.processes[thread.process].name || '?'} (${thread.tid})`]] : []);
-        const any = [-1, 'all'];
-        const modes = readableModes(this.run());
-        const own = this.run().slotNs;
+        const modes = new Set(this.modes());
+        const others = [...data.events.keys()].filter(index => index !== state.event);
         this.choices.replaceChildren(...[
-            select(data.runs.length > 1 ? 'Run' : 'Event', state.event, runs, index => this.set(
-                {event: index, process: -1, thread: -1, slots: null, zoom: [],
-                 mode: recordedMode(this.run({event: index}))})),
+            select('Run', event.run, several ? data.runs.map((each, index) => [index, each.label]) : [],
+                index => eventsOf(index).length && choose(eventsOf(index)[0])),
+            select('Event', state.event, eventsOf(event.run).map(index => [index, data.events[index].name]), choose),
+            select('Compared with', state.base, others.length ? [[-1, 'nothing'], ...others.map(index => [index, name(index)])] : [],
+                base => this.set({base, tab: base < 0 ? state.tab : 'compare'})),
             select('Process', state.process, processes.length > 1 ? [any, ...processes] : [],
                 process => this.set({process, thread: -1})),
             select('Thread', state.thread, threads.length > 1 ? [any, ...threads.slice(0, 2000)] : [],
                 thread => this.set({thread})),
-            element('label', {}, 'Mode', element('span', {class: 'segments', role: 'group'},
+            this.phaseChoice(run, select),
+            element('label', {}, 'Mode', element('span', {class: 'segments', role: 'group', 'aria-label': 'Mode'},
                 ...MODES.map(([mode, title, help]) => element('button', {
                     'aria-pressed': String(state.mode === mode), disabled: !modes.has(mode), 'data-mode': mode,
                     title: modes.has(mode) ? help : 'A recording of this mode does not hold what that needs',
                     onclick: () => this.set({mode, zoom: []}),
                 }, title)))),
-            select('Compared with', state.base, runs.length > 1
-                ? [[-1, 'nothing'], ...runs.filter(([index]) => index !== state.event)] : [],
-                base => this.set({base, tab: base < 0 ? state.tab : 'compare'})),
-            state.slots ? element('button', {class: 'chip', title: 'Look at all of the time again',
-                onclick: () => this.set({slots: null})},
-                `${(state.slots[0] * own / 1e9).toFixed(1)} – ${(state.slots[1] * own / 1e9).toFixed(1)} s  ✕`) : null,
+            modes.size ? null : element('span', {class: 'warning', role: 'alert'},
+                'These runs were recorded in modes that have nothing in common: they cannot be compared.'),
         ].filter(Boolean));
+        this.slotNote.textContent = `${this.data.events[state.event].clock ? 'CPU time' : event.name} by slots of ` +
+            `${formatTime(run.slotNs)} · drag to select`;
+        this.chips.replaceChildren(...(state.slots ? [this.timeChip(run)] : []));
+    }
+
+    // A phase is chosen as the slots that cover it best.
+    phaseChoice(run, select) {
+        const slotsOf = phase => {
+            const first = Math.min(run.slots - 1, Math.round(phase.from / run.slotNs));
+            return [first, Math.max(first + 1, Math.min(run.slots, Math.round(phase.to / run.slotNs)))];
+        };
+        const {slots} = this.state;
+        const chosen = run.phases.findIndex(phase => slots && slotsOf(phase).join() === slots.join());
+        return select('Phase', chosen, run.phases.length > 1 ? [[-1, 'all'], ...run.phases.map((phase, index) => [index,
+            `${phase.number}${phase.mark ? ' · ' + phase.mark : ''} (${seconds(phase.from)} – ${seconds(phase.to)} s)`])] : [],
+            index => this.set({slots: index < 0 ? null : slotsOf(run.phases[index])}));
+    }
+
+    timeChip(run) {
+        const [from, to] = this.state.slots.map(slot => +(slot * run.slotNs / 1e9).toFixed(3));
+        return element('button', {class: 'chip', title: `The same in a terminal: sprof report --time ${from},${to}`,
+            'aria-label': 'Look at all of the time again', onclick: () => this.set({slots: null})}, `${from} – ${to} s  ✕`);
     }
 
     paintTabs() {
@@ -291,7 +352,7 @@ class App {
         else if (event.key === 'f')
             this.set({flame: !this.state.flame});
         else if (event.key === 'm') {
-            const modes = MODES.map(([mode]) => mode).filter(mode => readableModes(this.run()).has(mode));
+            const modes = this.modes();
             this.set({mode: modes[(modes.indexOf(this.state.mode) + 1) % modes.length], zoom: []});
         } else if (event.key === '?')
             this.help.showModal();

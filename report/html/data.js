@@ -54,7 +54,7 @@ async function loadData() {
     const header = JSON.parse(new TextDecoder().decode(await inflate('sprof-header')));
     const reader = new ColumnReader(await inflate('sprof-columns'));
     const {functions, nodes, cells} = header.counts;
-    const data = {notSampledFunction: -1, ...header};
+    const data = {...header, notSampled: new Set(header.notSampledFunctions)};
     data.events = header.runs.flatMap(run => run.events);
     data.processes = header.runs.flatMap((run, index) => run.processes.map(process => ({...process, run: index})));
     data.threads = header.runs.flatMap(run => run.threads);
@@ -84,5 +84,5 @@ async function loadData() {
     return data;
 }
 
-const FLAG_STARTUP = 1, FLAG_INLINED = 2;
+const FLAG_STARTUP = 1, FLAG_INLINED = 2, FLAG_UNNAMED = 4;
 const APP_KINDS = new Set(['app', 'jit']);

@@ -19,7 +19,7 @@ class FlameGraph {
         this.canvas.addEventListener('click', event => this.click(event));
         this.canvas.addEventListener('dblclick', event => {
             const box = this.boxAt(event);
-            if (box && box.entry.function >= 0)
+            if (box?.entry && box.entry.function >= 0)
                 this.actions.openFunction(box.entry.function);
         });
         this.canvas.addEventListener('keydown', event => this.key(event));
@@ -74,10 +74,13 @@ class FlameGraph {
             const below = [], row = [];
             for (const {entry, x} of this.level) {
                 let at = x;
-                for (const child of entry.children()) {
-                    const w = child.value * this.scale;
-                    if (w < FLAME_LEAST)
+                const kids = entry.children();
+                for (let i = 0; i < kids.length; i++) {
+                    const child = kids[i], w = child.value * this.scale;
+                    if (w < FLAME_LEAST) {
+                        this.putRest(row, kids, i, at, depth);
                         break;
+                    }
                     row.push({entry: child, x: at, w, depth, dim: false});
                     below.push({entry: child, x: at});
                     at += w;
@@ -89,6 +92,15 @@ class FlameGraph {
         }
         this.height = this.rows.length * FLAME_ROW + 8;
         this.paint();
+    }
+
+    // What is too narrow for boxes of its own is one box of all of it.
+    putRest(row, kids, from, x, depth) {
+        let value = 0;
+        for (let i = from; i < kids.length; i++)
+            value += kids[i].value;
+        if (value * this.scale >= 1)
+            row.push({rest: kids.length - from, value, x, w: value * this.scale, depth});
     }
 
     y(depth) {
@@ -125,7 +137,20 @@ class FlameGraph {
         }
     }
 
+    paintRest(context, {x, w, rest}, y) {
+        context.globalAlpha = 0.55;
+        context.fillStyle = this.palette.line;
+        context.fillRect(x, y, w - (w > 3 ? 1 : 0), FLAME_ROW - 1);
+        context.globalAlpha = 1;
+        if (w > 70) {
+            context.fillStyle = this.palette.muted;
+            context.fillText(this.fit(context, `${formatCount(rest)} smaller`, w - 9), x + 4, y + FLAME_ROW / 2);
+        }
+    }
+
     paintBox(context, box, y) {
+        if (box.rest)
+            return this.paintRest(context, box, y);
         const {entry, x, w} = box, hit = this.match && entry.function >= 0 &&
             this.match.hit[entry.function];
         context.globalAlpha = box.dim ? 0.45 : this.match && !hit ? 0.35 : 1;
@@ -152,14 +177,14 @@ class FlameGraph {
     }
 
     label(entry) {
-        return entry.function < 0 ? 'all' : this.profile.data.functions.names[entry.function];
+        return entry.function < 0 ? 'all' : this.profile.nameOf(entry.function);
     }
 
     fit(context, text, width) {
         const one = this.charWidth ||= context.measureText('m').width;
         const most = Math.floor(width / one);
         if (text.length > most)
-            text = shortName(text);
+            text = /\+(0x[0-9a-f]+)$/.exec(text)?.[1] ?? shortName(text);
         if (text.length <= most)
             return text;
         return most < 3 ? '' : text.slice(0, most - 1) + '…';
@@ -180,7 +205,8 @@ class FlameGraph {
         this.tip.hidden = !box;
         if (!box)
             return;
-        this.tip.replaceChildren(...(this.describe || describeEntry)(this.profile, box.entry));
+        this.tip.replaceChildren(...(box.rest ? this.describeRest(box)
+                                              : (this.describe || describeEntry)(this.profile, box.entry)));
         const bounds = this.scroller.getBoundingClientRect();
         const left = event.clientX - bounds.left + 14, top = event.clientY - bounds.top + 18;
         this.tip.style.left = Math.min(left, bounds.width - this.tip.offsetWidth - 8) + 'px';
@@ -188,9 +214,15 @@ class FlameGraph {
             ? top - this.tip.offsetHeight - 26 : top) + 'px';
     }
 
+    describeRest(box) {
+        return [element('b', {}, `${formatCount(box.rest)} too narrow to draw`),
+                element('span', {}, `${formatPercent(box.value, this.profile.total, this.profile.costs.samples[0])} ` +
+                    'in all · zoom in on what is above them to see them')];
+    }
+
     click(event) {
         const box = this.boxAt(event);
-        if (box)
+        if (box && box.entry)
             this.zoom(box.entry);
     }
 
@@ -260,7 +292,7 @@ function describeEntry(profile, entry) {
         lines.push(element('b', {}, 'all selected samples'));
     } else {
         const {functions, modules, files} = data, fn = entry.function;
-        lines.push(element('b', {}, functions.names[fn]));
+        lines.push(element('b', {}, profile.nameOf(fn)));
         const file = files[functions.file[fn]];
         lines.push(element('span', {class: 'muted'}, modules[functions.module[fn]].name +
             (functions.flags[fn] & FLAG_INLINED ? ' · inlined' : '') +

@@ -138,16 +138,22 @@ function isApplication(data, fn) {
            !(data.functions.flags[fn] & FLAG_STARTUP);
 }
 
+// The module of each function; in a comparison the builds of a module are one.
+function moduleNumbers(data, same) {
+    const {module} = data.functions;
+    return same ? data.sameModules ||= module.map(at => data.sameModule[at]) : module;
+}
+
 // The tree that a recording in `mode` would have given, and for each recorded path the node of it
 // that its samples count for. `same` maps functions that are one in a comparison to one of them.
 function readAs(data, mode, same) {
     const {parent, function: fns, count} = data.nodes;
+    const name = fn => same ? same[fn] : fn;
     const tree = new Tree(count + 1);
     const sink = new Uint32Array(count + 1), copy = new Uint32Array(count + 1);
-    const outsideFn = data.outsideFunction, notSampled = data.notSampledFunction;
+    const outsideFn = name(data.outsideFunction);
     const innermost = new Int32Array(count + 1).fill(-1);
     const app = new Uint8Array(count + 1), below = new Uint8Array(count + 1);
-    const name = fn => same ? same[fn] : fn;
     if (mode !== 'full' && mode !== 'pc') {
         for (let id = 1; id <= count; id++)
             app[id] = isApplication(data, fns[id - 1]) ? 1 : 0;
@@ -175,8 +181,8 @@ function readAs(data, mode, same) {
     }
     for (let id = 1; id <= count; id++)
         if (!sink[id])
-            sink[id] = tree.child(0, fns[id - 1] === notSampled ? notSampled : outsideFn);
-    return {tree: tree.finish(data.functions.module), sink, mode};
+            sink[id] = tree.child(0, data.notSampled.has(fns[id - 1]) ? name(fns[id - 1]) : outsideFn);
+    return {tree: tree.finish(moduleNumbers(data, same)), sink, mode, same};
 }
 
 // Exclusive and inclusive costs of a tree's nodes, [0] being the total.
@@ -236,6 +242,11 @@ class Profile {
         this.total = this.value[0];
     }
 
+    // In a comparison functions without a name of several builds are one.
+    nameOf(fn) {
+        return this.view.same && this.data.unnamedIn.get(fn) || this.data.functions.names[fn];
+    }
+
     pick(costs) { return this.byWeight ? costs.weight : costs.samples; }
     pickSelf(costs) { return this.byWeight ? costs.selfWeight : costs.selfSamples; }
 
@@ -245,8 +256,8 @@ class Profile {
     }
 
     modules() {
-        const {module} = this.data.functions;
-        return this.moduleCosts ||= groupCosts(this.tree, this.costs, fn => module[fn],
+        const moduleOf = moduleNumbers(this.data, this.view.same);
+        return this.moduleCosts ||= groupCosts(this.tree, this.costs, fn => moduleOf[fn],
             this.tree.outermostOfModule, this.data.modules.length);
     }
 
@@ -471,18 +482,37 @@ function matchedValue(profile, match) {
 
 // ---- Comparison -----------------------------------------------------------------------------------
 
-// Functions of two builds are the same when name, file name and module name are.
+// Functions of two builds are the same when name, file name and module are; those of a library by its
+// name without the version behind ".so.N". Functions without a name are known by their address, which
+// says something within one build only: of several builds all such functions of a module are one.
 function sameFunctions(data) {
     if (data.same)
         return data.same;
+    const stem = name => /^.*?\.so\.\d*/.exec(name)?.[0] ?? name;
+    const builds = new Map();
+    for (const module of data.modules) {
+        const name = stem(module.name);
+        builds.set(name, (builds.get(name) || new Set()).add(module.build));
+    }
     const first = new Map(), same = new Int32Array(data.functions.count);
+    const firstModules = new Map();
+    data.unnamedIn = new Map();
+    data.sameModule = new Int32Array(data.modules.length);
     for (let fn = 0; fn < same.length; fn++) {
         const file = data.files[data.functions.file[fn]] || '';
-        const key = [data.functions.names[fn], data.modules[data.functions.module[fn]].name,
-                     file.slice(file.lastIndexOf('/') + 1)].join('\u0000');
+        const module = stem(data.modules[data.functions.module[fn]].name);
+        const apart = data.functions.flags[fn] & FLAG_UNNAMED && builds.get(module).size > 1;
+        const key = [apart ? '' : data.functions.names[fn], module,
+                     apart ? '' : file.slice(file.lastIndexOf('/') + 1)].join('\u0000');
         if (!first.has(key))
             first.set(key, fn);
         same[fn] = first.get(key);
+        const at = data.functions.module[fn];
+        if (!firstModules.has(module))
+            firstModules.set(module, at);
+        data.sameModule[at] = firstModules.get(module);
+        if (apart)
+            data.unnamedIn.set(same[fn], `[unnamed in ${module}]`);
     }
     return data.same = same;
 }

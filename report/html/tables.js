@@ -82,7 +82,8 @@ class Table {
     paintRow(row, index) {
         const cells = this.columns.map(column => {
             const cell = element('div', {
-                class: 'cell' + (column.number ? ' number' : '') + (column.class ? ' ' + column.class : ''),
+                class: 'cell' + (column.number ? ' number' : '') + (column.class ? ' ' + column.class : '') +
+                    (column.faint?.(row) ? ' faint' : ''),
                 role: 'gridcell', title: column.tip ? column.tip(row) : null,
             });
             const content = column.text(row);
@@ -95,7 +96,8 @@ class Table {
             return cell;
         });
         const made = element('div', {
-            class: 'row' + (index === this.at ? ' current' : '') + (row.dim ? ' dim' : ''),
+            class: 'row' + (index === this.at ? ' current' : '') + (row.dim ? ' dim' : '') +
+                (this.isMarked?.(row) ? ' linked' : ''),
             role: 'row', style: `top:${index * TABLE_ROW}px`,
             onclick: () => {
                 this.at = index;
@@ -114,6 +116,12 @@ class Table {
             this.scroller.scrollTop = y;
         else if (y + 2 * TABLE_ROW > scrollTop + clientHeight)
             this.scroller.scrollTop = y + 2 * TABLE_ROW - clientHeight;
+        this.paint();
+    }
+
+    // Brings a row to the middle.
+    reveal(index) {
+        this.scroller.scrollTop = index * TABLE_ROW - this.scroller.clientHeight / 2 + TABLE_ROW;
         this.paint();
     }
 

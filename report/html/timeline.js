@@ -46,8 +46,8 @@ class Timeline {
         new ResizeObserver(() => this.costs && this.paint()).observe(host);
     }
 
-    show(data, costs, range, slotNs) {
-        Object.assign(this, {data, costs, range, slotNs});
+    show(data, costs, range, run) {
+        Object.assign(this, {data, costs, range, slotNs: run.slotNs, phases: run.phases});
         this.paint();
     }
 
@@ -118,6 +118,7 @@ class Timeline {
         lanes.forEach((entry, index) =>
             this.paintLane(context, entry, strip + index * lane, lane, width));
         this.paintAxis(context, strip + lanes.length * lane, width);
+        this.paintMarks(context, strip, width);
         this.paintRange(context, width, height - axis);
     }
 
@@ -189,6 +190,28 @@ class Timeline {
             const w = context.measureText(text).width;
             if (x + 3 + w <= width)
                 context.fillText(text, x + 3, y + 3);
+        }
+    }
+
+    // Where phases with a mark begin, and what the mark says where there is room for it.
+    paintMarks(context, height, width) {
+        let free = 0;
+        context.textBaseline = 'top';
+        for (const phase of this.phases) {
+            if (!phase.mark)
+                continue;
+            const x = this.x(phase.from / this.slotNs, width), w = context.measureText(phase.mark).width + 8;
+            context.fillStyle = this.palette.mark;
+            context.fillRect(x, 0, 1, height);
+            if (x < free || x + w > width)
+                continue;
+            context.globalAlpha = 0.85;
+            context.fillStyle = this.palette.paper;
+            context.fillRect(x + 1, 0, w, 15);
+            context.globalAlpha = 1;
+            context.fillStyle = this.palette.mark;
+            context.fillText(phase.mark, x + 5, 2);
+            free = x + w;
         }
     }
 

@@ -17,7 +17,8 @@ class SummaryView {
             const order = [...Array(count).keys()].filter(i => pick(costs)[i] && keep(i))
                 .sort((a, b) => pick(costs)[b] - pick(costs)[a] || a - b).slice(0, 12);
             return element('table', {class: 'list'}, ...order.map(i => element('tr', {},
-                element('td', {class: 'number'}, formatPercent(pick(costs)[i], profile.total, samples)),
+                element('td', {class: 'number bar', style: `--share:${(100 * pick(costs)[i] / (profile.total || 1)).toFixed(1)}%`},
+                    formatPercent(pick(costs)[i], profile.total, samples)),
                 element('td', {class: 'name'}, element('button', {title: nameOf(i), onclick: () => open(i)}, nameOf(i))))));
         };
         const {names, flags} = data.functions;
@@ -86,11 +87,11 @@ function costColumns(app, costs, which) {
     const self = row => profile().byWeight ? costs(row).selfWeight : costs(row).selfSamples;
     const block = (title, key, pick, count, weight, help) => [
         {key, title, number: true, width: '92px', help, sorted: which === key,
-            value: pick, bar: row => profile().total ? pick(row) / profile().total : 0,
+            value: pick, bar: row => profile().total ? pick(row) / profile().total : 0, faint: row => !pick(row),
             text: row => formatPercent(pick(row), profile().total, samples())},
-        {key: key + '-samples', title: 'samples', number: true, width: '84px', value: count,
+        {key: key + '-samples', title: 'samples', number: true, width: '84px', value: count, faint: row => !count(row),
             text: row => formatCount(count(row))},
-        ...(app.profile.isClock ? [{key: key + '-time', title: 'time', number: true, width: '94px', value: weight,
+        ...(app.profile.isClock ? [{key: key + '-time', title: 'time', number: true, width: '94px', value: weight, faint: row => !weight(row),
             text: row => formatTime(weight(row))}] : []),
     ];
     return [
@@ -103,6 +104,8 @@ function costColumns(app, costs, which) {
 
 function functionName(app, fn) {
     const {functions} = app.data;
+    if (app.comparing && app.data.unnamedIn.has(fn))
+        return element('span', {}, app.data.unnamedIn.get(fn));
     const tag = functions.flags[fn] & FLAG_INLINED ? element('span', {class: 'tag'}, 'inlined') : null;
     return element('span', {}, functions.names[fn], tag);
 }
@@ -211,7 +214,7 @@ class CallersView {
         const callers = element('section', {}), callees = element('section', {});
         host.append(this.center, element('div', {class: 'split'}, callers, callees));
         const columns = first => [
-            {title: first, class: 'name', width: 'minmax(30ch, 1fr)',
+            {title: first, class: 'name', width: 'minmax(22ch, 1fr)',
                 text: row => functionName(app, row.entry.function),
                 tip: row => app.data.functions.names[row.entry.function] + ' · ' +
                     moduleName(app, row.entry.function)},
@@ -250,7 +253,9 @@ class CallersView {
             element('div', {class: 'muted'}, moduleName(app, fn) + (file ? ` · ${file}:${data.functions.line[fn]}` : '')),
             element('div', {}, `in ${formatCount(below.samples)} of ${formatCount(all)} samples, ` +
                 `${formatPercent(below.value, profile.total, all)} · itself ` +
-                `${formatCount(self.selfSamples[fn])}, ${formatPercent(profile.pickSelf(self)[fn], profile.total, all)}`));
+                `${formatCount(self.selfSamples[fn])}, ${formatPercent(profile.pickSelf(self)[fn], profile.total, all)} `,
+                sourceOf(data, state.event)?.places.has(fn) ? element('button', {class: 'chip',
+                    onclick: () => app.set({tab: 'source', function: fn})}, 'source') : null));
         this.callers.show(above.children());
         this.callees.show(below.children());
     }
@@ -269,137 +274,3 @@ class HeatView {
         this.map.show(app.timeCosts, app.state.slots, app.run().slotNs);
     }
 }
-
-// ---- Comparison ---------------------------------------------------------------------------------
-
-// How an entry changed against the base, found there by its path of functions.
-class Comparison {
-    constructor(profile, base, absolute) {
-        this.profile = profile;
-        this.base = base;
-        this.scale = absolute || !base.total ? 1 : profile.total / base.total;
-    }
-
-    before(entry) {
-        let value = 0;
-        for (const id of entry.nodes)
-            value += this.base.value[id];
-        return value * this.scale;
-    }
-}
-
-// The union of both sides: as wide as the larger of them, so that what is gone is seen, too.
-class UnionEntry {
-    constructor(comparison, nodes, up) {
-        this.comparison = comparison;
-        this.nodes = nodes;
-        this.up = up;
-        this.depth = up ? up.depth + 1 : 0;
-        const {profile, base} = comparison;
-        this.function = nodes.length && nodes[0] ? profile.tree.function[nodes[0]] : -1;
-        this.now = nodes.reduce((sum, id) => sum + profile.value[id], 0);
-        this.before = comparison.before(this);
-        this.samples = nodes.reduce((sum, id) => sum + profile.costs.samples[id], 0);
-        this.beforeSamples = nodes.reduce((sum, id) => sum + base.costs.samples[id], 0);
-        this.own = Math.max(this.now, this.before);
-        this.value = this.own;
-    }
-
-    children() {
-        if (this.kids)
-            return this.kids;
-        const {tree} = this.comparison.profile, kids = [];
-        for (const id of this.nodes)
-            for (let child = tree.first[id]; child; child = tree.next[child]) {
-                const entry = new UnionEntry(this.comparison, [child], this);
-                if (entry.value)
-                    kids.push(entry);
-            }
-        const sum = kids.reduce((total, kid) => total + kid.value, 0);
-        const shrink = sum > this.value ? this.value / sum : 1;
-        for (const kid of kids)
-            kid.value *= shrink;
-        return this.kids = kids.sort(byValue);
-    }
-
-    state() {
-        return this.before ? (this.now ? 'both' : 'gone') : 'new';
-    }
-}
-
-class CompareView {
-    constructor(app, host) {
-        this.line = element('div', {class: 'bar-line'});
-        const place = element('div', {class: 'flame'});
-        host.append(this.line, place);
-        this.graph = new FlameGraph(place, app.palette, {
-            zoomed: () => {}, openFunction: fn => app.openFunction(fn), said: text => app.say(text)});
-        this.table = new Table(host, [
-            {key: 'name', title: 'function', class: 'name', width: 'minmax(40ch, 1fr)',
-                value: row => app.data.functions.names[row.id], text: row => functionName(app, row.id)},
-            {key: 'change', title: 'change', number: true, width: '100px', sorted: true,
-                value: row => Math.abs(row.change), text: row => row.text},
-            {key: 'before', title: 'before', number: true, width: '90px', value: row => row.before,
-                text: row => formatPercent(row.before, row.all, 1000)},
-            {key: 'now', title: 'now', number: true, width: '90px', value: row => row.now,
-                text: row => formatPercent(row.now, row.all, 1000)},
-            {key: 'module', title: 'module', width: 'minmax(8rem, 18rem)', value: row => moduleName(app, row.id),
-                text: row => moduleName(app, row.id)},
-        ], {opened: row => app.openFunction(row.id)});
-    }
-
-    draw(app) {
-        const {profile, base, state, palette} = app;
-        const comparison = new Comparison(profile, base, state.absolute);
-        const swatch = (color, text) => element('span', {}, element('i', {style: `background:${color}`}), text);
-        this.line.replaceChildren(
-            segments([[false, 'Proportional'], [true, 'Absolute']], state.absolute,
-                absolute => app.set({absolute})),
-            element('span', {class: 'muted'}, state.absolute ? 'differences of the costs themselves'
-                : 'both runs scaled to the same total'),
-            element('span', {class: 'legend'}, swatch(palette.change(1), 'more'), swatch(palette.change(-1), 'less'),
-                swatch(palette.change(0, 'new'), 'new'), swatch(palette.change(0, 'gone'), 'gone')));
-        const key = app.profileKey + state.absolute;
-        if (this.key !== key) {
-            this.key = key;
-            this.root = new UnionEntry(comparison, [0], null);
-            this.graph.zoomPath = [];
-        }
-        this.graph.show(this.root, profile, {
-            match: app.match && !app.match.error ? app.match : null,
-            colorOf: entry => palette.change((entry.now - entry.before) /
-                Math.max(1, Math.max(entry.now, entry.before)), entry.state()),
-            describe: (of, entry) => [
-                element('b', {}, entry.function < 0 ? 'everything' : of.data.functions.names[entry.function]),
-                element('span', {}, `${formatCount(entry.beforeSamples)} → ${formatCount(entry.samples)} samples`),
-                element('span', {}, `${formatPercent(entry.before, comparison.scale * base.total, 1000)} → ` +
-                    `${formatPercent(entry.now, profile.total, 1000)}`)],
-        });
-        this.table.show(this.rows(app, comparison));
-    }
-
-    rows(app, comparison) {
-        const {profile, base} = app, rows = [];
-        const now = profile.pickSelf(profile.functions()), before = base.pickSelf(base.functions());
-        for (let id = 0; id < now.length; id++) {
-            const was = before[id] * comparison.scale, is = now[id];
-            if (!was && !is)
-                continue;
-            const all = Math.max(1, profile.total), change = (is - was) / all;
-            rows.push({id, change, before: was, now: is, all,
-                       text: (change >= 0 ? '+' : '−') + (100 * Math.abs(change)).toFixed(1) + ' %'});
-        }
-        return rows;
-    }
-}
-
-const VIEWS = [
-    ['summary', 'Summary', (app, host) => new SummaryView(app, host)],
-    ['flame', 'Flame graph', (app, host) => new FlameView(app, host)],
-    ['tree', 'Call tree', (app, host) => new TreeView(app, host)],
-    ['functions', 'Functions', (app, host) => new FunctionsView(app, host)],
-    ['modules', 'Modules', (app, host) => new ModulesView(app, host)],
-    ['callers', 'Callers & callees', (app, host) => new CallersView(app, host)],
-    ['heat', 'Heat map', (app, host) => new HeatView(app, host)],
-    ['compare', 'Comparison', (app, host) => new CompareView(app, host), app => app.comparing],
-];

@@ -90,10 +90,15 @@ def compare(what, shown, expected, whole=True):
         raise SystemExit(f"{what}: the page lacks {missing}, and differs in {other}")
 
 
-def make_page(directory, recording):
+def make_page(directory, *recordings):
     path = os.path.join(directory, "page.html")
-    sprof("html", recording, "-o", path)
+    sprof("html", *recordings, "-o", path)
     return path
+
+
+def table_of(*arguments):
+    """The rows of a text report's table."""
+    return json.loads(sprof(*arguments, "--format", "json").stdout)["rows"]
 
 
 def worked_example(browser, work):
@@ -122,8 +127,18 @@ def worked_example(browser, work):
 
 def recorded_program(browser, work):
     """A recording of a real program: modes, search, a range of time, bottom-up, keys, the address."""
-    recording = os.path.join(work, "split.db")
-    sprof("record", "-o", recording, "--", *SPLIT, "1200")
+    use_page(browser, work, *SPLIT, "1200", function="spin")
+
+
+def recorded_shell(browser, work):
+    """The same of a program of the system, with processes that begin and end."""
+    loop = "for i in $(seq 150); do seq 20000 | sort -n | tail -n 1 >/dev/null; done"
+    use_page(browser, work, "sh", "-c", loop, function="main")
+
+
+def use_page(browser, work, *command, function):
+    recording = os.path.join(work, "program.db")
+    sprof("record", "-o", recording, "--", *command)
     page = Page(browser, make_page(work, recording))
     for mode in ("app", "pc", "full"):
         browser.click(f"[data-mode={mode}]")
@@ -131,7 +146,7 @@ def recorded_program(browser, work):
         compare(f"functions, {mode}", page.table("functions", plain), report(recording, *MODES[mode]),
                 whole=False)
     everything = sum(cost[1] for cost in report(recording).values())
-    browser.type(".search input", "spin")
+    browser.type(".search input", function)
     matched = browser.run("return document.querySelector('.share').textContent")
     if not matched.endswith("%"):
         raise SystemExit(f"the share of a search is '{matched}'")
@@ -148,6 +163,14 @@ def recorded_program(browser, work):
     shown = browser.run("return sprof.profile.costs.samples[0]")
     if not 0 < shown < everything or shown != int(inside[0]["n"]):
         raise SystemExit(f"{shown} samples in the range, but {inside} in the recording")
+    # The text report of the snapped range has the same numbers, row by row.
+    time = ",".join(str(slot * slot_ns / 1e9) for slot in slots)
+    if f"--time {time.replace('.0,', ',').removesuffix('.0')}" not in browser.run(
+            "return document.querySelector('.timeline .chip').title"):
+        raise SystemExit(f"the page does not say that it shows --time {time}")
+    page.tab("functions")
+    compare(f"functions, --time {time}", page.table("functions", plain), report(recording, "--time", time),
+            whole=False)
     browser.click(".chip")
     if browser.run("return sprof.profile.costs.samples[0]") != everything:
         raise SystemExit("the range was not given up")
@@ -188,7 +211,7 @@ def widths(browser, work):
         browser.resize(width, 900)
         for theme in ("light", "dark"):
             browser.run(f"sprof.setTheme('{theme}'); sprof.palette.setTheme('{theme}' === 'dark'); sprof.update()")
-            for tab in ("summary", "flame", "tree", "functions", "modules", "callers", "heat"):
+            for tab in ("summary", "flame", "tree", "functions", "modules", "callers", "source", "heat"):
                 page.browser.run(f"sprof.set({{tab: '{tab}'}})")
                 over = browser.run("return document.documentElement.scrollWidth - window.innerWidth")
                 if over > 0:
@@ -236,14 +259,146 @@ def two_runs(browser, work):
     browser.run("sprof.set({base: 0, tab: 'compare'})")
     if not page.rows("compare")[0]:
         raise SystemExit("the comparison is empty")
-    now, before = browser.run("return [sprof.profile.total, sprof.base.costs.samples[0]]")
+    now, before = browser.run("return [sprof.profile, sprof.base].map(side => side.costs.samples[0])")
     root = browser.run("""const root = sprof.views.find(view => view.id === 'compare').object.root;
-        return [root.now, root.beforeSamples]""")
+        return [root.samples, root.beforeSamples]""")
     if root != [now, before]:
         raise SystemExit(f"the comparison has {root}, the runs {now} and {before}")
 
 
-CASES = {case.__name__: case for case in (worked_example, recorded_program, widths, hostile_names, two_runs)}
+def source(browser, work):
+    """Lines and instructions of the hottest functions have the costs that sprof annotate gives."""
+    recording = os.path.join(work, "split.db")
+    sprof("record", "-o", recording, "--", *SPLIT, "600")
+    page = Page(browser, make_page(work, recording))
+    page.tab("source")
+    rows = page.rows("source")[0]
+    if not rows:
+        raise SystemExit("no function has a source")
+    compared = 0
+    for name in sorted(set(plain(row[0]) for row in rows[:12])):
+        found = sprof("annotate", name, recording, "--format", "json", check=False)
+        if found.returncode:  # the name is another function's, too
+            continue
+        expected = {"source": {}, "instruction": {}}
+        for row in json.loads(found.stdout)["rows"]:
+            cost = [row["exclusive_samples"], row["inclusive_samples"]]
+            if any(cost):
+                key = row["address"] if row["kind"] == "instruction" else f"{row['file']}:{row['line']}"
+                expected[row["kind"]][key] = cost
+        shown = browser.run("""
+            sprof.set({tab: 'source', function: sprof.data.functions.names.indexOf(arguments[0])});
+            const view = sprof.views.find(view => view.id === 'source').object, files = sourceFiles();
+            function sourceFiles() { return sprof.data.sources[0].files.map(file => file.path); }
+            const costs = (table, key) => Object.fromEntries(table.rows.filter(row => row.totalSamples)
+                .map(row => [key(row), [row.samples, row.totalSamples]]));
+            return {source: costs(view.lines, row => files[row.file - 1] + ':' + row.line),
+                    instruction: costs(view.code, row => '0x' + row.address.toString(16))}""", name)
+        for kind in expected:
+            if shown[kind] != expected[kind]:
+                raise SystemExit(f"{kind} of {name}: {shown[kind]}, but sprof annotate says {expected[kind]}")
+            compared += len(expected[kind])
+    if compared < 5:
+        raise SystemExit(f"only {compared} lines and instructions could be compared")
+    # The lines themselves are there, and a line leads to its instructions.
+    text = browser.run("""
+        sprof.set({function: sprof.data.functions.names.findIndex(name => name.startsWith('spin'))});
+        const view = sprof.views.find(view => view.id === 'source').object;
+        const row = view.lines.rows.find(row => row.totalSamples);
+        view.link(row, view.code);
+        return [row.text, view.code.rows.filter(row => view.code.isMarked(row)).length]""")
+    if not text[0].strip() or not text[1]:
+        raise SystemExit(f"a line with a cost shows {text}")
+    path = os.path.join(work, "bare.html")
+    sprof("html", recording, "--no-source", "-o", path)
+    page = Page(browser, path)
+    if browser.run("return document.querySelector('[data-tab=source]') !== null || sprof.data.sources.length > 0"):
+        raise SystemExit("--no-source left a source in the page")
+    with open(os.path.join(work, "page.html"), encoding="utf-8") as with_source, open(path, encoding="utf-8") as without:
+        if len(without.read()) >= len(with_source.read()):
+            raise SystemExit("the page with sources is not larger than the one without")
+
+
+def comparison(browser, work):
+    """Two files side by side have the numbers of sprof diff, absolute and proportional."""
+    folded = {"before": "main;same 500\nmain;grown 100\nmain;gone 40\nmain;shrunk;same 60\n",
+              "after": "main;same 500\nmain;grown 300\nmain;new 80\nmain;shrunk;same 20\n"}
+    files = []
+    for name, text in folded.items():
+        path = os.path.join(work, name)
+        with open(path + ".folded", "w", encoding="utf-8") as file:
+            file.write(text)
+        sprof("import", "--folded", path + ".folded", "-o", path + ".db")
+        files.append(path + ".db")
+    page = Page(browser, make_page(work, *files))
+    if browser.run("return sprof.state.tab") != "compare":
+        raise SystemExit("two recordings are not compared at once")
+    for absolute, per in (("true", "run"), ("false", "sample")):
+        browser.run(f"sprof.set({{absolute: {absolute}}})")
+        shown = browser.run("""const view = sprof.views.find(view => view.id === 'compare').object;
+            return Object.fromEntries(view.table.rows.map(row => [sprof.profile.nameOf(row.id),
+                [100 * row.change / view.comparison.total, stateOf(row)]]));
+            function stateOf({now, before}) { return before ? (now ? 'both' : 'gone') : 'new'; }""")
+        rows = table_of("diff", *files, "--per", per, "--all")
+        for row in rows:
+            change, state = shown.pop(row["function"])
+            own = row["own_change"] if row["own_change"] in ("new", "gone") else "both"
+            if abs(change - row["change_percent_of_all"]) > 0.01 or state != own:
+                raise SystemExit(f"--per {per}: {row['function']} changed by {change:.3f}, {state}; sprof diff: {row}")
+        if len(rows) < 4 or shown:
+            raise SystemExit(f"--per {per}: only the page has {shown}")
+    graph = browser.run("""const root = sprof.views.find(view => view.id === 'compare').object.root;
+        return root.children()[0].children().map(entry => [sprof.profile.nameOf(entry.function), entry.beforeSamples, entry.samples])""")
+    if sorted(graph) != [["gone", 40, 0], ["grown", 100, 300], ["new", 0, 80], ["same", 500, 500], ["shrunk", 60, 20]]:
+        raise SystemExit(f"the graph of both has {graph}")
+
+
+def different_modes(browser, work):
+    """Runs of different modes are read in the least detailed; where there is none, that is said."""
+    full, pc, app = (os.path.join(work, name + ".db") for name in ("full", "pc", "app"))
+    for path, mode in ((full, "full"), (pc, "pc"), (app, "app")):
+        sprof("record", "-m", mode, "-o", path, "--", *SPLIT, "200")
+    Page(browser, make_page(work, full, pc))
+    shown = browser.run("return [sprof.comparing, sprof.state.mode, sprof.modes()]")
+    if shown != [True, "pc", ["pc"]]:
+        raise SystemExit(f"full and pc are compared as {shown}")
+    Page(browser, make_page(work, full, app))
+    if browser.run("return [sprof.comparing, sprof.state.mode]") != [True, "app"]:
+        raise SystemExit("full and app are not compared as app")
+    Page(browser, make_page(work, app, pc))
+    if browser.run("return [sprof.comparing, document.querySelector('.warning') !== null]") != [False, True]:
+        raise SystemExit("app and pc have no mode in common, but that is not said")
+
+
+def phases(browser, work):
+    """A phase chosen in the page is the range of slots that covers it; its mark stands in the timeline."""
+    recording = os.path.join(work, "marked.db")
+    half = " ".join(SPLIT) + " 400"
+    sprof("record", "-o", recording, "--", "sh", "-c", f"{half}; {SPROF} ctl -i {recording} mark second; {half}")
+    Page(browser, make_page(work, recording))
+    run = browser.run("return sprof.run()")
+    marks = [phase["mark"] for phase in run["phases"]]
+    if marks != [None, "second"]:
+        raise SystemExit(f"the page has the phases {marks}")
+    chosen = browser.run("""
+        const select = [...document.querySelectorAll('.choices label')].find(label => label.textContent.startsWith('Phase'))
+            .querySelector('select');
+        select.value = '1';
+        select.dispatchEvent(new Event('change'));
+        return sprof.state.slots""")
+    phase = run["phases"][1]
+    if abs(chosen[0] * run["slotNs"] - phase["from"]) > run["slotNs"] or chosen[1] > run["slots"]:
+        raise SystemExit(f"{chosen} were chosen for {phase}")
+    samples = browser.run("return sprof.profile.costs.samples[0]")
+    time = f"{chosen[0] * run['slotNs'] / 1e9},{chosen[1] * run['slotNs'] / 1e9}"
+    expected = sum(cost[1] for cost in report(recording, "--time", time).values())
+    if not samples or samples != expected:
+        raise SystemExit(f"{samples} samples in the phase, but sprof report --time {time} has {expected}")
+
+
+CASES = {case.__name__: case for case in (
+    worked_example, recorded_program, recorded_shell, widths, hostile_names, two_runs, source, comparison,
+    different_modes, phases)}
 
 
 def main():
