@@ -105,8 +105,3 @@ uint64_t model_frame_key(uint64_t module_key, uint64_t offset)
 {
     return sprof_hash_pair(module_key, offset);
 }
-
-uint64_t model_node_key(uint64_t parent_key, uint64_t frame_key)
-{
-    return sprof_hash_pair(parent_key, frame_key);
-}

@@ -68,9 +68,9 @@ struct derive_frame {
 struct derive_node {
     uint32_t id, parent, frame, path; /* parent: position + 1 */
     uint32_t named; /* frames from here outwards whose innermost function has a name */
-    uint64_t key;
     uint32_t depth, guessed;
     uint32_t run; /* number of the run at hand whose samples stand on it; 0: none */
+    bool sampled; /* samples of runs at hand end in it */
 };
 
 struct derive_slot {

@@ -13,8 +13,7 @@ static struct derive_node *parent_of(const struct derive *derive, const struct d
     return node->parent ? &derive->nodes.items[node->parent - 1] : NULL;
 }
 
-/* Parents come before their children. Keys are content: the same stack has the same key everywhere.
- */
+/* Parents come before their children. */
 static void sum_up_nodes(struct derive *derive)
 {
     for (size_t i = 0; i < derive->nodes.count; i++) {
@@ -23,7 +22,6 @@ static void sum_up_nodes(struct derive *derive)
         const struct derive_node *parent = parent_of(derive, node);
         if (!node->run)
             continue;
-        node->key = model_node_key(parent ? parent->key : 0, frame->key);
         node->named = (parent ? parent->named : 0) + recording_derive_frame_is_named(derive, frame);
         node->path = 0;
     }
@@ -346,9 +344,8 @@ int recording_derive_changed_rows(struct derive *derive)
             return SPROF_ENOMEM;
     for (size_t i = 0; i < derive->nodes.count; i++) {
         const struct derive_node *node = &derive->nodes.items[i];
-        const struct store_node row = {
-            .id = node->id, .key = node->key, .named = node->named, .path_id = node->path};
-        if (node->run && sprof_vec_push(&derived->nodes, row))
+        const struct store_node_path row = {node->id, node->path};
+        if (node->sampled && node->path && sprof_vec_push(&derived->node_paths, row))
             return SPROF_ENOMEM;
     }
     for (size_t i = derive->stored_paths; i < derive->paths.items.count; i++)

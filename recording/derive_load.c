@@ -186,9 +186,6 @@ static int load_node(void *context, const struct store_node *node)
     const struct derive_node loaded = {.id = node->id,
                                        .parent = parent ? (uint32_t)*parent + 1 : 0,
                                        .frame = node->frame_id,
-                                       .path = node->path_id,
-                                       .named = node->named,
-                                       .key = node->key,
                                        .depth = node->depth,
                                        .guessed = node->guessed};
     if (sprof_map_put(&derive->node_index, node->id, derive->nodes.count))
@@ -258,6 +255,7 @@ static void reach(struct derive *derive, const struct derive_run *run,
     for (size_t i = 0; i < event->pairs.count; i++) {
         uint32_t at =
             (uint32_t)*sprof_map_get(&derive->node_index, event->pairs.items[i].node_id) + 1;
+        derive->nodes.items[at - 1].sampled = true;
         while (at && !derive->nodes.items[at - 1].run) {
             struct derive_node *node = &derive->nodes.items[at - 1];
             const uint64_t *frame = sprof_map_get(&derive->frame_index, node->frame);

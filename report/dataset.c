@@ -154,16 +154,25 @@ static void link_inlined(struct report_loading *loading)
     }
 }
 
-/* The frames at an address and the paths outwards from the node's go together. */
-static void mark_inlined(struct report_loading *loading, uint32_t frame, uint32_t path)
+/* The frames of a stack and the paths outwards from its node's go together, as far as the functions
+ * are the same: a recording in another mode has cut some away. */
+static void mark_inlined(struct report_loading *loading, uint32_t node, uint32_t path)
 {
-    while (frame && path) {
-        const struct report_frame *item = &loading->dataset->frames.items[frame - 1];
-        struct report_path_row *row = &loading->rows.items[path - 1];
-        row->inlined = row->inlined || item->outer;
-        row->called = row->called || !item->outer;
-        frame = item->outer;
-        path = row->parent;
+    const struct report_dataset *dataset = loading->dataset;
+    for (; node && path && !loading->marked.items[node - 1];
+         node = dataset->nodes.items[node - 1].parent) {
+        loading->marked.items[node - 1] = true;
+        uint32_t frame = dataset->nodes.items[node - 1].frame;
+        while (frame && path) {
+            const struct report_frame *item = &dataset->frames.items[frame - 1];
+            struct report_path_row *row = &loading->rows.items[path - 1];
+            if (item->function != row->function)
+                return;
+            row->inlined = row->inlined || item->outer;
+            row->called = row->called || !item->outer;
+            frame = item->outer;
+            path = row->parent;
+        }
     }
 }
 
@@ -177,11 +186,22 @@ static int add_node(void *context, const struct store_node *row)
     };
     if (!node.frame || (row->parent_id && !node.parent))
         return SPROF_EFORMAT;
-    const uint32_t path = report_dataset_number(&loading->paths, row->path_id);
-    if (sprof_vec_push(&dataset->nodes, node) || sprof_vec_push(&loading->node_paths, path))
+    if (sprof_vec_push(&dataset->nodes, node) || sprof_vec_push(&loading->node_paths, 0) ||
+        sprof_vec_push(&loading->marked, false))
         return SPROF_ENOMEM;
-    mark_inlined(loading, node.frame, path);
     return sprof_map_put(&dataset->node_numbers, row->id, dataset->nodes.count);
+}
+
+static int add_node_path(void *context, const struct store_node_path *row)
+{
+    struct report_loading *loading = context;
+    const uint32_t node = report_dataset_number(&loading->dataset->node_numbers, row->node_id);
+    const uint32_t path = report_dataset_number(&loading->paths, row->path_id);
+    if (!node)
+        return SPROF_EFORMAT;
+    loading->node_paths.items[node - 1] = path;
+    mark_inlined(loading, node, path);
+    return 0;
 }
 
 static int add_mapping(void *context, const struct store_mapping *row)
@@ -214,6 +234,8 @@ static int load_stacks(struct report_loading *loading, struct sprof_error *error
         link_inlined(loading);
         result = !needs_nodes ? 0 : store_each_node(loading->store, add_node, loading, error);
     }
+    if (!result && needs_nodes)
+        result = store_each_node_path(loading->store, add_node_path, loading, error);
     for (size_t i = 0; i < dataset->runs.count && !result && loading->parts & REPORT_STACKS; i++)
         result = store_each_mapping(loading->store, dataset->runs.items[i].id, add_mapping, loading,
                                     error);
@@ -295,5 +317,6 @@ int report_dataset_load(struct report_dataset *dataset, struct store *store,
     sprof_map_release(&loading.events);
     sprof_vec_release(&loading.rows);
     sprof_vec_release(&loading.node_paths);
+    sprof_vec_release(&loading.marked);
     return report_error_code(result, error);
 }

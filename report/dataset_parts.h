@@ -28,7 +28,8 @@ struct report_loading {
     struct sprof_map paths;           /* … → number of the row */
     struct sprof_map events;          /* … → number, of those selected */
     SPROF_VEC(struct report_path_row) rows;
-    SPROF_VEC(uint32_t) node_paths; /* [node - 1]: number of the row */
+    SPROF_VEC(uint32_t) node_paths; /* [node - 1]: number of the row; 0: no sample ends there */
+    SPROF_VEC(bool) marked;         /* [node - 1]: whether its path was looked at, as `called` says */
     double sum_of_weights, sum_of_squares;
 };
 

@@ -35,13 +35,13 @@ static int take_path(void *context, const struct model_path *row)
     return sprof_map_put(&loading->paths, row->id, loading->slots->paths.count);
 }
 
-static int take_node(void *context, const struct store_node *row)
+static int take_node_path(void *context, const struct store_node_path *row)
 {
     struct loading *loading = context;
-    while (loading->node_paths.count <= row->id)
+    while (loading->node_paths.count <= row->node_id)
         if (sprof_vec_push(&loading->node_paths, 0))
             return SPROF_ENOMEM;
-    loading->node_paths.items[row->id] = row->path_id;
+    loading->node_paths.items[row->node_id] = row->path_id;
     return 0;
 }
 
@@ -342,7 +342,7 @@ int report_slots_load(struct report_slots *slots, struct store *store,
     struct reading reading = {.loading = &loading, .store = store, .error = error};
     int result = store_each_path(store, take_path, &loading, error);
     if (!result)
-        result = store_each_node(store, take_node, &loading, error);
+        result = store_each_node_path(store, take_node_path, &loading, error);
     if (!result)
         result = store_each_event_cost(store, 0, take_event_cost, &reading, error);
     if (!result)

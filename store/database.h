@@ -38,8 +38,8 @@ int store_prepare(struct store *store, const char *sql, sqlite3_stmt **statement
  * A shorter recording is not worth waiting for the disk. To be called outside transactions. */
 int store_be_durable(struct store *store, struct sprof_error *error);
 
-/* Writes the file anew without gaps in its pages, as a whole or not at all. Where that cannot be, it
- * stays as it is. */
+/* Writes the file anew without gaps in its pages, as a whole or not at all. Where that cannot be,
+ * it stays as it is. */
 void store_vacuum(struct store *store);
 
 /* A transaction: begin; then end with the status so far, which commits on 0 and rolls back

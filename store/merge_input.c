@@ -14,6 +14,7 @@ struct copying {
     struct sprof_map processes, threads; /* … of those runs → 1 */
     struct sprof_map modules; /* module → id; 0: it belongs to a run that is left out */
     struct sprof_map functions, frames, nodes, paths; /* likewise */
+    struct sprof_map node_paths;                      /* node → path, both as in the input */
     SPROF_VEC(struct store_frame) inlined;            /* in order of id, texts in the arena */
     struct sprof_map inlined_index;                   /* id → position */
     struct sprof_arena arena;
@@ -375,26 +376,38 @@ static int copy_path(void *context, const struct model_path *from)
     return added ? put(copying, STORE_PATH, &row) : 0;
 }
 
+static int load_node_path(void *context, const struct store_node_path *row)
+{
+    struct copying *copying = context;
+    return sprof_map_put(&copying->node_paths, row->node_id, row->path_id) ? no_memory(copying) : 0;
+}
+
 static int copy_node(void *context, const struct store_node *from)
 {
     struct copying *copying = context;
     struct merge_output *output = copying->output;
     struct store_node row = *from;
+    const uint64_t *stored_path = sprof_map_get(&copying->node_paths, from->id);
+    struct store_node_path path = {.path_id = stored_path ? (uint32_t)*stored_path : 0};
     bool added;
     if (!translate(&copying->nodes, &row.parent_id) ||
-        !translate(&copying->frames, &row.frame_id) || !translate(&copying->paths, &row.path_id))
+        !translate(&copying->frames, &row.frame_id) || !translate(&copying->paths, &path.path_id))
         return damaged(copying);
     if (!row.frame_id || (from->parent_id && !row.parent_id))
         return sprof_map_put(&copying->nodes, from->id, 0) ? no_memory(copying) : 0;
     uint64_t content = sprof_hash_pair(sprof_hash_pair(copying->salt, row.parent_id), row.frame_id);
-    content = sprof_hash_pair(sprof_hash_pair(content, row.path_id), row.found_by);
+    content = sprof_hash_pair(sprof_hash_pair(content, path.path_id), row.found_by);
     const int status =
         find_or_add(copying, &output->nodes, content, &output->last.node, &row.id, &added);
     if (status)
         return status;
     if (sprof_map_put(&copying->nodes, from->id, row.id))
         return no_memory(copying);
-    return added ? put(copying, STORE_NODE, &row) : 0;
+    path.node_id = row.id;
+    if (!added)
+        return 0;
+    const int result = put(copying, STORE_NODE, &row);
+    return result || !path.path_id ? result : put(copying, STORE_NODE_PATH, &path);
 }
 
 /* == All == */
@@ -421,6 +434,8 @@ static int copy_runs(struct copying *copying)
         status = store_each_frame(input, load_inlined, copying, error);
     STORE_SHARED(frame)
     STORE_SHARED(path)
+    if (!status)
+        status = store_each_node_path(input, load_node_path, copying, error);
     STORE_SHARED(node)
     STORE_X(, event, , )
     STORE_X(, phase, , )
@@ -449,6 +464,7 @@ int merge_input(struct merge_output *output, struct store *input, struct sprof_e
     sprof_map_release(&copying.functions);
     sprof_map_release(&copying.frames);
     sprof_map_release(&copying.nodes);
+    sprof_map_release(&copying.node_paths);
     sprof_map_release(&copying.paths);
     sprof_map_release(&copying.inlined_index);
     sprof_vec_release(&copying.inlined);

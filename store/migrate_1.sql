@@ -48,28 +48,20 @@ SELECT f.id, f.module_id,
 FROM v1_frame f LEFT JOIN module m ON m.id = f.module_id;
 
 INSERT INTO stack_node
-SELECT id, parent_id, frame_id, depth, NULL,
-       (SELECT number FROM word WHERE list = 'found_by' AND word = found_by), guessed, named, path_id
+SELECT id, parent_id, frame_id,
+       (guessed << 36) | (depth << 4) |
+       (SELECT number FROM word WHERE list = 'found_by' AND word = found_by)
 FROM v1_stack_node;
 
-CREATE INDEX migrating ON stack_node (parent_id);
-WITH RECURSIVE made (id, key) AS (
-    SELECT n.id, key_pair(0, f.key)
-    FROM stack_node n JOIN frame f ON f.id = n.frame_id
-    WHERE n.parent_id IS NULL AND n.path_id IS NOT NULL
-    UNION ALL
-    SELECT n.id, key_pair(made.key, f.key)
-    FROM made
-    CROSS JOIN stack_node n ON n.parent_id = made.id
-    CROSS JOIN frame f ON f.id = n.frame_id
-    WHERE made.key IS NOT NULL
-)
-UPDATE stack_node SET key = made.key FROM made WHERE made.id = stack_node.id;
-DROP INDEX migrating;
+INSERT INTO node_path
+SELECT id, path_id FROM v1_stack_node
+WHERE path_id IS NOT NULL AND id IN (SELECT node_id FROM v1_sample);
 
 INSERT INTO sample
-SELECT id, run_id, event_id, thread_id, node_id, time_ns, weight, count, cpu,
-       (SELECT number FROM word WHERE list = 'end_reason' AND word = end_reason), stitched, user_stack
+SELECT id, run_id, event_id, thread_id, node_id, time_ns, weight, count,
+       ((max(cpu, -1) + 1) << 6) |
+       ((SELECT number FROM word WHERE list = 'end_reason' AND word = end_reason) << 2) |
+       (stitched << 1) | user_stack
 FROM v1_sample ORDER BY id;
 
 INSERT INTO call_path SELECT * FROM v1_call_path;
@@ -103,11 +95,12 @@ SELECT r.id, coalesce(min(s.id) FILTER (WHERE s.count), 0),
        coalesce(sum(s.count), 0), coalesce(sum(s.count * s.user_stack), 0),
        coalesce(sum(s.count * (s.user_stack AND s.end_reason = 0 AND n.guessed = 0)), 0),
        coalesce(sum(s.count * s.stitched), 0), coalesce(sum(s.count * n.guessed), 0),
-       coalesce(sum(s.count * n.depth), 0), coalesce(sum(s.count * n.named), 0)
+       coalesce(sum(s.count * n.depth), 0), coalesce(sum(s.count * o.named), 0)
 FROM run r
 LEFT JOIN (SELECT *, max(time_ns) OVER (PARTITION BY run_id ORDER BY id) - time_ns AS behind
            FROM sample) s ON s.run_id = r.id
 LEFT JOIN stack_node n ON n.id = s.node_id
+LEFT JOIN v1_stack_node o ON o.id = s.node_id
 WHERE r.state = 2 GROUP BY r.id;
 
 INSERT INTO line_cost (run_id, event_id, frame_id, exclusive_samples, inclusive_samples,

@@ -180,8 +180,9 @@ int store_open_read(struct store **store, const char *path, struct sprof_error *
     return open_existing(store, path, false, error);
 }
 
-/* A small recording is written once more without the gaps that deriving left in its pages: by a tenth
- * smaller, for some milliseconds. It goes through the log, so it happens as a whole or not. */
+/* A small recording is written once more without the gaps that deriving left in its pages: by a
+ * tenth smaller, for some milliseconds. It goes through the log, so it happens as a whole or not.
+ */
 static void close_gaps(struct store *store)
 {
     enum { MOST_PAGES = 4096 };

@@ -121,11 +121,8 @@ struct store_frame {
 
 struct store_node {
     uint32_t id, parent_id, frame_id, depth;
-    uint64_t key;     /* 0 until finished */
     uint8_t found_by; /* enum unwind_found_by; stored by number */
-    uint32_t guessed; /* frames found by scanning, from this one outwards */
-    uint32_t named;   /* frames whose function has a name, likewise; 0 until finished */
-    uint32_t path_id; /* the call path its samples count for; 0 until finished */
+    uint32_t guessed; /* frames found by scanning, from this one outwards; below 2^27 */
 };
 
 struct store_sample {
@@ -140,6 +137,11 @@ struct store_sample {
 };
 
 /* == What is derived == */
+
+/* The call path that samples of a node count for. Nodes in which no sample ends have none. */
+struct store_node_path {
+    uint32_t node_id, path_id;
+};
 
 /* What all samples of a run add up to. Frames are physical ones, once per sample that holds them.
  */

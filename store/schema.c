@@ -21,7 +21,8 @@ static const char *type_of(const struct store_column *column)
     case STORE_BITS:
     case STORE_BOOL:
     case STORE_WORD:
-    case STORE_NAME: break;
+    case STORE_NAME:
+    case STORE_PACKED: break;
     }
     return "INTEGER";
 }
@@ -52,6 +53,8 @@ static int create_table(struct store *store, const struct store_table *table,
         sprof_str_append(&sql, i ? ",\n" : "");
         append_column(&sql, table, &table->columns[i]);
     }
+    if (table->computed)
+        sprof_str_appendf(&sql, ",\n    %s", table->computed);
     if (!by_rowid)
         sprof_str_appendf(&sql, ",\n    PRIMARY KEY (%s)", table->key);
     if (table->unique)

@@ -97,6 +97,14 @@ static int bind_name(sqlite3_stmt *statement, int index, const struct store_colu
     return sqlite3_bind_text(statement, index, name, -1, SQLITE_STATIC);
 }
 
+static int bind_packed(sqlite3_stmt *statement, int index, const struct store_column *column,
+                       const void *row)
+{
+    const uint64_t number = column->packing->pack(row);
+    return number == STORE_UNPACKABLE ? sqlite3_bind_null(statement, index)
+                                      : sqlite3_bind_int64(statement, index, (sqlite3_int64)number);
+}
+
 static int bind(sqlite3_stmt *statement, int index, const struct store_column *column,
                 const void *field)
 {
@@ -113,6 +121,7 @@ static int bind(sqlite3_stmt *statement, int index, const struct store_column *c
     case STORE_HEX:
     case STORE_BLOB: return bind_bytes(statement, index, column, field);
     case STORE_REAL: return bind_real(statement, index, column, field);
+    case STORE_PACKED: return bind_packed(statement, index, column, field);
     }
     return SQLITE_MISUSE;
 }
@@ -320,6 +329,9 @@ static bool take(struct store_cursor *cursor, int index, const struct store_colu
     case STORE_NAME: return take_word(statement, index, column, field);
     case STORE_HEX: return take_hex(cursor, index, field);
     case STORE_BLOB: return take_blob(statement, index, field);
+    case STORE_PACKED:
+        return sqlite3_column_type(statement, index) == SQLITE_INTEGER &&
+               column->packing->unpack(field, (uint64_t)sqlite3_column_int64(statement, index));
     }
     return false;
 }

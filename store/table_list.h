@@ -38,6 +38,7 @@
     X(SLOT_COST, slot_cost, store_slot_cost, slot_costs)
 #define STORE_DERIVED_OF_ALL(X)                                                                    \
     X(FUNCTION, function, store_function, functions)                                               \
-    X(PATH, path, model_path, paths)
+    X(PATH, path, model_path, paths)                                                               \
+    X(NODE_PATH, node_path, store_node_path, node_paths)
 
 #endif

@@ -78,6 +78,11 @@ int store_each_word(int (*word)(void *context, const struct store_word *row), vo
     {                                                                                              \
         FIELD(row, field, name_, type_)                                                            \
     }
+/* Fields without columns of their own. */
+#define PACKED(row, packing_)                                                                      \
+    {                                                                                              \
+        .name = "packed", .size = sizeof(struct row), .type = STORE_PACKED, .packing = &(packing_) \
+    }
 #define NAMED_NULLED(row, field, name_, type_)                                                     \
     {                                                                                              \
         FIELD(row, field, name_, type_), .or_null = true                                           \
@@ -187,32 +192,76 @@ static const struct store_column frame_columns[] = {
     NULLED_OF(store_frame, inline_parent_id, "frame"),
 };
 
+/* How a frame was found, the depth of its stack, and how much of it was guessed: 4, 32 and 27 bits.
+ */
+static uint64_t pack_node(const void *row)
+{
+    const struct store_node *node = row;
+    if (node->found_by > MODEL_BY_LEAF || node->guessed >> 27)
+        return STORE_UNPACKABLE;
+    return (uint64_t)node->guessed << 36 | (uint64_t)node->depth << 4 | node->found_by;
+}
+
+static bool unpack_node(void *row, uint64_t number)
+{
+    struct store_node *node = row;
+    node->found_by = number & 15;
+    node->depth = (uint32_t)(number >> 4);
+    node->guessed = (uint32_t)(number >> 36);
+    return node->found_by <= MODEL_BY_LEAF && number >> 63 == 0;
+}
+static const struct store_packing node_packing = {pack_node, unpack_node};
+#define NODE_COMPUTED                                                                              \
+    "\"found_by\" INTEGER AS (packed & 15),\n"                                                     \
+    "    \"depth\" INTEGER AS (packed >> 4 & 4294967295),\n"                                       \
+    "    \"guessed\" INTEGER AS (packed >> 36)"
+
 static const struct store_column node_columns[] = {
     COLUMN(store_node, id, NUMBER),
     NULLED_OF(store_node, parent_id, "stack_node"),
     OF(store_node, frame_id, "frame"),
-    COLUMN(store_node, depth, NUMBER),
-    NULLED(store_node, key, BITS),
-    WORD(store_node, found_by, model_found_by_words),
-    COLUMN(store_node, guessed, NUMBER),
-    COLUMN(store_node, named, NUMBER),
-    NULLED_OF(store_node, path_id, "call_path"),
+    PACKED(store_node, node_packing),
 };
 
-static const struct store_column node_finish_columns[] = {
-    COLUMN(store_node, id, NUMBER),
-    NULLED(store_node, key, BITS),
-    COLUMN(store_node, named, NUMBER),
-    NULLED(store_node, path_id, NUMBER),
+static const struct store_column node_path_columns[] = {
+    OF(store_node_path, node_id, "stack_node"),
+    OF(store_node_path, path_id, "call_path"),
 };
+
+/* The circumstances of a sample: whether it has a user stack, and that was stitched; how the stack
+ * ended; the CPU + 1: 1, 1, 4 and 32 bits. */
+static uint64_t pack_sample(const void *row)
+{
+    const struct store_sample *sample = row;
+    const uint64_t cpu = sample->cpu < 0 ? 0 : (uint64_t)sample->cpu + 1;
+    if (sample->end_reason > MODEL_END_NO_STACK)
+        return STORE_UNPACKABLE;
+    return cpu << 6 | (uint64_t)sample->end_reason << 2 | (uint64_t)sample->stitched << 1 |
+           sample->user_stack;
+}
+
+static bool unpack_sample(void *row, uint64_t number)
+{
+    struct store_sample *sample = row;
+    sample->user_stack = number & 1;
+    sample->stitched = number >> 1 & 1;
+    sample->end_reason = number >> 2 & 15;
+    sample->cpu = (int32_t)(uint32_t)(number >> 6) - 1;
+    return sample->end_reason <= MODEL_END_NO_STACK && number >> 38 == 0;
+}
+static const struct store_packing sample_packing = {pack_sample, unpack_sample};
+#define SAMPLE_COMPUTED                                                                            \
+    "\"user_stack\" INTEGER AS (packed & 1),\n"                                                    \
+    "    \"stitched\" INTEGER AS (packed >> 1 & 1),\n"                                             \
+    "    \"end_reason\" INTEGER AS (packed >> 2 & 15),\n"                                          \
+    "    \"cpu\" INTEGER AS ((packed >> 6) - 1)"
 
 static const struct store_column sample_columns[] = {
     NULLED(store_sample, id, NUMBER),        OF(store_sample, run_id, "run"),
     OF(store_sample, event_id, "event"),     OF(store_sample, thread_id, "thread"),
     OF(store_sample, node_id, "stack_node"), COLUMN(store_sample, time_ns, NUMBER),
     COLUMN(store_sample, weight, NUMBER),    COLUMN(store_sample, count, NUMBER),
-    COLUMN(store_sample, cpu, SIGNED),       WORD(store_sample, end_reason, model_end_words),
-    COLUMN(store_sample, stitched, BOOL),    COLUMN(store_sample, user_stack, BOOL),
+    PACKED(store_sample, sample_packing),
 };
 
 static const struct store_column path_columns[] = {
@@ -413,6 +462,7 @@ static bool path_is_possible(const void *row)
     " FROM sample s CROSS JOIN thread t ON t.id = s.thread_id"                                     \
     " CROSS JOIN process p ON p.id = t.process_id"                                                 \
     " CROSS JOIN event e ON e.id = s.event_id CROSS JOIN stack_node n ON n.id = s.node_id"         \
+    " LEFT JOIN node_path q ON q.node_id = s.node_id"                                              \
     " WHERE (?1 = 0 OR s.run_id = ?1) AND s.time_ns >= ?4 AND s.time_ns < ?5" CHOSEN
 
 #define COLUMNS(list, row)                                                                         \
@@ -444,11 +494,15 @@ static const struct store_table tables[STORE_TABLES] = {
     [STORE_FRAME] = {"frame", COLUMNS(frame_columns, store_frame), .key = "id", .order = "id",
                      .check = "inline_parent_id <> id"},
     [STORE_NODE] = {"stack_node", COLUMNS(node_columns, store_node), .key = "id", .order = "id",
-                    .check = "parent_id < id", .possible = node_is_possible},
+                    .computed = NODE_COMPUTED, .check = "parent_id < id",
+                    .possible = node_is_possible},
     [STORE_SAMPLE] = {"sample", COLUMNS(sample_columns, store_sample), .key = "id",
-                      .of_run = OF_RUN, .order = "id", .check = "weight >= 0 AND count >= 0"},
+                      .computed = SAMPLE_COMPUTED, .of_run = OF_RUN, .order = "id",
+                      .check = "weight >= 0 AND count >= 0"},
     [STORE_PATH] = {"call_path", COLUMNS(path_columns, model_path), .key = "id", .order = "id",
                     .check = "parent_id < id", .possible = path_is_possible},
+    [STORE_NODE_PATH] = {"node_path", COLUMNS(node_path_columns, store_node_path), .key = "node_id",
+                         .order = "node_id"},
     [STORE_SAMPLE_SUMMARY] =
         ROWS_OF_RUN("sample_summary", sample_summary_columns, store_sample_summary, "run_id"),
     [STORE_EVENT_COST] =
@@ -476,27 +530,25 @@ static const struct store_table tables[STORE_TABLES] = {
     [STORE_FAILED] = ROWS_OF_RUN("failed_sample", failed_columns, store_failed, "id"),
     [STORE_RUN_STATE] = {"run", COLUMNS(run_state_columns, store_run),
                          .write = "UPDATE run SET state = ?2 WHERE id = ?1"},
-    [STORE_NODE_FINISH] =
-        {"stack_node", COLUMNS(node_finish_columns, store_node),
-         .write = "UPDATE stack_node SET key = ?2, named = ?3, path_id = ?4 WHERE id = ?1"},
     [STORE_NODE_COST] =
         {"sample", COLUMNS(node_cost_columns, store_node_cost),
-         .read = "SELECT s.node_id, n.path_id, s.event_id, s.thread_id, sum(s.count),"
+         .read = "SELECT s.node_id, q.path_id, s.event_id, s.thread_id, sum(s.count),"
                  " sum(s.weight), sum(1.0 * s.weight * s.weight / max(s.count, 1))" FILTERED
                  " GROUP BY s.node_id, s.event_id, s.thread_id ORDER BY s.node_id"},
     [STORE_NODE_COST_STORED] =
         {"node_cost", COLUMNS(node_cost_columns, store_node_cost),
-         .read = "SELECT c.node_id, n.path_id, c.event_id, c.thread_id, c.samples, c.weight,"
+         .read = "SELECT c.node_id, q.path_id, c.event_id, c.thread_id, c.samples, c.weight,"
                  " coalesce(c.squares, 1.0 * c.weight * c.weight / max(c.samples, 1))"
                  " FROM run r CROSS JOIN node_cost c ON c.run_id = r.id"
                  " CROSS JOIN stack_node n ON n.id = c.node_id"
                  " CROSS JOIN thread t ON t.id = c.thread_id"
                  " CROSS JOIN process p ON p.id = t.process_id"
+                 " LEFT JOIN node_path q ON q.node_id = c.node_id"
                  " WHERE (?1 = 0 OR r.id = ?1)" CHOSEN},
     [STORE_SAMPLE_RANGE] =
         {"sample", COLUMNS(sample_columns, store_sample),
-         .read = "SELECT id, run_id, event_id, thread_id, node_id, time_ns, weight, count, cpu,"
-                 " end_reason, stitched, user_stack FROM sample WHERE id BETWEEN ?1 AND ?2"
+         .read = "SELECT id, run_id, event_id, thread_id, node_id, time_ns, weight, count,"
+                 " packed FROM sample WHERE id BETWEEN ?1 AND ?2"
                  " ORDER BY id"},
     [STORE_SAMPLE_ROW] = {"sample", COLUMNS(sample_row_columns, store_sample_row),
                           .read = "SELECT s.id, s.run_id, s.event_id, s.thread_id, s.node_id,"

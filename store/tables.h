@@ -16,10 +16,20 @@ enum store_column_type {
     STORE_BOOL,
     STORE_REAL,
     STORE_TEXT,
-    STORE_WORD, /* an enum; its words are in the table `word` */
-    STORE_NAME, /* a text out of a list, stored by its number in it */
-    STORE_HEX,  /* struct sprof_bytes as lower-case text */
-    STORE_BLOB, /* struct sprof_bytes */
+    STORE_WORD,   /* an enum; its words are in the table `word` */
+    STORE_NAME,   /* a text out of a list, stored by its number in it */
+    STORE_HEX,    /* struct sprof_bytes as lower-case text */
+    STORE_BLOB,   /* struct sprof_bytes */
+    STORE_PACKED, /* several fields of the row as one number */
+};
+
+/* Several small fields in one column: each column costs a byte of every row. `pack` returns
+ * STORE_UNPACKABLE where a field has a value it must not have, `unpack` false for a number that no
+ * row has. */
+#define STORE_UNPACKABLE UINT64_MAX
+struct store_packing {
+    uint64_t (*pack)(const void *row);
+    bool (*unpack)(void *row, uint64_t number);
 };
 
 struct store_column {
@@ -28,7 +38,8 @@ struct store_column {
     uint8_t type;          /* enum store_column_type */
     bool or_null;          /* 0, NULL and empty are SQL NULL */
     const char *const *words;
-    const char *refers_to; /* the table whose ids it holds; NULL: none */
+    const struct store_packing *packing; /* of a PACKED column, which has no field */
+    const char *refers_to;               /* the table whose ids it holds; NULL: none */
 };
 
 struct store_table {
@@ -37,7 +48,8 @@ struct store_table {
     size_t count, row_size;
     const char *key;    /* columns that name a row: written again, it is replaced. NULL: no table */
     const char *unique; /* further columns that name a row; NULL: none */
-    const char *check;  /* a condition on the columns of a row; NULL: none */
+    const char *computed;   /* columns that are not stored but computed, for SQL; NULL: none */
+    const char *check;      /* a condition on the columns of a row; NULL: none */
     const char *indexes[3]; /* "name ON table (column)" */
     const char *of_run;     /* condition that takes the rows of run ?1 */
     const char *order;
@@ -56,7 +68,6 @@ enum store_table_id {
         STORE_DERIVED_OF_ALL(STORE_X)
 #undef STORE_X
             STORE_RUN_STATE, /* the state of a run that exists */
-    STORE_NODE_FINISH,       /* the key and path of a node that exists */
     STORE_NODE_COST,         /* struct store_node_cost */
     STORE_NODE_COST_STORED,  /* the same, from thread_node_cost */
     STORE_SAMPLE_RANGE,      /* samples ?1 to ?2 */

@@ -127,7 +127,8 @@ CROSS JOIN stack_node n ON n.id = s.node_id
 CROSS JOIN frame f ON f.id = n.frame_id
 CROSS JOIN module m ON m.id = f.module_id
 LEFT JOIN function leaf ON leaf.id = f.function_id
-LEFT JOIN named ON named.id = n.path_id;
+LEFT JOIN node_path q ON q.node_id = s.node_id
+LEFT JOIN named ON named.id = q.path_id;
 
 -- How far the numbers of a run can be trusted. Frames are physical ones, counted once per sample
 -- that holds them. The samples of runs that are not complete are added up here; 0 is `root`.
@@ -148,7 +149,7 @@ total (run_id, samples, user_stacks, whole_stacks, stitched, guessed_frames, fra
     UNION ALL
     SELECT s.run_id, sum(s.samples), sum(s.user_stacks),
            sum(s.whole_stacks * (n.guessed = 0)), sum(s.stitched),
-           sum(s.samples * n.guessed), sum(s.samples * n.depth), sum(s.samples * n.named)
+           sum(s.samples * n.guessed), sum(s.samples * n.depth), 0
     FROM spent s
     CROSS JOIN stack_node n ON n.id = s.node_id
     GROUP BY s.run_id

@@ -96,7 +96,7 @@ static int forget(struct store *store, const struct store_derived *derived,
             exec_for_each(store, "DELETE FROM frame WHERE id = ?1 AND inline_depth > 0",
                           derived->forgotten_frames.items, derived->forgotten_frames.count, error);
     if (!status && derived->replaces_paths)
-        status = store_exec(store, "DELETE FROM call_path", error);
+        status = store_exec(store, "DELETE FROM node_path; DELETE FROM call_path", error);
     return status;
 }
 
@@ -120,7 +120,6 @@ int store_write_derived(struct store *store, const struct store_derived *derived
 {
     const struct part parts[] = {
         PART(STORE_MODULE, derived->modules), PART(STORE_FRAME, derived->frames),
-        PART(STORE_NODE_FINISH, derived->nodes),
         STORE_DERIVED_OF_ALL(DERIVED_PART) STORE_DERIVED_OF_RUN(DERIVED_PART)};
     /* Everything is touched at once: the usual 2 MiB of pages would be read again and again. */
     int status = store_exec(store, "PRAGMA cache_size = -65536", error);
@@ -142,7 +141,6 @@ void store_derived_release(struct store_derived *derived)
     sprof_vec_release(&derived->forgotten_frames);
     sprof_vec_release(&derived->modules);
     sprof_vec_release(&derived->frames);
-    sprof_vec_release(&derived->nodes);
     STORE_DERIVED_OF_ALL(RELEASE_DERIVED)
     STORE_DERIVED_OF_RUN(RELEASE_DERIVED)
 }

@@ -55,7 +55,6 @@ struct store_derived {
     SPROF_VEC(uint32_t) forgotten_frames; /* inlined ones that are not there any more */
     SPROF_VEC(struct store_module) modules; /* with key, build id, problem */
     SPROF_VEC(struct store_frame) frames;   /* physical ones, completed, and inlined ones */
-    SPROF_VEC(struct store_node) nodes;     /* only id, key, named and path_id are used */
     STORE_DERIVED_OF_ALL(STORE_X)           /* new and changed ones */
     STORE_DERIVED_OF_RUN(STORE_X)           /* all of those runs */
 };

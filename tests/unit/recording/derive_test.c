@@ -49,8 +49,9 @@ static void test_the_worked_example(void)
                     "libgone.so|libgone.so|3");
     ASSERT_HANDMADE(&made, "SELECT samples, frames, named_frames FROM v_quality", "6|19|13");
     ASSERT_HANDMADE(&made, "SELECT state FROM v_run", "complete");
-    ASSERT_HANDMADE(&made, "SELECT count(*) FROM stack_node WHERE key IS NULL OR path_id IS NULL",
-                    "0");
+    ASSERT_HANDMADE(
+        &made, "SELECT count(*) FROM sample WHERE node_id NOT IN (SELECT node_id FROM node_path)",
+        "0");
     ASSERT_HANDMADE(&made, "SELECT name FROM module WHERE problem IS NOT NULL", "libgone.so");
     ASSERT_HANDMADE(&made, "SELECT named, start > 0, size > 0 FROM function WHERE name = 'A1'",
                     "1|1|1");
@@ -215,7 +216,8 @@ static const char *const derived_tables[] = {
     "SELECT * FROM function ORDER BY id",
     "SELECT * FROM frame ORDER BY id",
     "SELECT * FROM module ORDER BY id",
-    "SELECT id, key, path_id FROM stack_node ORDER BY id",
+    "SELECT * FROM stack_node ORDER BY id",
+    "SELECT * FROM node_path ORDER BY node_id",
     "SELECT * FROM call_path ORDER BY id",
     "SELECT * FROM path_cost ORDER BY path_id",
     "SELECT * FROM function_cost ORDER BY function_id",
@@ -447,7 +449,7 @@ static void test_equal_content_is_one_module(void)
     ASSERT_HANDMADE(&made, FUNCTIONS, "A1|5|5");
     ASSERT_HANDMADE(&made, "SELECT module, exclusive_samples FROM v_module", "program|5");
     ASSERT_HANDMADE(&made, "SELECT count(DISTINCT key) FROM module WHERE id IN (1, 9)", "1");
-    ASSERT_HANDMADE(&made, "SELECT count(DISTINCT key) FROM stack_node", "1");
+    ASSERT_HANDMADE(&made, "SELECT count(DISTINCT path_id) FROM node_path", "1");
     handmade_close(&made);
 }
 

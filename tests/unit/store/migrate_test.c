@@ -158,8 +158,6 @@ static void test_writing_migrates(void)
     ASSERT_QUERY(store,
                  "SELECT module_id, min(key IS NULL), max(key IS NULL) FROM frame GROUP BY 1",
                  "1|0|0 2|1|1 3|1|1");
-    ASSERT_QUERY(store, "SELECT id, key IS NULL FROM stack_node ORDER BY id",
-                 "1|0 2|0 3|1 4|1 5|0 6|1");
     ASSERT_QUERY(store, "SELECT count(*) FROM function WHERE key IS NULL", "0");
     CU_ASSERT_EQUAL(store_close(store, NULL), 0);
     CU_ASSERT_EQUAL_FATAL(store_open_read(&store, place.path, NULL), 0);
@@ -179,7 +177,7 @@ static void test_all_or_nothing(void)
     make_version_1(&place, "PRAGMA ignore_check_constraints = ON;"
                            "UPDATE sample SET end_reason = 'magic' WHERE id = 3");
     CU_ASSERT_EQUAL(store_open_write(&store, place.path, &error), SPROF_EFORMAT);
-    CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "end_reason"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "sample.packed"));
     CU_ASSERT_EQUAL(store_open_read(&store, place.path, &error), SPROF_EFORMAT);
     char *version = answer(place.path, "PRAGMA user_version");
     char *reason = answer(place.path, "SELECT end_reason FROM v_sample WHERE sample_id = 3");

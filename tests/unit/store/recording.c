@@ -243,23 +243,18 @@ static struct store_frame frames[] = {
 enum { PHYSICAL_FRAMES = 6, ALL_FRAMES = 7 };
 
 static struct store_node nodes[] = {
-    {.id = 1, .frame_id = 1, .depth = 1, .key = 11, .named = 1, .path_id = 1},
-    {.id = 2, .parent_id = 1, .frame_id = 2, .depth = 2, .key = 12, .named = 2, .path_id = 2},
-    {.id = 3, .parent_id = 2, .frame_id = 3, .depth = 3, .key = 13, .named = 3, .path_id = 3},
-    {.id = 4, .parent_id = 3, .frame_id = 4, .depth = 4, .key = 14, .named = 3, .path_id = 4},
-    {.id = 5, .parent_id = 1, .frame_id = 5, .depth = 2, .key = 15, .named = 2, .path_id = 6},
-    {.id = 6, .parent_id = 5, .frame_id = 3, .depth = 3, .key = 16, .named = 3, .path_id = 7},
-    {.id = 7,
-     .parent_id = 6,
-     .frame_id = 4,
-     .depth = 4,
-     .key = 17,
-     .named = 3,
-     .path_id = 8,
-     .found_by = MODEL_BY_SCAN,
-     .guessed = 1},
-    {.id = 8, .frame_id = 6, .depth = 1, .key = 18, .named = 1, .path_id = 9},
+    {.id = 1, .frame_id = 1, .depth = 1},
+    {.id = 2, .parent_id = 1, .frame_id = 2, .depth = 2},
+    {.id = 3, .parent_id = 2, .frame_id = 3, .depth = 3},
+    {.id = 4, .parent_id = 3, .frame_id = 4, .depth = 4},
+    {.id = 5, .parent_id = 1, .frame_id = 5, .depth = 2},
+    {.id = 6, .parent_id = 5, .frame_id = 3, .depth = 3},
+    {.id = 7, .parent_id = 6, .frame_id = 4, .depth = 4, .found_by = MODEL_BY_SCAN, .guessed = 1},
+    {.id = 8, .frame_id = 6, .depth = 1},
 };
+
+static struct store_node_path node_paths[] = {{1, 1}, {2, 2}, {3, 3}, {4, 4},
+                                              {5, 6}, {6, 7}, {7, 8}, {8, 9}};
 
 #define SAMPLE(thread, node, time, ...)                                                            \
     {                                                                                              \
@@ -475,15 +470,10 @@ struct store_run example_run(void)
 int example_write_raw(struct store *store, const struct store_run *run)
 {
     struct store_frame raw[PHYSICAL_FRAMES];
-    struct store_node young[sizeof nodes / sizeof *nodes];
     for (size_t i = 0; i < PHYSICAL_FRAMES; i++)
         raw[i] = (struct store_frame){.id = frames[i].id,
                                       .module_id = frames[i].module_id,
                                       .file_offset = frames[i].file_offset};
-    for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++) {
-        young[i] = nodes[i];
-        young[i].key = young[i].path_id = 0;
-    }
     const struct store_batch batch = {
         .run = run,
         .events = {(struct store_event *)&event, 1, 0},
@@ -493,7 +483,7 @@ int example_write_raw(struct store *store, const struct store_run *run)
         .modules = BORROW(modules),
         .mappings = BORROW(mappings),
         .frames = BORROW(raw),
-        .nodes = BORROW(young),
+        .nodes = BORROW(nodes),
         .samples = BORROW(samples),
         .ledger = BORROW(ledger),
         .counters = BORROW(counters),
@@ -510,8 +500,8 @@ int example_write_derived(struct store *store)
         .functions = BORROW(functions),
         .frames = BORROW(frames),
         .modules = BORROW(modules),
-        .nodes = BORROW(nodes),
         .paths = BORROW(paths),
+        .node_paths = BORROW(node_paths),
         .path_costs = BORROW(path_costs),
         .function_costs = BORROW(function_costs),
         .module_costs = BORROW(module_costs),

@@ -43,18 +43,15 @@ static int add_nodes(struct store_batch *batch, struct store_derived *derived)
                                           .function_id = function,
                                           .file = "f.c",
                                           .line = id % 900};
-        const struct store_node node = {.id = id,
-                                        .parent_id = parent,
-                                        .frame_id = id,
-                                        .depth = depths[id],
-                                        .key = id,
-                                        .path_id = id};
+        const struct store_node node = {
+            .id = id, .parent_id = parent, .frame_id = id, .depth = depths[id]};
         const struct model_path path = {
             .id = id, .parent = parent, .function = function, .depth = depths[id]};
         const struct store_cost cost = {
             .run_id = 1, .event_id = 1, .id = id, .costs = {{1, 1}, {1, 1}}};
         status = sprof_vec_push(&batch->frames, frame) || sprof_vec_push(&batch->nodes, node) ||
                  sprof_vec_push(&derived->paths, path) ||
+                 sprof_vec_push(&derived->node_paths, (struct store_node_path){id, id}) ||
                  sprof_vec_push(&derived->path_costs, cost) ||
                  (id <= 900 && sprof_vec_push(&derived->line_costs, cost));
     }

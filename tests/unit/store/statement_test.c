@@ -178,11 +178,11 @@ static void test_numbers_at_their_ends(void)
                                                                          .node_id = 1,
                                                                          .time_ns = UINT64_MAX,
                                                                          .weight = UINT64_MAX,
-                                                                         .cpu = INT32_MIN}),
+                                                                         .cpu = INT32_MAX}),
                     0);
     CU_ASSERT_EQUAL(store_write(all, &batch, NULL), 0);
     ASSERT_QUERY(all, "SELECT time_ns, weight, cpu FROM sample WHERE id = 99",
-                 "9223372036854775807|9223372036854775807|-2147483648");
+                 "9223372036854775807|9223372036854775807|2147483647");
     store_batch_release(&batch);
     store_close(all, NULL);
     place_remove(&other);
@@ -196,7 +196,7 @@ static void test_word_unknown_to_this_version_is_refused(void)
     struct sprof_error error = {0};
     const struct store_batch batch = {.nodes = {(struct store_node *)&node, 1, 0}};
     CU_ASSERT_EQUAL(store_write(all, &batch, &error), SPROF_EFORMAT);
-    CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "found_by"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "stack_node.packed"));
     store_close(all, NULL);
     place_remove(&other);
 }
@@ -247,10 +247,9 @@ static int read_modules(struct store *from, struct sprof_error *error)
 static void test_impossible_values_are_damage(void)
 {
     static const char *const of_nodes[] = {
-        "UPDATE stack_node SET found_by = 99 WHERE id = 3",
-        "UPDATE stack_node SET guessed = -1 WHERE id = 3",
-        "UPDATE stack_node SET depth = -1 WHERE id = 3",
-        "UPDATE stack_node SET depth = 0 WHERE id = 3",
+        "UPDATE stack_node SET packed = 3 << 4 | 15 WHERE id = 3",
+        "UPDATE stack_node SET packed = -1 WHERE id = 3",
+        "UPDATE stack_node SET packed = packed & 15 WHERE id = 3",
         "UPDATE stack_node SET frame_id = 1 << 32 WHERE id = 3",
         "UPDATE stack_node SET parent_id = 3 WHERE id = 3",
         "UPDATE stack_node SET parent_id = 5 WHERE id = 3",
