@@ -67,6 +67,8 @@ const struct index_piece *function_index_find(const struct function_index *index
 const struct index_call *function_index_innermost(const struct function_index *index,
                                                   const struct index_piece *piece, uint64_t vaddr)
 {
+    if (!piece->range_count)
+        return NULL;
     const struct index_call *calls = index->calls.items + piece->first_call;
     const struct index_range *ranges = index->ranges.items + piece->first_range;
     uint32_t innermost = 0;

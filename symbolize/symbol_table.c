@@ -129,10 +129,9 @@ static bool is_valid(const struct symbol_table *table)
     return true;
 }
 
-bool symbol_table_find(struct symbol_table *table, struct cache *cache, struct sprof_digest key)
+bool symbol_table_take(struct symbol_table *table, struct sprof_bytes bytes)
 {
     struct header header;
-    const struct sprof_bytes bytes = cache_get(cache, CACHE_SYMBOLS, key);
     *table = (struct symbol_table){.storage = (uint8_t *)bytes.data};
     if (bytes.size >= sizeof header) {
         memcpy(&header, bytes.data, sizeof header);
@@ -150,6 +149,11 @@ bool symbol_table_find(struct symbol_table *table, struct cache *cache, struct s
         return true;
     symbol_table_release(table);
     return false;
+}
+
+bool symbol_table_find(struct symbol_table *table, struct cache *cache, struct sprof_digest key)
+{
+    return symbol_table_take(table, cache_get(cache, CACHE_SYMBOLS, key));
 }
 
 void symbol_table_store(const struct symbol_table *table, struct cache *cache,

@@ -25,6 +25,10 @@ struct symbol_table {
 /* Gathers the symbols that libdwfl knows of a module. Returns 0 or SPROF_ENOMEM. */
 int symbol_table_read(struct symbol_table *table, struct module *module);
 
+/* Makes a table of stored bytes, which are its own from now on, after checking everything in them:
+ * false, and empty, where something is not as it must be. */
+bool symbol_table_take(struct symbol_table *table, struct sprof_bytes bytes);
+
 /* Looks a table up in the cache, or stores one that holds symbols. */
 bool symbol_table_find(struct symbol_table *table, struct cache *cache, struct sprof_digest key);
 void symbol_table_store(const struct symbol_table *table, struct cache *cache,

@@ -244,7 +244,7 @@ static struct cfi_state state_of(const struct go_function *function, int64_t dep
                               .signal_frame = function->signal_return,
                               .ra = return_at(depth)};
     /* Frames of any size keep the caller's frame pointer next to the return address. */
-    if (depth >= 8 && ARCH_CALL_PUSHES)
+    if (depth >= 8 && ARCH_CALL_PUSHES != 0)
         state.fp = (struct cfi_value){.how = CFI_AT_CFA, .offset = -16};
     if (function->root)
         state.ra.how = CFI_UNDEFINED;

@@ -40,7 +40,7 @@ static uint64_t with_return(uint64_t rule, const struct cfi_state *state)
         return rule | UNWIND_RULE_RETURN_LINK;
     if (ra->how != CFI_AT_CFA)
         return UNWIND_RULE_COMPLEX;
-    if (ARCH_CALL_PUSHES && ra->offset == -ARCH_CALL_PUSHES)
+    if (ARCH_CALL_PUSHES != 0 && ra->offset == -ARCH_CALL_PUSHES)
         return rule | UNWIND_RULE_RETURN_PUSHED;
     if (fp->how == CFI_AT_CFA)
         return ra->offset == fp->offset + 8 ? rule | UNWIND_RULE_RETURN_SLOT : UNWIND_RULE_COMPLEX;
@@ -109,7 +109,7 @@ uint64_t unwind_rule_of_state(const struct cfi_state *state)
         rule = cfa_rule(state);
     else if (state->cfa_how == CFI_CFA_DEREF)
         rule = deref_rule(state);
-    else if (state->cfa_how == CFI_CFA_PLT && ARCH_CALL_PUSHES)
+    else if (state->cfa_how == CFI_CFA_PLT && ARCH_CALL_PUSHES != 0)
         rule = unwind_rule_plt((unsigned)state->cfa_offset);
     if (rule != UNWIND_RULE_COMPLEX && state->ra.how != CFI_IN_REGISTER)
         rule = with_return(rule, state);

@@ -123,7 +123,7 @@ enum walk_read unwind_walk_read_word(struct walk *walk, uint64_t address, uint64
 /* Where a rule says that the return address is, given the CFA; not for RETURN_LINK. */
 static inline uint64_t walk_return_slot(uint64_t rule, uint64_t cfa)
 {
-    if (ARCH_CALL_PUSHES && (rule & UNWIND_RULE_RETURN_MASK) == UNWIND_RULE_RETURN_PUSHED)
+    if (ARCH_CALL_PUSHES != 0 && (rule & UNWIND_RULE_RETURN_MASK) == UNWIND_RULE_RETURN_PUSHED)
         return cfa - ARCH_CALL_PUSHES;
     return cfa + (uint64_t)unwind_rule_slot(rule) + (rule & UNWIND_RULE_FP_SAVED ? 8 : 0);
 }
