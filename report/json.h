@@ -25,6 +25,8 @@ int report_json_end(struct json *json);
 /* `key` is NULL inside arrays. NULL texts become null. `number` is written as it is. */
 void report_json_text(struct json *json, const char *key, const char *text);
 void report_json_count(struct json *json, const char *key, uint64_t value);
+/* A count of parts of a unit: 1234567 with 6 digits is 1.234567. */
+void report_json_decimal(struct json *json, const char *key, uint64_t value, unsigned digits);
 void report_json_number(struct json *json, const char *key, const char *number);
 void report_json_bool(struct json *json, const char *key, bool value);
 void report_json_null(struct json *json, const char *key);

@@ -17,15 +17,12 @@ struct drawing {
 static void put_event(struct drawing *drawing, const char *phase, const char *name,
                       uint64_t time_ns)
 {
-    char micros[32];
-    snprintf(micros, sizeof micros, "%llu.%03u", (unsigned long long)(time_ns / 1000),
-             (unsigned)(time_ns % 1000));
     report_json_open_object(&drawing->json, NULL);
     report_json_text(&drawing->json, "ph", phase);
     if (name)
         report_json_text(&drawing->json, "name", name);
     report_json_text(&drawing->json, "cat", "sample");
-    report_json_number(&drawing->json, "ts", micros);
+    report_json_decimal(&drawing->json, "ts", time_ns, 3);
     report_json_count(&drawing->json, "pid", (uint64_t)drawing->pid);
     report_json_count(&drawing->json, "tid", (uint64_t)drawing->tid);
     report_json_close_object(&drawing->json);
@@ -44,8 +41,9 @@ static int draw_thread(struct drawing *drawing, const struct export_thread *thre
     struct export_chain chain = {0};
     uint64_t last_ns = 0;
     int result = 0;
-    for (size_t i = 0; i < thread->samples.count && !result; i++) {
-        const struct export_sample *sample = &thread->samples.items[i];
+    struct export_cursor cursor = {0};
+    const struct export_sample *sample = &cursor.sample;
+    while (!result && report_export_next(thread, &cursor)) {
         if (sample->time_ns > last_ns + 2 * drawing->period_ns)
             close_above(drawing, 0, last_ns + drawing->period_ns);
         last_ns = sample->time_ns;
@@ -110,7 +108,7 @@ int report_chrome_write(FILE *out, const struct report_content *content, struct 
         for (size_t i = 0; i < threads.count && !result; i++) {
             const struct report_thread *thread = &dataset->threads.items[i];
             const struct report_process *process = &dataset->processes.items[thread->process - 1];
-            if (!threads.items[i].samples.count)
+            if (!threads.items[i].count)
                 continue;
             drawing.pid = process->pid;
             drawing.tid = thread->tid;

@@ -55,22 +55,112 @@ int report_export_chain(const struct report_dataset *dataset, uint32_t path,
 
 /* == Samples == */
 
+static int pack(struct export_thread *thread, uint64_t value, uint64_t last)
+{
+    const bool negative = value < last;
+    uint64_t rest = negative ? (last - value) * 2 - 1 : (value - last) * 2;
+    int result = 0;
+    do {
+        result = sprof_vec_push(&thread->bytes, (uint8_t)((rest & 127) | (rest > 127 ? 128 : 0)));
+        rest >>= 7;
+    } while (rest && !result);
+    return result;
+}
+
+static int add_sample(struct export_thread *thread, struct export_sample sample)
+{
+    const struct export_sample last = thread->last;
+    thread->last = sample;
+    thread->count++;
+    return pack(thread, sample.time_ns, last.time_ns) || pack(thread, sample.path, last.path) ||
+                   pack(thread, sample.weight, last.weight) ||
+                   pack(thread, sample.count, last.count)
+               ? SPROF_ENOMEM
+               : 0;
+}
+
+static uint64_t unpack(const uint8_t *bytes, size_t *at, uint64_t last)
+{
+    uint64_t value = 0;
+    for (unsigned shift = 0;; shift += 7) {
+        const uint8_t byte = bytes[(*at)++];
+        value |= (uint64_t)(byte & 127) << shift;
+        if (byte < 128)
+            break;
+    }
+    return value & 1 ? last - (value + 1) / 2 : last + value / 2;
+}
+
+bool report_export_next(const struct export_thread *thread, struct export_cursor *cursor)
+{
+    struct export_sample *sample = &cursor->sample;
+    if (cursor->done == thread->count)
+        return false;
+    const uint8_t *bytes = thread->bytes.items;
+    cursor->done++;
+    sample->time_ns = unpack(bytes, &cursor->at, sample->time_ns);
+    sample->path = (uint32_t)unpack(bytes, &cursor->at, sample->path);
+    sample->weight = unpack(bytes, &cursor->at, sample->weight);
+    sample->count = unpack(bytes, &cursor->at, sample->count);
+    return true;
+}
+
 struct collecting {
     const struct report_dataset *dataset;
-    const uint32_t *paths;
+    const uint32_t *paths; /* [node]; 0: not selected */
     struct export_threads *threads;
+    size_t run;                 /* index of the run at hand */
+    struct sprof_map events;    /* ids of those selected */
+    uint32_t thread_id, thread; /* the last one that was looked up */
+    bool disordered;            /* a thread's samples were not written in time order */
 };
 
-static int take_sample(void *context, const struct report_sample *sample)
+static int take_sample(void *context, const struct store_sample *row)
 {
     struct collecting *collecting = context;
-    const struct store_sample *row = &sample->row->sample;
-    if (!row->count || row->event_id != collecting->dataset->event.id)
+    const struct report_dataset *dataset = collecting->dataset;
+    if (!row->count || !sprof_map_get(&collecting->events, row->event_id) ||
+        !report_dataset_takes_sample(dataset, collecting->run, row))
         return 0;
-    const uint32_t node = report_dataset_number(&collecting->dataset->node_numbers, row->node_id);
-    const struct export_sample own = {row->time_ns, row->weight, row->count,
-                                      collecting->paths[node]};
-    return sprof_vec_push(&collecting->threads->items[sample->thread_number - 1].samples, own);
+    if (row->thread_id != collecting->thread_id) {
+        collecting->thread_id = row->thread_id;
+        collecting->thread = report_dataset_number(&dataset->thread_numbers, row->thread_id);
+    }
+    const uint32_t node = report_dataset_number(&dataset->node_numbers, row->node_id);
+    if (!node || !collecting->thread)
+        return SPROF_EFORMAT;
+    if (!dataset->threads.items[collecting->thread - 1].selected || !collecting->paths[node])
+        return 0;
+    struct export_thread *thread = &collecting->threads->items[collecting->thread - 1];
+    if (thread->count && row->time_ns < thread->last.time_ns)
+        collecting->disordered = true;
+    return add_sample(thread, (struct export_sample){row->time_ns, row->weight, row->count,
+                                                     collecting->paths[node]});
+}
+
+static int take_sorted(void *context, const struct store_sample_row *row)
+{
+    return take_sample(context, &row->sample);
+}
+
+/* Samples are mostly written in time order; only where they are not are they read sorted, which
+ * takes several times as long. */
+static int collect(struct collecting *collecting, struct store *store, bool sorted,
+                   struct sprof_error *error)
+{
+    const struct report_dataset *dataset = collecting->dataset;
+    int result = 0;
+    for (collecting->run = 0; collecting->run < dataset->runs.count && !result; collecting->run++) {
+        struct store_filter filter = {.run_id = dataset->runs.items[collecting->run].id};
+        if (dataset->ranges.count) {
+            filter.from_ns = dataset->ranges.items[collecting->run].from_ns;
+            filter.to_ns = dataset->ranges.items[collecting->run].to_ns;
+        }
+        result = sorted
+                     ? store_each_sample(store, &filter, take_sorted, collecting, error)
+                     : store_each_raw_sample(store, filter.run_id, take_sample, collecting, error);
+    }
+    return result;
 }
 
 int report_export_threads(const struct report_content *content, struct export_threads *threads,
@@ -82,10 +172,20 @@ int report_export_threads(const struct report_content *content, struct export_th
         .items = calloc(dataset->threads.count + 1, sizeof *threads->items),
         .count = dataset->threads.count,
     };
-    struct collecting collecting = {dataset, paths, threads};
-    const int result = paths && threads->items
-                           ? report_each_sample(content, take_sample, &collecting, error)
-                           : SPROF_ENOMEM;
+    struct collecting collecting = {.dataset = dataset, .paths = paths, .threads = threads};
+    int result = paths && threads->items ? 0 : SPROF_ENOMEM;
+    if (!result && dataset->event.id)
+        result = sprof_map_put(&collecting.events, dataset->event.id, 1);
+    /* The threads of several runs are different ones, so that each has the times of one run. */
+    if (!result)
+        result = collect(&collecting, content->store, dataset->ranges.count > 0, error);
+    for (size_t i = 0; i < threads->count && collecting.disordered && !result; i++) {
+        sprof_vec_release(&threads->items[i].bytes);
+        threads->items[i] = (struct export_thread){0};
+    }
+    if (!result && collecting.disordered)
+        result = collect(&collecting, content->store, true, error);
+    sprof_map_release(&collecting.events);
     free(paths);
     return result;
 }
@@ -93,7 +193,7 @@ int report_export_threads(const struct report_content *content, struct export_th
 void report_export_threads_release(struct export_threads *threads)
 {
     for (size_t i = 0; threads->items && i < threads->count; i++)
-        sprof_vec_release(&threads->items[i].samples);
+        sprof_vec_release(&threads->items[i].bytes);
     free(threads->items);
     *threads = (struct export_threads){0};
 }

@@ -29,10 +29,7 @@ static size_t category_of(enum model_kind kind)
 
 static void put_ms(struct json *json, const char *key, uint64_t time_ns)
 {
-    char text[32];
-    snprintf(text, sizeof text, "%llu.%06u", (unsigned long long)(time_ns / 1000000),
-             (unsigned)(time_ns % 1000000));
-    report_json_number(json, key, text);
+    report_json_decimal(json, key, time_ns, 6);
 }
 
 /* A column of `count` equal values: null where `value` is negative. */
@@ -281,32 +278,27 @@ static void put_modules_and_sources(struct json *json, const struct report_datas
 
 static void put_samples(struct json *json, const struct export_thread *thread)
 {
-    const struct export_sample *samples = thread->samples.items;
-    const size_t count = thread->samples.count;
     uint64_t last_ns = 0;
     report_json_open_object(json, "samples");
-    report_json_count(json, "length", count);
+    report_json_count(json, "length", thread->count);
     report_json_text(json, "weightType", "samples");
     report_json_open_array(json, "stack");
-    for (size_t i = 0; i < count; i++)
-        if (samples[i].path)
-            report_json_count(json, NULL, samples[i].path - 1);
-        else
-            report_json_null(json, NULL);
+    for (struct export_cursor at = {0}; report_export_next(thread, &at);)
+        report_json_count(json, NULL, at.sample.path - 1);
     report_json_close_array(json);
     report_json_open_array(json, "timeDeltas");
-    for (size_t i = 0; i < count; i++) {
-        put_ms(json, NULL, samples[i].time_ns - last_ns);
-        last_ns = samples[i].time_ns;
+    for (struct export_cursor at = {0}; report_export_next(thread, &at);) {
+        put_ms(json, NULL, at.sample.time_ns - last_ns);
+        last_ns = at.sample.time_ns;
     }
     report_json_close_array(json);
     report_json_open_array(json, "weight");
-    for (size_t i = 0; i < count; i++)
-        report_json_count(json, NULL, samples[i].count);
+    for (struct export_cursor at = {0}; report_export_next(thread, &at);)
+        report_json_count(json, NULL, at.sample.count);
     report_json_close_array(json);
     report_json_open_array(json, "threadCPUDelta");
-    for (size_t i = 0; i < count; i++)
-        report_json_count(json, NULL, samples[i].weight);
+    for (struct export_cursor at = {0}; report_export_next(thread, &at);)
+        report_json_count(json, NULL, at.sample.weight);
     report_json_close_array(json);
     report_json_close_object(json);
 }
@@ -361,7 +353,7 @@ static void put_profile(struct json *json, const struct report_dataset *dataset,
     report_json_close_object(json);
     report_json_open_array(json, "threads");
     for (size_t i = 0; i < threads->count; i++)
-        if (threads->items[i].samples.count)
+        if (threads->items[i].count)
             put_thread(json, dataset, (uint32_t)i + 1, &threads->items[i]);
     report_json_close_array(json);
     put_empty_lists(json, (const char *const[]){"pages", "profilerOverhead", "counters", NULL});

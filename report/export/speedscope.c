@@ -23,57 +23,100 @@ static void put_frames(struct json *json, const struct report_dataset *dataset)
     report_json_close_object(json);
 }
 
-static int put_stack(struct json *json, const struct report_dataset *dataset, uint32_t path,
-                     struct export_chain *chain)
+/* The stacks as JSON, each written once: ten million samples share them. */
+struct stacks {
+    const struct report_dataset *dataset;
+    struct export_chain chain;
+    struct sprof_str text;
+    const char **texts; /* [path] */
+};
+
+static const char *stack_text(struct stacks *stacks, struct sprof_arena *arena, uint32_t path)
 {
-    if (report_export_chain(dataset, path, chain))
-        return SPROF_ENOMEM;
-    report_json_open_array(json, NULL);
-    for (size_t i = 0; i < chain->functions.count; i++)
-        report_json_count(json, NULL, chain->functions.items[i] - 1);
-    report_json_close_array(json);
-    return 0;
+    if (stacks->texts[path])
+        return stacks->texts[path];
+    if (report_export_chain(stacks->dataset, path, &stacks->chain))
+        return NULL;
+    sprof_str_clear(&stacks->text);
+    int result = sprof_str_append(&stacks->text, "[");
+    for (size_t i = 0; i < stacks->chain.functions.count && !result; i++)
+        result = sprof_str_appendf(&stacks->text, "%s%" PRIu32, i ? "," : "",
+                                   stacks->chain.functions.items[i] - 1);
+    if (result || sprof_str_append(&stacks->text, "]"))
+        return NULL;
+    return stacks->texts[path] = sprof_arena_copy(arena, stacks->text.text, stacks->text.length);
 }
 
-/* Equal neighbours are one sample of both weights. */
-struct run_of_samples {
-    uint32_t path;
-    uint64_t value;
-};
-struct profile {
-    const char *name;
-    SPROF_VEC(struct run_of_samples) runs;
+/* Where the samples of a profile come from: a thread, or all paths where that is NULL. Equal
+ * neighbours are one sample of both weights. */
+struct walk {
+    const struct report_dataset *dataset;
+    const struct export_thread *thread;
+    struct export_cursor cursor;
+    size_t path;
+    bool waits; /* cursor.sample belongs to the next */
 };
 
-static int add_value(struct profile *profile, uint32_t path, uint64_t value)
+static uint64_t value_of(const struct report_dataset *dataset, uint64_t count, uint64_t weight)
 {
-    struct run_of_samples *last =
-        profile->runs.count ? &profile->runs.items[profile->runs.count - 1] : NULL;
-    if (last && last->path == path) {
-        last->value += value;
-        return 0;
+    return dataset->event.is_clock || dataset->weighted ? weight : count;
+}
+
+static bool next_of_thread(struct walk *walk, uint32_t *path, uint64_t *value)
+{
+    const struct export_sample *sample = &walk->cursor.sample;
+    if (!walk->waits && !report_export_next(walk->thread, &walk->cursor))
+        return false;
+    *path = sample->path;
+    *value = 0;
+    do
+        *value += value_of(walk->dataset, sample->count, sample->weight);
+    while ((walk->waits = report_export_next(walk->thread, &walk->cursor)) &&
+           sample->path == *path);
+    return true;
+}
+
+static bool next_of_all(struct walk *walk, uint32_t *path, uint64_t *value)
+{
+    const struct report_dataset *dataset = walk->dataset;
+    while (walk->path < dataset->paths.items.count) {
+        const struct model_path *item = &dataset->paths.items.items[walk->path++];
+        *path = item->id;
+        *value = value_of(dataset, item->costs.exclusive.samples, item->costs.exclusive.weight);
+        if (*value)
+            return true;
     }
-    return sprof_vec_push(&profile->runs, (struct run_of_samples){path, value});
+    return false;
 }
 
-static int put_profile(struct json *json, const struct report_dataset *dataset,
-                       const struct profile *profile, struct export_chain *chain)
+static bool next(struct walk *walk, uint32_t *path, uint64_t *value)
 {
-    uint64_t total = 0;
+    return walk->thread ? next_of_thread(walk, path, value) : next_of_all(walk, path, value);
+}
+
+static int put_profile(struct json *json, struct report_dataset *dataset, struct stacks *stacks,
+                       const char *name, const struct export_thread *thread)
+{
+    uint64_t value, total = 0;
+    uint32_t path;
     int result = 0;
     report_json_open_object(json, NULL);
     report_json_text(json, "type", "sampled");
-    report_json_text(json, "name", profile->name);
+    report_json_text(json, "name", name);
     report_json_text(json, "unit", dataset->event.is_clock ? "nanoseconds" : "none");
     report_json_open_array(json, "samples");
-    for (size_t i = 0; i < profile->runs.count && !result; i++)
-        result = put_stack(json, dataset, profile->runs.items[i].path, chain);
+    for (struct walk walk = {.dataset = dataset, .thread = thread};
+         !result && next(&walk, &path, &value);) {
+        const char *text = stack_text(stacks, &dataset->arena, path);
+        if (text)
+            report_json_number(json, NULL, text);
+        result = text ? 0 : SPROF_ENOMEM;
+    }
     report_json_close_array(json);
     report_json_open_array(json, "weights");
-    for (size_t i = 0; i < profile->runs.count; i++) {
-        report_json_count(json, NULL, profile->runs.items[i].value);
-        total += profile->runs.items[i].value;
-    }
+    for (struct walk walk = {.dataset = dataset, .thread = thread}; next(&walk, &path, &value);
+         total += value)
+        report_json_count(json, NULL, value);
     report_json_close_array(json);
     report_json_count(json, "startValue", 0);
     report_json_count(json, "endValue", total);
@@ -81,53 +124,33 @@ static int put_profile(struct json *json, const struct report_dataset *dataset,
     return result;
 }
 
-static uint64_t value_of(const struct report_dataset *dataset, uint64_t count, uint64_t weight)
+static int put_profiles(struct json *json, struct report_dataset *dataset,
+                        const struct export_threads *threads)
 {
-    return dataset->event.is_clock || dataset->weighted ? weight : count;
-}
-
-static int put_all_threads(struct json *json, const struct report_dataset *dataset,
-                           struct export_chain *chain)
-{
-    struct profile all = {.name = "all threads"};
-    int result = 0;
-    for (size_t i = 0; i < dataset->paths.items.count && !result; i++) {
-        const struct model_path *path = &dataset->paths.items.items[i];
-        const uint64_t value =
-            value_of(dataset, path->costs.exclusive.samples, path->costs.exclusive.weight);
-        result = value ? add_value(&all, path->id, value) : 0;
-    }
-    if (!result)
-        result = put_profile(json, dataset, &all, chain);
-    sprof_vec_release(&all.runs);
-    return result;
-}
-
-static int put_thread(struct json *json, const struct report_dataset *dataset, uint32_t thread,
-                      const struct export_thread *own, struct export_chain *chain)
-{
+    struct stacks stacks = {.dataset = dataset,
+                            .texts = calloc(dataset->paths.items.count + 1, sizeof *stacks.texts)};
     struct sprof_str name = {0};
-    struct profile profile = {0};
-    int result = report_export_thread_name(dataset, thread, &name);
-    for (size_t i = 0; i < own->samples.count && !result; i++) {
-        const struct export_sample *sample = &own->samples.items[i];
-        result =
-            add_value(&profile, sample->path, value_of(dataset, sample->count, sample->weight));
+    int result =
+        stacks.texts ? put_profile(json, dataset, &stacks, "all threads", NULL) : SPROF_ENOMEM;
+    for (size_t i = 0; i < threads->count && !result; i++) {
+        if (!threads->items[i].count)
+            continue;
+        result = report_export_thread_name(dataset, (uint32_t)i + 1, &name);
+        if (!result)
+            result = put_profile(json, dataset, &stacks, name.text, &threads->items[i]);
     }
-    profile.name = name.text;
-    if (!result)
-        result = put_profile(json, dataset, &profile, chain);
+    free(stacks.texts);
+    sprof_vec_release(&stacks.chain.functions);
+    sprof_str_release(&stacks.text);
     sprof_str_release(&name);
-    sprof_vec_release(&profile.runs);
     return result;
 }
 
 int report_speedscope_write(FILE *out, const struct report_content *content,
                             struct sprof_error *error)
 {
-    const struct report_dataset *dataset = content->dataset;
+    struct report_dataset *dataset = content->dataset;
     struct export_threads threads = {0};
-    struct export_chain chain = {0};
     struct json json;
     int result = report_export_threads(content, &threads, error);
     if (!result)
@@ -140,16 +163,12 @@ int report_speedscope_write(FILE *out, const struct report_content *content,
         report_json_count(&json, "activeProfileIndex", 0);
         put_frames(&json, dataset);
         report_json_open_array(&json, "profiles");
-        result = put_all_threads(&json, dataset, &chain);
-        for (size_t i = 0; i < threads.count && !result; i++)
-            if (threads.items[i].samples.count)
-                result = put_thread(&json, dataset, (uint32_t)i + 1, &threads.items[i], &chain);
+        result = put_profiles(&json, dataset, &threads);
         report_json_close_array(&json);
         report_json_close_object(&json);
         const int ended = report_json_end(&json);
         result = result ? result : ended;
     }
     report_export_threads_release(&threads);
-    sprof_vec_release(&chain.functions);
     return result;
 }
