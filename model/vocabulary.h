@@ -83,6 +83,9 @@ enum model_pseudo {
 #define MODEL_OUTSIDE "[outside the application]"
 #define MODEL_NOT_SAMPLED "[not sampled]"
 
+/* How `run.source` begins where agents inside the targets took the samples. */
+#define MODEL_SOURCE_AGENT "SIGPROF agent"
+
 /* `run.source` of an imported recording, whose names came with its stacks. */
 #define MODEL_SOURCE_IMPORT "import"
 

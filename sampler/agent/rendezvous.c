@@ -1,19 +1,71 @@
 /* Opens the socket that agents call, and speaks with them. */
 #include "sampler/agent/rendezvous.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
+#define PLACE "sprof-"
+#define PLACE_TEMPLATE PLACE "XXXXXX"
+#define SOCKET_NAME "agent"
+
 enum { CALLERS_WAITING = 512, HELLO_WAIT_MS = 10, OWNER_BYTES = 4096 };
+
+/* == What killed recorders have left == */
+
+/* The place of one that is gone: of this user, with the socket in it, and nobody holds the lock
+ * that ends with its recorder. One that was just made may not be locked yet. */
+static bool is_left_behind(int directory)
+{
+    enum { YOUNG_S = 60 };
+    struct stat place, agent;
+    return !fstat(directory, &place) && place.st_uid == geteuid() &&
+           (place.st_mode & ~(mode_t)S_IFMT) == S_IRWXU && time(NULL) - place.st_mtime > YOUNG_S &&
+           !fstatat(directory, SOCKET_NAME, &agent, AT_SYMLINK_NOFOLLOW) &&
+           S_ISSOCK(agent.st_mode) && agent.st_uid == place.st_uid &&
+           !flock(directory, LOCK_EX | LOCK_NB);
+}
+
+static void clean_up(const char *parent)
+{
+    enum { ENTRIES_MAX = 20000 }; /* a directory for everybody may be very full */
+    DIR *entries = opendir(parent);
+    const struct dirent *entry;
+    for (size_t i = 0; entries && i < ENTRIES_MAX && (entry = readdir(entries)); i++) {
+        if (strncmp(entry->d_name, PLACE, sizeof PLACE - 1) != 0 ||
+            strlen(entry->d_name) != sizeof PLACE_TEMPLATE - 1)
+            continue;
+        const int directory =
+            openat(dirfd(entries), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (directory < 0)
+            continue;
+        if (is_left_behind(directory) && !unlinkat(directory, SOCKET_NAME, 0))
+            unlinkat(dirfd(entries), entry->d_name, AT_REMOVEDIR);
+        close(directory);
+    }
+    if (entries)
+        closedir(entries);
+}
+
+/* == Opening == */
+
+static int lock_directory(struct sigprof_rendezvous *rendezvous)
+{
+    rendezvous->directory_fd =
+        open(rendezvous->directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return rendezvous->directory_fd < 0 || flock(rendezvous->directory_fd, LOCK_EX) ? -errno : 0;
+}
 
 /* Two places are tried: the user's own directory for such things, and the one for everybody's. */
 static int make_directory(struct sigprof_rendezvous *rendezvous)
@@ -21,12 +73,14 @@ static int make_directory(struct sigprof_rendezvous *rendezvous)
     const char *const parents[] = {getenv("XDG_RUNTIME_DIR"), "/tmp", "/var/tmp"};
     for (size_t i = 0; i < sizeof parents / sizeof *parents; i++) {
         if (!parents[i] || *parents[i] != '/' ||
-            strlen(parents[i]) > sizeof rendezvous->directory - sizeof "/sprof-XXXXXX")
+            strlen(parents[i]) > sizeof rendezvous->directory - sizeof "/" PLACE_TEMPLATE)
             continue;
-        snprintf(rendezvous->directory, sizeof rendezvous->directory, "%s/sprof-XXXXXX",
+        snprintf(rendezvous->directory, sizeof rendezvous->directory, "%s/" PLACE_TEMPLATE,
                  parents[i]);
-        if (mkdtemp(rendezvous->directory))
-            return 0;
+        if (!mkdtemp(rendezvous->directory))
+            continue;
+        clean_up(parents[i]);
+        return lock_directory(rendezvous);
     }
     rendezvous->directory[0] = '\0';
     return -errno;
@@ -35,7 +89,7 @@ static int make_directory(struct sigprof_rendezvous *rendezvous)
 static int open_socket(struct sigprof_rendezvous *rendezvous)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    snprintf(rendezvous->path, sizeof rendezvous->path, "%s/agent", rendezvous->directory);
+    snprintf(rendezvous->path, sizeof rendezvous->path, "%s/" SOCKET_NAME, rendezvous->directory);
     memcpy(address.sun_path, rendezvous->path, sizeof address.sun_path);
     rendezvous->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (rendezvous->listener < 0 ||
@@ -100,6 +154,8 @@ void sigprof_rendezvous_close(struct sigprof_rendezvous *rendezvous)
         unlink(rendezvous->path);
     if (*rendezvous->directory)
         rmdir(rendezvous->directory);
+    if (rendezvous->directory_fd >= 0)
+        close(rendezvous->directory_fd);
     *rendezvous = SIGPROF_RENDEZVOUS_NONE;
 }
 

@@ -11,12 +11,14 @@
 
 struct sigprof_rendezvous {
     char directory[80], path[108];
+    int directory_fd;       /* … locked as long as the recorder lives */
     int listener;           /* becomes readable when an agent calls */
     int owner_fd;           /* a page that agents can only read … */
     pthread_mutex_t *owner; /* … with a robust mutex: held as long as anybody records */
 };
 
-#define SIGPROF_RENDEZVOUS_NONE ((struct sigprof_rendezvous){.listener = -1, .owner_fd = -1})
+#define SIGPROF_RENDEZVOUS_NONE                                                                    \
+    ((struct sigprof_rendezvous){.directory_fd = -1, .listener = -1, .owner_fd = -1})
 
 /* An agent that calls. `pid` and `uid` are the kernel's word for who it is, in the namespaces of
  * the recorder. */
@@ -27,7 +29,8 @@ struct sigprof_caller {
     struct agent_hello hello;
 };
 
-/* Fails with SPROF_EPERMISSION, SPROF_EIO or SPROF_ELIMIT; then nothing is left behind. */
+/* Removes, too, what recorders of this user that were killed have left. Fails with
+ * SPROF_EPERMISSION, SPROF_EIO or SPROF_ELIMIT; then nothing is left behind. */
 int sigprof_rendezvous_open(struct sigprof_rendezvous *rendezvous, struct sprof_error *error);
 
 /* Lets go of the mutex, so that every agent stops its timers with its next shot; removes the socket

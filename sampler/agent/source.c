@@ -201,7 +201,7 @@ static int open_source(struct source **opened, const struct source_request *requ
 static void facts(const struct source *base, struct sampler_facts *facts)
 {
     const struct sigprof_source *source = (const struct sigprof_source *)base;
-    snprintf(facts->source, sizeof facts->source, "SIGPROF agent, at most the kernel's %llu Hz",
+    snprintf(facts->source, sizeof facts->source, MODEL_SOURCE_AGENT ", at most the kernel's %llu Hz",
              (unsigned long long)(UINT64_C(1000000000) / source->tick_ns));
     memcpy(facts->event, "cpu-clock", sizeof "cpu-clock");
     facts->weights = SAMPLER_WEIGHTS_TICK;

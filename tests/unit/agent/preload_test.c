@@ -2,9 +2,11 @@
 #include "tests/unit/agent/consumer.h"
 
 #include <CUnit/CUnit.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 static struct consumed run(const struct consumer_settings *settings, const char *task, int number)
 {
@@ -20,18 +22,45 @@ static struct consumed run_plain(const char *task, int number)
     return run(&plain, task, number);
 }
 
-/* Shots are one tick apart on average; their number varies by its root, of which five are allowed.
- * Where a CPU is shared, threads begin right after a tick and end before the next: up to half
- * may be missing, while a first shot at a random time of a tick, or one weighed by what was
- * used before it, loses four fifths. */
-static void check_weight(const struct consumed *consumed, uint64_t used_ns)
+/* Whether the subject can have precedence over all other work (take_precedence there). */
+static bool can_have_precedence(void)
+{
+    const struct sched_param lowest = {.sched_priority = 1}, none = {0};
+    return !sched_setscheduler(0, SCHED_FIFO, &lowest) &&
+           !sched_setscheduler(0, SCHED_OTHER, &none);
+}
+
+/* What the host of this machine has given to others so far. */
+static double stolen_ns(void)
+{
+    unsigned long long steal = 0;
+    FILE *file = fopen("/proc/stat", "re");
+    if (file && fscanf(file, "cpu %*u %*u %*u %*u %*u %*u %*u %llu", &steal) != 1)
+        steal = 0;
+    if (file)
+        fclose(file);
+    return (double)steal * 1e9 / (double)sysconf(_SC_CLK_TCK);
+}
+
+/* Shots are one tick apart on average; their number varies by its root. Of what was used, 98 % is
+ * sampled, three roots less by chance, and nothing in time that the host took. On a CPU that is
+ * shared, threads begin right after a tick and end before the next: up to half may be missing
+ * there, while a first shot at a random time of a tick, or one weighed by what was used before it,
+ * loses four fifths. */
+static void check_weight(const struct consumed *consumed, uint64_t used_ns, double lost_ns,
+                         bool has_precedence)
 {
     const double ticks = (double)used_ns / consumed->tick_ns;
     double root = 1;
     while (root * root < ticks)
         root++;
     const double off = ((double)consumed->weight_ns - (double)used_ns) / consumed->tick_ns;
-    CU_ASSERT_TRUE(off < 5 * root && off > -5 * root - ticks / 2);
+    const double missing = has_precedence ? 3 * root + ticks * 0.02 + lost_ns / consumed->tick_ns
+                                          : 5 * root + ticks / 2;
+    CU_ASSERT_TRUE(off < 5 * root && off > -missing);
+    if (off >= 5 * root || off <= -missing)
+        printf("\n%.1f ticks used, %.1f sampled, %.1f stolen, precedence %d\n", ticks, ticks + off,
+               lost_ns / consumed->tick_ns, has_precedence);
 }
 
 static void test_one_thread(void)
@@ -62,7 +91,10 @@ static void test_bare_samples(void)
 /* Threads shorter than a tick: few are shot, and each shot stands for a tick. */
 static void test_short_threads(void)
 {
+    const bool precedence = can_have_precedence();
+    const double stolen = stolen_ns();
     const struct consumed consumed = run_plain("short-threads", 1000);
+    const double lost_ns = stolen_ns() - stolen;
     CU_ASSERT_EQUAL(consumed.status, 0);
     CU_ASSERT_EQUAL(consumed.forks, 1500);
     CU_ASSERT_EQUAL(consumed.exits, 1500);
@@ -70,7 +102,7 @@ static void test_short_threads(void)
     CU_ASSERT_TRUE(consumed.ended_ns >= 1500000000);
     CU_ASSERT_TRUE(consumed.slots_used <= 3); /* slots are used again */
     CU_ASSERT_EQUAL(consumed.refused[AGENT_REFUSED_SLOT], 0);
-    check_weight(&consumed, consumed.process_ns);
+    check_weight(&consumed, consumed.process_ns, lost_ns, precedence);
 }
 
 /* A period of several ticks: the first shot is somewhere in it, and stands for all of it. */
@@ -86,13 +118,15 @@ static void test_long_period(void)
 
 static void test_many_live_threads(void)
 {
+    const bool precedence = can_have_precedence();
+    const double stolen = stolen_ns();
     const struct consumed consumed = run_plain("live-threads", 600);
     CU_ASSERT_EQUAL(consumed.status, 0);
     CU_ASSERT_EQUAL(consumed.forks, 600);
     CU_ASSERT_TRUE(consumed.slots_used >= 600);
-    CU_ASSERT_TRUE(consumed.threads_with_samples >=
-                   200); /* each works a little longer than a tick */
-    check_weight(&consumed, consumed.process_ns);
+    /* Each works a little longer than a tick. */
+    CU_ASSERT_TRUE(consumed.threads_with_samples >= (precedence ? 550 : 200));
+    check_weight(&consumed, consumed.process_ns, stolen_ns() - stolen, precedence);
 }
 
 static void test_rings_of_the_smallest_size(void)
@@ -119,7 +153,7 @@ static void test_fork(void)
     CU_ASSERT_EQUAL(consumed.processes, 2);
     CU_ASSERT_EQUAL(consumed.forked, 1);
     CU_ASSERT_TRUE(consumed.weight_ns > 200000000);
-    check_weight(&consumed, consumed.process_ns);
+    check_weight(&consumed, consumed.process_ns, 0, false);
 }
 
 /* Nothing of it reaches the rings, which are the parent's. */
