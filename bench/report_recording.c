@@ -122,7 +122,7 @@ static struct store_sample sample_at(const struct shape *shape, uint64_t number)
                                  .event_id = 1,
                                  .thread_id = 1 + node % THREADS,
                                  .node_id = node,
-                                 .time_ns = number * (PERIOD_NS / THREADS) + random % PERIOD_NS,
+                                 .time_ns = number * (PERIOD_NS / THREADS) + random % (PERIOD_NS / THREADS),
                                  .weight = PERIOD_NS,
                                  .count = 1,
                                  .cpu = (int)(number % THREADS),

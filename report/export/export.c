@@ -55,28 +55,29 @@ int report_export_chain(const struct report_dataset *dataset, uint32_t path,
 
 /* == Samples == */
 
-static int pack(struct export_thread *thread, uint64_t value, uint64_t last)
+static void pack(struct export_thread *thread, uint64_t value, uint64_t last)
 {
-    const bool negative = value < last;
-    uint64_t rest = negative ? (last - value) * 2 - 1 : (value - last) * 2;
-    int result = 0;
+    uint64_t rest = value < last ? (last - value) * 2 - 1 : (value - last) * 2;
     do {
-        result = sprof_vec_push(&thread->bytes, (uint8_t)((rest & 127) | (rest > 127 ? 128 : 0)));
+        thread->bytes.items[thread->bytes.count++] =
+            (uint8_t)((rest & 127) | (rest > 127 ? 128 : 0));
         rest >>= 7;
-    } while (rest && !result);
-    return result;
+    } while (rest);
 }
 
 static int add_sample(struct export_thread *thread, struct export_sample sample)
 {
+    enum { LARGEST = 4 * 10 };
     const struct export_sample last = thread->last;
+    if (sprof_vec_reserve(&thread->bytes, thread->bytes.count + LARGEST))
+        return SPROF_ENOMEM;
     thread->last = sample;
     thread->count++;
-    return pack(thread, sample.time_ns, last.time_ns) || pack(thread, sample.path, last.path) ||
-                   pack(thread, sample.weight, last.weight) ||
-                   pack(thread, sample.count, last.count)
-               ? SPROF_ENOMEM
-               : 0;
+    pack(thread, sample.time_ns, last.time_ns);
+    pack(thread, sample.path, last.path);
+    pack(thread, sample.weight, last.weight);
+    pack(thread, sample.count, last.count);
+    return 0;
 }
 
 static uint64_t unpack(const uint8_t *bytes, size_t *at, uint64_t last)
@@ -110,32 +111,51 @@ struct collecting {
     const uint32_t *paths; /* [node]; 0: not selected */
     struct export_threads *threads;
     size_t run;                 /* index of the run at hand */
-    struct sprof_map events;    /* ids of those selected */
     uint32_t thread_id, thread; /* the last one that was looked up */
+    SPROF_VEC(uint32_t) known;  /* [node's database id]: its path + 2; 0: not looked up yet */
     bool disordered;            /* a thread's samples were not written in time order */
 };
+
+/* The path of a node by its database id, which are small numbers; 0: not selected. */
+static int find_path(struct collecting *collecting, uint32_t id, uint32_t *path)
+{
+    enum { LARGEST_ID = 1 << 26 };
+    if (id < collecting->known.count && collecting->known.items[id]) {
+        *path = collecting->known.items[id] - 2;
+        return 0;
+    }
+    const uint32_t node = report_dataset_number(&collecting->dataset->node_numbers, id);
+    if (!node)
+        return SPROF_EFORMAT;
+    *path = collecting->paths[node];
+    while (collecting->known.count <= id && id < LARGEST_ID)
+        if (sprof_vec_push(&collecting->known, 0))
+            return SPROF_ENOMEM;
+    if (id < LARGEST_ID)
+        collecting->known.items[id] = *path + 2;
+    return 0;
+}
 
 static int take_sample(void *context, const struct store_sample *row)
 {
     struct collecting *collecting = context;
     const struct report_dataset *dataset = collecting->dataset;
-    if (!row->count || !sprof_map_get(&collecting->events, row->event_id) ||
+    uint32_t path;
+    if (!row->count || row->event_id != dataset->event.id ||
         !report_dataset_takes_sample(dataset, collecting->run, row))
         return 0;
     if (row->thread_id != collecting->thread_id) {
         collecting->thread_id = row->thread_id;
         collecting->thread = report_dataset_number(&dataset->thread_numbers, row->thread_id);
     }
-    const uint32_t node = report_dataset_number(&dataset->node_numbers, row->node_id);
-    if (!node || !collecting->thread)
-        return SPROF_EFORMAT;
-    if (!dataset->threads.items[collecting->thread - 1].selected || !collecting->paths[node])
-        return 0;
+    const int result =
+        collecting->thread ? find_path(collecting, row->node_id, &path) : SPROF_EFORMAT;
+    if (result || !dataset->threads.items[collecting->thread - 1].selected || !path)
+        return result;
     struct export_thread *thread = &collecting->threads->items[collecting->thread - 1];
     if (thread->count && row->time_ns < thread->last.time_ns)
         collecting->disordered = true;
-    return add_sample(thread, (struct export_sample){row->time_ns, row->weight, row->count,
-                                                     collecting->paths[node]});
+    return add_sample(thread, (struct export_sample){row->time_ns, row->weight, row->count, path});
 }
 
 static int take_sorted(void *context, const struct store_sample_row *row)
@@ -174,8 +194,6 @@ int report_export_threads(const struct report_content *content, struct export_th
     };
     struct collecting collecting = {.dataset = dataset, .paths = paths, .threads = threads};
     int result = paths && threads->items ? 0 : SPROF_ENOMEM;
-    if (!result && dataset->event.id)
-        result = sprof_map_put(&collecting.events, dataset->event.id, 1);
     /* The threads of several runs are different ones, so that each has the times of one run. */
     if (!result)
         result = collect(&collecting, content->store, dataset->ranges.count > 0, error);
@@ -185,7 +203,7 @@ int report_export_threads(const struct report_content *content, struct export_th
     }
     if (!result && collecting.disordered)
         result = collect(&collecting, content->store, true, error);
-    sprof_map_release(&collecting.events);
+    sprof_vec_release(&collecting.known);
     free(paths);
     return result;
 }

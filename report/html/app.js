@@ -42,6 +42,7 @@ class App {
         this.state = this.restore(saved);
         this.build();
         this.update();
+        requestAnimationFrame(() => this.shownAt = performance.now());
         window.addEventListener('hashchange', () => {
             if (location.hash.slice(1) !== this.written) {
                 this.state = this.restore(new URLSearchParams(location.hash.slice(1)));
@@ -151,15 +152,39 @@ class App {
             this.profile = new Profile(data, view, state);
             this.base = this.comparing ? new Profile(data, view, {event: state.base, process: -1,
                 thread: -1, slots: null}) : null;
-            this.timeCosts = slotCosts(data, state, this.view(state.mode));
-            this.drawn = new Set();
+            this.prepare();
         }
-        this.match = matchFunctions(data, state.search);
+        const timeKey = JSON.stringify([state.event, state.process, state.thread, state.mode]);
+        if (timeKey !== this.timeKey) {
+            this.timeKey = timeKey;
+            this.timeCosts = slotCosts(data, state, this.view(state.mode));
+        }
+        if (state.search !== this.searched) {
+            this.searched = state.search;
+            this.match = matchFunctions(data, state.search);
+        }
         this.paintHeader();
         this.paintChoices();
         this.timeline.show(data, this.timeCosts, state.slots, this.run());
         this.paintTabs();
         this.save();
+    }
+
+    // Turning a large profile round takes longer than a click may: it begins while nobody waits for it.
+    prepare() {
+        const {profile} = this;
+        let next = 0;
+        const step = idle => {
+            if (profile !== this.profile)
+                return;
+            const entries = bottomUp(profile).children();
+            while (next < entries.length && next < 400 && idle.timeRemaining() > 2)
+                entries[next++].children();
+            if (next < entries.length && next < 400)
+                requestIdleCallback(step);
+        };
+        if (window.requestIdleCallback)
+            requestIdleCallback(step);
     }
 
     // All threads and all of the time, stacks as recorded: what lines and instructions are counted of.
@@ -206,6 +231,29 @@ class App {
         this.host.replaceChildren(header, this.choices, time, this.tabs, this.main, this.live, this.help);
         this.views = VIEWS.filter(([, , make]) => make).map(([id, title, make, when]) => ({id, title, make, when}));
         document.addEventListener('keydown', event => this.key(event));
+        this.tabs.addEventListener('keydown', event => this.moveTab(event));
+        window.addEventListener('beforeprint', () => this.print(true));
+        window.addEventListener('afterprint', () => this.print(false));
+    }
+
+    // Left and right lead from view to view, as in every list of tabs.
+    moveTab(event) {
+        const step = {ArrowLeft: -1, ArrowRight: 1}[event.key];
+        if (!step)
+            return;
+        const shown = [...this.tabs.children], at = shown.findIndex(tab => tab.dataset.tab === this.state.tab);
+        this.set({tab: shown[(at + step + shown.length) % shown.length].dataset.tab});
+        this.tabs.querySelector('[aria-selected=true]').focus();
+        event.preventDefault();
+    }
+
+    // Paper is light, whatever the screen is.
+    print(begins) {
+        if (begins)
+            this.themeOfScreen = document.documentElement.dataset.theme;
+        this.setTheme(begins ? 'light' : this.themeOfScreen);
+        this.palette.setTheme(document.documentElement.dataset.theme === 'dark');
+        this.update();
     }
 
     paintHeader() {
@@ -297,14 +345,19 @@ class App {
         const shown = this.views.filter(view => !view.when || view.when(this));
         if (!shown.some(view => view.id === state.tab))
             state.tab = shown[0].id;
+        const focused = this.tabs.contains(document.activeElement);
         this.tabs.replaceChildren(...shown.map(view => element('button', {
             role: 'tab', 'aria-selected': String(view.id === state.tab), 'data-tab': view.id,
+            'aria-controls': 'view-' + view.id, tabindex: view.id === state.tab ? 0 : -1,
             onclick: () => this.set({tab: view.id}),
         }, view.title)));
+        if (focused)
+            this.tabs.querySelector('[aria-selected=true]').focus();
         for (const view of this.views) {
             const here = view.id === state.tab;
             if (here && !view.host) {
-                view.host = element('section', {class: 'view', 'data-view': view.id});
+                view.host = element('section', {class: 'view', 'data-view': view.id, id: 'view-' + view.id,
+                    role: 'tabpanel', 'aria-label': view.title});
                 this.main.append(view.host);
                 view.object = view.make(this, view.host);
             }
@@ -349,6 +402,8 @@ class App {
             this.turnTheme();
         else if (event.key === 'i')
             this.set({inverted: !this.state.inverted, zoom: []});
+        else if (event.key === 's' && this.data.sources.length)
+            this.set({tab: 'source'});
         else if (event.key === 'f')
             this.set({flame: !this.state.flame});
         else if (event.key === 'm') {
@@ -364,7 +419,7 @@ class App {
     makeHelp() {
         const rows = [['1 … 9', 'the views'], ['/', 'search; /text/ is a regular expression'],
             ['m', 'next mode'], ['i', 'top-down or bottom-up'], ['f', 'flame graph or icicle'],
-            ['d', 'dark or light'], ['Esc', 'all of the time again; in the graph: zoom out'],
+            ['s', 'source of the function'], ['d', 'dark or light'], ['Esc', 'all of the time again; in the graph: zoom out'],
             ['arrows', 'move; in trees right opens and left closes'], ['*', 'open the hottest path'],
             ['Enter', 'zoom, or callers and callees of the function']];
         return element('dialog', {}, element('h3', {}, 'Keys'), element('table', {},

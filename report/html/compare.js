@@ -86,6 +86,7 @@ class CompareView {
         const value = (key, title, pick) => ({key, title, number: true, width: '96px', value: pick, faint: row => !pick(row),
             text: row => this.comparison.text(pick(row))});
         this.table = new Table(host, [
+            {key: 'name', title: 'name', class: 'name', width: 'minmax(22ch, 1fr)', value: name, text: name, tip: name},
             {key: 'change', title: 'change', number: true, width: '104px', sorted: true, faint: row => Math.abs(row.change) <= row.interval,
                 help: 'of all of the cost before; grey: no more than sampling by itself explains',
                 value: row => Math.abs(row.change), text: row => element('span', {},
@@ -97,7 +98,6 @@ class CompareView {
                 value: row => row.before ? row.now / row.before : Infinity,
                 text: row => stateOf(row) === 'both' ? signed(row.change, (100 * Math.abs(row.change) / row.before).toFixed(1) + ' %') : stateOf(row)},
             value('before', 'before', row => row.before), value('now', 'now', row => row.now),
-            {key: 'name', title: 'name', class: 'name', width: 'minmax(36ch, 1fr)', value: name, text: name, tip: name},
             {title: 'module', width: 'minmax(8rem, 16rem)', text: row => this.modules ? '' : moduleName(app, row.id)},
         ], {opened: row => this.modules ? app.set({tab: 'functions', module: row.id}) : app.openFunction(row.id)});
     }

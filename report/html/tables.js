@@ -76,6 +76,7 @@ class Table {
         const made = [];
         for (let i = first; i < last; i++)
             made.push(this.paintRow(this.rows[i], i));
+        this.scroller.setAttribute('aria-rowcount', this.rows.length + 1);
         this.body.replaceChildren(...made);
     }
 
@@ -98,7 +99,7 @@ class Table {
         const made = element('div', {
             class: 'row' + (index === this.at ? ' current' : '') + (row.dim ? ' dim' : '') +
                 (this.isMarked?.(row) ? ' linked' : ''),
-            role: 'row', style: `top:${index * TABLE_ROW}px`,
+            role: 'row', 'aria-rowindex': index + 2, 'aria-selected': String(index === this.at), style: `top:${index * TABLE_ROW}px`,
             onclick: () => {
                 this.at = index;
                 this.actions.chosen?.(row, index);
@@ -161,7 +162,7 @@ class TreeTable {
     nameCell(row, text) {
         const state = !row.entry.children().length ? '' : row.open ? '▾' : '▸';
         const indent = row.level <= 24 ? row.level : 24;
-        return element('span', {class: 'tree-name', style: `padding-left:${indent * 14}px`},
+        return element('span', {class: 'tree-name', style: `padding-left:calc(${indent} * var(--indent))`},
             element('span', {class: 'twist', onclick: event => {
                 event.stopPropagation();
                 this.toggle(row);

@@ -48,6 +48,11 @@ class Timeline {
 
     show(data, costs, range, run) {
         Object.assign(this, {data, costs, range, slotNs: run.slotNs, phases: run.phases});
+        const [from, to] = (range || [0, costs.slots]).map(slot => +(slot * run.slotNs / 1e9).toFixed(3));
+        this.canvas.setAttribute('aria-valuemin', 0);
+        this.canvas.setAttribute('aria-valuemax', costs.slots);
+        this.canvas.setAttribute('aria-valuenow', range ? range[0] : 0);
+        this.canvas.setAttribute('aria-valuetext', range ? `${from} to ${to} seconds` : `all of ${to} seconds`);
         this.paint();
     }
 
@@ -240,10 +245,12 @@ class HeatMap {
     constructor(host, palette, actions) {
         this.palette = palette;
         this.actions = actions;
-        this.canvas = element('canvas', {});
+        this.canvas = element('canvas', {tabindex: 0, role: 'img', 'aria-label': 'Heat map: arrow keys move, Enter looks at a cell'});
         this.note = element('p', {class: 'muted note'});
-        host.append(this.note, this.canvas);
+        this.said = element('p', {class: 'muted note', 'aria-live': 'polite'});
+        host.append(this.note, this.canvas, this.said);
         this.canvas.addEventListener('pointerdown', event => this.start = this.slotAt(event));
+        this.canvas.addEventListener('pointermove', event => this.say(this.slotAt(event)));
         this.canvas.addEventListener('pointerup', event => {
             const end = this.slotAt(event);
             if (this.start === undefined || end === undefined)
@@ -251,56 +258,98 @@ class HeatMap {
             this.actions.range([Math.min(this.start, end), Math.max(this.start, end) + 1]);
             this.start = undefined;
         });
+        this.canvas.addEventListener('keydown', event => this.key(event));
         new ResizeObserver(() => this.costs && this.paint()).observe(host);
     }
 
-    show(costs, range, slotNs) {
-        Object.assign(this, {costs, range, slotNs});
+    show(costs, range, slotNs, event) {
+        Object.assign(this, {costs, range, slotNs, event});
         this.perSecond = Math.max(1, Math.round(1e9 / slotNs));
         this.paint();
     }
 
+    value(slot) {
+        const {app, system, kernel, none} = this.costs.perKind;
+        return app[slot] + system[slot] + kernel[slot] + none[slot];
+    }
+
+    say(slot) {
+        const from = slot * this.slotNs / 1e9, text = value => this.event.clock ? formatTime(value) : formatCount(Math.round(value));
+        this.said.textContent = slot === undefined ? '\u00a0'
+            : `${from.toFixed(2)} – ${(from + this.slotNs / 1e9).toFixed(2)} s: ${text(this.value(slot))}`;
+    }
+
+    key(event) {
+        const step = {ArrowLeft: -this.perSecond, ArrowRight: this.perSecond, ArrowUp: -1, ArrowDown: 1}[event.key];
+        if (step)
+            this.at = Math.max(0, Math.min(this.costs.slots - 1, (this.at ?? -step) + step));
+        else if (event.key === 'Enter' && this.at !== undefined)
+            this.actions.range([this.at, this.at + 1]);
+        else
+            return;
+        this.say(this.at);
+        this.paint();
+        event.preventDefault();
+        event.stopPropagation();
+    }
+
     slotAt(event) {
         const bounds = this.canvas.getBoundingClientRect();
-        const column = Math.floor((event.clientX - bounds.left) / this.cellWidth);
-        const row = Math.floor((event.clientY - bounds.top) / this.cellHeight);
+        const column = Math.floor((event.clientX - bounds.left - this.left) / this.cellWidth);
+        const row = Math.floor((event.clientY - bounds.top - this.top) / this.cellHeight);
         const slot = column * this.perSecond + row;
         return column >= 0 && row >= 0 && row < this.perSecond && slot < this.costs.slots
             ? slot : undefined;
     }
 
     paint() {
-        const {slots, perKind} = this.costs, seconds = Math.ceil(slots / this.perSecond);
+        const {slots} = this.costs, seconds = Math.ceil(slots / this.perSecond);
         const host = this.canvas.parentElement, width = host.clientWidth;
         const ratio = window.devicePixelRatio || 1;
-        this.cellWidth = Math.max(1, Math.min(48, (width - 24) / seconds));
+        this.left = 52;
+        this.top = 18;
+        this.cellWidth = Math.max(1, Math.min(96, (width - 44 - this.left) / seconds));
         this.cellHeight = Math.max(2, Math.min(36, 420 / this.perSecond));
-        const w = this.cellWidth * seconds, h = this.cellHeight * this.perSecond;
+        const w = this.left + this.cellWidth * seconds, h = this.top + this.cellHeight * this.perSecond;
         this.canvas.style.width = w + 'px';
         this.canvas.style.height = h + 'px';
         this.canvas.width = Math.round(w * ratio);
         this.canvas.height = Math.round(h * ratio);
         const context = this.canvas.getContext('2d');
         context.setTransform(ratio, 0, 0, ratio, 0, 0);
+        context.font = '11px ' + getComputedStyle(document.body).getPropertyValue('--sans');
         let most = 0;
-        const value = slot => perKind.app[slot] + perKind.system[slot] + perKind.kernel[slot] +
-            perKind.none[slot];
         for (let slot = 0; slot < slots; slot++)
-            most = Math.max(most, value(slot));
+            most = Math.max(most, this.value(slot));
         const gap = this.cellWidth > 6 ? 1 : 0;
         for (let slot = 0; slot < slots; slot++) {
-            const share = most ? value(slot) / most : 0;
+            const share = most ? this.value(slot) / most : 0;
             context.fillStyle = this.palette.dark
                 ? `hsl(${32 - 20 * share} ${20 + 70 * share}% ${14 + 48 * share}%)`
                 : `hsl(${40 - 26 * share} ${30 + 62 * share}% ${95 - 45 * share}%)`;
             const outside = this.range && (slot < this.range[0] || slot >= this.range[1]);
             context.globalAlpha = outside ? 0.3 : 1;
-            context.fillRect(Math.floor(slot / this.perSecond) * this.cellWidth,
-                             slot % this.perSecond * this.cellHeight,
-                             this.cellWidth - gap, this.cellHeight - gap);
+            const x = this.left + Math.floor(slot / this.perSecond) * this.cellWidth;
+            const y = this.top + slot % this.perSecond * this.cellHeight;
+            context.fillRect(x, y, this.cellWidth - gap, this.cellHeight - gap);
+            if (slot === this.at) {
+                context.strokeStyle = this.palette.ink;
+                context.strokeRect(x + 1, y + 1, this.cellWidth - gap - 2, this.cellHeight - gap - 2);
+            }
         }
         context.globalAlpha = 1;
+        this.paintAxes(context, seconds);
         this.note.textContent = `One column a second, one row ${formatTime(this.slotNs)}; darker is busier. ` +
             'Click a cell, or drag from one to another, to look at that time only.';
+    }
+
+    paintAxes(context, seconds) {
+        context.fillStyle = this.palette.muted;
+        context.textBaseline = 'middle';
+        const step = niceStep(Math.max(1, 44 / this.cellWidth)), rows = niceStep(Math.max(1, 16 / this.cellHeight));
+        for (let second = 0; second < seconds; second += step)
+            context.fillText(`${second} s`, this.left + second * this.cellWidth, 8);
+        for (let row = 0; row < this.perSecond; row += rows)
+            context.fillText(`${Math.round(row * this.slotNs / 1e6)} ms`, 0, this.top + (row + 0.5) * this.cellHeight);
     }
 }

@@ -271,6 +271,6 @@ class HeatView {
     }
 
     draw(app) {
-        this.map.show(app.timeCosts, app.state.slots, app.run().slotNs);
+        this.map.show(app.timeCosts, app.state.slots, app.run().slotNs, app.data.events[app.state.event]);
     }
 }
