@@ -105,6 +105,17 @@ struct model_view {
     uint32_t not_sampled; /* id of "[not sampled]", which stays itself in every mode; 0: none */
 };
 
+/* The view of words as recordings keep them: "full", "app", "pc"; "app" or NULL; "drop" or other.
+ */
+struct model_view model_view_of(const char *mode, const char *frame, const char *app_interior);
+
+/* How much of a stack a view leaves out, in steps: 0 nothing; more is more, and of equals the same.
+ */
+unsigned model_view_lost(const struct model_view *view);
+
+/* Whether samples taken in a view can be read in another: all that it needs was kept. */
+bool model_view_can_be_read(const struct model_view *taken, const struct model_view *as);
+
 /* Which part of a stack a mode keeps. `is_app` tells of each frame, root first. Keeps frames
  * [*first, *last]; returns false where there is no application frame (then the sample belongs on
  * "[outside the application]"). MODEL_MODE_FULL keeps all; a count of 0 returns false. */

@@ -10,6 +10,36 @@ bool model_function_is_app(const struct model_functions *functions, uint32_t fun
     return model_kind_is_app(item->kind) && !item->startup;
 }
 
+struct model_view model_view_of(const char *mode, const char *frame, const char *app_interior)
+{
+    return (struct model_view){
+        .mode = model_mode_of(mode),
+        .frame_app = frame != NULL,
+        .drop_interior = app_interior && !strcmp(app_interior, "drop"),
+    };
+}
+
+unsigned model_view_lost(const struct model_view *view)
+{
+    switch (view->mode) {
+    case MODEL_MODE_FULL: return 0;
+    case MODEL_MODE_APP: return view->drop_interior ? 2 : 1;
+    case MODEL_MODE_PC: return view->frame_app ? 3 : 4;
+    }
+    return 0;
+}
+
+bool model_view_can_be_read(const struct model_view *taken, const struct model_view *as)
+{
+    switch (taken->mode) {
+    case MODEL_MODE_FULL: return true;
+    case MODEL_MODE_APP:
+        return as->mode == MODEL_MODE_APP || (as->mode == MODEL_MODE_PC && as->frame_app);
+    case MODEL_MODE_PC: return as->mode == MODEL_MODE_PC && as->frame_app == taken->frame_app;
+    }
+    return false;
+}
+
 bool model_view_cut(const struct model_view *view, const bool *is_app, size_t count, size_t *first,
                     size_t *last)
 {

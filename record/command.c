@@ -19,9 +19,9 @@ static int begin_phase(struct record_session *session, uint64_t time_ns, const c
     const struct sampler_facts *facts = sampler_facts(session->sampler);
     const struct store_phase phase = {
         .start_ns = time_ns > session->start_ns ? time_ns - session->start_ns : 0,
-        .mode = session->run->mode,
-        .frame = session->run->frame,
-        .app_interior = session->run->app_interior,
+        .mode = model_mode_text(session->view.mode),
+        .frame = session->view.frame_app ? "app" : NULL,
+        .app_interior = session->view.drop_interior ? "drop" : "keep",
         .frequency_hz = facts->frequency_hz,
         .stack_bytes = facts->stack_bytes,
         .paused = session->paused,
@@ -82,6 +82,57 @@ static int rate(struct record_session *session, char *argument, struct sprof_str
     return begin_phase(session, changed_ns, NULL) ? sprof_error_memory(error) : 0;
 }
 
+/* "full", "app", "pc" or "pc --frame app". In mode app, what is between application frames is kept
+ * or not as the recording was told at its start. */
+static int read_mode(const struct record_session *session, const char *text,
+                     struct model_view *view, struct sprof_error *error)
+{
+    const bool frame_app = !strcmp(text, "pc --frame app");
+    const char *word = frame_app ? "pc" : text;
+    *view = (struct model_view){.mode = model_mode_of(word), .frame_app = frame_app};
+    view->drop_interior = view->mode == MODEL_MODE_APP && session->options.drop_interior;
+    if (!strcmp(word, model_mode_text(view->mode)))
+        return 0;
+    return sprof_error_set(error, SPROF_EUSAGE, 0,
+                           "`%.100s` is no mode: give full, app, pc or pc --frame app", text);
+}
+
+static int mode(struct record_session *session, char *argument, struct sprof_str *answer,
+                struct sprof_error *error)
+{
+    struct model_view view;
+    int result = read_mode(session, argument, &view, error);
+    if (result)
+        return result;
+    uint64_t changed_ns;
+    result = sampler_set_capture(session->sampler, record_capture(&view), &changed_ns, error);
+    if (result)
+        return result;
+    struct store_run *run = session->run;
+    const struct model_view least = model_view_of(run->mode, run->frame, run->app_interior);
+    session->view = view;
+    if (begin_phase(session, changed_ns, NULL))
+        return sprof_error_memory(error);
+    if (model_view_lost(&view) > model_view_lost(&least)) {
+        run->mode = model_mode_text(view.mode);
+        run->frame = view.frame_app ? "app" : NULL;
+        run->app_interior = view.drop_interior ? "drop" : "keep";
+    }
+    sprof_str_appendf(answer, "mode %s from now on", argument);
+    return 0;
+}
+
+static int clear(struct record_session *session, char *argument, struct sprof_str *answer,
+                 struct sprof_error *error)
+{
+    (void)argument;
+    const uint64_t now_ns = sprof_clock_monotonic_ns();
+    if (record_clear(session, now_ns) || begin_phase(session, now_ns, NULL))
+        return sprof_error_memory(error);
+    sprof_str_append(answer, "what was recorded so far is dropped");
+    return 0;
+}
+
 static int mark(struct record_session *session, char *argument, struct sprof_str *answer,
                 struct sprof_error *error)
 {
@@ -98,11 +149,16 @@ static int status(struct record_session *session, char *argument, struct sprof_s
     (void)argument;
     (void)error;
     const struct sampler_facts *facts = sampler_facts(session->sampler);
-    const double seconds = (double)(sprof_clock_monotonic_ns() - session->start_ns) / 1e9;
+    const uint64_t begin_ns = session->start_ns + session->options.delay_ns;
+    const uint64_t now_ns = sprof_clock_monotonic_ns();
+    const double seconds = now_ns > begin_ns ? (double)(now_ns - begin_ns) / 1e9 : 0;
+    const uint64_t samples = sampler_counters(session->sampler).samples - session->cleared_samples;
     sprof_str_appendf(answer, "%s for %.1f s: %llu samples, mode %s, %s",
                       session->paused ? "paused, recording" : "recording", seconds,
-                      (unsigned long long)sampler_counters(session->sampler).samples,
-                      session->run->mode, facts->event);
+                      (unsigned long long)samples,
+                      model_mode_options_text(session->view.mode, session->view.frame_app,
+                                              session->view.drop_interior),
+                      facts->event);
     if (facts->frequency_hz)
         sprof_str_appendf(answer, " at %llu Hz", (unsigned long long)facts->frequency_hz);
     return 0;
@@ -124,8 +180,14 @@ static const struct command {
     int (*run)(struct record_session *session, char *argument, struct sprof_str *answer,
                struct sprof_error *error);
 } commands[] = {
-    {"start", "on", NULL, start}, {"stop", "off", NULL, stop},  {"status", NULL, NULL, status},
-    {"rate", NULL, "HZ", rate},   {"mark", NULL, "NAME", mark}, {"end", NULL, NULL, end},
+    {"start", "on", NULL, start},
+    {"stop", "off", NULL, stop},
+    {"status", NULL, NULL, status},
+    {"clear", NULL, NULL, clear},
+    {"mode", NULL, "full, app, pc or pc --frame app", mode},
+    {"rate", NULL, "HZ", rate},
+    {"mark", NULL, "NAME", mark},
+    {"end", NULL, NULL, end},
 };
 
 static const struct command *find(const char *name)
@@ -159,8 +221,8 @@ int record_check_command(const char *text, struct sprof_error *error)
     if (!command)
         return sprof_error_set(
             error, SPROF_EUSAGE, 0,
-            "unknown command `%s`; there are: start, stop, status, rate HZ, mark "
-            "NAME, end",
+            "unknown command `%s`; there are: start, stop, status, clear, mode MODE, rate HZ, "
+            "mark NAME, end",
             request);
     if (command->argument && !*argument)
         return sprof_error_set(error, SPROF_EUSAGE, 0, "`%s` needs %s", command->name,

@@ -87,6 +87,21 @@ void record_ledger_skip(struct record_ledger *ledger, uint64_t time_ns, uint64_t
     ledger->last_time_ns = time_ns;
 }
 
+int record_ledger_clear(struct record_ledger *ledger, uint64_t time_ns)
+{
+    if (!record_ledger_second(ledger, time_ns))
+        return SPROF_ENOMEM;
+    for (size_t i = 0; i < ledger->seconds.count; i++) {
+        const struct store_ledger empty = {
+            .run_id = ledger->run_id, .event_id = ledger->event_id, .second = (uint32_t)i};
+        ledger->seconds.items[i] = empty;
+        if (i < ledger->longer_ns.count)
+            ledger->longer_ns.items[i] = 0;
+    }
+    ledger->written = 0;
+    return 0;
+}
+
 int record_ledger_throttle(struct record_ledger *ledger, int cpu, bool on, uint64_t time_ns)
 {
     uint64_t *since = sprof_map_get(&ledger->throttled_since, (uint64_t)(cpu + 1));

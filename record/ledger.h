@@ -36,6 +36,9 @@ void record_ledger_spread(struct record_ledger *ledger, uint64_t cpu_ns);
 /* Passes over the targets' CPU time up to now: nobody was to sample it (--delay). */
 void record_ledger_skip(struct record_ledger *ledger, uint64_t time_ns, uint64_t cpu_ns);
 
+/* Forgets what was booked on the seconds up to a run time. Returns 0 or SPROF_ENOMEM. */
+int record_ledger_clear(struct record_ledger *ledger, uint64_t time_ns);
+
 /* Books the samples that a pause of sampling on a CPU has cost, when it ends: as many as the period
  * of a clock event would have given. Of other events nobody knows. Returns 0 or SPROF_ENOMEM. */
 int record_ledger_throttle(struct record_ledger *ledger, int cpu, bool on, uint64_t time_ns);

@@ -15,14 +15,21 @@ enum {
 
 /* == Opening == */
 
+enum sampler_capture record_capture(const struct model_view *view)
+{
+    if (view->mode == MODEL_MODE_PC && !view->frame_app)
+        return SAMPLER_CAPTURE_PC;
+    return view->mode == MODEL_MODE_FULL ? SAMPLER_CAPTURE_FULL : SAMPLER_CAPTURE_USER;
+}
+
 static int begin_sampler(struct record_session *session, struct sprof_error *error)
 {
     const struct record_options *options = &session->options;
-    const bool walks = options->mode != MODEL_MODE_PC || options->frame_app;
+    session->view = (struct model_view){.mode = options->mode,
+                                        .frame_app = options->frame_app,
+                                        .drop_interior = options->drop_interior};
     const struct sampler_options sampler = {
-        .capture = options->mode == MODEL_MODE_FULL ? SAMPLER_CAPTURE_FULL
-                   : walks                          ? SAMPLER_CAPTURE_USER
-                                                    : SAMPLER_CAPTURE_PC,
+        .capture = record_capture(&session->view),
         .source = options->source,
         .event = options->event,
         .frequency_hz = options->frequency_hz,
@@ -54,9 +61,7 @@ static int open_recording(struct record_session *session, struct sprof_error *er
     const struct recording_options recording = {
         .output = options->output,
         .append = options->append,
-        .view = {.mode = options->mode,
-                 .frame_app = options->frame_app,
-                 .drop_interior = options->drop_interior},
+        .view = session->view,
         .rules = options->rules,
         .keep_failed = options->keep_failed,
         .no_cache = options->no_cache,
@@ -230,6 +235,20 @@ static int account(struct record_session *session, uint64_t now_ns)
     session->run->target_cpu_ns = cpu_ns - ledger->skipped_cpu_ns;
     session->run->own_cpu_ns = sprof_clock_own_cpu_ns() - session->own_cpu_start_ns;
     return result;
+}
+
+int record_clear(struct record_session *session, uint64_t time_ns)
+{
+    struct record_ledger *ledger = &session->ledger;
+    const uint64_t run_ns = time_ns - session->start_ns;
+    session->options.delay_ns = run_ns;
+    session->cleared_samples = sampler_counters(session->sampler).samples;
+    session->own_cpu_start_ns = sprof_clock_own_cpu_ns();
+    record_ledger_skip(ledger, run_ns, sampler_target_cpu_ns(session->sampler));
+    ledger->skipped_cpu_ns = ledger->last_cpu_ns;
+    return record_ledger_clear(ledger, run_ns) || recording_clear(session->recording, time_ns)
+               ? SPROF_ENOMEM
+               : 0;
 }
 
 static int flush(struct record_session *session, uint64_t now_ns, struct sprof_error *error)

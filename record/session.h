@@ -23,8 +23,10 @@ struct record_session {
     uint64_t end_ns;          /* 0: no end set */
     uint64_t next_flush_ns;
     uint64_t own_cpu_start_ns;
+    struct model_view view; /* the mode of what is recorded now */
     struct record_control control;
-    bool paused, ended; /* as commands have it */
+    uint64_t cleared_samples; /* of the sampler's count, those taken before the last clear */
+    bool paused, ended;       /* as commands have it */
     volatile sig_atomic_t interrupted;
 };
 
@@ -36,6 +38,13 @@ int record_describe(struct record_session *session, struct sprof_error *error);
  * ones had left over after their last sample, and in equal parts on those that ended, `unseen_ns`
  * of their ends. Returns 0 or SPROF_ENOMEM. */
 int record_book_unsampled(struct record_session *session, uint64_t unseen_ns);
+
+/* What samples must carry for a mode. */
+enum sampler_capture record_capture(const struct model_view *view);
+
+/* session.c: what was recorded before `time_ns` (CLOCK_MONOTONIC) no longer counts, as if the
+ * recording had been delayed until then. Returns 0 or SPROF_ENOMEM. */
+int record_clear(struct record_session *session, uint64_t time_ns);
 
 /* command.c: begins paused, where that was asked for (0 or SPROF_ENOMEM); carries out the commands
  * that have come in. */

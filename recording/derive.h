@@ -71,6 +71,10 @@ struct derive_node {
     uint32_t depth, guessed;
     uint32_t run; /* number of the run at hand whose samples stand on it; 0: none */
     bool sampled; /* samples of runs at hand end in it */
+    /* Of a run of several modes: */
+    uint32_t phase;   /* the number of the phase that its samples are of, the most detailed */
+    uint32_t reading; /* its path where the whole run is read in one mode */
+    bool in_full;     /* stacks of mode full pass through it */
 };
 
 struct derive_slot {
@@ -90,10 +94,16 @@ struct derive_event {
     struct sprof_map pair_index, thread_index, slot_index; /* → position */
 };
 
+struct derive_phase {
+    uint64_t start_ns; /* from the beginning of the run */
+    struct model_view view;
+};
+
 struct derive_run {
     uint32_t id;
     bool same_boot;
-    struct model_view view;
+    struct model_view view;                /* the least detailed of its phases */
+    SPROF_VEC(struct derive_phase) phases; /* in order; empty where all are of that one mode */
     struct store_sample_summary summary;
     SPROF_VEC(struct derive_event) events;
 };

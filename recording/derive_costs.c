@@ -75,8 +75,8 @@ static int spell_out(const struct derive *derive, const struct derive_node *node
 
 /* Recordings in the other modes were cut by module; start-up functions are only known by name, and
  * inlined functions only now: the same cut again, by function, gives what `report --mode` would. */
-static int cut_path(struct derive *derive, const struct model_view *view, struct derive_node *node,
-                    struct callchain *chain)
+static int cut_path(struct derive *derive, const struct model_view *view,
+                    const struct derive_node *node, struct callchain *chain, uint32_t *cut)
 {
     if (spell_out(derive, node, chain))
         return SPROF_ENOMEM;
@@ -90,7 +90,7 @@ static int cut_path(struct derive *derive, const struct model_view *view, struct
         const uint32_t function = pseudo ? chain->functions.items[0] : derive->outside;
         if (!function) /* the module that the recorder makes for it is missing */
             return SPROF_EFORMAT;
-        return model_paths_child(&derive->paths, 0, function, &node->path);
+        return model_paths_child(&derive->paths, 0, function, cut);
     }
     for (size_t i = first; i <= last; i++) {
         const bool drop =
@@ -98,7 +98,7 @@ static int cut_path(struct derive *derive, const struct model_view *view, struct
         if (!drop && model_paths_child(&derive->paths, path, chain->functions.items[i], &path))
             return SPROF_ENOMEM;
     }
-    node->path = path;
+    *cut = path;
     return 0;
 }
 
@@ -108,20 +108,28 @@ static struct derive_node *node_of(const struct derive *derive,
     return &derive->nodes.items[*sprof_map_get(&derive->node_index, pair->node_id)];
 }
 
-/* In a full recording every node is a path; in the others only where samples end. */
+/* In a full recording every node is a path; in the others only where samples end. Nodes have the
+ * paths of their own mode; where that of the run is another, what is added up is its. */
 static int make_paths(struct derive *derive, const struct derive_run *run)
 {
     struct callchain chain = {0};
     int result = 0;
     const uint32_t number = (uint32_t)(run - derive->runs.items) + 1;
-    for (size_t i = 0; i < derive->nodes.count && !result; i++)
-        if (run->view.mode == MODEL_MODE_FULL && derive->nodes.items[i].run == number)
-            result = full_path(derive, &derive->nodes.items[i]);
+    const bool several = run->phases.count;
+    for (size_t i = 0; i < derive->nodes.count && !result; i++) {
+        struct derive_node *node = &derive->nodes.items[i];
+        if (node->run == number && (several ? node->in_full : run->view.mode == MODEL_MODE_FULL))
+            result = full_path(derive, node);
+    }
     for (size_t k = 0; k < run->events.count; k++)
         for (size_t i = 0; i < run->events.items[k].pairs.count && !result; i++) {
             struct derive_node *node = node_of(derive, &run->events.items[k].pairs.items[i]);
+            const struct model_view *own =
+                several ? &run->phases.items[node->phase - 1].view : &run->view;
             if (!node->path)
-                result = cut_path(derive, &run->view, node, &chain);
+                result = cut_path(derive, own, node, &chain, &node->path);
+            if (several && !node->reading && !result)
+                result = cut_path(derive, &run->view, node, &chain, &node->reading);
         }
     sprof_vec_release(&chain.functions);
     sprof_vec_release(&chain.is_app);
@@ -286,9 +294,11 @@ static int event_costs(struct derive *derive, const struct derive_run *run,
 {
     const struct costed costed = {run->id, event->id};
     model_paths_clear_costs(&derive->paths);
-    for (size_t i = 0; i < event->pairs.count; i++)
-        add_cost(&derive->paths, node_of(derive, &event->pairs.items[i])->path,
+    for (size_t i = 0; i < event->pairs.count; i++) {
+        const struct derive_node *node = node_of(derive, &event->pairs.items[i]);
+        add_cost(&derive->paths, run->phases.count ? node->reading : node->path,
                  event->pairs.items[i].cost);
+    }
     model_paths_sum(&derive->paths);
     return path_costs(derive, &costed) || function_costs(derive, &costed) ||
                    module_costs(derive, &costed) || edge_costs(derive, &costed) ||

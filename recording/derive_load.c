@@ -22,15 +22,6 @@ static bool is_this_boot(const char *recorded)
     return *boot_id && recorded && strcmp(boot_id, recorded) == 0;
 }
 
-static struct model_view view_of(const struct store_run *run)
-{
-    return (struct model_view){
-        .mode = model_mode_of(run->mode),
-        .frame_app = run->frame != NULL,
-        .drop_interior = run->app_interior && strcmp(run->app_interior, "drop") == 0,
-    };
-}
-
 /* The names of imported stacks came with them: they cannot be looked up. */
 static int load_run(void *context, const struct store_run *run)
 {
@@ -41,8 +32,34 @@ static int load_run(void *context, const struct store_run *run)
         return 0;
     }
     const struct derive_run row = {
-        .id = run->id, .same_boot = is_this_boot(run->boot_id), .view = view_of(run)};
+        .id = run->id,
+        .same_boot = is_this_boot(run->boot_id),
+        .view = model_view_of(run->mode, run->frame, run->app_interior),
+    };
     return sprof_vec_push(&derive->runs, row);
+}
+
+static int load_phase(void *context, const struct store_phase *phase)
+{
+    struct derive_run *run = context;
+    const struct derive_phase row = {phase->start_ns,
+                                     model_view_of(phase->mode, phase->frame, phase->app_interior)};
+    return sprof_vec_push(&run->phases, row);
+}
+
+static int load_phases(struct derive *derive, struct sprof_error *error)
+{
+    int result = 0;
+    for (size_t i = 0; i < derive->runs.count && !result; i++) {
+        struct derive_run *run = &derive->runs.items[i];
+        bool differ = false;
+        result = store_each_phase(derive->store, run->id, load_phase, run, error);
+        for (size_t k = 0; k < run->phases.count; k++)
+            differ |= model_view_lost(&run->phases.items[k].view) != model_view_lost(&run->view);
+        if (!differ)
+            run->phases.count = 0;
+    }
+    return result;
 }
 
 /* == Modules and functions == */
@@ -268,6 +285,21 @@ static void reach(struct derive *derive, const struct derive_run *run,
     }
 }
 
+/* Marks what stacks of mode full pass through, in a run of several modes. */
+static void mark_full(struct derive *derive, const struct derive_run *run,
+                      const struct derive_event *event)
+{
+    for (size_t i = 0; run->phases.count && i < event->pairs.count; i++) {
+        uint32_t at =
+            (uint32_t)*sprof_map_get(&derive->node_index, event->pairs.items[i].node_id) + 1;
+        const uint32_t phase = derive->nodes.items[at - 1].phase;
+        if (run->phases.items[phase - 1].view.mode != MODEL_MODE_FULL)
+            continue;
+        for (; at && !derive->nodes.items[at - 1].in_full; at = derive->nodes.items[at - 1].parent)
+            derive->nodes.items[at - 1].in_full = true;
+    }
+}
+
 static int load_costs(struct derive *derive, struct sprof_error *error)
 {
     for (size_t i = 0; i < derive->runs.count; i++) {
@@ -275,8 +307,10 @@ static int load_costs(struct derive *derive, struct sprof_error *error)
         const int result = recording_derive_scan_samples(derive, run, error);
         if (result)
             return result;
-        for (size_t k = 0; k < run->events.count; k++)
+        for (size_t k = 0; k < run->events.count; k++) {
             reach(derive, run, &run->events.items[k]);
+            mark_full(derive, run, &run->events.items[k]);
+        }
     }
     return 0;
 }
@@ -331,7 +365,9 @@ int recording_derive_load(struct derive *derive, struct sprof_error *error)
     int result = store_each_run(store, load_run, derive, error);
     if (result || !derive->runs.count)
         return result;
-    result = store_each_module(store, load_module, derive, error);
+    result = load_phases(derive, error);
+    if (!result)
+        result = store_each_module(store, load_module, derive, error);
     apply_rules(derive);
     if (!result)
         result = store_each_function(store, load_function, derive, error);

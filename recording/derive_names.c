@@ -158,7 +158,7 @@ int recording_derive_names(struct derive *derive, struct sprof_error *error)
         result = find_canonical(derive, grouped.is_used);
     }
     bool cut = false;
-    for (size_t i = 0; i < derive->runs.count; i++)
+    for (size_t i = 0; i < derive->runs.count; i++) /* the least detailed of their modes */
         cut |= derive->runs.items[i].view.mode != MODEL_MODE_FULL;
     if (!result && cut)
         result = add_outside(derive);

@@ -22,6 +22,7 @@ void recording_derive_events_release(struct derive_run *run)
         sprof_map_release(&event->slot_index);
     }
     sprof_vec_release(&run->events);
+    sprof_vec_release(&run->phases);
 }
 
 static void add(struct model_cost *sum, const struct store_sample *sample)
@@ -123,6 +124,18 @@ struct scan {
     uint64_t latest_ns, disorder_ns;
 };
 
+/* A stack that was met in two modes alike is read in the more detailed. */
+static void note_phase(const struct derive_run *run, const struct store_sample *sample,
+                       struct derive_node *node)
+{
+    uint32_t at = (uint32_t)run->phases.count;
+    while (at > 1 && run->phases.items[at - 1].start_ns > sample->time_ns)
+        at--;
+    if (!node->phase || model_view_lost(&run->phases.items[at - 1].view) <
+                            model_view_lost(&run->phases.items[node->phase - 1].view))
+        node->phase = at;
+}
+
 static void add_to_summary(struct scan *scan, const struct store_sample *sample,
                            const struct derive_node *node)
 {
@@ -155,6 +168,8 @@ static int add_sample(void *context, const struct store_sample *sample)
     if (!node)
         return SPROF_EFORMAT;
     add_to_summary(scan, sample, &scan->derive->nodes.items[*node]);
+    if (scan->run->phases.count)
+        note_phase(scan->run, sample, &scan->derive->nodes.items[*node]);
     uint32_t pair;
     if (!event || add_to_thread(scan->run, event, sample) ||
         add_to_pair(scan->run, event, sample, &pair))

@@ -12,6 +12,12 @@
 
 #include <stdatomic.h>
 
+/* The mode of samples from a time on (CLOCK_MONOTONIC). */
+struct recording_moded {
+    uint64_t from_ns;
+    struct model_view view;
+};
+
 struct recording {
     struct recording_options options;
     struct store *store; /* NULL: nothing is stored */
@@ -27,7 +33,8 @@ struct recording {
     struct recording_writer writer;
     struct sprof_arena arena; /* commands of processes */
     struct store_run run;
-    struct store_phase phase;        /* the one at hand; id 0: none yet */
+    struct store_phase phase;                /* the one at hand; id 0: none yet */
+    SPROF_VEC(struct recording_moded) modes; /* of the phases so far, the oldest first */
     uint32_t last_event, last_phase; /* largest ids in use, also of the database appended to */
     uint32_t last_frame, last_node;  /* of the database appended to */
     uint64_t start_ns;               /* CLOCK_MONOTONIC of the run's time 0 */

@@ -143,6 +143,7 @@ void recording_free(struct recording *recording)
     model_process_table_release(&recording->process_table);
     sprof_map_release(&recording->next_rescan);
     sprof_vec_release(&recording->walked);
+    sprof_vec_release(&recording->modes);
     sprof_arena_release(&recording->arena);
     free(recording);
 }
@@ -191,10 +192,30 @@ int recording_add_phase(struct recording *recording, const struct store_phase *p
             return SPROF_ENOMEM;
     }
     const uint32_t id = recording->phase.id ? recording->phase.id : recording->last_phase;
+    const struct recording_moded moded = {
+        recording->start_ns + phase->start_ns,
+        model_view_of(phase->mode, phase->frame, phase->app_interior)};
+    if (sprof_vec_push(&recording->modes, moded))
+        return SPROF_ENOMEM;
     recording->phase = *phase;
     recording->phase.id = id + 1;
     recording->phase.run_id = recording->run.id;
     return sprof_vec_push(&recording_batch(recording)->phases, recording->phase);
+}
+
+int recording_clear(struct recording *recording, uint64_t time_ns)
+{
+    struct store_batch *batch = recording_batch(recording);
+    const uint64_t run_ns = recording_time(recording, time_ns);
+    size_t kept = 0;
+    recording->first_ns = time_ns;
+    for (size_t i = 0; i < batch->samples.count; i++)
+        if (batch->samples.items[i].time_ns >= run_ns)
+            batch->samples.items[kept++] = batch->samples.items[i];
+    batch->samples.count = kept;
+    batch->failed.count = batch->phases.count = 0;
+    recording->phase.id = 0;
+    return sprof_vec_push(&batch->cleared, (struct store_cleared){recording->run.id, run_ns});
 }
 
 /* A run that nobody divides has one phase. */

@@ -74,9 +74,15 @@ struct store_run *recording_run(struct recording *recording);
 int recording_add_event(struct recording *recording, const struct store_event *event, uint32_t *id);
 
 /* Begins a phase at `phase->start_ns` of the run, and ends the one before; its id and run id are
- * given here, its texts must live until recording_free. A run without any has one, as its row says.
- * Returns 0 or SPROF_ENOMEM. */
+ * given here, its texts must live until recording_free. Samples from then on are of its mode, those
+ * from before that come late or wait are not; the run's row is for the least detailed of the modes,
+ * which the owner sets. A run without any phase has one, as its row says. Returns 0 or
+ * SPROF_ENOMEM. */
 int recording_add_phase(struct recording *recording, const struct store_phase *phase);
+
+/* Samples and phases from before `time_ns` (CLOCK_MONOTONIC) go, written ones too, as if the
+ * recording began then; what is known of processes stays. Returns 0 or SPROF_ENOMEM. */
+int recording_clear(struct recording *recording, uint64_t time_ns);
 
 /* The rows that the next flush writes: for those of tables that the recording does not know, such
  * as ledger and counters. */

@@ -107,6 +107,16 @@ static int ask_mappings(struct recording *recording, const struct model_process 
 
 /* == Samples as they come, and again == */
 
+/* Samples come late, and some wait: each is walked in the mode of its own time. */
+static void set_mode(struct recording *recording, uint64_t time_ns)
+{
+    size_t at = recording->modes.count;
+    while (at && recording->modes.items[at - 1].from_ns > time_ns)
+        at--;
+    recording_walk_set_view(&recording->walk,
+                            at ? &recording->modes.items[at - 1].view : &recording->options.view);
+}
+
 int recording_sample(struct recording *recording, const struct model_record *record, uint32_t event)
 {
     struct model_thread *thread = model_process_table_thread(&recording->process_table, record->pid,
@@ -119,6 +129,7 @@ int recording_sample(struct recording *recording, const struct model_record *rec
         return 0;
     }
     struct recording_outcome outcome;
+    set_mode(recording, record->time_ns);
     if (recording_walk_sample(&recording->walk, process, &record->sample, 0, &outcome))
         return SPROF_ENOMEM;
     int waits = outcome.end == MODEL_END_PENDING;
@@ -142,6 +153,11 @@ static int retry_sample(void *context, const struct recording_pending_sample *wa
 {
     struct recording *recording = context;
     struct recording_outcome outcome;
+    if (waiting->time_ns < recording->first_ns) {
+        recording->delayed++;
+        return 0;
+    }
+    set_mode(recording, waiting->time_ns);
     if (recording_walk_sample(&recording->walk, waiting->process, &waiting->sample,
                               waiting->time_ns, &outcome))
         return SPROF_ENOMEM;

@@ -22,8 +22,8 @@ static struct model_module *pseudo_module(struct model_process_table *table, con
 int recording_walk_init(struct recording_walk *walk, struct model_process_table *table,
                         struct recording_images *images, const struct model_view *view)
 {
-    *walk = (struct recording_walk){.process_table = table, .view = *view};
-    walk->pc_only = view->mode == MODEL_MODE_PC && !view->frame_app;
+    *walk = (struct recording_walk){.process_table = table};
+    recording_walk_set_view(walk, view);
     walk->spaces = (struct recording_spaces){.process_table = table, .images = images};
     walk->walker = unwind_walker_new(0);
     walk->known = calloc(KNOWN_SLOTS, sizeof *walk->known);
@@ -38,6 +38,12 @@ int recording_walk_init(struct recording_walk *walk, struct model_process_table 
     walk->none_module = none->id;
     walk->unknown_module = unknown->id;
     return 0;
+}
+
+void recording_walk_set_view(struct recording_walk *walk, const struct model_view *view)
+{
+    walk->view = *view;
+    walk->pc_only = view->mode == MODEL_MODE_PC && !view->frame_app;
 }
 
 void recording_walk_release(struct recording_walk *walk)

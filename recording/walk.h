@@ -20,8 +20,8 @@ struct recording_walk {
     struct model_view view;
     bool pc_only;
     struct recording_known *known; /* direct-mapped by address and generation */
-    SPROF_VEC(bool) frame_is_app; /* by frame id - 1 - first_frame */
-    SPROF_VEC(uint32_t) line;     /* frames of the sample at hand, innermost first */
+    SPROF_VEC(bool) frame_is_app;  /* by frame id - 1 - first_frame */
+    SPROF_VEC(uint32_t) line;      /* frames of the sample at hand, innermost first */
     SPROF_VEC(uint8_t) line_found_by;
     SPROF_VEC(bool) line_is_app; /* root first */
     uint32_t none_module, unknown_module, kernel_module;
@@ -49,6 +49,9 @@ void recording_walk_release(struct recording_walk *walk);
 int recording_walk_sample(struct recording_walk *walk, const struct model_process *process,
                           const struct model_sample *sample, uint64_t past_ns,
                           struct recording_outcome *outcome);
+
+/* From now on samples are of that mode. */
+void recording_walk_set_view(struct recording_walk *walk, const struct model_view *view);
 
 /* The node of a frame below `parent` (0: the root) that nobody had to walk to. */
 int recording_walk_child(struct recording_walk *walk, uint32_t parent, uint32_t module,

@@ -122,7 +122,8 @@ struct report_phase {
     uint32_t run, number; /* run: its database id */
     uint64_t start_ns, end_ns;
     const char *mark; /* NULL: it began without one */
-    bool selected;
+    struct model_view view;
+    bool paused, selected;
 };
 
 /* A stretch of a run, in nanoseconds from its start; the end is exclusive. */
@@ -162,7 +163,8 @@ struct report_dataset {
     bool weighted;            /* percentages use weight, else samples */
     enum model_mode mode;     /* as read */
     bool frame_app, drop_interior, other_mode;
-    bool several_modes; /* the runs were not all recorded in one */
+    struct model_view recorded;   /* the mode it was recorded in, of several the least detailed */
+    bool several_modes;           /* runs or phases were not all recorded in one */
     const char *thread, *process; /* the selection's, clean; NULL all */
     const char *selected;         /* " in thread X on CPU 0-3": what was asked for, clean; "" all */
     uint8_t *function_filters; /* [function - 1]: enum report_filter; NULL: no expressions given */

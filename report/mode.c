@@ -3,27 +3,6 @@
 
 #include <string.h>
 
-/* Whether what was cut away at recording is not needed. */
-static bool can_read(const struct store_run *run, enum model_mode mode, bool frame_app)
-{
-    switch (model_mode_of(run->mode)) {
-    case MODEL_MODE_FULL: return true;
-    case MODEL_MODE_APP: return mode == MODEL_MODE_APP || (mode == MODEL_MODE_PC && frame_app);
-    case MODEL_MODE_PC: return mode == MODEL_MODE_PC && frame_app == (run->frame != NULL);
-    }
-    return false;
-}
-
-static unsigned detail_lost(const struct store_run *run)
-{
-    switch (model_mode_of(run->mode)) {
-    case MODEL_MODE_FULL: return 0;
-    case MODEL_MODE_APP: return strcmp(run->app_interior, "drop") ? 1 : 2;
-    case MODEL_MODE_PC: return 3;
-    }
-    return 0;
-}
-
 static int find_none_module(struct report_dataset *dataset, uint32_t *module)
 {
     for (*module = 1; *module <= dataset->modules.count; ++*module)
@@ -68,64 +47,91 @@ static int read_as(struct report_dataset *dataset)
     return 0;
 }
 
-/* Several runs are read as the least detailed of them. Returns whether they differ. */
-static bool choose_mode(struct report_dataset *dataset)
+/* Calls `look` with the mode of each selected phase in which samples were taken. */
+static void each_view(struct report_dataset *dataset,
+                      void (*look)(struct report_dataset *, const struct model_view *, void *),
+                      void *context)
 {
-    const struct store_run *least = &dataset->run;
-    bool differ = false;
-    for (size_t i = 0; i < dataset->runs.count; i++) {
-        const struct store_run *run = &dataset->runs.items[i];
-        differ |= detail_lost(run) != detail_lost(&dataset->run);
-        if (detail_lost(run) > detail_lost(least))
-            least = run;
+    size_t found = 0;
+    for (size_t i = 0; i < dataset->phases.count; i++) {
+        const struct report_phase *phase = &dataset->phases.items[i];
+        if (!phase->selected || phase->paused)
+            continue;
+        look(dataset, &phase->view, context);
+        found++;
     }
-    dataset->mode = model_mode_of(least->mode);
-    dataset->frame_app = least->frame != NULL;
-    dataset->drop_interior =
-        dataset->mode == MODEL_MODE_APP && !strcmp(least->app_interior, "drop");
-    return differ;
+    const struct model_view view =
+        model_view_of(dataset->run.mode, dataset->run.frame, dataset->run.app_interior);
+    if (!found)
+        look(dataset, &view, context);
 }
 
-/* The run that cannot be read in a mode; NULL: all can. */
-static const struct store_run *find_unreadable(const struct report_dataset *dataset,
-                                               enum model_mode mode, bool frame_app)
+static void compare(struct report_dataset *dataset, const struct model_view *view, void *context)
 {
-    for (size_t i = 0; i < dataset->runs.count; i++)
-        if (!can_read(&dataset->runs.items[i], mode, frame_app))
-            return &dataset->runs.items[i];
-    return NULL;
+    bool *begun = context;
+    const unsigned lost = model_view_lost(view), least = model_view_lost(&dataset->recorded);
+    dataset->several_modes |= *begun && lost != least;
+    if (!*begun || lost > least)
+        dataset->recorded = *view;
+    *begun = true;
 }
 
+struct reading {
+    struct model_view as, unreadable;
+    bool fails;
+};
+
+static void try_reading(struct report_dataset *dataset, const struct model_view *view,
+                        void *context)
+{
+    struct reading *reading = context;
+    (void)dataset;
+    if (reading->fails || model_view_can_be_read(view, &reading->as))
+        return;
+    reading->unreadable = *view;
+    reading->fails = true;
+}
+
+static const char *text_of(const struct model_view *view)
+{
+    return model_mode_options_text(view->mode, view->frame_app, false);
+}
+
+/* Several runs or phases are read as the least detailed of them. */
 int report_dataset_read_mode(struct report_dataset *dataset,
                              const struct report_selection *selection, struct sprof_error *error)
 {
-    const bool differ = choose_mode(dataset);
-    dataset->several_modes = differ;
-    const struct store_run *cut = find_unreadable(dataset, dataset->mode, dataset->frame_app);
-    if (cut && !selection->other_mode)
+    bool begun = false;
+    each_view(dataset, compare, &begun);
+    const struct model_view asked = {.mode = selection->mode,
+                                     .frame_app = selection->frame_app,
+                                     .drop_interior = selection->drop_interior};
+    struct reading reading = {.as = selection->other_mode ? asked : dataset->recorded};
+    each_view(dataset, try_reading, &reading);
+    if (reading.fails && !selection->other_mode)
         return sprof_error_set(
             error, SPROF_EUSAGE, 0,
-            "runs in mode %s and in mode %s cannot be read together: choose one with --run",
-            model_mode_options_text(model_mode_of(cut->mode), cut->frame != NULL, false),
-            model_mode_options_text(dataset->mode, dataset->frame_app, false));
-    cut = selection->other_mode ? find_unreadable(dataset, selection->mode, selection->frame_app)
-                                : NULL;
-    if (cut)
-        return sprof_error_set(
-            error, SPROF_EUSAGE, 0,
-            "recorded as mode %s, which cannot be read as %s: record with "
-            "`-m full` to read it in every mode",
-            model_mode_options_text(model_mode_of(cut->mode), cut->frame != NULL, false),
-            model_mode_options_text(selection->mode, selection->frame_app, false));
-    const bool same = selection->mode == dataset->mode &&
-                      selection->frame_app == dataset->frame_app && !selection->drop_interior;
-    if (!differ && (!selection->other_mode || same || dataset->mode == MODEL_MODE_PC))
+            "what was recorded in mode %s and in mode %s cannot be read together: choose "
+            "one with --run or --phase",
+            text_of(&reading.unreadable), text_of(&reading.as));
+    if (reading.fails)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "recorded as mode %s, which cannot be read as %s: record with "
+                               "`-m full` to read it in every mode",
+                               text_of(&reading.unreadable), text_of(&reading.as));
+    const struct model_view *recorded = &dataset->recorded;
+    const bool same = asked.mode == recorded->mode && asked.frame_app == recorded->frame_app &&
+                      !asked.drop_interior;
+    dataset->mode = reading.as.mode;
+    dataset->frame_app = reading.as.frame_app;
+    dataset->drop_interior = reading.as.drop_interior;
+    if (!dataset->several_modes &&
+        (!selection->other_mode || same || recorded->mode == MODEL_MODE_PC)) {
+        dataset->mode = recorded->mode;
+        dataset->frame_app = recorded->frame_app;
+        dataset->drop_interior = recorded->drop_interior;
         return 0;
-    dataset->other_mode = true;
-    if (selection->other_mode) {
-        dataset->mode = selection->mode;
-        dataset->frame_app = selection->frame_app;
-        dataset->drop_interior = selection->drop_interior;
     }
+    dataset->other_mode = true;
     return read_as(dataset);
 }

@@ -114,8 +114,8 @@ static int part_of_event(struct report_dataset *dataset, struct quality_parts *p
 
 static int source_line(struct report_dataset *dataset, struct quality_parts *parts)
 {
-    const char *recorded = dataset->run.mode ? dataset->run.mode : "full";
-    const bool recorded_frame = dataset->run.frame != NULL;
+    const char *recorded = model_mode_text(dataset->recorded.mode);
+    const bool recorded_frame = dataset->recorded.frame_app;
     int result;
     if (dataset->other_mode)
         result = report_quality_part(

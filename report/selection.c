@@ -341,7 +341,9 @@ static int take_phase(void *context, const struct store_phase *row)
                                  .number = ++phasing->count,
                                  .start_ns = row->start_ns,
                                  .end_ns = row->end_ns ? row->end_ns : UINT64_MAX,
-                                 .mark = row->mark};
+                                 .mark = row->mark,
+                                 .view = model_view_of(row->mode, row->frame, row->app_interior),
+                                 .paused = row->paused};
     snprintf(number, sizeof number, "%u", phase.number);
     if (copy_text(phasing->dataset, &phase.mark))
         return SPROF_ENOMEM;

@@ -116,6 +116,7 @@ static int open_parts(struct sampler *sampler, const struct source_kind *const *
     if (result)
         return result;
     sampler->was_paused = options->paused;
+    sampler->capture = options->capture;
     sampler->facts.command_pid = target_command(sampler->target);
     sampler->sources.items[0]->kind->facts(sampler->sources.items[0], &sampler->facts);
     return take_snapshot(sampler, before_ns) ? sprof_error_memory(error) : 0;
@@ -272,9 +273,13 @@ int sampler_set_rate(struct sampler *sampler, uint64_t frequency_hz, uint64_t *c
     return changed(sampler, sprof_clock_monotonic_ns(), changed_ns);
 }
 
+/* Samples taken while one event takes over from the other may be of either: they carry enough for
+ * the less detailed side of the change, and are of that. */
 int sampler_set_capture(struct sampler *sampler, enum sampler_capture capture, uint64_t *changed_ns,
                         struct sprof_error *error)
 {
+    const uint64_t before_ns = sprof_clock_monotonic_ns();
+    const bool less = capture < sampler->capture;
     for (size_t i = 0; i < sampler->sources.count; i++) {
         struct source *source = sampler->sources.items[i];
         const int result = source->kind->set_capture
@@ -283,7 +288,8 @@ int sampler_set_capture(struct sampler *sampler, enum sampler_capture capture, u
         if (result)
             return result;
     }
-    return changed(sampler, sprof_clock_monotonic_ns(), changed_ns);
+    sampler->capture = capture;
+    return changed(sampler, less ? before_ns : sprof_clock_monotonic_ns(), changed_ns);
 }
 
 void sampler_watch(struct sampler *sampler, int fd)

@@ -11,7 +11,8 @@ struct sampler {
     SPROF_VEC(struct source *) sources;
     struct target_snapshot initial; /* handed out before anything else */
     bool started, stopped;
-    uint64_t last_ns; /* time of the last record handed out */
+    uint64_t last_ns;             /* time of the last record handed out */
+    enum sampler_capture capture; /* as asked for last */
     int interrupt_fd, watched_fd;
     bool was_paused; /* at some time: then nobody knows what of the CPU time of ended commands
                         counts */

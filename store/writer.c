@@ -30,6 +30,30 @@ static int put_parts(struct store *store, const struct part *parts, size_t count
 #define CLEAR(id, name, row, rows) batch->rows.count = 0;
 #define RELEASE(id, name, row, rows) sprof_vec_release(&batch->rows);
 
+/* What refers to them are derived rows, which a run that is being recorded has not. */
+static int clear(struct store *store, const struct store_cleared *cleared,
+                 struct sprof_error *error)
+{
+    static const char *const deletes[] = {
+        "DELETE FROM sample WHERE run_id = ?1 AND time_ns < ?2",
+        "DELETE FROM failed_sample WHERE run_id = ?1 AND time_ns < ?2",
+        "DELETE FROM phase WHERE run_id = ?1 AND start_ns < ?2",
+    };
+    int status = 0;
+    for (size_t i = 0; i < sizeof deletes / sizeof *deletes && !status; i++) {
+        sqlite3_stmt *statement = NULL;
+        status = store_prepare(store, deletes[i], &statement, error);
+        if (status)
+            break;
+        sqlite3_bind_int64(statement, 1, cleared->run_id);
+        sqlite3_bind_int64(statement, 2, (sqlite3_int64)cleared->before_ns);
+        if (sqlite3_step(statement) != SQLITE_DONE)
+            status = store_fail(store, error);
+        sqlite3_finalize(statement);
+    }
+    return status;
+}
+
 int store_write(struct store *store, const struct store_batch *batch, struct sprof_error *error)
 {
     const struct part parts[] = {
@@ -38,6 +62,8 @@ int store_write(struct store *store, const struct store_batch *batch, struct spr
             PART(STORE_SAMPLE, batch->samples),
     };
     int status = store_begin(store, error);
+    for (size_t i = 0; i < batch->cleared.count && !status; i++)
+        status = clear(store, &batch->cleared.items[i], error);
     if (!status)
         status = put_parts(store, parts, sizeof parts / sizeof *parts, error);
     return store_end(store, status, error);
@@ -46,7 +72,7 @@ int store_write(struct store *store, const struct store_batch *batch, struct spr
 void store_batch_clear(struct store_batch *batch)
 {
     batch->run = NULL;
-    batch->samples.count = 0;
+    batch->samples.count = batch->cleared.count = 0;
     STORE_BATCH_OF_RUN(CLEAR)
     STORE_BATCH_OF_ALL(CLEAR)
 }
@@ -54,6 +80,7 @@ void store_batch_clear(struct store_batch *batch)
 void store_batch_release(struct store_batch *batch)
 {
     sprof_vec_release(&batch->samples);
+    sprof_vec_release(&batch->cleared);
     STORE_BATCH_OF_RUN(RELEASE)
     STORE_BATCH_OF_ALL(RELEASE)
     store_batch_clear(batch);

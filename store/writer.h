@@ -38,8 +38,15 @@ int store_last_ids(struct store *store, struct store_ids *ids, struct sprof_erro
  * Zero is a valid empty batch. The vectors are those of store/table_list.h. Samples of one run are
  * written one after the other, in about the order of their times, and runs in order of their ids:
  * ranges of time are found by that. */
+struct store_cleared {
+    uint32_t run_id;
+    uint64_t before_ns;
+};
 struct store_batch {
     const struct store_run *run; /* NULL: unchanged */
+    SPROF_VEC(struct store_cleared)
+    cleared; /* before all else: samples and phases that began before
+                go */
     STORE_BATCH_OF_RUN(STORE_X)
     STORE_BATCH_OF_ALL(STORE_X)
     SPROF_VEC(struct store_sample) samples;

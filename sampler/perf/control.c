@@ -151,5 +151,8 @@ int perf_control_capture(struct source *opened, enum sampler_capture capture,
         return 0;
     if (source->scope == SAMPLER_SCOPE_TASK)
         return no_such_change("mode", error);
-    return settle(source, replace_events(source, &config, error));
+    const int result = settle(source, replace_events(source, &config, error));
+    if (!result)
+        perf_stack_tail_begin(source);
+    return result;
 }

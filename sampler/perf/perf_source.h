@@ -156,11 +156,13 @@ uint64_t perf_jitter_weigh(struct source *source, const struct model_record *sam
 int perf_end_records_make(struct perf_source *source);
 
 /* stack_tail_capture.c: which stacks the kernel is to capture beyond their slices; maps what it
- * captures; copies what follows the slices of the records not looked at yet; gives the record just
- * decoded its copy; notes that it was a stack deeper than its slice; learns where a stack ends; a
- * thread has a new stack. */
+ * captures, or makes ready to copy it, where samples carry stacks, from now on at the latest; maps
+ * what it captures; copies what follows the slices of the records not looked at yet; gives the
+ * record just decoded its copy; notes that it was a stack deeper than its slice; learns where a
+ * stack ends; a thread has a new stack. */
 struct perf_filter_bpf_tails perf_stack_tail_wanted(const struct perf_source *source);
 void perf_stack_tail_open(struct perf_source *source);
+void perf_stack_tail_begin(struct perf_source *source);
 void perf_stack_tail_copy(struct perf_source *source);
 void perf_stack_tail_attach(struct perf_source *source, size_t ring, uint64_t offset);
 void perf_stack_tail_expect(struct perf_source *source);

@@ -137,7 +137,12 @@ void perf_stack_tail_open(struct perf_source *source)
     sampler_stack_tails_add(&source->tails, perf_stack_tail_bpf_provide, &source->tail_bpf);
     sampler_stack_tails_add(&source->tails, sampler_stack_tail_copies_provide,
                             &source->tail_copies);
-    if (!source->config.layout.has_stack)
+    perf_stack_tail_begin(source);
+}
+
+void perf_stack_tail_begin(struct perf_source *source)
+{
+    if (!source->config.layout.has_stack || source->tail_bpf.wake_fd >= 0 || source->stack_mapper)
         return;
     if (source->filter.captures &&
         !sampler_stack_ends_open(&source->tails.ends, perf_filter_bpf_stacks_fd(&source->filter)) &&

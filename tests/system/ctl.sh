@@ -72,6 +72,82 @@ rate)
     end_all
     holds "$(sql t.db "SELECT group_concat(frequency_hz, '-') = '99-1999' FROM phase") == 1" "both rates"
     ;;
+mode)
+    # Before, between and after the changes: no sample is lost or counted twice, each is of its
+    # phase's mode, and a report says in which it is read.
+    record_spin -F 997
+    sleep 0.5
+    ctl 0 mode pc
+    sleep 0.5
+    ctl 0 mode app
+    sleep 0.5
+    ctl 0 mode pc --frame app
+    sleep 0.3
+    ctl 0 mode full
+    ctl 0 status
+    grep -q 'mode full' out || fail "the status is of another mode"
+    sleep 0.5
+    end_all
+    modes=$(sql t.db "SELECT group_concat(mode || coalesce(frame, ''), '-') FROM v_phase")
+    [ "$modes" = full-pc-app-pcapp-full ] ||
+        fail "phases of other modes: $modes"
+    [ "$(sql t.db "SELECT mode FROM v_run")" = pc ] || fail "the run is of the least detailed mode"
+    deep="SELECT count(*) FROM v_sample s JOIN phase p ON s.time_ns >= p.start_ns AND s.time_ns < p.end_ns"
+    one="(SELECT min(id) FROM phase)"
+    holds "$(sql t.db "$deep WHERE p.id = $one AND s.depth > 2") > 30" "whole stacks in the first phase"
+    holds "$(sql t.db "$deep WHERE p.id = $one + 1") > 30" "samples in the second"
+    holds "$(sql t.db "$deep WHERE p.id = $one + 1 AND s.depth != 1") == 0" "one address each"
+    holds "$(sql t.db "$deep WHERE p.id = $one + 2 AND s.depth > 1") > 10" "stacks in the third"
+    holds "$(sql t.db "$deep WHERE p.id = $one + 3 AND s.depth != 1") == 0" "one frame each in the fourth"
+    holds "$(sql t.db "$deep WHERE p.id = $one + 4 AND s.depth > 2") > 10" "whole stacks in the last"
+    twice=$(sql t.db "SELECT count(*) FROM (SELECT 1 FROM sample GROUP BY time_ns, cpu, thread_id HAVING count(*) > 1)")
+    holds "$twice == 0" "no sample twice"
+    # Weights add up to the CPU time, within 3 standard errors of the number of samples, or 1 %.
+    holds "$(sql t.db "SELECT abs(sum(s.weight) - r.target_cpu_ns) < max(0.01 * r.target_cpu_ns,
+        3 * sqrt(count(*)) * 1e9 / 997) FROM sample s, run r") == 1" "the sum of weights"
+    expect 2 "$SPROF" report -i t.db
+    said "cannot be read together"
+    said "\-\-phase"
+    expect 0 "$SPROF" report -i t.db --phase 1 --tree
+    grep -q 'mode full' out || fail "the first phase is of mode full"
+    grep -q '_start\|main' out || fail "no whole stacks in it"
+    expect 0 "$SPROF" report -i t.db --phase 3
+    grep -q 'mode app' out || fail "the third phase is of mode app"
+    ;;
+modes_together)
+    record_spin -m app -F 997
+    sleep 0.5
+    ctl 0 mode full
+    sleep 0.5
+    end_all
+    expect 0 "$SPROF" report -i t.db
+    grep -q 'several modes, read as app' out || fail "it does not say how it is read"
+    holds "$(sql t.db "SELECT count(*) FROM v_function f WHERE f.function = '_start' AND f.inclusive_samples > 0") == 0" \
+        "start-up code is not of mode app"
+    [ "$(sql t.db "SELECT sum(exclusive_samples) = (SELECT samples FROM v_quality) FROM v_function")" = 1 ] ||
+        fail "functions do not have all samples"
+    expect 0 "$SPROF" report -i t.db --phase 2 --tree
+    grep -q _start out || fail "the second phase is whole"
+    ;;
+clear)
+    record_spin -F 997
+    sleep 1.3
+    ctl 0 mark before
+    sleep 0.3
+    ctl 0 clear
+    ctl 0 status
+    holds "$(sed -n 's/.* \([0-9]*\) samples.*/\1/p' out) < 500" "the count begins anew"
+    sleep 0.6
+    end_all
+    holds "$(sql t.db "SELECT count(*) FROM phase") == 1" "one phase"
+    holds "$(sql t.db "SELECT start_ns > 1500000000 FROM phase") == 1" "since then"
+    holds "$(sql t.db "SELECT count(*) FROM sample WHERE time_ns < (SELECT start_ns FROM phase)") == 0" "nothing before"
+    holds "$(sql t.db "SELECT count(*) FROM sample") > 30" "samples after"
+    holds "$(sql t.db "SELECT duration_ns < (SELECT end_ns - start_ns FROM phase) + 100000000 FROM run") == 1" "the duration"
+    holds "$(sql t.db "SELECT target_cpu_ns <= duration_ns * 1.02 FROM run") == 1" "CPU time since then"
+    holds "$(sql t.db "SELECT sum(delivered) = (SELECT count(*) FROM sample) FROM ledger") == 1" "the ledger"
+    expect 0 "$SPROF" report -i t.db
+    ;;
 program)
     expect 0 "$SPROF" record -o t.db -- "$PROGRAMS/controls"
     samples=$(sql t.db "SELECT coalesce(sum(inclusive_samples), 0) FROM v_function WHERE function = 'seen'")
@@ -104,6 +180,13 @@ bad)
     said "no rate"
     ctl 2 rate 4000000000
     said "perf_event_max_sample_rate"
+    ctl 2 mode
+    said "needs"
+    ctl 2 mode whole
+    said "no mode"
+    ctl 2 mode full --frame app
+    said "mode pc"
+    ctl 2 clear all
     ctl 2 stop now
     end_all
     ctl 1 stop

@@ -117,10 +117,6 @@ static const struct store_event event = {.id = 1,
                                          .varying = false,
                                          .period = WEIGHT_NS};
 
-static struct store_phase phases[] = {
-    {.id = 1, .run_id = 1, .end_ns = 2000000000, .mode = "full", .app_interior = "keep"},
-};
-
 static struct store_process processes[] = {
     {.id = 1, .run_id = 1, .pid = 100, .name = "prog"},
     {.id = 2,
@@ -474,6 +470,12 @@ int example_write_raw(struct store *store, const struct store_run *run)
         raw[i] = (struct store_frame){.id = frames[i].id,
                                       .module_id = frames[i].module_id,
                                       .file_offset = frames[i].file_offset};
+    struct store_phase phases[] = {{.id = 1,
+                                    .run_id = 1,
+                                    .end_ns = 2000000000,
+                                    .mode = run->mode,
+                                    .frame = run->frame,
+                                    .app_interior = run->app_interior}};
     const struct store_batch batch = {
         .run = run,
         .events = {(struct store_event *)&event, 1, 0},
