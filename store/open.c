@@ -180,15 +180,15 @@ int store_open_read(struct store **store, const char *path, struct sprof_error *
     return open_existing(store, path, false, error);
 }
 
-/* A small recording is written once more without the gaps that deriving left in its pages: by a
- * tenth smaller, for some milliseconds. It goes through the log, so it happens as a whole or not.
- */
+/* Where deriving again has left pages empty, a small recording is written once more without them. It
+ * goes through the log, so it happens as a whole or not. */
 static void close_gaps(struct store *store)
 {
-    enum { MOST_PAGES = 4096 };
-    int64_t pages = 0;
+    enum { MOST_PAGES = 4096, EMPTY_PART = 16 };
+    int64_t pages = 0, empty = 0;
     if (store->rewritten && !store_scalar(store, "PRAGMA page_count", &pages, NULL) &&
-        pages <= MOST_PAGES)
+        !store_scalar(store, "PRAGMA freelist_count", &empty, NULL) && pages <= MOST_PAGES &&
+        empty * EMPTY_PART > pages)
         store_vacuum(store);
 }
 

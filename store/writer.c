@@ -108,11 +108,13 @@ static int exec_for_each(struct store *store, const char *sql, const uint32_t *i
     return status;
 }
 
-static int forget(struct store *store, const struct store_derived *derived,
+/* `had_functions`: there are some that may be of no use any more. */
+static int forget(struct store *store, const struct store_derived *derived, int64_t *had_functions,
                   struct sprof_error *error)
 {
     static const enum store_table_id of_run[] = {STORE_DERIVED_OF_RUN(TABLE_ID)};
-    int status = 0;
+    int status =
+        store_scalar(store, "SELECT EXISTS (SELECT 1 FROM function)", had_functions, error);
     for (size_t i = 0; i < sizeof of_run / sizeof *of_run && !status; i++) {
         char sql[96];
         snprintf(sql, sizeof sql, "DELETE FROM %s WHERE run_id = ?1", store_table(of_run[i])->name);
@@ -127,11 +129,11 @@ static int forget(struct store *store, const struct store_derived *derived,
     return status;
 }
 
-static int complete(struct store *store, const struct store_derived *derived,
+static int complete(struct store *store, const struct store_derived *derived, bool had_functions,
                     struct sprof_error *error)
 {
     int status = 0;
-    if (derived->replaces_paths)
+    if (derived->replaces_paths && had_functions)
         status =
             store_exec(store,
                        "DELETE FROM function WHERE id NOT IN (SELECT function_id FROM frame"
@@ -148,16 +150,17 @@ int store_write_derived(struct store *store, const struct store_derived *derived
     const struct part parts[] = {
         PART(STORE_MODULE, derived->modules), PART(STORE_FRAME, derived->frames),
         STORE_DERIVED_OF_ALL(DERIVED_PART) STORE_DERIVED_OF_RUN(DERIVED_PART)};
+    int64_t had_functions = 0;
     /* Everything is touched at once: the usual 2 MiB of pages would be read again and again. */
     int status = store_exec(store, "PRAGMA cache_size = -65536", error);
     if (!status)
         status = store_begin(store, error);
     if (!status)
-        status = forget(store, derived, error);
+        status = forget(store, derived, &had_functions, error);
     if (!status)
         status = put_parts(store, parts, sizeof parts / sizeof *parts, error);
     if (!status)
-        status = complete(store, derived, error);
+        status = complete(store, derived, had_functions, error);
     store->rewritten = true;
     return store_end(store, status, error);
 }
