@@ -3,6 +3,7 @@
 #include "cli/values.h"
 #include "store/store.h"
 
+#include <signal.h>
 #include <stddef.h>
 
 struct arguments {
@@ -24,6 +25,39 @@ static const char *plural(size_t count)
     return count == 1 ? "" : "s";
 }
 
+/* == Signals == */
+
+/* They wait while the output is written, which is then taken away before they end sprof. */
+static sigset_t ending_signals(void)
+{
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGHUP);
+    return signals;
+}
+
+static bool is_to_end(void)
+{
+    const sigset_t ending = ending_signals();
+    sigset_t waiting, both;
+    return !sigpending(&waiting) && !sigandset(&both, &waiting, &ending) && !sigisemptyset(&both);
+}
+
+static int merge_whole(const struct store_merge_options *merge, struct store_merge_result *result,
+                       struct sprof_error *error)
+{
+    const sigset_t ending = ending_signals();
+    sigset_t before;
+    sigprocmask(SIG_BLOCK, &ending, &before);
+    const int status = store_merge(merge, result, error);
+    sigprocmask(SIG_SETMASK, &before, NULL); /* a signal that came ends sprof here */
+    return status;
+}
+
+/* == The command == */
+
 static int run(struct cli_terminal *terminal, void *all, const struct cli_operands *operands,
                struct sprof_error *error)
 {
@@ -41,9 +75,10 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
         .count = (size_t)operands->count,
         .skip_damaged = arguments->skip_damaged,
         .log = &terminal->log,
+        .stopped = is_to_end,
     };
     struct store_merge_result result;
-    const int status = store_merge(&merge, &result, error);
+    const int status = merge_whole(&merge, &result, error);
     if (status)
         return status;
     cli_say(terminal, "%zu run%s of %zu recording%s in %s", result.runs, plural(result.runs),

@@ -44,7 +44,7 @@ static int check_output(const struct store_merge_options *options, struct sprof_
 
 static int open_output(struct merge *merge, struct sprof_error *error)
 {
-    merge->output = (struct merge_output){0};
+    merge->output = (struct merge_output){.stopped = merge->options->stopped};
     const int status = store_create(&merge->output.store, merge->path, error);
     if (status)
         return status;
@@ -162,7 +162,9 @@ static int add_inputs(struct merge *merge, struct sprof_error *error)
     merge->result->recordings = 0;
     for (size_t i = 0; i < merge->options->count; i++) {
         sprof_log_progress(merge->options->log, "merging", i, merge->options->count);
-        const int status = merge->left_out[i] ? 0 : add_input(merge, i, error);
+        int status = merge_check_stopped(&merge->output, error);
+        if (!status && !merge->left_out[i])
+            status = add_input(merge, i, error);
         if (status)
             return status;
         merge->result->recordings += !merge->left_out[i];

@@ -12,6 +12,7 @@ struct store_merge_options {
     size_t count;
     bool skip_damaged; /* inputs that cannot be read are left out, with a warning */
     const struct sprof_log *log;
+    bool (*stopped)(void); /* asked now and then: true ends the merge; NULL: never */
 };
 
 struct store_merge_result {
@@ -24,7 +25,7 @@ struct store_merge_result {
  * of equal content are shared. Costs are not added up anew, so runs that are not complete stay so.
  * Errors name the input. The output appears at the end, complete; until then, and on failure, what
  * was there stays. SPROF_EUSAGE where the output is one of the inputs, SPROF_EPERMISSION where it
- * is a symbolic link. */
+ * is a symbolic link, SPROF_ESTATE where it was stopped. */
 int store_merge(const struct store_merge_options *options, struct store_merge_result *result,
                 struct sprof_error *error);
 

@@ -48,9 +48,20 @@ static int damaged(const struct copying *copying)
                            copying->input->path);
 }
 
+int merge_check_stopped(const struct merge_output *output, struct sprof_error *error)
+{
+    return output->stopped && output->stopped()
+               ? sprof_error_set(error, SPROF_ESTATE, 0, "the merge was stopped")
+               : 0;
+}
+
 static int put(struct copying *copying, enum store_table_id table, const void *row)
 {
-    return store_put(copying->output->store, table, row, 1, copying->error);
+    enum { ROWS_BETWEEN_LOOKS = 4096 };
+    struct merge_output *output = copying->output;
+    const int stopped =
+        ++output->rows % ROWS_BETWEEN_LOOKS ? 0 : merge_check_stopped(output, copying->error);
+    return stopped ? stopped : store_put(copying->output->store, table, row, 1, copying->error);
 }
 
 static int has(const struct sprof_map *map, uint32_t id)

@@ -16,9 +16,14 @@ struct merge_output {
     struct sprof_map functions, frames, nodes;
     struct sprof_map paths; /* parent << 32 | function */
     size_t runs, repeated;
+    bool (*stopped)(void); /* as in struct store_merge_options */
+    size_t rows;           /* written so far */
 };
 
 void merge_output_release(struct merge_output *output);
+
+/* SPROF_ESTATE where the merge is to be stopped. */
+int merge_check_stopped(const struct merge_output *output, struct sprof_error *error);
 
 /* Copies what the output does not have, in the transaction that is open. Errors name `input`. On
  * failure the output holds a part of it. */

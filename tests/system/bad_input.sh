@@ -268,6 +268,23 @@ merge_inputs() {
     [ -z "$(find . -name "*merging*")" ] || fail "a part of a merge was left behind"
 }
 
+# A merge that is told to end leaves nothing behind, not even its unfinished output.
+merge_stopped() {
+    expect 0 "$SPROF" record -o a.db -- true
+    local inputs=() signal
+    for ((i = 0; i < 5000; i++)); do inputs+=(a.db); done
+    for signal in TERM HUP; do
+        start "$SPROF" merge "${inputs[@]}" -o all.db >out 2>err
+        wait_until 20 eval "ls all.db.merging-* >/dev/null 2>&1"
+        kill -$signal "$child"
+        wait "$child"
+        status=$?
+        [ "$status" = $((128 + $(kill -l $signal))) ] || fail "exit status $status after $signal"
+        [ -z "$(ls all.db* 2>/dev/null)" ] || fail "$signal left $(ls all.db*)"
+    done
+    expect 0 "$SPROF" merge a.db -o all.db
+}
+
 merge_disk_full() {
     needs_root "to mount a small file system"
     unshare -m true 2>/dev/null || skip "no mount namespace"
