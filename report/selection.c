@@ -104,7 +104,8 @@ static int take_event(void *context, const struct store_event *row)
     return sprof_vec_push(&dataset->events, event);
 }
 
-/* The event of the newest run decides; the other runs take part with theirs of the same name. */
+/* The first event of the newest run decides, or of those asked for that of the newest run that has
+ * one; the other runs take part with theirs of the same name. */
 static int choose_events(struct report_loading *loading, struct sprof_error *error)
 {
     struct report_dataset *dataset = loading->dataset;
@@ -116,10 +117,11 @@ static int choose_events(struct report_loading *loading, struct sprof_error *err
             store_each_event(loading->store, dataset->runs.items[i].id, take_event, dataset, error);
     for (size_t i = 0; i < dataset->events.count && !result; i++) {
         const struct store_event *event = &dataset->events.items[i];
-        if (event->run_id != dataset->run.id)
-            continue;
-        sprof_str_appendf(&names, "%s%s", names.length ? ", " : "", event->name);
-        if (!dataset->event.id && (!wanted || !fnmatch(wanted, event->name, 0)))
+        const bool fits =
+            wanted ? !fnmatch(wanted, event->name, 0) : event->run_id == dataset->run.id;
+        if (!names.text || !strstr(names.text, event->name))
+            sprof_str_appendf(&names, "%s%s", names.length ? ", " : "", event->name);
+        if (fits && dataset->event.run_id != dataset->run.id)
             dataset->event = *event;
     }
     for (size_t i = 0; i < dataset->events.count && !result; i++) {
@@ -128,7 +130,11 @@ static int choose_events(struct report_loading *loading, struct sprof_error *err
             (dataset->event.id && !strcmp(event->name, dataset->event.name)))
             result = sprof_map_put(&loading->events, event->id, i + 1);
     }
-    if (!result && wanted && !dataset->event.id)
+    if (!result && wanted && !dataset->event.id && dataset->runs.count > 1)
+        result = sprof_error_set(error, SPROF_ENOTFOUND, 0,
+                                 "these runs have no event '%.200s'; they have %.600s", wanted,
+                                 names.text ? names.text : "none");
+    else if (!result && wanted && !dataset->event.id)
         result = sprof_error_set(error, SPROF_ENOTFOUND, 0,
                                  "run %u has no event '%.200s'; it has %.600s", dataset->run.id,
                                  wanted, names.text ? names.text : "none");

@@ -235,6 +235,40 @@ append() {
     grep -q delta out || fail "run 1 is not shown"
 }
 
+# Two events in one file, each with costs of its own, whichever way they are asked for.
+two_events() {
+    local event other samples shown
+    expect 0 "$SPROF" record -e cpu-clock -o t.db -- "$PROGRAMS/split" once 1500
+    expect 0 "$SPROF" record -e task-clock -F 499 -o t.db --append -- sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done'
+    [ "$(sql t.db "SELECT group_concat(name, ' ') FROM (SELECT name FROM event ORDER BY id)")" = 'cpu-clock task-clock' ] ||
+        fail "not these two events"
+    for event in cpu-clock task-clock; do
+        samples=$(sql t.db "SELECT sum(s.count) FROM sample s JOIN event e ON e.id = s.event_id WHERE e.name = '$event'")
+        holds "$samples > 20" "$event has samples"
+        for table in function module edge line; do
+            other=$(sql t.db "SELECT coalesce(sum(c.run_id <> e.run_id), 0) FROM ${table}_cost c JOIN event e ON e.id = c.event_id")
+            [ "$other" = 0 ] || fail "$other rows of ${table}_cost are of another run's event"
+        done
+        [ "$(sql t.db "SELECT sum(exclusive_samples) FROM v_function WHERE event = '$event'")" = "$samples" ] ||
+            fail "the functions of $event do not add up to its $samples samples"
+        expect 0 "$SPROF" report -i t.db --run all --by event --show samples,event --format csv
+        shown=$(tr -d '\r' <out | awk -F, -v event="$event" '$2 == event { print $1 }')
+        [ "$shown" = "$samples" ] || fail "--by event shows '$shown' of $event instead of $samples"
+        expect 0 "$SPROF" report -i t.db --run all --event "$event" --by function --format csv
+        shown=$(tr -d '\r' <out | grep -c ',split$')
+        case $event in
+        cpu-clock) [ "$shown" -gt 0 ] || fail "the functions of $event are not shown" ;;
+        task-clock) [ "$shown" = 0 ] || fail "$event has functions of the other one" ;;
+        esac
+    done
+    expect 0 "$SPROF" merge t.db -o all.db
+    [ "$(sql all.db "SELECT event, sum(samples), sum(weight) FROM v_thread GROUP BY event ORDER BY event")" = \
+        "$(sql t.db "SELECT event, sum(samples), sum(weight) FROM v_thread GROUP BY event ORDER BY event")" ] ||
+        fail "merged events differ"
+    run "$SPROF" report -i t.db --event cycles
+    [ "$status" != 0 ] && grep -q task-clock err || fail "the events that there are are not named"
+}
+
 # Runs of different modes in one file: each keeps its own; together they are read as the least detailed.
 append_modes() {
     expect 0 "$SPROF" record -o t.db -- "$PROGRAMS/split" once 1500
