@@ -71,43 +71,57 @@ static bool is_ours(const struct header *header, enum cache_kind kind, struct sp
            header->size == file_size - sizeof *header;
 }
 
-static struct sprof_bytes read_payload(int file, enum cache_kind kind, struct sprof_digest key)
-{
-    const struct sprof_bytes none = {0};
-    struct stat status;
-    struct header header;
-    if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
-        status.st_mode & (S_IWGRP | S_IWOTH) || (uint64_t)status.st_size < sizeof header ||
-        (uint64_t)status.st_size > CACHE_ENTRY_BYTES_MAX ||
-        sprof_file_read(file, 0, &header, sizeof header) != sizeof header ||
-        !is_ours(&header, kind, key, (uint64_t)status.st_size))
-        return none;
-    uint8_t *payload = sprof_bytes_new((size_t)header.size);
-    if (!payload)
-        return none;
-    if (sprof_file_read(file, sizeof header, payload, (size_t)header.size) != header.size ||
-        sprof_hash_bytes(payload, (size_t)header.size) != header.checksum) {
-        free(payload);
-        return none;
-    }
-    return (struct sprof_bytes){payload, (size_t)header.size};
-}
-
-struct sprof_bytes cache_get(struct cache *cache, enum cache_kind kind, struct sprof_digest key)
+/* Opens an entry's file where it is one that the user alone can have written. */
+static int open_entry(struct cache *cache, enum cache_kind kind, struct sprof_digest key,
+                      struct header *header)
 {
     char name[NAME_BYTES];
+    struct stat status;
     if (!cache)
-        return (struct sprof_bytes){0};
+        return -1;
     entry_name(kind, key, name);
     const int file =
         openat(cache->directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
     if (file < 0)
+        return -1;
+    if (fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
+        !(status.st_mode & (S_IWGRP | S_IWOTH)) && (uint64_t)status.st_size >= sizeof *header &&
+        (uint64_t)status.st_size <= CACHE_ENTRY_BYTES_MAX &&
+        sprof_file_read(file, 0, header, sizeof *header) == sizeof *header &&
+        is_ours(header, kind, key, (uint64_t)status.st_size))
+        return file;
+    close(file);
+    return -1;
+}
+
+int cache_open_entry(struct cache *cache, enum cache_kind kind, struct sprof_digest key,
+                     uint64_t *offset)
+{
+    struct header header;
+    const int file = open_entry(cache, kind, key, &header);
+    if (file >= 0)
+        cache_directory_mark_used(file);
+    *offset = sizeof header;
+    return file;
+}
+
+struct sprof_bytes cache_get(struct cache *cache, enum cache_kind kind, struct sprof_digest key)
+{
+    struct header header;
+    const int file = open_entry(cache, kind, key, &header);
+    if (file < 0)
         return (struct sprof_bytes){0};
-    const struct sprof_bytes payload = read_payload(file, kind, key);
-    if (payload.data)
+    uint8_t *payload = sprof_bytes_new((size_t)header.size);
+    if (payload &&
+        (sprof_file_read(file, sizeof header, payload, (size_t)header.size) != header.size ||
+         sprof_hash_bytes(payload, (size_t)header.size) != header.checksum)) {
+        free(payload);
+        payload = NULL;
+    }
+    if (payload)
         cache_directory_mark_used(file);
     close(file);
-    return payload;
+    return (struct sprof_bytes){payload, payload ? (size_t)header.size : 0};
 }
 
 static bool write_all(int file, const void *data, size_t size)

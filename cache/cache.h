@@ -47,6 +47,12 @@ void cache_free(struct cache *cache, uint64_t bytes_max);
  * the caller's to free; {NULL, 0} where there is none. A NULL cache is empty. */
 struct sprof_bytes cache_get(struct cache *cache, enum cache_kind kind, struct sprof_digest key);
 
+/* The entry's file, for a reader that takes only parts of it: open, of the right kind and length,
+ * but its checksum is the reader's to check. *offset is where the payload begins, which goes on to
+ * the end. -1 where there is none. The caller closes it. */
+int cache_open_entry(struct cache *cache, enum cache_kind kind, struct sprof_digest key,
+                     uint64_t *offset);
+
 /* Adds or replaces an entry, whose payload is the pieces one after the other. Others see all of it
  * or nothing. */
 void cache_put(struct cache *cache, enum cache_kind kind, struct sprof_digest key,

@@ -190,8 +190,9 @@ bool recording_find_built(struct recording_built *built, struct image *image, st
     built->has_key = true;
     const struct sprof_bytes startup = cache_get(cache, CACHE_STARTUP, built->key);
     if (take_startup(built, startup)) {
-        const struct sprof_bytes table = cache_get(cache, CACHE_TABLE, built->key);
-        built->table = table.data ? unwind_table_load(table) : NULL;
+        uint64_t offset;
+        const int file = cache_open_entry(cache, CACHE_TABLE, built->key, &offset);
+        built->table = file < 0 ? NULL : unwind_table_open(file, offset);
     }
     free((void *)startup.data);
     image_free(debug);

@@ -10,14 +10,16 @@ bool unwind_table_next_function(const struct unwind_table *table, uint64_t vaddr
     size_t low = 0, high = table->function_count;
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
-        if (table->functions[middle].start < offset)
+        if (unwind_table_nth(table, middle)->start < offset)
             low = middle + 1;
         else
             high = middle;
     }
     if (low == table->function_count)
         return false;
-    const struct unwind_function *function = &table->functions[low];
+    const struct unwind_function *function = unwind_table_nth(table, low);
+    if (function->start < offset || function->end < function->start)
+        return false;
     *info = (struct unwind_function_info){
         .range = {table->base + function->start, table->base + function->end},
         .from_go = function->kept_in == UNWIND_KEPT_NONE,

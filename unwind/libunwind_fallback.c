@@ -140,7 +140,9 @@ static bool synthesize_function(struct libunwind_fallback *fallback,
                                 const struct unwind_region *region,
                                 const struct unwind_function *function)
 {
-    const struct unwind_kept_section *kept = &region->table->kept[function->kept_in];
+    const struct unwind_kept_section *kept = unwind_table_kept(region->table, function);
+    if (!kept)
+        return false;
     struct cfi_section section;
     unwind_cfi_section_init(&section, (struct sprof_bytes){kept->data, kept->size}, kept->vaddr,
                             function->kept_in == UNWIND_KEPT_DEBUG_FRAME);
@@ -149,11 +151,10 @@ static bool synthesize_function(struct libunwind_fallback *fallback,
     struct cfi_fde fde;
     size_t offset = function->entry;
     bool beyond = false;
-    const bool done = kept->size && unwind_cfi_section_next(&section, &offset, &fde) == 0 &&
-                      fde.program.size < SYNTHETIC_MAX &&
-                      unwind_cfi_program_run(&section, &fde, note_beyond, &beyond) == 0 &&
-                      !beyond &&
-                      synthesize(fallback, &section.cies.items[fde.cie], &fde, region->bias);
+    const bool done =
+        unwind_cfi_section_next(&section, &offset, &fde) == 0 && fde.program.size < SYNTHETIC_MAX &&
+        unwind_cfi_program_run(&section, &fde, note_beyond, &beyond) == 0 && !beyond &&
+        synthesize(fallback, &section.cies.items[fde.cie], &fde, region->bias);
     unwind_cfi_section_release(&section);
     return done;
 }

@@ -64,8 +64,22 @@ struct unwind_table {
     size_t function_count;
     struct unwind_kept_section kept[UNWIND_KEPTS];
     struct unwind_table_facts facts;
-    uint8_t *storage; /* of a loaded table: holds all arrays; NULL: each is its own */
+    struct unwind_stored *stored; /* of a loaded table: holds all arrays; NULL: each is its own */
 };
+
+/* A table as it was stored. Pages, functions and kept sections may still be in the file: a piece of
+ * them is read and held against its checksum when it is first asked for. One that is not as it was
+ * written is zeros from then on. */
+enum { UNWIND_STORED_PIECE = 1 << 14 };
+struct unwind_stored;
+
+/* Makes sure that what lies at `data`, in one of the arrays that may still be in the file, is
+ * there. Any number of threads may ask at once. */
+void unwind_stored_read(struct unwind_stored *stored, const void *data, size_t size);
+void unwind_stored_free(struct unwind_stored *stored);
+
+/* Puts right checksums of saved bytes of which something was changed: for tests. */
+void unwind_table_seal(struct sprof_bytes bytes);
 
 /* Rows as they are made: row i holds from base + start[i] up to base + start[i + 1]. Row 0 begins
  * at the base. */
@@ -81,15 +95,59 @@ int unwind_table_pack(struct unwind_table *table, const struct unwind_rows *rows
 /* The rule at a vaddr; GAP outside the table. */
 uint64_t unwind_table_lookup(const struct unwind_table *table, uint64_t vaddr);
 
-/* The page whose rows an offset from the base is looked up in; the offset must be below the span.
- */
-static inline const struct unwind_page *unwind_table_page(const struct unwind_table *table,
-                                                          uint32_t offset)
+/* Where the page is whose rows an offset from the base is looked up in; the offset must be below
+ * the span. It may still be in the file. */
+static inline const struct unwind_page *unwind_table_page_at(const struct unwind_table *table,
+                                                             uint32_t offset)
 {
     const struct unwind_block block = table->blocks[offset >> UNWIND_BLOCK_SHIFT];
     const uint32_t within = offset & ((1u << UNWIND_BLOCK_SHIFT) - 1);
     return &table->pages[block.first + (within >> block.shift)];
 }
+
+/* The same, to be read from. */
+static inline const struct unwind_page *unwind_table_page(const struct unwind_table *table,
+                                                          uint32_t offset)
+{
+    const struct unwind_page *page = unwind_table_page_at(table, offset);
+    if (table->stored)
+        unwind_stored_read(table->stored, page, sizeof *page);
+    return page;
+}
+
+/* The page where the rows of one go on; NULL where a forged table has none there. */
+static inline const struct unwind_page *unwind_table_more(const struct unwind_table *table,
+                                                          const struct unwind_page *page)
+{
+    const uint32_t more = page->more;
+    if (more >= table->page_count || more <= (size_t)(page - table->pages))
+        return NULL;
+    if (table->stored)
+        unwind_stored_read(table->stored, &table->pages[more], sizeof *table->pages);
+    return &table->pages[more];
+}
+
+/* The rule of a row of a page. */
+static inline uint64_t unwind_table_rule(const struct unwind_table *table,
+                                         const struct unwind_page *page, size_t row)
+{
+    const uint16_t rule = page->rule[row];
+    return rule < table->rules.count ? table->rules.rules[rule] : UNWIND_RULE_GAP;
+}
+
+/* A function by its place among all. */
+static inline const struct unwind_function *unwind_table_nth(const struct unwind_table *table,
+                                                             size_t place)
+{
+    const struct unwind_function *function = &table->functions[place];
+    if (table->stored)
+        unwind_stored_read(table->stored, function, sizeof *function);
+    return function;
+}
+
+/* A kept section that the entry of a function lies in; NULL where there is none. */
+const struct unwind_kept_section *unwind_table_kept(const struct unwind_table *table,
+                                                    const struct unwind_function *function);
 
 /* The function that covers a vaddr, or NULL. */
 const struct unwind_function *unwind_table_function_at(const struct unwind_table *table,

@@ -30,10 +30,10 @@ uint64_t unwind_table_lookup(const struct unwind_table *table, uint64_t vaddr)
     const struct unwind_page *page = unwind_table_page(table, offset);
     int rows = starts_up_to(page, within);
     while (rows > UNWIND_PAGE_ROWS) {
-        page = &table->pages[page->more];
-        rows = starts_up_to(page, within);
+        page = unwind_table_more(table, page);
+        rows = page ? starts_up_to(page, within) : 0;
     }
-    return table->rules.rules[page->rule[rows - 1]];
+    return rows ? unwind_table_rule(table, page, (size_t)rows - 1) : UNWIND_RULE_GAP;
 }
 
 /* Looks through one page; what only goes on from the page before is no beginning. */
@@ -45,11 +45,13 @@ static bool row_in_page(const struct unwind_table *table, uint32_t from, uint64_
     const struct unwind_page *page = unwind_table_page(table, from);
     for (size_t i = 0; page->start[i] != UNWIND_NO_START; i++) {
         if (i == UNWIND_PAGE_ROWS) {
-            page = &table->pages[page->more];
+            page = unwind_table_more(table, page);
+            if (!page)
+                return false;
             i = 0;
         }
         const uint32_t offset = first + (uint16_t)page->start[i];
-        const uint64_t vaddr = table->base + offset, found = table->rules.rules[page->rule[i]];
+        const uint64_t vaddr = table->base + offset, found = unwind_table_rule(table, page, i);
         const bool begins =
             offset > first || !offset || unwind_table_lookup(table, vaddr - 1) != found;
         if (offset < from || !begins)
@@ -80,7 +82,7 @@ static size_t functions_up_to(const struct unwind_table *table, uint64_t offset)
     size_t low = 0, high = table->function_count;
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
-        if (table->functions[middle].start <= offset)
+        if (unwind_table_nth(table, middle)->start <= offset)
             low = middle + 1;
         else
             high = middle;
@@ -93,8 +95,20 @@ const struct unwind_function *unwind_table_function_at(const struct unwind_table
 {
     const uint64_t offset = vaddr - table->base;
     const size_t count = functions_up_to(table, offset);
-    const struct unwind_function *function = count ? &table->functions[count - 1] : NULL;
-    return function && offset < function->end ? function : NULL;
+    const struct unwind_function *function = count ? unwind_table_nth(table, count - 1) : NULL;
+    return function && offset >= function->start && offset < function->end ? function : NULL;
+}
+
+const struct unwind_kept_section *unwind_table_kept(const struct unwind_table *table,
+                                                    const struct unwind_function *function)
+{
+    const struct unwind_kept_section *kept =
+        function->kept_in < UNWIND_KEPTS ? &table->kept[function->kept_in] : NULL;
+    if (!kept || function->entry >= kept->size)
+        return NULL;
+    if (table->stored)
+        unwind_stored_read(table->stored, kept->data, kept->size);
+    return kept;
 }
 
 bool unwind_table_starts_between(const struct unwind_table *table, uint64_t low, uint64_t high)
@@ -132,8 +146,8 @@ void unwind_table_free(struct unwind_table *table)
 {
     if (!table)
         return;
-    if (table->storage) {
-        free(table->storage);
+    if (table->stored) {
+        unwind_stored_free(table->stored);
         free(table);
         return;
     }

@@ -91,16 +91,20 @@ void unwind_table_free(struct unwind_table *table);
 
 /* Tables of the same source are the same, byte for byte, as long as this number is: any change of
  * what is built raises it. */
-enum { UNWIND_TABLE_VERSION = 2 };
+enum { UNWIND_TABLE_VERSION = 3 };
 
 /* The table as bytes that unwind_table_load reads again, on a machine of the same kind, in malloc'd
  * memory that the caller frees. Returns 0 or SPROF_ENOMEM. */
 int unwind_table_save(const struct unwind_table *table, struct sprof_bytes *bytes);
 
-/* The table of saved bytes, which must lie at a multiple of 64 in memory from malloc or
- * aligned_alloc and are the table's from now on, also on failure. NULL where anything in them is
- * not as it must be: whatever they hold, walking by what is returned is safe, if perhaps wrong. */
+/* The table of saved bytes, which are copied. NULL where they are not as they were saved: they may
+ * be forged, and then walking by what is returned is safe, if perhaps wrong. */
 struct unwind_table *unwind_table_load(struct sprof_bytes bytes);
+
+/* The same of an open file, which is the table's from now on, also on failure; the bytes lie from
+ * `offset` to its end. Reads only what every table needs; the rest is read, and held against
+ * checksums, by 16 KiB as look-ups come to it. A piece that is not as it was saved has no rows. */
+struct unwind_table *unwind_table_open(int fd, uint64_t offset);
 struct unwind_table_facts unwind_table_facts(const struct unwind_table *table);
 
 /* The function (FDE) that covers a vaddr: fills *range and returns true. For symbolizing what has

@@ -17,13 +17,13 @@ static void fetch_ahead(struct walk *walk, uint64_t offset, uint64_t sp)
         memory->slice_size - at < FETCH_AHEAD_BYTES || offset >= table->span)
         return;
     walk->fetched_to = sp + FETCH_AHEAD_BYTES;
-    __builtin_prefetch(unwind_table_page(table, (uint32_t)offset));
+    __builtin_prefetch(unwind_table_page_at(table, (uint32_t)offset));
     for (size_t i = 0; i < FETCH_AHEAD_BYTES; i += 8) {
         uint64_t word;
         memcpy(&word, memory->slice + at + i, sizeof word);
         const uint64_t candidate = word - 1 - walk->region->bias - table->base;
         __builtin_prefetch(
-            unwind_table_page(table, (uint32_t)(candidate < table->span ? candidate : offset)));
+            unwind_table_page_at(table, (uint32_t)(candidate < table->span ? candidate : offset)));
     }
 }
 

@@ -1,4 +1,5 @@
-/* Stored tables with anything in them: what is loaded can be looked up and walked by. */
+/* Stored tables with anything in them, and checksums that fit: what is loaded can be looked up and
+ * walked by. */
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/walk_input.h"
 #include "tests/unit/unwind/cfi_bytes.h"
@@ -28,7 +29,7 @@ static void look_up(const struct unwind_table *table)
             return;
     }
     for (size_t i = 0; i < table->function_count; i++)
-        unwind_table_function(table, table->base + table->functions[i].start, &function);
+        unwind_table_function(table, table->base + unwind_table_nth(table, i)->start, &function);
 }
 
 /* From every part of the code once, with the bytes themselves as stack. */
@@ -102,7 +103,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         const size_t place = (size_t)(data[i] | data[i + 1] << 8) % (sound.size - 1);
         memcpy(bytes + place, data + i + 2, 2);
     }
+    unwind_table_seal((struct sprof_bytes){bytes, sound.size});
     struct unwind_table *table = unwind_table_load((struct sprof_bytes){bytes, sound.size});
+    free(bytes);
     FUZZ_REQUIRE(table || size >= CHANGE_BYTES);
     if (!table)
         return 0;
