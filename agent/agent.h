@@ -1,5 +1,5 @@
-/* agent: what runs inside a program that is sampled without perf events, and what sprof and it
- * agree on.
+/* agent: what runs inside a program that is sampled without perf events, or traced (agent/probe.h),
+ * and what sprof and it agree on.
  *
  * libsprof-agent.so (agent/preload/) is preloaded into a launched command and its children. Each
  * thread has a timer on its own CPU clock; the handler of SIGPROF copies registers and a slice of
@@ -11,6 +11,8 @@
  * one welcome with two descriptors, end. Little endian, fixed sizes. */
 #ifndef SPROF_AGENT_AGENT_H
 #define SPROF_AGENT_AGENT_H
+
+#include "agent/probe.h"
 
 #include <stdatomic.h>
 #include <stddef.h>

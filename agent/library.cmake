@@ -14,3 +14,20 @@ target_compile_options(sprof-agent PRIVATE -O2 -g -Wall -Wextra -Wconversion -Ws
                        -U_FORTIFY_SOURCE -fno-stack-protector -fno-builtin-malloc)
 target_link_options(sprof-agent PRIVATE -Wl,-z,now -Wl,-z,defs -Wl,-z,nodelete)
 install(TARGETS sprof-agent LIBRARY DESTINATION libexec/sprof)
+
+# The tracing agent: thunks write their calls into it. It runs inside functions of the program that has
+# it, so it uses general registers only, no libc, and is started before everything else.
+file(GLOB probe_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/agent/probe/*.c
+     ${CMAKE_SOURCE_DIR}/agent/probe/*.S)
+add_library(sprof-probe SHARED ${probe_sources})
+set_target_properties(sprof-probe PROPERTIES C_STANDARD 17 C_EXTENSIONS ON C_VISIBILITY_PRESET hidden
+                      LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/libexec/sprof)
+target_include_directories(sprof-probe PRIVATE ${CMAKE_SOURCE_DIR})
+target_compile_options(sprof-probe PRIVATE $<$<COMPILE_LANGUAGE:C>:
+                       -O2 -g -Wall -Wextra -Wconversion -Wshadow -Wmissing-prototypes -Wvla
+                       $<$<BOOL:${SPROF_WERROR}>:-Werror> -mgeneral-regs-only -ffreestanding
+                       -fno-tree-loop-distribute-patterns -U_FORTIFY_SOURCE -fno-stack-protector
+                       -fcf-protection=none -fno-sanitize=all -fno-omit-frame-pointer>)
+target_link_options(sprof-probe PRIVATE -nostdlib -Wl,-z,now -Wl,-z,nodelete -Wl,-z,initfirst
+                    -fno-sanitize=all)
+install(TARGETS sprof-probe LIBRARY DESTINATION libexec/sprof)

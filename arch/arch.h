@@ -133,7 +133,7 @@ enum arch_effect {
     ARCH_EFFECT_POPS_FRAME, /* fp = *sp; ARCH_LINK = *(sp + 8); sp += value */
     ARCH_EFFECT_SP_FROM_FP, /* sp = fp + value */
     ARCH_EFFECT_LEAVES,     /* sp = fp; fp = *sp; sp += 8 */
-    ARCH_EFFECT_RETURNS,
+    ARCH_EFFECT_RETURNS,    /* and drops value more bytes of the stack */
     ARCH_EFFECT_JUMPS,    /* always, to the next instruction + value */
     ARCH_EFFECT_BRANCHES, /* perhaps, to the next instruction + value */
     ARCH_EFFECT_STOPS,    /* execution does not go on here, or nobody knows where */

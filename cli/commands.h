@@ -20,6 +20,8 @@ extern const struct cli_command cli_import_command;
 extern const struct cli_command cli_merge_command;
 extern const struct cli_command cli_symbolize_command;
 extern const struct cli_command cli_unwind_replay_command;
+extern const struct cli_command cli_trace_command;
+extern const struct cli_command cli_stats_command;
 extern const struct cli_command cli_probes_command;
 extern const struct cli_command cli_completion_command;
 

@@ -8,10 +8,7 @@
 #include "report/report.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stddef.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 
 struct arguments {
@@ -153,25 +150,6 @@ static int summarize(struct cli_terminal *terminal, const struct record_options 
     return status;
 }
 
-/* The exit status of a command; where a signal ended it, sprof ends the same way, without a core of
- * its own. */
-static int end_as(int wait_status)
-{
-    if (!WIFSIGNALED(wait_status))
-        return WEXITSTATUS(wait_status);
-    const int number = WTERMSIG(wait_status);
-    const struct rlimit no_core = {0, 0};
-    setrlimit(RLIMIT_CORE, &no_core);
-    prctl(PR_SET_DUMPABLE, 0); /* a core pattern that is a pipe does not look at the limit */
-    sigset_t only;
-    sigemptyset(&only);
-    sigaddset(&only, number);
-    signal(number, SIG_DFL);
-    raise(number);
-    sigprocmask(SIG_UNBLOCK, &only, NULL);
-    return 128 + number;
-}
-
 /* A command that outlived its recording (--duration, or a failure) is waited for: it is sprof's
  * child, and whoever started sprof waits for both. */
 static int wait_for_command(pid_t command, struct record_result *result)
@@ -179,7 +157,7 @@ static int wait_for_command(pid_t command, struct record_result *result)
     while (!result->has_wait_status && waitpid(command, &result->wait_status, 0) != command)
         if (errno != EINTR)
             return 0;
-    return end_as(result->wait_status);
+    return cli_end_as(result->wait_status);
 }
 
 static int run(struct cli_terminal *terminal, void *all, const struct cli_operands *operands,

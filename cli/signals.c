@@ -5,6 +5,9 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* Two signals closer than this are one: `timeout` sends to its child and to its group. */
@@ -108,4 +111,21 @@ void cli_signals_forget_session(void)
 {
     atomic_store(&caught.session, NULL);
     alarm(0);
+}
+
+int cli_end_as(int wait_status)
+{
+    if (!WIFSIGNALED(wait_status))
+        return WEXITSTATUS(wait_status);
+    const int number = WTERMSIG(wait_status);
+    const struct rlimit no_core = {0, 0};
+    setrlimit(RLIMIT_CORE, &no_core);
+    prctl(PR_SET_DUMPABLE, 0); /* a core pattern that is a pipe does not look at the limit */
+    sigset_t only;
+    sigemptyset(&only);
+    sigaddset(&only, number);
+    signal(number, SIG_DFL);
+    raise(number);
+    sigprocmask(SIG_UNBLOCK, &only, NULL);
+    return 128 + number;
 }

@@ -18,11 +18,16 @@
 
 #include "record/record.h"
 
-/* Installs the handlers. `command` is the launched process, 0 when attached. After record_open, so
+/* Installs the handlers. `command` is the launched process, 0 when attached; `session` NULL: signals
+ * go to the command alone. After record_open, so
  * that the command starts with the dispositions sprof was started with. */
 void cli_signals_catch(struct record_session *session, pid_t command);
 
 /* The session is about to be freed: signals no longer reach it. The command still gets them. */
 void cli_signals_forget_session(void);
+
+/* The exit status of a command; where a signal ended it, sprof ends the same way, without a core of
+ * its own, and this does not return. */
+int cli_end_as(int wait_status);
 
 #endif

@@ -242,6 +242,12 @@ static int add_rule(struct cli_rules *rules, enum model_kind kind, const char *g
     return sprof_vec_push(&rules->list, rule) ? sprof_error_memory(error) : 0;
 }
 
+int cli_add_text(void *field, const char *value, struct sprof_error *error)
+{
+    struct cli_texts *texts = field;
+    return sprof_vec_push(&texts->list, value) ? sprof_error_memory(error) : 0;
+}
+
 int cli_set_app_module(void *field, const char *value, struct sprof_error *error)
 {
     return add_rule(field, MODEL_KIND_APP, value, error);

@@ -18,6 +18,11 @@ struct cli_rules {
     SPROF_VEC(struct model_kind_rule) list;
 };
 
+/* An option that may be given several times. */
+struct cli_texts {
+    SPROF_VEC(const char *) list;
+};
+
 /* A mode that may not have been given. */
 struct cli_mode {
     bool given;
@@ -26,6 +31,7 @@ struct cli_mode {
 
 int cli_set_flag(void *field, const char *value, struct sprof_error *error);     /* bool */
 int cli_set_text(void *field, const char *value, struct sprof_error *error);     /* const char * */
+int cli_add_text(void *field, const char *value, struct sprof_error *error);     /* cli_texts */
 int cli_set_number(void *field, const char *value, struct sprof_error *error);   /* uint64_t */
 int cli_set_positive(void *field, const char *value, struct sprof_error *error); /* uint64_t */
 int cli_set_percent(void *field, const char *value,

@@ -36,10 +36,10 @@ endfunction()
 
 # sprof_library(name "uses…" "system libraries…"): every *.c below name/ becomes sprof_name, except a
 # main.c, which belongs to the executable of the same name, BPF programs, which SprofBpf
-# compiles, and preload/, which runs in other programs.
+# compiles, and preload/ and probe/, which run in other programs.
 function(sprof_library name uses libraries)
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${name}/*.c)
-    list(FILTER sources EXCLUDE REGEX "(/main|\\.bpf)\\.c$|/preload/")
+    list(FILTER sources EXCLUDE REGEX "(/main|\\.bpf)\\.c$|/(preload|probe)/")
     if(name STREQUAL arch)
         list(FILTER sources INCLUDE REGEX "/arch/${SPROF_ARCH}/")
     endif()

@@ -77,6 +77,8 @@ struct derive_node {
     bool in_full;     /* stacks of mode full pass through it */
 };
 
+enum { DERIVE_BUCKETS = 64 }; /* of durations of calls, at most */
+
 struct derive_slot {
     uint32_t slot, pair; /* pair: position in `pairs` */
     struct model_cost cost;
@@ -99,6 +101,14 @@ struct derive_phase {
     struct model_view view;
 };
 
+/* What was called of one function, by the node of its entry. */
+struct derive_calls {
+    uint32_t event, node;
+    uint64_t total_ns, max_ns;
+    double bucket_ns;
+    uint64_t buckets[DERIVE_BUCKETS];
+};
+
 struct derive_run {
     uint32_t id;
     bool same_boot;
@@ -106,6 +116,7 @@ struct derive_run {
     SPROF_VEC(struct derive_phase) phases; /* in order; empty where all are of that one mode */
     struct store_sample_summary summary;
     SPROF_VEC(struct derive_event) events;
+    SPROF_VEC(struct derive_calls) calls; /* not empty: probes measured it, no samples */
 };
 
 struct derive {
@@ -140,6 +151,18 @@ int recording_derive_load(struct derive *derive, struct sprof_error *error);
 int recording_derive_scan_samples(struct derive *derive, struct derive_run *run,
                                   struct sprof_error *error);
 void recording_derive_events_release(struct derive_run *run);
+
+/* Adds up the calls of a run by node. */
+int recording_derive_load_calls(struct derive *derive, struct derive_run *run,
+                                struct sprof_error *error);
+
+/* Where calls were measured, what is inclusive is a measured time, too, which no addition of self
+ * times gives. Adds to `totals`, by function id. */
+void recording_derive_call_totals(const struct derive *derive, const struct derive_run *run,
+                                  uint32_t event, uint64_t *totals);
+
+/* The rows of how long calls took. */
+int recording_derive_call_latencies(struct derive *derive, const struct derive_run *run);
 
 /* Names the frames that want it: fills functions, levels, derived.frames. */
 int recording_derive_names(struct derive *derive, struct sprof_error *error);

@@ -29,13 +29,20 @@ static void sum_up_nodes(struct derive *derive)
 
 /* == Call paths == */
 
+/* How many of a frame's inlined functions count as well: of calls none, for what is inlined at a
+ * function's entry was not called. */
+static uint32_t innermost_level(const struct derive_run *run, const struct derive_frame *frame)
+{
+    return run->calls.count && frame->chain_count ? frame->chain_count - 1 : 0;
+}
+
 /* A full recording: every node is a path, its inlined functions one level each. */
-static int full_path(struct derive *derive, struct derive_node *node)
+static int full_path(struct derive *derive, const struct derive_run *run, struct derive_node *node)
 {
     const struct derive_frame *frame = frame_of(derive, node->frame);
     const struct derive_node *parent = parent_of(derive, node);
     uint32_t path = parent ? parent->path : 0;
-    for (uint32_t k = frame->chain_count; k-- > 0;)
+    for (uint32_t k = frame->chain_count; k-- > innermost_level(run, frame);)
         if (model_paths_child(&derive->paths, path, derive->levels.items[frame->chain + k].function,
                               &path))
             return SPROF_ENOMEM;
@@ -119,7 +126,7 @@ static int make_paths(struct derive *derive, const struct derive_run *run)
     for (size_t i = 0; i < derive->nodes.count && !result; i++) {
         struct derive_node *node = &derive->nodes.items[i];
         if (node->run == number && (several ? node->in_full : run->view.mode == MODEL_MODE_FULL))
-            result = full_path(derive, node);
+            result = full_path(derive, run, node);
     }
     for (size_t k = 0; k < run->events.count; k++)
         for (size_t i = 0; i < run->events.items[k].pairs.count && !result; i++) {
@@ -148,6 +155,7 @@ static void add_cost(struct model_paths *paths, uint32_t path, struct model_cost
 /* A run and one of its events. */
 struct costed {
     uint32_t run, event;
+    const uint64_t *totals; /* inclusive times by function id, where calls were measured; or NULL */
 };
 
 static bool is_zero(const struct model_costs *costs)
@@ -165,8 +173,11 @@ static int path_costs(struct derive *derive, const struct costed *run)
 {
     for (size_t i = 0; i < derive->paths.items.count; i++) {
         const struct model_path *path = &derive->paths.items.items[i];
+        struct model_costs costs = path->costs;
+        if (run->totals && !path->parent)
+            costs.inclusive.weight = run->totals[path->function];
         if (!is_zero(&path->costs) &&
-            PUSH_COSTS(derive, &derive->derived.path_costs, run, path->id, path->costs))
+            PUSH_COSTS(derive, &derive->derived.path_costs, run, path->id, costs))
             return SPROF_ENOMEM;
     }
     return 0;
@@ -177,6 +188,8 @@ static int function_costs(struct derive *derive, const struct costed *run)
     const struct model_functions functions = {derive->functions.items, derive->functions.count};
     struct model_costs *costs = calloc(functions.count + 1, sizeof *costs);
     int result = costs ? model_function_costs(&derive->paths, &functions, costs) : SPROF_ENOMEM;
+    for (size_t i = 0; run->totals && i < functions.count && !result; i++)
+        costs[i].inclusive.weight = run->totals[i + 1];
     for (size_t i = 0; i < functions.count && !result; i++)
         if (!is_zero(&costs[i]))
             result =
@@ -256,7 +269,8 @@ static int make_line_tree(struct derive *derive, const struct derive_run *run,
         const struct derive_node *node = &derive->nodes.items[i];
         uint32_t path = node->parent ? tree->node_path.items[node->parent - 1] : 0;
         const struct derive_frame *frame = frame_of(derive, node->frame);
-        for (uint32_t k = node->run == number ? frame->chain_count : 0; k-- > 0;) {
+        for (uint32_t k = node->run == number ? frame->chain_count : 0;
+             k-- > innermost_level(run, frame);) {
             const uint32_t place = number_place(tree, &derive->levels.items[frame->chain + k]);
             if (!place || model_paths_child(&tree->paths, path, place, &path))
                 return SPROF_ENOMEM;
@@ -290,9 +304,10 @@ static int line_costs(struct derive *derive, const struct costed *run,
 /* == All == */
 
 static int event_costs(struct derive *derive, const struct derive_run *run,
-                       const struct derive_event *event, struct line_tree *lines)
+                       const struct derive_event *event, const uint64_t *totals,
+                       struct line_tree *lines)
 {
-    const struct costed costed = {run->id, event->id};
+    const struct costed costed = {run->id, event->id, totals};
     model_paths_clear_costs(&derive->paths);
     for (size_t i = 0; i < event->pairs.count; i++) {
         const struct derive_node *node = node_of(derive, &event->pairs.items[i]);
@@ -316,8 +331,18 @@ static int run_costs(struct derive *derive, struct derive_run *run)
         for (size_t i = 0; i < event->pairs.count; i++)
             run->summary.named_frames +=
                 event->pairs.items[i].cost.samples * node_of(derive, &event->pairs.items[i])->named;
-        result = event_costs(derive, run, event, &lines);
+        uint64_t *totals =
+            run->calls.count ? calloc(derive->functions.count + 1, sizeof *totals) : NULL;
+        if (run->calls.count && !totals)
+            result = SPROF_ENOMEM;
+        if (totals)
+            recording_derive_call_totals(derive, run, event->id, totals);
+        if (!result)
+            result = event_costs(derive, run, event, totals, &lines);
+        free(totals);
     }
+    if (!result)
+        result = recording_derive_call_latencies(derive, run);
     line_tree_release(&lines);
     return result ? result : sprof_vec_push(&derive->derived.sample_summaries, run->summary);
 }

@@ -304,7 +304,9 @@ static int load_costs(struct derive *derive, struct sprof_error *error)
 {
     for (size_t i = 0; i < derive->runs.count; i++) {
         struct derive_run *run = &derive->runs.items[i];
-        const int result = recording_derive_scan_samples(derive, run, error);
+        int result = recording_derive_scan_samples(derive, run, error);
+        if (!result)
+            result = recording_derive_load_calls(derive, run, error);
         if (result)
             return result;
         for (size_t k = 0; k < run->events.count; k++) {

@@ -23,6 +23,7 @@ void recording_derive_events_release(struct derive_run *run)
     }
     sprof_vec_release(&run->events);
     sprof_vec_release(&run->phases);
+    sprof_vec_release(&run->calls);
 }
 
 static void add(struct model_cost *sum, const struct store_sample *sample)

@@ -140,6 +140,11 @@ int recording_child(struct recording *recording, uint32_t parent,
                     const struct sprof_file_id *module, bool in_kernel, uint64_t offset,
                     uint32_t *node);
 
+/* The same for an address of a live process, in a module known by its mapping. SPROF_ENOTFOUND
+ * where nothing is mapped there. */
+int recording_child_at(struct recording *recording, uint32_t parent, pid_t pid, uint64_t address,
+                       uint64_t time_ns, uint32_t *node);
+
 /* The stack of a pseudo-function. Returns 0 or SPROF_ENOMEM. */
 int recording_pseudo(struct recording *recording, enum model_pseudo which, uint32_t *node);
 

@@ -245,6 +245,20 @@ int recording_child(struct recording *recording, uint32_t parent, const struct s
                   : SPROF_ENOMEM;
 }
 
+int recording_child_at(struct recording *recording, uint32_t parent, pid_t pid, uint64_t address,
+                       uint64_t time_ns, uint32_t *node)
+{
+    const struct model_process *process =
+        model_process_table_process(&recording->process_table, pid, time_ns);
+    const struct model_mapping *mapping =
+        process ? model_process_table_find(&recording->process_table, process, address) : NULL;
+    if (!process)
+        return SPROF_ENOMEM;
+    return mapping ? recording_walk_child(&recording->walk, parent, mapping->module,
+                                          address - mapping->start + mapping->file_offset, node)
+                   : SPROF_ENOTFOUND;
+}
+
 int recording_pseudo(struct recording *recording, enum model_pseudo which, uint32_t *node)
 {
     return recording_walk_pseudo(&recording->walk, which, node);

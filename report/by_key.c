@@ -241,7 +241,8 @@ static const char *title_of(const struct by_key *by, bool inclusive)
     for (size_t i = 0; i < by->key_count; i++)
         sprof_str_appendf(&text, "%s%s", i ? ", " : "", keys[by->keys[i]].title);
     if (by->of_frames)
-        sprof_str_appendf(&text, " by %s samples", inclusive ? "inclusive" : "exclusive");
+        sprof_str_appendf(&text, " by %s %s", inclusive ? "inclusive" : "exclusive",
+                          report_counts_calls(by->dataset) ? "time" : "samples");
     if (text.text && text.text[0] >= 'a' && text.text[0] <= 'z')
         text.text[0] = (char)(text.text[0] - 'a' + 'A');
     return report_utf8_keep(&by->dataset->arena, &text);

@@ -77,23 +77,29 @@ static void figure_column(struct table *table, const struct report_dataset *data
                                });
 }
 
+static const char *count_title(const struct report_dataset *dataset)
+{
+    return report_counts_calls(dataset) ? "calls" : "samples";
+}
+
 static void ranking_columns(struct table *table, const struct report_dataset *dataset,
                             const struct measure *measure)
 {
     figure_column(table, dataset, measure, MEASURE_PERCENT, measure->title);
-    figure_column(table, dataset, measure, MEASURE_INTERVAL, "±");
+    figure_column(table, dataset, measure, MEASURE_INTERVAL,
+                  report_counts_calls(dataset) ? NULL : "±");
     if (dataset->filtered)
         figure_column(table, dataset, measure, MEASURE_OF_ALL, "of all");
     if (dataset->event.is_clock)
         figure_column(table, dataset, measure, MEASURE_TIME, "time");
-    figure_column(table, dataset, measure, MEASURE_SAMPLES, "samples");
+    figure_column(table, dataset, measure, MEASURE_SAMPLES, count_title(dataset));
     figure_column(table, dataset, measure, MEASURE_WEIGHT, NULL);
 }
 
 static void tree_columns(struct table *table, const struct report_dataset *dataset,
                          const struct measure *measure)
 {
-    figure_column(table, dataset, measure, MEASURE_SAMPLES, "samples");
+    figure_column(table, dataset, measure, MEASURE_SAMPLES, count_title(dataset));
     if (measure->focus)
         figure_column(table, dataset, measure, MEASURE_OF_FOCUS, measure->focus);
     figure_column(table, dataset, measure, MEASURE_PERCENT,
@@ -160,8 +166,9 @@ const char *report_columns_base(struct report_dataset *dataset)
     struct sprof_str text = {0};
     if (dataset->weighted && dataset->event.is_clock)
         sprof_str_appendf(
-            &text, "%% of %s of CPU time",
-            report_number_time(number, total.weight, report_number_time_unit(total.weight)));
+            &text, "%% of %s %s",
+            report_number_time(number, total.weight, report_number_time_unit(total.weight)),
+            report_counts_calls(dataset) ? "in probed functions" : "of CPU time");
     else if (dataset->weighted)
         sprof_str_appendf(&text, "%% of %s %s", report_number_grouped(number, total.weight),
                           dataset->event.name);

@@ -186,6 +186,12 @@ struct report_dataset {
     struct sprof_map process_numbers, thread_numbers, node_numbers, function_numbers;
 };
 
+/* Whether probes counted calls, and nothing was sampled. */
+static inline bool report_counts_calls(const struct report_dataset *dataset)
+{
+    return dataset->event.unit == STORE_UNIT_CALL;
+}
+
 /* Reads what is selected; `parts` of enum report_part, added up. Errors as report_write. The caller
  * releases, also on failure. */
 int report_dataset_load(struct report_dataset *dataset, struct store *store,

@@ -61,6 +61,8 @@ int report_quality_of_samples(struct report_dataset *dataset, struct quality_par
     const struct store_quality *quality = &dataset->quality;
     char number[NUMBER_BYTES];
     int result = 0;
+    if (report_counts_calls(dataset))
+        return 0;
     result = report_quality_part(dataset, parts, "%s lost",
                                  report_number_grouped(number, quality->lost));
     if (!result && quality->has_user_stacks && quality->user_stacks)
@@ -157,7 +159,7 @@ static int cost_line(struct report_dataset *dataset, struct quality_parts *parts
 static int note_waiting(struct report_dataset *dataset, struct quality_parts *notes)
 {
     const uint64_t cpu_ns = dataset->quality.target_cpu_ns, wall_ns = dataset->run.duration_ns;
-    if (wall_ns < shortest_wait_ns || is_imported(dataset) ||
+    if (report_counts_calls(dataset) || wall_ns < shortest_wait_ns || is_imported(dataset) ||
         is_share(cpu_ns, wall_ns, LITTLE_CPU_PERCENT))
         return 0;
     char share[NUMBER_BYTES];
@@ -260,6 +262,8 @@ static int note_empty(struct report_dataset *dataset, struct quality_parts *note
     return report_quality_part(dataset, notes, "%s",
                                dataset->quality.samples
                                    ? "none of the samples belong to what was asked for"
+                               : report_counts_calls(dataset)
+                                   ? "none of the probed functions was called"
                                    : "nothing was sampled: the program used too little CPU time");
 }
 
@@ -280,7 +284,8 @@ static int samples_line(struct report_dataset *dataset, struct quality_parts *pa
     char number[NUMBER_BYTES];
     const uint64_t samples = dataset->quality.samples;
     const int result =
-        report_quality_part(dataset, parts, "%s sample%s", report_number_grouped(number, samples),
+        report_quality_part(dataset, parts, "%s %s%s", report_number_grouped(number, samples),
+                            report_counts_calls(dataset) ? "call" : "sample",
                             report_number_plural(samples));
     return result ? result : report_quality_of_samples(dataset, parts);
 }

@@ -35,7 +35,8 @@ static int say_samples(struct report_dataset *dataset, struct quality_parts *par
     report_number_time(cpu, quality->target_cpu_ns,
                        report_number_time_unit(quality->target_cpu_ns));
     report_quality_rate(rate, quality);
-    const int result = report_quality_part(dataset, parts, "%s sample%s in %s (%s%s%s)", samples,
+    const int result = report_quality_part(dataset, parts, "%s %s%s in %s (%s%s%s)", samples,
+                                           report_counts_calls(dataset) ? "call" : "sample",
                                            report_number_plural(quality->samples), cpu,
                                            dataset->event.name ? dataset->event.name : "no event",
                                            rate[0] ? ", " : "", rate);

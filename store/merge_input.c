@@ -187,6 +187,10 @@ COPY_OF_RUN(thread_node_cost, store_thread_node_cost, STORE_THREAD_NODE_COST,
             SHIFT_EVENT SHIFT_THREAD TRANSLATE(nodes, node_id))
 COPY_OF_RUN(slot_cost, store_slot_cost, STORE_SLOT_COST,
             SHIFT_EVENT SHIFT_THREAD TRANSLATE(nodes, node_id))
+COPY_OF_RUN(call_cost, store_call_cost, STORE_CALL_COST,
+            SHIFT_EVENT SHIFT_THREAD TRANSLATE(nodes, node_id))
+COPY_OF_RUN(call_latency, store_call_latency, STORE_CALL_LATENCY,
+            SHIFT_EVENT TRANSLATE(functions, function_id))
 
 static int copy_thread(void *context, const struct store_thread *from)
 {
@@ -455,6 +459,7 @@ static int copy_runs(struct copying *copying)
     STORE_X(, ledger, , )
     STORE_X(, counter, , )
     STORE_X(, failed, , )
+    STORE_X(, call_cost, , )
     if (!status)
         status = store_each_raw_sample(input, 0, copy_sample, copying, error);
     STORE_DERIVED_OF_RUN(STORE_X)

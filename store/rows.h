@@ -136,6 +136,26 @@ struct store_sample {
     bool stitched, user_stack; /* user_stack: it has one at all */
 };
 
+/* What a thread called of one function, whose entry is the frame of the node. Times are of calls
+ * that have ended, and all zero (SQL NULL: min) where only calls are counted. */
+struct store_call_cost {
+    uint32_t run_id, event_id, thread_id, node_id;
+    bool timed;           /* exits were seen, too */
+    uint64_t calls;       /* begun */
+    uint64_t in_flight;   /* … and not ended when the run did */
+    uint64_t total_ns;    /* of outermost calls, with all that they called */
+    uint64_t self_ns;     /* without the probed functions that they called */
+    uint64_t min_ns, max_ns; /* of one call */
+    uint64_t child_calls; /* of probed functions, directly */
+    uint64_t tails;       /* ended by calling another function last */
+    uint64_t abnormal;    /* left by an exception or longjmp */
+    uint64_t recursive;   /* begun while another one was open */
+    uint64_t uncertain;   /* whose self time may hold that of others: coroutines */
+    double bucket_ns;     /* where the first bucket ends */
+    struct sprof_bytes buckets; /* 32-bit counts of calls by duration, little endian; each ends at √2
+                                   times the one before */
+};
+
 /* == What is derived == */
 
 /* The call path that samples of a node count for. Nodes in which no sample ends have none. */
@@ -190,6 +210,12 @@ struct store_thread_node_cost {
 struct store_slot_cost {
     uint32_t run_id, event_id, slot, thread_id, node_id;
     struct model_cost cost;
+};
+
+/* How long calls of a function took: of so many percent at most this. */
+struct store_call_latency {
+    uint32_t run_id, event_id, function_id;
+    uint64_t p50_ns, p90_ns, p99_ns, p999_ns;
 };
 
 /* == Beside the samples == */

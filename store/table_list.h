@@ -17,7 +17,8 @@
     X(MAPPING, mapping, store_mapping, mappings)                                                   \
     X(LEDGER, ledger, store_ledger, ledger)                                                        \
     X(COUNTER, counter, store_counter, counters)                                                   \
-    X(FAILED, failed, store_failed, failed)
+    X(FAILED, failed, store_failed, failed)                                                        \
+    X(CALL_COST, call_cost, store_call_cost, call_costs)
 #define STORE_BATCH_OF_ALL(X)                                                                      \
     X(MODULE, module, store_module, modules)                                                       \
     X(FRAME, frame, store_frame, frames)                                                           \
@@ -35,7 +36,8 @@
     X(LINE_COST, line_cost, store_cost, line_costs)                                                \
     X(EDGE_COST, edge_cost, store_edge_cost, edge_costs)                                           \
     X(THREAD_NODE_COST, thread_node_cost, store_thread_node_cost, thread_node_costs)               \
-    X(SLOT_COST, slot_cost, store_slot_cost, slot_costs)
+    X(SLOT_COST, slot_cost, store_slot_cost, slot_costs)                                           \
+    X(CALL_LATENCY, call_latency, store_call_latency, call_latencies)
 #define STORE_DERIVED_OF_ALL(X)                                                                    \
     X(FUNCTION, function, store_function, functions)                                               \
     X(PATH, path, model_path, paths)                                                               \

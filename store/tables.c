@@ -357,6 +357,35 @@ static const struct store_column slot_cost_columns[] = {
     NAMED(store_slot_cost, cost.weight, "weight", NUMBER),
 };
 
+static const struct store_column call_cost_columns[] = {
+    OF_EVENT(store_call_cost),
+    OF(store_call_cost, thread_id, "thread"),
+    OF(store_call_cost, node_id, "stack_node"),
+    COLUMN(store_call_cost, timed, BOOL),
+    COLUMN(store_call_cost, calls, NUMBER),
+    COLUMN(store_call_cost, in_flight, NUMBER),
+    COLUMN(store_call_cost, total_ns, NUMBER),
+    COLUMN(store_call_cost, self_ns, NUMBER),
+    NULLED(store_call_cost, min_ns, NUMBER),
+    NULLED(store_call_cost, max_ns, NUMBER),
+    COLUMN(store_call_cost, child_calls, NUMBER),
+    COLUMN(store_call_cost, tails, NUMBER),
+    COLUMN(store_call_cost, abnormal, NUMBER),
+    COLUMN(store_call_cost, recursive, NUMBER),
+    COLUMN(store_call_cost, uncertain, NUMBER),
+    COLUMN(store_call_cost, bucket_ns, REAL),
+    NULLED(store_call_cost, buckets, BLOB),
+};
+
+static const struct store_column call_latency_columns[] = {
+    OF_EVENT(store_call_latency),
+    OF(store_call_latency, function_id, "function"),
+    COLUMN(store_call_latency, p50_ns, NUMBER),
+    COLUMN(store_call_latency, p90_ns, NUMBER),
+    COLUMN(store_call_latency, p99_ns, NUMBER),
+    COLUMN(store_call_latency, p999_ns, NUMBER),
+};
+
 static const struct store_column word_columns[] = {
     COLUMN(store_word, list, TEXT),
     COLUMN(store_word, number, NUMBER),
@@ -524,6 +553,10 @@ static const struct store_table tables[STORE_TABLES] = {
                     "run_id, event_id, thread_id, node_id"),
     [STORE_SLOT_COST] = ROWS_OF_RUN("slot_cost", slot_cost_columns, store_slot_cost,
                                     "run_id, event_id, slot, thread_id, node_id"),
+    [STORE_CALL_COST] = ROWS_OF_RUN("call_cost", call_cost_columns, store_call_cost,
+                                    "run_id, event_id, thread_id, node_id"),
+    [STORE_CALL_LATENCY] = ROWS_OF_RUN("call_latency", call_latency_columns, store_call_latency,
+                                       "run_id, event_id, function_id"),
     [STORE_LEDGER] =
         ROWS_OF_RUN("ledger", ledger_columns, store_ledger, "run_id, event_id, second"),
     [STORE_COUNTER] = ROWS_OF_RUN("counter", counter_columns, store_counter, "run_id, name"),

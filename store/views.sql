@@ -189,3 +189,27 @@ SELECT run_id, id AS phase_id, start_ns, end_ns,
        (SELECT word FROM word WHERE list = 'app_interior' AND number = app_interior) AS app_interior,
        frequency_hz, stack_bytes, paused, mark
 FROM phase;
+
+-- Calls that were traced, by function, over all threads. Times NULL: only calls were counted.
+CREATE VIEW v_call_stats AS
+SELECT c.run_id, f.name AS function, m.name AS module,
+       (SELECT word FROM word WHERE list = 'kind' AND number = m.kind) AS kind,
+       sum(c.calls) AS calls,
+       CASE WHEN max(c.timed) THEN sum(c.total_ns) END AS total_ns,
+       CASE WHEN max(c.timed) THEN sum(c.self_ns) END AS self_ns,
+       CASE WHEN sum(c.calls - c.in_flight - c.recursive) > 0 AND max(c.timed)
+            THEN sum(c.total_ns) / sum(c.calls - c.in_flight - c.recursive) END AS average_ns,
+       CASE WHEN sum(c.calls - c.in_flight) > 0 AND max(c.timed)
+            THEN sum(c.self_ns) / sum(c.calls - c.in_flight) END AS self_average_ns,
+       min(c.min_ns) AS min_ns, max(c.max_ns) AS max_ns, l.p50_ns, l.p90_ns, l.p99_ns, l.p999_ns,
+       sum(c.in_flight) AS in_flight, sum(c.abnormal) AS abnormal, sum(c.tails) AS tails,
+       sum(c.recursive) AS recursive, sum(c.child_calls) AS child_calls,
+       sum(c.uncertain) AS uncertain, max(c.timed) AS timed, f.start AS address,
+       coalesce(f.linkage_name, f.name) AS linkage_name, f.id AS function_id
+FROM call_cost c
+JOIN node_path n ON n.node_id = c.node_id
+JOIN call_path p ON p.id = n.path_id
+JOIN function f ON f.id = p.function_id
+JOIN module m ON m.id = f.module_id
+LEFT JOIN call_latency l ON l.run_id = c.run_id AND l.event_id = c.event_id AND l.function_id = f.id
+GROUP BY c.run_id, f.id;

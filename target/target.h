@@ -42,6 +42,12 @@ pid_t target_thread(const struct target *target);
 /* The processes attached to (of one thread: its process), each once; none of a command. */
 const pid_t *target_processes(const struct target *target, size_t *count);
 
+/* Finds a library of sprof that is to be preloaded into a command: beside the binary in the build
+ * tree, or where both are installed. SPROF_EUNSUPPORTED where there is none, or where a blank or
+ * colon in its path keeps it from being preloaded. */
+enum { TARGET_PATH_MAX = 4096 };
+int target_find_library(const char *name, char path[TARGET_PATH_MAX], struct sprof_error *error);
+
 /* Puts "NAME=value" into the environment of the command, before it starts. Returns 0 or
  * SPROF_ENOMEM. */
 int target_set_environment(struct target *target, const char *assignment);

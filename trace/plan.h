@@ -14,7 +14,7 @@
 #include <stdbool.h>
 
 /* What a stored plan is made by; a file of another version is not read. */
-enum { TRACE_PLAN_VERSION = 3 };
+enum { TRACE_PLAN_VERSION = 4 };
 
 /* A jump to a probe, and the room that it takes at a function's entry. */
 enum { TRACE_JUMP_BYTES = 5, TRACE_DISPLACED_MAX = 4 + 15 };
@@ -141,13 +141,14 @@ struct trace_module {
     struct sprof_error error; /* code 0, or why there is no plan */
 };
 
-/* Plans every file that a live process has mapped executable, each once, compares the bytes, and
- * calls `module` for each; what it returns other than 0 ends the matter and is returned. The plan
+/* Plans every file that a live process has mapped executable and `wants` (NULL: all) says yes to,
+ * each once, compares the bytes, and calls `module` for each; what it returns other than 0 ends the matter and is returned. The plan
  * is the callee's to keep (by zeroing it), else it is released. *runs_generated_code: it has
  * executable memory that is no file's, so that each probe has to check its caller. Errors:
  * SPROF_ENOTFOUND (no such process, or nothing mapped that may be seen), SPROF_EPERMISSION,
  * SPROF_ENOMEM. */
 int trace_plan_process(pid_t pid, struct cache *cache,
+                       bool (*wants)(void *context, const char *path),
                        int (*module)(void *context, struct trace_module *module), void *context,
                        bool *runs_generated_code, struct sprof_error *error);
 

@@ -9,6 +9,7 @@
 struct survey {
     pid_t pid;
     struct cache *cache;
+    bool (*wants)(void *context, const char *path);
     int (*module)(void *context, struct trace_module *module);
     void *context;
     SPROF_VEC(uint64_t) seen; /* digests of paths, devices and inodes */
@@ -55,7 +56,8 @@ static int take_mapping(void *context, const struct model_mmap *mapping)
         survey->generated |= mapping->file.path && !strncmp(mapping->file.path, "//anon", 6);
         return 0;
     }
-    if (was_seen(survey, &mapping->file))
+    if (was_seen(survey, &mapping->file) ||
+        (survey->wants && !survey->wants(survey->context, mapping->file.path)))
         return 0;
     struct trace_module module = {.path = mapping->file.path};
     const struct image_request request = {.file = mapping->file,
@@ -74,10 +76,11 @@ static int take_mapping(void *context, const struct model_mmap *mapping)
 }
 
 int trace_plan_process(pid_t pid, struct cache *cache,
+                       bool (*wants)(void *context, const char *path),
                        int (*module)(void *context, struct trace_module *module), void *context,
                        bool *runs_generated_code, struct sprof_error *error)
 {
-    struct survey survey = {.pid = pid, .cache = cache, .module = module, .context = context};
+    struct survey survey = {.pid = pid, .cache = cache, .wants = wants, .module = module, .context = context};
     int code = target_check(pid, false, error);
     if (code)
         return code;

@@ -160,6 +160,8 @@ static bool uses_return_address(struct scan *scan, uint64_t vaddr,
                              (instruction->base == ARCH_SP || instruction->base == ARCH_FP);
     unsigned reg;
     int64_t offset;
+    if (instruction->effect == ARCH_EFFECT_RETURNS && instruction->value)
+        return true; /* it leaves its return address elsewhere than where it found it */
     if ((!pops && !has_operand) || !unwind_table_cfa(scan->planner->table, vaddr, &reg, &offset))
         return false;
     const int64_t popped = instruction->effect == ARCH_EFFECT_POPS_FP ? 8 : instruction->value;

@@ -1,15 +1,15 @@
 /* Sites that compilers left for probes: each section holds where they are. */
 #include "trace/planner.h"
 
-/* Whether a jump has room at a site: nops, or the jump over them that XRay begins its sleds with.
- */
-static bool has_room(struct trace_planner *planner, uint64_t site, bool is_xray)
+/* The room for a jump at a site, in bytes of whole instructions: nops, or the jump over them that
+ * XRay begins its sleds with. 0: there is none. */
+static size_t room_at(struct trace_planner *planner, uint64_t site, bool is_xray)
 {
     struct sprof_bytes code;
     struct arch_instruction instruction;
     size_t at = 0;
     if (!trace_text_at(planner, site, &code))
-        return false;
+        return 0;
     if (is_xray && arch_instruction_decode(code.data, code.size, &instruction) &&
         instruction.flow == ARCH_FLOW_JUMP)
         at = instruction.length;
@@ -17,10 +17,10 @@ static bool has_room(struct trace_planner *planner, uint64_t site, bool is_xray)
         const size_t length =
             at < code.size ? arch_code_padding(code.data + at, code.size - at) : 0;
         if (!length)
-            return false;
+            return 0;
         at += length;
     }
-    return true;
+    return at <= TRACE_DISPLACED_MAX ? at : 0;
 }
 
 /* A site belongs to a function whose first instruction it is, but for the mark that indirect
@@ -31,12 +31,12 @@ static void add_site(struct trace_planner *planner, uint64_t site, enum trace_me
         trace_function_index(planner->functions.items, planner->functions.count, site);
     struct trace_function *function = index < 0 ? NULL : &planner->functions.items[index];
     enum { LANDING_MAX = 4 };
-    if (!function || site - function->start > LANDING_MAX ||
-        !has_room(planner, site, mechanism == TRACE_XRAY))
+    const size_t room = room_at(planner, site, mechanism == TRACE_XRAY);
+    if (!function || site - function->start > LANDING_MAX || !room)
         return;
     function->mechanism = (uint8_t)mechanism;
     function->site = site;
-    function->displaced = TRACE_JUMP_BYTES;
+    function->displaced = (uint8_t)room;
 }
 
 /* A section of addresses. Those of a position-independent file stand in its relocations. */

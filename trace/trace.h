@@ -1,11 +1,13 @@
 /* trace: every call of chosen functions, by probes at their entries.
  *
- * What is here: where a file's probes can be, and where not, and why (the plan); and copies of
- * function beginnings that do the same at another address. Nothing here touches a process. */
+ * What is here: where a file's probes can be, and where not, and why (the plan); copies of function
+ * beginnings that do the same at another address; and a session, which launches a command with
+ * probes and records what they measure. */
 #ifndef SPROF_TRACE_TRACE_H
 #define SPROF_TRACE_TRACE_H
 
 #include "trace/plan.h"
 #include "trace/relocate.h"
+#include "trace/session.h"
 
 #endif

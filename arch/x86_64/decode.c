@@ -389,7 +389,7 @@ static struct arch_instruction without_modrm(const struct decoder *decoder)
     if (opcode >> 4 == 7 || opcode >> 2 == 0x38)
         return effect(ARCH_EFFECT_BRANCHES, decoder->immediate);
     switch (opcode) {
-    case 0xc2:
+    case 0xc2: return effect(ARCH_EFFECT_RETURNS, (uint16_t)decoder->immediate);
     case 0xc3: return effect(ARCH_EFFECT_RETURNS, 0);
     case 0xc9: return effect(ARCH_EFFECT_LEAVES, 0);
     case 0xe9:

@@ -63,35 +63,11 @@ static int check_request(const struct sampler_options *options, struct sprof_err
 
 /* == Opening == */
 
-/* Beside the binary in the build tree, or where both are installed. */
-static int find_library(char path[AGENT_PATH_MAX], struct sprof_error *error)
-{
-    static const char *const places[] = {"/libexec/sprof/", "/../libexec/sprof/"};
-    char self[AGENT_PATH_MAX / 2] = "";
-    if (readlink("/proc/self/exe", self, sizeof self - 1) > 0 && strrchr(self, '/'))
-        *strrchr(self, '/') = '\0';
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        snprintf(path, AGENT_PATH_MAX, "%s%s%s", self, places[i], AGENT_LIBRARY);
-        if (access(path, R_OK))
-            continue;
-        return path[strcspn(path, ": ")]
-                   ? sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
-                                     "%s cannot be preloaded: a colon or a blank in its path\n"
-                                     "install sprof elsewhere",
-                                     path)
-                   : 0;
-    }
-    return sprof_error_set(error, SPROF_EUNSUPPORTED, ENOENT,
-                           "the SIGPROF agent is not installed: there is no %s\n"
-                           "install sprof with `cmake --install`, which puts it there",
-                           path);
-}
-
 static int set_environment(const struct sigprof_source *source, struct sprof_error *error)
 {
     char library[AGENT_PATH_MAX], socket_variable[160];
     struct sprof_str preload = {0};
-    int result = find_library(library, error);
+    int result = target_find_library(AGENT_LIBRARY, library, error);
     if (result)
         return result;
     const char *others = getenv("LD_PRELOAD");

@@ -26,7 +26,7 @@ declare -A owners=(
     ["sqlite3.h"]="store" ["zlib.h"]="report import"
     ["pprof.pb-c.h"]="formats"
     ["xxhash.h"]="base"
-    ["pcre2.h"]="report" ["capstone/capstone.h"]="report"
+    ["pcre2.h"]="report trace" ["capstone/capstone.h"]="report"
     ["yajl/yajl_gen.h"]="report" ["yajl/yajl_parse.h"]="report" ["yajl/yajl_tree.h"]="report"
 )
 
@@ -43,10 +43,10 @@ has_word() { # WORD "LIST OF WORDS"
     [[ " $2 " == *" $1 "* ]]
 }
 
-# The headers a library shows to others: library/library.h and, of base, model, recording and store, what it includes.
+# The headers a library shows to others: library/library.h and, of agent, base, model, recording, store and trace, what it includes.
 is_public() { # LIBRARY HEADER
     [ "$2" = "$1/$1.h" ] && return
-    has_word "$1" "base model recording store trace" &&
+    has_word "$1" "agent base model recording store trace" &&
         grep -qrF "#include \"$2\"" "$1/$1.h" $(sed -n "s/^#include \"\($1\/.*\)\"/\1/p" "$1/$1.h")
 }
 

@@ -405,6 +405,27 @@ static struct store_thread_cost thread_costs[] = {
 static struct store_thread_node_cost thread_node_costs[] = {
     {1, 1, 1, 1, SAMPLES(1), 0}, {1, 1, 1, 2, SAMPLES(1), 0}, {1, 1, 1, 4, SAMPLES(2), 0},
     {1, 1, 1, 7, SAMPLES(1), 0}, {1, 1, 2, 5, SAMPLES(1), 0}, {1, 1, 3, 8, {0, UNSAMPLED_NS}, 0}};
+static const uint8_t buckets[8] = {0, 0, 0, 0, 9, 0, 0, 0};
+static struct store_call_cost call_costs[] = {
+    {.run_id = 1,
+     .event_id = 1,
+     .thread_id = 1,
+     .node_id = 1,
+     .timed = true,
+     .calls = 10,
+     .in_flight = 1,
+     .total_ns = 900,
+     .self_ns = 700,
+     .min_ns = 90,
+     .max_ns = 110,
+     .child_calls = 2,
+     .bucket_ns = 71,
+     .buckets = {buckets, sizeof buckets}},
+};
+static struct store_call_latency call_latencies[] = {
+    {.run_id = 1, .event_id = 1, .function_id = 1, .p50_ns = 100, .p90_ns = 100, .p99_ns = 100,
+     .p999_ns = 100},
+};
 static struct store_slot_cost slot_costs[] = {
     {1, 1, 0, 1, 1, SAMPLES(1)}, {1, 1, 0, 1, 2, SAMPLES(1)}, {1, 1, 0, 1, 4, SAMPLES(2)},
     {1, 1, 0, 1, 7, SAMPLES(1)}, {1, 1, 0, 2, 5, SAMPLES(1)}, {1, 1, 0, 3, 8, {0, UNSAMPLED_NS}}};
@@ -490,6 +511,7 @@ int example_write_raw(struct store *store, const struct store_run *run)
         .ledger = BORROW(ledger),
         .counters = BORROW(counters),
         .failed = BORROW(failed),
+        .call_costs = BORROW(call_costs),
     };
     return store_write(store, &batch, NULL);
 }
@@ -512,6 +534,7 @@ int example_write_derived(struct store *store)
         .thread_costs = BORROW(thread_costs),
         .thread_node_costs = BORROW(thread_node_costs),
         .slot_costs = BORROW(slot_costs),
+        .call_latencies = BORROW(call_latencies),
         .event_costs = BORROW(event_costs),
         .sample_summaries = BORROW(sample_summaries),
     };

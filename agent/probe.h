@@ -1,0 +1,148 @@
+/* What a traced program and its tracer agree on: libsprof-probe.so (agent/probe/) is preloaded into
+ * the program; the tracer plans its files, writes thunks into the agent's area and jumps to them
+ * at the entries of functions, and reads figures from memory shared with it.
+ *
+ * The program may write anything into that memory: whoever reads checks every number.
+ *
+ * The conversation, over one end of a socket pair (SOCK_SEQPACKET) whose number is in
+ * PROBE_VARIABLE: the agent says hello; the tracer asks for mappings, one message each, and is
+ * answered; at last it says go. Where the tracer ends before that, the program goes on untraced. */
+#ifndef SPROF_AGENT_PROBE_H
+#define SPROF_AGENT_PROBE_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PROBE_VARIABLE "SPROF_PROBE"
+#define PROBE_LIBRARY "libsprof-probe.so"
+
+enum {
+    PROBE_MAGIC = 0x42505053, /* "SPPB" */
+    PROBE_VERSION = 1,
+    PROBE_THUNK_BYTES = 64,
+    PROBE_THUNKS = 131072, /* functions of one process that can be probed */
+    PROBE_SLABS = 4096,    /* threads of one process that can be traced at the same time */
+    PROBE_BUCKETS = 64,    /* of a histogram */
+    PROBE_BUCKET_FIRST = 4 /* … the first ends at 2^(this + 1/2) ticks; two an octave */
+};
+
+/* ---- What is said over the socket -------------------------------------------------------------- */
+
+struct probe_hello {
+    uint32_t magic, version;
+    uint32_t pid;
+    int32_t window_error; /* errno of mapping the records; 0: they are there */
+    uint64_t thunks;      /* address of the area */
+    uint64_t enter, leave; /* what thunks call */
+};
+
+enum probe_request_kind {
+    PROBE_MAP_SHARED, /* map the descriptor that comes along; answer: where */
+    PROBE_MAP_ISLAND, /* map private executable memory at `address` exactly; answer: where */
+    PROBE_GO,         /* begin; no answer */
+    PROBE_GIVE_UP,    /* go on untraced; no answer */
+};
+
+struct probe_request {
+    uint32_t kind; /* enum probe_request_kind */
+    uint32_t reserved;
+    uint64_t address, size;
+};
+
+/* An address, or minus an errno. */
+struct probe_answer {
+    int64_t result;
+};
+
+/* ---- Shared memory ----------------------------------------------------------------------------- */
+
+/* What a thunk does for its function. */
+enum probe_tier {
+    PROBE_OFF,   /* nothing */
+    PROBE_COUNT, /* counts calls: the exits cannot be seen */
+    PROBE_LEAVE, /* counts, and ends the frames below: an exception is being caught */
+    PROBE_JUMP,  /* the same, and those that a longjmp leaves: its buffer is the first argument */
+    PROBE_FULL,  /* counts and times */
+};
+
+/* Figures of one function in one thread. Times are ticks of the processor's counter. */
+struct probe_stat {
+    uint64_t calls; /* begun */
+    uint64_t self, total; /* total: of outermost calls */
+    uint64_t depth; /* calls that are open */
+    uint64_t min, max; /* of one call, whole; min 0: none has ended */
+    uint64_t ended;
+    uint64_t child_calls; /* ended calls of probed functions, directly below */
+    uint64_t tails, abnormal; /* … of `ended`: by a tail call; without returning */
+    uint64_t recursive; /* calls begun while another was open */
+    uint64_t uncertain; /* ended calls whose self time may hold that of others: coroutines */
+    uint64_t reserved[4];
+    uint32_t buckets[PROBE_BUCKETS]; /* ended calls by their duration */
+};
+
+enum probe_slab_state {
+    PROBE_SLAB_FREE,
+    PROBE_SLAB_TAKEN,
+};
+
+/* One thread. */
+struct probe_slab {
+    _Atomic uint32_t state; /* enum probe_slab_state; only the tracer frees */
+    _Atomic uint32_t tid;
+};
+
+/* The file: this structure, then the slabs, each an array of struct probe_stat by function. The
+ * tracer writes what is above the line before it says go. */
+struct probe_shared {
+    uint64_t slab_bytes;
+    uint32_t slab_count, function_count;
+    uint64_t stack_low, stack_high; /* of the main thread */
+    uint64_t stack_bytes;           /* of other threads, as far as known */
+    uint32_t tid_offset;            /* from a thread's pointer to its id; 0: ask the kernel */
+    uint32_t reserved;
+    /* ---- */
+    _Atomic uint64_t untracked;    /* threads that found no slab */
+    _Atomic uint32_t slabs_used;   /* slabs from here on were never taken */
+    _Atomic uint32_t next_serial;
+    struct probe_slab slabs[PROBE_SLABS];
+    uint8_t tiers[PROBE_THUNKS]; /* enum probe_tier by function */
+};
+
+#define PROBE_SHARED_BYTES ((sizeof(struct probe_shared) + 4095) / 4096 * 4096)
+
+static inline uint64_t probe_slab_bytes(uint32_t functions)
+{
+    return ((uint64_t)functions * sizeof(struct probe_stat) + 4095) / 4096 * 4096;
+}
+
+_Static_assert(sizeof(struct probe_stat) == 384, "whole cache lines");
+
+/* The processor's counter, in which times are. */
+static inline uint64_t probe_ticks(void)
+{
+    return __builtin_ia32_rdtsc();
+}
+
+/* ---- Records ----------------------------------------------------------------------------------- */
+
+/* The record of a call stands at an address that follows from where the call's return address is
+ * on its stack, whichever stack that is: PROBE_RECORDS + 8 · (slot mod 2^42). So a return address
+ * is found without any bookkeeping that could be wrong. The addresses are fixed, because the rules
+ * for unwinding through a thunk (agent/probe/area.S) hold them; Linux places nothing there. */
+#define PROBE_RECORDS UINT64_C(0x570000000000)
+#define PROBE_RECORDS_BYTES (UINT64_C(1) << 45)
+#define PROBE_SLOT_MASK ((UINT64_C(1) << 42) - 1)
+
+/* ---- Thunks ------------------------------------------------------------------------------------ */
+
+/* Offsets into a thunk: where it goes on when its function has been entered, calls the function,
+ * and where that returns to. agent/probe/area.S describes the stack at each. */
+enum {
+    PROBE_THUNK_CALL = 22,
+    PROBE_THUNK_RETURN = 28,
+    PROBE_THUNK_PASS = 45,
+    PROBE_THUNK_BODY = 56, /* the address of the function's body */
+};
+
+#endif

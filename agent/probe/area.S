@@ -1,0 +1,128 @@
+/* The room for thunks, the rules for unwinding through them, and what they call.
+ *
+ * A thunk, 64 bytes, as the tracer writes it; S is where the return address of the call stands:
+ *
+ *      offset                                   rsp        return address
+ *       0  push %r11                            S          in memory at S
+ *       2  mov  $id, %r11d                      S-8        …
+ *       8  call probe_enter                     S-8        …
+ *      13  pop  %r11                            S-8        in memory, and in the record of S
+ *      15  jc   45                              S          …
+ *      17  lea  8(%rsp), %rsp                   S          …
+ *      22  call *56(thunk)   the body           S+8        in the record
+ *      28  push %rax         makes room at S    S+8        in the record
+ *      29  push %r11                            S          …
+ *      31  mov  $id, %r11d                      S-8        …
+ *      37  call probe_leave  puts it back at S  S-8        …
+ *      42  pop  %r11                            S-8        …
+ *      44  ret                                  S          …
+ *      45  jmp  *56(thunk)                      S          in memory
+ *      56  address of the body
+ */
+
+        .section .probe_thunks, "ax", @progbits
+        .globl  probe_thunks
+        .hidden probe_thunks
+        .type   probe_thunks, @function
+        .p2align 12
+probe_thunks:
+        .cfi_startproc
+/* One rule for all thunks, by the offset of the instruction pointer in its thunk, as linkers write
+ * rules for a PLT. The canonical frame address is S + 9, not S + 8: unwinders tell frames apart by
+ * it, and the caller's frame has S + 8.
+ *
+ * CFA = rsp + 9 + 8 ((o >= 2) - (o >= 15) - (o >= 22) + (o >= 29) + (o >= 31) - (o >= 44)) */
+#define BREG_RSP 0x77, 0
+#define OFFSET   0x80, 0, 0x08, 63, 0x1a                /* breg16 0, const1u 63, and */
+#define AT_LEAST(n) OFFSET, 0x08, n, 0x2a               /* offset, const1u n, ge */
+#define ADD 0x22
+#define SUB 0x1c
+        .cfi_escape 0x0f, 60, \
+            AT_LEAST(2), AT_LEAST(15), SUB, AT_LEAST(22), SUB, AT_LEAST(29), ADD, \
+            AT_LEAST(31), ADD, AT_LEAST(44), SUB, \
+            0x33, 0x24, BREG_RSP, ADD, 0x39, ADD        /* lit3, shl, rsp, plus, lit9, plus */
+/* rsp = CFA - 1. The CFA is on the expression's stack at its beginning. */
+        .cfi_escape 0x16, 7, 2, 0x31, SUB
+/* The return address is in memory at CFA - 9, but in the record for offsets 22 to 44:
+ * PROBE_RECORDS + 8 ((CFA - 9) mod 2^42). */
+        .cfi_escape 0x10, 16, 46, \
+            0x39, SUB,                                  /* lit9, minus */ \
+            AT_LEAST(22), AT_LEAST(45), SUB, 0x31, SUB, /* 0: in the record */ \
+            0x28, 22, 0,                                /* bra: to the end */ \
+            0x0e, 0xff, 0xff, 0xff, 0xff, 0xff, 3, 0, 0, 0x1a, 0x33, 0x24, \
+            0x0e, 0, 0, 0, 0, 0, 0x57, 0, 0, ADD        /* const8u, and, lit3, shl, const8u, plus */
+        .fill   131072 * 64, 1, 0xcc
+        .cfi_endproc
+        .size   probe_thunks, . - probe_thunks
+
+        .text
+/* Called by a thunk at its entry: nothing but r11 may change. Sets the carry flag where the body is
+ * to be jumped to, with the return address where it was. */
+        .globl  probe_enter
+        .hidden probe_enter
+        .type   probe_enter, @function
+        .p2align 4
+probe_enter:
+        .cfi_startproc
+        push    %rax
+        .cfi_adjust_cfa_offset 8
+        push    %rdx
+        .cfi_adjust_cfa_offset 8
+        push    %rsi
+        .cfi_adjust_cfa_offset 8
+        push    %rdi
+        .cfi_adjust_cfa_offset 8
+        mov     %rdi, %rdx
+        mov     %r11d, %edi
+        lea     48(%rsp), %rsi
+        call    probe_entered
+        pop     %rdi
+        .cfi_adjust_cfa_offset -8
+        pop     %rsi
+        .cfi_adjust_cfa_offset -8
+        pop     %rdx
+        .cfi_adjust_cfa_offset -8
+        neg     %eax
+        pop     %rax
+        .cfi_adjust_cfa_offset -8
+        ret
+        .cfi_endproc
+        .size   probe_enter, . - probe_enter
+
+/* Called by a thunk at its exit: nothing but r11 may change, not even the flags, for assembly code
+ * returns results in them. Puts the return address back to where the call had put it. */
+        .globl  probe_leave
+        .hidden probe_leave
+        .type   probe_leave, @function
+        .p2align 4
+probe_leave:
+        .cfi_startproc
+        push    %rax
+        .cfi_adjust_cfa_offset 8
+        lahf
+        seto    %al
+        push    %rax
+        .cfi_adjust_cfa_offset 8
+        push    %rsi
+        .cfi_adjust_cfa_offset 8
+        push    %rdi
+        .cfi_adjust_cfa_offset 8
+        mov     %r11d, %edi
+        lea     48(%rsp), %rsi
+        call    probe_left
+        mov     %rax, 48(%rsp)
+        pop     %rdi
+        .cfi_adjust_cfa_offset -8
+        pop     %rsi
+        .cfi_adjust_cfa_offset -8
+        pop     %rax
+        .cfi_adjust_cfa_offset -8
+        add     $0x7f, %al
+        sahf
+        pop     %rax
+        .cfi_adjust_cfa_offset -8
+        ret
+        .cfi_endproc
+        .size   probe_leave, . - probe_leave
+
+        .section .note.GNU-stack, "", @progbits

@@ -1,0 +1,50 @@
+/* The tracing agent, inside: what its files share. */
+#ifndef SPROF_AGENT_PROBE_INSIDE_H
+#define SPROF_AGENT_PROBE_INSIDE_H
+
+#include "agent/probe.h"
+
+#include <stdbool.h>
+#include <sys/syscall.h>
+
+/* Set before the first thunk can be entered. */
+struct probe_inside {
+    /* A word that a fork leaves zero in the child: children pass through, and their frames in
+     * flight return through their own copies of the records. */
+    const volatile uint32_t *alive;
+    struct probe_shared *shared;
+    uint8_t *slabs;
+    uint64_t main_thread_pointer;
+};
+
+extern struct probe_inside probe_inside __attribute__((visibility("hidden")));
+extern uint8_t probe_thunks[] __attribute__((visibility("hidden")));
+
+/* Assembly, for thunks alone. */
+void probe_enter(void) __attribute__((visibility("hidden")));
+void probe_leave(void) __attribute__((visibility("hidden")));
+
+/* A call of `function` begins, whose return address is at `slot`. Returns 0 where it is measured, 1
+ * where the body is to be entered as if nothing were there. */
+int probe_entered(uint32_t function, uint64_t slot, uint64_t argument)
+    __attribute__((visibility("hidden"), no_caller_saved_registers));
+
+/* It has returned: to where? */
+uint64_t probe_left(uint32_t function, uint64_t slot)
+    __attribute__((visibility("hidden"), no_caller_saved_registers));
+
+/* A system call; minus an errno where it fails. */
+static inline long inside_call(long number, long a, long b, long c, long d, long e, long f)
+{
+    long result;
+    register long r10 __asm__("r10") = d;
+    register long r8 __asm__("r8") = e;
+    register long r9 __asm__("r9") = f;
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                     : "rcx", "r11", "memory");
+    return result;
+}
+
+#endif

@@ -1,0 +1,276 @@
+/* What thunks call: takes calls and their ends into records and figures. No system call, no libc,
+ * no lock, nothing but general registers; a signal may interrupt it anywhere and enter it again. */
+#include "agent/probe/inside.h"
+
+#define TLS_MODEL __attribute__((tls_model("initial-exec")))
+#define SAVES_ALL __attribute__((no_caller_saved_registers))
+
+/* One call, in flight or over. */
+struct record {
+    uint64_t return_address; /* of the call; stays when it is over */
+    uint64_t begin;          /* ticks */
+    struct record *parent; /* the call below which it began; NULL: none, or taken from the chain */
+    uint64_t child_ticks;  /* of calls below it that are over */
+    uint64_t slot;
+    uint32_t function;
+    uint32_t serial; /* of the thread while it is open, else 0 */
+    uint64_t reserved[2];
+};
+_Static_assert(sizeof(struct record) == 64, "a cache line, eight times a slot");
+
+/* Frames on a thread's own stack are ordered: one that lies at or below another that begins or ends
+ * has been left. Of frames on other stacks (signals, coroutines) only the chain is known. The chain
+ * holds own frames first, then foreign ones: when an own frame begins, foreign ones are suspended
+ * or left, and taken out. */
+struct thread {
+    struct probe_stat *stats; /* its slab; NULL: not yet */
+    struct record *innermost;
+    uint64_t low, bytes; /* its own stack */
+    uint32_t serial;
+    bool is_untracked; /* no slab was free */
+};
+
+static _Thread_local TLS_MODEL struct thread this_thread;
+
+static inline struct record *record_of(uint64_t slot)
+{
+    return (struct record *)(uintptr_t)(PROBE_RECORDS + (slot & PROBE_SLOT_MASK) * 8);
+}
+
+static inline bool is_own(const struct thread *thread, uint64_t slot)
+{
+    return slot - thread->low < thread->bytes;
+}
+
+/* One instruction, so that a signal handler's addition cannot get lost. */
+static inline void add(uint64_t *to, uint64_t value)
+{
+    __asm__ volatile("addq %1, %0" : "+m"(*to) : "er"(value) : "cc");
+}
+
+static inline void add_one(uint32_t *to)
+{
+    __asm__ volatile("addl $1, %0" : "+m"(*to) : : "cc");
+}
+
+/* == Threads == */
+
+static inline uint64_t thread_pointer(void)
+{
+    uint64_t value;
+    __asm__("movq %%fs:0, %0" : "=r"(value));
+    return value;
+}
+
+static uint32_t thread_id(const struct probe_shared *shared)
+{
+    if (shared->tid_offset)
+        return *(const uint32_t *)(uintptr_t)(thread_pointer() + shared->tid_offset);
+    return (uint32_t)inside_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
+}
+
+/* A thread's first probe: takes a slab. Its stack ends where its thread control block stands, as
+ * libc's do; the main thread's bounds are those of its mapping. */
+static SAVES_ALL __attribute__((noinline)) bool begin_thread(struct thread *thread)
+{
+    struct probe_shared *shared = probe_inside.shared;
+    if (thread->is_untracked)
+        return false;
+    for (uint32_t i = 0; i < shared->slab_count; i++) {
+        uint32_t state = PROBE_SLAB_FREE;
+        if (!atomic_compare_exchange_strong(&shared->slabs[i].state, &state, PROBE_SLAB_TAKEN))
+            continue;
+        const bool is_main = thread_pointer() == probe_inside.main_thread_pointer;
+        const uint64_t high = is_main ? shared->stack_high : thread_pointer();
+        const uint64_t bytes =
+            is_main ? shared->stack_high - shared->stack_low : shared->stack_bytes;
+        atomic_store(&shared->slabs[i].tid, thread_id(shared));
+        uint32_t used = atomic_load(&shared->slabs_used);
+        while (used <= i && !atomic_compare_exchange_weak(&shared->slabs_used, &used, i + 1))
+            ;
+        thread->low = high - bytes;
+        thread->bytes = bytes;
+        thread->serial = atomic_fetch_add(&shared->next_serial, 1) + 1;
+        thread->innermost = NULL;
+        thread->stats = (struct probe_stat *)(probe_inside.slabs + i * shared->slab_bytes);
+        return true;
+    }
+    thread->is_untracked = true;
+    atomic_fetch_add(&shared->untracked, 1);
+    return false;
+}
+
+/* == Ends of calls == */
+
+static inline uint32_t bucket_of(uint64_t ticks)
+{
+    if (ticks < UINT64_C(1) << PROBE_BUCKET_FIRST)
+        return 0;
+    const uint32_t octave = 63 - (uint32_t)__builtin_clzll(ticks);
+    const uint32_t bucket =
+        2 * (octave - PROBE_BUCKET_FIRST) + (uint32_t)(ticks >> (octave - 1) & 1);
+    return bucket < PROBE_BUCKETS ? bucket : PROBE_BUCKETS - 1;
+}
+
+/* The call is over; the caller takes it out of the chain. */
+static inline void finish(struct thread *thread, struct record *record, uint64_t now,
+                          bool is_in_chain)
+{
+    struct probe_stat *stat = &thread->stats[record->function];
+    const uint64_t ticks = now - record->begin;
+    record->serial = 0;
+    add(&stat->depth, (uint64_t)-1);
+    add(&stat->ended, 1);
+    add(&stat->self, ticks > record->child_ticks ? ticks - record->child_ticks : 0);
+    if (!stat->depth)
+        add(&stat->total, ticks);
+    if (ticks < stat->min || !stat->min)
+        stat->min = ticks;
+    if (ticks > stat->max)
+        stat->max = ticks;
+    add_one(&stat->buckets[bucket_of(ticks)]);
+    if (!is_in_chain) {
+        add(&stat->uncertain, 1);
+        return;
+    }
+    struct record *parent = record->parent;
+    if (parent) {
+        add(&parent->child_ticks, ticks);
+        add(&thread->stats[parent->function].child_calls, 1);
+    }
+}
+
+/* Takes the innermost frame out: an own one was left without a return; a foreign one is suspended
+ * or left, and its own end or the next use of its slot will show. */
+static inline void drop_innermost(struct thread *thread, uint64_t now)
+{
+    struct record *record = thread->innermost;
+    struct record *parent = record->parent;
+    if (is_own(thread, record->slot)) {
+        add(&thread->stats[record->function].abnormal, 1);
+        finish(thread, record, now, true);
+    }
+    thread->innermost = parent;
+    record->parent = NULL;
+}
+
+/* Makes a frame that is open the innermost. False: it is not in the chain. */
+static SAVES_ALL __attribute__((noinline)) bool uncover(struct thread *thread,
+                                                        struct record *record, uint64_t now)
+{
+    struct record *at = thread->innermost;
+    while (at && at != record)
+        at = at->parent;
+    if (!at)
+        return false;
+    while (thread->innermost != record)
+        drop_innermost(thread, now);
+    return true;
+}
+
+static inline void end_call(struct thread *thread, struct record *record, uint64_t now)
+{
+    const bool is_in_chain = thread->innermost == record || uncover(thread, record, now);
+    struct record *parent = record->parent;
+    finish(thread, record, now, is_in_chain);
+    if (is_in_chain)
+        thread->innermost = parent;
+}
+
+/* Ends the frames on the thread's own stack that are below an address or at it. */
+static SAVES_ALL __attribute__((noinline)) void end_below(struct thread *thread, uint64_t address,
+                                                          uint64_t now)
+{
+    while (thread->innermost &&
+           (!is_own(thread, thread->innermost->slot) || thread->innermost->slot <= address))
+        drop_innermost(thread, now);
+}
+
+/* == Frames that are left by a jump == */
+
+/* Where a longjmp sets the stack pointer to. glibc stores it rotated and mixed with a secret, musl
+ * as it is; only an address on the thread's own stack is believed. */
+static uint64_t jump_target(const struct thread *thread, uint64_t buffer, uint64_t slot)
+{
+    enum { STACK_POINTER = 6 };
+    const uint64_t stored = ((const uint64_t *)(uintptr_t)buffer)[STACK_POINTER];
+    uint64_t secret;
+    __asm__("movq %%fs:0x30, %0" : "=r"(secret));
+    const uint64_t plain = (stored >> 17 | stored << 47) ^ secret;
+    if (is_own(thread, plain) && plain > slot)
+        return plain;
+    return is_own(thread, stored) && stored > slot ? stored : 0;
+}
+
+static SAVES_ALL __attribute__((noinline)) void leave_frames(struct thread *thread, uint32_t tier,
+                                                             uint64_t slot, uint64_t argument)
+{
+    const uint64_t now = probe_ticks();
+    if (!is_own(thread, slot))
+        return;
+    const uint64_t target = tier == PROBE_JUMP ? jump_target(thread, argument, slot) : 0;
+    end_below(thread, target ? target - 1 : slot, now);
+}
+
+/* == Entry and exit == */
+
+static inline bool is_thunk(uint64_t address)
+{
+    return address - (uint64_t)(uintptr_t)probe_thunks < (uint64_t)PROBE_THUNKS * PROBE_THUNK_BYTES;
+}
+
+SAVES_ALL int probe_entered(uint32_t function, uint64_t slot, uint64_t argument)
+{
+    struct thread *thread = &this_thread;
+    if (!*probe_inside.alive)
+        return 1;
+    const uint32_t tier = probe_inside.shared->tiers[function];
+    if (tier == PROBE_OFF || (!thread->stats && !begin_thread(thread)))
+        return 1;
+    struct probe_stat *stat = &thread->stats[function];
+    add(&stat->calls, 1);
+    if (tier != PROBE_FULL) {
+        if (tier != PROBE_COUNT)
+            leave_frames(thread, tier, slot, argument);
+        return 1;
+    }
+    struct record *record = record_of(slot);
+    const uint64_t return_address = *(const uint64_t *)(uintptr_t)slot;
+    /* A jump at the end of a function that has a record: its caller is ours, too. */
+    const bool is_tail = is_thunk(return_address);
+    if (record->serial == thread->serial && (is_tail || !is_own(thread, slot))) {
+        add(is_tail ? &thread->stats[record->function].tails
+                    : &thread->stats[record->function].abnormal,
+            1);
+        end_call(thread, record, probe_ticks());
+    }
+    struct record *caller = thread->innermost;
+    if (caller && is_own(thread, slot) && (caller->slot <= slot || !is_own(thread, caller->slot))) {
+        end_below(thread, slot, probe_ticks());
+        caller = thread->innermost;
+    }
+    if (!is_tail)
+        record->return_address = return_address;
+    record->parent = caller;
+    record->child_ticks = 0;
+    record->slot = slot;
+    record->function = function;
+    if (stat->depth)
+        add(&stat->recursive, 1);
+    add(&stat->depth, 1);
+    record->begin = probe_ticks();
+    record->serial = thread->serial;
+    thread->innermost = record;
+    return 0;
+}
+
+SAVES_ALL uint64_t probe_left(uint32_t function, uint64_t slot)
+{
+    const uint64_t now = probe_ticks();
+    struct thread *thread = &this_thread;
+    struct record *record = record_of(slot);
+    (void)function;
+    if (*probe_inside.alive && thread->stats && record->serial == thread->serial)
+        end_call(thread, record, now);
+    return record->return_address;
+}

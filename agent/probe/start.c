@@ -1,0 +1,245 @@
+/* Starts the tracing agent in a program: leaves the environment as it was without it, meets the
+ * tracer, maps what that asks for, and waits until all probes are in place. Runs before every other
+ * constructor, so it uses system calls alone. */
+#include "agent/probe/inside.h"
+
+#include <errno.h>
+#include <linux/mman.h>
+#include <stddef.h>
+
+enum {
+    PAGE = 4096,
+    ADVICE_DONTDUMP = 16,
+    ADVICE_NOHUGEPAGE = 15,
+    ADVICE_WIPEONFORK = 18,
+    RIGHTS = 1,              /* SCM_RIGHTS */
+    SOCKET_LEVEL = 1,        /* SOL_SOCKET */
+    NO_SIGNAL = 0x4000,      /* MSG_NOSIGNAL */
+    TID_SEARCH_FROM = 0x100, /* where a thread's id stands behind its thread pointer */
+    TID_SEARCH_TO = 0x900,
+};
+
+struct probe_inside probe_inside;
+
+/* glibc hands constructors the program's arguments; other C libraries do not. */
+extern const char *gnu_get_libc_version(void) __attribute__((weak));
+
+/* == The environment == */
+
+/* What stands behind "NAME=", or NULL. */
+static char *value_of(char *assignment, const char *name)
+{
+    while (*name && *assignment == *name) {
+        assignment++;
+        name++;
+    }
+    return !*name && *assignment == '=' ? assignment + 1 : NULL;
+}
+
+static void remove_at(char **at)
+{
+    do
+        at[0] = at[1];
+    while (*at++);
+}
+
+/* Takes the agent, which comes first, out of the list of preloaded libraries. */
+static void take_library(char **at, char *value)
+{
+    char *rest = value;
+    while (*rest && *rest != ':' && *rest != ' ')
+        rest++;
+    if (!*rest) {
+        remove_at(at);
+        return;
+    }
+    for (rest++; (*value++ = *rest++);)
+        ;
+}
+
+/* The descriptor, or -1 where nobody traces. */
+static int take_variables(char **environment)
+{
+    int fd = -1;
+    char **preload = NULL;
+    for (char **at = environment; *at; at++) {
+        const char *value = value_of(*at, PROBE_VARIABLE);
+        if (!value)
+            continue;
+        fd = 0;
+        for (; *value >= '0' && *value <= '9' && fd < 1 << 24; value++)
+            fd = 10 * fd + (*value - '0');
+        remove_at(at);
+        break;
+    }
+    for (char **at = environment; *at && !preload; at++)
+        if (value_of(*at, "LD_PRELOAD"))
+            preload = at;
+    if (fd >= 0 && preload)
+        take_library(preload, value_of(*preload, "LD_PRELOAD"));
+    return fd;
+}
+
+/* == Memory == */
+
+static long map(uint64_t address, uint64_t size, int protection, int flags, int fd)
+{
+    return inside_call(SYS_mmap, (long)address, (long)size, protection, flags, fd, 0);
+}
+
+/* Errno, or 0. Neither huge pages nor core dumps may see how large the window is. */
+static int map_records(void)
+{
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
+    const uint64_t size = PROBE_RECORDS_BYTES;
+    const long at = map(PROBE_RECORDS, size, PROT_READ | PROT_WRITE, flags, -1);
+    if (at != (long)PROBE_RECORDS)
+        return at < 0 && at > -4096 ? (int)-at : EEXIST;
+    inside_call(SYS_madvise, at, (long)size, ADVICE_DONTDUMP, 0, 0, 0);
+    inside_call(SYS_madvise, at, (long)size, ADVICE_NOHUGEPAGE, 0, 0, 0);
+    return 0;
+}
+
+static uint32_t *map_alive(void)
+{
+    const long at = map(0, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+    if (at < 0 && at > -4096)
+        return NULL;
+    return inside_call(SYS_madvise, at, PAGE, ADVICE_WIPEONFORK, 0, 0, 0) ? NULL : (uint32_t *)at;
+}
+
+static uint64_t thread_pointer(void)
+{
+    uint64_t value;
+    __asm__("movq %%fs:0, %0" : "=r"(value));
+    return value;
+}
+
+/* How far from its thread pointer a thread's id stands; 0: not found. */
+static uint32_t find_tid(uint32_t tid)
+{
+    for (uint32_t offset = TID_SEARCH_FROM; offset < TID_SEARCH_TO; offset += 4)
+        if (*(const uint32_t *)(uintptr_t)(thread_pointer() + offset) == tid)
+            return offset;
+    return 0;
+}
+
+/* == The tracer's requests == */
+
+struct vector {
+    void *base;
+    uint64_t size;
+};
+
+struct message {
+    void *name;
+    uint32_t name_size;
+    struct vector *vectors;
+    uint64_t vector_count;
+    void *control;
+    uint64_t control_size;
+    uint32_t flags;
+};
+
+struct control {
+    uint64_t size;
+    int32_t level, type;
+    int32_t fd, padding;
+};
+
+/* Receives a request, with the descriptor that came along or -1. False: nobody is there. */
+static bool receive(int socket_fd, struct probe_request *request, int *fd)
+{
+    struct vector vector = {request, sizeof *request};
+    struct control control = {0};
+    struct message message = {
+        .vectors = &vector, .vector_count = 1, .control = &control, .control_size = sizeof control};
+    long got;
+    do
+        got = inside_call(SYS_recvmsg, socket_fd, (long)&message, 0, 0, 0, 0);
+    while (got == -EINTR);
+    *fd = message.control_size >= 20 && control.level == SOCKET_LEVEL && control.type == RIGHTS
+              ? control.fd
+              : -1;
+    return got == sizeof *request;
+}
+
+static bool send_to(int socket_fd, const void *data, size_t size)
+{
+    return inside_call(SYS_sendto, socket_fd, (long)data, (long)size, NO_SIGNAL, 0, 0) ==
+           (long)size;
+}
+
+static int64_t map_shared(uint64_t size, int fd)
+{
+    const long at = map(0, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd);
+    inside_call(SYS_close, fd, 0, 0, 0, 0, 0);
+    if (at < 0 && at > -4096)
+        return at;
+    inside_call(SYS_madvise, at, (long)size, ADVICE_DONTDUMP, 0, 0, 0);
+    probe_inside.shared = (struct probe_shared *)at;
+    probe_inside.slabs = (uint8_t *)at + PROBE_SHARED_BYTES;
+    return at;
+}
+
+static int64_t answer_of(const struct probe_request *request, int fd)
+{
+    if (request->kind == PROBE_MAP_SHARED)
+        return fd < 0 ? -EBADF : map_shared(request->size, fd);
+    return map(request->address, request->size, PROT_READ | PROT_EXEC,
+               MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1);
+}
+
+/* Until the tracer says that all is in place, or is gone. */
+static bool serve(int socket_fd)
+{
+    struct probe_request request;
+    int fd;
+    while (receive(socket_fd, &request, &fd)) {
+        if (request.kind == PROBE_GO)
+            return probe_inside.shared != NULL;
+        if (request.kind == PROBE_GIVE_UP)
+            return false;
+        const struct probe_answer answer = {answer_of(&request, fd)};
+        if (!send_to(socket_fd, &answer, sizeof answer))
+            return false;
+    }
+    return false;
+}
+
+static void meet(int socket_fd)
+{
+    uint32_t *alive = map_alive();
+    const uint32_t pid = (uint32_t)inside_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
+    const struct probe_hello hello = {
+        .magic = PROBE_MAGIC,
+        .version = PROBE_VERSION,
+        .pid = pid,
+        .window_error = alive ? map_records() : ENOMEM,
+        .thunks = (uint64_t)(uintptr_t)probe_thunks,
+        .enter = (uint64_t)(uintptr_t)probe_enter,
+        .leave = (uint64_t)(uintptr_t)probe_leave,
+    };
+    if (!alive)
+        return;
+    probe_inside.alive = alive;
+    probe_inside.main_thread_pointer = thread_pointer();
+    if (!send_to(socket_fd, &hello, sizeof hello) || !serve(socket_fd))
+        return;
+    probe_inside.shared->tid_offset = find_tid(pid);
+    *alive = 1;
+}
+
+static __attribute__((constructor, used)) void start(int count, char **arguments,
+                                                     char **environment)
+{
+    (void)count;
+    (void)arguments;
+    if (!gnu_get_libc_version)
+        return;
+    const int fd = take_variables(environment);
+    if (fd < 0)
+        return;
+    meet(fd);
+    inside_call(SYS_close, fd, 0, 0, 0, 0, 0);
+}

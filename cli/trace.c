@@ -1,0 +1,116 @@
+/* sprof trace: runs a command with probes in its functions, says what came of it, and ends as the
+ * command did. */
+#include "trace/trace.h"
+#include "cli/commands.h"
+#include "cli/signals.h"
+#include "cli/values.h"
+
+#include <stddef.h>
+#include <stdio.h>
+
+struct arguments {
+    struct cli_rules rules;
+    struct cli_texts functions, modules;
+    const char *output;
+    bool no_cache, verbose;
+};
+
+#define FIELD(name) offsetof(struct arguments, name)
+static const struct cli_option options[] = {
+    {"function", 0, "RE",
+     "functions whose name the regular expression finds; \"!RE\" leaves out (all)",
+     FIELD(functions), cli_add_text},
+    {"module", 0, "GLOB", "functions of these modules (those of the application)", FIELD(modules),
+     cli_add_text},
+    {"output", 'o', "FILE", "the recording (sprof.db); an existing one becomes FILE.old",
+     FIELD(output), cli_set_text},
+    {"app-module", 0, "GLOB", "these modules are application", FIELD(rules), cli_set_app_module},
+    {"system-module", 0, "GLOB", "these modules are system; the last match wins", FIELD(rules),
+     cli_set_system_module},
+    {"no-cache", 0, NULL, "compute all plans and names anew, and keep none", FIELD(no_cache),
+     cli_set_flag},
+    {"verbose", 'v', NULL, "tell more", FIELD(verbose), cli_set_flag},
+    {0},
+};
+
+/* Standard output belongs to the command. */
+static void summarize(struct cli_terminal *terminal, const struct trace_options *trace,
+                      const struct trace_result *result)
+{
+    char refused[80] = "", abnormal[80] = "", in_flight[80] = "";
+    if (result->refused)
+        snprintf(refused, sizeof refused, ", %zu refused: `sprof probes --refused`",
+                 result->refused);
+    if (result->abnormal)
+        snprintf(abnormal, sizeof abnormal, " · %llu left without returning",
+                 (unsigned long long)result->abnormal);
+    if (result->in_flight)
+        snprintf(in_flight, sizeof in_flight, " · %llu still open at the end",
+                 (unsigned long long)result->in_flight);
+    cli_say(terminal, "%zu probes (%zu see the entry only)%s", result->probes, result->entry_only,
+            refused);
+    cli_say(terminal, "%llu calls in %.3f s%s%s · %s", (unsigned long long)result->calls,
+            (double)result->duration_ns / 1e9, abnormal, in_flight, trace->output);
+    if (result->untracked)
+        cli_say(terminal, "%llu threads found no room for their figures and were not traced",
+                (unsigned long long)result->untracked);
+}
+
+static int run(struct cli_terminal *terminal, void *all, const struct cli_operands *operands,
+               struct sprof_error *error)
+{
+    const struct arguments *arguments = all;
+    terminal->verbose = arguments->verbose;
+    if (!operands->count)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "nothing to trace: give a command (`sprof trace -- PROGRAM`)");
+    const struct trace_options trace = {
+        .command = operands->items,
+        .functions = arguments->functions.list.items,
+        .function_count = arguments->functions.list.count,
+        .modules = arguments->modules.list.items,
+        .module_count = arguments->modules.list.count,
+        .rules = cli_rules_of(&arguments->rules),
+        .output = arguments->output ? arguments->output : CLI_DEFAULT_RECORDING,
+        .no_cache = arguments->no_cache,
+        .sprof_version = SPROF_VERSION,
+        .log = &terminal->log,
+    };
+    struct trace_session *session;
+    int status = trace_open(&session, &trace, error);
+    if (status)
+        return status;
+    struct trace_result result;
+    cli_signals_catch(NULL, trace_command_pid(session));
+    status = trace_run(session, &result, error);
+    trace_free(session);
+    if (!status)
+        summarize(terminal, &trace, &result);
+    else if (result.has_wait_status)
+        cli_say(terminal, "%s", error->message);
+    return status && !result.has_wait_status ? status : status ? 1 : cli_end_as(result.wait_status);
+}
+
+static void release(void *all)
+{
+    struct arguments *arguments = all;
+    sprof_vec_release(&arguments->rules.list);
+    sprof_vec_release(&arguments->functions.list);
+    sprof_vec_release(&arguments->modules.list);
+}
+
+const struct cli_command cli_trace_command = {
+    .name = "trace",
+    .summary = "Run a command with probes in its functions, and count and time every call",
+    .operands = "[--] COMMAND …",
+    .command_follows = true,
+    .options = options,
+    .details =
+        "Every call of the chosen functions is counted and timed, from the first constructor on.\n"
+        "`sprof stats` shows them. Libraries that are loaded later, and programs that the\n"
+        "command starts, are not traced. The command's output, input, signals and exit status\n"
+        "are its own.\n",
+    .arguments_size = sizeof(struct arguments),
+    .release = release,
+    .run = run,
+};

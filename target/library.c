@@ -1,0 +1,30 @@
+/* Finds the libraries of sprof that are loaded into targets. */
+#include "target/target.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+int target_find_library(const char *name, char path[TARGET_PATH_MAX], struct sprof_error *error)
+{
+    static const char *const places[] = {"/libexec/sprof/", "/../libexec/sprof/"};
+    char self[TARGET_PATH_MAX / 2] = "";
+    if (readlink("/proc/self/exe", self, sizeof self - 1) > 0 && strrchr(self, '/'))
+        *strrchr(self, '/') = '\0';
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        snprintf(path, TARGET_PATH_MAX, "%s%s%s", self, places[i], name);
+        if (access(path, R_OK))
+            continue;
+        return path[strcspn(path, ": ")]
+                   ? sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                                     "%s cannot be preloaded: a colon or a blank in its path\n"
+                                     "install sprof elsewhere",
+                                     path)
+                   : 0;
+    }
+    return sprof_error_set(error, SPROF_EUNSUPPORTED, ENOENT,
+                           "a part of sprof is not installed: there is no %s\n"
+                           "install sprof with `cmake --install`, which puts it there",
+                           path);
+}

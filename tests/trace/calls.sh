@@ -1,0 +1,345 @@
+#!/bin/bash
+# sprof trace: programs compute what they compute untraced, and calls are counted exactly.
+#   calls.sh random LANGUAGE COMPILER | left | tails | real PROGRAM | environment | children | refused | kinds
+set -u
+. "$(dirname "$0")/../system/lib.sh"
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+
+# traced NAME OPTION… -- COMMAND…: the command prints and ends as it does untraced; the recording is NAME.db.
+traced() {
+    local name=$1 command=() options=() wanted
+    shift
+    while [ "$1" != -- ]; do options+=("$1") && shift; done
+    shift
+    command=("$@")
+    "${command[@]}" >"$name.want" 2>"$name.want_err" </dev/null
+    wanted=$?
+    "$SPROF" trace -o "$name.db" "${options[@]}" -- "${command[@]}" >"$name.got" 2>"$name.got_err" </dev/null
+    status=$?
+    cp "$name.got_err" err
+    [ $status = $wanted ] || fail "$name: exit status $status, untraced $wanted"
+    cmp -s "$name.want" "$name.got" || fail "$name: other output than untraced"
+    grep -v '^sprof: ' "$name.got_err" | cmp -s - "$name.want_err" || fail "$name: other errors than untraced"
+}
+
+# calls FILE: "function calls", sorted.
+calls() {
+    "$SPROF" stats -i "$1" --format csv >stats.csv 2>err || fail "no stats"
+    python3 -c 'import csv, sys
+for row in csv.DictReader(open("stats.csv")):
+    print(row["function"].split("(")[0], row["calls"])' | sort
+}
+
+# has FUNCTION COLUMN VALUE: of the last calls.
+has() {
+    local found
+    found=$(python3 -c 'import csv, sys
+for row in csv.DictReader(open("stats.csv")):
+    if row["function"].split("(")[0] == sys.argv[1]:
+        print(row[sys.argv[2]])' "$1" "$2")
+    [ "$found" = "$3" ] || fail "$1: $2 is '$found', not $3"
+}
+
+case $1 in
+random)
+    suffix=c
+    [ "$2" = c ] || suffix=cc
+    command -v "$3" >/dev/null || skip "no $3"
+    for seed in 1 2 3 4; do
+        python3 "$here/generate.py" "$2" "$seed" >program.$suffix || fail "no program"
+        for flags in -O0 "-O1 -fno-plt" -O2 "-O3 -fomit-frame-pointer -fcf-protection=full -no-pie"; do
+            # shellcheck disable=SC2086
+            "$3" $flags -g -w -pthread program.$suffix -o program || fail "$3 $flags"
+            traced program --function '^f[0-9]' -- ./program log
+            sort log >wanted
+            calls program.db >found
+            diff wanted found >out || fail "seed $seed, $3 $flags: calls differ"
+        done
+    done
+    # Everything at once, libraries too, changes nothing either.
+    traced program --module '*' -- ./program log
+    calls program.db | grep -E '^f[0-9]+ ' >found
+    sort log | diff - found >out || fail "calls differ when all libraries are traced"
+    ;;
+left)
+    cat >program.cc <<'END'
+#include <csetjmp>
+#include <cstdio>
+#include <ctime>
+#define NI __attribute__((noinline))
+static jmp_buf buffer;
+NI void spin(double us)
+{
+    timespec a, b;
+    clock_gettime(CLOCK_MONOTONIC, &a);
+    do
+        clock_gettime(CLOCK_MONOTONIC, &b);
+    while ((b.tv_sec - a.tv_sec) * 1e6 + (b.tv_nsec - a.tv_nsec) / 1e3 < us);
+}
+NI void deepest(bool jumps) { spin(100); if (jumps) longjmp(buffer, 1); throw 1; }
+NI void middle(bool jumps) { spin(100); deepest(jumps); spin(100); }
+NI void jumps() { if (!setjmp(buffer)) middle(true); spin(4000); }
+NI void catches() { try { middle(false); } catch (int) { spin(4000); } }
+int main() { for (int i = 0; i < 20; i++) { jumps(); catches(); } puts("done"); }
+END
+    g++ -O1 -g program.cc -o program || fail "no compiler"
+    traced program --function '!spin' -- ./program
+    calls program.db >found
+    has middle calls 40 && has middle abnormal 40 && has deepest abnormal 40 && has jumps abnormal 0
+    has middle in_flight 0
+    # What comes after is charged to the function that contains it: its 80 ms and more are not in those left.
+    python3 - <<'END' || fail "times after a jump or catch are charged to what was left"
+import csv
+rows = {row["function"].split("(")[0]: row for row in csv.DictReader(open("stats.csv"))}
+self_ns = {name: float(row["self_ns"]) for name, row in rows.items()}
+assert self_ns["jumps"] > 75e6 and self_ns["catches"] > 75e6, self_ns
+assert float(rows["middle"]["total_ns"]) < 0.5 * (self_ns["jumps"] + self_ns["catches"]), rows["middle"]
+END
+    ;;
+tails)
+    cat >program.c <<'END'
+#include <stdio.h>
+__attribute__((noinline)) long odd(long n);
+__attribute__((noinline)) long even(long n) { return n ? odd(n - 1) : 1; }
+__attribute__((noinline)) long odd(long n) { return n ? even(n - 1) : 0; }
+__attribute__((noinline)) long depth(long n) { return n ? 1 + depth(n - 1) * 2 % 7 : 0; }
+int main(void) { printf("%ld %ld\n", even(2000001), depth(20000)); return 5; }
+END
+    gcc -O2 -fno-inline -g program.c -o program || fail "no compiler"
+    traced program -- ./program
+    calls program.db >found
+    has even calls 1000001 && has odd calls 1000001 && has even tails 1000001 && has odd tails 1000000
+    grep -q '^depth 20001$' found && has depth recursive 20000
+    ;;
+real)
+    case $2 in
+    xz)
+        head -c 2000000 "$SPROF" >input
+        traced program --module '*' -- xz -T2 -1 -c input
+        ;;
+    python)
+        python=$(PATH=/usr/bin:/bin command -v python3) || skip "no python3"
+        traced program --module '*' -- "$python" -c '
+import json, os, subprocess, threading
+data = json.loads(json.dumps({str(i): [i] * 5 for i in range(2000)}))
+threads = [threading.Thread(target=lambda: sum(range(10000))) for _ in range(8)]
+[thread.start() for thread in threads]; [thread.join() for thread in threads]
+print(len(data), subprocess.run(["echo", "hi"], capture_output=True).stdout, flush=True)
+for i in range(20):
+    child = os.fork()
+    if not child: os._exit(i)
+    print(os.waitpid(child, 0)[1])
+try: {}["x"]
+except KeyError as error: print(error)
+raise SystemExit(9)'
+        ;;
+    sqlite)
+        traced program --module '*' -- sqlite3 :memory: 'WITH RECURSIVE c (x) AS (SELECT 1 UNION ALL
+            SELECT x + 1 FROM c WHERE x < 20000) SELECT count(*), sum(x), max(x % 7) FROM c;'
+        ;;
+    bash)
+        traced program --module '*' -- bash -c 'for i in {1..100}; do x=$(echo $i); done; echo $x
+            ls / | wc -l; (echo sub; exit 3); echo $?; trap "echo usr1" USR1; kill -USR1 $$; exit 4'
+        ;;
+    perl)
+        traced program --module '*' -- perl -e 'my %h; $h{$_ % 1000} .= "x" for 1 .. 100000;
+            print length(join "", values %h), "\n"; eval { die "a\n" }; print $@;
+            local $SIG{ALRM} = sub { print "alarm\n" }; kill ALRM => $$; print `echo hello`; exit 2'
+        ;;
+    esac
+    ;;
+environment)
+    # The command sees the environment and the descriptors that it would have untraced.
+    export LD_PRELOAD=
+    traced program --module '*' -- /usr/bin/env -u _
+    echo 'int nothing;' | gcc -shared -fPIC -x c - -o "$work/nothing.so" || fail "no compiler"
+    export LD_PRELOAD=$work/nothing.so ASAN_OPTIONS=$ASAN_OPTIONS:verify_asan_link_order=0
+    traced program -- /usr/bin/env -u _
+    unset LD_PRELOAD
+    traced program --module '*' -- ls /proc/self/fd
+    traced program --module '*' -- bash -c 'kill -TERM $$'
+    ;;
+children)
+    cat >program.c <<'END'
+#include <spawn.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+extern char **environ;
+__attribute__((noinline)) void work(void) { __asm__ volatile("nop; nop; nop; nop; nop"); }
+__attribute__((noinline)) void fork_below(int n)
+{
+    if (n)
+        return fork_below(n - 1);
+    pid_t child = fork();
+    if (!child) {
+        for (int i = 0; i < 1000; i++)
+            work();
+        return;
+    }
+    waitpid(child, 0, 0);
+}
+__attribute__((noinline)) void spawn(void)
+{
+    pid_t child = vfork();
+    if (!child) {
+        work();
+        execl("/bin/true", "true", (char *)0);
+        _exit(1);
+    }
+    waitpid(child, 0, 0);
+    char *arguments[] = {"true", 0};
+    posix_spawn(&child, "/bin/true", 0, 0, arguments, environ);
+    waitpid(child, 0, 0);
+}
+int main(void)
+{
+    const pid_t self = getpid();
+    for (int i = 0; i < 100 && getpid() == self; i++) {
+        fork_below(5);
+        if (getpid() == self)
+            spawn();
+        work();
+    }
+    printf("%d\n", getpid() == self);
+    return 0;
+}
+END
+    gcc -O0 -g program.c -o program || fail "no compiler"
+    traced program -- ./program
+    calls program.db >found
+    # The forked children's thousand calls each are theirs; what runs between vfork and exec is the parent's.
+    has work calls 200 && has fork_below calls 600 && has spawn calls 100 && has spawn in_flight 0
+    traced program --module '*' -- ./program
+    ;;
+threads)
+    cat >program.c <<'END'
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <ucontext.h>
+#include <unistd.h>
+#define NI __attribute__((noinline))
+#define KEEP __asm__ volatile("nop; nop; nop; nop; nop" ::: "memory")
+NI void work(void) { KEEP; }
+NI void below(int n, void (*last)(void)) { if (n) below(n - 1, last); else last(); KEEP; }
+NI void leave(void) { pthread_exit(0); }
+NI void wait_for_cancel(void) { for (;;) pause(); }
+NI void cleanup(void *number) { work(); (void)number; }
+NI void *leaves(void *x) { below(4, leave); return x; }
+NI void *is_cancelled(void *x)
+{
+    pthread_cleanup_push(cleanup, 0);
+    below(4, wait_for_cancel);
+    pthread_cleanup_pop(0);
+    return x;
+}
+NI void *works(void *x) { for (int i = 0; i < 100; i++) work(); return x; }
+static volatile long handled;
+NI void in_handler(void) { KEEP; }
+static void handler(int number) { (void)number; in_handler(); __atomic_fetch_add(&handled, 1, 5); }
+
+static ucontext_t main_context, contexts[2];
+static char stacks[2][65536];
+NI void step(int which) { below(3, work); swapcontext(&contexts[which], &main_context); KEEP; }
+static void coroutine(int which) { for (int i = 0; i < 1000; i++) step(which); }
+
+int main(void)
+{
+    pthread_t thread;
+    stack_t stack = {.ss_sp = malloc(1 << 16), .ss_size = 1 << 16};
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_ONSTACK | SA_RESTART};
+    struct itimerval timer = {{0, 500}, {0, 500}};
+    sigaltstack(&stack, 0);
+    sigaction(SIGALRM, &action, 0);
+    setitimer(ITIMER_REAL, &timer, 0);
+    for (int i = 0; i < 2000; i++) {
+        pthread_create(&thread, 0, i % 2 ? works : leaves, 0);
+        pthread_join(thread, 0);
+    }
+    for (int i = 0; i < 100; i++) {
+        pthread_create(&thread, 0, is_cancelled, 0);
+        pthread_cancel(thread);
+        pthread_join(thread, 0);
+    }
+    for (int i = 0; i < 2; i++) {
+        getcontext(&contexts[i]);
+        contexts[i].uc_stack.ss_sp = stacks[i];
+        contexts[i].uc_stack.ss_size = sizeof stacks[i];
+        contexts[i].uc_link = 0;
+        makecontext(&contexts[i], (void (*)(void))coroutine, 1, i);
+    }
+    for (int i = 0; i < 2000; i++)
+        swapcontext(&main_context, &contexts[i % 2]);
+    memset(&timer, 0, sizeof timer);
+    setitimer(ITIMER_REAL, &timer, 0);
+    FILE *out = fopen("handled", "w");
+    fprintf(out, "%ld\n", handled);
+    fclose(out);
+    puts("done");
+    return 0;
+}
+END
+    gcc -O1 -g -w -fno-optimize-sibling-calls -pthread program.c -o program || fail "no compiler"
+    for modules in program '*'; do
+        traced program --module "$modules" -- ./program
+        calls program.db >found
+        # A thousand threads with a hundred each, cleanups of those that were cancelled in time, coroutines.
+        has works calls 1000 && has leaves calls 1000 && has step calls 2000 && has step in_flight 2
+        has in_handler calls "$(cat handled)" && has in_handler in_flight 0
+        worked=$((100000 + 2000 + $(sed -n 's/^cleanup //p' found)))
+        has work calls $worked
+        has leave calls 1000 && has below recursive $((4 * (1000 + 100) + 3 * 2000))
+    done
+    ;;
+kinds)
+    # Entries that a compiler prepared, and mechanisms named.
+    cat >program.c <<'END'
+#include <stdio.h>
+__attribute__((noinline)) long twice(long n) { return n * 2 + (long)__builtin_frame_address(0) % 1; }
+int main(void) { long s = 0; for (int i = 0; i < 1000; i++) s += twice(i); printf("%ld\n", s); return 0; }
+END
+    for flags in -fpatchable-function-entry=5 "-fpatchable-function-entry=16 -fcf-protection=full" \
+        "-pg -mfentry -mnop-mcount -mrecord-mcount -fno-pie -no-pie" -fpatchable-function-entry=5,2; do
+        # shellcheck disable=SC2086
+        gcc -O1 -g $flags program.c -o program || fail "$flags"
+        traced program -- ./program
+        calls program.db >found
+        has twice calls 1000
+    done
+    if command -v clang >/dev/null; then
+        clang -O1 -g -fxray-instrument -fxray-instruction-threshold=1 program.c -o program 2>/dev/null ||
+            skip "clang has no XRay"
+        traced program -- ./program
+        calls program.db >found
+        has twice calls 1000
+    fi
+    ;;
+refused)
+    printf 'int main(void) { return 0; }\n' >program.c
+    gcc program.c -o program && gcc -static program.c -o static || fail "no compiler"
+    expect 2 "$SPROF" trace && said 'nothing to trace'
+    expect 1 "$SPROF" trace -- ./static && said 'linked statically'
+    expect 1 "$SPROF" trace -- ./missing && said 'not found'
+    expect 2 "$SPROF" trace --function '(' -- ./program && said 'parenthesis'
+    expect 1 "$SPROF" trace --function 'maim' -- ./program && said 'finds none of .*main'
+    expect 1 "$SPROF" trace --module 'nothing*' -- ./program && said 'matches nothing'
+    ! ls ./*.db >/dev/null 2>&1 || fail "a recording was left"
+    gcc -fsanitize=address program.c -o sanitized 2>/dev/null &&
+        expect 1 "$SPROF" trace -- ./sanitized && said 'sanitizer'
+    if command -v musl-gcc >/dev/null; then
+        musl-gcc program.c -o musl && expect 1 "$SPROF" trace -- ./musl && said "glibc's loader"
+    fi
+    if gcc -m32 program.c -o small 2>/dev/null; then
+        expect 1 "$SPROF" trace -- ./small && said 'processor or word size'
+    fi
+    expect 2 "$SPROF" stats --sort nothing x.db && said 'sort by one of'
+    ;;
+*)
+    fail "no such case: $1"
+    ;;
+esac

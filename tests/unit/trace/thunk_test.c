@@ -1,0 +1,75 @@
+/* Thunks: their instructions lie where the unwinding rules of agent/probe/area.S say. */
+#include "trace/tracing.h"
+
+#include <CUnit/CUnit.h>
+#include <string.h>
+
+static void test_thunk(void)
+{
+    const uint64_t at = 0x700000001000, enter = 0x700000000100, leave = 0x700000000200;
+    const uint64_t body = 0x555555550000;
+    uint8_t thunk[PROBE_THUNK_BYTES];
+    bool begins[PROBE_THUNK_BYTES] = {0};
+    struct arch_instruction instruction;
+    uint64_t calls[3] = {0}, branch = 0, stored;
+    size_t call_count = 0, where = 0;
+    trace_thunk_write(thunk, at, 77, enter, leave, body);
+    for (; where < PROBE_THUNK_PASS + 6; where += instruction.length) {
+        CU_ASSERT_FATAL(arch_instruction_decode(thunk + where, sizeof thunk - where, &instruction) >
+                        0);
+        begins[where] = true;
+        const uint64_t target = at + where + instruction.length + (uint64_t)instruction.value;
+        if (instruction.flow == ARCH_FLOW_CALL && call_count < 3)
+            calls[call_count++] = target;
+        if (instruction.flow == ARCH_FLOW_BRANCH)
+            branch = target;
+        if (instruction.flow == ARCH_FLOW_CALL_INDIRECT ||
+            instruction.flow == ARCH_FLOW_JUMP_INDIRECT)
+            CU_ASSERT_EQUAL(where + instruction.length + (uint64_t)instruction.displacement,
+                            PROBE_THUNK_BODY);
+    }
+    CU_ASSERT_EQUAL(where, PROBE_THUNK_PASS + 6);
+    CU_ASSERT_EQUAL(call_count, 2);
+    CU_ASSERT_EQUAL(calls[0], enter);
+    CU_ASSERT_EQUAL(calls[1], leave);
+    CU_ASSERT_EQUAL(branch, at + PROBE_THUNK_PASS);
+    CU_ASSERT(begins[PROBE_THUNK_CALL] && begins[PROBE_THUNK_RETURN] && begins[PROBE_THUNK_PASS]);
+    static const uint8_t changes[] = {2, 15, 22, 29, 31, 44}; /* of the stack pointer */
+    for (size_t i = 0; i < sizeof changes; i++)
+        CU_ASSERT(begins[changes[i]]);
+    memcpy(&stored, thunk + PROBE_THUNK_BODY, sizeof stored);
+    CU_ASSERT_EQUAL(stored, body);
+}
+
+static void test_expressions(void)
+{
+    static const char *const texts[] = {"^pars", "!er$", "_Z3foo"};
+    const struct trace_function parse = {.name = "parse", .linkage_name = "parse"};
+    const struct trace_function parser = {.name = "parser", .linkage_name = "parser"};
+    const struct trace_function foo = {.name = "foo(int)", .linkage_name = "_Z3fooi"};
+    const struct trace_function other = {.name = "otherwise", .linkage_name = "otherwise"};
+    struct trace_expressions *expressions;
+    struct sprof_error error = {0};
+    CU_ASSERT_EQUAL_FATAL(trace_expressions_make(&expressions, texts, 3, &error), 0);
+    CU_ASSERT_EQUAL(trace_expressions_match(expressions, &parse, &error), 1);
+    CU_ASSERT_EQUAL(trace_expressions_match(expressions, &parser, &error), 0);
+    CU_ASSERT_EQUAL(trace_expressions_match(expressions, &foo, &error), 1);
+    CU_ASSERT_EQUAL(trace_expressions_match(expressions, &other, &error), 0);
+    trace_expressions_free(expressions);
+    /* Only exclusions: all others are meant. */
+    CU_ASSERT_EQUAL_FATAL(trace_expressions_make(&expressions, texts + 1, 1, &error), 0);
+    CU_ASSERT_EQUAL(trace_expressions_match(expressions, &parser, &error), 0);
+    CU_ASSERT_EQUAL(trace_expressions_match(expressions, &other, &error), 1);
+    trace_expressions_free(expressions);
+    static const char *const wrong[] = {"a("};
+    CU_ASSERT_EQUAL(trace_expressions_make(&expressions, wrong, 1, &error), SPROF_EUSAGE);
+    CU_ASSERT_PTR_NULL(expressions);
+}
+
+void sprof_suite_trace_thunk(void);
+void sprof_suite_trace_thunk(void)
+{
+    CU_pSuite suite = CU_add_suite("trace/thunk", NULL, NULL);
+    CU_add_test(suite, "as the unwinding rules say", test_thunk);
+    CU_add_test(suite, "expressions", test_expressions);
+}

@@ -1,0 +1,302 @@
+/* Chooses the functions that get probes: by module, by name, and those that leave the frames of
+ * others, without which figures would be wrong. */
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include "trace/tracing.h"
+
+#include <fnmatch.h>
+#include <limits.h>
+#include <pcre2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* == Expressions == */
+
+/* Work that one name may take; an expression that backtracks without end is stopped by it. */
+enum { MATCH_LIMIT = 200000, DEPTH_LIMIT = 20000 };
+
+struct expression {
+    pcre2_code *code;
+    const char *text;
+    bool excludes;
+};
+
+struct trace_expressions {
+    SPROF_VEC(struct expression) list;
+    pcre2_match_data *data;
+    pcre2_match_context *context;
+    bool any_includes;
+};
+
+static int add_expression(struct trace_expressions *expressions, const char *text,
+                          struct sprof_error *error)
+{
+    struct expression expression = {.text = text, .excludes = *text == '!'};
+    int code;
+    size_t offset;
+    const char *pattern = text + expression.excludes;
+    expression.code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED,
+                                    PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C, &code, &offset, NULL);
+    if (!expression.code) {
+        unsigned char message[200];
+        pcre2_get_error_message(code, message, sizeof message);
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "--function '%.200s': %s, at character %zu; write \\ before a "
+                               "character that is meant as it is",
+                               text, (const char *)message, offset + 1 + expression.excludes);
+    }
+    expressions->any_includes |= !expression.excludes;
+    if (sprof_vec_push(&expressions->list, expression)) {
+        pcre2_code_free(expression.code);
+        return sprof_error_memory(error);
+    }
+    return 0;
+}
+
+int trace_expressions_make(struct trace_expressions **out, const char *const *texts, size_t count,
+                           struct sprof_error *error)
+{
+    struct trace_expressions *expressions = *out = calloc(1, sizeof *expressions);
+    if (!expressions)
+        return sprof_error_memory(error);
+    expressions->data = pcre2_match_data_create(1, NULL);
+    expressions->context = pcre2_match_context_create(NULL);
+    int result = expressions->data && expressions->context ? 0 : sprof_error_memory(error);
+    if (!result) {
+        pcre2_set_match_limit(expressions->context, MATCH_LIMIT);
+        pcre2_set_depth_limit(expressions->context, DEPTH_LIMIT);
+    }
+    for (size_t i = 0; i < count && !result; i++)
+        result = add_expression(expressions, texts[i], error);
+    if (result) {
+        trace_expressions_free(expressions);
+        *out = NULL;
+    }
+    return result;
+}
+
+void trace_expressions_free(struct trace_expressions *expressions)
+{
+    if (!expressions)
+        return;
+    for (size_t i = 0; i < expressions->list.count; i++)
+        pcre2_code_free(expressions->list.items[i].code);
+    sprof_vec_release(&expressions->list);
+    pcre2_match_data_free(expressions->data);
+    pcre2_match_context_free(expressions->context);
+    free(expressions);
+}
+
+static int find(const struct trace_expressions *expressions, const struct expression *expression,
+                const char *name, struct sprof_error *error)
+{
+    if (!name)
+        return 0;
+    const int found = pcre2_match(expression->code, (PCRE2_SPTR)name, PCRE2_ZERO_TERMINATED, 0, 0,
+                                  expressions->data, expressions->context);
+    if (found >= 0)
+        return 1;
+    if (found == PCRE2_ERROR_NOMATCH ||
+        (found <= PCRE2_ERROR_UTF8_ERR1 && found >= PCRE2_ERROR_UTF8_ERR21))
+        return 0;
+    return sprof_error_set(error, SPROF_EUSAGE, 0,
+                           "--function '%.200s' takes too long on the name '%.60s': write it "
+                           "without repetitions inside repetitions",
+                           expression->text, name);
+}
+
+int trace_expressions_match(const struct trace_expressions *expressions,
+                            const struct trace_function *function, struct sprof_error *error)
+{
+    bool included = !expressions || !expressions->any_includes;
+    for (size_t i = 0; expressions && i < expressions->list.count; i++) {
+        const struct expression *expression = &expressions->list.items[i];
+        int found = find(expressions, expression, function->name, error);
+        if (!found && function->linkage_name != function->name)
+            found = find(expressions, expression, function->linkage_name, error);
+        if (found < 0)
+            return found;
+        if (found && expression->excludes)
+            return 0;
+        included |= found > 0;
+    }
+    return included;
+}
+
+/* == Modules == */
+
+struct chooser {
+    struct trace_session *session;
+    struct trace_expressions *expressions;
+    struct sprof_suggestions near;
+    size_t seen;  /* functions of chosen modules … */
+    size_t found; /* … that the expressions find */
+    char executable[PATH_MAX];
+    struct sprof_error *error;
+};
+
+static bool matches_glob(const struct trace_options *options, const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    for (size_t i = 0; i < options->module_count; i++)
+        if (!fnmatch(options->modules[i], path, 0) || !fnmatch(options->modules[i], name, 0))
+            return true;
+    return false;
+}
+
+static bool is_chosen(const struct chooser *chooser, const char *path)
+{
+    const struct trace_options *options = &chooser->session->options;
+    if (options->module_count)
+        return matches_glob(options, path);
+    return model_kind_of(&options->rules, path, !strcmp(path, chooser->executable), false) ==
+           MODEL_KIND_APP;
+}
+
+/* Libraries through which frames are left: of C, of C++, and the unwinders. */
+static bool may_leave_frames(const char *path)
+{
+    static const char *const names[] = {"libc.so",  "libc-",  "libstdc++",
+                                        "libgcc_s", "libc++", "libunwind"};
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strncmp(name, names[i], strlen(names[i])))
+            return true;
+    return false;
+}
+
+static bool wants(void *context, const char *path)
+{
+    const struct chooser *chooser = context;
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    return strcmp(name, PROBE_LIBRARY) != 0 && (is_chosen(chooser, path) || may_leave_frames(path));
+}
+
+/* == Functions == */
+
+/* How much its probe does. Where a runtime walks stacks by itself, their return addresses stay. */
+static enum probe_tier tier_of(const struct trace_session *session,
+                               const struct trace_function *function)
+{
+    if (function->mechanism == TRACE_LEAVE)
+        return function->linkage_name && strstr(function->linkage_name, "longjmp") ? PROBE_JUMP
+                                                                                   : PROBE_LEAVE;
+    return function->entry_only || session->runtime ? PROBE_COUNT : PROBE_FULL;
+}
+
+static int choose_function(struct chooser *chooser, uint32_t file,
+                           const struct trace_function *function)
+{
+    struct trace_session *session = chooser->session;
+    const bool in_module = session->files.items[file].is_chosen && trace_is_true_start(function);
+    const int found =
+        in_module ? trace_expressions_match(chooser->expressions, function, chooser->error) : 0;
+    if (found < 0)
+        return found;
+    chooser->seen += in_module;
+    chooser->found += found > 0;
+    if (in_module && !found && chooser->session->options.function_count && !chooser->found)
+        sprof_suggest_offer(&chooser->near, *chooser->session->options.functions, function->name);
+    if (found && function->mechanism == TRACE_NOT)
+        session->refused++;
+    if (function->mechanism == TRACE_NOT || (!found && function->mechanism != TRACE_LEAVE))
+        return 0;
+    const struct trace_probe probe = {file, function, 0, found > 0};
+    return sprof_vec_push(&session->probes, probe) ? sprof_error_memory(chooser->error) : 0;
+}
+
+static int take_module(void *context, struct trace_module *module)
+{
+    struct chooser *chooser = context;
+    struct trace_session *session = chooser->session;
+    if (module->error.code) {
+        sprof_log_message(session->options.log, SPROF_LOG_WARNING, "%s", module->error.message);
+        return 0;
+    }
+    if (module->plan.is_loader)
+        return 0;
+    if (module->differing)
+        sprof_log_message(session->options.log, SPROF_LOG_WARNING,
+                          "%s: the process runs other bytes of %zu functions than the file has",
+                          module->path, module->differing);
+    const char *path = sprof_arena_text(&session->arena, module->path);
+    const struct trace_file file = {.plan = module->plan,
+                                    .path = path,
+                                    .bias = module->bias,
+                                    .is_chosen = is_chosen(chooser, module->path)};
+    if (module->plan.runtime)
+        session->runtime = sprof_arena_text(&session->arena, module->plan.runtime);
+    if (!path || sprof_vec_push(&session->files, file))
+        return sprof_error_memory(chooser->error);
+    module->plan = (struct trace_plan){0}; /* ours now */
+    const uint32_t number = (uint32_t)session->files.count - 1;
+    const struct trace_plan *plan = &session->files.items[number].plan;
+    int result = 0;
+    for (size_t i = 0; i < plan->function_count && !result; i++)
+        result = choose_function(chooser, number, &plan->functions[i]);
+    return result;
+}
+
+static int nothing_chosen(const struct chooser *chooser, struct sprof_error *error)
+{
+    const struct trace_options *options = &chooser->session->options;
+    struct sprof_str near = {0};
+    int code;
+    sprof_suggest_append(&near, &chooser->near);
+    if (!chooser->seen && options->module_count)
+        code = sprof_error_set(error, SPROF_ENOTFOUND, 0,
+                               "--module '%s' matches nothing that the command is linked with; "
+                               "libraries that it loads later cannot be traced",
+                               options->modules[0]);
+    else if (!chooser->seen)
+        code = sprof_error_set(error, SPROF_ENOTFOUND, 0,
+                               "no function of %s is known: it has neither symbols nor call frame "
+                               "information; name libraries with --module",
+                               *options->command);
+    else if (!chooser->found)
+        code = sprof_error_set(error, SPROF_ENOTFOUND, 0,
+                               "--function '%s' finds none of %zu "
+                               "functions%s",
+                               options->function_count ? options->functions[0] : "", chooser->seen,
+                               near.text ? near.text : "");
+    else
+        code = sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                               "none of the %zu chosen functions can have a probe: `sprof probes "
+                               "--refused FILE` says why",
+                               chooser->found);
+    sprof_str_release(&near);
+    return code;
+}
+
+int trace_choose(struct trace_session *session, struct sprof_error *error)
+{
+    const struct trace_options *options = &session->options;
+    struct chooser chooser = {.session = session, .error = error};
+    struct cache *cache = options->no_cache ? NULL : cache_open(NULL);
+    char link[64];
+    bool generated;
+    snprintf(link, sizeof link, "/proc/%d/exe", (int)target_command(session->target));
+    const ssize_t length = readlink(link, chooser.executable, sizeof chooser.executable - 1);
+    chooser.executable[length > 0 ? length : 0] = '\0';
+    int result = trace_expressions_make(&chooser.expressions, options->functions,
+                                        options->function_count, error);
+    if (!result)
+        result = trace_plan_process(target_command(session->target), cache, wants, take_module,
+                                    &chooser, &generated, error);
+    size_t chosen = 0;
+    for (size_t i = 0; i < session->probes.count; i++) {
+        session->probes.items[i].tier = tier_of(session, session->probes.items[i].function);
+        chosen += session->probes.items[i].is_chosen;
+    }
+    if (!result && !chosen)
+        result = nothing_chosen(&chooser, error);
+    if (!result && session->probes.count > PROBE_THUNKS)
+        result = sprof_error_set(error, SPROF_ELIMIT, 0,
+                                 "%zu functions are too many to be probed at once, at most %d are "
+                                 "possible: choose with --function or --module",
+                                 session->probes.count, PROBE_THUNKS);
+    trace_expressions_free(chooser.expressions);
+    cache_free(cache, 0);
+    return result;
+}

@@ -1,0 +1,443 @@
+/* Puts probes into a command that waits for them: asks its agent for memory, writes copies and
+ * thunks, and last the jumps to them. */
+#include "trace/tracing.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+    PAGE = 4096,
+    SLOW_START_MS = 10000,    /* after which it is said that the command has not come yet */
+    REACH = 0x7fff0000,       /* of a jump, with some to spare */
+    LOWEST_ADDRESS = 0x10000, /* vm.mmap_min_addr */
+    HEAP_ROOM = 1 << 30,      /* above the end of a program, where its heap grows */
+};
+#define SHARED_BYTES_MAX (UINT64_C(64) << 30)
+#define STACK_BYTES_DEFAULT (UINT64_C(8) << 20)
+#define STACK_BYTES_MOST (UINT64_C(1) << 30)
+
+static pid_t pid_of(const struct trace_session *session)
+{
+    return target_command(session->target);
+}
+
+/* == The agent == */
+
+static int no_agent(struct sprof_error *error, const char *command)
+{
+    return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                           "%s was not traced: it ended, or ran, without the tracing agent, which "
+                           "its loader should have put into it",
+                           command);
+}
+
+int trace_meet(struct trace_session *session, struct sprof_error *error)
+{
+    const char *command = *session->options.command;
+    struct pollfd polls[4] = {{.fd = session->agent_fd, .events = POLLIN}};
+    bool blind, told = false;
+    size_t count = 1;
+    if (target_poll_count(session->target) < sizeof polls / sizeof *polls)
+        count += target_polls(session->target, polls + 1, &blind);
+    for (;;) {
+        const int ready = poll(polls, count, SLOW_START_MS);
+        if (polls[0].revents & (POLLIN | POLLHUP))
+            break;
+        if (target_ended(session->target, NULL))
+            return no_agent(error, command);
+        if (!ready && !told) {
+            sprof_log_message(session->options.log, SPROF_LOG_WARNING,
+                              "the agent has not begun in %s yet", command);
+            told = true;
+        }
+    }
+    struct probe_hello *hello = &session->hello;
+    if (recv(session->agent_fd, hello, sizeof *hello, 0) != sizeof *hello)
+        return no_agent(error, command);
+    if (hello->magic != PROBE_MAGIC || hello->version != PROBE_VERSION)
+        return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                               "the tracing agent is of another version than sprof: install both "
+                               "together with `cmake --install`");
+    if (hello->window_error)
+        return sprof_error_set(error, SPROF_ELIMIT, hello->window_error,
+                               "cannot trace %s: the addresses for its calls cannot be reserved: "
+                               "%s; see `ulimit -v`, `ulimit -d` and "
+                               "/proc/sys/vm/overcommit_memory",
+                               command, strerror(hello->window_error));
+    return 0;
+}
+
+/* Sends a request, with a descriptor where it is not -1. False: the agent is gone. */
+static bool send_request(const struct trace_session *session, const struct probe_request *request,
+                         int fd)
+{
+    struct iovec vector = {(void *)request, sizeof *request};
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = {0};
+    struct msghdr message = {.msg_iov = &vector, .msg_iovlen = 1};
+    if (fd >= 0) {
+        message.msg_control = &control;
+        message.msg_controllen = sizeof control;
+        struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+        *header = (struct cmsghdr){CMSG_LEN(sizeof fd), SOL_SOCKET, SCM_RIGHTS};
+        memcpy(CMSG_DATA(header), &fd, sizeof fd);
+    }
+    return sendmsg(session->agent_fd, &message, MSG_NOSIGNAL) == sizeof *request;
+}
+
+/* Has the agent map something. Returns its address, or minus an errno. */
+static int64_t ask(const struct trace_session *session, enum probe_request_kind kind,
+                   uint64_t address, uint64_t size, int fd)
+{
+    const struct probe_request request = {.kind = kind, .address = address, .size = size};
+    struct probe_answer answer;
+    ssize_t got;
+    if (!send_request(session, &request, fd))
+        return -EPIPE;
+    do
+        got = recv(session->agent_fd, &answer, sizeof answer, 0);
+    while (got < 0 && errno == EINTR);
+    return got == sizeof answer ? answer.result : -EPIPE;
+}
+
+/* == Shared memory == */
+
+/* The main thread's stack, from its top as far down as it may grow. */
+static void find_stack(struct trace_session *session)
+{
+    char path[64], line[512];
+    struct rlimit limit = {.rlim_cur = RLIM_INFINITY};
+    prlimit(pid_of(session), RLIMIT_STACK, NULL, &limit);
+    uint64_t bytes = STACK_BYTES_MOST;
+    if (limit.rlim_cur < STACK_BYTES_MOST)
+        bytes = limit.rlim_cur < STACK_BYTES_DEFAULT ? STACK_BYTES_DEFAULT : limit.rlim_cur;
+    session->shared->stack_bytes = bytes == STACK_BYTES_MOST ? STACK_BYTES_DEFAULT : bytes;
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid_of(session));
+    FILE *maps = fopen(path, "re");
+    while (maps && fgets(line, sizeof line, maps)) {
+        unsigned long start, end;
+        if (!strstr(line, "[stack]") || sscanf(line, "%lx-%lx", &start, &end) != 2)
+            continue;
+        session->shared->stack_high = end;
+        session->shared->stack_low = end - bytes;
+    }
+    if (maps)
+        fclose(maps);
+}
+
+static int share_memory(struct trace_session *session, struct sprof_error *error)
+{
+    const uint32_t functions = (uint32_t)session->probes.count;
+    const uint64_t slab_bytes = probe_slab_bytes(functions);
+    const uint64_t most = SHARED_BYTES_MAX / slab_bytes;
+    const uint32_t slabs = most < PROBE_SLABS ? (uint32_t)most : PROBE_SLABS;
+    session->shared_bytes = PROBE_SHARED_BYTES + slabs * slab_bytes;
+    session->memory_fd = memfd_create("sprof-probe", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (session->memory_fd < 0 || ftruncate(session->memory_fd, (off_t)session->shared_bytes) ||
+        fcntl(session->memory_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+        return sprof_error_set(error, SPROF_ELIMIT, errno, "cannot make shared memory: %s",
+                               strerror(errno));
+    void *mapped = mmap(NULL, session->shared_bytes, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_NORESERVE, session->memory_fd, 0);
+    if (mapped == MAP_FAILED)
+        return sprof_error_set(error, SPROF_ELIMIT, errno,
+                               "cannot map the shared memory: %s; see `ulimit -v`",
+                               strerror(errno));
+    session->shared = mapped;
+    session->shared->slab_bytes = slab_bytes;
+    session->shared->slab_count = slabs;
+    session->shared->function_count = functions;
+    find_stack(session);
+    for (size_t i = 0; i < functions; i++)
+        session->shared->tiers[i] = session->probes.items[i].tier;
+    const int64_t there =
+        ask(session, PROBE_MAP_SHARED, 0, session->shared_bytes, session->memory_fd);
+    return there > 0 ? 0
+                     : sprof_error_set(error, SPROF_ELIMIT, (int)-there,
+                                       "the shared memory cannot be mapped into the command: %s; "
+                                       "see `ulimit -v`",
+                                       strerror((int)-there));
+}
+
+/* == Islands: room near a file, for copies of its functions' beginnings == */
+
+struct gaps {
+    SPROF_VEC(uint64_t) ends; /* pairs: where one begins, where it ends */
+};
+
+static int read_gaps(pid_t pid, struct gaps *gaps)
+{
+    char path[64], line[512];
+    uint64_t free_from = LOWEST_ADDRESS;
+    int result = 0;
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    FILE *maps = fopen(path, "re");
+    while (maps && !result && fgets(line, sizeof line, maps)) {
+        unsigned long start, end;
+        if (sscanf(line, "%lx-%lx", &start, &end) != 2)
+            continue;
+        if (start > free_from &&
+            (sprof_vec_push(&gaps->ends, free_from) || sprof_vec_push(&gaps->ends, start)))
+            result = SPROF_ENOMEM;
+        free_from = end;
+    }
+    if (maps)
+        fclose(maps);
+    return result;
+}
+
+static bool reaches(uint64_t from, uint64_t size, uint64_t low, uint64_t high)
+{
+    const uint64_t first = from < low ? from : low, last = from + size > high ? from + size : high;
+    return last - first < REACH;
+}
+
+/* Below the code and as near as can be; else above it, beyond what a heap may come to need. 0:
+ * nowhere. */
+static uint64_t find_room(const struct gaps *gaps, uint64_t size, uint64_t low, uint64_t high)
+{
+    uint64_t above = 0;
+    for (size_t i = gaps->ends.count; i >= 2; i -= 2) {
+        const uint64_t begin = gaps->ends.items[i - 2], end = gaps->ends.items[i - 1];
+        if (end <= low && end - begin >= size && reaches(end - size, size, low, high))
+            return end - size;
+    }
+    for (size_t i = 0; i < gaps->ends.count && !above; i += 2) {
+        const uint64_t begin = gaps->ends.items[i], end = gaps->ends.items[i + 1];
+        if (begin < high)
+            continue;
+        const uint64_t at = begin + (end - begin > 2 * (uint64_t)HEAP_ROOM ? HEAP_ROOM : 0);
+        if (end - at >= size && reaches(at, size, low, high))
+            above = at;
+    }
+    return above;
+}
+
+/* Functions with a probe are those from *first on, as long as they are of the file. */
+static int make_island(struct trace_session *session, struct trace_file *file, size_t first,
+                       size_t count, struct sprof_error *error)
+{
+    const struct trace_probe *probes = session->probes.items + first;
+    const uint64_t low = file->bias + probes[0].function->site;
+    const uint64_t high = file->bias + probes[count - 1].function->site + PAGE;
+    struct gaps gaps = {0};
+    const uint64_t each = TRACE_COPY_BYTES_MAX + TRACE_FAR_JUMP_BYTES + 16;
+    file->island_bytes = (count * each + PAGE - 1) / PAGE * PAGE;
+    if (read_gaps(pid_of(session), &gaps))
+        return sprof_error_memory(error);
+    file->island = find_room(&gaps, file->island_bytes, low, high);
+    sprof_vec_release(&gaps.ends);
+    const int64_t at = file->island
+                           ? ask(session, PROBE_MAP_ISLAND, file->island, file->island_bytes, -1)
+                           : -ENOMEM;
+    if (at == (int64_t)file->island)
+        return 0;
+    return sprof_error_set(error, SPROF_ELIMIT, at < 0 ? (int)-at : 0,
+                           "there is no room for probes near %s in the command: %s", file->path,
+                           strerror(at < 0 ? (int)-at : EEXIST));
+}
+
+/* == Writing == */
+
+struct writing {
+    struct trace_session *session;
+    int fd; /* /proc/PID/mem */
+    uint8_t *thunks;
+    SPROF_VEC(uint8_t) island;
+    bool has_shadow_stack;
+    struct sprof_error *error;
+};
+
+static int write_code(const struct writing *writing, uint64_t address, const void *bytes,
+                      size_t size)
+{
+    size_t done = 0;
+    while (done < size) {
+        const ssize_t wrote = pwrite(writing->fd, (const uint8_t *)bytes + done, size - done,
+                                     (off_t)(address + done));
+        if (wrote <= 0 && errno != EINTR)
+            return sprof_error_set(writing->error, SPROF_EPERMISSION, errno,
+                                   "cannot write probes into the command: %s", strerror(errno));
+        done += wrote > 0 ? (size_t)wrote : 0;
+    }
+    return 0;
+}
+
+/* Appends to the island; *at is the address. */
+static int put_in_island(struct writing *writing, const struct trace_file *file, const void *bytes,
+                         size_t size)
+{
+    const size_t aligned = (writing->island.count + size + 15) / 16 * 16;
+    if (aligned > file->island_bytes || sprof_vec_reserve(&writing->island, aligned))
+        return SPROF_ENOMEM;
+    memcpy(writing->island.items + writing->island.count, bytes, size);
+    memset(writing->island.items + writing->island.count + size, 0xcc,
+           aligned - writing->island.count - size);
+    writing->island.count = aligned;
+    return 0;
+}
+
+/* A call that is moved would push an address that the processor's shadow stack does not know. */
+static bool moves_a_call(const struct trace_function *function)
+{
+    struct arch_instruction instruction;
+    for (size_t at = 0; at < function->displaced; at += instruction.length) {
+        if (!arch_instruction_decode(function->original + at, function->displaced - at,
+                                     &instruction))
+            return false;
+        if (instruction.flow == ARCH_FLOW_CALL || instruction.flow == ARCH_FLOW_CALL_INDIRECT)
+            return true;
+    }
+    return false;
+}
+
+/* Where the body begins that a thunk calls: behind a sled, or the copy of what the jump takes the
+ * place of. 0: there can be none, as *refused says; else as sprof_error. */
+static uint64_t place_body(struct writing *writing, const struct trace_file *file,
+                           const struct trace_function *function)
+{
+    const uint64_t site = file->bias + function->site;
+    const uint64_t at = file->island + writing->island.count;
+    struct trace_copy copy;
+    if (function->mechanism == TRACE_SLED || function->mechanism == TRACE_FENTRY ||
+        function->mechanism == TRACE_XRAY)
+        return site + function->displaced;
+    if (writing->has_shadow_stack && moves_a_call(function))
+        return 0;
+    if (trace_copy_make(&copy, function->original, function->displaced,
+                        (size_t)(function->end - function->site), site, at) ||
+        put_in_island(writing, file, copy.code, copy.size))
+        return 0;
+    return at;
+}
+
+static int place_probe(struct writing *writing, const struct trace_file *file, uint32_t number,
+                       uint8_t jump[TRACE_JUMP_BYTES])
+{
+    const struct trace_session *session = writing->session;
+    const struct trace_function *function = session->probes.items[number].function;
+    const uint64_t site = file->bias + function->site;
+    const uint64_t thunk = session->hello.thunks + (uint64_t)number * PROBE_THUNK_BYTES;
+    const uint64_t body = place_body(writing, file, function);
+    if (!body)
+        return 1;
+    trace_thunk_write(writing->thunks + (size_t)number * PROBE_THUNK_BYTES, thunk, number,
+                      session->hello.enter, session->hello.leave, body);
+    if (arch_jump_write(jump, site, thunk))
+        return 0;
+    uint8_t far_jump[TRACE_FAR_JUMP_BYTES];
+    const uint64_t at = file->island + writing->island.count;
+    trace_far_jump_write(far_jump, thunk);
+    return put_in_island(writing, file, far_jump, sizeof far_jump) ||
+           !arch_jump_write(jump, site, at);
+}
+
+/* Copies first, then jumps: a site leads to nothing that is not there yet. Thunks are written by
+ * the caller between the two. */
+static int place_file(struct writing *writing, struct trace_file *file, size_t first, size_t count,
+                      uint8_t (*jumps)[TRACE_JUMP_BYTES])
+{
+    struct trace_session *session = writing->session;
+    int result = make_island(session, file, first, count, writing->error);
+    writing->island.count = 0;
+    for (size_t i = first; i < first + count && !result; i++)
+        if (place_probe(writing, file, (uint32_t)i, jumps[i])) {
+            memset(jumps[i], 0, TRACE_JUMP_BYTES);
+            session->refused += session->probes.items[i].is_chosen;
+            session->probes.items[i].tier = PROBE_OFF;
+            session->probes.items[i].is_chosen = false;
+        }
+    if (!result)
+        result = write_code(writing, file->island, writing->island.items, writing->island.count);
+    return result;
+}
+
+static int place_all(struct writing *writing, uint8_t (*jumps)[TRACE_JUMP_BYTES])
+{
+    struct trace_session *session = writing->session;
+    const size_t count = session->probes.count;
+    int result = 0;
+    for (size_t first = 0, end; first < count && !result; first = end) {
+        const uint32_t file = session->probes.items[first].file;
+        for (end = first; end < count && session->probes.items[end].file == file;)
+            end++;
+        result = place_file(writing, &session->files.items[file], first, end - first, jumps);
+    }
+    if (!result)
+        result =
+            write_code(writing, session->hello.thunks, writing->thunks, count * PROBE_THUNK_BYTES);
+    for (size_t i = 0; i < count && !result; i++) {
+        const struct trace_probe *probe = &session->probes.items[i];
+        const uint64_t site = session->files.items[probe->file].bias + probe->function->site;
+        if (jumps[i][0])
+            result = write_code(writing, site, jumps[i], TRACE_JUMP_BYTES);
+    }
+    return result;
+}
+
+static bool has_shadow_stack(pid_t pid)
+{
+    char path[64], line[256];
+    bool has = false;
+    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    FILE *status = fopen(path, "re");
+    while (status && fgets(line, sizeof line, status))
+        has |= !strncmp(line, "x86_Thread_features:", 20) && strstr(line, "shstk");
+    if (status)
+        fclose(status);
+    return has;
+}
+
+static int write_probes(struct trace_session *session, struct sprof_error *error)
+{
+    const size_t count = session->probes.count;
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/mem", (int)pid_of(session));
+    struct writing writing = {.session = session,
+                              .fd = open(path, O_RDWR | O_CLOEXEC),
+                              .thunks = calloc(count, PROBE_THUNK_BYTES),
+                              .has_shadow_stack = has_shadow_stack(pid_of(session)),
+                              .error = error};
+    uint8_t(*jumps)[TRACE_JUMP_BYTES] = calloc(count, sizeof *jumps);
+    int result;
+    if (writing.fd < 0)
+        result = sprof_error_set(error, SPROF_EPERMISSION, errno,
+                                 "the memory of the command may not be written: %s; run sprof as "
+                                 "its owner or as root",
+                                 strerror(errno));
+    else if (!writing.thunks || !jumps)
+        result = sprof_error_memory(error);
+    else
+        result = place_all(&writing, jumps);
+    if (writing.fd >= 0)
+        close(writing.fd);
+    sprof_vec_release(&writing.island);
+    free(writing.thunks);
+    free(jumps);
+    return result;
+}
+
+int trace_place(struct trace_session *session, struct sprof_error *error)
+{
+    int result = share_memory(session, error);
+    if (!result)
+        result = write_probes(session, error);
+    if (result)
+        return result;
+    for (size_t i = 0; i < session->probes.count; i++)
+        session->shared->tiers[i] = session->probes.items[i].tier;
+    session->start_ns = sprof_clock_monotonic_ns();
+    session->start_ticks = probe_ticks();
+    const struct probe_request go = {.kind = PROBE_GO};
+    return send_request(session, &go, -1) ? 0 : no_agent(error, *session->options.command);
+}

@@ -1,0 +1,360 @@
+/* A tracing session's life: the command is launched, gets its probes, runs, and what they measured
+ * is written. */
+#include "trace/tracing.h"
+
+#include "agent/agent.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+enum { LOOK_MS = 100 }; /* how often threads that have ended are looked for */
+
+/* == What cannot be traced == */
+
+static int refuse(enum agent_file kind, const char *path, struct sprof_error *error)
+{
+    static const char *const reasons[] = {
+        [AGENT_FILE_STATIC] = "is linked statically: no loader puts the tracing agent into it",
+        [AGENT_FILE_CLASS] = "is of another processor or word size than sprof",
+        [AGENT_FILE_SETUID] = "runs with other rights than yours: the loader keeps the tracing "
+                              "agent out",
+        [AGENT_FILE_GO] = "is a Go program, which moves its stacks",
+        [AGENT_FILE_SANITIZER] = "is built with a sanitizer, which must be loaded first and keeps "
+                                 "books of its own of calls",
+    };
+    return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                           "cannot trace %s: it %s\n`sprof record` can sample it", path,
+                           reasons[kind]);
+}
+
+/* Another C library's loader runs constructors without what the agent needs. */
+static bool has_foreign_loader(const char *path)
+{
+    struct image *image;
+    const struct image_request request = {.file = {.path = path}};
+    if (image_open(&image, &request, NULL))
+        return false;
+    const struct sprof_bytes interpreter = image_section(image, ".interp", NULL);
+    const bool is_foreign =
+        interpreter.size && !memmem(interpreter.data, interpreter.size, "ld-linux", 8);
+    image_free(image);
+    return is_foreign;
+}
+
+static int check_command(const struct trace_options *options, struct sprof_error *error)
+{
+    char path[AGENT_PATH_MAX];
+    const enum agent_file kind = agent_check_command(*options->command, getenv("PATH"), path);
+    if (kind != AGENT_FILE_GOOD)
+        return kind == AGENT_FILE_MISSING ? 0 : refuse(kind, path, error);
+    return has_foreign_loader(path)
+               ? sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                                 "cannot trace %s: it is not loaded by glibc's loader\n`sprof "
+                                 "record` can sample it",
+                                 path)
+               : 0;
+}
+
+/* == Opening == */
+
+static int set_environment(struct trace_session *session, struct sprof_error *error)
+{
+    char library[AGENT_PATH_MAX], variable[64];
+    struct sprof_str preload = {0};
+    int result = target_find_library(PROBE_LIBRARY, library, error);
+    if (result)
+        return result;
+    const char *others = getenv("LD_PRELOAD");
+    sprof_str_appendf(&preload, "LD_PRELOAD=%s%s%s", library, others ? ":" : "",
+                      others ? others : "");
+    snprintf(variable, sizeof variable, PROBE_VARIABLE "=%d", session->child_fd);
+    if (preload.failed || target_set_environment(session->target, preload.text) ||
+        target_set_environment(session->target, variable))
+        result = sprof_error_memory(error);
+    sprof_str_release(&preload);
+    return result;
+}
+
+/* The command inherits its end, and the agent closes it. */
+static int open_sockets(struct trace_session *session, struct sprof_error *error)
+{
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+        return sprof_error_set(error, SPROF_ELIMIT, errno,
+                               "cannot make a socket pair: %s\nsee `ulimit -n`", strerror(errno));
+    session->agent_fd = ends[0];
+    session->child_fd = dup(ends[1]); /* without FD_CLOEXEC */
+    close(ends[1]);
+    return session->child_fd >= 0
+               ? 0
+               : sprof_error_set(error, SPROF_ELIMIT, errno,
+                                 "cannot duplicate a descriptor: %s\nsee `ulimit -n`",
+                                 strerror(errno));
+}
+
+static const char *keep(struct trace_session *session, const char *text)
+{
+    return text && *text ? sprof_arena_text(&session->arena, text) : NULL;
+}
+
+static void describe(struct trace_session *session)
+{
+    struct store_run *run = session->run;
+    const struct trace_options *options = &session->options;
+    struct utsname machine;
+    char text[4096], boot_id[SPROF_BOOT_ID_SIZE];
+    struct sprof_proc_stat stat;
+    if (uname(&machine) == 0) {
+        run->host = keep(session, machine.nodename);
+        run->kernel = keep(session, machine.release);
+        run->architecture = keep(session, machine.machine);
+    }
+    run->working_directory = keep(session, getcwd(text, sizeof text));
+    sprof_proc_boot_id(boot_id);
+    run->boot_id = keep(session, boot_id);
+    run->recorder_pid = getpid();
+    run->recorder_start = sprof_proc_stat_read(getpid(), &stat) ? stat.start_ticks : 0;
+    run->cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
+    run->sprof_version = options->sprof_version;
+    run->command = sprof_command_text(&session->arena, options->command);
+    run->source = "probes preloaded";
+}
+
+static int open_recording(struct trace_session *session, struct sprof_error *error)
+{
+    const struct trace_options *options = &session->options;
+    const struct recording_options recording = {.output = options->output,
+                                                .view = {.mode = MODEL_MODE_FULL},
+                                                .rules = options->rules,
+                                                .no_cache = options->no_cache,
+                                                .log = options->log};
+    const struct store_event event = {
+        .name = "probe-time", .is_clock = true, .varying = true, .unit = STORE_UNIT_CALL};
+    const int result = recording_open(&session->recording, &recording, error);
+    if (result)
+        return result;
+    session->run = recording_run(session->recording);
+    describe(session);
+    return recording_add_event(session->recording, &event, &session->event)
+               ? sprof_error_memory(error)
+               : 0;
+}
+
+int trace_open(struct trace_session **out, const struct trace_options *options,
+               struct sprof_error *error)
+{
+    *out = NULL;
+    struct trace_expressions *expressions;
+    int result =
+        trace_expressions_make(&expressions, options->functions, options->function_count, error);
+    if (result)
+        return result;
+    trace_expressions_free(expressions);
+    result = check_command(options, error);
+    struct trace_session *session = result ? NULL : calloc(1, sizeof *session);
+    if (!session)
+        return result ? result : sprof_error_memory(error);
+    session->options = *options;
+    if (!session->options.output)
+        session->options.output = "sprof.db";
+    session->agent_fd = session->child_fd = session->memory_fd = -1;
+    const struct target_options target = {.command = options->command};
+    result = open_sockets(session, error);
+    if (!result)
+        result = target_open(&session->target, &target, error);
+    if (!result)
+        result = set_environment(session, error);
+    if (!result)
+        result = open_recording(session, error);
+    if (result)
+        trace_free(session);
+    else
+        *out = session;
+    return result;
+}
+
+pid_t trace_command_pid(const struct trace_session *session)
+{
+    return target_command(session->target);
+}
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+void trace_free(struct trace_session *session)
+{
+    if (!session)
+        return;
+    close_fd(&session->agent_fd);
+    close_fd(&session->child_fd);
+    close_fd(&session->memory_fd);
+    if (session->shared)
+        munmap(session->shared, session->shared_bytes);
+    target_free(session->target);
+    recording_free(session->recording);
+    for (size_t i = 0; i < session->files.count; i++)
+        trace_plan_release(&session->files.items[i].plan);
+    for (size_t i = 0; i < session->threads.count; i++) {
+        sprof_vec_release(&session->threads.items[i].functions);
+        sprof_vec_release(&session->threads.items[i].stats);
+    }
+    sprof_vec_release(&session->files);
+    sprof_vec_release(&session->probes);
+    sprof_vec_release(&session->threads);
+    sprof_arena_release(&session->arena);
+    free(session);
+}
+
+/* == Running == */
+
+/* What the command has mapped, so that functions are known by their modules. */
+static int take_snapshot(struct trace_session *session)
+{
+    struct target_snapshot snapshot = {0};
+    const struct model_record *record;
+    int result = target_snapshot_process(&snapshot, target_command(session->target),
+                                         session->run->start_monotonic_ns);
+    while (!result && (record = target_snapshot_next(&snapshot)))
+        result = recording_event(session->recording, record);
+    target_snapshot_release(&snapshot);
+    return result;
+}
+
+/* The agent waits in a command that has executed nothing of its own. */
+static int set_up(struct trace_session *session, struct sprof_error *error)
+{
+    int result = trace_meet(session, error);
+    if (!result)
+        result = trace_choose(session, error);
+    if (!result && take_snapshot(session))
+        result = sprof_error_memory(error);
+    if (!result && session->runtime)
+        sprof_log_message(session->options.log, SPROF_LOG_WARNING,
+                          "the command runs %s, which walks stacks by itself: calls are counted "
+                          "there, and not timed",
+                          session->runtime);
+    return result ? result : trace_place(session, error);
+}
+
+static int start(struct trace_session *session, struct sprof_error *error)
+{
+    struct store_run *run = session->run;
+    session->own_cpu_start_ns = sprof_clock_own_cpu_ns();
+    run->start_realtime_ns = sprof_clock_realtime_ns();
+    run->start_monotonic_ns = sprof_clock_monotonic_ns();
+    int result = recording_start(session->recording, run->start_monotonic_ns,
+                                 run->start_monotonic_ns, error);
+    if (result)
+        return result;
+    result = target_start(session->target, error);
+    close_fd(&session->child_fd);
+    if (result)
+        recording_abandon(session->recording);
+    return result;
+}
+
+/* What a program executes in its own place is not traced any more; that is said once. */
+static void note_exec(struct trace_session *session)
+{
+    char link[64], path[PATH_MAX];
+    snprintf(link, sizeof link, "/proc/%d/exe", (int)target_command(session->target));
+    const ssize_t length = readlink(link, path, sizeof path - 1);
+    if (length <= 0 || session->executed)
+        return;
+    path[length] = '\0';
+    if (!session->executable) {
+        session->executable = keep(session, path);
+        return;
+    }
+    session->executed = strcmp(path, session->executable) != 0;
+    if (session->executed)
+        sprof_log_message(session->options.log, SPROF_LOG_WARNING,
+                          "the command executed %s in its place, which is not traced: what was "
+                          "called before that is recorded",
+                          path);
+}
+
+static int wait_for_end(struct trace_session *session, struct trace_result *result)
+{
+    while (!target_ended(session->target, &result->wait_status)) {
+        struct pollfd polls[4];
+        bool blind = true;
+        const size_t count = target_poll_count(session->target) <= sizeof polls / sizeof *polls
+                                 ? target_polls(session->target, polls, &blind)
+                                 : 0;
+        poll(polls, count, LOOK_MS);
+        note_exec(session);
+        if (trace_collect(session, false))
+            return SPROF_ENOMEM;
+    }
+    result->has_wait_status = true;
+    session->end_ns = sprof_clock_monotonic_ns();
+    session->end_ticks = probe_ticks();
+    return trace_collect(session, true);
+}
+
+static int finish(struct trace_session *session, struct trace_result *result,
+                  struct sprof_error *error)
+{
+    const struct recording_end end = {0};
+    struct store_run *run = session->run;
+    if (trace_write_rows(session, result))
+        return sprof_error_memory(error);
+    result->run_id = run->id;
+    result->duration_ns = session->end_ns - session->start_ns;
+    result->refused = session->refused;
+    result->untracked = atomic_load(&session->shared->untracked);
+    for (size_t i = 0; i < session->probes.count; i++) {
+        const struct trace_probe *probe = &session->probes.items[i];
+        result->probes += probe->is_chosen;
+        result->entry_only += probe->is_chosen && probe->tier != PROBE_FULL;
+    }
+    run->duration_ns = session->end_ns - run->start_monotonic_ns;
+    run->own_cpu_ns = sprof_clock_own_cpu_ns() - session->own_cpu_start_ns;
+    run->target_cpu_ns = target_command_cpu_ns(session->target);
+    run->wait_status = result->wait_status;
+    return recording_finish(session->recording, &end, error);
+}
+
+/* A command that waits for probes that will not come has executed nothing of its own. */
+static void end_command(struct trace_session *session)
+{
+    if (target_ended(session->target, NULL))
+        return;
+    kill(target_command(session->target), SIGKILL);
+    while (!target_ended(session->target, NULL))
+        poll(NULL, 0, 1);
+}
+
+int trace_run(struct trace_session *session, struct trace_result *result, struct sprof_error *error)
+{
+    *result = (struct trace_result){0};
+    int failed = start(session, error);
+    if (failed)
+        return failed;
+    failed = set_up(session, error);
+    if (failed) {
+        end_command(session);
+        recording_abandon(session->recording);
+        return failed;
+    }
+    close_fd(&session->agent_fd);
+    note_exec(session);
+    failed = wait_for_end(session, result);
+    if (failed)
+        return sprof_error_memory(error);
+    return finish(session, result, error);
+}

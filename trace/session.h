@@ -1,0 +1,62 @@
+/* A tracing session: launches a command with the tracing agent, puts probes into it before its
+ * first constructor runs, and adds up what they measure. */
+#ifndef SPROF_TRACE_SESSION_H
+#define SPROF_TRACE_SESSION_H
+
+#include "base/base.h"
+#include "model/model.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* Zero values take the defaults. All is borrowed until trace_free. */
+struct trace_options {
+    char *const *command;
+    /* Regular expressions (PCRE2) that find functions by name or linkage name; "!RE" leaves out
+     * what it finds. None: all functions. */
+    const char *const *functions;
+    size_t function_count;
+    /* As fnmatch(3), against a module's path and name. None: the application's modules. */
+    const char *const *modules;
+    size_t module_count;
+    struct model_kind_rules rules;
+    const char *output; /* NULL: "sprof.db" */
+    bool no_cache;
+    const char *sprof_version;
+    const struct sprof_log *log;
+};
+
+/* How it went. */
+struct trace_result {
+    bool has_wait_status; /* the command has ended */
+    int wait_status;      /* as from waitpid */
+    uint32_t run_id;
+    size_t probes;     /* functions that were probed … */
+    size_t entry_only; /* … of which only calls are counted */
+    size_t refused;    /* chosen functions without a probe */
+    uint64_t calls;
+    uint64_t in_flight; /* calls that had not ended */
+    uint64_t abnormal;  /* calls left without returning */
+    uint64_t untracked; /* threads that found no room */
+    uint64_t duration_ns;
+};
+
+struct trace_session;
+
+/* Checks everything that can be checked before the command runs, creates the database and forks the
+ * command, which waits. SPROF_EUNSUPPORTED says why a program cannot be traced; else errors as of
+ * target_open and store_create. The caller frees. */
+int trace_open(struct trace_session **session, const struct trace_options *options,
+               struct sprof_error *error);
+
+/* The command's process. */
+pid_t trace_command_pid(const struct trace_session *session);
+
+/* Runs the command to its end and writes what was measured. Where probes cannot be placed the
+ * command is ended before its first instruction (SPROF_ENOTFOUND: no such function). */
+int trace_run(struct trace_session *session, struct trace_result *result,
+              struct sprof_error *error);
+
+void trace_free(struct trace_session *session);
+
+#endif
