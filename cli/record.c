@@ -20,6 +20,7 @@ struct arguments {
     pid_t tid;
     uint64_t duration_ns, delay_ns;
     size_t stack_bytes;
+    double max_overhead; /* percent */
     struct cli_rules rules;
     bool paused, append, no_symbolize, no_cache, keep_failed, per_thread, verbose;
 };
@@ -32,6 +33,8 @@ static const struct cli_option options[] = {
      cli_set_frame},
     {"frequency", 'F', "HZ", "samples a second of CPU time (997)", FIELD(frequency_hz),
      cli_set_positive},
+    {"max-overhead", 0, "PERCENT", "lower the rate until recording costs no more, such as 1%",
+     FIELD(max_overhead), cli_set_overhead},
     {"count", 'c', "PERIOD", "a sample every PERIOD events, instead of -F", FIELD(period),
      cli_set_positive},
     {"source", 0, "perf|sigprof", "kernel events (preferred), or an agent inside the command",
@@ -97,6 +100,8 @@ static int check(const struct arguments *arguments, const struct cli_operands *o
         return usage(error, "--app-interior drop belongs to -m app: add it");
     if (arguments->frequency_hz && arguments->period)
         return usage(error, "-F and -c exclude each other: give one of them");
+    if (arguments->max_overhead > 0 && arguments->period)
+        return usage(error, "--max-overhead changes the rate, which -c fixes: give one of them");
     return check_targets(arguments, operands, error);
 }
 
@@ -123,6 +128,7 @@ static struct record_options options_of(const struct arguments *arguments,
         .pids = arguments->pids.list.items,
         .pid_count = arguments->pids.list.count,
         .tid = arguments->tid,
+        .max_overhead = arguments->max_overhead / 100,
         .paused = arguments->paused,
         .delay_ns = arguments->delay_ns,
         .duration_ns = arguments->duration_ns,

@@ -84,6 +84,14 @@ static double parse_quantity(const char *text, const struct unit *units)
     return -1;
 }
 
+int cli_set_overhead(void *field, const char *value, struct sprof_error *error)
+{
+    const int result = cli_set_percent(field, value, error);
+    if (result || *(double *)field >= 0.01)
+        return result;
+    return sprof_error_set(error, SPROF_EUSAGE, 0, "not a percentage from 0.01 to 100");
+}
+
 int cli_set_duration(void *field, const char *value, struct sprof_error *error)
 {
     static const struct unit units[] = {{"", 1e9},   {"s", 1e9},    {"ms", 1e6},   {"us", 1e3},

@@ -27,6 +27,7 @@ static int begin_phase(struct record_session *session, uint64_t time_ns, const c
         .paused = session->paused,
         .mark = mark,
     };
+    session->mark = mark;
     return recording_add_phase(session->recording, &phase);
 }
 
@@ -34,6 +35,16 @@ int record_begin_paused(struct record_session *session)
 {
     session->paused = session->options.paused;
     return session->paused ? begin_phase(session, session->start_ns, NULL) : 0;
+}
+
+int record_change_rate(struct record_session *session, uint64_t frequency_hz,
+                       struct sprof_error *error)
+{
+    uint64_t changed_ns;
+    const int result = sampler_set_rate(session->sampler, frequency_hz, &changed_ns, error);
+    if (result)
+        return result;
+    return begin_phase(session, changed_ns, session->mark) ? sprof_error_memory(error) : 0;
 }
 
 static int set_paused(struct record_session *session, bool paused, struct sprof_error *error)
@@ -78,6 +89,7 @@ static int rate(struct record_session *session, char *argument, struct sprof_str
     const int result = sampler_set_rate(session->sampler, hz, &changed_ns, error);
     if (result)
         return result;
+    record_governor_ask(&session->governor, hz);
     sprof_str_appendf(answer, "%llu samples a second from now on", hz);
     return begin_phase(session, changed_ns, NULL) ? sprof_error_memory(error) : 0;
 }
@@ -161,6 +173,9 @@ static int status(struct record_session *session, char *argument, struct sprof_s
                       facts->event);
     if (facts->frequency_hz)
         sprof_str_appendf(answer, " at %llu Hz", (unsigned long long)facts->frequency_hz);
+    if (session->governor.most > 0)
+        sprof_str_appendf(answer, ", overhead %.2f of %.2f %%", 100 * record_overhead(session),
+                          100 * session->governor.most);
     return 0;
 }
 

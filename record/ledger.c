@@ -24,13 +24,15 @@ int record_ledger_deliver(struct record_ledger *ledger, uint64_t time_ns, uint64
 {
     struct store_ledger *second = record_ledger_second(ledger, time_ns);
     while (second && ledger->longer_ns.count < ledger->seconds.count)
-        if (sprof_vec_push(&ledger->longer_ns, 0))
+        if (sprof_vec_push(&ledger->longer_ns, 0) || sprof_vec_push(&ledger->squares, 0))
             return SPROF_ENOMEM;
     if (!second)
         return SPROF_ENOMEM;
     second->delivered++;
-    ledger->longer_ns.items[second - ledger->seconds.items] +=
-        (int64_t)(weight - ledger->period_ns);
+    const size_t at = (size_t)(second - ledger->seconds.items);
+    const double periods = ledger->period_ns ? (double)weight / (double)ledger->period_ns : 0;
+    ledger->longer_ns.items[at] += (int64_t)(weight - ledger->period_ns);
+    ledger->squares.items[at] += periods * periods;
     return 0;
 }
 
@@ -96,7 +98,7 @@ int record_ledger_clear(struct record_ledger *ledger, uint64_t time_ns)
             .run_id = ledger->run_id, .event_id = ledger->event_id, .second = (uint32_t)i};
         ledger->seconds.items[i] = empty;
         if (i < ledger->longer_ns.count)
-            ledger->longer_ns.items[i] = 0;
+            ledger->longer_ns.items[i] = 0, ledger->squares.items[i] = 0;
     }
     ledger->written = 0;
     return 0;
@@ -132,7 +134,9 @@ void record_ledger_close(struct record_ledger *ledger, size_t from)
                                   ? (double)ledger->longer_ns.items[i] / (double)ledger->period_ns
                                   : 0;
         const double missing = fewer - longer;
-        const bool by_chance = missing <= 3 * sqrt(expected);
+        /* Where samples weigh more, fewer of them leave more to chance. */
+        const double squares = i < ledger->squares.count ? ledger->squares.items[i] : 0;
+        const bool by_chance = missing <= 3 * sqrt(squares > expected ? squares : expected);
         second->excluded = !by_chance && ledger->kernel_excluded ? (uint64_t)missing : 0;
         second->timer_overrun = !by_chance && !ledger->kernel_excluded ? (uint64_t)missing : 0;
         second->unexplained = (int64_t)llround(by_chance ? fewer : longer);
@@ -154,5 +158,6 @@ void record_ledger_release(struct record_ledger *ledger)
 {
     sprof_vec_release(&ledger->seconds);
     sprof_vec_release(&ledger->longer_ns);
+    sprof_vec_release(&ledger->squares);
     sprof_map_release(&ledger->throttled_since);
 }

@@ -7,8 +7,9 @@
 struct record_ledger {
     SPROF_VEC(struct store_ledger) seconds;
     SPROF_VEC(int64_t)
-    longer_ns; /* [second]: by how much the delivered samples weigh more than
-                  period_ns each */
+    longer_ns;                 /* [second]: by how much the delivered samples weigh more than
+                                  period_ns each */
+    SPROF_VEC(double) squares; /* [second]: of those weights, in periods */
     uint32_t run_id, event_id;
     uint64_t period_ns; /* of a clock event, the mean where it varies; 0: nothing can be expected */
     bool kernel_excluded;

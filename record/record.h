@@ -31,8 +31,10 @@ struct record_options {
     size_t pid_count;
     pid_t tid;
     uint64_t delay_ns, duration_ns; /* 0: none, no end */
-    bool paused;       /* take no samples until somebody says so over the control socket */
-    bool thread_scope; /* per-thread events even where per-CPU ones are permitted */
+    double max_overhead; /* the rate goes down until sprof and its samples cost no more than this
+                            fraction of the targets' CPU time; 0: it stays */
+    bool paused;         /* take no samples until somebody says so over the control socket */
+    bool thread_scope;   /* per-thread events even where per-CPU ones are permitted */
     const char *sprof_version;
     const struct sprof_log *log;
 };

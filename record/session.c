@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,6 +56,19 @@ static int note_sample(void *context, const struct recording_sampled *sampled)
     return record_ledger_deliver(&session->ledger, sampled->time_ns, sampled->weight);
 }
 
+static int begin_governor(struct record_session *session, struct sprof_error *error)
+{
+    const struct sampler_facts *facts = sampler_facts(session->sampler);
+    if (session->options.max_overhead > 0 && (facts->fixed_rate || !facts->frequency_hz))
+        return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                               "--max-overhead needs a rate that can be changed, which events of "
+                               "threads have not (%s)\nrecord as root, or after `sudo sysctl "
+                               "kernel.perf_event_paranoid=0`, without --per-thread",
+                               facts->source);
+    record_governor_begin(&session->governor, session->options.max_overhead, facts->frequency_hz);
+    return 0;
+}
+
 static int open_recording(struct record_session *session, struct sprof_error *error)
 {
     const struct record_options *options = &session->options;
@@ -75,6 +89,8 @@ static int open_recording(struct record_session *session, struct sprof_error *er
         return result;
     session->run = recording_run(session->recording);
     result = sampler_settle(session->sampler, options->log, error);
+    if (!result)
+        result = begin_governor(session, error);
     if (!result)
         result = record_describe(session, error);
     if (!result && recording_add_event(session->recording, &session->event, &session->event.id))
@@ -244,11 +260,45 @@ int record_clear(struct record_session *session, uint64_t time_ns)
     session->options.delay_ns = run_ns;
     session->cleared_samples = sampler_counters(session->sampler).samples;
     session->own_cpu_start_ns = sprof_clock_own_cpu_ns();
+    session->governor.decided = (struct record_use){0};
+    session->governor.total_ns = 0;
     record_ledger_skip(ledger, run_ns, sampler_target_cpu_ns(session->sampler));
     ledger->skipped_cpu_ns = ledger->last_cpu_ns;
     return record_ledger_clear(ledger, run_ns) || recording_clear(session->recording, time_ns)
                ? SPROF_ENOMEM
                : 0;
+}
+
+static struct record_use use_of(struct record_session *session)
+{
+    return (struct record_use){.own_ns = session->run->own_cpu_ns,
+                               .target_ns = session->run->target_cpu_ns,
+                               .samples = sampler_counters(session->sampler).samples -
+                                          session->cleared_samples};
+}
+
+static uint64_t sample_cost_ns(const struct record_session *session)
+{
+    const struct sampler_facts *facts = sampler_facts(session->sampler);
+    return record_governor_sample_ns(facts->weights == SAMPLER_WEIGHTS_TICK, facts->stack_bytes);
+}
+
+double record_overhead(struct record_session *session)
+{
+    const struct record_use use = use_of(session);
+    return record_governor_share(&session->governor, &use, sample_cost_ns(session));
+}
+
+/* Once a second, after the account. */
+static int govern(struct record_session *session, struct sprof_error *error)
+{
+    const struct record_use use = use_of(session);
+    const uint64_t hz = sampler_facts(session->sampler)->frequency_hz;
+    if (!(session->governor.most > 0) || session->paused)
+        return 0;
+    const uint64_t wanted =
+        record_governor_decide(&session->governor, &use, sample_cost_ns(session), hz);
+    return wanted == hz ? 0 : record_change_rate(session, wanted, error);
 }
 
 static int flush(struct record_session *session, uint64_t now_ns, struct sprof_error *error)
@@ -257,7 +307,8 @@ static int flush(struct record_session *session, uint64_t now_ns, struct sprof_e
     if (account(session, now_ns) ||
         record_ledger_rows(&session->ledger, recording_batch(session->recording)))
         return sprof_error_memory(error);
-    return recording_flush(session->recording, error);
+    const int result = govern(session, error);
+    return result ? result : recording_flush(session->recording, error);
 }
 
 static int wait_ms(const struct record_session *session, uint64_t now_ns)
@@ -342,6 +393,29 @@ static int put_counter(void *context, const char *name, uint64_t value)
     return sprof_vec_push(&recording_batch(session->recording)->counters, row);
 }
 
+/* Says what the governor chose, once, and in the run's row. */
+static int conclude_governor(struct record_session *session)
+{
+    const struct record_governor *governor = &session->governor;
+    if (!(governor->most > 0))
+        return 0;
+    char rates[64];
+    if (governor->lowest_hz == governor->highest_hz)
+        snprintf(rates, sizeof rates, "%llu Hz", (unsigned long long)governor->highest_hz);
+    else
+        snprintf(rates, sizeof rates, "%llu to %llu Hz", (unsigned long long)governor->lowest_hz,
+                 (unsigned long long)governor->highest_hz);
+    struct sprof_str source = {0};
+    sprof_str_appendf(&source, "%s, %s for at most %.4g %% overhead", session->run->source, rates,
+                      100 * governor->most);
+    sprof_log_message(session->options.log, SPROF_LOG_NOTE,
+                      "the rate was %s: overhead about %.2f %%, to be at most %.4g %%", rates,
+                      100 * record_overhead(session), 100 * governor->most);
+    session->run->source = source.failed ? NULL : sprof_arena_text(&session->arena, source.text);
+    sprof_str_release(&source);
+    return session->run->source ? 0 : SPROF_ENOMEM;
+}
+
 /* The last account: with what the counters have not seen of processes' ends. What of it was used
  * during a delay nobody knows. */
 static int account_all(struct record_session *session, struct sprof_error *error)
@@ -351,6 +425,8 @@ static int account_all(struct record_session *session, struct sprof_error *error
     int result = account(session, sprof_clock_monotonic_ns());
     record_ledger_spread(&session->ledger, unseen_ns);
     session->run->target_cpu_ns += unseen_ns;
+    if (!result)
+        result = conclude_governor(session);
     if (!result)
         result = record_book_unsampled(session, unseen_ns);
     if (!result)

@@ -4,6 +4,7 @@
 #define SPROF_RECORD_SESSION_H
 
 #include "record/control.h"
+#include "record/governor.h"
 #include "record/ledger.h"
 #include "record/record.h"
 #include "recording/recording.h"
@@ -23,6 +24,8 @@ struct record_session {
     uint64_t end_ns;          /* 0: no end set */
     uint64_t next_flush_ns;
     uint64_t own_cpu_start_ns;
+    struct record_governor governor;
+    const char *mark;       /* of the phase at hand; NULL: none */
     struct model_view view; /* the mode of what is recorded now */
     struct record_control control;
     uint64_t cleared_samples; /* of the sampler's count, those taken before the last clear */
@@ -39,6 +42,9 @@ int record_describe(struct record_session *session, struct sprof_error *error);
  * of their ends. Returns 0 or SPROF_ENOMEM. */
 int record_book_unsampled(struct record_session *session, uint64_t unseen_ns);
 
+/* session.c: what the recording costs so far, as a fraction of the targets' CPU time. */
+double record_overhead(struct record_session *session);
+
 /* What samples must carry for a mode. */
 enum sampler_capture record_capture(const struct model_view *view);
 
@@ -50,5 +56,10 @@ int record_clear(struct record_session *session, uint64_t time_ns);
  * that have come in. */
 int record_begin_paused(struct record_session *session);
 void record_serve_commands(struct record_session *session);
+
+/* command.c: the rate changes by itself, which is a phase of the same mark. Returns 0, or fails as
+ * sampler_set_rate. */
+int record_change_rate(struct record_session *session, uint64_t frequency_hz,
+                       struct sprof_error *error);
 
 #endif

@@ -65,6 +65,7 @@ struct sampler_facts {
     bool event_is_clock;   /* weights are nanoseconds of CPU time */
     bool varying_period;   /* weights differ from sample to sample */
     uint64_t frequency_hz; /* asked; 0 when a period was */
+    bool fixed_rate;       /* it cannot be changed while it runs */
     uint64_t period; /* between samples, in event units: of a clock that varies, the mean; of other
                         events that vary, 0 */
     bool kernel_excluded;          /* samples only in user mode */

@@ -30,6 +30,7 @@ void perf_source_state_facts(struct perf_source *source)
     struct sampler_facts *facts = &source->facts;
     const struct perf_config *config = &source->config;
     describe(source, facts->source, sizeof facts->source);
+    facts->fixed_rate = source->scope == SAMPLER_SCOPE_TASK;
     facts->may_miss_threads = source->scope == SAMPLER_SCOPE_TASK;
     facts->weights = SAMPLER_WEIGHTS_EXACT;
     snprintf(facts->event, sizeof facts->event, "%s", config->event->name);

@@ -10,8 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PERIOD_NS = 1003009, HZ = 997 }; /* what 997 Hz give */
-static const double LONGEST_NS = 1.3 * PERIOD_NS;
+enum { PERIOD_NS = 1003009, HZ = 997 };               /* what 997 Hz give */
+static const uint64_t rates[] = {HZ, 2 * HZ, HZ / 2}; /* of a test that changes them */
 
 static pid_t pinned_spinner(void)
 {
@@ -116,9 +116,10 @@ static void share_out(const struct ticks *ticks, struct span *spans, size_t coun
     }
 }
 
-/* Samples for `count` spans of `span_ns` each; spans[0] only marks the beginning. */
+/* Samples for `count` spans of `span_ns` each; spans[0] only marks the beginning. With `changes`,
+ * the rate goes down and up all the time. */
 static bool watch(struct sampler_options options, struct span *spans, size_t count,
-                  uint64_t span_ns)
+                  uint64_t span_ns, bool changes)
 {
     const pid_t pid = pinned_spinner();
     struct sampler *sampler;
@@ -129,10 +130,14 @@ static bool watch(struct sampler_options options, struct span *spans, size_t cou
     CU_ASSERT_EQUAL_FATAL(sampler_open(&sampler, &options, NULL), 0);
     const bool jitters = live_scope(sampler_facts(sampler)) != SAMPLER_SCOPE_TASK;
     CU_ASSERT_EQUAL(sampler_start(sampler, NULL), 0);
+    unsigned looks = 0;
     for (size_t i = 0; i <= count; i++) {
         const uint64_t end_ns = sprof_clock_monotonic_ns() + (i ? span_ns : 20000000);
-        while (sprof_clock_monotonic_ns() < end_ns)
+        while (sprof_clock_monotonic_ns() < end_ns) {
             wait_and_read(sampler, &ticks);
+            if (changes && jitters && ++looks % 8 == 0)
+                CU_ASSERT_EQUAL(sampler_set_rate(sampler, rates[looks / 8 % 3], NULL, NULL), 0);
+        }
         spans[i] = look(pid);
     }
     usleep(5000); /* for the tick that stands for the end of the last span */
@@ -150,7 +155,7 @@ static bool watch(struct sampler_options options, struct span *spans, size_t cou
 static bool miss_of_work_in_step(double *share, double *miss)
 {
     struct span spans[2];
-    if (!watch((struct sampler_options){.frequency_hz = HZ}, spans, 1, 3000000000))
+    if (!watch((struct sampler_options){.frequency_hz = HZ}, spans, 1, 3000000000, false))
         return false;
     const double effective = spans[1].weight_ns * spans[1].weight_ns / spans[1].squares;
     *share = spans[1].in_step_ns / spans[1].weight_ns;
@@ -173,7 +178,7 @@ static void test_work_in_step_with_the_interval(void)
     double worst = 0.2;
     for (int i = 0; i < 5 && fabs(worst - 0.2) < 0.15; i++) {
         struct span spans[2];
-        watch((struct sampler_options){.period = PERIOD_NS}, spans, 1, 300000000);
+        watch((struct sampler_options){.period = PERIOD_NS}, spans, 1, 300000000, false);
         const double fixed = spans[1].in_step_ns / spans[1].weight_ns;
         worst = fabs(fixed - 0.2) > fabs(worst - 0.2) ? fixed : worst;
     }
@@ -183,21 +188,22 @@ static void test_work_in_step_with_the_interval(void)
 
 /* The standard error of what others took of the CPU, as the ticks tell it; and each time they take
  * it, the interval between two ticks may be weighed for either side. */
-static double chance_ns(const struct span *before, const struct span *span)
+static double chance_ns(const struct span *before, const struct span *span, double period_ns)
 {
     const double wall_ns = (double)(span->end_ns - before->end_ns);
     const double cpu_ns = (double)(span->cpu_ns - before->cpu_ns);
     const double others = cpu_ns < wall_ns ? 1 - cpu_ns / wall_ns : 0;
     const unsigned switches = span->switches - before->switches;
-    return PERIOD_NS * sqrt(others * (1 - others) * wall_ns / PERIOD_NS + switches / 2.);
+    return period_ns * sqrt(others * (1 - others) * wall_ns / period_ns + switches / 2.);
 }
 
 /* In each second, within one period, where the thread had all of the CPU. */
-static void test_weights_are_the_time(void)
+static void expect_weights_to_be_the_time(bool changes)
 {
     enum { SECONDS = 3 };
     struct span spans[SECONDS + 1];
-    if (!watch((struct sampler_options){.frequency_hz = HZ}, spans, SECONDS, 1000000000)) {
+    const double period_ns = changes ? 2 * PERIOD_NS : PERIOD_NS, longest_ns = 1.3 * period_ns;
+    if (!watch((struct sampler_options){.frequency_hz = HZ}, spans, SECONDS, 1000000000, changes)) {
         sprof_test_skip("no events of whole CPUs");
         return;
     }
@@ -205,21 +211,31 @@ static void test_weights_are_the_time(void)
     for (int i = 1; i <= SECONDS; i++) {
         const double cpu_ns = (double)(spans[i].cpu_ns - spans[i - 1].cpu_ns);
         const double wrong_ns = spans[i].time_ns - cpu_ns;
-        const double chance = chance_ns(&spans[i - 1], &spans[i]);
-        printf("%s%+.2f of %.2f", i > 1 ? ", " : " (periods: ", wrong_ns / PERIOD_NS,
-               (LONGEST_NS + 3 * chance) / PERIOD_NS);
-        CU_ASSERT_TRUE(fabs(wrong_ns) <= LONGEST_NS + 3 * chance);
+        const double most_ns = longest_ns + 3 * chance_ns(&spans[i - 1], &spans[i], period_ns);
+        printf("%s%+.2f of %.2f", i > 1 ? ", " : " (ms: ", wrong_ns / 1e6, most_ns / 1e6);
+        CU_ASSERT_TRUE(fabs(wrong_ns) <= most_ns);
         total_ns += wrong_ns;
     }
     printf(")");
-    CU_ASSERT_TRUE(fabs(total_ns) <= LONGEST_NS + 3 * chance_ns(&spans[0], &spans[SECONDS]));
+    CU_ASSERT_TRUE(fabs(total_ns) <=
+                   longest_ns + 3 * chance_ns(&spans[0], &spans[SECONDS], period_ns));
+}
+
+static void test_weights_are_the_time(void)
+{
+    expect_weights_to_be_the_time(false);
+}
+
+static void test_weights_are_the_time_while_the_rate_changes(void)
+{
+    expect_weights_to_be_the_time(true);
 }
 
 /* Nothing is changed where a period was asked for. */
 static void test_a_period_is_kept(void)
 {
     struct span spans[2];
-    watch((struct sampler_options){.period = 2000000}, spans, 1, 400000000);
+    watch((struct sampler_options){.period = 2000000}, spans, 1, 400000000, false);
     CU_ASSERT_EQUAL(spans[1].weight_ns, 2000000.0 * spans[1].samples);
 }
 
@@ -229,5 +245,7 @@ void sprof_suite_sampler_steady(void)
     CU_pSuite suite = CU_add_suite("sampler/steady", NULL, NULL);
     CU_add_test(suite, "work in step with the interval", test_work_in_step_with_the_interval);
     CU_add_test(suite, "weights are the time", test_weights_are_the_time);
+    CU_add_test(suite, "weights are the time while the rate changes",
+                test_weights_are_the_time_while_the_rate_changes);
     CU_add_test(suite, "a period is kept", test_a_period_is_kept);
 }
