@@ -71,7 +71,7 @@ class App {
             module: number('module', data.modules.length, -1),
             inverted: saved.get('inverted') === '1',
             flame: saved.get('flame') === '1',
-            absolute: saved.get('absolute') === '1',
+            absolute: saved.get('absolute') !== '0',
             zoom: (saved.get('zoom') || '').split('.').filter(Boolean).map(Number)
                 .filter(fn => fn >= 0 && fn < data.functions.count),
             slots: null,
@@ -111,7 +111,7 @@ class App {
         put('q', state.search, '');
         put('inverted', state.inverted ? '1' : '', '');
         put('flame', state.flame ? '1' : '', '');
-        put('absolute', state.absolute ? '1' : '', '');
+        put('absolute', state.absolute ? '' : '0', '');
         put('zoom', state.zoom.join('.'), '');
         put('slots', state.slots ? state.slots.join('-') : '', '');
         put('theme', document.documentElement.dataset.theme,

@@ -109,7 +109,7 @@ class CompareView {
         const label = event => data.runs[data.events[event].run].label;
         this.line.replaceChildren(
             element('b', {}, `${label(state.base)} → ${label(state.event)}`),
-            segments([[false, 'Proportional'], [true, 'Absolute']], state.absolute,
+            segments([[true, 'Absolute'], [false, 'Proportional']], state.absolute,
                 absolute => app.set({absolute})),
             element('span', {class: 'muted'}, state.absolute ? 'the costs themselves, as sprof diff --per run'
                 : 'both scaled to the same total, as sprof diff --per sample'),

@@ -307,6 +307,58 @@ END
     said '[Ss]pace|full'
 }
 
+page_output() {
+    keep
+    cp sprof.db other.db
+    echo 'an older page' >old.html
+    expect 2 "$SPROF" html sprof.db other.db -o other.db
+    said_only 'other\.db is the recording itself'
+    kept
+    ln -s old.html link.html
+    expect 2 "$SPROF" html -o link.html
+    said_only 'symbolic link'
+    expect 2 "$SPROF" html -o .
+    said_only 'directory'
+    expect 1 "$SPROF" html -o no/such/directory/page.html
+    said_only 'no/such/directory'
+    expect 1 "$SPROF" html sprof.db missing.db -o old.html
+    said_only 'missing\.db'
+    [ "$(cat old.html)" = 'an older page' ] || fail "the older page is gone"
+    # Without a browser the path is said, and that is no failure; with one it is opened.
+    mkdir bin
+    PATH=$PWD/bin expect 0 "$SPROF" html --open -o page.html
+    said_only 'no browser.*open page\.html'
+    printf '#!/bin/sh\nexit 3\n' >bin/xdg-open
+    chmod +x bin/xdg-open
+    PATH=$PWD/bin:$PATH expect 0 "$SPROF" html --open -o page.html
+    said_only 'no browser.*open page\.html'
+    printf '#!/bin/sh\necho "$1" >opened\n' >bin/xdg-open
+    PATH=$PWD/bin:$PATH expect 0 "$SPROF" html --open -o page.html
+    [ "$(cat opened)" = page.html ] || fail "another page was opened"
+    grep -q '</html>' page.html || fail "the page is not whole"
+    expect 0 "$SPROF" html --no-source -o - && grep -q '</html>' out || fail "no page on standard output"
+}
+
+page_disk_full() {
+    needs_root "to mount a small file system"
+    unshare -m true 2>/dev/null || skip "no mount namespace"
+    keep
+    mkdir small
+    cat >inside <<'END'
+mount -t tmpfs -o size=32k none small || exit 99
+echo 'an older page' >small/page.html
+"$1" html -o small/page.html
+status=$?
+[ "$(cat small/page.html)" = 'an older page' ] || exit 97
+[ "$(ls small)" = page.html ] || exit 96
+exit $status
+END
+    run unshare -m bash inside "$SPROF"
+    [ "$status" != 99 ] || skip "no tmpfs"
+    [ "$status" = 1 ] || fail "exit status $status"
+    said '[Ss]pace|full'
+}
+
 newer_schema() {
     keep
     sqlite3 sprof.db 'PRAGMA user_version = 9999'
