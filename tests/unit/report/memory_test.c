@@ -76,6 +76,12 @@ static int annotated(struct sprof_error *error)
                            &(struct report_style){0}, error);
 }
 
+static int page(struct sprof_error *error)
+{
+    const struct report_html_input inputs[] = {{example.store, "a.db"}, {example.store, "b.db"}};
+    return report_html(nowhere, inputs, 2, &(struct report_html_options){0}, error);
+}
+
 static int filtered(struct sprof_error *error)
 {
     static const enum report_key keys[] = {REPORT_THREAD, REPORT_CPU, REPORT_LINE};
@@ -114,6 +120,7 @@ FAIL_EACH(script_json)
 FAIL_EACH(query)
 FAIL_EACH(annotated)
 FAIL_EACH(filtered)
+FAIL_EACH(page)
 FAIL_EACH(summary)
 
 void sprof_suite_report_memory(void);
@@ -129,5 +136,6 @@ void sprof_suite_report_memory(void)
     CU_add_test(suite, "query", test_query);
     CU_add_test(suite, "annotated", test_annotated);
     CU_add_test(suite, "filtered", test_filtered);
+    CU_add_test(suite, "page", test_page);
     CU_add_test(suite, "summary", test_summary);
 }
