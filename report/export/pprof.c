@@ -9,10 +9,10 @@
 #include <zlib.h>
 
 struct profile {
-    struct report_dataset *dataset; /* its arena holds all messages */
+    struct report_dataset *dataset; /* its arena holds all other messages */
     SPROF_VEC(char *) strings;
     struct sprof_map string_indexes; /* hash of a text → index */
-    SPROF_VEC(Perftools__Profiles__Sample *) samples;
+    SPROF_VEC(uint8_t) samples;      /* packed, as fields of the profile: there are many */
     SPROF_VEC(Perftools__Profiles__Location *) locations;
     SPROF_VEC(Perftools__Profiles__Function *) functions;
     SPROF_VEC(Perftools__Profiles__Mapping *) mappings;
@@ -163,16 +163,14 @@ static int stack_of(struct profile *profile, const struct report_stack *stack)
     return 0;
 }
 
-static int put_labels(struct profile *profile, Perftools__Profiles__Sample *sample, uint32_t number)
+enum { VALUES = 2, LABELS = 4 };
+
+static void put_labels(struct profile *profile, Perftools__Profiles__Sample *sample,
+                       Perftools__Profiles__Label *labels, uint32_t number)
 {
-    enum { LABELS = 4 };
     const struct report_dataset *dataset = profile->dataset;
     const struct report_thread *thread = &dataset->threads.items[number - 1];
     const struct report_process *process = &dataset->processes.items[thread->process - 1];
-    Perftools__Profiles__Label *labels = take(profile, LABELS * sizeof *labels);
-    sample->label = take(profile, LABELS * sizeof(void *));
-    if (profile->failed)
-        return SPROF_ENOMEM;
     for (size_t i = 0; i < LABELS; i++) {
         perftools__profiles__label__init(&labels[i]);
         sample->label[i] = &labels[i];
@@ -189,32 +187,46 @@ static int put_labels(struct profile *profile, Perftools__Profiles__Sample *samp
             labels[sample->n_label].key = string_of(profile, names[i]);
             labels[sample->n_label++].str = string_of(profile, values[i]);
         }
+}
+
+/* A field of the profile: its tag (number 2, with a length), the length, the message. Fields may
+ * stand in any order, and repeated ones apart. */
+static int pack_sample(struct profile *profile, const Perftools__Profiles__Sample *message)
+{
+    enum { TAG = 2 << 3 | 2, LARGEST_HEAD = 11 };
+    size_t size = perftools__profiles__sample__get_packed_size(message);
+    const size_t packed = size;
+    if (sprof_vec_reserve(&profile->samples, profile->samples.count + size + LARGEST_HEAD))
+        return SPROF_ENOMEM;
+    profile->samples.items[profile->samples.count++] = TAG;
+    do {
+        profile->samples.items[profile->samples.count++] =
+            (uint8_t)((size & 127) | (size > 127 ? 128 : 0));
+        size >>= 7;
+    } while (size);
+    perftools__profiles__sample__pack(message, profile->samples.items + profile->samples.count);
+    profile->samples.count += packed;
     return 0;
 }
 
 static int put_sample(struct profile *profile, const struct report_cost *cost,
                       struct report_stack *stack)
 {
-    enum { VALUES = 2 };
-    Perftools__Profiles__Sample *message = take(profile, sizeof *message);
-    int64_t *values = take(profile, VALUES * sizeof *values);
+    Perftools__Profiles__Sample message = PERFTOOLS__PROFILES__SAMPLE__INIT;
+    Perftools__Profiles__Label labels[LABELS], *list[LABELS];
+    int64_t values[VALUES] = {(int64_t)cost->cost.samples, (int64_t)cost->cost.weight};
     int result = report_dataset_stack(profile->dataset, cost->node, stack);
     if (!result)
         result = stack_of(profile, stack);
-    const size_t size = profile->stack.count * sizeof(uint64_t);
-    uint64_t *ids = take(profile, size + 1);
-    if (result || profile->failed || sprof_vec_push(&profile->samples, message))
-        return result ? result : SPROF_ENOMEM;
-    perftools__profiles__sample__init(message);
-    if (size)
-        memcpy(ids, profile->stack.items, size);
-    values[0] = (int64_t)cost->cost.samples;
-    values[1] = (int64_t)cost->cost.weight;
-    message->n_location_id = profile->stack.count;
-    message->location_id = ids;
-    message->n_value = VALUES;
-    message->value = values;
-    return put_labels(profile, message, cost->thread);
+    if (result)
+        return result;
+    message.n_location_id = profile->stack.count;
+    message.location_id = profile->stack.items;
+    message.n_value = VALUES;
+    message.value = values;
+    message.label = list;
+    put_labels(profile, &message, labels, cost->thread);
+    return profile->failed ? SPROF_ENOMEM : pack_sample(profile, &message);
 }
 
 static int collect(struct profile *profile)
@@ -230,32 +242,26 @@ static int collect(struct profile *profile)
 
 /* == Writing == */
 
-static int compress_to(FILE *out, uint8_t *bytes, size_t size)
+static void compress_to(FILE *out, z_stream *stream, uint8_t *bytes, size_t size, bool last)
 {
-    enum { GZIP = 16 };
-    z_stream stream = {.next_in = bytes};
     uint8_t packed[32768];
-    if (deflateInit2(&stream, 6, Z_DEFLATED, MAX_WBITS + GZIP, 8, Z_DEFAULT_STRATEGY) != Z_OK)
-        return SPROF_ENOMEM;
-    int state = Z_OK;
-    while (state == Z_OK) {
-        const size_t left = size - (size_t)(stream.next_in - bytes);
-        stream.avail_in = left > (1u << 30) ? 1u << 30 : (uInt)left;
-        stream.next_out = packed;
-        stream.avail_out = sizeof packed;
-        state = deflate(&stream, stream.avail_in == left ? Z_FINISH : Z_NO_FLUSH);
-        fwrite(packed, 1, sizeof packed - stream.avail_out, out);
-    }
-    deflateEnd(&stream);
-    return state == Z_STREAM_END ? 0 : SPROF_ENOMEM;
+    stream->next_in = bytes;
+    do {
+        const size_t left = size - (size_t)(stream->next_in - bytes);
+        stream->avail_in = left > (1u << 30) ? 1u << 30 : (uInt)left;
+        do {
+            stream->next_out = packed;
+            stream->avail_out = sizeof packed;
+            deflate(stream, last && left <= 1u << 30 ? Z_FINISH : Z_NO_FLUSH);
+            fwrite(packed, 1, sizeof packed - stream->avail_out, out);
+        } while (!stream->avail_out);
+    } while ((size_t)(stream->next_in - bytes) < size);
 }
 
 static int write_message(FILE *out, struct profile *profile)
 {
     const struct report_dataset *dataset = profile->dataset;
     Perftools__Profiles__Profile message = PERFTOOLS__PROFILES__PROFILE__INIT;
-    message.n_sample = profile->samples.count;
-    message.sample = profile->samples.items;
     message.n_mapping = profile->mappings.count;
     message.mapping = profile->mappings.items;
     message.n_location = profile->locations.count;
@@ -289,9 +295,16 @@ static int write_message(FILE *out, struct profile *profile)
     if (!bytes)
         return SPROF_ENOMEM;
     perftools__profiles__profile__pack(&message, bytes);
-    const int result = compress_to(out, bytes, size);
+    enum { GZIP = 16 };
+    z_stream stream = {0};
+    const int state = deflateInit2(&stream, 6, Z_DEFLATED, MAX_WBITS + GZIP, 8, Z_DEFAULT_STRATEGY);
+    if (state == Z_OK) {
+        compress_to(out, &stream, profile->samples.items, profile->samples.count, false);
+        compress_to(out, &stream, bytes, size, true);
+        deflateEnd(&stream);
+    }
     free(bytes);
-    return result;
+    return state == Z_OK ? 0 : SPROF_ENOMEM;
 }
 
 int report_pprof_write(FILE *out, const struct report_content *content, struct sprof_error *error)
