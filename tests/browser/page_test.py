@@ -396,9 +396,56 @@ def phases(browser, work):
         raise SystemExit(f"{samples} samples in the phase, but sprof report --time {time} has {expected}")
 
 
+def keyboard(browser, work):
+    """Everything can be reached by keys, has a name for screen readers, and is printed in light colours."""
+    recording = os.path.join(work, "worked.db")
+    sprof("import", "--folded", os.path.join(GOLDEN, "worked.folded"), "-o", recording)
+    page = Page(browser, make_page(work, recording))
+    state = lambda name: browser.run("return sprof.state[arguments[0]]", name)
+    steps = [("body", "2", "tab", "flame"), ("body", "i", "inverted", True), ("body", "f", "flame", True),
+             ("body", "i", "inverted", False), ("body", "m", "mode", "app"), ("body", "s", "tab", "source"),
+             ("[role=tab][aria-selected=true]", "\ue014", "tab", "heat"),
+             ("[role=tab][aria-selected=true]", "\ue012", "tab", "source")]
+    for selector, keys, name, expected in steps:
+        browser.type(selector, keys)
+        if state(name) != expected:
+            raise SystemExit(f"'{keys}' in {selector} leads to {name} = {state(name)}, not {expected}")
+    browser.type("body", "/")
+    if browser.run("return document.activeElement.type") != "search":
+        raise SystemExit("/ does not lead to the search")
+    browser.run("document.activeElement.blur(); sprof.set({mode: 'full'})")
+    # In the tree: down, open, and to callers and callees; in the graph: to the widest box and into it.
+    page.tab("tree")
+    browser.type("[data-view=tree] .table", "\ue015\ue007")
+    if state("tab") != "callers":
+        raise SystemExit("Enter in the call tree does not lead to callers and callees")
+    page.tab("flame")
+    outward, inward = "\ue013", "\ue015"
+    browser.run("sprof.set({flame: false})")
+    browser.type(".flame canvas", inward + inward + outward + "\ue007")
+    if len(state("zoom")) != 1:
+        raise SystemExit(f"keys in the graph zoom to {state('zoom')}")
+    for tab in ("summary", "flame", "tree", "functions", "modules", "callers", "source", "heat"):
+        page.tab(tab)
+        nameless = browser.run("""return [...document.querySelectorAll('button, input, select, canvas, [role=tabpanel]')]
+            .filter(each => each.offsetParent && !(each.textContent.trim() || each.getAttribute('aria-label') || each.title ||
+                                                   each.closest('label'))).map(each => each.outerHTML)""")
+        if nameless:
+            raise SystemExit(f"{tab}: these have no name: {nameless}")
+    themes = browser.run("""
+        sprof.setTheme('dark');
+        const themes = ['beforeprint', 'afterprint'].map(name => {
+            window.dispatchEvent(new Event(name));
+            return document.documentElement.dataset.theme;
+        });
+        return themes""")
+    if themes != ["light", "dark"]:
+        raise SystemExit(f"before and after printing the page is {themes}")
+
+
 CASES = {case.__name__: case for case in (
     worked_example, recorded_program, recorded_shell, widths, hostile_names, two_runs, source, comparison,
-    different_modes, phases)}
+    different_modes, phases, keyboard)}
 
 
 def main():
