@@ -273,37 +273,78 @@ static void make_rows(struct table *table, const struct by_key *by,
     }
 }
 
-/* Sorts, cuts to the limit, and says what was left out. */
-static int cut_rows(struct table *table, const struct by_key *by,
-                    const struct report_table_options *options, struct sprof_error *error)
+struct cut {
+    size_t most;            /* rows */
+    size_t dropped;         /* rows that were left out */
+    struct model_cost cost; /* exclusive, of these */
+};
+
+static void drop(struct cut *cut, const struct key_row *row)
+{
+    cut->dropped++;
+    cut->cost.samples += row->costs.exclusive.samples;
+    cut->cost.weight += row->costs.exclusive.weight;
+}
+
+static int compare_values(const void *a, const void *b)
+{
+    const uint64_t first = *(const uint64_t *)a, second = *(const uint64_t *)b;
+    return first > second ? -1 : first < second;
+}
+
+/* Drops the rows that cannot be shown before cells are made for them: too small ones, and where the
+ * largest come first, those below the last that still has a place. */
+static int drop_small_rows(struct by_key *by, const struct report_table_options *options,
+                           struct cut *cut)
 {
     const bool inclusive = options->inclusive || !by->of_frames;
-    const bool modules = by->key_count == 1 && by->keys[0] == REPORT_MODULE;
-    const size_t most = options->no_limit ? SIZE_MAX
-                        : options->limit  ? options->limit
-                        : modules         ? SIZE_MAX
-                                          : 40;
-    uint32_t *order = NULL;
-    int result = report_table_sort(table, options->sort, &order, error);
-    size_t kept = 0, count = by->rows.count;
-    struct model_cost left = {0};
-    for (size_t i = 0; i < count && !result; i++) {
-        const struct model_costs *costs = &by->rows.items[order[i]].costs;
-        const struct model_cost cost = inclusive ? costs->inclusive : costs->exclusive;
-        if (kept < most &&
-            report_columns_enough(by->dataset, cost, by->dataset->total, options->min_percent)) {
-            order[kept++] = order[i];
+    uint64_t *values = malloc((by->rows.count + 1) * sizeof *values), least = 0;
+    size_t count = 0, kept = 0;
+    if (!values)
+        return SPROF_ENOMEM;
+    for (size_t i = 0; i < by->rows.count; i++) {
+        const struct key_row row = by->rows.items[i];
+        const struct model_cost cost = inclusive ? row.costs.inclusive : row.costs.exclusive;
+        if (!report_columns_enough(by->dataset, cost, by->dataset->total, options->min_percent)) {
+            drop(cut, &row);
             continue;
         }
-        left.samples += costs->exclusive.samples;
-        left.weight += costs->exclusive.weight;
+        by->rows.items[count] = row;
+        values[count++] = report_dataset_value(by->dataset, cost);
     }
+    if (cut->most < count && !options->sort) {
+        qsort(values, count, sizeof *values, compare_values);
+        least = values[cut->most - 1];
+    }
+    free(values);
+    for (size_t i = 0; i < count; i++) {
+        const struct key_row row = by->rows.items[i];
+        const struct model_cost cost = inclusive ? row.costs.inclusive : row.costs.exclusive;
+        if (report_dataset_value(by->dataset, cost) < least)
+            drop(cut, &row);
+        else
+            by->rows.items[kept++] = row;
+    }
+    by->rows.count = kept;
+    return 0;
+}
+
+/* Sorts, cuts to the limit, and says what was left out. */
+static int cut_rows(struct table *table, const struct by_key *by,
+                    const struct report_table_options *options, struct cut *cut,
+                    struct sprof_error *error)
+{
+    uint32_t *order = NULL;
+    const size_t count = by->rows.count, kept = cut->most < count ? cut->most : count;
+    int result = report_table_sort(table, options->sort, &order, error);
+    for (size_t i = kept; i < count && !result; i++)
+        drop(cut, &by->rows.items[order[i]]);
     if (!result)
         result = report_table_take(table, order, kept);
     if (!result)
         result = report_columns_left_out(
-            by->dataset, table, count - kept, by->key_count == 1 ? keys[by->keys[0]].word : "row",
-            by->key_count == 1 ? keys[by->keys[0]].title : "rows", &left);
+            by->dataset, table, cut->dropped, by->key_count == 1 ? keys[by->keys[0]].word : "row",
+            by->key_count == 1 ? keys[by->keys[0]].title : "rows", &cut->cost);
     free(order);
     return result;
 }
@@ -319,7 +360,14 @@ int report_table_by_keys(struct table *table, struct report_dataset *dataset,
         by.of_samples = by.of_samples || keys[by.keys[i]].of_sample;
         by.of_frames = by.of_frames || !keys[by.keys[i]].of_sample;
     }
+    const bool modules = by.key_count == 1 && by.keys[0] == REPORT_MODULE;
+    struct cut cut = {.most = options->no_limit ? SIZE_MAX
+                              : options->limit  ? options->limit
+                              : modules         ? SIZE_MAX
+                                                : 40};
     int result = report_by_key_add(&by);
+    if (!result)
+        result = drop_small_rows(&by, options, &cut);
     if (!result) {
         const bool inclusive = options->inclusive || !by.of_frames;
         report_columns_begin(table, dataset, title_of(&by, inclusive),
@@ -327,7 +375,7 @@ int report_table_by_keys(struct table *table, struct report_dataset *dataset,
         make_rows(table, &by, options);
         result = table->failed || !table->title || !table->note
                      ? SPROF_ENOMEM
-                     : cut_rows(table, &by, options, error);
+                     : cut_rows(table, &by, options, &cut, error);
     }
     report_by_key_release(&by);
     return result;

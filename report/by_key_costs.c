@@ -292,12 +292,27 @@ static int compare_descending(const void *a, const void *b)
     return first > second ? -1 : first < second;
 }
 
-/* Hands the costs of a group down to the roots; parents have smaller numbers. */
-static int finish_group(struct by_key *by, struct outermost *outermost, size_t first, size_t cost)
+/* Brings the nodes of a group into order, children before their parents: parents have smaller
+ * numbers. */
+static void sort_touched(struct outermost *outermost, uint32_t group, size_t nodes)
 {
-    if (outermost->touched.count)
+    enum { MANY = 16 }; /* one in so many: to look at all costs less than to sort these */
+    if (outermost->touched.count < nodes / MANY) {
         qsort(outermost->touched.items, outermost->touched.count, sizeof(uint32_t),
               compare_descending);
+        return;
+    }
+    outermost->touched.count = 0;
+    for (uint32_t node = (uint32_t)nodes; node; node--)
+        if (outermost->group[node] == group)
+            outermost->touched.items[outermost->touched.count++] = node;
+}
+
+/* Hands the costs of a group down to the roots. */
+static int finish_group(struct by_key *by, struct outermost *outermost, uint32_t group,
+                        size_t first, size_t cost)
+{
+    sort_touched(outermost, group, by->dataset->nodes.count);
     for (size_t i = 0; i < outermost->touched.count; i++) {
         const uint32_t node = outermost->touched.items[i];
         const uint32_t parent = by->dataset->nodes.items[node - 1].parent;
@@ -329,7 +344,7 @@ static int add_places(struct by_key *by, const struct place *places, size_t coun
     for (size_t i = 0; i < count && !result; i++) {
         result = add_to_node(by, &outermost, group, first, places[i].cost);
         if (!result && (i + 1 == count || places[i + 1].group != places[i].group)) {
-            result = finish_group(by, &outermost, first, places[i].cost);
+            result = finish_group(by, &outermost, group, first, places[i].cost);
             first = by->rows.count;
             group++;
         }

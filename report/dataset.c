@@ -26,10 +26,10 @@ void report_dataset_release(struct report_dataset *dataset)
     sprof_vec_release(&dataset->mappings);
     sprof_vec_release(&dataset->costs);
     sprof_vec_release(&dataset->line_costs);
-    sprof_map_release(&dataset->process_numbers);
-    sprof_map_release(&dataset->thread_numbers);
-    sprof_map_release(&dataset->node_numbers);
-    sprof_map_release(&dataset->function_numbers);
+    report_row_numbers_release(&dataset->process_numbers);
+    report_row_numbers_release(&dataset->thread_numbers);
+    report_row_numbers_release(&dataset->node_numbers);
+    report_row_numbers_release(&dataset->function_numbers);
     sprof_arena_release(&dataset->arena);
 }
 
@@ -88,7 +88,7 @@ static int add_module(void *context, const struct store_module *row)
     };
     if (failed || sprof_vec_push(&dataset->modules, module))
         return SPROF_ENOMEM;
-    return sprof_map_put(&loading->modules, row->id, dataset->modules.count);
+    return report_row_numbers_put(&loading->modules, row->id, dataset->modules.count);
 }
 
 static int add_function(void *context, const struct store_function *row)
@@ -114,7 +114,8 @@ static int add_function(void *context, const struct store_function *row)
     const struct model_function facts = {module, dataset->modules.items[module - 1].kind,
                                          row->startup};
     const uint32_t number = failed ? 0 : report_dataset_add_function(dataset, function, facts);
-    return number ? sprof_map_put(&dataset->function_numbers, row->id, number) : SPROF_ENOMEM;
+    return number ? report_row_numbers_put(&dataset->function_numbers, row->id, number)
+                  : SPROF_ENOMEM;
 }
 
 /* == Frames, nodes, mappings == */
@@ -140,7 +141,7 @@ static int add_frame(void *context, const struct store_frame *row)
         return SPROF_EFORMAT;
     if (failed || sprof_vec_push(&dataset->frames, frame))
         return SPROF_ENOMEM;
-    return sprof_map_put(&loading->frames, row->id, dataset->frames.count);
+    return report_row_numbers_put(&loading->frames, row->id, dataset->frames.count);
 }
 
 /* Ids become numbers. Depths must grow outwards, so that a damaged file cannot make a circle. */
@@ -189,7 +190,7 @@ static int add_node(void *context, const struct store_node *row)
     if (sprof_vec_push(&dataset->nodes, node) || sprof_vec_push(&loading->node_paths, 0) ||
         sprof_vec_push(&loading->marked, false))
         return SPROF_ENOMEM;
-    return sprof_map_put(&dataset->node_numbers, row->id, dataset->nodes.count);
+    return report_row_numbers_put(&dataset->node_numbers, row->id, dataset->nodes.count);
 }
 
 static int add_node_path(void *context, const struct store_node_path *row)
@@ -200,7 +201,8 @@ static int add_node_path(void *context, const struct store_node_path *row)
     if (!node)
         return SPROF_EFORMAT;
     loading->node_paths.items[node - 1] = path;
-    mark_inlined(loading, node, path);
+    if (loading->parts & REPORT_INLINED)
+        mark_inlined(loading, node, path);
     return 0;
 }
 
@@ -311,10 +313,10 @@ int report_dataset_load(struct report_dataset *dataset, struct store *store,
     }
     if (!result)
         result = report_dataset_filter(dataset, selection, error);
-    sprof_map_release(&loading.modules);
-    sprof_map_release(&loading.frames);
-    sprof_map_release(&loading.paths);
-    sprof_map_release(&loading.events);
+    report_row_numbers_release(&loading.modules);
+    report_row_numbers_release(&loading.frames);
+    report_row_numbers_release(&loading.paths);
+    report_row_numbers_release(&loading.events);
     sprof_vec_release(&loading.rows);
     sprof_vec_release(&loading.node_paths);
     sprof_vec_release(&loading.marked);

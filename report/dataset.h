@@ -21,6 +21,7 @@
 
 #include "model/model.h"
 #include "report/report.h"
+#include "report/row_numbers.h"
 
 /* Parts that not every view needs; added up. */
 enum report_part {
@@ -183,7 +184,7 @@ struct report_dataset {
     SPROF_VEC(struct report_line_cost) line_costs; /* with REPORT_LINE_COSTS */
 
     /* Database id → number. */
-    struct sprof_map process_numbers, thread_numbers, node_numbers, function_numbers;
+    struct report_row_numbers process_numbers, thread_numbers, node_numbers, function_numbers;
 };
 
 /* Whether probes counted calls, and nothing was sampled. */

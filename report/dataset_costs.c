@@ -13,7 +13,7 @@ static int add_path(void *context, const struct model_path *row)
         return SPROF_EFORMAT;
     if (sprof_vec_push(&loading->rows, path))
         return SPROF_ENOMEM;
-    return sprof_map_put(&loading->paths, row->id, loading->rows.count);
+    return report_row_numbers_put(&loading->paths, row->id, loading->rows.count);
 }
 
 int report_dataset_load_paths(struct report_loading *loading, struct sprof_error *error)

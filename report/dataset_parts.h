@@ -4,13 +4,6 @@
 
 #include "report/dataset.h"
 
-/* The number that a map of database ids holds for `id`; 0 for id 0 and for ids that are missing. */
-static inline uint32_t report_dataset_number(const struct sprof_map *numbers, uint32_t id)
-{
-    const uint64_t *number = id ? sprof_map_get(numbers, id) : NULL;
-    return number ? (uint32_t)*number : 0;
-}
-
 struct report_path_row {
     uint32_t parent; /* number of the row; 0: a root */
     uint32_t function;
@@ -24,12 +17,12 @@ struct report_loading {
     struct store *store;
     const struct report_selection *selection;
     unsigned parts;
-    struct sprof_map modules, frames; /* database id → number */
-    struct sprof_map paths;           /* … → number of the row */
-    struct sprof_map events;          /* … → number, of those selected */
+    struct report_row_numbers modules, frames;
+    struct report_row_numbers paths;  /* of the rows */
+    struct report_row_numbers events; /* of those selected */
     SPROF_VEC(struct report_path_row) rows;
     SPROF_VEC(uint32_t) node_paths; /* [node - 1]: number of the row; 0: no sample ends there */
-    SPROF_VEC(bool) marked;         /* [node - 1]: whether its path was looked at, as `called` says */
+    SPROF_VEC(bool) marked; /* [node - 1]: whether its path was looked at, as `called` says */
     double sum_of_weights, sum_of_squares;
 };
 

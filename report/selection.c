@@ -128,7 +128,7 @@ static int choose_events(struct report_loading *loading, struct sprof_error *err
         const struct store_event *event = &dataset->events.items[i];
         if (loading->selection->all_events ||
             (dataset->event.id && !strcmp(event->name, dataset->event.name)))
-            result = sprof_map_put(&loading->events, event->id, i + 1);
+            result = report_row_numbers_put(&loading->events, event->id, i + 1);
     }
     if (!result && wanted && !dataset->event.id && dataset->runs.count > 1)
         result = sprof_error_set(error, SPROF_ENOTFOUND, 0,
@@ -184,7 +184,7 @@ static int take_process(void *context, const struct store_process *row)
     if (sprof_vec_push(&dataset->processes, process) ||
         sprof_vec_push(&filtering->processes, found))
         return SPROF_ENOMEM;
-    return sprof_map_put(&dataset->process_numbers, row->id, dataset->processes.count);
+    return report_row_numbers_put(&dataset->process_numbers, row->id, dataset->processes.count);
 }
 
 static int take_thread(void *context, const struct store_thread *row)
@@ -213,7 +213,7 @@ static int take_thread(void *context, const struct store_thread *row)
     filtering->thread_found = filtering->thread_found || thread.selected;
     if (sprof_vec_push(&dataset->threads, thread))
         return SPROF_ENOMEM;
-    return sprof_map_put(&dataset->thread_numbers, row->id, dataset->threads.count);
+    return report_row_numbers_put(&dataset->thread_numbers, row->id, dataset->threads.count);
 }
 
 static int not_found(const char *what, const char *wanted,

@@ -12,8 +12,8 @@ void report_html_lines_release(struct html_line_costs *lines)
     sprof_vec_release(&lines->places);
     sprof_vec_release(&lines->files);
     sprof_vec_release(&lines->instructions);
-    sprof_map_release(&lines->frame_numbers);
-    sprof_map_release(&lines->node_numbers);
+    report_row_numbers_release(&lines->frame_numbers);
+    report_row_numbers_release(&lines->node_numbers);
     sprof_map_release(&lines->place_indexes);
     sprof_map_release(&lines->file_indexes);
     free(lines->functions);
@@ -26,12 +26,6 @@ struct loading {
     struct html_line_costs *lines;
     struct report_dataset *dataset;
 };
-
-static uint32_t number_of(const struct sprof_map *numbers, uint32_t id)
-{
-    const uint64_t *number = id ? sprof_map_get(numbers, id) : NULL;
-    return number ? (uint32_t)*number : 0;
-}
 
 uint32_t report_html_lines_file(struct html_line_costs *lines, struct report_dataset *dataset,
                                 const char *path)
@@ -71,7 +65,7 @@ static int take_frame(void *context, const struct store_frame *row)
     struct loading *loading = context;
     struct html_line_costs *lines = loading->lines;
     struct html_frame frame = {
-        .function = number_of(&loading->dataset->function_numbers, row->function_id),
+        .function = report_dataset_number(&loading->dataset->function_numbers, row->function_id),
         .outer = row->inline_parent_id, /* a database id until all are read */
         .depth = row->inline_depth,
         .file_offset = row->file_offset,
@@ -81,7 +75,7 @@ static int take_frame(void *context, const struct store_frame *row)
         return SPROF_ENOMEM;
     if (sprof_vec_push(&lines->frames, frame))
         return SPROF_ENOMEM;
-    return sprof_map_put(&lines->frame_numbers, row->id, lines->frames.count);
+    return report_row_numbers_put(&lines->frame_numbers, row->id, lines->frames.count);
 }
 
 /* Depths must grow outwards, so that a damaged file cannot make a circle. */
@@ -89,7 +83,7 @@ static void link_frames(struct html_line_costs *lines)
 {
     struct html_frame *frames = lines->frames.items;
     for (size_t i = 0; i < lines->frames.count; i++) {
-        const uint32_t outer = number_of(&lines->frame_numbers, frames[i].outer);
+        const uint32_t outer = report_dataset_number(&lines->frame_numbers, frames[i].outer);
         frames[i].outer = outer && frames[outer - 1].depth > frames[i].depth ? outer : 0;
     }
     for (size_t i = 0; i < lines->frames.count; i++) {
@@ -103,14 +97,14 @@ static int take_node(void *context, const struct store_node *row)
 {
     struct html_line_costs *lines = ((struct loading *)context)->lines;
     const struct html_node node = {
-        .parent = number_of(&lines->node_numbers, row->parent_id),
-        .frame = number_of(&lines->frame_numbers, row->frame_id),
+        .parent = report_dataset_number(&lines->node_numbers, row->parent_id),
+        .frame = report_dataset_number(&lines->frame_numbers, row->frame_id),
     };
     if (!node.frame || (row->parent_id && !node.parent))
         return SPROF_EFORMAT;
     if (sprof_vec_push(&lines->nodes, node))
         return SPROF_ENOMEM;
-    return sprof_map_put(&lines->node_numbers, row->id, lines->nodes.count);
+    return report_row_numbers_put(&lines->node_numbers, row->id, lines->nodes.count);
 }
 
 int report_html_lines_load(struct html_line_costs *lines, struct report_dataset *dataset,
@@ -216,7 +210,7 @@ struct counting {
 static int take_cost(void *context, const struct store_node_cost *row)
 {
     const struct counting *counting = context;
-    const uint32_t node = number_of(&counting->lines->node_numbers, row->node_id);
+    const uint32_t node = report_dataset_number(&counting->lines->node_numbers, row->node_id);
     if (row->event_id == counting->event && !node)
         return SPROF_EFORMAT;
     if (row->event_id == counting->event)

@@ -46,7 +46,7 @@ struct html_line_costs {
     struct model_costs *functions;                   /* [number - 1] */
     uint32_t *open_functions;                        /* [number - 1] */
     size_t function_count;
-    struct sprof_map frame_numbers, node_numbers; /* by database ids */
+    struct report_row_numbers frame_numbers, node_numbers;
     struct sprof_map place_indexes, file_indexes; /* index + 1 */
 };
 

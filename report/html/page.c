@@ -213,9 +213,9 @@ static uint64_t *count_samples(const struct part *part, uint32_t *slots)
         const struct report_lane *lane = &all->lanes.items[cost->lane];
         if (lane->run != part->dataset.run.id)
             continue;
-        const uint64_t *thread = sprof_map_get(&part->dataset.thread_numbers, lane->thread);
+        const uint32_t thread = report_dataset_number(&part->dataset.thread_numbers, lane->thread);
         if (thread)
-            sampled[*thread - 1] += cost->cost.samples;
+            sampled[thread - 1] += cost->cost.samples;
         if (cost->slot >= *slots)
             *slots = cost->slot + 1;
     }
@@ -297,9 +297,9 @@ static int index_threads(const struct page *page, struct part *part)
 {
     for (size_t i = 0; i < part->slots.lanes.count; i++) {
         const struct report_lane *lane = &part->slots.lanes.items[i];
-        const uint64_t *number = sprof_map_get(&part->dataset.thread_numbers, lane->thread);
+        const uint32_t number = report_dataset_number(&part->dataset.thread_numbers, lane->thread);
         if (lane->run == part->dataset.run.id && number &&
-            sprof_map_put(&part->threads, lane->thread, page->threads + *number - 1))
+            sprof_map_put(&part->threads, lane->thread, page->threads + number - 1))
             return SPROF_ENOMEM;
     }
     return 0;
@@ -402,11 +402,11 @@ static int put_path_columns(struct page *page, struct html_columns *columns)
     for (struct part *part = page->parts; part < page->parts + page->part_count; part++)
         for (size_t i = 0; i < part->slots.paths.count; i++) {
             const uint32_t id = part->slots.paths.items[i].function;
-            const uint64_t *number = id ? sprof_map_get(&part->dataset.function_numbers, id) : NULL;
+            const uint32_t number = report_dataset_number(&part->dataset.function_numbers, id);
             if (id && !number)
                 return SPROF_EFORMAT;
             report_html_column_difference(
-                columns, part->first_function + (number ? *number : part->pruned_function) - 1);
+                columns, part->first_function + (number ? number : part->pruned_function) - 1);
         }
     return 0;
 }
