@@ -34,8 +34,10 @@ int cli_set_text(void *field, const char *value, struct sprof_error *error);    
 int cli_add_text(void *field, const char *value, struct sprof_error *error);     /* cli_texts */
 int cli_set_number(void *field, const char *value, struct sprof_error *error);   /* uint64_t */
 int cli_set_positive(void *field, const char *value, struct sprof_error *error); /* uint64_t */
-int cli_set_percent(void *field, const char *value, struct sprof_error *error);  /* double, 0 … 100 */
-int cli_set_overhead(void *field, const char *value, struct sprof_error *error); /* … at least 0.01 */
+int cli_set_percent(void *field, const char *value,
+                    struct sprof_error *error); /* double, 0 … 100 */
+int cli_set_overhead(void *field, const char *value,
+                     struct sprof_error *error); /* … at least 0.01 */
 int cli_set_duration(void *field, const char *value, struct sprof_error *error); /* uint64_t, ns */
 int cli_set_size(void *field, const char *value, struct sprof_error *error);     /* size_t, bytes */
 int cli_set_mode(void *field, const char *value, struct sprof_error *error);     /* cli_mode */
@@ -45,7 +47,7 @@ int cli_set_interior(void *field, const char *value, struct sprof_error *error);
 int cli_set_table_format(void *field, const char *value, struct sprof_error *error);
 int cli_set_sample_format(void *field, const char *value, struct sprof_error *error);
 int cli_set_row_format(void *field, const char *value, struct sprof_error *error);
-int cli_set_color(void *field, const char *value, struct sprof_error *error);      /* cli_color */
+int cli_set_color(void *field, const char *value, struct sprof_error *error); /* cli_color */
 int cli_set_profile_format(void *field, const char *value, struct sprof_error *error);
 int cli_set_tid(void *field, const char *value, struct sprof_error *error);        /* pid_t */
 int cli_set_pids(void *field, const char *value, struct sprof_error *error);       /* cli_pids */
