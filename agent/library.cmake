@@ -26,7 +26,7 @@ target_include_directories(sprof-probe PRIVATE ${CMAKE_SOURCE_DIR})
 target_compile_options(sprof-probe PRIVATE $<$<COMPILE_LANGUAGE:C>:
                        -O2 -g -Wall -Wextra -Wconversion -Wshadow -Wmissing-prototypes -Wvla
                        $<$<BOOL:${SPROF_WERROR}>:-Werror> -mgeneral-regs-only -ffreestanding
-                       -fno-tree-loop-distribute-patterns -U_FORTIFY_SOURCE -fno-stack-protector
+                       $<$<C_COMPILER_ID:GNU>:-fno-tree-loop-distribute-patterns> -U_FORTIFY_SOURCE -fno-stack-protector
                        -fcf-protection=none -fno-sanitize=all -fno-omit-frame-pointer>)
 target_link_options(sprof-probe PRIVATE -nostdlib -Wl,-z,now -Wl,-z,nodelete -Wl,-z,initfirst
                     -fno-sanitize=all)
