@@ -1,0 +1,80 @@
+/* Says what is the same in two builds of a program. */
+#include "report/diff_parts.h"
+
+#include <string.h>
+
+/* "libfoo.so.1.2.3" and "libfoo.so.1.3" are one library, libfoo.so.1, as its soname would say. */
+static size_t stem_of(const char *name)
+{
+    const char *version = strstr(name, ".so.");
+    const size_t length = version ? (size_t)(version - name) + 4 : strlen(name);
+    return version ? length + strspn(version + 4, "0123456789") : length;
+}
+
+/* The name a module goes by on both sides. */
+const char *report_diff_module_name(const struct diff_comparison *comparison, size_t side,
+                                    const char *name)
+{
+    const char *const *renamed = comparison->diff->renamed;
+    for (; side == 0 && renamed && *renamed; renamed++) {
+        const char *equals = strchr(*renamed, '=');
+        const size_t length = (size_t)(equals - *renamed);
+        if (strlen(name) == length && !strncmp(name, *renamed, length))
+            return equals + 1;
+    }
+    return name;
+}
+
+uint64_t report_diff_module_key(const struct diff_comparison *comparison, size_t side,
+                                const char *name)
+{
+    const char *known = report_diff_module_name(comparison, side, name);
+    return sprof_hash_bytes(known, stem_of(known));
+}
+
+uint64_t report_diff_file_key(const char *file)
+{
+    const char *slash = file ? strrchr(file, '/') : NULL;
+    return file ? sprof_hash_text(slash ? slash + 1 : file) : 0;
+}
+
+/* Notes which build of each module a side ran. */
+int report_diff_note_builds(struct diff_comparison *comparison, size_t side)
+{
+    const struct report_dataset *dataset = &comparison->dataset;
+    for (size_t i = 0; i < dataset->modules.count; i++) {
+        const struct report_module *module = &dataset->modules.items[i];
+        const uint64_t key = report_diff_module_key(comparison, side, module->name);
+        const uint64_t *known = sprof_map_get(&comparison->builds[side], key);
+        const uint64_t build = known && *known != module->key ? 1 : module->key;
+        if (sprof_map_put(&comparison->builds[side], key, build))
+            return SPROF_ENOMEM;
+    }
+    return 0;
+}
+
+/* The identity of a function in all builds. One without a name is known by its address, which says
+ * something within one build only. */
+uint64_t report_diff_function_key(const struct diff_comparison *comparison, size_t side,
+                                  uint32_t number, bool *unnamed)
+{
+    const struct report_dataset *dataset = &comparison->dataset;
+    const struct report_function *function = &dataset->functions.items[number - 1];
+    const struct report_module *module =
+        &dataset->modules.items[dataset->facts.items[number - 1].module - 1];
+    const uint64_t place = report_diff_module_key(comparison, side, module->name);
+    *unnamed = !function->named && module->kind != MODEL_KIND_NONE;
+    const uint64_t build = *unnamed ? module->key : 0;
+    const char *name = function->linkage_name ? function->linkage_name : function->name;
+    return sprof_hash_pair(
+        sprof_hash_pair(place, build),
+        sprof_hash_pair(sprof_hash_text(name), report_diff_file_key(function->file)));
+}
+
+bool report_diff_same_build(const struct diff_comparison *comparison, const char *module)
+{
+    const uint64_t key = sprof_hash_bytes(module, stem_of(module));
+    const uint64_t *before = sprof_map_get(&comparison->builds[0], key);
+    const uint64_t *after = sprof_map_get(&comparison->builds[1], key);
+    return before && after && *before > 1 && *before == *after;
+}

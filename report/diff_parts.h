@@ -1,0 +1,79 @@
+/* What the files that compare two groups of runs share among themselves. */
+#ifndef SPROF_REPORT_DIFF_PARTS_H
+#define SPROF_REPORT_DIFF_PARTS_H
+
+#include "report/dataset.h"
+
+struct diff_row {
+    const char *name, *module;
+    bool unnamed; /* functions without a name, which two builds cannot tell apart */
+};
+
+/* What a run adds up to, and what turns its weights into the unit compared. */
+struct diff_run {
+    double total, samples, factor;
+};
+
+struct diff_comparison {
+    const struct report_diff *diff;
+    struct sprof_arena arena;      /* texts of rows */
+    struct report_dataset dataset; /* of the run at hand; in the end of the last one */
+    SPROF_VEC(struct diff_row) rows;
+    struct sprof_map indexes;           /* key → index + 1 */
+    SPROF_VEC(struct model_cost) costs; /* row by row, a cost for each run */
+    struct diff_run *runs;
+    size_t run_count;
+    const char *event; /* of the first run, as all that follows */
+    bool is_clock;
+    enum model_mode mode;
+    bool frame_app, drop_interior;
+    struct sprof_map builds[2]; /* key of a module's name → key of its content; 1: several */
+};
+
+/* What of the runs is compared; the order is that of enum report_diff_by. */
+struct diff_kind {
+    int (*add)(struct diff_comparison *comparison, size_t side, size_t run);
+    unsigned parts; /* of the dataset that it needs */
+    const char *title, *key, *plural;
+};
+extern const struct diff_kind report_diff_kinds[];
+
+struct diff_result {
+    struct model_estimate *estimates;
+    struct model_difference *differences;
+    uint32_t *order; /* of rows that have any cost */
+    size_t count;
+    struct model_difference total;
+    double matched; /* share of all cost that stands in rows of both sides */
+};
+
+/* == Keys: what is the same == */
+
+/* The name a module goes by on both sides. */
+const char *report_diff_module_name(const struct diff_comparison *comparison, size_t side,
+                                    const char *name);
+uint64_t report_diff_module_key(const struct diff_comparison *comparison, size_t side,
+                                const char *name);
+
+/* A source file is known by its last part; 0 for NULL. */
+uint64_t report_diff_file_key(const char *file);
+
+/* The identity of a function of the dataset at hand in all builds. */
+uint64_t report_diff_function_key(const struct diff_comparison *comparison, size_t side,
+                                  uint32_t number, bool *unnamed);
+
+/* Notes which build of each module a side ran, and whether both ran the same one. */
+int report_diff_note_builds(struct diff_comparison *comparison, size_t side);
+bool report_diff_same_build(const struct diff_comparison *comparison, const char *module);
+
+/* == What is told == */
+
+/* Judges the result by the limits; `why` says what passed them, or why nothing can be said. */
+void report_diff_judge(const struct diff_comparison *comparison, const struct diff_result *result,
+                       enum report_diff_outcome *outcome, char why[static 512]);
+
+int report_diff_write_table(FILE *out, struct diff_comparison *comparison,
+                            const struct diff_result *result, const struct report_style *style,
+                            struct sprof_error *error);
+
+#endif

@@ -1,0 +1,160 @@
+/* Shows the changes between two groups of runs as a table. */
+#include "report/diff_parts.h"
+#include "report/format.h"
+#include "report/table.h"
+#include "report/utf8_text.h"
+
+/* In formats for people. */
+enum { USUAL_ROWS = 40 };
+
+static const char *const change_words[] = {
+    [MODEL_UNDECIDED] = "needs 3 runs",
+    [MODEL_WITHIN_CHANCE] = "within chance",
+    [MODEL_GROWN] = "grown",
+    [MODEL_SHRUNK] = "shrunk",
+    [MODEL_NEW] = "new",
+    [MODEL_GONE] = "gone",
+};
+
+/* "3.31 s", "31.2 %": a value in the unit compared. */
+static void value_text(const struct diff_comparison *comparison, double value, char text[static 64])
+{
+    char number[NUMBER_BYTES];
+    if (comparison->diff->per == REPORT_PER_SAMPLE)
+        snprintf(text, 64, "%.2f %%", 100 * value);
+    else if (!comparison->is_clock)
+        snprintf(text, 64, "%.6g", value);
+    else if (comparison->diff->per == REPORT_PER_SECOND)
+        snprintf(text, 64, "%.2f %%", value / 1e7);
+    else
+        snprintf(
+            text, 64, "%s",
+            report_number_time(number, (uint64_t)value, report_number_time_unit((uint64_t)value)));
+}
+
+/* "+10.2 %" of what it was; "new", "gone". */
+static void ratio_text(const struct model_difference *row, char text[static 64])
+{
+    if (row->before <= 0 || row->after <= 0)
+        snprintf(text, 64, "%s", row->before <= 0 ? "new" : "gone");
+    else
+        snprintf(text, 64, "%+.1f %%", 100 * (row->after / row->before - 1));
+}
+
+static void add_columns(struct table *table, const struct diff_comparison *comparison)
+{
+    const struct table_column columns[] = {
+        {.title = "change", .key = "change_percent_of_all", .kind = TABLE_INTERVAL},
+        {.title = "±", .key = "change_interval", .kind = TABLE_INTERVAL, .optional = 3},
+        {.title = "verdict", .key = "verdict", .kind = TABLE_NAME},
+        {.title = "own", .key = "own_change", .kind = TABLE_NAME, .optional = 2},
+        {.title = "before", .key = "before", .kind = TABLE_NAME, .optional = 1},
+        {.title = "after", .key = "after", .kind = TABLE_NAME, .optional = 1},
+        {.key = "before_value", .kind = TABLE_INTERVAL, .only_data = true},
+        {.key = "after_value", .kind = TABLE_INTERVAL, .only_data = true},
+        {.title = report_diff_kinds[comparison->diff->by].title,
+         .key = report_diff_kinds[comparison->diff->by].key,
+         .kind = TABLE_NAME},
+        {.title = "module", .key = "module", .kind = TABLE_NAME, .optional = 4},
+    };
+    const size_t count = sizeof columns / sizeof *columns;
+    for (size_t i = 0; i < count - (comparison->diff->by == REPORT_DIFF_MODULES); i++)
+        report_table_column(table, columns[i]);
+}
+
+static void put_text(struct table *table, struct diff_comparison *comparison, const char *text)
+{
+    const char *copy = report_utf8_copy(&comparison->arena, text);
+    table->failed = table->failed || !copy;
+    report_table_put_text(table, copy);
+}
+
+static void put_row(struct table *table, struct diff_comparison *comparison,
+                    const struct diff_result *result, uint32_t index)
+{
+    const struct model_difference *row = &result->differences[index];
+    const double all = result->total.before > 0 ? result->total.before : 1;
+    const double values[] = {row->before, row->after};
+    char text[64];
+    report_table_put(table, (union table_cell){.points = 100 * (row->after - row->before) / all});
+    report_table_put(table, (union table_cell){.points = 100 * row->half_width / all});
+    report_table_put_text(table, change_words[row->change]);
+    ratio_text(row, text);
+    put_text(table, comparison, text);
+    for (size_t i = 0; i < 2; i++) {
+        value_text(comparison, values[i], text);
+        put_text(table, comparison, text);
+    }
+    for (size_t i = 0; i < 2; i++)
+        report_table_put(table, (union table_cell){.points = values[i]});
+    report_table_put_text(table, comparison->rows.items[index].name);
+    if (comparison->diff->by != REPORT_DIFF_MODULES)
+        report_table_put_text(table, comparison->rows.items[index].module);
+}
+
+static const char *title_of(struct diff_comparison *comparison)
+{
+    char text[160];
+    snprintf(text, sizeof text, "Changes of %s, %s", report_diff_kinds[comparison->diff->by].plural,
+             comparison->diff->inclusive ? "inclusive" : "exclusive");
+    return report_utf8_copy(&comparison->arena, text);
+}
+
+static const char *note_of(struct diff_comparison *comparison, const struct diff_result *result)
+{
+    static const char *const units[] = {[REPORT_PER_RUN] = "a run",
+                                        [REPORT_PER_SECOND] = "a second",
+                                        [REPORT_PER_SAMPLE] = "of all samples"};
+    char before[64], after[64], ratio[64], text[400];
+    value_text(comparison, result->total.before, before);
+    value_text(comparison, result->total.after, after);
+    ratio_text(&result->total, ratio);
+    snprintf(text, sizeof text, "%zu run%s before, %zu after · total %s → %s %s (%s, %s)",
+             comparison->diff->counts[0], comparison->diff->counts[0] == 1 ? "" : "s",
+             comparison->diff->counts[1], before, after, units[comparison->diff->per], ratio,
+             change_words[result->total.change]);
+    return report_utf8_copy(&comparison->arena, text);
+}
+
+static const char *footer_of(struct diff_comparison *comparison, const struct diff_result *result,
+                             size_t shown)
+{
+    char text[300], more[80] = "";
+    if (result->count > shown)
+        snprintf(more, sizeof more, "… %zu more %s%s · ", result->count - shown,
+                 report_diff_kinds[comparison->diff->by].plural,
+                 comparison->diff->all_rows ? "" : ", within chance or small");
+    snprintf(text, sizeof text,
+             "%s%.1f %% of the cost stands in %s of both sides · change in %% of the total before",
+             more, 100 * result->matched, report_diff_kinds[comparison->diff->by].plural);
+    return report_utf8_copy(&comparison->arena, text);
+}
+
+int report_diff_write_table(FILE *out, struct diff_comparison *comparison,
+                            const struct diff_result *result, const struct report_style *style,
+                            struct sprof_error *error)
+{
+    const struct report_diff *diff = comparison->diff;
+    const bool brief = !style->format || style->format->brief;
+    const size_t most = diff->limit ? diff->limit : brief ? USUAL_ROWS : SIZE_MAX;
+    struct table table = {.decimals = 2, .time_unit_ns = 1};
+    size_t shown = 0;
+    add_columns(&table, comparison);
+    for (; shown < result->count && shown < most; shown++) {
+        const uint32_t index = result->order[shown];
+        if (brief && !diff->all_rows && result->differences[index].change == MODEL_WITHIN_CHANCE)
+            break;
+        put_row(&table, comparison, result, index);
+    }
+    table.title = title_of(comparison);
+    table.note = note_of(comparison, result);
+    table.left_out = footer_of(comparison, result, shown);
+    int status = table.failed || !table.title || !table.note || !table.left_out ? SPROF_ENOMEM : 0;
+    if (!status) {
+        const struct report_content content = {
+            .kind = REPORT_TABLE, .dataset = &comparison->dataset, .table = &table};
+        status = report_content_write(out, &content, style, error);
+    }
+    report_table_release(&table);
+    return status;
+}
