@@ -180,40 +180,36 @@ int model_address_space_map(struct model_mappings *mappings, struct model_addres
     return 0;
 }
 
-const struct model_mapping *model_address_space_find(const struct model_mappings *mappings,
-                                                     const struct model_address_space *space,
-                                                     uint64_t address)
-{
-    const size_t index = first_after(mappings, &space->mapped, address);
-    if (index == space->mapped.count)
-        return NULL;
-    const struct model_mapping *mapping = mapping_by_id(mappings, space->mapped.items[index]);
-    return mapping->start <= address ? mapping : NULL;
-}
-
 static const struct model_mapping *find_in_history(const struct model_mappings *mappings,
                                                    const struct model_ids *history,
-                                                   uint64_t address, uint64_t time_ns)
+                                                   uint64_t address, uint64_t at_ns)
 {
     for (size_t i = history->count; i-- > 0;) {
         const struct model_mapping *mapping = mapping_by_id(mappings, history->items[i]);
-        if (address >= mapping->start && address < mapping->end && time_ns >= mapping->start_ns &&
-            (!mapping->end_ns || time_ns < mapping->end_ns))
+        if (address >= mapping->start && address < mapping->end && at_ns >= mapping->start_ns &&
+            (!mapping->end_ns || at_ns < mapping->end_ns))
             return mapping;
     }
     return NULL;
 }
 
-const struct model_mapping *model_address_space_find_at(const struct model_mappings *mappings,
-                                                        const struct model_address_space *space,
-                                                        uint64_t address, uint64_t time_ns)
+const struct model_mapping *model_address_space_find(const struct model_mappings *mappings,
+                                                     const struct model_address_space *space,
+                                                     uint64_t address, uint64_t at_ns)
 {
+    if (!at_ns) {
+        const size_t index = first_after(mappings, &space->mapped, address);
+        const struct model_mapping *next = index < space->mapped.count
+                                               ? mapping_by_id(mappings, space->mapped.items[index])
+                                               : NULL;
+        return next && next->start <= address ? next : NULL;
+    }
     for (;;) {
         const struct model_mapping *found =
-            find_in_history(mappings, &space->history, address, time_ns);
-        if (found || !space->heir_of || (space->exec_ns && time_ns >= space->exec_ns))
+            find_in_history(mappings, &space->history, address, at_ns);
+        if (found || !space->heir_of || (space->exec_ns && at_ns >= space->exec_ns))
             return found;
-        time_ns = space->inherited_ns;
+        at_ns = space->inherited_ns;
         space = space->heir_of;
     }
 }

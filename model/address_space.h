@@ -60,14 +60,10 @@ int model_address_space_inherit(struct model_mappings *mappings,
 int model_address_space_map(struct model_mappings *mappings, struct model_address_space *space,
                             const struct model_mapping *added);
 
-/* The mapping that holds an address now; NULL where there is none. */
+/* The mapping that holds an address now, or (slower) at an earlier time, at_ns; 0: now. NULL where
+ * there is none. */
 const struct model_mapping *model_address_space_find(const struct model_mappings *mappings,
                                                      const struct model_address_space *space,
-                                                     uint64_t address);
-
-/* The same at an earlier time. Slower. */
-const struct model_mapping *model_address_space_find_at(const struct model_mappings *mappings,
-                                                        const struct model_address_space *space,
-                                                        uint64_t address, uint64_t time_ns);
+                                                     uint64_t address, uint64_t at_ns);
 
 #endif

@@ -302,22 +302,12 @@ int model_process_table_map(struct model_process_table *table, int pid, uint64_t
 
 const struct model_mapping *model_process_table_find(const struct model_process_table *table,
                                                      const struct model_process *process,
-                                                     uint64_t address)
+                                                     uint64_t address, uint64_t at_ns)
 {
-    const struct model_mapping *found =
-        process ? model_address_space_find(&table->mappings, &process->space, address) : NULL;
-    return found ? found
-                 : model_address_space_find(&table->mappings, &table->kernel_space, address);
-}
-
-const struct model_mapping *model_process_table_find_at(const struct model_process_table *table,
-                                                        const struct model_process *process,
-                                                        uint64_t address, uint64_t time_ns)
-{
-    const struct model_mapping *found =
-        process ? model_address_space_find_at(&table->mappings, &process->space, address, time_ns)
-                : NULL;
-    return found ? found
-                 : model_address_space_find_at(&table->mappings, &table->kernel_space, address,
-                                               time_ns);
+    const struct model_address_space *spaces[] = {process ? &process->space : &table->kernel_space,
+                                                  &table->kernel_space};
+    const struct model_mapping *found = NULL;
+    for (size_t i = 0; i < 2 && !found; i++)
+        found = model_address_space_find(&table->mappings, spaces[i], address, at_ns);
+    return found;
 }

@@ -30,6 +30,7 @@ struct model_thread {
     uint64_t cpu_time_ns;        /* 0 until known */
     uint64_t samples;            /* kept by the caller */
     uint64_t sampled_weight;     /* of these; kept by the caller */
+    void *waiting;               /* the caller's own: the last of its samples that waits; starts NULL */
     bool dirty;
 };
 
@@ -89,16 +90,12 @@ int model_process_table_map(struct model_process_table *table, int pid, uint64_t
                             uint64_t size, uint64_t file_offset,
                             const struct sprof_file_id *identity, uint64_t time_ns);
 
-/* The mapping that holds an address of a process now (or of the kernel: process NULL); NULL where
- * there is none. */
+/* The mapping that holds an address of a process (or of the kernel: process NULL) now, or, for
+ * samples that had to wait, at an earlier time, which is slower; at_ns 0: now. NULL where there is
+ * none. */
 const struct model_mapping *model_process_table_find(const struct model_process_table *table,
                                                      const struct model_process *process,
-                                                     uint64_t address);
-
-/* The same at an earlier time: for samples that had to wait. Slower. */
-const struct model_mapping *model_process_table_find_at(const struct model_process_table *table,
-                                                        const struct model_process *process,
-                                                        uint64_t address, uint64_t time_ns);
+                                                     uint64_t address, uint64_t at_ns);
 
 /* The module of an identity, found or made. `process` matters for code of one process only. NULL when
  * out of memory. */

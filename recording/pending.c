@@ -14,26 +14,14 @@ void recording_pending_init(struct recording_pending *pending)
     pending->end = &pending->first;
 }
 
-static size_t own_bytes(const struct recording_pending_sample *waiting)
-{
-    return sizeof *waiting + waiting->sample.kernel_chain_count * sizeof *waiting->kernel_chain;
-}
-
-/* The last sample of the same thread that waits, or NULL. */
-static const struct recording_pending_sample *latest(const struct recording_pending *pending,
-                                                     const struct recording_pending_sample *waiting)
-{
-    const uint64_t *found = sprof_map_get(&pending->latest, (uintptr_t)waiting->thread);
-    return found ? (const struct recording_pending_sample *)(uintptr_t)*found : NULL;
-}
-
 static void free_sample(struct recording_pending *pending, struct recording_pending_sample *waiting)
 {
-    if (latest(pending, waiting) == waiting)
-        *sprof_map_get(&pending->latest, (uintptr_t)waiting->thread) = 0;
+    if (waiting->thread->waiting == waiting)
+        waiting->thread->waiting = NULL;
     recording_stack_copy_free(waiting->stack, &pending->bytes);
     recording_stack_copy_free(waiting->tail, &pending->bytes);
-    pending->bytes -= own_bytes(waiting);
+    pending->bytes -=
+        sizeof *waiting + waiting->sample.kernel_chain_count * sizeof *waiting->kernel_chain;
     pending->count--;
     free(waiting);
 }
@@ -45,39 +33,16 @@ void recording_pending_release(struct recording_pending *pending)
         free_sample(pending, pending->first);
         pending->first = next;
     }
-    sprof_map_release(&pending->latest);
     free(pending->buffer);
     recording_pending_init(pending);
 }
 
-/* Whether the sample's bytes could be copied. */
-static bool copy_stack(struct recording_pending *pending, struct recording_pending_sample *waiting)
-{
-    const struct model_sample *sample = &waiting->sample;
-    const struct recording_pending_sample *before = latest(pending, waiting);
-    if (sample->stack_size) {
-        waiting->stack =
-            recording_stack_copy_new(before ? before->stack : NULL, sample->registers[ARCH_SP],
-                                     sample->stack, sample->stack_size, &pending->bytes);
-        if (!waiting->stack)
-            return false;
-    }
-    if (sample->tail_size && pending->bytes > TAILS_BYTES) {
-        waiting->sample.tail_size = 0;
-        pending->dropped_tails++;
-    } else if (sample->tail_size) {
-        waiting->tail = recording_stack_copy_new(before ? before->tail : NULL, sample->tail_address,
-                                                 sample->tail, sample->tail_size, &pending->bytes);
-        if (!waiting->tail)
-            return false;
-    }
-    return true;
-}
-
+/* Only the stack is missing where memory runs out: the sample is in the list by then. */
 int recording_pending_add(struct recording_pending *pending,
                           const struct recording_pending_sample *taken)
 {
     const struct model_sample *sample = &taken->sample;
+    const struct recording_pending_sample *before = taken->thread->waiting;
     const size_t chain_bytes = sample->kernel_chain_count * sizeof *sample->kernel_chain;
     struct recording_pending_sample *waiting = malloc(sizeof *waiting + chain_bytes);
     if (!waiting)
@@ -85,18 +50,32 @@ int recording_pending_add(struct recording_pending *pending,
     *waiting = *taken;
     waiting->next = NULL;
     waiting->stack = waiting->tail = NULL;
+    waiting->sample.stack_size = waiting->sample.tail_size = 0;
     if (chain_bytes)
         memcpy(waiting->kernel_chain, sample->kernel_chain, chain_bytes);
     waiting->sample.kernel_chain = waiting->kernel_chain;
-    pending->bytes += own_bytes(waiting);
-    pending->count++;
-    if (!copy_stack(pending, waiting) ||
-        sprof_map_put(&pending->latest, (uintptr_t)waiting->thread, (uintptr_t)waiting)) {
-        free_sample(pending, waiting);
-        return SPROF_ENOMEM;
-    }
     *pending->end = waiting;
     pending->end = &waiting->next;
+    pending->bytes += sizeof *waiting + chain_bytes;
+    pending->count++;
+    waiting->thread->waiting = waiting;
+    if (sample->stack_size) {
+        waiting->stack =
+            recording_stack_copy_new(before ? before->stack : NULL, sample->registers[ARCH_SP],
+                                     sample->stack, sample->stack_size, &pending->bytes);
+        if (!waiting->stack)
+            return SPROF_ENOMEM;
+        waiting->sample.stack_size = sample->stack_size;
+    }
+    if (sample->tail_size && pending->bytes > TAILS_BYTES) {
+        pending->dropped_tails++;
+    } else if (sample->tail_size) {
+        waiting->tail = recording_stack_copy_new(before ? before->tail : NULL, sample->tail_address,
+                                                 sample->tail, sample->tail_size, &pending->bytes);
+        if (!waiting->tail)
+            return SPROF_ENOMEM;
+        waiting->sample.tail_size = sample->tail_size;
+    }
     if (pending->bytes > pending->most_bytes)
         pending->most_bytes = pending->bytes;
     return 0;

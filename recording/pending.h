@@ -24,7 +24,6 @@ struct recording_pending {
     struct recording_pending_sample *first, **end;
     size_t bytes, count, most_bytes;
     uint64_t dropped_tails;  /* for want of memory */
-    struct sprof_map latest; /* tid → the last of its samples that waits */
     uint8_t *buffer;         /* for the stack and the tail of the sample that is retried */
     size_t buffer_bytes;
 };
@@ -32,8 +31,9 @@ struct recording_pending {
 void recording_pending_init(struct recording_pending *pending);
 void recording_pending_release(struct recording_pending *pending);
 
-/* Copies a sample to the end, with all that its pointers reach; without its tail, which is counted,
- * where much memory is held already. Returns 0 or SPROF_ENOMEM. */
+/* Copies a sample of a thread, whose `waiting` is ours, to the end, with all that its pointers
+ * reach; without its tail, which is counted, where much memory is held already. Returns 0 or
+ * SPROF_ENOMEM. */
 int recording_pending_add(struct recording_pending *pending,
                           const struct recording_pending_sample *taken);
 

@@ -107,7 +107,7 @@ static int add_mappings(struct recording *recording, const struct recording_look
     bool changed = false;
     for (size_t i = 0; i < lookup->mappings.count; i++) {
         const struct model_mmap *mapping = &lookup->mappings.items[i];
-        if (model_process_table_find(table, process, mapping->address))
+        if (model_process_table_find(table, process, mapping->address, 0))
             continue;
         changed = true;
         if (model_process_table_map(table, lookup->pid, mapping->address, mapping->size,

@@ -7,10 +7,9 @@
 
 /* == A sample that was walked == */
 
-static int keep_failed(struct recording *recording, const struct recording_pending_sample *taken,
-                       const struct recording_outcome *outcome)
+static int keep_failed(struct recording *recording, const struct model_sample *sample,
+                       const struct store_sample *of)
 {
-    const struct model_sample *sample = &taken->sample;
     struct recording_filled *batch = recording_writer_batch(&recording->writer);
     const size_t register_bytes = sample->register_count * sizeof *sample->registers;
     uint8_t *copy = sprof_arena_alloc(&batch->arena, register_bytes + sample->stack_size);
@@ -21,9 +20,9 @@ static int keep_failed(struct recording *recording, const struct recording_pendi
         memcpy(copy + register_bytes, sample->stack, sample->stack_size);
     const struct store_failed row = {
         .run_id = recording->run.id,
-        .thread_id = taken->thread->id,
-        .time_ns = recording_time(recording, taken->time_ns),
-        .end_reason = (uint8_t)outcome->end,
+        .thread_id = of->thread_id,
+        .time_ns = of->time_ns,
+        .end_reason = of->end_reason,
         .registers = {copy, register_bytes},
         .stack = {copy + register_bytes, sample->stack_size},
     };
@@ -54,7 +53,7 @@ static int add_row(struct recording *recording, const struct recording_pending_s
     const bool has_registers = outcome->user_stack && taken->sample.register_count;
     const bool whole = outcome->end == MODEL_END_ROOT && !outcome->guessed;
     if (recording->options.keep_failed && has_registers && !whole &&
-        keep_failed(recording, taken, outcome))
+        keep_failed(recording, &taken->sample, &row))
         return SPROF_ENOMEM;
     const struct recording_sampled sampled = {
         .event = taken->event,
@@ -251,7 +250,7 @@ int recording_child_at(struct recording *recording, uint32_t parent, pid_t pid, 
     const struct model_process *process =
         model_process_table_process(&recording->process_table, pid, time_ns);
     const struct model_mapping *mapping =
-        process ? model_process_table_find(&recording->process_table, process, address) : NULL;
+        process ? model_process_table_find(&recording->process_table, process, address, 0) : NULL;
     if (!process)
         return SPROF_ENOMEM;
     return mapping ? recording_walk_child(&recording->walk, parent, mapping->module,

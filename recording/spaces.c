@@ -84,7 +84,7 @@ static const struct unwind_region *find_now(void *context, uint64_t address)
 static const struct unwind_region *find_past(void *context, uint64_t address)
 {
     struct recording_space *space = context;
-    const struct model_mapping *mapping = model_process_table_find_at(
+    const struct model_mapping *mapping = model_process_table_find(
         space->spaces->process_table, space->process, address, space->at_ns);
     if (!mapping)
         return NULL;

@@ -52,35 +52,13 @@ void recording_walk_release(struct recording_walk *walk)
     recording_spaces_release(&walk->spaces);
     unwind_walker_free(walk->walker);
     free(walk->known);
-    sprof_vec_release(&walk->frame_is_app);
     sprof_vec_release(&walk->line);
     sprof_vec_release(&walk->line_found_by);
     sprof_vec_release(&walk->line_is_app);
     *walk = (struct recording_walk){0};
 }
 
-/* ---- Addresses → frames ------------------------------------------------------------------------
- */
-
-static bool is_app_code(const struct model_module *module, uint64_t offset)
-{
-    const struct recording_image *image = module->owner;
-    return model_kind_is_app(module->kind) && !(image && recording_image_is_startup(image, offset));
-}
-
-static int make_frame(struct recording_walk *walk, uint32_t module, uint64_t offset,
-                      uint32_t *frame)
-{
-    if (model_stacks_frame(&walk->stacks, module, offset, frame))
-        return SPROF_ENOMEM;
-    const size_t index = *frame - 1 - walk->stacks.first_frame;
-    while (walk->frame_is_app.count <= index)
-        if (sprof_vec_push(&walk->frame_is_app, false))
-            return SPROF_ENOMEM;
-    walk->frame_is_app.items[index] =
-        is_app_code(model_process_table_module_by_id(walk->process_table, module), offset);
-    return 0;
-}
+/* == Addresses → frames == */
 
 /* Code without a file keeps its addresses, as perf maps do; a memfd may hold an ELF file or be
  * memory like any other. */
@@ -110,25 +88,26 @@ static int find_frame(struct recording_walk *walk, const struct place *place, ui
         return 0;
     }
     const struct model_mapping *mapping =
-        place->past_ns ? model_process_table_find_at(walk->process_table, place->process, address,
-                                                     place->past_ns)
-                       : model_process_table_find(walk->process_table, place->process, address);
-    int result;
+        model_process_table_find(walk->process_table, place->process, address, place->past_ns);
+    uint32_t module = walk->kernel_module;
+    uint64_t offset = address - walk->kernel_start;
     if (mapping) {
-        const struct model_module *module =
+        const struct model_module *found =
             model_process_table_module_by_id(walk->process_table, mapping->module);
-        if (module->owner)
-            recording_images_identify(walk->spaces.images, module->owner);
-        result = make_frame(walk, module->id, offset_in(module, mapping, address), frame);
-    } else if (!place->process) {
-        return make_frame(walk, walk->kernel_module, address - walk->kernel_start, frame);
-    } else {
+        if (found->owner)
+            recording_images_identify(walk->spaces.images, found->owner);
+        module = found->id;
+        offset = offset_in(found, mapping, address);
+    } else if (place->process) {
         *place->unknown_code = true;
-        return make_frame(walk, walk->unknown_module, address, frame);
+        module = walk->unknown_module;
+        offset = address;
     }
-    if (!result)
+    if (model_stacks_frame(&walk->stacks, module, offset, frame))
+        return SPROF_ENOMEM;
+    if (mapping)
         *known = (struct recording_known){address, place->generation, *frame};
-    return result;
+    return 0;
 }
 
 static int add_to_line(struct recording_walk *walk, const struct place *place, uint64_t address,
@@ -141,14 +120,13 @@ static int add_to_line(struct recording_walk *walk, const struct place *place, u
     return 0;
 }
 
-/* ---- Frames → a node ---------------------------------------------------------------------------
- */
+/* == Frames → a node == */
 
 int recording_walk_child(struct recording_walk *walk, uint32_t parent, uint32_t module,
                          uint64_t offset, uint32_t *node)
 {
     uint32_t frame;
-    if (make_frame(walk, module, offset, &frame))
+    if (model_stacks_frame(&walk->stacks, module, offset, &frame))
         return SPROF_ENOMEM;
     return model_stacks_node(&walk->stacks, parent, frame, MODEL_BY_CFI, 0, node);
 }
@@ -158,15 +136,23 @@ int recording_walk_pseudo(struct recording_walk *walk, enum model_pseudo which, 
     return recording_walk_child(walk, 0, walk->none_module, (uint64_t)which, node);
 }
 
+static bool is_app_code(const struct recording_walk *walk, uint32_t id)
+{
+    const struct model_frame *frame = &walk->stacks.frames.items[id - 1 - walk->stacks.first_frame];
+    const struct model_module *module =
+        model_process_table_module_by_id(walk->process_table, frame->module);
+    const struct recording_image *image = module->owner;
+    return model_kind_is_app(module->kind) &&
+           !(image && recording_image_is_startup(image, frame->offset));
+}
+
 static int cut_line(struct recording_walk *walk, size_t *first, size_t *last, bool *kept)
 {
     const size_t count = walk->line.count;
     if (sprof_vec_reserve(&walk->line_is_app, count))
         return SPROF_ENOMEM;
     for (size_t i = 0; i < count; i++)
-        walk->line_is_app.items[i] =
-            walk->frame_is_app
-                .items[walk->line.items[count - 1 - i] - 1 - walk->stacks.first_frame];
+        walk->line_is_app.items[i] = is_app_code(walk, walk->line.items[count - 1 - i]);
     *kept = model_view_cut(&walk->view, walk->line_is_app.items, count, first, last);
     return 0;
 }
@@ -203,8 +189,7 @@ static int insert_line(struct recording_walk *walk, struct recording_outcome *ou
     return 0;
 }
 
-/* ---- The walk ----------------------------------------------------------------------------------
- */
+/* == The walk == */
 
 static int add_kernel(struct recording_walk *walk, const struct model_sample *sample,
                       struct place place)

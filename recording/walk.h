@@ -20,7 +20,6 @@ struct recording_walk {
     struct model_view view;
     bool pc_only;
     struct recording_known *known; /* direct-mapped by address and generation */
-    SPROF_VEC(bool) frame_is_app;  /* by frame id - 1 - first_frame */
     SPROF_VEC(uint32_t) line;      /* frames of the sample at hand, innermost first */
     SPROF_VEC(uint8_t) line_found_by;
     SPROF_VEC(bool) line_is_app; /* root first */

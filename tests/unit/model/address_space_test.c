@@ -20,8 +20,7 @@ static const char *at(struct model_process_table *table, int pid, uint64_t addre
 {
     struct model_process *process = pid < 0 ? NULL : model_process_table_process(table, pid, 0);
     const struct model_mapping *mapping =
-        time_ns ? model_process_table_find_at(table, process, address, time_ns)
-                : model_process_table_find(table, process, address);
+        model_process_table_find(table, process, address, time_ns);
     return mapping ? model_process_table_module_by_id(table, mapping->module)->identity.path : "-";
 }
 
@@ -48,7 +47,7 @@ static void test_a_mapping_in_the_middle_splits_the_old_one(void)
     CU_ASSERT_STRING_EQUAL(at(&table, 1, 0x3000, 0), "/lib/libc.so.6");
     CU_ASSERT_STRING_EQUAL(at(&table, 1, 0x5000, 0), "/opt/prog");
     const struct model_process *process = model_process_table_process(&table, 1, 0);
-    const struct model_mapping *right = model_process_table_find(&table, process, 0x5000);
+    const struct model_mapping *right = model_process_table_find(&table, process, 0x5000, 0);
     CU_ASSERT_EQUAL(right->start, 0x5000);
     CU_ASSERT_EQUAL(right->end, 0x9000);
     CU_ASSERT_EQUAL(right->file_offset, 0x5000);

@@ -42,7 +42,7 @@ static struct recording_image *map_file(struct scene *scene, const char *path)
     const struct model_process *process =
         model_process_table_process(&scene->process_table, NO_PROCESS, 1);
     const struct model_mapping *mapping =
-        model_process_table_find(&scene->process_table, process, address);
+        model_process_table_find(&scene->process_table, process, address, 0);
     struct model_module *module =
         model_process_table_module_by_id(&scene->process_table, mapping->module);
     struct recording_image *image =

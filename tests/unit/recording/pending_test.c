@@ -6,6 +6,8 @@
 
 enum { STACK_BYTES = 100, REST_BYTES = 50, CHAIN = 3 };
 
+static struct model_thread thread; /* of all samples */
+
 /* Adds a sample whose address is its number and whose stack (slice and rest) and chain are full of
  * it, from memory that is gone afterwards. */
 static void add(struct recording_pending *pending, uint64_t number)
@@ -17,6 +19,7 @@ static void add(struct recording_pending *pending, uint64_t number)
     for (int i = 0; i < CHAIN; i++)
         chain[i] = number * 10 + (uint64_t)i;
     const struct recording_pending_sample taken = {
+        .thread = &thread,
         .time_ns = number * 1000,
         .cpu = (int)number,
         .sample = {.ip = number,
@@ -113,7 +116,7 @@ static void test_without_stack_and_chain(void)
     struct recording_pending pending;
     struct round round = {0};
     recording_pending_init(&pending);
-    const struct recording_pending_sample taken = {.sample = {.ip = 5}};
+    const struct recording_pending_sample taken = {.thread = &thread, .sample = {.ip = 5}};
     CU_ASSERT_EQUAL(recording_pending_add(&pending, &taken), 0);
     CU_ASSERT_EQUAL(recording_pending_retry(&pending, take, &round), 0);
     CU_ASSERT_STRING_EQUAL(round.seen, "5");
@@ -147,7 +150,8 @@ static void test_deep_stacks_are_bounded(void)
     static uint8_t tail[TAIL_BYTES];
     struct recording_pending pending;
     struct model_thread threads[2] = {0};
-    struct recording_pending_sample taken = {.sample = {.tail = tail, .tail_size = TAIL_BYTES}};
+    struct recording_pending_sample taken = {.thread = &thread,
+                                             .sample = {.tail = tail, .tail_size = TAIL_BYTES}};
     recording_pending_init(&pending);
     for (size_t i = 0; i < 200; i++) {
         tail[i * 8] = (uint8_t)i;

@@ -194,7 +194,7 @@ static void test_program_counter(void)
     const struct model_node *node = node_of(&scene, outcome.node);
     const struct model_module *module = this_process_module(&scene.process_table, "unit_recording");
     const struct model_mapping *mapping = model_process_table_find(
-        &scene.process_table, this_process_of(&scene.process_table), scene.taken.sample.ip);
+        &scene.process_table, this_process_of(&scene.process_table), scene.taken.sample.ip, 0);
     CU_ASSERT_EQUAL(node->depth, 1);
     CU_ASSERT_EQUAL(frame_of(&scene, node)->module, module->id);
     CU_ASSERT_EQUAL(frame_of(&scene, node)->offset,
