@@ -80,6 +80,16 @@ enum agent_event {
 
 enum agent_state { AGENT_RUN, AGENT_PAUSE };
 
+/* What the timers of threads run on. */
+enum agent_clock {
+    AGENT_CLOCK_CPU,  /* their CPU time, in the kernel's ticks: no system call is cut short */
+    AGENT_CLOCK_WALL, /* time: threads that wait are sampled, and some of their calls cut short */
+};
+
+/* On AGENT_CLOCK_WALL each thread costs a signal a period, working or not. The period of a process
+ * with more threads than this is longer in proportion. */
+enum { AGENT_WALL_THREADS = 64 };
+
 /* Threads that are not sampled, by reason. */
 enum agent_refusal {
     AGENT_REFUSED_SLOT,  /* more than AGENT_SLOTS threads at once */
@@ -93,10 +103,11 @@ enum agent_refusal {
 
 /* The recorder writes the first group, the agent the others. */
 struct agent_control {
-    _Atomic uint32_t state;       /* enum agent_state */
-    _Atomic uint32_t slice_bytes; /* of each stack at most; 0: neither registers nor stack */
-    _Atomic uint64_t period_ns;   /* of CPU time between samples of a thread */
-    _Atomic uint32_t has_requests;             /* 1: look at the requests; the agent writes 0 */
+    _Atomic uint32_t state;        /* enum agent_state */
+    _Atomic uint32_t clock;        /* enum agent_clock; does not change */
+    _Atomic uint32_t slice_bytes;  /* of each stack at most; 0: neither registers nor stack */
+    _Atomic uint64_t period_ns;    /* of the clock between samples of a thread */
+    _Atomic uint32_t has_requests; /* 1: look at the requests; the agent writes 0 */
     _Atomic uint32_t requests[AGENT_REQUESTS]; /* 0: none; the agent writes 0 once it is done */
 
     _Atomic uint32_t standing;   /* enum agent_standing */

@@ -13,7 +13,7 @@
 
 struct arguments {
     struct cli_mode mode;
-    bool frame_app, drop_interior;
+    bool frame_app, drop_interior, wall_clock;
     uint64_t frequency_hz, period;
     const char *source, *event, *output;
     struct cli_pids pids;
@@ -39,6 +39,9 @@ static const struct cli_option options[] = {
      cli_set_positive},
     {"source", 0, "perf|sigprof", "kernel events (preferred), or an agent inside the command",
      FIELD(source), cli_set_text},
+    {"clock", 0, "cpu|wall",
+     "what samples are taken by: CPU time, or time, so that waiting is seen", FIELD(wall_clock),
+     cli_set_clock},
     {"event", 'e', "EVENT", "what to count (cycles where there is a PMU, else cpu-clock)",
      FIELD(event), cli_set_text},
     {"output", 'o', "FILE", "the recording (sprof.db); an existing one becomes FILE.old",
@@ -98,6 +101,9 @@ static int check(const struct arguments *arguments, const struct cli_operands *o
         return usage(error, "--frame app belongs to -m pc: add it");
     if (arguments->drop_interior && !(mode.given && mode.mode == MODEL_MODE_APP))
         return usage(error, "--app-interior drop belongs to -m app: add it");
+    if (arguments->wall_clock && arguments->source && !strcmp(arguments->source, "perf"))
+        return usage(error, "perf events see threads that work: leave --source perf out, and an "
+                            "agent inside the command sees those that wait");
     if (arguments->frequency_hz && arguments->period)
         return usage(error, "-F and -c exclude each other: give one of them");
     if (arguments->max_overhead > 0 && arguments->period)
@@ -120,6 +126,7 @@ static struct record_options options_of(const struct arguments *arguments,
         .no_cache = arguments->no_cache,
         .keep_failed = arguments->keep_failed,
         .source = arguments->source,
+        .wall_clock = arguments->wall_clock,
         .event = arguments->event,
         .frequency_hz = arguments->frequency_hz,
         .period = arguments->period,

@@ -156,6 +156,16 @@ int cli_set_frame(void *field, const char *value, struct sprof_error *error)
     return status;
 }
 
+int cli_set_clock(void *field, const char *value, struct sprof_error *error)
+{
+    static const struct choice choices[] = {{"cpu", false}, {"wall", true}, {NULL, 0}};
+    int wall;
+    const int status = choose(choices, value, &wall, error);
+    if (!status)
+        *(bool *)field = wall;
+    return status;
+}
+
 int cli_set_interior(void *field, const char *value, struct sprof_error *error)
 {
     static const struct choice choices[] = {{"keep", false}, {"drop", true}, {NULL, 0}};

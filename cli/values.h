@@ -40,6 +40,7 @@ int cli_set_overhead(void *field, const char *value,
                      struct sprof_error *error); /* … at least 0.01 */
 int cli_set_duration(void *field, const char *value, struct sprof_error *error); /* uint64_t, ns */
 int cli_set_size(void *field, const char *value, struct sprof_error *error);     /* size_t, bytes */
+int cli_set_clock(void *field, const char *value, struct sprof_error *error);    /* bool: wall */
 int cli_set_mode(void *field, const char *value, struct sprof_error *error);     /* cli_mode */
 int cli_set_frame(void *field, const char *value, struct sprof_error *error);    /* bool */
 int cli_set_interior(void *field, const char *value, struct sprof_error *error); /* bool: drop */

@@ -83,6 +83,9 @@ enum model_pseudo {
 #define MODEL_OUTSIDE "[outside the application]"
 #define MODEL_NOT_SAMPLED "[not sampled]"
 
+/* The event of samples of threads that work or wait: its weights are nanoseconds of their lives. */
+#define MODEL_EVENT_WALL "wall-clock"
+
 /* How `run.source` begins where agents inside the targets took the samples. */
 #define MODEL_SOURCE_AGENT "SIGPROF agent"
 

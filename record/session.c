@@ -31,7 +31,8 @@ static int begin_sampler(struct record_session *session, struct sprof_error *err
                                         .drop_interior = options->drop_interior};
     const struct sampler_options sampler = {
         .capture = record_capture(&session->view),
-        .source = options->source,
+        .clock = options->wall_clock ? SAMPLER_CLOCK_WALL : SAMPLER_CLOCK_CPU,
+        .source = options->wall_clock && !options->source ? "sigprof" : options->source,
         .event = options->event,
         .frequency_hz = options->frequency_hz,
         .period = options->period,
@@ -368,8 +369,8 @@ static void warn_of_agents(const struct record_session *session)
                           (unsigned long long)counters.agents);
     if (counters.unsampled_threads)
         sprof_log_message(log, SPROF_LOG_WARNING,
-                          "%llu threads could not be sampled: more than 4096 at once, or too few "
-                          "pending signals (`ulimit -i`)",
+                          "%llu threads could not be sampled: more than 4096 at once, too few "
+                          "pending signals (`ulimit -i`), or made by clone past libc",
                           (unsigned long long)counters.unsampled_threads);
 }
 

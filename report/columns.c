@@ -2,6 +2,7 @@
 #include "report/columns.h"
 
 #include "report/number_format.h"
+#include "report/quality.h"
 #include "report/utf8_text.h"
 
 #include <assert.h>
@@ -168,7 +169,9 @@ const char *report_columns_base(struct report_dataset *dataset)
         sprof_str_appendf(
             &text, "%% of %s %s",
             report_number_time(number, total.weight, report_number_time_unit(total.weight)),
-            report_counts_calls(dataset) ? "in probed functions" : "of CPU time");
+            report_counts_calls(dataset)           ? "in probed functions"
+            : report_quality_sees_waiting(dataset) ? "of threads' time"
+                                                   : "of CPU time");
     else if (dataset->weighted)
         sprof_str_appendf(&text, "%% of %s %s", report_number_grouped(number, total.weight),
                           dataset->event.name);

@@ -99,6 +99,11 @@ char *report_quality_own_cost(char buffer[static NUMBER_BYTES], const struct sto
                : report_number_percent(buffer, quality->own_cpu_ns, quality->target_cpu_ns, 1);
 }
 
+bool report_quality_sees_waiting(const struct report_dataset *dataset)
+{
+    return dataset->event.name && !strcmp(dataset->event.name, MODEL_EVENT_WALL);
+}
+
 static int part_of_event(struct report_dataset *dataset, struct quality_parts *parts)
 {
     const struct store_quality *quality = &dataset->quality;
@@ -108,6 +113,9 @@ static int part_of_event(struct report_dataset *dataset, struct quality_parts *p
     if (quality->requested_hz > 0)
         return report_quality_part(dataset, parts, "%s, %s", dataset->event.name,
                                    report_quality_rate(number, quality));
+    if (report_quality_sees_waiting(dataset) && dataset->event.period)
+        return report_quality_part(dataset, parts, "%s, %.0f Hz a thread", dataset->event.name,
+                                   1e9 / (double)dataset->event.period);
     if (dataset->event.period > 1)
         return report_quality_part(dataset, parts, "%s, every %s", dataset->event.name,
                                    report_number_grouped(number, dataset->event.period));
@@ -159,7 +167,8 @@ static int cost_line(struct report_dataset *dataset, struct quality_parts *parts
 static int note_waiting(struct report_dataset *dataset, struct quality_parts *notes)
 {
     const uint64_t cpu_ns = dataset->quality.target_cpu_ns, wall_ns = dataset->run.duration_ns;
-    if (report_counts_calls(dataset) || wall_ns < shortest_wait_ns || is_imported(dataset) ||
+    if (report_counts_calls(dataset) || report_quality_sees_waiting(dataset) ||
+        wall_ns < shortest_wait_ns || is_imported(dataset) ||
         is_share(cpu_ns, wall_ns, LITTLE_CPU_PERCENT))
         return 0;
     char share[NUMBER_BYTES];

@@ -29,6 +29,9 @@ int report_quality_of_samples(struct report_dataset *dataset, struct quality_par
  * where none was asked for. */
 char *report_quality_rate(char buffer[static NUMBER_BYTES], const struct store_quality *quality);
 
+/* Whether threads that wait were sampled, too. */
+bool report_quality_sees_waiting(const struct report_dataset *dataset);
+
 /* sprof's own CPU time: "0.4 %" of the target's, or "4.1 ms" beside a target that used next to
  * none. */
 char *report_quality_own_cost(char buffer[static NUMBER_BYTES],

@@ -30,14 +30,16 @@ static int count_modules(struct store *store, uint32_t run_id, uint64_t *count,
 static int say_samples(struct report_dataset *dataset, struct quality_parts *parts)
 {
     const struct store_quality *quality = &dataset->quality;
-    char samples[NUMBER_BYTES], cpu[NUMBER_BYTES], rate[NUMBER_BYTES];
+    char samples[NUMBER_BYTES], time[NUMBER_BYTES], rate[NUMBER_BYTES];
     report_number_grouped(samples, quality->samples);
-    report_number_time(cpu, quality->target_cpu_ns,
-                       report_number_time_unit(quality->target_cpu_ns));
+    const bool waiting = report_quality_sees_waiting(dataset);
+    const uint64_t time_ns = waiting ? dataset->total.weight : quality->target_cpu_ns;
+    report_number_time(time, time_ns, report_number_time_unit(time_ns));
     report_quality_rate(rate, quality);
-    const int result = report_quality_part(dataset, parts, "%s %s%s in %s (%s%s%s)", samples,
+    const int result = report_quality_part(dataset, parts, "%s %s%s in %s%s (%s%s%s)", samples,
                                            report_counts_calls(dataset) ? "call" : "sample",
-                                           report_number_plural(quality->samples), cpu,
+                                           report_number_plural(quality->samples), time,
+                                           waiting ? " of threads' time" : "",
                                            dataset->event.name ? dataset->event.name : "no event",
                                            rate[0] ? ", " : "", rate);
     return result ? result : report_quality_of_samples(dataset, parts);

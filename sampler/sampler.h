@@ -21,6 +21,12 @@ enum sampler_capture {
     SAMPLER_CAPTURE_FULL, /* user registers, user stack and the kernel's call chain */
 };
 
+/* What passes between samples. */
+enum sampler_clock {
+    SAMPLER_CLOCK_CPU,  /* CPU time, or another event */
+    SAMPLER_CLOCK_WALL, /* time of each thread, working or waiting */
+};
+
 /* How perf events can be opened, the best first. */
 enum sampler_scope {
     SAMPLER_SCOPE_CPU_FILTERED, /* one event a CPU, foreign samples dropped by a program in the
@@ -33,9 +39,10 @@ enum sampler_scope {
  */
 struct sampler_options {
     enum sampler_capture capture;
+    enum sampler_clock clock;
     const char *source;    /* the name of one kind of source; NULL: the first that is not refused */
     const char *event;     /* NULL: "cycles" where there is a PMU, else "cpu-clock" */
-    uint64_t frequency_hz; /* 0 with period 0: 997 */
+    uint64_t frequency_hz; /* 0 with period 0: 997; 100 of SAMPLER_CLOCK_WALL */
     uint64_t period;       /* events between samples; excludes frequency_hz */
     size_t stack_bytes;    /* of each user stack slice; 0: 65 528; rounded down to 8 */
     size_t ring_budget_bytes; /* for all rings together; 0: 64 MiB */
@@ -62,7 +69,7 @@ struct sampler_facts {
     bool may_miss_threads; /* threads that live less than a period may have no sample */
     enum sampler_weights weights;
     char event[64];        /* its name */
-    bool event_is_clock;   /* weights are nanoseconds of CPU time */
+    bool event_is_clock;   /* weights are nanoseconds of CPU time, or of the wall clock */
     bool varying_period;   /* weights differ from sample to sample */
     uint64_t frequency_hz; /* asked; 0 when a period was */
     bool fixed_rate;       /* it cannot be changed while it runs */
@@ -88,13 +95,12 @@ struct sampler;
 int sampler_open(struct sampler **sampler, const struct sampler_options *options,
                  struct sprof_error *error);
 
-/* The same in two steps: between them, what takes time goes on in another thread, and the caller has
- * time for work of its own. The command's pid is known after the first, other facts after the
+/* The same in two steps: between them, what takes time goes on in another thread, and the caller
+ * has time for work of its own. The command's pid is known after the first, other facts after the
  * second. On failure of the second the caller frees. */
 int sampler_begin(struct sampler **sampler, const struct sampler_options *options,
                   struct sprof_error *error);
-int sampler_settle(struct sampler *sampler, const struct sprof_log *log,
-                   struct sprof_error *error);
+int sampler_settle(struct sampler *sampler, const struct sprof_log *log, struct sprof_error *error);
 
 /* Stops and frees. A command that was never started is killed and reaped; a running target,
  * attached or launched, is left alone. */

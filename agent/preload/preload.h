@@ -25,7 +25,7 @@ struct agent_thread {
     uint64_t head;
     uintptr_t stack_low, stack_end; /* all between is stack; stack_end 0: not known */
     size_t stack_bytes;             /* of a thread to be; 0: not known */
-    uint64_t cpu_ns;                /* when its last shot was */
+    uint64_t clock_ns;              /* when its last shot was, by the clock of its timer */
     uint64_t weight_ns;             /* of shots that found no room */
     uint64_t period_ns;             /* the timer's */
     uint64_t first_ns;              /* what the first shot weighs; 0 after it */
@@ -97,6 +97,8 @@ void agent_thread_give_back(struct agent_thread *thread);
 void agent_threads_reset(void);
 void agent_threads_request(void);
 void agent_timer_set(struct agent_thread *thread, uint64_t first_ns, uint64_t period_ns);
+bool agent_timer_is_wall(void);
+void agent_timer_arm_wall(struct agent_thread *thread);
 
 /* shot.c: takes a sample; false where the signal is not one of the agent's timers'. */
 bool agent_shot(const siginfo_t *info, const ucontext_t *context);

@@ -116,11 +116,11 @@ static void put_sample(struct agent_thread *thread, const ucontext_t *context, u
 
 /* The first shot stands for a whole period, wherever in it the thread began; later ones for what
  * was really used since the last. */
-static uint64_t weigh(struct agent_thread *thread, uint64_t cpu_ns)
+static uint64_t weigh(struct agent_thread *thread, uint64_t clock_ns)
 {
-    const uint64_t weight_ns = thread->first_ns ? thread->first_ns : cpu_ns - thread->cpu_ns;
+    const uint64_t weight_ns = thread->first_ns ? thread->first_ns : clock_ns - thread->clock_ns;
     thread->first_ns = 0;
-    thread->cpu_ns = cpu_ns;
+    thread->clock_ns = clock_ns;
     return weight_ns;
 }
 
@@ -129,7 +129,8 @@ static void take(struct agent_thread *thread, const ucontext_t *context)
     struct agent_shared *shared = agent_process.shared;
     struct agent_control *control = &shared->control;
     const uint64_t cpu_ns = agent_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    thread->weight_ns += weigh(thread, cpu_ns);
+    thread->weight_ns +=
+        weigh(thread, agent_timer_is_wall() ? agent_clock_ns(CLOCK_MONOTONIC) : cpu_ns);
     atomic_store_explicit(&shared->slots[thread - agent_threads].cpu_ns, cpu_ns,
                           memory_order_relaxed);
     if (atomic_load_explicit(&control->state, memory_order_relaxed) != AGENT_RUN) {
@@ -144,7 +145,7 @@ static void take(struct agent_thread *thread, const ucontext_t *context)
     put_sample(thread, context, thread->weight_ns, room - ROOM_KEPT);
     thread->weight_ns = 0;
     const uint64_t period_ns = atomic_load_explicit(&control->period_ns, memory_order_relaxed);
-    if (period_ns != thread->period_ns)
+    if (period_ns != thread->period_ns && !agent_timer_is_wall())
         agent_timer_set(thread, period_ns, period_ns);
 }
 
@@ -171,5 +172,7 @@ bool agent_shot(const siginfo_t *info, const ucontext_t *context)
     if (atomic_load_explicit(&agent_process.shared->control.has_requests, memory_order_relaxed))
         agent_threads_request();
     take(thread, context);
+    if (agent_timer_is_wall())
+        agent_timer_arm_wall(thread);
     return true;
 }

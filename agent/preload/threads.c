@@ -15,6 +15,7 @@ struct agent_thread agent_threads[AGENT_SLOTS];
  */
 
 static _Atomic uint64_t taken[AGENT_SLOTS / 64]; /* a bit for each slot */
+static _Atomic uint32_t live_threads;
 static _Atomic bool serves_requests;
 
 /* The first free slot: early ones have the large rings, and pages that were touched before. Safe in
@@ -56,6 +57,7 @@ struct agent_thread *agent_thread_claim(void)
         .pid = agent_process.pid,
         .timer = -1,
     };
+    atomic_fetch_add_explicit(&live_threads, 1, memory_order_relaxed);
     uint32_t used = atomic_load_explicit(&shared->control.slots_used, memory_order_relaxed);
     while (used <= slot &&
            !atomic_compare_exchange_weak(&shared->control.slots_used, &used, (uint32_t)slot + 1))
@@ -67,6 +69,7 @@ void agent_thread_give_back(struct agent_thread *thread)
 {
     const size_t slot = (size_t)(thread - agent_threads);
     atomic_store_explicit(&agent_process.shared->slots[slot].tid, 0, memory_order_release);
+    atomic_fetch_sub_explicit(&live_threads, 1, memory_order_relaxed);
     atomic_fetch_and_explicit(&taken[slot / 64], ~(UINT64_C(1) << slot % 64), memory_order_release);
 }
 
@@ -74,6 +77,7 @@ void agent_threads_reset(void)
 {
     memset(taken, 0, sizeof taken);
     atomic_store(&serves_requests, false);
+    atomic_store(&live_threads, 0);
     for (size_t i = 0; i < AGENT_SLOTS && agent_threads[i].ring; i++)
         agent_threads[i].head = 0;
 }
@@ -87,16 +91,20 @@ static struct timespec timespec_of(uint64_t ns)
                              .tv_nsec = (long)(ns % 1000000000)};
 }
 
+static void arm(struct agent_thread *thread, uint64_t first_ns, uint64_t interval_ns)
+{
+    const struct itimerspec when = {timespec_of(interval_ns), timespec_of(first_ns)};
+    syscall(SYS_timer_settime, atomic_load_explicit(&thread->timer, memory_order_relaxed), 0, &when,
+            NULL);
+}
+
 /* A timer that asked for the tick exactly would often miss it by a little: it asks for less. */
 void agent_timer_set(struct agent_thread *thread, uint64_t first_ns, uint64_t period_ns)
 {
     enum { ASKED_NS = 1000000 };
     const bool asks_less = period_ns > ASKED_NS && period_ns < agent_process.tick_ns * 3 / 2;
-    const struct itimerspec when = {timespec_of(asks_less ? (uint64_t)ASKED_NS : period_ns),
-                                    timespec_of(first_ns)};
     thread->period_ns = period_ns;
-    syscall(SYS_timer_settime, atomic_load_explicit(&thread->timer, memory_order_relaxed), 0, &when,
-            NULL);
+    arm(thread, first_ns, asks_less ? (uint64_t)ASKED_NS : period_ns);
 }
 
 /* Evenly from 0 to below `limit`; threads must not agree with one another. */
@@ -112,7 +120,7 @@ static uint64_t random_below(uint64_t limit, pid_t tid)
  * the tick at least, by whole ticks: that the tick finds the thread somewhere within the first of
  * them does the rest. The shot then stands for that period: threads shorter than it are measured
  * right on average, however short. */
-static void start_timer(struct agent_thread *thread)
+static void start_cpu_timer(struct agent_thread *thread)
 {
     const uint64_t tick_ns = agent_process.tick_ns;
     const uint64_t period_ns =
@@ -121,6 +129,34 @@ static void start_timer(struct agent_thread *thread)
     const uint64_t before = ticks > 1 ? random_below(ticks, thread->tid) * tick_ns : 0;
     thread->first_ns = ticks * tick_ns;
     agent_timer_set(thread, before ? before : 1, period_ns);
+}
+
+bool agent_timer_is_wall(void)
+{
+    return atomic_load_explicit(&agent_process.shared->control.clock, memory_order_relaxed) ==
+           AGENT_CLOCK_WALL;
+}
+
+static uint64_t wall_period_ns(void)
+{
+    const uint32_t threads = atomic_load_explicit(&live_threads, memory_order_relaxed);
+    const uint64_t period_ns =
+        atomic_load_explicit(&agent_process.shared->control.period_ns, memory_order_relaxed);
+    return threads <= AGENT_WALL_THREADS ? period_ns : period_ns * threads / AGENT_WALL_THREADS;
+}
+
+/* The next shot: within 30 % of a period, at random, so that no work is in step with it. */
+void agent_timer_arm_wall(struct agent_thread *thread)
+{
+    const uint64_t period_ns = wall_period_ns();
+    arm(thread, period_ns * 7 / 10 + 1 + random_below(period_ns * 6 / 10 + 1, thread->tid), 0);
+}
+
+/* This timer expires when it should, so that its first expiry is put evenly into a period. */
+static void start_wall_timer(struct agent_thread *thread)
+{
+    thread->first_ns = wall_period_ns();
+    arm(thread, 1 + random_below(thread->first_ns + 1, thread->tid), 0);
 }
 
 /* The kernel's struct sigevent; libc's has no name for the thread in all versions. */
@@ -137,11 +173,12 @@ static bool create_timer(struct agent_thread *thread, clockid_t clock)
 {
     const struct event event = {
         .value = thread, .signal = SIGPROF, .notify = NOTIFY_THREAD, .tid = thread->tid};
+    const bool wall = agent_timer_is_wall();
     int32_t timer;
-    if (syscall(SYS_timer_create, clock, &event, &timer))
+    if (syscall(SYS_timer_create, wall ? CLOCK_MONOTONIC : clock, &event, &timer))
         return false;
     atomic_store_explicit(&thread->timer, timer, memory_order_relaxed);
-    start_timer(thread);
+    (wall ? start_wall_timer : start_cpu_timer)(thread);
     return true;
 }
 

@@ -3,6 +3,7 @@
 #include "report/export/export.h"
 
 #include "formats/formats.h"
+#include "report/quality.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -273,7 +274,9 @@ static int write_message(FILE *out, struct profile *profile)
     message.period = (int64_t)dataset->event.period;
     /* The texts of types come last, when all others are in their places. */
     const char *unit = dataset->event.is_clock ? "nanoseconds" : "count";
-    const char *kind = dataset->event.is_clock ? "cpu" : dataset->event.name;
+    const char *kind = !dataset->event.is_clock               ? dataset->event.name
+                       : report_quality_sees_waiting(dataset) ? "wall"
+                                                              : "cpu";
     Perftools__Profiles__ValueType counted = PERFTOOLS__PROFILES__VALUE_TYPE__INIT;
     Perftools__Profiles__ValueType weighed = PERFTOOLS__PROFILES__VALUE_TYPE__INIT;
     counted.type = string_of(profile, "samples");

@@ -1,13 +1,19 @@
 /* Pauses the agents, and changes how often and what they sample, while they run. */
 #include "sampler/agent/sigprof_source.h"
 
-enum { HZ_MAX = 1000000 };
+/* A thread that is interrupted more often than this gets nowhere with its waiting. */
+int sigprof_most_hz(enum sampler_clock clock)
+{
+    return clock == SAMPLER_CLOCK_WALL ? 1000 : 1000000;
+}
 
 void sigprof_control_process(const struct sigprof_source *source, struct sigprof_process *process)
 {
     struct agent_control *control = &process->shared->control;
     atomic_store(&control->slice_bytes, (uint32_t)source->slice_bytes);
     atomic_store(&control->period_ns, source->period_ns);
+    atomic_store(&control->clock,
+                 source->clock == SAMPLER_CLOCK_WALL ? AGENT_CLOCK_WALL : AGENT_CLOCK_CPU);
     atomic_store(&control->state, source->paused ? AGENT_PAUSE : AGENT_RUN);
 }
 
@@ -43,10 +49,11 @@ int sigprof_set_paused(struct source *base, bool paused, struct sprof_error *err
 int sigprof_set_rate(struct source *base, uint64_t frequency_hz, struct sprof_error *error)
 {
     struct sigprof_source *source = (struct sigprof_source *)base;
-    if (!frequency_hz || frequency_hz > HZ_MAX)
+    const int most = sigprof_most_hz(source->clock);
+    if (!frequency_hz || frequency_hz > (uint64_t)most)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "%llu samples a second are impossible: 1 to %d",
-                               (unsigned long long)frequency_hz, HZ_MAX);
+                               (unsigned long long)frequency_hz, most);
     source->frequency_hz = frequency_hz;
     source->period_ns = UINT64_C(1000000000) / frequency_hz;
     control_all(source);

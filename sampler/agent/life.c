@@ -82,7 +82,7 @@ static int leave(struct sigprof_source *source, struct sigprof_process *process,
     int result = sigprof_process_refresh(process);
     if (!result)
         result = sigprof_tell_losses(source, process, now_ns);
-    source->counts.unsampled_threads += process->strangers.count;
+    source->counts.unsampled_threads += sigprof_count_strangers(process);
     process->ended = process->left = true;
     for (size_t i = 0; !result && i < process->ring_count; i++) {
         const pid_t tid = sigprof_process_tid(process, process->rings[i].tid);

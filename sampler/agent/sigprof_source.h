@@ -24,6 +24,7 @@ struct sigprof_source {
     struct source base;
     struct target *target;
     struct sampler_layouts layouts;
+    enum sampler_clock clock;
     uint64_t frequency_hz, period_ns, tick_ns;
     size_t slice_bytes, slice_wanted, ring_budget_bytes;
     struct sigprof_rendezvous rendezvous;
@@ -54,9 +55,11 @@ void sigprof_drop_ended(struct sigprof_source *source);
 uint64_t sigprof_used_ns(struct sigprof_source *source);
 
 /* threads.c: their names, and those that came or went past the agent. */
+size_t sigprof_count_strangers(struct sigprof_process *process);
 int sigprof_scan_threads(struct sigprof_source *source, uint64_t now_ns);
 
 /* control.c */
+int sigprof_most_hz(enum sampler_clock clock);
 void sigprof_control_process(const struct sigprof_source *source, struct sigprof_process *process);
 bool sigprof_is_paused(const struct sigprof_source *source, struct model_record *sample);
 int sigprof_set_paused(struct source *source, bool paused, struct sprof_error *error);

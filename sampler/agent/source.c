@@ -11,7 +11,7 @@
 
 enum {
     DEFAULT_HZ = 997,
-    HZ_MAX = 1000000,
+    DEFAULT_WALL_HZ = 100,
     DEFAULT_BUDGET_BYTES = 64 << 20,
     SLACK_NS = 500000, /* a record is written some microseconds after its time was taken */
     BUSY_NS = 4000000,
@@ -42,8 +42,24 @@ static int refuse(enum agent_file kind, const char *path, struct sprof_error *er
                            reasons[kind]);
 }
 
+static int check_wall(const struct sampler_options *options, struct sprof_error *error)
+{
+    if (!options->command)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "--clock wall needs the agent, which samples a command that sprof "
+                               "launches, nothing that runs already");
+    if (options->event || options->period)
+        return sprof_error_set(error, SPROF_EUSAGE, 0, "--clock wall counts time: leave %s out",
+                               options->event ? "-e" : "-c");
+    return 0;
+}
+
 static int check_request(const struct sampler_options *options, struct sprof_error *error)
 {
+    const int most = sigprof_most_hz(options->clock);
+    const int result = options->clock == SAMPLER_CLOCK_WALL ? check_wall(options, error) : 0;
+    if (result)
+        return result;
     if (!options->command)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "the SIGPROF agent samples a command that sprof launches, nothing "
@@ -52,10 +68,10 @@ static int check_request(const struct sampler_options *options, struct sprof_err
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "the SIGPROF agent knows CPU time only, not `%s`: leave -e out",
                                options->event);
-    if (options->frequency_hz > HZ_MAX)
+    if (options->frequency_hz > (uint64_t)most)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "%llu samples a second are impossible: at most %d",
-                               (unsigned long long)options->frequency_hz, HZ_MAX);
+                               (unsigned long long)options->frequency_hz, most);
     char path[AGENT_PATH_MAX];
     const enum agent_file kind = agent_check_command(*options->command, getenv("PATH"), path);
     return kind == AGENT_FILE_GOOD || kind == AGENT_FILE_MISSING ? 0 : refuse(kind, path, error);
@@ -113,9 +129,11 @@ static uint64_t kernel_tick_ns(void)
 
 static void settle(struct sigprof_source *source, const struct sampler_options *options)
 {
-    source->frequency_hz = options->period         ? 0
-                           : options->frequency_hz ? options->frequency_hz
-                                                   : DEFAULT_HZ;
+    source->clock = options->clock;
+    source->frequency_hz = options->period                        ? 0
+                           : options->frequency_hz                ? options->frequency_hz
+                           : options->clock == SAMPLER_CLOCK_WALL ? DEFAULT_WALL_HZ
+                                                                  : DEFAULT_HZ;
     source->period_ns =
         options->period ? options->period : UINT64_C(1000000000) / source->frequency_hz;
     source->begins_paused = options->paused;
@@ -171,20 +189,34 @@ static int open_source(struct source **opened, const struct source_request *requ
         free_source(&source->base);
     else
         *opened = &source->base;
+    if (!result && source->clock == SAMPLER_CLOCK_WALL)
+        sprof_log_message(request->log, SPROF_LOG_WARNING,
+                          "--clock wall interrupts each thread of the command up to %llu times a "
+                          "second: poll, select, epoll_wait, nanosleep and sem_timedwait fail with "
+                          "EINTR there, as after any signal",
+                          (unsigned long long)(UINT64_C(1000000000) / source->period_ns));
     return result;
 }
 
 static void facts(const struct source *base, struct sampler_facts *facts)
 {
     const struct sigprof_source *source = (const struct sigprof_source *)base;
-    snprintf(facts->source, sizeof facts->source, MODEL_SOURCE_AGENT ", at most the kernel's %llu Hz",
+    const bool wall = source->clock == SAMPLER_CLOCK_WALL;
+    snprintf(facts->source, sizeof facts->source,
+             MODEL_SOURCE_AGENT ", at most the kernel's %llu Hz",
              (unsigned long long)(UINT64_C(1000000000) / source->tick_ns));
     memcpy(facts->event, "cpu-clock", sizeof "cpu-clock");
     facts->weights = SAMPLER_WEIGHTS_TICK;
-    facts->may_miss_threads = true;
+    facts->may_miss_threads = !wall; /* of threads' lives there is no sum to hold samples against */
     facts->event_is_clock = true;
     facts->varying_period = true;
-    facts->frequency_hz = source->frequency_hz;
+    facts->frequency_hz = wall ? 0 : source->frequency_hz;
+    if (wall) {
+        facts->period = source->period_ns;
+        snprintf(facts->source, sizeof facts->source,
+                 MODEL_SOURCE_AGENT ", which interrupts threads that wait");
+        memcpy(facts->event, MODEL_EVENT_WALL, sizeof MODEL_EVENT_WALL);
+    }
     facts->stack_bytes = source->slice_bytes;
     facts->stack_bytes_wanted = source->slice_wanted;
     facts->ring_bytes = source->ring_budget_bytes;

@@ -62,10 +62,11 @@ static void forget_acquainted(struct sigprof_process *process)
     process->strangers.count = kept;
 }
 
-/* No record spoke of it, and it uses more than a thread does before it has its timer. */
+/* No record spoke of it, and it uses more than a thread does before it has its timer. The main
+ * thread is the agent's from the beginning, and no record but samples speaks of it. */
 static bool is_stranger(const struct sigprof_process *process, pid_t tid)
 {
-    return !sprof_map_get(&process->tids, (uint64_t)tid) &&
+    return tid != process->pid && !sprof_map_get(&process->tids, (uint64_t)tid) &&
            sprof_proc_cpu_time_ns(process->pid, tid) > BEGUN_NS;
 }
 
@@ -82,6 +83,16 @@ static int look_at_stranger(struct sigprof_process *process, pid_t tid, uint64_t
     if (!stranger->asked && now_ns - stranger->seen_ns >= SURE_NS)
         stranger->asked = request(process, (uint32_t)tid);
     return 0;
+}
+
+/* Those that the agent was asked for and did not take in. */
+size_t sigprof_count_strangers(struct sigprof_process *process)
+{
+    size_t count = 0;
+    forget_acquainted(process);
+    for (size_t i = 0; i < process->strangers.count; i++)
+        count += process->strangers.items[i].asked;
+    return count;
 }
 
 /* == Threads that ended past the agent == */

@@ -363,6 +363,65 @@ END
     holds "$(counter agent.unsampled_threads) == 0" "threads left out"
 }
 
+# Threads that wait are sampled, too: each has the weight of its life.
+wall() {
+    cat >waits.c <<'END'
+#include <poll.h>
+#include <pthread.h>
+#include <time.h>
+static double now(clockid_t clock)
+{
+    struct timespec time;
+    clock_gettime(clock, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+static void *wait_in_poll(void *end)
+{
+    while (now(CLOCK_MONOTONIC) < *(double *)end)
+        poll(0, 0, 100);
+    return end;
+}
+static void *work(void *end)
+{
+    while (now(CLOCK_MONOTONIC) < *(double *)end)
+        for (volatile int i = 0; i < 100000; i++);
+    return end;
+}
+int main(void)
+{
+    double end = now(CLOCK_MONOTONIC) + 3;
+    pthread_t threads[2];
+    pthread_create(&threads[0], 0, wait_in_poll, &end);
+    pthread_create(&threads[1], 0, work, &end);
+    pthread_join(threads[0], 0);
+    pthread_join(threads[1], 0);
+    return 0;
+}
+END
+    cc -O1 -o waits waits.c || fail "cannot compile"
+    expect 0 "$SPROF" record --clock wall -o t.db -- ./waits
+    said 'interrupts each thread'
+    said "of threads' time \(wall-clock"
+    for name in wait_in_poll work main; do
+        local seconds
+        seconds=$(sql t.db "SELECT inclusive_weight / 1e9 FROM v_function WHERE function = '$name'")
+        echo "$seconds s in $name"
+        holds "${seconds:-0} > 2.7 && $seconds < 3.5" "seconds of the three in $name"
+    done
+    expect 0 "$SPROF" report -i t.db
+    grep -q "of threads' time" out && ! grep -q 'not sampled' out || fail "the report speaks of CPU time"
+    expect 0 "$SPROF" record --clock wall -F 20 -o t.db -- ./waits
+    holds "$(value samples) > 3 * 3 * 20 * 0.6 && $(value samples) < 3 * 3 * 20 * 1.4" "samples at another rate"
+    for wrong in "-p $$" "-c 5 -- true" "-e page-faults -- true" "--source perf -- true" "-F 5000 -- true"; do
+        expect 2 "$SPROF" record --clock wall -o x.db $wrong
+        [ "$(wc -l <err)" -le 2 ] && [ ! -e x.db ] || fail "not one message, or a recording: $wrong"
+    done
+    expect 2 "$SPROF" record --clock moon -- true
+    # Programs that come and go, and poll nothing: all of them are known.
+    expect 0 "$SPROF" record --clock wall -o t.db -- bash -c 'for i in 1 2 3 4 5 6 7 8; do (sleep 0.1; /bin/true); done'
+    holds "$(counter agent.unsampled_threads) == 0" "threads left out"
+}
+
 # An ordinary user, who reads no manual, in a container that refuses perf events.
 ordinary_user() {
     prepare_ordinary_user

@@ -208,6 +208,18 @@ static void test_no_system_call_is_cut_short(void)
     CU_ASSERT_TRUE(consumed.samples > 10);
 }
 
+/* Time that threads wait has weight, too: each of 80 lives much longer than it works. */
+static void test_wall_clock(void)
+{
+    const struct consumer_settings wall = {.slice_bytes = 4096, .period_ns = 5000000, .wall = true};
+    const struct consumed one = run(&wall, "spin", 300), many = run(&wall, "live-threads", 80);
+    CU_ASSERT_TRUE(one.weight_ns > one.process_ns * 8 / 10);
+    CU_ASSERT_TRUE(one.samples > 20);
+    CU_ASSERT_EQUAL(many.status, 0);
+    CU_ASSERT_TRUE(many.threads_with_samples >= 70);
+    CU_ASSERT_TRUE(many.weight_ns > 10 * many.process_ns);
+}
+
 static void test_threads_made_by_clone(void)
 {
     const struct consumed consumed = run_plain("clone", 300);
@@ -299,6 +311,7 @@ void sprof_suite_agent_preload(void)
     CU_ADD_TEST(suite, test_waiting_for_all_signals);
     CU_ADD_TEST(suite, test_program_that_profiles_itself);
     CU_ADD_TEST(suite, test_no_system_call_is_cut_short);
+    CU_ADD_TEST(suite, test_wall_clock);
     CU_ADD_TEST(suite, test_threads_made_by_clone);
     CU_ADD_TEST(suite, test_other_stacks);
     CU_ADD_TEST(suite, test_deep_stacks);
