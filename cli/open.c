@@ -36,20 +36,40 @@ static int finish(const char *path, enum store_state state, struct cli_terminal 
     return recording_derive(path, &options, error);
 }
 
+int cli_open_running(struct store **store, const char *path, const struct sprof_log *log,
+                     struct sprof_error *error)
+{
+    const struct recording_derive_options options = {.log = log};
+    int status = store_open_copy(store, path ? path : CLI_DEFAULT_RECORDING, error);
+    if (status)
+        return status;
+    status = recording_derive_copy(*store, &options, error);
+    if (status) {
+        store_close(*store, NULL);
+        *store = NULL;
+    }
+    return status;
+}
+
 int cli_open_recording(struct store **store, const char *path, struct cli_terminal *terminal,
                        struct sprof_error *error)
 {
     if (!path)
         path = CLI_DEFAULT_RECORDING;
     int status = store_open_read(store, path, error);
+    if (status == SPROF_ESTATE)
+        return cli_open_running(store, path, &terminal->log, error);
     if (status)
         return status;
     enum store_state state;
     status = recording_state(*store, &state, error);
     if (!status && state == STORE_COMPLETE)
         return 0;
+    const bool being_finished = !status && store_find_recorder(*store);
     store_close(*store, NULL);
     *store = NULL;
+    if (being_finished)
+        return cli_open_running(store, path, &terminal->log, error);
     if (!status)
         status = finish(path, state, terminal, error);
     return status ? status : store_open_read(store, path, error);

@@ -1,6 +1,7 @@
 /* sprof report: tables of a recording. */
 #include "report/report.h"
 #include "cli/commands.h"
+#include "cli/follow.h"
 #include "cli/open.h"
 #include "cli/pager.h"
 #include "cli/selection.h"
@@ -16,7 +17,9 @@ struct key_list {
 
 struct arguments {
     struct cli_selection selection; /* first: see cli_release_rules */
-    bool inclusive, modules, lines, threads, processes, edges, tree, bottom_up, no_fold, no_pager;
+    bool inclusive, modules, lines, threads, processes, edges, tree, bottom_up, no_fold, no_pager,
+        follow;
+    uint64_t interval_ns;
     struct key_list by;
     const char *callers, *callees, *sort, *show;
     uint64_t limit;
@@ -113,6 +116,9 @@ static const struct cli_option options[] = {
      cli_set_positive},
     {"color", 0, "auto|always|never", "colour (auto: on a terminal, unless NO_COLOR is set)",
      FIELD(color), cli_set_color},
+    {"follow", 0, NULL, "show it anew while the recording goes on; Ctrl-C ends", FIELD(follow),
+     cli_set_flag},
+    {"interval", 0, "T", "with --follow: how often (2s)", FIELD(interval_ns), cli_set_duration},
     {"no-pager", 0, NULL, "do not send long output on a terminal to a pager", FIELD(no_pager),
      cli_set_flag},
     {0},
@@ -191,24 +197,41 @@ static struct report_request request_of(const struct arguments *arguments, enum 
     return request;
 }
 
+/* One screen of --follow. */
+struct view {
+    struct arguments *arguments;
+    enum report_view view;
+};
+
+static int show(void *context, FILE *out, struct store *store, struct sprof_error *error)
+{
+    const struct view *view = context;
+    const struct report_request request = request_of(view->arguments, view->view);
+    return report_write(out, store, &request, error);
+}
+
 static int run(struct cli_terminal *terminal, void *all, const struct cli_operands *operands,
                struct sprof_error *error)
 {
     struct arguments *arguments = all;
-    enum report_view view;
+    struct view view = {.arguments = arguments};
     struct store *store;
     struct cli_pager pager = {0};
     int status = cli_selection_finish(&arguments->selection, operands, error);
     if (!status)
-        status = choose_view(arguments, &view, error);
+        status = choose_view(arguments, &view.view, error);
+    if (!status && arguments->interval_ns && !arguments->follow)
+        status = sprof_error_set(error, SPROF_EUSAGE, 0, "--interval goes with --follow");
+    if (!status && arguments->follow)
+        return cli_follow(arguments->selection.input, arguments->interval_ns, show, &view, terminal,
+                          error);
     if (!status)
         status = cli_open_recording(&store, arguments->selection.input, terminal, error);
     if (status)
         return status;
-    const struct report_request request = request_of(arguments, view);
     if (!arguments->no_pager)
         cli_pager_start(&pager);
-    status = report_write(stdout, store, &request, error);
+    status = show(&view, stdout, store, error);
     cli_pager_finish(&pager);
     store_close(store, NULL);
     return status;

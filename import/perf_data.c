@@ -78,7 +78,7 @@ int import_perf_data_read(struct import *import, struct import_input *input,
     struct import_input script;
     struct sprof_error wrong = {0};
     pid_t child;
-    int output;
+    int output = -1;
     if (!strcmp(path, "-") || input->is_packed)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "%s is a perf.data, which perf reads from a file of its own: %s",

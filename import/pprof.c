@@ -273,7 +273,7 @@ static int stack_of(struct reader *reader, const sample_message *sample, uint32_
 {
     *node = 0;
     for (size_t i = sample->n_location_id; i-- > 0;) {
-        struct place *place;
+        struct place *place = NULL;
         const int result = place_of(reader, sample->location_id[i], &place, error);
         if (result)
             return result;

@@ -65,8 +65,8 @@ int recording_derive_import(struct store *store, const struct recording_names *n
     return run_step(&derive, names, error);
 }
 
-int recording_derive(const char *path, const struct recording_derive_options *options,
-                     struct sprof_error *error)
+int recording_derive_copy(struct store *store, const struct recording_derive_options *options,
+                          struct sprof_error *error)
 {
     const struct recording_derive_source source = {
         .cache = options->again || options->no_cache ? NULL : cache_open(NULL),
@@ -74,11 +74,18 @@ int recording_derive(const char *path, const struct recording_derive_options *op
         .rules = options->rules,
         .again = options->again,
     };
+    const int result = recording_derive_store(store, &source, error);
+    cache_free(source.cache, 0);
+    return result;
+}
+
+int recording_derive(const char *path, const struct recording_derive_options *options,
+                     struct sprof_error *error)
+{
     struct store *store = NULL;
     int result = store_open_write(&store, path, error);
     if (!result)
-        result = recording_derive_store(store, &source, error);
-    cache_free(source.cache, 0);
+        result = recording_derive_copy(store, options, error);
     if (!store)
         return result;
     const int closed = store_close(store, result ? NULL : error);

@@ -214,6 +214,10 @@ struct recording_derive_options {
 int recording_derive(const char *path, const struct recording_derive_options *options,
                      struct sprof_error *error);
 
+/* The same for an open store: a copy of a recording that goes on. It stays open. */
+int recording_derive_copy(struct store *store, const struct recording_derive_options *options,
+                          struct sprof_error *error);
+
 /* == Replay == */
 
 struct recording_frame {

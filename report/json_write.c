@@ -31,6 +31,8 @@ static void write_run(struct json *json, const struct report_dataset *dataset)
     report_json_number(json, "start_seconds_since_1970",
                        report_number_seconds(number, run->start_realtime_ns));
     report_json_number(json, "duration_seconds", report_number_seconds(number, run->duration_ns));
+    if (dataset->running)
+        report_json_bool(json, "running", true);
     report_json_close_object(json);
 }
 

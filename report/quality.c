@@ -137,7 +137,14 @@ static int source_line(struct report_dataset *dataset, struct quality_parts *par
                                      recorded_frame ? " --frame app" : "");
     if (!result && dataset->run.source)
         result = report_quality_part(dataset, parts, "%s", dataset->run.source);
-    return result ? result : part_of_event(dataset, parts);
+    if (!result)
+        result = part_of_event(dataset, parts);
+    if (result || !dataset->running)
+        return result;
+    char time[NUMBER_BYTES];
+    report_number_time(time, dataset->run.duration_ns,
+                       report_number_time_unit(dataset->run.duration_ns));
+    return report_quality_part(dataset, parts, "running, as of %s", time);
 }
 
 /* Of imported stacks nobody knows what CPU time there was beside them. */

@@ -87,6 +87,7 @@ static int choose_runs(struct report_loading *loading, struct sprof_error *error
                                    run->id);
         dataset->run = *run;
         dataset->run_number = (uint32_t)i + 1;
+        dataset->running = run->id == store_running(loading->store);
         dataset->runs.items[dataset->runs.count++] = *run;
     }
     return dataset->runs.count ? 0 : no_such_run(dataset, selection, error);

@@ -15,6 +15,8 @@ struct store {
     bool writable, durable; /* durable: SQLite waits for the disk where it must */
     bool only_new;          /* no row that is written exists already */
     bool rewritten;         /* many rows have grown or gone: pages have gaps */
+    bool is_copy;           /* of a recording that goes on; it vanishes when it is closed */
+    uint32_t running;       /* … the run that was being recorded; 0: none */
     uint64_t opened_ns;
     sqlite3_stmt *insert[STORE_TABLES]; /* prepared at their first use */
 };

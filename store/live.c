@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Whether the process lives that started at that time. A zombie is dead: its parent just has not
  * noticed. */
@@ -24,14 +25,14 @@ static bool is_recorder(sqlite3_stmt *row, const char *boot_id)
            is_alive((pid_t)pid, (uint64_t)sqlite3_column_int64(row, 1));
 }
 
-static int find_recorder(struct store *store, const char *recording, int32_t *pid,
+static int find_recorder(struct store *store, const char *recording, int32_t *pid, uint32_t *run,
                          struct sprof_error *error)
 {
     char boot_id[SPROF_BOOT_ID_SIZE];
     sprof_proc_boot_id(boot_id);
     sqlite3_stmt *statement = NULL;
     char sql[128];
-    snprintf(sql, sizeof sql, "SELECT recorder_pid, recorder_start, boot_id FROM run WHERE %s",
+    snprintf(sql, sizeof sql, "SELECT recorder_pid, recorder_start, boot_id, id FROM run WHERE %s",
              recording);
     int status = store_prepare(store, sql, &statement, error);
     if (status)
@@ -39,8 +40,10 @@ static int find_recorder(struct store *store, const char *recording, int32_t *pi
     int stepped;
     *pid = 0;
     while (!*pid && (stepped = sqlite3_step(statement)) == SQLITE_ROW)
-        if (is_recorder(statement, boot_id))
+        if (is_recorder(statement, boot_id)) {
             *pid = (int32_t)sqlite3_column_int64(statement, 0);
+            *run = (uint32_t)sqlite3_column_int64(statement, 3);
+        }
     if (!*pid && stepped != SQLITE_DONE)
         status = store_fail(store, error);
     sqlite3_finalize(statement);
@@ -50,13 +53,31 @@ static int find_recorder(struct store *store, const char *recording, int32_t *pi
 int32_t store_live_recorder(struct store *store)
 {
     int32_t pid = 0;
-    return find_recorder(store, "state = 0", &pid, NULL) ? 0 : pid;
+    uint32_t run;
+    return find_recorder(store, "state = 0", &pid, &run, NULL) ? 0 : pid;
+}
+
+int32_t store_find_recorder(struct store *store)
+{
+    int32_t pid = 0;
+    uint32_t run;
+    return find_recorder(store, "state < 2", &pid, &run, NULL) || pid == getpid() ? 0 : pid;
+}
+
+int store_find_running(struct store *store, struct sprof_error *error)
+{
+    int32_t pid = 0;
+    uint32_t run = 0;
+    const int status = find_recorder(store, "state < 2", &pid, &run, error);
+    store->running = pid && pid != getpid() ? run : 0;
+    return status;
 }
 
 int store_check_live(struct store *store, const char *recording, struct sprof_error *error)
 {
     int32_t pid = 0;
-    const int status = find_recorder(store, recording, &pid, error);
+    uint32_t run;
+    const int status = find_recorder(store, recording, &pid, &run, error);
     if (status || !pid)
         return status;
     return sprof_error_set(

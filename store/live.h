@@ -10,4 +10,7 @@ struct store;
  * condition on the rows of `run` that its version has for unfinished ones. */
 int store_check_live(struct store *store, const char *recording, struct sprof_error *error);
 
+/* Sets `store->running`: a run that another process is recording, or finishing. */
+int store_find_running(struct store *store, struct sprof_error *error);
+
 #endif

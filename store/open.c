@@ -96,9 +96,8 @@ static int check_live_of(struct store *store, int64_t version, struct sprof_erro
                         : store_check_live(store, "state = 0", error);
 }
 
-/* An older version is read through a copy in today's form, which SQLite keeps in a temporary file
- * of its own; the file itself stays as it is. */
-static int read_copy(struct store *store, struct sprof_error *error)
+/* Exchanges the database for a copy of it, which SQLite keeps in a temporary file of its own. */
+static int copy_database(struct store *store, struct sprof_error *error)
 {
     sqlite3 *copy = NULL;
     if (sqlite3_open_v2("", &copy, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) !=
@@ -117,10 +116,15 @@ static int read_copy(struct store *store, struct sprof_error *error)
     }
     sqlite3_close(store->database);
     store->database = copy;
-    store->writable = true; /* while it is brought to today's form */
-    int status = harden(store, error);
-    if (!status)
-        status = store_exec(store, "PRAGMA journal_mode = OFF", error);
+    store->writable = store->is_copy = true;
+    const int status = harden(store, error);
+    return status ? status : store_exec(store, "PRAGMA journal_mode = OFF", error);
+}
+
+/* An older version is read through a copy in today's form; the file itself stays as it is. */
+static int read_copy(struct store *store, struct sprof_error *error)
+{
+    int status = copy_database(store, error);
     if (!status)
         status = store_migrate(store, error);
     store->writable = false;
@@ -145,7 +149,20 @@ static int check(struct store *store, struct sprof_error *error)
     return status;
 }
 
+/* The copy is of one moment: SQLite reads it in one transaction. */
+static int check_and_copy(struct store *store, struct sprof_error *error)
+{
+    int64_t version = 0;
+    int status = store_check_version(store, &version, error);
+    if (!status)
+        status = copy_database(store, error);
+    if (!status && version < STORE_SCHEMA_VERSION)
+        return store_migrate(store, error);
+    return status ? status : store_find_running(store, error);
+}
+
 static int open_existing(struct store **store, const char *path, bool writable,
+                         int (*check_it)(struct store *, struct sprof_error *),
                          struct sprof_error *error)
 {
     struct store_file file;
@@ -162,7 +179,7 @@ static int open_existing(struct store **store, const char *path, bool writable,
         return sprof_error_set(error, SPROF_EFORMAT, 0, "%s is empty; record again", path);
     status = store_open_file(store, path, writable, error);
     if (!status)
-        status = check(*store, error);
+        status = check_it(*store, error);
     if (status && *store) {
         free_store(*store);
         *store = NULL;
@@ -172,12 +189,22 @@ static int open_existing(struct store **store, const char *path, bool writable,
 
 int store_open_write(struct store **store, const char *path, struct sprof_error *error)
 {
-    return open_existing(store, path, true, error);
+    return open_existing(store, path, true, check, error);
 }
 
 int store_open_read(struct store **store, const char *path, struct sprof_error *error)
 {
-    return open_existing(store, path, false, error);
+    return open_existing(store, path, false, check, error);
+}
+
+int store_open_copy(struct store **store, const char *path, struct sprof_error *error)
+{
+    return open_existing(store, path, false, check_and_copy, error);
+}
+
+uint32_t store_running(const struct store *store)
+{
+    return store->running;
 }
 
 /* Where deriving again has left pages empty, a small recording is written once more without them. It
@@ -221,9 +248,10 @@ int store_close(struct store *store, struct sprof_error *error)
         sqlite3_finalize(store->insert[i]);
         store->insert[i] = NULL;
     }
-    if (store->writable)
+    const bool is_file = store->writable && !store->is_copy;
+    if (is_file)
         close_gaps(store);
-    const int status = store->writable ? fold_log(store, error) : 0;
+    const int status = is_file ? fold_log(store, error) : 0;
     free_store(store);
     return status;
 }

@@ -12,6 +12,14 @@ struct store;
  * store_close. */
 int store_open_read(struct store **store, const char *path, struct sprof_error *error);
 
+/* Copies the recording as it is at this moment, also while its recorder is at work, into a temporary
+ * file without a name, which can be read and written and is gone when it is closed. Errors as
+ * store_open_read, without SPROF_ESTATE. */
+int store_open_copy(struct store **store, const char *path, struct sprof_error *error);
+
+/* The run of a copy that was still being recorded; 0 where none was, and where it is no copy. */
+uint32_t store_running(const struct store *store);
+
 /* Each calls `row` for every row in order of id (samples: of time), until it returns non-zero,
  * which is then returned; else 0 or a negative code. A damaged database ends in SPROF_EFORMAT. */
 int store_each_run(struct store *store, int (*row)(void *, const struct store_run *), void *context,
@@ -94,5 +102,8 @@ void store_interrupt(struct store *store);
 
 /* The recorder's process id where a live sprof records to this database; 0 where none does. */
 int32_t store_live_recorder(struct store *store);
+
+/* The same, also where it is finishing what it recorded, and is not this process. */
+int32_t store_find_recorder(struct store *store);
 
 #endif

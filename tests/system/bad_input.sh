@@ -41,6 +41,7 @@ record -e no-such-event true|no-such-event
 report --callers a --callees b|one table
 report --frame app|--mode pc
 report --min-percent 200|0 to 100
+report --interval 1s|--follow
 report stray other|one recording
 sql a b c|quotes
 import|standard input
@@ -48,7 +49,7 @@ import -f wat x|pprof, perf-script, folded
 import a b|one input
 script --format xml|text, csv, json
 END
-    [ "$cases" = 26 ] || fail "$cases cases"
+    [ "$cases" = 27 ] || fail "$cases cases"
     [ ! -e sprof.db ] || fail "a usage error made a recording"
 }
 
@@ -507,10 +508,10 @@ busy_recording() {
     local recorder=$child
     wait_until 10 test -s t.db
     sleep 1
-    for command in report script symbolize; do
-        expect 1 "$SPROF" $command -i t.db
-        said_only "$recorder"
-    done
+    expect 1 "$SPROF" symbolize -i t.db
+    said_only "$recorder"
+    expect 1 "$SPROF" merge t.db -o all.db
+    said_only "$recorder"
     expect 1 "$SPROF" record -o t.db -- true
     said_only "$recorder"
     kill -TERM "$recorder"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # The reading commands on a program that was really recorded.
-#   reading.sh annotate|annotate_lost|filters|names|columns|import_back|import_perf
+#   reading.sh annotate|annotate_lost|filters|names|columns|import_back|import_perf|running|follow
 set -uf
 . "$(dirname "$0")/lib.sh"
 command -v gcc >/dev/null || skip "no gcc"
@@ -253,6 +253,53 @@ if samples != int(sys.argv[1]) or weight < samples * 1003009:
     "$SPROF" import - -o p.db <p.data 2>err && fail "perf.data from standard input"
     grep -q 'give its name' err || fail "$(cat err)"
     sha256sum -c kept >/dev/null || fail "the recording that was there has changed"
+    ;;
+running)
+    # Reports of a recording that goes on have names; the file stays as it is for its recorder.
+    start "$SPROF" record -o t.db -- "$PROGRAMS/split" forever
+    recorder=$child
+    wait_until 20 test -s t.db
+    running() { "$SPROF" report t.db --format csv >out.csv 2>err && grep -q '^[1-9].*,delta,split' out.csv; }
+    wait_until 20 running
+    "$SPROF" report t.db >out 2>err || fail "report: $(cat err)"
+    grep -q '· running, as of [0-9.]* m*s' out || fail "it is not said that it goes on: $(tail -n 4 out)"
+    "$SPROF" report t.db --format json | grep -q '"running": *true' || fail "JSON does not say it"
+    first=$("$SPROF" sql t.db --format csv 'SELECT samples FROM v_quality' | tail -n 1 | tr -d '\r')
+    for command in "script --limit 3" "report --tree" "report --bottom-up" "annotate delta" "export -f folded -o -" "html -o t.html"; do
+        "$SPROF" $command t.db >out 2>err || fail "$command: $(cat err)"
+    done
+    more() { [ "$("$SPROF" sql t.db --format csv 'SELECT samples FROM v_quality' | tail -n 1 | tr -d '\r')" -gt "$first" ]; }
+    wait_until 20 more
+    kill -TERM "$recorder"
+    wait "$recorder"
+    "$SPROF" report t.db >out 2>err || fail "report: $(cat err)"
+    grep -q 'running' out && fail "it has ended"
+    [ ! -e t.db-wal ] || fail "the log was not folded back"
+    sqlite3 t.db 'PRAGMA integrity_check' | grep -qx ok || fail "the database is damaged"
+    ;;
+follow)
+    start "$SPROF" record -o t.db -- "$PROGRAMS/split" forever
+    recorder=$child
+    wait_until 20 test -s t.db
+    "$SPROF" report --follow --interval 300ms t.db >f.txt 2>err &
+    follower=$!
+    several() { [ "$(grep -c '^Functions by' f.txt)" -ge 3 ]; }
+    wait_until 40 several
+    # On a terminal each takes the place of the one before, and Ctrl-C ends it.
+    (sleep 4; printf '\003') | script -qec "stty rows 12; $SPROF report --follow --interval 200ms t.db; echo status \$?" typescript >out 2>&1
+    grep -q $'\033\[?1049h' out && grep -q $'\033\[?1049l' out || fail "no screen of its own"
+    [ "$(grep -o $'\033\[H' out | wc -l)" -ge 2 ] || fail "it was not shown anew"
+    grep -q 'status 0' out || fail "Ctrl-C: $(tail -n 3 out)"
+    kill -TERM "$recorder"
+    wait "$recorder"
+    wait "$follower" || fail "status $? at the end: $(cat err)"
+    tail -n 3 f.txt | grep -q running && fail "the last one is not that of the whole recording"
+    grep -q 'running, as of' f.txt || fail "no word of its going on"
+    # One that has ended is shown once.
+    "$SPROF" report --follow t.db >f.txt 2>err || fail "a finished recording"
+    [ "$(grep -c '^Functions by' f.txt)" = 1 ] || fail "more than once"
+    "$SPROF" report --follow nosuch.db >out 2>err && fail "no recording"
+    grep -q 'no recording' err || fail "$(cat err)"
     ;;
 *) fail "no case $1" ;;
 esac
