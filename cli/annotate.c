@@ -2,6 +2,7 @@
 #include "cli/commands.h"
 #include "cli/open.h"
 #include "cli/pager.h"
+#include "cli/root.h"
 #include "cli/selection.h"
 #include "report/report.h"
 
@@ -12,7 +13,7 @@ struct arguments {
     struct cli_selection selection; /* first: see cli_release_rules */
     enum syntax { SYNTAX_ATT, SYNTAX_INTEL } syntax;
     bool no_source, no_instructions, no_pager;
-    const char *source;
+    const char *source, *archive;
     struct {
         uint64_t lines;
         bool given;
@@ -44,6 +45,7 @@ static const struct cli_option options[] = {
     {"syntax", 0, "att|intel", "of instructions (att)", FIELD(syntax), set_syntax},
     {"source", 0, "DIR", "where source files lie that are not where they were", FIELD(source),
      cli_set_text},
+    CLI_ARCHIVE_OPTION(FIELD(archive)),
     {"no-source", 0, NULL, "only instructions", FIELD(no_source), cli_set_flag},
     {"no-instructions", 0, NULL, "only source lines", FIELD(no_instructions), cli_set_flag},
     {"context", 'C', "N", "so many lines and instructions around those with samples (4)", 0,
@@ -66,6 +68,7 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
     struct arguments *arguments = all;
     struct store *store;
     struct cli_pager pager = {0};
+    struct cli_root root;
     if (!operands->count)
         return sprof_error_set(
             error, SPROF_EUSAGE, 0,
@@ -76,9 +79,14 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
     const struct cli_operands files = {operands->items + 1, operands->count - 1};
     int status = cli_selection_finish(&arguments->selection, &files, error);
     if (!status)
-        status = cli_open_recording(&store, arguments->selection.input, terminal, error);
+        status = cli_root_open(&root, arguments->archive, error);
     if (status)
         return status;
+    status = cli_open_recording(&store, arguments->selection.input, terminal, error);
+    if (status) {
+        cli_root_close(&root);
+        return status;
+    }
     const uint64_t context = arguments->context.given ? arguments->context.lines : CONTEXT;
     const struct report_selection selection = cli_selection_of(&arguments->selection);
     const struct report_annotate_options annotate = {
@@ -87,6 +95,7 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
         .no_source = arguments->no_source,
         .no_instructions = arguments->no_instructions,
         .source_directory = arguments->source,
+        .root = root.path,
         .context = (uint32_t)(context < MOST_CONTEXT ? context : MOST_CONTEXT),
     };
     const struct report_style style = {
@@ -99,6 +108,7 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
     status = report_annotate(stdout, store, &selection, &annotate, &style, error);
     cli_pager_finish(&pager);
     store_close(store, NULL);
+    cli_root_close(&root);
     return status;
 }
 

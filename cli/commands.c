@@ -11,6 +11,7 @@ const struct cli_command *const cli_commands[] = {
     &cli_diff_command,
     &cli_html_command,
     &cli_export_command,
+    &cli_archive_command,
     &cli_sql_command,
     &cli_import_command,
     &cli_merge_command,

@@ -15,6 +15,7 @@ extern const struct cli_command cli_script_command;
 extern const struct cli_command cli_diff_command;
 extern const struct cli_command cli_html_command;
 extern const struct cli_command cli_export_command;
+extern const struct cli_command cli_archive_command;
 extern const struct cli_command cli_sql_command;
 extern const struct cli_command cli_import_command;
 extern const struct cli_command cli_merge_command;

@@ -1,6 +1,7 @@
 /* sprof symbolize: names for a recording, here or on another machine. */
 #include "cli/commands.h"
 #include "cli/open.h"
+#include "cli/root.h"
 #include "cli/values.h"
 #include "recording/recording.h"
 
@@ -8,7 +9,7 @@
 
 struct arguments {
     struct cli_rules rules; /* first: see cli_release_rules */
-    const char *input;
+    const char *input, *archive;
     bool again, no_cache, verbose;
 };
 
@@ -17,6 +18,7 @@ static const struct cli_option options[] = {
     {"input", 'i', "FILE", "the recording (sprof.db)", FIELD(input), cli_set_text},
     {"again", 0, NULL, "look all names up anew, as after installing debug files", FIELD(again),
      cli_set_flag},
+    CLI_ARCHIVE_OPTION(FIELD(archive)),
     {"no-cache", 0, NULL, "compute them anew, and keep none for the next recording",
      FIELD(no_cache), cli_set_flag},
     {"app-module", 0, "GLOB", "these modules are application (implies --again)", FIELD(rules),
@@ -45,7 +47,7 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
     const struct arguments *arguments = all;
     const char *path = arguments->input ? arguments->input : CLI_DEFAULT_RECORDING;
     terminal->verbose = arguments->verbose;
-    const bool again = arguments->again || arguments->rules.list.count;
+    const bool again = arguments->again || arguments->rules.list.count || arguments->archive;
     const int complete = is_complete(path, error);
     if (complete < 0)
         return complete;
@@ -53,13 +55,20 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
         cli_say(terminal, "%s has its names already; --again looks them up anew", path);
         return 0;
     }
+    struct cli_root root;
+    int status = cli_root_open(&root, arguments->archive, error);
+    if (status)
+        return status;
     const struct recording_derive_options finish = {
         .again = again,
         .no_cache = arguments->no_cache,
         .rules = cli_rules_of(&arguments->rules),
+        .root = root.path,
         .log = &terminal->log,
     };
-    return recording_derive(path, &finish, error);
+    status = recording_derive(path, &finish, error);
+    cli_root_close(&root);
+    return status;
 }
 
 const struct cli_command cli_symbolize_command = {

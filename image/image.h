@@ -20,12 +20,14 @@ struct image_request {
                                     with another device or inode */
     pid_t pid;                   /* a process that has it mapped; 0: none alive */
     uint64_t map_start, map_end; /* the mapping's addresses, for /proc/PID/map_files */
+    const char *root;            /* a directory that stands for /, in which it and its debug file are
+                                    looked for first; NULL: none */
 };
 
 /* One opened image. Used by one thread at a time. */
 struct image;
 
-/* Opens by map_files, /proc/PID/root + path, /proc/PID/exe, path: in that order, the first that
+/* Opens below `root`, by map_files, /proc/PID/root + path, /proc/PID/exe, path: in that order, the first that
  * matches. Returns
  * SPROF_ENOTFOUND (gone, or replaced: the message says which), SPROF_EFORMAT (not an ELF file, or
  * damaged), SPROF_EUNSUPPORTED (of another machine, class or byte order than sprof itself; 32-bit is

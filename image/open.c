@@ -197,7 +197,14 @@ int image_open(struct image **image, const struct image_request *request, struct
     if (!path)
         return sprof_error_memory(error);
     struct search search = {.request = request, .path = path};
-    if (!(request->pid > 0 && path[0] == '/' && try_process(&search)))
+    if (request->root && path[0] == '/') {
+        struct sprof_str file = {0};
+        sprof_str_appendf(&file, "%s%s", request->root, path);
+        if (!file.failed && file.text)
+            try_file(&search, file.text, request->root);
+        sprof_str_release(&file);
+    }
+    if (!search.found && !(request->pid > 0 && path[0] == '/' && try_process(&search)))
         try_file(&search, path, "");
     free(path);
     *image = search.found;

@@ -72,6 +72,7 @@ int recording_derive_copy(struct store *store, const struct recording_derive_opt
         .cache = options->again || options->no_cache ? NULL : cache_open(NULL),
         .log = options->log,
         .rules = options->rules,
+        .root = options->root,
         .again = options->again,
     };
     const int result = recording_derive_store(store, &source, error);

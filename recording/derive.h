@@ -18,6 +18,7 @@ struct recording_derive_source {
     const struct sprof_log *log;
     struct model_kind_rules rules; /* count > 0: replaces the kinds stored */
     struct cache *cache;           /* borrowed; NULL: none */
+    const char *root;              /* see struct recording_derive_options */
     bool again;                    /* names are looked up anew, of all runs but imported ones */
 };
 

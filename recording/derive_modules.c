@@ -13,7 +13,8 @@ static void open_file(struct derive *derive, struct derive_module *module)
 {
     if (module->image || !module->row.path)
         return;
-    struct image_request request = {.file.path = module->row.path, .pid = module->pid};
+    struct image_request request = {
+        .file.path = module->row.path, .pid = module->pid, .root = derive->source->root};
     if (module->row.build_id.size <= sizeof request.file.build_id && module->row.build_id.size) {
         memcpy(request.file.build_id, module->row.build_id.data, module->row.build_id.size);
         request.file.build_id_size = (uint8_t)module->row.build_id.size;

@@ -209,6 +209,7 @@ struct recording_derive_options {
     bool again;                    /* also without what was kept of other recordings */
     bool no_cache;                 /* neither read nor write that */
     struct model_kind_rules rules; /* replaces the kinds of modules when count > 0 */
+    const char *root; /* a directory that stands for /, in which files are looked for first; or NULL */
     const struct sprof_log *log;
 };
 int recording_derive(const char *path, const struct recording_derive_options *options,

@@ -67,7 +67,8 @@ static int open_image(struct annotation *annotation)
 {
     struct sprof_error error = {0};
     const int result = report_machine_code_open(
-        &annotation->image, &annotation->dataset->modules.items[annotation->module - 1], &error);
+        &annotation->image, &annotation->dataset->modules.items[annotation->module - 1],
+        annotation->options->root, &error);
     if (result && result != SPROF_ENOMEM)
         add_note(annotation, error.message);
     return result == SPROF_ENOMEM ? result : 0;
@@ -364,9 +365,10 @@ static int add_sources(struct annotation *annotation)
         struct sprof_error error = {0};
         for (end = first; end < count && !strcmp(lines[end].file, lines[first].file); end++)
             ;
-        result = report_source_read(&source, &annotation->dataset->arena, lines[first].file,
-                                    annotation->options->source_directory,
-                                    annotation->dataset->run.start_realtime_ns, &error);
+        result =
+            report_source_read(&source, &annotation->dataset->arena, lines[first].file,
+                               annotation->options->root, annotation->options->source_directory,
+                               annotation->dataset->run.start_realtime_ns, &error);
         if (result && result != SPROF_ENOMEM) {
             add_note(annotation, error.message);
             result = 0;

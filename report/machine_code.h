@@ -9,7 +9,7 @@
 /* Opens the file of a module if it is still what was recorded, and no other. Returns 0, or a
  * negative code with a message that says why no instructions can be shown. The caller frees. */
 int report_machine_code_open(struct image **image, const struct report_module *module,
-                             struct sprof_error *error);
+                             const char *root, struct sprof_error *error);
 
 /* Disassembles a function that has code of its own. Texts live in the arena. Returns 0 (no
  * instructions where the file holds none there), SPROF_ENOMEM, or SPROF_EUNSUPPORTED for a

@@ -179,6 +179,8 @@ struct report_annotate_options {
     bool no_source, no_instructions;
     const char
         *source_directory; /* where to look for sources that are not where they were; NULL none */
+    const char *root;      /* a directory that stands for /, in which binaries and sources are looked
+                              for first; NULL none */
     uint32_t context;      /* lines and instructions shown around those that cost something */
     bool brief;            /* set by report_annotate: headings, and only what is near costs */
 };

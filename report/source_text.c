@@ -17,12 +17,17 @@ void report_source_release(struct report_source *source)
     sprof_vec_release(&source->lines);
 }
 
-/* The file as named; else the directory with ever less of the beginning of its path. */
-static int open_source(const char *path, const char *directory)
+/* The file as named, below the root first; else the directory with ever less of the beginning of
+ * its path. */
+static int open_source(const char *path, const char *root, const char *directory)
 {
     /* A FIFO must not be waited for. */
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct sprof_str place = {0};
+    int fd = -1;
+    if (root && *path == '/' && !sprof_str_appendf(&place, "%s%s", root, path))
+        fd = open(place.text, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     for (const char *rest = path; fd < 0 && directory && rest; rest = strchr(rest, '/')) {
         rest += strspn(rest, "/");
         sprof_str_clear(&place);
@@ -68,11 +73,12 @@ static int split(struct report_source *source, struct sprof_arena *arena, const 
 }
 
 int report_source_read(struct report_source *source, struct sprof_arena *arena, const char *path,
-                       const char *directory, uint64_t since_ns, struct sprof_error *error)
+                       const char *root, const char *directory, uint64_t since_ns,
+                       struct sprof_error *error)
 {
     struct stat status;
     *source = (struct report_source){0};
-    const int fd = open_source(path, directory);
+    const int fd = open_source(path, root, directory);
     if (fd < 0)
         return sprof_error_set(
             error, SPROF_ENOTFOUND, errno,

@@ -10,11 +10,13 @@ struct report_source {
     bool changed;                  /* written after the time given */
 };
 
-/* Reads a source file: as named, else below `directory` (NULL: none) with as much of its path as
- * there is there. `since_ns` since 1970. At most 64 MiB. Returns 0, SPROF_ENOMEM, or a code with
- * *error filled that names the file and the cure. The caller releases, also on failure. */
+/* Reads a source file: below `root` (NULL: none), as named, else below `directory` (NULL: none)
+ * with as much of its path as there is there. `since_ns` since 1970. At most 64 MiB. Returns 0,
+ * SPROF_ENOMEM, or a code with *error filled that names the file and the cure. The caller releases,
+ * also on failure. */
 int report_source_read(struct report_source *source, struct sprof_arena *arena, const char *path,
-                       const char *directory, uint64_t since_ns, struct sprof_error *error);
+                       const char *root, const char *directory, uint64_t since_ns,
+                       struct sprof_error *error);
 void report_source_release(struct report_source *source);
 
 #endif

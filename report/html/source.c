@@ -231,7 +231,7 @@ static int read_module(struct source *source, uint32_t module)
     struct image *image;
     struct sprof_error error = {0};
     int result =
-        report_machine_code_open(&image, &source->dataset->modules.items[module - 1], &error);
+        report_machine_code_open(&image, &source->dataset->modules.items[module - 1], NULL, &error);
     if (result == SPROF_ENOMEM)
         return result;
     const char *note = result ? report_utf8_copy(&source->dataset->arena, error.message) : NULL;
@@ -412,9 +412,9 @@ static int put_files(struct source *source, struct json *json)
         report_json_open_object(json, NULL);
         report_json_text(json, "path", source->costs.files.items[i]);
         if (wanted->count) {
-            result = report_source_read(&text, &source->dataset->arena,
-                                        source->costs.files.items[i], source->request->directory,
-                                        source->dataset->run.start_realtime_ns, &error);
+            result = report_source_read(
+                &text, &source->dataset->arena, source->costs.files.items[i], NULL,
+                source->request->directory, source->dataset->run.start_realtime_ns, &error);
             const size_t bytes = text_bytes(&text, wanted);
             if (result)
                 report_json_text(json, "note", error.message);

@@ -1,6 +1,6 @@
 #!/bin/bash
 # The reading commands on a program that was really recorded.
-#   reading.sh annotate|annotate_lost|filters|names|columns|import_back|import_perf|running|follow
+#   reading.sh annotate|annotate_lost|filters|names|columns|import_back|import_perf|running|follow|archive|archive_hostile
 set -uf
 . "$(dirname "$0")/lib.sh"
 command -v gcc >/dev/null || skip "no gcc"
@@ -300,6 +300,112 @@ follow)
     [ "$(grep -c '^Functions by' f.txt)" = 1 ] || fail "more than once"
     "$SPROF" report --follow nosuch.db >out 2>err && fail "no recording"
     grep -q 'no recording' err || fail "$(cat err)"
+    ;;
+archive)
+    record_subject
+    "$SPROF" annotate work a.db --format csv >here.csv 2>err || fail "annotate"
+    "$SPROF" archive a.db -o a.tar.zst 2>err || fail "archive: $(cat err)"
+    grep -qE 'a.tar.zst: [1-9][0-9]* binaries, [0-9]+ debug files, [1-9][0-9]* sources' err || fail "$(cat err)"
+    # Another machine: no program, no source, other names.
+    "$SPROF" record --no-symbolize -o b.db -- ./subject >out 2>err || fail "record"
+    mkdir away && mv subject subject.c away/
+    "$SPROF" annotate work a.db --format csv >gone.csv 2>err
+    cmp -s here.csv gone.csv && fail "it must need its files"
+    for archive in a.tar.zst unpacked; do
+        [ $archive = a.tar.zst ] || { mkdir unpacked && tar --zstd -xf a.tar.zst -C unpacked 2>/dev/null; } || continue
+        "$SPROF" annotate work a.db --archive $archive --format csv >there.csv 2>err || fail "annotate --archive: $(cat err)"
+        cmp here.csv there.csv || fail "annotate shows something else with $archive"
+        grep -q 'sum = mix' there.csv || fail "no source"
+    done
+    "$SPROF" symbolize --no-cache -i b.db 2>err || fail "symbolize"
+    "$SPROF" report b.db --format csv | grep -q ',work,subject' && fail "names from nowhere"
+    "$SPROF" symbolize --archive a.tar.zst -i b.db 2>err || fail "symbolize --archive: $(cat err)"
+    "$SPROF" report b.db --format csv | grep -q ',work,subject' || fail "no names from the archive"
+    [ -z "$(find "${TMPDIR:-/tmp}" -maxdepth 1 -name 'sprof-archive-*' -user "$(id -un)" -newer here.csv)" ] || fail "unpacked files were left behind"
+    # What was replaced is left out; without anything there is no archive, and the old one stays.
+    cp /bin/true subject
+    "$SPROF" archive a.db -o c.tar.zst 2>err || fail "archive: $(cat err)"
+    grep -q 'left out: .*subject' err || fail "a replaced program: $(cat err)"
+    "$SPROF" import --folded "$GOLDEN/worked.folded" -o w.db 2>err
+    sha256sum a.tar.zst >kept
+    "$SPROF" archive w.db -o a.tar.zst 2>err && fail "an archive of nothing"
+    sha256sum -c kept >/dev/null || fail "the old archive is gone"
+    "$SPROF" archive a.db -o a.db 2>err && fail "over the recording"
+    ln -s elsewhere link.tar.zst
+    "$SPROF" archive a.db -o link.tar.zst 2>err && fail "through a symbolic link"
+    ;;
+archive_hostile)
+    record_subject
+    # Each is an archive with one thing wrong; the message names it.
+    python3 - <<'EOF' || fail "python"
+import io, tarfile
+def archive(name, members, listed=None, head=b"sprof-archive 1\n", cut=None):
+    listed = listed if listed is not None else "".join(f"{len(data)} {path[5:]}\n" for path, data, _ in members)
+    raw = io.BytesIO()
+    with tarfile.open(fileobj=raw, mode="w:gz", format=tarfile.PAX_FORMAT) as out:
+        for path, data, change in [("sprof-archive", head + listed.encode(), None)] + members:
+            info = tarfile.TarInfo(path)
+            info.size = len(data)
+            if change:
+                change(info)
+            out.addfile(info, io.BytesIO(data) if info.isreg() else None)
+    open(name + ".tar.gz", "wb").write(raw.getvalue()[:cut])
+def link(kind, to):
+    def change(info):
+        info.type, info.linkname, info.size = kind, to, 0
+    return change
+archive("good", [("files/tmp/x", b"x", None)])
+archive("parent", [("files/../../escaped", b"x", None)])
+archive("listed-parent", [("files/tmp/x", b"x", None)], listed="1 /tmp/../../x\n")
+archive("absolute", [("/tmp/escaped", b"x", None)], listed="1 /tmp/escaped\n")
+archive("unlisted", [("files/tmp/x", b"x", None), ("files/tmp/y", b"y", None)], listed="1 /tmp/x\n")
+archive("symlink", [("files/tmp/x", b"", link(tarfile.SYMTYPE, "/etc/passwd"))], listed="0 /tmp/x\n")
+archive("hardlink", [("files/tmp/x", b"", link(tarfile.LNKTYPE, "/etc/passwd"))], listed="0 /tmp/x\n")
+archive("fifo", [("files/tmp/x", b"", link(tarfile.FIFOTYPE, ""))], listed="0 /tmp/x\n")
+archive("short", [("files/tmp/x", b"x", None)], listed="2 /tmp/x\n")
+archive("long", [("files/tmp/x", b"xyz", None)], listed="2 /tmp/x\n")
+archive("twice", [("files/tmp/x", b"x", None)] * 2, listed="1 /tmp/x\n")
+archive("missing", [("files/tmp/x", b"x", None)], listed="1 /tmp/x\n1 /tmp/y\n")
+archive("huge", [("files/tmp/x", b"x", None)], listed="9000000000000000000 /tmp/x\n")
+archive("bomb", [("files/tmp/x", bytes(100 << 20), None)])
+archive("version", [("files/tmp/x", b"x", None)], head=b"sprof-archive 9\n")
+archive("cut", [("files/tmp/x", bytes(range(256)) * 999, None)], cut=-60)
+archive("under", [("files/tmp/x", b"x", None), ("files/tmp/x/y", b"y", None)])
+with tarfile.open("other.tar.gz", "w:gz") as out:
+    out.add("subject.c")
+open("noise.tar.gz", "wb").write(bytes(range(256)) * 64)
+EOF
+    mkdir tmp
+    export TMPDIR=$PWD/tmp
+    "$SPROF" annotate work a.db --archive good.tar.gz >out 2>err || fail "a good one: $(cat err)"
+    while IFS='|' read -r name wanted; do
+        "$SPROF" annotate work a.db --archive $name.tar.gz >out 2>err && fail "$name was taken"
+        [ ! -s out ] || fail "$name: something was shown"
+        grep -qE "$wanted" err && grep -q "$name" err || fail "$name: $(cat err)"
+        [ -z "$(ls tmp)" ] || fail "$name left something behind"
+        "$SPROF" symbolize -i a.db --archive $name.tar.gz 2>err && fail "symbolize took $name"
+    done <<'END'
+parent|leads elsewhere
+listed-parent|leads elsewhere
+absolute|leads elsewhere
+unlisted|not in its list
+symlink|link
+hardlink|link
+fifo|no regular file
+short|another size
+long|another size
+twice|comes twice
+missing|not there
+huge|would unpack to
+bomb|would unpack to
+version|version
+cut|damaged|cut
+under|below a file
+other|does not begin
+noise|no archive of sprof
+nosuch|cannot read
+END
+    [ ! -e /tmp/escaped ] && [ ! -e escaped ] || fail "a file escaped"
     ;;
 *) fail "no case $1" ;;
 esac

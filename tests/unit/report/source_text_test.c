@@ -28,7 +28,7 @@ static void test_lines(void)
 {
     struct sprof_arena arena = {0};
     struct report_source source;
-    CU_ASSERT_EQUAL_FATAL(report_source_read(&source, &arena, path, NULL, 0, NULL), 0);
+    CU_ASSERT_EQUAL_FATAL(report_source_read(&source, &arena, path, NULL, NULL, 0, NULL), 0);
     CU_ASSERT_EQUAL_FATAL(source.lines.count, 4);
     assert_text(source.lines.items[0], "int a;");
     assert_text(source.lines.items[1], "        x\xef\xbf\xbd[1m;");
@@ -36,7 +36,7 @@ static void test_lines(void)
     assert_text(source.lines.items[3], "\xef\xbf\xbd end");
     CU_ASSERT_FALSE(source.changed);
     report_source_release(&source);
-    CU_ASSERT_EQUAL(report_source_read(&source, &arena, path, NULL, 1, NULL), 0);
+    CU_ASSERT_EQUAL(report_source_read(&source, &arena, path, NULL, NULL, 1, NULL), 0);
     CU_ASSERT_TRUE(source.changed);
     report_source_release(&source);
     sprof_arena_release(&arena);
@@ -47,7 +47,7 @@ static void test_elsewhere(void)
     struct sprof_arena arena = {0};
     struct report_source source;
     CU_ASSERT_EQUAL(
-        report_source_read(&source, &arena, "/nowhere/at/all/some.c", directory, 0, NULL), 0);
+        report_source_read(&source, &arena, "/nowhere/at/all/some.c", NULL, directory, 0, NULL), 0);
     CU_ASSERT_EQUAL(source.lines.count, 4);
     report_source_release(&source);
     sprof_arena_release(&arena);
@@ -58,15 +58,17 @@ static void test_what_is_no_source(void)
     struct sprof_arena arena = {0};
     struct report_source source;
     struct sprof_error error = {0};
-    CU_ASSERT_EQUAL(report_source_read(&source, &arena, "/nowhere/some.c", NULL, 0, &error),
+    CU_ASSERT_EQUAL(report_source_read(&source, &arena, "/nowhere/some.c", NULL, NULL, 0, &error),
                     SPROF_ENOTFOUND);
     CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "/nowhere/some.c"));
     CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "--source"));
-    CU_ASSERT_EQUAL(report_source_read(&source, &arena, directory, NULL, 0, &error), SPROF_EFORMAT);
+    CU_ASSERT_EQUAL(report_source_read(&source, &arena, directory, NULL, NULL, 0, &error),
+                    SPROF_EFORMAT);
     char fifo[120];
     snprintf(fifo, sizeof fifo, "%s/fifo", directory);
     CU_ASSERT_EQUAL(mkfifo(fifo, 0600), 0);
-    CU_ASSERT_EQUAL(report_source_read(&source, &arena, fifo, NULL, 0, &error), SPROF_EFORMAT);
+    CU_ASSERT_EQUAL(report_source_read(&source, &arena, fifo, NULL, NULL, 0, &error),
+                    SPROF_EFORMAT);
     unlink(fifo);
     sprof_arena_release(&arena);
 }

@@ -1,0 +1,47 @@
+/* archive: what a recording needs of this machine's files, as one file for another machine.
+ *
+ * A compressed tar file (zstd). Its first member, "sprof-archive", lists the others: a line
+ * "sprof-archive 1", then "SIZE PATH" for each. Their names are "files" and the absolute path. */
+#ifndef SPROF_ARCHIVE_ARCHIVE_H
+#define SPROF_ARCHIVE_ARCHIVE_H
+
+#include "base/base.h"
+#include "store/store.h"
+
+/* Files to be put in: absolute paths, clean as archive_path_is_clean says, and where each is read.
+ */
+struct archive_file {
+    const char *path, *from; /* borrowed */
+    uint64_t size;           /* set by archive_write */
+};
+struct archive_files {
+    SPROF_VEC(struct archive_file) items;
+};
+
+/* Whether a path is absolute, has no empty, "." or ".." part and no control character. */
+bool archive_path_is_clean(const char *path);
+
+/* What was found for a recording, and what was not. */
+struct archive_counts {
+    size_t binaries, debug_files, sources, missing;
+};
+
+/* The files that a recording needs, as far as they are here and are those that ran: binaries with
+ * samples, their debug files, and with `sources` the source files. What is missing is told through
+ * the log, the first few by name. Paths live in the arena. 0, SPROF_ENOMEM or what the store says.
+ */
+int archive_collect(struct archive_files *files, struct archive_counts *counts,
+                    struct sprof_arena *arena, struct store *store, bool sources,
+                    const struct sprof_log *log, struct sprof_error *error);
+
+/* Writes an archive to a descriptor. SPROF_EUNSUPPORTED where libarchive is missing; SPROF_EIO,
+ * SPROF_EFULL, SPROF_ENOTFOUND as the system says. */
+int archive_write(int descriptor, struct archive_files *files, struct sprof_error *error);
+
+/* Unpacks an archive into an empty directory, the files below DIRECTORY/files. Nothing but regular
+ * files with clean names, as the list says and of the sizes that it gives, leaves an archive:
+ * everything else is SPROF_EFORMAT, and SPROF_ELIMIT where it unpacks to more than two hundred
+ * times its size, or than fits. What was unpacked before stays. Times of change are kept. */
+int archive_unpack(const char *path, const char *directory, struct sprof_error *error);
+
+#endif

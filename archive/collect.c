@@ -1,0 +1,144 @@
+/* Finds the files that a recording needs. */
+#include "archive/archive.h"
+
+#include "image/image.h"
+
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { TOLD_MAX = 5 };
+static const off_t largest_source = 64 << 20;
+
+struct collecting {
+    struct archive_files *files;
+    struct archive_counts *counts;
+    struct sprof_arena *arena;
+    const struct sprof_log *log;
+    struct sprof_map used;    /* modules with frames */
+    struct sprof_intern seen; /* paths that were looked at */
+    bool sources;
+};
+
+static int tell_missing(struct collecting *collecting, const char *path, const char *why)
+{
+    if (++collecting->counts->missing <= TOLD_MAX)
+        sprof_log_message(collecting->log, SPROF_LOG_NOTE, "left out: %s: %s", path, why);
+    return 0;
+}
+
+/* Whether a path is looked at for the first time: *first. 0 or SPROF_ENOMEM. */
+static int see(struct collecting *collecting, const char *path, bool *first)
+{
+    uint32_t number;
+    const size_t before = collecting->seen.count;
+    if (sprof_intern_put(&collecting->seen, path, &number))
+        return SPROF_ENOMEM;
+    *first = collecting->seen.count > before;
+    return 0;
+}
+
+static int add(struct collecting *collecting, const char *path, size_t *count)
+{
+    const char *kept = sprof_arena_text(collecting->arena, path);
+    const struct archive_file file = {.path = kept, .from = kept};
+    ++*count;
+    return kept ? sprof_vec_push(&collecting->files->items, file) : SPROF_ENOMEM;
+}
+
+/* == Binaries == */
+
+static int add_debug(struct collecting *collecting, struct image *image)
+{
+    struct image *debug;
+    bool first = false;
+    if (image_open_debug(&debug, image, NULL))
+        return 0;
+    const char *path = image_path(debug);
+    int result = archive_path_is_clean(path) ? see(collecting, path, &first) : 0;
+    if (!result && first)
+        result = add(collecting, path, &collecting->counts->debug_files);
+    image_free(debug);
+    return result;
+}
+
+static int take_module(void *context, const struct store_module *module)
+{
+    struct collecting *collecting = context;
+    struct image_request request = {.file = {.path = module->path}};
+    struct sprof_error why = {0};
+    struct image *image;
+    bool first;
+    const bool is_file = module->kind == MODEL_KIND_APP || module->kind == MODEL_KIND_SYSTEM;
+    if (!is_file || !module->path || *module->path != '/' ||
+        !sprof_map_get(&collecting->used, module->id))
+        return 0;
+    if (!archive_path_is_clean(module->path))
+        return tell_missing(collecting, module->name ? module->name : "a module",
+                            "its path holds parts such as `..`");
+    if (module->build_id.size && module->build_id.size <= sizeof request.file.build_id) {
+        memcpy(request.file.build_id, module->build_id.data, module->build_id.size);
+        request.file.build_id_size = (uint8_t)module->build_id.size;
+    }
+    if (image_open(&image, &request, &why))
+        return tell_missing(collecting, module->path, why.message);
+    int result = 0;
+    if (module->key && image_key(image) != module->key)
+        tell_missing(collecting, module->path, "the file was replaced since it was recorded");
+    else if ((result = see(collecting, module->path, &first)) == 0 && first)
+        result = add(collecting, module->path, &collecting->counts->binaries) ||
+                         add_debug(collecting, image)
+                     ? SPROF_ENOMEM
+                     : 0;
+    image_free(image);
+    return result;
+}
+
+/* == Sources == */
+
+static int take_source(struct collecting *collecting, const char *path)
+{
+    struct stat facts;
+    bool first;
+    if (!collecting->sources || !path || !archive_path_is_clean(path))
+        return 0;
+    if (see(collecting, path, &first))
+        return SPROF_ENOMEM;
+    if (!first)
+        return 0;
+    if (stat(path, &facts) || access(path, R_OK))
+        return 0; /* libraries rarely come with theirs */
+    if (!S_ISREG(facts.st_mode) || facts.st_size > largest_source)
+        return tell_missing(collecting, path, "it is no text file");
+    return add(collecting, path, &collecting->counts->sources);
+}
+
+static int take_function(void *context, const struct store_function *function)
+{
+    return take_source(context, function->file);
+}
+
+static int take_frame(void *context, const struct store_frame *frame)
+{
+    struct collecting *collecting = context;
+    return sprof_map_put(&collecting->used, frame->module_id, 1)
+               ? SPROF_ENOMEM
+               : take_source(collecting, frame->file);
+}
+
+int archive_collect(struct archive_files *files, struct archive_counts *counts,
+                    struct sprof_arena *arena, struct store *store, bool sources,
+                    const struct sprof_log *log, struct sprof_error *error)
+{
+    *counts = (struct archive_counts){0};
+    struct collecting collecting = {
+        .files = files, .counts = counts, .arena = arena, .log = log, .sources = sources};
+    int result = store_each_frame(store, take_frame, &collecting, error);
+    if (!result)
+        result = store_each_function(store, take_function, &collecting, error);
+    if (!result)
+        result = store_each_module(store, take_module, &collecting, error);
+    sprof_map_release(&collecting.used);
+    sprof_intern_release(&collecting.seen);
+    return result == SPROF_ENOMEM ? sprof_error_memory(error) : result;
+}
