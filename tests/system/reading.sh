@@ -1,6 +1,6 @@
 #!/bin/bash
 # The reading commands on a program that was really recorded.
-#   reading.sh annotate|annotate_lost|filters|names|columns|import_back|import_perf|running|follow|archive|archive_hostile
+#   reading.sh annotate|annotate_lost|filters|names|columns|import_back|import_perf|running|follow|archive|archive_hostile|same_numbers
 set -uf
 . "$(dirname "$0")/lib.sh"
 command -v gcc >/dev/null || skip "no gcc"
@@ -155,6 +155,38 @@ if sys.argv[1] == "text":
 EOF
         done
     done
+    # Every export is valid in its own grammar, and none has a control character or broken UTF-8.
+    for format in folded pprof speedscope firefox callgrind chrome tsv svg dot; do
+        "$SPROF" export -f $format n.db -o n.$format 2>err || fail "export $format: $(cat err)"
+    done
+    "$SPROF" html n.db -o n.html 2>err || fail "html: $(cat err)"
+    "$SPROF" import n.pprof -o again.db 2>err || fail "pprof: $(cat err)"
+    [ "$("$SPROF" sql again.db --format csv 'SELECT sum(count) FROM sample' | tail -n 1 | tr -d '\r')" = 48 ] || fail "pprof: samples"
+    python3 - <<'EOF' || fail "an export is not valid"
+import csv, gzip, json, re, xml.dom.minidom
+texts = {}
+for format in "folded speedscope firefox callgrind chrome tsv svg dot html".split():
+    raw = open("n." + format, "rb").read()
+    texts[format] = text = (gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw).decode("utf-8")
+    controls = {c for c in text if ord(c) < 32 and c not in "\r\n\t"} | ({"\x1b"} & set(text))
+    assert not controls, (format, controls)
+def total(lines):
+    return sum(int(line.rsplit(" ", 1)[1]) for line in lines)
+assert total(texts["folded"].splitlines()) == 48
+for format in ("speedscope", "firefox", "chrome"):
+    json.loads(texts[format])
+rows = list(csv.reader(texts["tsv"].splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE))
+assert len({len(row) for row in rows}) == 1 and len(rows) == 11, rows
+xml.dom.minidom.parseString(texts["svg"].encode())
+for line in texts["dot"].splitlines():  # quotes come in pairs
+    assert len(re.findall(r'(?<!\\)(?:\\\\)*"', line)) % 2 == 0, line
+for line in texts["callgrind"].splitlines():
+    assert re.match(r"$|#|\w+: |c?(fn|fl|ob|fi|fe)=|calls=|[-+*\d]", line), line
+# Nothing in the page's data ends its element.
+for data in re.findall(r"<script[^>]*>(.*?)</script>", texts["html"], re.S):
+    assert "</script" not in data
+assert texts["html"].count("</script") == texts["html"].count("<script"), "an element ends early"
+EOF
     ;;
 columns)
     record_subject
@@ -406,6 +438,121 @@ noise|no archive of sprof
 nosuch|cannot read
 END
     [ ! -e /tmp/escaped ] && [ ! -e escaped ] || fail "a file escaped"
+    ;;
+same_numbers)
+    # One recording: whoever is asked, a function has the same samples. The page is asked by the browser's tests.
+    record_subject
+    python3 - <<'EOF' || fail "they differ"
+import collections, csv, io, json, os, re, subprocess, sys
+sprof = os.environ["SPROF"]
+
+def ask(*words):
+    done = subprocess.run([sprof, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    if done.returncode:
+        sys.exit(f"{words}: {done.stderr.decode()}")
+    return done.stdout.decode()
+
+def rows(text, **how):
+    return csv.DictReader(io.StringIO(text), **how)
+
+def added(pairs):
+    sums = collections.Counter()
+    for name, samples in pairs:
+        sums[name] += int(samples)
+    return +sums
+
+def by_leaf(stacks):  # (functions root first, samples)
+    return added((stack[-1], samples) for stack, samples in stacks)
+
+def by_any(stacks):
+    return added((name, samples) for stack, samples in stacks for name in set(stack))
+
+report = ("report", "a.db", "-n", "0")
+exclusive = added((row["function"], row["exclusive_samples"]) for row in json.loads(ask(*report, "--format", "json"))["rows"])
+inclusive = added((row["function"], row["inclusive_samples"])
+                  for row in json.loads(ask(*report, "--inclusive", "--format", "json"))["rows"])
+if exclusive["work"] < 10 or inclusive["main"] < exclusive["work"]:
+    sys.exit(f"the recording is too small: {exclusive}")
+
+answers = {"exclusive": {}, "inclusive": {}}
+for measure, more in (("exclusive", ()), ("inclusive", ("--inclusive",))):
+    answer = answers[measure]
+    answer["csv"] = added((row["function"], row[measure + "_samples"]) for row in rows(ask(*report, *more, "--format", "csv")))
+    shown = ask(*report, *more, "--show", f"function,{measure}_samples", "--columns", "500")
+    answer["text"] = added((name, count.replace(" ", "")) for name, count in
+                           re.findall(r"^  (\S.*?)  +(\d[\d \u202f\u00a0]*)$", shown, re.M))
+    marked = ask(*report, *more, "--show", f"function,{measure}_samples", "--format", "markdown")
+    answer["markdown"] = added((re.sub(r"\\(.)", r"\1", name).strip("`"), re.sub(r"\D", "", count)) for name, count in
+                               re.findall(r"^\| *(.+?) *\| *(\d[^|]*?) *\|$", marked, re.M))
+    answer["sql"] = added((row["function"], row["n"]) for row in rows(ask(
+        "sql", "a.db", "--format", "csv", f"SELECT function, sum({measure}_samples) AS n FROM v_function GROUP BY function")))
+
+# Stacks, each way to have them; all but these name functions as tables do.
+def of_tree(text, leaf_first):
+    parents, stacks = {}, []
+    for row in json.loads(text)["rows"]:
+        parents[row["id"]] = (row["parent"], row["function"])
+        stack, at = [], row["id"]
+        while at:
+            at, name = parents[at]
+            stack.append(name)
+        samples = row["inclusive_samples"] if leaf_first else row["exclusive_samples"]
+        stacks.append((stack if leaf_first else stack[::-1], samples, row["parent"]))
+    return stacks
+
+tree = [(stack, n) for stack, n, _ in of_tree(ask("report", "a.db", "--tree", "--format", "json"), False) if n]
+turned = of_tree(ask("report", "a.db", "--bottom-up", "--format", "json"), True)
+folded = [(line.rsplit(" ", 1)[0].split(";"), int(line.rsplit(" ", 1)[1]))
+          for line in ask("export", "-f", "folded", "a.db", "-o", "-").splitlines()]
+tsv = [(row["stack_root_first"].split(";"), int(row["samples"])) for row in
+       rows(ask("export", "-f", "tsv", "a.db", "-o", "-"), delimiter="\t", quoting=csv.QUOTE_NONE)]
+for name, stacks in (("tree", tree), ("folded", folded), ("tsv", tsv)):
+    answers["exclusive"][name], answers["inclusive"][name] = by_leaf(stacks), by_any(stacks)
+answers["exclusive"]["bottom-up"] = added((stack[0], n) for stack, n, parent in turned if not parent)
+for format in ("pprof", "folded"):
+    ask("export", "-f", format, "a.db", "-o", "x." + format)
+    ask("import", "x." + format, "-o", format + ".db")
+    for measure in answers:
+        answers[measure][format + ", imported"] = added((row["function"], row[measure + "_samples"]) for row in rows(
+            ask("report", format + ".db", "-n", "0", "--inclusive", "--format", "csv")))
+script = [(row["stack_leaf_first"].split(";")[::-1], row["count"]) for row in rows(ask("script", "a.db", "--format", "csv"))]
+answers["exclusive"]["script"], answers["inclusive"]["script"] = by_leaf(script), by_any(script)
+calls = collections.Counter()
+for row in json.loads(ask("report", "a.db", "--edges", "-n", "0", "--format", "json"))["rows"]:
+    calls[row["caller"], row["callee"]] += next(value for key, value in row.items() if key.endswith("samples"))
+for stack, n in tree:
+    for call in set(zip(stack, stack[1:])):
+        calls[call] -= n
+if any(calls.values()):
+    sys.exit(f"edges and the tree differ in {dict(+calls)}, {dict(-calls)}")
+# Values of callgrind are the function's own, behind each line number.
+names, own, skip = {}, collections.Counter(), False
+for line in ask("export", "-f", "callgrind", "a.db", "-o", "-").splitlines():
+    match = re.match(r"(c?fn)=\((\d+)\)(?: (.*))?$", line)
+    if match:
+        names.setdefault(match[2], match[3])
+        current = names[match[2]] if match[1] == "fn" else current
+    elif line.startswith("calls="):
+        skip = True
+    elif re.match(r"[+\-*\d]", line):
+        if not skip:
+            own[current] += int(line.split()[1])
+        skip = False
+answers["exclusive"]["callgrind"] = +own
+
+# Two functions of one name (libc's and the vdso's clock_gettime) are one where modules are not told.
+names = collections.Counter(row["function"] for row in rows(ask(*report, "--inclusive", "--format", "csv")))
+wrong = False
+for measure, expected in (("exclusive", exclusive), ("inclusive", inclusive)):
+    for name, answer in answers[measure].items():
+        for twice in [function for function, count in names.items() if count > 1]:
+            answer.pop(twice, None)
+            expected.pop(twice, None)
+        if answer != expected:
+            print(f"{measure} of {name}: {dict(answer - expected)} too many, {dict(expected - answer)} missing")
+            wrong = True
+sys.exit(wrong)
+EOF
     ;;
 *) fail "no case $1" ;;
 esac
