@@ -23,7 +23,6 @@ static void release(struct derive *derive)
     sprof_vec_release(&derive->function_changed);
     sprof_map_release(&derive->module_index);
     sprof_map_release(&derive->frame_index);
-    sprof_map_release(&derive->node_index);
     sprof_map_release(&derive->function_index);
     symbolize_kernel_free(derive->kernel);
     model_paths_release(&derive->paths);

@@ -94,7 +94,8 @@ struct derive_event {
     SPROF_VEC(struct store_thread_node_cost) pairs; /* of thread and node */
     SPROF_VEC(struct store_thread_cost) threads;
     SPROF_VEC(struct derive_slot) slots;
-    struct sprof_map pair_index, thread_index, slot_index; /* → position */
+    SPROF_VEC(uint32_t) last_slots;            /* of each of `pairs`: position + 1 in `slots` */
+    struct sprof_map pair_index, thread_index; /* → position */
 };
 
 struct derive_phase {
@@ -128,12 +129,12 @@ struct derive {
     struct symbolize_kernel *kernel; /* opened when a frame needs it; NULL: not yet or never */
     struct sprof_error kernel_error; /* why never */
     struct sprof_arena arena;
-    uint32_t outside;                        /* the function "[outside the application]" */
-    SPROF_VEC(struct derive_run) runs;       /* those to be derived */
-    SPROF_VEC(struct derive_module) modules; /* in order of id */
-    SPROF_VEC(struct derive_frame) frames;   /* in order of id */
-    SPROF_VEC(struct derive_node) nodes;     /* in order of id */
-    struct sprof_map module_index, frame_index, node_index; /* id → position */
+    uint32_t outside;                           /* the function "[outside the application]" */
+    SPROF_VEC(struct derive_run) runs;          /* those to be derived */
+    SPROF_VEC(struct derive_module) modules;    /* in order of id */
+    SPROF_VEC(struct derive_frame) frames;      /* in order of id */
+    SPROF_VEC(struct derive_node) nodes;        /* in order of id */
+    struct sprof_map module_index, frame_index; /* id → position */
     SPROF_VEC(struct derive_level) levels;
     SPROF_VEC(struct model_function) functions;     /* [function id - 1]; modules by position + 1 */
     SPROF_VEC(struct store_function) function_rows; /* of the same */
@@ -147,6 +148,9 @@ struct derive {
 
 /* Reads modules, functions, frames, nodes, paths, runs, and adds up the runs' samples. */
 int recording_derive_load(struct derive *derive, struct sprof_error *error);
+
+/* The position of a node + 1; 0: there is none. */
+size_t recording_derive_find_node(const struct derive *derive, uint32_t id);
 
 /* Adds up the samples of a run: fills its events and summary and the rows that need no names. */
 int recording_derive_scan_samples(struct derive *derive, struct derive_run *run,

@@ -44,9 +44,9 @@ int recording_derive_load_calls(struct derive *derive, struct derive_run *run,
 /* The function of a node: of the chain of inlined ones the outermost. 0: none. */
 static uint32_t function_of(const struct derive *derive, uint32_t node)
 {
-    const uint64_t *at = sprof_map_get(&derive->node_index, node);
+    const size_t at = recording_derive_find_node(derive, node);
     const uint64_t *frame_at =
-        at ? sprof_map_get(&derive->frame_index, derive->nodes.items[*at].frame) : NULL;
+        at ? sprof_map_get(&derive->frame_index, derive->nodes.items[at - 1].frame) : NULL;
     const struct derive_frame *frame = frame_at ? &derive->frames.items[*frame_at] : NULL;
     return frame && frame->chain_count
                ? derive->levels.items[frame->chain + frame->chain_count - 1].function

@@ -112,7 +112,7 @@ static int cut_path(struct derive *derive, const struct model_view *view,
 static struct derive_node *node_of(const struct derive *derive,
                                    const struct store_thread_node_cost *pair)
 {
-    return &derive->nodes.items[*sprof_map_get(&derive->node_index, pair->node_id)];
+    return &derive->nodes.items[recording_derive_find_node(derive, pair->node_id) - 1];
 }
 
 /* In a full recording every node is a path; in the others only where samples end. Nodes have the

@@ -193,20 +193,34 @@ static int load_frames(struct derive *derive, struct sprof_error *error)
 
 /* == Nodes and paths == */
 
+/* Ids ascend, and in a file that was recorded in one piece none is missing. */
+size_t recording_derive_find_node(const struct derive *derive, uint32_t id)
+{
+    const struct derive_node *nodes = derive->nodes.items;
+    size_t low = 0, high = derive->nodes.count;
+    if (high && id >= nodes[0].id && id - nodes[0].id < high && nodes[id - nodes[0].id].id == id)
+        return (size_t)(id - nodes[0].id) + 1;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (nodes[middle].id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < derive->nodes.count && nodes[low].id == id ? low + 1 : 0;
+}
+
 static int load_node(void *context, const struct store_node *node)
 {
     struct derive *derive = context;
-    const uint64_t *parent =
-        node->parent_id ? sprof_map_get(&derive->node_index, node->parent_id) : NULL;
+    const size_t parent = node->parent_id ? recording_derive_find_node(derive, node->parent_id) : 0;
     if ((node->parent_id && !parent) || !sprof_map_get(&derive->frame_index, node->frame_id))
         return SPROF_EFORMAT;
     const struct derive_node loaded = {.id = node->id,
-                                       .parent = parent ? (uint32_t)*parent + 1 : 0,
+                                       .parent = (uint32_t)parent,
                                        .frame = node->frame_id,
                                        .depth = node->depth,
                                        .guessed = node->guessed};
-    if (sprof_map_put(&derive->node_index, node->id, derive->nodes.count))
-        return SPROF_ENOMEM;
     return sprof_vec_push(&derive->nodes, loaded);
 }
 
@@ -270,8 +284,7 @@ static void reach(struct derive *derive, const struct derive_run *run,
                   const struct derive_event *event)
 {
     for (size_t i = 0; i < event->pairs.count; i++) {
-        uint32_t at =
-            (uint32_t)*sprof_map_get(&derive->node_index, event->pairs.items[i].node_id) + 1;
+        uint32_t at = (uint32_t)recording_derive_find_node(derive, event->pairs.items[i].node_id);
         derive->nodes.items[at - 1].sampled = true;
         while (at && !derive->nodes.items[at - 1].run) {
             struct derive_node *node = &derive->nodes.items[at - 1];
@@ -290,8 +303,7 @@ static void mark_full(struct derive *derive, const struct derive_run *run,
                       const struct derive_event *event)
 {
     for (size_t i = 0; run->phases.count && i < event->pairs.count; i++) {
-        uint32_t at =
-            (uint32_t)*sprof_map_get(&derive->node_index, event->pairs.items[i].node_id) + 1;
+        uint32_t at = (uint32_t)recording_derive_find_node(derive, event->pairs.items[i].node_id);
         const uint32_t phase = derive->nodes.items[at - 1].phase;
         if (run->phases.items[phase - 1].view.mode != MODEL_MODE_FULL)
             continue;

@@ -19,12 +19,14 @@ void recording_derive_events_release(struct derive_run *run)
         sprof_vec_release(&event->slots);
         sprof_map_release(&event->pair_index);
         sprof_map_release(&event->thread_index);
-        sprof_map_release(&event->slot_index);
+        sprof_vec_release(&event->last_slots);
     }
     sprof_vec_release(&run->events);
     sprof_vec_release(&run->phases);
     sprof_vec_release(&run->calls);
 }
+
+static const uint64_t LONGEST_SLOT_NS = UINT64_C(1) << 62;
 
 static void add(struct model_cost *sum, const struct store_sample *sample)
 {
@@ -71,7 +73,8 @@ static int add_to_pair(struct derive_run *run, struct derive_event *event,
             .thread_id = sample->thread_id,
             .node_id = sample->node_id,
         };
-        if (sprof_vec_push(&event->pairs, row) || sprof_map_put(&event->pair_index, key, *pair))
+        if (sprof_vec_push(&event->pairs, row) || sprof_vec_push(&event->last_slots, 0) ||
+            sprof_map_put(&event->pair_index, key, *pair))
             return SPROF_ENOMEM;
     }
     struct store_thread_node_cost *row = &event->pairs.items[*pair];
@@ -85,35 +88,35 @@ static int add_to_pair(struct derive_run *run, struct derive_event *event,
 
 /* == By time == */
 
+/* Times ascend but for a little: the last row of a pair is nearly always the one of its slot. Where
+ * it is not, the slot gets a second row for the pair, which slot_rows adds to the first. */
 static int add_to_slot(struct derive_event *event, uint32_t slot, uint32_t pair,
                        struct model_cost cost)
 {
-    const uint64_t key = (uint64_t)slot << 32 | pair;
-    const uint64_t *known = sprof_map_get(&event->slot_index, key);
-    const size_t at = known ? (size_t)*known : event->slots.count;
-    if (!known) {
+    uint32_t *last = &event->last_slots.items[pair]; /* position + 1 */
+    if (!*last || event->slots.items[*last - 1].slot != slot) {
         const struct derive_slot row = {slot, pair, {0}};
-        if (sprof_vec_push(&event->slots, row) || sprof_map_put(&event->slot_index, key, at))
+        if (sprof_vec_push(&event->slots, row))
             return SPROF_ENOMEM;
+        *last = (uint32_t)event->slots.count;
     }
-    event->slots.items[at].cost.samples += cost.samples;
-    event->slots.items[at].cost.weight += cost.weight;
+    event->slots.items[*last - 1].cost.samples += cost.samples;
+    event->slots.items[*last - 1].cost.weight += cost.weight;
     return 0;
 }
 
-/* Two slots become one. */
+/* Two slots become one. Rows get fewer where they are. */
 static int coarsen(struct derive_event *event)
 {
-    const struct derive_slot *old = event->slots.items;
     const size_t count = event->slots.count;
     int result = 0;
-    event->slots.items = NULL;
-    event->slots.count = event->slots.capacity = 0;
-    sprof_map_clear(&event->slot_index);
+    memset(event->last_slots.items, 0, event->last_slots.count * sizeof *event->last_slots.items);
+    event->slots.count = 0;
     event->slot_ns *= 2;
-    for (size_t i = 0; i < count && !result; i++)
-        result = add_to_slot(event, old[i].slot / 2, old[i].pair, old[i].cost);
-    free((void *)old);
+    for (size_t i = 0; i < count && !result; i++) {
+        const struct derive_slot old = event->slots.items[i];
+        result = add_to_slot(event, old.slot / 2, old.pair, old.cost);
+    }
     return result;
 }
 
@@ -165,19 +168,20 @@ static int add_sample(void *context, const struct store_sample *sample)
 {
     struct scan *scan = context;
     struct derive_event *event = event_of(scan->run, sample->event_id);
-    const uint64_t *node = sprof_map_get(&scan->derive->node_index, sample->node_id);
+    const size_t node = recording_derive_find_node(scan->derive, sample->node_id);
     if (!node)
         return SPROF_EFORMAT;
-    add_to_summary(scan, sample, &scan->derive->nodes.items[*node]);
+    add_to_summary(scan, sample, &scan->derive->nodes.items[node - 1]);
     if (scan->run->phases.count)
-        note_phase(scan->run, sample, &scan->derive->nodes.items[*node]);
+        note_phase(scan->run, sample, &scan->derive->nodes.items[node - 1]);
     uint32_t pair;
     if (!event || add_to_thread(scan->run, event, sample) ||
         add_to_pair(scan->run, event, sample, &pair))
         return SPROF_ENOMEM;
     add(&event->cost, sample);
     const struct model_cost cost = {sample->count, sample->weight};
-    while (sample->time_ns / event->slot_ns > UINT32_MAX || event->slots.count > MOST_SLOT_ROWS)
+    while (sample->time_ns / event->slot_ns > UINT32_MAX ||
+           (event->slots.count > MOST_SLOT_ROWS && event->slot_ns < LONGEST_SLOT_NS))
         if (coarsen(event))
             return SPROF_ENOMEM;
     return add_to_slot(event, (uint32_t)(sample->time_ns / event->slot_ns), pair, cost);
@@ -222,6 +226,17 @@ static int slot_rows(struct derive *derive, struct derive_run *run, struct deriv
             return SPROF_ENOMEM;
     }
     SORT(&derive->derived.slot_costs, from, compare_slots);
+    size_t kept = from;
+    for (size_t i = from; i < derive->derived.slot_costs.count; i++) {
+        struct store_slot_cost *rows = derive->derived.slot_costs.items;
+        if (kept > from && !compare_slots(&rows[kept - 1], &rows[i])) {
+            rows[kept - 1].cost.samples += rows[i].cost.samples;
+            rows[kept - 1].cost.weight += rows[i].cost.weight;
+        } else {
+            rows[kept++] = rows[i];
+        }
+    }
+    derive->derived.slot_costs.count = kept;
     return 0;
 }
 
