@@ -183,7 +183,8 @@ one_thread() {
     expect 0 "$SPROF" record -o t.db -t "$tid" --duration 2s
     [ "$(sql t.db 'SELECT tid, thread FROM v_thread WHERE samples > 0')" = "$tid|worker-1" ] ||
         fail "other threads too: $(sql t.db 'SELECT tid, thread, samples FROM v_thread')"
-    holds "$(sql t.db 'SELECT samples FROM v_quality') > 200" "samples"
+    # As many as the CPU time that it got, on whatever else the machine runs.
+    holds "$(sql t.db 'SELECT samples > 20 AND samples > 0.7 * target_cpu_ns * 997 / 1e9 FROM v_quality') == 1" "samples"
     [ "$(state_of "$target")" = S ] || fail "the target no longer runs"
 }
 
