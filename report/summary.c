@@ -36,12 +36,11 @@ static int say_samples(struct report_dataset *dataset, struct quality_parts *par
     const uint64_t time_ns = waiting ? dataset->total.weight : quality->target_cpu_ns;
     report_number_time(time, time_ns, report_number_time_unit(time_ns));
     report_quality_rate(rate, quality);
-    const int result = report_quality_part(dataset, parts, "%s %s%s in %s%s (%s%s%s)", samples,
-                                           report_counts_calls(dataset) ? "call" : "sample",
-                                           report_number_plural(quality->samples), time,
-                                           waiting ? " of threads' time" : "",
-                                           dataset->event.name ? dataset->event.name : "no event",
-                                           rate[0] ? ", " : "", rate);
+    const int result = report_quality_part(
+        dataset, parts, "%s %s%s in %s%s (%s%s%s)", samples,
+        report_counts_calls(dataset) ? "call" : "sample", report_number_plural(quality->samples),
+        time, waiting ? " of threads' time" : "",
+        dataset->event.name ? dataset->event.name : "no event", rate[0] ? ", " : "", rate);
     return result ? result : report_quality_of_samples(dataset, parts);
 }
 

@@ -1,7 +1,8 @@
 #!/bin/bash
 # Recordings that are controlled while they run.
-#   ctl.sh CASE
+#   ctl.sh CASE [SOURCE]
 . "$(dirname "$0")/lib.sh"
+source=${2-}
 
 ctl() { # STATUS ARGUMENTS
     local wanted=$1
@@ -11,7 +12,7 @@ ctl() { # STATUS ARGUMENTS
 
 # Starts a recording of a program that spins, and waits until it can be controlled.
 record_spin() { # OPTIONS
-    start "$SPROF" record -o t.db "$@" -- "$PROGRAMS/split" forever >record.out 2>record.err
+    start "$SPROF" record ${source:+--source "$source"} -o t.db "$@" -- "$PROGRAMS/split" forever >record.out 2>record.err
     recorder=$child
     for _ in $(seq 500); do
         [ -S t.db.ctl ] && "$SPROF" ctl -i t.db status >status.out 2>&1 && return
@@ -61,7 +62,7 @@ paused)
     sleep 0.5
     end_all
     holds "$(sql t.db "SELECT samples > 10 FROM v_quality") == 1" "samples after the start"
-    holds "$(sql t.db "SELECT count(*) FROM sample WHERE time_ns <
+    holds "$(sql t.db "SELECT count(*) FROM sample WHERE count > 0 AND time_ns <
         (SELECT end_ns FROM phase WHERE paused)") == 0" "none before"
     ;;
 rate)
