@@ -77,7 +77,7 @@ int import_perf_data_read(struct import *import, struct import_input *input,
     const char *path = import->options->input;
     struct import_input script;
     struct sprof_error wrong = {0};
-    pid_t child;
+    pid_t child = -1;
     int output = -1;
     if (!strcmp(path, "-") || input->is_packed)
         return sprof_error_set(error, SPROF_EUSAGE, 0,

@@ -285,7 +285,7 @@ static int stack_of(struct reader *reader, const sample_message *sample, uint32_
     /* A sample without a stack is one all the same. */
     const struct import_module nowhere = {.path = MODEL_MODULE_UNKNOWN};
     const struct recording_level nameless = {0};
-    uint32_t number;
+    uint32_t number = 0;
     return import_address(reader->import, &nameless, 1, 0, &number) ||
                    import_node(reader->import, 0, &nowhere, number, node)
                ? SPROF_ENOMEM
