@@ -32,8 +32,7 @@ enum {
     AGENT_REQUESTS = 16,
 };
 
-/* ---- What is said over the socket --------------------------------------------------------------
- */
+/* == What is said over the socket == */
 
 enum agent_hello_flags {
     AGENT_HELLO_FORKED = 1, /* a child of fork, not a program that has just begun */
@@ -75,8 +74,7 @@ enum agent_event {
 
 #define AGENT_OWNER_MASK UINT32_C(0x3fffffff)
 
-/* ---- Shared memory -----------------------------------------------------------------------------
- */
+/* == Shared memory == */
 
 enum agent_state { AGENT_RUN, AGENT_PAUSE };
 
@@ -170,8 +168,7 @@ _Static_assert(sizeof(struct agent_slot) == 64, "a cache line");
 _Static_assert(sizeof(struct agent_shared) % 4096 == 0, "rings begin at pages");
 _Static_assert(sizeof(struct agent_hello) == 48 && sizeof(struct agent_welcome) == 16, "as agreed");
 
-/* ---- Which files the agent can be loaded into --------------------------------------------------
- */
+/* == Which files the agent can be loaded into == */
 
 enum agent_file {
     AGENT_FILE_GOOD,

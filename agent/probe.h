@@ -27,7 +27,7 @@ enum {
     PROBE_BUCKET_FIRST = 4 /* … the first ends at 2^(this + 1/2) ticks; two an octave */
 };
 
-/* ---- What is said over the socket -------------------------------------------------------------- */
+/* == What is said over the socket == */
 
 struct probe_hello {
     uint32_t magic, version;
@@ -55,7 +55,7 @@ struct probe_answer {
     int64_t result;
 };
 
-/* ---- Shared memory ----------------------------------------------------------------------------- */
+/* == Shared memory == */
 
 /* What a thunk does for its function. */
 enum probe_tier {
@@ -101,7 +101,7 @@ struct probe_shared {
     uint64_t stack_bytes;           /* of other threads, as far as known */
     uint32_t tid_offset;            /* from a thread's pointer to its id; 0: ask the kernel */
     uint32_t reserved;
-    /* ---- */
+    /* ==  == */
     _Atomic uint64_t untracked;    /* threads that found no slab */
     _Atomic uint32_t slabs_used;   /* slabs from here on were never taken */
     _Atomic uint32_t next_serial;
@@ -124,7 +124,7 @@ static inline uint64_t probe_ticks(void)
     return __builtin_ia32_rdtsc();
 }
 
-/* ---- Records ----------------------------------------------------------------------------------- */
+/* == Records == */
 
 /* The record of a call stands at an address that follows from where the call's return address is
  * on its stack, whichever stack that is: PROBE_RECORDS + 8 · (slot mod 2^42). So a return address
@@ -134,7 +134,7 @@ static inline uint64_t probe_ticks(void)
 #define PROBE_RECORDS_BYTES (UINT64_C(1) << 45)
 #define PROBE_SLOT_MASK ((UINT64_C(1) << 42) - 1)
 
-/* ---- Thunks ------------------------------------------------------------------------------------ */
+/* == Thunks == */
 
 /* Offsets into a thunk: where it goes on when its function has been entered, calls the function,
  * and where that returns to. agent/probe/area.S describes the stack at each. */

@@ -14,8 +14,7 @@ static double now_ns(void)
     return (double)sprof_clock_own_cpu_ns();
 }
 
-/* ---- Building ---------------------------------------------------------------------------------
- */
+/* == Building == */
 
 static void bench_build(const char *path)
 {
@@ -47,8 +46,7 @@ static void bench_build(const char *path)
     elf_source_close(&file);
 }
 
-/* ---- Walking ----------------------------------------------------------------------------------
- */
+/* == Walking == */
 
 static const struct unwind_region *find_region(void *context, uint64_t address)
 {

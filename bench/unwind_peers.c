@@ -25,8 +25,7 @@ static bool stack_word(const struct bench_stack *stack, uint64_t address, uint64
     return true;
 }
 
-/* ---- libunwind, with the image's own search table, as perf uses it ----------------------------
- */
+/* == libunwind, with the image's own search table, as perf uses it == */
 
 int _Ux86_64_dwarf_search_unwind_table(unw_addr_space_t space, unw_word_t ip, unw_dyn_info_t *di,
                                        unw_proc_info_t *info, int need_unwind_info, void *arg);
@@ -160,8 +159,7 @@ struct bench_peer bench_libunwind(const struct bench_stack *stack, const char *p
     return peer;
 }
 
-/* ---- libdwfl ----------------------------------------------------------------------------------
- */
+/* == libdwfl == */
 
 static pid_t next_thread(Dwfl *dwfl, void *context, void **thread)
 {
@@ -234,8 +232,7 @@ struct bench_peer bench_libdwfl(const struct bench_stack *stack, const char *pat
     return peer;
 }
 
-/* ---- libdw ------------------------------------------------------------------------------------
- */
+/* == libdw == */
 
 double bench_libdw_row_ns(const struct unwind_table *table, const char *path, size_t rows)
 {

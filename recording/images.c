@@ -11,8 +11,7 @@
 /* Descriptors kept open so that a file deleted during the recording can still be symbolized. */
 enum { MAX_OPEN_IMAGES = 512 };
 
-/* ---- The builder's side -----------------------------------------------------------------------
- */
+/* == The builder's side == */
 
 static void remember_identity(struct recording_image *item)
 {
@@ -174,8 +173,7 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* ---- The draining thread's side ----------------------------------------------------------------
- */
+/* == The draining thread's side == */
 
 int recording_images_init(struct recording_images *images, size_t budget_bytes, struct cache *cache,
                           struct sprof_error *error)

@@ -55,8 +55,7 @@ struct model_stack_extent recording_stack_extent(const struct model_sample *samp
     return extent;
 }
 
-/* ---- Frame pointers ----------------------------------------------------------------------------
- */
+/* == Frame pointers == */
 
 static bool captured_word(const uint8_t *bytes, uint64_t start, size_t size, uint64_t address,
                           uint64_t *word)

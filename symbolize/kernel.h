@@ -18,7 +18,7 @@ struct kernel_symbol {
 /* The last function before a hole has no end: no kernel function is larger than this. */
 enum { KERNEL_FUNCTION_MAX_BYTES = 1 << 20 };
 
-/* ---- All symbols: a file like /proc/kallsyms ------------------------------------------------ */
+/* == All symbols: a file like /proc/kallsyms == */
 
 struct kernel_list;
 
@@ -30,7 +30,7 @@ void kernel_list_free(struct kernel_list *list);
 bool kernel_list_find(const struct kernel_list *list, uint64_t address,
                       struct kernel_symbol *symbol);
 
-/* ---- One symbol at a time: the running kernel ----------------------------------------------- */
+/* == One symbol at a time: the running kernel == */
 
 struct kernel_query;
 

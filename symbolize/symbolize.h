@@ -83,7 +83,7 @@ int symbolize_without_image(struct symbolize_result *result, const char *module_
                             const uint64_t *addresses, size_t count,
                             const struct symbolize_bounds *bounds, struct sprof_error *error);
 
-/* ---- The kernel ----------------------------------------------------------------------------- */
+/* == The kernel == */
 
 /* Kernel text, named by the running kernel. Symbols of kernel modules carry the module's name. Not
  * safe for concurrent use. */
@@ -104,7 +104,7 @@ void symbolize_kernel_free(struct symbolize_kernel *kernel);
 int symbolize_kernel(struct symbolize_result *result, const struct symbolize_kernel *kernel,
                      const uint64_t *addresses, size_t count, struct sprof_error *error);
 
-/* ---- Code compiled at run time --------------------------------------------------------------- */
+/* == Code compiled at run time == */
 
 /* A perf map: `START SIZE name` lines, hexadecimal; later lines win. Reads the map of `pid` in its
  * own mount and pid namespace (/proc/PID/root/tmp/perf-NSPID.map), or below /tmp when it has ended.
@@ -126,7 +126,7 @@ uint64_t symbolize_jit_bad_lines(const struct symbolize_jit *jit);
 int symbolize_jit(struct symbolize_result *result, const struct symbolize_jit *jit,
                   const uint64_t *addresses, size_t count, struct sprof_error *error);
 
-/* ---- Names ----------------------------------------------------------------------------------- */
+/* == Names == */
 
 /* Demangles C++, Rust (legacy and v0), D and Ada. Returns a malloc'd string, or NULL where `name` is
  * not mangled (or memory ran out). Names longer than 64 KiB are left alone. */

@@ -116,8 +116,7 @@ static enum agent_file check_descriptor(int fd)
     return agent_check_file(path);
 }
 
-/* ---- exec
- * ---------------------------------------------------------------------------------------- */
+/* == exec == */
 
 static int call_execve(const char *path, char *const *arguments, char *const *environment)
 {
@@ -198,8 +197,7 @@ AGENT_EXPORT int execle(const char *path, const char *first, ...)
     return call_execve(path, arguments, environment);
 }
 
-/* ---- posix_spawn
- * --------------------------------------------------------------------------------- */
+/* == posix_spawn == */
 
 AGENT_EXPORT int posix_spawn(pid_t *pid, const char *path,
                              const posix_spawn_file_actions_t *actions,
@@ -219,8 +217,7 @@ AGENT_EXPORT int posix_spawnp(pid_t *pid, const char *name,
                                       WITH_AGENT(check_command(name), environment));
 }
 
-/* ---- The shell
- * ----------------------------------------------------------------------------------- */
+/* == The shell == */
 
 /* libc starts the shell with the environment there is. It is exchanged for one with the agent's
  * variables meanwhile; where another thread has exchanged it, too, that one's stays. */

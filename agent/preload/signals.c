@@ -64,8 +64,7 @@ void agent_unblock(void)
     syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &only, NULL, sizeof only);
 }
 
-/* ---- Dispositions
- * -------------------------------------------------------------------------------- */
+/* == Dispositions == */
 
 /* The program's timers and the agent's would count each other's signals: the agent stands back, for
  * good. Its handler stays: shots that are still under way must not reach the program. */
@@ -109,8 +108,7 @@ AGENT_EXPORT void (*signal(int number, void (*handler)(int)))(int)
     return sigaction(SIGPROF, &action, &old) ? SIG_ERR : old.sa_handler;
 }
 
-/* ---- Masks
- * --------------------------------------------------------------------------------------- */
+/* == Masks == */
 
 /* A set without SIGPROF: the given one where it does not hold it anyway. */
 static const sigset_t *without(const sigset_t *set, sigset_t *copy)

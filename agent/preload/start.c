@@ -28,8 +28,7 @@ bool agent_active(void)
                AGENT_SAMPLES;
 }
 
-/* ---- libc
- * ---------------------------------------------------------------------------------------- */
+/* == libc == */
 
 #ifdef __GLIBC__
 __asm__(".symver dlsym, " ARCH_CONTEXT_DLSYM);
@@ -74,8 +73,7 @@ const struct agent_next *agent_next(void)
     return &next;
 }
 
-/* ---- The environment
- * ----------------------------------------------------------------------------- */
+/* == The environment == */
 
 extern char **environ;
 
@@ -122,8 +120,7 @@ static bool take_variables(void)
     return true;
 }
 
-/* ---- The conversation with sprof
- * ----------------------------------------------------------------- */
+/* == The conversation with sprof == */
 
 static bool send_hello(int fd, uint32_t flags)
 {
@@ -214,8 +211,7 @@ static bool join(uint32_t flags)
     return !agent_process.has_handler;
 }
 
-/* ---- The life of a process
- * ----------------------------------------------------------------------- */
+/* == The life of a process == */
 
 static void end_of_thread(void *value)
 {

@@ -11,8 +11,7 @@
 
 struct agent_thread agent_threads[AGENT_SLOTS];
 
-/* ---- Slots --------------------------------------------------------------------------------------
- */
+/* == Slots == */
 
 static _Atomic uint64_t taken[AGENT_SLOTS / 64]; /* a bit for each slot */
 static _Atomic uint32_t live_threads;
@@ -82,8 +81,7 @@ void agent_threads_reset(void)
         agent_threads[i].head = 0;
 }
 
-/* ---- Timers -------------------------------------------------------------------------------------
- */
+/* == Timers == */
 
 static struct timespec timespec_of(uint64_t ns)
 {
@@ -189,8 +187,7 @@ static void delete_timer(struct agent_thread *thread)
         syscall(SYS_timer_delete, timer);
 }
 
-/* ---- Threads ------------------------------------------------------------------------------------
- */
+/* == Threads == */
 
 static void publish_tid(struct agent_thread *thread)
 {
@@ -275,8 +272,7 @@ void agent_threads_request(void)
     errno = saved;
 }
 
-/* ---- pthread_create -----------------------------------------------------------------------------
- */
+/* == pthread_create == */
 
 /* The thread's control block stands on top of its stack, in glibc and in musl. Where it does not
  * look so, the end stays unknown, and the kernel must be asked how far the stack goes. */
@@ -349,8 +345,7 @@ AGENT_EXPORT int pthread_create(pthread_t *id, const pthread_attr_t *attributes,
     return result;
 }
 
-/* ---- clone --------------------------------------------------------------------------------------
- */
+/* == clone == */
 
 /* Its thread-local storage may be its creator's: nothing here may use any. */
 static int start_clone(void *cell)

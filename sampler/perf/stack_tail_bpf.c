@@ -11,8 +11,7 @@
 
 enum { APART_NS = 45000 }; /* between our clock and the sample's, at most: half of 10 kHz */
 
-/* ---- The ring ----------------------------------------------------------------------------------
- */
+/* == The ring == */
 
 static uint64_t read_count(const __u64 *count)
 {
@@ -103,8 +102,7 @@ void perf_stack_tail_bpf_drop(struct perf_stack_tail_bpf *tails, uint64_t time_n
         __atomic_store_n((uint64_t *)tails->consumer_page, tails->consumed, __ATOMIC_RELEASE);
 }
 
-/* ---- The whole ---------------------------------------------------------------------------------
- */
+/* == The whole == */
 
 /* A ring with anything in it counts as ready; edges tell only when the program wakes us. */
 static int listen_to(struct perf_stack_tail_bpf *tails)

@@ -26,8 +26,7 @@ static size_t below(uint64_t *state, size_t limit)
     return limit ? (size_t)(next_random(state) % limit) : 0;
 }
 
-/* ---- Changes, each of which keeps the input within its bounds ----------------------------------
- */
+/* == Changes, each of which keeps the input within its bounds == */
 
 static void flip_bit(struct input *input, uint64_t *state)
 {
@@ -84,8 +83,7 @@ static void copy_within(struct input *input, uint64_t *state)
 static void (*const changes[])(struct input *, uint64_t *) = {
     flip_bit, flip_bit, set_byte, set_byte, set_word, cut, remove_some, insert_some, copy_within};
 
-/* ---- Running ----------------------------------------------------------------------------------
- */
+/* == Running == */
 
 /* The target gets a block of exactly its size, so that a sanitizer sees the first byte behind it.
  */

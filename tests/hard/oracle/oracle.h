@@ -10,7 +10,7 @@
 
 enum { ORACLE_FRAMES = 4096, ORACLE_SLICE = 65304, ORACLE_NOWHERE = ORACLE_FRAMES };
 
-/* ---- The stopped thread (target.c) ---------------------------------------------------------- */
+/* == The stopped thread (target.c) == */
 
 struct oracle_map {
     uint64_t start, end, offset, inode;
@@ -70,7 +70,7 @@ void oracle_libdwfl_free(struct oracle_libdwfl *libdwfl);
 void oracle_libdwfl_walk(struct oracle_libdwfl *libdwfl, const struct oracle_target *target,
                          struct oracle_stack *stack);
 
-/* ---- Comparing (compare.c) ------------------------------------------------------------------ */
+/* == Comparing (compare.c) == */
 
 /* The reason for stacks that sprof ends at a top of Go's stack, where others go on. */
 extern const char oracle_go_top[];

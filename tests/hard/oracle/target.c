@@ -26,8 +26,7 @@ const struct oracle_map *target_map(const struct oracle_target *target, uint64_t
     return NULL;
 }
 
-/* ---- Which thread -----------------------------------------------------------------------------
- */
+/* == Which thread == */
 
 static char thread_state(pid_t pid, pid_t tid)
 {
@@ -60,8 +59,7 @@ static pid_t pick_thread(const struct oracle_target *target)
     return next ? next : first ? first : target->pid;
 }
 
-/* ---- Maps -------------------------------------------------------------------------------------
- */
+/* == Maps == */
 
 static char *read_maps(pid_t pid)
 {
@@ -132,8 +130,7 @@ static bool update_maps(struct oracle_target *target)
     return target->maps;
 }
 
-/* ---- Registers and stack ----------------------------------------------------------------------
- */
+/* == Registers and stack == */
 
 static bool take_registers(struct oracle_target *target)
 {

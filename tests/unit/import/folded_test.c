@@ -8,8 +8,7 @@ static void expect_query(const char *text, const char *sql, const char *expected
 #define PATHS "SELECT path, exclusive_samples, inclusive_samples FROM v_call_tree ORDER BY path"
 #define NAMES "SELECT function, module FROM v_function ORDER BY function, module"
 
-/* ---- What is right -----------------------------------------------------------------------------
- */
+/* == What is right == */
 
 static void test_stacks_and_counts(void)
 {
@@ -86,8 +85,7 @@ static void test_huge_counts(void)
                  "9223372036854775807");
 }
 
-/* ---- What is wrong -----------------------------------------------------------------------------
- */
+/* == What is wrong == */
 
 static void expect_refused(const char *text, const char *messages)
 {

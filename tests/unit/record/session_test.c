@@ -129,8 +129,7 @@ static void test_a_failing_sampler(void)
     fixture_close(&scene.made.fixture);
 }
 
-/* ---- Appending ---------------------------------------------------------------------------------
- */
+/* == Appending == */
 
 static void test_appended_runs(void)
 {
@@ -180,8 +179,7 @@ static void test_appending_to_an_import(void)
     fixture_close(&scene.made.fixture);
 }
 
-/* ---- Nothing is left behind --------------------------------------------------------------------
- */
+/* == Nothing is left behind == */
 
 static void use_broken_script(struct scene *scene)
 {
@@ -226,8 +224,7 @@ static void test_an_older_one_is_not_put_back(void)
     fixture_close(&scene.made.fixture);
 }
 
-/* ---- Attached ----------------------------------------------------------------------------------
- */
+/* == Attached == */
 
 /* A process that uses one CPU until spin_end. */
 static pid_t spin_begin(void)

@@ -68,8 +68,7 @@ static bool is_startup(const struct built *built, uint64_t vaddr)
     return false;
 }
 
-/* ---- Roots and start-up code -------------------------------------------------------------------
- */
+/* == Roots and start-up code == */
 
 static void test_libc(void)
 {
@@ -109,8 +108,7 @@ static void test_vdso(void)
     release(&vdso);
 }
 
-/* ---- Files without tables of their own ---------------------------------------------------------
- */
+/* == Files without tables of their own == */
 
 static void test_no_call_frame_information(void)
 {
@@ -144,8 +142,7 @@ static void test_debug_frame_serves(void)
     fixture_close(&fixture);
 }
 
-/* ---- Procedure linkage tables ------------------------------------------------------------------
- */
+/* == Procedure linkage tables == */
 
 static const char two_programs[] =
     "printf '#include <stdio.h>\\nint main(int c,char**v){puts(v[0]);return printf(\"%%d\",c);}' "

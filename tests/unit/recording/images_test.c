@@ -69,8 +69,7 @@ static struct recording_image *map_libc(struct scene *scene)
     return image;
 }
 
-/* ---- One image ---------------------------------------------------------------------------------
- */
+/* == One image == */
 
 static void test_asked_waited_collected(void)
 {
@@ -134,8 +133,7 @@ static void test_what_cannot_be_opened_is_bare(void)
     scene_close(&scene);
 }
 
-/* ---- Sharing -----------------------------------------------------------------------------------
- */
+/* == Sharing == */
 
 static void test_equal_content_is_built_once(void)
 {
@@ -156,8 +154,7 @@ static void test_equal_content_is_built_once(void)
     scene_close(&scene);
 }
 
-/* ---- The budget --------------------------------------------------------------------------------
- */
+/* == The budget == */
 
 static const char three_libraries[] =
     "for i in 1 2 3; do printf \"int f$i(int a) { return a + $i; }\" > $i.c && "

@@ -96,8 +96,7 @@ static void test_ends_are_told_as_pages(void)
     expect_extent(&sample, &stack, MODEL_STACK_ELSEWHERE, 0);
 }
 
-/* ---- Frame pointers ----------------------------------------------------------------------------
- */
+/* == Frame pointers == */
 
 enum { BASE = 0x1000, FRAMES = 6 };
 

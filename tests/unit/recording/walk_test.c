@@ -203,8 +203,7 @@ static void test_program_counter(void)
     scene_close(&scene);
 }
 
-/* ---- The kernel --------------------------------------------------------------------------------
- */
+/* == The kernel == */
 
 #define KERNEL_TEXT UINT64_C(0xffffffff81000000)
 
@@ -254,8 +253,7 @@ static void test_kernel_thread(void)
     scene_close(&scene);
 }
 
-/* ---- Spaces ------------------------------------------------------------------------------------
- */
+/* == Spaces == */
 
 static void test_regions_are_the_mappings(void)
 {

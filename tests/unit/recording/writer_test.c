@@ -101,8 +101,7 @@ static void test_the_first_failure_stays(void)
     place_remove(&place);
 }
 
-/* ---- No space ----------------------------------------------------------------------------------
- */
+/* == No space == */
 
 /* Writes until it fails. Returns 0 when that was told as it should be and what was committed can be
  * read; else the number of the check that failed. */

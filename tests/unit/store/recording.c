@@ -63,8 +63,7 @@ int in_child(int (*body)(const struct place *), const struct place *place)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* ---- Dying
- * --------------------------------------------------------------------------------------- */
+/* == Dying == */
 
 /* A file system that kills the process at its n-th write. */
 static sqlite3_vfs killing_vfs;
