@@ -73,6 +73,7 @@ int recording_derive_copy(struct store *store, const struct recording_derive_opt
         .rules = options->rules,
         .root = options->root,
         .again = options->again,
+        .unnamed = options->unnamed,
     };
     const int result = recording_derive_store(store, &source, error);
     cache_free(source.cache, 0);

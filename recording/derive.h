@@ -1,6 +1,6 @@
 /* From a recording's addresses to functions, call paths and costs: everything that is derived, and
  * can be derived again. What has a name keeps it: only frames without one are looked up, and only
- * runs that are not complete get paths and costs, unless everything is asked for again. */
+ * runs that are not complete get paths and costs, unless more is asked for. */
 #ifndef SPROF_RECORDING_DERIVE_H
 #define SPROF_RECORDING_DERIVE_H
 
@@ -20,6 +20,7 @@ struct recording_derive_source {
     struct cache *cache;           /* borrowed; NULL: none */
     const char *root;              /* see struct recording_derive_options */
     bool again;                    /* names are looked up anew, of all runs but imported ones */
+    bool unnamed;                  /* of complete runs, too, what has no name is looked up */
 };
 
 /* Symbolizes and derives what an open store lacks; its runs are complete then. */

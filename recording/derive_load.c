@@ -27,7 +27,9 @@ static int load_run(void *context, const struct store_run *run)
 {
     struct derive *derive = context;
     const bool imported = strcmp(run->source, MODEL_SOURCE_IMPORT) == 0;
-    if ((imported && !derive->import) || (run->state == STORE_COMPLETE && !derive->source->again)) {
+    const bool wanted =
+        run->state != STORE_COMPLETE || derive->source->again || derive->source->unnamed;
+    if ((imported && !derive->import) || !wanted) {
         derive->all = false;
         return 0;
     }
@@ -367,7 +369,7 @@ static void choose_frames(struct derive *derive)
         const struct derive_node *node = &derive->nodes.items[i];
         struct derive_frame *frame =
             &derive->frames.items[*sprof_map_get(&derive->frame_index, node->frame)];
-        if (node->run && (derive->source->again || !frame->chain_count))
+        if (node->run && (derive->source->again || !recording_derive_frame_is_named(derive, frame)))
             frame->wanted = true;
     }
 }

@@ -203,10 +203,11 @@ int recording_finish(struct recording *recording, const struct recording_end *en
 /* == Afterwards == */
 
 /* Symbolizes a recording and derives functions, paths and costs. For recordings made with
- * --no-symbolize and those whose recorder was killed; harmless on complete ones when `again` is
- * false, done anew when it is true. */
+ * --no-symbolize and those whose recorder was killed. Complete ones stay as they are, unless what
+ * has no name, or everything, shall be looked up again. */
 struct recording_derive_options {
-    bool again;                    /* also without what was kept of other recordings */
+    bool again;                    /* everything, and without what was kept of other recordings */
+    bool unnamed;                  /* of complete runs, too, what has no name */
     bool no_cache;                 /* neither read nor write that */
     struct model_kind_rules rules; /* replaces the kinds of modules when count > 0 */
     const char *root; /* a directory that stands for /, in which files are looked for first; or NULL */

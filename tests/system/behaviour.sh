@@ -351,6 +351,31 @@ symbolize_later() {
     grep -q delta out || fail "no names"
 }
 
+# Debug files that come later: what has no name yet is found, and what has one keeps it.
+debug_file_later() {
+    cat >late.c <<'END'
+static volatile unsigned long spins;
+static __attribute__((noinline)) void hidden(void) { for (unsigned long i = 0; i < 400000000; i++) spins++; }
+__attribute__((noinline, visibility("default"))) void shown(void) { for (unsigned long i = 0; i < 200000000; i++) spins++; hidden(); }
+int main(void) { shown(); return 0; }
+END
+    cc -g -O1 -rdynamic -o late late.c || fail "cannot compile"
+    objcopy --only-keep-debug late late.debug
+    strip --strip-all --add-gnu-debuglink=late.debug late 2>/dev/null || { strip -s late; objcopy --add-gnu-debuglink=late.debug late; }
+    mv late.debug kept
+    expect 0 "$SPROF" record -m full -o t.db -- ./late
+    expect 0 "$SPROF" report -i t.db
+    grep -q shown out || fail "no name from the dynamic symbols"
+    ! grep -q hidden out || fail "a name that nothing tells yet"
+    mv kept late.debug
+    expect 0 "$SPROF" symbolize -i t.db
+    expect 0 "$SPROF" report -i t.db
+    grep -q shown out || fail "a name was lost"
+    grep -q hidden out || fail "the debug file was not asked"
+    expect 0 "$SPROF" record --append -m full -o t.db -- ./late
+    [ "$(sql t.db "SELECT count(*) FROM function WHERE name = 'hidden'")" = 1 ] || fail "not one function"
+}
+
 read_only() {
     expect 0 "$SPROF" record -o t.db -- "$PROGRAMS/split" once 1000
     sha256sum t.db >before
