@@ -24,6 +24,7 @@ struct table_column {
     enum table_kind kind;
     bool only_data;    /* not in text */
     bool apart;        /* text: a wider gap before it */
+    bool subject;      /* text: rows are about this name as much as about the first text */
     unsigned optional; /* text: what goes first where the page is too narrow; 0 always stays */
     uint64_t whole;    /* what its percentages are of */
     unsigned decimals; /* text: of its percentages */

@@ -133,13 +133,18 @@ static size_t page_width(const struct page *page)
  * as `least`. */
 static void narrow_texts(struct page *page, size_t from, size_t least, size_t columns)
 {
+    const size_t none = page->table->shown_count;
     while (page_width(page) > columns) {
-        size_t widest = page->table->shown_count;
-        for (size_t c = from; c < page->table->shown_count; c++)
-            if (!is_hidden(page, c) && report_column_is_text(column_at(page, c)) &&
-                (widest == page->table->shown_count || page->widths[c] > page->widths[widest]))
+        size_t widest = none;
+        for (size_t c = from; c < none; c++) {
+            const struct table_column *column = column_at(page, c);
+            const size_t kept =
+                column->subject && least == SECOND_NAME_KEEPS ? NAME_KEEPS : least;
+            if (!is_hidden(page, c) && report_column_is_text(column) && page->widths[c] > kept &&
+                (widest == none || page->widths[c] > page->widths[widest]))
                 widest = c;
-        if (widest == page->table->shown_count || page->widths[widest] <= least)
+        }
+        if (widest == none)
             return;
         page->widths[widest]--;
     }

@@ -25,6 +25,7 @@ struct task_struct {
     int pid;
     struct mm_struct *mm;
     struct thread_struct thread;
+    unsigned long nvcsw, nivcsw; /* how often it left a CPU */
 } KERNEL_STRUCT;
 
 struct vm_area_struct {
@@ -68,6 +69,8 @@ enum {
     BLOCK_BYTES_MAX = 16 << 10,  /* of a thread control block and what else lies above it */
     OTHER_SPAN_BYTES = 64 << 10, /* a frame pointer that far above sp leads to another stack */
     GAP_NS_MAX = 1000000000,     /* between ticks; beyond it the CPU was away */
+    GAP_PERIODS_MAX = 3, /* the same where threads were switched: more than one period, changed in its
+                            middle by 30 %, can be */
     SAMPLE_HAS_TIME = 1 << 2,    /* PERF_SAMPLE_TIME: the sample was given its time before */
 };
 
@@ -397,10 +400,23 @@ static __always_inline void publish(struct sampling_clock *clock, __u64 time_ns,
     __sync_fetch_and_add(&clock->count, 1);
 }
 
+/* Whether the thread at hand has had the CPU since the tick before. Remembers it for the next tick. */
+static __always_inline bool ran_on(struct sampling_clock *clock)
+{
+    const struct task_struct *task = (void *)bpf_get_current_task();
+    const __u64 thread = (unsigned long)task;
+    const __u64 switches = BPF_CORE_READ(task, nvcsw) + BPF_CORE_READ(task, nivcsw);
+    const bool same = clock->thread == thread && clock->switches == switches;
+    clock->thread = thread;
+    clock->switches = switches;
+    return same;
+}
+
 /* Works out what the tick at hand weighs, whoever it met. The timer of a clock event fires on a grid
  * of its period. Where the machine let it fire late, the kernel delivers one sample for all points of
- * the grid that have passed (perf_swevent_hrtimer, hrtimer_forward_now), during which nobody else
- * ran; and where the period was changed, the grid begins anew, in the middle of a period. */
+ * the grid that have passed (perf_swevent_hrtimer, hrtimer_forward_now): they are the thread's that
+ * ran all the time, and nobody's where a CPU that slept was woken late, or its ticks did not come here.
+ * Where the period was changed, the grid begins anew, in the middle of a period. */
 static __always_inline void take_tick(void *ctx, bool kept)
 {
     const __u32 cpu = bpf_get_smp_processor_id();
@@ -415,8 +431,9 @@ static __always_inline void take_tick(void *ctx, bool kept)
         return;
     if (now_ns > expired_ns && now_ns - expired_ns < GAP_NS_MAX)
         late_ns = (now_ns - expired_ns) / period_ns * period_ns;
+    const bool same = ran_on(clock);
     __u64 since_ns = expired_ns - clock->grid_ns;
-    if (!clock->grid_ns || since_ns > GAP_NS_MAX)
+    if (!clock->grid_ns || since_ns > (same ? GAP_NS_MAX : GAP_PERIODS_MAX * period_ns))
         since_ns = period_ns;
     clock->grid_ns = expired_ns + late_ns;
     if (!kept)
@@ -424,7 +441,7 @@ static __always_inline void take_tick(void *ctx, bool kept)
     if (bpf_core_field_exists(data->sample_flags) &&
         BPF_CORE_READ(data, sample_flags) & SAMPLE_HAS_TIME)
         now_ns = BPF_CORE_READ(data, time);
-    publish(clock, now_ns, since_ns + late_ns);
+    publish(clock, now_ns, since_ns + (same ? late_ns : 0));
 }
 
 /* == Samples ================================================================================== */

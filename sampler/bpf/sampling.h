@@ -49,6 +49,7 @@ enum { SAMPLING_TICKS = 4096 };
 struct sampling_clock {
     __u64 grid_ns; /* the time until which all is weighed; CLOCK_MONOTONIC; 0: not begun */
     __u64 count;   /* of entries written */
+    __u64 thread, switches; /* that the tick before met, and how often it had left a CPU by then */
     struct sampling_tick {
         __u64 time_ns; /* the sample's own, or right before it */
         __u64 weight_ns;
