@@ -345,7 +345,7 @@ archive)
     "$SPROF" annotate work a.db --format csv >gone.csv 2>err
     cmp -s here.csv gone.csv && fail "it must need its files"
     for archive in a.tar.zst unpacked; do
-        [ $archive = a.tar.zst ] || { mkdir unpacked && tar --zstd -xf a.tar.zst -C unpacked 2>/dev/null; } || continue
+        [ $archive = a.tar.zst ] || { mkdir unpacked && tar --zstd -xf a.tar.zst -C unpacked; } || fail "tar"
         "$SPROF" annotate work a.db --archive $archive --format csv >there.csv 2>err || fail "annotate --archive: $(cat err)"
         cmp here.csv there.csv || fail "annotate shows something else with $archive"
         grep -q 'sum = mix' there.csv || fail "no source"
