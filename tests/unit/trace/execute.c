@@ -29,7 +29,7 @@ __asm__(".text\n"
         "mov execute_in+112(%rip), %r14\nmov execute_in+120(%rip), %r15\n"
         "jmp *execute_code(%rip)\n"
         ".hidden execute_leave\n"
-        "execute_leave:\n" /* the stub's number is on the stack */
+        "execute_leave:\n" /* the number of the exit is on the stack */
         "mov %rax, execute_out+0(%rip)\n"
         "pop %rax\n"
         "mov %rax, execute_out+136(%rip)\n"
@@ -48,7 +48,7 @@ __asm__(".text\n"
         "ret\n");
 
 /* push $number; jmp *2f(%rip); the address behind it. */
-void execute_write_stub(uint8_t *code, uint8_t number)
+void execute_write_exit(uint8_t *code, uint8_t number)
 {
     static const uint8_t jump[] = {0xff, 0x25, 0, 0, 0, 0};
     void (*const leave)(void) = execute_leave;

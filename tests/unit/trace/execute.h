@@ -9,16 +9,16 @@
 struct execute_state {
     uint64_t registers[16];
     uint64_t flags;
-    uint64_t exit; /* by which stub it came out */
+    uint64_t exit; /* by which exit it came out */
 };
 
-enum { EXECUTE_STUB_BYTES = 16, EXECUTE_FLAGS = 0x8d5 };
+enum { EXECUTE_EXIT_BYTES = 16, EXECUTE_FLAGS = 0x8d5 };
 
 /* Writes code to which the executed code may jump: it comes out with that number. */
-void execute_write_stub(uint8_t *code, uint8_t number);
+void execute_write_exit(uint8_t *code, uint8_t number);
 
-/* Jumps to `code` with the registers and flags of `in`; *out is what they were at the stub. The
- * code must come out by a stub. One thread at a time. */
+/* Jumps to `code` with the registers and flags of `in`; *out is what they were at the exit. The
+ * code must come out by an exit. One thread at a time. */
 void execute(const struct execute_state *in, struct execute_state *out, const void *code);
 
 #endif

@@ -102,7 +102,7 @@ static void test_libraries(void)
 
 enum {
     ROUNDS = 40000,
-    STUBS = 8,
+    EXITS = 8,
     SITE = 0x1000, /* offsets into the arena */
     DATA = 0x3000,
     COPIES = 0x100000,
@@ -111,8 +111,8 @@ enum {
     STACK_BYTES = 0x400,
     CODE_BYTES = 64,
     CALLEE = 0x2000,
-    STUB = 0x2100,
-    SHORT_STUB = SITE + 0x40, /* near enough for short branches */
+    EXIT = 0x2100,
+    SHORT_EXIT = SITE + 0x40, /* near enough for short branches */
 };
 
 struct run {
@@ -244,30 +244,30 @@ static void put_flag_reader(struct run *run)
 
 static void put_branch(struct run *run)
 {
-    const size_t stub = next_random(run) % STUBS;
+    const size_t chosen = next_random(run) % EXITS;
     const uint64_t condition = next_random(run) & 15;
     if (next_random(run) & 1) {
         put_byte(run, 0x70 | condition);
-        put_byte(run, SHORT_STUB + stub * 5 - (SITE + run->size + 1));
+        put_byte(run, SHORT_EXIT + chosen * 5 - (SITE + run->size + 1));
     } else {
         put_byte(run, 0x0f);
         put_byte(run, 0x80 | condition);
-        put_distance(run, STUB + stub * EXECUTE_STUB_BYTES, 0);
+        put_distance(run, EXIT + chosen * EXECUTE_EXIT_BYTES, 0);
     }
 }
 
 /* What ends the beginning: jumps and calls of every form, and returns. */
 static void put_end(struct run *run)
 {
-    const size_t stub = next_random(run) % STUBS;
+    const size_t chosen = next_random(run) % EXITS;
     switch (next_random(run) % (run->pushes ? 6 : 7)) { /* no return to what was pushed */
     case 0:
         put_byte(run, 0xeb);
-        put_byte(run, SHORT_STUB + stub * 5 - (SITE + run->size + 1));
+        put_byte(run, SHORT_EXIT + chosen * 5 - (SITE + run->size + 1));
         return;
     case 1:
         put_byte(run, 0xe9);
-        put_distance(run, STUB + stub * EXECUTE_STUB_BYTES, 0);
+        put_distance(run, EXIT + chosen * EXECUTE_EXIT_BYTES, 0);
         return;
     case 2:
         put_byte(run, 0xe8);
@@ -283,7 +283,7 @@ static void put_end(struct run *run)
         put_byte(run, 0x95);
         put(run, &(const int32_t){(int32_t)DATA_BYTES - 0x80}, 4);
         return;
-    case 5: /* jmp *slot(%rip) to a stub */
+    case 5: /* jmp *slot(%rip) to an exit */
         put_byte(run, 0xff);
         put_byte(run, 0x25);
         put_distance(run, DATA + DATA_BYTES + 8, 0);
@@ -307,7 +307,7 @@ static void make_beginning(struct run *run)
     }
 }
 
-/* The code's surroundings: stubs, a callee that notes its return address in r11, data, pointers. */
+/* The code's surroundings: exits, a callee that notes its return address in r11, data, pointers. */
 static void set_up(struct run *run)
 {
     static const uint8_t callee[] = {0x4c, 0x8b, 0x1c, 0x24, 0xc3}; /* mov (%rsp),%r11; ret */
@@ -315,23 +315,23 @@ static void set_up(struct run *run)
         mmap(NULL, ARENA, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CU_ASSERT_TRUE_FATAL(run->arena != MAP_FAILED);
     memcpy(run->arena + CALLEE, callee, sizeof callee);
-    for (size_t i = 0; i < STUBS; i++) {
-        execute_write_stub(run->arena + STUB + i * EXECUTE_STUB_BYTES, (uint8_t)i);
-        arch_jump_write(run->arena + SHORT_STUB + i * 5, SHORT_STUB + i * 5,
-                        STUB + i * EXECUTE_STUB_BYTES);
+    for (size_t i = 0; i < EXITS; i++) {
+        execute_write_exit(run->arena + EXIT + i * EXECUTE_EXIT_BYTES, (uint8_t)i);
+        arch_jump_write(run->arena + SHORT_EXIT + i * 5, SHORT_EXIT + i * 5,
+                        EXIT + i * EXECUTE_EXIT_BYTES);
     }
     const uint64_t pointers[] = {(uint64_t)(uintptr_t)run->arena + CALLEE,
-                                 (uint64_t)(uintptr_t)run->arena + STUB + 2 * EXECUTE_STUB_BYTES};
+                                 (uint64_t)(uintptr_t)run->arena + EXIT + 2 * EXECUTE_EXIT_BYTES};
     memcpy(run->arena + DATA + DATA_BYTES, pointers, sizeof pointers);
 }
 
-/* Puts the beginning in place; what follows goes on to the last stub. */
+/* Puts the beginning in place; what follows goes on to the last exit. */
 static void place(struct run *run)
 {
-    memset(run->arena + SITE, 0xcc, SHORT_STUB - SITE);
+    memset(run->arena + SITE, 0xcc, SHORT_EXIT - SITE);
     memcpy(run->arena + SITE, run->code, run->size);
     arch_jump_write(run->arena + SITE + run->size, SITE + run->size,
-                    STUB + (STUBS - 1) * EXECUTE_STUB_BYTES);
+                    EXIT + (EXITS - 1) * EXECUTE_EXIT_BYTES);
 }
 
 struct outcome {
@@ -343,7 +343,7 @@ struct outcome {
 static void execute_at(struct run *run, const struct execute_state *in, size_t offset,
                        struct outcome *outcome)
 {
-    const uint64_t back = (uint64_t)(uintptr_t)run->arena + STUB + 3 * EXECUTE_STUB_BYTES;
+    const uint64_t back = (uint64_t)(uintptr_t)run->arena + EXIT + 3 * EXECUTE_EXIT_BYTES;
     memcpy(run->arena + DATA, run->data, DATA_BYTES);
     memset(run->stack, 0x5a, sizeof run->stack);
     for (size_t at = 0; at < STACK_BYTES; at += 8) /* whatever is popped, a return comes out */
@@ -397,7 +397,7 @@ static void test_executed(void)
 {
     static struct run run = {.random = 0x2545f4914f6cdd1d};
     static struct outcome first, second;
-    size_t executed = 0, exits[STUBS] = {0};
+    size_t executed = 0, exits[EXITS] = {0};
     set_up(&run);
     for (int round = 0; round < ROUNDS; round++) {
         struct trace_copy copy;
@@ -428,7 +428,7 @@ static void test_executed(void)
         executed++;
     }
     CU_ASSERT(executed > ROUNDS / 2);
-    for (size_t i = 0; i < STUBS; i++)
+    for (size_t i = 0; i < EXITS; i++)
         CU_ASSERT(exits[i] > 100);
     munmap(run.arena, ARENA);
 }
