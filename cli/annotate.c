@@ -4,6 +4,7 @@
 #include "cli/pager.h"
 #include "cli/root.h"
 #include "cli/selection.h"
+#include "cli/style.h"
 #include "report/report.h"
 
 #include <stddef.h>
@@ -12,15 +13,13 @@
 struct arguments {
     struct cli_selection selection; /* first: see cli_release_rules */
     enum syntax { SYNTAX_ATT, SYNTAX_INTEL } syntax;
-    bool no_source, no_instructions, no_pager;
+    bool no_source, no_instructions;
     const char *source, *archive;
     struct {
         uint64_t lines;
         bool given;
     } context;
-    const struct report_format *format;
-    uint64_t columns;
-    enum cli_color color;
+    struct cli_style style;
 };
 
 static int set_syntax(void *field, const char *value, struct sprof_error *error)
@@ -50,14 +49,7 @@ static const struct cli_option options[] = {
     {"no-instructions", 0, NULL, "only source lines", FIELD(no_instructions), cli_set_flag},
     {"context", 'C', "N", "so many lines and instructions around those with samples (4)", 0,
      set_context},
-    {"format", 0, "text|csv|json|markdown", "for people (text, markdown), or with full precision",
-     FIELD(format), cli_set_table_format},
-    {"columns", 0, "N", "width of text (the terminal's, at most 100)", FIELD(columns),
-     cli_set_positive},
-    {"color", 0, "auto|always|never", "colour (auto: on a terminal, unless NO_COLOR is set)",
-     FIELD(color), cli_set_color},
-    {"no-pager", 0, NULL, "do not send long output on a terminal to a pager", FIELD(no_pager),
-     cli_set_flag},
+    CLI_STYLE_OPTIONS(FIELD(style)),
     {0},
 };
 
@@ -99,11 +91,11 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
         .context = (uint32_t)(context < MOST_CONTEXT ? context : MOST_CONTEXT),
     };
     const struct report_style style = {
-        .format = arguments->format,
-        .columns = cli_columns(stdout, arguments->columns),
-        .color = cli_wants_color(arguments->color),
+        .format = arguments->style.format,
+        .columns = cli_columns(stdout, arguments->style.columns),
+        .color = cli_wants_color(arguments->style.color),
     };
-    if (!arguments->no_pager)
+    if (!arguments->style.no_pager)
         cli_pager_start(&pager);
     status = report_annotate(stdout, store, &selection, &annotate, &style, error);
     cli_pager_finish(&pager);

@@ -5,6 +5,7 @@
 #include "cli/open.h"
 #include "cli/pager.h"
 #include "cli/selection.h"
+#include "cli/style.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -17,8 +18,7 @@ struct key_list {
 
 struct arguments {
     struct cli_selection selection; /* first: see cli_release_rules */
-    bool inclusive, modules, lines, threads, processes, edges, tree, bottom_up, no_fold, no_pager,
-        follow;
+    bool inclusive, modules, lines, threads, processes, edges, tree, bottom_up, no_fold, follow;
     uint64_t interval_ns;
     struct key_list by;
     const char *callers, *callees, *sort, *show;
@@ -28,9 +28,7 @@ struct arguments {
         double value;
         bool given;
     } min_percent;
-    const struct report_format *format;
-    uint64_t columns;
-    enum cli_color color;
+    struct cli_style style;
 };
 
 /* --limit 0 means no limit, which differs from no --limit. */
@@ -110,17 +108,10 @@ static const struct cli_option options[] = {
      set_min_percent},
     {"no-fold", 0, NULL, "show every frame of a tree, also those that lead nowhere else",
      FIELD(no_fold), cli_set_flag},
-    {"format", 0, "text|csv|json|markdown", "for people (text, markdown), or with full precision",
-     FIELD(format), cli_set_table_format},
-    {"columns", 0, "N", "width of text (the terminal's, at most 100)", FIELD(columns),
-     cli_set_positive},
-    {"color", 0, "auto|always|never", "colour (auto: on a terminal, unless NO_COLOR is set)",
-     FIELD(color), cli_set_color},
+    CLI_STYLE_OPTIONS(FIELD(style)),
     {"follow", 0, NULL, "show it anew while the recording goes on; Ctrl-C ends", FIELD(follow),
      cli_set_flag},
     {"interval", 0, "T", "with --follow: how often (2s)", FIELD(interval_ns), cli_set_duration},
-    {"no-pager", 0, NULL, "do not send long output on a terminal to a pager", FIELD(no_pager),
-     cli_set_flag},
     {0},
 };
 
@@ -182,9 +173,9 @@ static struct report_request request_of(const struct arguments *arguments, enum 
             },
         .style =
             {
-                .format = arguments->format,
-                .columns = cli_columns(stdout, arguments->columns),
-                .color = cli_wants_color(arguments->color),
+                .format = arguments->style.format,
+                .columns = cli_columns(stdout, arguments->style.columns),
+                .color = cli_wants_color(arguments->style.color),
             },
     };
     for (size_t i = 0; i < arguments->by.count; i++) {
@@ -229,7 +220,7 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
         status = cli_open_recording(&store, arguments->selection.input, terminal, error);
     if (status)
         return status;
-    if (!arguments->no_pager)
+    if (!arguments->style.no_pager)
         cli_pager_start(&pager);
     status = show(&view, stdout, store, error);
     cli_pager_finish(&pager);
