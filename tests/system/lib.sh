@@ -14,6 +14,7 @@ finish() {
     local result=$?
     trap - EXIT
     for child in "${children[@]}"; do
+        pkill -9 -P "$child" # the command that a killed recorder leaves going
         kill -9 "$child" 2>/dev/null
     done
     wait 2>/dev/null
