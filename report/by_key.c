@@ -5,6 +5,7 @@
 #include "report/error_text.h"
 #include "report/utf8_text.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -38,34 +39,48 @@ bool report_key_is_of_sample(enum report_key key)
     return keys[key].of_sample;
 }
 
-unsigned report_keys_parts(const struct report_table_options *options,
-                           const struct report_selection *selection)
-{
-    const bool all = report_selection_takes_all(selection);
-    bool of_samples = false, of_frames = options->key_count == 0, needs_frames = false;
-    unsigned from_samples = 0;
-    for (size_t i = 0; i < options->key_count; i++) {
-        const enum report_key key = options->keys[i];
-        of_samples = of_samples || keys[key].of_sample;
-        of_frames = of_frames || !keys[key].of_sample;
-        needs_frames = needs_frames || keys[key].needs_frames;
-        from_samples |= key == REPORT_CPU ? REPORT_CPUS : key == REPORT_PHASE ? REPORT_PHASES : 0;
-    }
-    if (from_samples)
-        return REPORT_STACKS | from_samples;
-    if (all && of_samples && !of_frames)
-        return REPORT_THREAD_COSTS;
-    if (all && !of_samples && options->key_count == 1 && options->keys[0] == REPORT_LINE)
-        return REPORT_LINE_COSTS;
-    return of_samples || needs_frames ? REPORT_STACKS : 0;
-}
-
 bool report_by_key_has(const struct by_key *by, enum report_key key)
 {
     for (size_t i = 0; i < by->key_count; i++)
         if (by->keys[i] == key)
             return true;
     return false;
+}
+
+/* The keys asked for: functions where none is. */
+static void choose_keys(struct by_key *by, const struct report_table_options *options)
+{
+    assert(options->key_count <= REPORT_KEYS);
+    by->key_count = options->key_count;
+    for (size_t i = 0; i < by->key_count; i++)
+        by->keys[i] = options->keys[i];
+    if (!by->key_count)
+        by->keys[by->key_count++] = REPORT_FUNCTION;
+    for (size_t i = 0; i < by->key_count; i++) {
+        by->of_samples = by->of_samples || keys[by->keys[i]].of_sample;
+        by->of_frames = by->of_frames || !keys[by->keys[i]].of_sample;
+    }
+    by->inclusive = options->inclusive || !by->of_frames;
+}
+
+unsigned report_keys_parts(const struct report_table_options *options,
+                           const struct report_selection *selection)
+{
+    const bool all = report_selection_takes_all(selection);
+    struct by_key by = {0};
+    choose_keys(&by, options);
+    bool needs_frames = false;
+    for (size_t i = 0; i < by.key_count; i++)
+        needs_frames = needs_frames || keys[by.keys[i]].needs_frames;
+    const unsigned from_samples = (report_by_key_has(&by, REPORT_CPU) ? REPORT_CPUS : 0) |
+                                  (report_by_key_has(&by, REPORT_PHASE) ? REPORT_PHASES : 0);
+    if (from_samples)
+        return REPORT_STACKS | from_samples;
+    if (all && !by.of_frames)
+        return REPORT_THREAD_COSTS;
+    if (all && by.key_count == 1 && by.keys[0] == REPORT_LINE)
+        return REPORT_LINE_COSTS;
+    return by.of_samples || needs_frames ? REPORT_STACKS : 0;
 }
 
 /* == Columns and cells == */
@@ -235,24 +250,23 @@ static void put_key(struct table *table, const struct by_key *by, const struct k
 /* == The table == */
 
 /* "Functions by exclusive samples", "Processes, functions by inclusive samples", "Threads". */
-static const char *title_of(const struct by_key *by, bool inclusive)
+static const char *title_of(const struct by_key *by)
 {
     struct sprof_str text = {0};
     for (size_t i = 0; i < by->key_count; i++)
         sprof_str_appendf(&text, "%s%s", i ? ", " : "", keys[by->keys[i]].title);
     if (by->of_frames)
-        sprof_str_appendf(&text, " by %s %s", inclusive ? "inclusive" : "exclusive",
+        sprof_str_appendf(&text, " by %s %s", by->inclusive ? "inclusive" : "exclusive",
                           report_counts_calls(by->dataset) ? "time" : "samples");
     if (text.text && text.text[0] >= 'a' && text.text[0] <= 'z')
         text.text[0] = (char)(text.text[0] - 'a' + 'A');
     return report_utf8_keep(&by->dataset->arena, &text);
 }
 
-static void make_rows(struct table *table, const struct by_key *by,
-                      const struct report_table_options *options)
+static void make_rows(struct table *table, const struct by_key *by)
 {
     const struct measure *measures[] = {&report_measure_exclusive, &report_measure_inclusive};
-    const bool inclusive = options->inclusive || !by->of_frames;
+    const bool inclusive = by->inclusive;
     const bool functions = by->key_count == 1 && by->keys[0] == REPORT_FUNCTION;
     const bool both = by->of_frames && (inclusive || !functions);
     if (!by->of_frames)
@@ -297,14 +311,13 @@ static int compare_values(const void *a, const void *b)
 static int drop_small_rows(struct by_key *by, const struct report_table_options *options,
                            struct cut *cut)
 {
-    const bool inclusive = options->inclusive || !by->of_frames;
     uint64_t *values = malloc((by->rows.count + 1) * sizeof *values), least = 0;
     size_t count = 0, kept = 0;
     if (!values)
         return SPROF_ENOMEM;
     for (size_t i = 0; i < by->rows.count; i++) {
         const struct key_row row = by->rows.items[i];
-        const struct model_cost cost = inclusive ? row.costs.inclusive : row.costs.exclusive;
+        const struct model_cost cost = by->inclusive ? row.costs.inclusive : row.costs.exclusive;
         if (!report_columns_enough(by->dataset, cost, by->dataset->total, options->min_percent)) {
             drop(cut, &row);
             continue;
@@ -319,7 +332,7 @@ static int drop_small_rows(struct by_key *by, const struct report_table_options 
     free(values);
     for (size_t i = 0; i < count; i++) {
         const struct key_row row = by->rows.items[i];
-        const struct model_cost cost = inclusive ? row.costs.inclusive : row.costs.exclusive;
+        const struct model_cost cost = by->inclusive ? row.costs.inclusive : row.costs.exclusive;
         if (report_dataset_value(by->dataset, cost) < least)
             drop(cut, &row);
         else
@@ -352,14 +365,8 @@ static int cut_rows(struct table *table, const struct by_key *by,
 int report_table_by_keys(struct table *table, struct report_dataset *dataset,
                          const struct report_table_options *options, struct sprof_error *error)
 {
-    static const enum report_key functions[] = {REPORT_FUNCTION};
-    struct by_key by = {.dataset = dataset,
-                        .keys = options->key_count ? options->keys : functions,
-                        .key_count = options->key_count ? options->key_count : 1};
-    for (size_t i = 0; i < by.key_count; i++) {
-        by.of_samples = by.of_samples || keys[by.keys[i]].of_sample;
-        by.of_frames = by.of_frames || !keys[by.keys[i]].of_sample;
-    }
+    struct by_key by = {.dataset = dataset};
+    choose_keys(&by, options);
     const bool modules = by.key_count == 1 && by.keys[0] == REPORT_MODULE;
     struct cut cut = {.most = options->no_limit ? SIZE_MAX
                               : options->limit  ? options->limit
@@ -369,10 +376,8 @@ int report_table_by_keys(struct table *table, struct report_dataset *dataset,
     if (!result)
         result = drop_small_rows(&by, options, &cut);
     if (!result) {
-        const bool inclusive = options->inclusive || !by.of_frames;
-        report_columns_begin(table, dataset, title_of(&by, inclusive),
-                             report_columns_base(dataset));
-        make_rows(table, &by, options);
+        report_columns_begin(table, dataset, title_of(&by), report_columns_base(dataset));
+        make_rows(table, &by);
         result = table->failed || !table->title || !table->note
                      ? SPROF_ENOMEM
                      : cut_rows(table, &by, options, &cut, error);

@@ -13,9 +13,10 @@ struct key_row {
 
 struct by_key {
     struct report_dataset *dataset;
-    const enum report_key *keys;
+    enum report_key keys[REPORT_KEYS];
     size_t key_count;
     bool of_samples, of_frames; /* there are keys of that sort */
+    bool inclusive;             /* sorted and cut by inclusive */
     SPROF_VEC(struct key_row) rows;
     uint32_t *labels;           /* frame → number of its keys' values; 0: not asked yet */
     struct sprof_map numbers;   /* hash of the values → number */

@@ -96,35 +96,37 @@ static int show(struct table *table, struct report_dataset *dataset, uint32_t fu
 }
 
 static int make(struct table *table, struct report_dataset *dataset,
-                const struct report_function_set *set, const struct report_table_options *options,
-                const struct direction *direction, struct sprof_error *error)
+                const struct report_table_options *options, const struct direction *direction,
+                struct sprof_error *error)
 {
+    struct report_function_set set = {0};
     struct model_paths united = {0}, paths = {0};
-    const bool alone = set->count == 1;
-    int result = alone ? 0 : unite(&dataset->paths, set, &united);
+    int result = report_function_search(dataset, options->function, &set, error);
+    const bool alone = set.count == 1;
+    if (!result && !alone)
+        result = unite(&dataset->paths, &set, &united);
     if (!result)
-        result = direction->paths(alone ? &dataset->paths : &united, set->items[0], &paths);
+        result = direction->paths(alone ? &dataset->paths : &united, set.items[0], &paths);
     if (!result)
-        result = show(table, dataset, set->items[0], options, direction, &paths, error);
+        result = show(table, dataset, set.items[0], options, direction, &paths, error);
     model_paths_release(&united);
     model_paths_release(&paths);
+    sprof_vec_release(&set);
     return result;
 }
 
 int report_table_of_callees(struct table *table, struct report_dataset *dataset,
-                            const struct report_function_set *set,
                             const struct report_table_options *options, struct sprof_error *error)
 {
     static const struct direction callees = {"Callees of ", ", from any caller", "inclusive", true,
                                              model_paths_callees};
-    return make(table, dataset, set, options, &callees, error);
+    return make(table, dataset, options, &callees, error);
 }
 
 int report_table_of_callers(struct table *table, struct report_dataset *dataset,
-                            const struct report_function_set *set,
                             const struct report_table_options *options, struct sprof_error *error)
 {
     static const struct direction callers = {"Callers of ", ", nearest first", NULL, false,
                                              callers_of};
-    return make(table, dataset, set, options, &callers, error);
+    return make(table, dataset, options, &callers, error);
 }

@@ -74,15 +74,14 @@ static int add_module(void *context, const struct store_module *row)
 {
     struct report_loading *loading = context;
     struct report_dataset *dataset = loading->dataset;
-    const bool as_stored =
-        !loading->selection->rules.count || row->kind == MODEL_KIND_NONE || !row->path;
+    const bool as_stored = !loading->rules.count || row->kind == MODEL_KIND_NONE || !row->path;
     bool failed = false;
     const struct report_module module = {
         .name = copy_text(dataset, row->name ? row->name : "", NULL, &failed),
         .path = copy_text(dataset, row->path ? row->path : "", NULL, &failed),
         .kind = as_stored ? row->kind
-                          : model_kind_of(&loading->selection->rules, row->path,
-                                          row->main_executable, row->kind == MODEL_KIND_KERNEL),
+                          : model_kind_of(&loading->rules, row->path, row->main_executable,
+                                          row->kind == MODEL_KIND_KERNEL),
         .key = row->key,
         .build_id = hexadecimal(dataset, row->build_id, &failed),
     };
@@ -201,7 +200,7 @@ static int add_node_path(void *context, const struct store_node_path *row)
     if (!node)
         return SPROF_EFORMAT;
     loading->node_paths.items[node - 1] = path;
-    if (loading->parts & REPORT_INLINED)
+    if (loading->dataset->parts & REPORT_INLINED)
         mark_inlined(loading, node, path);
     return 0;
 }
@@ -230,15 +229,16 @@ static int load_stacks(struct report_loading *loading, struct sprof_error *error
     struct report_dataset *dataset = loading->dataset;
     int result = store_each_frame(loading->store, add_frame, loading, error);
     const bool needs_nodes =
-        loading->parts & (REPORT_STACKS | REPORT_CPUS | REPORT_PHASES | REPORT_INLINED) ||
-        report_selection_needs_samples(loading);
+        loading->dataset->parts & (REPORT_STACKS | REPORT_CPUS | REPORT_PHASES | REPORT_INLINED) ||
+        loading->from_samples;
     if (!result) {
         link_inlined(loading);
         result = !needs_nodes ? 0 : store_each_node(loading->store, add_node, loading, error);
     }
     if (!result && needs_nodes)
         result = store_each_node_path(loading->store, add_node_path, loading, error);
-    for (size_t i = 0; i < dataset->runs.count && !result && loading->parts & REPORT_STACKS; i++)
+    for (size_t i = 0;
+         i < dataset->runs.count && !result && loading->dataset->parts & REPORT_STACKS; i++)
         result = store_each_mapping(loading->store, dataset->runs.items[i].id, add_mapping, loading,
                                     error);
     report_dataset_sort_mappings(dataset);
@@ -258,13 +258,13 @@ static uint32_t find_pseudo_function(const struct report_dataset *dataset, const
 
 static int load_rows(struct report_loading *loading, struct sprof_error *error)
 {
-    const bool needs_samples = report_selection_needs_samples(loading);
     int result = store_each_module(loading->store, add_module, loading, error);
     if (!result)
         result = store_each_function(loading->store, add_function, loading, error);
     if (!result)
         result = report_dataset_load_paths(loading, error);
-    if (!result && (loading->parts & ~(unsigned)REPORT_THREAD_COSTS || needs_samples))
+    if (!result &&
+        (loading->dataset->parts & ~(unsigned)REPORT_THREAD_COSTS || loading->from_samples))
         result = load_stacks(loading, error);
     return result ? result : report_dataset_load_costs(loading, error);
 }
@@ -294,9 +294,8 @@ int report_dataset_load(struct report_dataset *dataset, struct store *store,
                         struct sprof_error *error)
 {
     *dataset = (struct report_dataset){.parts = parts};
-    struct report_loading loading = {
-        .dataset = dataset, .store = store, .selection = selection, .parts = parts};
-    int result = report_dataset_select(&loading, error);
+    struct report_loading loading = {.dataset = dataset, .store = store};
+    int result = report_dataset_select(&loading, selection, error);
     if (!result)
         result = load_rows(&loading, error);
     if (!result) {

@@ -52,7 +52,7 @@ static int add_cost(void *context, const struct store_node_cost *row)
     if (!dataset->threads.items[thread - 1].selected)
         return 0;
     count(loading, path, row->cost, row->sum_squares);
-    if (!(loading->parts & REPORT_STACKS))
+    if (!(loading->dataset->parts & REPORT_STACKS))
         return 0;
     const struct report_cost own = {
         .node = report_dataset_number(&dataset->node_numbers, row->node_id),
@@ -115,8 +115,8 @@ static int add_line_cost(void *context, const struct store_cost *row)
 /* Whether nothing is asked of threads or stacks. */
 static bool takes_all(const struct report_loading *loading)
 {
-    return !(loading->parts & REPORT_STACKS) && !loading->selection->thread &&
-           !loading->selection->process;
+    const struct report_dataset *dataset = loading->dataset;
+    return !(dataset->parts & REPORT_STACKS) && !dataset->thread && !dataset->process;
 }
 
 /* == From samples == */
@@ -155,8 +155,8 @@ static int add_sample(void *context, const struct store_sample_row *row)
         .node = report_dataset_number(&dataset->node_numbers, sample->node_id),
         .thread = report_dataset_number(&dataset->thread_numbers, sample->thread_id),
         .event = report_dataset_number(&loading->events, sample->event_id),
-        .cpu = loading->parts & REPORT_CPUS ? sample->cpu : -1,
-        .phase = loading->parts & REPORT_PHASES
+        .cpu = loading->dataset->parts & REPORT_CPUS ? sample->cpu : -1,
+        .phase = loading->dataset->parts & REPORT_PHASES
                      ? report_dataset_phase(dataset, sample->run_id, sample->time_ns)
                      : 0,
         .cost = {sample->count, sample->weight},
@@ -175,14 +175,7 @@ static int add_sample(void *context, const struct store_sample_row *row)
         return 0;
     const double each = (double)sample->weight / (double)(sample->count ? sample->count : 1);
     count(loading, path, own.cost, each * (double)sample->weight);
-    return loading->parts & REPORT_STACKS ? add_to_costs(sampling, &own) : 0;
-}
-
-bool report_selection_needs_samples(const struct report_loading *loading)
-{
-    const struct report_selection *selection = loading->selection;
-    return loading->parts & (REPORT_CPUS | REPORT_PHASES) || selection->cpus || selection->time ||
-           selection->phase || selection->mark;
+    return loading->dataset->parts & REPORT_STACKS ? add_to_costs(sampling, &own) : 0;
 }
 
 static int add_all(void *context, const struct store_event_cost *row)
@@ -242,7 +235,7 @@ static int build_tree(struct report_loading *loading)
                                    &paths[i + 1]);
         if (!result)
             model_paths_add(&dataset->paths, paths[i + 1], rows[i].costs.exclusive);
-        if (!result && loading->parts & REPORT_INLINED)
+        if (!result && loading->dataset->parts & REPORT_INLINED)
             result = sprof_vec_push(&dataset->path_inlined, rows[i].inlined && !rows[i].called);
     }
     free(paths);
@@ -253,7 +246,7 @@ static int build_tree(struct report_loading *loading)
 int report_dataset_load_costs(struct report_loading *loading, struct sprof_error *error)
 {
     int result = 0;
-    if (report_selection_needs_samples(loading))
+    if (loading->from_samples)
         result = load_samples(loading, error);
     else
         for (size_t i = 0; i < loading->dataset->runs.count && !result; i++) {
@@ -267,10 +260,10 @@ int report_dataset_load_costs(struct report_loading *loading, struct sprof_error
             if (!result)
                 result = store_each_event_cost(loading->store, filter.run_id, add_event_cost,
                                                loading, error);
-            if (!result && loading->parts & REPORT_THREAD_COSTS)
+            if (!result && loading->dataset->parts & REPORT_THREAD_COSTS)
                 result = store_each_thread_cost(loading->store, filter.run_id, add_thread_cost,
                                                 loading, error);
-            if (!result && loading->parts & REPORT_LINE_COSTS)
+            if (!result && loading->dataset->parts & REPORT_LINE_COSTS)
                 result = store_each_line_cost(loading->store, filter.run_id, add_line_cost, loading,
                                               error);
         }

@@ -15,8 +15,8 @@ struct report_path_row {
 struct report_loading {
     struct report_dataset *dataset;
     struct store *store;
-    const struct report_selection *selection;
-    unsigned parts;
+    struct model_kind_rules rules; /* which modules are application; count 0: as recorded */
+    bool from_samples; /* what was asked for is only in the samples themselves: CPU, time, phase */
     struct report_row_numbers modules, frames;
     struct report_row_numbers paths;  /* of the rows */
     struct report_row_numbers events; /* of those selected */
@@ -26,15 +26,14 @@ struct report_loading {
     double sum_of_weights, sum_of_squares;
 };
 
-/* Chooses runs and events, reads processes and threads, and checks that those asked for exist. */
-int report_dataset_select(struct report_loading *loading, struct sprof_error *error);
+/* Chooses runs and events, reads processes and threads, and checks that those asked for exist. What
+ * the selection says beyond modes and filters is in the dataset and in `loading` from then on. */
+int report_dataset_select(struct report_loading *loading, const struct report_selection *selection,
+                          struct sprof_error *error);
 
 /* Reads call paths; costs, after all that they refer to. */
 int report_dataset_load_paths(struct report_loading *loading, struct sprof_error *error);
 int report_dataset_load_costs(struct report_loading *loading, struct sprof_error *error);
-
-/* Whether the selection asks for what only the samples themselves tell: CPU, time. */
-bool report_selection_needs_samples(const struct report_loading *loading);
 
 /* Reads the tree as another mode where the selection asks for one. */
 int report_dataset_read_mode(struct report_dataset *dataset,

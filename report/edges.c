@@ -5,7 +5,8 @@ static void name_column(struct table *table, const char *title, const char *key)
 {
     report_table_column(
         table,
-        (struct table_column){.title = title, .key = key, .kind = TABLE_NAME, .only_data = !title, .subject = true});
+        (struct table_column){
+            .title = title, .key = key, .kind = TABLE_NAME, .only_data = !title, .subject = true});
 }
 
 int report_table_of_edges(struct table *table, struct report_dataset *dataset,

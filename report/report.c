@@ -3,35 +3,26 @@
 
 #include "report/error_text.h"
 #include "report/format.h"
-#include "report/function_search.h"
 
-static int make_table(struct table *table, struct report_dataset *dataset,
-                      const struct report_table_options *options, struct sprof_error *error)
-{
-    struct report_function_set set = {0};
-    int result = 0;
-    if (options->function)
-        result = report_function_search(dataset, options->function, &set, error);
-    if (!result)
-        switch (options->view) {
-        case REPORT_BY_KEYS: result = report_table_by_keys(table, dataset, options, error); break;
-        case REPORT_EDGES: result = report_table_of_edges(table, dataset, options, error); break;
-        case REPORT_TREE: result = report_table_of_tree(table, dataset, options, error); break;
-        case REPORT_BOTTOM_UP:
-            result = report_table_bottom_up(table, dataset, options, error);
-            break;
-        case REPORT_CALLERS:
-            result = report_table_of_callers(table, dataset, &set, options, error);
-            break;
-        case REPORT_CALLEES:
-            result = report_table_of_callees(table, dataset, &set, options, error);
-            break;
-        }
-    sprof_vec_release(&set);
-    if (!result)
-        result = report_table_show(table, options->show, error);
-    return report_error_code(result, error);
-}
+#include <assert.h>
+
+/* How each view is made; the order is that of enum report_view. */
+static const struct {
+    bool by_path; /* rows are call paths: people are not shown those below half a percent */
+    /* The parts of the dataset that it needs; NULL: none. */
+    unsigned (*parts)(const struct report_table_options *options,
+                      const struct report_selection *selection);
+    int (*build)(struct table *table, struct report_dataset *dataset,
+                 const struct report_table_options *options, struct sprof_error *error);
+} views[] = {
+    [REPORT_BY_KEYS] = {false, report_keys_parts, report_table_by_keys},
+    [REPORT_EDGES] = {false, NULL, report_table_of_edges},
+    [REPORT_TREE] = {true, report_tree_parts, report_table_of_tree},
+    [REPORT_BOTTOM_UP] = {true, NULL, report_table_bottom_up},
+    [REPORT_CALLERS] = {true, NULL, report_table_of_callers},
+    [REPORT_CALLEES] = {true, NULL, report_table_of_callees},
+};
+static_assert(sizeof views / sizeof *views == REPORT_VIEWS, "each view is made somewhere");
 
 int report_write(FILE *out, struct store *store, const struct report_request *request,
                  struct sprof_error *error)
@@ -43,16 +34,16 @@ int report_write(FILE *out, struct store *store, const struct report_request *re
     options.no_limit = options.no_limit || (!options.limit && !brief);
     options.fold = options.fold && brief;
     options.marks = brief;
-    if (brief && !options.all_rows && options.view != REPORT_BY_KEYS &&
-        options.view != REPORT_EDGES)
+    if (brief && !options.all_rows && views[options.view].by_path)
         options.min_percent = 0.5;
-    unsigned parts =
-        options.view == REPORT_BY_KEYS ? report_keys_parts(&options, &request->selection) : 0;
-    if (options.view == REPORT_TREE && options.marks)
-        parts |= REPORT_INLINED;
+    const unsigned parts =
+        views[options.view].parts ? views[options.view].parts(&options, &request->selection) : 0;
     int result = report_dataset_load(&dataset, store, &request->selection, parts, error);
     if (!result)
-        result = make_table(&table, &dataset, &options, error);
+        result = views[options.view].build(&table, &dataset, &options, error);
+    if (!result)
+        result = report_table_show(&table, options.show, error);
+    result = report_error_code(result, error);
     if (!result) {
         const struct report_content content = {
             .kind = REPORT_TABLE, .dataset = &dataset, .table = &table};

@@ -43,6 +43,7 @@ enum report_view {
     REPORT_BOTTOM_UP, /* every function, with the ways into it below */
     REPORT_CALLERS,   /* of `function`, the nearest first */
     REPORT_CALLEES,   /* and what they call */
+    REPORT_VIEWS,
 };
 
 /* What the rows of a flat table are of. */
@@ -179,10 +180,10 @@ struct report_annotate_options {
     bool no_source, no_instructions;
     const char
         *source_directory; /* where to look for sources that are not where they were; NULL none */
-    const char *root;      /* a directory that stands for /, in which binaries and sources are looked
-                              for first; NULL none */
-    uint32_t context;      /* lines and instructions shown around those that cost something */
-    bool brief;            /* set by report_annotate: headings, and only what is near costs */
+    const char *root; /* a directory that stands for /, in which binaries and sources are looked
+                         for first; NULL none */
+    uint32_t context; /* lines and instructions shown around those that cost something */
+    bool brief;       /* set by report_annotate: headings, and only what is near costs */
 };
 
 /* The source lines of a function and its instructions, each with what it cost, as one table. What

@@ -62,10 +62,10 @@ static int no_such_run(const struct report_dataset *dataset,
 }
 
 /* Reads all runs and keeps the selected ones. */
-static int choose_runs(struct report_loading *loading, struct sprof_error *error)
+static int choose_runs(struct report_loading *loading, const struct report_selection *selection,
+                       struct sprof_error *error)
 {
     struct report_dataset *dataset = loading->dataset;
-    const struct report_selection *selection = loading->selection;
     const int result = store_each_run(loading->store, take_run, dataset, error);
     if (result)
         return result;
@@ -107,10 +107,11 @@ static int take_event(void *context, const struct store_event *row)
 
 /* The first event of the newest run decides, or of those asked for that of the newest run that has
  * one; the other runs take part with theirs of the same name. */
-static int choose_events(struct report_loading *loading, struct sprof_error *error)
+static int choose_events(struct report_loading *loading, const struct report_selection *selection,
+                         struct sprof_error *error)
 {
     struct report_dataset *dataset = loading->dataset;
-    const char *wanted = loading->selection->event;
+    const char *wanted = selection->event;
     struct sprof_str names = {0};
     int result = 0;
     for (size_t i = 0; i < dataset->runs.count && !result; i++)
@@ -127,7 +128,7 @@ static int choose_events(struct report_loading *loading, struct sprof_error *err
     }
     for (size_t i = 0; i < dataset->events.count && !result; i++) {
         const struct store_event *event = &dataset->events.items[i];
-        if (loading->selection->all_events ||
+        if (selection->all_events ||
             (dataset->event.id && !strcmp(event->name, dataset->event.name)))
             result = report_row_numbers_put(&loading->events, event->id, i + 1);
     }
@@ -146,7 +147,6 @@ static int choose_events(struct report_loading *loading, struct sprof_error *err
 /* == Processes and threads == */
 
 struct filtering {
-    struct report_loading *loading;
     struct report_dataset *dataset;
     const char *thread, *process; /* NULL: any */
     SPROF_VEC(bool) processes;    /* [number - 1]: it matches */
@@ -229,12 +229,11 @@ static int not_found(const char *what, const char *wanted,
     return report_error_text(error, SPROF_ENOTFOUND, &text);
 }
 
-static int choose_threads(struct report_loading *loading, struct sprof_error *error)
+static int choose_threads(struct report_loading *loading, const struct report_selection *selection,
+                          struct sprof_error *error)
 {
-    struct filtering filtering = {.loading = loading,
-                                  .dataset = loading->dataset,
-                                  .thread = loading->selection->thread,
-                                  .process = loading->selection->process};
+    struct filtering filtering = {
+        .dataset = loading->dataset, .thread = selection->thread, .process = selection->process};
     int result = 0;
     for (size_t i = 0; i < loading->dataset->runs.count && !result; i++) {
         const uint32_t run = loading->dataset->runs.items[i].id;
@@ -310,12 +309,14 @@ static int say_selection(struct report_dataset *dataset, const struct report_sel
     return dataset->selected ? 0 : SPROF_ENOMEM;
 }
 
-/* Reads the CPUs, and the stretch of each run. */
-static int choose_samples(struct report_loading *loading, struct sprof_error *error)
+/* Reads the CPUs and the stretch of each run, and finds out whether only samples tell them. */
+static int choose_samples(struct report_loading *loading, const struct report_selection *selection,
+                          struct sprof_error *error)
 {
     struct report_dataset *dataset = loading->dataset;
-    const struct report_selection *selection = loading->selection;
     int result = 0;
+    loading->from_samples = dataset->parts & (REPORT_CPUS | REPORT_PHASES) || selection->cpus ||
+                            selection->time || selection->phase || selection->mark;
     if (selection->cpus) {
         struct report_cpu_set *cpus = sprof_arena_alloc(&dataset->arena, sizeof *cpus);
         result = cpus ? report_cpu_set_parse(cpus, selection->cpus, error) : SPROF_ENOMEM;
@@ -360,10 +361,10 @@ static int take_phase(void *context, const struct store_phase *row)
     return sprof_vec_push(&phasing->dataset->phases, phase);
 }
 
-static int choose_phases(struct report_loading *loading, struct sprof_error *error)
+static int choose_phases(struct report_loading *loading, const struct report_selection *selection,
+                         struct sprof_error *error)
 {
     struct report_dataset *dataset = loading->dataset;
-    const struct report_selection *selection = loading->selection;
     struct phasing phasing = {.dataset = dataset, .selection = selection};
     int result = 0;
     for (size_t i = 0; i < dataset->runs.count && !result; i++) {
@@ -422,18 +423,20 @@ const char *report_dataset_host(const struct report_dataset *dataset, uint32_t p
     return "?";
 }
 
-int report_dataset_select(struct report_loading *loading, struct sprof_error *error)
+int report_dataset_select(struct report_loading *loading, const struct report_selection *selection,
+                          struct sprof_error *error)
 {
-    int result = choose_runs(loading, error);
+    loading->rules = selection->rules;
+    int result = choose_runs(loading, selection, error);
     if (!result)
-        result = choose_events(loading, error);
+        result = choose_events(loading, selection, error);
     if (!result)
-        result = choose_threads(loading, error);
+        result = choose_threads(loading, selection, error);
     if (!result)
-        result = choose_phases(loading, error);
+        result = choose_phases(loading, selection, error);
     if (!result)
-        result = choose_samples(loading, error);
+        result = choose_samples(loading, selection, error);
     if (!result)
         result = add_quality(loading, error);
-    return result ? result : say_selection(loading->dataset, loading->selection);
+    return result ? result : say_selection(loading->dataset, selection);
 }

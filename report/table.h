@@ -124,13 +124,14 @@ int report_table_sort(const struct table *table, const char *sort, uint32_t **or
 /* Keeps `count` rows, in this order. 0 or SPROF_ENOMEM. */
 int report_table_take(struct table *table, const uint32_t *rows, size_t count);
 
-struct report_function_set; /* report/function_search.h */
-
-/* The parts of the dataset that a flat table of these keys needs. */
+/* The parts of the dataset that a flat table of these keys needs; that the tree needs. */
 unsigned report_keys_parts(const struct report_table_options *options,
                            const struct report_selection *selection);
+unsigned report_tree_parts(const struct report_table_options *options,
+                           const struct report_selection *selection);
 
-/* Builders. Each returns 0 or a negative code with *error filled. */
+/* Builders: each has its line in report/report.c. Each returns 0 or a negative code with *error
+ * filled. */
 int report_table_by_keys(struct table *table, struct report_dataset *dataset,
                          const struct report_table_options *options, struct sprof_error *error);
 int report_table_of_edges(struct table *table, struct report_dataset *dataset,
@@ -140,10 +141,8 @@ int report_table_of_tree(struct table *table, struct report_dataset *dataset,
 int report_table_bottom_up(struct table *table, struct report_dataset *dataset,
                            const struct report_table_options *options, struct sprof_error *error);
 int report_table_of_callers(struct table *table, struct report_dataset *dataset,
-                            const struct report_function_set *set,
                             const struct report_table_options *options, struct sprof_error *error);
 int report_table_of_callees(struct table *table, struct report_dataset *dataset,
-                            const struct report_function_set *set,
                             const struct report_table_options *options, struct sprof_error *error);
 
 /* Text without the quality below. 0 or SPROF_ENOMEM; failures to write are left in the stream's

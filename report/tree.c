@@ -349,6 +349,14 @@ struct measure report_measure_in_tree(const struct measure *measure, const char 
     return own;
 }
 
+/* What is inlined is only said to people. */
+unsigned report_tree_parts(const struct report_table_options *options,
+                           const struct report_selection *selection)
+{
+    (void)selection;
+    return options->marks ? REPORT_INLINED : 0;
+}
+
 int report_table_of_tree(struct table *table, struct report_dataset *dataset,
                          const struct report_table_options *options, struct sprof_error *error)
 {

@@ -66,7 +66,7 @@ static void ask_everything(struct store *store)
 {
     struct captured *captured = capture();
     struct sprof_error error = {0};
-    for (int view = REPORT_BY_KEYS; view <= REPORT_CALLEES; view++)
+    for (int view = REPORT_BY_KEYS; view < REPORT_VIEWS; view++)
         for (const struct report_format *format = report_formats(); format->name; format++)
             for (int mode = -1; mode <= MODEL_MODE_APP; mode++) {
                 const bool about_one = view == REPORT_CALLERS || view == REPORT_CALLEES;

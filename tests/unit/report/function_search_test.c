@@ -98,9 +98,10 @@ static void test_twins_become_one(void)
     CU_ASSERT_EQUAL(report_function_search(&dataset, "helper", &set, NULL), 0);
     CU_ASSERT_EQUAL(set.count, 2);
     CU_ASSERT_EQUAL(set.items[0], HELPER);
-    CU_ASSERT_EQUAL(
-        report_table_of_callees(&table, &dataset, &set, &(struct report_table_options){0}, NULL),
-        0);
+    CU_ASSERT_EQUAL(report_table_of_callees(&table, &dataset,
+                                            &(struct report_table_options){.function = "helper"},
+                                            NULL),
+                    0);
     CU_ASSERT_EQUAL(report_table_rows(&table), 1);
     CU_ASSERT_EQUAL(report_table_cell(&table, 0, 0)->count, 9);
     CU_ASSERT_EQUAL(model_paths_total(&dataset.paths).samples, 21);
