@@ -19,7 +19,7 @@
 
 enum {
     PROBE_MAGIC = 0x42505053, /* "SPPB" */
-    PROBE_VERSION = 1,
+    PROBE_VERSION = 2,
     PROBE_THUNK_BYTES = 64,
     PROBE_THUNKS = 131072, /* functions of one process that can be probed */
     PROBE_SLABS = 4096,    /* threads of one process that can be traced at the same time */
@@ -32,8 +32,8 @@ enum {
 struct probe_hello {
     uint32_t magic, version;
     uint32_t pid;
-    int32_t window_error; /* errno of mapping the records; 0: they are there */
-    uint64_t thunks;      /* address of the area */
+    int32_t window_error;  /* errno of mapping the records; 0: they are there */
+    uint64_t thunks;       /* address of the area */
     uint64_t enter, leave; /* what thunks call */
 };
 
@@ -68,15 +68,15 @@ enum probe_tier {
 
 /* Figures of one function in one thread. Times are ticks of the processor's counter. */
 struct probe_stat {
-    uint64_t calls; /* begun */
+    uint64_t calls;       /* begun */
     uint64_t self, total; /* total: of outermost calls */
-    uint64_t depth; /* calls that are open */
-    uint64_t min, max; /* of one call, whole; min 0: none has ended */
+    uint64_t depth;       /* calls that are open */
+    uint64_t min, max;    /* of one call, whole; min 0: none has ended */
     uint64_t ended;
-    uint64_t child_calls; /* ended calls of probed functions, directly below */
+    uint64_t child_calls;     /* ended calls of probed functions, directly below */
     uint64_t tails, abnormal; /* … of `ended`: by a tail call; without returning */
-    uint64_t recursive; /* calls begun while another was open */
-    uint64_t uncertain; /* ended calls whose self time may hold that of others: coroutines */
+    uint64_t recursive;       /* calls begun while another was open */
+    uint64_t uncertain;       /* ended calls whose self time may hold that of others: coroutines */
     uint64_t reserved[4];
     uint32_t buckets[PROBE_BUCKETS]; /* ended calls by their duration */
 };
@@ -93,7 +93,8 @@ struct probe_slab {
 };
 
 /* The file: this structure, then the slabs, each an array of struct probe_stat by function. The
- * tracer writes what is above the line before it says go. */
+ * tracer writes what is above the line: the first group before it says go, the second, and `tiers`,
+ * at any time. */
 struct probe_shared {
     uint64_t slab_bytes;
     uint32_t slab_count, function_count;
@@ -101,9 +102,12 @@ struct probe_shared {
     uint64_t stack_bytes;           /* of other threads, as far as known */
     uint32_t tid_offset;            /* from a thread's pointer to its id; 0: ask the kernel */
     uint32_t reserved;
+
+    /* Ticks: of a call that began before, only what came after counts. 0: nothing was cleared. */
+    _Atomic uint64_t cleared;
     /* ==  == */
-    _Atomic uint64_t untracked;    /* threads that found no slab */
-    _Atomic uint32_t slabs_used;   /* slabs from here on were never taken */
+    _Atomic uint64_t untracked;  /* threads that found no slab */
+    _Atomic uint32_t slabs_used; /* slabs from here on were never taken */
     _Atomic uint32_t next_serial;
     struct probe_slab slabs[PROBE_SLABS];
     uint8_t tiers[PROBE_THUNKS]; /* enum probe_tier by function */

@@ -1,5 +1,6 @@
 /* sprof stats: a table of the functions that were traced, with calls and times. */
 #include "cli/commands.h"
+#include "cli/follow.h"
 #include "cli/listing.h"
 #include "cli/open.h"
 #include "cli/values.h"
@@ -39,8 +40,8 @@ _Static_assert((int)FIELDS <= (int)CLI_COLUMNS_MAX, "a listing has room for them
 struct arguments {
     const char *input;
     const struct field *sort;
-    bool ascending;
-    uint64_t run, limit;
+    bool ascending, follow;
+    uint64_t run, limit, interval_ns;
     enum cli_format format;
 };
 
@@ -70,6 +71,9 @@ static const struct cli_option options[] = {
     {"limit", 'n', "N", "rows (40 for people, else all)", FIELD(limit), cli_set_positive},
     {"format", 0, "text|csv|json", "for people (text), or for programs: times in nanoseconds",
      FIELD(format), cli_set_format},
+    {"follow", 0, NULL, "while the command runs: show the figures anew every now and then",
+     FIELD(follow), cli_set_flag},
+    {"interval", 0, "TIME", "… this often (2 s)", FIELD(interval_ns), cli_set_duration},
     {0},
 };
 
@@ -121,17 +125,16 @@ static int note_run(void *context, int columns, char *const *values, char *const
     return 0;
 }
 
-/* The run asked for, or the newest with figures. */
+/* The run asked for, or the newest that was traced. It may have no figures yet. */
 static int find_run(struct store *store, const struct arguments *arguments, uint64_t *run,
                     struct sprof_error *error)
 {
-    char sql[160];
+    char sql[256];
     *run = 0;
-    if (arguments->run)
-        snprintf(sql, sizeof sql, "SELECT max(run_id) FROM call_cost WHERE run_id = %llu",
-                 (unsigned long long)arguments->run);
-    else
-        snprintf(sql, sizeof sql, "SELECT max(run_id) FROM call_cost");
+    snprintf(sql, sizeof sql,
+             "SELECT max(run_id) FROM event WHERE unit = (SELECT number FROM word WHERE list = "
+             "'unit' AND word = 'call') AND %llu IN (0, run_id)",
+             (unsigned long long)arguments->run);
     const int status = store_query(store, sql, note_run, run, error);
     if (status || *run)
         return status;
@@ -143,9 +146,12 @@ static int find_run(struct store *store, const struct arguments *arguments, uint
                            (unsigned long long)arguments->run);
 }
 
-static int show(struct view *view, struct store *store, struct sprof_error *error)
+static int show(void *context, FILE *out, struct store *store, struct sprof_error *error)
 {
-    const struct arguments *arguments = view->arguments;
+    const struct arguments *arguments = context;
+    struct view shown = {.arguments = arguments,
+                         .listing = {.out = out, .format = arguments->format}};
+    struct view *view = &shown;
     const struct field *sort = arguments->sort ? arguments->sort : &fields[0];
     const bool ascending = arguments->ascending || sort->is_text;
     struct cli_column columns[FIELDS];
@@ -188,18 +194,22 @@ static int show(struct view *view, struct store *store, struct sprof_error *erro
 static int run(struct cli_terminal *terminal, void *all, const struct cli_operands *operands,
                struct sprof_error *error)
 {
-    const struct arguments *arguments = all;
-    struct view view = {.arguments = arguments,
-                        .listing = {.out = stdout, .format = arguments->format}};
+    struct arguments *arguments = all;
     struct store *store;
     if (operands->count > 1 || (operands->count && arguments->input))
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "give one recording: `sprof stats sprof.db`");
-    int status = cli_open_recording(&store, operands->count ? operands->items[0] : arguments->input,
-                                    terminal, error);
+    if (arguments->interval_ns && !arguments->follow)
+        return sprof_error_set(error, SPROF_EUSAGE, 0, "--interval goes with --follow");
+    if (operands->count)
+        arguments->input = operands->items[0];
+    if (arguments->follow)
+        return cli_follow(arguments->input, arguments->interval_ns, show, arguments, terminal,
+                          error);
+    int status = cli_open_recording(&store, arguments->input, terminal, error);
     if (status)
         return status;
-    status = show(&view, store, error);
+    status = show(arguments, stdout, store, error);
     store_close(store, NULL);
     return status;
 }
@@ -212,7 +222,7 @@ const struct cli_command cli_stats_command = {
     .details =
         "self: without the traced functions that it called; total: with them, of outermost calls;\n"
         "average, min, p50, p99 and max: of one call with what it called. A function whose exits\n"
-        "cannot be seen has calls only.\n",
+        "cannot be seen has calls only. Figures of a command that runs are at most a second old.\n",
     .arguments_size = sizeof(struct arguments),
     .run = run,
 };

@@ -169,6 +169,11 @@ struct store_batch *recording_batch(struct recording *recording)
     return &recording_writer_batch(&recording->writer)->rows;
 }
 
+struct sprof_arena *recording_batch_arena(struct recording *recording)
+{
+    return &recording_writer_batch(&recording->writer)->arena;
+}
+
 const struct model_process_table *recording_processes(const struct recording *recording)
 {
     return &recording->process_table;

@@ -88,6 +88,9 @@ int recording_clear(struct recording *recording, uint64_t time_ns);
  * as ledger and counters. */
 struct store_batch *recording_batch(struct recording *recording);
 
+/* For bytes of those rows: released when they are written. */
+struct sprof_arena *recording_batch_arena(struct recording *recording);
+
 /* == Feeding == */
 
 /* Starts the writer. `start_ns` (CLOCK_MONOTONIC) is the run's time 0; samples before `first_ns`

@@ -202,7 +202,7 @@ static int choose_function(struct chooser *chooser, uint32_t file,
         session->refused++;
     if (function->mechanism == TRACE_NOT || (!found && function->mechanism != TRACE_LEAVE))
         return 0;
-    const struct trace_probe probe = {file, function, 0, found > 0};
+    const struct trace_probe probe = {.file = file, .function = function, .is_chosen = found > 0};
     return sprof_vec_push(&session->probes, probe) ? sprof_error_memory(chooser->error) : 0;
 }
 

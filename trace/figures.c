@@ -1,5 +1,5 @@
-/* Reads what the agent measured. The command can write anything there, so each number is checked
- * where it matters. */
+/* Reads what the agent measured, thread by thread. The command can write anything there, so each
+ * number is checked where it matters. */
 #include "trace/tracing.h"
 
 #include <fcntl.h>
@@ -7,21 +7,44 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct probe_stat *stats_of(const struct trace_session *session, uint32_t slab)
+static uint64_t slab_offset(const struct trace_session *session, uint32_t slab)
 {
-    const uint8_t *slabs = (const uint8_t *)session->shared + PROBE_SHARED_BYTES;
-    return (const struct probe_stat *)(slabs +
-                                       slab * probe_slab_bytes((uint32_t)session->probes.count));
+    return PROBE_SHARED_BYTES + slab * probe_slab_bytes((uint32_t)session->probes.count);
+}
+
+static struct probe_stat *stats_of(const struct trace_session *session, uint32_t slab)
+{
+    return (struct probe_stat *)((uint8_t *)session->shared + slab_offset(session, slab));
 }
 
 static bool has_thread(const struct trace_session *session, uint32_t tid)
 {
     char path[64];
-    snprintf(path, sizeof path, "/proc/%d/task/%u", (int)target_command(session->target), tid);
+    snprintf(path, sizeof path, "/proc/%d/task/%u", (int)session->pid, tid);
     return access(path, F_OK) == 0;
 }
 
-static void add_stat(struct probe_stat *to, const struct probe_stat *stat)
+/* == Sums == */
+
+/* What a thread has called since `base`. Extremes are not differences: they are begun anew where
+ * something is cleared. */
+static void subtract(struct probe_stat *stat, const struct probe_stat *base)
+{
+    stat->calls -= base->calls;
+    stat->self -= base->self;
+    stat->total -= base->total;
+    stat->depth -= base->depth;
+    stat->ended -= base->ended;
+    stat->child_calls -= base->child_calls;
+    stat->tails -= base->tails;
+    stat->abnormal -= base->abnormal;
+    stat->recursive -= base->recursive;
+    stat->uncertain -= base->uncertain;
+    for (size_t i = 0; i < PROBE_BUCKETS; i++)
+        stat->buckets[i] -= base->buckets[i];
+}
+
+static void add(struct probe_stat *to, const struct probe_stat *stat)
 {
     to->calls += stat->calls;
     to->self += stat->self;
@@ -40,99 +63,232 @@ static void add_stat(struct probe_stat *to, const struct probe_stat *stat)
         to->buckets[i] += stat->buckets[i];
 }
 
-static int add_function(struct trace_figures *figures, uint32_t function,
-                        const struct probe_stat *stat)
-{
-    if (figures->tid < 0) {
-        add_stat(&figures->stats.items[function], stat);
-        return 0;
-    }
-    return sprof_vec_push(&figures->functions, function) || sprof_vec_push(&figures->stats, *stat)
-               ? SPROF_ENOMEM
-               : 0;
-}
+/* == Threads == */
 
-/* All functions, in their order: for what many threads share. */
-static int fill(struct trace_figures *figures, size_t count)
-{
-    const struct probe_stat none = {0};
-    for (size_t i = 0; i < count; i++)
-        if (sprof_vec_push(&figures->functions, (uint32_t)i) ||
-            sprof_vec_push(&figures->stats, none))
-            return SPROF_ENOMEM;
-    return 0;
-}
-
-/* The row of a thread; beyond so many all share the last, whose number is -1. */
-static struct trace_figures *new_figures(struct trace_session *session, uint32_t slab)
-{
-    struct trace_figures figures = {0};
-    const size_t count = session->threads.count;
-    if (count > TRACE_THREADS)
-        return &session->threads.items[TRACE_THREADS];
-    figures.tid = count == TRACE_THREADS ? -1 : (int32_t)session->shared->slabs[slab].tid;
-    snprintf(figures.name, sizeof figures.name, "%s",
-             figures.tid < 0 ? "[more threads]" : session->names[slab]);
-    if (figures.tid < 0 && fill(&figures, session->probes.count))
-        return NULL;
-    return sprof_vec_push(&session->threads, figures) ? NULL : &session->threads.items[count];
-}
-
-static int take_slab(struct trace_session *session, uint32_t slab)
-{
-    const struct probe_stat *stats = stats_of(session, slab);
-    struct trace_figures *figures = new_figures(session, slab);
-    if (!figures)
-        return SPROF_ENOMEM;
-    for (uint32_t i = 0; i < session->probes.count; i++) {
-        const struct probe_stat stat = stats[i];
-        if (stat.calls && session->probes.items[i].is_chosen && add_function(figures, i, &stat))
-            return SPROF_ENOMEM;
-    }
-    return 0;
-}
-
-/* Gives a slab back, empty. */
-static void free_slab(struct trace_session *session, uint32_t slab)
-{
-    const uint64_t bytes = probe_slab_bytes((uint32_t)session->probes.count);
-    fallocate(session->memory_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-              (off_t)(PROBE_SHARED_BYTES + slab * bytes), (off_t)bytes);
-    session->names[slab][0] = '\0';
-    atomic_store(&session->shared->slabs[slab].tid, 0);
-    atomic_store(&session->shared->slabs[slab].state, PROBE_SLAB_FREE);
-}
-
-static void note_name(struct trace_session *session, uint32_t slab, uint32_t tid)
+static void note_name(struct trace_session *session, struct trace_thread *thread)
 {
     char path[64];
-    snprintf(path, sizeof path, "/proc/%d/task/%u/comm", (int)target_command(session->target), tid);
+    snprintf(path, sizeof path, "/proc/%d/task/%d/comm", (int)session->pid, (int)thread->tid);
     FILE *file = fopen(path, "re");
-    if (file && fgets(session->names[slab], sizeof session->names[slab], file))
-        session->names[slab][strcspn(session->names[slab], "\n")] = '\0';
+    if (file && fgets(thread->name, sizeof thread->name, file))
+        thread->name[strcspn(thread->name, "\n")] = '\0';
     if (file)
         fclose(file);
 }
 
-int trace_collect(struct trace_session *session, bool all)
+/* A number that has been used before is another thread's now. */
+static int add_row(struct trace_session *session, struct trace_thread *thread)
 {
-    uint32_t used = atomic_load(&session->shared->slabs_used);
+    const uint64_t now_ns = sprof_clock_monotonic_ns();
+    const struct model_record fork = {.type = MODEL_RECORD_FORK,
+                                      .time_ns = now_ns,
+                                      .pid = session->pid,
+                                      .tid = thread->tid,
+                                      .fork = {session->pid, session->pid}};
+    const uint64_t key = (uint32_t)thread->tid;
+    const char *name = sprof_arena_text(&session->arena, thread->name);
+    if (!name ||
+        (sprof_map_get(&session->ended_tids, key) && recording_event(session->recording, &fork)))
+        return SPROF_ENOMEM;
+    const struct model_thread *row =
+        recording_thread(session->recording, session->pid, thread->tid, *name ? name : NULL,
+                         thread->tid == session->pid || !thread->tid ? session->start_ns : now_ns);
+    thread->row = row ? row->id : 0;
+    return row ? 0 : SPROF_ENOMEM;
+}
+
+/* Beyond so many threads all that come share a row, whose number is 0. */
+static int share_row(struct trace_session *session, struct trace_thread *thread)
+{
+    struct trace_thread *rest = &session->rest;
+    thread->shares = true;
+    if (rest->row)
+        return 0;
+    snprintf(rest->name, sizeof rest->name, "[more threads]");
+    for (uint32_t i = 0; i < session->probes.count; i++) {
+        const struct trace_cell cell = {.function = i};
+        if (sprof_vec_push(&rest->cells, cell))
+            return SPROF_ENOMEM;
+    }
+    session->rest_stats = calloc(session->probes.count, sizeof *session->rest_stats);
+    return session->rest_stats ? add_row(session, rest) : SPROF_ENOMEM;
+}
+
+static int begin_thread(struct trace_session *session, uint32_t slab, uint32_t tid)
+{
+    struct trace_thread *thread = calloc(1, sizeof *thread);
+    if (!thread)
+        return SPROF_ENOMEM;
+    session->slabs[slab] = thread;
+    thread->tid = (int32_t)tid;
+    note_name(session, thread);
+    if (session->thread_count++ >= TRACE_THREADS)
+        return share_row(session, thread);
+    return add_row(session, thread);
+}
+
+static void free_thread(struct trace_thread *thread)
+{
+    for (size_t i = 0; thread && i < thread->cells.count; i++)
+        free(thread->cells.items[i].base);
+    if (thread) {
+        sprof_vec_release(&thread->cells);
+        sprof_map_release(&thread->index);
+    }
+}
+
+/* Gives a slab back, empty. */
+static int end_thread(struct trace_session *session, uint32_t slab)
+{
+    struct trace_thread *thread = session->slabs[slab];
+    const struct model_record exit = {.type = MODEL_RECORD_EXIT,
+                                      .time_ns = sprof_clock_monotonic_ns(),
+                                      .pid = session->pid,
+                                      .tid = thread->tid};
+    const bool is_main = thread->tid == session->pid;
+    const int result = !thread->shares && !is_main &&
+                               (sprof_map_put(&session->ended_tids, (uint32_t)thread->tid, 1) ||
+                                recording_event(session->recording, &exit))
+                           ? SPROF_ENOMEM
+                           : 0;
+    fallocate(session->memory_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+              (off_t)slab_offset(session, slab),
+              (off_t)probe_slab_bytes((uint32_t)session->probes.count));
+    free_thread(thread);
+    free(thread);
+    session->slabs[slab] = NULL;
+    atomic_store(&session->shared->slabs[slab].tid, 0);
+    atomic_store(&session->shared->slabs[slab].state, PROBE_SLAB_FREE);
+    return result;
+}
+
+void trace_figures_release(struct trace_session *session)
+{
+    for (size_t i = 0; i < PROBE_SLABS; i++) {
+        free_thread(session->slabs[i]);
+        free(session->slabs[i]);
+        session->slabs[i] = NULL;
+    }
+    free_thread(&session->rest);
+    free(session->rest_stats);
+    session->rest_stats = NULL;
+    sprof_map_release(&session->ended_tids);
+}
+
+/* == Reading == */
+
+static struct trace_cell *cell_of(struct trace_thread *thread, uint32_t function)
+{
+    const uint64_t *known = sprof_map_get(&thread->index, function);
+    const struct trace_cell cell = {.function = function};
+    if (known)
+        return &thread->cells.items[*known];
+    if (sprof_map_put(&thread->index, function, thread->cells.count) ||
+        sprof_vec_push(&thread->cells, cell))
+        return NULL;
+    return &thread->cells.items[thread->cells.count - 1];
+}
+
+/* Adds what is new since the last time to the row that many threads share. */
+static int add_to_rest(struct trace_session *session, struct trace_cell *cell,
+                       const struct probe_stat *stat)
+{
+    struct probe_stat fresh = *stat;
+    if (!cell->base && !(cell->base = calloc(1, sizeof *cell->base)))
+        return SPROF_ENOMEM;
+    subtract(&fresh, cell->base);
+    add(&session->rest_stats[cell->function], &fresh);
+    *cell->base = *stat;
+    session->rest_changed = true;
+    return 0;
+}
+
+/* One function of one thread, where something has happened since the last time. */
+static int read_stat(struct trace_session *session, struct trace_thread *thread, uint32_t function,
+                     const struct probe_stat *from)
+{
+    struct probe_stat stat = *from;
+    struct trace_cell *cell = stat.calls ? cell_of(thread, function) : NULL;
+    if (!stat.calls)
+        return 0;
+    if (!cell)
+        return SPROF_ENOMEM;
+    if (cell->calls == stat.calls && cell->ended == stat.ended)
+        return 0;
+    cell->calls = stat.calls;
+    cell->ended = stat.ended;
+    if (thread->shares)
+        return add_to_rest(session, cell, &stat);
+    if (cell->base)
+        subtract(&stat, cell->base);
+    return trace_put_row(session, thread->row, cell, &stat);
+}
+
+/* Only what was written to exists: reading elsewhere would make pages of zeros. */
+static int read_slab(struct trace_session *session, uint32_t slab)
+{
+    const uint64_t begin = slab_offset(session, slab);
+    const uint64_t end = begin + session->probes.count * sizeof(struct probe_stat);
+    const struct probe_stat *stats = stats_of(session, slab);
+    uint64_t next = 0; /* function */
+    int result = 0;
+    for (uint64_t at = begin; at < end && !result;) {
+        const off_t data = lseek(session->memory_fd, (off_t)at, SEEK_DATA);
+        if (data < 0 || (uint64_t)data >= end)
+            break;
+        const off_t hole = lseek(session->memory_fd, data, SEEK_HOLE);
+        const uint64_t stop = hole < 0 || (uint64_t)hole > end ? end : (uint64_t)hole;
+        const uint64_t first = ((uint64_t)data - begin) / sizeof *stats;
+        for (next = first > next ? first : next;
+             begin + next * sizeof *stats < stop && next < session->probes.count && !result; next++)
+            if (session->probes.items[next].is_chosen)
+                result = read_stat(session, session->slabs[slab], (uint32_t)next, &stats[next]);
+        at = stop;
+    }
+    return result;
+}
+
+static int write_rest(struct trace_session *session)
+{
+    int result = 0;
+    for (size_t i = 0; session->rest_changed && i < session->probes.count && !result; i++) {
+        struct trace_cell *cell = &session->rest.cells.items[i];
+        const struct probe_stat *stat = &session->rest_stats[i];
+        if (!stat->calls || (cell->calls == stat->calls && cell->ended == stat->ended))
+            continue;
+        cell->calls = stat->calls;
+        cell->ended = stat->ended;
+        result = trace_put_row(session, session->rest.row, cell, stat);
+    }
+    session->rest_changed = false;
+    return result;
+}
+
+/* The slabs that may be in use. */
+static uint32_t slab_count(const struct trace_session *session)
+{
+    const uint32_t used = atomic_load(&session->shared->slabs_used);
     const uint32_t count = (uint32_t)((session->shared_bytes - PROBE_SHARED_BYTES) /
                                       probe_slab_bytes((uint32_t)session->probes.count));
-    if (used > count)
-        used = count;
-    for (uint32_t i = 0; i < used; i++) {
+    return used < count ? used : count;
+}
+
+int trace_collect(struct trace_session *session, enum trace_collecting what)
+{
+    const uint32_t count = slab_count(session);
+    int result = 0;
+    for (uint32_t i = 0; i < count && !result; i++) {
         const uint32_t tid = atomic_load(&session->shared->slabs[i].tid);
         if (atomic_load(&session->shared->slabs[i].state) != PROBE_SLAB_TAKEN || !tid)
             continue;
-        if (!all && has_thread(session, tid)) {
-            if (!session->names[i][0])
-                note_name(session, i, tid);
-            continue;
-        }
-        if (take_slab(session, i))
-            return SPROF_ENOMEM;
-        free_slab(session, i);
+        if (!session->slabs[i])
+            result = begin_thread(session, i, tid);
+        const bool ended =
+            what == TRACE_COLLECT_LAST || !has_thread(session, (uint32_t)session->slabs[i]->tid);
+        if (!result && (ended || what == TRACE_COLLECT_ALL))
+            result = read_slab(session, i);
+        if (!result && ended)
+            result = end_thread(session, i);
     }
-    return 0;
+    return result || what == TRACE_COLLECT_ENDED ? result : write_rest(session);
 }

@@ -1,47 +1,46 @@
-/* Turns figures into rows of the recording. */
+/* Turns figures into rows of the recording. A row is written again whenever its figures have
+ * changed. */
 #include "trace/tracing.h"
 
 #include <math.h>
 
-struct putting {
-    struct trace_session *session;
-    struct trace_result *result;
-    double ns_per_tick;
-    SPROF_VEC(uint32_t) nodes; /* by probe; 0: not made yet */
-};
-
-static uint64_t nanoseconds(const struct putting *putting, uint64_t ticks)
+static uint64_t nanoseconds(const struct trace_session *session, uint64_t ticks)
 {
-    const double ns = (double)ticks * putting->ns_per_tick;
+    const double ns = (double)ticks * session->ns_per_tick;
     if (ticks && ns < 1) /* the counter may be finer than a nanosecond */
         return 1;
     return ns < 9e18 ? (uint64_t)llround(ns)
                      : (uint64_t)9e18; /* whatever the command wrote there */
 }
 
-static int node_of(struct putting *putting, uint32_t number, uint32_t *node)
+void trace_take_time(struct trace_session *session)
 {
-    struct trace_session *session = putting->session;
-    const struct trace_probe *probe = &session->probes.items[number];
-    if (!putting->nodes.items[number]) {
-        const int result =
-            recording_child_at(session->recording, 0, target_command(session->target),
-                               session->files.items[probe->file].bias + probe->function->start,
-                               session->start_ns, &putting->nodes.items[number]);
-        if (result)
-            return result;
-    }
-    *node = putting->nodes.items[number];
-    return 0;
+    const uint64_t ns = sprof_clock_monotonic_ns(), ticks = probe_ticks();
+    session->now_ns = ns;
+    session->ns_per_tick = ticks > session->start_ticks ? (double)(ns - session->start_ns) /
+                                                              (double)(ticks - session->start_ticks)
+                                                        : 1;
 }
 
-static int put_call_cost(struct putting *putting, const struct probe_stat *stat, bool timed,
-                         uint32_t thread, uint32_t node)
+static int node_of(struct trace_session *session, uint32_t number, uint32_t *node)
 {
-    struct trace_session *session = putting->session;
+    struct trace_probe *probe = &session->probes.items[number];
+    const int result =
+        probe->node
+            ? 0
+            : recording_child_at(session->recording, 0, session->pid,
+                                 session->files.items[probe->file].bias + probe->function->start,
+                                 session->start_ns, &probe->node);
+    *node = probe->node;
+    return result;
+}
+
+static int put_call_cost(struct trace_session *session, const struct probe_stat *stat, bool timed,
+                         uint32_t thread, uint32_t node, struct trace_cell *cell)
+{
     const struct sprof_bytes buckets = {
-        (const uint8_t *)sprof_arena_copy(&session->arena, (const char *)stat->buckets,
-                                          sizeof stat->buckets),
+        (const uint8_t *)sprof_arena_copy(recording_batch_arena(session->recording),
+                                          (const char *)stat->buckets, sizeof stat->buckets),
         sizeof stat->buckets};
     const struct store_call_cost row = {
         .run_id = session->run->id,
@@ -51,82 +50,68 @@ static int put_call_cost(struct putting *putting, const struct probe_stat *stat,
         .timed = timed,
         .calls = stat->calls,
         .in_flight = timed && stat->calls > stat->ended ? stat->calls - stat->ended : 0,
-        .total_ns = nanoseconds(putting, stat->total),
-        .self_ns = nanoseconds(putting, stat->self),
-        .min_ns = nanoseconds(putting, stat->min),
-        .max_ns = nanoseconds(putting, stat->max),
+        .total_ns = nanoseconds(session, stat->total),
+        .self_ns = nanoseconds(session, stat->self),
+        .min_ns = nanoseconds(session, stat->min),
+        .max_ns = nanoseconds(session, stat->max),
         .child_calls = stat->child_calls,
         .tails = stat->tails,
         .abnormal = stat->abnormal,
         .recursive = stat->recursive,
         .uncertain = stat->uncertain,
-        .bucket_ns = (double)(1u << PROBE_BUCKET_FIRST) * M_SQRT2 * putting->ns_per_tick,
+        .bucket_ns = (double)(1u << PROBE_BUCKET_FIRST) * M_SQRT2 * session->ns_per_tick,
         .buckets = timed ? buckets : (struct sprof_bytes){0},
     };
-    putting->result->calls += row.calls;
-    putting->result->in_flight += row.in_flight;
-    putting->result->abnormal += row.abnormal;
+    session->calls += row.calls - cell->written_calls;
+    session->in_flight += row.in_flight - cell->written_in_flight;
+    session->abnormal += row.abnormal - cell->written_abnormal;
+    cell->written_calls = row.calls;
+    cell->written_in_flight = row.in_flight;
+    cell->written_abnormal = row.abnormal;
     return !buckets.data || sprof_vec_push(&recording_batch(session->recording)->call_costs, row)
                ? SPROF_ENOMEM
                : 0;
 }
 
-/* One function of one thread: a row of figures, and one as a sample, of which everything that adds
- * up self times and calls is made. */
-static int put_function(struct putting *putting, const struct model_thread *thread, uint32_t number,
-                        const struct probe_stat *stat)
+/* Everything that adds up self times and calls is made of samples: one for each phase, whose time
+ * is that of the first, so that rows are in the order of time. */
+static int put_sample(struct trace_session *session, const struct probe_stat *stat, uint32_t thread,
+                      uint32_t node, struct trace_cell *cell)
 {
-    struct trace_session *session = putting->session;
-    uint32_t node;
-    const int result = node_of(putting, number, &node);
-    if (result)
-        return result == SPROF_ENOTFOUND ? 0 : result;
+    if (cell->phase != session->phase) {
+        cell->phase = session->phase;
+        cell->before_calls = cell->phase_calls;
+        cell->before_self = cell->phase_self;
+        cell->sample = ++session->last_sample;
+        cell->sample_ns = session->now_ns - session->start_ns;
+    }
+    cell->phase_calls = stat->calls;
+    cell->phase_self = stat->self;
     const struct store_sample sample = {
+        .id = cell->sample,
         .event_id = session->event,
-        .thread_id = thread->id,
+        .thread_id = thread,
         .node_id = node,
-        .time_ns = session->end_ns - session->start_ns,
-        .weight = nanoseconds(putting, stat->self),
-        .count = stat->calls,
+        .time_ns = cell->sample_ns,
+        .weight = nanoseconds(session, stat->self - cell->before_self),
+        .count = stat->calls - cell->before_calls,
         .cpu = -1,
         .end_reason = MODEL_END_ROOT,
         .user_stack = true,
     };
-    return put_call_cost(putting, stat, session->probes.items[number].tier == PROBE_FULL,
-                         thread->id, node)
+    return recording_add_sample(session->recording, &sample);
+}
+
+int trace_put_row(struct trace_session *session, uint32_t thread, struct trace_cell *cell,
+                  const struct probe_stat *stat)
+{
+    uint32_t node;
+    const int result = node_of(session, cell->function, &node);
+    if (result)
+        return result == SPROF_ENOTFOUND ? 0 : result;
+    const bool timed = session->probes.items[cell->function].tier == PROBE_FULL;
+    return put_call_cost(session, stat, timed, thread, node, cell) ||
+                   put_sample(session, stat, thread, node, cell)
                ? SPROF_ENOMEM
-               : recording_add_sample(session->recording, &sample);
-}
-
-static int put_thread(struct putting *putting, const struct trace_figures *figures)
-{
-    struct trace_session *session = putting->session;
-    const pid_t pid = target_command(session->target);
-    const char *name = sprof_arena_text(&session->arena, figures->name);
-    const struct model_thread *thread =
-        recording_thread(session->recording, pid, figures->tid < 0 ? 0 : figures->tid,
-                         name && *name ? name : NULL, session->start_ns);
-    int result = thread ? 0 : SPROF_ENOMEM;
-    for (size_t i = 0; i < figures->functions.count && !result; i++)
-        if (figures->stats.items[i].calls)
-            result = put_function(putting, thread, figures->functions.items[i],
-                                  &figures->stats.items[i]);
-    return result;
-}
-
-int trace_write_rows(struct trace_session *session, struct trace_result *result)
-{
-    const uint64_t ticks = session->end_ticks - session->start_ticks;
-    struct putting putting = {
-        .session = session,
-        .result = result,
-        .ns_per_tick = ticks ? (double)(session->end_ns - session->start_ns) / (double)ticks : 1,
-    };
-    int status = 0;
-    for (size_t i = 0; i < session->probes.count && !status; i++)
-        status = sprof_vec_push(&putting.nodes, 0u);
-    for (size_t i = 0; i < session->threads.count && !status; i++)
-        status = put_thread(&putting, &session->threads.items[i]);
-    sprof_vec_release(&putting.nodes);
-    return status;
+               : 0;
 }

@@ -14,9 +14,14 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { LOOK_MS = 100 }; /* how often threads that have ended are looked for */
+enum {
+    LOOK_MS = 100,         /* how often threads that have ended are looked for */
+    FLUSH_NS = 1000000000, /* between two times that rows are written … */
+    FLUSH_SHARE = 20,      /* … or so many times as long as that takes */
+};
 
 /* == What cannot be traced == */
 
@@ -175,6 +180,8 @@ int trace_open(struct trace_session **out, const struct trace_options *options,
         result = set_environment(session, error);
     if (!result)
         result = open_recording(session, error);
+    session->phase = 1;
+    session->ns_per_tick = 1;
     if (result)
         trace_free(session);
     else
@@ -207,13 +214,9 @@ void trace_free(struct trace_session *session)
     recording_free(session->recording);
     for (size_t i = 0; i < session->files.count; i++)
         trace_plan_release(&session->files.items[i].plan);
-    for (size_t i = 0; i < session->threads.count; i++) {
-        sprof_vec_release(&session->threads.items[i].functions);
-        sprof_vec_release(&session->threads.items[i].stats);
-    }
+    trace_figures_release(session);
     sprof_vec_release(&session->files);
     sprof_vec_release(&session->probes);
-    sprof_vec_release(&session->threads);
     sprof_arena_release(&session->arena);
     free(session);
 }
@@ -260,10 +263,11 @@ static int start(struct trace_session *session, struct sprof_error *error)
     if (result)
         return result;
     result = target_start(session->target, error);
+    session->pid = target_command(session->target);
     close_fd(&session->child_fd);
     if (result)
         recording_abandon(session->recording);
-    return result;
+    return result ? result : recording_flush(session->recording, error);
 }
 
 /* What a program executes in its own place is not traced any more; that is said once. */
@@ -287,8 +291,38 @@ static void note_exec(struct trace_session *session)
                           path);
 }
 
-static int wait_for_end(struct trace_session *session, struct trace_result *result)
+/* What the command has used of the CPU so far. */
+static uint64_t command_cpu_ns(const struct trace_session *session)
 {
+    clockid_t clock;
+    struct timespec used;
+    return clock_getcpuclockid(session->pid, &clock) || clock_gettime(clock, &used)
+               ? session->run->target_cpu_ns
+               : (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
+}
+
+/* What was called so far, so that neither the command's death nor sprof's loses more than a second
+ * of it. Where this takes long it is done less often. */
+static int flush(struct trace_session *session, struct sprof_error *error)
+{
+    struct store_run *run = session->run;
+    trace_take_time(session);
+    if (trace_collect(session, TRACE_COLLECT_ALL))
+        return sprof_error_memory(error);
+    run->duration_ns = session->now_ns - run->start_monotonic_ns;
+    run->own_cpu_ns = sprof_clock_own_cpu_ns() - session->own_cpu_start_ns;
+    run->target_cpu_ns = command_cpu_ns(session);
+    const int result = recording_flush(session->recording, error);
+    const uint64_t end_ns = sprof_clock_monotonic_ns(), took_ns = end_ns - session->now_ns;
+    session->next_flush_ns =
+        end_ns + (took_ns > FLUSH_NS / FLUSH_SHARE ? took_ns * FLUSH_SHARE : FLUSH_NS - took_ns);
+    return result;
+}
+
+static int wait_for_end(struct trace_session *session, struct trace_result *result,
+                        struct sprof_error *error)
+{
+    session->next_flush_ns = session->start_ns + FLUSH_NS;
     while (!target_ended(session->target, &result->wait_status)) {
         struct pollfd polls[4];
         bool blind = true;
@@ -297,13 +331,16 @@ static int wait_for_end(struct trace_session *session, struct trace_result *resu
                                  : 0;
         poll(polls, count, LOOK_MS);
         note_exec(session);
-        if (trace_collect(session, false))
-            return SPROF_ENOMEM;
+        trace_take_time(session);
+        if (trace_collect(session, TRACE_COLLECT_ENDED))
+            return sprof_error_memory(error);
+        const int failed = session->now_ns >= session->next_flush_ns ? flush(session, error) : 0;
+        if (failed)
+            return failed;
     }
     result->has_wait_status = true;
-    session->end_ns = sprof_clock_monotonic_ns();
-    session->end_ticks = probe_ticks();
-    return trace_collect(session, true);
+    trace_take_time(session);
+    return trace_collect(session, TRACE_COLLECT_LAST) ? sprof_error_memory(error) : 0;
 }
 
 static int finish(struct trace_session *session, struct trace_result *result,
@@ -311,10 +348,11 @@ static int finish(struct trace_session *session, struct trace_result *result,
 {
     const struct recording_end end = {0};
     struct store_run *run = session->run;
-    if (trace_write_rows(session, result))
-        return sprof_error_memory(error);
     result->run_id = run->id;
-    result->duration_ns = session->end_ns - session->start_ns;
+    result->duration_ns = session->now_ns - session->start_ns;
+    result->calls = session->calls;
+    result->in_flight = session->in_flight;
+    result->abnormal = session->abnormal;
     result->refused = session->refused;
     result->untracked = atomic_load(&session->shared->untracked);
     for (size_t i = 0; i < session->probes.count; i++) {
@@ -322,7 +360,7 @@ static int finish(struct trace_session *session, struct trace_result *result,
         result->probes += probe->is_chosen;
         result->entry_only += probe->is_chosen && probe->tier != PROBE_FULL;
     }
-    run->duration_ns = session->end_ns - run->start_monotonic_ns;
+    run->duration_ns = session->now_ns - run->start_monotonic_ns;
     run->own_cpu_ns = sprof_clock_own_cpu_ns() - session->own_cpu_start_ns;
     run->target_cpu_ns = target_command_cpu_ns(session->target);
     run->wait_status = result->wait_status;
@@ -353,8 +391,6 @@ int trace_run(struct trace_session *session, struct trace_result *result, struct
     }
     close_fd(&session->agent_fd);
     note_exec(session);
-    failed = wait_for_end(session, result);
-    if (failed)
-        return sprof_error_memory(error);
-    return finish(session, result, error);
+    failed = wait_for_end(session, result, error);
+    return failed ? failed : finish(session, result, error);
 }

@@ -22,16 +22,31 @@ struct trace_probe {
     const struct trace_function *function;
     uint8_t tier;   /* enum probe_tier */
     bool is_chosen; /* else it has one because it leaves the frames of others */
+    uint32_t node;  /* of its entry; 0: not made yet */
 };
 
-/* What one thread, or all beyond the first TRACE_THREADS, has called. */
-struct trace_figures {
+/* What one thread has called of one function, as it was last read and written. */
+struct trace_cell {
+    uint32_t function;
+    uint32_t phase;             /* of its sample row; 0: there is none */
+    uint64_t calls, ended;      /* as the agent counts */
+    struct probe_stat *base;    /* owned; what counts no more, or is in the shared row; or NULL */
+    uint64_t sample, sample_ns; /* id and time of its sample row */
+    uint64_t phase_calls, phase_self, before_calls, before_self; /* now, and before the phase */
+    uint64_t written_calls, written_in_flight, written_abnormal;
+};
+
+/* A thread that has figures. */
+struct trace_thread {
     int32_t tid;
     char name[16];
-    SPROF_VEC(uint32_t) functions;
-    SPROF_VEC(struct probe_stat) stats; /* of the same */
+    uint32_t row; /* id of its row */
+    bool shares;  /* it has none of its own */
+    SPROF_VEC(struct trace_cell) cells;
+    struct sprof_map index; /* function → cell */
 };
 
+/* So many threads have rows of their own. */
 enum { TRACE_THREADS = 512 };
 
 struct trace_session {
@@ -48,13 +63,24 @@ struct trace_session {
     struct probe_hello hello;
     SPROF_VEC(struct trace_file) files;
     SPROF_VEC(struct trace_probe) probes;
-    SPROF_VEC(struct trace_figures) threads; /* that have ended, or were read at the end */
-    char names[PROBE_SLABS][16];             /* of threads, by slab; empty: not known yet */
+    struct trace_thread *slabs[PROBE_SLABS]; /* owned; whose slab it is */
+    size_t thread_count;                     /* so far */
+    struct trace_thread rest;                /* what threads without a row of their own share */
+    struct probe_stat *rest_stats;           /* by probe */
+    bool rest_changed;
+    struct sprof_map ended_tids;
+    uint32_t phase;                      /* counted from 1 */
+    uint64_t last_sample;                /* id */
+    uint64_t calls, in_flight, abnormal; /* of all rows */
     size_t refused;
     const char *executable; /* that the command ran at first */
     bool executed;          /* another one took its place */
-    const char *runtime; /* that walks stacks by itself; NULL: none */
-    uint64_t start_ns, start_ticks, end_ns, end_ticks;
+    const char *runtime;    /* that walks stacks by itself; NULL: none */
+    pid_t pid;              /* the command's */
+    uint64_t start_ns, start_ticks;
+    uint64_t now_ns;    /* when time was last taken; at the end that of the end … */
+    double ns_per_tick; /* … as known then */
+    uint64_t next_flush_ns;
     uint64_t own_cpu_start_ns;
 };
 
@@ -94,12 +120,24 @@ void trace_far_jump_write(uint8_t code[TRACE_FAR_JUMP_BYTES], uint64_t target);
 
 /* == figures.c == */
 
-/* Takes over the figures of threads that have ended; of all where `all`. Returns 0 or
- * SPROF_ENOMEM. */
-int trace_collect(struct trace_session *session, bool all);
+enum trace_collecting {
+    TRACE_COLLECT_ENDED, /* threads that have ended, whose memory others need */
+    TRACE_COLLECT_ALL,   /* … and whatever has changed */
+    TRACE_COLLECT_LAST,  /* the command has ended, and all its threads */
+};
+
+/* Writes rows of figures. Returns 0 or SPROF_ENOMEM. */
+int trace_collect(struct trace_session *session, enum trace_collecting what);
+
+void trace_figures_release(struct trace_session *session);
 
 /* == rows.c == */
 
-int trace_write_rows(struct trace_session *session, struct trace_result *result);
+/* Notes what time it is, in both clocks. */
+void trace_take_time(struct trace_session *session);
+
+/* Writes the row of a function of a thread, or writes it again. Returns 0 or SPROF_ENOMEM. */
+int trace_put_row(struct trace_session *session, uint32_t thread, struct trace_cell *cell,
+                  const struct probe_stat *stat);
 
 #endif

@@ -112,12 +112,25 @@ static inline uint32_t bucket_of(uint64_t ticks)
     return bucket < PROBE_BUCKETS ? bucket : PROBE_BUCKETS - 1;
 }
 
+/* What was measured is cleared while calls are in flight: they count from then on. A value that the
+ * program wrote there harms its own figures alone. */
+static inline void renew(struct record *record)
+{
+    const uint64_t cleared =
+        atomic_load_explicit(&probe_inside.shared->cleared, memory_order_relaxed);
+    if (record->begin < cleared) {
+        record->begin = cleared;
+        record->child_ticks = 0;
+    }
+}
+
 /* The call is over; the caller takes it out of the chain. */
 static inline void finish(struct thread *thread, struct record *record, uint64_t now,
                           bool is_in_chain)
 {
     struct probe_stat *stat = &thread->stats[record->function];
-    const uint64_t ticks = now - record->begin;
+    renew(record);
+    const uint64_t ticks = now > record->begin ? now - record->begin : 0;
     record->serial = 0;
     add(&stat->depth, (uint64_t)-1);
     add(&stat->ended, 1);
@@ -135,6 +148,7 @@ static inline void finish(struct thread *thread, struct record *record, uint64_t
     }
     struct record *parent = record->parent;
     if (parent) {
+        renew(parent);
         add(&parent->child_ticks, ticks);
         add(&thread->stats[parent->function].child_calls, 1);
     }

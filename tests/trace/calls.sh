@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof trace: programs compute what they compute untraced, and calls are counted exactly.
-#   calls.sh random LANGUAGE COMPILER | left | tails | real PROGRAM | environment | children | refused | kinds
+#   calls.sh random LANGUAGE COMPILER | left | tails | real PROGRAM | environment | children | refused | kinds | follow
 set -u
 . "$(dirname "$0")/../system/lib.sh"
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -318,6 +318,37 @@ END
         calls program.db >found
         has twice calls 1000
     fi
+    ;;
+follow)
+    # While the command runs its figures can be read, more each time.
+    cat >program.c <<'END'
+#include <stdio.h>
+#include <unistd.h>
+__attribute__((noinline)) void work(void) { __asm__ volatile("nop; nop; nop; nop; nop"); }
+int main(void) { while (access("end", F_OK)) { work(); usleep(1000); } puts("done"); return 3; }
+END
+    gcc -O1 -g program.c -o program || fail "no compiler"
+    "$SPROF" trace -o t.db -- ./program >trace.out 2>trace.err &
+    recorder=$!
+    children+=("$recorder")
+    # Exactly one row, for work, and as often as it is shown no smaller number.
+    wait_until 60 eval '"$SPROF" stats -i t.db --format csv 2>err | grep -q "^.*work"'
+    "$SPROF" report -i t.db >out 2>err && grep -q 'running, as of' out || fail "no report while it runs"
+    "$SPROF" stats -i t.db --follow --interval 0.2s --format csv >followed 2>err &
+    follower=$!
+    children+=("$follower")
+    wait_until 60 eval '[ "$(grep -c work followed)" -ge 4 ]'
+    touch end
+    wait "$recorder"
+    [ $? = 3 ] || fail "the command's exit status"
+    wait "$follower" || fail "following ended with $?"
+    python3 - <<'END' || fail "figures while it runs"
+import csv
+rows = [row for row in csv.DictReader(open("followed")) if row["function"] == "work"]
+calls = [int(row["calls"]) for row in rows]
+assert calls == sorted(calls) and calls[-1] > calls[0] > 0, calls
+END
+    expect 2 "$SPROF" stats -i t.db --interval 1s && said 'goes with --follow'
     ;;
 refused)
     printf 'int main(void) { return 0; }\n' >program.c

@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+"""Kills sprof or the command that it traces, at random moments.
+
+kill.py recorder|target SPROF [SEED]
+
+The command must not notice that its tracer is gone: it prints and ends as it does untraced. What was
+recorded stays readable, whoever was killed."""
+import ctypes
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+side, sprof = sys.argv[1:3]
+seed = int(sys.argv[3]) if len(sys.argv) > 3 else random.randrange(1 << 30)
+rng = random.Random(seed)
+ROUNDS = 10
+PATIENCE = 100  # seconds, for what takes one or two
+PR_SET_CHILD_SUBREAPER = 36
+NOT_STARTED = 127
+
+PROGRAM = """
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdio.h>
+#define NI __attribute__((noinline))
+NI long leaf(long n) { return n * 7 + 1; }
+NI long fib(long n) { return n < 2 ? leaf(n) : fib(n - 1) + fib(n - 2); }
+NI void jump(jmp_buf *back, long n) { if (n) jump(back, n - 1); else longjmp(*back, 1); leaf(n); }
+NI void *work(void *end)
+{
+    jmp_buf back;
+    volatile long sum = 0;
+    for (volatile long i = 0; i < 150; i++) {
+        if (!setjmp(back))
+            jump(&back, i % 10);
+        sum += fib(13);
+    }
+    *(long *)end = sum;
+    return end;
+}
+int main(void)
+{
+    long sum = 0;
+    for (int round = 0; round < 60; round++) {
+        pthread_t threads[3];
+        long sums[3];
+        for (int i = 0; i < 3; i++)
+            pthread_create(&threads[i], 0, work, &sums[i]);
+        for (int i = 0; i < 3; i++)
+            pthread_join(threads[i], 0);
+        sum += sums[0] + sums[1] + sums[2];
+    }
+    printf("%ld\\n", sum);
+    return 7;
+}
+"""
+
+
+def fail(text):
+    sys.exit(f"FAILED: seed {seed}: {text}")
+
+
+def wait_for(pid):
+    """The exit status of a child, which may be one that was left to us."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        done, status = os.waitpid(pid, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.01)
+    os.kill(pid, signal.SIGKILL)
+    fail(f"process {pid} does not end")
+
+
+def children_of(pid):
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children") as file:
+            return [int(child) for child in file.read().split()]
+    except FileNotFoundError:
+        return []
+
+
+def stats():
+    """The number of calls that the recording has; -1: none yet."""
+    result = subprocess.run([sprof, "stats", "-i", "t.db", "--format", "csv"], capture_output=True, text=True)
+    if result.returncode == 1 and result.stderr.count("\n") <= 3 and "Sanitizer" not in result.stderr:
+        return -1
+    if result.returncode:
+        fail(f"stats ended with {result.returncode}: {result.stderr}")
+    lines = result.stdout.splitlines()
+    column = lines[0].split(",").index("calls")
+    return sum(int(line.split(",")[column]) for line in lines[1:])
+
+
+def launch():
+    for name in os.listdir("."):
+        if name.startswith("t.db"):
+            os.unlink(name)
+    return subprocess.Popen([sprof, "trace", "-o", "t.db", "--", "./program"], stdout=open("out", "w"),
+                            stderr=open("err", "w"), stdin=subprocess.DEVNULL)
+
+
+def kill_recorder(after, wanted):
+    recorder = launch()
+    target = 0
+    end = time.monotonic() + after
+    while time.monotonic() < end:
+        target = target or next(iter(children_of(recorder.pid)), 0)
+        time.sleep(0.001)
+    target = target or next(iter(children_of(recorder.pid)), 0)
+    gone = recorder.poll() is not None
+    recorder.kill()
+    recorder.wait()
+    if not gone and target:
+        status, output = wait_for(target), open("out").read()
+        began = status != NOT_STARTED or output
+        if began and (status != 7 or output != wanted):
+            fail(f"killed after {after:.3f} s: the command ended with {status} and printed {output!r}")
+    return stats()
+
+
+def kill_target(after):
+    recorder = launch()
+    time.sleep(after)
+    target = next(iter(children_of(recorder.pid)), 0)
+    if target:
+        os.kill(target, signal.SIGKILL)
+    return wait_for(recorder.pid), stats()
+
+
+ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+with tempfile.TemporaryDirectory() as directory:
+    os.chdir(directory)
+    with open("program.c", "w") as file:
+        file.write(PROGRAM)
+    subprocess.run(["gcc", "-O1", "-g", "-w", "-pthread", "program.c", "-o", "program"], check=True)
+    untraced = subprocess.run("./program", capture_output=True, text=True)
+    begin = time.monotonic()
+    recorder = launch()
+    if wait_for(recorder.pid) != 7 or open("out").read() != untraced.stdout:
+        fail("the command does something else when it is traced: " + open("err").read())
+    whole, all_calls = time.monotonic() - begin, stats()
+    for i in range(ROUNDS):
+        after = rng.random() * whole * (0.2 if i % 2 else 1)
+        if side == "recorder":
+            calls = kill_recorder(after, untraced.stdout)
+        else:
+            status, calls = kill_target(after)
+            if status not in (7, 1, -signal.SIGKILL, 128 + signal.SIGKILL):
+                fail(f"killed after {after:.3f} s: sprof ended with {status}: {open('err').read()}")
+        if calls > all_calls:
+            fail(f"{calls} calls of {all_calls}")
+        print(f"after {after:.3f} of {whole:.3f} s: {calls} of {all_calls} calls recorded")
+    # Once figures could be seen, they stay.
+    recorder = launch()
+    end = time.monotonic() + PATIENCE
+    seen = 0
+    target = 0
+    while seen <= 0 and recorder.poll() is None and time.monotonic() < end:
+        target = target or next(iter(children_of(recorder.pid)), 0)
+        seen = stats() if os.path.exists("t.db") else 0
+    if recorder.poll() is None:
+        os.kill(recorder.pid if side == "recorder" else target, signal.SIGKILL)
+    recorder.wait()
+    if side == "recorder" and target and children_of(os.getpid()):
+        wait_for(target)
+    if stats() < seen:
+        fail(f"{stats()} calls of {seen} that were there")
+    print(f"{seen} calls seen, {stats()} stayed")
