@@ -154,6 +154,7 @@ struct {
 } tails SEC(".maps");
 
 struct sampling_counts counts;
+bool captures; /* set by sprof: the samples have stacks */
 
 static __always_inline __u64 next_page(__u64 address)
 {
@@ -446,28 +447,15 @@ static __always_inline void take_tick(void *ctx, bool kept)
 
 /* == Samples ================================================================================== */
 
-static __always_inline bool take(void *ctx)
+/* Whether the sample is kept: it is a member's. The tail of its stack is written right before it. (One
+ * program for samples with stacks and without: the verifier takes a millisecond for each.) */
+SEC("perf_event")
+int take_sample(void *ctx)
 {
     const bool kept = is_member(current_tid());
     if (keeps_ticks)
         take_tick(ctx, kept);
-    return kept;
-}
-
-/* Whether the sample is kept: it is a member's. */
-SEC("perf_event")
-int take_pc(void *ctx)
-{
-    return take(ctx);
-}
-
-/* The same of samples with stacks. The tail is written right before the sample. */
-SEC("perf_event")
-int take_stack(void *ctx)
-{
-    if (!take(ctx))
-        return 0;
-    if (stack_bytes)
+    if (kept && stack_bytes && captures)
         capture();
-    return 1;
+    return kept;
 }

@@ -127,9 +127,10 @@ bool perf_filter_bpf_has(const struct perf_filter_bpf *filter, pid_t tid)
 
 int perf_filter_bpf_attach(const struct perf_filter_bpf *filter, int event_fd, bool has_stack)
 {
-    const struct bpf_prog_desc *program =
-        has_stack ? &filter->programs->progs.take_stack : &filter->programs->progs.take_pc;
-    return ioctl(event_fd, PERF_EVENT_IOC_SET_BPF, program->prog_fd) ? -errno : 0;
+    filter->programs->bss->captures = has_stack;
+    return ioctl(event_fd, PERF_EVENT_IOC_SET_BPF, filter->programs->progs.take_sample.prog_fd)
+               ? -errno
+               : 0;
 }
 
 bool perf_filter_bpf_weigh(const struct perf_filter_bpf *filter, size_t cpu, uint64_t time_ns,
