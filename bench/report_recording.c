@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { THREADS = 8, MODULES = 40, DEPTH = 60, BATCH = 100000, PERIOD_NS = 1000000 };
+enum { THREADS = 8, PROCESSES = 2, MODULES = 40, DEPTH = 60, BATCH = 100000, PERIOD_NS = 1000000 };
 
 struct shape {
     uint64_t samples, run;
@@ -53,12 +53,24 @@ static void add_run(struct store_batch *batch, const struct shape *shape)
     PUSH(&batch->events,
          (struct store_event){
              .id = 1, .run_id = 1, .name = "cpu-clock", .is_clock = true, .period = PERIOD_NS});
-    PUSH(&batch->phases,
-         (struct store_phase){.id = 1, .run_id = 1, .mode = "full", .app_interior = "keep"});
-    PUSH(&batch->processes, (struct store_process){.id = 1, .run_id = 1, .pid = 100, .name = "b"});
+    PUSH(&batch->phases, (struct store_phase){.id = 1,
+                                              .run_id = 1,
+                                              .end_ns = run.duration_ns / 2,
+                                              .mode = "full",
+                                              .app_interior = "keep"});
+    PUSH(&batch->phases, (struct store_phase){.id = 2,
+                                              .run_id = 1,
+                                              .start_ns = run.duration_ns / 2,
+                                              .mode = "full",
+                                              .app_interior = "keep",
+                                              .mark = "second half"});
+    for (uint32_t i = 1; i <= PROCESSES; i++)
+        PUSH(&batch->processes,
+             (struct store_process){.id = i, .run_id = 1, .pid = 90 + (int)i, .name = "b"});
     for (uint32_t i = 1; i <= THREADS; i++)
         PUSH(&batch->threads,
-             (struct store_thread){.id = i, .process_id = 1, .tid = 99 + (int)i, .name = "worker"});
+             (struct store_thread){
+                 .id = i, .process_id = 1 + i % PROCESSES, .tid = 99 + (int)i, .name = "worker"});
 }
 
 /* Functions, frames and a tree of stacks: most nodes go on from the one before, others branch off.
@@ -122,7 +134,8 @@ static struct store_sample sample_at(const struct shape *shape, uint64_t number)
                                  .event_id = 1,
                                  .thread_id = 1 + node % THREADS,
                                  .node_id = node,
-                                 .time_ns = number * (PERIOD_NS / THREADS) + random % (PERIOD_NS / THREADS),
+                                 .time_ns = number * (PERIOD_NS / THREADS) +
+                                            random % (PERIOD_NS / THREADS),
                                  .weight = PERIOD_NS,
                                  .count = 1,
                                  .cpu = (int)(number % THREADS),

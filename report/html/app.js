@@ -42,7 +42,10 @@ class App {
         this.state = this.restore(saved);
         this.build();
         this.update();
-        requestAnimationFrame(() => this.shownAt = performance.now());
+        requestAnimationFrame(() => {
+            this.shownAt = performance.now();
+            this.prepare();
+        });
         window.addEventListener('hashchange', () => {
             if (location.hash.slice(1) !== this.written) {
                 this.state = this.restore(new URLSearchParams(location.hash.slice(1)));
@@ -133,11 +136,29 @@ class App {
 
     // ---- What is shown -----------------------------------------------------------------------
 
+    viewKey(mode, same) {
+        return mode + (same ? ' same' : '');
+    }
+
     view(mode, same) {
-        const key = mode + (same ? ' same' : '');
+        const key = this.viewKey(mode, same);
         if (!this.trees.has(key))
             this.trees.set(key, readAs(this.data, mode, same));
         return this.trees.get(key);
+    }
+
+    // The trees of all modes are made while nobody waits for them.
+    prepare() {
+        const later = window.requestIdleCallback || (step => setTimeout(step, 300));
+        const step = () => {
+            const same = this.comparing ? sameFunctions(this.data) : null;
+            const mode = this.modes().find(each => !this.trees.has(this.viewKey(each, same)));
+            if (!mode)
+                return;
+            this.view(mode, same);
+            later(step);
+        };
+        later(step);
     }
 
     update() {
@@ -149,10 +170,9 @@ class App {
         if (key !== this.profileKey) {
             this.profileKey = key;
             const view = this.view(state.mode, this.comparing ? sameFunctions(data) : null);
-            this.profile = new Profile(data, view, state);
+            this.profile = new Profile(data, view, state, this.selected ||= new SelectedCosts(data));
             this.base = this.comparing ? new Profile(data, view, {event: state.base, process: -1,
                 thread: -1, slots: null}) : null;
-            this.prepare();
         }
         const timeKey = JSON.stringify([state.event, state.process, state.thread, state.mode]);
         if (timeKey !== this.timeKey) {
@@ -168,23 +188,6 @@ class App {
         this.timeline.show(data, this.timeCosts, state.slots, this.run());
         this.paintTabs();
         this.save();
-    }
-
-    // Turning a large profile round takes longer than a click may: it begins while nobody waits for it.
-    prepare() {
-        const {profile} = this;
-        let next = 0;
-        const step = idle => {
-            if (profile !== this.profile)
-                return;
-            const entries = bottomUp(profile).children();
-            while (next < entries.length && next < 400 && idle.timeRemaining() > 2)
-                entries[next++].children();
-            if (next < entries.length && next < 400)
-                requestIdleCallback(step);
-        };
-        if (window.requestIdleCallback)
-            requestIdleCallback(step);
     }
 
     // All threads and all of the time, stacks as recorded: what lines and instructions are counted of.

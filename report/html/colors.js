@@ -22,7 +22,7 @@ class Palette {
         this.dark = dark;
         this.cache = [];
         const style = getComputedStyle(document.documentElement);
-        for (const name of ['ink', 'paper', 'muted', 'line', 'accent', 'mark', 'raised'])
+        for (const name of ['ink', 'paper', 'muted', 'line', 'accent', 'mark', 'raised', 'sans', 'mono'])
             this[name] = style.getPropertyValue('--' + name).trim();
     }
 

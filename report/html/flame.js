@@ -1,7 +1,8 @@
 // The flame graph and the icicle: a canvas that draws a lazy tree, widest first, and stops where boxes
-// become narrower than a third of a pixel. So neither direction ever builds the whole tree.
+// become narrower than half a pixel. So neither direction ever builds the whole tree. Rows are laid
+// out for some milliseconds at a time: however large the profile, the first rows are there at once.
 
-const FLAME_ROW = 19, FLAME_LEAST = 0.34;
+const FLAME_ROW = 19, FLAME_LEAST = 0.5, FLAME_BUDGET_MS = 25;
 
 class FlameGraph {
     constructor(host, palette, actions) {
@@ -9,7 +10,8 @@ class FlameGraph {
         this.actions = actions;
         this.canvas = element('canvas', {tabindex: 0, role: 'img',
             'aria-label': 'Flame graph: arrow keys move, Enter zooms, Escape zooms out'});
-        this.scroller = element('div', {class: 'flame-scroller'}, this.canvas);
+        this.tall = element('div', {class: 'flame-tall'}, this.canvas);
+        this.scroller = element('div', {class: 'flame-scroller'}, this.tall);
         this.tip = element('div', {class: 'tip', hidden: true});
         host.append(this.scroller, this.tip);
         this.rootsAtBottom = false;
@@ -23,7 +25,7 @@ class FlameGraph {
                 this.actions.openFunction(box.entry.function);
         });
         this.canvas.addEventListener('keydown', event => this.key(event));
-        this.scroller.addEventListener('scroll', () => this.rows && this.extend());
+        this.scroller.addEventListener('scroll', () => this.rows && this.soon());
         new ResizeObserver(() => this.root && this.layout()).observe(this.scroller);
     }
 
@@ -60,38 +62,62 @@ class FlameGraph {
         chain.forEach((entry, depth) => put(entry, 0, width, depth, entry !== this.zoomed));
         this.scale = this.zoomed.value ? width / this.zoomed.value : 0;
         this.level = [{entry: this.zoomed, x: 0}];
+        this.next = null;
+        if (!this.rootsAtBottom)
+            this.scroller.scrollTop = Math.max(0, (this.zoomed.depth - 4) * FLAME_ROW);
         this.extend();
         if (this.rootsAtBottom)
             this.scroller.scrollTop = this.scroller.scrollHeight;
     }
 
-    // Lays out rows down to a screen below what is in sight; what is deeper follows when it is
-    // scrolled to. A flame graph stands on its last row, so all of it is needed at once.
+    soon() {
+        this.waiting ||= requestAnimationFrame(() => {
+            this.waiting = 0;
+            this.extend();
+        });
+    }
+
+    // Lays out rows down to a screen below what is in sight; what is deeper follows when it is scrolled
+    // to. A flame graph stands on its last row, so all of it is needed; what takes long goes on later.
     extend() {
-        const {scrollTop, clientHeight} = this.scroller;
+        const {scrollTop, clientHeight} = this.scroller, end = performance.now() + FLAME_BUDGET_MS;
         const most = this.rootsAtBottom ? Infinity : (scrollTop + 2 * clientHeight) / FLAME_ROW;
-        for (let depth = this.rows.length; this.level.length && depth < most; depth++) {
-            const below = [], row = [];
-            for (const {entry, x} of this.level) {
-                let at = x;
-                const kids = entry.children();
-                for (let i = 0; i < kids.length; i++) {
-                    const child = kids[i], w = child.value * this.scale;
-                    if (w < FLAME_LEAST) {
-                        this.putRest(row, kids, i, at, depth);
-                        break;
-                    }
-                    row.push({entry: child, x: at, w, depth, dim: false});
-                    below.push({entry: child, x: at});
-                    at += w;
-                }
-            }
-            if (row.length)
-                this.rows.push(row);
-            this.level = below;
-        }
+        while (this.level.length && this.rows.length < most && performance.now() < end)
+            this.layRow(end);
+        const fromEnd = this.scroller.scrollHeight - scrollTop;
         this.height = this.rows.length * FLAME_ROW + 8;
+        this.tall.style.height = this.height + 'px';
+        if (this.rootsAtBottom)
+            this.scroller.scrollTop = this.scroller.scrollHeight - fromEnd;
         this.paint();
+        if (this.level.length && this.rows.length < most)
+            this.soon();
+    }
+
+    // One row, or a part of it when there is no time for more.
+    layRow(end) {
+        this.next ||= {row: [], below: [], at: 0};
+        const {row, below} = this.next, depth = this.rows.length;
+        for (; this.next.at < this.level.length; this.next.at++) {
+            if (this.next.at % 64 === 63 && performance.now() > end)
+                return;
+            const {entry, x} = this.level[this.next.at], kids = entry.children();
+            let at = x;
+            for (let i = 0; i < kids.length; i++) {
+                const child = kids[i], w = child.value * this.scale;
+                if (w < FLAME_LEAST) {
+                    this.putRest(row, kids, i, at, depth);
+                    break;
+                }
+                row.push({entry: child, x: at, w, depth, dim: false});
+                below.push({entry: child, x: at});
+                at += w;
+            }
+        }
+        if (row.length)
+            this.rows.push(row);
+        this.level = below;
+        this.next = null;
     }
 
     // What is too narrow for boxes of its own is one box of all of it.
@@ -103,41 +129,47 @@ class FlameGraph {
             row.push({rest: kids.length - from, value, x, w: value * this.scale, depth});
     }
 
+    // Where a row stands in the canvas.
     y(depth) {
-        const height = Math.max(this.height, this.scroller.clientHeight);
-        return this.rootsAtBottom ? height - (depth + 1) * FLAME_ROW - 4 : depth * FLAME_ROW + 4;
+        const {scrollTop, clientHeight} = this.scroller, height = Math.max(this.height, clientHeight);
+        return (this.rootsAtBottom ? height - (depth + 1) * FLAME_ROW - 4 : depth * FLAME_ROW + 4) - scrollTop;
     }
 
-    // Only the visible part is drawn; the canvas is as tall as the window, not as the stacks.
+    // The canvas is as large as what is in sight, and stays there when the stacks are scrolled.
     paint() {
-        if (!this.rows)
+        const width = this.scroller.clientWidth, height = this.scroller.clientHeight;
+        if (!this.rows || !height)
             return;
-        const width = this.scroller.clientWidth;
-        const height = Math.max(this.height, this.scroller.clientHeight);
         const ratio = window.devicePixelRatio || 1;
-        const shown = Math.min(height, 16000);
-        this.canvas.style.height = shown + 'px';
-        if (this.canvas.width !== Math.round(width * ratio) ||
-            this.canvas.height !== Math.round(shown * ratio)) {
-            this.canvas.width = Math.round(width * ratio);
-            this.canvas.height = Math.round(shown * ratio);
+        const pixels = [Math.round(width * ratio), Math.round(height * ratio)];
+        if (this.canvas.width !== pixels[0] || this.canvas.height !== pixels[1]) {
+            this.canvas.style.height = height + 'px';
+            [this.canvas.width, this.canvas.height] = pixels;
         }
         const context = this.canvas.getContext('2d');
         context.setTransform(ratio, 0, 0, ratio, 0, 0);
-        const top = this.scroller.scrollTop, bottom = top + this.scroller.clientHeight;
-        context.clearRect(0, top, width, bottom - top);
-        context.font = '12px ' + getComputedStyle(document.body).getPropertyValue('--mono');
+        context.clearRect(0, 0, width, height);
+        context.font = '12px ' + this.palette.mono;
         context.textBaseline = 'middle';
         for (let depth = 0; depth < this.rows.length; depth++) {
             const y = this.y(depth);
-            if (y + FLAME_ROW < top || y > bottom)
+            if (y + FLAME_ROW < 0 || y > height)
                 continue;
-            for (const box of this.rows[depth])
-                this.paintBox(context, box, y);
+            // Boxes begin and end at pixels; one that covers none is drawn only when it is a match.
+            for (const box of this.rows[depth]) {
+                const x = Math.round(box.x * ratio) / ratio, hit = this.isHit(box.entry);
+                const w = Math.max(Math.round((box.x + box.w) * ratio) / ratio - x, hit ? 1 : 0);
+                if (w)
+                    this.paintBox(context, box, {x, y, w, hit});
+            }
         }
     }
 
-    paintRest(context, {x, w, rest}, y) {
+    isHit(entry) {
+        return this.match && entry && entry.function >= 0 && this.match.hit[entry.function];
+    }
+
+    paintRest(context, rest, {x, y, w}) {
         context.globalAlpha = 0.55;
         context.fillStyle = this.palette.line;
         context.fillRect(x, y, w - (w > 3 ? 1 : 0), FLAME_ROW - 1);
@@ -148,15 +180,12 @@ class FlameGraph {
         }
     }
 
-    paintBox(context, box, y) {
-        if (box.rest)
-            return this.paintRest(context, box, y);
-        const {entry, x, w} = box, hit = this.match && entry.function >= 0 &&
-            this.match.hit[entry.function];
-        context.globalAlpha = box.dim ? 0.45 : this.match && !hit ? 0.35 : 1;
-        context.fillStyle = this.colorOf ? this.colorOf(entry)
-                                         : this.palette.function(entry.function);
-        const gap = w > 3 ? 1 : 0;
+    paintBox(context, {entry, rest, dim}, place) {
+        if (rest)
+            return this.paintRest(context, rest, place);
+        const {x, y, w, hit} = place, gap = w > 3 ? 1 : 0;
+        context.globalAlpha = dim ? 0.45 : this.match && !hit ? 0.35 : 1;
+        context.fillStyle = this.colorOf ? this.colorOf(entry) : this.palette.function(entry.function);
         context.fillRect(x, y, w - gap, FLAME_ROW - 1);
         context.globalAlpha = 1;
         if (hit) {
@@ -170,7 +199,7 @@ class FlameGraph {
         }
         if (w > 26) {
             context.fillStyle = this.palette.ink;
-            context.globalAlpha = box.dim ? 0.7 : 1;
+            context.globalAlpha = dim ? 0.7 : 1;
             context.fillText(this.fit(context, this.label(entry), w - 9), x + 4, y + FLAME_ROW / 2);
             context.globalAlpha = 1;
         }
@@ -193,9 +222,8 @@ class FlameGraph {
     boxAt(event) {
         const bounds = this.canvas.getBoundingClientRect();
         const x = event.clientX - bounds.left, y = event.clientY - bounds.top;
-        const height = Math.max(this.height, this.scroller.clientHeight);
-        const depth = this.rootsAtBottom ? Math.floor((height - y - 4) / FLAME_ROW)
-                                         : Math.floor((y - 4) / FLAME_ROW);
+        const first = this.y(0);
+        const depth = this.rootsAtBottom ? Math.ceil((first - y) / FLAME_ROW) : Math.floor((y - first) / FLAME_ROW);
         return (this.rows[depth] || []).find(box => x >= box.x && x < box.x + box.w);
     }
 
@@ -231,8 +259,6 @@ class FlameGraph {
         this.selected = entry;
         this.zoomPath = pathOf(entry);
         this.layout();
-        if (!this.rootsAtBottom)
-            this.scroller.scrollTop = Math.max(0, (entry.depth - 4) * FLAME_ROW);
         this.actions.zoomed(this.zoomPath);
     }
 
@@ -246,9 +272,9 @@ class FlameGraph {
             return;
         this.selected = entry;
         this.paint();
-        const y = this.y(entry.depth), {scrollTop, clientHeight} = this.scroller;
-        if (y < scrollTop || y + FLAME_ROW > scrollTop + clientHeight)
-            this.scroller.scrollTop = y - clientHeight / 2;
+        const y = this.y(entry.depth), {clientHeight} = this.scroller;
+        if (y < 0 || y + FLAME_ROW > clientHeight)
+            this.scroller.scrollTop += y - clientHeight / 2;
         this.actions.said(describeEntry(this.profile, entry).map(e => e.textContent).join(', '));
     }
 

@@ -1,32 +1,37 @@
 // When the time was spent: a strip of all threads together, one lane for each thread, and a heat map
 // of seconds against parts of a second. A dragged range snaps to whole slots and filters all views.
 
+const KINDS = ['app', 'system', 'kernel', 'none'];
+
+// The kind of code that the samples of each recorded path count for in a mode: an index of KINDS.
+function pathKinds(data, view) {
+    const kindOf = data.modules.map(({kind}) => kind === 'jit' ? 0 : KINDS.includes(kind) ? KINDS.indexOf(kind) : 3);
+    const {sink} = view, fns = view.tree.function, {module} = data.functions, kinds = new Uint8Array(sink.length);
+    for (let id = 1; id < sink.length; id++)
+        kinds[id] = kindOf[module[fns[sink[id]]]];
+    return kinds;
+}
+
 // Cost per slot, in all and per kind of code, of what a selection without a range holds.
 function slotCosts(data, selection, view) {
     const slots = Math.max(1, data.runs[data.events[selection.event].run].slots);
-    const perKind = {app: new Float64Array(slots), system: new Float64Array(slots),
-                     kernel: new Float64Array(slots), none: new Float64Array(slots)};
-    const threads = new Map();
-    const {slot, node, weight, samples} = data.cells, byWeight = data.events[selection.event].varying;
-    const kinds = data.modules.map(module => module.kind === 'jit' ? 'app'
-        : perKind[module.kind] ? module.kind : 'none');
-    const everything = {...selection, slots: null};
-    const starts = laneStarts(data);
+    const kinds = view.pathKinds ||= pathKinds(data, view), sums = KINDS.map(() => new Float64Array(slots));
+    const {slot, node} = data.cells, event = data.events[selection.event];
+    const values = event.varying || event.clock ? data.cells.weight : data.cells.samples;
+    const threads = new Map(), starts = laneStarts(data);
     for (let lane = 0; lane < data.lanes.length; lane++) {
-        if (!laneIsSelected(data, lane, everything))
+        if (!laneIsSelected(data, lane, selection))
             continue;
         const thread = data.lanes[lane][1];
         if (!threads.has(thread))
             threads.set(thread, new Float64Array(slots));
         const own = threads.get(thread);
         for (let i = starts[lane]; i < starts[lane + 1]; i++) {
-            const value = byWeight || data.events[selection.event].clock ? weight[i] : samples[i];
-            const fn = view.tree.function[view.sink[node[i]]];
-            perKind[kinds[data.functions.module[fn]]][slot[i]] += value;
-            own[slot[i]] += value;
+            sums[kinds[node[i]]][slot[i]] += values[i];
+            own[slot[i]] += values[i];
         }
     }
-    return {slots, perKind, threads};
+    return {slots, threads, perKind: Object.fromEntries(KINDS.map((kind, at) => [kind, sums[at]]))};
 }
 
 class Timeline {
@@ -118,7 +123,7 @@ class Timeline {
         this.canvas.height = Math.round(height * ratio);
         const context = this.canvas.getContext('2d');
         context.setTransform(ratio, 0, 0, ratio, 0, 0);
-        context.font = '11px ' + getComputedStyle(document.body).getPropertyValue('--sans');
+        context.font = '11px ' + this.palette.sans;
         this.paintStrip(context, strip, width);
         lanes.forEach((entry, index) =>
             this.paintLane(context, entry, strip + index * lane, lane, width));
@@ -143,8 +148,7 @@ class Timeline {
     }
 
     paintStrip(context, height, width) {
-        const kinds = ['app', 'system', 'kernel', 'none'];
-        const columns = kinds.map(kind => this.columns(this.costs.perKind[kind], width));
+        const columns = KINDS.map(kind => this.columns(this.costs.perKind[kind], width));
         const count = columns[0].length;
         let most = 0;
         for (let i = 0; i < count; i++)
@@ -152,7 +156,7 @@ class Timeline {
         const step = (width - this.left) / count;
         for (let i = 0; i < count; i++) {
             let y = height;
-            kinds.forEach((kind, k) => {
+            KINDS.forEach((kind, k) => {
                 const h = most ? columns[k][i] / most * (height - 4) : 0;
                 if (h <= 0)
                     return;
@@ -317,7 +321,7 @@ class HeatMap {
         this.canvas.height = Math.round(h * ratio);
         const context = this.canvas.getContext('2d');
         context.setTransform(ratio, 0, 0, ratio, 0, 0);
-        context.font = '11px ' + getComputedStyle(document.body).getPropertyValue('--sans');
+        context.font = '11px ' + this.palette.sans;
         let most = 0;
         for (let slot = 0; slot < slots; slot++)
             most = Math.max(most, this.value(slot));

@@ -49,6 +49,10 @@ class Browser:
         return self.call("POST", self.session + "/execute/sync",
                          {"script": script, "args": list(arguments)})
 
+    def devtools(self, command, **parameters):
+        """A command of Chromium's own protocol, for what WebDriver has no words for."""
+        return self.call("POST", self.session + "/goog/cdp/execute", {"cmd": command, "params": parameters})
+
     def until(self, script, *arguments, seconds=60):
         """Waits until the script's value is true, and returns it."""
         end = time.monotonic() + seconds
