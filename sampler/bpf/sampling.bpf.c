@@ -9,7 +9,7 @@
 #include <bpf/bpf_helpers.h>
 #include <stdbool.h>
 
-#include "sampler/bpf/sampling.h"
+#include "sampler/bpf/tick_weight.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
@@ -68,16 +68,13 @@ enum {
     HOPS = 3,             /* frames that may keep the frame pointer before the one that switched */
     BLOCK_BYTES_MAX = 16 << 10,  /* of a thread control block and what else lies above it */
     OTHER_SPAN_BYTES = 64 << 10, /* a frame pointer that far above sp leads to another stack */
-    GAP_NS_MAX = 1000000000,     /* between ticks; beyond it the CPU was away */
-    GAP_PERIODS_MAX = 3, /* the same where threads were switched: more than one period, changed in its
-                            middle by 30 %, can be */
     SAMPLE_HAS_TIME = 1 << 2,    /* PERF_SAMPLE_TIME: the sample was given its time before */
 };
 
 /* Set before the programs are loaded. */
 const volatile __u64 stack_bytes; /* of the slice; 0: nothing is captured beyond slices */
 const volatile __u64 tail_bytes;  /* most bytes of a tail, at most SAMPLING_TAIL_MAX */
-const volatile bool keeps_ticks;  /* the events are clocks, and every tick comes here */
+const volatile bool keeps_ticks;  /* the events are clocks, and not of user mode alone */
 const volatile __u64 wake_bytes;  /* of tails that sprof has not given back: then it is woken */
 
 /* == Members ================================================================================== */
@@ -272,13 +269,15 @@ static long take_mapping(struct task_struct *task, struct vm_area_struct *mappin
 }
 
 /* Finds out where a stack ends that no walk has been through: the first stack of a process where
- * execve began it; a thread's at its thread control block, which libc puts at its top and the thread
- * pointer leads to; another one at the end of its mapping, or at the block where it lies in the same mapping.
- * Returns false where the mapping cannot be asked for just now; the end is where memory is then. */
+ * execve began it; a thread's at its thread control block, which libc puts at its top and the
+ * thread pointer leads to; another one at the end of its mapping, or at the block where it lies in
+ * the same mapping. Returns false where the mapping cannot be asked for just now; the end is where
+ * memory is then. */
 static __always_inline bool find_end(struct task_struct *task, __u64 sp,
                                      struct sampling_stack *stack)
 {
-    const __u64 first = BPF_CORE_READ(task, mm, start_stack), block = ARCH_BPF_THREAD_POINTER(task->thread);
+    const __u64 first = BPF_CORE_READ(task, mm, start_stack),
+                block = ARCH_BPF_THREAD_POINTER(task->thread);
     const bool found = !bpf_find_vma(task, sp, take_mapping, stack, 0) && stack->low <= sp;
     if (!found) {
         stack->low = sp;
@@ -401,7 +400,8 @@ static __always_inline void publish(struct sampling_clock *clock, __u64 time_ns,
     __sync_fetch_and_add(&clock->count, 1);
 }
 
-/* Whether the thread at hand has had the CPU since the tick before. Remembers it for the next tick. */
+/* Whether the thread at hand has had the CPU since the tick before. Remembers it for the next tick.
+ */
 static __always_inline bool ran_on(struct sampling_clock *clock)
 {
     const struct task_struct *task = (void *)bpf_get_current_task();
@@ -413,11 +413,7 @@ static __always_inline bool ran_on(struct sampling_clock *clock)
     return same;
 }
 
-/* Works out what the tick at hand weighs, whoever it met. The timer of a clock event fires on a grid
- * of its period. Where the machine let it fire late, the kernel delivers one sample for all points of
- * the grid that have passed (perf_swevent_hrtimer, hrtimer_forward_now): they are the thread's that
- * ran all the time, and nobody's where a CPU that slept was woken late, or its ticks did not come here.
- * Where the period was changed, the grid begins anew, in the middle of a period. */
+/* Works out what the tick at hand weighs, whoever it met, and keeps the weight of a member's. */
 static __always_inline void take_tick(void *ctx, bool kept)
 {
     const __u32 cpu = bpf_get_smp_processor_id();
@@ -425,24 +421,20 @@ static __always_inline void take_tick(void *ctx, bool kept)
     const struct bpf_perf_event_data_kern *kernel = ctx;
     const struct perf_event *event = BPF_CORE_READ(kernel, event);
     const struct perf_sample_data *data = BPF_CORE_READ(kernel, data);
-    const __u64 period_ns = BPF_CORE_READ(event, hw.sample_period);
-    const __u64 expired_ns = BPF_CORE_READ(event, hw.hrtimer.node.expires);
-    __u64 now_ns = bpf_ktime_get_ns(), late_ns = 0;
-    if (!clock || !period_ns)
+    struct sampling_due tick = {.due_ns = BPF_CORE_READ(event, hw.hrtimer.node.expires),
+                                .now_ns = bpf_ktime_get_ns(),
+                                .period_ns = BPF_CORE_READ(event, hw.sample_period)};
+    if (!clock || !tick.period_ns)
         return;
-    if (now_ns > expired_ns && now_ns - expired_ns < GAP_NS_MAX)
-        late_ns = (now_ns - expired_ns) / period_ns * period_ns;
-    const bool same = ran_on(clock);
-    __u64 since_ns = expired_ns - clock->grid_ns;
-    if (!clock->grid_ns || since_ns > (same ? GAP_NS_MAX : GAP_PERIODS_MAX * period_ns))
-        since_ns = period_ns;
-    clock->grid_ns = expired_ns + late_ns;
+    tick.same = ran_on(clock);
+    const __u64 weight_ns = sampling_weigh_tick(clock, &tick);
     if (!kept)
         return;
+    __u64 time_ns = tick.now_ns;
     if (bpf_core_field_exists(data->sample_flags) &&
         BPF_CORE_READ(data, sample_flags) & SAMPLE_HAS_TIME)
-        now_ns = BPF_CORE_READ(data, time);
-    publish(clock, now_ns, since_ns + (same ? late_ns : 0));
+        time_ns = BPF_CORE_READ(data, time);
+    publish(clock, time_ns, weight_ns);
 }
 
 /* == Samples ================================================================================== */

@@ -42,13 +42,16 @@ struct sampling_tail {
     __u8 bytes[];
 };
 
-/* What the samples of a clock event weigh: for each CPU the last so many, the n-th at n modulo their
- * number. The program writes the entry first and its count after it. */
+/* What the samples of a clock event weigh: for each CPU the last so many, the n-th at n modulo
+ * their number. The program writes the entry first and its count after it. */
 enum { SAMPLING_TICKS = 4096 };
 
 struct sampling_clock {
-    __u64 grid_ns; /* the time until which all is weighed; CLOCK_MONOTONIC; 0: not begun */
-    __u64 count;   /* of entries written */
+    __u64
+        grid_ns; /* the last point of the timer's grid that is weighed; CLOCK_MONOTONIC; 0: none */
+    __u64 period_ns;        /* in force then */
+    __u64 change_ns;        /* sprof's: right before it changed the period last */
+    __u64 count;            /* of entries written */
     __u64 thread, switches; /* that the tick before met, and how often it had left a CPU by then */
     struct sampling_tick {
         __u64 time_ns; /* the sample's own, or right before it */

@@ -223,7 +223,7 @@ void perf_config_sampling_event(const struct perf_config *config, struct perf_ev
     attr->exclude_kernel = config->exclude_kernel;
     attr->exclude_hv = 1;
     attr->exclude_guest = 1;
-    attr->exclude_idle = cpu_wide && !config->keeps_idle;
+    attr->exclude_idle = cpu_wide;
     if (config->layout.has_chain) {
         attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
         attr->exclude_callchain_user = 1;

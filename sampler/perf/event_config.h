@@ -12,7 +12,6 @@ struct perf_config {
     enum sampler_capture capture;
     uint64_t frequency_hz, period; /* one of them is 0 */
     bool exclude_kernel;
-    bool keeps_idle; /* ticks of the idle task, too, for a program that counts all */
     size_t stack_bytes_asked; /* where samples carry stacks */
     size_t stack_bytes_wanted, stack_bytes;
     struct sampler_layout layout;

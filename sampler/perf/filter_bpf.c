@@ -159,6 +159,12 @@ void perf_filter_bpf_begin_anew(const struct perf_filter_bpf *filter, size_t cpu
         __atomic_store_n(&filter->clocks[cpu].grid_ns, 0, __ATOMIC_RELEASE);
 }
 
+void perf_filter_bpf_note_change(const struct perf_filter_bpf *filter, size_t cpu, uint64_t now_ns)
+{
+    if (cpu < filter->clock_count)
+        __atomic_store_n(&filter->clocks[cpu].change_ns, now_ns, __ATOMIC_RELEASE);
+}
+
 int perf_filter_bpf_stacks_fd(const struct perf_filter_bpf *filter)
 {
     return filter->programs->maps.stacks.map_fd;
@@ -234,6 +240,13 @@ void perf_filter_bpf_begin_anew(const struct perf_filter_bpf *filter, size_t cpu
 {
     (void)filter;
     (void)cpu;
+}
+
+void perf_filter_bpf_note_change(const struct perf_filter_bpf *filter, size_t cpu, uint64_t now_ns)
+{
+    (void)filter;
+    (void)cpu;
+    (void)now_ns;
 }
 
 int perf_filter_bpf_stacks_fd(const struct perf_filter_bpf *filter)

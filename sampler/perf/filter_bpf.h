@@ -33,7 +33,7 @@ struct perf_filter_bpf_tails {
 
 /* Loads the programs; with follow_forks, children of members become members from then on. With
  * `clock_count` CPUs, the programs keep what each sample weighs: for clock events that do not leave
- * the idle task out, or the kernel. Works in the first pid namespace only, since programs see the
+ * the kernel out. Works in the first pid namespace only, since programs see the
  * system's own thread ids. Kernels that have not all that capturing needs still filter. Returns 0
  * or a negative errno: -ENOSYS in a build without BPF, -ENOENT in another pid namespace, -EPERM
  * where it is not permitted. */
@@ -56,6 +56,9 @@ int perf_filter_bpf_attach(const struct perf_filter_bpf *filter, int event_fd, b
  * where its weight was overwritten since. */
 bool perf_filter_bpf_weigh(const struct perf_filter_bpf *filter, size_t cpu, uint64_t time_ns,
                            uint64_t *position, uint64_t *weight_ns);
+
+/* The period of this CPU's event is going to be changed, now. */
+void perf_filter_bpf_note_change(const struct perf_filter_bpf *filter, size_t cpu, uint64_t now_ns);
 
 /* The time until now weighs nothing for this CPU, whose event is disabled. */
 void perf_filter_bpf_begin_anew(const struct perf_filter_bpf *filter, size_t cpu);

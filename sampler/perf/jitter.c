@@ -61,10 +61,18 @@ static void note(struct perf_source *source, size_t index, uint64_t before_ns, u
     perf_clock_change(clock, before_ns, sprof_clock_monotonic_ns(), period_ns);
 }
 
+/* Right before the call that changes a period; its time. */
+static uint64_t begin_change(const struct perf_source *source, size_t index)
+{
+    const uint64_t now_ns = sprof_clock_monotonic_ns();
+    perf_filter_bpf_note_change(&source->filter, (size_t)source->cpus.items[index], now_ns);
+    return now_ns;
+}
+
 void perf_jitter_rate(struct perf_source *source, size_t index)
 {
     const uint64_t period_ns = next_period(source, &source->clocks.items[index]);
-    const uint64_t before_ns = sprof_clock_monotonic_ns();
+    const uint64_t before_ns = begin_change(source, index);
     if (!perf_event_set_period(source->events.items[index], period_ns))
         note(source, index, before_ns, source->paused ? 0 : period_ns);
 }
@@ -92,7 +100,7 @@ void perf_jitter_replace(struct perf_source *source, size_t index, int fd)
     const uint64_t period_ns = next_period(source, &source->clocks.items[index]);
     if (source->jitters)
         perf_event_set_period(fd, period_ns);
-    const uint64_t before_ns = sprof_clock_monotonic_ns();
+    const uint64_t before_ns = begin_change(source, index);
     perf_event_disable(source->events.items[index]);
     source->events.items[index] = fd;
     if (source->paused)

@@ -122,7 +122,6 @@ static void end_filter(struct perf_source *source)
         return;
     const struct perf_filter_bpf_tails tails = perf_stack_tail_wanted(source);
     const int result = perf_filter_loading_end(&source->filter_loading, &tails, &source->filter);
-    source->config.keeps_idle = source->filter.clocks != NULL;
     if (result)
         explain_no_bpf(source, result);
 }
