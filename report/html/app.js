@@ -174,6 +174,11 @@ class App {
             this.base = this.comparing ? new Profile(data, view, {event: state.base, process: -1,
                 thread: -1, slots: null}) : null;
         }
+        const compared = this.comparing ? this.profileKey + state.absolute : '';
+        if (compared !== this.comparedKey) {
+            this.comparedKey = compared;
+            this.comparison = this.comparing ? new Comparison(this.profile, this.base, state.absolute) : null;
+        }
         const timeKey = JSON.stringify([state.event, state.process, state.thread, state.mode]);
         if (timeKey !== this.timeKey) {
             this.timeKey = timeKey;
@@ -188,6 +193,10 @@ class App {
         this.timeline.show(data, this.timeCosts, state.slots, this.run());
         this.paintTabs();
         this.save();
+    }
+
+    narrowed() {
+        return Boolean(this.state.slots) || this.state.thread >= 0 || this.state.process >= 0;
     }
 
     // All threads and all of the time, stacks as recorded: what lines and instructions are counted of.

@@ -8,7 +8,7 @@ class Comparison {
         this.base = base;
         this.absolute = absolute;
         this.isClock = profile.isClock && base.isClock;
-        const byWeight = this.isClock || profile.byWeight || base.byWeight;
+        const byWeight = this.byWeight = this.isClock || profile.byWeight || base.byWeight;
         this.pick = costs => byWeight ? costs.weight : costs.samples;
         this.pickSelf = costs => byWeight ? costs.selfWeight : costs.selfSamples;
         const [now, before] = [this.pick(profile.costs)[0], this.pick(base.costs)[0]];
@@ -17,8 +17,14 @@ class Comparison {
         this.weights = [now / Math.max(1, profile.costs.samples[0]), this.scale * before / Math.max(1, base.costs.samples[0])];
     }
 
-    now(id) { return this.pick(this.profile.costs)[id]; }
-    before(id) { return this.pick(this.base.costs)[id] * this.scale; }
+    valueOf(entry) { return this.byWeight ? entry.weight : entry.samples; }
+    selfOf(entry) { return this.byWeight ? entry.selfWeight : entry.selfSamples; }
+
+    // Both sides of the tree, of the inverted tree, and of what a function calls and is called by.
+    topDown() { return this.down ||= PairEntry.root(this, topDown(this.profile), topDown(this.base)); }
+    bottomUp() { return this.up ||= PairEntry.root(this, bottomUp(this.profile), bottomUp(this.base)); }
+    callees(fn) { return PairEntry.root(this, calleesOf(this.profile, fn), calleesOf(this.base, fn)); }
+    callers(fn) { return PairEntry.root(this, callersOf(this.profile, fn), callersOf(this.base, fn)); }
 
     text(value) {
         return this.absolute && this.isClock ? formatTime(value)
@@ -33,33 +39,44 @@ class Comparison {
     }
 }
 
-// The union of both sides: as wide as the larger of them, so that what is gone is seen, too.
-class UnionEntry {
-    constructor(comparison, id, up) {
+// An entry of both sides, as wide as the larger of them, so that what is gone is seen, too.
+class PairEntry {
+    constructor(comparison, now, before, up) {
         this.comparison = comparison;
-        this.id = id;
+        this.sides = [now, before];
         this.up = up;
         this.depth = up ? up.depth + 1 : 0;
-        const {profile, base} = comparison;
-        this.function = id ? profile.tree.function[id] : -1;
-        this.now = comparison.now(id);
-        this.before = comparison.before(id);
-        this.samples = profile.costs.samples[id];
-        this.beforeSamples = base.costs.samples[id];
+        this.function = (now || before).function;
+        this.samples = now ? now.samples : 0;
+        this.beforeSamples = before ? before.samples : 0;
+        this.now = now ? comparison.valueOf(now) : 0;
+        this.before = before ? comparison.valueOf(before) * comparison.scale : 0;
+        this.nowSelf = now ? comparison.selfOf(now) : 0;
+        this.beforeSelf = before ? comparison.selfOf(before) * comparison.scale : 0;
+        this.change = this.now - this.before;
+        this.interval = comparison.uncertainty(this.samples, this.beforeSamples);
         this.value = Math.max(this.now, this.before);
+    }
+
+    static root(comparison, now, before) {
+        return new PairEntry(comparison, now, before, null);
     }
 
     children() {
         if (this.kids)
             return this.kids;
-        const {tree} = this.comparison.profile, kids = [];
-        for (let child = tree.first[this.id]; child; child = tree.next[child]) {
-            const entry = new UnionEntry(this.comparison, child, this);
-            if (entry.value)
-                kids.push(entry);
-        }
+        const [now, before] = this.sides.map(side => side ? side.children() : []);
+        const gone = new Map(before.map(entry => [entry.function, entry]));
+        const pair = (one, other) => new PairEntry(this.comparison, one, other, this);
+        const kids = now.map(entry => {
+            const other = gone.get(entry.function);
+            gone.delete(entry.function);
+            return pair(entry, other || null);
+        });
+        for (const entry of gone.values())
+            kids.push(pair(null, entry));
         const sum = kids.reduce((total, kid) => total + kid.value, 0);
-        const shrink = sum > this.value ? this.value / sum : 1;
+        const shrink = sum > this.value && this.value ? this.value / sum : 1;
         for (const kid of kids)
             kid.value *= shrink;
         return this.kids = kids.sort(byValue);
@@ -74,6 +91,46 @@ function changeColor(palette, row) {
 
 const signed = (value, text) => (value >= 0 ? '+' : '−') + text;
 
+// Columns of what changed: of rows with {now, before, change, interval}.
+function changeColumns(app, of = row => row) {
+    const all = value => (100 * value / app.comparison.total).toFixed(2);
+    const cost = (key, title) => ({key, title, number: true, width: '92px', value: row => of(row)[key],
+        faint: row => !of(row)[key], text: row => app.comparison.text(of(row)[key])});
+    return [
+        {key: 'change', title: 'change', number: true, width: '104px', sorted: true, faint: row => Math.abs(of(row).change) <= of(row).interval,
+            help: 'of all of the cost before; grey: no more than sampling by itself explains',
+            value: row => Math.abs(of(row).change), text: row => element('span', {},
+                element('i', {class: 'swatch', style: `background:${changeColor(app.palette, of(row))}`}),
+                signed(of(row).change, all(Math.abs(of(row).change)) + ' %'))},
+        {title: '±', number: true, width: '58px', help: 'half of the 95 % interval, of sampling alone', class: 'faint',
+            text: row => all(of(row).interval)},
+        {key: 'own', title: 'of its own', number: true, width: '92px', help: 'against what it was itself',
+            value: row => of(row).before ? of(row).now / of(row).before : Infinity,
+            text: row => stateOf(of(row)) === 'both'
+                ? signed(of(row).change, (100 * Math.abs(of(row).change) / of(row).before).toFixed(1) + ' %')
+                : element('b', {class: stateOf(of(row))}, stateOf(of(row)))},
+        cost('before', 'before'), cost('now', 'now'),
+    ];
+}
+
+// A tree whose entries are of both sides.
+class PairTree extends TreeTable {
+    constructor(host, app, title, width) {
+        super(host, [
+            {title, class: 'name', width, text: row => functionName(app, row.entry.function),
+                tip: row => `${app.profile.nameOf(row.entry.function)} · ${moduleName(app, row.entry.function)}`},
+            ...changeColumns(app, row => row.entry).map(column => ({...column, key: undefined})),
+            {title: 'itself', number: true, width: '92px', help: 'the change of its own cost, of all of the cost before',
+                faint: row => row.entry.nowSelf === row.entry.beforeSelf,
+                text: row => signed(row.entry.nowSelf - row.entry.beforeSelf,
+                    (100 * Math.abs(row.entry.nowSelf - row.entry.beforeSelf) / app.comparison.total).toFixed(2) + ' %')},
+        ], {openFunction: fn => app.openFunction(fn)});
+    }
+}
+
+const perSegments = app => segments([[true, 'Absolute'], [false, 'Proportional']], app.state.absolute,
+    absolute => app.set({absolute}));
+
 class CompareView {
     constructor(app, host) {
         this.line = element('div', {class: 'bar-line'});
@@ -83,42 +140,28 @@ class CompareView {
         this.graph = new FlameGraph(place, app.palette, {
             zoomed: () => {}, openFunction: fn => app.openFunction(fn), said: text => app.say(text)});
         const name = row => this.modules ? app.data.modules[row.id].name : app.profile.nameOf(row.id);
-        const value = (key, title, pick) => ({key, title, number: true, width: '96px', value: pick, faint: row => !pick(row),
-            text: row => this.comparison.text(pick(row))});
         this.table = new Table(host, [
             {key: 'name', title: 'name', class: 'name', width: 'minmax(22ch, 1fr)', value: name, text: name, tip: name},
-            {key: 'change', title: 'change', number: true, width: '104px', sorted: true, faint: row => Math.abs(row.change) <= row.interval,
-                help: 'of all of the cost before; grey: no more than sampling by itself explains',
-                value: row => Math.abs(row.change), text: row => element('span', {},
-                    element('i', {class: 'swatch', style: `background:${changeColor(app.palette, row)}`}),
-                    signed(row.change, (100 * Math.abs(row.change) / this.comparison.total).toFixed(2) + ' %'))},
-            {title: '±', number: true, width: '58px', help: 'half of the 95 % interval, of sampling alone', class: 'faint',
-                text: row => (100 * row.interval / this.comparison.total).toFixed(2)},
-            {key: 'own', title: 'of its own', number: true, width: '92px', help: 'against what it was itself',
-                value: row => row.before ? row.now / row.before : Infinity,
-                text: row => stateOf(row) === 'both' ? signed(row.change, (100 * Math.abs(row.change) / row.before).toFixed(1) + ' %') : stateOf(row)},
-            value('before', 'before', row => row.before), value('now', 'now', row => row.now),
+            ...changeColumns(app),
             {title: 'module', width: 'minmax(8rem, 16rem)', text: row => this.modules ? '' : moduleName(app, row.id)},
         ], {opened: row => this.modules ? app.set({tab: 'functions', module: row.id}) : app.openFunction(row.id)});
     }
 
     draw(app) {
-        const {profile, base, state, palette, data} = app;
-        const comparison = this.comparison = new Comparison(profile, base, state.absolute);
+        const {profile, state, palette, data, comparison} = app;
         const swatch = (color, text) => element('span', {}, element('i', {style: `background:${color}`}), text);
         const label = event => data.runs[data.events[event].run].label;
-        this.line.replaceChildren(
+        this.line.replaceChildren(...[
             element('b', {}, `${label(state.base)} → ${label(state.event)}`),
-            segments([[true, 'Absolute'], [false, 'Proportional']], state.absolute,
-                absolute => app.set({absolute})),
+            perSegments(app),
             element('span', {class: 'muted'}, state.absolute ? 'the costs themselves, as sprof diff --per run'
                 : 'both scaled to the same total, as sprof diff --per sample'),
+            app.narrowed() ? element('span', {class: 'warning'}, 'Only the later run is narrowed to a time or a thread.') : null,
             element('span', {class: 'legend'}, swatch(palette.change(1), 'more'), swatch(palette.change(-1), 'less'),
-                swatch(palette.change(0, 'new'), 'new'), swatch(palette.change(0, 'gone'), 'gone')));
-        const key = app.profileKey + state.absolute;
-        if (this.key !== key) {
-            this.key = key;
-            this.root = new UnionEntry(comparison, 0, null);
+                swatch(palette.change(0, 'new'), 'new'), swatch(palette.change(0, 'gone'), 'gone')),
+        ].filter(Boolean));
+        if (this.root !== comparison.topDown()) {
+            this.root = comparison.topDown();
             this.graph.zoomPath = [];
         }
         this.graph.show(this.root, profile, {
@@ -146,7 +189,7 @@ class CompareView {
     }
 
     rows(app) {
-        const {profile, base} = app, {comparison} = this, rows = [];
+        const {profile, base, comparison} = app, rows = [];
         const sums = costs => {
             const own = this.modules ? costs.modules() : costs.functions();
             return [this.inclusive ? comparison.pick(own) : comparison.pickSelf(own), this.inclusive ? own.samples : own.selfSamples];

@@ -139,9 +139,8 @@ class SourceView {
         this.list.show(rows);
         this.list.at = rows.findIndex(row => row.id === fn);
         this.list.paint();
-        const narrowed = state.slots || state.thread >= 0 || state.process >= 0;
         this.note.replaceChildren(element('span', {}, `${formatCount(rows.length)} hottest functions. ` +
-            (narrowed ? 'Costs here are of the whole run, not of the selected threads and time.'
+            (app.narrowed() ? 'Costs here are of the whole run, not of the selected threads and time.'
                       : 'A click on a line shows its instructions, and the other way round.')));
         const key = `${state.event} ${fn}`;
         if (this.key === key)

@@ -177,6 +177,10 @@ class TreeTable {
         this.refresh();
     }
 
+    hide(hidden) {
+        this.table.scroller.hidden = hidden;
+    }
+
     refresh() {
         this.table.rows = this.rows;
         this.table.paint();

@@ -125,19 +125,25 @@ class TreeView {
             ...costColumns(app, row => row.entry).map(column => ({...column, key: undefined})),
             {title: 'module', width: 'minmax(8rem, 18rem)', text: row => moduleName(app, row.entry.function)},
         ], {openFunction: fn => app.openFunction(fn)});
+        this.pairs = new PairTree(host, app, 'call path', 'minmax(30ch, 1fr)');
     }
 
+    // Of two runs that are compared, both sides.
     draw(app) {
-        const {state, profile} = app;
-        this.line.replaceChildren(segments([[false, 'Top-down'], [true, 'Bottom-up']], state.inverted,
-            inverted => app.set({inverted, zoom: []})),
-            element('span', {class: 'muted'}, 'arrow keys open and close · * opens the hottest path · Enter shows callers and callees'));
-        const root = state.inverted ? bottomUp(profile) : topDown(profile);
+        const {state, profile, comparison} = app;
+        this.line.replaceChildren(...[segments([[false, 'Top-down'], [true, 'Bottom-up']], state.inverted,
+            inverted => app.set({inverted, zoom: []})), comparison ? perSegments(app) : null,
+            element('span', {class: 'muted'}, 'arrow keys open and close · * opens the hottest path · Enter shows callers and callees')]
+            .filter(Boolean));
+        const side = comparison || {topDown: () => topDown(profile), bottomUp: () => bottomUp(profile)};
+        const root = state.inverted ? side.bottomUp() : side.topDown(), table = comparison ? this.pairs : this.table;
+        this.pairs.hide(!comparison);
+        this.table.hide(Boolean(comparison));
         if (this.shown !== root) {
             this.shown = root;
-            this.table.show(root.children());
+            table.show(root.children());
         } else {
-            this.table.refresh();
+            table.refresh();
         }
     }
 }
@@ -230,6 +236,8 @@ class CallersView {
         const actions = {openFunction: fn => app.openFunction(fn)};
         this.callers = new TreeTable(callers, columns('caller'), actions);
         this.callees = new TreeTable(callees, columns('callee'), actions);
+        this.pairs = [[callers, 'caller'], [callees, 'callee']].map(([place, title]) =>
+            new PairTree(place, app, title, 'minmax(22ch, 1fr)'));
     }
 
     draw(app) {
@@ -241,23 +249,37 @@ class CallersView {
         }
         if (app.comparing)
             fn = sameFunctions(data)[fn];
-        if (this.profile === profile && this.fn === fn)
+        const {comparison} = app;
+        if (this.profile === profile && this.comparison === comparison && this.fn === fn)
             return;
-        Object.assign(this, {profile, fn});
+        Object.assign(this, {profile, comparison, fn});
         const below = calleesOf(profile, fn), above = callersOf(profile, fn);
         this.value = below.value;
         this.samples = below.samples;
         const file = data.files[data.functions.file[fn]], all = profile.costs.samples[0];
         const self = profile.functions();
-        this.center.replaceChildren(element('b', {}, data.functions.names[fn]),
+        this.center.replaceChildren(element('b', {}, profile.nameOf(fn)),
             element('div', {class: 'muted'}, moduleName(app, fn) + (file ? ` · ${file}:${data.functions.line[fn]}` : '')),
             element('div', {}, `in ${formatCount(below.samples)} of ${formatCount(all)} samples, ` +
                 `${formatPercent(below.value, profile.total, all)} · itself ` +
                 `${formatCount(self.selfSamples[fn])}, ${formatPercent(profile.pickSelf(self)[fn], profile.total, all)} `,
                 sourceOf(data, state.event)?.places.has(fn) ? element('button', {class: 'chip',
                     onclick: () => app.set({tab: 'source', function: fn})}, 'source') : null));
-        this.callers.show(above.children());
-        this.callees.show(below.children());
+        for (const single of [this.callers, this.callees])
+            single.hide(Boolean(comparison));
+        for (const pair of this.pairs)
+            pair.hide(!comparison);
+        if (!comparison) {
+            this.callers.show(above.children());
+            this.callees.show(below.children());
+            return;
+        }
+        const both = comparison.callees(fn);
+        this.center.append(element('div', {}, `before ${comparison.text(both.before)} · now ${comparison.text(both.now)} · `,
+            element('b', {class: stateOf(both)}, stateOf(both) === 'both' ? signed(both.change,
+                (100 * Math.abs(both.change) / both.before).toFixed(1) + ' % of its own') : stateOf(both)), ' ', perSegments(app)));
+        this.pairs[0].show(comparison.callers(fn).children());
+        this.pairs[1].show(both.children());
     }
 }
 

@@ -337,7 +337,7 @@ def comparison(browser, work):
         browser.run(f"sprof.set({{absolute: {absolute}}})")
         shown = browser.run("""const view = sprof.views.find(view => view.id === 'compare').object;
             return Object.fromEntries(view.table.rows.map(row => [sprof.profile.nameOf(row.id),
-                [100 * row.change / view.comparison.total, stateOf(row)]]));
+                [100 * row.change / sprof.comparison.total, stateOf(row)]]));
             function stateOf({now, before}) { return before ? (now ? 'both' : 'gone') : 'new'; }""")
         rows = table_of("diff", *files, "--per", per, "--all")
         for row in rows:
@@ -351,6 +351,27 @@ def comparison(browser, work):
         return root.children()[0].children().map(entry => [sprof.profile.nameOf(entry.function), entry.beforeSamples, entry.samples])""")
     if sorted(graph) != [["gone", 40, 0], ["grown", 100, 300], ["new", 0, 80], ["same", 500, 500], ["shrunk", 60, 20]]:
         raise SystemExit(f"the graph of both has {graph}")
+    # The call tree and the callers and callees show both sides: of it, before, now.
+    columns = lambda rows: sorted([row[0].lstrip("▾▸"), *row[3:6]] for row in rows)
+    browser.run("sprof.set({absolute: true, tab: 'tree'})")
+    leaves = [["gone", "gone", "40", "0"], ["grown", "+200.0 %", "100", "300"], ["new", "new", "0", "80"],
+              ["same", "+0.0 %", "500", "500"], ["shrunk", "−66.7 %", "60", "20"]]
+    shown = [rows for rows in page.rows("tree") if rows and len(rows[0]) == 7]
+    if columns(shown[0][1:]) != leaves or columns(shown[0][:1]) != [["main", "+28.6 %", "700", "900"]]:
+        raise SystemExit(f"the call tree of both has {shown}")
+    browser.run("sprof.openFunction(sprof.data.functions.names.indexOf('same'))")
+    callers = [rows for rows in page.rows("callers") if rows and len(rows[0]) == 7]
+    if columns(callers[0]) != [["main", "+0.0 %", "500", "500"], ["shrunk", "−66.7 %", "60", "20"]]:
+        raise SystemExit(f"the callers of both are {callers}")
+    browser.run("sprof.openFunction(sprof.data.functions.names.indexOf('main'))")
+    callees = [rows for rows in page.rows("callers") if rows and len(rows[0]) == 7]
+    if columns(callees[0]) != leaves:
+        raise SystemExit(f"the callees of both are {callees}")
+    browser.click("[data-view=callers] .segments button:nth-child(2)")
+    proportional = browser.run("""return Object.fromEntries([...document.querySelectorAll('[data-view=callers] .rows .row')].map(
+        row => [row.children[0].textContent, row.children[1].textContent]))""")
+    if proportional.get("same") != "−15.87 %" or proportional.get("new") != "+8.89 %":
+        raise SystemExit(f"in proportion the callees are {proportional}")
 
 
 def different_modes(browser, work):
