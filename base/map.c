@@ -40,18 +40,29 @@ static int grow(struct sprof_map *map)
     return 0;
 }
 
-int sprof_map_put(struct sprof_map *map, uint64_t key, uint64_t value)
+uint64_t *sprof_map_at(struct sprof_map *map, uint64_t key)
 {
     if (!key) {
+        map->zero_value = map->has_zero ? map->zero_value : 0;
         map->has_zero = 1;
-        map->zero_value = value;
-        return 0;
+        return &map->zero_value;
     }
     if ((map->count + 1) * 4 > map->capacity * 3 && grow(map))
-        return SPROF_ENOMEM;
+        return NULL;
     struct sprof_map_slot *slot = find_slot(map->slots, map->capacity, key);
-    map->count += !slot->key;
-    *slot = (struct sprof_map_slot){key, value};
+    if (!slot->key) {
+        *slot = (struct sprof_map_slot){key, 0};
+        map->count++;
+    }
+    return &slot->value;
+}
+
+int sprof_map_put(struct sprof_map *map, uint64_t key, uint64_t value)
+{
+    uint64_t *place = sprof_map_at(map, key);
+    if (!place)
+        return SPROF_ENOMEM;
+    *place = value;
     return 0;
 }
 

@@ -20,6 +20,10 @@ struct sprof_map {
 /* Returns the place of the value, or NULL where the key is absent. Valid until the next put. */
 uint64_t *sprof_map_get(const struct sprof_map *map, uint64_t key);
 
+/* Returns the place of the value, which is 0 where the key is new; NULL when out of memory. Valid
+ * until the next put. */
+uint64_t *sprof_map_at(struct sprof_map *map, uint64_t key);
+
 /* Inserts or overwrites. Returns 0 or SPROF_ENOMEM, in which case nothing has changed. */
 int sprof_map_put(struct sprof_map *map, uint64_t key, uint64_t value);
 

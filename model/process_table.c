@@ -41,16 +41,15 @@ static bool gone(uint64_t end_ns, uint64_t time_ns)
     return end_ns && time_ns > end_ns + linger_ns;
 }
 
-static struct model_process *newest_process(const struct model_process_table *table, int pid)
+static struct model_thread *thread_by_id(const struct model_process_table *table, uint64_t id)
 {
-    const uint64_t *id = sprof_map_get(&table->live_processes, (uint64_t)(int64_t)pid);
-    return id ? process_by_id(table, (uint32_t)*id) : NULL;
+    return table->threads.items[id - 1 - table->first_thread];
 }
 
-static struct model_thread *newest_thread(const struct model_process_table *table, int tid)
+/* Where the id of the newest bearer of a number is kept; 0 there: nobody bore it yet. */
+static uint64_t *newest(struct sprof_map *live, int number)
 {
-    const uint64_t *id = sprof_map_get(&table->live_threads, (uint64_t)(int64_t)tid);
-    return id ? table->threads.items[*id - 1 - table->first_thread] : NULL;
+    return sprof_map_at(live, (uint64_t)(int64_t)number);
 }
 
 static void process_end(struct model_process_table *table, struct model_process *process,
@@ -77,15 +76,14 @@ static void thread_end(struct model_process_table *table, struct model_thread *t
         process_end(table, process, time_ns);
 }
 
-static struct model_process *process_new(struct model_process_table *table, int pid,
-                                         uint64_t time_ns)
+static struct model_process *process_new(struct model_process_table *table, uint64_t *newest_id,
+                                         int pid, uint64_t time_ns)
 {
     struct model_process *process = sprof_arena_alloc(&table->arena, sizeof *process);
     if (!process || sprof_vec_reserve(&table->processes, table->processes.count + 1))
         return NULL;
     const uint32_t id = table->first_process + (uint32_t)table->processes.count + 1;
-    if (sprof_map_put(&table->live_processes, (uint64_t)(int64_t)pid, id))
-        return NULL;
+    *newest_id = id;
     *process = (struct model_process){
         .id = id, .pid = pid, .start_ns = time_ns, .exec_seen = true, .dirty = true};
     process->space.process = id;
@@ -94,15 +92,14 @@ static struct model_process *process_new(struct model_process_table *table, int 
     return process;
 }
 
-static struct model_thread *thread_new(struct model_process_table *table,
+static struct model_thread *thread_new(struct model_process_table *table, uint64_t *newest_id,
                                        struct model_process *process, int tid, uint64_t time_ns)
 {
     struct model_thread *thread = sprof_arena_alloc(&table->arena, sizeof *thread);
     if (!thread || sprof_vec_reserve(&table->threads, table->threads.count + 1))
         return NULL;
     const uint32_t id = table->first_thread + (uint32_t)table->threads.count + 1;
-    if (sprof_map_put(&table->live_threads, (uint64_t)(int64_t)tid, id))
-        return NULL;
+    *newest_id = id;
     *thread = (struct model_thread){
         .id = id, .process = process->id, .tid = tid, .start_ns = time_ns, .dirty = true};
     table->threads.items[table->threads.count++] = thread;
@@ -113,24 +110,27 @@ static struct model_thread *thread_new(struct model_process_table *table,
 struct model_process *model_process_table_process(struct model_process_table *table, int pid,
                                                   uint64_t time_ns)
 {
-    struct model_process *process = newest_process(table, pid);
-    if (process && !gone(process->end_ns, time_ns))
+    uint64_t *id = newest(&table->live_processes, pid);
+    struct model_process *process = id && *id ? process_by_id(table, (uint32_t)*id) : NULL;
+    if (!id || (process && !gone(process->end_ns, time_ns)))
         return process;
-    return process_new(table, pid, time_ns);
+    return process_new(table, id, pid, time_ns);
 }
 
 struct model_thread *model_process_table_thread(struct model_process_table *table, int pid, int tid,
                                                 uint64_t time_ns)
 {
     struct model_process *process = model_process_table_process(table, pid, time_ns);
-    if (!process)
+    uint64_t *id = newest(&table->live_threads, tid);
+    if (!process || !id)
         return NULL;
-    struct model_thread *thread = newest_thread(table, tid);
+    struct model_thread *thread = *id ? thread_by_id(table, *id) : NULL;
     if (thread && thread->process == process->id && !gone(thread->end_ns, time_ns))
         return thread;
-    if (thread)
+    struct model_thread *successor = thread_new(table, id, process, tid, time_ns);
+    if (thread && successor)
         thread_end(table, thread, time_ns);
-    return thread_new(table, process, tid, time_ns);
+    return successor;
 }
 
 static int name_set(struct model_process_table *table, const char **name, const char *text)
@@ -156,27 +156,33 @@ static bool only_mentioned(const struct model_process *process)
 static struct model_process *forked_process(struct model_process_table *table, int pid,
                                             uint64_t time_ns)
 {
-    struct model_process *process = newest_process(table, pid);
+    uint64_t *id = newest(&table->live_processes, pid);
+    if (!id)
+        return NULL;
+    struct model_process *process = *id ? process_by_id(table, (uint32_t)*id) : NULL;
     if (only_mentioned(process)) {
         process->start_ns = time_ns < process->start_ns ? time_ns : process->start_ns;
         return process;
     }
     if (process)
         process_end(table, process, time_ns);
-    return process_new(table, pid, time_ns);
+    return process_new(table, id, pid, time_ns);
 }
 
 static struct model_thread *forked_thread(struct model_process_table *table,
                                           struct model_process *process, int tid, uint64_t time_ns)
 {
-    struct model_thread *thread = newest_thread(table, tid);
+    uint64_t *id = newest(&table->live_threads, tid);
+    if (!id)
+        return NULL;
+    struct model_thread *thread = *id ? thread_by_id(table, *id) : NULL;
     if (thread && !thread->end_ns && thread->process == process->id && !thread->name) {
         thread->start_ns = time_ns < thread->start_ns ? time_ns : thread->start_ns;
         return thread;
     }
     if (thread)
         thread_end(table, thread, time_ns);
-    return thread_new(table, process, tid, time_ns);
+    return thread_new(table, id, process, tid, time_ns);
 }
 
 static int fork_process(struct model_process_table *table, const struct model_process *parent,
@@ -196,7 +202,9 @@ int model_process_table_fork(struct model_process_table *table, int parent_pid, 
     struct model_process *parent = model_process_table_process(table, parent_pid, time_ns);
     if (!parent)
         return SPROF_ENOMEM;
-    const struct model_thread *forker = newest_thread(table, parent_tid);
+    const uint64_t *forker_id = sprof_map_get(&table->live_threads, (uint64_t)(int64_t)parent_tid);
+    const struct model_thread *forker =
+        forker_id && *forker_id ? thread_by_id(table, *forker_id) : NULL;
     const char *name = forker && forker->process == parent->id ? forker->name : parent->name;
     struct model_process *process = parent;
     if (pid != parent_pid) {

@@ -184,7 +184,7 @@ static int start(struct record_session *session, struct sprof_error *error)
     const uint64_t first_ns = session->start_ns + options->delay_ns;
     session->end_ns = options->duration_ns ? first_ns + options->duration_ns : 0;
     session->next_flush_ns = options->delay_ns ? first_ns : first_ns + flush_interval_ns;
-    int result = recording_start(session->recording, session->start_ns, first_ns, error);
+    int result = recording_start(session->recording, session->start_ns, options->delay_ns, error);
     if (result)
         return result;
     result = sampler_start(session->sampler, error);

@@ -90,6 +90,7 @@ void recording_lookups_release(struct recording_lookups *lookups)
     pthread_mutex_destroy(&lookups->mutex);
     pthread_cond_destroy(&lookups->wanted);
     sprof_map_release(&lookups->mappings_asked);
+    sprof_map_release(&lookups->next_mappings);
     *lookups = (struct recording_lookups){0};
 }
 
@@ -130,6 +131,39 @@ bool recording_lookups_wait_for(const struct recording_lookups *lookups, uint32_
 {
     return asked(lookups, process) > 0;
 }
+
+/* == Code in no known mapping == */
+
+/* /proc may be asked about a process again 10 ms after the last time, later where it knew nothing
+ * new, up to 40 ms: code that was not executable a moment ago may be now. */
+enum { AGAIN_NS = 10000000, AGAIN_DOUBLINGS = 2, DOUBLINGS_MASK = 15 };
+
+int recording_lookups_note_mappings(struct recording_lookups *lookups,
+                                    const struct recording_lookup *lookup, bool changed)
+{
+    uint64_t *due = sprof_map_at(&lookups->next_mappings, lookup->process);
+    if (!due)
+        return SPROF_ENOMEM;
+    const uint64_t before = *due & DOUBLINGS_MASK;
+    const uint64_t doublings = changed ? 0 : before < AGAIN_DOUBLINGS ? before + 1 : before;
+    const uint64_t due_ns = lookup->time_ns + ((uint64_t)AGAIN_NS << doublings);
+    *due = (due_ns & ~(uint64_t)DOUBLINGS_MASK) | doublings;
+    return 0;
+}
+
+int recording_lookups_ask_mappings(struct recording_lookups *lookups,
+                                   const struct model_process *process, uint64_t time_ns,
+                                   bool *waits)
+{
+    const uint64_t *due = sprof_map_get(&lookups->next_mappings, process->id);
+    *waits = recording_lookups_wait_for(lookups, process->id);
+    if (*waits || (due && time_ns < *due) || process->end_ns)
+        return 0;
+    *waits = true;
+    return recording_lookups_ask(lookups, RECORDING_MAPPINGS, process, time_ns) ? SPROF_ENOMEM : 0;
+}
+
+/* == Answers == */
 
 struct recording_lookup *recording_lookups_next(struct recording_lookups *lookups)
 {

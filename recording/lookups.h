@@ -36,6 +36,7 @@ struct recording_lookups {
     struct recording_lookup *questions, **questions_end;
     struct recording_lookup *answers, **answers_end;
     struct sprof_map mappings_asked; /* owner's: process → questions about its mappings */
+    struct sprof_map next_mappings;  /* … → when to ask again, and how often it was in vain */
     size_t waiting;                  /* owner's: questions not yet collected */
     int answered_fd;                 /* borrowed: an event descriptor, written at each answer */
 };
@@ -49,6 +50,18 @@ void recording_lookups_release(struct recording_lookups *lookups);
 /* Asks. Returns 0, SPROF_ENOMEM, or SPROF_EIO where no thread can be had. */
 int recording_lookups_ask(struct recording_lookups *lookups, enum recording_question question,
                           const struct model_process *process, uint64_t time_ns);
+
+/* For a sample with code in no known mapping: what /proc says now may be newer than what the
+ * records told. Asks unless that was tried a moment ago, or the process has ended. *waits becomes
+ * whether an answer is to come. Returns 0 or SPROF_ENOMEM. */
+int recording_lookups_ask_mappings(struct recording_lookups *lookups,
+                                   const struct model_process *process, uint64_t time_ns,
+                                   bool *waits);
+
+/* Notes whether an answer about mappings knew more than the records, which decides when to ask
+ * again. Returns 0 or SPROF_ENOMEM. */
+int recording_lookups_note_mappings(struct recording_lookups *lookups,
+                                    const struct recording_lookup *lookup, bool changed);
 
 /* Whether a question about the mappings of a process has not been collected yet. */
 bool recording_lookups_wait_for(const struct recording_lookups *lookups, uint32_t process);

@@ -12,12 +12,6 @@
 
 #include <stdatomic.h>
 
-/* The mode of samples from a time on (CLOCK_MONOTONIC). */
-struct recording_moded {
-    uint64_t from_ns;
-    struct model_view view;
-};
-
 struct recording {
     struct recording_options options;
     struct store *store; /* NULL: nothing is stored */
@@ -33,17 +27,14 @@ struct recording {
     struct recording_writer writer;
     struct sprof_arena arena; /* commands of processes */
     struct store_run run;
-    struct store_phase phase;                /* the one at hand; id 0: none yet */
-    SPROF_VEC(struct recording_moded) modes; /* of the phases so far, the oldest first */
+    struct store_phase phase;        /* the one at hand; id 0: none yet */
     uint32_t last_event, last_phase; /* largest ids in use, also of the database appended to */
     uint32_t last_frame, last_node;  /* of the database appended to */
     uint64_t start_ns;               /* CLOCK_MONOTONIC of the run's time 0 */
-    uint64_t first_ns;               /* samples before are dropped */
+    uint64_t first_ns;               /* samples before are dropped; not before start_ns */
     size_t flushed_frames, flushed_nodes, flushed_mappings;
-    uint64_t waited;  /* samples that had to wait for a table */
-    uint64_t delayed; /* samples before first_ns */
-    /* Process → when /proc may be asked again, and how often it was in vain. */
-    struct sprof_map next_rescan;
+    uint64_t waited;                          /* samples that had to wait for a table */
+    uint64_t delayed;                         /* samples before first_ns */
     SPROF_VEC(struct recording_frame) walked; /* by recording_walk_only */
     atomic_bool hurried;
     atomic_bool written; /* all rows are in the database */
@@ -53,11 +44,6 @@ static inline uint64_t recording_time(const struct recording *recording, uint64_
 {
     return time_ns > recording->start_ns ? time_ns - recording->start_ns : 0;
 }
-
-/* Notes that /proc was asked about the mappings of a process at a time, and whether it knew more
- * than the records: when it is asked again. Returns 0 or SPROF_ENOMEM. */
-int recording_set_rescan(struct recording *recording, const struct model_process *process,
-                         uint64_t time_ns, bool changed);
 
 /* Takes over what /proc has answered. Returns how many answers, or SPROF_ENOMEM. */
 int recording_apply_lookups(struct recording *recording);

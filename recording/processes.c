@@ -114,7 +114,7 @@ static int add_mappings(struct recording *recording, const struct recording_look
                                     mapping->file_offset, &mapping->file, lookup->time_ns))
             return SPROF_ENOMEM;
     }
-    return recording_set_rescan(recording, process, lookup->time_ns, changed);
+    return recording_lookups_note_mappings(&recording->lookups, lookup, changed);
 }
 
 int recording_apply_lookups(struct recording *recording)

@@ -141,9 +141,7 @@ void recording_free(struct recording *recording)
     cache_free(recording->cache, 0);
     recording_jit_owners_release(&recording->jit_owners);
     model_process_table_release(&recording->process_table);
-    sprof_map_release(&recording->next_rescan);
     sprof_vec_release(&recording->walked);
-    sprof_vec_release(&recording->modes);
     sprof_arena_release(&recording->arena);
     free(recording);
 }
@@ -181,11 +179,11 @@ const struct model_process_table *recording_processes(const struct recording *re
 
 /* == Flushing == */
 
-int recording_start(struct recording *recording, uint64_t start_ns, uint64_t first_ns,
+int recording_start(struct recording *recording, uint64_t start_ns, uint64_t delay_ns,
                     struct sprof_error *error)
 {
     recording->start_ns = start_ns;
-    recording->first_ns = first_ns;
+    recording->first_ns = start_ns + delay_ns;
     return recording_writer_start(&recording->writer, recording->store, error);
 }
 
@@ -197,10 +195,8 @@ int recording_add_phase(struct recording *recording, const struct store_phase *p
             return SPROF_ENOMEM;
     }
     const uint32_t id = recording->phase.id ? recording->phase.id : recording->last_phase;
-    const struct recording_moded moded = {
-        recording->start_ns + phase->start_ns,
-        model_view_of(phase->mode, phase->frame, phase->app_interior)};
-    if (sprof_vec_push(&recording->modes, moded))
+    const struct model_view view = model_view_of(phase->mode, phase->frame, phase->app_interior);
+    if (recording_walk_add_view(&recording->walk, recording->start_ns + phase->start_ns, &view))
         return SPROF_ENOMEM;
     recording->phase = *phase;
     recording->phase.id = id + 1;

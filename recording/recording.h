@@ -93,9 +93,9 @@ struct sprof_arena *recording_batch_arena(struct recording *recording);
 
 /* == Feeding == */
 
-/* Starts the writer. `start_ns` (CLOCK_MONOTONIC) is the run's time 0; samples before `first_ns`
- * are counted as delayed and dropped. */
-int recording_start(struct recording *recording, uint64_t start_ns, uint64_t first_ns,
+/* Starts the writer. `start_ns` (CLOCK_MONOTONIC) is the run's time 0; samples before `delay_ns` of
+ * it have passed are counted as delayed and dropped. */
+int recording_start(struct recording *recording, uint64_t start_ns, uint64_t delay_ns,
                     struct sprof_error *error);
 
 /* Applies what happened to a process: a fork, an exec, a name, an exit, a mapping, CPU time known.
@@ -213,7 +213,8 @@ struct recording_derive_options {
     bool unnamed;                  /* of complete runs, too, what has no name */
     bool no_cache;                 /* neither read nor write that */
     struct model_kind_rules rules; /* replaces the kinds of modules when count > 0 */
-    const char *root; /* a directory that stands for /, in which files are looked for first; or NULL */
+    const char
+        *root; /* a directory that stands for /, in which files are looked for first; or NULL */
     const struct sprof_log *log;
 };
 int recording_derive(const char *path, const struct recording_derive_options *options,

@@ -37,7 +37,7 @@ static int add_row(struct recording *recording, const struct recording_pending_s
         .event_id = taken->event,
         .thread_id = taken->thread->id,
         .node_id = outcome->node,
-        .time_ns = recording_time(recording, taken->time_ns),
+        .time_ns = taken->time_ns - recording->start_ns,
         .weight = taken->sample.weight,
         .count = 1,
         .cpu = taken->cpu,
@@ -69,52 +69,7 @@ static int add_row(struct recording *recording, const struct recording_pending_s
                : 0;
 }
 
-/* == Code in no known mapping == */
-
-/* When /proc may be asked about a process again: 10 ms after the last time, longer where it knew
- * nothing new, up to 40 ms: code that was not executable a moment ago may be now. */
-enum { RESCAN_NS = 10000000, RESCAN_DOUBLINGS = 2, DOUBLINGS_MASK = 15 };
-
-static uint64_t rescan_due(const struct recording *recording, const struct model_process *process)
-{
-    const uint64_t *due = sprof_map_get(&recording->next_rescan, process->id);
-    return due ? *due : 0;
-}
-
-int recording_set_rescan(struct recording *recording, const struct model_process *process,
-                         uint64_t time_ns, bool changed)
-{
-    const uint64_t before = rescan_due(recording, process) & DOUBLINGS_MASK;
-    const uint64_t doublings = changed ? 0 : before < RESCAN_DOUBLINGS ? before + 1 : before;
-    const uint64_t due_ns = time_ns + ((uint64_t)RESCAN_NS << doublings);
-    return sprof_map_put(&recording->next_rescan, process->id,
-                         (due_ns & ~(uint64_t)DOUBLINGS_MASK) | doublings);
-}
-
-/* What /proc says now may be newer than what the records told: a sample with unknown code waits for
- * it. Returns 1 where it is to wait, 0, or SPROF_ENOMEM. */
-static int ask_mappings(struct recording *recording, const struct model_process *process,
-                        uint64_t time_ns)
-{
-    struct recording_lookups *lookups = &recording->lookups;
-    if (recording_lookups_wait_for(lookups, process->id))
-        return 1;
-    if (time_ns < rescan_due(recording, process) || process->end_ns)
-        return 0;
-    return recording_lookups_ask(lookups, RECORDING_MAPPINGS, process, time_ns) ? SPROF_ENOMEM : 1;
-}
-
 /* == Samples as they come, and again == */
-
-/* Samples come late, and some wait: each is walked in the mode of its own time. */
-static void set_mode(struct recording *recording, uint64_t time_ns)
-{
-    size_t at = recording->modes.count;
-    while (at && recording->modes.items[at - 1].from_ns > time_ns)
-        at--;
-    recording_walk_set_view(&recording->walk,
-                            at ? &recording->modes.items[at - 1].view : &recording->options.view);
-}
 
 int recording_sample(struct recording *recording, const struct model_record *record, uint32_t event)
 {
@@ -128,14 +83,13 @@ int recording_sample(struct recording *recording, const struct model_record *rec
         return 0;
     }
     struct recording_outcome outcome;
-    set_mode(recording, record->time_ns);
-    if (recording_walk_sample(&recording->walk, process, &record->sample, 0, &outcome))
+    if (recording_walk_sample(&recording->walk, process, &record->sample, record->time_ns, false,
+                              &outcome))
         return SPROF_ENOMEM;
-    int waits = outcome.end == MODEL_END_PENDING;
-    if (!waits && outcome.unknown_code)
-        waits = ask_mappings(recording, process, record->time_ns);
-    if (waits < 0)
-        return waits;
+    bool waits = outcome.end == MODEL_END_PENDING;
+    if (!waits && outcome.unknown_code &&
+        recording_lookups_ask_mappings(&recording->lookups, process, record->time_ns, &waits))
+        return SPROF_ENOMEM;
     const struct recording_pending_sample taken = {.sample = record->sample,
                                                    .process = process,
                                                    .thread = thread,
@@ -156,9 +110,8 @@ static int retry_sample(void *context, const struct recording_pending_sample *wa
         recording->delayed++;
         return 0;
     }
-    set_mode(recording, waiting->time_ns);
     if (recording_walk_sample(&recording->walk, waiting->process, &waiting->sample,
-                              waiting->time_ns, &outcome))
+                              waiting->time_ns, true, &outcome))
         return SPROF_ENOMEM;
     const bool asks = outcome.unknown_code && !recording->walk.spaces.hurried &&
                       recording_lookups_wait_for(&recording->lookups, waiting->process->id);
@@ -286,7 +239,8 @@ int recording_walk_only(struct recording *recording, const struct model_record *
         return SPROF_ENOMEM;
     sample.ip = sample.registers[ARCH_PC];
     for (;;) {
-        if (recording_walk_sample(&recording->walk, process, &sample, record->time_ns, &outcome))
+        if (recording_walk_sample(&recording->walk, process, &sample, record->time_ns, true,
+                                  &outcome))
             return SPROF_ENOMEM;
         if (outcome.end != MODEL_END_PENDING)
             break;

@@ -85,9 +85,14 @@ static bool next_frame(const struct model_sample *sample, uint64_t *frame, uint6
     return true;
 }
 
-size_t recording_stack_chain(const struct model_sample *sample, uint64_t address, uint64_t *callers,
-                             size_t most)
+size_t recording_stack_callers(const struct model_sample *sample, const struct unwind_stack *stack,
+                               uint64_t *callers, size_t most)
 {
+    const bool ended = stack->end != MODEL_END_TRUNCATED && stack->end != MODEL_END_NO_CFI &&
+                       stack->end != MODEL_END_BAD_MEMORY;
+    if (ended || !stack->frames[stack->count - 1].is_return)
+        return 0;
+    const uint64_t address = stack->frames[stack->count - 1].address;
     uint64_t frame = sample->registers[ARCH_FP], found;
     size_t count = 0;
     bool behind = false;

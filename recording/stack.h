@@ -19,11 +19,12 @@ int recording_stack_read(void *context, uint64_t address, void *buffer, size_t s
 struct model_stack_extent recording_stack_extent(const struct model_sample *sample,
                                                  const struct unwind_stack *stack);
 
-/* The return addresses that follow `address` in the chain of frame pointers that begins with the
- * sample's, innermost first, as far as the chain was captured: at most `most`. None where `address`
- * is not in the chain, or more than once. The kernel would give the same chain, but asking for it
- * costs every sample 1 µs and 0.1 µs a frame (m); this costs nothing until a walk has failed. */
-size_t recording_stack_chain(const struct model_sample *sample, uint64_t address, uint64_t *callers,
-                             size_t most);
+/* Where a walk ended before the root: the return addresses that follow its last one in the chain of
+ * frame pointers that begins with the sample's, innermost first, as far as the chain was captured:
+ * at most `most`. None where that address is not in the chain, or more than once. The kernel would
+ * give the same chain, but asking for it costs every sample 1 µs and 0.1 µs a frame (m); this costs
+ * nothing until a walk has failed. */
+size_t recording_stack_callers(const struct model_sample *sample, const struct unwind_stack *stack,
+                               uint64_t *callers, size_t most);
 
 #endif

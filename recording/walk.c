@@ -23,7 +23,6 @@ int recording_walk_init(struct recording_walk *walk, struct model_process_table 
                         struct recording_images *images, const struct model_view *view)
 {
     *walk = (struct recording_walk){.process_table = table};
-    recording_walk_set_view(walk, view);
     walk->spaces = (struct recording_spaces){.process_table = table, .images = images};
     walk->walker = unwind_walker_new(0);
     walk->known = calloc(KNOWN_SLOTS, sizeof *walk->known);
@@ -32,7 +31,8 @@ int recording_walk_init(struct recording_walk *walk, struct model_process_table 
     const struct sprof_file_id kernel_identity = {.path = MODEL_MODULE_KERNEL};
     const struct model_module *kernel =
         model_process_table_module(table, &kernel_identity, true, 0);
-    if (!walk->walker || !walk->known || !none || !unknown || !kernel)
+    if (!walk->walker || !walk->known || !none || !unknown || !kernel ||
+        recording_walk_add_view(walk, 0, view))
         return SPROF_ENOMEM;
     walk->kernel_module = kernel->id;
     walk->none_module = none->id;
@@ -40,10 +40,10 @@ int recording_walk_init(struct recording_walk *walk, struct model_process_table 
     return 0;
 }
 
-void recording_walk_set_view(struct recording_walk *walk, const struct model_view *view)
+int recording_walk_add_view(struct recording_walk *walk, uint64_t from_ns,
+                            const struct model_view *view)
 {
-    walk->view = *view;
-    walk->pc_only = view->mode == MODEL_MODE_PC && !view->frame_app;
+    return sprof_vec_push(&walk->modes, ((struct recording_moded){from_ns, *view}));
 }
 
 void recording_walk_release(struct recording_walk *walk)
@@ -52,6 +52,7 @@ void recording_walk_release(struct recording_walk *walk)
     recording_spaces_release(&walk->spaces);
     unwind_walker_free(walk->walker);
     free(walk->known);
+    sprof_vec_release(&walk->modes);
     sprof_vec_release(&walk->line);
     sprof_vec_release(&walk->line_found_by);
     sprof_vec_release(&walk->line_is_app);
@@ -59,17 +60,6 @@ void recording_walk_release(struct recording_walk *walk)
 }
 
 /* == Addresses → frames == */
-
-/* Code without a file keeps its addresses, as perf maps do; a memfd may hold an ELF file or be
- * memory like any other. */
-static uint64_t offset_in(const struct model_module *module, const struct model_mapping *mapping,
-                          uint64_t address)
-{
-    const struct recording_image *image = module->owner;
-    const bool anonymous = module->kind == MODEL_KIND_JIT &&
-                           !(image && recording_image_settled(image) && image->image);
-    return anonymous ? address : address - mapping->start + mapping->file_offset;
-}
 
 struct place {
     const struct model_process *process; /* NULL: the kernel */
@@ -97,7 +87,12 @@ static int find_frame(struct recording_walk *walk, const struct place *place, ui
         if (found->owner)
             recording_images_identify(walk->spaces.images, found->owner);
         module = found->id;
-        offset = offset_in(found, mapping, address);
+        /* Code without a file keeps its addresses, as perf maps do; a memfd may hold an ELF file or
+         * be memory like any other. */
+        const struct recording_image *image = found->owner;
+        const bool has_file = found->kind != MODEL_KIND_JIT ||
+                              (image && recording_image_settled(image) && image->image);
+        offset = has_file ? address - mapping->start + mapping->file_offset : address;
     } else if (place->process) {
         *place->unknown_code = true;
         module = walk->unknown_module;
@@ -205,26 +200,6 @@ static int add_kernel(struct recording_walk *walk, const struct model_sample *sa
     return 0;
 }
 
-/* Where the walk could not go on but frame pointers do, what they lead to is told as what it is;
- * the stack is not whole for that. */
-static int add_frame_pointers(struct recording_walk *walk, const struct model_sample *sample,
-                              const struct place *place, const struct unwind_space *space,
-                              const struct unwind_stack *stack)
-{
-    if (stack->end != MODEL_END_TRUNCATED && stack->end != MODEL_END_NO_CFI &&
-        stack->end != MODEL_END_BAD_MEMORY)
-        return 0;
-    const struct unwind_frame *last = &stack->frames[stack->count - 1];
-    uint64_t callers[FRAME_POINTERS_MAX];
-    const size_t count =
-        last->is_return ? recording_stack_chain(sample, last->address, callers, FRAME_POINTERS_MAX)
-                        : 0;
-    for (size_t i = 0; i < count && space->find(space->context, callers[i] - 1); i++)
-        if (add_to_line(walk, place, callers[i] - 1, MODEL_BY_FP))
-            return SPROF_ENOMEM;
-    return 0;
-}
-
 static int add_user(struct recording_walk *walk, const struct model_sample *sample,
                     struct place place, const struct unwind_space *space,
                     struct recording_outcome *outcome)
@@ -247,6 +222,10 @@ static int add_user(struct recording_walk *walk, const struct model_sample *samp
     outcome->extent = recording_stack_extent(sample, &stack);
     if (stack.end == MODEL_END_PENDING)
         return 0;
+    /* Where the walk could not go on but frame pointers do, what they lead to is told as what it
+     * is; the stack is not whole for that. */
+    uint64_t callers[FRAME_POINTERS_MAX];
+    const size_t more = recording_stack_callers(sample, &stack, callers, FRAME_POINTERS_MAX);
     for (size_t i = 0; i < stack.count; i++) {
         const struct unwind_frame *frame = &stack.frames[i];
         outcome->guessed |= frame->found_by == MODEL_BY_SCAN;
@@ -254,7 +233,10 @@ static int add_user(struct recording_walk *walk, const struct model_sample *samp
                         (enum model_found_by)frame->found_by))
             return SPROF_ENOMEM;
     }
-    return add_frame_pointers(walk, sample, &place, space, &stack);
+    for (size_t i = 0; i < more && space->find(space->context, callers[i] - 1); i++)
+        if (add_to_line(walk, &place, callers[i] - 1, MODEL_BY_FP))
+            return SPROF_ENOMEM;
+    return 0;
 }
 
 static int add_pc(struct recording_walk *walk, const struct model_sample *sample,
@@ -296,17 +278,23 @@ static int make_line(struct recording_walk *walk, const struct model_sample *sam
 }
 
 int recording_walk_sample(struct recording_walk *walk, const struct model_process *process,
-                          const struct model_sample *sample, uint64_t past_ns,
+                          const struct model_sample *sample, uint64_t time_ns, bool waited,
                           struct recording_outcome *outcome)
 {
     *outcome = (struct recording_outcome){0};
+    size_t mode = walk->modes.count - 1;
+    while (walk->modes.items[mode].from_ns > time_ns)
+        mode--;
+    walk->view = walk->modes.items[mode].view;
+    walk->pc_only = walk->view.mode == MODEL_MODE_PC && !walk->view.frame_app;
     struct unwind_space space;
-    if (past_ns)
-        recording_spaces_get_past(&walk->spaces, process, past_ns, &space);
+    if (waited)
+        recording_spaces_get_past(&walk->spaces, process, time_ns, &space);
     else if (recording_spaces_get(&walk->spaces, process, &space))
         return SPROF_ENOMEM;
     walk->line.count = walk->line_found_by.count = 0;
-    const struct place place = {process, past_ns, space.generation, &outcome->unknown_code};
+    const struct place place = {process, waited ? time_ns : 0, space.generation,
+                                &outcome->unknown_code};
     const int result = make_line(walk, sample, &place, &space, outcome);
     if (result || outcome->end == MODEL_END_PENDING)
         return result;

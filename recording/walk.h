@@ -12,12 +12,19 @@ struct recording_known {
     uint32_t generation, frame;
 };
 
+/* The mode of samples from a time on (CLOCK_MONOTONIC). */
+struct recording_moded {
+    uint64_t from_ns;
+    struct model_view view;
+};
+
 struct recording_walk {
     struct model_process_table *process_table; /* borrowed */
     struct model_stacks stacks;
     struct recording_spaces spaces;
     struct unwind_walker *walker;
-    struct model_view view;
+    SPROF_VEC(struct recording_moded) modes; /* the oldest first, from time 0 on */
+    struct model_view view;                  /* of the sample at hand */
     bool pc_only;
     struct recording_known *known; /* direct-mapped by address and generation */
     SPROF_VEC(uint32_t) line;      /* frames of the sample at hand, innermost first */
@@ -37,20 +44,23 @@ struct recording_outcome {
     struct model_stack_extent extent;
 };
 
-/* `table` and `images` are borrowed. Returns 0 or SPROF_ENOMEM. */
+/* `table` and `images` are borrowed; `view` is the mode from the beginning on. Returns 0 or
+ * SPROF_ENOMEM. */
 int recording_walk_init(struct recording_walk *walk, struct model_process_table *table,
                         struct recording_images *images, const struct model_view *view);
 void recording_walk_release(struct recording_walk *walk);
 
-/* Unwinds one sample of a process. `past_ns` other than 0: the sample waited, and the address space
- * is looked up as it was then. Returns 0 and the outcome (whose `end` may be MODEL_END_PENDING:
- * then there is no node, and a table that is needed is being built), or SPROF_ENOMEM. */
+/* Unwinds one sample of a process in the mode of its time: samples come late, and some wait. Of one
+ * that `waited` the address space is looked up as it was then. Returns 0 and the outcome (whose
+ * `end` may be MODEL_END_PENDING: then there is no node, and a table that is needed is being
+ * built), or SPROF_ENOMEM. */
 int recording_walk_sample(struct recording_walk *walk, const struct model_process *process,
-                          const struct model_sample *sample, uint64_t past_ns,
+                          const struct model_sample *sample, uint64_t time_ns, bool waited,
                           struct recording_outcome *outcome);
 
-/* From now on samples are of that mode. */
-void recording_walk_set_view(struct recording_walk *walk, const struct model_view *view);
+/* Samples from a time on are of that mode; times ascend. Returns 0 or SPROF_ENOMEM. */
+int recording_walk_add_view(struct recording_walk *walk, uint64_t from_ns,
+                            const struct model_view *view);
 
 /* The node of a frame below `parent` (0: the root) that nobody had to walk to. */
 int recording_walk_child(struct recording_walk *walk, uint32_t parent, uint32_t module,

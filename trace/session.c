@@ -258,8 +258,7 @@ static int start(struct trace_session *session, struct sprof_error *error)
     session->own_cpu_start_ns = sprof_clock_own_cpu_ns();
     run->start_realtime_ns = sprof_clock_realtime_ns();
     run->start_monotonic_ns = sprof_clock_monotonic_ns();
-    int result = recording_start(session->recording, run->start_monotonic_ns,
-                                 run->start_monotonic_ns, error);
+    int result = recording_start(session->recording, run->start_monotonic_ns, 0, error);
     if (result)
         return result;
     result = target_start(session->target, error);

@@ -8,6 +8,24 @@ static uint64_t value_of(const struct sprof_map *map, uint64_t key)
     return value ? *value : UINT64_MAX;
 }
 
+static void test_the_place_of_a_key(void)
+{
+    struct sprof_map map = {0};
+    for (uint64_t i = 0; i < 100; i++) {
+        uint64_t *place = sprof_map_at(&map, i);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(place);
+        CU_ASSERT_EQUAL(*place, 0);
+        *place = i + 1;
+    }
+    CU_ASSERT_EQUAL(map.count, 99); /* key 0 lies beside the others */
+    for (uint64_t i = 0; i < 100; i++)
+        CU_ASSERT_EQUAL(*sprof_map_at(&map, i), i + 1);
+    CU_ASSERT_EQUAL(map.count, 99);
+    sprof_map_clear(&map);
+    CU_ASSERT_EQUAL(*sprof_map_at(&map, 0), 0);
+    sprof_map_release(&map);
+}
+
 static void test_empty(void)
 {
     struct sprof_map map = {0};
@@ -81,6 +99,7 @@ void sprof_suite_base_map(void);
 void sprof_suite_base_map(void)
 {
     CU_pSuite suite = CU_add_suite("base/map", NULL, NULL);
+    CU_add_test(suite, "the place of a key", test_the_place_of_a_key);
     CU_add_test(suite, "empty", test_empty);
     CU_add_test(suite, "growth keeps every key", test_growth_keeps_every_key);
     CU_add_test(suite, "overwriting", test_overwriting);

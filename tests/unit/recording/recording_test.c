@@ -39,14 +39,14 @@ static void scene_open(struct scene *scene)
     scene->options.context = scene;
 }
 
-static void scene_start(struct scene *scene, uint64_t first_ns)
+static void scene_start(struct scene *scene, uint64_t delay_ns)
 {
     const struct store_event event = {.name = "by hand", .period = 1};
     CU_ASSERT_EQUAL_FATAL(recording_open(&scene->recording, &scene->options, NULL), 0);
     recording_run(scene->recording)->sprof_version = "0";
     recording_run(scene->recording)->source = "by hand";
     CU_ASSERT_EQUAL(recording_add_event(scene->recording, &event, &scene->event), 0);
-    CU_ASSERT_EQUAL(recording_start(scene->recording, START_NS, first_ns, NULL), 0);
+    CU_ASSERT_EQUAL(recording_start(scene->recording, START_NS, delay_ns, NULL), 0);
 }
 
 /* Everything that /proc tells of this process. */
@@ -124,7 +124,7 @@ static void test_samples_before_the_first_are_dropped(void)
 {
     struct scene scene;
     scene_open(&scene);
-    scene_start(&scene, SAMPLE_NS + 1);
+    scene_start(&scene, SAMPLE_NS + 1 - START_NS);
     feed_process(&scene);
     CU_ASSERT_EQUAL(feed_sample(&scene, SAMPLE_NS), 0);
     CU_ASSERT_EQUAL(recording_settle(scene.recording, 0), 0);

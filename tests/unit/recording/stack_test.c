@@ -113,19 +113,41 @@ static struct model_sample sample_with_frames(uint64_t words[2 * FRAMES])
     return sample;
 }
 
+/* The callers of a walk that ended at this return address. */
+static size_t callers_of(const struct model_sample *sample, uint64_t address, uint64_t *callers,
+                         size_t most)
+{
+    const struct unwind_frame frame = {.address = address, .is_return = true};
+    const struct unwind_stack stack = {.frames = &frame, .count = 1, .end = MODEL_END_NO_CFI};
+    return recording_stack_callers(sample, &stack, callers, most);
+}
+
+static void test_only_walks_that_failed_go_on(void)
+{
+    uint64_t words[2 * FRAMES], callers[FRAMES];
+    const struct model_sample sample = sample_with_frames(words);
+    struct unwind_frame frame = {.address = 102, .is_return = true};
+    struct unwind_stack stack = {.frames = &frame, .count = 1, .end = MODEL_END_ROOT};
+    CU_ASSERT_EQUAL(recording_stack_callers(&sample, &stack, callers, FRAMES), 0);
+    stack.end = MODEL_END_BAD_MEMORY;
+    CU_ASSERT_EQUAL(recording_stack_callers(&sample, &stack, callers, FRAMES), 3);
+    frame.is_return = false;
+    CU_ASSERT_EQUAL(recording_stack_callers(&sample, &stack, callers, FRAMES), 0);
+}
+
 static void test_chain_goes_on_behind_an_address(void)
 {
     uint64_t words[2 * FRAMES], callers[FRAMES];
     struct model_sample sample = sample_with_frames(words);
-    CU_ASSERT_EQUAL_FATAL(recording_stack_chain(&sample, 102, callers, FRAMES), 3);
+    CU_ASSERT_EQUAL_FATAL(callers_of(&sample, 102, callers, FRAMES), 3);
     CU_ASSERT_TRUE(callers[0] == 103 && callers[1] == 104 && callers[2] == 105);
-    CU_ASSERT_EQUAL(recording_stack_chain(&sample, 102, callers, 2), 2);
-    CU_ASSERT_EQUAL(recording_stack_chain(&sample, 105, callers, FRAMES), 0);
-    CU_ASSERT_EQUAL(recording_stack_chain(&sample, 99, callers, FRAMES), 0);
+    CU_ASSERT_EQUAL(callers_of(&sample, 102, callers, 2), 2);
+    CU_ASSERT_EQUAL(callers_of(&sample, 105, callers, FRAMES), 0);
+    CU_ASSERT_EQUAL(callers_of(&sample, 99, callers, FRAMES), 0);
     sample.stack_size -= 8; /* the last return address was not captured */
-    CU_ASSERT_EQUAL(recording_stack_chain(&sample, 102, callers, FRAMES), 2);
+    CU_ASSERT_EQUAL(callers_of(&sample, 102, callers, FRAMES), 2);
     sample.stack_size = 0;
-    CU_ASSERT_EQUAL(recording_stack_chain(&sample, 102, callers, FRAMES), 0);
+    CU_ASSERT_EQUAL(callers_of(&sample, 102, callers, FRAMES), 0);
 }
 
 static void test_chain_must_be_certain(void)
@@ -133,10 +155,10 @@ static void test_chain_must_be_certain(void)
     uint64_t words[2 * FRAMES], callers[FRAMES];
     const struct model_sample sample = sample_with_frames(words);
     words[2 * 4 + 1] = 102; /* recursion */
-    CU_ASSERT_EQUAL(recording_stack_chain(&sample, 102, callers, FRAMES), 0);
+    CU_ASSERT_EQUAL(callers_of(&sample, 102, callers, FRAMES), 0);
     words[2 * 4 + 1] = 104;
     words[2 * 4] = BASE; /* down again */
-    CU_ASSERT_EQUAL(recording_stack_chain(&sample, 102, callers, FRAMES), 2);
+    CU_ASSERT_EQUAL(callers_of(&sample, 102, callers, FRAMES), 2);
 }
 
 /* Beyond the slice only what was captured with it counts. */
@@ -148,9 +170,9 @@ static void test_chain_beyond_the_slice(void)
     sample.tail = sample.stack + 32;
     sample.tail_address = BASE + 32;
     sample.tail_size = sizeof words - 32;
-    CU_ASSERT_EQUAL(recording_stack_chain(&sample, 100, callers, FRAMES), 1);
+    CU_ASSERT_EQUAL(callers_of(&sample, 100, callers, FRAMES), 1);
     sample.tail_with_sample = true;
-    CU_ASSERT_EQUAL(recording_stack_chain(&sample, 100, callers, FRAMES), FRAMES - 1);
+    CU_ASSERT_EQUAL(callers_of(&sample, 100, callers, FRAMES), FRAMES - 1);
 }
 
 void sprof_suite_recording_stack(void);
@@ -161,6 +183,7 @@ void sprof_suite_recording_stack(void)
     CU_add_test(suite, "reads across an end", test_reads_across_an_end);
     CU_add_test(suite, "nothing where the target is gone", test_nothing_where_the_target_is_gone);
     CU_add_test(suite, "ends are told as pages", test_ends_are_told_as_pages);
+    CU_add_test(suite, "only walks that failed go on", test_only_walks_that_failed_go_on);
     CU_add_test(suite, "the chain goes on behind an address", test_chain_goes_on_behind_an_address);
     CU_add_test(suite, "the chain must be certain", test_chain_must_be_certain);
     CU_add_test(suite, "the chain beyond the slice", test_chain_beyond_the_slice);
