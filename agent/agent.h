@@ -23,7 +23,7 @@
 
 enum {
     AGENT_MAGIC = 0x47415053, /* "SPAG" */
-    AGENT_VERSION = 1,
+    AGENT_VERSION = 2,
     AGENT_SLOTS = 4096,        /* threads of one process that can be sampled at the same time */
     AGENT_RING_MIN = 16 << 10, /* bytes of a thread's ring: a power of two */
     AGENT_RING_MAX = 256 << 10,
@@ -82,6 +82,7 @@ enum agent_state { AGENT_RUN, AGENT_PAUSE };
 enum agent_clock {
     AGENT_CLOCK_CPU,  /* their CPU time, in the kernel's ticks: no system call is cut short */
     AGENT_CLOCK_WALL, /* time: threads that wait are sampled, and some of their calls cut short */
+    AGENT_CLOCK_FINE, /* CPU time, at any rate: a helper thread in the process sees who works */
 };
 
 /* On AGENT_CLOCK_WALL each thread costs a signal a period, working or not. The period of a process
@@ -108,9 +109,10 @@ struct agent_control {
     _Atomic uint32_t has_requests; /* 1: look at the requests; the agent writes 0 */
     _Atomic uint32_t requests[AGENT_REQUESTS]; /* 0: none; the agent writes 0 once it is done */
 
-    _Atomic uint32_t standing;   /* enum agent_standing */
-    _Atomic uint32_t slots_used; /* slots from here on were never taken */
-    _Atomic uint32_t reserved;
+    _Atomic uint32_t standing;     /* enum agent_standing */
+    _Atomic uint32_t slots_used;   /* slots from here on were never taken */
+    _Atomic uint32_t helper_tid;   /* AGENT_CLOCK_FINE: the agent's own thread; 0: none */
+    _Atomic uint64_t helper_ns;    /* … and the CPU time it has used */
     _Atomic uint64_t maps_changes; /* how often code was unmapped (dlclose) … */
     _Atomic uint64_t maps_ns;      /* … and when last */
     _Atomic uint64_t end_cpu_ns;   /* CPU time of the process when it called exit; 0: not yet */

@@ -13,7 +13,7 @@
 
 struct arguments {
     struct cli_mode mode;
-    bool frame_app, drop_interior, wall_clock;
+    bool frame_app, drop_interior, wall_clock, fine_clock;
     uint64_t frequency_hz, period;
     const char *source, *event, *output;
     struct cli_pids pids;
@@ -42,6 +42,9 @@ static const struct cli_option options[] = {
     {"clock", 0, "cpu|wall",
      "what samples are taken by: CPU time, or time, so that waiting is seen", FIELD(wall_clock),
      cli_set_clock},
+    {"agent-clock", 0, "tick|fine",
+     "how the agent samples: at the kernel's tick, or at -F, by a helper thread", FIELD(fine_clock),
+     cli_set_agent_clock},
     {"event", 'e', "EVENT", "what to count (cycles where there is a PMU, else cpu-clock)",
      FIELD(event), cli_set_text},
     {"output", 'o', "FILE", "the recording (sprof.db); an existing one becomes FILE.old",
@@ -104,6 +107,12 @@ static int check(const struct arguments *arguments, const struct cli_operands *o
     if (arguments->wall_clock && arguments->source && !strcmp(arguments->source, "perf"))
         return usage(error, "perf events see threads that work: leave --source perf out, and an "
                             "agent inside the command sees those that wait");
+    if (arguments->fine_clock && arguments->source && !strcmp(arguments->source, "perf"))
+        return usage(error, "--agent-clock is the agent's, which --source perf excludes: leave one "
+                            "of them out");
+    if (arguments->fine_clock && arguments->wall_clock)
+        return usage(error, "--agent-clock fine samples CPU time, --clock wall time: leave one of "
+                            "them out");
     if (arguments->frequency_hz && arguments->period)
         return usage(error, "-F and -c exclude each other: give one of them");
     if (arguments->max_overhead > 0 && arguments->period)
@@ -127,6 +136,7 @@ static struct record_options options_of(const struct arguments *arguments,
         .keep_failed = arguments->keep_failed,
         .source = arguments->source,
         .wall_clock = arguments->wall_clock,
+        .fine_clock = arguments->fine_clock,
         .event = arguments->event,
         .frequency_hz = arguments->frequency_hz,
         .period = arguments->period,

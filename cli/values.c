@@ -166,6 +166,16 @@ int cli_set_clock(void *field, const char *value, struct sprof_error *error)
     return status;
 }
 
+int cli_set_agent_clock(void *field, const char *value, struct sprof_error *error)
+{
+    static const struct choice choices[] = {{"tick", false}, {"fine", true}, {NULL, 0}};
+    int fine;
+    const int status = choose(choices, value, &fine, error);
+    if (!status)
+        *(bool *)field = fine;
+    return status;
+}
+
 int cli_set_interior(void *field, const char *value, struct sprof_error *error)
 {
     static const struct choice choices[] = {{"keep", false}, {"drop", true}, {NULL, 0}};

@@ -41,9 +41,10 @@ int cli_set_overhead(void *field, const char *value,
 int cli_set_duration(void *field, const char *value, struct sprof_error *error); /* uint64_t, ns */
 int cli_set_size(void *field, const char *value, struct sprof_error *error);     /* size_t, bytes */
 int cli_set_clock(void *field, const char *value, struct sprof_error *error);    /* bool: wall */
-int cli_set_mode(void *field, const char *value, struct sprof_error *error);     /* cli_mode */
-int cli_set_frame(void *field, const char *value, struct sprof_error *error);    /* bool */
-int cli_set_interior(void *field, const char *value, struct sprof_error *error); /* bool: drop */
+int cli_set_agent_clock(void *field, const char *value, struct sprof_error *error); /* bool: fine */
+int cli_set_mode(void *field, const char *value, struct sprof_error *error);        /* cli_mode */
+int cli_set_frame(void *field, const char *value, struct sprof_error *error);       /* bool */
+int cli_set_interior(void *field, const char *value, struct sprof_error *error);    /* bool: drop */
 /* const struct report_format *, of those that write tables, samples, rows */
 int cli_set_table_format(void *field, const char *value, struct sprof_error *error);
 int cli_set_sample_format(void *field, const char *value, struct sprof_error *error);

@@ -32,6 +32,7 @@ static int begin_sampler(struct record_session *session, struct sprof_error *err
     const struct sampler_options sampler = {
         .capture = record_capture(&session->view),
         .clock = options->wall_clock ? SAMPLER_CLOCK_WALL : SAMPLER_CLOCK_CPU,
+        .fine_clock = options->fine_clock,
         .source = options->wall_clock && !options->source ? "sigprof" : options->source,
         .event = options->event,
         .frequency_hz = options->frequency_hz,
@@ -236,6 +237,12 @@ static int drain(struct record_session *session, size_t most)
     return 0;
 }
 
+/* sprof's own, and its agents' where they have threads in the targets. */
+static uint64_t own_cpu_ns(const struct record_session *session)
+{
+    return sprof_clock_own_cpu_ns() + sampler_counters(session->sampler).helpers_ns;
+}
+
 /* What the targets and sprof itself have used so far; a recorder that is killed leaves it, too. */
 static int account(struct record_session *session, uint64_t now_ns)
 {
@@ -250,7 +257,7 @@ static int account(struct record_session *session, uint64_t now_ns)
         result = record_ledger_expect(ledger, time_ns, cpu_ns);
     session->run->duration_ns = time_ns > delay_ns ? time_ns - delay_ns : 0;
     session->run->target_cpu_ns = cpu_ns - ledger->skipped_cpu_ns;
-    session->run->own_cpu_ns = sprof_clock_own_cpu_ns() - session->own_cpu_start_ns;
+    session->run->own_cpu_ns = own_cpu_ns(session) - session->own_cpu_start_ns;
     return result;
 }
 
@@ -260,7 +267,7 @@ int record_clear(struct record_session *session, uint64_t time_ns)
     const uint64_t run_ns = time_ns - session->start_ns;
     session->options.delay_ns = run_ns;
     session->cleared_samples = sampler_counters(session->sampler).samples;
-    session->own_cpu_start_ns = sprof_clock_own_cpu_ns();
+    session->own_cpu_start_ns = own_cpu_ns(session);
     session->governor.decided = (struct record_use){0};
     session->governor.total_ns = 0;
     record_ledger_skip(ledger, run_ns, sampler_target_cpu_ns(session->sampler));
@@ -356,7 +363,11 @@ static void warn_of_agents(const struct record_session *session)
 {
     const struct sampler_counters counters = sampler_counters(session->sampler);
     const struct sprof_log *log = session->options.log;
-    if (sampler_facts(session->sampler)->weights != SAMPLER_WEIGHTS_TICK)
+    const bool by_agents = sampler_facts(session->sampler)->weights == SAMPLER_WEIGHTS_TICK;
+    if (!by_agents && session->options.fine_clock)
+        sprof_log_message(log, SPROF_LOG_WARNING,
+                          "--agent-clock had no effect: perf events are permitted, and were used");
+    if (!by_agents)
         return;
     if (!counters.agents)
         sprof_log_message(log, SPROF_LOG_WARNING,

@@ -415,7 +415,8 @@ uint64_t sampler_target_cpu_ns(struct sampler *sampler)
 
 uint64_t sampler_unseen_cpu_ns(struct sampler *sampler)
 {
-    const uint64_t seen_ns = sampler_target_cpu_ns(sampler);
+    const uint64_t seen_ns =
+        sampler_target_cpu_ns(sampler) + sampler_counters(sampler).helpers_ns;
     const uint64_t charged_ns = target_command_cpu_ns(sampler->target); /* 0 until it was reaped */
     return !sampler->facts.kernel_excluded && !sampler->was_paused && seen_ns &&
                    charged_ns > seen_ns

@@ -40,6 +40,7 @@ enum sampler_scope {
 struct sampler_options {
     enum sampler_capture capture;
     enum sampler_clock clock;
+    bool fine_clock;       /* an agent samples faster than the kernel's tick, by a helper thread */
     const char *source;    /* the name of one kind of source; NULL: the first that is not refused */
     const char *event;     /* NULL: "cycles" where there is a PMU, else "cpu-clock" */
     uint64_t frequency_hz; /* 0 with period 0: 997; 100 of SAMPLER_CLOCK_WALL */
@@ -182,6 +183,7 @@ struct sampler_counters {
     uint64_t agents;       /* programs that an agent called from */
     uint64_t agents_standing_back; /* … and that use SIGPROF themselves */
     uint64_t unsampled_threads;    /* threads that got no timer */
+    uint64_t helpers_ns;           /* CPU time of agents' own threads, no part of the targets' */
     uint64_t tails_dropped;        /* … and not captured at the moment, for the ring was full */
 };
 struct sampler_counters sampler_counters(const struct sampler *sampler);

@@ -30,8 +30,11 @@ struct agent_thread {
     uint64_t period_ns;             /* the timer's */
     uint64_t first_ns;              /* what the first shot weighs; 0 after it */
     pid_t pid, tid;
-    unsigned ending;       /* how often the key's destructor was called */
-    _Atomic int32_t timer; /* the kernel's number; -1: none */
+    unsigned ending;               /* how often the key's destructor was called */
+    _Atomic int32_t timer;         /* the kernel's number; -1: none */
+    _Atomic int32_t poke;          /* of the timer that the helper makes expire; -1: none */
+    _Atomic uint64_t poked_ns;     /* when the helper did so last */
+    _Atomic uint64_t looked_at_ns; /* CPU time when the helper looked last */
     void *(*start)(void *);
     void *argument;
     int (*clone_start)(void *);
@@ -77,6 +80,16 @@ struct agent_next {
                        const posix_spawnattr_t *, char *const[], char *const[]);
     int (*posix_spawnp)(pid_t *, const char *, const posix_spawn_file_actions_t *,
                         const posix_spawnattr_t *, char *const[], char *const[]);
+    int (*unshare)(int);
+    int (*setns)(int, int);
+    int (*setuid)(uid_t);
+    int (*setgid)(gid_t);
+    int (*seteuid)(uid_t);
+    int (*setegid)(gid_t);
+    int (*setreuid)(uid_t, uid_t);
+    int (*setregid)(gid_t, gid_t);
+    int (*setresuid)(uid_t, uid_t, uid_t);
+    int (*setresgid)(gid_t, gid_t, gid_t);
     int (*system)(const char *);
     FILE *(*popen)(const char *, const char *);
 };
@@ -97,12 +110,23 @@ void agent_thread_give_back(struct agent_thread *thread);
 void agent_threads_reset(void);
 void agent_threads_request(void);
 void agent_timer_set(struct agent_thread *thread, uint64_t first_ns, uint64_t period_ns);
-bool agent_timer_is_wall(void);
+bool agent_timer_is(enum agent_clock clock);
 void agent_timer_arm_wall(struct agent_thread *thread);
 
 /* shot.c: takes a sample; false where the signal is not one of the agent's timers'. */
 bool agent_shot(const siginfo_t *info, const ucontext_t *context);
 uint64_t agent_clock_ns(clockid_t clock);
+
+/* helper.c: starts the thread that makes the threads' second timers expire; ends it, and returns
+ * when it is gone. The time between its last two looks; 0: it does not help, and the kernel's tick
+ * is all there is. In the child of a fork agent_helper_begin_child comes first. */
+void agent_helper_start(void);
+void agent_helper_begin_child(void);
+void agent_helper_end(void);
+uint64_t agent_helper_interval_ns(void);
+
+/* threads.c: evenly from 0 to below `limit`, for the thread of that number. */
+uint64_t agent_random_below(uint64_t limit, uint64_t now_ns, pid_t tid);
 
 /* record.c: appends bytes at the head, which agent_record_publish makes visible; a FORK, a COMM,
  * the READ of the CPU time and an EXIT, where there is room. */

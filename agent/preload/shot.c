@@ -114,26 +114,61 @@ static void put_sample(struct agent_thread *thread, const ucontext_t *context, u
     agent_ring_publish(thread);
 }
 
-/* The first shot stands for a whole period, wherever in it the thread began; later ones for what
- * was really used since the last. */
-static uint64_t weigh(struct agent_thread *thread, uint64_t clock_ns)
+/* A thread that used so much CPU time without a shot is not left to the helper any longer. */
+static uint64_t patience_ns(void)
 {
-    const uint64_t weight_ns = thread->first_ns ? thread->first_ns : clock_ns - thread->clock_ns;
+    return 2 * agent_process.tick_ns;
+}
+
+/* The first shot stands for the time between two shots, wherever in it the thread began; later ones
+ * for what was really used since the last. */
+static uint64_t weigh(struct agent_thread *thread, uint64_t clock_ns, bool by_tick)
+{
+    const uint64_t interval_ns = agent_helper_interval_ns(), most_ns = patience_ns();
+    uint64_t weight_ns = clock_ns - thread->clock_ns;
+    if (thread->first_ns && !by_tick)
+        weight_ns = interval_ns < most_ns ? interval_ns : most_ns;
+    else if (thread->first_ns && !interval_ns)
+        weight_ns = thread->first_ns;
     thread->first_ns = 0;
     thread->clock_ns = clock_ns;
     return weight_ns;
 }
 
-static void take(struct agent_thread *thread, const ucontext_t *context)
+/* Where the helper looks often enough, the tick's shots are left out: what works in step with the
+ * tick would be seen in them too often or never. Where it does not come, they stand in for it. */
+static bool is_helped(const struct agent_thread *thread, uint64_t cpu_ns)
+{
+    return agent_helper_interval_ns() &&
+           atomic_load_explicit(&thread->poke, memory_order_relaxed) >= 0 &&
+           cpu_ns - thread->clock_ns < patience_ns();
+}
+
+/* A thread that waits for a CPU while the helper looks takes its shot when it has one again, at the
+ * place where it lost it, which is often a tick. It did not run at the time of the look. */
+static bool is_late(const struct agent_thread *thread)
+{
+    enum { LATE_NS = 200000 };
+    return agent_clock_ns(CLOCK_MONOTONIC) -
+               atomic_load_explicit(&thread->poked_ns, memory_order_relaxed) >
+           LATE_NS;
+}
+
+static void take(struct agent_thread *thread, const ucontext_t *context, bool by_tick)
 {
     struct agent_shared *shared = agent_process.shared;
     struct agent_control *control = &shared->control;
+    const bool runs = atomic_load_explicit(&control->state, memory_order_relaxed) == AGENT_RUN;
     const uint64_t cpu_ns = agent_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    thread->weight_ns +=
-        weigh(thread, agent_timer_is_wall() ? agent_clock_ns(CLOCK_MONOTONIC) : cpu_ns);
+    if (runs && by_tick && is_helped(thread, cpu_ns))
+        return;
+    if (!by_tick && is_late(thread))
+        return;
+    const bool wall = agent_timer_is(AGENT_CLOCK_WALL);
+    thread->weight_ns += weigh(thread, wall ? agent_clock_ns(CLOCK_MONOTONIC) : cpu_ns, by_tick);
     atomic_store_explicit(&shared->slots[thread - agent_threads].cpu_ns, cpu_ns,
                           memory_order_relaxed);
-    if (atomic_load_explicit(&control->state, memory_order_relaxed) != AGENT_RUN) {
+    if (!runs) {
         thread->weight_ns = 0;
         return;
     }
@@ -145,7 +180,7 @@ static void take(struct agent_thread *thread, const ucontext_t *context)
     put_sample(thread, context, thread->weight_ns, room - ROOM_KEPT);
     thread->weight_ns = 0;
     const uint64_t period_ns = atomic_load_explicit(&control->period_ns, memory_order_relaxed);
-    if (period_ns != thread->period_ns && !agent_timer_is_wall())
+    if (period_ns != thread->period_ns && !wall)
         agent_timer_set(thread, period_ns, period_ns);
 }
 
@@ -163,7 +198,9 @@ bool agent_shot(const siginfo_t *info, const ucontext_t *context)
         return false;
     struct agent_thread *thread = info->si_value.sival_ptr;
     const int32_t timer = atomic_load_explicit(&thread->timer, memory_order_relaxed);
-    if (timer < 0 || timer != info->si_timerid)
+    const int32_t poke = atomic_load_explicit(&thread->poke, memory_order_relaxed);
+    const bool by_tick = timer == info->si_timerid;
+    if (timer < 0 || (!by_tick && (poke < 0 || poke != info->si_timerid)))
         return true;
     if (!agent_active()) {
         agent_timer_set(thread, 0, 0);
@@ -171,8 +208,8 @@ bool agent_shot(const siginfo_t *info, const ucontext_t *context)
     }
     if (atomic_load_explicit(&agent_process.shared->control.has_requests, memory_order_relaxed))
         agent_threads_request();
-    take(thread, context);
-    if (agent_timer_is_wall())
+    take(thread, context, by_tick);
+    if (agent_timer_is(AGENT_CLOCK_WALL))
         agent_timer_arm_wall(thread);
     return true;
 }

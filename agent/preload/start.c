@@ -66,6 +66,16 @@ const struct agent_next *agent_next(void)
     find(&all.fexecve, "fexecve");
     find(&all.posix_spawn, "posix_spawn");
     find(&all.posix_spawnp, "posix_spawnp");
+    find(&all.unshare, "unshare");
+    find(&all.setns, "setns");
+    find(&all.setuid, "setuid");
+    find(&all.setgid, "setgid");
+    find(&all.seteuid, "seteuid");
+    find(&all.setegid, "setegid");
+    find(&all.setreuid, "setreuid");
+    find(&all.setregid, "setregid");
+    find(&all.setresuid, "setresuid");
+    find(&all.setresgid, "setresgid");
     find(&all.system, "system");
     find(&all.popen, "popen");
     next = all; /* another thread, if there is one yet, finds the same */
@@ -277,8 +287,11 @@ static void begin_child(void)
     agent_threads_reset();
     if (agent_process.has_key)
         agent_next()->setspecific(agent_process.key, NULL);
-    if (join(AGENT_HELLO_FORKED))
+    agent_helper_begin_child();
+    if (join(AGENT_HELLO_FORKED)) {
+        agent_helper_start();
         begin_main_thread(&like);
+    }
 }
 
 /* glibc's pthread_atfork is linked statically and calls the first; musl has the second. */
@@ -318,8 +331,10 @@ __attribute__((constructor)) static void start(void)
                             next->key_create(&agent_process.key, end_of_thread) == 0;
     agent_process.has_handler = !agent_handler_install();
     watch_forks();
-    if (join(0))
+    if (join(0)) {
+        agent_helper_start();
         begin_main_thread(NULL);
+    }
 }
 
 __attribute__((destructor)) static void end(void)

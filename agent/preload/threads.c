@@ -55,6 +55,7 @@ struct agent_thread *agent_thread_claim(void)
         .head = head,
         .pid = agent_process.pid,
         .timer = -1,
+        .poke = -1,
     };
     atomic_fetch_add_explicit(&live_threads, 1, memory_order_relaxed);
     uint32_t used = atomic_load_explicit(&shared->control.slots_used, memory_order_relaxed);
@@ -105,13 +106,18 @@ void agent_timer_set(struct agent_thread *thread, uint64_t first_ns, uint64_t pe
     arm(thread, first_ns, asks_less ? (uint64_t)ASKED_NS : period_ns);
 }
 
-/* Evenly from 0 to below `limit`; threads must not agree with one another. */
-static uint64_t random_below(uint64_t limit, pid_t tid)
+/* Threads must not agree with one another. */
+uint64_t agent_random_below(uint64_t limit, uint64_t now_ns, pid_t tid)
 {
-    uint64_t value = agent_clock_ns(CLOCK_MONOTONIC) ^ (uint64_t)tid << 32;
+    uint64_t value = now_ns ^ (uint64_t)tid << 32;
     value = (value ^ value >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
     value = (value ^ value >> 27) * UINT64_C(0x94d049bb133111eb);
     return (value ^ value >> 31) % limit;
+}
+
+static uint64_t random_below(uint64_t limit, pid_t tid)
+{
+    return agent_random_below(limit, agent_clock_ns(CLOCK_MONOTONIC), tid);
 }
 
 /* A CPU timer expires in the kernel's tick. Its first expiry is put evenly into a period, which is
@@ -129,10 +135,10 @@ static void start_cpu_timer(struct agent_thread *thread)
     agent_timer_set(thread, before ? before : 1, period_ns);
 }
 
-bool agent_timer_is_wall(void)
+bool agent_timer_is(enum agent_clock clock)
 {
     return atomic_load_explicit(&agent_process.shared->control.clock, memory_order_relaxed) ==
-           AGENT_CLOCK_WALL;
+           clock;
 }
 
 static uint64_t wall_period_ns(void)
@@ -167,24 +173,47 @@ _Static_assert(sizeof(struct event) == 64, "include/uapi/asm-generic/siginfo.h")
 
 enum { NOTIFY_THREAD = 4 /* SIGEV_THREAD_ID */ };
 
-static bool create_timer(struct agent_thread *thread, clockid_t clock)
+static int32_t create_timer(const struct agent_thread *thread, clockid_t clock)
 {
-    const struct event event = {
-        .value = thread, .signal = SIGPROF, .notify = NOTIFY_THREAD, .tid = thread->tid};
-    const bool wall = agent_timer_is_wall();
+    const struct event event = {.value = (void *)(uintptr_t)thread,
+                                .signal = SIGPROF,
+                                .notify = NOTIFY_THREAD,
+                                .tid = thread->tid};
     int32_t timer;
-    if (syscall(SYS_timer_create, wall ? CLOCK_MONOTONIC : clock, &event, &timer))
-        return false;
-    atomic_store_explicit(&thread->timer, timer, memory_order_relaxed);
-    (wall ? start_wall_timer : start_cpu_timer)(thread);
-    return true;
+    return syscall(SYS_timer_create, clock, &event, &timer) ? -1 : timer;
 }
 
-static void delete_timer(struct agent_thread *thread)
+/* The helper makes the second timer expire while the thread works. */
+static void start_poke(struct agent_thread *thread, clockid_t clock)
+{
+    thread->clock_ns = agent_clock_ns(clock);
+    atomic_store_explicit(&thread->looked_at_ns, thread->clock_ns, memory_order_relaxed);
+    atomic_store_explicit(&thread->poke, create_timer(thread, CLOCK_MONOTONIC),
+                          memory_order_relaxed);
+}
+
+static void start_timers(struct agent_thread *thread, clockid_t clock)
+{
+    const bool wall = agent_timer_is(AGENT_CLOCK_WALL);
+    if (agent_timer_is(AGENT_CLOCK_FINE))
+        start_poke(thread, clock);
+    const int32_t timer = create_timer(thread, wall ? CLOCK_MONOTONIC : clock);
+    if (timer < 0) {
+        count_refused(AGENT_REFUSED_TIMER);
+        return;
+    }
+    atomic_store_explicit(&thread->timer, timer, memory_order_relaxed);
+    (wall ? start_wall_timer : start_cpu_timer)(thread);
+}
+
+static void delete_timers(struct agent_thread *thread)
 {
     const int32_t timer = atomic_exchange_explicit(&thread->timer, -1, memory_order_relaxed);
+    const int32_t poke = atomic_exchange_explicit(&thread->poke, -1, memory_order_relaxed);
     if (timer >= 0)
         syscall(SYS_timer_delete, timer);
+    if (poke >= 0)
+        syscall(SYS_timer_delete, poke);
 }
 
 /* == Threads == */
@@ -204,13 +233,12 @@ void agent_thread_begin(struct agent_thread *thread)
     if (thread->tid != thread->pid)
         agent_record_fork(thread);
     agent_unblock();
-    if (!create_timer(thread, CLOCK_THREAD_CPUTIME_ID))
-        count_refused(AGENT_REFUSED_TIMER);
+    start_timers(thread, CLOCK_THREAD_CPUTIME_ID);
 }
 
 void agent_thread_end(struct agent_thread *thread)
 {
-    delete_timer(thread);
+    delete_timers(thread);
     agent_record_end(thread);
     agent_thread_give_back(thread);
 }
@@ -235,8 +263,7 @@ static void adopt(pid_t tid)
     thread->tid = tid;
     publish_tid(thread);
     agent_record_fork(thread);
-    if (!create_timer(thread, (clockid_t)(~(unsigned)tid << 3 | 6)))
-        count_refused(AGENT_REFUSED_TIMER);
+    start_timers(thread, (clockid_t)(~(unsigned)tid << 3 | 6));
 }
 
 /* Such a thread has ended, and nothing ran at its end. Its number may be another thread's by now.
@@ -247,7 +274,7 @@ static void give_up(pid_t tid)
     if (!thread || thread->tid != tid || !syscall(SYS_tgkill, thread->pid, tid, 0) ||
         errno != ESRCH)
         return;
-    delete_timer(thread);
+    delete_timers(thread);
     agent_thread_give_back(thread);
 }
 

@@ -28,6 +28,19 @@ static inline uintptr_t arch_context_sp(const ucontext_t *context)
     return (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
 }
 
+/* A system call; minus an errno where it fails. libc's leaves that in errno, which is another
+ * thread's where a thread has no storage of its own. */
+static inline long arch_context_call(long number, long a, long b, long c, long d)
+{
+    long result;
+    register long fourth __asm__("r10") = d;
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "a"(number), "D"(a), "S"(b), "d"(c), "r"(fourth)
+                     : "rcx", "r11", "memory");
+    return result;
+}
+
 static inline uintptr_t arch_context_pc(const ucontext_t *context)
 {
     return (uintptr_t)context->uc_mcontext.gregs[REG_RIP];

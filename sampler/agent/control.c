@@ -1,10 +1,10 @@
 /* Pauses the agents, and changes how often and what they sample, while they run. */
 #include "sampler/agent/sigprof_source.h"
 
-/* A thread that is interrupted more often than this gets nowhere with its waiting. */
-int sigprof_most_hz(enum sampler_clock clock)
+/* A thread that is interrupted more often than this gets nowhere with its waiting, or its work. */
+int sigprof_most_hz(enum sampler_clock clock, bool fine)
 {
-    return clock == SAMPLER_CLOCK_WALL ? 1000 : 1000000;
+    return clock == SAMPLER_CLOCK_WALL ? 1000 : fine ? 10000 : 1000000;
 }
 
 void sigprof_control_process(const struct sigprof_source *source, struct sigprof_process *process)
@@ -12,8 +12,9 @@ void sigprof_control_process(const struct sigprof_source *source, struct sigprof
     struct agent_control *control = &process->shared->control;
     atomic_store(&control->slice_bytes, (uint32_t)source->slice_bytes);
     atomic_store(&control->period_ns, source->period_ns);
-    atomic_store(&control->clock,
-                 source->clock == SAMPLER_CLOCK_WALL ? AGENT_CLOCK_WALL : AGENT_CLOCK_CPU);
+    atomic_store(&control->clock, source->clock == SAMPLER_CLOCK_WALL ? AGENT_CLOCK_WALL
+                                  : source->fine                      ? AGENT_CLOCK_FINE
+                                                                      : AGENT_CLOCK_CPU);
     atomic_store(&control->state, source->paused ? AGENT_PAUSE : AGENT_RUN);
 }
 
@@ -49,7 +50,7 @@ int sigprof_set_paused(struct source *base, bool paused, struct sprof_error *err
 int sigprof_set_rate(struct source *base, uint64_t frequency_hz, struct sprof_error *error)
 {
     struct sigprof_source *source = (struct sigprof_source *)base;
-    const int most = sigprof_most_hz(source->clock);
+    const int most = sigprof_most_hz(source->clock, source->fine);
     if (!frequency_hz || frequency_hz > (uint64_t)most)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "%llu samples a second are impossible: 1 to %d",

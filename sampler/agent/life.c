@@ -41,6 +41,8 @@ static void look_at_clock(struct sigprof_process *process)
     uint64_t now_ns = process->ended ? 0 : sigprof_process_clock_ns(process->pid);
     if (!now_ns && end_ns < sprof_clock_monotonic_ns()) /* or it lies, or has many busy threads */
         now_ns = end_ns;
+    const uint64_t helper_ns = sigprof_process_helper_ns(process);
+    now_ns = now_ns > helper_ns ? now_ns - helper_ns : 0;
     if (now_ns > process->cpu_base_ns + process->cpu_ns)
         process->cpu_ns = now_ns - process->cpu_base_ns;
 }
@@ -99,8 +101,10 @@ static int leave(struct sigprof_source *source, struct sigprof_process *process,
         if (!result && !goes_on)
             result = sigprof_events_add(&source->events, &exited);
     }
-    if (process->has_cpu)
+    if (process->has_cpu) {
         source->dead_cpu_ns += process->cpu_ns;
+        source->counts.helpers_ns += sigprof_process_helper_ns(process);
+    }
     process->has_cpu = false;
     return result;
 }
@@ -205,6 +209,7 @@ static int add_process(struct sigprof_source *source, const struct sigprof_calle
         caller->pid == target_command(source->target) ? source->command_cpu_ns : 0;
     if (before) {
         before->has_cpu = false; /* the clock goes on through execve: the new image counts it all */
+        process->helper_ns = sigprof_process_helper_ns(before);
         epoll_ctl(source->epoll_fd, EPOLL_CTL_DEL, before->pidfd, NULL);
         result = leave(source, before, process->begin_ns, true, true);
     }
@@ -249,6 +254,7 @@ int sigprof_look_for_processes(struct sigprof_source *source, uint64_t now_ns)
         result = answer(source, &caller, sprof_clock_monotonic_ns());
         close(caller.fd);
     }
+    source->busy |= source->rendezvous.silent_count > 0;
     for (int i = 0; i < count && !result; i++) {
         struct sigprof_process *process = events[i].data.ptr;
         if (process && !process->left)

@@ -187,6 +187,14 @@ uint64_t sigprof_process_clock_ns(pid_t pid)
     return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
+uint64_t sigprof_process_helper_ns(const struct sigprof_process *process)
+{
+    const uint64_t said_ns =
+        atomic_load_explicit(&process->shared->control.helper_ns, memory_order_relaxed);
+    const uint64_t now_ns = sprof_clock_monotonic_ns();
+    return process->helper_ns + (said_ns < now_ns ? said_ns : 0); /* or it lies */
+}
+
 pid_t sigprof_process_tid(const struct sigprof_process *process, pid_t said)
 {
     return said == process->inner_pid ? process->pid : said;

@@ -36,7 +36,8 @@ struct sigprof_process {
     unsigned ring_shift;
     uint64_t begin_ns;    /* its hello: nothing of it is older */
     uint64_t cpu_base_ns; /* had been used when its time began to count */
-    uint64_t cpu_ns;      /* used since then, when it was looked at last */
+    uint64_t cpu_ns;      /* used since then, when it was looked at last, without the helper's */
+    uint64_t helper_ns;   /* … and what the helpers of images that execve replaced have used */
     bool has_cpu;         /* counts; an image that execve replaced does no more */
     bool ended;           /* heads do not move any more */
     bool left;            /* … and all that its end means was said */
@@ -81,6 +82,9 @@ bool sigprof_process_drained(const struct sigprof_process *process);
 
 /* CPU time the process has used by its clock since it began; 0 where it is gone. */
 uint64_t sigprof_process_clock_ns(pid_t pid);
+
+/* CPU time of the agent's own thread, and of those before execve, as the agent says. */
+uint64_t sigprof_process_helper_ns(const struct sigprof_process *process);
 
 /* The number the recorder knows a thread by; in another namespace only the main thread's is known.
  */

@@ -20,7 +20,13 @@
 #define PLACE_TEMPLATE PLACE "XXXXXX"
 #define SOCKET_NAME "agent"
 
-enum { CALLERS_WAITING = 512, HELLO_WAIT_MS = 10, OWNER_BYTES = 4096 };
+enum {
+    CALLERS_WAITING = 512,
+    CALLERS_A_LOOK = 64,
+    HELLO_WAIT_MS = 1,
+    SILENT_NS = 2000000000, /* as long as an agent waits */
+    OWNER_BYTES = 4096,
+};
 
 /* == What killed recorders have left == */
 
@@ -140,6 +146,14 @@ int sigprof_rendezvous_open(struct sigprof_rendezvous *rendezvous, struct sprof_
                            strerror(-result));
 }
 
+static int take_silent(struct sigprof_rendezvous *rendezvous, size_t index)
+{
+    const int fd = rendezvous->silent[index].fd;
+    memmove(rendezvous->silent + index, rendezvous->silent + index + 1,
+            (--rendezvous->silent_count - index) * sizeof *rendezvous->silent);
+    return fd;
+}
+
 void sigprof_rendezvous_close(struct sigprof_rendezvous *rendezvous)
 {
     if (rendezvous->owner) {
@@ -148,6 +162,8 @@ void sigprof_rendezvous_close(struct sigprof_rendezvous *rendezvous)
     }
     if (rendezvous->owner_fd >= 0)
         close(rendezvous->owner_fd);
+    while (rendezvous->silent_count)
+        close(take_silent(rendezvous, rendezvous->silent_count - 1));
     if (rendezvous->listener >= 0)
         close(rendezvous->listener);
     if (*rendezvous->path)
@@ -159,14 +175,17 @@ void sigprof_rendezvous_close(struct sigprof_rendezvous *rendezvous)
     *rendezvous = SIGPROF_RENDEZVOUS_NONE;
 }
 
-/* An agent speaks as soon as it is connected: one that does not is none. */
+static bool is_readable(int fd, int wait_ms)
+{
+    struct pollfd readable = {.fd = fd, .events = POLLIN};
+    return poll(&readable, 1, wait_ms) > 0;
+}
+
 static bool receive_hello(struct sigprof_caller *caller)
 {
-    struct pollfd readable = {.fd = caller->fd, .events = POLLIN};
     struct ucred who;
     socklen_t size = sizeof who;
-    if (getsockopt(caller->fd, SOL_SOCKET, SO_PEERCRED, &who, &size) || who.pid <= 0 ||
-        poll(&readable, 1, HELLO_WAIT_MS) <= 0)
+    if (getsockopt(caller->fd, SOL_SOCKET, SO_PEERCRED, &who, &size) || who.pid <= 0)
         return false;
     caller->pid = who.pid;
     caller->uid = who.uid;
@@ -175,13 +194,37 @@ static bool receive_hello(struct sigprof_caller *caller)
            caller->hello.magic == AGENT_MAGIC && caller->hello.version == AGENT_VERSION;
 }
 
-bool sigprof_rendezvous_accept(const struct sigprof_rendezvous *rendezvous,
-                               struct sigprof_caller *caller)
+/* Most speak as soon as they are connected. */
+static void let_in(struct sigprof_rendezvous *rendezvous, uint64_t now_ns)
 {
-    while ((caller->fd = accept4(rendezvous->listener, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
-        if (receive_hello(caller))
-            return true;
-        close(caller->fd);
+    int fd, last = -1;
+    for (int i = 0; i < CALLERS_A_LOOK; i++) {
+        if ((fd = accept4(rendezvous->listener, NULL, NULL, SOCK_CLOEXEC)) < 0)
+            break;
+        if (rendezvous->silent_count == SIGPROF_SILENT_MAX)
+            close(take_silent(rendezvous, 0));
+        rendezvous->silent[rendezvous->silent_count++] = (struct sigprof_silent){fd, now_ns};
+        last = fd;
+    }
+    if (last >= 0)
+        is_readable(last, HELLO_WAIT_MS);
+}
+
+bool sigprof_rendezvous_accept(struct sigprof_rendezvous *rendezvous, struct sigprof_caller *caller)
+{
+    const uint64_t now_ns = sprof_clock_monotonic_ns();
+    let_in(rendezvous, now_ns);
+    for (size_t i = 0; i < rendezvous->silent_count;) {
+        if (is_readable(rendezvous->silent[i].fd, 0)) {
+            caller->fd = take_silent(rendezvous, i);
+            if (receive_hello(caller))
+                return true;
+            close(caller->fd);
+        } else if (now_ns - rendezvous->silent[i].since_ns > SILENT_NS) {
+            close(take_silent(rendezvous, i));
+        } else {
+            i++;
+        }
     }
     return false;
 }

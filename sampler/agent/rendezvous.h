@@ -9,12 +9,22 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+/* Who is connected and has said nothing so far. */
+struct sigprof_silent {
+    int fd;
+    uint64_t since_ns;
+};
+
+enum { SIGPROF_SILENT_MAX = 256 };
+
 struct sigprof_rendezvous {
     char directory[80], path[108];
     int directory_fd;       /* … locked as long as the recorder lives */
     int listener;           /* becomes readable when an agent calls */
     int owner_fd;           /* a page that agents can only read … */
     pthread_mutex_t *owner; /* … with a robust mutex: held as long as anybody records */
+    struct sigprof_silent silent[SIGPROF_SILENT_MAX]; /* by time */
+    size_t silent_count;
 };
 
 #define SIGPROF_RENDEZVOUS_NONE                                                                    \
@@ -37,9 +47,11 @@ int sigprof_rendezvous_open(struct sigprof_rendezvous *rendezvous, struct sprof_
  * and its directory. */
 void sigprof_rendezvous_close(struct sigprof_rendezvous *rendezvous);
 
-/* Accepts one caller without waiting for it for longer than some milliseconds. False: none, or
- * nobody that speaks this version's language. The caller closes caller->fd. */
-bool sigprof_rendezvous_accept(const struct sigprof_rendezvous *rendezvous,
+/* Takes one caller that has said who it is, and waits for those that have just connected for a
+ * moment. Who says nothing is kept until the agent would give up (on a busy machine it may not get
+ * a CPU between its two system calls): as long as silent_count is not 0, the next call may find
+ * one. False: none. The caller closes caller->fd. */
+bool sigprof_rendezvous_accept(struct sigprof_rendezvous *rendezvous,
                                struct sigprof_caller *caller);
 
 /* Gives the caller its memory. Returns whether it was still there. */

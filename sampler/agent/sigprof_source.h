@@ -25,6 +25,7 @@ struct sigprof_source {
     struct target *target;
     struct sampler_layouts layouts;
     enum sampler_clock clock;
+    bool fine; /* helpers in the processes, see AGENT_CLOCK_FINE */
     uint64_t frequency_hz, period_ns, tick_ns;
     size_t slice_bytes, slice_wanted, ring_budget_bytes;
     struct sigprof_rendezvous rendezvous;
@@ -59,7 +60,7 @@ size_t sigprof_count_strangers(struct sigprof_process *process);
 int sigprof_scan_threads(struct sigprof_source *source, uint64_t now_ns);
 
 /* control.c */
-int sigprof_most_hz(enum sampler_clock clock);
+int sigprof_most_hz(enum sampler_clock clock, bool fine);
 void sigprof_control_process(const struct sigprof_source *source, struct sigprof_process *process);
 bool sigprof_is_paused(const struct sigprof_source *source, struct model_record *sample);
 int sigprof_set_paused(struct source *source, bool paused, struct sprof_error *error);

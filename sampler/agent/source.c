@@ -56,7 +56,7 @@ static int check_wall(const struct sampler_options *options, struct sprof_error 
 
 static int check_request(const struct sampler_options *options, struct sprof_error *error)
 {
-    const int most = sigprof_most_hz(options->clock);
+    const int most = sigprof_most_hz(options->clock, options->fine_clock);
     const int result = options->clock == SAMPLER_CLOCK_WALL ? check_wall(options, error) : 0;
     if (result)
         return result;
@@ -130,6 +130,7 @@ static uint64_t kernel_tick_ns(void)
 static void settle(struct sigprof_source *source, const struct sampler_options *options)
 {
     source->clock = options->clock;
+    source->fine = options->fine_clock;
     source->frequency_hz = options->period                        ? 0
                            : options->frequency_hz                ? options->frequency_hz
                            : options->clock == SAMPLER_CLOCK_WALL ? DEFAULT_WALL_HZ
@@ -189,6 +190,12 @@ static int open_source(struct source **opened, const struct source_request *requ
         free_source(&source->base);
     else
         *opened = &source->base;
+    if (!result && source->fine)
+        sprof_log_message(
+            request->log, SPROF_LOG_WARNING,
+            "--agent-clock fine adds a thread to each process, and a few in a hundred "
+            "calls of poll, select, epoll_wait, nanosleep and sem_timedwait fail with "
+            "EINTR there, as after any signal");
     if (!result && source->clock == SAMPLER_CLOCK_WALL)
         sprof_log_message(request->log, SPROF_LOG_WARNING,
                           "--clock wall interrupts each thread of the command up to %llu times a "
@@ -217,6 +224,9 @@ static void facts(const struct source *base, struct sampler_facts *facts)
                  MODEL_SOURCE_AGENT ", which interrupts threads that wait");
         memcpy(facts->event, MODEL_EVENT_WALL, sizeof MODEL_EVENT_WALL);
     }
+    if (source->fine)
+        snprintf(facts->source, sizeof facts->source,
+                 MODEL_SOURCE_AGENT " with a helper thread in each process");
     facts->stack_bytes = source->slice_bytes;
     facts->stack_bytes_wanted = source->slice_wanted;
     facts->ring_bytes = source->ring_budget_bytes;
@@ -283,7 +293,8 @@ static int look(struct source *base, uint64_t now_ns, const struct pollfd *polls
 
 static void count(const struct source *base, struct sampler_counters *counters)
 {
-    const struct sampler_counters *own = &((const struct sigprof_source *)base)->counts;
+    const struct sigprof_source *source = (const struct sigprof_source *)base;
+    const struct sampler_counters *own = &source->counts;
     counters->records += own->records;
     counters->samples += own->samples;
     counters->lost += own->lost;
@@ -291,6 +302,10 @@ static void count(const struct source *base, struct sampler_counters *counters)
     counters->agents += own->agents;
     counters->agents_standing_back += own->agents_standing_back;
     counters->unsampled_threads += own->unsampled_threads;
+    counters->helpers_ns += own->helpers_ns;
+    for (size_t i = 0; i < source->processes.count; i++)
+        if (source->processes.items[i]->has_cpu)
+            counters->helpers_ns += sigprof_process_helper_ns(source->processes.items[i]);
 }
 
 static uint64_t cpu_ns(struct source *base)

@@ -62,11 +62,18 @@ static void forget_acquainted(struct sigprof_process *process)
     process->strangers.count = kept;
 }
 
+/* The agent's own thread; 0: there is none. */
+static pid_t helper_of(const struct sigprof_process *process)
+{
+    return (pid_t)atomic_load_explicit(&process->shared->control.helper_tid, memory_order_relaxed);
+}
+
 /* No record spoke of it, and it uses more than a thread does before it has its timer. The main
  * thread is the agent's from the beginning, and no record but samples speaks of it. */
 static bool is_stranger(const struct sigprof_process *process, pid_t tid)
 {
-    return tid != process->pid && !sprof_map_get(&process->tids, (uint64_t)tid) &&
+    return tid != process->pid && tid != helper_of(process) &&
+           !sprof_map_get(&process->tids, (uint64_t)tid) &&
            sprof_proc_cpu_time_ns(process->pid, tid) > BEGUN_NS;
 }
 
@@ -143,7 +150,7 @@ static size_t count_threads(const struct sigprof_process *process)
 
 static size_t count_slots(const struct sigprof_process *process)
 {
-    size_t count = 0;
+    size_t count = helper_of(process) > 0;
     for (size_t i = 0; i < process->ring_count; i++)
         count += process->rings[i].tid > 0;
     return count;

@@ -422,6 +422,47 @@ END
     holds "$(counter agent.unsampled_threads) == 0" "threads left out"
 }
 
+# More samples than ticks; work in step with the tick is met at its share.
+fine() {
+    record+=(--agent-clock fine)
+    local tick_hz
+    expect 0 "$SPROF" record --source sigprof -o t.db -- true
+    tick_hz=$(sql t.db "SELECT source FROM run" | grep -oE '[0-9]+ Hz' | grep -oE '[0-9]+')
+    in_step() {
+        expect 0 "${record[@]}" -m pc --frame app -- "$PROGRAMS/lockstep" $((1000000000 / tick_hz)) 3
+        said 'SIGPROF agent with a helper thread'
+        said 'cpu-clock, [0-9]+ of 997 Hz'
+        said 'adds a thread to each process'
+        [ "$tick_hz" -gt 300 ] || holds "$(value reached_hz) > 1.3 * $tick_hz" "more samples than ticks"
+        sql t.db "SELECT CASE WHEN abs(share - $(cat out)) <= 3 * sqrt(0.16 * squares) THEN 1 ELSE 0 END FROM (
+            SELECT 1.0 * sum(CASE WHEN leaf = 'first_fifth' THEN weight END) / sum(weight) AS share,
+            sum(1.0 * weight * weight) / sum(weight) / sum(weight) AS squares
+            FROM v_sample WHERE leaf IN ('first_fifth', 'remaining'))"
+    }
+    holds "$(in_step) == 1 || $(in_step) == 1 || $(in_step) == 1" "a fifth"
+    # What the helper uses is sprof's own cost, not the program's; the program's numbers are its own.
+    expect 0 "${record[@]}" -- "$SUBJECT" spin 500
+    holds "$(counter agent.unsampled_threads) == 0" "threads that nobody knows"
+    holds "$(sampled_weight) > 0.8 * $(sql t.db "SELECT target_cpu_ns / 1e9 FROM run")" "CPU time sampled"
+    output_is_its_own
+    exec_storm
+    # Of these, the kernel refuses the first to processes of several threads.
+    for program in "unshare -Ur true" "setpriv --nnp true" "python3 -c 'import os; os.setuid(os.getuid()); print(len(os.listdir("/proc/self/task")))'"; do
+        sh -c "$program" >wanted 2>wanted.err
+        local wanted=$?
+        run "${record[@]}" -- sh -c "$program"
+        [ "$status" = $wanted ] && cmp -s out wanted || fail "another result of $program"
+    done
+    for wrong in "--source perf" "--clock wall" "--source sigprof -F 50000"; do
+        expect 2 "$SPROF" record --agent-clock fine $wrong -o x.db -- true
+        [ "$(wc -l <err)" -le 2 ] && [ ! -e x.db ] || fail "not one message, or a recording: $wrong"
+    done
+    expect 0 "$SPROF" record --agent-clock fine -o t.db -- true
+    sql t.db "SELECT source FROM run" | grep -q SIGPROF || said 'had no effect'
+    expect 2 "$SPROF" record --agent-clock moon -- true
+    said 'tick|fine'
+}
+
 # An ordinary user, who reads no manual, in a container that refuses perf events.
 ordinary_user() {
     prepare_ordinary_user

@@ -2,7 +2,7 @@
 # A program whose call tree has a known split, recorded in one way: one chi-square test at 1e-4.
 #   split.sh MODE HOW      MODE: full, app, app-drop, pc, pc-app
 #                          HOW: launched, attached, threads, attached-threads, processes, per-thread,
-#                               agent, agent-threads, agent-processes
+#                               agent, agent-fine, agent-threads, agent-processes
 . "$(dirname "$0")/lib.sh"
 mode=$1 how=$2
 
@@ -82,6 +82,7 @@ threads) record 0 -- "$PROGRAMS/split" threads 2 8000 ;;
 processes) record 0 -- "$PROGRAMS/split" processes 2 8000 ;;
 per-thread) record 0 --per-thread -- "$PROGRAMS/split" threads 2 8000 ;;
 agent) record 0 --source sigprof -- "$PROGRAMS/split" once 14000 ;;
+agent-fine) record 0 --source sigprof --agent-clock fine -- "$PROGRAMS/split" threads 2 8000 ;;
 agent-threads) record 0 --source sigprof -- "$PROGRAMS/split" threads 2 8000 ;;
 agent-processes) record 0 --source sigprof -- "$PROGRAMS/split" processes 2 8000 ;;
 *) fail "unknown: $how" ;;

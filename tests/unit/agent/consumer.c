@@ -98,7 +98,7 @@ static void welcome(struct consumer *consumer, int fd)
     shared->control.period_ns =
         consumer->settings->period_ns ? consumer->settings->period_ns : 1000000;
     shared->control.slice_bytes = consumer->settings->slice_bytes;
-    shared->control.clock = consumer->settings->wall ? AGENT_CLOCK_WALL : AGENT_CLOCK_CPU;
+    shared->control.clock = consumer->settings->clock;
     consumer->peers[consumer->peer_count++] =
         (struct peer){shared, calloc(AGENT_SLOTS, sizeof(uint64_t)), hello.cpu_ns};
     consumer->result->processes++;

@@ -13,7 +13,7 @@ struct consumer_settings {
     uint64_t period_ns;   /* 0: 1 ms */
     uint32_t slice_bytes; /* of stack; 0: bare samples */
     unsigned ring_shift;
-    bool wall;       /* AGENT_CLOCK_WALL */
+    enum agent_clock clock;
     bool ends_early; /* stops being there once 20 samples have come */
     uint32_t pauses; /* samples after which the agent is paused for 200 ms; 0: never */
 };

@@ -211,13 +211,48 @@ static void test_no_system_call_is_cut_short(void)
 /* Time that threads wait has weight, too: each of 80 lives much longer than it works. */
 static void test_wall_clock(void)
 {
-    const struct consumer_settings wall = {.slice_bytes = 4096, .period_ns = 5000000, .wall = true};
+    const struct consumer_settings wall = {
+        .slice_bytes = 4096, .period_ns = 5000000, .clock = AGENT_CLOCK_WALL};
     const struct consumed one = run(&wall, "spin", 300), many = run(&wall, "live-threads", 80);
     CU_ASSERT_TRUE(one.weight_ns > one.process_ns * 8 / 10);
     CU_ASSERT_TRUE(one.samples > 20);
     CU_ASSERT_EQUAL(many.status, 0);
     CU_ASSERT_TRUE(many.threads_with_samples >= 70);
     CU_ASSERT_TRUE(many.weight_ns > 10 * many.process_ns);
+}
+
+/* More shots than ticks, and the same CPU time. */
+static void test_fine_clock(void)
+{
+    const struct consumer_settings fine = {.clock = AGENT_CLOCK_FINE, .slice_bytes = 4096};
+    const struct consumed consumed = run(&fine, "spin", 600);
+    const double ticks = (double)consumed.process_ns / consumed.tick_ns;
+    CU_ASSERT_EQUAL(consumed.status, 0);
+    CU_ASSERT_TRUE(consumed.tick_ns < 4000000 || consumed.samples > 1.3 * ticks);
+    CU_ASSERT_TRUE(consumed.weight_ns > consumed.process_ns * 6 / 10);
+    CU_ASSERT_TRUE(consumed.weight_ns < consumed.process_ns + 2 * consumed.tick_ns);
+    CU_ASSERT_EQUAL(consumed.with_stack, consumed.samples);
+    CU_ASSERT_EQUAL(run(&fine, "short-threads", 1000).exits, 1500);
+    const struct consumed many = run(&fine, "live-threads", 600);
+    CU_ASSERT_EQUAL(many.exits, 600);
+    CU_ASSERT_TRUE(many.weight_ns > many.process_ns / 3);
+}
+
+/* The helper is no thread of the program's: it ends with the last of them, and forks, programs,
+ * descriptors and waits are as without it. */
+static void test_helper_is_not_noticed(void)
+{
+    static const char *const tasks[] = {"first-ends", "fork",        "raw-fork",     "programs",
+                                        "clone",      "few-pending", "wait-for-all", "environment"};
+    const struct consumer_settings fine = {.clock = AGENT_CLOCK_FINE, .slice_bytes = 4096},
+                                   plain = {.slice_bytes = 4096};
+    for (size_t i = 0; i < sizeof tasks / sizeof *tasks; i++) {
+        const struct consumed with = run(&fine, tasks[i], 40), without = run(&plain, tasks[i], 40);
+        CU_ASSERT_EQUAL(with.status, without.status);
+        CU_ASSERT_STRING_EQUAL(with.output, without.output);
+        CU_ASSERT_EQUAL(with.processes, without.processes);
+        CU_ASSERT_EQUAL(with.exits, without.exits);
+    }
 }
 
 static void test_threads_made_by_clone(void)
@@ -312,6 +347,8 @@ void sprof_suite_agent_preload(void)
     CU_ADD_TEST(suite, test_program_that_profiles_itself);
     CU_ADD_TEST(suite, test_no_system_call_is_cut_short);
     CU_ADD_TEST(suite, test_wall_clock);
+    CU_ADD_TEST(suite, test_fine_clock);
+    CU_ADD_TEST(suite, test_helper_is_not_noticed);
     CU_ADD_TEST(suite, test_threads_made_by_clone);
     CU_ADD_TEST(suite, test_other_stacks);
     CU_ADD_TEST(suite, test_deep_stacks);

@@ -310,6 +310,16 @@ static int cloned_thread(int ms)
     return 0;
 }
 
+/* The first thread ends before another one, and libc is not asked. */
+static int first_thread_ends(int ms)
+{
+    const int flags =
+        CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
+    clone(work, allocate_stack(256 << 10), flags, (void *)(uintptr_t)((uint64_t)ms * 1000000));
+    syscall(SYS_exit, 0);
+    return 1;
+}
+
 /* A stack that the agent knows nothing of, with a handler of the program's that spins on it. */
 static void spin_on_other_stack(int number)
 {
@@ -410,6 +420,7 @@ static const struct {
     {"own-profiler", own_profiler},
     {"interrupted", interrupted},
     {"clone", cloned_thread},
+    {"first-ends", first_thread_ends},
     {"other-stack", other_stack},
     {"deep", deep},
     {"few-pending", few_pending},
