@@ -1,7 +1,7 @@
 /* sprof ctl: controls a recording while it runs. */
 #include "cli/commands.h"
 #include "cli/values.h"
-#include "record/record.h"
+#include "control/control.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -43,8 +43,8 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
     else if (command.failed)
         status = sprof_error_memory(error);
     else
-        status = record_send_command(arguments->input ? arguments->input : CLI_DEFAULT_RECORDING,
-                                     command.text, &answer, error);
+        status = control_send(arguments->input ? arguments->input : CLI_DEFAULT_RECORDING,
+                              command.text, &answer, error);
     if (!status)
         puts(answer.text ? answer.text : "");
     sprof_str_release(&command);

@@ -3,15 +3,8 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-enum { ANSWER_TIMEOUT_MS = 10000 };
-
-/* == In the recorder == */
 
 /* A stretch of the run that begins at `time_ns` (CLOCK_MONOTONIC), as things are now. */
 static int begin_phase(struct record_session *session, uint64_t time_ns, const char *mark)
@@ -59,25 +52,25 @@ static int set_paused(struct record_session *session, bool paused, struct sprof_
     return begin_phase(session, changed_ns, NULL) ? sprof_error_memory(error) : 0;
 }
 
-static int start(struct record_session *session, char *argument, struct sprof_str *answer,
-                 struct sprof_error *error)
+static int start(void *context, char *argument, struct sprof_str *answer, struct sprof_error *error)
 {
+    struct record_session *session = context;
     (void)argument;
     sprof_str_append(answer, "samples are being taken");
     return set_paused(session, false, error);
 }
 
-static int stop(struct record_session *session, char *argument, struct sprof_str *answer,
-                struct sprof_error *error)
+static int stop(void *context, char *argument, struct sprof_str *answer, struct sprof_error *error)
 {
+    struct record_session *session = context;
     (void)argument;
     sprof_str_append(answer, "no samples are being taken; `sprof ctl start` goes on");
     return set_paused(session, true, error);
 }
 
-static int rate(struct record_session *session, char *argument, struct sprof_str *answer,
-                struct sprof_error *error)
+static int rate(void *context, char *argument, struct sprof_str *answer, struct sprof_error *error)
 {
+    struct record_session *session = context;
     char *end;
     errno = 0;
     const unsigned long long hz = strtoull(argument, &end, 10);
@@ -109,9 +102,9 @@ static int read_mode(const struct record_session *session, const char *text,
                            "`%.100s` is no mode: give full, app, pc or pc --frame app", text);
 }
 
-static int mode(struct record_session *session, char *argument, struct sprof_str *answer,
-                struct sprof_error *error)
+static int mode(void *context, char *argument, struct sprof_str *answer, struct sprof_error *error)
 {
+    struct record_session *session = context;
     struct model_view view;
     int result = read_mode(session, argument, &view, error);
     if (result)
@@ -134,9 +127,9 @@ static int mode(struct record_session *session, char *argument, struct sprof_str
     return 0;
 }
 
-static int clear(struct record_session *session, char *argument, struct sprof_str *answer,
-                 struct sprof_error *error)
+static int clear(void *context, char *argument, struct sprof_str *answer, struct sprof_error *error)
 {
+    struct record_session *session = context;
     (void)argument;
     const uint64_t now_ns = sprof_clock_monotonic_ns();
     if (record_clear(session, now_ns) || begin_phase(session, now_ns, NULL))
@@ -145,9 +138,9 @@ static int clear(struct record_session *session, char *argument, struct sprof_st
     return 0;
 }
 
-static int mark(struct record_session *session, char *argument, struct sprof_str *answer,
-                struct sprof_error *error)
+static int mark(void *context, char *argument, struct sprof_str *answer, struct sprof_error *error)
 {
+    struct record_session *session = context;
     const char *name = sprof_arena_text(&session->arena, argument);
     if (!name || begin_phase(session, sprof_clock_monotonic_ns(), name))
         return sprof_error_memory(error);
@@ -155,9 +148,10 @@ static int mark(struct record_session *session, char *argument, struct sprof_str
     return 0;
 }
 
-static int status(struct record_session *session, char *argument, struct sprof_str *answer,
+static int status(void *context, char *argument, struct sprof_str *answer,
                   struct sprof_error *error)
 {
+    struct record_session *session = context;
     (void)argument;
     (void)error;
     const struct sampler_facts *facts = sampler_facts(session->sampler);
@@ -179,9 +173,9 @@ static int status(struct record_session *session, char *argument, struct sprof_s
     return 0;
 }
 
-static int end(struct record_session *session, char *argument, struct sprof_str *answer,
-               struct sprof_error *error)
+static int end(void *context, char *argument, struct sprof_str *answer, struct sprof_error *error)
 {
+    struct record_session *session = context;
     (void)argument;
     (void)error;
     session->ended = true;
@@ -189,12 +183,7 @@ static int end(struct record_session *session, char *argument, struct sprof_str 
     return 0;
 }
 
-static const struct command {
-    const char *name, *synonym;
-    const char *argument; /* what it must be given; NULL: nothing */
-    int (*run)(struct record_session *session, char *argument, struct sprof_str *answer,
-               struct sprof_error *error);
-} commands[] = {
+static const struct control_command commands[] = {
     {"start", "on", NULL, start},
     {"stop", "off", NULL, stop},
     {"status", NULL, NULL, status},
@@ -204,128 +193,21 @@ static const struct command {
     {"mark", NULL, "NAME", mark},
     {"end", NULL, NULL, end},
 };
-
-static const struct command *find(const char *name)
-{
-    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-        if (!strcmp(commands[i].name, name) ||
-            (commands[i].synonym && !strcmp(commands[i].synonym, name)))
-            return &commands[i];
-    return NULL;
-}
-
-/* Splits "rate 99" in place; the argument is "" where there is none. */
-static char *split(char *request)
-{
-    char *space = strchr(request, ' ');
-    if (!space)
-        return request + strlen(request);
-    *space = '\0';
-    return space + 1;
-}
+static const struct control_commands all = {
+    "start, stop, status, clear, mode MODE, rate HZ, mark NAME, end", commands,
+    sizeof commands / sizeof *commands};
 
 int record_check_command(const char *text, struct sprof_error *error)
 {
-    char request[RECORD_CONTROL_TEXT_MAX];
-    if (strlen(text) >= sizeof request)
-        return sprof_error_set(error, SPROF_EUSAGE, 0, "a command has at most %zu characters",
-                               sizeof request - 1);
-    strcpy(request, text);
-    const char *argument = split(request);
-    const struct command *command = find(request);
-    if (!command)
-        return sprof_error_set(
-            error, SPROF_EUSAGE, 0,
-            "unknown command `%s`; there are: start, stop, status, clear, mode MODE, rate HZ, "
-            "mark NAME, end",
-            request);
-    if (command->argument && !*argument)
-        return sprof_error_set(error, SPROF_EUSAGE, 0, "`%s` needs %s", command->name,
-                               command->argument);
-    if (!command->argument && *argument)
-        return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "`%s` takes nothing more, but was given `%s`", command->name,
-                               argument);
-    return 0;
+    return control_check(&all, text, error);
 }
 
 static int carry_out(void *context, char *request, struct sprof_str *answer)
 {
-    struct sprof_error error = {0};
-    int result = record_check_command(request, &error);
-    if (!result) {
-        char *argument = split(request);
-        result = find(request)->run(context, argument, answer, &error);
-    }
-    if (result) {
-        sprof_str_release(answer);
-        sprof_str_append(answer, error.message);
-    }
-    return result;
+    return control_carry_out(&all, context, request, answer);
 }
 
 void record_serve_commands(struct record_session *session)
 {
-    record_control_serve(&session->control, carry_out, session);
-}
-
-/* == Outside == */
-
-static int not_recording(const char *output, int errnum, struct sprof_error *error)
-{
-    if (errnum == EACCES || errnum == EPERM)
-        return sprof_error_set(error, SPROF_EPERMISSION, errnum,
-                               "%s is being recorded by another user, who alone may control it\n"
-                               "run `sprof ctl` as that user, or as root",
-                               output);
-    return sprof_error_set(error, SPROF_ESTATE, errnum,
-                           "%s is not being recorded now: nothing to control\n"
-                           "give the file of a running `sprof record` with -i",
-                           output);
-}
-
-static int ask(int fd, const char *output, const char *command, char *answer, size_t size,
-               struct sprof_error *error)
-{
-    struct pollfd ready = {.fd = fd, .events = POLLIN};
-    if (send(fd, command, strlen(command), MSG_NOSIGNAL) < 0)
-        return not_recording(output, errno, error);
-    if (poll(&ready, 1, ANSWER_TIMEOUT_MS) <= 0)
-        return sprof_error_set(error, SPROF_EIO, ETIMEDOUT,
-                               "the recorder of %s does not answer; is it stopped?", output);
-    const ssize_t got = recv(fd, answer, size - 1, 0);
-    if (got <= 0)
-        return not_recording(output, got ? errno : ECONNRESET, error);
-    answer[got] = '\0';
-    return 0;
-}
-
-int record_send_command(const char *output, const char *command, struct sprof_str *answer,
-                        struct sprof_error *error)
-{
-    struct sockaddr_un address;
-    int directory_fd;
-    int result = record_check_command(command, error);
-    if (!result)
-        result = record_control_address(output, &address, &directory_fd, error);
-    if (result)
-        return result;
-    char text[RECORD_CONTROL_TEXT_MAX];
-    const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        result = sprof_error_set(error, SPROF_ELIMIT, errno, "cannot make a socket: %s",
-                                 strerror(errno));
-    else if (connect(fd, (void *)&address, sizeof address))
-        result = not_recording(output, errno, error);
-    else
-        result = ask(fd, output, command, text, sizeof text, error);
-    if (fd >= 0)
-        close(fd);
-    close(directory_fd);
-    if (result)
-        return result;
-    if (*text != '0')
-        return sprof_error_set(error, *text == '2' ? SPROF_EUSAGE : SPROF_ESTATE, 0, "%s",
-                               text + 1);
-    return sprof_str_append(answer, text + 1) ? sprof_error_memory(error) : 0;
+    control_server_serve(&session->control, carry_out, session);
 }

@@ -82,12 +82,6 @@ void record_free(struct record_session *session);
 /* Whether the text is a command for a recording that runs: SPROF_EUSAGE says which there are. */
 int record_check_command(const char *text, struct sprof_error *error);
 
-/* Sends a command to whoever records into `output`, and appends the answer. SPROF_ESTATE where
- * nobody does, or where the recorder could not do it (the message is its own); SPROF_EPERMISSION
- * where it is somebody else's; SPROF_EUSAGE for a command that makes no sense. */
-int record_send_command(const char *output, const char *command, struct sprof_str *answer,
-                        struct sprof_error *error);
-
 /* Runs the samples kept by `--keep-failed` again with today's unwinder, and counts their end
  * reasons: `report` is called once a sample. */
 struct record_replay {

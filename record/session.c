@@ -121,7 +121,7 @@ static int tell_command(struct record_session *session)
 static int open_control(struct record_session *session, struct sprof_error *error)
 {
     struct sprof_error refused = {0};
-    const int result = record_control_open(&session->control, session->options.output, &refused);
+    const int result = control_server_open(&session->control, session->options.output, &refused);
     if (result && session->options.paused) {
         if (error)
             *error = refused;
@@ -132,7 +132,7 @@ static int open_control(struct record_session *session, struct sprof_error *erro
         sprof_log_message(session->options.log, SPROF_LOG_WARNING, "%s", refused.message);
         return 0;
     }
-    sampler_watch(session->sampler, record_control_fd(&session->control));
+    sampler_watch(session->sampler, control_server_fd(&session->control));
     return tell_command(session) ? sprof_error_memory(error) : 0;
 }
 
@@ -146,7 +146,7 @@ int record_open(struct record_session **out, const struct record_options *option
     session->options = *options;
     if (!session->options.output)
         session->options.output = "sprof.db";
-    session->control = RECORD_CONTROL_NONE;
+    session->control = CONTROL_SERVER_NONE;
     int result = begin_sampler(session, error);
     if (!result)
         result = open_recording(session, error);
@@ -163,7 +163,7 @@ void record_free(struct record_session *session)
 {
     if (!session)
         return;
-    record_control_close(&session->control);
+    control_server_close(&session->control);
     recording_free(session->recording);
     sampler_free(session->sampler);
     record_ledger_release(&session->ledger);
@@ -390,7 +390,7 @@ static int drain_all(struct record_session *session, struct sprof_error *error)
 {
     int drained;
     sampler_watch(session->sampler, -1);
-    record_control_close(&session->control);
+    control_server_close(&session->control);
     sampler_stop(session->sampler);
     while ((drained = drain(session, SIZE_MAX)) == 0)
         if (recording_settle(session->recording, WAITING_BYTES))

@@ -3,7 +3,7 @@
 #ifndef SPROF_RECORD_SESSION_H
 #define SPROF_RECORD_SESSION_H
 
-#include "record/control.h"
+#include "control/control.h"
 #include "record/governor.h"
 #include "record/ledger.h"
 #include "record/record.h"
@@ -27,7 +27,7 @@ struct record_session {
     struct record_governor governor;
     const char *mark;       /* of the phase at hand; NULL: none */
     struct model_view view; /* the mode of what is recorded now */
-    struct record_control control;
+    struct control_server control;
     uint64_t cleared_samples; /* of the sampler's count, those taken before the last clear */
     bool paused, ended;       /* as commands have it */
     volatile sig_atomic_t interrupted;

@@ -1,5 +1,5 @@
 /* Serves the socket over which a recording is controlled. */
-#include "record/control.h"
+#include "control/control.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,8 +15,8 @@ static const char suffix[] = ".ctl";
 
 /* An address holds 108 bytes: the directory is named by a descriptor, so that only the last part of
  * the path must fit. */
-int record_control_address(const char *output, struct sockaddr_un *address, int *directory_fd,
-                           struct sprof_error *error)
+int control_address(const char *output, struct sockaddr_un *address, int *directory_fd,
+                    struct sprof_error *error)
 {
     const char *slash = strrchr(output, '/'), *name = slash ? slash + 1 : output;
     char directory[4096];
@@ -59,18 +59,18 @@ static void remove_left_over(const struct sockaddr_un *address)
         unlink(address->sun_path);
 }
 
-static int bind_socket(struct record_control *control, const char *output,
+static int bind_socket(struct control_server *control, const char *output,
                        struct sprof_error *error)
 {
     struct sockaddr_un address;
     int directory_fd;
-    const int result = record_control_address(output, &address, &directory_fd, error);
+    const int result = control_address(output, &address, &directory_fd, error);
     if (result)
         return result;
     remove_left_over(&address);
     const mode_t mask = umask(S_IRWXG | S_IRWXO | S_IXUSR);
     const bool failed = bind(control->listener, (void *)&address, sizeof address) ||
-                        listen(control->listener, RECORD_CONTROL_CLIENTS);
+                        listen(control->listener, CONTROL_CLIENTS);
     const int errnum = errno;
     umask(mask);
     close(directory_fd);
@@ -82,17 +82,17 @@ static int bind_socket(struct record_control *control, const char *output,
                                                 : strerror(errnum));
 }
 
-static int poll_for(struct record_control *control, int fd)
+static int poll_for(struct control_server *control, int fd)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
     return epoll_ctl(control->poll_fd, EPOLL_CTL_ADD, fd, &event);
 }
 
-int record_control_open(struct record_control *control, const char *output,
+int control_server_open(struct control_server *control, const char *output,
                         struct sprof_error *error)
 {
-    *control = RECORD_CONTROL_NONE;
-    for (size_t i = 0; i < RECORD_CONTROL_CLIENTS; i++)
+    *control = CONTROL_SERVER_NONE;
+    for (size_t i = 0; i < CONTROL_CLIENTS; i++)
         control->clients[i] = -1;
     control->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     control->poll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -107,15 +107,15 @@ int record_control_open(struct record_control *control, const char *output,
         result = sprof_error_memory(error);
     }
     if (result)
-        record_control_close(control);
+        control_server_close(control);
     return result;
 }
 
-void record_control_close(struct record_control *control)
+void control_server_close(struct control_server *control)
 {
     if (control->path) {
         unlink(control->path);
-        for (size_t i = 0; i < RECORD_CONTROL_CLIENTS; i++)
+        for (size_t i = 0; i < CONTROL_CLIENTS; i++)
             if (control->clients[i] >= 0)
                 close(control->clients[i]);
     }
@@ -124,10 +124,10 @@ void record_control_close(struct record_control *control)
         close(control->listener);
     if (control->poll_fd >= 0)
         close(control->poll_fd);
-    *control = RECORD_CONTROL_NONE;
+    *control = CONTROL_SERVER_NONE;
 }
 
-int record_control_fd(const struct record_control *control)
+int control_server_fd(const struct control_server *control)
 {
     return control->poll_fd;
 }
@@ -136,12 +136,12 @@ int record_control_fd(const struct record_control *control)
 
 static void answer(int fd, int result, const struct sprof_str *text)
 {
-    char message[RECORD_CONTROL_TEXT_MAX];
-    const int status = !result ? 0 : result == SPROF_EUSAGE ? 2 : 1;
-    const int length =
-        snprintf(message, sizeof message, "%d%s", status, text->text ? text->text : "");
-    const size_t size = (size_t)length < sizeof message ? (size_t)length : sizeof message - 1;
-    if (send(fd, message, size, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
+    char status = !result ? '0' : result == SPROF_EUSAGE ? '2' : '1';
+    const size_t size =
+        text->length < CONTROL_ANSWER_MAX - 2 ? text->length : CONTROL_ANSWER_MAX - 2;
+    struct iovec parts[] = {{&status, 1}, {text->text, size}};
+    const struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+    if (sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
         /* Whoever asked has gone. */
     }
 }
@@ -154,24 +154,24 @@ static bool is_allowed(int fd)
            (peer.uid == geteuid() || peer.uid == 0);
 }
 
-static void accept_client(struct record_control *control)
+static void accept_client(struct control_server *control)
 {
     const int fd = accept4(control->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     size_t i = 0;
-    while (i < RECORD_CONTROL_CLIENTS && control->clients[i] >= 0)
+    while (i < CONTROL_CLIENTS && control->clients[i] >= 0)
         i++;
     if (fd < 0)
         return;
-    if (i == RECORD_CONTROL_CLIENTS || !is_allowed(fd) || poll_for(control, fd))
+    if (i == CONTROL_CLIENTS || !is_allowed(fd) || poll_for(control, fd))
         close(fd);
     else
         control->clients[i] = fd;
 }
 
 /* One request, one answer, and that was it. */
-static void serve_client(int *client, record_control_handler *handle, void *context)
+static void serve_client(int *client, control_handler *handle, void *context)
 {
-    char request[RECORD_CONTROL_TEXT_MAX];
+    char request[CONTROL_REQUEST_MAX];
     const ssize_t size = recv(*client, request, sizeof request - 1, MSG_DONTWAIT);
     if (size < 0 && (errno == EAGAIN || errno == EINTR))
         return;
@@ -186,10 +186,9 @@ static void serve_client(int *client, record_control_handler *handle, void *cont
     *client = -1;
 }
 
-void record_control_serve(struct record_control *control, record_control_handler *handle,
-                          void *context)
+void control_server_serve(struct control_server *control, control_handler *handle, void *context)
 {
-    struct epoll_event ready[RECORD_CONTROL_CLIENTS + 1];
+    struct epoll_event ready[CONTROL_CLIENTS + 1];
     const int count = control->poll_fd < 0
                           ? 0
                           : epoll_wait(control->poll_fd, ready, sizeof ready / sizeof *ready, 0);
@@ -198,7 +197,7 @@ void record_control_serve(struct record_control *control, record_control_handler
             accept_client(control);
             continue;
         }
-        for (size_t c = 0; c < RECORD_CONTROL_CLIENTS; c++)
+        for (size_t c = 0; c < CONTROL_CLIENTS; c++)
             if (control->clients[c] == ready[i].data.fd)
                 serve_client(&control->clients[c], handle, context);
     }

@@ -1,6 +1,5 @@
 /* The control socket: who finds it, who may use it, what is said. */
-#include "record/control.h"
-#include "record/record.h"
+#include "control/control.h"
 #include "tests/unit/image/fixture.h"
 
 #include <errno.h>
@@ -15,9 +14,9 @@
 struct scene {
     struct fixture fixture;
     char output[512], socket[520];
-    struct record_control control;
+    struct control_server control;
     struct sprof_error error;
-    bool served;
+    volatile bool served;
     char last[64]; /* request */
 };
 
@@ -27,12 +26,12 @@ static void scene_open(struct scene *scene)
     fixture_open(&scene->fixture);
     snprintf(scene->output, sizeof scene->output, "%s", fixture_path(&scene->fixture, "x.db"));
     snprintf(scene->socket, sizeof scene->socket, "%s.ctl", scene->output);
-    CU_ASSERT_EQUAL_FATAL(record_control_open(&scene->control, scene->output, &scene->error), 0);
+    CU_ASSERT_EQUAL_FATAL(control_server_open(&scene->control, scene->output, &scene->error), 0);
 }
 
 static void scene_close(struct scene *scene)
 {
-    record_control_close(&scene->control);
+    control_server_close(&scene->control);
     CU_ASSERT_FALSE(!access(scene->socket, F_OK));
     fixture_close(&scene->fixture);
 }
@@ -50,7 +49,7 @@ static void *serve(void *context)
 {
     struct scene *scene = context;
     for (int i = 0; i < 20000 && !scene->served; i++) {
-        record_control_serve(&scene->control, handle, scene);
+        control_server_serve(&scene->control, handle, scene);
         usleep(500);
     }
     return NULL;
@@ -61,7 +60,7 @@ static int ask(struct scene *scene, const char *command, struct sprof_str *answe
     pthread_t thread;
     scene->served = false;
     CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, serve, scene), 0);
-    const int result = record_send_command(scene->output, command, answer, &scene->error);
+    const int result = control_send(scene->output, command, answer, &scene->error);
     if (result == SPROF_EUSAGE)
         scene->served = true;
     pthread_join(thread, NULL);
@@ -120,7 +119,7 @@ static void test_others_are_turned_away(void)
     close(fd);
     int status = -1;
     for (int i = 0; i < 20000 && waitpid(pid, &status, WNOHANG) != pid; i++) {
-        record_control_serve(&scene.control, handle, &scene);
+        control_server_serve(&scene.control, handle, &scene);
         usleep(500);
     }
     CU_ASSERT_EQUAL(status, 0); /* asked, and got no answer */
@@ -132,12 +131,12 @@ static void test_what_a_killed_recorder_left(void)
 {
     struct scene scene;
     scene_open(&scene);
-    struct record_control second;
-    CU_ASSERT_EQUAL(record_control_open(&second, scene.output, &scene.error), SPROF_ESTATE);
+    struct control_server second;
+    CU_ASSERT_EQUAL(control_server_open(&second, scene.output, &scene.error), SPROF_ESTATE);
     close(scene.control.listener); /* as if killed: the socket stays */
     scene.control.listener = -1;
-    CU_ASSERT_EQUAL(record_control_open(&second, scene.output, &scene.error), 0);
-    record_control_close(&second);
+    CU_ASSERT_EQUAL(control_server_open(&second, scene.output, &scene.error), 0);
+    control_server_close(&second);
     scene_close(&scene);
 }
 
@@ -145,9 +144,9 @@ static void test_nothing_else_is_removed(void)
 {
     struct scene scene;
     scene_open(&scene);
-    record_control_close(&scene.control);
+    control_server_close(&scene.control);
     fixture_write(&scene.fixture, "x.db.ctl", "mine", 4);
-    CU_ASSERT_EQUAL(record_control_open(&scene.control, scene.output, &scene.error), SPROF_ESTATE);
+    CU_ASSERT_EQUAL(control_server_open(&scene.control, scene.output, &scene.error), SPROF_ESTATE);
     CU_ASSERT_PTR_NOT_NULL(strstr(scene.error.message, "x.db.ctl"));
     CU_ASSERT_TRUE(!access(scene.socket, F_OK));
     unlink(scene.socket);
@@ -159,29 +158,43 @@ static void test_nobody_there(void)
     struct scene scene;
     struct sprof_str answer = {0};
     scene_open(&scene);
-    record_control_close(&scene.control);
-    CU_ASSERT_EQUAL(record_send_command(scene.output, "status", &answer, &scene.error),
-                    SPROF_ESTATE);
+    control_server_close(&scene.control);
+    CU_ASSERT_EQUAL(control_send(scene.output, "status", &answer, &scene.error), SPROF_ESTATE);
     CU_ASSERT_PTR_NOT_NULL(strstr(scene.error.message, "not being recorded"));
-    CU_ASSERT_EQUAL(record_send_command("/no/such/x.db", "status", &answer, &scene.error),
+    CU_ASSERT_EQUAL(control_send("/no/such/x.db", "status", &answer, &scene.error),
                     SPROF_ENOTFOUND);
     char name[300] = "/tmp/";
     memset(name + 5, 'n', 200);
-    CU_ASSERT_EQUAL(record_send_command(name, "status", &answer, &scene.error), SPROF_ELIMIT);
+    CU_ASSERT_EQUAL(control_send(name, "status", &answer, &scene.error), SPROF_ELIMIT);
     fixture_close(&scene.fixture);
 }
+
+static int run_nothing(void *context, char *argument, struct sprof_str *answer,
+                       struct sprof_error *error)
+{
+    (void)context;
+    (void)error;
+    return sprof_str_append(answer, argument);
+}
+
+static const struct control_command items[] = {
+    {"start", "on", "[T]", run_nothing},
+    {"stop", NULL, NULL, run_nothing},
+    {"rate", NULL, "HZ", run_nothing},
+};
+static const struct control_commands commands = {"start, stop, rate HZ", items, 3};
 
 static void test_bad_commands(void)
 {
     static const struct {
         const char *command, *word;
     } cases[] = {
-        {"", "unknown"},     {"stp", "stop"},  {"rate", "HZ"},          {"mark", "NAME"},
-        {"stop now", "now"}, {"start ", NULL}, {"status 1", "nothing"}, {"rate ", "HZ"},
+        {"", "unknown"},  {"stp", "stop"}, {"rate", "HZ"},        {"stop now", "now"},
+        {"start ", NULL}, {"rate ", "HZ"}, {"stop 1", "nothing"}, {"on 5s", NULL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct sprof_error error = {0};
-        const int result = record_check_command(cases[i].command, &error);
+        const int result = control_check(&commands, cases[i].command, &error);
         CU_ASSERT_EQUAL(result, cases[i].word ? SPROF_EUSAGE : 0);
         if (cases[i].word)
             CU_ASSERT_PTR_NOT_NULL(strstr(error.message, cases[i].word));
@@ -189,13 +202,59 @@ static void test_bad_commands(void)
     char longest[2048];
     memset(longest, 'x', sizeof longest - 1);
     longest[sizeof longest - 1] = '\0';
-    CU_ASSERT_EQUAL(record_check_command(longest, NULL), SPROF_EUSAGE);
+    CU_ASSERT_EQUAL(control_check(&commands, longest, NULL), SPROF_EUSAGE);
 }
 
-void sprof_suite_record_control(void);
-void sprof_suite_record_control(void)
+static void test_carrying_out(void)
 {
-    CU_pSuite suite = CU_add_suite("record/control", NULL, NULL);
+    struct sprof_str answer = {0};
+    char on[] = "on 5 s", bad[] = "rate";
+    CU_ASSERT_EQUAL(control_carry_out(&commands, NULL, on, &answer), 0);
+    CU_ASSERT_STRING_EQUAL(answer.text, "5 s");
+    CU_ASSERT_EQUAL(control_carry_out(&commands, NULL, bad, &answer), SPROF_EUSAGE);
+    CU_ASSERT_PTR_NOT_NULL(strstr(answer.text, "needs HZ"));
+    sprof_str_release(&answer);
+}
+
+/* More than one request holds, less than what is cut. */
+static int answer_much(void *context, char *request, struct sprof_str *answer)
+{
+    (void)context;
+    (void)request;
+    for (int i = 0; i < 10000; i++)
+        sprof_str_append(answer, "0123456789");
+    return 0;
+}
+
+static void *serve_much(void *context)
+{
+    struct scene *scene = context;
+    while (!scene->served) {
+        control_server_serve(&scene->control, answer_much, scene);
+        usleep(1000);
+    }
+    return NULL;
+}
+
+static void test_long_answers(void)
+{
+    struct scene scene;
+    struct sprof_str answer = {0};
+    pthread_t thread;
+    scene_open(&scene);
+    pthread_create(&thread, NULL, serve_much, &scene);
+    CU_ASSERT_EQUAL(control_send(scene.output, "list", &answer, &scene.error), 0);
+    CU_ASSERT_EQUAL(answer.length, 100000);
+    scene.served = true;
+    pthread_join(thread, NULL);
+    sprof_str_release(&answer);
+    scene_close(&scene);
+}
+
+void sprof_suite_control_server(void);
+void sprof_suite_control_server(void)
+{
+    CU_pSuite suite = CU_add_suite("control/server", NULL, NULL);
     CU_add_test(suite, "a request is answered", test_a_request_is_answered);
     CU_add_test(suite, "only the owner sees it", test_only_the_owner_sees_it);
     CU_add_test(suite, "others are turned away", test_others_are_turned_away);
@@ -203,4 +262,6 @@ void sprof_suite_record_control(void)
     CU_add_test(suite, "nothing else is removed", test_nothing_else_is_removed);
     CU_add_test(suite, "nobody there", test_nobody_there);
     CU_add_test(suite, "bad commands", test_bad_commands);
+    CU_add_test(suite, "a command is found and done", test_carrying_out);
+    CU_add_test(suite, "answers may be long", test_long_answers);
 }

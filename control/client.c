@@ -1,0 +1,67 @@
+/* Asks the recorder of a file to do something. */
+#include "control/control.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { ANSWER_TIMEOUT_MS = 10000 };
+
+static int not_recording(const char *output, int errnum, struct sprof_error *error)
+{
+    if (errnum == EACCES || errnum == EPERM)
+        return sprof_error_set(error, SPROF_EPERMISSION, errnum,
+                               "%s is being recorded by another user, who alone may control it\n"
+                               "run `sprof ctl` as that user, or as root",
+                               output);
+    return sprof_error_set(error, SPROF_ESTATE, errnum,
+                           "%s is not being recorded now: nothing to control\n"
+                           "give the file of a running `sprof record` with -i",
+                           output);
+}
+
+static int ask(int fd, const char *output, const char *command, char *answer, size_t size,
+               struct sprof_error *error)
+{
+    struct pollfd ready = {.fd = fd, .events = POLLIN};
+    if (send(fd, command, strlen(command), MSG_NOSIGNAL) < 0)
+        return not_recording(output, errno, error);
+    if (poll(&ready, 1, ANSWER_TIMEOUT_MS) <= 0)
+        return sprof_error_set(error, SPROF_EIO, ETIMEDOUT,
+                               "the recorder of %s does not answer; is it stopped?", output);
+    const ssize_t got = recv(fd, answer, size - 1, 0);
+    if (got <= 0)
+        return not_recording(output, got ? errno : ECONNRESET, error);
+    answer[got] = '\0';
+    return 0;
+}
+
+int control_send(const char *output, const char *command, struct sprof_str *answer,
+                 struct sprof_error *error)
+{
+    struct sockaddr_un address;
+    int directory_fd;
+    int result = control_address(output, &address, &directory_fd, error);
+    if (result)
+        return result;
+    char text[CONTROL_ANSWER_MAX];
+    const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        result = sprof_error_set(error, SPROF_ELIMIT, errno, "cannot make a socket: %s",
+                                 strerror(errno));
+    else if (connect(fd, (void *)&address, sizeof address))
+        result = not_recording(output, errno, error);
+    else
+        result = ask(fd, output, command, text, sizeof text, error);
+    if (fd >= 0)
+        close(fd);
+    close(directory_fd);
+    if (result)
+        return result;
+    if (*text != '0')
+        return sprof_error_set(error, *text == '2' ? SPROF_EUSAGE : SPROF_ESTATE, 0, "%s",
+                               text + 1);
+    return sprof_str_append(answer, text + 1) ? sprof_error_memory(error) : 0;
+}

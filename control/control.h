@@ -1,0 +1,81 @@
+/* control: the socket over which a recording is controlled while it runs, both of its sides.
+ * OUTPUT.ctl beside the database, which only its owner may use. One message is one request, "stop"
+ * or "rate 99"; the answer is one message: a digit, which is the exit status of `sprof ctl`, and a
+ * text. */
+#ifndef SPROF_CONTROL_CONTROL_H
+#define SPROF_CONTROL_CONTROL_H
+
+#include "base/base.h"
+
+#include <sys/un.h>
+
+enum {
+    CONTROL_REQUEST_MAX = 1024,     /* bytes, with the NUL */
+    CONTROL_ANSWER_MAX = 128 << 10, /* the same; longer ones are cut */
+    CONTROL_CLIENTS = 8,            /* that wait to be answered at a time */
+};
+
+struct control_server {
+    char *path; /* of the socket; NULL: closed */
+    int listener, poll_fd;
+    int clients[CONTROL_CLIENTS]; /* -1: free */
+};
+
+#define CONTROL_SERVER_NONE ((struct control_server){.listener = -1, .poll_fd = -1})
+
+/* Does what a request says, and appends the answer. Returns 0 or the code of the failure that the
+ * answer explains. */
+typedef int control_handler(void *context, char *request, struct sprof_str *answer);
+
+/* Makes the socket of a recording. What a recorder that was killed has left is replaced. Fails with
+ * SPROF_ESTATE where the path is somebody else's, or SPROF_EIO, and then the socket is closed. */
+int control_server_open(struct control_server *control, const char *output,
+                        struct sprof_error *error);
+
+/* Readable when there is something to serve. */
+int control_server_fd(const struct control_server *control);
+
+/* Takes what has come in and answers it; never blocks. Who is neither the owner nor root is turned
+ * away. */
+void control_server_serve(struct control_server *control, control_handler *handle, void *context);
+
+/* Removes the socket. */
+void control_server_close(struct control_server *control);
+
+/* The address of the socket of a recording; *directory_fd is to be closed after its use. Returns 0,
+ * SPROF_ENOTFOUND (no such directory) or SPROF_ELIMIT (the name is too long). */
+int control_address(const char *output, struct sockaddr_un *address, int *directory_fd,
+                    struct sprof_error *error);
+
+/* == Commands == */
+
+struct control_command {
+    const char *name, *synonym;
+    const char *argument; /* what it must be given, or, behind a "[", can be; NULL: nothing */
+    int (*run)(void *context, char *argument, struct sprof_str *answer, struct sprof_error *error);
+};
+
+struct control_commands {
+    const char *names; /* all of them, for who has mistyped one */
+    const struct control_command *items;
+    size_t count;
+};
+
+/* Whether the text is one of the commands: 0, or SPROF_EUSAGE. */
+int control_check(const struct control_commands *commands, const char *text,
+                  struct sprof_error *error);
+
+/* Does what a request says, and appends the answer, or why it could not be done. Returns the code
+ * of that. */
+int control_carry_out(const struct control_commands *commands, void *context, char *request,
+                      struct sprof_str *answer);
+
+/* == The other side == */
+
+/* Sends a command to whoever records into `output`, and appends the answer. SPROF_ESTATE where
+ * nobody does, or where the recorder could not do it (the message is its own); SPROF_EPERMISSION
+ * where it is somebody else's; SPROF_EUSAGE for a command that makes no sense to the recorder. */
+int control_send(const char *output, const char *command, struct sprof_str *answer,
+                 struct sprof_error *error);
+
+#endif
