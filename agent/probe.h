@@ -64,6 +64,8 @@ enum probe_tier {
     PROBE_LEAVE, /* counts, and ends the frames below: an exception is being caught */
     PROBE_JUMP,  /* the same, and those that a longjmp leaves: its buffer is the first argument */
     PROBE_FULL,  /* counts and times */
+
+    PROBE_QUIET = 0x80 /* with LEAVE or JUMP: counts nothing */
 };
 
 /* Figures of one function in one thread. Times are ticks of the processor's counter. */

@@ -1,15 +1,21 @@
-/* sprof ctl: controls a recording while it runs. */
+/* sprof ctl: controls a recording of samples, or of calls, while it runs. */
 #include "cli/commands.h"
+#include "cli/listing.h"
+#include "cli/open.h"
+#include "cli/stats.h"
 #include "cli/values.h"
 #include "control/control.h"
 
+#include <ctype.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct arguments {
     const char *input;
     bool frame_app;
+    enum cli_format format;
 };
 
 #define FIELD(name) offsetof(struct arguments, name)
@@ -18,52 +24,161 @@ static const struct cli_option options[] = {
      cli_set_text},
     {"frame", 0, "app", "with mode pc: the innermost application frame instead", FIELD(frame_app),
      cli_set_frame},
+    {"format", 0, "text|csv|json", "of status, list and stats: for people (text), or for programs",
+     FIELD(format), cli_set_format},
     {0},
 };
+
+static const char *const words[] = {"start", "on",   "stop",  "off",  "status", "clear", "mode",
+                                    "rate",  "mark", "probe", "list", "stats",  "end"};
+
+static int check_word(const char *word, struct sprof_error *error)
+{
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (!strcmp(words[i], word))
+            return 0;
+    return sprof_error_set(error, SPROF_EUSAGE, 0,
+                           "unknown command `%s`; there are: start, stop, status, clear, mode MODE, "
+                           "rate HZ, mark NAME, end, and for traces probe, list and stats",
+                           word);
+}
+
+/* The operands as one text; a time behind start becomes nanoseconds. */
+static int make_request(const struct arguments *arguments, const struct cli_operands *operands,
+                        struct sprof_str *request, struct sprof_error *error)
+{
+    const char *word = operands->items[0];
+    const bool starts = !strcmp(word, "start") || !strcmp(word, "on");
+    const bool is_mode_pc =
+        operands->count == 2 && !strcmp(word, "mode") && !strcmp(operands->items[1], "pc");
+    int status = check_word(word, error);
+    for (int i = 0; i < operands->count && !status; i++) {
+        const char *operand = operands->items[i];
+        uint64_t duration_ns = 0;
+        if (i && starts && isdigit((unsigned char)*operand)) {
+            status = cli_set_duration(&duration_ns, operand, error);
+            sprof_str_appendf(request, " %llu", (unsigned long long)duration_ns);
+        } else {
+            sprof_str_appendf(request, "%s%s", i ? " " : "", operand);
+        }
+    }
+    if (!status && arguments->frame_app && !is_mode_pc)
+        status = sprof_error_set(error, SPROF_EUSAGE, 0,
+                                 "--frame app belongs to `mode pc`: give both or neither");
+    if (arguments->frame_app)
+        sprof_str_append(request, " --frame app");
+    if (!status && arguments->format != CLI_TEXT && !strcmp(word, "status"))
+        sprof_str_append(request, " fields");
+    return status ? status : request->failed ? sprof_error_memory(error) : 0;
+}
+
+/* == Answers that are tables == */
+
+/* Cuts a line of cells, which tabs separate. */
+static size_t cut(char *line, const char *cells[CLI_COLUMNS_MAX])
+{
+    size_t count = 0;
+    for (char *at = line; at && count < CLI_COLUMNS_MAX;) {
+        char *tab = strchr(at, '\t');
+        if (tab)
+            *tab++ = '\0';
+        cells[count++] = at;
+        at = tab;
+    }
+    return count;
+}
+
+static char *cut_line(char **text)
+{
+    char *line = *text, *end = strchr(line, '\n');
+    if (!end)
+        return NULL;
+    *end = '\0';
+    *text = end + 1;
+    return line;
+}
+
+/* The first line names the columns; numbers have a # behind their name. */
+static void show_table(char *text, enum cli_format format)
+{
+    const char *names[CLI_COLUMNS_MAX], *cells[CLI_COLUMNS_MAX];
+    struct cli_column columns[CLI_COLUMNS_MAX];
+    char *header = cut_line(&text), *line;
+    const size_t count = header ? cut(header, names) : 0;
+    for (size_t i = 0; i < count; i++) {
+        char *mark = strchr(names[i], '#');
+        columns[i] = (struct cli_column){names[i], mark != NULL, mark ? 8 : 5};
+        if (mark)
+            *mark = '\0';
+        if (!strcmp(names[i], "calls"))
+            columns[i].width = 14;
+    }
+    struct cli_listing listing = {
+        .out = stdout, .format = format, .columns = columns, .column_count = count};
+    cli_listing_begin(&listing);
+    while (count && (line = cut_line(&text)))
+        if (cut(line, cells) == count)
+            cli_listing_row(&listing, cells);
+    cli_listing_end(&listing);
+}
+
+/* == The command == */
+
+static int show(const struct arguments *arguments, const char *word, struct sprof_str *answer,
+                struct cli_terminal *terminal, struct sprof_error *error)
+{
+    if (!strcmp(word, "stats"))
+        return cli_show_stats(arguments->input, arguments->format, terminal, error);
+    if (!strcmp(word, "list") || (!strcmp(word, "status") && arguments->format != CLI_TEXT))
+        show_table(answer->text, arguments->format);
+    else
+        puts(answer->text ? answer->text : "");
+    return 0;
+}
 
 static int run(struct cli_terminal *terminal, void *all, const struct cli_operands *operands,
                struct sprof_error *error)
 {
-    (void)terminal;
-    const struct arguments *arguments = all;
-    struct sprof_str command = {0}, answer = {0};
-    for (int i = 0; i < operands->count; i++)
-        sprof_str_appendf(&command, "%s%s", i ? " " : "", operands->items[i]);
-    const bool is_mode_pc = command.text && !strcmp(command.text, "mode pc");
-    if (arguments->frame_app && is_mode_pc)
-        sprof_str_append(&command, " --frame app");
-    int status;
+    struct arguments *arguments = all;
+    struct sprof_str request = {0}, answer = {0};
+    if (!arguments->input)
+        arguments->input = CLI_DEFAULT_RECORDING;
     if (!operands->count)
-        status = sprof_error_set(error, SPROF_EUSAGE, 0,
-                                 "give a command: start, stop, status, clear, mode MODE, rate HZ, "
-                                 "mark NAME or end");
-    else if (arguments->frame_app && !is_mode_pc)
-        status = sprof_error_set(error, SPROF_EUSAGE, 0,
-                                 "--frame app belongs to `mode pc`: give both or neither");
-    else if (command.failed)
-        status = sprof_error_memory(error);
-    else
-        status = control_send(arguments->input ? arguments->input : CLI_DEFAULT_RECORDING,
-                              command.text, &answer, error);
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "give a command: start, stop, status, clear, mode MODE, rate HZ, "
+                               "mark NAME or end, and for traces probe, list and stats");
+    int status = make_request(arguments, operands, &request, error);
     if (!status)
-        puts(answer.text ? answer.text : "");
-    sprof_str_release(&command);
+        status = control_send(arguments->input, request.text, &answer, error);
+    if (!status)
+        status = show(arguments, operands->items[0], &answer, terminal, error);
+    sprof_str_release(&request);
     sprof_str_release(&answer);
     return status;
 }
 
 const struct cli_command cli_ctl_command = {
     .name = "ctl",
-    .summary = "control a recording while it runs",
-    .operands = "start|stop|status|clear|mode full|app|pc|rate HZ|mark NAME|end",
+    .summary = "control a recording or a trace while it runs",
+    .operands =
+        "start [T]|stop|status|clear|mode MODE|rate HZ|mark NAME|probe CHANGE …|list|stats|end",
+    .rest_behind = "probe",
     .options = options,
     .details =
-        "start (on) and stop (off) take samples and stop taking them: target and recording go on,\n"
-        "and the pause counts for nothing. clear drops what was recorded so far, as if it began\n"
+        "start (on) and stop (off) take samples, or measure calls, and stop that: target and\n"
+        "recording go on, and the pause counts for nothing. Behind start, a time such as 10s says\n"
+        "when to stop again, for traces. clear drops what was recorded so far, as if it began\n"
         "now. mode changes what samples hold, rate how many there are a second. mark gives what\n"
         "follows a name. end ends the recording; a launched command goes on. Each change begins\n"
         "a new phase of the run (report --by phase, --phase N, --mark NAME). Over several modes\n"
         "a report is read in the least detailed of them.\n"
+        "\n"
+        "For traces: probe +RE adds the functions that the expression finds to those that are\n"
+        "measured, probe -RE takes them out, also by addresses (+0xA-0xB in the process,\n"
+        "+MODULE!0xA-0xB in a file). Each is a range with a number, which list shows, and is\n"
+        "switched off and on by it: probe -#1,3-5 +#2. Of the ranges that are on and hold a\n"
+        "function the last decides. Calls that are in flight are measured to their end. stats\n"
+        "shows the figures as they are now.\n"
         "\n"
         "Only the user who records may do this, and root. A program can do it for itself with\n"
         "<sprof.h>.",

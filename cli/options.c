@@ -150,6 +150,8 @@ int cli_options_parse(const struct cli_command *command, int argc, char **argv, 
             break;
         if (is_operand) {
             operands->items[operands->count++] = word;
+            if (command->rest_behind && !strcmp(word, command->rest_behind))
+                break;
             continue;
         }
         const int status = parse_word(&cursor, word, error);

@@ -1,4 +1,5 @@
 /* sprof stats: a table of the functions that were traced, with calls and times. */
+#include "cli/stats.h"
 #include "cli/commands.h"
 #include "cli/follow.h"
 #include "cli/listing.h"
@@ -188,6 +189,19 @@ static int show(void *context, FILE *out, struct store *store, struct sprof_erro
         cli_listing_end(&view->listing);
     }
     sprof_str_release(&sql);
+    return status;
+}
+
+int cli_show_stats(const char *path, enum cli_format format, struct cli_terminal *terminal,
+                   struct sprof_error *error)
+{
+    struct arguments arguments = {.input = path, .format = format};
+    struct store *store;
+    int status = cli_open_recording(&store, path, terminal, error);
+    if (status)
+        return status;
+    status = show(&arguments, stdout, store, error);
+    store_close(store, NULL);
     return status;
 }
 

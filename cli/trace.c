@@ -12,7 +12,7 @@ struct arguments {
     struct cli_rules rules;
     struct cli_texts functions, modules;
     const char *output;
-    bool no_cache, verbose;
+    bool no_cache, paused, verbose;
 };
 
 #define FIELD(name) offsetof(struct arguments, name)
@@ -27,6 +27,8 @@ static const struct cli_option options[] = {
     {"app-module", 0, "GLOB", "these modules are application", FIELD(rules), cli_set_app_module},
     {"system-module", 0, "GLOB", "these modules are system; the last match wins", FIELD(rules),
      cli_set_system_module},
+    {"paused", 0, NULL, "begin without measuring; `sprof ctl start` starts it", FIELD(paused),
+     cli_set_flag},
     {"no-cache", 0, NULL, "compute all plans and names anew, and keep none", FIELD(no_cache),
      cli_set_flag},
     {"verbose", 'v', NULL, "tell more", FIELD(verbose), cli_set_flag},
@@ -73,6 +75,7 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
         .rules = cli_rules_of(&arguments->rules),
         .output = arguments->output ? arguments->output : CLI_DEFAULT_RECORDING,
         .no_cache = arguments->no_cache,
+        .paused = arguments->paused,
         .sprof_version = SPROF_VERSION,
         .log = &terminal->log,
     };

@@ -18,7 +18,7 @@ static int not_recording(const char *output, int errnum, struct sprof_error *err
                                output);
     return sprof_error_set(error, SPROF_ESTATE, errnum,
                            "%s is not being recorded now: nothing to control\n"
-                           "give the file of a running `sprof record` with -i",
+                           "give the file of a running `sprof record` or `sprof trace` with -i",
                            output);
 }
 

@@ -12,7 +12,7 @@
 enum {
     CONTROL_REQUEST_MAX = 1024,     /* bytes, with the NUL */
     CONTROL_ANSWER_MAX = 128 << 10, /* the same; longer ones are cut */
-    CONTROL_CLIENTS = 8,            /* that wait to be answered at a time */
+    CONTROL_CLIENTS = 64,           /* that wait to be answered at a time */
 };
 
 struct control_server {

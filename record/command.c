@@ -52,18 +52,11 @@ static int set_paused(struct record_session *session, bool paused, struct sprof_
     return begin_phase(session, changed_ns, NULL) ? sprof_error_memory(error) : 0;
 }
 
-static int start(void *context, char *argument, struct sprof_str *answer, struct sprof_error *error)
-{
-    struct record_session *session = context;
-    (void)argument;
-    sprof_str_append(answer, "samples are being taken");
-    return set_paused(session, false, error);
-}
-
 static int stop(void *context, char *argument, struct sprof_str *answer, struct sprof_error *error)
 {
     struct record_session *session = context;
     (void)argument;
+    session->stop_ns = 0;
     sprof_str_append(answer, "no samples are being taken; `sprof ctl start` goes on");
     return set_paused(session, true, error);
 }
@@ -127,6 +120,35 @@ static int mode(void *context, char *argument, struct sprof_str *answer, struct 
     return 0;
 }
 
+/* "[MODE] [NANOSECONDS]": after that time the recorder stops by itself, whoever asked for it. */
+static int start(void *context, char *argument, struct sprof_str *answer, struct sprof_error *error)
+{
+    struct record_session *session = context;
+    char *last = strrchr(argument, ' '), *end;
+    char *number = last ? last + 1 : argument;
+    uint64_t duration_ns = 0;
+    int result = 0;
+    if (isdigit((unsigned char)*number)) {
+        duration_ns = strtoull(number, &end, 10);
+        if (*end || !duration_ns)
+            return sprof_error_set(error, SPROF_EUSAGE, 0,
+                                   "`%.100s` is no time: give 10s, or 500ms", number);
+        *(last ? last : argument) = '\0';
+    }
+    if (*argument)
+        result = mode(session, argument, answer, error);
+    if (!result)
+        result = set_paused(session, false, error);
+    if (result)
+        return result;
+    session->stop_ns = duration_ns ? sprof_clock_monotonic_ns() + duration_ns : 0;
+    sprof_str_clear(answer);
+    sprof_str_append(answer, "samples are being taken");
+    if (duration_ns)
+        sprof_str_appendf(answer, ", for %.3g s", (double)duration_ns / 1e9);
+    return 0;
+}
+
 static int clear(void *context, char *argument, struct sprof_str *answer, struct sprof_error *error)
 {
     struct record_session *session = context;
@@ -152,19 +174,28 @@ static int status(void *context, char *argument, struct sprof_str *answer,
                   struct sprof_error *error)
 {
     struct record_session *session = context;
-    (void)argument;
-    (void)error;
     const struct sampler_facts *facts = sampler_facts(session->sampler);
     const uint64_t begin_ns = session->start_ns + session->options.delay_ns;
     const uint64_t now_ns = sprof_clock_monotonic_ns();
     const double seconds = now_ns > begin_ns ? (double)(now_ns - begin_ns) / 1e9 : 0;
     const uint64_t samples = sampler_counters(session->sampler).samples - session->cleared_samples;
+    const char *view = model_mode_options_text(session->view.mode, session->view.frame_app,
+                                               session->view.drop_interior);
+    if (!strcmp(argument, "fields")) {
+        sprof_str_appendf(answer,
+                          "state\tseconds#\tsamples#\tmode\tevent\thz#\toverhead_percent#\n"
+                          "%s\t%.3f\t%llu\t%s\t%s\t%llu\t%.3f\n",
+                          session->paused ? "paused" : "recording", seconds,
+                          (unsigned long long)samples, view, facts->event,
+                          (unsigned long long)facts->frequency_hz, 100 * record_overhead(session));
+        return 0;
+    }
+    if (*argument)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "`status` takes nothing more, but was given `%.100s`", argument);
     sprof_str_appendf(answer, "%s for %.1f s: %llu samples, mode %s, %s",
                       session->paused ? "paused, recording" : "recording", seconds,
-                      (unsigned long long)samples,
-                      model_mode_options_text(session->view.mode, session->view.frame_app,
-                                              session->view.drop_interior),
-                      facts->event);
+                      (unsigned long long)samples, view, facts->event);
     if (facts->frequency_hz)
         sprof_str_appendf(answer, " at %llu Hz", (unsigned long long)facts->frequency_hz);
     if (session->governor.most > 0)
@@ -184,9 +215,9 @@ static int end(void *context, char *argument, struct sprof_str *answer, struct s
 }
 
 static const struct control_command commands[] = {
-    {"start", "on", NULL, start},
+    {"start", "on", "[MODE] [TIME]", start},
     {"stop", "off", NULL, stop},
-    {"status", NULL, NULL, status},
+    {"status", NULL, "[fields]", status},
     {"clear", NULL, NULL, clear},
     {"mode", NULL, "full, app, pc or pc --frame app", mode},
     {"rate", NULL, "HZ", rate},
@@ -194,8 +225,9 @@ static const struct control_command commands[] = {
     {"end", NULL, NULL, end},
 };
 static const struct control_commands all = {
-    "start, stop, status, clear, mode MODE, rate HZ, mark NAME, end", commands,
-    sizeof commands / sizeof *commands};
+    "start [MODE] [TIME], stop, status, clear, mode MODE, rate HZ, mark NAME, end (probe, list and "
+    "stats are for traces)",
+    commands, sizeof commands / sizeof *commands};
 
 int record_check_command(const char *text, struct sprof_error *error)
 {
@@ -207,7 +239,11 @@ static int carry_out(void *context, char *request, struct sprof_str *answer)
     return control_carry_out(&all, context, request, answer);
 }
 
-void record_serve_commands(struct record_session *session)
+int record_serve_commands(struct record_session *session, struct sprof_error *error)
 {
     control_server_serve(&session->control, carry_out, session);
+    if (!session->stop_ns || sprof_clock_monotonic_ns() < session->stop_ns)
+        return 0;
+    session->stop_ns = 0;
+    return set_paused(session, true, error);
 }

@@ -324,6 +324,8 @@ static int wait_ms(const struct record_session *session, uint64_t now_ns)
     uint64_t until = session->next_flush_ns;
     if (session->end_ns && session->end_ns < until)
         until = session->end_ns;
+    if (session->stop_ns && session->stop_ns < until)
+        until = session->stop_ns;
     return until > now_ns ? (int)((until - now_ns) / 1000000 + 1) : 0;
 }
 
@@ -337,7 +339,9 @@ static int record_until_end(struct record_session *session, struct record_result
         int failed = now_ns >= session->next_flush_ns ? flush(session, now_ns, error) : 0;
         if (failed)
             return failed;
-        record_serve_commands(session);
+        failed = record_serve_commands(session, error);
+        if (failed)
+            return failed;
         if (session->ended)
             return 0;
         if (session->interrupted) {

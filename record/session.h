@@ -22,6 +22,7 @@ struct record_session {
     struct sprof_arena arena; /* texts of run and event */
     uint64_t start_ns;        /* CLOCK_MONOTONIC of the run's time 0 */
     uint64_t end_ns;          /* 0: no end set */
+    uint64_t stop_ns;         /* when to pause; 0: no deadline */
     uint64_t next_flush_ns;
     uint64_t own_cpu_start_ns;
     struct record_governor governor;
@@ -53,9 +54,9 @@ enum sampler_capture record_capture(const struct model_view *view);
 int record_clear(struct record_session *session, uint64_t time_ns);
 
 /* command.c: begins paused, where that was asked for (0 or SPROF_ENOMEM); carries out the commands
- * that have come in. */
+ * that have come in, and the pause whose time has come. */
 int record_begin_paused(struct record_session *session);
-void record_serve_commands(struct record_session *session);
+int record_serve_commands(struct record_session *session, struct sprof_error *error);
 
 /* command.c: the rate changes by itself, which is a phase of the same mark. Returns 0, or fails as
  * sampler_set_rate. */

@@ -214,7 +214,7 @@ int recording_clear(struct recording *recording, uint64_t time_ns)
         if (batch->samples.items[i].time_ns >= run_ns)
             batch->samples.items[kept++] = batch->samples.items[i];
     batch->samples.count = kept;
-    batch->failed.count = batch->phases.count = 0;
+    batch->failed.count = batch->phases.count = batch->call_costs.count = 0;
     recording->phase.id = 0;
     return sprof_vec_push(&batch->cleared, (struct store_cleared){recording->run.id, run_ns});
 }
@@ -258,6 +258,11 @@ int recording_flush(struct recording *recording, struct sprof_error *error)
     if (recording_collect_rows(recording, false) || add_run(recording))
         return sprof_error_memory(error);
     return recording_writer_submit(&recording->writer, error);
+}
+
+int recording_wait_written(struct recording *recording, struct sprof_error *error)
+{
+    return recording_writer_wait(&recording->writer, error);
 }
 
 static int put_counter(void *context, const char *name, uint64_t value)

@@ -160,6 +160,10 @@ int recording_add_sample(struct recording *recording, const struct store_sample 
  * flush. Returns 0, SPROF_ENOMEM, or what the first failed write returned. */
 int recording_flush(struct recording *recording, struct sprof_error *error);
 
+/* Waits until the writer is idle: what was handed to it is in the database. Returns as
+ * recording_flush. */
+int recording_wait_written(struct recording *recording, struct sprof_error *error);
+
 /* Calls `put` for each number that the recording and what it uses count, until it returns non-zero,
  * which is returned. Names are static. */
 int recording_counters_each(const struct recording *recording,

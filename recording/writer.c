@@ -67,6 +67,18 @@ int recording_writer_submit(struct recording_writer *writer, struct sprof_error 
     return result;
 }
 
+int recording_writer_wait(struct recording_writer *writer, struct sprof_error *error)
+{
+    pthread_mutex_lock(&writer->mutex);
+    while (writer->busy)
+        pthread_cond_wait(&writer->changed, &writer->mutex);
+    const int result = writer->result;
+    if (result && error)
+        *error = writer->error;
+    pthread_mutex_unlock(&writer->mutex);
+    return result;
+}
+
 static void release_batches(struct recording_writer *writer)
 {
     for (int i = 0; i < 2; i++) {

@@ -37,6 +37,9 @@ struct recording_filled *recording_writer_batch(struct recording_writer *writer)
  * else leaves everything as it is. Returns 0, or what the first failed write returned. */
 int recording_writer_submit(struct recording_writer *writer, struct sprof_error *error);
 
+/* Waits until the thread is idle. Returns as recording_writer_submit. */
+int recording_writer_wait(struct recording_writer *writer, struct sprof_error *error);
+
 /* Writes what is left and ends the thread. Returns as recording_writer_submit. Zero is fine. */
 int recording_writer_finish(struct recording_writer *writer, struct sprof_error *error);
 

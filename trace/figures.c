@@ -205,7 +205,7 @@ static int add_to_rest(struct trace_session *session, struct trace_cell *cell,
 
 /* One function of one thread, where something has happened since the last time. */
 static int read_stat(struct trace_session *session, struct trace_thread *thread, uint32_t function,
-                     const struct probe_stat *from)
+                     struct probe_stat *from)
 {
     struct probe_stat stat = *from;
     struct trace_cell *cell = stat.calls ? cell_of(thread, function) : NULL;
@@ -221,15 +221,20 @@ static int read_stat(struct trace_session *session, struct trace_thread *thread,
         return add_to_rest(session, cell, &stat);
     if (cell->base)
         subtract(&stat, cell->base);
+    if (!stat.calls && !cell->written_calls)
+        return 0;
     return trace_put_row(session, thread->row, cell, &stat);
 }
 
-/* Only what was written to exists: reading elsewhere would make pages of zeros. */
-static int read_slab(struct trace_session *session, uint32_t slab)
+/* Calls `take` for what a thread has of each chosen function. Only what was written to exists:
+ * reading elsewhere would make pages of zeros. */
+static int each_stat(struct trace_session *session, uint32_t slab,
+                     int (*take)(struct trace_session *, struct trace_thread *, uint32_t,
+                                 struct probe_stat *))
 {
     const uint64_t begin = slab_offset(session, slab);
     const uint64_t end = begin + session->probes.count * sizeof(struct probe_stat);
-    const struct probe_stat *stats = stats_of(session, slab);
+    struct probe_stat *stats = stats_of(session, slab);
     uint64_t next = 0; /* function */
     int result = 0;
     for (uint64_t at = begin; at < end && !result;) {
@@ -242,7 +247,7 @@ static int read_slab(struct trace_session *session, uint32_t slab)
         for (next = first > next ? first : next;
              begin + next * sizeof *stats < stop && next < session->probes.count && !result; next++)
             if (session->probes.items[next].is_chosen)
-                result = read_stat(session, session->slabs[slab], (uint32_t)next, &stats[next]);
+                result = take(session, session->slabs[slab], (uint32_t)next, &stats[next]);
         at = stop;
     }
     return result;
@@ -262,6 +267,38 @@ static int write_rest(struct trace_session *session)
     }
     session->rest_changed = false;
     return result;
+}
+
+/* Calls that have not ended are of the new period. */
+static struct probe_stat until_now(const struct probe_stat *stat, bool timed)
+{
+    struct probe_stat base = *stat;
+    const uint64_t open = timed && stat->calls > stat->ended ? stat->calls - stat->ended : 0;
+    base.calls -= open;
+    base.recursive -= open ? open - 1 : 0;
+    base.depth = 0;
+    return base;
+}
+
+static void begin_anew(struct trace_cell *cell)
+{
+    const struct trace_cell anew = {.function = cell->function, .base = cell->base};
+    *cell = anew;
+}
+
+static int clear_stat(struct trace_session *session, struct trace_thread *thread, uint32_t function,
+                      struct probe_stat *stat)
+{
+    const bool timed = session->probes.items[function].tier == PROBE_FULL;
+    struct trace_cell *cell = stat->calls ? cell_of(thread, function) : NULL;
+    if (!stat->calls)
+        return 0;
+    if (!cell || (!cell->base && !(cell->base = calloc(1, sizeof *cell->base))))
+        return SPROF_ENOMEM;
+    begin_anew(cell);
+    *cell->base = until_now(stat, timed);
+    stat->min = stat->max = 0;
+    return 0;
 }
 
 /* The slabs that may be in use. */
@@ -286,9 +323,27 @@ int trace_collect(struct trace_session *session, enum trace_collecting what)
         const bool ended =
             what == TRACE_COLLECT_LAST || !has_thread(session, (uint32_t)session->slabs[i]->tid);
         if (!result && (ended || what == TRACE_COLLECT_ALL))
-            result = read_slab(session, i);
+            result = each_stat(session, i, read_stat);
         if (!result && ended)
             result = end_thread(session, i);
     }
     return result || what == TRACE_COLLECT_ENDED ? result : write_rest(session);
+}
+
+int trace_clear_figures(struct trace_session *session, uint64_t ticks)
+{
+    int result = trace_collect(session, TRACE_COLLECT_ENDED);
+    atomic_store(&session->shared->cleared, ticks);
+    const uint32_t count = slab_count(session);
+    for (uint32_t i = 0; i < count && !result; i++)
+        if (session->slabs[i])
+            result = each_stat(session, i, clear_stat);
+    for (size_t i = 0; i < session->rest.cells.count; i++) {
+        begin_anew(&session->rest.cells.items[i]);
+        session->rest_stats[i] = (struct probe_stat){0};
+    }
+    for (size_t i = 0; i < session->probes.count; i++)
+        session->probes.items[i].calls = 0;
+    session->calls = session->in_flight = session->abnormal = 0;
+    return result;
 }

@@ -432,10 +432,11 @@ int trace_place(struct trace_session *session, struct sprof_error *error)
     int result = share_memory(session, error);
     if (!result)
         result = write_probes(session, error);
+    if (!result)
+        result = trace_ranges_begin(session, error);
     if (result)
         return result;
-    for (size_t i = 0; i < session->probes.count; i++)
-        session->shared->tiers[i] = session->probes.items[i].tier;
+    trace_switch(session);
     session->start_ns = sprof_clock_monotonic_ns();
     session->start_ticks = probe_ticks();
     const struct probe_request go = {.kind = PROBE_GO};

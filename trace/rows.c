@@ -63,6 +63,7 @@ static int put_call_cost(struct trace_session *session, const struct probe_stat 
         .buckets = timed ? buckets : (struct sprof_bytes){0},
     };
     session->calls += row.calls - cell->written_calls;
+    session->probes.items[cell->function].calls += row.calls - cell->written_calls;
     session->in_flight += row.in_flight - cell->written_in_flight;
     session->abnormal += row.abnormal - cell->written_abnormal;
     cell->written_calls = row.calls;
@@ -83,7 +84,7 @@ static int put_sample(struct trace_session *session, const struct probe_stat *st
         cell->before_calls = cell->phase_calls;
         cell->before_self = cell->phase_self;
         cell->sample = ++session->last_sample;
-        cell->sample_ns = session->now_ns - session->start_ns;
+        cell->sample_ns = session->now_ns - session->run->start_monotonic_ns - 1;
     }
     cell->phase_calls = stat->calls;
     cell->phase_self = stat->self;

@@ -172,6 +172,7 @@ int trace_open(struct trace_session **out, const struct trace_options *options,
     if (!session->options.output)
         session->options.output = "sprof.db";
     session->agent_fd = session->child_fd = session->memory_fd = -1;
+    session->control = CONTROL_SERVER_NONE;
     const struct target_options target = {.command = options->command};
     result = open_sockets(session, error);
     if (!result)
@@ -182,6 +183,8 @@ int trace_open(struct trace_session **out, const struct trace_options *options,
         result = open_recording(session, error);
     session->phase = 1;
     session->ns_per_tick = 1;
+    if (!result && (result = trace_commands_begin(session, error)))
+        recording_abandon(session->recording);
     if (result)
         trace_free(session);
     else
@@ -205,6 +208,7 @@ void trace_free(struct trace_session *session)
 {
     if (!session)
         return;
+    control_server_close(&session->control);
     close_fd(&session->agent_fd);
     close_fd(&session->child_fd);
     close_fd(&session->memory_fd);
@@ -217,6 +221,7 @@ void trace_free(struct trace_session *session)
     trace_figures_release(session);
     sprof_vec_release(&session->files);
     sprof_vec_release(&session->probes);
+    sprof_vec_release(&session->ranges);
     sprof_arena_release(&session->arena);
     free(session);
 }
@@ -266,6 +271,8 @@ static int start(struct trace_session *session, struct sprof_error *error)
     close_fd(&session->child_fd);
     if (result)
         recording_abandon(session->recording);
+    if (!result)
+        result = trace_begin_paused(session, error);
     return result ? result : recording_flush(session->recording, error);
 }
 
@@ -296,21 +303,41 @@ static uint64_t command_cpu_ns(const struct trace_session *session)
     clockid_t clock;
     struct timespec used;
     return clock_getcpuclockid(session->pid, &clock) || clock_gettime(clock, &used)
-               ? session->run->target_cpu_ns
+               ? session->cleared_cpu_ns + session->run->target_cpu_ns
                : (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
+}
+
+/* What was used since the start, or since figures were cleared. */
+static void account(struct trace_session *session, uint64_t target_cpu_ns)
+{
+    struct store_run *run = session->run;
+    run->duration_ns = session->now_ns - (session->cleared_ns ? session->cleared_ns
+                                                              : session->run->start_monotonic_ns);
+    run->own_cpu_ns = sprof_clock_own_cpu_ns() - session->own_cpu_start_ns;
+    run->target_cpu_ns =
+        target_cpu_ns > session->cleared_cpu_ns ? target_cpu_ns - session->cleared_cpu_ns : 0;
+}
+
+int trace_clear(struct trace_session *session)
+{
+    trace_take_time(session);
+    session->cleared_ns = session->now_ns;
+    session->cleared_cpu_ns = command_cpu_ns(session);
+    session->own_cpu_start_ns = sprof_clock_own_cpu_ns();
+    return trace_clear_figures(session, probe_ticks()) ||
+                   recording_clear(session->recording, session->cleared_ns)
+               ? SPROF_ENOMEM
+               : 0;
 }
 
 /* What was called so far, so that neither the command's death nor sprof's loses more than a second
  * of it. Where this takes long it is done less often. */
-static int flush(struct trace_session *session, struct sprof_error *error)
+int trace_flush(struct trace_session *session, struct sprof_error *error)
 {
-    struct store_run *run = session->run;
     trace_take_time(session);
     if (trace_collect(session, TRACE_COLLECT_ALL))
         return sprof_error_memory(error);
-    run->duration_ns = session->now_ns - run->start_monotonic_ns;
-    run->own_cpu_ns = sprof_clock_own_cpu_ns() - session->own_cpu_start_ns;
-    run->target_cpu_ns = command_cpu_ns(session);
+    account(session, command_cpu_ns(session));
     const int result = recording_flush(session->recording, error);
     const uint64_t end_ns = sprof_clock_monotonic_ns(), took_ns = end_ns - session->now_ns;
     session->next_flush_ns =
@@ -318,28 +345,42 @@ static int flush(struct trace_session *session, struct sprof_error *error)
     return result;
 }
 
+/* Until something is to be looked at. */
+static int wait_ms(const struct trace_session *session)
+{
+    const uint64_t now_ns = sprof_clock_monotonic_ns();
+    if (!session->off_ns || session->off_ns > now_ns + LOOK_MS * UINT64_C(1000000))
+        return LOOK_MS;
+    return session->off_ns > now_ns ? (int)((session->off_ns - now_ns) / 1000000) + 1 : 0;
+}
+
 static int wait_for_end(struct trace_session *session, struct trace_result *result,
                         struct sprof_error *error)
 {
     session->next_flush_ns = session->start_ns + FLUSH_NS;
-    while (!target_ended(session->target, &result->wait_status)) {
-        struct pollfd polls[4];
+    while (!session->ended && !target_ended(session->target, &result->wait_status)) {
+        struct pollfd polls[4] = {{.fd = control_server_fd(&session->control), .events = POLLIN}};
         bool blind = true;
-        const size_t count = target_poll_count(session->target) <= sizeof polls / sizeof *polls
-                                 ? target_polls(session->target, polls, &blind)
-                                 : 0;
-        poll(polls, count, LOOK_MS);
+        size_t count = 1;
+        if (target_poll_count(session->target) < sizeof polls / sizeof *polls)
+            count += target_polls(session->target, polls + 1, &blind);
+        poll(polls, count, wait_ms(session));
         note_exec(session);
         trace_take_time(session);
         if (trace_collect(session, TRACE_COLLECT_ENDED))
             return sprof_error_memory(error);
-        const int failed = session->now_ns >= session->next_flush_ns ? flush(session, error) : 0;
+        int failed = session->now_ns >= session->next_flush_ns ? trace_flush(session, error) : 0;
+        if (!failed)
+            failed = trace_serve_commands(session, error);
         if (failed)
             return failed;
     }
-    result->has_wait_status = true;
+    result->has_wait_status = !session->ended;
+    control_server_close(&session->control);
     trace_take_time(session);
-    return trace_collect(session, TRACE_COLLECT_LAST) ? sprof_error_memory(error) : 0;
+    return trace_collect(session, session->ended ? TRACE_COLLECT_ALL : TRACE_COLLECT_LAST)
+               ? sprof_error_memory(error)
+               : 0;
 }
 
 static int finish(struct trace_session *session, struct trace_result *result,
@@ -361,8 +402,9 @@ static int finish(struct trace_session *session, struct trace_result *result,
     }
     run->duration_ns = session->now_ns - run->start_monotonic_ns;
     run->own_cpu_ns = sprof_clock_own_cpu_ns() - session->own_cpu_start_ns;
-    run->target_cpu_ns = target_command_cpu_ns(session->target);
-    run->wait_status = result->wait_status;
+    run->target_cpu_ns =
+        result->has_wait_status ? target_command_cpu_ns(session->target) : command_cpu_ns(session);
+    run->wait_status = result->has_wait_status ? result->wait_status : -1;
     return recording_finish(session->recording, &end, error);
 }
 
@@ -374,6 +416,21 @@ static void end_command(struct trace_session *session)
     kill(target_command(session->target), SIGKILL);
     while (!target_ended(session->target, NULL))
         poll(NULL, 0, 1);
+}
+
+/* The command outlives its trace: its exit status is what the caller wants. */
+static void wait_for_command(struct trace_session *session, struct trace_result *result)
+{
+    while (!result->has_wait_status) {
+        struct pollfd polls[4];
+        bool blind = true;
+        const size_t count = target_poll_count(session->target) <= sizeof polls / sizeof *polls
+                                 ? target_polls(session->target, polls, &blind)
+                                 : 0;
+        result->has_wait_status = target_ended(session->target, &result->wait_status);
+        if (!result->has_wait_status)
+            poll(polls, count, LOOK_MS);
+    }
 }
 
 int trace_run(struct trace_session *session, struct trace_result *result, struct sprof_error *error)
@@ -391,5 +448,8 @@ int trace_run(struct trace_session *session, struct trace_result *result, struct
     close_fd(&session->agent_fd);
     note_exec(session);
     failed = wait_for_end(session, result, error);
-    return failed ? failed : finish(session, result, error);
+    if (!failed)
+        failed = finish(session, result, error);
+    wait_for_command(session, result);
+    return failed;
 }

@@ -22,6 +22,7 @@ struct trace_options {
     struct model_kind_rules rules;
     const char *output; /* NULL: "sprof.db" */
     bool no_cache;
+    bool paused; /* measure nothing until somebody says so over the control socket */
     const char *sprof_version;
     const struct sprof_log *log;
 };

@@ -3,6 +3,7 @@
 #define SPROF_TRACE_TRACING_H
 
 #include "agent/probe.h"
+#include "control/control.h"
 #include "recording/recording.h"
 #include "target/target.h"
 #include "trace/trace.h"
@@ -22,7 +23,19 @@ struct trace_probe {
     const struct trace_function *function;
     uint8_t tier;   /* enum probe_tier */
     bool is_chosen; /* else it has one because it leaves the frames of others */
+    bool is_on;     /* as ranges have it */
     uint32_t node;  /* of its entry; 0: not made yet */
+    uint64_t calls; /* of all threads, as last written */
+};
+
+/* Functions that are switched together, and keep their number. */
+struct trace_range {
+    uint32_t number;
+    bool is_on;
+    const char *text; /* with its sign: "+RE", "-0xA-0xB" */
+    uint8_t *holds;   /* by probe */
+    size_t sites;     /* … how many */
+    uint64_t since_ns;
 };
 
 /* What one thread has called of one function, as it was last read and written. */
@@ -63,6 +76,11 @@ struct trace_session {
     struct probe_hello hello;
     SPROF_VEC(struct trace_file) files;
     SPROF_VEC(struct trace_probe) probes;
+    SPROF_VEC(struct trace_range) ranges; /* by number, from 1 */
+    struct control_server control;
+    bool paused, ended;                      /* as commands have it */
+    uint64_t off_ns;                         /* when to pause; 0: no deadline */
+    uint64_t cleared_ns, cleared_cpu_ns;     /* at the last clear; 0: none */
     struct trace_thread *slabs[PROBE_SLABS]; /* owned; whose slab it is */
     size_t thread_count;                     /* so far */
     struct trace_thread rest;                /* what threads without a row of their own share */
@@ -118,6 +136,37 @@ void trace_thunk_write(uint8_t thunk[PROBE_THUNK_BYTES], uint64_t at, uint32_t n
 enum { TRACE_FAR_JUMP_BYTES = 14 };
 void trace_far_jump_write(uint8_t code[TRACE_FAR_JUMP_BYTES], uint64_t target);
 
+/* == ranges.c == */
+
+/* What was chosen at the start is range 1. Returns 0 or SPROF_ENOMEM. */
+int trace_ranges_begin(struct trace_session *session, struct sprof_error *error);
+
+/* Adds ranges and switches them: "+RE -RE +0xA-0xB +MODULE!0xA-0xB -#1,3-5 +#N". The text is cut
+ * up. SPROF_EUSAGE: there is a mistake in it, and nothing has changed. */
+int trace_change_ranges(struct trace_session *session, char *text, struct sprof_error *error);
+
+/* Lets probes do what ranges and pauses say. */
+void trace_switch(struct trace_session *session);
+
+/* == command.c == */
+
+/* Opens the control socket. */
+int trace_commands_begin(struct trace_session *session, struct sprof_error *error);
+
+/* The run has started: its first phase is a pause where that was asked for. */
+int trace_begin_paused(struct trace_session *session, struct sprof_error *error);
+
+/* Carries out the commands that have come in, and what was to be done at this time. */
+int trace_serve_commands(struct trace_session *session, struct sprof_error *error);
+
+/* == session.c == */
+
+/* What was measured so far counts no more. Returns 0 or SPROF_ENOMEM. */
+int trace_clear(struct trace_session *session);
+
+/* Writes what was called so far. */
+int trace_flush(struct trace_session *session, struct sprof_error *error);
+
 /* == figures.c == */
 
 enum trace_collecting {
@@ -128,6 +177,10 @@ enum trace_collecting {
 
 /* Writes rows of figures. Returns 0 or SPROF_ENOMEM. */
 int trace_collect(struct trace_session *session, enum trace_collecting what);
+
+/* What was called so far counts no more; calls in flight count from `ticks` on. Returns 0 or
+ * SPROF_ENOMEM. */
+int trace_clear_figures(struct trace_session *session, uint64_t ticks);
 
 void trace_figures_release(struct trace_session *session);
 

@@ -238,11 +238,12 @@ SAVES_ALL int probe_entered(uint32_t function, uint64_t slot, uint64_t argument)
     struct thread *thread = &this_thread;
     if (!*probe_inside.alive)
         return 1;
-    const uint32_t tier = probe_inside.shared->tiers[function];
+    const uint32_t tiers = probe_inside.shared->tiers[function], tier = tiers & ~(uint32_t)PROBE_QUIET;
     if (tier == PROBE_OFF || (!thread->stats && !begin_thread(thread)))
         return 1;
     struct probe_stat *stat = &thread->stats[function];
-    add(&stat->calls, 1);
+    if (tiers == tier)
+        add(&stat->calls, 1);
     if (tier != PROBE_FULL) {
         if (tier != PROBE_COUNT)
             leave_frames(thread, tier, slot, argument);

@@ -60,6 +60,11 @@ paused)
     grep -q '^paused, recording for .* 0 samples' out || fail "the state is another one"
     ctl 0 start
     sleep 0.5
+    # For a time, and in a mode; it ends though nobody waits for that.
+    ctl 0 on pc 300ms
+    wait_until 60 eval '"$SPROF" ctl -i t.db status | grep -q "^paused.*mode pc"'
+    ctl 0 status --format csv
+    grep -q '^paused,.*,pc,' out || fail "the status in CSV"
     end_all
     holds "$(sql t.db "SELECT samples > 10 FROM v_quality") == 1" "samples after the start"
     holds "$(sql t.db "SELECT count(*) FROM sample WHERE count > 0 AND time_ns <

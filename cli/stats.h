@@ -1,0 +1,12 @@
+/* The figures of traced functions, for other commands that show them. */
+#ifndef SPROF_CLI_STATS_H
+#define SPROF_CLI_STATS_H
+
+#include "cli/listing.h"
+#include "cli/terminal.h"
+
+/* Shows what `sprof stats --format` shows of a recording. */
+int cli_show_stats(const char *path, enum cli_format format, struct cli_terminal *terminal,
+                   struct sprof_error *error);
+
+#endif

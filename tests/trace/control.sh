@@ -1,0 +1,284 @@
+#!/bin/bash
+# Traces that are controlled while they run. The traced program does what it is told, so that the test knows
+# which calls are in flight when.
+#   control.sh in_flight_on | in_flight_off | in_flight_left | in_flight_clear | in_flight_end | ranges |
+#              deadline | together | formats | bad
+set -u
+. "$(dirname "$0")/../system/lib.sh"
+
+cat >program.c <<'END'
+#include <setjmp.h>
+#include <stdio.h>
+#define NI __attribute__((noinline))
+#define KEEP __asm__ volatile("nop; nop; nop; nop; nop" ::: "memory")
+static void serve(void);
+static jmp_buf back;
+NI void work(void) { KEEP; }
+NI void other(void) { KEEP; }
+/* Three calls, one in the other, around whatever comes. */
+NI void nest(int n) { if (n) nest(n - 1); else serve(); KEEP; }
+static void answer(void) { puts("done"); fflush(stdout); }
+static void serve(void)
+{
+    char line[16];
+    while (fgets(line, sizeof line, stdin)) {
+        switch (*line) {
+        case 'i': answer(); nest(2); break;
+        case 'o': return; /* main or the one below answers */
+        case 'j': longjmp(back, 1);
+        case 'w': work(); break;
+        case 'x': other(); break;
+        }
+        answer();
+    }
+}
+int main(void) { if (setjmp(back)) answer(); serve(); return 9; }
+END
+gcc -O1 -g -fno-optimize-sibling-calls program.c -o program || fail "no compiler"
+
+ctl() { # STATUS ARGUMENTS
+    local wanted=$1
+    shift
+    expect "$wanted" "$SPROF" ctl -i t.db "$@"
+}
+
+# Starts a trace of the program, and waits until it can be controlled.
+trace() { # OPTIONS
+    mkfifo in out.fifo
+    "$SPROF" trace -o t.db --function '^(nest|work|other)$' "$@" -- ./program <in >out.fifo 2>trace.err &
+    tracer=$!
+    children+=("$tracer")
+    exec 7>in 8<out.fifo
+    wait_until 60 eval '"$SPROF" ctl -i t.db status >status.out 2>&1'
+    say w # it runs
+}
+
+# Tells the program to do something; it has when this returns.
+say() {
+    local line
+    echo "$1" >&7
+    read -r -t 60 line <&8 && [ "$line" = done ] || fail "the program does not answer to $1"
+}
+
+finish_program() {
+    exec 7>&-
+    cat <&8 >/dev/null
+    wait "$tracer"
+    status=$?
+    [ $status = 9 ] || { cp trace.err err && fail "exit status $status"; }
+    exec 8<&-
+}
+
+# is FUNCTION COLUMN VALUE: in the recording, as it is now ("": no row).
+is() {
+    local found
+    "$SPROF" stats -i t.db --format csv >stats.csv 2>err || fail "no stats"
+    found=$(python3 -c 'import csv, sys
+for row in csv.DictReader(open("stats.csv")):
+    if row["function"].split("(")[0] == sys.argv[1]:
+        print(row[sys.argv[2]])' "$1" "$2")
+    [ "$found" = "$3" ] || { cp stats.csv out && fail "$1: $2 is '$found', not '$3'"; }
+}
+
+total() {
+    python3 -c 'import csv
+print(*[row["total_ns"] for row in csv.DictReader(open("stats.csv")) if row["function"].startswith("nest")])'
+}
+
+case $1 in
+in_flight_on)
+    trace --paused
+    say i # three calls that began before
+    ctl 0 on
+    say o # … and return
+    ctl 0 stats
+    is nest calls ""
+    say i && say w && say o
+    # In flight again, off, on: neither those nor what they call in the pause count.
+    ctl 0 stop
+    say i && say w
+    ctl 0 start
+    say w && say o
+    finish_program
+    is nest calls 3
+    is nest recursive 2
+    is nest in_flight 0
+    is work calls 2
+    ;;
+in_flight_off)
+    trace
+    say i
+    ctl 0 off
+    sleep 0.3
+    say i && say w # not counted
+    say o && say o # finished whole
+    say i
+    say j # left by a jump
+    finish_program
+    is nest calls 3
+    is nest in_flight 0
+    is nest recursive 2
+    is nest abnormal 0
+    is work calls 1
+    holds "$(total) >= 3e8" "the time after the pause began belongs to the call"
+    [ "$(sql t.db "SELECT group_concat(paused, '-') FROM phase")" = 0-1 ] || fail "phases"
+    ;;
+in_flight_left)
+    # In flight when it is switched off, and left by a jump then.
+    trace
+    say i
+    ctl 0 off
+    say j
+    sleep 0.5
+    say w
+    ctl 0 on
+    say w
+    finish_program
+    is nest calls 3
+    is nest in_flight 0
+    is nest abnormal 3
+    is work calls 2
+    ;;
+in_flight_clear)
+    trace
+    say w && say i
+    sleep 1
+    before=$(date +%s%N)
+    ctl 0 clear
+    ctl 0 stats
+    is nest calls 3
+    is nest in_flight 3
+    is work calls ""
+    sleep 0.3
+    say w && say o
+    after=$(date +%s%N)
+    say w
+    finish_program
+    is nest calls 3
+    is nest recursive 2
+    is nest in_flight 0
+    is work calls 2
+    holds "$(total) >= 3e8 && $(total) <= $after - $before" "time from the clear on"
+    [ "$(sql t.db "SELECT count(*) FROM phase")" = 1 ] || fail "phases"
+    holds "$(sql t.db "SELECT count(*) FROM sample WHERE time_ns < (SELECT start_ns FROM phase)") == 0" "nothing before"
+    [ "$(sql t.db "SELECT sum(count) FROM sample")" = 5 ] || fail "calls in samples"
+    ;;
+in_flight_end)
+    trace
+    say i && say w
+    ctl 0 end
+    wait_until 60 test ! -e t.db.ctl
+    say w && say o
+    finish_program
+    is nest calls 3
+    is nest in_flight 3
+    is work calls 2
+    ;;
+ranges)
+    trace
+    ctl 0 probe -^work
+    say w && say x
+    ctl 0 probe '-#2'
+    say w
+    ctl 0 probe +^other '-#1'
+    say w && say x
+    ctl 0 list --format csv
+    tr -d '\r' <out | cut -d, -f1-4,7 >listed
+    printf '%s\n' number,state,sites,on,range '1,off,3,1,+^(nest|work|other)$' '2,off,1,0,-^work' '3,on,1,1,+^other' |
+        diff - listed || fail "the list"
+    ctl 0 list
+    grep -q '+^other' out || fail "the list for people"
+    # By address, in the file and in the process.
+    ctl 0 stats --format csv
+    at=$(sql t.db "SELECT min(address) FROM v_call_stats WHERE function = 'work'")
+    ctl 0 probe "+program!$(printf '0x%x-0x%x' "$at" $((at + 1)))" '-#3'
+    say w && say x
+    ctl 0 probe +0x1-0x7fffffffffff
+    say x
+    ctl 0 probe '-#4-5' '+#1,3'
+    say x
+    ctl 0 mark "the end"
+    ctl 0 status
+    grep -q '3 of 3 probes on' out || fail "what is on"
+    finish_program
+    is work calls 3 # the first, when #2 was off, by its address
+    is other calls 4
+    [ "$(sql t.db "SELECT count(*) FROM phase WHERE mark = 'the end'")" = 1 ] || fail "the mark"
+    ;;
+deadline)
+    trace --paused
+    ctl 0 on 0.5s
+    say w
+    # Nobody is there to switch it off.
+    wait_until 60 eval '"$SPROF" ctl -i t.db status | grep -q ^paused'
+    say w
+    ctl 0 on 100s
+    ctl 0 status
+    grep -q 'off in [0-9]' out || fail "the deadline is not told"
+    ctl 0 on
+    ctl 0 status
+    ! grep -q 'off in' out || fail "the deadline stays"
+    finish_program
+    is work calls 1
+    ;;
+together)
+    trace
+    for i in $(seq 24); do
+        "$SPROF" ctl -i t.db mark "mark $i" >"answer.$i" 2>&1 &
+        pids[i]=$!
+    done
+    for i in $(seq 24); do
+        wait "${pids[i]}" || { cp "answer.$i" err && fail "controller $i was not answered"; }
+        grep -q "^marked: mark $i$" "answer.$i" || fail "controller $i got another's answer"
+    done
+    finish_program
+    [ "$(sql t.db "SELECT count(DISTINCT mark) FROM phase")" = 24 ] || fail "marks"
+    [ "$(sql t.db "SELECT count(*) FROM phase p JOIN phase q ON q.id = p.id + 1 WHERE p.end_ns <> q.start_ns")" = 0 ] ||
+        fail "phases overlap"
+    ;;
+formats)
+    trace
+    ctl 0 status --format csv
+    grep -q '^state,seconds,calls,in_flight,probes,probes_on,' out || fail "no header"
+    ctl 0 status --format json
+    python3 -c 'import json, sys; row = json.load(open("out"))[0]; assert row["calls"] == 1 and row["state"] == "tracing", row' ||
+        fail "JSON of the status"
+    ctl 0 list --format json
+    python3 -c 'import json; row = json.load(open("out"))[0]; assert row["number"] == 1 and row["sites"] == 3, row' ||
+        fail "JSON of the list"
+    ctl 0 stats --format json
+    python3 -c 'import json; assert [r["calls"] for r in json.load(open("out")) if r["function"] == "work"] == [1]' ||
+        fail "JSON of the figures"
+    finish_program
+    ;;
+bad)
+    ctl 1 list
+    said 'not being recorded'
+    trace
+    ctl 2 probe +wrok && said 'near it: work'
+    ctl 2 probe '-#2' && said 'no range #2.* shows 1'
+    ctl 2 probe '-#1,x' && said 'no list of numbers'
+    ctl 2 probe work && said 'write \+RE'
+    ctl 2 probe +0x10-0x10 && said 'is empty'
+    ctl 2 probe +0x10-0x20 && said 'covers the entry of no function'
+    ctl 2 probe '+(' && said 'parenthesis'
+    ctl 2 probe && said 'needs'
+    ctl 2 rate 5 && said 'recordings of samples'
+    ctl 2 mode pc && said 'no mode of traces'
+    ctl 2 start pc && said 'neither a mode'
+    ctl 2 start 5x && said 'not a duration'
+    ctl 2 bogus && said 'start, stop'
+    ctl 0 status
+    grep -q '3 of 3 probes on' out || fail "bad input has changed something"
+    finish_program
+    ctl 1 status
+    said 'not being recorded'
+    echo mine >u.db.ctl
+    expect 1 "$SPROF" trace --paused -o u.db -- ./program </dev/null && said 'control socket'
+    [ "$(cat u.db.ctl)" = mine ] || fail "a foreign file was touched"
+    [ ! -e u.db ] || fail "a recording was left"
+    ;;
+*)
+    fail "no such case: $1"
+    ;;
+esac

@@ -1,0 +1,259 @@
+/* Carries out the commands that control a trace while it runs. */
+#include "trace/tracing.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* == Phases == */
+
+/* A stretch of the run that begins at session->now_ns, as things are now. */
+static int begin_phase(struct trace_session *session, const char *mark, struct sprof_error *error)
+{
+    const struct store_phase phase = {
+        .start_ns = session->now_ns - session->run->start_monotonic_ns,
+        .mode = session->run->mode,
+        .app_interior = session->run->app_interior,
+        .paused = session->paused,
+        .mark = mark,
+    };
+    session->phase++;
+    return recording_add_phase(session->recording, &phase) ? sprof_error_memory(error) : 0;
+}
+
+/* Probes are switched first: calls from then on are of the new phase, but for those of the instant
+ * between. */
+static int set_paused(struct trace_session *session, bool paused, struct sprof_error *error)
+{
+    if (session->paused == paused)
+        return 0;
+    session->paused = paused;
+    trace_switch(session);
+    const int result = trace_flush(session, error);
+    return result ? result : begin_phase(session, NULL, error);
+}
+
+/* == Commands == */
+
+/* "[MODE] [NANOSECONDS]" */
+static int start(void *context, char *argument, struct sprof_str *answer, struct sprof_error *error)
+{
+    struct trace_session *session = context;
+    uint64_t duration_ns = 0;
+    for (char *word = strtok(argument, " "); word; word = strtok(NULL, " ")) {
+        char *end = word;
+        errno = 0;
+        if (isdigit((unsigned char)*word))
+            duration_ns = strtoull(word, &end, 10);
+        if (strcmp(word, "stats") != 0 && (end == word || *end || errno || !duration_ns))
+            return sprof_error_set(
+                error, SPROF_EUSAGE, 0,
+                "`%.100s` is neither a mode of traces (stats) nor a time such as "
+                "10s",
+                word);
+    }
+    const int result = set_paused(session, false, error);
+    session->off_ns = duration_ns ? sprof_clock_monotonic_ns() + duration_ns : 0;
+    if (duration_ns)
+        sprof_str_appendf(answer, "calls are being measured, for %.3g s",
+                          (double)duration_ns / 1e9);
+    else
+        sprof_str_append(answer, "calls are being measured");
+    return result;
+}
+
+static int stop(void *context, char *argument, struct sprof_str *answer, struct sprof_error *error)
+{
+    struct trace_session *session = context;
+    (void)argument;
+    session->off_ns = 0;
+    sprof_str_append(answer, "no calls are being measured; `sprof ctl start` goes on");
+    return set_paused(session, true, error);
+}
+
+static int clear(void *context, char *argument, struct sprof_str *answer, struct sprof_error *error)
+{
+    struct trace_session *session = context;
+    (void)argument;
+    if (trace_clear(session))
+        return sprof_error_memory(error);
+    sprof_str_append(answer, "what was measured so far is dropped");
+    return begin_phase(session, NULL, error);
+}
+
+static int mode(void *context, char *argument, struct sprof_str *answer, struct sprof_error *error)
+{
+    (void)context;
+    if (strcmp(argument, "stats") != 0)
+        return sprof_error_set(error, SPROF_EUSAGE, 0, "`%.100s` is no mode of traces: give stats",
+                               argument);
+    sprof_str_append(answer, "mode stats, as before");
+    return 0;
+}
+
+static int mark(void *context, char *argument, struct sprof_str *answer, struct sprof_error *error)
+{
+    struct trace_session *session = context;
+    const char *name = sprof_arena_text(&session->arena, argument);
+    if (!name)
+        return sprof_error_memory(error);
+    sprof_str_appendf(answer, "marked: %s", argument);
+    const int result = trace_flush(session, error);
+    return result ? result : begin_phase(session, name, error);
+}
+
+static size_t count_on(const struct trace_session *session)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < session->probes.count; i++)
+        count += session->probes.items[i].is_chosen && session->probes.items[i].is_on;
+    return count;
+}
+
+static int status(void *context, char *argument, struct sprof_str *answer,
+                  struct sprof_error *error)
+{
+    struct trace_session *session = context;
+    size_t probes = 0;
+    const int result = trace_flush(session, error);
+    if (result)
+        return result;
+    for (size_t i = 0; i < session->probes.count; i++)
+        probes += session->probes.items[i].is_chosen;
+    const uint64_t since_ns =
+        session->cleared_ns > session->start_ns ? session->cleared_ns : session->start_ns;
+    const double seconds = (double)(session->now_ns - since_ns) / 1e9;
+    const double left =
+        session->off_ns > session->now_ns ? (double)(session->off_ns - session->now_ns) / 1e9 : 0;
+    if (!strcmp(argument, "fields")) {
+        sprof_str_appendf(answer,
+                          "state\tseconds#\tcalls#\tin_flight#\tprobes#\tprobes_on#\tmode\t"
+                          "off_in_seconds#\tprocess#\n%s\t%.3f\t%llu\t%llu\t%zu\t%zu\tstats\t",
+                          session->paused ? "paused" : "tracing", seconds,
+                          (unsigned long long)session->calls,
+                          (unsigned long long)session->in_flight, probes, count_on(session));
+        if (left > 0)
+            sprof_str_appendf(answer, "%.3f", left);
+        sprof_str_appendf(answer, "\t%d\n", (int)session->pid);
+        return 0;
+    }
+    if (*argument)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "`status` takes nothing more, but was given `%.100s`", argument);
+    sprof_str_appendf(answer,
+                      "%s for %.1f s: %llu calls, %llu in flight, %zu of %zu probes on, "
+                      "mode stats",
+                      session->paused ? "paused, tracing" : "tracing", seconds,
+                      (unsigned long long)session->calls, (unsigned long long)session->in_flight,
+                      count_on(session), probes);
+    if (left > 0)
+        sprof_str_appendf(answer, ", off in %.1f s", left);
+    return 0;
+}
+
+static int end(void *context, char *argument, struct sprof_str *answer, struct sprof_error *error)
+{
+    struct trace_session *session = context;
+    (void)argument;
+    (void)error;
+    session->paused = session->ended = true;
+    trace_switch(session);
+    sprof_str_append(answer, "the trace ends");
+    return 0;
+}
+
+static int probe(void *context, char *argument, struct sprof_str *answer, struct sprof_error *error)
+{
+    struct trace_session *session = context;
+    const int result = trace_change_ranges(session, argument, error);
+    sprof_str_appendf(answer, "%zu probes are on", count_on(session));
+    return result;
+}
+
+static int list(void *context, char *argument, struct sprof_str *answer, struct sprof_error *error)
+{
+    struct trace_session *session = context;
+    (void)argument;
+    const int result = trace_flush(session, error);
+    sprof_str_append(answer, "number#\tstate\tsites#\ton#\tcalls#\tsince#\trange\n");
+    for (size_t r = 0; r < session->ranges.count; r++) {
+        const struct trace_range *range = &session->ranges.items[r];
+        uint64_t calls = 0;
+        size_t on = 0;
+        for (size_t i = 0; i < session->probes.count; i++) {
+            calls += range->holds[i] ? session->probes.items[i].calls : 0;
+            on += range->holds[i] && session->probes.items[i].is_on;
+        }
+        sprof_str_appendf(answer, "%u\t%s\t%zu\t%zu\t%llu\t%.1f\t%s\n", range->number,
+                          range->is_on ? "on" : "off", range->sites, on, (unsigned long long)calls,
+                          (double)range->since_ns / 1e9, range->text);
+    }
+    return result;
+}
+
+static int stats(void *context, char *argument, struct sprof_str *answer, struct sprof_error *error)
+{
+    struct trace_session *session = context;
+    (void)argument;
+    (void)answer;
+    int result = recording_wait_written(session->recording, error);
+    if (!result)
+        result = trace_flush(session, error);
+    return result ? result : recording_wait_written(session->recording, error);
+}
+
+static const struct control_command commands[] = {
+    {"start", "on", "[MODE] [TIME]", start},
+    {"stop", "off", NULL, stop},
+    {"status", NULL, "[fields]", status},
+    {"clear", NULL, NULL, clear},
+    {"mode", NULL, "stats", mode},
+    {"mark", NULL, "NAME", mark},
+    {"probe", NULL, "+RE, -RE, +0xA-0xB, -#1,3-5 or +#N", probe},
+    {"list", NULL, NULL, list},
+    {"stats", NULL, NULL, stats},
+    {"end", NULL, NULL, end},
+};
+static const struct control_commands all = {
+    "start [TIME], stop, status, clear, mode stats, mark NAME, probe ±RE, list, stats, end "
+    "(rate is for recordings of samples)",
+    commands, sizeof commands / sizeof *commands};
+
+static int carry_out(void *context, char *request, struct sprof_str *answer)
+{
+    return control_carry_out(&all, context, request, answer);
+}
+
+/* == The socket == */
+
+/* A trace that cannot be controlled is none the worse, unless it waits for that. */
+int trace_commands_begin(struct trace_session *session, struct sprof_error *error)
+{
+    struct sprof_error refused = {0};
+    const int result = control_server_open(&session->control, session->options.output, &refused);
+    if (result && session->options.paused) {
+        if (error)
+            *error = refused;
+        return result;
+    }
+    if (result)
+        sprof_log_message(session->options.log, SPROF_LOG_WARNING, "%s", refused.message);
+    session->paused = session->options.paused;
+    return 0;
+}
+
+int trace_begin_paused(struct trace_session *session, struct sprof_error *error)
+{
+    session->now_ns = session->run->start_monotonic_ns;
+    return session->paused ? begin_phase(session, NULL, error) : 0;
+}
+
+int trace_serve_commands(struct trace_session *session, struct sprof_error *error)
+{
+    control_server_serve(&session->control, carry_out, session);
+    if (!session->off_ns || sprof_clock_monotonic_ns() < session->off_ns)
+        return 0;
+    session->off_ns = 0;
+    return set_paused(session, true, error);
+}

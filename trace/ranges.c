@@ -1,0 +1,228 @@
+/* Which probes are on: numbered ranges, each of which adds functions or takes them out, and is
+ * itself on or off. The last one that holds a function and is on decides. */
+#include "trace/tracing.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* == What a range holds == */
+
+static int hold_named(struct trace_session *session, struct trace_range *range,
+                      struct sprof_error *error)
+{
+    struct trace_expressions *expressions = NULL;
+    struct sprof_suggestions near = {0};
+    const char *text = range->text + 1;
+    int result = trace_expressions_make(&expressions, &text, 1, error);
+    for (size_t i = 0; i < session->probes.count && !result; i++) {
+        const struct trace_probe *probe = &session->probes.items[i];
+        if (!probe->is_chosen)
+            continue;
+        const int found = trace_expressions_match(expressions, probe->function, error);
+        if (found < 0)
+            result = found;
+        else if (!found)
+            sprof_suggest_offer(&near, text, probe->function->name);
+        range->holds[i] = found > 0;
+        range->sites += found > 0;
+    }
+    trace_expressions_free(expressions);
+    if (result || range->sites)
+        return result;
+    struct sprof_str names = {0};
+    sprof_suggest_append(&names, &near);
+    result = sprof_error_set(error, SPROF_EUSAGE, 0,
+                             "`%.100s` finds no function that has a probe%.300s\nprobes are placed "
+                             "when the command starts: choose more with --function or --module, "
+                             "and switch them off until they are wanted",
+                             text, names.text ? names.text : "");
+    sprof_str_release(&names);
+    return result;
+}
+
+/* "0xA-0xB", behind "MODULE!" where the addresses are those of a file. */
+static bool read_addresses(const char *text, const char **module, size_t *module_length,
+                           uint64_t *from, uint64_t *to)
+{
+    const char *mark = strrchr(text, '!');
+    char *end;
+    *module = mark ? text : NULL;
+    *module_length = mark ? (size_t)(mark - text) : 0;
+    text = mark ? mark + 1 : text;
+    if (strncmp(text, "0x", 2) != 0)
+        return false;
+    errno = 0;
+    *from = strtoull(text, &end, 16);
+    if (*end != '-' || errno)
+        return false;
+    *to = strtoull(end + 1, &end, 16);
+    return !*end && !errno;
+}
+
+static bool is_of_module(const struct trace_file *file, const char *module, size_t length)
+{
+    const char *slash = strrchr(file->path, '/'), *name = slash ? slash + 1 : file->path;
+    return (strlen(name) == length && !strncmp(name, module, length)) ||
+           (strlen(file->path) == length && !strncmp(file->path, module, length));
+}
+
+static int hold_addresses(struct trace_session *session, struct trace_range *range,
+                          const char *module, size_t module_length, uint64_t from, uint64_t to,
+                          struct sprof_error *error)
+{
+    if (from >= to)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "the range %.100s is empty: its end must be behind its beginning",
+                               range->text + 1);
+    for (size_t i = 0; i < session->probes.count; i++) {
+        const struct trace_probe *probe = &session->probes.items[i];
+        const struct trace_file *file = &session->files.items[probe->file];
+        const uint64_t at = probe->function->start + (module ? 0 : file->bias);
+        range->holds[i] = probe->is_chosen && at >= from && at < to &&
+                          (!module || is_of_module(file, module, module_length));
+        range->sites += range->holds[i];
+    }
+    return range->sites ? 0
+                        : sprof_error_set(error, SPROF_EUSAGE, 0,
+                                          "the range %.100s covers the entry of no function that "
+                                          "has a probe: `sprof ctl list` shows what has; addresses "
+                                          "are those of the process, or behind MODULE! of the file",
+                                          range->text + 1);
+}
+
+static int add_range(struct trace_session *session, const char *text, struct sprof_error *error)
+{
+    const char *module;
+    size_t module_length;
+    uint64_t from, to;
+    struct trace_range range = {
+        .number = (uint32_t)session->ranges.count + 1,
+        .text = sprof_arena_text(&session->arena, text),
+        .holds = sprof_arena_alloc(&session->arena, session->probes.count + 1),
+        .is_on = true,
+        .since_ns = sprof_clock_monotonic_ns() - session->start_ns,
+    };
+    if (!range.text || !range.holds)
+        return sprof_error_memory(error);
+    const int result = read_addresses(text + 1, &module, &module_length, &from, &to)
+                           ? hold_addresses(session, &range, module, module_length, from, to, error)
+                           : hold_named(session, &range, error);
+    if (result)
+        return result;
+    return sprof_vec_push(&session->ranges, range) ? sprof_error_memory(error) : 0;
+}
+
+int trace_ranges_begin(struct trace_session *session, struct sprof_error *error)
+{
+    struct sprof_str text = {0};
+    sprof_str_append(&text, "+");
+    for (size_t i = 0; i < session->options.function_count; i++)
+        sprof_str_appendf(&text, "%s%s", i ? " " : "", session->options.functions[i]);
+    struct trace_range range = {
+        .number = 1,
+        .text = text.failed
+                    ? NULL
+                    : sprof_arena_text(&session->arena, text.length > 1 ? text.text : "+.*"),
+        .holds = sprof_arena_alloc(&session->arena, session->probes.count + 1),
+        .is_on = true,
+    };
+    sprof_str_release(&text);
+    if (!range.text || !range.holds)
+        return sprof_error_memory(error);
+    for (size_t i = 0; i < session->probes.count; i++)
+        range.sites += range.holds[i] = session->probes.items[i].is_chosen;
+    return sprof_vec_push(&session->ranges, range) ? sprof_error_memory(error) : 0;
+}
+
+/* == Switching == */
+
+/* The thunks look at these bytes: nothing of the command's code changes, and nobody waits. A probe
+ * that must see how frames are left goes on doing that, and counts nothing. */
+void trace_switch(struct trace_session *session)
+{
+    for (size_t i = 0; i < session->probes.count; i++) {
+        struct trace_probe *probe = &session->probes.items[i];
+        probe->is_on = false;
+        for (size_t r = 0; r < session->ranges.count; r++) {
+            const struct trace_range *range = &session->ranges.items[r];
+            if (range->is_on && range->holds[i])
+                probe->is_on = range->text[0] == '+';
+        }
+        const bool leaves = probe->tier == PROBE_LEAVE || probe->tier == PROBE_JUMP;
+        const bool counts = probe->is_on && !session->paused;
+        session->shared->tiers[i] = counts || (leaves && !probe->is_chosen) ? probe->tier
+                                    : leaves ? (uint8_t)(probe->tier | PROBE_QUIET)
+                                             : PROBE_OFF;
+    }
+}
+
+/* "1,3-5": calls `set` for each number. */
+static int each_number(struct trace_session *session, const char *text, bool is_on,
+                       struct sprof_error *error)
+{
+    const char *at = text;
+    do {
+        char *end;
+        errno = 0;
+        const unsigned long from = isdigit((unsigned char)*at) ? strtoul(at, &end, 10) : 0;
+        unsigned long to = from;
+        if (from && *end == '-' && isdigit((unsigned char)end[1]))
+            to = strtoul(end + 1, &end, 10);
+        if (!from || errno || to < from || (*end && *end != ','))
+            return sprof_error_set(error, SPROF_EUSAGE, 0,
+                                   "`#%.100s` is no list of numbers: write #1 or #1,3-5", text);
+        if (to > session->ranges.count)
+            return sprof_error_set(error, SPROF_EUSAGE, 0,
+                                   "there is no range #%lu: `sprof ctl list` shows %zu", to,
+                                   session->ranges.count);
+        for (unsigned long n = from; n <= to; n++)
+            session->ranges.items[n - 1].is_on = is_on;
+        at = *end ? end + 1 : end;
+    } while (*at);
+    return 0;
+}
+
+static int change(struct trace_session *session, const char *token, struct sprof_error *error)
+{
+    if ((*token != '+' && *token != '-') || !token[1])
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "`%.100s` is no change of probes: write +RE, -RE, +0xA-0xB, "
+                               "+MODULE!0xA-0xB, -#1,3-5 or +#N",
+                               token);
+    return token[1] == '#' ? each_number(session, token + 2, *token == '+', error)
+                           : add_range(session, token, error);
+}
+
+/* Where the next change begins: behind a blank and a sign. */
+static char *next_token(char *text)
+{
+    for (char *at = text; *at; at++)
+        if (*at == ' ' && (at[1] == '+' || at[1] == '-')) {
+            *at = '\0';
+            return at + 1;
+        }
+    return NULL;
+}
+
+int trace_change_ranges(struct trace_session *session, char *text, struct sprof_error *error)
+{
+    const size_t count = session->ranges.count;
+    uint8_t *was_on = calloc(count + 1, 1);
+    int result = was_on ? 0 : sprof_error_memory(error);
+    for (size_t i = 0; i < count && !result; i++)
+        was_on[i] = session->ranges.items[i].is_on;
+    for (char *token = text, *next; token && !result; token = next) {
+        next = next_token(token);
+        result = change(session, token, error);
+    }
+    for (size_t i = 0; i < count && result && was_on; i++)
+        session->ranges.items[i].is_on = was_on[i];
+    if (result)
+        session->ranges.count = count;
+    free(was_on);
+    trace_switch(session);
+    return result;
+}
