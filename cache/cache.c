@@ -13,7 +13,7 @@
 
 struct cache {
     int directory;
-    atomic_bool added;
+    _Atomic uint64_t added_bytes;
     atomic_uint next_name; /* of temporary files */
 };
 
@@ -51,8 +51,9 @@ void cache_free(struct cache *cache, uint64_t bytes_max)
 {
     if (!cache)
         return;
-    if (cache->added)
-        cache_directory_shrink(cache->directory, bytes_max ? bytes_max : CACHE_BYTES_MAX);
+    const uint64_t most = bytes_max ? bytes_max : CACHE_BYTES_MAX, added = cache->added_bytes;
+    if (added >= most / CACHE_SLACK || (added && cache_directory_is_due(cache->directory)))
+        cache_directory_shrink(cache->directory, most);
     close(cache->directory);
     free(cache);
 }
@@ -174,6 +175,6 @@ void cache_put(struct cache *cache, enum cache_kind kind, struct sprof_digest ke
             renameat(cache->directory, temporary, cache->directory, name) != 0)
             unlinkat(cache->directory, temporary, 0);
         else
-            cache->added = true;
+            cache->added_bytes += size;
     }
 }

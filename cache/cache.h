@@ -32,6 +32,7 @@ enum {
     CACHE_ALIGNMENT = 64,
 };
 #define CACHE_BYTES_MAX (UINT64_C(1) << 30) /* of all entries together */
+#define CACHE_SLACK 1024
 
 /* Any number of threads may use one. */
 struct cache;
@@ -39,8 +40,10 @@ struct cache;
 /* Opens the user's cache, or the directory given: NULL where there is none to be had. */
 struct cache *cache_open(const char *directory);
 
-/* Frees it (NULL is allowed). Where entries were added, first removes those that were not used for
- * the longest time until all fit `bytes_max`; 0: CACHE_BYTES_MAX. */
+/* Frees it (NULL is allowed). Where entries were added that are a CACHE_SLACK-th of `bytes_max` (0:
+ * CACHE_BYTES_MAX) together, or any and nobody looked for ten minutes, first removes those that
+ * were not used for the longest time until all fit. (To look at a thousand files takes
+ * milliseconds.) */
 void cache_free(struct cache *cache, uint64_t bytes_max);
 
 /* The payload of an entry in allocated memory that begins at a multiple of CACHE_ALIGNMENT and is

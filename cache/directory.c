@@ -75,6 +75,26 @@ void cache_directory_mark_used(int file)
         futimens(file, NULL);
 }
 
+bool cache_directory_is_due(int directory)
+{
+    enum {
+        RARELY_ENOUGH_S = 600,
+        FLAGS = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
+    };
+    static const char stamp[] = ".looked";
+    struct stat status;
+    const time_t now = time(NULL);
+    if (fstatat(directory, stamp, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+        now - status.st_mtime <= RARELY_ENOUGH_S && status.st_mtime <= now)
+        return false;
+    const int file = openat(directory, stamp, FLAGS, 0600);
+    if (file >= 0) {
+        futimens(file, NULL);
+        close(file);
+    }
+    return true;
+}
+
 struct found {
     char *name;
     uint64_t bytes;

@@ -2,6 +2,7 @@
 #ifndef SPROF_CACHE_DIRECTORY_H
 #define SPROF_CACHE_DIRECTORY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* What the names of files begin with that are not entries yet. */
@@ -13,6 +14,9 @@ int cache_directory_open(const char *directory);
 
 /* Notes that an entry was used. */
 void cache_directory_mark_used(int file);
+
+/* Whether nobody has asked for ten minutes; the next one to ask is told no. */
+bool cache_directory_is_due(int directory);
 
 /* Removes what a killed process left, and the entries unused for longest while all together take
  * more than `bytes_max`. */

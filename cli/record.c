@@ -156,20 +156,17 @@ static struct record_options options_of(const struct arguments *arguments,
 }
 
 /* Standard output belongs to the command: what sprof has to say goes to standard error. */
-static int summarize(struct cli_terminal *terminal, const struct record_options *record,
-                     const struct record_result *result, struct sprof_error *error)
+static int summarize(struct cli_terminal *terminal, struct store *store,
+                     const struct record_options *record, const struct record_result *result,
+                     struct sprof_error *error)
 {
-    struct store *store;
-    int status = store_open_read(&store, record->output, error);
-    if (status)
-        return status;
-    struct store_quality quality;
     if (!result->without_names)
-        status = report_summary(stderr, store, record->output, cli_columns(stderr, 0), error);
-    else if (!(status = store_quality(store, result->run_id, &quality, error)))
+        return report_summary(stderr, store, record->output, cli_columns(stderr, 0), error);
+    struct store_quality quality;
+    const int status = store_quality(store, result->run_id, &quality, error);
+    if (!status)
         cli_say(terminal, "%llu samples in %s, without names: `sprof symbolize -i %s` finds them",
                 (unsigned long long)quality.samples, record->output, record->output);
-    store_close(store, NULL);
     return status;
 }
 
@@ -202,9 +199,9 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
     struct record_result result = {0};
     status = record_run(session, &result, error);
     cli_signals_forget_session();
-    record_free(session);
     if (!status)
-        status = summarize(terminal, &record, &result, error);
+        status = summarize(terminal, record_store(session), &record, &result, error);
+    record_free(session);
     if (status)
         cli_say(terminal, "%s", error->message);
     const int command_status = command ? wait_for_command(command, &result) : 0;

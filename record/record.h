@@ -51,6 +51,7 @@ struct record_result {
 };
 
 struct record_session;
+struct store;
 
 /* Checks everything, creates the database, opens the events, forks the command: what can fail by
  * the user's doing fails here and leaves nothing behind (an existing database stays untouched until
@@ -59,10 +60,14 @@ int record_open(struct record_session **session, const struct record_options *op
                 struct sprof_error *error);
 
 /* Records until the targets end, the duration passed, or record_interrupt was called; then finishes
- * (symbolizes, derives, closes). The calling thread drains the rings; three more look images up,
+ * (symbolizes, derives). The calling thread drains the rings; three more look images up,
  * build tables and write. On failure what was committed stays readable. */
 int record_run(struct record_session *session, struct record_result *result,
                struct sprof_error *error);
+
+/* After record_run has succeeded: the recording, for reading. It is the session's until
+ * record_free. */
+struct store *record_store(const struct record_session *session);
 
 /* Ends the recording in order. Async-signal-safe. */
 void record_interrupt(struct record_session *session);

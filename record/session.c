@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -464,11 +465,35 @@ static void wait_for_command(struct record_session *session, struct record_resul
     result->has_wait_status = true;
 }
 
+/* The kernel takes a millisecond to take rings, events and programs back: beside the rest. */
+static void *close_sources(void *sampler)
+{
+    sampler_close(sampler);
+    return NULL;
+}
+
+/* A command that outlives its recording keeps what an agent in it may still reach for. */
+static int finish(struct record_session *session, const struct record_result *result,
+                  struct sprof_error *error)
+{
+    const struct recording_end end = {.no_symbolize = session->options.no_symbolize};
+    const bool ended = !session->options.command || result->has_wait_status;
+    pthread_t thread;
+    sigset_t all, before;
+    sigfillset(&all); /* signals are the main thread's */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const bool closes = ended && !pthread_create(&thread, NULL, close_sources, session->sampler);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    const int failed = recording_finish(session->recording, &end, error);
+    if (closes)
+        pthread_join(thread, NULL);
+    return failed;
+}
+
 int record_run(struct record_session *session, struct record_result *result,
                struct sprof_error *error)
 {
     *result = (struct record_result){.run_id = session->run->id};
-    const struct recording_end end = {.no_symbolize = session->options.no_symbolize};
     int failed = start(session, error);
     if (failed)
         return failed;
@@ -482,8 +507,8 @@ int record_run(struct record_session *session, struct record_result *result,
     session->run->wait_status = result->has_wait_status ? result->wait_status : -1;
     failed = account_all(session, error);
     if (!failed)
-        failed = recording_finish(session->recording, &end, error);
-    result->without_names = end.no_symbolize || recording_hurried(session->recording);
+        failed = finish(session, result, error);
+    result->without_names = session->options.no_symbolize || recording_hurried(session->recording);
 done:
     if (failed) {
         sampler_stop(session->sampler);
@@ -491,6 +516,11 @@ done:
     }
     wait_for_command(session, result);
     return failed;
+}
+
+struct store *record_store(const struct record_session *session)
+{
+    return recording_store(session->recording);
 }
 
 void record_interrupt(struct record_session *session)

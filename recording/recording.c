@@ -308,8 +308,14 @@ int recording_finish(struct recording *recording, const struct recording_end *en
     atomic_store(&recording->written, !result);
     if (!result && derives)
         result = derive(recording, end, error);
-    const int closed = recording_close(recording, result ? NULL : error);
-    return result ? result : closed;
+    recording_writer_finish(&recording->writer, NULL);
+    const int finished = store_finish(recording->store, result ? NULL : error);
+    return result ? result : finished;
+}
+
+struct store *recording_store(struct recording *recording)
+{
+    return recording->store;
 }
 
 int recording_close(struct recording *recording, struct sprof_error *error)

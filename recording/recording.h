@@ -202,10 +202,14 @@ struct recording_end {
     const struct recording_names *names; /* imported stacks */
 };
 
-/* Writes what is left, derives functions, paths and costs, and closes the database. Everything that
- * waits must have been settled. On failure what was written stays readable. */
+/* Writes what is left, derives functions, paths and costs, and finishes the database. Everything
+ * that waits must have been settled. On failure what was written stays readable. */
 int recording_finish(struct recording *recording, const struct recording_end *end,
                      struct sprof_error *error);
+
+/* The database of a recording that is finished, for reading: what was just written need not be
+ * opened again. It is the recording's until recording_free. */
+struct store *recording_store(struct recording *recording);
 
 /* == Afterwards == */
 

@@ -174,13 +174,18 @@ int sampler_open(struct sampler **opened, const struct sampler_options *options,
     return sampler_open_kinds(opened, sampler_source_kinds, options, error);
 }
 
+void sampler_close(struct sampler *sampler)
+{
+    for (size_t i = 0; i < sampler->sources.count; i++)
+        sampler->sources.items[i]->kind->free(sampler->sources.items[i]);
+    sprof_vec_release(&sampler->sources);
+}
+
 void sampler_free(struct sampler *sampler)
 {
     if (!sampler)
         return;
-    for (size_t i = 0; i < sampler->sources.count; i++)
-        sampler->sources.items[i]->kind->free(sampler->sources.items[i]);
-    sprof_vec_release(&sampler->sources);
+    sampler_close(sampler);
     target_free(sampler->target);
     target_snapshot_release(&sampler->initial);
     sprof_vec_release(&sampler->wait.polls);

@@ -103,6 +103,10 @@ int sampler_begin(struct sampler **sampler, const struct sampler_options *option
                   struct sprof_error *error);
 int sampler_settle(struct sampler *sampler, const struct sprof_log *log, struct sprof_error *error);
 
+/* After sampler_stop, when all records are taken and nothing is asked for any more but the targets'
+ * end: gives back rings, events and what else the sources hold. Any thread may do it. */
+void sampler_close(struct sampler *sampler);
+
 /* Stops and frees. A command that was never started is killed and reaped; a running target,
  * attached or launched, is left alone. */
 void sampler_free(struct sampler *sampler);

@@ -26,10 +26,13 @@ int store_refuse_link(const char *path, struct sprof_error *error)
                            path);
 }
 
-/* Makes it one file that can be renamed. Fails where another program has it open. */
+/* Makes it one file that can be renamed. Fails where another program writes it: whoever does so has
+ * a log or a journal beside it (store_start_log), but for recorders of version 1. */
 static int fold(const char *path, const struct store_file *file, struct sprof_error *error)
 {
     struct store *store;
+    if (!file->has_log && file->version == STORE_SCHEMA_VERSION)
+        return 0;
     int status = file->has_log ? store_open_write(&store, path, error)
                                : store_open_read(&store, path, error);
     return status ? status : store_close(store, error);
@@ -58,6 +61,7 @@ static int rename_to_old(const char *path, const char *old, struct sprof_error *
     if (status)
         return status;
     store_remove_logs(old);
+    unlink(old); /* ext4 writes a file to its disk that is renamed over another */
     if (rename(path, old))
         return sprof_error_set(
             error, errno == EACCES || errno == EPERM ? SPROF_EPERMISSION : SPROF_EIO, errno,

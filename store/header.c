@@ -17,6 +17,7 @@ enum {
     WRITE_VERSION = 18, /* 2: write-ahead log */
     CHANGE_COUNTER = 24,
     PAGE_COUNT = 28,
+    USER_VERSION = 60,
     APPLICATION_ID = 68,
     COUNT_VALID_FOR = 92, /* the change counter that the page count belongs to */
 };
@@ -58,6 +59,7 @@ static int look_at_header(const char *path, const uint8_t *header, uint64_t size
                                path, (unsigned long long)size,
                                (unsigned long long)expected_size(header));
     file->kind = STORE_FILE_RECORDING;
+    file->version = number_at(header, USER_VERSION);
     file->has_log = beside || header[WRITE_VERSION] == 2;
     return 0;
 }

@@ -14,7 +14,8 @@ enum store_file_kind {
 
 struct store_file {
     enum store_file_kind kind;
-    bool has_log; /* a log or a journal must be folded in before the file stands alone */
+    bool has_log;     /* a log or a journal must be folded in before the file stands alone */
+    uint32_t version; /* of the schema */
 };
 
 /* Looks at a file without changing it. SPROF_EFORMAT: something else than a recording, or one that

@@ -82,11 +82,26 @@ int store_open_file(struct store **store, const char *path, bool writable,
     return status;
 }
 
+static bool begin_log(struct store *store)
+{
+    sqlite3_stmt *statement = NULL;
+    const char *mode = NULL;
+    if (sqlite3_prepare_v2(store->database, "PRAGMA journal_mode = WAL", -1, &statement, NULL) ==
+            SQLITE_OK &&
+        sqlite3_step(statement) == SQLITE_ROW)
+        mode = (const char *)sqlite3_column_text(statement, 0);
+    const bool begun = mode && !strcmp(mode, "wal");
+    sqlite3_finalize(statement);
+    return begun;
+}
+
 void store_start_log(struct store *store)
 {
     /* Where shared memory or locks do not work (NFS) SQLite stays with, or goes back to, the
-     * rollback journal; what else might be wrong shows at the next write. */
-    sqlite3_exec(store->database, "PRAGMA journal_mode = WAL", NULL, NULL, NULL);
+     * rollback journal, which then stays beside the file and tells that it is being written; what
+     * else might be wrong shows at the next write. */
+    if (!begin_log(store))
+        sqlite3_exec(store->database, "PRAGMA journal_mode = PERSIST", NULL, NULL, NULL);
 }
 
 /* What a live recorder of version 1 says in its run row. */
@@ -207,8 +222,8 @@ uint32_t store_running(const struct store *store)
     return store->running;
 }
 
-/* Where deriving again has left pages empty, a small recording is written once more without them. It
- * goes through the log, so it happens as a whole or not. */
+/* Where deriving again has left pages empty, a small recording is written once more without them.
+ * It goes through the log, so it happens as a whole or not. */
 static void close_gaps(struct store *store)
 {
     enum { MOST_PAGES = 4096, EMPTY_PART = 16 };
@@ -240,18 +255,23 @@ static int fold_log(struct store *store, struct sprof_error *error)
     return status;
 }
 
-int store_close(struct store *store, struct sprof_error *error)
+int store_finish(struct store *store, struct sprof_error *error)
 {
-    if (!store)
-        return 0;
     for (size_t i = 0; i < STORE_TABLES; i++) {
         sqlite3_finalize(store->insert[i]);
         store->insert[i] = NULL;
     }
-    const bool is_file = store->writable && !store->is_copy;
-    if (is_file)
-        close_gaps(store);
-    const int status = is_file ? fold_log(store, error) : 0;
+    close_gaps(store);
+    store->writable = false;
+    const int status = fold_log(store, error);
+    return status ? status : store_exec(store, "PRAGMA query_only = ON", error);
+}
+
+int store_close(struct store *store, struct sprof_error *error)
+{
+    if (!store)
+        return 0;
+    const int status = store->writable && !store->is_copy ? store_finish(store, error) : 0;
     free_store(store);
     return status;
 }

@@ -20,8 +20,12 @@ int store_create(struct store **store, const char *path, struct sprof_error *err
  * which sprof is needed), SPROF_ESTATE (a live sprof records to it; see store_live_recorder). */
 int store_open_write(struct store **store, const char *path, struct sprof_error *error);
 
-/* Folds the log back, sets journal_mode=DELETE and closes: one file remains. NULL is fine. On
- * failure the database is closed all the same and stays readable. */
+/* Folds the log back and sets journal_mode=DELETE: one file remains. From then on the database can
+ * only be read, also after a failure. Not for one that was opened for reading. */
+int store_finish(struct store *store, struct sprof_error *error);
+
+/* Finishes, where that has not been done, and closes. NULL is fine. On failure the database is
+ * closed all the same and stays readable. */
 int store_close(struct store *store, struct sprof_error *error);
 
 /* The largest ids in use, so that an appended run goes on after them. */

@@ -7,7 +7,12 @@
 #include <string.h>
 
 /* _text stands among the first symbols; the whole list is several megabytes, 50 ms to read (m). */
-enum { FIRST_SYMBOLS_BYTES = 64 << 10, ALL_SYMBOLS_BYTES = 256 << 20, MODULES_BYTES = 16 << 20 };
+enum {
+    FIRST_SYMBOLS_BYTES = 4 << 10,
+    MORE_SYMBOLS_BYTES = 64 << 10, /* some kernels begin with what each CPU has */
+    ALL_SYMBOLS_BYTES = 256 << 20,
+    MODULES_BYTES = 16 << 20,
+};
 
 /* The address of a symbol in the text of /proc/kallsyms ("address type name" lines); 0: not there,
  * or hidden by kernel.kptr_restrict. */
@@ -25,6 +30,16 @@ static uint64_t find_symbol(const char *symbols, const char *name)
             return address;
     }
     return 0;
+}
+
+static uint64_t read_symbol(const char *name, size_t bytes_max)
+{
+    struct sprof_str symbols = {0};
+    uint64_t address = 0;
+    if (!sprof_proc_read("/proc/kallsyms", bytes_max, &symbols) && symbols.text)
+        address = find_symbol(symbols.text, name);
+    sprof_str_release(&symbols);
+    return address;
 }
 
 /* The size of _text … _etext, from the line "  01000000-02209987 : Kernel code" of /proc/iomem;
@@ -50,12 +65,7 @@ static uint64_t text_end(uint64_t start)
     const uint64_t size = text_size_of_iomem();
     if (size)
         return start + size;
-    struct sprof_str symbols = {0};
-    uint64_t end = 0;
-    if (!sprof_proc_read("/proc/kallsyms", ALL_SYMBOLS_BYTES, &symbols) && symbols.text)
-        end = find_symbol(symbols.text, "_etext");
-    sprof_str_release(&symbols);
-    return end;
+    return read_symbol("_etext", ALL_SYMBOLS_BYTES);
 }
 
 static int push_kernel(struct target_snapshot *snapshot, uint64_t time_ns, const char *module,
@@ -73,11 +83,9 @@ static int push_kernel(struct target_snapshot *snapshot, uint64_t time_ns, const
 
 static int add_kernel_text(struct target_snapshot *snapshot, uint64_t time_ns)
 {
-    struct sprof_str symbols = {0};
-    uint64_t start = 0;
-    if (!sprof_proc_read("/proc/kallsyms", FIRST_SYMBOLS_BYTES, &symbols) && symbols.text)
-        start = find_symbol(symbols.text, "_text");
-    sprof_str_release(&symbols);
+    uint64_t start = read_symbol("_text", FIRST_SYMBOLS_BYTES);
+    if (!start)
+        start = read_symbol("_text", MORE_SYMBOLS_BYTES);
     const uint64_t end = start ? text_end(start) : 0;
     return end > start ? push_kernel(snapshot, time_ns, "kernel", start, end - start) : 0;
 }

@@ -132,6 +132,31 @@ static void test_least_recently_used_go_first(void)
     fixture_close(&fixture);
 }
 
+/* Small additions look through the directory every ten minutes; what a killed process left shows
+ * it. */
+static bool looks(struct fixture *fixture)
+{
+    fixture_run(fixture, "mkdir -p c && chmod 700 c && touch -d '1 day ago' c/.new-2-1");
+    struct cache *cache = cache_open(fixture_path(fixture, "c"));
+    put_text(cache, key, "hello");
+    cache_free(cache, 0);
+    return access(fixture_path(fixture, "c/.new-2-1"), F_OK) != 0;
+}
+
+static void test_looks_rarely(void)
+{
+    struct fixture fixture;
+    fixture_open(&fixture);
+    CU_ASSERT_TRUE(looks(&fixture));
+    CU_ASSERT_FALSE(looks(&fixture));
+    fixture_run(&fixture, "touch -d '11 minutes ago' c/.looked");
+    CU_ASSERT_TRUE(looks(&fixture));
+    CU_ASSERT_FALSE(looks(&fixture));
+    fixture_run(&fixture, "touch -d '1 hour' c/.looked"); /* the clock was wrong */
+    CU_ASSERT_TRUE(looks(&fixture));
+    fixture_close(&fixture);
+}
+
 /* Writers and readers at once see whole entries, one or the other. */
 static void test_parallel_users(void)
 {
@@ -174,6 +199,7 @@ void sprof_suite_cache_cache(void)
     CU_add_test(suite, "no cache is empty", test_no_cache_is_empty);
     CU_add_test(suite, "damaged entries are not there", test_damaged_entries_are_not_there);
     CU_add_test(suite, "only own files are read", test_only_own_files_are_read);
+    CU_add_test(suite, "looks rarely", test_looks_rarely);
     CU_add_test(suite, "least recently used go first", test_least_recently_used_go_first);
     CU_add_test(suite, "parallel users", test_parallel_users);
 }

@@ -1,4 +1,5 @@
 #include "store/database.h"
+#include "store/header.h"
 #include "tests/unit/store/recording.h"
 
 #include <fcntl.h>
@@ -315,9 +316,13 @@ static void test_rollback_journal_where_wal_cannot_work(void)
     plain_vfs.xOpen = plain_open;
     CU_ASSERT_EQUAL(sqlite3_vfs_register(&plain_vfs, 1), SQLITE_OK);
     struct store *store = example_create(&place);
-    assert_text(journal_mode(store), "delete");
+    assert_text(journal_mode(store), "persist");
     CU_ASSERT_FALSE(file_exists(place_with(&place, "-wal")));
+    struct store_file file;
+    CU_ASSERT_EQUAL(store_file_look(place.path, &file, NULL), 0);
+    CU_ASSERT_TRUE(file.has_log); /* somebody writes */
     CU_ASSERT_EQUAL(store_close(store, NULL), 0);
+    CU_ASSERT_FALSE(file_exists(place_with(&place, "-journal")));
     CU_ASSERT_EQUAL_FATAL(store_open_read(&store, place.path, NULL), 0);
     ASSERT_QUERY(store, "SELECT samples FROM v_quality", "6");
     store_close(store, NULL);
