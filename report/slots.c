@@ -2,8 +2,7 @@
 #include "report/slots.h"
 
 #include "report/error_text.h"
-
-#include <string.h>
+#include "report/slots_fold.h"
 
 struct loading {
     struct report_slots *slots;
@@ -229,100 +228,7 @@ static int take_run(void *context, const struct store_run *row)
                : store_each_slot_cost(reading->store, row->id, take_slot, reading, reading->error);
 }
 
-/* == Folding == */
-
-static int compare_values(const void *a, const void *b)
-{
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x < y) - (x > y);
-}
-
-static uint64_t count_of(struct model_cost cost)
-{
-    return cost.samples ? cost.samples : cost.weight != 0;
-}
-
-/* How many samples each path holds, over all runs and events; 1 for time that was never sampled. */
-static uint64_t *inclusive_samples(const struct report_slots *slots)
-{
-    uint64_t *sums = calloc(slots->paths.count + 1, sizeof *sums);
-    for (size_t i = 0; sums && i < slots->costs.count; i++)
-        sums[slots->costs.items[i].path] += count_of(slots->costs.items[i].cost);
-    for (size_t i = slots->paths.count; sums && i > 0; i--)
-        sums[slots->paths.items[i - 1].parent] += sums[i];
-    return sums;
-}
-
-/* The smallest inclusive cost that a path must have so that at most `most` paths do. */
-static int least_kept(const uint64_t *sums, size_t count, size_t most, uint64_t *least)
-{
-    uint64_t *sorted = malloc(count * sizeof *sorted);
-    if (!sorted)
-        return SPROF_ENOMEM;
-    memcpy(sorted, sums + 1, count * sizeof *sorted);
-    qsort(sorted, count, sizeof *sorted, compare_values);
-    *least = count > most ? sorted[most] + 1 : 1;
-    free(sorted);
-    return 0;
-}
-
-/* Gives each path its new number: its own where it is kept, else that of the place below its
- * innermost kept ancestor where everything small is folded. Paths without cost go, too. */
-static int renumber(struct report_slots *slots, const uint64_t *sums, uint64_t least,
-                    uint32_t *numbers)
-{
-    struct report_slot_path *old = slots->paths.items;
-    const size_t count = slots->paths.count;
-    uint32_t *folds = calloc(count + 1, sizeof *folds); /* [new parent] → its folded child */
-    slots->paths.items = NULL;
-    slots->paths.count = slots->paths.capacity = 0;
-    int result = folds ? 0 : SPROF_ENOMEM;
-    for (size_t i = 1; i <= count && !result; i++) {
-        const uint32_t parent = numbers[old[i - 1].parent];
-        const bool below_fold = parent && !slots->paths.items[parent - 1].function;
-        if (!sums[i] || below_fold) {
-            numbers[i] = parent;
-        } else if (sums[i] >= least) {
-            result = sprof_vec_push(&slots->paths,
-                                    (struct report_slot_path){parent, old[i - 1].function});
-            numbers[i] = (uint32_t)slots->paths.count;
-        } else {
-            if (!folds[parent] &&
-                !(result = sprof_vec_push(&slots->paths, (struct report_slot_path){parent, 0})))
-                folds[parent] = (uint32_t)slots->paths.count;
-            numbers[i] = folds[parent];
-            slots->folded++;
-        }
-    }
-    free(folds);
-    free(old);
-    return result;
-}
-
-static int fold_small_paths(struct loading *loading)
-{
-    struct report_slots *slots = loading->slots;
-    const size_t most = loading->limits->paths;
-    uint64_t *sums = inclusive_samples(slots), least = 1;
-    uint32_t *numbers = calloc(slots->paths.count + 1, sizeof *numbers);
-    int result = sums && numbers ? 0 : SPROF_ENOMEM;
-    /* A place for what is folded may stand below each path that is kept. */
-    if (!result && most && slots->paths.count > most)
-        result = least_kept(sums, slots->paths.count, most / 2, &least);
-    if (!result)
-        result = renumber(slots, sums, least, numbers);
-    for (size_t i = 0; i < slots->costs.count && !result; i++) {
-        struct report_slot_cost *cost = &slots->costs.items[i];
-        cost->path = numbers[cost->path];
-        if (!slots->paths.items[cost->path - 1].function) {
-            slots->folded_cost.samples += cost->cost.samples;
-            slots->folded_cost.weight += cost->cost.weight;
-        }
-    }
-    free(sums);
-    free(numbers);
-    return result ? result : merge_costs(loading);
-}
+/* == Loading == */
 
 static int compare_costs(const void *a, const void *b)
 {
@@ -348,7 +254,9 @@ int report_slots_load(struct report_slots *slots, struct store *store,
     if (!result)
         result = store_each_run(store, take_run, &reading, error);
     if (!result)
-        result = fold_small_paths(&loading);
+        result = report_slots_fold(slots, limits->paths);
+    if (!result)
+        result = merge_costs(&loading);
     if (!result && slots->costs.count)
         qsort(slots->costs.items, slots->costs.count, sizeof *slots->costs.items, compare_costs);
     sprof_vec_release(&loading.node_paths);

@@ -496,8 +496,8 @@ static void put_pruned(struct page *page)
         folded += page->parts[i].slots.folded;
     if (folded)
         snprintf(text, sizeof text,
-                 "To keep the page small, %s rare call paths are folded into [pruned] below their "
-                 "callers; all sums stay exact.",
+                 "To keep the page small, %s rare call paths are folded: [pruned] stands for the "
+                 "frames between their callers and the function they end in. All sums stay exact.",
                  report_number_grouped(number, folded));
     report_json_text(&page->json, "pruned", text);
 }

@@ -2,6 +2,7 @@
 #include "report/slots.h"
 
 #include "report/dataset.h"
+#include "report/slots_fold.h"
 #include "tests/unit/report/recorded.h"
 
 static struct model_cost sum(const struct report_slots *slots)
@@ -66,6 +67,33 @@ static void test_limits_coarsen_and_fold_but_lose_nothing(void)
     }
 }
 
+/* Where there is room for it, the function in which a folded stack ends keeps its exclusive cost.
+ */
+static void test_folded_stacks_keep_their_end(void)
+{
+    struct report_slot_path paths[] = {{0, 1}, {1, 2}, {2, 3}, {3, 4}, {2, 5}, {5, 4}, {1, 6}};
+    struct report_slot_cost costs[] = {
+        {.path = 1, .cost = {90, 90}}, {.path = 4, .cost = {1, 1}}, {.path = 6, .cost = {1, 1}}};
+    struct report_slots slots = {0};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+        CU_ASSERT_EQUAL_FATAL(sprof_vec_push(&slots.paths, paths[i]), 0);
+    for (size_t i = 0; i < sizeof costs / sizeof *costs; i++)
+        CU_ASSERT_EQUAL_FATAL(sprof_vec_push(&slots.costs, costs[i]), 0);
+    CU_ASSERT_EQUAL_FATAL(report_slots_fold(&slots, 3), 0);
+    CU_ASSERT_EQUAL_FATAL(slots.paths.count, 3);
+    CU_ASSERT_EQUAL(slots.paths.items[1].function, 0);
+    CU_ASSERT_EQUAL(slots.paths.items[1].parent, 1);
+    CU_ASSERT_EQUAL(slots.paths.items[2].function, 4);
+    CU_ASSERT_EQUAL(slots.paths.items[2].parent, 2);
+    CU_ASSERT_EQUAL(slots.costs.items[0].path, 1);
+    CU_ASSERT_EQUAL(slots.costs.items[1].path, 3);
+    CU_ASSERT_EQUAL(slots.costs.items[2].path, 3);
+    CU_ASSERT_EQUAL(slots.folded_cost.samples, 0);
+    CU_ASSERT_EQUAL_FATAL(report_slots_fold(&slots, 2), 0);
+    CU_ASSERT_EQUAL(slots.folded_cost.samples, 2);
+    report_slots_release(&slots);
+}
+
 void sprof_suite_report_slots(void);
 void sprof_suite_report_slots(void)
 {
@@ -73,4 +101,5 @@ void sprof_suite_report_slots(void)
     CU_add_test(suite, "slots hold all costs", test_slots_hold_all_costs);
     CU_add_test(suite, "limits coarsen and fold but lose nothing",
                 test_limits_coarsen_and_fold_but_lose_nothing);
+    CU_add_test(suite, "folded stacks keep their end", test_folded_stacks_keep_their_end);
 }
