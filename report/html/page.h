@@ -1,0 +1,50 @@
+/* What the files that write a page share. */
+#ifndef SPROF_REPORT_HTML_PAGE_H
+#define SPROF_REPORT_HTML_PAGE_H
+
+#include "report/dataset.h"
+#include "report/html/parts.h"
+#include "report/html/source.h"
+#include "report/json.h"
+#include "report/slots.h"
+
+/* A recording in the page. What it holds follows what the recordings before it hold. */
+struct html_part {
+    const struct report_html_input *input;
+    struct report_slots slots;
+    struct report_dataset dataset;    /* of the run at hand; in the end of the last */
+    struct sprof_map events, threads; /* database id → index in the page */
+    SPROF_VEC(uint32_t) runs;         /* database ids */
+    SPROF_VEC(struct html_source_event) source_events;
+    size_t first_function, first_module, first_path, first_lane; /* indexes in the page */
+    uint32_t pruned_function, outside_function;                  /* numbers */
+    size_t newest_event; /* index of the first event of the newest run */
+};
+
+struct html_page {
+    const struct report_html_options *options;
+    struct sprof_error *error;
+    struct html_part *parts;
+    size_t part_count;
+    struct sprof_map files;                  /* hash of a name → index + 1 */
+    SPROF_VEC(const char *) file_names;      /* in the datasets' arenas */
+    size_t runs, events, threads, processes; /* so far */
+    struct json json;
+};
+
+/* Writes what the page says of each run of a recording: cards, facts, quality, phases, processes,
+ * threads and events. Returns 0 or a negative code. */
+int report_html_runs(struct html_page *page, struct html_part *part);
+
+/* Adds the functions that only the page may know to the recording's. Returns 0 or SPROF_ENOMEM. */
+int report_html_add_functions(struct html_part *part);
+
+/* Writes how many rows of each kind there are, and notes where those of each recording begin. */
+void report_html_counts(struct html_page *page);
+
+/* Packs functions, call paths and costs; what belongs to them as text follows with
+ * report_html_names. Both return 0 or a negative code. */
+int report_html_columns(struct html_page *page, struct html_columns *columns);
+int report_html_names(struct html_page *page);
+
+#endif
