@@ -21,7 +21,8 @@ enum {
     PROBE_MAGIC = 0x42505053, /* "SPPB" */
     PROBE_VERSION = 2,
     PROBE_THUNK_BYTES = 64,
-    PROBE_THUNKS = 131072, /* functions of one process that can be probed */
+    PROBE_THUNKS =
+        131072, /* one for each function of a process that is probed, and one to calibrate */
     PROBE_SLABS = 4096,    /* threads of one process that can be traced at the same time */
     PROBE_BUCKETS = 64,    /* of a histogram */
     PROBE_BUCKET_FIRST = 4 /* … the first ends at 2^(this + 1/2) ticks; two an octave */
@@ -35,6 +36,7 @@ struct probe_hello {
     int32_t window_error;  /* errno of mapping the records; 0: they are there */
     uint64_t thunks;       /* address of the area */
     uint64_t enter, leave; /* what thunks call */
+    uint64_t nothing;      /* an empty function, for the thunk that calibrates */
 };
 
 enum probe_request_kind {
@@ -68,18 +70,21 @@ enum probe_tier {
     PROBE_QUIET = 0x80 /* with LEAVE or JUMP: counts nothing */
 };
 
-/* Figures of one function in one thread. Times are ticks of the processor's counter. */
+/* Figures of one function in one thread. Times are ticks of the processor's counter, without what
+ * probes take as calibrated (below): a sum over calls of nearly no length may be negative. */
 struct probe_stat {
-    uint64_t calls;       /* begun */
-    uint64_t self, total; /* total: of outermost calls */
-    uint64_t depth;       /* calls that are open */
-    uint64_t min, max;    /* of one call, whole; min 0: none has ended */
+    uint64_t calls; /* begun, of those that are timed; `calls - ended` are open */
     uint64_t ended;
+    int64_t self, total;      /* total: of outermost calls */
+    uint64_t probe_ticks;     /* what was taken off the total */
+    uint64_t max, min_mask;   /* of one call, whole; ~min_mask is the shortest */
     uint64_t child_calls;     /* ended calls of probed functions, directly below */
-    uint64_t tails, abnormal; /* … of `ended`: by a tail call; without returning */
+    uint64_t counted;         /* calls that were only counted: of another tier */
+    uint64_t child_counted;   /* … directly below */
     uint64_t recursive;       /* calls begun while another was open */
+    uint64_t tails, abnormal; /* … of `ended`: by a tail call; without returning */
     uint64_t uncertain;       /* ended calls whose self time may hold that of others: coroutines */
-    uint64_t reserved[4];
+    uint64_t reserved[2];
     uint32_t buckets[PROBE_BUCKETS]; /* ended calls by their duration */
 };
 
@@ -94,9 +99,18 @@ struct probe_slab {
     _Atomic uint32_t tid;
 };
 
-/* The file: this structure, then the slabs, each an array of struct probe_stat by function. The
- * tracer writes what is above the line: the first group before it says go, the second, and `tiers`,
- * at any time. */
+/* What a probe takes of its thread, in ticks: measured by the agent before it lets the program go,
+ * by calls of an empty function through a thunk and without one. */
+struct probe_cost {
+    uint32_t inside; /* of a timed call, between its two readings of the counter */
+    uint32_t whole;  /* of a timed call */
+    uint32_t count;  /* of one that is only counted */
+    uint32_t reserved;
+};
+
+/* The file: this structure, then the slabs, each an array of struct probe_stat by function, and one
+ * for the thunk that calibrates, whose number is function_count. The tracer writes what is above
+ * the line: the first group before it says go, the second, and `tiers`, at any time. */
 struct probe_shared {
     uint64_t slab_bytes;
     uint32_t slab_count, function_count;
@@ -111,15 +125,16 @@ struct probe_shared {
     _Atomic uint64_t untracked;  /* threads that found no slab */
     _Atomic uint32_t slabs_used; /* slabs from here on were never taken */
     _Atomic uint32_t next_serial;
+    struct probe_cost cost;
     struct probe_slab slabs[PROBE_SLABS];
-    uint8_t tiers[PROBE_THUNKS]; /* enum probe_tier by function */
+    uint8_t tiers[PROBE_THUNKS]; /* enum probe_tier by function, with the one that calibrates */
 };
 
 #define PROBE_SHARED_BYTES ((sizeof(struct probe_shared) + 4095) / 4096 * 4096)
 
 static inline uint64_t probe_slab_bytes(uint32_t functions)
 {
-    return ((uint64_t)functions * sizeof(struct probe_stat) + 4095) / 4096 * 4096;
+    return ((uint64_t)(functions + 1) * sizeof(struct probe_stat) + 4095) / 4096 * 4096;
 }
 
 _Static_assert(sizeof(struct probe_stat) == 384, "whole cache lines");

@@ -39,7 +39,7 @@ static const struct cli_option options[] = {
 static void summarize(struct cli_terminal *terminal, const struct trace_options *trace,
                       const struct trace_result *result)
 {
-    char refused[80] = "", abnormal[80] = "", in_flight[80] = "";
+    char refused[80] = "", abnormal[80] = "", in_flight[80] = "", probe[80] = "";
     if (result->refused)
         snprintf(refused, sizeof refused, ", %zu refused: `sprof probes --refused`",
                  result->refused);
@@ -51,8 +51,10 @@ static void summarize(struct cli_terminal *terminal, const struct trace_options 
                  (unsigned long long)result->in_flight);
     cli_say(terminal, "%zu probes (%zu see the entry only)%s", result->probes, result->entry_only,
             refused);
-    cli_say(terminal, "%llu calls in %.3f s%s%s · %s", (unsigned long long)result->calls,
-            (double)result->duration_ns / 1e9, abnormal, in_flight, trace->output);
+    if (result->probe_ns > 0)
+        snprintf(probe, sizeof probe, " · %.1f ns a call taken off", result->probe_ns);
+    cli_say(terminal, "%llu calls in %.3f s%s%s%s · %s", (unsigned long long)result->calls,
+            (double)result->duration_ns / 1e9, abnormal, in_flight, probe, trace->output);
     if (result->untracked)
         cli_say(terminal, "%llu threads found no room for their figures and were not traced",
                 (unsigned long long)result->untracked);

@@ -142,9 +142,11 @@ struct store_call_cost {
     uint32_t run_id, event_id, thread_id, node_id;
     bool timed;           /* exits were seen, too */
     uint64_t calls;       /* begun */
-    uint64_t in_flight;   /* … and not ended when the run did */
+    uint64_t counted;     /* … that were only counted: no times hold them */
+    uint64_t in_flight;   /* … that were timed, and had not ended when the run did */
     uint64_t total_ns;    /* of outermost calls, with all that they called */
     uint64_t self_ns;     /* without the probed functions that they called */
+    uint64_t raw_total_ns, raw_self_ns; /* the same with what the probes took */
     uint64_t min_ns, max_ns; /* of one call */
     uint64_t child_calls; /* of probed functions, directly */
     uint64_t tails;       /* ended by calling another function last */

@@ -197,14 +197,17 @@ SELECT c.run_id, f.name AS function, m.name AS module,
        sum(c.calls) AS calls,
        CASE WHEN max(c.timed) THEN sum(c.total_ns) END AS total_ns,
        CASE WHEN max(c.timed) THEN sum(c.self_ns) END AS self_ns,
-       CASE WHEN sum(c.calls - c.in_flight - c.recursive) > 0 AND max(c.timed)
-            THEN sum(c.total_ns) / sum(c.calls - c.in_flight - c.recursive) END AS average_ns,
-       CASE WHEN sum(c.calls - c.in_flight) > 0 AND max(c.timed)
-            THEN sum(c.self_ns) / sum(c.calls - c.in_flight) END AS self_average_ns,
+       CASE WHEN sum(c.calls - c.counted - c.in_flight - c.recursive) > 0 AND max(c.timed)
+            THEN sum(c.total_ns) / sum(c.calls - c.counted - c.in_flight - c.recursive)
+       END AS average_ns,
+       CASE WHEN sum(c.calls - c.counted - c.in_flight) > 0 AND max(c.timed)
+            THEN sum(c.self_ns) / sum(c.calls - c.counted - c.in_flight) END AS self_average_ns,
        min(c.min_ns) AS min_ns, max(c.max_ns) AS max_ns, l.p50_ns, l.p90_ns, l.p99_ns, l.p999_ns,
        sum(c.in_flight) AS in_flight, sum(c.abnormal) AS abnormal, sum(c.tails) AS tails,
        sum(c.recursive) AS recursive, sum(c.child_calls) AS child_calls,
-       sum(c.uncertain) AS uncertain, max(c.timed) AS timed, f.start AS address,
+       sum(c.uncertain) AS uncertain, max(c.timed) AS timed, sum(c.counted) AS counted,
+       CASE WHEN max(c.timed) THEN sum(c.raw_total_ns) END AS raw_total_ns,
+       CASE WHEN max(c.timed) THEN sum(c.raw_self_ns) END AS raw_self_ns, f.start AS address,
        coalesce(f.linkage_name, f.name) AS linkage_name, f.id AS function_id
 FROM call_cost c
 JOIN node_path n ON n.node_id = c.node_id

@@ -291,11 +291,11 @@ int trace_choose(struct trace_session *session, struct sprof_error *error)
     }
     if (!result && !chosen)
         result = nothing_chosen(&chooser, error);
-    if (!result && session->probes.count > PROBE_THUNKS)
+    if (!result && session->probes.count >= PROBE_THUNKS)
         result = sprof_error_set(error, SPROF_ELIMIT, 0,
                                  "%zu functions are too many to be probed at once, at most %d are "
                                  "possible: choose with --function or --module",
-                                 session->probes.count, PROBE_THUNKS);
+                                 session->probes.count, PROBE_THUNKS - 1);
     trace_expressions_free(chooser.expressions);
     cache_free(cache, 0);
     return result;

@@ -31,11 +31,13 @@ static bool has_thread(const struct trace_session *session, uint32_t tid)
 static void subtract(struct probe_stat *stat, const struct probe_stat *base)
 {
     stat->calls -= base->calls;
-    stat->self -= base->self;
-    stat->total -= base->total;
-    stat->depth -= base->depth;
     stat->ended -= base->ended;
+    stat->self = (int64_t)((uint64_t)stat->self - (uint64_t)base->self);
+    stat->total = (int64_t)((uint64_t)stat->total - (uint64_t)base->total);
+    stat->probe_ticks -= base->probe_ticks;
     stat->child_calls -= base->child_calls;
+    stat->counted -= base->counted;
+    stat->child_counted -= base->child_counted;
     stat->tails -= base->tails;
     stat->abnormal -= base->abnormal;
     stat->recursive -= base->recursive;
@@ -47,17 +49,18 @@ static void subtract(struct probe_stat *stat, const struct probe_stat *base)
 static void add(struct probe_stat *to, const struct probe_stat *stat)
 {
     to->calls += stat->calls;
-    to->self += stat->self;
-    to->total += stat->total;
-    to->depth += stat->depth;
-    if (stat->min && (stat->min < to->min || !to->min))
-        to->min = stat->min;
-    to->max = stat->max > to->max ? stat->max : to->max;
     to->ended += stat->ended;
+    to->self = (int64_t)((uint64_t)to->self + (uint64_t)stat->self);
+    to->total = (int64_t)((uint64_t)to->total + (uint64_t)stat->total);
+    to->probe_ticks += stat->probe_ticks;
+    to->max = stat->max > to->max ? stat->max : to->max;
+    to->min_mask = stat->min_mask > to->min_mask ? stat->min_mask : to->min_mask;
     to->child_calls += stat->child_calls;
+    to->counted += stat->counted;
+    to->child_counted += stat->child_counted;
+    to->recursive += stat->recursive;
     to->tails += stat->tails;
     to->abnormal += stat->abnormal;
-    to->recursive += stat->recursive;
     to->uncertain += stat->uncertain;
     for (size_t i = 0; i < PROBE_BUCKETS; i++)
         to->buckets[i] += stat->buckets[i];
@@ -208,20 +211,21 @@ static int read_stat(struct trace_session *session, struct trace_thread *thread,
                      struct probe_stat *from)
 {
     struct probe_stat stat = *from;
-    struct trace_cell *cell = stat.calls ? cell_of(thread, function) : NULL;
-    if (!stat.calls)
+    const uint64_t calls = stat.calls + stat.counted;
+    struct trace_cell *cell = calls ? cell_of(thread, function) : NULL;
+    if (!calls)
         return 0;
     if (!cell)
         return SPROF_ENOMEM;
-    if (cell->calls == stat.calls && cell->ended == stat.ended)
+    if (cell->calls == calls && cell->ended == stat.ended)
         return 0;
-    cell->calls = stat.calls;
+    cell->calls = calls;
     cell->ended = stat.ended;
     if (thread->shares)
         return add_to_rest(session, cell, &stat);
     if (cell->base)
         subtract(&stat, cell->base);
-    if (!stat.calls && !cell->written_calls)
+    if (!stat.calls && !stat.counted && !cell->written_calls)
         return 0;
     return trace_put_row(session, thread->row, cell, &stat);
 }
@@ -259,9 +263,10 @@ static int write_rest(struct trace_session *session)
     for (size_t i = 0; session->rest_changed && i < session->probes.count && !result; i++) {
         struct trace_cell *cell = &session->rest.cells.items[i];
         const struct probe_stat *stat = &session->rest_stats[i];
-        if (!stat->calls || (cell->calls == stat->calls && cell->ended == stat->ended))
+        const uint64_t calls = stat->calls + stat->counted;
+        if (!calls || (cell->calls == calls && cell->ended == stat->ended))
             continue;
-        cell->calls = stat->calls;
+        cell->calls = calls;
         cell->ended = stat->ended;
         result = trace_put_row(session, session->rest.row, cell, stat);
     }
@@ -270,13 +275,12 @@ static int write_rest(struct trace_session *session)
 }
 
 /* Calls that have not ended are of the new period. */
-static struct probe_stat until_now(const struct probe_stat *stat, bool timed)
+static struct probe_stat until_now(const struct probe_stat *stat)
 {
     struct probe_stat base = *stat;
-    const uint64_t open = timed && stat->calls > stat->ended ? stat->calls - stat->ended : 0;
+    const uint64_t open = stat->calls > stat->ended ? stat->calls - stat->ended : 0;
     base.calls -= open;
     base.recursive -= open ? open - 1 : 0;
-    base.depth = 0;
     return base;
 }
 
@@ -289,15 +293,16 @@ static void begin_anew(struct trace_cell *cell)
 static int clear_stat(struct trace_session *session, struct trace_thread *thread, uint32_t function,
                       struct probe_stat *stat)
 {
-    const bool timed = session->probes.items[function].tier == PROBE_FULL;
-    struct trace_cell *cell = stat->calls ? cell_of(thread, function) : NULL;
-    if (!stat->calls)
+    (void)session;
+    const bool is_called = stat->calls || stat->counted;
+    struct trace_cell *cell = is_called ? cell_of(thread, function) : NULL;
+    if (!is_called)
         return 0;
     if (!cell || (!cell->base && !(cell->base = calloc(1, sizeof *cell->base))))
         return SPROF_ENOMEM;
     begin_anew(cell);
-    *cell->base = until_now(stat, timed);
-    stat->min = stat->max = 0;
+    *cell->base = until_now(stat);
+    stat->min_mask = stat->max = 0;
     return 0;
 }
 

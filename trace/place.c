@@ -362,6 +362,15 @@ static int place_file(struct writing *writing, struct trace_file *file, size_t f
     return result;
 }
 
+/* For calls that tell what a probe takes. */
+static void place_calibration(struct writing *writing, uint32_t number)
+{
+    const struct probe_hello *hello = &writing->session->hello;
+    trace_thunk_write(writing->thunks + (size_t)number * PROBE_THUNK_BYTES,
+                      hello->thunks + (uint64_t)number * PROBE_THUNK_BYTES, number, hello->enter,
+                      hello->leave, hello->nothing);
+}
+
 static int place_all(struct writing *writing, uint8_t (*jumps)[TRACE_JUMP_BYTES])
 {
     struct trace_session *session = writing->session;
@@ -373,9 +382,10 @@ static int place_all(struct writing *writing, uint8_t (*jumps)[TRACE_JUMP_BYTES]
             end++;
         result = place_file(writing, &session->files.items[file], first, end - first, jumps);
     }
+    place_calibration(writing, (uint32_t)count);
     if (!result)
-        result =
-            write_code(writing, session->hello.thunks, writing->thunks, count * PROBE_THUNK_BYTES);
+        result = write_code(writing, session->hello.thunks, writing->thunks,
+                            (count + 1) * PROBE_THUNK_BYTES);
     for (size_t i = 0; i < count && !result; i++) {
         const struct trace_probe *probe = &session->probes.items[i];
         const uint64_t site = session->files.items[probe->file].bias + probe->function->site;
@@ -405,7 +415,7 @@ static int write_probes(struct trace_session *session, struct sprof_error *error
     snprintf(path, sizeof path, "/proc/%d/mem", (int)pid_of(session));
     struct writing writing = {.session = session,
                               .fd = open(path, O_RDWR | O_CLOEXEC),
-                              .thunks = calloc(count, PROBE_THUNK_BYTES),
+                              .thunks = calloc(count + 1, PROBE_THUNK_BYTES),
                               .has_shadow_stack = has_shadow_stack(pid_of(session)),
                               .error = error};
     uint8_t(*jumps)[TRACE_JUMP_BYTES] = calloc(count, sizeof *jumps);

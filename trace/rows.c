@@ -13,6 +13,32 @@ static uint64_t nanoseconds(const struct trace_session *session, uint64_t ticks)
                      : (uint64_t)9e18; /* whatever the command wrote there */
 }
 
+/* Sums over calls of nearly no length may lie below zero. */
+static uint64_t length(const struct trace_session *session, int64_t ticks)
+{
+    return ticks > 0 ? nanoseconds(session, (uint64_t)ticks) : 0;
+}
+
+/* With what the probes took, of the function's own window and of its callees' outside theirs. */
+static int64_t raw_self(const struct probe_stat *stat, const struct probe_cost *cost)
+{
+    return (int64_t)((uint64_t)stat->self + stat->ended * cost->inside +
+                     stat->child_calls * (cost->whole - cost->inside) +
+                     stat->child_counted * cost->count);
+}
+
+static int64_t raw_total(const struct probe_stat *stat, const struct probe_cost *cost)
+{
+    const uint64_t outermost = stat->ended > stat->recursive ? stat->ended - stat->recursive : 0;
+    return (int64_t)((uint64_t)stat->total + stat->probe_ticks + outermost * cost->inside);
+}
+
+/* Of one call that has ended. */
+static uint64_t single(const struct trace_session *session, uint64_t ticks)
+{
+    return nanoseconds(session, ticks ? ticks : 1);
+}
+
 void trace_take_time(struct trace_session *session)
 {
     const uint64_t ns = sprof_clock_monotonic_ns(), ticks = probe_ticks();
@@ -42,18 +68,22 @@ static int put_call_cost(struct trace_session *session, const struct probe_stat 
         (const uint8_t *)sprof_arena_copy(recording_batch_arena(session->recording),
                                           (const char *)stat->buckets, sizeof stat->buckets),
         sizeof stat->buckets};
+    const struct probe_cost *cost = &session->shared->cost;
     const struct store_call_cost row = {
         .run_id = session->run->id,
         .event_id = session->event,
         .thread_id = thread,
         .node_id = node,
         .timed = timed,
-        .calls = stat->calls,
-        .in_flight = timed && stat->calls > stat->ended ? stat->calls - stat->ended : 0,
-        .total_ns = nanoseconds(session, stat->total),
-        .self_ns = nanoseconds(session, stat->self),
-        .min_ns = nanoseconds(session, stat->min),
-        .max_ns = nanoseconds(session, stat->max),
+        .calls = stat->calls + stat->counted,
+        .counted = stat->counted,
+        .in_flight = stat->calls > stat->ended ? stat->calls - stat->ended : 0,
+        .total_ns = length(session, stat->total),
+        .self_ns = length(session, stat->self),
+        .raw_total_ns = length(session, raw_total(stat, cost)),
+        .raw_self_ns = length(session, raw_self(stat, cost)),
+        .min_ns = stat->ended ? single(session, ~stat->min_mask) : 0,
+        .max_ns = stat->ended ? single(session, stat->max) : 0,
         .child_calls = stat->child_calls,
         .tails = stat->tails,
         .abnormal = stat->abnormal,
@@ -86,7 +116,7 @@ static int put_sample(struct trace_session *session, const struct probe_stat *st
         cell->sample = ++session->last_sample;
         cell->sample_ns = session->now_ns - session->run->start_monotonic_ns - 1;
     }
-    cell->phase_calls = stat->calls;
+    cell->phase_calls = stat->calls + stat->counted;
     cell->phase_self = stat->self;
     const struct store_sample sample = {
         .id = cell->sample,
@@ -94,8 +124,8 @@ static int put_sample(struct trace_session *session, const struct probe_stat *st
         .thread_id = thread,
         .node_id = node,
         .time_ns = cell->sample_ns,
-        .weight = nanoseconds(session, stat->self - cell->before_self),
-        .count = stat->calls - cell->before_calls,
+        .weight = length(session, stat->self - cell->before_self),
+        .count = cell->phase_calls - cell->before_calls,
         .cpu = -1,
         .end_reason = MODEL_END_ROOT,
         .user_stack = true,

@@ -395,6 +395,7 @@ static int finish(struct trace_session *session, struct trace_result *result,
     result->abnormal = session->abnormal;
     result->refused = session->refused;
     result->untracked = atomic_load(&session->shared->untracked);
+    result->probe_ns = session->shared->cost.whole * session->ns_per_tick;
     for (size_t i = 0; i < session->probes.count; i++) {
         const struct trace_probe *probe = &session->probes.items[i];
         result->probes += probe->is_chosen;

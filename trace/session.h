@@ -39,6 +39,7 @@ struct trace_result {
     uint64_t in_flight; /* calls that had not ended */
     uint64_t abnormal;  /* calls left without returning */
     uint64_t untracked; /* threads that found no room */
+    double probe_ns;    /* what the probe of one timed call takes, which is taken off; 0: not known */
     uint64_t duration_ns;
 };
 

@@ -45,7 +45,8 @@ struct trace_cell {
     uint64_t calls, ended;      /* as the agent counts */
     struct probe_stat *base;    /* owned; what counts no more, or is in the shared row; or NULL */
     uint64_t sample, sample_ns; /* id and time of its sample row */
-    uint64_t phase_calls, phase_self, before_calls, before_self; /* now, and before the phase */
+    uint64_t phase_calls, before_calls; /* now, and before the phase */
+    int64_t phase_self, before_self;
     uint64_t written_calls, written_in_flight, written_abnormal;
 };
 

@@ -125,4 +125,14 @@ probe_leave:
         .cfi_endproc
         .size   probe_leave, . - probe_leave
 
+        .globl  probe_nothing
+        .hidden probe_nothing
+        .type   probe_nothing, @function
+        .p2align 4
+probe_nothing:
+        .cfi_startproc
+        ret
+        .cfi_endproc
+        .size   probe_nothing, . - probe_nothing
+
         .section .note.GNU-stack, "", @progbits

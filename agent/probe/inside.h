@@ -33,6 +33,16 @@ int probe_entered(uint32_t function, uint64_t slot, uint64_t argument)
 uint64_t probe_left(uint32_t function, uint64_t slot)
     __attribute__((visibility("hidden"), no_caller_saved_registers));
 
+/* Does nothing. */
+void probe_nothing(void) __attribute__((visibility("hidden")));
+
+/* This thread's figures of a function, whose slab it takes where it has none; NULL: none is free. */
+const struct probe_stat *probe_stat_of(uint32_t function) __attribute__((visibility("hidden")));
+
+/* Finds out what probes take, through the last thunk. Calls must be measured already; none of the
+ * program has been. */
+void probe_calibrate(void) __attribute__((visibility("hidden")));
+
 /* A system call; minus an errno where it fails. */
 static inline long inside_call(long number, long a, long b, long c, long d, long e, long f)
 {

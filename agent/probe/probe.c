@@ -8,13 +8,14 @@
 /* One call, in flight or over. */
 struct record {
     uint64_t return_address; /* of the call; stays when it is over */
-    uint64_t begin;          /* ticks */
+    uint64_t begin;          /* ticks, and what the probe takes between its readings */
     struct record *parent; /* the call below which it began; NULL: none, or taken from the chain */
-    uint64_t child_ticks;  /* of calls below it that are over */
+    uint64_t child_ticks;  /* of calls directly below it that are over, with their probes */
+    uint64_t probe_ticks;  /* what probes took of all calls below it */
     uint64_t slot;
-    uint32_t function;
+    struct probe_stat *stat;
     uint32_t serial; /* of the thread while it is open, else 0 */
-    uint64_t reserved[2];
+    uint32_t reserved;
 };
 _Static_assert(sizeof(struct record) == 64, "a cache line, eight times a slot");
 
@@ -100,6 +101,12 @@ static SAVES_ALL __attribute__((noinline)) bool begin_thread(struct thread *thre
     return false;
 }
 
+const struct probe_stat *probe_stat_of(uint32_t function)
+{
+    struct thread *thread = &this_thread;
+    return thread->stats || begin_thread(thread) ? &thread->stats[function] : NULL;
+}
+
 /* == Ends of calls == */
 
 static inline uint32_t bucket_of(uint64_t ticks)
@@ -121,27 +128,32 @@ static inline void renew(struct record *record)
     if (record->begin < cleared) {
         record->begin = cleared;
         record->child_ticks = 0;
+        record->probe_ticks = 0;
     }
 }
 
-/* The call is over; the caller takes it out of the chain. */
-static inline void finish(struct thread *thread, struct record *record, uint64_t now,
-                          bool is_in_chain)
+/* The call is over; the caller takes it out of the chain. Sums are not cut off at zero, or those of
+ * short calls, which come out now above and now below their mean, would be too large. */
+static inline void finish(struct record *record, uint64_t now, bool is_in_chain)
 {
-    struct probe_stat *stat = &thread->stats[record->function];
+    struct probe_stat *stat = record->stat;
+    const uint64_t whole = probe_inside.shared->cost.whole;
     renew(record);
-    const uint64_t ticks = now > record->begin ? now - record->begin : 0;
+    const uint64_t ticks = now - record->begin;
+    const uint64_t total = ticks - record->probe_ticks;
+    const uint64_t length = (int64_t)total > 0 ? total : 0;
     record->serial = 0;
-    add(&stat->depth, (uint64_t)-1);
     add(&stat->ended, 1);
-    add(&stat->self, ticks > record->child_ticks ? ticks - record->child_ticks : 0);
-    if (!stat->depth)
-        add(&stat->total, ticks);
-    if (ticks < stat->min || !stat->min)
-        stat->min = ticks;
-    if (ticks > stat->max)
-        stat->max = ticks;
-    add_one(&stat->buckets[bucket_of(ticks)]);
+    add((uint64_t *)&stat->self, ticks - record->child_ticks);
+    if (stat->ended == stat->calls) {
+        add((uint64_t *)&stat->total, total);
+        add(&stat->probe_ticks, record->probe_ticks);
+    }
+    if (~length > stat->min_mask)
+        stat->min_mask = ~length;
+    if (length > stat->max)
+        stat->max = length;
+    add_one(&stat->buckets[bucket_of(length)]);
     if (!is_in_chain) {
         add(&stat->uncertain, 1);
         return;
@@ -149,8 +161,21 @@ static inline void finish(struct thread *thread, struct record *record, uint64_t
     struct record *parent = record->parent;
     if (parent) {
         renew(parent);
-        add(&parent->child_ticks, ticks);
-        add(&thread->stats[parent->function].child_calls, 1);
+        add(&parent->child_ticks, ticks + whole);
+        add(&parent->probe_ticks, record->probe_ticks + whole);
+        add(&parent->stat->child_calls, 1);
+    }
+}
+
+/* A call that is only counted. */
+static inline void count(const struct thread *thread, struct probe_stat *stat)
+{
+    struct record *caller = thread->innermost;
+    add(&stat->counted, 1);
+    if (caller) {
+        add(&caller->child_ticks, probe_inside.shared->cost.count);
+        add(&caller->probe_ticks, probe_inside.shared->cost.count);
+        add(&caller->stat->child_counted, 1);
     }
 }
 
@@ -161,8 +186,8 @@ static inline void drop_innermost(struct thread *thread, uint64_t now)
     struct record *record = thread->innermost;
     struct record *parent = record->parent;
     if (is_own(thread, record->slot)) {
-        add(&thread->stats[record->function].abnormal, 1);
-        finish(thread, record, now, true);
+        add(&record->stat->abnormal, 1);
+        finish(record, now, true);
     }
     thread->innermost = parent;
     record->parent = NULL;
@@ -186,7 +211,7 @@ static inline void end_call(struct thread *thread, struct record *record, uint64
 {
     const bool is_in_chain = thread->innermost == record || uncover(thread, record, now);
     struct record *parent = record->parent;
-    finish(thread, record, now, is_in_chain);
+    finish(record, now, is_in_chain);
     if (is_in_chain)
         thread->innermost = parent;
 }
@@ -242,9 +267,9 @@ SAVES_ALL int probe_entered(uint32_t function, uint64_t slot, uint64_t argument)
     if (tier == PROBE_OFF || (!thread->stats && !begin_thread(thread)))
         return 1;
     struct probe_stat *stat = &thread->stats[function];
-    if (tiers == tier)
-        add(&stat->calls, 1);
     if (tier != PROBE_FULL) {
+        if (tiers == tier)
+            count(thread, stat);
         if (tier != PROBE_COUNT)
             leave_frames(thread, tier, slot, argument);
         return 1;
@@ -254,9 +279,7 @@ SAVES_ALL int probe_entered(uint32_t function, uint64_t slot, uint64_t argument)
     /* A jump at the end of a function that has a record: its caller is ours, too. */
     const bool is_tail = is_thunk(return_address);
     if (record->serial == thread->serial && (is_tail || !is_own(thread, slot))) {
-        add(is_tail ? &thread->stats[record->function].tails
-                    : &thread->stats[record->function].abnormal,
-            1);
+        add(is_tail ? &record->stat->tails : &record->stat->abnormal, 1);
         end_call(thread, record, probe_ticks());
     }
     struct record *caller = thread->innermost;
@@ -268,12 +291,13 @@ SAVES_ALL int probe_entered(uint32_t function, uint64_t slot, uint64_t argument)
         record->return_address = return_address;
     record->parent = caller;
     record->child_ticks = 0;
+    record->probe_ticks = 0;
     record->slot = slot;
-    record->function = function;
-    if (stat->depth)
+    record->stat = stat;
+    if (stat->calls != stat->ended)
         add(&stat->recursive, 1);
-    add(&stat->depth, 1);
-    record->begin = probe_ticks();
+    add(&stat->calls, 1);
+    record->begin = probe_ticks() + probe_inside.shared->cost.inside;
     record->serial = thread->serial;
     thread->innermost = record;
     return 0;

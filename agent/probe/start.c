@@ -219,6 +219,7 @@ static void meet(int socket_fd)
         .thunks = (uint64_t)(uintptr_t)probe_thunks,
         .enter = (uint64_t)(uintptr_t)probe_enter,
         .leave = (uint64_t)(uintptr_t)probe_leave,
+        .nothing = (uint64_t)(uintptr_t)probe_nothing,
     };
     if (!alive)
         return;
@@ -228,6 +229,7 @@ static void meet(int socket_fd)
         return;
     probe_inside.shared->tid_offset = find_tid(pid);
     *alive = 1;
+    probe_calibrate();
 }
 
 static __attribute__((constructor, used)) void start(int count, char **arguments,
