@@ -23,13 +23,15 @@
 
 enum {
     AGENT_MAGIC = 0x47415053, /* "SPAG" */
-    AGENT_VERSION = 2,
+    AGENT_VERSION = 3,
     AGENT_SLOTS = 4096,        /* threads of one process that can be sampled at the same time */
     AGENT_RING_MIN = 16 << 10, /* bytes of a thread's ring: a power of two */
     AGENT_RING_MAX = 256 << 10,
     AGENT_SLICE_MAX = 64512, /* bytes of a stack in one record, whose size is a 16-bit number */
     AGENT_PATH_MAX = 4096,
     AGENT_REQUESTS = 16,
+    AGENT_RESTS = 64,           /* stacks deeper than their slices, at the same time */
+    AGENT_REST_BYTES = 1 << 20, /* of one such stack at most */
 };
 
 /* == What is said over the socket == */
@@ -100,12 +102,22 @@ enum agent_refusal {
  * without the bit the agent does not know it, and should sample it. */
 #define AGENT_REQUEST_GONE (UINT32_C(1) << 31)
 
+/* What follows the slice of a sample, up to the stack's end, where that is known. The agent takes a
+ * free one, and puts its number plus one into the word behind the sample's CPU; the recorder frees
+ * it. */
+struct agent_rest {
+    _Atomic uint32_t taken; /* 1, or 0: free */
+    uint32_t reserved;
+    uint64_t address, bytes; /* of the stack */
+};
+
 /* The recorder writes the first group, the agent the others. */
 struct agent_control {
     _Atomic uint32_t state;        /* enum agent_state */
     _Atomic uint32_t clock;        /* enum agent_clock; does not change */
     _Atomic uint32_t slice_bytes;  /* of each stack at most; 0: neither registers nor stack */
     _Atomic uint64_t period_ns;    /* of the clock between samples of a thread */
+    _Atomic uint32_t rests;        /* of the rests, so many may be taken */
     _Atomic uint32_t has_requests; /* 1: look at the requests; the agent writes 0 */
     _Atomic uint32_t requests[AGENT_REQUESTS]; /* 0: none; the agent writes 0 once it is done */
 
@@ -118,6 +130,7 @@ struct agent_control {
     _Atomic uint64_t end_cpu_ns;   /* CPU time of the process when it called exit; 0: not yet */
     _Atomic uint64_t refused[AGENT_REFUSALS];
     _Atomic uint64_t lost; /* samples for which no ring had room; their weight is with the next */
+    struct agent_rest rest[AGENT_RESTS];
 };
 
 /* One thread, or nobody. */
@@ -128,8 +141,8 @@ struct agent_slot {
     uint32_t reserved[11];
 };
 
-/* The file: this structure, then the rings at agent_ring_offset. Heads stand together: looking at
- * two thousand of them must be quick. */
+/* The file: this structure, then the rings at agent_ring_offset, then the rests. Heads stand
+ * together: looking at two thousand of them must be quick. */
 struct agent_shared {
     union {
         struct agent_control control;
@@ -162,10 +175,15 @@ static inline size_t agent_ring_offset(size_t slot)
            (slot - first[class]) * ((size_t)AGENT_RING_MAX >> class);
 }
 
-#define AGENT_SHARED_BYTES                                                                         \
-    (sizeof(struct agent_shared) + ((size_t)40 << 20) +                                            \
-     (AGENT_SLOTS - 512) * (size_t)AGENT_RING_MIN)
+static inline size_t agent_rest_offset(size_t rest)
+{
+    return sizeof(struct agent_shared) + ((size_t)40 << 20) +
+           (AGENT_SLOTS - 512) * (size_t)AGENT_RING_MIN + rest * AGENT_REST_BYTES;
+}
 
+#define AGENT_SHARED_BYTES agent_rest_offset(AGENT_RESTS)
+
+_Static_assert(sizeof(struct agent_control) <= 4096, "a page");
 _Static_assert(sizeof(struct agent_slot) == 64, "a cache line");
 _Static_assert(sizeof(struct agent_shared) % 4096 == 0, "rings begin at pages");
 _Static_assert(sizeof(struct agent_hello) == 48 && sizeof(struct agent_welcome) == 16, "as agreed");

@@ -7,6 +7,7 @@
 
 #include <linux/perf_event.h>
 #include <sched.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -18,7 +19,7 @@ struct sample {
     uint64_t event_id, ip;
     uint32_t pid, tid;
     uint64_t time_ns;
-    uint32_t cpu, reserved;
+    uint32_t cpu, rest; /* the number of a struct agent_rest, plus one; 0: none */
     uint64_t weight_ns;
     uint64_t abi; /* from here on only with registers and stack */
     uint64_t registers[ARCH_REGISTERS];
@@ -28,6 +29,8 @@ struct sample {
 enum {
     BARE_BYTES = offsetof(struct sample, abi),
     ROOM_KEPT = 512, /* in a ring, for what is said at a thread's end */
+    PAGE_BYTES = 4096,
+    SLICE_LEAST = 512, /* of a stack whose rest is copied elsewhere: rings fill more slowly */
 };
 
 uint64_t agent_clock_ns(clockid_t clock)
@@ -48,8 +51,8 @@ static size_t copy_unknown(struct agent_thread *thread, uintptr_t from, size_t s
     return got > 0 ? (size_t)got & ~(size_t)7 : 0;
 }
 
-/* How many bytes of stack to copy: what there is of it, what may be, and at most half of the room
- * left, so that a stack is cut before a sample is lost. */
+/* How many bytes of stack to copy: what there is of it, what may be, and at most a quarter of the
+ * room left, so that a stack is cut before a sample is lost. */
 static size_t slice_of(const struct agent_thread *thread, uintptr_t pointer, uint64_t room,
                        size_t wanted)
 {
@@ -57,8 +60,29 @@ static size_t slice_of(const struct agent_thread *thread, uintptr_t pointer, uin
     if (pointer >= thread->stack_low && pointer < thread->stack_end &&
         thread->stack_end - pointer < size)
         size = thread->stack_end - pointer;
-    const uint64_t allowed = (room - sizeof(struct sample)) / 2;
+    const uint64_t allowed = (room - sizeof(struct sample)) / 4;
     return (size < allowed ? size : (size_t)allowed) & ~(size_t)7;
+}
+
+/* Copies what a slice leaves over, with all of the stack's last page, so that nothing of it need be
+ * read from a process that may be gone. Returns the number of the rest plus one, or 0: all are
+ * taken, and the recorder must read what it needs from the living process. */
+static uint32_t put_rest(uintptr_t from, uintptr_t stack_end)
+{
+    const uintptr_t end = (stack_end + PAGE_BYTES - 1) & ~(uintptr_t)(PAGE_BYTES - 1);
+    struct agent_control *control = &agent_process.shared->control;
+    const uint32_t count = atomic_load_explicit(&control->rests, memory_order_relaxed);
+    const size_t bytes = end - from < AGENT_REST_BYTES ? end - from : (size_t)AGENT_REST_BYTES;
+    for (uint32_t i = 0; i < count && i < AGENT_RESTS; i++) {
+        struct agent_rest *rest = &control->rest[i];
+        if (atomic_exchange_explicit(&rest->taken, 1, memory_order_acquire))
+            continue;
+        memcpy((uint8_t *)agent_process.shared + agent_rest_offset(i), (const void *)from, bytes);
+        rest->address = from;
+        rest->bytes = bytes;
+        return i + 1;
+    }
+    return 0;
 }
 
 /* A slice one word longer than its useful bytes is one that was not cut: nothing is beyond it. */
@@ -75,6 +99,11 @@ static void put_stack(struct agent_thread *thread, const ucontext_t *context, st
         thread->head = before;
     }
     const bool cut = known ? thread->stack_end - pointer >= size + 8 : useful == size;
+    if (known && cut) {
+        const size_t least = size < SLICE_LEAST ? size : (size_t)SLICE_LEAST;
+        sample->rest = put_rest(pointer + least, thread->stack_end);
+        useful = sample->rest ? least : size;
+    }
     sample->stack_bytes = cut ? useful : useful + 8;
     const size_t closing =
         sample->stack_bytes ? 8 : 0; /* no slice, no word for how much is useful */

@@ -18,7 +18,7 @@ static int make_memory(void)
     if (fd < 0)
         return -1;
     /* Else the target could shorten it, and reading would end the recorder. */
-    if (ftruncate(fd, AGENT_SHARED_BYTES) == 0 &&
+    if (ftruncate(fd, (off_t)AGENT_SHARED_BYTES) == 0 &&
         fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
         return fd;
     close(fd);

@@ -1,6 +1,8 @@
 /* Hands out the records of all rings in the order of their times. */
 #include "sampler/agent/sigprof_source.h"
 
+#include "arch/arch.h"
+
 enum { FUTURE_NS = 1000000000 };
 
 /* == The rings with records == */
@@ -138,6 +140,22 @@ static void lose(struct sigprof_source *source, const struct sigprof_process *pr
     source->counts.lost++;
 }
 
+/* What the slice of the sample in source->record leaves over, if the agent copied it. */
+static void attach_rest(struct sigprof_source *source, struct sigprof_process *process,
+                        const struct perf_event_header *header, size_t ring)
+{
+    struct model_sample *sample = &source->record.sample;
+    const struct sampler_stack stack = {.pid = process->pid,
+                                        .tid = source->record.tid,
+                                        .time_ns = source->record.time_ns,
+                                        .pointer = sample->registers[ARCH_SP],
+                                        .asked = sample->stack_size,
+                                        .captured = sample->stack_size};
+    if (sigprof_rests_take(&source->rests, process->shared, header) && sample->stack_full &&
+        sampler_stack_tails_find(&source->tails, &stack, ring, 0, sample))
+        source->counts.tails++, source->counts.tails_with_sample++;
+}
+
 /* Reads one record of a ring into source->record. */
 static void read_record(struct sigprof_source *source)
 {
@@ -149,6 +167,8 @@ static void read_record(struct sigprof_source *source)
         sigprof_process_take(process, first.ring, source->buffer);
     const bool good = header && sampler_decode_record(&source->layouts, header, record,
                                                       &event_id) == SAMPLER_DECODED_RECORD;
+    if (good && record->type == MODEL_RECORD_SAMPLE)
+        attach_rest(source, process, header, first.ring);
     advance(source);
     if (good) {
         source->counts.bytes += header->size;

@@ -5,8 +5,10 @@
 #include "sampler/agent/events.h"
 #include "sampler/agent/process.h"
 #include "sampler/agent/rendezvous.h"
+#include "sampler/agent/rests.h"
 #include "sampler/decode.h"
 #include "sampler/source.h"
+#include "sampler/stack_tail.h"
 
 /* A ring with records, by the time of its first. */
 struct sigprof_entry {
@@ -34,6 +36,8 @@ struct sigprof_source {
     struct sigprof_events events;
     SPROF_VEC(struct sigprof_entry) heap; /* the earliest first */
     void *buffer;                         /* for one record */
+    struct sigprof_rests rests;
+    struct sampler_stack_tails tails; /* of which the rests are the provider */
     struct model_record record;
     bool started, stopped, busy, begins_paused, paused;
     SPROF_VEC(struct sigprof_pause) pauses;

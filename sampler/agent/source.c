@@ -160,6 +160,7 @@ static void free_source(struct source *base)
     if (source->epoll_fd >= 0)
         close(source->epoll_fd);
     free(source->buffer);
+    sigprof_rests_release(&source->rests);
     free(source);
 }
 
@@ -177,6 +178,7 @@ static int open_source(struct source **opened, const struct source_request *requ
     source->rendezvous = SIGPROF_RENDEZVOUS_NONE;
     source->epoll_fd = -1;
     source->buffer = aligned_alloc(8, SAMPLER_RING_RECORD_MAX);
+    sampler_stack_tails_add(&source->tails, sigprof_rests_provide, &source->rests);
     settle(source, request->options);
     if (!source->buffer || open_layouts(&source->layouts))
         result = sprof_error_memory(error);
@@ -299,6 +301,8 @@ static void count(const struct source *base, struct sampler_counters *counters)
     counters->samples += own->samples;
     counters->lost += own->lost;
     counters->bytes += own->bytes;
+    counters->tails += own->tails;
+    counters->tails_with_sample += own->tails_with_sample;
     counters->agents += own->agents;
     counters->agents_standing_back += own->agents_standing_back;
     counters->unsampled_threads += own->unsampled_threads;

@@ -422,6 +422,39 @@ END
     holds "$(counter agent.unsampled_threads) == 0" "threads left out"
 }
 
+# Stacks of up to 900 KiB, which grow and shrink all the time: whole with what the handler copies.
+deep_stacks() {
+    cat >deep.c <<'END'
+static volatile unsigned long sum;
+static __attribute__((noinline)) void bottom(void)
+{
+    for (int i = 0; i < 20000; i++)
+        sum += i;
+}
+static __attribute__((noinline)) void down(int depth)
+{
+    volatile char frame[1000];
+    frame[0] = (char)depth;
+    if (depth > 0)
+        down(depth - 1);
+    else
+        bottom();
+    sum += frame[0];
+}
+int main(void)
+{
+    for (unsigned i = 0; i < 150000; i++)
+        down(i * 37 % 900 + 20);
+    return 0;
+}
+END
+    cc -O1 -g -o deep deep.c || fail "cannot compile"
+    expect 0 "${record[@]}" -- ./deep
+    whole 60 0.998
+    holds "$(sql t.db "SELECT count(*) FROM v_sample WHERE leaf = 'bottom' AND depth > 100") > 50" "deep stacks"
+    holds "$(counter sampler.tails_with_sample) > 50" "stacks captured beyond their slices"
+}
+
 # More samples than ticks; work in step with the tick is met at its share.
 fine() {
     record+=(--agent-clock fine)

@@ -91,13 +91,14 @@ static void welcome(struct consumer *consumer, int fd)
         consumer->peer_count == PEERS_MAX)
         return;
     const int memory = memfd_create("rings", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (ftruncate(memory, AGENT_SHARED_BYTES))
+    if (ftruncate(memory, (off_t)AGENT_SHARED_BYTES))
         return;
     struct agent_shared *shared =
         mmap(NULL, AGENT_SHARED_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
     shared->control.period_ns =
         consumer->settings->period_ns ? consumer->settings->period_ns : 1000000;
     shared->control.slice_bytes = consumer->settings->slice_bytes;
+    shared->control.rests = consumer->settings->rests;
     shared->control.clock = consumer->settings->clock;
     consumer->peers[consumer->peer_count++] =
         (struct peer){shared, calloc(AGENT_SLOTS, sizeof(uint64_t)), hello.cpu_ns};
@@ -118,8 +119,28 @@ static uint64_t word(const uint8_t *bytes, size_t at)
     return value;
 }
 
+/* Where there is a rest, it begins where the slice ends. Frees it. */
+static bool good_rest(struct consumer *consumer, struct agent_shared *shared, const uint8_t *record,
+                      uint64_t slice_end, uint64_t useful)
+{
+    const uint32_t number = (uint32_t)(word(record, 40) >> 32);
+    if (!number)
+        return true;
+    struct agent_rest *rest = &shared->control.rest[number - 1];
+    const uint64_t whole = useful + rest->bytes;
+    if (number > consumer->settings->rests || !rest->taken || rest->address != slice_end ||
+        rest->bytes > AGENT_REST_BYTES)
+        return false;
+    consumer->result->rests++;
+    if (whole > consumer->result->largest_whole)
+        consumer->result->largest_whole = whole;
+    atomic_store_explicit(&rest->taken, 0, memory_order_release);
+    return true;
+}
+
 /* Checks each field that must be right, so that a torn or misplaced record shows. */
-static bool good_sample(struct consumer *consumer, const uint8_t *record, size_t size)
+static bool good_sample(struct consumer *consumer, struct agent_shared *shared,
+                        const uint8_t *record, size_t size)
 {
     struct consumed *result = consumer->result;
     const uint32_t tid = (uint32_t)(word(record, 24) >> 32);
@@ -132,7 +153,8 @@ static bool good_sample(struct consumer *consumer, const uint8_t *record, size_t
             word(record, 64 + 8 * 8) != word(record, 16))
             return false;
         const uint64_t stack = word(record, 200), useful = stack ? word(record, size - 8) : 0;
-        if (size != 208 + stack + (stack ? 8 : 0) || useful > stack)
+        if (size != 208 + stack + (stack ? 8 : 0) || useful > stack ||
+            !good_rest(consumer, shared, record, word(record, 64 + 7 * 8) + useful, useful))
             return false;
         result->with_stack += useful > 0;
         result->cut += stack && useful == stack;
@@ -151,14 +173,15 @@ static bool good_sample(struct consumer *consumer, const uint8_t *record, size_t
     return true;
 }
 
-static bool count(struct consumer *consumer, const uint8_t *record, size_t size)
+static bool count(struct consumer *consumer, struct agent_shared *shared, const uint8_t *record,
+                  size_t size)
 {
     struct consumed *result = consumer->result;
     const struct perf_event_header *header = (const void *)record;
     if (header->type != PERF_RECORD_SAMPLE && word(record, size - 8) != AGENT_EVENT_BARE)
         return false;
     switch (header->type) {
-    case PERF_RECORD_SAMPLE: return good_sample(consumer, record, size);
+    case PERF_RECORD_SAMPLE: return good_sample(consumer, shared, record, size);
     case PERF_RECORD_FORK: result->forks++; return size == 64;
     case PERF_RECORD_EXIT: result->exits++; return size == 64;
     case PERF_RECORD_COMM: result->names += size == 64 && record[16]; return size == 64;
@@ -185,7 +208,7 @@ static void drain_slot(struct consumer *consumer, struct peer *peer, size_t slot
         }
         for (size_t i = 0; i < header.size; i++)
             record[i] = ring[(tail + i) & (size - 1)];
-        consumer->result->malformed += !count(consumer, record, header.size);
+        consumer->result->malformed += !count(consumer, peer->shared, record, header.size);
         peer->tails[slot] = tail + header.size;
     }
     atomic_store_explicit(&peer->shared->slots[slot].tail, peer->tails[slot], memory_order_release);

@@ -283,6 +283,22 @@ static void test_deep_stacks(void)
     CU_ASSERT_TRUE(cut.largest_stack <= AGENT_SLICE_MAX);
 }
 
+/* What a slice leaves over is copied beside the ring, however small that is. */
+static void test_rests_of_stacks(void)
+{
+    const struct consumer_settings large = {.slice_bytes = 64 << 10, .rests = AGENT_RESTS},
+                                   small = {.slice_bytes = 64 << 10, .rests = 2, .ring_shift = 4};
+    const struct consumed deep = run(&large, "deep", 200), deepest = run(&large, "deep", 600),
+                          narrow = run(&small, "deep", 40);
+    CU_ASSERT_TRUE(deep.rests > 3 && deep.rests <= deep.cut);
+    CU_ASSERT_TRUE(deep.largest_whole > 200 * 4096 && deep.largest_whole < 300 * 4096);
+    CU_ASSERT_TRUE(deepest.rests > 3);
+    CU_ASSERT_TRUE(deepest.largest_whole >= AGENT_REST_BYTES);
+    CU_ASSERT_TRUE(deepest.largest_whole <= AGENT_REST_BYTES + AGENT_SLICE_MAX);
+    CU_ASSERT_TRUE(narrow.rests > 3);
+    CU_ASSERT_TRUE(narrow.largest_whole > 40 * 4096);
+}
+
 /* Rings of 16 KiB: stacks are cut before samples are lost, and no weight is. */
 static void test_small_rings(void)
 {
@@ -352,6 +368,7 @@ void sprof_suite_agent_preload(void)
     CU_ADD_TEST(suite, test_threads_made_by_clone);
     CU_ADD_TEST(suite, test_other_stacks);
     CU_ADD_TEST(suite, test_deep_stacks);
+    CU_ADD_TEST(suite, test_rests_of_stacks);
     CU_ADD_TEST(suite, test_small_rings);
     CU_ADD_TEST(suite, test_pause);
     CU_ADD_TEST(suite, test_recorder_that_ends);
