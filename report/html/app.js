@@ -190,9 +190,24 @@ class App {
         }
         this.paintHeader();
         this.paintChoices();
+        this.time.hidden = !this.hasTime();
         this.timeline.show(data, this.timeCosts, state.slots, this.run());
+        this.paintExpander();
         this.paintTabs();
         this.save();
+    }
+
+    event() {
+        return this.data.events[this.state.event];
+    }
+
+    // What is counted, and whether it is known when it happened.
+    unit() {
+        return this.event().calls ? 'calls' : 'samples';
+    }
+
+    hasTime() {
+        return this.run().durationNs > 0 && !this.event().calls;
     }
 
     narrowed() {
@@ -225,19 +240,21 @@ class App {
             element('button', {class: 'icon', title: 'Dark or light (d)', onclick: () => this.turnTheme()}, '◐'),
             element('button', {class: 'icon', title: 'Keys (?)', onclick: () => this.help.showModal()}, '?'));
         this.choices = element('div', {class: 'choices'});
-        const time = element('div', {class: 'timeline'});
+        const time = this.time = element('div', {class: 'timeline'});
         this.expander = element('button', {class: 'quiet', 'aria-expanded': 'false', onclick: () => {
             this.timeline.expanded = !this.timeline.expanded;
-            this.expander.textContent = this.timeline.expanded ? 'hide threads' : 'show threads';
             this.expander.setAttribute('aria-expanded', String(this.timeline.expanded));
             this.timeline.paint();
+            this.paintExpander();
         }}, 'show threads');
         this.slotNote = element('span', {class: 'muted'});
         this.chips = element('span', {class: 'chips'});
         time.append(element('div', {class: 'timeline-head'}, this.slotNote, this.chips, this.expander));
         this.timeline = new Timeline(time, this.palette, {range: slots => this.set({slots})});
         this.tabs = element('nav', {role: 'tablist'});
-        this.main = element('main', {});
+        this.nothing = element('p', {class: 'note warning', role: 'status'},
+            'Nothing was recorded in what is selected. Choose more time, another thread or another run above.');
+        this.main = element('main', {}, this.nothing);
         this.live = element('div', {class: 'said', 'aria-live': 'polite'});
         this.help = this.makeHelp();
         this.host.replaceChildren(header, this.choices, time, this.tabs, this.main, this.live, this.help);
@@ -246,6 +263,12 @@ class App {
         this.tabs.addEventListener('keydown', event => this.moveTab(event));
         window.addEventListener('beforeprint', () => this.print(true));
         window.addEventListener('afterprint', () => this.print(false));
+    }
+
+    paintExpander() {
+        const all = this.timeCosts.threads.size, shown = Math.min(all, TIMELINE_THREADS);
+        this.expander.textContent = (this.timeline.expanded ? 'hide threads' : 'show threads') +
+            (shown < all ? ` (${shown} busiest of ${formatCount(all)})` : '');
     }
 
     // Left and right lead from view to view, as in every list of tabs.
@@ -284,7 +307,7 @@ class App {
         else
             this.share.textContent = formatPercent(matchedValue(profile, this.match), profile.total,
                                                    profile.costs.samples[0]);
-        this.share.title = this.match?.error || 'share of the samples that contain a match';
+        this.share.title = this.match?.error || `share of the ${this.unit()} that contain a match`;
     }
 
     paintChoices() {
@@ -363,8 +386,11 @@ class App {
             'aria-controls': 'view-' + view.id, tabindex: view.id === state.tab ? 0 : -1,
             onclick: () => this.set({tab: view.id}),
         }, view.title)));
+        const selected = this.tabs.querySelector('[aria-selected=true]');
+        selected.scrollIntoView({block: 'nearest', inline: 'nearest'});
         if (focused)
-            this.tabs.querySelector('[aria-selected=true]').focus();
+            selected.focus();
+        this.nothing.hidden = Boolean(this.profile.total);
         for (const view of this.views) {
             const here = view.id === state.tab;
             if (here && !view.host) {
@@ -414,7 +440,7 @@ class App {
             this.turnTheme();
         else if (event.key === 'i')
             this.set({inverted: !this.state.inverted, zoom: []});
-        else if (event.key === 's' && this.data.sources.length)
+        else if (event.key === 's')
             this.set({tab: 'source'});
         else if (event.key === 'f')
             this.set({flame: !this.state.flame});
@@ -433,7 +459,9 @@ class App {
             ['m', 'next mode'], ['i', 'top-down or bottom-up'], ['f', 'flame graph or icicle'],
             ['s', 'source of the function'], ['d', 'dark or light'], ['Esc', 'all of the time again; in the graph: zoom out'],
             ['arrows', 'move; in trees right opens and left closes'], ['*', 'open the hottest path'],
-            ['Enter', 'zoom, or callers and callees of the function']];
+            ['Enter', 'zoom, or callers and callees of the function'],
+            ['Ctrl + wheel', 'in the graph and the time strip: nearer and farther, where the pointer is'],
+            ['double click', 'callers and callees of the function; in the time strip all of the time']];
         return element('dialog', {}, element('h3', {}, 'Keys'), element('table', {},
             ...rows.map(([key, text]) => element('tr', {}, element('td', {}, element('kbd', {}, key)),
                                                  element('td', {}, text)))),

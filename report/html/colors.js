@@ -8,7 +8,7 @@ function hash(text) {
     return h >>> 0;
 }
 
-const KIND_HUES = {app: [28, 44], system: [206, 30], kernel: [276, 26], jit: [136, 30], none: [0, 0]};
+const KIND_HUES = {app: [25, 30], system: [206, 30], kernel: [276, 26], jit: [136, 30], none: [0, 0]};
 
 class Palette {
     constructor(data) {
@@ -29,7 +29,7 @@ class Palette {
     kind(kind, shade = 0.5) {
         const [hue, spread] = KIND_HUES[kind] || KIND_HUES.none;
         const saturation = kind === 'none' ? 0 : kind === 'app' ? 82 : 52;
-        const lightness = this.dark ? 34 + 12 * shade : 66 + 14 * shade;
+        const lightness = this.dark ? 21 + 8 * shade : 66 + 14 * shade;
         return `hsl(${hue + spread * (shade - 0.5)} ${saturation}% ${lightness}%)`;
     }
 
@@ -47,14 +47,14 @@ class Palette {
     // Red for more, blue for less, of a change between −1 and 1; new and gone have their own.
     change(change, state) {
         if (state === 'new')
-            return this.dark ? 'hsl(312 46% 42%)' : 'hsl(312 62% 76%)';
+            return this.dark ? 'hsl(312 46% 38%)' : 'hsl(312 62% 76%)';
         if (state === 'gone')
-            return this.dark ? 'hsl(172 44% 34%)' : 'hsl(172 46% 70%)';
+            return this.dark ? 'hsl(172 44% 29%)' : 'hsl(172 46% 70%)';
         const strength = Math.min(1, Math.sqrt(Math.abs(change)));
         if (strength < 0.02)
             return this.raised;
         const hue = change > 0 ? 8 : 214;
-        return this.dark ? `hsl(${hue} ${70 * strength}% ${22 + 24 * strength}%)`
+        return this.dark ? `hsl(${hue} ${70 * strength}% ${22 + 16 * strength}%)`
                          : `hsl(${hue} ${80 * strength}% ${92 - 26 * strength}%)`;
     }
 }

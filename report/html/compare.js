@@ -97,14 +97,14 @@ function changeColumns(app, of = row => row) {
     const cost = (key, title) => ({key, title, number: true, width: '92px', value: row => of(row)[key],
         faint: row => !of(row)[key], text: row => app.comparison.text(of(row)[key])});
     return [
-        {key: 'change', title: 'change', number: true, width: '104px', sorted: true, faint: row => Math.abs(of(row).change) <= of(row).interval,
+        {key: 'change', title: 'change', number: true, width: '116px', sorted: true, faint: row => Math.abs(of(row).change) <= of(row).interval,
             help: 'of all of the cost before; grey: no more than sampling by itself explains',
             value: row => Math.abs(of(row).change), text: row => element('span', {},
                 element('i', {class: 'swatch', style: `background:${changeColor(app.palette, of(row))}`}),
                 signed(of(row).change, all(Math.abs(of(row).change)) + ' %'))},
-        {title: '±', number: true, width: '58px', help: 'half of the 95 % interval, of sampling alone', class: 'faint',
+        {title: '±', rank: 2, number: true, width: '58px', help: 'half of the 95 % interval, of sampling alone', class: 'faint',
             text: row => all(of(row).interval)},
-        {key: 'own', title: 'of its own', number: true, width: '92px', help: 'against what it was itself',
+        {key: 'own', title: 'of its own', rank: 1, number: true, width: '92px', help: 'against what it was itself',
             value: row => of(row).before ? of(row).now / of(row).before : Infinity,
             text: row => stateOf(of(row)) === 'both'
                 ? signed(of(row).change, (100 * Math.abs(of(row).change) / of(row).before).toFixed(1) + ' %')
@@ -120,7 +120,7 @@ class PairTree extends TreeTable {
             {title, class: 'name', width, text: row => functionName(app, row.entry.function),
                 tip: row => `${app.profile.nameOf(row.entry.function)} · ${moduleName(app, row.entry.function)}`},
             ...changeColumns(app, row => row.entry).map(column => ({...column, key: undefined})),
-            {title: 'itself', number: true, width: '92px', help: 'the change of its own cost, of all of the cost before',
+            {title: 'itself', rank: 4, number: true, width: '92px', help: 'the change of its own cost, of all of the cost before',
                 faint: row => row.entry.nowSelf === row.entry.beforeSelf,
                 text: row => signed(row.entry.nowSelf - row.entry.beforeSelf,
                     (100 * Math.abs(row.entry.nowSelf - row.entry.beforeSelf) / app.comparison.total).toFixed(2) + ' %')},
@@ -143,7 +143,7 @@ class CompareView {
         this.table = new Table(host, [
             {key: 'name', title: 'name', class: 'name', width: 'minmax(22ch, 1fr)', value: name, text: name, tip: name},
             ...changeColumns(app),
-            {title: 'module', width: 'minmax(8rem, 16rem)', text: row => this.modules ? '' : moduleName(app, row.id)},
+            {title: 'module', rank: 3, width: 'minmax(8rem, 16rem)', text: row => this.modules ? '' : moduleName(app, row.id)},
         ], {opened: row => this.modules ? app.set({tab: 'functions', module: row.id}) : app.openFunction(row.id)});
     }
 
@@ -207,11 +207,11 @@ class CompareView {
 const VIEWS = [
     ['summary', 'Summary', (app, host) => new SummaryView(app, host)],
     ['compare', 'Comparison', (app, host) => new CompareView(app, host), app => app.comparing],
-    ['flame', 'Flame graph', (app, host) => new FlameView(app, host)],
-    ['tree', 'Call tree', (app, host) => new TreeView(app, host)],
+    ['flame', 'Flame graph', (app, host) => new FlameView(app, host), app => !app.event().calls],
+    ['tree', 'Call tree', (app, host) => new TreeView(app, host), app => !app.event().calls],
     ['functions', 'Functions', (app, host) => new FunctionsView(app, host)],
     ['modules', 'Modules', (app, host) => new ModulesView(app, host)],
-    ['callers', 'Callers & callees', (app, host) => new CallersView(app, host)],
-    ['source', 'Source', (app, host) => new SourceView(app, host), app => app.data.sources.length > 0],
-    ['heat', 'Heat map', (app, host) => new HeatView(app, host)],
+    ['callers', 'Callers & callees', (app, host) => new CallersView(app, host), app => !app.event().calls],
+    ['source', 'Source', (app, host) => new SourceView(app, host), app => !app.event().calls && app.data.sources.some(source => source?.functions.length)],
+    ['heat', 'Heat map', (app, host) => new HeatView(app, host), app => app.hasTime()],
 ];

@@ -25,6 +25,7 @@ class FlameGraph {
                 this.actions.openFunction(box.entry.function);
         });
         this.canvas.addEventListener('keydown', event => this.key(event));
+        this.canvas.addEventListener('wheel', event => this.wheel(event), {passive: false});
         this.scroller.addEventListener('scroll', () => this.rows && this.soon());
         new ResizeObserver(() => this.root && this.layout()).observe(this.scroller);
     }
@@ -262,6 +263,19 @@ class FlameGraph {
         this.actions.zoomed(this.zoomPath);
     }
 
+    // One step towards what is below the pointer, or one step out.
+    wheel(event) {
+        if (!event.ctrlKey || !event.deltaY)
+            return;
+        event.preventDefault();
+        let next = event.deltaY > 0 ? this.zoomed.up : this.boxAt(event)?.entry;
+        if (event.deltaY < 0)
+            while (next && next.up !== this.zoomed)
+                next = next.up;
+        if (next)
+            this.zoom(next);
+    }
+
     reset() {
         this.zoomPath = [];
         this.zoom(this.root);
@@ -315,7 +329,7 @@ function describeEntry(profile, entry) {
     const {data} = profile, samples = profile.costs.samples[0];
     const lines = [];
     if (entry.function < 0) {
-        lines.push(element('b', {}, 'all selected samples'));
+        lines.push(element('b', {}, 'everything selected'));
     } else {
         const {functions, modules, files} = data, fn = entry.function;
         lines.push(element('b', {}, profile.nameOf(fn)));

@@ -35,15 +35,19 @@ static void put_cards(struct json *json, const struct report_dataset *dataset)
     report_number_time(other, dataset->run.duration_ns,
                        report_number_time_unit(dataset->run.duration_ns));
     snprintf(note, sizeof note, "in %s of wall time", other);
-    put_card(json, number, "CPU time", note, false);
+    if (dataset->run.duration_ns)
+        put_card(json, number, "CPU time", note, false);
     snprintf(note, sizeof note, "%s%s%s", dataset->event.name ? dataset->event.name : "no event",
              quality->requested_hz > 0 ? ", " : "", report_quality_rate(other, quality));
-    put_card(json, report_number_grouped(number, quality->samples), "samples", note, false);
+    const bool calls = report_counts_calls(dataset);
+    put_card(json, report_number_grouped(number, quality->samples), calls ? "calls" : "samples",
+             calls ? "" : note, false);
     snprintf(note, sizeof note, "of %s that were due",
              report_number_grouped(other, quality->samples + quality->lost));
-    put_card(json, report_number_grouped(number, quality->lost), "samples lost", note,
-             quality->lost * 100 > quality->samples);
-    if (quality->has_user_stacks) {
+    if (!calls)
+        put_card(json, report_number_grouped(number, quality->lost), "samples lost", note,
+                 quality->lost * 100 > quality->samples);
+    if (quality->has_user_stacks && !calls) {
         snprintf(note, sizeof note, "followed to the thread's root; %s guessed frames",
                  report_number_grouped(other, quality->guessed_frames));
         put_share_card(json, quality->whole_stacks, quality->user_stacks, "whole stacks", note, 99);
@@ -95,7 +99,8 @@ static int put_quality(struct json *json, struct report_dataset *dataset)
     struct quality_parts parts = {0};
     char number[NUMBER_BYTES];
     report_number_grouped(number, dataset->quality.samples);
-    if (report_quality_part(dataset, &parts, "%s sample%s", number,
+    if (report_quality_part(dataset, &parts, "%s %s%s", number,
+                            report_counts_calls(dataset) ? "call" : "sample",
                             report_number_plural(dataset->quality.samples)) ||
         report_quality_of_samples(dataset, &parts) || report_quality_notes(dataset, &parts))
         return SPROF_ENOMEM;
@@ -152,6 +157,7 @@ static int put_events(struct html_page *page, struct html_part *part)
         report_json_count(json, "run", page->runs);
         report_json_text(json, "name", event->name);
         report_json_bool(json, "clock", event->is_clock);
+        report_json_bool(json, "calls", event->unit == STORE_UNIT_CALL);
         report_json_bool(json, "varying", varying);
         report_json_close_object(json);
         const struct html_source_event source = {dataset->run.id, event->id, varying};

@@ -1,10 +1,11 @@
-// Tables of any length: only the rows in sight exist. A column is {key, title, number, text, bar}.
+// Tables of any length: only the rows in sight exist. A column is {key, title, number, text, bar, rank};
+// where there is no room for all, those of the highest rank go first.
 
 const TABLE_ROW = 26;
 
 class Table {
     constructor(host, columns, actions) {
-        this.columns = columns;
+        this.all = columns;
         this.actions = actions;
         this.sortKey = columns.find(column => column.sorted)?.key;
         this.descending = true;
@@ -13,15 +14,32 @@ class Table {
         this.scroller = element('div', {class: 'table', role: 'grid', tabindex: 0},
                                 this.head, this.body);
         host.append(this.scroller);
-        this.scroller.style.setProperty('--columns',
-            columns.map(column => column.width || 'minmax(8rem, 1fr)').join(' '));
-        this.scroller.style.setProperty('--least', 'calc(' + columns.map(column =>
-            /minmax\(([^,]*),/.exec(column.width || 'minmax(8rem,')?.[1] || column.width).join(' + ') + ')');
         this.scroller.addEventListener('scroll', () => this.paint());
         this.scroller.addEventListener('keydown', event => this.key(event));
-        new ResizeObserver(() => this.paint()).observe(this.scroller);
         this.rows = [];
         this.at = -1;
+        new ResizeObserver(() => {
+            this.chooseColumns();
+            this.paint();
+        }).observe(this.scroller);
+        this.chooseColumns();
+    }
+
+    // On a narrow window a name needs less room than the numbers beside it.
+    chooseColumns() {
+        const room = this.scroller.clientWidth || Infinity, units = {px: 1, ch: 7.3, rem: 16};
+        const widthOf = column => column.width || 'minmax(8rem, 1fr)';
+        const least = column => {
+            const [, number, unit] = /([\d.]+)(px|ch|rem)/.exec(widthOf(column));
+            return unit === 'ch' && room < 620 ? Math.min(130, number * units.ch) : number * units[unit];
+        };
+        const sum = columns => columns.reduce((total, column) => total + least(column), 0);
+        this.columns = this.all;
+        for (let rank = 4; rank > 0 && sum(this.columns) > room; rank--)
+            this.columns = this.columns.filter(column => column.rank !== rank);
+        this.scroller.style.setProperty('--columns', this.columns.map(column =>
+            widthOf(column).replace(/minmax\([^,]*/, `minmax(${least(column)}px`)).join(' '));
+        this.scroller.style.setProperty('--least', sum(this.columns) + 'px');
         this.paintHead();
     }
 
@@ -77,6 +95,8 @@ class Table {
         for (let i = first; i < last; i++)
             made.push(this.paintRow(this.rows[i], i));
         this.scroller.setAttribute('aria-rowcount', this.rows.length + 1);
+        if (!this.rows.length)
+            made.push(element('p', {class: 'empty'}, this.actions.empty || 'nothing to show'));
         this.body.replaceChildren(...made);
     }
 
@@ -152,6 +172,7 @@ class TreeTable {
         const text = name.text;
         name.text = row => this.nameCell(row, text(row));
         this.table = new Table(host, columns, {
+            empty: actions.empty,
             chosen: (row, index) => actions.chosen?.(row.entry, index),
             opened: row => actions.openFunction?.(row.entry.function),
             key: (event, row, index) => this.key(event, row, index),

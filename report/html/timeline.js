@@ -1,6 +1,7 @@
 // When the time was spent: a strip of all threads together, one lane for each thread, and a heat map
 // of seconds against parts of a second. A dragged range snaps to whole slots and filters all views.
 
+const TIMELINE_THREADS = 24;
 const KINDS = ['app', 'system', 'kernel', 'none'];
 
 // The kind of code that the samples of each recorded path count for in a mode: an index of KINDS.
@@ -48,7 +49,20 @@ class Timeline {
         this.canvas.addEventListener('pointerup', () => this.drop());
         this.canvas.addEventListener('dblclick', () => this.actions.range(null));
         this.canvas.addEventListener('keydown', event => this.key(event));
+        this.canvas.addEventListener('wheel', event => this.wheel(event), {passive: false});
         new ResizeObserver(() => this.costs && this.paint()).observe(host);
+    }
+
+    // Half of the range, or twice as much, around the pointer.
+    wheel(event) {
+        if (!event.ctrlKey || !event.deltaY)
+            return;
+        event.preventDefault();
+        const {slots} = this.costs, [start, end] = this.range || [0, slots], at = this.slotAt(event);
+        const width = Math.max(1, Math.min(slots, Math.round((end - start) * (event.deltaY < 0 ? 0.5 : 2))));
+        const share = Math.max(0, Math.min(1, (at - start) / (end - start)));
+        const from = Math.max(0, Math.min(slots - width, Math.round(at - share * width)));
+        this.actions.range(width === slots ? null : [from, from + width]);
     }
 
     show(data, costs, range, run) {
@@ -110,7 +124,7 @@ class Timeline {
         const all = [...this.costs.threads].map(([thread, values]) =>
             ({thread, values, sum: values.reduce((a, b) => a + b, 0)}));
         all.sort((a, b) => b.sum - a.sum);
-        return all.slice(0, 12);
+        return all.slice(0, TIMELINE_THREADS);
     }
 
     paint() {
@@ -343,7 +357,7 @@ class HeatMap {
         }
         context.globalAlpha = 1;
         this.paintAxes(context, seconds);
-        this.note.textContent = `One column a second, one row ${formatTime(this.slotNs)}; darker is busier. ` +
+        this.note.textContent = `One column a second, one row ${formatTime(this.slotNs)}; ${this.palette.dark ? 'brighter' : 'darker'} is busier. ` +
             'Click a cell, or drag from one to another, to look at that time only.';
     }
 

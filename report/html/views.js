@@ -89,16 +89,16 @@ function costColumns(app, costs, which) {
         {key, title, number: true, width: '92px', help, sorted: which === key,
             value: pick, bar: row => profile().total ? pick(row) / profile().total : 0, faint: row => !pick(row),
             text: row => formatPercent(pick(row), profile().total, samples())},
-        {key: key + '-samples', title: 'samples', number: true, width: '84px', value: count, faint: row => !count(row),
+        {key: key + '-samples', title: app.unit(), rank: app.event().calls ? 1 : 3, number: true, width: '84px', value: count, faint: row => !count(row),
             text: row => formatCount(count(row))},
-        ...(app.profile.isClock ? [{key: key + '-time', title: 'time', number: true, width: '94px', value: weight, faint: row => !weight(row),
+        ...(app.profile.isClock ? [{key: key + '-time', title: 'time', rank: 2, number: true, width: '94px', value: weight, faint: row => !weight(row),
             text: row => formatTime(weight(row))}] : []),
     ];
     return [
         ...block('inclusive', 'inclusive', value, row => costs(row).samples, row => costs(row).weight,
-            'of the selected samples, those that contain it'),
+            `of the selected ${app.unit()}, those that contain it`),
         ...block('exclusive', 'exclusive', self, row => costs(row).selfSamples, row => costs(row).selfWeight,
-            'of the selected samples, those that end in it'),
+            `of the selected ${app.unit()}, those that end in it`),
     ];
 }
 
@@ -123,7 +123,7 @@ class TreeView {
                 text: row => functionName(app, row.entry.function),
                 tip: row => app.data.functions.names[row.entry.function]},
             ...costColumns(app, row => row.entry).map(column => ({...column, key: undefined})),
-            {title: 'module', width: 'minmax(8rem, 18rem)', text: row => moduleName(app, row.entry.function)},
+            {title: 'module', rank: 1, width: 'minmax(8rem, 18rem)', text: row => moduleName(app, row.entry.function)},
         ], {openFunction: fn => app.openFunction(fn)});
         this.pairs = new PairTree(host, app, 'call path', 'minmax(30ch, 1fr)');
     }
@@ -165,14 +165,14 @@ class FunctionsView {
         host.append(this.line);
         const columns = costColumns(app, row => row, 'exclusive');
         columns.splice(columns.findIndex(column => column.key === 'exclusive') + 1, 0, {
-            title: '±', number: true, width: '52px', help: 'half of the 95 % interval of the exclusive share',
-            text: row => app.profile.uncertainty(app.profile.pickSelf(row)).toFixed(1)});
+            title: '±', rank: 4, number: true, width: '52px', help: 'half of the 95 % interval of the exclusive share',
+            text: row => app.event().calls ? '' : app.profile.uncertainty(app.profile.pickSelf(row)).toFixed(1)});
         this.table = new Table(host, [
             {key: 'name', title: 'function', class: 'name', width: 'minmax(40ch, 1fr)',
                 value: row => app.data.functions.names[row.id], text: row => functionName(app, row.id),
                 tip: row => app.data.functions.names[row.id]},
             ...columns,
-            {key: 'module', title: 'module', width: 'minmax(8rem, 18rem)', value: row => moduleName(app, row.id),
+            {key: 'module', title: 'module', rank: 1, width: 'minmax(8rem, 18rem)', value: row => moduleName(app, row.id),
                 text: row => moduleName(app, row.id)},
         ], {opened: row => app.openFunction(row.id)});
     }
@@ -199,7 +199,7 @@ class ModulesView {
             {key: 'name', title: 'module', class: 'name', width: 'minmax(24ch, 1fr)',
                 value: row => app.data.modules[row.id].name, text: row => app.data.modules[row.id].name,
                 tip: row => app.data.modules[row.id].path},
-            {key: 'kind', title: 'kind', width: '110px', value: row => app.data.modules[row.id].kind, text: row => element('span', {},
+            {key: 'kind', title: 'kind', rank: 1, width: '110px', value: row => app.data.modules[row.id].kind, text: row => element('span', {},
                 element('i', {style: `display:inline-block;width:10px;height:10px;border-radius:3px;margin-right:6px;background:${
                     app.palette.kind(app.data.modules[row.id].kind, 0.4)}`}), app.data.modules[row.id].kind)},
             ...costColumns(app, row => row, 'exclusive'),
@@ -229,13 +229,13 @@ class CallersView {
                 text: row => formatPercent(row.entry.value, this.value, this.samples)},
             {title: 'of all', number: true, width: '78px', help: 'of all selected samples',
                 text: row => formatPercent(row.entry.value, app.profile.total, app.profile.costs.samples[0])},
-            {title: 'samples', number: true, width: '80px', text: row => formatCount(row.entry.samples)},
+            {title: 'samples', rank: 1, number: true, width: '80px', text: row => formatCount(row.entry.samples)},
         ];
         callers.append(element('h3', {}, 'Callers: who calls it'));
         callees.append(element('h3', {}, 'Callees: what it calls'));
-        const actions = {openFunction: fn => app.openFunction(fn)};
-        this.callers = new TreeTable(callers, columns('caller'), actions);
-        this.callees = new TreeTable(callees, columns('callee'), actions);
+        const actions = empty => ({empty, openFunction: fn => app.openFunction(fn)});
+        this.callers = new TreeTable(callers, columns('caller'), actions('nothing that was seen calls it'));
+        this.callees = new TreeTable(callees, columns('callee'), actions('it was not seen to call anything'));
         this.pairs = [[callers, 'caller'], [callees, 'callee']].map(([place, title]) =>
             new PairTree(place, app, title, 'minmax(22ch, 1fr)'));
     }

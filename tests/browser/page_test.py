@@ -16,7 +16,7 @@ SPROF, PROGRAMS, GOLDEN = (os.environ[name] for name in ("SPROF", "PROGRAMS", "G
 SPLIT = [os.path.join(PROGRAMS, "split"), "threads", "2"]
 ROWS = """
     const view = document.querySelector(`[data-view=${arguments[0]}]`);
-    return [...view.querySelectorAll('.rows')].map(rows => [...rows.querySelectorAll('.row')].map(
+    return [...view.querySelectorAll('.table:not([hidden]) > .rows')].map(rows => [...rows.querySelectorAll('.row')].map(
         row => [...row.querySelectorAll('.cell')].map(cell => cell.textContent.trim())));
 """
 MODES = {"full": [], "app": ["-m", "app"], "app-drop": ["-m", "app", "--app-interior", "drop"],
@@ -220,6 +220,29 @@ def widths(browser, work):
             browser.until("return document.querySelector('.flame canvas').width > 100")
             if painted(browser, ".flame canvas") < 4 or painted(browser, ".timeline canvas") < 3:
                 raise SystemExit(f"nothing is drawn at {width} pixels, {theme}")
+            # Names on coloured boxes can be read: WCAG's contrast of at least 4.5 for every kind of code.
+            worst = browser.run("""
+                const context = document.createElement('canvas').getContext('2d');
+                const light = color => {
+                    context.fillStyle = color;
+                    context.fillRect(0, 0, 1, 1);
+                    const [r, g, b] = [...context.getImageData(0, 0, 1, 1).data].map(value => {
+                        const part = value / 255;
+                        return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+                    });
+                    return 0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05;
+                };
+                const {palette} = sprof, ink = light(palette.ink), boxes = [];
+                for (const kind of ['app', 'system', 'kernel', 'jit'])
+                    for (let shade = 0; shade <= 1; shade += 0.1)
+                        boxes.push(palette.kind(kind, shade));
+                for (let change = -1; change <= 1; change += 0.1)
+                    boxes.push(palette.change(change, 'both'));
+                boxes.push(palette.change(0, 'new'), palette.change(0, 'gone'));
+                return boxes.map(box => light(box)).map(box => Math.max(box, ink) / Math.min(box, ink))
+                    .reduce((least, ratio, i) => ratio < least[0] ? [ratio, boxes[i]] : least, [99, ''])""")
+            if worst[0] < 4.5:
+                raise SystemExit(f"{theme}: names on {worst[1]} have a contrast of {worst[0]:.1f}")
             if os.environ.get("PICTURES"):
                 browser.screenshot(os.path.join(os.environ["PICTURES"], f"flame-{width}-{theme}.png"))
 
@@ -240,8 +263,12 @@ def hostile_names(browser, work):
     for name in names:
         if name not in shown:
             raise SystemExit(f"{name!r} is not shown as it is: {shown}")
-    for tab in ("summary", "flame", "tree", "functions", "callers", "heat"):
+    for tab in ("summary", "flame", "tree", "functions", "callers"):
         page.tab(tab)
+    browser.run("sprof.openFunction(sprof.data.functions.names.findIndex(name => name.length === 4000))")
+    over = browser.run("return document.documentElement.scrollWidth - window.innerWidth")
+    if over > 0:
+        raise SystemExit(f"a name of 4000 characters makes the page {over} pixels too wide")
     if browser.run("return window.broken"):
         raise SystemExit("a name was run as a script")
 
@@ -330,6 +357,7 @@ def comparison(browser, work):
             file.write(text)
         sprof("import", "--folded", path + ".folded", "-o", path + ".db")
         files.append(path + ".db")
+    browser.resize(1800, 900)
     page = Page(browser, make_page(work, *files))
     if browser.run("return sprof.state.tab") != "compare":
         raise SystemExit("two recordings are not compared at once")
@@ -417,6 +445,93 @@ def phases(browser, work):
         raise SystemExit(f"{samples} samples in the phase, but sprof report --time {time} has {expected}")
 
 
+def wheel(browser, work):
+    """Ctrl and the wheel lead nearer and farther in the graph and in the strip of time."""
+    recording = os.path.join(work, "split.db")
+    sprof("record", "-o", recording, "--", *SPLIT, "800")
+    page = Page(browser, make_page(work, recording))
+    page.tab("flame")
+    browser.run("sprof.set({flame: false})")
+    browser.until("return sprof.views.find(view => view.id === 'flame').object.graph.rows?.length > 1")
+    turn = """
+        const canvas = document.querySelector(arguments[0]), box = canvas.getBoundingClientRect();
+        const event = new WheelEvent('wheel', {clientX: box.left + arguments[1], clientY: box.top + arguments[2], deltaY: arguments[3],
+            ctrlKey: arguments[4], cancelable: true, bubbles: true});
+        canvas.dispatchEvent(event);
+        return [event.defaultPrevented, sprof.state.zoom.length, sprof.state.slots]"""
+    for amount, ctrl, expected in ((-1, False, [False, 0]), (-1, True, [True, 1]), (-1, True, [True, 2]), (1, True, [True, 1]),
+                                   (1, True, [True, 0])):
+        found = browser.run(turn, ".flame canvas", 30, 19 * 4 + 10, amount, ctrl)
+        if found[:2] != expected:
+            raise SystemExit(f"the wheel in the graph by {amount}, ctrl {ctrl}: {found}, expected {expected}")
+    slots, width = browser.run("return [sprof.run().slots, document.querySelector('.timeline canvas').clientWidth]")
+    near = browser.run(turn, ".timeline canvas", width / 2, 20, -1, True)[2]
+    if not near or abs(near[1] - near[0] - slots / 2) > 1 or not near[0] <= slots / 2 <= near[1]:
+        raise SystemExit(f"the wheel in the strip of {slots} slots leads to {near}")
+    if browser.run(turn, ".timeline canvas", width / 2, 20, 1, True)[2] is not None:
+        raise SystemExit("the wheel does not lead back to all of the time")
+
+
+def nothing(browser, work):
+    """A page of a selection, a function or a search without anything says so instead of staying blank."""
+    recording = os.path.join(work, "worked.db")
+    sprof("import", "--folded", os.path.join(GOLDEN, "worked.folded"), "-o", recording)
+    page = Page(browser, make_page(work, recording))
+    if browser.run("return document.querySelector('.timeline').offsetParent") is not None:
+        raise SystemExit("an import without times has a strip of time")
+    browser.run("sprof.openFunction(sprof.data.functions.names.indexOf('S2'))")
+    texts = lambda: browser.run("return [...document.querySelectorAll('.empty')].filter(each => each.offsetParent).map(each => each.textContent)")
+    if texts() != ["it was not seen to call anything"]:
+        raise SystemExit(f"the callees of a leaf are {texts()}")
+    page.tab("functions")
+    browser.run("sprof.set({search: 'there is no such function'})")
+    if len(texts()) != 1 or browser.run("return document.querySelector('.share').textContent") != "0 %":
+        raise SystemExit(f"a search without a match shows {texts()}")
+    browser.run("sprof.set({search: '/(/'})")
+    if browser.run("return document.querySelector('.share').textContent") != "not valid":
+        raise SystemExit("an expression that does not compile is not called that")
+    recording = os.path.join(work, "split.db")
+    sprof("record", "-o", recording, "--", "sh", "-c", "sleep 0.9; " + " ".join(SPLIT) + " 100")
+    Page(browser, make_page(work, recording))
+    shown = lambda: browser.run("return document.querySelector('main > .warning').offsetParent !== null")
+    empty = browser.run("""
+        for (let slot = 0; slot < sprof.run().slots; slot++) {
+            sprof.set({slots: [slot, slot + 1]});
+            if (!sprof.profile.total)
+                return slot;
+        }
+        return -1""")
+    if empty < 0 or not shown():
+        raise SystemExit(f"slot {empty} is empty, and the page says nothing of it")
+    browser.run("sprof.set({slots: null})")
+    if shown():
+        raise SystemExit("the page says that nothing was recorded in all of the time")
+
+
+def calls(browser, work):
+    """A trace counts calls: they are called that, have the numbers of the report, and no views of stacks or of time."""
+    recording = os.path.join(work, "trace.db")
+    done = subprocess.run([SPROF, "trace", "-o", recording, "--", *SPLIT, "100"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if done.returncode:
+        raise SystemExit(f"sprof trace: {done.stderr}")
+    page = Page(browser, make_page(work, recording))
+    page.tab("functions")
+    titles = page.columns("functions")
+    if "calls" not in titles or "samples" in titles:
+        raise SystemExit(f"the columns of a trace are {titles}")
+    rows = table_of("report", recording)
+    expected = {row["function"]: row["exclusive_samples"] for row in rows if row["exclusive_samples"]}
+    shown = {plain(row[0]): number(row[titles.index("calls")]) for row in page.rows("functions")[0]}
+    if not expected or {name: shown.get(name) for name in expected} != expected:
+        raise SystemExit(f"the page has the calls {shown}, the report {expected}")
+    tabs = browser.run("return [...document.querySelectorAll('[data-tab]')].map(tab => tab.dataset.tab)")
+    if tabs != ["summary", "functions", "modules"] or browser.run("return document.querySelector('.timeline').offsetParent") is not None:
+        raise SystemExit(f"a trace has the views {tabs}")
+    page.tab("summary")
+    if "samples" in browser.run("return document.querySelector('#app').innerText"):
+        raise SystemExit("the summary of a trace speaks of samples")
+
+
 def keyboard(browser, work):
     """Everything can be reached by keys, has a name for screen readers, and is printed in light colours."""
     recording = os.path.join(work, "worked.db")
@@ -424,9 +539,9 @@ def keyboard(browser, work):
     page = Page(browser, make_page(work, recording))
     state = lambda name: browser.run("return sprof.state[arguments[0]]", name)
     steps = [("body", "2", "tab", "flame"), ("body", "i", "inverted", True), ("body", "f", "flame", True),
-             ("body", "i", "inverted", False), ("body", "m", "mode", "app"), ("body", "s", "tab", "source"),
-             ("[role=tab][aria-selected=true]", "\ue014", "tab", "heat"),
-             ("[role=tab][aria-selected=true]", "\ue012", "tab", "source")]
+             ("body", "i", "inverted", False), ("body", "m", "mode", "app"), ("body", "3", "tab", "tree"),
+             ("[role=tab][aria-selected=true]", "\ue014", "tab", "functions"),
+             ("[role=tab][aria-selected=true]", "\ue012", "tab", "tree")]
     for selector, keys, name, expected in steps:
         browser.type(selector, keys)
         if state(name) != expected:
@@ -446,7 +561,7 @@ def keyboard(browser, work):
     browser.type(".flame canvas", inward + inward + outward + "\ue007")
     if len(state("zoom")) != 1:
         raise SystemExit(f"keys in the graph zoom to {state('zoom')}")
-    for tab in ("summary", "flame", "tree", "functions", "modules", "callers", "source", "heat"):
+    for tab in ("summary", "flame", "tree", "functions", "modules", "callers"):
         page.tab(tab)
         nameless = browser.run("""return [...document.querySelectorAll('button, input, select, canvas, [role=tabpanel]')]
             .filter(each => each.offsetParent && !(each.textContent.trim() || each.getAttribute('aria-label') || each.title ||
@@ -466,7 +581,7 @@ def keyboard(browser, work):
 
 CASES = {case.__name__: case for case in (
     worked_example, recorded_program, recorded_shell, widths, hostile_names, two_runs, source, comparison,
-    different_modes, phases, keyboard)}
+    different_modes, phases, keyboard, wheel, nothing, calls)}
 
 
 def main():
