@@ -1,13 +1,22 @@
 /* Chrome's trace events (JSON, as Perfetto and speedscope read them): a function is a slice from
  * the first sample that shows it to the first that does not. That is an inference: between two
- * samples nobody looked. A pause of more than two periods ends all slices. */
+ * samples nobody looked. A pause of more than two periods ends all slices. Where stacks have little in
+ * common there would be a page of text for each sample, far more than any viewer opens: then only
+ * each second, third … sample of a thread is shown, as many as make MOST_SLICES. */
 #include "report/export/export.h"
 #include "report/json.h"
 
 #include <stdio.h>
 
+/* About 400 MB of text: browsers hold at most 512 MB in one string, and viewers read the file into
+ * one. */
+enum { MOST_SLICES = 2000000 };
+
 struct drawing {
-    struct json json;
+    struct json json; /* begun once `stride` is known */
+    bool counts;      /* only counts slices */
+    uint64_t stride;  /* one sample in so many is shown */
+    uint64_t slices;
     const struct report_dataset *dataset;
     uint64_t period_ns;
     int32_t pid, tid;
@@ -32,14 +41,39 @@ static void close_above(struct drawing *drawing, size_t depth, uint64_t time_ns)
 {
     while (drawing->open.functions.count > depth) {
         const uint32_t function = drawing->open.functions.items[--drawing->open.functions.count];
-        put_event(drawing, "E", report_dataset_function_name(drawing->dataset, function), time_ns);
+        if (!drawing->counts)
+            put_event(drawing, "E", report_dataset_function_name(drawing->dataset, function),
+                      time_ns);
     }
+}
+
+/* Ends the slices that a sample does not show, and begins those that it shows first. */
+static int draw_sample(struct drawing *drawing, const struct export_sample *sample,
+                       struct export_chain *chain)
+{
+    int result = report_export_chain(drawing->dataset, sample->path, chain);
+    size_t same = 0;
+    if (result)
+        return result;
+    while (same < chain->functions.count && same < drawing->open.functions.count &&
+           chain->functions.items[same] == drawing->open.functions.items[same])
+        same++;
+    close_above(drawing, same, sample->time_ns);
+    drawing->slices += chain->functions.count - same;
+    for (; same < chain->functions.count && !result; same++) {
+        const uint32_t function = chain->functions.items[same];
+        result = sprof_vec_push(&drawing->open.functions, function);
+        if (!drawing->counts)
+            put_event(drawing, "B", report_dataset_function_name(drawing->dataset, function),
+                      sample->time_ns);
+    }
+    return result;
 }
 
 static int draw_thread(struct drawing *drawing, const struct export_thread *thread)
 {
     struct export_chain chain = {0};
-    uint64_t last_ns = 0;
+    uint64_t last_ns = 0, since_drawn = 0;
     int result = 0;
     struct export_cursor cursor = {0};
     const struct export_sample *sample = &cursor.sample;
@@ -47,21 +81,34 @@ static int draw_thread(struct drawing *drawing, const struct export_thread *thre
         if (sample->time_ns > last_ns + 2 * drawing->period_ns)
             close_above(drawing, 0, last_ns + drawing->period_ns);
         last_ns = sample->time_ns;
-        result = report_export_chain(drawing->dataset, sample->path, &chain);
-        size_t same = 0;
-        while (!result && same < chain.functions.count && same < drawing->open.functions.count &&
-               chain.functions.items[same] == drawing->open.functions.items[same])
-            same++;
-        close_above(drawing, same, sample->time_ns);
-        for (; same < chain.functions.count && !result; same++) {
-            const uint32_t function = chain.functions.items[same];
-            result = sprof_vec_push(&drawing->open.functions, function);
-            put_event(drawing, "B", report_dataset_function_name(drawing->dataset, function),
-                      sample->time_ns);
-        }
+        if (since_drawn == 0)
+            result = draw_sample(drawing, sample, &chain);
+        since_drawn = (since_drawn + 1) % drawing->stride;
     }
     close_above(drawing, 0, last_ns + drawing->period_ns);
     sprof_vec_release(&chain.functions);
+    return result;
+}
+
+/* Finds the stride that keeps the slices below their limit; the first sample of a thread is shown
+ * in any case. */
+static int choose_stride(struct drawing *drawing, const struct export_threads *threads)
+{
+    uint64_t longest = 1;
+    int result = 0;
+    for (size_t i = 0; i < threads->count; i++)
+        longest = threads->items[i].count > longest ? threads->items[i].count : longest;
+    drawing->counts = true;
+    drawing->stride = 1;
+    for (;;) {
+        drawing->slices = 0;
+        for (size_t i = 0; i < threads->count && !result; i++)
+            result = draw_thread(drawing, &threads->items[i]);
+        if (result || drawing->slices <= MOST_SLICES || drawing->stride >= longest)
+            break;
+        drawing->stride *= 1 + drawing->slices / MOST_SLICES;
+    }
+    drawing->counts = false;
     return result;
 }
 
@@ -94,6 +141,8 @@ int report_chrome_write(FILE *out, const struct report_content *content, struct 
     struct export_threads threads = {0};
     int result = report_export_threads(content, &threads, error);
     if (!result)
+        result = choose_stride(&drawing, &threads);
+    if (!result)
         result = report_json_begin_dense(&drawing.json, out);
     if (!result) {
         report_json_open_object(&drawing.json, NULL);
@@ -103,6 +152,7 @@ int report_chrome_write(FILE *out, const struct report_content *content, struct 
         report_json_text(&drawing.json, "note",
                          "made from samples: a slice lasts from the first sample that shows the "
                          "function to the first that does not");
+        report_json_count(&drawing.json, "one_sample_shown_in", drawing.stride);
         report_json_close_object(&drawing.json);
         report_json_open_array(&drawing.json, "traceEvents");
         for (size_t i = 0; i < threads.count && !result; i++) {

@@ -7,15 +7,34 @@
 
 /* == Stacks of functions == */
 
+/* The stack before, root first, with the path of each of its frames: the next one mostly shares
+ * what lies near the root, and need not look that up again. */
+struct trail_step {
+    uint32_t frame, path;
+};
+struct trail {
+    SPROF_VEC(struct trail_step) steps;
+};
+
 static int path_of_stack(struct report_dataset *dataset, const struct report_stack *stack,
-                         uint32_t *path)
+                         struct trail *trail, uint32_t *path)
 {
+    const size_t depth = stack->frames.count;
+    const uint32_t *innermost = stack->frames.items;
+    size_t same = 0;
     int result = 0;
-    *path = 0;
-    for (size_t i = stack->frames.count; i-- > 0 && !result;) {
-        const uint32_t function = report_dataset_frame_function(dataset, stack->frames.items[i]);
+    while (same < depth && same < trail->steps.count &&
+           trail->steps.items[same].frame == innermost[depth - 1 - same])
+        same++;
+    trail->steps.count = same;
+    *path = same ? trail->steps.items[same - 1].path : 0;
+    for (size_t i = same; i < depth && !result; i++) {
+        const uint32_t frame = innermost[depth - 1 - i];
+        const uint32_t function = report_dataset_frame_function(dataset, frame);
         result =
             function ? model_paths_child(&dataset->paths, *path, function, path) : SPROF_EFORMAT;
+        if (!result)
+            result = sprof_vec_push(&trail->steps, (struct trail_step){frame, *path});
     }
     return result;
 }
@@ -24,6 +43,7 @@ uint32_t *report_export_paths(struct report_dataset *dataset)
 {
     uint32_t *paths = calloc(dataset->nodes.count + 1, sizeof *paths);
     struct report_stack stack = {0};
+    struct trail trail = {0};
     int result = paths ? 0 : SPROF_ENOMEM;
     for (size_t i = 0; i < dataset->costs.count && !result; i++) {
         const uint32_t node = dataset->costs.items[i].node;
@@ -31,8 +51,9 @@ uint32_t *report_export_paths(struct report_dataset *dataset)
             continue;
         result = report_dataset_stack(dataset, node, &stack);
         if (!result)
-            result = path_of_stack(dataset, &stack, &paths[node]);
+            result = path_of_stack(dataset, &stack, &trail, &paths[node]);
     }
+    sprof_vec_release(&trail.steps);
     sprof_vec_release(&stack.frames);
     if (!result)
         return paths;

@@ -13,66 +13,50 @@ struct line {
     uint64_t samples;
 };
 
-struct folding {
-    const struct report_dataset *dataset;
-    const char **names; /* [function]: as they are written */
-    const char **roots; /* … as the first of a line; only where that differs */
+struct name {
+    const char *text; /* as it is written */
+    const char *root; /* … as the first of a line, where '#' would begin a comment */
+    size_t length;    /* of the text */
+    uint32_t rank;    /* names in order of their bytes; equal ones share a rank */
 };
 
-static const char *name_of(const struct folding *folding, const struct line *line, uint32_t at)
+static int compare_names(const void *a, const void *b, void *context)
 {
-    const uint32_t function = line->functions[at];
-    return !at && *folding->names[function] == '#' ? folding->roots[function]
-                                                   : folding->names[function];
+    const struct name *names = context;
+    return strcmp(names[*(const uint32_t *)a].text, names[*(const uint32_t *)b].text);
 }
 
-/* Reads a line character by character without putting it together. */
-struct reader {
-    const struct folding *folding;
-    const struct line *line;
-    const char *rest;
-    uint32_t at;
-    char count[24];
-};
-
-static void begin(struct reader *reader, const struct folding *folding, const struct line *line,
-                  uint32_t at)
+static int rank_names(struct name *names, size_t count)
 {
-    *reader = (struct reader){.folding = folding, .line = line, .at = at};
-    snprintf(reader->count, sizeof reader->count, " %" PRIu64, line->samples);
-    reader->rest = at < line->depth ? name_of(folding, line, at) : reader->count;
-}
-
-static unsigned char next(struct reader *reader)
-{
-    if (*reader->rest || reader->at >= reader->line->depth)
-        return (unsigned char)(*reader->rest ? *reader->rest++ : '\0');
-    if (++reader->at < reader->line->depth) {
-        reader->rest = name_of(reader->folding, reader->line, reader->at);
-        return ';';
+    uint32_t *order = calloc(count + 1, sizeof *order);
+    if (!order)
+        return SPROF_ENOMEM;
+    for (uint32_t i = 1; i <= count; i++)
+        order[i] = i;
+    qsort_r(order + 1, count, sizeof *order, compare_names, names);
+    for (uint32_t i = 1; i <= count; i++) {
+        const bool new = i == 1 || compare_names(&order[i - 1], &order[i], names) != 0;
+        names[order[i]].rank = new ? i : names[order[i - 1]].rank;
     }
-    reader->rest = reader->count + 1;
-    return ' ';
+    free(order);
+    return 0;
 }
 
-/* The order of the lines' texts. */
+/* By names, root first, and by samples where these are the same: an order that does not depend on
+ * how functions are numbered. Ranks stand for the names, since lines share most of theirs. */
 static int compare_lines(const void *a, const void *b, void *context)
 {
     const struct line *first = a, *second = b;
+    const struct name *names = context;
     const uint32_t shorter = first->depth < second->depth ? first->depth : second->depth;
-    struct reader one, two;
-    uint32_t same = 0;
-    while (same < shorter && first->functions[same] == second->functions[same])
-        same++;
-    /* What ends before the other goes on with ' ' where that has ';'. */
-    same -= same > 0;
-    begin(&one, context, first, same);
-    begin(&two, context, second, same);
-    for (;;) {
-        const unsigned char x = next(&one), y = next(&two);
-        if (x != y || !x)
-            return x - y;
+    for (uint32_t i = 0; i < shorter; i++) {
+        const uint32_t x = first->functions[i], y = second->functions[i];
+        if (x != y && names[x].rank != names[y].rank)
+            return names[x].rank < names[y].rank ? -1 : 1;
     }
+    if (first->depth != second->depth)
+        return first->depth < second->depth ? -1 : 1;
+    return (first->samples < second->samples) - (first->samples > second->samples);
 }
 
 static const char *clean_name(struct sprof_arena *arena, const char *name, bool root)
@@ -88,29 +72,39 @@ static const char *clean_name(struct sprof_arena *arena, const char *name, bool 
     return copy;
 }
 
-static int clean_names(struct folding *folding, struct report_dataset *dataset)
+/* The names of all functions, [number]; NULL when out of memory, else the caller frees. */
+static struct name *clean_names(struct report_dataset *dataset)
 {
     const size_t count = dataset->functions.count;
-    folding->names = calloc(count + 1, sizeof *folding->names);
-    folding->roots = calloc(count + 1, sizeof *folding->roots);
-    if (!folding->names || !folding->roots)
-        return SPROF_ENOMEM;
-    for (size_t i = 1; i <= count; i++) {
+    struct name *names = calloc(count + 1, sizeof *names);
+    int result = names ? 0 : SPROF_ENOMEM;
+    for (size_t i = 1; i <= count && !result; i++) {
         const char *name = dataset->functions.items[i - 1].name;
-        folding->names[i] = clean_name(&dataset->arena, name, false);
-        folding->roots[i] = clean_name(&dataset->arena, name, true);
-        if (!folding->names[i] || !folding->roots[i])
-            return SPROF_ENOMEM;
+        names[i].text = clean_name(&dataset->arena, name, false);
+        names[i].root = clean_name(&dataset->arena, name, true);
+        if (!names[i].text || !names[i].root)
+            result = SPROF_ENOMEM;
+        else
+            names[i].length = strlen(names[i].text);
     }
-    return 0;
+    if (!result)
+        result = rank_names(names, count);
+    if (!result)
+        return names;
+    free(names);
+    return NULL;
 }
 
-static void put_line(FILE *out, const struct folding *folding, const struct line *line)
+static void put_line(FILE *out, const struct name *names, const struct line *line)
 {
     for (uint32_t i = 0; i < line->depth; i++) {
+        const struct name *name = &names[line->functions[i]];
         if (i)
-            fputc_unlocked(';', out);
-        fputs_unlocked(name_of(folding, line, i), out);
+            putc_unlocked(';', out);
+        if (i)
+            fwrite_unlocked(name->text, 1, name->length, out);
+        else
+            fputs_unlocked(name->root, out);
     }
     fprintf(out, " %" PRIu64 "\n", line->samples);
 }
@@ -120,8 +114,8 @@ int report_folded_write(FILE *out, const struct report_content *content, struct 
     struct report_dataset *dataset = content->dataset;
     SPROF_VEC(struct line) lines = {0};
     struct export_chain chain = {0};
-    struct folding folding = {.dataset = dataset};
-    int result = clean_names(&folding, dataset);
+    struct name *names = clean_names(dataset);
+    int result = names ? 0 : SPROF_ENOMEM;
     for (size_t i = 0; i < dataset->paths.items.count && !result; i++) {
         const struct model_path *path = &dataset->paths.items.items[i];
         if (!path->costs.exclusive.samples)
@@ -137,11 +131,10 @@ int report_folded_write(FILE *out, const struct report_content *content, struct 
             memcpy(functions, chain.functions.items, bytes);
     }
     if (lines.count && !result) /* sorted, so that two exports can be compared line by line */
-        qsort_r(lines.items, lines.count, sizeof *lines.items, compare_lines, &folding);
+        qsort_r(lines.items, lines.count, sizeof *lines.items, compare_lines, names);
     for (size_t i = 0; i < lines.count && !result; i++)
-        put_line(out, &folding, &lines.items[i]);
-    free(folding.names);
-    free(folding.roots);
+        put_line(out, names, &lines.items[i]);
+    free(names);
     sprof_vec_release(&lines);
     sprof_vec_release(&chain.functions);
     return result ? sprof_error_memory(error) : 0;

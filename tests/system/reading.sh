@@ -1,6 +1,6 @@
 #!/bin/bash
 # The reading commands on a program that was really recorded.
-#   reading.sh annotate|annotate_lost|filters|names|columns|import_back|import_perf|running|follow|archive|archive_hostile|same_numbers
+#   reading.sh annotate|annotate_lost|filters|names|columns|import_back|import_perf|running|follow|archive|archive_hostile|chrome_bounded|same_numbers
 set -uf
 . "$(dirname "$0")/lib.sh"
 command -v gcc >/dev/null || skip "no gcc"
@@ -542,6 +542,25 @@ for line in ask("export", "-f", "callgrind", "a.db", "-o", "-").splitlines():
         skip = False
 answers["exclusive"]["callgrind"] = +own
 
+# The graph for Graphviz has percentages of the functions that are large enough.
+dot = ask("export", "-f", "dot", "a.db", "-o", "-")
+keyed = [((row["function"], row["module"]), row) for row in rows(ask(*report, "--inclusive", "--format", "csv"))]
+keys = collections.Counter(key for key, _ in keyed)
+labels = re.findall(r'label="((?:[^"\\]|\\.)*?)\\n([\d.]+) % of ([\d.]+) %".*tooltip="((?:[^"\\]|\\.)*)"', dot)
+drawn = {(re.sub(r"\\(.)", r"\1", name), re.sub(r"\\(.)", r"\1", module)): (float(own), float(all))
+         for name, own, all, module in labels}
+for key, row in keyed:
+    if keys[key] > 1: # static functions of one name
+        continue
+    expected_percent = float(row["exclusive_percent"]), float(row["inclusive_percent"])
+    if key in drawn:
+        if any(abs(a - b) > 0.051 for a, b in zip(drawn[key], expected_percent)):
+            sys.exit(f"dot says {drawn[key]} of {key}, the report {expected_percent}")
+    elif expected_percent[1] > 0.55:
+        sys.exit(f"dot lacks {key}")
+if not drawn.keys() <= keys.keys():
+    sys.exit(f"dot has {drawn.keys() - keys.keys()}, which the report has not")
+
 # Two functions of one name (libc's and the vdso's clock_gettime) are one where modules are not told.
 names = collections.Counter(row["function"] for row in rows(ask(*report, "--inclusive", "--format", "csv")))
 wrong = False
@@ -555,6 +574,35 @@ for measure, expected in (("exclusive", exclusive), ("inclusive", inclusive)):
             wrong = True
 sys.exit(wrong)
 EOF
+    ;;
+chrome_bounded)
+    # Stacks of 120 frames with nothing in common: two slices of a sample each, more than a viewer opens.
+    python3 - >deep.txt <<'EOF'
+for sample in range(18000):
+    print(f"p 7 {1 + sample / 1000:.6f}: cycles:")
+    for frame in range(120):
+        print(f"\t{frame + 1} {'ab'[sample % 2]}{frame} (/p)")
+    print()
+EOF
+    "$SPROF" import deep.txt -o deep.db 2>err || fail "import"
+    "$SPROF" export -f chrome deep.db -o deep.json 2>err || fail "export"
+    python3 - <<'EOF' || fail "not a bounded, nested trace"
+import json, sys
+trace = json.load(open("deep.json"))
+stride = trace["otherData"]["one_sample_shown_in"]
+open, begun = [], 0
+for event in trace["traceEvents"]:
+    if event["ph"] == "B":
+        open.append(event["name"])
+        begun += 1
+    elif event["ph"] == "E" and open.pop() != event["name"]:
+        sys.exit("an end without its beginning")
+print(stride, begun)
+sys.exit(bool(open) or stride < 2 or not 120 <= begun <= 2000000)
+EOF
+    # A recording of the usual kind is shown whole.
+    record_subject
+    "$SPROF" export -f chrome a.db -o - 2>err | grep -q '"one_sample_shown_in":1[^0-9]' || fail "samples left out"
     ;;
 *) fail "no case $1" ;;
 esac
