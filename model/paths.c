@@ -7,6 +7,12 @@ void model_paths_release(struct model_paths *paths)
     sprof_map_release(&paths->index);
 }
 
+uint32_t model_paths_find(const struct model_paths *paths, uint32_t parent, uint32_t function)
+{
+    const uint64_t *known = sprof_map_get(&paths->index, (uint64_t)parent << 32 | function);
+    return known ? (uint32_t)*known : 0;
+}
+
 int model_paths_child(struct model_paths *paths, uint32_t parent, uint32_t function, uint32_t *path)
 {
     const uint64_t key = (uint64_t)parent << 32 | function;

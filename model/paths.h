@@ -47,6 +47,9 @@ void model_paths_release(struct model_paths *paths);
 int model_paths_child(struct model_paths *paths, uint32_t parent, uint32_t function,
                       uint32_t *path);
 
+/* The path `function` below `parent`; 0: there is none. */
+uint32_t model_paths_find(const struct model_paths *paths, uint32_t parent, uint32_t function);
+
 /* Sets all costs to zero and keeps the paths. */
 void model_paths_clear_costs(struct model_paths *paths);
 

@@ -26,6 +26,7 @@ static void release(struct derive *derive)
     sprof_map_release(&derive->function_index);
     symbolize_kernel_free(derive->kernel);
     model_paths_release(&derive->paths);
+    sprof_vec_release(&derive->path_rows);
     store_derived_release(&derive->derived);
     sprof_arena_release(&derive->arena);
 }

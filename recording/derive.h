@@ -68,7 +68,7 @@ struct derive_frame {
 };
 
 struct derive_node {
-    uint32_t id, parent, frame, path; /* parent: position + 1 */
+    uint32_t id, parent, frame, path; /* parent: position + 1; path: id in `paths` */
     uint32_t named; /* frames from here outwards whose innermost function has a name */
     uint32_t depth, guessed;
     uint32_t run; /* number of the run at hand whose samples stand on it; 0: none */
@@ -141,13 +141,15 @@ struct derive {
     SPROF_VEC(struct store_function) function_rows; /* of the same */
     SPROF_VEC(bool) function_changed;               /* … and which are to be written */
     struct sprof_map function_index;                /* identity → id */
-    struct model_paths paths;
-    size_t stored_paths; /* the first so many are in the store */
+    struct model_paths paths;                       /* of the runs at hand */
+    SPROF_VEC(uint32_t) path_rows;                  /* [path id - 1]: the id of its row */
     struct store_derived derived;
-    uint32_t last_frame_id;
+    struct store_ids last;  /* the largest ids before anything is derived … */
+    uint32_t last_frame_id; /* … and now */
 };
 
-/* Reads modules, functions, frames, nodes, paths, runs, and adds up the runs' samples. */
+/* Reads runs, modules and functions, of frames and nodes those of the runs to be derived, and adds
+ * up the runs' samples. */
 int recording_derive_load(struct derive *derive, struct sprof_error *error);
 
 /* The position of a node + 1; 0: there is none. */

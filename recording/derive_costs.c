@@ -143,6 +143,50 @@ static int make_paths(struct derive *derive, const struct derive_run *run)
     return result;
 }
 
+/* == Rows of paths == */
+
+struct finding {
+    struct derive *derive;
+    struct sprof_map known; /* id of a row → id in `paths` */
+};
+
+static int find_path(void *context, const struct model_path *row)
+{
+    struct finding *finding = context;
+    struct derive *derive = finding->derive;
+    const uint64_t *parent = row->parent ? sprof_map_get(&finding->known, row->parent) : NULL;
+    const uint32_t path =
+        row->parent && !parent
+            ? 0
+            : model_paths_find(&derive->paths, parent ? (uint32_t)*parent : 0, row->function);
+    if (!path)
+        return 0;
+    derive->path_rows.items[path - 1] = row->id;
+    return sprof_map_put(&finding->known, row->id, path);
+}
+
+/* Paths that are stored keep their rows, which other runs may have in common with these. */
+static int number_paths(struct derive *derive, struct sprof_error *error)
+{
+    struct finding finding = {.derive = derive};
+    uint32_t last = derive->all ? 0 : derive->last.path;
+    int result = sprof_vec_reserve(&derive->path_rows, derive->paths.items.count + 1);
+    for (size_t i = 0; i < derive->paths.items.count && !result; i++)
+        result = sprof_vec_push(&derive->path_rows, 0);
+    if (!result && last)
+        result = store_each_path(derive->store, find_path, &finding, error);
+    sprof_map_release(&finding.known);
+    for (size_t i = 0; i < derive->paths.items.count && !result; i++) {
+        struct model_path row = derive->paths.items.items[i];
+        if (derive->path_rows.items[i])
+            continue;
+        row.id = derive->path_rows.items[i] = ++last;
+        row.parent = row.parent ? derive->path_rows.items[row.parent - 1] : 0;
+        result = sprof_vec_push(&derive->derived.paths, row);
+    }
+    return result;
+}
+
 /* == Costs == */
 
 /* A node of a damaged file may have no path. */
@@ -177,7 +221,7 @@ static int path_costs(struct derive *derive, const struct costed *run)
         if (run->totals && !path->parent)
             costs.inclusive.weight = run->totals[path->function];
         if (!is_zero(&path->costs) &&
-            PUSH_COSTS(derive, &derive->derived.path_costs, run, path->id, costs))
+            PUSH_COSTS(derive, &derive->derived.path_costs, run, derive->path_rows.items[i], costs))
             return SPROF_ENOMEM;
     }
     return 0;
@@ -353,13 +397,17 @@ int recording_derive_costs(struct derive *derive, struct sprof_error *error)
     int result = 0;
     for (size_t i = 0; i < derive->runs.count && !result; i++)
         result = make_paths(derive, &derive->runs.items[i]);
+    if (!result)
+        result = number_paths(derive, error);
     for (size_t i = 0; i < derive->runs.count && !result; i++)
         result = run_costs(derive, &derive->runs.items[i]);
+    if (error && error->code) /* the store's */
+        return result;
     if (result == SPROF_EFORMAT)
         return sprof_error_set(error, SPROF_EFORMAT, 0,
                                "the recording is damaged: the module of samples outside the "
                                "application is missing");
-    return result ? sprof_error_memory(error) : 0;
+    return result == SPROF_ENOMEM ? sprof_error_memory(error) : result;
 }
 
 int recording_derive_changed_rows(struct derive *derive)
@@ -379,12 +427,11 @@ int recording_derive_changed_rows(struct derive *derive)
             return SPROF_ENOMEM;
     for (size_t i = 0; i < derive->nodes.count; i++) {
         const struct derive_node *node = &derive->nodes.items[i];
-        const struct store_node_path row = {node->id, node->path};
-        if (node->sampled && node->path && sprof_vec_push(&derived->node_paths, row))
+        if (!node->sampled || !node->path)
+            continue;
+        const struct store_node_path row = {node->id, derive->path_rows.items[node->path - 1]};
+        if (sprof_vec_push(&derived->node_paths, row))
             return SPROF_ENOMEM;
     }
-    for (size_t i = derive->stored_paths; i < derive->paths.items.count; i++)
-        if (sprof_vec_push(&derived->paths, derive->paths.items.items[i]))
-            return SPROF_ENOMEM;
     return 0;
 }

@@ -131,8 +131,6 @@ static int load_frame(void *context, const struct store_frame *frame)
     if (frame->function_id > derive->functions.count ||
         (frame->function_id && !derive->function_rows.items[frame->function_id - 1].id))
         return SPROF_EFORMAT;
-    if (frame->id > derive->last_frame_id)
-        derive->last_frame_id = frame->id;
     if (frame->inline_depth)
         return sprof_map_put(&inlined->index, frame->id, inlined->levels.count) ||
                        sprof_vec_push(&inlined->levels, level) ||
@@ -179,10 +177,16 @@ static int link_chains(struct loading *loading)
     return 0;
 }
 
+/* Those of the nodes that were loaded, and the levels of their chains, which have larger ids. */
 static int load_frames(struct derive *derive, struct sprof_error *error)
 {
     struct loading loading = {.derive = derive};
-    int result = store_each_frame(derive->store, load_frame, &loading, error);
+    uint32_t first = UINT32_MAX;
+    for (size_t i = 0; i < derive->nodes.count; i++)
+        if (derive->nodes.items[i].frame < first)
+            first = derive->nodes.items[i].frame;
+    int result =
+        store_each_frame_from(derive->store, first, UINT32_MAX, load_frame, &loading, error);
     if (!result)
         result = link_chains(&loading);
     sprof_vec_release(&loading.inlined.levels);
@@ -193,7 +197,7 @@ static int load_frames(struct derive *derive, struct sprof_error *error)
     return result;
 }
 
-/* == Nodes and paths == */
+/* == Nodes == */
 
 /* Ids ascend, and in a file that was recorded in one piece none is missing. */
 size_t recording_derive_find_node(const struct derive *derive, uint32_t id)
@@ -212,40 +216,67 @@ size_t recording_derive_find_node(const struct derive *derive, uint32_t id)
     return low < derive->nodes.count && nodes[low].id == id ? low + 1 : 0;
 }
 
+struct loading_nodes {
+    struct derive *derive;
+    uint32_t first;  /* rows from this id on are being read */
+    uint32_t wanted; /* the smallest parent that lies before them */
+};
+
 static int load_node(void *context, const struct store_node *node)
 {
-    struct derive *derive = context;
-    const size_t parent = node->parent_id ? recording_derive_find_node(derive, node->parent_id) : 0;
-    if ((node->parent_id && !parent) || !sprof_map_get(&derive->frame_index, node->frame_id))
-        return SPROF_EFORMAT;
+    struct loading_nodes *loading = context;
     const struct derive_node loaded = {.id = node->id,
-                                       .parent = (uint32_t)parent,
+                                       .parent = node->parent_id, /* an id until all are read */
                                        .frame = node->frame_id,
                                        .depth = node->depth,
                                        .guessed = node->guessed};
-    return sprof_vec_push(&derive->nodes, loaded);
+    if (node->parent_id && node->parent_id < loading->first && node->parent_id < loading->wanted)
+        loading->wanted = node->parent_id;
+    return sprof_vec_push(&loading->derive->nodes, loaded);
 }
 
-static int load_path(void *context, const struct model_path *path)
+static int compare_nodes(const void *a, const void *b)
 {
-    struct derive *derive = context;
-    uint32_t id;
-    if (path->function > derive->functions.count ||
-        !derive->function_rows.items[path->function - 1].id ||
-        path->parent > derive->paths.items.count)
-        return SPROF_EFORMAT;
-    if (model_paths_child(&derive->paths, path->parent, path->function, &id))
-        return SPROF_ENOMEM;
-    return id == path->id ? 0 : SPROF_EFORMAT;
+    const struct derive_node *first = a, *second = b;
+    return first->id < second->id ? -1 : first->id > second->id;
 }
 
-static int load_paths(struct derive *derive, struct sprof_error *error)
+/* A run's nodes lie together, but for those that runs of a merged file have in common: rows are
+ * read from the first one that the runs need, then from the first one that those need. */
+static int load_nodes(struct derive *derive, struct sprof_error *error)
 {
-    if (derive->all)
-        return 0;
-    const int result = store_each_path(derive->store, load_path, derive, error);
-    derive->stored_paths = derive->paths.items.count;
+    struct loading_nodes loading = {.derive = derive, .wanted = derive->all ? 1 : UINT32_MAX};
+    int result = 0;
+    for (size_t i = 0; i < derive->runs.count && !derive->all && !result; i++) {
+        uint32_t node = 0;
+        result = store_first_node(derive->store, derive->runs.items[i].id, &node, error);
+        if (node && node < loading.wanted)
+            loading.wanted = node;
+    }
+    size_t stretches = 0;
+    for (uint32_t last = UINT32_MAX; loading.wanted <= last && !result; stretches++) {
+        loading.first = loading.wanted;
+        loading.wanted = UINT32_MAX;
+        result =
+            store_each_node_from(derive->store, loading.first, last, load_node, &loading, error);
+        last = loading.first - 1;
+    }
+    if (stretches > 1 && derive->nodes.count)
+        qsort(derive->nodes.items, derive->nodes.count, sizeof *derive->nodes.items, compare_nodes);
     return result;
+}
+
+/* Parents become positions. */
+static int link_nodes(struct derive *derive)
+{
+    for (size_t i = 0; i < derive->nodes.count; i++) {
+        struct derive_node *node = &derive->nodes.items[i];
+        const size_t parent = node->parent ? recording_derive_find_node(derive, node->parent) : 0;
+        if ((node->parent && !parent) || !sprof_map_get(&derive->frame_index, node->frame))
+            return SPROF_EFORMAT;
+        node->parent = (uint32_t)parent;
+    }
+    return 0;
 }
 
 /* == Processes and mappings of the runs == */
@@ -269,7 +300,10 @@ static int note_pid(void *context, const struct store_process *process)
 static int load_owners(struct derive *derive, struct sprof_error *error)
 {
     struct sprof_map pids = {0}; /* process id → its number */
-    int result = store_each_process(derive->store, 0, note_pid, &pids, error);
+    int result = 0;
+    for (size_t i = 0; i < derive->runs.count && !result; i++)
+        result =
+            store_each_process(derive->store, derive->runs.items[i].id, note_pid, &pids, error);
     for (size_t i = 0; i < derive->modules.count && !result; i++) {
         struct derive_module *module = &derive->modules.items[i];
         const uint64_t *pid = sprof_map_get(&pids, module->row.process_id);
@@ -381,20 +415,23 @@ int recording_derive_load(struct derive *derive, struct sprof_error *error)
     int result = store_each_run(store, load_run, derive, error);
     if (result || !derive->runs.count)
         return result;
-    result = load_phases(derive, error);
+    result = store_last_ids(store, &derive->last, error);
+    derive->last_frame_id = derive->last.frame;
+    if (!result)
+        result = load_phases(derive, error);
     if (!result)
         result = store_each_module(store, load_module, derive, error);
     apply_rules(derive);
     if (!result)
         result = store_each_function(store, load_function, derive, error);
     if (!result)
+        result = load_nodes(derive, error);
+    if (!result)
         result = load_frames(derive, error);
     if (!result)
-        result = store_each_node(store, load_node, derive, error);
-    if (!result)
-        result = load_paths(derive, error);
-    if (!result)
-        result = store_each_mapping(store, 0, load_mapping, derive, error);
+        result = link_nodes(derive);
+    if (!result) /* the kernel's mappings belong to every run */
+        result = store_each_mapping(store, derive->runs.items[0].id, load_mapping, derive, error);
     if (!result)
         result = load_owners(derive, error);
     if (!result)

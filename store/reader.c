@@ -27,6 +27,15 @@ static int open_filtered(struct store_cursor *cursor, struct store *store,
     return 0;
 }
 
+static int open_range(struct store_cursor *cursor, struct store *store, enum store_table_id table,
+                      uint32_t first, uint32_t last, struct sprof_error *error)
+{
+    const int status = store_cursor_open(cursor, store, table, first ? first : 1, error);
+    return !status && sqlite3_bind_int64(cursor->statement, 2, last) != SQLITE_OK
+               ? store_fail(store, error)
+               : status;
+}
+
 /* int store_each_NAME(store[, which], row, context, error). The body is the same for all; a macro
  * keeps the type of the row. `open` opens the cursor. */
 #define EACH(name, row_type, open, ...)                                                            \
@@ -46,6 +55,9 @@ static int open_filtered(struct store_cursor *cursor, struct store *store,
     EACH(name, row_type, store_cursor_open(&cursor, store, table, 0, error), )
 #define EACH_OF_RUN(name, row_type, table)                                                         \
     EACH(name, row_type, store_cursor_open(&cursor, store, table, run_id, error), uint32_t run_id, )
+#define EACH_IN_RANGE(name, row_type, table)                                                       \
+    EACH(name, row_type, open_range(&cursor, store, table, first, last, error), uint32_t first,    \
+         uint32_t last, )
 #define EACH_FILTERED(name, row_type, table)                                                       \
     EACH(name, row_type, open_filtered(&cursor, store, table, filter, error),                      \
          const struct store_filter *filter, )
@@ -58,6 +70,8 @@ STORE_DERIVED_OF_RUN(STORE_X)
 STORE_BATCH_OF_ALL(STORE_X)
 STORE_DERIVED_OF_ALL(STORE_X)
 #undef STORE_X
+EACH_IN_RANGE(node_from, store_node, STORE_NODE_RANGE)
+EACH_IN_RANGE(frame_from, store_frame, STORE_FRAME_RANGE)
 EACH_OF_ALL(run, store_run, STORE_RUN)
 EACH_OF_RUN(raw_sample, store_sample, STORE_SAMPLE)
 EACH_FILTERED(sorted_sample, store_sample_row, STORE_SAMPLE_ROW)
@@ -89,6 +103,32 @@ int store_each_node_cost(struct store *store, const struct store_filter *filter,
         return status;
     return stored ? store_each_stored_node_cost(store, filter, row, context, error)
                   : store_each_sampled_node_cost(store, filter, row, context, error);
+}
+
+int store_first_node(struct store *store, uint32_t run_id, uint32_t *node,
+                     struct sprof_error *error)
+{
+    struct sprof_str sql = {0};
+    int64_t found = 0;
+    sprof_str_appendf(&sql,
+                      "WITH of_run(id) AS (SELECT min(node_id) FROM sample WHERE %s"
+                      " UNION ALL SELECT min(node_id) FROM call_cost WHERE run_id = ?1)"
+                      " SELECT coalesce(min(id), 0) FROM of_run",
+                      store_table(STORE_SAMPLE)->of_run);
+    sqlite3_stmt *statement = NULL;
+    int status =
+        sql.failed ? sprof_error_memory(error) : store_prepare(store, sql.text, &statement, error);
+    sprof_str_release(&sql);
+    if (!status && (sqlite3_bind_int64(statement, 1, run_id) != SQLITE_OK ||
+                    sqlite3_step(statement) != SQLITE_ROW))
+        status = store_fail(store, error);
+    if (!status)
+        found = sqlite3_column_int64(statement, 0);
+    sqlite3_finalize(statement);
+    if (!status && (found < 0 || found > UINT32_MAX))
+        return store_fail_damaged(store, "a sample refers to a stack that is missing", error);
+    *node = (uint32_t)found;
+    return status;
 }
 
 int store_quality(struct store *store, uint32_t run_id, struct store_quality *quality,

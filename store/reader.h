@@ -12,9 +12,9 @@ struct store;
  * store_close. */
 int store_open_read(struct store **store, const char *path, struct sprof_error *error);
 
-/* Copies the recording as it is at this moment, also while its recorder is at work, into a temporary
- * file without a name, which can be read and written and is gone when it is closed. Errors as
- * store_open_read, without SPROF_ESTATE. */
+/* Copies the recording as it is at this moment, also while its recorder is at work, into a
+ * temporary file without a name, which can be read and written and is gone when it is closed.
+ * Errors as store_open_read, without SPROF_ESTATE. */
 int store_open_copy(struct store **store, const char *path, struct sprof_error *error);
 
 /* The run of a copy that was still being recorded; 0 where none was, and where it is no copy. */
@@ -40,6 +40,18 @@ STORE_DERIVED_OF_RUN(STORE_X)
 STORE_BATCH_OF_ALL(STORE_X)
 STORE_DERIVED_OF_ALL(STORE_X)
 #undef STORE_X
+
+/* Rows with ids in [first, last] only. */
+int store_each_node_from(struct store *store, uint32_t first, uint32_t last,
+                         int (*row)(void *, const struct store_node *), void *context,
+                         struct sprof_error *error);
+int store_each_frame_from(struct store *store, uint32_t first, uint32_t last,
+                          int (*row)(void *, const struct store_frame *), void *context,
+                          struct sprof_error *error);
+
+/* The smallest id of a node at which samples or calls of a run end; 0: it has none. */
+int store_first_node(struct store *store, uint32_t run_id, uint32_t *node,
+                     struct sprof_error *error);
 
 /* Which samples: 0 and NULL take all. Names match exactly; a number as text matches pid or tid too.
  */

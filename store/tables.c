@@ -484,6 +484,12 @@ static bool path_is_possible(const void *row)
 }
 
 #define OF_RUN "run_id = ?1"
+#define IN_RANGE "id BETWEEN ?1 AND ?2"
+/* The samples of a run lie between those of the complete runs before and behind it. */
+#define SAMPLES_OF_RUN                                                                             \
+    "id > (SELECT coalesce(max(last_sample), 0) FROM sample_summary WHERE run_id < ?1)"            \
+    " AND id < (SELECT coalesce(min(first_sample), 9223372036854775807) FROM sample_summary"       \
+    "           WHERE run_id > ?1 AND first_sample > 0) AND run_id = ?1"
 #define OF_PROCESS_OF_RUN "process_id IN (SELECT id FROM process WHERE run_id = ?1)"
 
 /* ?1 run or 0, ?2 thread or NULL, ?3 process or NULL, ?4 and ?5 times: struct store_filter. */
@@ -529,7 +535,7 @@ static const struct store_table tables[STORE_TABLES] = {
                     .computed = NODE_COMPUTED, .check = "parent_id < id",
                     .possible = node_is_possible},
     [STORE_SAMPLE] = {"sample", COLUMNS(sample_columns, store_sample), .key = "id",
-                      .computed = SAMPLE_COMPUTED, .of_run = OF_RUN, .order = "id",
+                      .computed = SAMPLE_COMPUTED, .of_run = SAMPLES_OF_RUN, .order = "id",
                       .check = "weight >= 0 AND count >= 0"},
     [STORE_PATH] = {"call_path", COLUMNS(path_columns, model_path), .key = "id", .order = "id",
                     .check = "parent_id < id", .possible = path_is_possible},
@@ -586,6 +592,10 @@ static const struct store_table tables[STORE_TABLES] = {
          .read = "SELECT id, run_id, event_id, thread_id, node_id, time_ns, weight, count,"
                  " packed FROM sample WHERE id BETWEEN ?1 AND ?2"
                  " ORDER BY id"},
+    [STORE_NODE_RANGE] = {"stack_node", COLUMNS(node_columns, store_node), .of_run = IN_RANGE,
+                          .order = "id", .possible = node_is_possible},
+    [STORE_FRAME_RANGE] = {"frame", COLUMNS(frame_columns, store_frame), .of_run = IN_RANGE,
+                           .order = "id"},
     [STORE_SAMPLE_ROW] = {"sample", COLUMNS(sample_row_columns, store_sample_row),
                           .read = "SELECT s.id, s.run_id, s.event_id, s.thread_id, s.node_id,"
                                   " s.time_ns, s.weight, s.count, s.cpu, s.end_reason, s.stitched,"

@@ -71,6 +71,8 @@ enum store_table_id {
     STORE_NODE_COST,         /* struct store_node_cost */
     STORE_NODE_COST_STORED,  /* the same, from thread_node_cost */
     STORE_SAMPLE_RANGE,      /* samples ?1 to ?2 */
+    STORE_NODE_RANGE,        /* nodes ?1 to ?2 */
+    STORE_FRAME_RANGE,       /* frames ?1 to ?2 */
     STORE_SAMPLE_ROW,        /* struct store_sample_row */
     STORE_QUALITY,           /* struct store_quality */
     STORE_LAST_IDS,          /* struct store_ids */

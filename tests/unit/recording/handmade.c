@@ -1,6 +1,7 @@
 #include "tests/unit/recording/handmade.h"
 
 #include "image/image.h"
+#include "recording/recording.h"
 #include "unwind/unwind.h"
 
 #include <sqlite3.h>
@@ -238,4 +239,24 @@ void handmade_close(struct handmade *made)
 {
     store_batch_release(&made->batch);
     fixture_close(&made->fixture);
+}
+
+void handmade_make(struct handmade *made, const char *mode, enum store_state state)
+{
+    handmade_open(made);
+    made->run.mode = mode;
+    made->run.state = state;
+}
+
+int handmade_derive(const struct handmade *made, bool again, struct sprof_error *error)
+{
+    const struct recording_derive_options options = {.again = again};
+    return recording_derive(made->path, &options, error);
+}
+
+void handmade_must_derive(const struct handmade *made)
+{
+    struct sprof_error error = {0};
+    CU_ASSERT_EQUAL(handmade_derive(made, false, &error), 0);
+    CU_ASSERT_STRING_EQUAL(error.message, "");
 }

@@ -27,6 +27,9 @@ int handmade_remove(void);
 void handmade_open(struct handmade *made);
 void handmade_close(struct handmade *made);
 
+/* The same of a run in that mode and state. */
+void handmade_make(struct handmade *made, const char *mode, enum store_state state);
+
 /* Puts a copy of the program into the recording's directory. */
 void handmade_copy_program(const struct handmade *made, const char *name);
 
@@ -46,11 +49,21 @@ void handmade_write(struct handmade *made);
  * greater by 100 then. */
 void handmade_append(struct handmade *made);
 
+/* Derives what the written recording lacks, or looks all names up again; the second one must
+ * succeed. */
+int handmade_derive(const struct handmade *made, bool again, struct sprof_error *error);
+void handmade_must_derive(const struct handmade *made);
+
 /* Changes the written recording by a statement. */
 void handmade_execute(const struct handmade *made, const char *sql);
 
 /* The answer to a query of the written recording, in a buffer that the next call reuses. */
 const char *handmade_query(const struct handmade *made, const char *sql);
+#define HAND_PATHS                                                                                 \
+    "SELECT replace(path, 'libgone.so', 'S'), exclusive_samples, inclusive_samples"                \
+    " FROM v_call_tree ORDER BY path"
+#define HAND_FUNCTIONS                                                                             \
+    "SELECT function, exclusive_samples, inclusive_samples FROM v_function ORDER BY function"
 #define ASSERT_HANDMADE(made, sql, expected) assert_text(handmade_query(made, sql), expected)
 
 #endif

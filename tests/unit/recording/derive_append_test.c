@@ -1,0 +1,228 @@
+/* Deriving a run that was appended: what was derived before stays. */
+#include "recording/recording.h"
+#include "tests/unit/recording/handmade.h"
+
+#define FUNCTIONS_OF(run)                                                                          \
+    "SELECT function, exclusive_samples, inclusive_samples FROM v_function WHERE run_id = " run    \
+    " ORDER BY function"
+
+static void replace_program(const struct handmade *made, const char *source)
+{
+    char command[1024];
+    snprintf(command, sizeof command, "rm -f p.c && printf '%s' > p.c && %s", source,
+             "cc -g -O1 -Wl,--build-id=none p.c -o new && cat new > moved");
+    fixture_run(&made->fixture, command);
+}
+
+/* The program is rebuilt in place, on the same inode and without a build id: what was named before
+ * stays, and both programs are modules of their own. */
+static void test_names_outlive_a_rebuild(void)
+{
+    struct handmade made;
+    handmade_make(&made, "full", STORE_RECORDED);
+    handmade_copy_program(&made, "moved");
+    strcpy(made.program, fixture_path(&made.fixture, "moved"));
+    handmade_example(&made, 0);
+    handmade_write(&made);
+    handmade_must_derive(&made);
+    ASSERT_HANDMADE(&made, FUNCTIONS_OF("1"), "A1|1|6 A2|2|5 A3|0|2 libgone.so|3|3");
+    char *tree = strdup(handmade_query(&made, HAND_PATHS));
+    replace_program(&made, "volatile int x; int main(void) { for (;;) x += 3; }");
+    handmade_append(&made);
+    handmade_must_derive(&made);
+    ASSERT_HANDMADE(&made, FUNCTIONS_OF("1"), "A1|1|6 A2|2|5 A3|0|2 libgone.so|3|3");
+    ASSERT_HANDMADE(&made,
+                    "SELECT replace(path, 'libgone.so', 'S'), exclusive_samples, inclusive_samples"
+                    " FROM v_call_tree WHERE run_id = 1 ORDER BY path",
+                    tree);
+    ASSERT_HANDMADE(&made, "SELECT count(DISTINCT key) FROM module WHERE name = 'program'", "2");
+    ASSERT_HANDMADE(&made, "SELECT count(*) FROM v_function WHERE run_id = 2 AND function = 'A1'",
+                    "0");
+    free(tree);
+    handmade_close(&made);
+}
+
+/* The same program once more is the same module, and its functions are the same rows. */
+static void test_an_unchanged_program_is_one_module(void)
+{
+    struct handmade made;
+    handmade_make(&made, "full", STORE_RECORDED);
+    handmade_example(&made, 0);
+    handmade_write(&made);
+    handmade_must_derive(&made);
+    handmade_append(&made);
+    handmade_must_derive(&made);
+    ASSERT_HANDMADE(&made, FUNCTIONS_OF("2"), "A1|1|6 A2|2|5 A3|0|2 libgone.so|3|3");
+    ASSERT_HANDMADE(&made, "SELECT count(*) FROM function", "4");
+    ASSERT_HANDMADE(&made, "SELECT count(*) FROM call_path", "8");
+    ASSERT_HANDMADE(&made,
+                    "SELECT count(*) FROM (SELECT path_id, count(*) AS n FROM path_cost"
+                    " GROUP BY path_id) WHERE n <> 2",
+                    "0");
+    handmade_close(&made);
+}
+
+/* Even when everything is looked up again, a name is not exchanged for none. */
+static void test_names_outlive_their_file(void)
+{
+    struct handmade made;
+    handmade_make(&made, "full", STORE_RECORDED);
+    handmade_copy_program(&made, "moved");
+    strcpy(made.program, fixture_path(&made.fixture, "moved"));
+    handmade_example(&made, 0);
+    handmade_write(&made);
+    handmade_must_derive(&made);
+    handmade_append(&made);
+    replace_program(&made, "int main(void) { return 0; }");
+    CU_ASSERT_EQUAL(handmade_derive(&made, true, NULL), 0);
+    ASSERT_HANDMADE(&made, FUNCTIONS_OF("1"), "A1|1|6 A2|2|5 A3|0|2 libgone.so|3|3");
+    fixture_run(&made.fixture, "rm moved");
+    CU_ASSERT_EQUAL(handmade_derive(&made, true, NULL), 0);
+    ASSERT_HANDMADE(&made, FUNCTIONS_OF("1"), "A1|1|6 A2|2|5 A3|0|2 libgone.so|3|3");
+    ASSERT_HANDMADE(&made, "SELECT state FROM v_run", "complete complete");
+    handmade_close(&made);
+}
+
+/* What is complete is not read again: whatever became of it. */
+static void test_a_complete_run_is_not_read(void)
+{
+    struct handmade made;
+    handmade_make(&made, "full", STORE_RECORDED);
+    handmade_example(&made, 0);
+    handmade_write(&made);
+    handmade_must_derive(&made);
+    handmade_append(&made);
+    handmade_execute(&made, "UPDATE sample SET node_id = 4711 WHERE run_id = 1");
+    handmade_execute(&made, "UPDATE stack_node SET frame_id = 4711 WHERE id < 100");
+    handmade_must_derive(&made);
+    ASSERT_HANDMADE(&made, FUNCTIONS_OF("1"), "A1|1|6 A2|2|5 A3|0|2 libgone.so|3|3");
+    ASSERT_HANDMADE(&made, FUNCTIONS_OF("2"), "A1|1|6 A2|2|5 A3|0|2 libgone.so|3|3");
+    ASSERT_HANDMADE(&made, "SELECT count(*) FROM call_path", "8");
+    handmade_close(&made);
+}
+
+/* As in a merged file: the second run's stacks stand on a node of the first. */
+static void test_runs_with_a_node_in_common(void)
+{
+    struct handmade made;
+    handmade_make(&made, "full", STORE_RECORDED);
+    handmade_example(&made, 0);
+    handmade_write(&made);
+    handmade_must_derive(&made);
+    handmade_append(&made);
+    handmade_execute(&made, "UPDATE stack_node SET parent_id = parent_id - 100"
+                            " WHERE parent_id = (SELECT min(id) FROM stack_node WHERE id > 100)");
+    handmade_must_derive(&made);
+    ASSERT_HANDMADE(&made, FUNCTIONS_OF("2"), "A1|1|6 A2|2|5 A3|0|2 libgone.so|3|3");
+    ASSERT_HANDMADE(&made, "SELECT samples, frames, named_frames FROM v_quality",
+                    "6|19|13 6|19|13");
+    handmade_close(&made);
+}
+
+/* The rows of new paths come behind those that are stored. */
+static void test_a_further_run_with_more_paths(void)
+{
+    struct handmade made;
+    handmade_make(&made, "full", STORE_RECORDED);
+    handmade_example(&made, 0);
+    handmade_write(&made);
+    handmade_must_derive(&made);
+    handmade_node(&made, handmade_node(&made, 0, HAND_A3, 0), HAND_A1, 4);
+    handmade_append(&made);
+    handmade_must_derive(&made);
+    ASSERT_HANDMADE(&made,
+                    "SELECT path_id, path FROM v_call_tree WHERE run_id = 2 AND path_id > 8"
+                    " ORDER BY path_id",
+                    "9|A3 10|A3;A1");
+    ASSERT_HANDMADE(&made, FUNCTIONS_OF("1"), "A1|1|6 A2|2|5 A3|0|2 libgone.so|3|3");
+    ASSERT_HANDMADE(&made, FUNCTIONS_OF("2"), "A1|5|10 A2|2|5 A3|0|6 libgone.so|3|3");
+    ASSERT_HANDMADE(&made, "SELECT count(*) FROM v_sample WHERE path = 'A3;A1'", "4");
+    handmade_close(&made);
+}
+
+/* == The kernel of another boot == */
+
+static void add_kernel(struct handmade *made)
+{
+    const struct store_module kernel = {
+        .id = HAND_KERNEL, .path = "[kernel]", .name = "[kernel]", .kind = MODEL_KIND_KERNEL};
+    const struct store_mapping mapping = {
+        .id = 1, .module_id = HAND_KERNEL, .start = 0xffffffff81000000, .end = 0xffffffff82000000};
+    const struct store_frame frame = {.id = 30, .module_id = HAND_KERNEL, .file_offset = 0x1234};
+    CU_ASSERT_EQUAL(sprof_vec_push(&made->batch.modules, kernel), 0);
+    CU_ASSERT_EQUAL(sprof_vec_push(&made->batch.mappings, mapping), 0);
+    CU_ASSERT_EQUAL(sprof_vec_push(&made->batch.frames, frame), 0);
+    handmade_node(made, 0, frame.id, 1);
+}
+
+static void test_another_boot_names_no_kernel_function(void)
+{
+    struct handmade made;
+    handmade_make(&made, "full", STORE_RECORDED);
+    add_kernel(&made);
+    handmade_write(&made);
+    handmade_must_derive(&made);
+    ASSERT_HANDMADE(&made, "SELECT named FROM function WHERE module_id = 4", "0");
+    ASSERT_HANDMADE(&made, "SELECT problem FROM module WHERE path = '[kernel]'",
+                    "recorded before the last boot: kernel addresses have no names");
+    handmade_close(&made);
+}
+
+/* The first run's kernel was named while that boot lasted. The second run is of this boot, whatever
+ * the first one was. */
+static void test_kernel_names_outlive_their_boot(void)
+{
+    struct handmade made;
+    handmade_make(&made, "full", STORE_RECORDED);
+    add_kernel(&made);
+    handmade_write(&made);
+    handmade_must_derive(&made);
+    handmade_execute(&made, "UPDATE function SET name = 'sys_read', linkage_name = 'sys_read',"
+                            " named = 1 WHERE module_id = 4");
+    handmade_append(&made);
+    handmade_must_derive(&made);
+    ASSERT_HANDMADE(&made, FUNCTIONS_OF("1"), "sys_read|1|1");
+    CU_ASSERT_EQUAL(handmade_derive(&made, true, NULL), 0);
+    ASSERT_HANDMADE(&made, FUNCTIONS_OF("1"), "sys_read|1|1");
+    handmade_close(&made);
+}
+
+/* Another run's boot is its own: this one's kernel is looked up. */
+static void test_boots_are_told_apart_by_run(void)
+{
+    struct handmade made;
+    char boot_id[64] = "";
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    CU_ASSERT_PTR_NOT_NULL(fgets(boot_id, sizeof boot_id, file));
+    fclose(file);
+    boot_id[strcspn(boot_id, "\n")] = '\0';
+    handmade_make(&made, "full", STORE_RECORDED);
+    add_kernel(&made);
+    handmade_write(&made);
+    made.run.boot_id = boot_id;
+    handmade_append(&made);
+    handmade_must_derive(&made);
+    ASSERT_HANDMADE(&made,
+                    "SELECT id, problem LIKE 'recorded before the last boot%' FROM module"
+                    " WHERE path = '[kernel]' AND problem LIKE '%boot%' ORDER BY id",
+                    "4|1");
+    handmade_close(&made);
+}
+
+void sprof_suite_recording_derive_append(void);
+void sprof_suite_recording_derive_append(void)
+{
+    CU_pSuite suite = CU_add_suite("recording/derive_append", handmade_compile, handmade_remove);
+    CU_add_test(suite, "names outlive a rebuild", test_names_outlive_a_rebuild);
+    CU_add_test(suite, "an unchanged program is one module",
+                test_an_unchanged_program_is_one_module);
+    CU_add_test(suite, "names outlive their file", test_names_outlive_their_file);
+    CU_add_test(suite, "another boot names no kernel function",
+                test_another_boot_names_no_kernel_function);
+    CU_add_test(suite, "kernel names outlive their boot", test_kernel_names_outlive_their_boot);
+    CU_add_test(suite, "boots are told apart by run", test_boots_are_told_apart_by_run);
+    CU_add_test(suite, "a complete run is not read", test_a_complete_run_is_not_read);
+    CU_add_test(suite, "runs with a node in common", test_runs_with_a_node_in_common);
+    CU_add_test(suite, "a further run with more paths", test_a_further_run_with_more_paths);
+}
