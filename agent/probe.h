@@ -84,7 +84,10 @@ struct probe_stat {
     uint64_t recursive;       /* calls begun while another was open */
     uint64_t tails, abnormal; /* … of `ended`: by a tail call; without returning */
     uint64_t uncertain;       /* ended calls whose self time may hold that of others: coroutines */
-    uint64_t reserved[2];
+    /* In the last of a slab: where in the slab the bucket is that has still to be raised by one,
+     * for the call that ended last. */
+    uint64_t pending;
+    uint64_t reserved;
     uint32_t buckets[PROBE_BUCKETS]; /* ended calls by their duration */
 };
 

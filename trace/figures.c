@@ -206,11 +206,23 @@ static int add_to_rest(struct trace_session *session, struct trace_cell *cell,
     return 0;
 }
 
+/* The call that ended last is not in its bucket yet. */
+static struct probe_stat copy_of(const struct trace_session *session, uint32_t function,
+                                 const struct probe_stat *from)
+{
+    struct probe_stat stat = *from;
+    const uint64_t pending = from[session->probes.count - function].pending;
+    const uint64_t first = function * sizeof stat + offsetof(struct probe_stat, buckets);
+    if (pending >= first && pending - first < sizeof stat.buckets)
+        stat.buckets[(pending - first) / sizeof *stat.buckets]++;
+    return stat;
+}
+
 /* One function of one thread, where something has happened since the last time. */
 static int read_stat(struct trace_session *session, struct trace_thread *thread, uint32_t function,
                      struct probe_stat *from)
 {
-    struct probe_stat stat = *from;
+    struct probe_stat stat = copy_of(session, function, from);
     const uint64_t calls = stat.calls + stat.counted;
     struct trace_cell *cell = calls ? cell_of(thread, function) : NULL;
     if (!calls)
@@ -293,7 +305,7 @@ static void begin_anew(struct trace_cell *cell)
 static int clear_stat(struct trace_session *session, struct trace_thread *thread, uint32_t function,
                       struct probe_stat *stat)
 {
-    (void)session;
+    const struct probe_stat copy = copy_of(session, function, stat);
     const bool is_called = stat->calls || stat->counted;
     struct trace_cell *cell = is_called ? cell_of(thread, function) : NULL;
     if (!is_called)
@@ -301,7 +313,7 @@ static int clear_stat(struct trace_session *session, struct trace_thread *thread
     if (!cell || (!cell->base && !(cell->base = calloc(1, sizeof *cell->base))))
         return SPROF_ENOMEM;
     begin_anew(cell);
-    *cell->base = until_now(stat);
+    *cell->base = until_now(&copy);
     stat->min_mask = stat->max = 0;
     return 0;
 }

@@ -1,4 +1,4 @@
-/* The room for thunks, the rules for unwinding through them, and what they call.
+/* The room for thunks, and the rules for unwinding through them.
  *
  * A thunk, 64 bytes, as the tracer writes it; S is where the return address of the call stands:
  *
@@ -54,85 +54,5 @@ probe_thunks:
         .fill   131072 * 64, 1, 0xcc
         .cfi_endproc
         .size   probe_thunks, . - probe_thunks
-
-        .text
-/* Called by a thunk at its entry: nothing but r11 may change. Sets the carry flag where the body is
- * to be jumped to, with the return address where it was. */
-        .globl  probe_enter
-        .hidden probe_enter
-        .type   probe_enter, @function
-        .p2align 4
-probe_enter:
-        .cfi_startproc
-        push    %rax
-        .cfi_adjust_cfa_offset 8
-        push    %rdx
-        .cfi_adjust_cfa_offset 8
-        push    %rsi
-        .cfi_adjust_cfa_offset 8
-        push    %rdi
-        .cfi_adjust_cfa_offset 8
-        mov     %rdi, %rdx
-        mov     %r11d, %edi
-        lea     48(%rsp), %rsi
-        call    probe_entered
-        pop     %rdi
-        .cfi_adjust_cfa_offset -8
-        pop     %rsi
-        .cfi_adjust_cfa_offset -8
-        pop     %rdx
-        .cfi_adjust_cfa_offset -8
-        neg     %eax
-        pop     %rax
-        .cfi_adjust_cfa_offset -8
-        ret
-        .cfi_endproc
-        .size   probe_enter, . - probe_enter
-
-/* Called by a thunk at its exit: nothing but r11 may change, not even the flags, for assembly code
- * returns results in them. Puts the return address back to where the call had put it. */
-        .globl  probe_leave
-        .hidden probe_leave
-        .type   probe_leave, @function
-        .p2align 4
-probe_leave:
-        .cfi_startproc
-        push    %rax
-        .cfi_adjust_cfa_offset 8
-        lahf
-        seto    %al
-        push    %rax
-        .cfi_adjust_cfa_offset 8
-        push    %rsi
-        .cfi_adjust_cfa_offset 8
-        push    %rdi
-        .cfi_adjust_cfa_offset 8
-        mov     %r11d, %edi
-        lea     48(%rsp), %rsi
-        call    probe_left
-        mov     %rax, 48(%rsp)
-        pop     %rdi
-        .cfi_adjust_cfa_offset -8
-        pop     %rsi
-        .cfi_adjust_cfa_offset -8
-        pop     %rax
-        .cfi_adjust_cfa_offset -8
-        add     $0x7f, %al
-        sahf
-        pop     %rax
-        .cfi_adjust_cfa_offset -8
-        ret
-        .cfi_endproc
-        .size   probe_leave, . - probe_leave
-
-        .globl  probe_nothing
-        .hidden probe_nothing
-        .type   probe_nothing, @function
-        .p2align 4
-probe_nothing:
-        .cfi_startproc
-        ret
-        .cfi_endproc
-        .size   probe_nothing, . - probe_nothing
 
         .section .note.GNU-stack, "", @progbits

@@ -11,7 +11,7 @@
 struct probe_inside {
     /* A word that a fork leaves zero in the child: children pass through, and their frames in
      * flight return through their own copies of the records. */
-    const volatile uint32_t *alive;
+    const volatile uint64_t *alive; /* the address of `shared`, or 0 */
     struct probe_shared *shared;
     uint8_t *slabs;
     uint64_t main_thread_pointer;

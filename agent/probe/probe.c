@@ -1,6 +1,7 @@
 /* What thunks call: takes calls and their ends into records and figures. No system call, no libc,
  * no lock, nothing but general registers; a signal may interrupt it anywhere and enter it again. */
 #include "agent/probe/inside.h"
+#include "agent/probe/offsets.h"
 
 #define TLS_MODEL __attribute__((tls_model("initial-exec")))
 #define SAVES_ALL __attribute__((no_caller_saved_registers))
@@ -9,9 +10,9 @@
 struct record {
     uint64_t return_address; /* of the call; stays when it is over */
     uint64_t begin;          /* ticks, and what the probe takes between its readings */
-    struct record *parent; /* the call below which it began; NULL: none, or taken from the chain */
-    uint64_t child_ticks;  /* of calls directly below it that are over, with their probes */
-    uint64_t probe_ticks;  /* what probes took of all calls below it */
+    struct record *parent;   /* the call below which it began; NULL: taken from the chain */
+    uint64_t child_ticks;    /* of calls directly below it that are over, with their probes */
+    uint64_t probe_ticks;    /* what probes took of all calls below it */
     uint64_t slot;
     struct probe_stat *stat;
     uint32_t serial; /* of the thread while it is open, else 0 */
@@ -26,12 +27,59 @@ _Static_assert(sizeof(struct record) == 64, "a cache line, eight times a slot");
 struct thread {
     struct probe_stat *stats; /* its slab; NULL: not yet */
     struct record *innermost;
-    uint64_t low, bytes; /* its own stack */
+    uint64_t low, high; /* its own stack */
     uint32_t serial;
     bool is_untracked; /* no slab was free */
+    uint8_t padding[24];
+    struct record root; /* the caller of the outermost calls; begins nowhere and never ends */
 };
 
-static _Thread_local TLS_MODEL struct thread this_thread;
+extern _Thread_local TLS_MODEL struct thread probe_thread;
+_Thread_local TLS_MODEL struct thread probe_thread;
+
+/* == What calls.S knows == */
+
+#define AT(type, field, offset) _Static_assert(offsetof(type, field) == (offset), "calls.S")
+AT(struct probe_inside, alive, INSIDE_ALIVE);
+AT(struct record, return_address, RECORD_RETURN_ADDRESS);
+AT(struct record, begin, RECORD_BEGIN);
+AT(struct record, parent, RECORD_PARENT);
+AT(struct record, child_ticks, RECORD_CHILD_TICKS);
+AT(struct record, probe_ticks, RECORD_PROBE_TICKS);
+AT(struct record, slot, RECORD_SLOT);
+AT(struct record, stat, RECORD_STAT);
+AT(struct record, serial, RECORD_SERIAL);
+AT(struct thread, stats, THREAD_STATS);
+AT(struct thread, innermost, THREAD_INNERMOST);
+AT(struct thread, low, THREAD_LOW);
+AT(struct thread, high, THREAD_HIGH);
+AT(struct thread, serial, THREAD_SERIAL);
+AT(struct thread, root, THREAD_ROOT);
+AT(struct probe_stat, calls, STAT_CALLS);
+AT(struct probe_stat, ended, STAT_ENDED);
+AT(struct probe_stat, self, STAT_SELF);
+AT(struct probe_stat, total, STAT_TOTAL);
+AT(struct probe_stat, probe_ticks, STAT_PROBE_TICKS);
+AT(struct probe_stat, max, STAT_MAX);
+AT(struct probe_stat, min_mask, STAT_MIN_MASK);
+AT(struct probe_stat, child_calls, STAT_CHILD_CALLS);
+AT(struct probe_stat, counted, STAT_COUNTED);
+AT(struct probe_stat, child_counted, STAT_CHILD_COUNTED);
+AT(struct probe_stat, recursive, STAT_RECURSIVE);
+AT(struct probe_stat, pending, STAT_PENDING);
+AT(struct probe_stat, buckets, STAT_BUCKETS);
+AT(struct probe_shared, cleared, SHARED_CLEARED);
+AT(struct probe_shared, cost.inside, SHARED_COST_INSIDE);
+AT(struct probe_shared, cost.whole, SHARED_COST_WHOLE);
+AT(struct probe_shared, cost.count, SHARED_COST_COUNT);
+AT(struct probe_shared, tiers, SHARED_TIERS);
+_Static_assert(sizeof(struct probe_stat) == STAT_BYTES, "calls.S");
+_Static_assert(PROBE_OFF == 0 && PROBE_COUNT == 1 && PROBE_FULL == 4, "calls.S");
+_Static_assert(PROBE_RECORDS == 0x570000000000 && PROBE_SLOT_MASK == (UINT64_C(1) << 42) - 1,
+               "calls.S");
+_Static_assert(PROBE_THUNKS *PROBE_THUNK_BYTES == 0x800000 && PROBE_BUCKETS == 64 &&
+                   PROBE_BUCKET_FIRST == 4,
+               "calls.S");
 
 static inline struct record *record_of(uint64_t slot)
 {
@@ -40,7 +88,7 @@ static inline struct record *record_of(uint64_t slot)
 
 static inline bool is_own(const struct thread *thread, uint64_t slot)
 {
-    return slot - thread->low < thread->bytes;
+    return slot - thread->low < thread->high - thread->low;
 }
 
 /* One instruction, so that a signal handler's addition cannot get lost. */
@@ -90,9 +138,15 @@ static SAVES_ALL __attribute__((noinline)) bool begin_thread(struct thread *thre
         while (used <= i && !atomic_compare_exchange_weak(&shared->slabs_used, &used, i + 1))
             ;
         thread->low = high - bytes;
-        thread->bytes = bytes;
+        thread->high = high;
         thread->serial = atomic_fetch_add(&shared->next_serial, 1) + 1;
-        thread->innermost = NULL;
+        thread->root.slot = high;
+        thread->root.begin = UINT64_MAX;
+        thread->root.stat = (struct probe_stat *)(probe_inside.slabs + i * shared->slab_bytes) +
+                            shared->function_count;
+        thread->root.stat->pending = shared->function_count * sizeof(struct probe_stat) +
+                                     offsetof(struct probe_stat, buckets);
+        thread->innermost = &thread->root;
         thread->stats = (struct probe_stat *)(probe_inside.slabs + i * shared->slab_bytes);
         return true;
     }
@@ -103,7 +157,7 @@ static SAVES_ALL __attribute__((noinline)) bool begin_thread(struct thread *thre
 
 const struct probe_stat *probe_stat_of(uint32_t function)
 {
-    struct thread *thread = &this_thread;
+    struct thread *thread = &probe_thread;
     return thread->stats || begin_thread(thread) ? &thread->stats[function] : NULL;
 }
 
@@ -172,11 +226,9 @@ static inline void count(const struct thread *thread, struct probe_stat *stat)
 {
     struct record *caller = thread->innermost;
     add(&stat->counted, 1);
-    if (caller) {
-        add(&caller->child_ticks, probe_inside.shared->cost.count);
-        add(&caller->probe_ticks, probe_inside.shared->cost.count);
-        add(&caller->stat->child_counted, 1);
-    }
+    add(&caller->child_ticks, probe_inside.shared->cost.count);
+    add(&caller->probe_ticks, probe_inside.shared->cost.count);
+    add(&caller->stat->child_counted, 1);
 }
 
 /* Takes the innermost frame out: an own one was left without a return; a foreign one is suspended
@@ -220,7 +272,7 @@ static inline void end_call(struct thread *thread, struct record *record, uint64
 static SAVES_ALL __attribute__((noinline)) void end_below(struct thread *thread, uint64_t address,
                                                           uint64_t now)
 {
-    while (thread->innermost &&
+    while (thread->innermost != &thread->root &&
            (!is_own(thread, thread->innermost->slot) || thread->innermost->slot <= address))
         drop_innermost(thread, now);
 }
@@ -260,10 +312,11 @@ static inline bool is_thunk(uint64_t address)
 
 SAVES_ALL int probe_entered(uint32_t function, uint64_t slot, uint64_t argument)
 {
-    struct thread *thread = &this_thread;
+    struct thread *thread = &probe_thread;
     if (!*probe_inside.alive)
         return 1;
-    const uint32_t tiers = probe_inside.shared->tiers[function], tier = tiers & ~(uint32_t)PROBE_QUIET;
+    const uint32_t tiers = probe_inside.shared->tiers[function],
+                   tier = tiers & ~(uint32_t)PROBE_QUIET;
     if (tier == PROBE_OFF || (!thread->stats && !begin_thread(thread)))
         return 1;
     struct probe_stat *stat = &thread->stats[function];
@@ -283,7 +336,8 @@ SAVES_ALL int probe_entered(uint32_t function, uint64_t slot, uint64_t argument)
         end_call(thread, record, probe_ticks());
     }
     struct record *caller = thread->innermost;
-    if (caller && is_own(thread, slot) && (caller->slot <= slot || !is_own(thread, caller->slot))) {
+    if (caller != &thread->root && is_own(thread, slot) &&
+        (caller->slot <= slot || !is_own(thread, caller->slot))) {
         end_below(thread, slot, probe_ticks());
         caller = thread->innermost;
     }
@@ -306,7 +360,7 @@ SAVES_ALL int probe_entered(uint32_t function, uint64_t slot, uint64_t argument)
 SAVES_ALL uint64_t probe_left(uint32_t function, uint64_t slot)
 {
     const uint64_t now = probe_ticks();
-    struct thread *thread = &this_thread;
+    struct thread *thread = &probe_thread;
     struct record *record = record_of(slot);
     (void)function;
     if (*probe_inside.alive && thread->stats && record->serial == thread->serial)

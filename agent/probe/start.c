@@ -100,12 +100,12 @@ static int map_records(void)
     return 0;
 }
 
-static uint32_t *map_alive(void)
+static uint64_t *map_alive(void)
 {
     const long at = map(0, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
     if (at < 0 && at > -4096)
         return NULL;
-    return inside_call(SYS_madvise, at, PAGE, ADVICE_WIPEONFORK, 0, 0, 0) ? NULL : (uint32_t *)at;
+    return inside_call(SYS_madvise, at, PAGE, ADVICE_WIPEONFORK, 0, 0, 0) ? NULL : (uint64_t *)at;
 }
 
 static uint64_t thread_pointer(void)
@@ -209,7 +209,7 @@ static bool serve(int socket_fd)
 
 static void meet(int socket_fd)
 {
-    uint32_t *alive = map_alive();
+    uint64_t *alive = map_alive();
     const uint32_t pid = (uint32_t)inside_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
     const struct probe_hello hello = {
         .magic = PROBE_MAGIC,
@@ -228,7 +228,7 @@ static void meet(int socket_fd)
     if (!send_to(socket_fd, &hello, sizeof hello) || !serve(socket_fd))
         return;
     probe_inside.shared->tid_offset = find_tid(pid);
-    *alive = 1;
+    *alive = (uint64_t)(uintptr_t)probe_inside.shared;
     probe_calibrate();
 }
 

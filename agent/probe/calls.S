@@ -1,0 +1,288 @@
+/* What thunks call at entries and exits: the usual case of each, which is most of what a probe
+ * costs; whatever is not usual goes to probe.c, which has both cases in words. */
+#include "agent/probe/offsets.h"
+
+#define RECORDS 0x570000000000 /* PROBE_RECORDS */
+#define THUNKS_BYTES 0x800000  /* PROBE_THUNKS of PROBE_THUNK_BYTES */
+#define TIER_OFF 0
+#define TIER_COUNT 1
+#define TIER_FULL 4
+
+        .macro  save register
+        push    \register
+        .cfi_adjust_cfa_offset 8
+        .endm
+
+        .macro  restore register
+        pop     \register
+        .cfi_adjust_cfa_offset -8
+        .endm
+
+/* The address of the record of a slot: RECORDS + 8 * (slot mod 2^42). */
+        .macro  record_of slot, record, scratch
+        mov     \slot, \record
+        shl     $22, \record
+        movabs  $RECORDS, \scratch
+        shr     $19, \record
+        add     \scratch, \record
+        .endm
+
+        .text
+/* Called by a thunk at its entry: nothing but r11 may change. Sets the carry flag where the body is
+ * to be jumped to, with the return address where it was. */
+        .globl  probe_enter
+        .hidden probe_enter
+        .type   probe_enter, @function
+        .p2align 6
+probe_enter:
+        .cfi_startproc
+        save    %rax
+        mov     probe_inside+INSIDE_ALIVE(%rip), %rax
+        mov     (%rax), %rax
+        test    %rax, %rax
+        jz      .Lpass
+        cmpb    $TIER_OFF, SHARED_TIERS(%rax,%r11)
+        je      .Lpass
+        .cfi_remember_state
+        save    %rdx
+        save    %rcx
+        save    %rsi
+        save    %rdi
+/* rax: struct probe_shared; rdi: offset of struct thread; rcx: struct probe_stat; rdx: slot */
+        mov     probe_thread@gottpoff(%rip), %rdi
+        mov     %fs:THREAD_STATS(%rdi), %rcx
+        test    %rcx, %rcx
+        jz      .Lenter_unusual
+        imul    $STAT_BYTES, %r11, %rdx
+        add     %rdx, %rcx
+        lea     56(%rsp), %rdx
+        cmpb    $TIER_FULL, SHARED_TIERS(%rax,%r11)
+        jne     .Lenter_other
+/* rsi: the caller's record, whose slot lies above on the thread's own stack */
+        mov     %fs:THREAD_INNERMOST(%rdi), %rsi
+        cmp     %fs:THREAD_LOW(%rdi), %rdx
+        jb      .Lenter_unusual
+        cmp     RECORD_SLOT(%rsi), %rdx
+        jae     .Lenter_unusual
+        mov     RECORD_SLOT(%rsi), %rsi
+        cmp     %fs:THREAD_HIGH(%rdi), %rsi
+        ja      .Lenter_unusual
+/* rsi: the record, which must not be in use; rdx: return address, which must not be a thunk's */
+        mov     %rdx, %rsi
+        shl     $22, %rsi
+        movabs  $RECORDS, %rdx
+        shr     $19, %rsi
+        add     %rdx, %rsi
+        cmpl    $0, RECORD_SERIAL(%rsi)
+        jne     .Lenter_unusual
+        lea     probe_thunks(%rip), %rdx
+        neg     %rdx
+        add     56(%rsp), %rdx
+        cmp     $THUNKS_BYTES, %rdx
+        jb      .Lenter_unusual
+/* From here on it is a call. */
+        mov     56(%rsp), %rdx
+        lea     56(%rsp), %r11
+        mov     %rdx, RECORD_RETURN_ADDRESS(%rsi)
+        mov     %r11, RECORD_SLOT(%rsi)
+        mov     %fs:THREAD_INNERMOST(%rdi), %rdx
+        mov     SHARED_COST_INSIDE(%rax), %r11d
+        movq    $0, RECORD_CHILD_TICKS(%rsi)
+        movq    $0, RECORD_PROBE_TICKS(%rsi)
+        mov     %rdx, RECORD_PARENT(%rsi)
+        mov     %rcx, RECORD_STAT(%rsi)
+        mov     STAT_CALLS(%rcx), %rax
+        cmp     STAT_ENDED(%rcx), %rax
+        jne     .Lenter_recursive
+.Lenter_time:
+        incq    STAT_CALLS(%rcx)
+        mov     %fs:THREAD_SERIAL(%rdi), %ecx
+        rdtsc
+        shl     $32, %rdx
+        add     %r11, %rax
+        add     %rdx, %rax
+        mov     %rax, RECORD_BEGIN(%rsi)
+        mov     %ecx, RECORD_SERIAL(%rsi)
+        mov     %rsi, %fs:THREAD_INNERMOST(%rdi)
+        restore %rdi
+        restore %rsi
+        restore %rcx
+        restore %rdx
+        restore %rax
+        clc
+        ret
+        .cfi_restore_state
+.Lpass:
+        restore %rax
+        stc
+        ret
+        .cfi_adjust_cfa_offset 40
+.Lenter_recursive:
+        incq    STAT_RECURSIVE(%rcx)
+        jmp     .Lenter_time
+/* Counted, and taken off the caller. */
+.Lenter_other:
+        cmpb    $TIER_COUNT, SHARED_TIERS(%rax,%r11)
+        jne     .Lenter_unusual
+        mov     %fs:THREAD_INNERMOST(%rdi), %rsi
+        mov     SHARED_COST_COUNT(%rax), %eax
+        incq    STAT_COUNTED(%rcx)
+        mov     RECORD_STAT(%rsi), %rdx
+        add     %rax, RECORD_CHILD_TICKS(%rsi)
+        add     %rax, RECORD_PROBE_TICKS(%rsi)
+        incq    STAT_CHILD_COUNTED(%rdx)
+        stc
+        jmp     .Lenter_restore
+.Lenter_unusual:
+        mov     (%rsp), %rdx
+        mov     %r11d, %edi
+        lea     56(%rsp), %rsi
+        call    probe_entered
+        neg     %eax
+.Lenter_restore:
+        restore %rdi
+        restore %rsi
+        restore %rcx
+        restore %rdx
+        restore %rax
+        ret
+        .cfi_endproc
+        .size   probe_enter, . - probe_enter
+
+/* Called by a thunk at its exit: nothing but r11 may change, not even the flags, for assembly code
+ * returns results in them. Puts the return address back to where the call had put it. */
+        .globl  probe_leave
+        .hidden probe_leave
+        .type   probe_leave, @function
+        .p2align 6
+probe_leave:
+        .cfi_startproc
+        save    %rax
+        lahf
+        seto    %al
+        save    %rax
+        save    %rdx
+        rdtsc
+        save    %rcx
+        save    %rsi
+        save    %rdi
+        shl     $32, %rdx
+        or      %rdx, %rax
+/* rax: now; rsi: the record; r11: struct probe_shared; rdi: struct probe_stat */
+        lea     64(%rsp), %rdx
+        record_of %rdx, %rsi, %rcx
+        mov     probe_inside+INSIDE_ALIVE(%rip), %r11
+        mov     probe_thread@gottpoff(%rip), %rdi
+        mov     (%r11), %r11
+        test    %r11, %r11
+        jz      .Lleave_unusual
+        cmp     %fs:THREAD_INNERMOST(%rdi), %rsi
+        jne     .Lleave_unusual
+        mov     RECORD_PARENT(%rsi), %rdx
+        mov     SHARED_CLEARED(%r11), %rcx
+        cmp     %rcx, RECORD_BEGIN(%rsi)
+        jb      .Lleave_unusual
+        cmp     %rcx, RECORD_BEGIN(%rdx)
+        jb      .Lleave_unusual
+/* The call before it goes into its bucket only now: a bucket whose address is not known yet would
+ * hold up all that follows. */
+        mov     %fs:THREAD_ROOT+RECORD_STAT(%rdi), %rcx
+        mov     STAT_PENDING(%rcx), %rcx
+        add     %fs:THREAD_STATS(%rdi), %rcx
+        incl    (%rcx)
+        mov     RECORD_STAT(%rsi), %rdi
+        sub     RECORD_BEGIN(%rsi), %rax
+        movl    $0, RECORD_SERIAL(%rsi)
+        mov     SHARED_COST_WHOLE(%r11), %ecx
+/* rax: ticks; rcx: what a probe takes; rdx: the caller's record */
+        lea     (%rax,%rcx), %r11
+        add     RECORD_PROBE_TICKS(%rsi), %rcx
+        add     %r11, RECORD_CHILD_TICKS(%rdx)
+        add     %rcx, RECORD_PROBE_TICKS(%rdx)
+        mov     RECORD_STAT(%rdx), %r11
+        mov     %rax, %rcx
+        sub     RECORD_CHILD_TICKS(%rsi), %rcx
+        incq    STAT_CHILD_CALLS(%r11)
+        incq    STAT_ENDED(%rdi)
+        mov     RECORD_PROBE_TICKS(%rsi), %r11
+        add     %rcx, STAT_SELF(%rdi)
+        mov     STAT_ENDED(%rdi), %rcx
+        sub     %r11, %rax
+        cmp     STAT_CALLS(%rdi), %rcx
+        jne     .Lleave_length
+        add     %rax, STAT_TOTAL(%rdi)
+        add     %r11, STAT_PROBE_TICKS(%rdi)
+.Lleave_length:
+/* rax: without what probes took, and not below zero */
+        xor     %ecx, %ecx
+        test    %rax, %rax
+        cmovs   %rcx, %rax
+        mov     %rax, %r11
+        not     %r11
+        cmp     STAT_MIN_MASK(%rdi), %r11
+        ja      .Lleave_min
+.Lleave_max:
+        cmp     STAT_MAX(%rdi), %rax
+        ja      .Lleave_set_max
+/* The bucket: 2 (octave - 4) and the bit below the highest, from 0 to 63. */
+.Lleave_bucket:
+        mov     $16, %ecx
+        cmp     %rcx, %rax
+        cmovb   %rcx, %rax
+        bsr     %rax, %rcx
+        dec     %ecx
+        shr     %cl, %rax
+        lea     -8(%rax,%rcx,2), %eax
+        cmp     $63, %eax
+        ja      .Lleave_longest
+.Lleave_count:
+        lea     STAT_BUCKETS(%rdi,%rax,4), %rax
+        mov     probe_thread@gottpoff(%rip), %rdi
+        mov     %fs:THREAD_ROOT+RECORD_STAT(%rdi), %rcx
+        sub     %fs:THREAD_STATS(%rdi), %rax
+        mov     %rax, STAT_PENDING(%rcx)
+        mov     RECORD_RETURN_ADDRESS(%rsi), %rax
+        mov     %rdx, %fs:THREAD_INNERMOST(%rdi)
+.Lleave_restore:
+        mov     %rax, 64(%rsp)
+        restore %rdi
+        restore %rsi
+        restore %rcx
+        restore %rdx
+        restore %rax
+        add     $0x7f, %al
+        sahf
+        .cfi_remember_state
+        restore %rax
+        ret
+        .cfi_restore_state
+        .cfi_adjust_cfa_offset 40
+.Lleave_unusual:
+        xor     %edi, %edi
+        lea     64(%rsp), %rsi
+        call    probe_left
+        jmp     .Lleave_restore
+.Lleave_min:
+        mov     %r11, STAT_MIN_MASK(%rdi)
+        jmp     .Lleave_max
+.Lleave_set_max:
+        mov     %rax, STAT_MAX(%rdi)
+        jmp     .Lleave_bucket
+.Lleave_longest:
+        mov     $63, %eax
+        jmp     .Lleave_count
+        .cfi_endproc
+        .size   probe_leave, . - probe_leave
+
+/* An empty function, to calibrate with. */
+        .globl  probe_nothing
+        .hidden probe_nothing
+        .type   probe_nothing, @function
+        .p2align 4
+probe_nothing:
+        .cfi_startproc
+        ret
+        .cfi_endproc
+        .size   probe_nothing, . - probe_nothing
+
+        .section .note.GNU-stack, "", @progbits

@@ -1,0 +1,49 @@
+/* Where assembly finds what C describes; probe.c asserts each. */
+#ifndef SPROF_AGENT_PROBE_OFFSETS_H
+#define SPROF_AGENT_PROBE_OFFSETS_H
+
+/* struct probe_inside */
+#define INSIDE_ALIVE 0
+
+/* struct record */
+#define RECORD_RETURN_ADDRESS 0
+#define RECORD_BEGIN 8
+#define RECORD_PARENT 16
+#define RECORD_CHILD_TICKS 24
+#define RECORD_PROBE_TICKS 32
+#define RECORD_SLOT 40
+#define RECORD_STAT 48
+#define RECORD_SERIAL 56
+
+/* struct thread */
+#define THREAD_STATS 0
+#define THREAD_INNERMOST 8
+#define THREAD_LOW 16
+#define THREAD_HIGH 24
+#define THREAD_SERIAL 32
+#define THREAD_ROOT 64
+
+/* struct probe_stat */
+#define STAT_BYTES 384
+#define STAT_CALLS 0
+#define STAT_ENDED 8
+#define STAT_SELF 16
+#define STAT_TOTAL 24
+#define STAT_PROBE_TICKS 32
+#define STAT_MAX 40
+#define STAT_MIN_MASK 48
+#define STAT_CHILD_CALLS 56
+#define STAT_COUNTED 64
+#define STAT_CHILD_COUNTED 72
+#define STAT_RECURSIVE 80
+#define STAT_PENDING 112
+#define STAT_BUCKETS 128
+
+/* struct probe_shared */
+#define SHARED_CLEARED 48
+#define SHARED_COST_INSIDE 72
+#define SHARED_COST_WHOLE 76
+#define SHARED_COST_COUNT 80
+#define SHARED_TIERS 32856
+
+#endif
