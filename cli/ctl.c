@@ -20,8 +20,9 @@ struct arguments {
 
 #define FIELD(name) offsetof(struct arguments, name)
 static const struct cli_option options[] = {
-    {"input", 'i', "FILE", "the recording that is being made (sprof.db)", FIELD(input),
-     cli_set_text},
+    {"input", 'i', "FILE",
+     "the recording that is being made (inside a recorded command its own, else sprof.db)",
+     FIELD(input), cli_set_text},
     {"frame", 0, "app", "with mode pc: the innermost application frame instead", FIELD(frame_app),
      cli_set_frame},
     {"format", 0, "text|csv|json", "of status, list and stats: for people (text), or for programs",
@@ -136,24 +137,39 @@ static int show(const struct arguments *arguments, const char *word, struct spro
     return 0;
 }
 
+/* A recorded command finds the socket of its recorder, FILE.ctl, in its environment. */
+static int choose_recording(struct arguments *arguments, struct sprof_str *path)
+{
+    static const char suffix[] = ".ctl";
+    const char *socket = getenv("SPROF_CONTROL");
+    const size_t length = socket ? strlen(socket) : 0, end = sizeof suffix - 1;
+    const bool is_recorded = length > end && !strcmp(socket + length - end, suffix);
+    if (arguments->input)
+        return 0;
+    sprof_str_appendf(path, "%.*s", (int)(is_recorded ? length - end : 0), socket ? socket : "");
+    arguments->input = is_recorded ? path->text : CLI_DEFAULT_RECORDING;
+    return path->failed ? SPROF_ENOMEM : 0;
+}
+
 static int run(struct cli_terminal *terminal, void *all, const struct cli_operands *operands,
                struct sprof_error *error)
 {
     struct arguments *arguments = all;
-    struct sprof_str request = {0}, answer = {0};
-    if (!arguments->input)
-        arguments->input = CLI_DEFAULT_RECORDING;
+    struct sprof_str request = {0}, answer = {0}, path = {0};
     if (!operands->count)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "give a command: start, stop, status, clear, mode MODE, rate HZ, "
                                "mark NAME or end, and for traces probe, list and stats");
     int status = make_request(arguments, operands, &request, error);
+    if (!status && choose_recording(arguments, &path))
+        status = sprof_error_memory(error);
     if (!status)
         status = control_send(arguments->input, request.text, &answer, error);
     if (!status)
         status = show(arguments, operands->items[0], &answer, terminal, error);
     sprof_str_release(&request);
     sprof_str_release(&answer);
+    sprof_str_release(&path);
     return status;
 }
 
@@ -180,8 +196,8 @@ const struct cli_command cli_ctl_command = {
         "function the last decides. Calls that are in flight are measured to their end. stats\n"
         "shows the figures as they are now.\n"
         "\n"
-        "Only the user who records may do this, and root. A program can do it for itself with\n"
-        "<sprof.h>.",
+        "Only the user who records may do this, and root. A recorded script can control its own\n"
+        "recording by `sprof ctl` without -i, a program with <sprof.h>.",
     .arguments_size = sizeof(struct arguments),
     .run = run,
 };

@@ -30,14 +30,25 @@ int record_begin_paused(struct record_session *session)
     return session->paused ? begin_phase(session, session->start_ns, NULL) : 0;
 }
 
-int record_change_rate(struct record_session *session, uint64_t frequency_hz,
-                       struct sprof_error *error)
+/* Samples of different rates weigh differently: from now on weights count, for all of the run. */
+static int set_rate(struct record_session *session, uint64_t frequency_hz, const char *mark,
+                    struct sprof_error *error)
 {
     uint64_t changed_ns;
     const int result = sampler_set_rate(session->sampler, frequency_hz, &changed_ns, error);
     if (result)
         return result;
-    return begin_phase(session, changed_ns, session->mark) ? sprof_error_memory(error) : 0;
+    session->event.varying = true;
+    return recording_change_event(session->recording, &session->event) ||
+                   begin_phase(session, changed_ns, mark)
+               ? sprof_error_memory(error)
+               : 0;
+}
+
+int record_change_rate(struct record_session *session, uint64_t frequency_hz,
+                       struct sprof_error *error)
+{
+    return set_rate(session, frequency_hz, session->mark, error);
 }
 
 static int set_paused(struct record_session *session, bool paused, struct sprof_error *error)
@@ -71,13 +82,12 @@ static int rate(void *context, char *argument, struct sprof_str *answer, struct 
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "`%s` is no rate: give samples a second, such as `rate 99`",
                                argument);
-    uint64_t changed_ns;
-    const int result = sampler_set_rate(session->sampler, hz, &changed_ns, error);
+    const int result = set_rate(session, hz, NULL, error);
     if (result)
         return result;
     record_governor_ask(&session->governor, hz);
     sprof_str_appendf(answer, "%llu samples a second from now on", hz);
-    return begin_phase(session, changed_ns, NULL) ? sprof_error_memory(error) : 0;
+    return 0;
 }
 
 /* "full", "app", "pc" or "pc --frame app". In mode app, what is between application frames is kept

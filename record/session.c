@@ -59,19 +59,6 @@ static int note_sample(void *context, const struct recording_sampled *sampled)
     return record_ledger_deliver(&session->ledger, sampled->time_ns, sampled->weight);
 }
 
-static int begin_governor(struct record_session *session, struct sprof_error *error)
-{
-    const struct sampler_facts *facts = sampler_facts(session->sampler);
-    if (session->options.max_overhead > 0 && (facts->fixed_rate || !facts->frequency_hz))
-        return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
-                               "--max-overhead needs a rate that can be changed, which events of "
-                               "threads have not (%s)\nrecord as root, or after `sudo sysctl "
-                               "kernel.perf_event_paranoid=0`, without --per-thread",
-                               facts->source);
-    record_governor_begin(&session->governor, session->options.max_overhead, facts->frequency_hz);
-    return 0;
-}
-
 static int open_recording(struct record_session *session, struct sprof_error *error)
 {
     const struct record_options *options = &session->options;
@@ -93,9 +80,9 @@ static int open_recording(struct record_session *session, struct sprof_error *er
     session->run = recording_run(session->recording);
     result = sampler_settle(session->sampler, options->log, error);
     if (!result)
-        result = begin_governor(session, error);
-    if (!result)
         result = record_describe(session, error);
+    record_governor_begin(&session->governor, options->max_overhead,
+                          sampler_facts(session->sampler)->frequency_hz);
     if (!result && recording_add_event(session->recording, &session->event, &session->event.id))
         result = sprof_error_memory(error);
     session->ledger.run_id = session->run->id;
@@ -168,6 +155,7 @@ void record_free(struct record_session *session)
     recording_free(session->recording);
     sampler_free(session->sampler);
     record_ledger_release(&session->ledger);
+    sprof_map_release(&session->cpu_before);
     sprof_arena_release(&session->arena);
     free(session);
 }
@@ -252,10 +240,12 @@ static int account(struct record_session *session, uint64_t now_ns)
     const uint64_t cpu_ns = sampler_target_cpu_ns(session->sampler);
     const uint64_t delay_ns = session->options.delay_ns;
     int result = 0;
-    if (ledger->last_time_ns < delay_ns)
+    if (ledger->last_time_ns < delay_ns) {
         record_ledger_skip(ledger, time_ns, cpu_ns);
-    else
+        result = record_forget_cpu_time(session);
+    } else {
         result = record_ledger_expect(ledger, time_ns, cpu_ns);
+    }
     session->run->duration_ns = time_ns > delay_ns ? time_ns - delay_ns : 0;
     session->run->target_cpu_ns = cpu_ns - ledger->skipped_cpu_ns;
     session->run->own_cpu_ns = own_cpu_ns(session) - session->own_cpu_start_ns;
@@ -273,7 +263,8 @@ int record_clear(struct record_session *session, uint64_t time_ns)
     session->governor.total_ns = 0;
     record_ledger_skip(ledger, run_ns, sampler_target_cpu_ns(session->sampler));
     ledger->skipped_cpu_ns = ledger->last_cpu_ns;
-    return record_ledger_clear(ledger, run_ns) || recording_clear(session->recording, time_ns)
+    return record_ledger_clear(ledger, run_ns) || recording_clear(session->recording, time_ns) ||
+                   record_forget_cpu_time(session)
                ? SPROF_ENOMEM
                : 0;
 }

@@ -29,8 +29,10 @@ struct record_session {
     const char *mark;       /* of the phase at hand; NULL: none */
     struct model_view view; /* the mode of what is recorded now */
     struct control_server control;
-    uint64_t cleared_samples; /* of the sampler's count, those taken before the last clear */
-    bool paused, ended;       /* as commands have it */
+    uint64_t cleared_samples;    /* of the sampler's count, those taken before the last clear */
+    struct sprof_map cpu_before; /* id of a thread that was there when what counts began (a delay
+                                    ended, or all was cleared) → what it had used by then, in ns */
+    bool paused, ended;          /* as commands have it */
     volatile sig_atomic_t interrupted;
 };
 
@@ -42,6 +44,9 @@ int record_describe(struct record_session *session, struct sprof_error *error);
  * ones had left over after their last sample, and in equal parts on those that ended, `unseen_ns`
  * of their ends. Returns 0 or SPROF_ENOMEM. */
 int record_book_unsampled(struct record_session *session, uint64_t unseen_ns);
+
+/* unsampled.c: what threads have used up to now counts for nothing. Returns 0 or SPROF_ENOMEM. */
+int record_forget_cpu_time(struct record_session *session);
 
 /* session.c: what the recording costs so far, as a fraction of the targets' CPU time. */
 double record_overhead(struct record_session *session);

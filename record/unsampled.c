@@ -1,17 +1,46 @@
 /* CPU time of threads that no sample stands for becomes rows of its own: "[not sampled]". */
 #include "record/session.h"
 
+int record_forget_cpu_time(struct record_session *session)
+{
+    const struct model_process_table *table = recording_processes(session->recording);
+    for (size_t i = 0; i < table->threads.count; i++) {
+        const struct model_thread *thread = table->threads.items[i];
+        const uint64_t cpu_ns =
+            thread->end_ns ? 0
+                           : sampler_thread_cpu_ns(session->sampler,
+                                                   table->processes.items[thread->process - 1]->pid,
+                                                   thread->tid);
+        if (cpu_ns && sprof_map_put(&session->cpu_before, thread->id, cpu_ns))
+            return SPROF_ENOMEM;
+    }
+    return 0;
+}
+
+/* What a thread has used of the time that counts. */
+static uint64_t counted_ns(const struct record_session *session, const struct model_thread *thread)
+{
+    const uint64_t *before_ns = sprof_map_get(&session->cpu_before, thread->id);
+    if (thread->end_ns && thread->end_ns < session->start_ns + session->options.delay_ns)
+        return 0;
+    if (!before_ns)
+        return thread->cpu_time_ns;
+    return thread->cpu_time_ns > *before_ns ? thread->cpu_time_ns - *before_ns : 0;
+}
+
 /* The clock of a per-thread event starts anew in every thread, so that one that ended has up to a
  * period left over, which counts where threads are many and short. Where the kernel is not sampled,
  * what is left over may be the kernel's. */
-static uint64_t unsampled_ns(const struct record_ledger *ledger, const struct model_thread *thread)
+static uint64_t unsampled_ns(const struct record_session *session,
+                             const struct model_thread *thread)
 {
-    const uint64_t sampled_ns = thread->samples * ledger->period_ns;
+    const struct record_ledger *ledger = &session->ledger;
+    const uint64_t cpu_ns = counted_ns(session, thread);
     if (!thread->samples)
-        return thread->cpu_time_ns;
-    if (!thread->end_ns || ledger->kernel_excluded || thread->cpu_time_ns <= sampled_ns)
+        return cpu_ns;
+    if (!thread->end_ns || ledger->kernel_excluded || cpu_ns <= thread->sampled_weight)
         return 0;
-    const uint64_t left_ns = thread->cpu_time_ns - sampled_ns;
+    const uint64_t left_ns = cpu_ns - thread->sampled_weight;
     return left_ns < ledger->period_ns ? left_ns : ledger->period_ns;
 }
 
@@ -79,7 +108,7 @@ int record_book_unsampled(struct record_session *session, uint64_t unseen_ns)
     for (size_t i = 0; i < table->threads.count; i++) {
         const struct model_thread *thread = table->threads.items[i];
         const uint64_t weight_ns =
-            unsampled_ns(&session->ledger, thread) + (thread->end_ns ? unseen_ns / ended : 0);
+            unsampled_ns(session, thread) + (thread->end_ns ? unseen_ns / ended : 0);
         if (weight_ns && add_row(session, thread, node, weight_ns))
             return SPROF_ENOMEM;
     }

@@ -162,6 +162,13 @@ int recording_add_event(struct recording *recording, const struct store_event *e
     return sprof_vec_push(&recording_batch(recording)->events, row);
 }
 
+int recording_change_event(struct recording *recording, const struct store_event *event)
+{
+    struct store_event row = *event;
+    row.run_id = recording->run.id;
+    return sprof_vec_push(&recording_batch(recording)->events, row);
+}
+
 struct store_batch *recording_batch(struct recording *recording)
 {
     return &recording_writer_batch(&recording->writer)->rows;
@@ -214,6 +221,11 @@ int recording_clear(struct recording *recording, uint64_t time_ns)
         if (batch->samples.items[i].time_ns >= run_ns)
             batch->samples.items[kept++] = batch->samples.items[i];
     batch->samples.count = kept;
+    for (size_t i = 0; i < recording->process_table.threads.count; i++) {
+        struct model_thread *thread = recording->process_table.threads.items[i];
+        thread->samples = thread->sampled_weight = 0;
+        thread->dirty = true;
+    }
     batch->failed.count = batch->phases.count = batch->call_costs.count = 0;
     recording->phase.id = 0;
     return sprof_vec_push(&batch->cleared, (struct store_cleared){recording->run.id, run_ns});

@@ -73,6 +73,10 @@ struct store_run *recording_run(struct recording *recording);
  * live until recording_free. Returns 0 or SPROF_ENOMEM. */
 int recording_add_event(struct recording *recording, const struct store_event *event, uint32_t *id);
 
+/* The event of that id is another one from now on: its row is written anew. Returns 0 or
+ * SPROF_ENOMEM. */
+int recording_change_event(struct recording *recording, const struct store_event *event);
+
 /* Begins a phase at `phase->start_ns` of the run, and ends the one before; its id and run id are
  * given here, its texts must live until recording_free. Samples from then on are of its mode, those
  * from before that come late or wait are not; the run's row is for the least detailed of the modes,

@@ -418,6 +418,18 @@ uint64_t sampler_target_cpu_ns(struct sampler *sampler)
     return 0;
 }
 
+uint64_t sampler_thread_cpu_ns(struct sampler *sampler, pid_t pid, pid_t tid)
+{
+    for (size_t i = 0; i < sampler->sources.count; i++) {
+        struct source *source = sampler->sources.items[i];
+        const uint64_t cpu_ns =
+            source->kind->thread_cpu_ns ? source->kind->thread_cpu_ns(source, pid, tid) : 0;
+        if (cpu_ns)
+            return cpu_ns;
+    }
+    return 0;
+}
+
 uint64_t sampler_unseen_cpu_ns(struct sampler *sampler)
 {
     const uint64_t seen_ns =

@@ -63,7 +63,8 @@ enum sampler_weights {
     SAMPLER_WEIGHTS_TICK,  /* CPU time since the thread's last sample, in steps of a timer's tick */
 };
 
-/* What was asked for and what there is; fixed once sampler_open returns. */
+/* What was asked for and what there is; changed by sampler_set_rate and sampler_set_capture only.
+ */
 struct sampler_facts {
     char source[160];     /* which source, and how it works here: "perf per CPU, …" */
     char source_why[256]; /* why not the one before it; empty where it was the first or asked for */
@@ -73,7 +74,6 @@ struct sampler_facts {
     bool event_is_clock;   /* weights are nanoseconds of CPU time, or of the wall clock */
     bool varying_period;   /* weights differ from sample to sample */
     uint64_t frequency_hz; /* asked; 0 when a period was */
-    bool fixed_rate;       /* it cannot be changed while it runs */
     uint64_t period; /* between samples, in event units: of a clock that varies, the mean; of other
                         events that vary, 0 */
     bool kernel_excluded;          /* samples only in user mode */
@@ -164,6 +164,9 @@ bool sampler_targets_ended(struct sampler *sampler, int *wait_status);
 /* CPU time of the targets since sampler_start, threads that ended included, in nanoseconds: the
  * ledger's "expected". One system call an event: not for hot paths. 0 where it cannot be known. */
 uint64_t sampler_target_cpu_ns(struct sampler *sampler);
+
+/* That of one live thread; 0 where it cannot be known. */
+uint64_t sampler_thread_cpu_ns(struct sampler *sampler, pid_t pid, pid_t tid);
 
 /* CPU time that the above has not seen, for the kernel takes a counter away before its thread has
  * quite ended: what a launched command that has ended, and the descendants it waited for, are

@@ -107,6 +107,10 @@ struct source_kind {
      * never known. */
     uint64_t (*cpu_ns)(struct source *source);
 
+    /* CPU time of a live thread since the start, in nanoseconds; 0 where it cannot be known. NULL:
+     * never known. */
+    uint64_t (*thread_cpu_ns)(struct source *source, pid_t pid, pid_t tid);
+
     /* Adds its numbers to the sampler's. NULL: none. */
     void (*count)(const struct source *source, struct sampler_counters *counters);
 

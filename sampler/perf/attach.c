@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@ enum {
     COUNTER_RING_BYTES = 4 << 10,
     COMMAND_RING_BYTES = 64 << 10,
     COUNTER_RINGS_MAX = 64, /* each is a mapping, and memory that stays locked */
+    NAP_NS_MAX = 10000000,
 };
 /* A new thread is in /proc a moment before its FORK record is written. */
 static const struct timespec fork_gap = {.tv_nsec = 1000000};
@@ -28,7 +30,7 @@ struct intake {
 /* Shows an intake the FORK records that lie unread in the rings. */
 static int note_forks(struct perf_source *source, const struct intake *intake)
 {
-    for (size_t i = 0; i < source->cpu_rings; i++) {
+    for (size_t i = 0; i < source->merge.rings.count; i++) {
         struct sampler_ring *ring = &source->merge.rings.items[i];
         sampler_ring_refresh(ring);
         struct perf_event_header header;
@@ -76,14 +78,33 @@ static int add_member(struct perf_source *source, struct sprof_map *known,
     return result || !sprof_map_put(known, (uint64_t)fork->tid, fork->time_ns) ? result : -ENOMEM;
 }
 
+/* An event of the newest generation. */
+static int bind_newest(struct perf_source *source, uint64_t event_id)
+{
+    const uint64_t newest = source->generations.count - 1;
+    return sprof_map_put(&source->event_generation, event_id, newest) ||
+           sampler_layouts_bind(&source->layouts, event_id, source->event_layout);
+}
+
+static uint64_t own_key(uint64_t generation, pid_t tid)
+{
+    return generation << 32 | (uint32_t)tid;
+}
+
+uint64_t perf_attach_key(const struct perf_source *source, uint64_t event_id, pid_t tid)
+{
+    const uint64_t *generation = sprof_map_get(&source->event_generation, event_id);
+    return own_key(generation ? *generation : 0, tid);
+}
+
 /* Opens one event of a thread on each CPU, into that CPU's ring. A thread that ended is no error.
  */
 static int open_on_cpus(struct perf_source *source, struct perf_event_attr *attr, pid_t tid,
                         struct sprof_id_list *list)
 {
     for (size_t i = 0; i < source->cpus.count; i++) {
-        const int fd =
-            perf_open_dropping(attr, tid, source->cpus.items[i], source->merge.rings.items[i].fd);
+        const int fd = perf_open_dropping(attr, tid, source->cpus.items[i],
+                                          source->merge.rings.items[source->event_rings + i].fd);
         if (fd == -ESRCH)
             return 0;
         if (fd < 0)
@@ -92,7 +113,9 @@ static int open_on_cpus(struct perf_source *source, struct perf_event_attr *attr
             close(fd);
             return -ENOMEM;
         }
-        if (sprof_map_put(&source->event_tid, perf_event_id(fd), (uint64_t)tid))
+        const uint64_t id = perf_event_id(fd);
+        if (sprof_map_put(&source->event_tid, id, (uint64_t)tid) ||
+            (source->generations.count && bind_newest(source, id)))
             return -ENOMEM;
     }
     return 0;
@@ -104,8 +127,9 @@ static int open_thread(struct perf_source *source, pid_t pid, pid_t tid)
     (void)pid;
     struct perf_event_attr attr;
     const pid_t only = source->members.only_thread;
+    const size_t generations = source->generations.count;
     int result = 0;
-    if (only) {
+    if (only && !generations) {
         perf_config_ring_event(&attr, true);
         attr.watermark = 0;
         attr.wakeup_watermark = 0;
@@ -121,7 +145,8 @@ static int open_thread(struct perf_source *source, pid_t pid, pid_t tid)
     }
     if (!result &&
         (sprof_map_put(&source->tids_taken_in, (uint64_t)tid, sprof_clock_monotonic_ns()) ||
-         sprof_map_put(&source->tids_with_events, (uint64_t)tid, 1)))
+         sprof_map_put(&source->tids_with_events, own_key(generations ? generations - 1 : 0, tid),
+                       1)))
         result = -ENOMEM;
     return result;
 }
@@ -143,7 +168,7 @@ static int scan_process(struct perf_source *source, pid_t pid, const struct inta
     int result = sprof_proc_threads(pid, &threads), taken = 0;
     if (result == -ENOENT || result == -ESRCH)
         result = 0;
-    if (!result && intake->known->count) {
+    if (!result && threads.count && intake->known->count) {
         nanosleep(&fork_gap, NULL);
         result = note_forks(source, intake);
     }
@@ -185,6 +210,149 @@ int perf_attach_tasks(struct perf_source *source, struct sprof_error *error)
     return scan_all(source, &intake, error);
 }
 
+/* == Once more == */
+
+/* As note_inherited; and a new process is looked at in the next round. */
+static int note_forked(struct perf_source *source, struct sprof_map *known,
+                       const struct model_record *fork)
+{
+    if (perf_members_add_process(&source->members, fork->pid) ||
+        perf_members_add_thread(&source->members, fork->pid, fork->tid))
+        return -ENOMEM;
+    return note_inherited(source, known, fork);
+}
+
+/* One look at all processes with threads alive; returns how many threads were taken in, or a
+ * negative errno. */
+static int scan_members(struct perf_source *source, const struct intake *intake)
+{
+    struct sprof_map pids = {0};
+    const struct sprof_map *threads = &source->members.threads;
+    int result = 0, taken = 0;
+    for (size_t i = 0; !result && i < threads->capacity; i++)
+        if (threads->slots[i].key && threads->slots[i].value)
+            result = sprof_map_put(&pids, threads->slots[i].value, 1) ? -ENOMEM : 0;
+    for (size_t i = 0; result >= 0 && i < pids.capacity; i++) {
+        if (!pids.slots[i].key)
+            continue;
+        result = scan_process(source, (pid_t)pids.slots[i].key, intake);
+        taken += result > 0 ? result : 0;
+    }
+    sprof_map_release(&pids);
+    return result < 0 ? result : taken;
+}
+
+static int take_in_again(struct perf_source *source)
+{
+    const struct intake intake = {&source->tids_taken_in, open_thread, note_forked};
+    if (source->members.only_thread)
+        return open_thread(source, 0, source->members.only_thread);
+    int taken = 1;
+    for (int round = 0; taken > 0 && round < ROUNDS_MAX; round++)
+        taken = scan_members(source, &intake);
+    return taken < 0 ? taken : 0;
+}
+
+/* The events that there are become a generation, and so do those to come. */
+static int begin_generation(struct perf_source *source)
+{
+    static const struct perf_generation always = {0, UINT64_MAX};
+    if (sprof_vec_reserve(&source->generations, source->generations.count + 2))
+        return -ENOMEM;
+    if (!source->generations.count) {
+        for (size_t i = 0; i < source->events.count; i++)
+            if (sprof_map_put(&source->event_generation, perf_event_id(source->events.items[i]), 0))
+                return -ENOMEM;
+        source->generations.items[source->generations.count++] = always;
+    }
+    source->generations.items[source->generations.count++] = always;
+    sprof_map_release(&source->tids_taken_in);
+    return 0;
+}
+
+static void close_events(struct perf_source *source, size_t first, size_t count)
+{
+    struct sprof_id_list *events = &source->events;
+    for (size_t i = first; i < first + count; i++)
+        perf_event_disable(events->items[i]);
+    for (size_t i = first; i < first + count; i++) {
+        source->lost_of_closed += perf_event_lost(events->items[i]);
+        close(events->items[i]);
+    }
+    events->count -= count;
+    memmove(events->items + first, events->items + first + count,
+            (events->count - first) * sizeof *events->items);
+}
+
+/* Until a period of the new events has begun anywhere at random for each thread: then those cut off
+ * and those begun make up for each other. */
+static uint64_t random_moment(struct perf_source *source)
+{
+    const uint64_t period_ns = 1000000000 / perf_config_samples_per_second(&source->config);
+    uint64_t word = 0;
+    if (getrandom(&word, sizeof word, GRND_NONBLOCK) < 0)
+        word = sprof_clock_monotonic_ns();
+    const struct timespec nap = {
+        .tv_nsec = (long)(word % (period_ns < NAP_NS_MAX ? period_ns + 1 : NAP_NS_MAX))};
+    nanosleep(&nap, NULL);
+    return sprof_clock_monotonic_ns();
+}
+
+int perf_attach_again(struct perf_source *source, const struct perf_config *config, int layout)
+{
+    const struct perf_config former = source->config;
+    const int former_layout = source->event_layout;
+    const size_t before = source->events.count;
+    int result = begin_generation(source);
+    if (result)
+        return result;
+    source->config = *config;
+    source->event_layout = layout;
+    result = take_in_again(source);
+    const size_t newest = source->generations.count - 1;
+    struct perf_generation *generations = source->generations.items;
+    if (result) {
+        generations[newest].from_ns = UINT64_MAX;
+        close_events(source, before, source->events.count - before);
+        source->config = former;
+        source->event_layout = former_layout;
+        return result;
+    }
+    /* The last that was not given up. */
+    size_t last = newest - 1;
+    while (generations[last].from_ns == UINT64_MAX)
+        last--;
+    generations[newest].from_ns = generations[last].to_ns = random_moment(source);
+    close_events(source, 0, before);
+    return 0;
+}
+
+/* Events of both generations tell of births and deaths while both run. */
+static bool is_told_twice(struct perf_source *source, const struct model_record *record)
+{
+    const uint64_t now = record->type == MODEL_RECORD_FORK ? 1 : 2;
+    const uint64_t *before = sprof_map_get(&source->told, (uint64_t)record->tid);
+    if (before && *before == now)
+        return true;
+    sprof_map_put(&source->told, (uint64_t)record->tid, now); /* without memory it is told twice */
+    return false;
+}
+
+bool perf_attach_counts(struct perf_source *source, const struct model_record *record,
+                        uint64_t event_id)
+{
+    const uint64_t *index = sprof_map_get(&source->event_generation, event_id);
+    if (!index)
+        return true;
+    const struct perf_generation *generation = &source->generations.items[*index];
+    if (record->type == MODEL_RECORD_SAMPLE)
+        return record->time_ns >= generation->from_ns && record->time_ns < generation->to_ns;
+    const bool is_life = record->type == MODEL_RECORD_FORK || record->type == MODEL_RECORD_EXIT;
+    return !is_life || !is_told_twice(source, record);
+}
+
+/* == Whole CPUs == */
+
 int perf_attach_filter(struct perf_source *source, struct sprof_error *error)
 {
     const struct intake intake = {&source->tids_taken_in, add_to_filter, add_member};
@@ -193,6 +361,8 @@ int perf_attach_filter(struct perf_source *source, struct sprof_error *error)
     const int result = perf_filter_bpf_add(&source->filter, source->members.only_thread);
     return result ? perf_explain(0, true, -result, error) : 0;
 }
+
+/* == Counters == */
 
 static void open_spares(struct perf_source *source)
 {

@@ -15,7 +15,7 @@ uint64_t perf_batch_interval_ns(const struct perf_source *source)
     const uint64_t longest = config->capture == SAMPLER_CAPTURE_PC ? INTERVAL_PC_NS
                              : source->tail_bpf.wake_fd >= 0       ? INTERVAL_CAPTURED_NS
                                                                    : INTERVAL_STACK_NS;
-    const uint64_t samples = source->merge.rings.items->size / RING_FRACTION /
+    const uint64_t samples = source->merge.rings.items[source->event_rings].size / RING_FRACTION /
                              perf_config_sample_bytes(config, config->stack_bytes);
     const uint64_t fill_ns =
         samples * UINT64_C(1000000000) / perf_config_samples_per_second(config);
@@ -42,9 +42,11 @@ int perf_batch_wait_for(struct source *opened, uint64_t now_ns, struct source_wa
     const struct pollfd tails = {.fd = source->tail_bpf.wake_fd, .events = POLLIN};
     if (sprof_vec_push(&wait->polls, tails))
         return SPROF_ENOMEM;
-    for (size_t i = 0; plan.polls_rings && i < source->cpu_rings; i++) {
+    for (size_t i = 0; plan.polls_rings && i < source->merge.rings.count; i++) {
+        const bool larger =
+            i >= source->event_rings && i - source->event_rings < source->cpus.count;
         const struct pollfd ring = {.fd = source->merge.rings.items[i].fd, .events = POLLIN};
-        if (sprof_vec_push(&wait->polls, ring))
+        if ((larger || i < source->cpu_rings) && sprof_vec_push(&wait->polls, ring))
             return SPROF_ENOMEM;
     }
     return 0;

@@ -29,7 +29,7 @@ struct perf_clock {
     uint64_t newest_period_ns; /* asked for last */
     uint64_t mirrored;         /* the period that the next one mirrors; 0: the next is a new one */
     bool delivered;            /* a sample was read since the last change */
-    uint64_t weighed; /* the caller's: position among the weights that the kernel keeps */
+    uint64_t weighed;          /* the caller's: position among the weights that the kernel keeps */
 };
 
 /* The event is enabled now, with that period. *clock is initialized, zero at the least. */

@@ -49,15 +49,6 @@ bool perf_control_in_pause(struct perf_source *source, uint64_t time_ns)
 
 /* == Replacing events == */
 
-static int no_such_change(const char *what, struct sprof_error *error)
-{
-    return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
-                           "the %s of events of threads cannot be changed while they run\nrecord "
-                           "with events of whole CPUs: as root, or after `sudo sysctl "
-                           "kernel.perf_event_paranoid=0`, and without --per-thread",
-                           what);
-}
-
 static void close_all(struct sprof_id_list *fds)
 {
     for (size_t i = 0; i < fds->count; i++)
@@ -86,22 +77,17 @@ static int open_others(struct perf_source *source, int layout, struct sprof_id_l
     return result;
 }
 
-/* Replaces the events by those that `config` asks for. What the old ones wrote stays in the rings.
- */
-static int replace_events(struct perf_source *source, const struct perf_config *config,
-                          struct sprof_error *error)
+static int replace_cpu_events(struct perf_source *source, const struct perf_config *config,
+                              int layout)
 {
     const struct perf_config former = source->config;
-    const int layout = sampler_layouts_add(&source->layouts, config->layout);
-    if (layout < 0)
-        return sprof_error_set(error, SPROF_ELIMIT, 0, "too many layouts of samples");
     source->config = *config;
     struct sprof_id_list others = {0};
     const int result = open_others(source, layout, &others);
     if (result) {
         close_all(&others);
         source->config = former;
-        return perf_explain(0, false, -result, error);
+        return result;
     }
     for (size_t i = 0; i < others.count; i++) {
         const int former_fd = source->events.items[i];
@@ -111,6 +97,20 @@ static int replace_events(struct perf_source *source, const struct perf_config *
     }
     sprof_vec_release(&others);
     return 0;
+}
+
+/* Replaces the events by those that `config` asks for. What the old ones wrote stays in the rings.
+ */
+static int replace_events(struct perf_source *source, const struct perf_config *config,
+                          struct sprof_error *error)
+{
+    const int layout = sampler_layouts_add(&source->layouts, config->layout);
+    if (layout < 0)
+        return sprof_error_set(error, SPROF_ELIMIT, 0, "too many layouts of samples");
+    const int result = source->scope == SAMPLER_SCOPE_TASK
+                           ? perf_attach_again(source, config, layout)
+                           : replace_cpu_events(source, config, layout);
+    return result ? perf_explain(0, false, -result, error) : 0;
 }
 
 static int settle(struct perf_source *source, int result)
@@ -129,9 +129,7 @@ int perf_control_rate(struct source *opened, uint64_t frequency_hz, struct sprof
     int result = perf_config_set_rate(&config, frequency_hz, error);
     if (result)
         return result;
-    if (source->scope == SAMPLER_SCOPE_TASK)
-        return no_such_change("rate", error);
-    if (!config.event->is_clock)
+    if (!config.event->is_clock || source->scope == SAMPLER_SCOPE_TASK)
         return settle(source, replace_events(source, &config, error));
     source->config = config;
     source->jitters = true;
@@ -145,12 +143,11 @@ int perf_control_capture(struct source *opened, enum sampler_capture capture,
 {
     struct perf_source *source = (struct perf_source *)opened;
     struct perf_config config = source->config;
-    perf_config_set_capture(&config, capture);
-    perf_config_fit_stack(&config, source->merge.rings.items->size);
     if (capture == source->config.capture)
         return 0;
-    if (source->scope == SAMPLER_SCOPE_TASK)
-        return no_such_change("mode", error);
+    perf_config_set_capture(&config, capture);
+    perf_source_enlarge_rings(source, &config);
+    perf_config_fit_stack(&config, source->merge.rings.items[source->event_rings].size);
     const int result = settle(source, replace_events(source, &config, error));
     if (!result)
         perf_stack_tail_begin(source);

@@ -49,6 +49,15 @@ static uint64_t uncounted_ns(const struct perf_source *source, pid_t pid, pid_t 
     return now_ns > before_ns ? now_ns - before_ns : 0;
 }
 
+uint64_t perf_end_records_thread_cpu_ns(struct source *opened, pid_t pid, pid_t tid)
+{
+    struct perf_source *source = (struct perf_source *)opened;
+    uint64_t cpu_time_ns;
+    return perf_counters_thread_ns(&source->counters, tid, false, &cpu_time_ns)
+               ? cpu_time_ns
+               : uncounted_ns(source, pid, tid);
+}
+
 int perf_end_records_make(struct perf_source *source)
 {
     const struct sprof_map *threads = &source->members.threads;
@@ -58,9 +67,7 @@ int perf_end_records_make(struct perf_source *source)
         const pid_t tid = (pid_t)threads->slots[i].key, pid = (pid_t)threads->slots[i].value;
         if (!tid || !pid)
             continue;
-        uint64_t cpu_time_ns;
-        if (!perf_counters_thread_ns(&source->counters, tid, false, &cpu_time_ns))
-            cpu_time_ns = uncounted_ns(source, pid, tid);
+        const uint64_t cpu_time_ns = perf_end_records_thread_cpu_ns(&source->source, pid, tid);
         if (cpu_time_ns)
             result = push_cpu_time(source, pid, tid, cpu_time_ns);
     }

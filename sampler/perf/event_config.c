@@ -138,7 +138,9 @@ uint64_t perf_config_samples_per_second(const struct perf_config *config)
 {
     if (config->frequency_hz)
         return config->frequency_hz;
-    return config->event->is_clock ? UINT64_C(1000000000) / config->period : ASSUMED_HZ;
+    if (!config->event->is_clock)
+        return ASSUMED_HZ;
+    return config->period < UINT64_C(1000000000) ? UINT64_C(1000000000) / config->period : 1;
 }
 
 size_t perf_config_ring_least(const struct perf_config *config)

@@ -47,8 +47,8 @@ const char *perf_filter_bpf_reason(int result);
 int perf_filter_bpf_add(const struct perf_filter_bpf *filter, pid_t tid);
 bool perf_filter_bpf_has(const struct perf_filter_bpf *filter, pid_t tid);
 
-/* Puts the program on a sampling event, whose samples have stacks or not, as those of all events from
- * now on. Returns 0 or a negative errno. */
+/* Puts the program on a sampling event, whose samples have stacks or not, as those of all events
+ * from now on. Returns 0 or a negative errno. */
 int perf_filter_bpf_attach(const struct perf_filter_bpf *filter, int event_fd, bool has_stack);
 
 /* The weight of a kept sample of a CPU. *position is the caller's, 0 at first, one for each CPU;

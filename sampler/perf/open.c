@@ -28,10 +28,11 @@ static void close_rings(struct perf_source *source)
 }
 
 /* One ring on one CPU. Returns 0 or a negative errno; *mapping says whether it was the memory. */
-static int add_ring(struct perf_source *source, pid_t pid, int cpu, size_t size, bool *mapping)
+static int add_ring(struct perf_source *source, pid_t pid, int cpu, size_t size, bool tracks,
+                    bool *mapping)
 {
     struct perf_event_attr attr;
-    perf_config_ring_event(&attr, pid < 0);
+    perf_config_ring_event(&attr, tracks);
     const int fd = perf_open_dropping(&attr, pid, cpu, -1);
     *mapping = fd >= 0;
     if (fd < 0)
@@ -42,34 +43,38 @@ static int add_ring(struct perf_source *source, pid_t pid, int cpu, size_t size,
         close(fd);
         return result;
     }
-    if (sampler_merge_add(&source->merge, &ring))
-        return -ENOMEM;
-    source->cpu_rings++;
-    return 0;
+    return sampler_merge_add(&source->merge, &ring) ? -ENOMEM : 0;
 }
 
 /* Rings of one size on all CPUs. CPUs that went away meanwhile are forgotten. */
 static int add_rings(struct perf_source *source, pid_t pid, size_t size, bool *mapping)
 {
     for (size_t i = 0; i < source->cpus.count;) {
-        const int result = add_ring(source, pid, source->cpus.items[i], size, mapping);
+        const int result = add_ring(source, pid, source->cpus.items[i], size, pid < 0, mapping);
         if (result == -ENODEV && source->cpus.count > 1) {
             source->cpus.items[i] = source->cpus.items[--source->cpus.count];
             continue;
         }
         if (result)
             return result;
-        i++;
+        source->cpu_rings = ++i;
     }
     return 0;
 }
 
-/* pid -1: rings owned by trackers of everything on each CPU; 0: by events on ourselves. */
-static int open_rings(struct perf_source *source, pid_t pid, size_t budget,
-                      struct sprof_error *error)
+/* The owners of the rings are trackers of everything on each CPU; for events of threads, which
+ * track by themselves, events on ourselves. */
+static pid_t ring_owner(const struct perf_source *source)
+{
+    return source->scope == SAMPLER_SCOPE_TASK ? 0 : -1;
+}
+
+static int open_rings(struct perf_source *source, struct sprof_error *error)
 {
     const size_t least = perf_config_ring_least(&source->config);
-    size_t size = perf_config_ring_bytes(&source->config, budget / source->cpus.count);
+    const size_t limit = source->ring_budget_bytes / source->cpus.count;
+    const pid_t pid = ring_owner(source);
+    size_t size = perf_config_ring_bytes(&source->config, limit);
     for (;; size /= 2) {
         bool mapping = false;
         const int result = add_rings(source, pid, size, &mapping);
@@ -126,13 +131,42 @@ static void end_filter(struct perf_source *source)
         explain_no_bpf(source, result);
 }
 
+static int add_larger_rings(struct perf_source *source, size_t size)
+{
+    const size_t before = source->merge.rings.count;
+    int result = 0;
+    for (size_t i = 0; !result && i < source->cpus.count; i++) {
+        bool mapping;
+        result = add_ring(source, ring_owner(source), source->cpus.items[i], size, false, &mapping);
+    }
+    for (size_t i = source->merge.rings.count; result && i > before; i--)
+        sampler_ring_close(&source->merge.rings.items[--source->merge.rings.count]);
+    return result;
+}
+
+void perf_source_enlarge_rings(struct perf_source *source, const struct perf_config *config)
+{
+    struct perf_config whole = *config; /* with the slice that was asked for */
+    whole.stack_bytes = whole.stack_bytes_wanted;
+    const size_t now = source->merge.rings.items[source->event_rings].size;
+    const size_t first = source->merge.rings.count;
+    size_t size = perf_config_ring_bytes(&whole, source->ring_budget_bytes / source->cpus.count);
+    while (size > now && add_larger_rings(source, size))
+        size /= 2;
+    if (size <= now)
+        return;
+    source->event_rings = first;
+    source->facts.rings += (unsigned)source->cpus.count;
+    source->facts.ring_bytes += size * source->cpus.count;
+}
+
 int perf_source_open_cpu_event(struct perf_source *source, size_t index, uint64_t period)
 {
     struct perf_event_attr attr;
     perf_config_sampling_event(&source->config, &attr, true, false);
     attr.sample_period = period ? period : attr.sample_period;
     return perf_open_dropping(&attr, -1, source->cpus.items[index],
-                              source->merge.rings.items[index].fd);
+                              source->merge.rings.items[source->event_rings + index].fd);
 }
 
 /* The sampling event of one CPU. Where the program cannot be put on it, sprof filters itself. */
@@ -179,9 +213,7 @@ static int open_cpu_scope(struct perf_source *source, const struct sampler_optio
     settle_layout(source);
     source->scope = SAMPLER_SCOPE_CPU;
     begin_filter(source, options->minimum_scope);
-    const int result = open_rings(
-        source, -1, options->ring_budget_bytes ? options->ring_budget_bytes : DEFAULT_BUDGET_BYTES,
-        error);
+    const int result = open_rings(source, error);
     /* What the processes map is reported before they are looked at. */
     for (size_t i = 0; !result && !target_command(source->target) && i < source->cpu_rings; i++)
         perf_event_enable(source->merge.rings.items[i].fd);
@@ -248,15 +280,13 @@ static int open_task_scope(struct perf_source *source, const struct sampler_opti
                                      sizeof source->facts.kernel_excluded_why);
         settle_layout(source);
     }
-    const int result = open_rings(
-        source, 0, options->ring_budget_bytes ? options->ring_budget_bytes : DEFAULT_BUDGET_BYTES,
-        error);
+    source->scope = SAMPLER_SCOPE_TASK;
+    const int result = open_rings(source, error);
     if (result)
         return result;
     if (options->minimum_scope < SAMPLER_SCOPE_TASK)
         explain_no_bpf(source, -EPERM);
     perf_stack_tail_open(source);
-    source->scope = SAMPLER_SCOPE_TASK;
     source->members.trust = PERF_TRUST_ALL;
     return target_command(source->target) ? open_command_events(source, error)
                                           : perf_attach_tasks(source, error);
@@ -277,6 +307,8 @@ int perf_source_open_events(struct perf_source *source, const struct sampler_opt
                             struct sprof_error *error)
 {
     raise_file_limit();
+    source->ring_budget_bytes =
+        options->ring_budget_bytes ? options->ring_budget_bytes : DEFAULT_BUDGET_BYTES;
     if (sprof_proc_online_cpus(&source->cpus))
         return sprof_error_memory(error);
     source->facts.cpus = (unsigned)source->cpus.count;

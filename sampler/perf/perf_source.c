@@ -30,14 +30,14 @@ void perf_source_state_facts(struct perf_source *source)
     struct sampler_facts *facts = &source->facts;
     const struct perf_config *config = &source->config;
     describe(source, facts->source, sizeof facts->source);
-    facts->fixed_rate = source->scope == SAMPLER_SCOPE_TASK;
     facts->may_miss_threads = source->scope == SAMPLER_SCOPE_TASK;
     facts->weights = SAMPLER_WEIGHTS_EXACT;
     snprintf(facts->event, sizeof facts->event, "%s", config->event->name);
     facts->event_is_clock = config->event->is_clock;
     facts->frequency_hz = config->frequency_hz;
     /* The timer of a clock event runs at one period, whatever asked for it, until we change it. */
-    facts->varying_period = config->frequency_hz && (!config->event->is_clock || source->jitters);
+    facts->varying_period = config->frequency_hz && (!config->event->is_clock || source->jitters ||
+                                                     source->generations.count);
     if (!config->frequency_hz || config->event->is_clock)
         facts->period = perf_config_period(config);
     facts->kernel_excluded = config->exclude_kernel;
@@ -72,6 +72,9 @@ static void perf_free(struct source *opened)
     sprof_map_release(&source->event_tid);
     sprof_map_release(&source->tids_with_events);
     sprof_map_release(&source->tids_taken_in);
+    sprof_map_release(&source->event_generation);
+    sprof_map_release(&source->told);
+    sprof_vec_release(&source->generations);
     sprof_map_release(&source->tids_with_counter);
     sprof_map_release(&source->cpu_before_start);
     free(source->buffer);
@@ -223,6 +226,7 @@ const struct source_kind perf_source_kind = {
     .take = perf_record_take,
     .weigh = perf_jitter_weigh,
     .cpu_ns = perf_cpu_ns,
+    .thread_cpu_ns = perf_end_records_thread_cpu_ns,
     .count = perf_count,
     .stack_end = perf_stack_tail_learn,
     .set_paused = perf_control_pause,

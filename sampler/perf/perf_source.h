@@ -22,6 +22,11 @@ struct perf_pause {
     uint64_t begin_ns, end_ns;
 };
 
+/* When events of threads count that others came before or after. */
+struct perf_generation {
+    uint64_t from_ns, to_ns;
+};
+
 struct perf_source {
     struct source source;
     struct sampler_facts facts; /* its part of them */
@@ -36,14 +41,21 @@ struct perf_source {
     struct perf_counters counters;
 
     struct sprof_id_list cpus;
-    size_t cpu_rings; /* the first rings of `merge`: one for each of `cpus`, in their order */
+    size_t cpu_rings;   /* the first rings of `merge`: one for each of `cpus`, in their order */
+    size_t event_rings; /* the first of those that new sampling events write to, likewise */
+    size_t ring_budget_bytes;
     struct sprof_id_list events;       /* descriptors of sampling events */
     struct sprof_id_list trackers;     /* descriptors of further events that report mappings and
                                           forks */
     struct sprof_map event_tid;        /* identifier of an event opened on a thread → tid */
-    struct sprof_map tids_with_events; /* tid of a thread with events of its own → 1 */
-    struct sprof_map tids_taken_in;    /* tid of a thread taken in, or born with its parent's events
-                                          → when */
+    struct sprof_map tids_with_events; /* perf_attach_key of a thread with events of its own → 1 */
+    SPROF_VEC(struct perf_generation) generations; /* of events of threads; none: never replaced */
+    struct sprof_map event_generation; /* identifier of such an event → its index there */
+    struct sprof_map
+        told;         /* since there are generations: tid → 1, its birth was told; 2: its death */
+    int event_layout; /* of the newest */
+    struct sprof_map tids_taken_in; /* tid of a thread taken in, or born with its parent's events
+                                       → when */
     struct sprof_map tids_with_counter; /* tid of a thread with counters, its own or its parent's →
                                            when */
     struct sprof_map cpu_before_start; /* tid of a thread that could get none → CPU time before the
@@ -104,6 +116,11 @@ int perf_source_settle_events(struct perf_source *source, struct sprof_error *er
  * 0: as configured. Returns a descriptor or a negative errno. */
 int perf_source_open_cpu_event(struct perf_source *source, size_t index, uint64_t period);
 
+/* Opens larger rings beside those there are, for sampling events that `config` asks for and that
+ * are opened from then on; leaves things as they are where the budget or the kernel allows no more.
+ */
+void perf_source_enlarge_rings(struct perf_source *source, const struct perf_config *config);
+
 /* perf_source.c: works out the facts. */
 void perf_source_state_facts(struct perf_source *source);
 
@@ -118,6 +135,18 @@ bool perf_control_in_pause(struct perf_source *source, uint64_t time_ns);
 /* attach.c: takes in all threads of the attached processes, whatever they start meanwhile. */
 int perf_attach_tasks(struct perf_source *source, struct sprof_error *error);
 int perf_attach_filter(struct perf_source *source, struct sprof_error *error);
+
+/* Replaces the events of threads by those that `config` asks for, on all threads of all targets;
+ * both run until all are open. Returns 0 or a negative errno, and then the former ones go on. */
+int perf_attach_again(struct perf_source *source, const struct perf_config *config, int layout);
+
+/* Whether a record counts, of an event of threads that was replaced, or replaced one. To be asked
+ * once for each, in the order of time. */
+bool perf_attach_counts(struct perf_source *source, const struct model_record *record,
+                        uint64_t event_id);
+
+/* A thread with events of its own in the generation of an event. */
+uint64_t perf_attach_key(const struct perf_source *source, uint64_t event_id, pid_t tid);
 
 /* Opens the counters of the command or of all threads attached to. Missing ones are only reported.
  */
@@ -152,8 +181,9 @@ void perf_jitter_replace(struct perf_source *source, size_t index, int fd);
 uint64_t perf_jitter_weigh(struct source *source, const struct model_record *sample);
 
 /* end_records.c: what is known only when all rings are empty: losses at the very end, and the CPU
- * time of the threads still alive. Returns 0 or SPROF_ENOMEM. */
+ * time of the threads still alive (0 or SPROF_ENOMEM); that of one of them. */
 int perf_end_records_make(struct perf_source *source);
+uint64_t perf_end_records_thread_cpu_ns(struct source *source, pid_t pid, pid_t tid);
 
 /* stack_tail_capture.c: which stacks the kernel is to capture beyond their slices; maps what it
  * captures, or makes ready to copy it, where samples carry stacks, from now on at the latest; maps

@@ -14,11 +14,13 @@ static bool is_duplicate(const struct perf_source *source, const struct model_re
         return false;
     const uint64_t *owner = sprof_map_get(&source->event_tid, event_id);
     return owner && *owner != (uint64_t)record->tid &&
-           sprof_map_get(&source->tids_with_events, (uint64_t)record->tid);
+           sprof_map_get(&source->tids_with_events, perf_attach_key(source, event_id, record->tid));
 }
 
 static bool admit(struct perf_source *source, const struct model_record *record, uint64_t event_id)
 {
+    if (source->generations.count && !perf_attach_counts(source, record, event_id))
+        return false;
     if (!perf_members_admit(&source->members, record)) {
         source->counts.foreign_samples += record->type == MODEL_RECORD_SAMPLE;
         return false;

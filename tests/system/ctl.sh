@@ -1,8 +1,12 @@
 #!/bin/bash
 # Recordings that are controlled while they run.
-#   ctl.sh CASE [SOURCE]
+#   ctl.sh CASE [SOURCE]        perf, sigprof, or thread: perf's events of threads
 . "$(dirname "$0")/lib.sh"
-source=${2-}
+case ${2-} in
+thread) source=(--per-thread) ;;
+?*) source=(--source "$2") ;;
+*) source=() ;;
+esac
 
 ctl() { # STATUS ARGUMENTS
     local wanted=$1
@@ -12,7 +16,7 @@ ctl() { # STATUS ARGUMENTS
 
 # Starts a recording of a program that spins, and waits until it can be controlled.
 record_spin() { # OPTIONS
-    start "$SPROF" record ${source:+--source "$source"} -o t.db "$@" -- "$PROGRAMS/split" forever >record.out 2>record.err
+    start "$SPROF" record "${source[@]}" -o t.db "$@" -- "$PROGRAMS/split" forever >record.out 2>record.err
     recorder=$child
     for _ in $(seq 500); do
         [ -S t.db.ctl ] && "$SPROF" ctl -i t.db status >status.out 2>&1 && return
@@ -77,6 +81,19 @@ rate)
     sleep 0.5
     end_all
     holds "$(sql t.db "SELECT group_concat(frequency_hz, '-') = '99-1999' FROM phase") == 1" "both rates"
+    holds "$(sql t.db "SELECT varying FROM event") == 1" "weights count"
+    ;;
+rate_of_period)
+    # A period was asked for; then there is a rate: shares go by weight, which is the CPU time.
+    record_spin -c 20000000
+    sleep 1
+    ctl 0 rate 1999
+    sleep 0.5
+    end_all
+    holds "$(sql t.db "SELECT varying FROM event") == 1" "weights count"
+    holds "$(sql t.db "SELECT count(DISTINCT weight > 10000000) FROM sample WHERE count > 0") == 2" "both kinds"
+    holds "$(sql t.db "SELECT abs(sum(s.weight) - r.target_cpu_ns) < max(0.02 * r.target_cpu_ns,
+        4 * sqrt(sum(1.0 * s.weight * s.weight))) FROM sample s, run r WHERE s.count > 0") == 1" "the sum of weights"
     ;;
 mode)
     # Before, between and after the changes: no sample is lost or counted twice, each is of its
@@ -141,8 +158,6 @@ governor)
     said "percentage"
     expect 2 "$SPROF" record --max-overhead 1% -c 1000000 -o t.db -- true
     said "give one of them"
-    expect 1 "$SPROF" record --max-overhead 1% --per-thread -o t.db -- true
-    said "per-thread"
     record_spin -F 4000 --max-overhead 1%
     sleep 4
     ctl 0 status
@@ -197,6 +212,21 @@ clear)
     holds "$(sql t.db "SELECT sum(delivered) = (SELECT count(*) FROM sample) FROM ledger") == 1" "the ledger"
     expect 0 "$SPROF" report -i t.db
     ;;
+before_the_start)
+    # What was used before a delay ended, or all was cleared, is booked on nobody.
+    expect 124 "$SPROF" record --per-thread --delay 1 --duration 0.5 -o t.db -- sh -c \
+        '"$0" short-threads 1500; timeout 3 "$0" forever' "$PROGRAMS/split"
+    holds "$(sql t.db "SELECT count(*) FROM sample WHERE count = 0 AND time_ns < 1000000000") == 0" "nothing before"
+    holds "$(sql t.db "SELECT sum(weight) < 700000000 FROM sample") == 1" "no more than there was"
+    source=(--per-thread)
+    record_spin
+    sleep 1
+    ctl 0 clear
+    sleep 0.5
+    end_all
+    holds "$(sql t.db "SELECT count(*) FROM sample WHERE time_ns < (SELECT start_ns FROM phase)") == 0" "nothing before it"
+    holds "$(sql t.db "SELECT coalesce(sum(s.weight), 0) <= r.duration_ns FROM sample s, run r") == 1" "no more time than there was"
+    ;;
 program)
     expect 0 "$SPROF" record -o t.db -- "$PROGRAMS/controls"
     samples=$(sql t.db "SELECT coalesce(sum(inclusive_samples), 0) FROM v_function WHERE function = 'seen'")
@@ -205,6 +235,9 @@ program)
     holds "$samples <= 1" "none of what is not"
     holds "$(sql t.db "SELECT count(*) FROM phase WHERE mark = 'second part'") == 1" "the mark"
     expect 3 "$PROGRAMS/controls"
+    # A script controls its own recording, wherever it goes.
+    expect 0 "$SPROF" record -o t.db -- sh -c 'cd / && "$0" ctl mark here && "$0" ctl status' "$SPROF"
+    holds "$(sql t.db "SELECT count(*) FROM phase WHERE mark = 'here'") == 1" "the script's mark"
     ;;
 round_trip)
     record_spin

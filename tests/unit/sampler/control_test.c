@@ -156,50 +156,78 @@ static void test_a_command_begins_paused(void)
     }
 }
 
-/* A change that this way of sampling cannot make is refused, and nothing happens. */
-static bool refused(struct sampler *sampler, int result, const struct sprof_error *error)
+/* Goes from a rate or a period to 4999 Hz: the rate changes, the time does not. */
+static void check_rate(enum sampler_scope scope, uint64_t frequency_hz, uint64_t period)
 {
-    if (live_scope(sampler_facts(sampler)) != SAMPLER_SCOPE_TASK)
-        return false;
-    CU_ASSERT_EQUAL(result, SPROF_EUNSUPPORTED);
-    CU_ASSERT_PTR_NOT_NULL(strstr(error->message, "whole CPUs"));
-    return true;
+    const pid_t pid = live_spin("2", "100000", NULL);
+    struct sampler *sampler =
+        open_on(&pid, (struct sampler_options){
+                          .minimum_scope = scope, .frequency_hz = frequency_hz, .period = period});
+    uint64_t change_ns;
+    struct span spans[2] = {0};
+    run_for(sampler, 500000000);
+    const uint64_t before_ns = sampler_target_cpu_ns(sampler);
+    CU_ASSERT_EQUAL(sampler_set_rate(sampler, 4999, &change_ns, NULL), 0);
+    CU_ASSERT_EQUAL(sampler_facts(sampler)->frequency_hz, 4999);
+    CU_ASSERT_TRUE(sampler_facts(sampler)->varying_period);
+    run_for_cpu(sampler, 300000000);
+    sampler_stop(sampler);
+    const uint64_t all_ns = sampler_target_cpu_ns(sampler);
+    sort_out(sampler, &change_ns, 1, spans);
+    const double weighed = (double)(spans[0].weight_ns + spans[1].weight_ns);
+    const double chance = sqrt((double)all_ns / 1e9 * HZ) / HZ * 1e9;
+    CU_ASSERT_TRUE(fabs(weighed - (double)all_ns) <= 4 * chance + 4e6);
+    const double rate = (double)spans[1].samples * 1e9 / (double)(all_ns - before_ns);
+    CU_ASSERT_TRUE(fabs(rate - 4999) < 0.2 * 4999);
+    sampler_free(sampler);
+    live_end(pid);
 }
 
-/* The rate changes, the time does not. */
 static void test_rates(void)
 {
-    static const struct {
-        uint64_t frequency_hz, period;
-    } from[] = {{.frequency_hz = 997}, {.period = 2000000}};
-    for (size_t i = 0; i < 2; i++) {
-        const pid_t pid = live_spin("1", "100000", NULL);
-        struct sampler *sampler =
-            open_on(&pid, (struct sampler_options){.frequency_hz = from[i].frequency_hz,
-                                                   .period = from[i].period});
-        struct sprof_error error = {0};
-        uint64_t change_ns;
-        struct span spans[2] = {0};
-        run_for(sampler, 500000000);
-        const uint64_t before_ns = sampler_target_cpu_ns(sampler);
-        const int result = sampler_set_rate(sampler, 4999, &change_ns, &error);
-        if (!refused(sampler, result, &error)) {
-            CU_ASSERT_EQUAL(result, 0);
-            CU_ASSERT_EQUAL(sampler_facts(sampler)->frequency_hz, 4999);
-            CU_ASSERT_TRUE(sampler_facts(sampler)->varying_period);
-            run_for_cpu(sampler, 300000000);
-            sampler_stop(sampler);
-            const uint64_t all_ns = sampler_target_cpu_ns(sampler);
-            sort_out(sampler, &change_ns, 1, spans);
-            const double weighed = (double)(spans[0].weight_ns + spans[1].weight_ns);
-            const double chance = sqrt((double)all_ns / 1e9 * HZ) / HZ * 1e9;
-            CU_ASSERT_TRUE(fabs(weighed - (double)all_ns) <= 4 * chance + 4e6);
-            const double rate = (double)spans[1].samples * 1e9 / (double)(all_ns - before_ns);
-            CU_ASSERT_TRUE(fabs(rate - 4999) < 0.2 * 4999);
-        }
-        sampler_free(sampler);
-        live_end(pid);
+    for (enum sampler_scope scope = SAMPLER_SCOPE_CPU_FILTERED; scope <= SAMPLER_SCOPE_TASK;
+         scope++) {
+        check_rate(scope, HZ, 0);
+        check_rate(scope, 0, 2000000);
     }
+}
+
+/* Threads that begin and end while the events of all threads are replaced again and again: the
+ * kernel tells of each once, and those that live long have all of their time. */
+static void test_events_of_threads_are_replaced_while_threads_begin(void)
+{
+    char *const command[] = {SAMPLER_SPIN, "3", "300", "hatch", NULL};
+    const struct sampler_options options = {
+        .event = "cpu-clock", .command = command, .minimum_scope = SAMPLER_SCOPE_TASK};
+    struct sampler *sampler;
+    uint64_t forks = 0, exits = 0, changes = 0;
+    double weight_ns = 0;
+    int status;
+    CU_ASSERT_EQUAL_FATAL(sampler_open(&sampler, &options, NULL), 0);
+    CU_ASSERT_EQUAL(sampler_start(sampler, NULL), 0);
+    for (bool ended = false; !ended;) {
+        ended = sampler_targets_ended(sampler, &status);
+        if (ended)
+            sampler_stop(sampler);
+        else if (sampler_target_cpu_ns(sampler) > changes * 20000000 + 20000000)
+            CU_ASSERT_EQUAL(sampler_set_rate(sampler, HZ + changes++ % 2 * 3 * HZ, NULL, NULL), 0);
+        for (const struct model_record *record; !sampler_next(sampler, &record);) {
+            forks += record->type == MODEL_RECORD_FORK;
+            exits += record->type == MODEL_RECORD_EXIT;
+            weight_ns += record->type == MODEL_RECORD_SAMPLE ? (double)record->sample.weight : 0;
+        }
+        if (!ended)
+            sampler_wait(sampler, 5, -1);
+    }
+    const double all_ns = (double)sampler_target_cpu_ns(sampler);
+    printf(" (%.1f %% of %.2f s, %llu changes)", 100 * weight_ns / all_ns, all_ns / 1e9,
+           (unsigned long long)changes);
+    CU_ASSERT_TRUE(changes > 3);
+    CU_ASSERT_EQUAL(sampler_counters(sampler).lost, 0);
+    CU_ASSERT_EQUAL(forks, 2 + 300);
+    CU_ASSERT_EQUAL(exits, 1 + 2 + 300);
+    CU_ASSERT_TRUE(weight_ns > 0.65 * all_ns && weight_ns < 1.05 * all_ns);
+    sampler_free(sampler);
 }
 
 static void test_impossible_rates(void)
@@ -216,37 +244,45 @@ static void test_impossible_rates(void)
 
 /* From addresses to whole stacks and back: each sample has what its time asked for, and none is
  * missing or there twice. */
-static void test_what_samples_carry(void)
+static void check_what_samples_carry(enum sampler_scope scope)
 {
     const pid_t pid = live_spin("1", "100000", NULL);
-    struct sampler *sampler =
-        open_on(&pid, (struct sampler_options){.capture = SAMPLER_CAPTURE_PC});
-    struct sprof_error error = {0};
-    uint64_t changes_ns[2];
-    struct span spans[3] = {0};
+    struct sampler *sampler = open_on(
+        &pid, (struct sampler_options){.capture = SAMPLER_CAPTURE_PC, .minimum_scope = scope});
+    const size_t ring_bytes = sampler_facts(sampler)->ring_bytes;
+    uint64_t changes_ns[4]; /* before and after each of two calls */
+    struct span spans[5] = {0};
     run_for(sampler, 400000000);
-    const int result = sampler_set_capture(sampler, SAMPLER_CAPTURE_FULL, &changes_ns[0], &error);
-    if (!refused(sampler, result, &error)) {
-        CU_ASSERT_EQUAL(result, 0);
-        CU_ASSERT_TRUE(sampler_facts(sampler)->stack_bytes > 0);
-        run_for(sampler, 400000000);
-        CU_ASSERT_EQUAL(sampler_set_capture(sampler, SAMPLER_CAPTURE_PC, &changes_ns[1], &error),
-                        0);
-        run_for_cpu(sampler, 200000000);
-        sampler_stop(sampler);
-        const uint64_t all_ns = sampler_target_cpu_ns(sampler);
-        sort_out(sampler, changes_ns, 2, spans);
-        /* Those taken during the very calls are of either kind. */
-        CU_ASSERT_TRUE(spans[0].with_stack <= 2);
-        CU_ASSERT_TRUE(spans[1].samples > 20 && spans[1].with_stack + 2 >= spans[1].samples);
-        CU_ASSERT_TRUE(spans[2].samples > 20 && spans[2].with_stack == 0);
-        const double weighed =
-            (double)(spans[0].weight_ns + spans[1].weight_ns + spans[2].weight_ns);
-        const double chance = sqrt((double)all_ns / 1e9 * HZ) / HZ * 1e9;
-        CU_ASSERT_TRUE(fabs(weighed - (double)all_ns) <= 4 * chance + 4e6);
-    }
+    changes_ns[0] = sprof_clock_monotonic_ns();
+    CU_ASSERT_EQUAL(sampler_set_capture(sampler, SAMPLER_CAPTURE_FULL, &changes_ns[1], NULL), 0);
+    /* As if it had begun that way: rings with room for whole slices. */
+    CU_ASSERT_TRUE(sampler_facts(sampler)->ring_bytes > ring_bytes);
+    CU_ASSERT_EQUAL(sampler_facts(sampler)->stack_bytes,
+                    sampler_facts(sampler)->stack_bytes_wanted);
+    run_for(sampler, 400000000);
+    CU_ASSERT_EQUAL(sampler_set_capture(sampler, SAMPLER_CAPTURE_PC, &changes_ns[2], NULL), 0);
+    changes_ns[3] = sprof_clock_monotonic_ns();
+    run_for_cpu(sampler, 200000000);
+    sampler_stop(sampler);
+    const uint64_t all_ns = sampler_target_cpu_ns(sampler);
+    sort_out(sampler, changes_ns, 4, spans);
+    CU_ASSERT_TRUE(spans[0].samples > 20 && spans[0].with_stack == 0);
+    CU_ASSERT_TRUE(spans[2].samples > 20 && spans[2].with_stack == spans[2].samples);
+    CU_ASSERT_TRUE(spans[4].samples > 20 && spans[4].with_stack == 0);
+    double weighed = 0;
+    for (size_t i = 0; i < 5; i++)
+        weighed += (double)spans[i].weight_ns;
+    const double chance = sqrt((double)all_ns / 1e9 * HZ) / HZ * 1e9;
+    CU_ASSERT_TRUE(fabs(weighed - (double)all_ns) <= 4 * chance + 4e6);
     sampler_free(sampler);
     live_end(pid);
+}
+
+static void test_what_samples_carry(void)
+{
+    for (enum sampler_scope scope = SAMPLER_SCOPE_CPU_FILTERED; scope <= SAMPLER_SCOPE_TASK;
+         scope++)
+        check_what_samples_carry(scope);
 }
 
 void sprof_suite_sampler_control(void);
@@ -256,6 +292,8 @@ void sprof_suite_sampler_control(void)
     CU_add_test(suite, "pauses", test_pauses);
     CU_add_test(suite, "a command begins paused", test_a_command_begins_paused);
     CU_add_test(suite, "rates", test_rates);
+    CU_add_test(suite, "events of threads are replaced while threads begin",
+                test_events_of_threads_are_replaced_while_threads_begin);
     CU_add_test(suite, "impossible rates", test_impossible_rates);
     CU_add_test(suite, "what samples carry", test_what_samples_carry);
 }
