@@ -10,6 +10,13 @@ struct arguments {
 
 static const struct cli_option options[] = {{0}};
 
+/* The columns of the tables that sprof report shows most. */
+#define REPORT_COLUMNS                                                                             \
+    "exclusive_percent|exclusive_interval|exclusive_seconds|exclusive_samples|exclusive_weight|"   \
+    "inclusive_percent|inclusive_interval|inclusive_seconds|inclusive_samples|inclusive_weight|"   \
+    "function|module|file|line|address|thread|tid|process|pid|host|run|cpu|event|phase|mark|kind|" \
+    "path|place|depth"
+
 /* What a shell can offer for a value, told by how the help writes it. */
 enum value_kind { VALUE_NONE, VALUE_OTHER, VALUE_WORDS, VALUE_FILE, VALUE_PID };
 
@@ -23,6 +30,34 @@ static enum value_kind kind_of(const char *argument)
         return VALUE_FILE;
     const bool words = strchr(argument, '|') && !strpbrk(argument, " ,[]…");
     return words || !strcmp(argument, "app") ? VALUE_WORDS : VALUE_OTHER;
+}
+
+/* What an option takes where its argument stands for the words instead of being them. */
+static const struct {
+    const char *command, *option, *values;
+} known_values[] = {
+    {"report", "by", "run|host|process|thread|cpu|event|phase|module|function|file|line|address"},
+    {"report", "sort", REPORT_COLUMNS},
+    {"report", "show", REPORT_COLUMNS},
+    {"stats", "sort",
+     "self|total|calls|average|self-average|min|p50|p90|p99|max|open|abnormal|tails|recursive|"
+     "module|function"},
+};
+
+/* "a|b|c", or NULL where nothing is known about the value. */
+static const char *values_of(const struct cli_command *command, const struct cli_option *option)
+{
+    for (size_t i = 0; i < sizeof known_values / sizeof *known_values; i++)
+        if (!strcmp(known_values[i].command, command->name) &&
+            !strcmp(known_values[i].option, option->name))
+            return known_values[i].values;
+    return kind_of(option->argument) == VALUE_WORDS ? option->argument : NULL;
+}
+
+/* Several values can follow each other with commas. */
+static bool is_list(const struct cli_option *option)
+{
+    return option->argument && strchr(option->argument, ',');
 }
 
 /* Prints `text` for between single quotes of the shell; other characters of `drop` are left out. */
@@ -49,6 +84,31 @@ static void print_words(FILE *out, const char *argument)
     }
 }
 
+/* The first words of operands such as "start [T]|stop|mode MODE"; nothing for other operands. */
+static void print_operand_words(FILE *out, const struct cli_command *command)
+{
+    const char *at = command->operands ? command->operands : "";
+    for (bool first = true; strchr(command->operands ? command->operands : "", '|') && *at;
+         first = false) {
+        fprintf(out, "%s%.*s", first ? "" : " ", (int)strcspn(at, " |"), at);
+        at += strcspn(at, "|");
+        at += *at == '|';
+    }
+}
+
+static bool has_operand_words(const struct cli_command *command)
+{
+    return command->operands && strchr(command->operands, '|');
+}
+
+/* The modes that `sprof ctl mode` takes are those of `sprof record --mode`. */
+static void print_modes(FILE *out)
+{
+    for (const struct cli_option *option = cli_record_command.options; option->name; option++)
+        if (!strcmp(option->name, "mode"))
+            print_words(out, option->argument);
+}
+
 static bool takes_file(const struct cli_command *command)
 {
     return command->operands && kind_of(command->operands) == VALUE_FILE;
@@ -60,16 +120,17 @@ static void bash_values(FILE *out, const struct cli_command *command)
 {
     for (const struct cli_option *option = command->options; option->name; option++) {
         const enum value_kind kind = kind_of(option->argument);
+        const char *values = values_of(command, option);
         if (kind == VALUE_NONE)
             continue;
         fprintf(out, "        %s:--%s", command->name, option->name);
         if (option->letter)
             fprintf(out, "|%s:-%c", command->name, option->letter);
         fputs(") ", out);
-        if (kind == VALUE_WORDS) {
-            fputs("COMPREPLY=($(compgen -W '", out);
-            print_words(out, option->argument);
-            fputs("' -- \"$word\"))", out);
+        if (values) {
+            fputs(is_list(option) ? "_sprof_list \"$word\" '" : "COMPREPLY=($(compgen -W '", out);
+            print_words(out, values);
+            fputs(is_list(option) ? "'" : "' -- \"$word\"))", out);
         } else if (kind == VALUE_FILE) {
             fputs("compopt -o filenames; COMPREPLY=($(compgen -f -- \"$word\"))", out);
         } else if (kind == VALUE_PID) {
@@ -86,14 +147,20 @@ static void bash_names(FILE *out, const struct cli_command *command)
     fprintf(out, "        %s) names='--help", command->name);
     for (const struct cli_option *option = command->options; option->name; option++)
         fprintf(out, " --%s", option->name);
+    fputs("' operands='", out);
+    print_operand_words(out, command);
     fputs("' ;;\n", out);
 }
 
 static void print_bash(FILE *out)
 {
     fputs("# bash completion for sprof; put it into ~/.bashrc as: source <(sprof completion bash)\n"
+          "_sprof_list() { # WORD WORDS: what can follow the last comma\n"
+          "    local before=\n"
+          "    [[ $1 == *,* ]] && before=${1%,*},\n"
+          "    COMPREPLY=($(compgen -P \"$before\" -W \"$2\" -- \"${1##*,}\"))\n}\n"
           "_sprof() {\n"
-          "    local word=$2 before=$3 command=${COMP_WORDS[1]} names= i\n"
+          "    local word=$2 before=$3 command=${COMP_WORDS[1]} names= operands= i\n"
           "    if [ \"$COMP_CWORD\" = 1 ]; then\n"
           "        COMPREPLY=($(compgen -W '--help --version",
           out);
@@ -108,14 +175,17 @@ static void print_bash(FILE *out)
           out);
     for (size_t i = 0; i < cli_command_count; i++)
         bash_values(out, cli_commands[i]);
-    fputs("    esac\n    case $command in\n", out);
+    fputs("        ctl:mode) COMPREPLY=($(compgen -W '", out);
+    print_modes(out);
+    fputs("' -- \"$word\")); return ;;\n    esac\n    case $command in\n", out);
     for (size_t i = 0; i < cli_command_count; i++)
         bash_names(out, cli_commands[i]);
     fputs("    esac\n"
           "    if [ \"${word:0:1}\" = - ]; then\n"
           "        COMPREPLY=($(compgen -W \"$names\" -- \"$word\"))\n"
-          "    elif [ \"$command\" = completion ]; then\n"
-          "        COMPREPLY=($(compgen -W 'bash zsh fish' -- \"$word\"))\n"
+          "    elif [ \"$operands\" ]; then\n"
+          "        [[ \" $operands \" == *\" $before \"* ]] ||\n"
+          "            COMPREPLY=($(compgen -W \"$operands\" -- \"$word\"))\n"
           "    else\n"
           "        compopt -o filenames\n"
           "        COMPREPLY=($(compgen -f -- \"$word\"))\n"
@@ -125,9 +195,11 @@ static void print_bash(FILE *out)
 
 /* == zsh == */
 
-static void zsh_option(FILE *out, const struct cli_option *option)
+static void zsh_option(FILE *out, const struct cli_command *command,
+                       const struct cli_option *option)
 {
     const enum value_kind kind = kind_of(option->argument);
+    const char *values = values_of(command, option);
     if (option->letter)
         fprintf(out, "        '(-%c --%s)'{-%c,--%s}'", option->letter, option->name,
                 option->letter, option->name);
@@ -141,10 +213,10 @@ static void zsh_option(FILE *out, const struct cli_option *option)
         print_quoted(out, option->argument, "[]:");
         fputs(kind == VALUE_FILE ? ":_files" : kind == VALUE_PID ? ":_pids" : ":", out);
     }
-    if (kind == VALUE_WORDS) {
-        fputc('(', out);
-        print_words(out, option->argument);
-        fputc(')', out);
+    if (values) {
+        fputs(is_list(option) ? "_values -s , value " : "(", out);
+        print_words(out, values);
+        fputs(is_list(option) ? "" : ")", out);
     }
     fputs("' \\\n", out);
 }
@@ -169,13 +241,20 @@ static void print_zsh(FILE *out)
         const struct cli_command *command = cli_commands[i];
         fprintf(out, "    %s) _arguments -s \\\n", command->name);
         for (const struct cli_option *option = command->options; option->name; option++)
-            zsh_option(out, option);
+            zsh_option(out, command, option);
         fputs("        '(-h --help)'{-h,--help}'[print the help]' \\\n", out);
+        if (has_operand_words(command)) {
+            fputs("        '1:what:(", out);
+            print_operand_words(out, command);
+            fputs(")' '*:value:{ [[ $words[CURRENT-1] == mode ]] && compadd ", out);
+            print_modes(out);
+            fputs(" }' ;;\n", out);
+            continue;
+        }
         fputs(command->command_follows
                   ? "        '(-)1:command:_command_names' '*::arguments:_normal' ;;\n"
-              : !strcmp(command->name, "completion") ? "        '1:shell:(bash zsh fish)' ;;\n"
-              : takes_file(command)                  ? "        '*:file:_files' ;;\n"
-                                                     : "        '*:operand:' ;;\n",
+              : takes_file(command) ? "        '*:file:_files' ;;\n"
+                                    : "        '*:operand:' ;;\n",
               out);
     }
     fputs("    esac\n}\n_sprof \"$@\"\n", out);
@@ -187,6 +266,7 @@ static void fish_option(FILE *out, const struct cli_command *command,
                         const struct cli_option *option)
 {
     const enum value_kind kind = kind_of(option->argument);
+    const char *values = values_of(command, option);
     fprintf(out, "complete -c sprof -n '__fish_seen_subcommand_from %s' -l %s", command->name,
             option->name);
     if (option->letter)
@@ -197,13 +277,25 @@ static void fish_option(FILE *out, const struct cli_command *command,
         fputs(" -x -a '(__fish_complete_pids)'", out);
     else if (kind != VALUE_NONE)
         fputs(" -x", out);
-    if (kind == VALUE_WORDS) {
-        fputs(" -a '", out);
-        print_words(out, option->argument);
-        fputc('\'', out);
+    if (values) {
+        fputs(is_list(option) ? " -a '(__fish_append , " : " -a '", out);
+        print_words(out, values);
+        fputs(is_list(option) ? ")'" : "'", out);
     }
     fputs(" -d '", out);
     print_quoted(out, option->help, "\\");
+    fputs("'\n", out);
+}
+
+static void fish_operands(FILE *out, const struct cli_command *command)
+{
+    fprintf(out,
+            "complete -c sprof -f -n '__fish_seen_subcommand_from %s; and not "
+            "__fish_seen_subcommand_from ",
+            command->name);
+    print_operand_words(out, command);
+    fputs("' -a '", out);
+    print_operand_words(out, command);
     fputs("'\n", out);
 }
 
@@ -222,9 +314,14 @@ static void print_fish(FILE *out)
                     "complete -c sprof -n '__fish_seen_subcommand_from %s' -a "
                     "'(__fish_complete_subcommand)'\n",
                     command->name);
+        if (has_operand_words(command))
+            fish_operands(out, command);
     }
-    fputs("complete -c sprof -f -n '__fish_seen_subcommand_from completion' -a 'bash zsh fish'\n",
+    fputs("complete -c sprof -f -n '__fish_seen_subcommand_from ctl; and "
+          "__fish_seen_subcommand_from mode' -a '",
           out);
+    print_modes(out);
+    fputs("'\n", out);
 }
 
 static int run_completion(struct cli_terminal *terminal, void *unused,

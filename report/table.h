@@ -36,7 +36,7 @@ union table_cell {
     const char *text;
 };
 
-enum { TABLE_COLUMNS = 24, TABLE_BARS = 16 };
+enum { TABLE_COLUMNS = 40, TABLE_BARS = 16 };
 
 /* Where a row stands in a tree. */
 struct table_place {
