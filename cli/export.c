@@ -30,10 +30,12 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
 {
     struct arguments *arguments = all;
     char usual[64];
-    if (!arguments->format)
-        return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "in which format? -f folded, pprof, speedscope, firefox, callgrind, "
-                               "chrome, tsv, svg or dot");
+    if (!arguments->format) {
+        struct sprof_error formats = {0};
+        report_format_find("", REPORT_PROFILE, &formats);
+        return sprof_error_set(error, SPROF_EUSAGE, 0, "in which format? With -f %s",
+                               formats.message);
+    }
     int status = cli_selection_finish(&arguments->selection, operands, error);
     if (status)
         return status;

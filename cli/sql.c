@@ -26,8 +26,8 @@ struct shell {
 #define FIELD(name) offsetof(struct arguments, name)
 static const struct cli_option options[] = {
     {"input", 'i', "FILE", "the recording (sprof.db)", FIELD(input), cli_set_text},
-    {"format", 0, "text|csv|json", "an aligned table (text), CSV or JSON", FIELD(format),
-     cli_set_row_format},
+    {"format", 0, "text|csv|json|markdown", "an aligned table (text), CSV, JSON, Markdown",
+     FIELD(format), cli_set_row_format},
     {0},
 };
 

@@ -1,7 +1,5 @@
-/* Describes the columns of every table. */
-#include "store/tables.h"
-
-#include "store/store.h"
+/* Describes the columns of every table, and the statements that read a range of one. */
+#include "store/columns.h"
 
 static const char *const state_words[] = {"recording", "recorded", "complete", NULL};
 static const char *const frame_words[] = {"app", NULL};
@@ -31,62 +29,6 @@ int store_each_word(int (*word)(void *context, const struct store_word *row), vo
         }
     return result;
 }
-
-#define FIELD(row, field, name_, type_)                                                            \
-    .name = name_, .offset = offsetof(struct row, field),                                          \
-    .size = sizeof(((struct row *)NULL)->field), .type = STORE_##type_
-/* A column named like its field; NULLED ones are SQL NULL for 0, NULL and empty. */
-#define COLUMN(row, field, type_)                                                                  \
-    {                                                                                              \
-        FIELD(row, field, #field, type_)                                                           \
-    }
-#define NULLED(row, field, type_)                                                                  \
-    {                                                                                              \
-        FIELD(row, field, #field, type_), .or_null = true                                          \
-    }
-#define WORD(row, field, words_)                                                                   \
-    {                                                                                              \
-        FIELD(row, field, #field, WORD), .words = words_                                           \
-    }
-/* A text out of a list, stored by its number in it. */
-#define NAME(row, field, words_)                                                                   \
-    {                                                                                              \
-        FIELD(row, field, #field, NAME), .words = words_                                           \
-    }
-#define NULLED_NAME(row, field, words_)                                                            \
-    {                                                                                              \
-        FIELD(row, field, #field, NAME), .words = words_, .or_null = true                          \
-    }
-/* The id of a row of another table. */
-#define OF(row, field, table)                                                                      \
-    {                                                                                              \
-        FIELD(row, field, #field, NUMBER), .refers_to = table                                      \
-    }
-#define NULLED_OF(row, field, table)                                                               \
-    {                                                                                              \
-        FIELD(row, field, #field, NUMBER), .or_null = true, .refers_to = table                     \
-    }
-#define NAMED_OF(row, field, name_, table)                                                         \
-    {                                                                                              \
-        FIELD(row, field, name_, NUMBER), .refers_to = table                                       \
-    }
-#define NAMED_NULLED_OF(row, field, name_, table)                                                  \
-    {                                                                                              \
-        FIELD(row, field, name_, NUMBER), .or_null = true, .refers_to = table                      \
-    }
-#define NAMED(row, field, name_, type_)                                                            \
-    {                                                                                              \
-        FIELD(row, field, name_, type_)                                                            \
-    }
-/* Fields without columns of their own. */
-#define PACKED(row, packing_)                                                                      \
-    {                                                                                              \
-        .name = "packed", .size = sizeof(struct row), .type = STORE_PACKED, .packing = &(packing_) \
-    }
-#define NAMED_NULLED(row, field, name_, type_)                                                     \
-    {                                                                                              \
-        FIELD(row, field, name_, type_), .or_null = true                                           \
-    }
 
 static const struct store_column run_columns[] = {
     COLUMN(store_run, id, NUMBER),
@@ -424,52 +366,6 @@ static const struct store_column failed_columns[] = {
     COLUMN(store_failed, stack, BLOB),
 };
 
-static const struct store_column node_cost_columns[] = {
-    COLUMN(store_node_cost, node_id, NUMBER),      NULLED(store_node_cost, path_id, NUMBER),
-    COLUMN(store_node_cost, event_id, NUMBER),     COLUMN(store_node_cost, thread_id, NUMBER),
-    COLUMN(store_node_cost, cost.samples, NUMBER), COLUMN(store_node_cost, cost.weight, NUMBER),
-    COLUMN(store_node_cost, sum_squares, REAL),
-};
-
-static const struct store_column sample_row_columns[] = {
-    COLUMN(store_sample_row, sample.id, NUMBER),
-    COLUMN(store_sample_row, sample.run_id, NUMBER),
-    COLUMN(store_sample_row, sample.event_id, NUMBER),
-    COLUMN(store_sample_row, sample.thread_id, NUMBER),
-    COLUMN(store_sample_row, sample.node_id, NUMBER),
-    COLUMN(store_sample_row, sample.time_ns, NUMBER),
-    COLUMN(store_sample_row, sample.weight, NUMBER),
-    COLUMN(store_sample_row, sample.count, NUMBER),
-    COLUMN(store_sample_row, sample.cpu, SIGNED),
-    WORD(store_sample_row, sample.end_reason, model_end_words),
-    COLUMN(store_sample_row, sample.stitched, BOOL),
-    COLUMN(store_sample_row, sample.user_stack, BOOL),
-    COLUMN(store_sample_row, pid, SIGNED),
-    COLUMN(store_sample_row, tid, SIGNED),
-    COLUMN(store_sample_row, process, TEXT),
-    COLUMN(store_sample_row, thread, TEXT),
-    COLUMN(store_sample_row, event, TEXT),
-};
-
-static const struct store_column quality_columns[] = {
-    COLUMN(store_quality, samples, NUMBER),       COLUMN(store_quality, lost, NUMBER),
-    NULLED(store_quality, user_stacks, NUMBER),   NULLED(store_quality, whole_stacks, NUMBER),
-    COLUMN(store_quality, stitched, NUMBER),      COLUMN(store_quality, guessed_frames, NUMBER),
-    COLUMN(store_quality, frames, NUMBER),        COLUMN(store_quality, named_frames, NUMBER),
-    NULLED(store_quality, requested_hz, REAL),    NULLED(store_quality, reached_hz, REAL),
-    COLUMN(store_quality, own_cpu_ns, NUMBER),    COLUMN(store_quality, target_cpu_ns, NUMBER),
-    COLUMN(store_quality, has_user_stacks, BOOL), COLUMN(store_quality, tails_dropped, NUMBER),
-};
-
-static const struct store_column last_ids_columns[] = {
-    COLUMN(store_ids, run, NUMBER),     COLUMN(store_ids, event, NUMBER),
-    COLUMN(store_ids, phase, NUMBER),   COLUMN(store_ids, process, NUMBER),
-    COLUMN(store_ids, thread, NUMBER),  COLUMN(store_ids, module, NUMBER),
-    COLUMN(store_ids, mapping, NUMBER), COLUMN(store_ids, frame, NUMBER),
-    COLUMN(store_ids, node, NUMBER),    COLUMN(store_ids, function, NUMBER),
-    COLUMN(store_ids, path, NUMBER),    COLUMN(store_ids, sample, NUMBER),
-};
-
 /* Readers index by id and follow parents: a tree must be one. */
 static bool node_is_possible(const void *row)
 {
@@ -492,27 +388,13 @@ static bool path_is_possible(const void *row)
     "           WHERE run_id > ?1 AND first_sample > 0) AND run_id = ?1"
 #define OF_PROCESS_OF_RUN "process_id IN (SELECT id FROM process WHERE run_id = ?1)"
 
-/* ?1 run or 0, ?2 thread or NULL, ?3 process or NULL, ?4 and ?5 times: struct store_filter. */
-#define CHOSEN                                                                                     \
-    " AND (?2 IS NULL OR t.name = ?2 OR CAST(t.tid AS TEXT) = ?2)"                                 \
-    " AND (?3 IS NULL OR p.name = ?3 OR CAST(p.pid AS TEXT) = ?3)"
-#define FILTERED                                                                                   \
-    " FROM sample s CROSS JOIN thread t ON t.id = s.thread_id"                                     \
-    " CROSS JOIN process p ON p.id = t.process_id"                                                 \
-    " CROSS JOIN event e ON e.id = s.event_id CROSS JOIN stack_node n ON n.id = s.node_id"         \
-    " LEFT JOIN node_path q ON q.node_id = s.node_id"                                              \
-    " WHERE (?1 = 0 OR s.run_id = ?1) AND s.time_ns >= ?4 AND s.time_ns < ?5" CHOSEN
-
-#define COLUMNS(list, row)                                                                         \
-    .columns = (list), .count = sizeof(list) / sizeof *(list), .row_size = sizeof(struct row)
-
 /* A table whose rows belong to a run and are named by the columns of `key`. */
 #define ROWS_OF_RUN(name_, list, row, key_)                                                        \
     {                                                                                              \
         .name = name_, COLUMNS(list, row), .key = key_, .order = key_, .of_run = OF_RUN            \
     }
 
-static const struct store_table tables[STORE_TABLES] = {
+static const struct store_table tables[STORE_FIRST_QUERY] = {
     [STORE_RUN] = {"run", COLUMNS(run_columns, store_run), .key = "id", .order = "id",
                    .unique = "key"},
     [STORE_WORD_LIST] = {"word", COLUMNS(word_columns, store_word), .key = "list, number"},
@@ -572,21 +454,6 @@ static const struct store_table tables[STORE_TABLES] = {
     [STORE_FAILED] = ROWS_OF_RUN("failed_sample", failed_columns, store_failed, "id"),
     [STORE_RUN_STATE] = {"run", COLUMNS(run_state_columns, store_run),
                          .write = "UPDATE run SET state = ?2 WHERE id = ?1"},
-    [STORE_NODE_COST] =
-        {"sample", COLUMNS(node_cost_columns, store_node_cost),
-         .read = "SELECT s.node_id, q.path_id, s.event_id, s.thread_id, sum(s.count),"
-                 " sum(s.weight), sum(1.0 * s.weight * s.weight / max(s.count, 1))" FILTERED
-                 " GROUP BY s.node_id, s.event_id, s.thread_id ORDER BY s.node_id"},
-    [STORE_NODE_COST_STORED] =
-        {"node_cost", COLUMNS(node_cost_columns, store_node_cost),
-         .read = "SELECT c.node_id, q.path_id, c.event_id, c.thread_id, c.samples, c.weight,"
-                 " coalesce(c.squares, 1.0 * c.weight * c.weight / max(c.samples, 1))"
-                 " FROM run r CROSS JOIN node_cost c ON c.run_id = r.id"
-                 " CROSS JOIN stack_node n ON n.id = c.node_id"
-                 " CROSS JOIN thread t ON t.id = c.thread_id"
-                 " CROSS JOIN process p ON p.id = t.process_id"
-                 " LEFT JOIN node_path q ON q.node_id = c.node_id"
-                 " WHERE (?1 = 0 OR r.id = ?1)" CHOSEN},
     [STORE_SAMPLE_RANGE] =
         {"sample", COLUMNS(sample_columns, store_sample),
          .read = "SELECT id, run_id, event_id, thread_id, node_id, time_ns, weight, count,"
@@ -596,36 +463,9 @@ static const struct store_table tables[STORE_TABLES] = {
                           .order = "id", .possible = node_is_possible},
     [STORE_FRAME_RANGE] = {"frame", COLUMNS(frame_columns, store_frame), .of_run = IN_RANGE,
                            .order = "id"},
-    [STORE_SAMPLE_ROW] = {"sample", COLUMNS(sample_row_columns, store_sample_row),
-                          .read = "SELECT s.id, s.run_id, s.event_id, s.thread_id, s.node_id,"
-                                  " s.time_ns, s.weight, s.count, s.cpu, s.end_reason, s.stitched,"
-                                  " s.user_stack, p.pid, t.tid, coalesce(p.name, ''),"
-                                  " coalesce(t.name, ''), e.name" FILTERED
-                                  " ORDER BY s.run_id, s.time_ns, s.id"},
-    [STORE_QUALITY] = {"v_quality", COLUMNS(quality_columns, store_quality),
-                       .read = "SELECT samples, lost, user_stacks, whole_stacks, stitched,"
-                               " guessed_frames, frames, named_frames, requested_hz, reached_hz,"
-                               " own_cpu_ns, target_cpu_ns, user_stacks IS NOT NULL,"
-                               " (SELECT coalesce(sum(value), 0) FROM counter WHERE run_id = ?1"
-                               "  AND name IN ('sampler.tails_dropped',"
-                               "               'samples.waited_tails_dropped'))"
-                               " FROM v_quality WHERE run_id = ?1"},
-    [STORE_LAST_IDS] = {"run", COLUMNS(last_ids_columns, store_ids),
-                        .read = "SELECT coalesce((SELECT max(id) FROM run), 0),"
-                                " coalesce((SELECT max(id) FROM event), 0),"
-                                " coalesce((SELECT max(id) FROM phase), 0),"
-                                " coalesce((SELECT max(id) FROM process), 0),"
-                                " coalesce((SELECT max(id) FROM thread), 0),"
-                                " coalesce((SELECT max(id) FROM module), 0),"
-                                " coalesce((SELECT max(id) FROM mapping), 0),"
-                                " coalesce((SELECT max(id) FROM frame), 0),"
-                                " coalesce((SELECT max(id) FROM stack_node), 0),"
-                                " coalesce((SELECT max(id) FROM function), 0),"
-                                " coalesce((SELECT max(id) FROM call_path), 0),"
-                                " coalesce((SELECT max(id) FROM sample), 0)"},
 };
 
 const struct store_table *store_table(enum store_table_id id)
 {
-    return &tables[id];
+    return id < STORE_FIRST_QUERY ? &tables[id] : store_query_table(id);
 }

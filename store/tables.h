@@ -67,15 +67,16 @@ enum store_table_id {
     STORE_BATCH_OF_RUN(STORE_X) STORE_BATCH_OF_ALL(STORE_X) STORE_DERIVED_OF_RUN(STORE_X)
         STORE_DERIVED_OF_ALL(STORE_X)
 #undef STORE_X
-            STORE_RUN_STATE, /* the state of a run that exists */
-    STORE_NODE_COST,         /* struct store_node_cost */
-    STORE_NODE_COST_STORED,  /* the same, from thread_node_cost */
-    STORE_SAMPLE_RANGE,      /* samples ?1 to ?2 */
-    STORE_NODE_RANGE,        /* nodes ?1 to ?2 */
-    STORE_FRAME_RANGE,       /* frames ?1 to ?2 */
-    STORE_SAMPLE_ROW,        /* struct store_sample_row */
-    STORE_QUALITY,           /* struct store_quality */
-    STORE_LAST_IDS,          /* struct store_ids */
+            STORE_RUN_STATE,             /* the state of a run that exists */
+    STORE_SAMPLE_RANGE,                  /* samples ?1 to ?2 */
+    STORE_NODE_RANGE,                    /* nodes ?1 to ?2 */
+    STORE_FRAME_RANGE,                   /* frames ?1 to ?2 */
+    STORE_FIRST_QUERY,                   /* those in store/queries.c begin here */
+    STORE_NODE_COST = STORE_FIRST_QUERY, /* struct store_node_cost */
+    STORE_NODE_COST_STORED,              /* the same, from thread_node_cost */
+    STORE_SAMPLE_ROW,                    /* struct store_sample_row */
+    STORE_QUALITY,                       /* struct store_quality */
+    STORE_LAST_IDS,                      /* struct store_ids */
     STORE_TABLES
 };
 

@@ -1,8 +1,10 @@
 #include "cli/values.h"
 
+#include "cli/commands.h"
 #include "report/report.h"
 
 #include <CUnit/CUnit.h>
+#include <stdio.h>
 #include <string.h>
 
 static void test_durations(void)
@@ -97,6 +99,35 @@ static void test_lists_add_up(void)
     sprof_vec_release(&rules.list);
 }
 
+/* What help and completion offer as a format is what there is, in its order. */
+static void test_options_name_the_formats(void)
+{
+    static const struct {
+        int (*set)(void *, const char *, struct sprof_error *);
+        enum report_kind kind;
+    } setters[] = {{cli_set_table_format, REPORT_TABLE},
+                   {cli_set_sample_format, REPORT_SAMPLES},
+                   {cli_set_row_format, REPORT_ROWS},
+                   {cli_set_profile_format, REPORT_PROFILE}};
+    unsigned found = 0;
+    for (size_t c = 0; c < cli_command_count; c++)
+        for (const struct cli_option *option = cli_commands[c]->options; option->name; option++)
+            for (size_t i = 0; i < sizeof setters / sizeof *setters; i++) {
+                struct sprof_str names = {0};
+                if (option->set != setters[i].set)
+                    continue;
+                for (const struct report_format *format = report_formats(); format->name; format++)
+                    if (format->kinds & setters[i].kind)
+                        sprof_str_appendf(&names, "%s%s", names.length ? "|" : "", format->name);
+                CU_ASSERT_STRING_EQUAL(option->argument, names.text);
+                if (strcmp(option->argument, names.text) != 0)
+                    printf("sprof %s: %s\n", cli_commands[c]->name, option->argument);
+                sprof_str_release(&names);
+                found |= 1u << i;
+            }
+    CU_ASSERT_EQUAL(found, 15);
+}
+
 void sprof_suite_cli_values(void);
 void sprof_suite_cli_values(void)
 {
@@ -106,4 +137,5 @@ void sprof_suite_cli_values(void)
     CU_add_test(suite, "words", test_words_and_what_else_there_is);
     CU_add_test(suite, "percentages", test_percentages);
     CU_add_test(suite, "lists add up", test_lists_add_up);
+    CU_add_test(suite, "options name the formats", test_options_name_the_formats);
 }
