@@ -1,0 +1,74 @@
+#!/bin/bash
+# Is what docs/guide.md says true today?
+#   guide.sh options    it names every option of every command, and none that does not exist
+#   guide.sh commands   its commands run, one after the other, as a reader would type them
+set -u
+guide=$(cd "$(dirname "$0")/../../docs" && pwd)/guide.md
+. "$(dirname "$0")/lib.sh"
+
+# Programs of the names that the guide uses. `program` goes on until a file named stop is there.
+make_programs() {
+    cat >"$work/program.c" <<'END'
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+static volatile unsigned sum;
+__attribute__((noinline)) void count_words(const char *text) { for (; *text; text++) sum += *text == ' '; }
+__attribute__((noinline)) unsigned lookup(unsigned key) { return key * 2654435761u >> 7; }
+__attribute__((noinline)) void parse(unsigned n) { char line[64]; snprintf(line, sizeof line, "order %u of %u", n, lookup(n)); count_words(line); }
+int main(int count, char **arguments) {
+    const int on = count > 1 && !strcmp(arguments[1], "on");
+    for (unsigned n = 0; on ? access("stop", F_OK) : n < 1000000; n++) parse(n);
+}
+END
+    "${CC:-cc}" -O2 -g "$work/program.c" -o "$work/program" || fail "the program does not compile"
+    cp "$work/program" "$work/orders"
+    cp "$work/program" "$work/app"
+}
+
+case $1 in
+options)
+    for command in $("$SPROF" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z-]*\) .*/\1/p'); do
+        "$SPROF" "$command" --help | sed -n 's/^  \(-.\|  \)[, ] --\([a-z-]*\).*/\1 \2/p' | while read -r letter option; do
+            [ "$option" ] || { option=$letter && letter=; }
+            echo "$option" >>"$work/known"
+            [ "$option" = help ] || grep -q -- "--$option\b" "$guide" || { [ "$letter" ] && grep -q -- "[\`  ]$letter\b" "$guide"; } ||
+                echo "sprof $command --$option is not in the guide"
+        done
+    done >"$work/missing"
+    [ ! -s "$work/missing" ] || fail "$(cat "$work/missing")"
+    [ "$(wc -l <"$work/known")" -gt 150 ] || fail "only $(wc -l <"$work/known") options were found"
+    # Words with dashes that belong to other programs.
+    printf '%s\n' install cap-add >>"$work/known"
+    for option in $(grep -o -- '--[a-z][a-z-]*' "$guide" | sed 's/^--//' | sort -u); do
+        grep -qx -- "$option" "$work/known" || fail "the guide names --$option, which no command has"
+    done
+    ;;
+commands)
+    make_programs
+    mkdir bin
+    ln -s "$SPROF" bin/sprof
+    printf '#!/bin/sh\nexit 0\n' >bin/xdg-open # the browser that --open starts
+    chmod +x bin/xdg-open
+    PATH=$work/bin:$PATH
+    sed -n 's/^    \$ //p' "$guide" | sed 's/  *# .*//' >commands
+    [ "$(wc -l <commands)" -ge 15 ] || fail "only these commands were found: $(cat commands)"
+    traced=
+    while IFS= read -r line; do
+        if [ -z "$traced" ] && [[ $line == "sprof ctl"* ]]; then
+            sprof trace -o sprof.db -- ./program on >trace.out 2>&1 &
+            traced=$!
+            children+=("$traced")
+            for ((i = 0; i < 300; i++)); do
+                sprof ctl list >/dev/null 2>&1 && break
+                sleep 0.1
+            done
+        fi
+        timeout 120 bash -c "$line" >out 2>err </dev/null || { touch stop; fail "\`$line\` ends with $?: $(tail -n 3 err) $(cat trace.out 2>/dev/null)"; }
+    done <commands
+    touch stop
+    if [ "$traced" ]; then
+        wait "$traced" || fail "the traced program ended with $?: $(cat trace.out)"
+    fi
+    ;;
+esac
