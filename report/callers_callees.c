@@ -77,7 +77,7 @@ static int show(struct table *table, struct report_dataset *dataset, uint32_t fu
                       report_number_grouped(whole, dataset->total.samples));
     report_utf8_shortened(&note, bare.text, 24);
     sprof_str_release(&bare);
-    const char *focus = report_utf8_keep(&dataset->arena, &of);
+    const char *of_function = report_utf8_keep(&dataset->arena, &of);
     const struct report_tree tree = {
         .dataset = dataset,
         .paths = paths,
@@ -85,14 +85,15 @@ static int show(struct table *table, struct report_dataset *dataset, uint32_t fu
         .title = report_utf8_keep(&dataset->arena, &title),
         .note = report_utf8_keep(&dataset->arena, &note),
         .inclusive =
-            report_measure_in_tree(&report_measure_inclusive, direction->group, focus, all),
-        .exclusive = report_measure_in_tree(&report_measure_exclusive, "exclusive", focus, all),
+            report_measure_in_tree(&report_measure_inclusive, direction->group, of_function, all),
+        .exclusive =
+            report_measure_in_tree(&report_measure_exclusive, "exclusive", of_function, all),
         .base = all,
         .has_exclusive = direction->exclusive,
         .callers = !direction->exclusive,
     };
-    return focus && tree.title && tree.note ? report_table_of_paths(table, &tree, error)
-                                            : SPROF_ENOMEM;
+    return of_function && tree.title && tree.note ? report_table_of_paths(table, &tree, error)
+                                                  : SPROF_ENOMEM;
 }
 
 static int make(struct table *table, struct report_dataset *dataset,

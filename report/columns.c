@@ -18,7 +18,8 @@ enum { FEW_SAMPLES = 1000 };
     {                                                                                              \
         [MEASURE_PERCENT] = measure "_percent", [MEASURE_INTERVAL] = measure "_interval",          \
         [MEASURE_TIME] = measure "_seconds", [MEASURE_SAMPLES] = measure "_samples",               \
-        [MEASURE_WEIGHT] = measure "_weight", [MEASURE_OF_FOCUS] = measure "_percent_of_function", \
+        [MEASURE_WEIGHT] = measure "_weight",                                                      \
+        [MEASURE_OF_FUNCTION] = measure "_percent_of_function",                                    \
         [MEASURE_OF_ALL] = measure "_percent_of_all",                                              \
     }
 
@@ -52,7 +53,7 @@ static const struct {
     [MEASURE_TIME] = {NULL, TABLE_TIME, DROP_TIME},
     [MEASURE_SAMPLES] = {NULL, TABLE_COUNT, DROP_SAMPLES},
     [MEASURE_WEIGHT] = {NULL, TABLE_COUNT, KEEP},
-    [MEASURE_OF_FOCUS] = {"function", TABLE_PERCENT, KEEP},
+    [MEASURE_OF_FUNCTION] = {"function", TABLE_PERCENT, KEEP},
     [MEASURE_OF_ALL] = {"all", TABLE_PERCENT, KEEP},
 };
 
@@ -61,9 +62,9 @@ static void figure_column(struct table *table, const struct report_dataset *data
                           const struct measure *measure, enum measure_figure figure,
                           const char *title)
 {
-    const struct model_cost whole = figure == MEASURE_OF_FOCUS ? measure->focus_cost
-                                    : figure == MEASURE_OF_ALL ? dataset->all
-                                                               : dataset->total;
+    const struct model_cost whole = figure == MEASURE_OF_FUNCTION ? measure->function_cost
+                                    : figure == MEASURE_OF_ALL    ? dataset->all
+                                                                  : dataset->total;
     const bool of_selection = figure == MEASURE_PERCENT && dataset->filtered;
     report_table_column(table, (struct table_column){
                                    .group = measure->group,
@@ -101,8 +102,8 @@ static void tree_columns(struct table *table, const struct report_dataset *datas
                          const struct measure *measure)
 {
     figure_column(table, dataset, measure, MEASURE_SAMPLES, count_title(dataset));
-    if (measure->focus)
-        figure_column(table, dataset, measure, MEASURE_OF_FOCUS, measure->focus);
+    if (measure->of_function)
+        figure_column(table, dataset, measure, MEASURE_OF_FUNCTION, measure->of_function);
     figure_column(table, dataset, measure, MEASURE_PERCENT,
                   dataset->filtered ? "of left" : "of all");
     if (dataset->filtered)
@@ -146,7 +147,7 @@ void report_cells_measure(struct table *table, const struct report_dataset *data
     const uint64_t value = report_dataset_value(dataset, cost);
     if (!measure->ranking)
         report_table_put_count(table, cost.samples);
-    if (measure->focus)
+    if (measure->of_function)
         report_table_put_count(table, value);
     report_table_put_count(table, value);
     if (measure->ranking)

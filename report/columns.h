@@ -10,8 +10,8 @@ enum measure_figure {
     MEASURE_TIME,
     MEASURE_SAMPLES,
     MEASURE_WEIGHT,
-    MEASURE_OF_FOCUS, /* percent of focus_cost */
-    MEASURE_OF_ALL,   /* percent of the samples before filters */
+    MEASURE_OF_FUNCTION, /* percent of function_cost */
+    MEASURE_OF_ALL,      /* percent of the samples before filters */
     MEASURE_FIGURES,
 };
 
@@ -20,9 +20,9 @@ struct measure {
     const char *group; /* text: above the titles; NULL */
     const char *title; /* text: of the first percent column */
     const char *keys[MEASURE_FIGURES];
-    bool ranking;      /* "6.1 %  0.8  0.22 s  61": else samples first, and no interval */
-    const char *focus; /* text: title of a percent column of focus_cost; NULL none */
-    struct model_cost focus_cost;
+    bool ranking;            /* "6.1 %  0.8  0.22 s  61": else samples first, and no interval */
+    const char *of_function; /* text: title of a percent column of function_cost; NULL none */
+    struct model_cost function_cost;
 };
 
 extern const struct measure report_measure_exclusive, report_measure_inclusive,

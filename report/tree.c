@@ -339,13 +339,13 @@ int report_table_of_paths(struct table *table, const struct report_tree *tree,
 }
 
 struct measure report_measure_in_tree(const struct measure *measure, const char *group,
-                                      const char *focus, struct model_cost focus_cost)
+                                      const char *of_function, struct model_cost function_cost)
 {
     struct measure own = *measure;
     own.group = group;
     own.ranking = false;
-    own.focus = focus;
-    own.focus_cost = focus_cost;
+    own.of_function = of_function;
+    own.function_cost = function_cost;
     return own;
 }
 

@@ -17,10 +17,10 @@ struct report_tree {
     bool callers;   /* below a root are its callers: the nearest is never folded away */
 };
 
-/* A measure as trees show it, below `group`; `focus` titles its percentages of `focus_cost`, NULL:
- * none. */
+/* A measure as trees show it, below `group`; `of_function` titles its percentages of
+ * `function_cost`, NULL: none. */
 struct measure report_measure_in_tree(const struct measure *measure, const char *group,
-                                      const char *focus, struct model_cost focus_cost);
+                                      const char *of_function, struct model_cost function_cost);
 
 /* Fills the table. 0 or a negative code with *error filled. */
 int report_table_of_paths(struct table *table, const struct report_tree *tree,

@@ -1,4 +1,4 @@
-/* The tree seen from one function: what lies below it, and what leads to it. */
+/* The butterfly view of the tree: what lies below one function, and what leads to it. */
 #include "model/paths.h"
 
 int model_paths_callees(const struct model_paths *paths, uint32_t function,

@@ -96,10 +96,10 @@ static void test_random_stacks_against_cutting(void)
     }
 }
 
-void sprof_suite_model_focus(void);
-void sprof_suite_model_focus(void)
+void sprof_suite_model_butterfly(void);
+void sprof_suite_model_butterfly(void)
 {
-    CU_pSuite suite = CU_add_suite("model/focus", NULL, NULL);
+    CU_pSuite suite = CU_add_suite("model/butterfly", NULL, NULL);
     CU_add_test(suite, "worked example: callees", test_worked_example_callees);
     CU_add_test(suite, "worked example: callers", test_worked_example_callers);
     CU_add_test(suite, "recursion starts at the outermost", test_recursion_starts_at_the_outermost);
