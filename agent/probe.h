@@ -102,6 +102,20 @@ struct probe_slab {
     _Atomic uint32_t tid;
 };
 
+/* A function below the functions that called it, in one thread: an open hash table, by key. */
+struct probe_node {
+    uint64_t key; /* depth << 48 | index of the caller's node << 32 | function + 1; 0: free */
+    uint64_t calls, ended;
+    int64_t self; /* ticks, as in struct probe_stat */
+};
+
+enum {
+    PROBE_NODES = 65536,     /* of a thread; the first is never used: it means no caller */
+    PROBE_PATH_DEPTH = 1000, /* of a path; one that is deeper begins anew */
+};
+#define PROBE_NODE_PARENT(key) ((uint32_t)((key) >> 32) & 0xffff)
+#define PROBE_NODE_DEPTH(key) ((uint32_t)((key) >> 48))
+
 /* What a probe takes of its thread, in ticks: measured by the agent before it lets the program go,
  * by calls of an empty function through a thunk and without one. */
 struct probe_cost {
@@ -112,15 +126,16 @@ struct probe_cost {
 };
 
 /* The file: this structure, then the slabs, each an array of struct probe_stat by function, and one
- * for the thunk that calibrates, whose number is function_count. The tracer writes what is above
- * the line: the first group before it says go, the second, and `tiers`, at any time. */
+ * for the thunk that calibrates, whose number is function_count, and its nodes. The tracer writes
+ * what is above the line: the first group before it says go, the second, and `tiers`, at any time.
+ */
 struct probe_shared {
     uint64_t slab_bytes;
     uint32_t slab_count, function_count;
     uint64_t stack_low, stack_high; /* of the main thread */
     uint64_t stack_bytes;           /* of other threads, as far as known */
     uint32_t tid_offset;            /* from a thread's pointer to its id; 0: ask the kernel */
-    uint32_t reserved;
+    uint32_t with_paths;            /* calls are counted by path, too */
 
     /* Ticks: of a call that began before, only what came after counts. 0: nothing was cleared. */
     _Atomic uint64_t cleared;
@@ -135,9 +150,15 @@ struct probe_shared {
 
 #define PROBE_SHARED_BYTES ((sizeof(struct probe_shared) + 4095) / 4096 * 4096)
 
-static inline uint64_t probe_slab_bytes(uint32_t functions)
+/* The part of a slab that comes before its nodes. */
+static inline uint64_t probe_stats_bytes(uint32_t functions)
 {
     return ((uint64_t)(functions + 1) * sizeof(struct probe_stat) + 4095) / 4096 * 4096;
+}
+
+static inline uint64_t probe_slab_bytes(uint32_t functions)
+{
+    return probe_stats_bytes(functions) + PROBE_NODES * sizeof(struct probe_node);
 }
 
 _Static_assert(sizeof(struct probe_stat) == 384, "whole cache lines");

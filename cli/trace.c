@@ -12,7 +12,7 @@ struct arguments {
     struct cli_rules rules;
     struct cli_texts functions, modules;
     const char *output;
-    bool no_cache, paused, verbose;
+    bool paths, no_cache, paused, verbose;
 };
 
 #define FIELD(name) offsetof(struct arguments, name)
@@ -22,6 +22,7 @@ static const struct cli_option options[] = {
      FIELD(functions), cli_add_text},
     {"module", 0, "GLOB", "functions of these modules (those of the application)", FIELD(modules),
      cli_add_text},
+    {"paths", 0, NULL, "count and time calls by who called whom, too", FIELD(paths), cli_set_flag},
     {"output", 'o', "FILE", "the recording (sprof.db); an existing one becomes FILE.old",
      FIELD(output), cli_set_text},
     {"app-module", 0, "GLOB", "these modules are application", FIELD(rules), cli_set_app_module},
@@ -76,6 +77,7 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
         .module_count = arguments->modules.list.count,
         .rules = cli_rules_of(&arguments->rules),
         .output = arguments->output ? arguments->output : CLI_DEFAULT_RECORDING,
+        .paths = arguments->paths,
         .no_cache = arguments->no_cache,
         .paused = arguments->paused,
         .sprof_version = SPROF_VERSION,

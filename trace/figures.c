@@ -12,6 +12,11 @@ static uint64_t slab_offset(const struct trace_session *session, uint32_t slab)
     return PROBE_SHARED_BYTES + slab * probe_slab_bytes((uint32_t)session->probes.count);
 }
 
+static uint64_t nodes_offset(const struct trace_session *session, uint32_t slab)
+{
+    return slab_offset(session, slab) + probe_stats_bytes((uint32_t)session->probes.count);
+}
+
 static struct probe_stat *stats_of(const struct trace_session *session, uint32_t slab)
 {
     return (struct probe_stat *)((uint8_t *)session->shared + slab_offset(session, slab));
@@ -136,6 +141,8 @@ static void free_thread(struct trace_thread *thread)
         free(thread->cells.items[i].base);
     if (thread) {
         sprof_vec_release(&thread->cells);
+        sprof_vec_release(&thread->paths);
+        sprof_map_release(&thread->path_index);
         sprof_map_release(&thread->index);
     }
 }
@@ -180,7 +187,7 @@ void trace_figures_release(struct trace_session *session)
 
 /* == Reading == */
 
-static struct trace_cell *cell_of(struct trace_thread *thread, uint32_t function)
+struct trace_cell *trace_cell_of(struct trace_thread *thread, uint32_t function)
 {
     const uint64_t *known = sprof_map_get(&thread->index, function);
     const struct trace_cell cell = {.function = function};
@@ -224,7 +231,7 @@ static int read_stat(struct trace_session *session, struct trace_thread *thread,
 {
     struct probe_stat stat = copy_of(session, function, from);
     const uint64_t calls = stat.calls + stat.counted;
-    struct trace_cell *cell = calls ? cell_of(thread, function) : NULL;
+    struct trace_cell *cell = calls ? trace_cell_of(thread, function) : NULL;
     if (!calls)
         return 0;
     if (!cell)
@@ -307,7 +314,7 @@ static int clear_stat(struct trace_session *session, struct trace_thread *thread
 {
     const struct probe_stat copy = copy_of(session, function, stat);
     const bool is_called = stat->calls || stat->counted;
-    struct trace_cell *cell = is_called ? cell_of(thread, function) : NULL;
+    struct trace_cell *cell = is_called ? trace_cell_of(thread, function) : NULL;
     if (!is_called)
         return 0;
     if (!cell || (!cell->base && !(cell->base = calloc(1, sizeof *cell->base))))
@@ -340,6 +347,8 @@ int trace_collect(struct trace_session *session, enum trace_collecting what)
         const bool ended =
             what == TRACE_COLLECT_LAST || !has_thread(session, (uint32_t)session->slabs[i]->tid);
         if (!result && (ended || what == TRACE_COLLECT_ALL))
+            result = trace_read_paths(session, session->slabs[i], nodes_offset(session, i));
+        if (!result && (ended || what == TRACE_COLLECT_ALL))
             result = each_stat(session, i, read_stat);
         if (!result && ended)
             result = end_thread(session, i);
@@ -352,6 +361,9 @@ int trace_clear_figures(struct trace_session *session, uint64_t ticks)
     int result = trace_collect(session, TRACE_COLLECT_ENDED);
     atomic_store(&session->shared->cleared, ticks);
     const uint32_t count = slab_count(session);
+    for (uint32_t i = 0; i < count && !result; i++)
+        if (session->slabs[i])
+            result = trace_clear_paths(session, session->slabs[i], nodes_offset(session, i));
     for (uint32_t i = 0; i < count && !result; i++)
         if (session->slabs[i])
             result = each_stat(session, i, clear_stat);

@@ -156,6 +156,7 @@ static int share_memory(struct trace_session *session, struct sprof_error *error
     session->shared = mapped;
     session->shared->slab_bytes = slab_bytes;
     session->shared->slab_count = slabs;
+    session->shared->with_paths = session->options.paths;
     session->shared->function_count = functions;
     find_stack(session);
     for (size_t i = 0; i < functions; i++)

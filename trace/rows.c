@@ -48,16 +48,17 @@ void trace_take_time(struct trace_session *session)
                                                         : 1;
 }
 
-static int node_of(struct trace_session *session, uint32_t number, uint32_t *node)
+int trace_node_of(struct trace_session *session, uint32_t function, uint32_t caller, uint32_t *node)
 {
-    struct trace_probe *probe = &session->probes.items[number];
-    const int result =
-        probe->node
-            ? 0
-            : recording_child_at(session->recording, 0, session->pid,
-                                 session->files.items[probe->file].bias + probe->function->start,
-                                 session->start_ns, &probe->node);
+    struct trace_probe *probe = &session->probes.items[function];
     *node = probe->node;
+    if (!caller && probe->node)
+        return 0;
+    const int result = recording_child_at(
+        session->recording, caller, session->pid,
+        session->files.items[probe->file].bias + probe->function->start, session->start_ns, node);
+    if (!result && !caller)
+        probe->node = *node;
     return result;
 }
 
@@ -106,8 +107,8 @@ static int put_call_cost(struct trace_session *session, const struct probe_stat 
 
 /* Everything that adds up self times and calls is made of samples: one for each phase, whose time
  * is that of the first, so that rows are in the order of time. */
-static int put_sample(struct trace_session *session, const struct probe_stat *stat, uint32_t thread,
-                      uint32_t node, struct trace_cell *cell)
+int trace_put_sample(struct trace_session *session, uint64_t calls, int64_t self, uint32_t thread,
+                     uint32_t node, struct trace_cell *cell)
 {
     if (cell->phase != session->phase) {
         cell->phase = session->phase;
@@ -116,16 +117,16 @@ static int put_sample(struct trace_session *session, const struct probe_stat *st
         cell->sample = ++session->last_sample;
         cell->sample_ns = session->now_ns - session->run->start_monotonic_ns - 1;
     }
-    cell->phase_calls = stat->calls + stat->counted;
-    cell->phase_self = stat->self;
+    cell->phase_calls = calls;
+    cell->phase_self = self;
     const struct store_sample sample = {
         .id = cell->sample,
         .event_id = session->event,
         .thread_id = thread,
         .node_id = node,
         .time_ns = cell->sample_ns,
-        .weight = length(session, stat->self - cell->before_self),
-        .count = cell->phase_calls - cell->before_calls,
+        .weight = length(session, self - cell->before_self),
+        .count = calls - cell->before_calls,
         .cpu = -1,
         .end_reason = MODEL_END_ROOT,
         .user_stack = true,
@@ -137,12 +138,15 @@ int trace_put_row(struct trace_session *session, uint32_t thread, struct trace_c
                   const struct probe_stat *stat)
 {
     uint32_t node;
-    const int result = node_of(session, cell->function, &node);
+    const int result = trace_node_of(session, cell->function, 0, &node);
     if (result)
         return result == SPROF_ENOTFOUND ? 0 : result;
     const bool timed = session->probes.items[cell->function].tier == PROBE_FULL;
-    return put_call_cost(session, stat, timed, thread, node, cell) ||
-                   put_sample(session, stat, thread, node, cell)
-               ? SPROF_ENOMEM
+    const uint64_t calls = stat->calls + stat->counted;
+    const uint64_t rest = calls > cell->path_calls ? calls - cell->path_calls : 0;
+    if (put_call_cost(session, stat, timed, thread, cell->stack ? cell->stack : node, cell))
+        return SPROF_ENOMEM;
+    return rest || cell->sample || !cell->stack
+               ? trace_put_sample(session, rest, stat->self - cell->path_self, thread, node, cell)
                : 0;
 }

@@ -21,6 +21,7 @@ struct trace_options {
     size_t module_count;
     struct model_kind_rules rules;
     const char *output; /* NULL: "sprof.db" */
+    bool paths; /* calls by call path, too */
     bool no_cache;
     bool paused; /* measure nothing until somebody says so over the control socket */
     const char *sprof_version;

@@ -48,6 +48,18 @@ struct trace_cell {
     uint64_t phase_calls, before_calls; /* now, and before the phase */
     int64_t phase_self, before_self;
     uint64_t written_calls, written_in_flight, written_abnormal;
+    uint64_t path_calls; /* in paths: what is in them is not in the row of its sample */
+    int64_t path_self;
+    uint32_t stack; /* of one of its paths, which stands for it; 0: it is in none */
+};
+
+/* A function below those that called it, in one thread. */
+struct trace_path {
+    uint32_t index;      /* of the agent's node */
+    uint32_t stack;      /* id of the recording's node */
+    uint64_t base_calls; /* what counts no more */
+    int64_t base_self;
+    struct trace_cell cell;
 };
 
 /* A thread that has figures. */
@@ -58,6 +70,8 @@ struct trace_thread {
     bool shares;  /* it has none of its own */
     SPROF_VEC(struct trace_cell) cells;
     struct sprof_map index; /* function → cell */
+    SPROF_VEC(struct trace_path) paths;
+    struct sprof_map path_index; /* node → path */
 };
 
 /* So many threads have rows of their own. */
@@ -183,9 +197,28 @@ int trace_collect(struct trace_session *session, enum trace_collecting what);
  * SPROF_ENOMEM. */
 int trace_clear_figures(struct trace_session *session, uint64_t ticks);
 
+/* Its cell, which is made where there is none; NULL: out of memory. */
+struct trace_cell *trace_cell_of(struct trace_thread *thread, uint32_t function);
+
 void trace_figures_release(struct trace_session *session);
 
+/* == paths.c == */
+
+/* Writes rows of a thread's call paths, and adds up by function what is in them; begins them anew.
+ * `nodes`: where its nodes are in the shared memory. */
+int trace_read_paths(struct trace_session *session, struct trace_thread *thread, uint64_t nodes);
+int trace_clear_paths(struct trace_session *session, struct trace_thread *thread, uint64_t nodes);
+
 /* == rows.c == */
+
+/* The stack of a function's entry below that of its caller (0: none). Returns 0, SPROF_ENOTFOUND or
+ * SPROF_ENOMEM. */
+int trace_node_of(struct trace_session *session, uint32_t function, uint32_t caller,
+                  uint32_t *node);
+
+/* Writes what adds up, for a stack, or writes it again. */
+int trace_put_sample(struct trace_session *session, uint64_t calls, int64_t self, uint32_t thread,
+                     uint32_t node, struct trace_cell *cell);
 
 /* Notes what time it is, in both clocks. */
 void trace_take_time(struct trace_session *session);

@@ -58,6 +58,8 @@ probe_enter:
         lea     56(%rsp), %rdx
         cmpb    $TIER_FULL, SHARED_TIERS(%rax,%r11)
         jne     .Lenter_other
+        cmpl    $0, SHARED_WITH_PATHS(%rax)
+        jne     .Lenter_unusual
 /* rsi: the caller's record, whose slot lies above on the thread's own stack */
         mov     %fs:THREAD_INNERMOST(%rdi), %rsi
         cmp     %fs:THREAD_LOW(%rdi), %rdx
@@ -177,6 +179,8 @@ probe_leave:
         test    %r11, %r11
         jz      .Lleave_unusual
         cmp     %fs:THREAD_INNERMOST(%rdi), %rsi
+        jne     .Lleave_unusual
+        cmpl    $0, SHARED_WITH_PATHS(%r11)
         jne     .Lleave_unusual
         mov     RECORD_PARENT(%rsi), %rdx
         mov     SHARED_CLEARED(%r11), %rcx

@@ -40,6 +40,7 @@
 #define STAT_BUCKETS 128
 
 /* struct probe_shared */
+#define SHARED_WITH_PATHS 44
 #define SHARED_CLEARED 48
 #define SHARED_COST_INSIDE 72
 #define SHARED_COST_WHOLE 76

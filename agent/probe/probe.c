@@ -16,7 +16,7 @@ struct record {
     uint64_t slot;
     struct probe_stat *stat;
     uint32_t serial; /* of the thread while it is open, else 0 */
-    uint32_t reserved;
+    uint32_t node;   /* of its path; 0: none */
 };
 _Static_assert(sizeof(struct record) == 64, "a cache line, eight times a slot");
 
@@ -68,6 +68,7 @@ AT(struct probe_stat, child_counted, STAT_CHILD_COUNTED);
 AT(struct probe_stat, recursive, STAT_RECURSIVE);
 AT(struct probe_stat, pending, STAT_PENDING);
 AT(struct probe_stat, buckets, STAT_BUCKETS);
+AT(struct probe_shared, with_paths, SHARED_WITH_PATHS);
 AT(struct probe_shared, cleared, SHARED_CLEARED);
 AT(struct probe_shared, cost.inside, SHARED_COST_INSIDE);
 AT(struct probe_shared, cost.whole, SHARED_COST_WHOLE);
@@ -161,6 +162,37 @@ const struct probe_stat *probe_stat_of(uint32_t function)
     return thread->stats || begin_thread(thread) ? &thread->stats[function] : NULL;
 }
 
+/* == Paths == */
+
+static inline struct probe_node *nodes_of(const struct thread *thread)
+{
+    return (struct probe_node *)((uint8_t *)thread->stats +
+                                 probe_stats_bytes(probe_inside.shared->function_count));
+}
+
+/* The node of a function below a caller's, made where there is none yet. 0: no room, or the place
+ * is not to be found by few looks. */
+static uint32_t node_below(const struct thread *thread, uint32_t parent, uint32_t function)
+{
+    enum { LOOKS = 32 };
+    struct probe_node *nodes = nodes_of(thread);
+    uint64_t depth = parent ? PROBE_NODE_DEPTH(nodes[parent].key) + 1 : 0;
+    if (depth >= PROBE_PATH_DEPTH)
+        depth = parent = 0;
+    const uint64_t key = depth << 48 | (uint64_t)parent << 32 | (function + 1);
+    uint32_t at = (parent * 0x9e3779b1u + function * 0x85ebca77u) >> 16;
+    for (int i = 0; i < LOOKS; i++, at++) {
+        at = at % PROBE_NODES ? at % PROBE_NODES : 1;
+        uint64_t free = 0;
+        if (nodes[at].key == key || __atomic_compare_exchange_n(&nodes[at].key, &free, key, false,
+                                                                __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+            return at;
+        if (free == key) /* by a signal's handler, just now */
+            return at;
+    }
+    return 0;
+}
+
 /* == Ends of calls == */
 
 static inline uint32_t bucket_of(uint64_t ticks)
@@ -197,6 +229,11 @@ static inline void finish(struct record *record, uint64_t now, bool is_in_chain)
     const uint64_t total = ticks - record->probe_ticks;
     const uint64_t length = (int64_t)total > 0 ? total : 0;
     record->serial = 0;
+    if (record->node) {
+        struct probe_node *node = &nodes_of(&probe_thread)[record->node];
+        add((uint64_t *)&node->self, ticks - record->child_ticks);
+        add(&node->ended, 1);
+    }
     add(&stat->ended, 1);
     add((uint64_t *)&stat->self, ticks - record->child_ticks);
     if (stat->ended == stat->calls) {
@@ -348,6 +385,12 @@ SAVES_ALL int probe_entered(uint32_t function, uint64_t slot, uint64_t argument)
     record->probe_ticks = 0;
     record->slot = slot;
     record->stat = stat;
+    record->node = 0;
+    if (probe_inside.shared->with_paths) {
+        record->node = node_below(thread, caller->node, function);
+        if (record->node)
+            add(&nodes_of(thread)[record->node].calls, 1);
+    }
     if (stat->calls != stat->ended)
         add(&stat->recursive, 1);
     add(&stat->calls, 1);

@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof trace: programs compute what they compute untraced, and calls are counted exactly.
-#   calls.sh random LANGUAGE COMPILER | left | known | tails | real PROGRAM | environment | children | refused | kinds | follow
+#   calls.sh random LANGUAGE COMPILER | left | known | paths | tails | real PROGRAM | environment | children | refused | kinds | follow
 set -u
 . "$(dirname "$0")/../system/lib.sh"
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -30,6 +30,15 @@ for row in csv.DictReader(open("stats.csv")):
     print(row["function"].split("(")[0], row["calls"])' | sort
 }
 
+# in_paths FILE: "function calls", added up over all call paths, sorted.
+in_paths() {
+    "$SPROF" sql "$1" --format csv "SELECT function, sum(exclusive_samples) AS calls FROM v_call_tree GROUP BY function" \
+        >paths.csv 2>err || fail "no paths"
+    python3 -c 'import csv
+for row in csv.DictReader(open("paths.csv")):
+    print(row["function"].split("(")[0], row["calls"])' | sort
+}
+
 # has FUNCTION COLUMN VALUE: of the last calls.
 has() {
     local found
@@ -55,6 +64,9 @@ random)
             calls program.db >found
             diff wanted found >out || fail "seed $seed, $3 $flags: calls differ"
         done
+        traced program --paths --function '^f[0-9]' -- ./program log
+        in_paths program.db >found
+        diff wanted found >out || fail "seed $seed, $3 $flags: calls in paths differ"
     done
     # Everything at once, libraries too, changes nothing either.
     traced program --module '*' -- ./program log
@@ -160,6 +172,56 @@ if wrong:
 END
     done
     fail "times contain what probes take, in each of $try runs"
+    ;;
+paths)
+    cat >program.c <<'END'
+#include <pthread.h>
+#include <stdio.h>
+#define NI __attribute__((noinline))
+#define KEEP __asm__ volatile("" ::: "memory")
+NI void last(void) { __asm__ volatile("nop; nop; nop; nop; nop"); }
+NI void middle(void) { last(); last(); last(); KEEP; }
+NI void first(void) { middle(); middle(); KEEP; }
+NI long again(long n) { return n ? again(n - 1) + 1 : (last(), 0); }
+NI void *run(void *unused)
+{
+    for (int i = 0; i < 10; i++)
+        first();
+    for (int i = 0; i < 5; i++)
+        middle();
+    again(4);
+    return unused;
+}
+int main(void)
+{
+    pthread_t thread;
+    for (int i = 0; i < 3; i++) {
+        pthread_create(&thread, 0, run, 0);
+        pthread_join(thread, 0);
+    }
+    run(0);
+    printf("%ld\n", again(3000));
+    return 0;
+}
+END
+    gcc -O1 -fno-optimize-sibling-calls -g -pthread program.c -o program || fail "no compiler"
+    traced program --paths -- ./program
+    "$SPROF" sql program.db --format csv "SELECT path, exclusive_samples FROM v_call_tree
+        WHERE path LIKE 'main;run%' OR path LIKE 'run%'" >found || fail "no paths"
+    for root in "main;run 1" "run 3"; do
+        times=${root#* }
+        for line in " 1" ";again 1" ";again;again 1" ";again;again;again 1" ";again;again;again;again 1" \
+            ";again;again;again;again;again 1" ";again;again;again;again;again;last 1" ";first 10" \
+            ";first;middle 20" ";first;middle;last 60" ";middle 5" ";middle;last 15"; do
+            echo "${root% *}${line% *},$((${line#* } * times))"
+        done
+    done | sort >wanted
+    tail -n +2 found | tr -d '\r' | sort | diff - wanted >out || fail "other call paths"
+    # A path that is too deep begins anew; none of its calls is lost.
+    calls program.db >found && in_paths program.db | diff found - >out || fail "calls and those in paths differ"
+    has again calls 3021
+    run "$SPROF" report -i program.db --callers last
+    grep -q middle "$work/out" || fail "no callers in the report"
     ;;
 tails)
     cat >program.c <<'END'
