@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof trace: programs compute what they compute untraced, and calls are counted exactly.
-#   calls.sh random LANGUAGE COMPILER | left | known | paths | tails | real PROGRAM | environment | children | refused | kinds | follow
+#   calls.sh random LANGUAGE COMPILER | left | known | paths | coroutines | tails | real PROGRAM | environment | children | refused | kinds | follow
 set -u
 . "$(dirname "$0")/../system/lib.sh"
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -221,7 +221,57 @@ END
     calls program.db >found && in_paths program.db | diff found - >out || fail "calls and those in paths differ"
     has again calls 3021
     run "$SPROF" report -i program.db --callers last
-    grep -q middle "$work/out" || fail "no callers in the report"
+    grep -q middle out || fail "no callers in the report"
+    ;;
+coroutines)
+    # C++20's live on the heap and are called like functions; exceptions are thrown and caught in them.
+    cat >program.cc <<'END'
+#include <coroutine>
+#include <cstdio>
+#include <exception>
+struct task {
+    struct promise_type {
+        long value = 0;
+        task get_return_object() { return {std::coroutine_handle<promise_type>::from_promise(*this)}; }
+        std::suspend_always initial_suspend() noexcept { return {}; }
+        std::suspend_always final_suspend() noexcept { return {}; }
+        std::suspend_always yield_value(long v) noexcept { value = v; return {}; }
+        void return_void() {}
+        void unhandled_exception() { std::terminate(); }
+    };
+    std::coroutine_handle<promise_type> handle;
+};
+__attribute__((noinline)) long step(long n) { __asm__ volatile("" ::: "memory"); return n * 3 + 1; }
+task numbers(long n)
+{
+    for (long i = 0; i < n; i++) {
+        try {
+            if (i % 7 == 3) throw i;
+            co_yield step(i);
+        } catch (long x) { step(x); }
+    }
+}
+int main()
+{
+    task a = numbers(1000), b = numbers(2000);
+    long sum = 0;
+    while (!a.handle.done() || !b.handle.done()) {
+        if (!a.handle.done()) { a.handle.resume(); sum += a.handle.promise().value; }
+        if (!b.handle.done()) { b.handle.resume(); sum ^= b.handle.promise().value; }
+    }
+    a.handle.destroy(); b.handle.destroy();
+    std::printf("%ld\n", sum);
+    return (int)(sum % 50);
+}
+END
+    for flags in -O0 -O2; do
+        g++ -std=c++20 $flags -g program.cc -o program || fail "no compiler"
+        for modules in program '*'; do
+            traced program --module "$modules" -- ./program
+            calls program.db >found
+            has step calls 3000 && has step in_flight 0 && has step abnormal 0
+        done
+    done
     ;;
 tails)
     cat >program.c <<'END'
@@ -267,6 +317,73 @@ raise SystemExit(9)'
     bash)
         traced program --module '*' -- bash -c 'for i in {1..100}; do x=$(echo $i); done; echo $x
             ls / | wc -l; (echo sub; exit 3); echo $?; trap "echo usr1" USR1; kill -USR1 $$; exit 4'
+        ;;
+    git)
+        git init -q repository && cd repository && git config user.email a@example.com && git config user.name a
+        for i in 1 2 3; do echo $i >>file && git add file && git commit -qm "$i"; done
+        traced program --module '*' -- git log -p --stat
+        ;;
+    openssl)
+        head -c 300000 "$SPROF" >input
+        traced program --module '*' -- openssl dgst -sha256 input
+        traced program --module '*' -- openssl enc -aes-256-cbc -K "$(printf '%064d' 1)" -iv "$(printf '%032d' 1)" -in input
+        ;;
+    node)
+        node=$(PATH=/usr/bin:/bin command -v node) || skip "no node"
+        traced program --module '*' -- "$node" -e 'const data = [...Array(2000).keys()].map(n => ({n, t: "x" + n}));
+            console.log(JSON.parse(JSON.stringify(data)).length); try { null.x } catch (error) { console.log(error.name) }
+            setTimeout(() => process.exit(3), 20)'
+        grep -q 'walks stacks by itself' program.got_err || fail "not said that calls are only counted"
+        ;;
+    fortran)
+        cat >program.f90 <<'END'
+program sums
+    integer :: i
+    double precision :: s
+    s = 0
+    do i = 1, 1000
+        s = s + scaled(i)
+    end do
+    print *, s
+    stop 3
+contains
+    double precision function scaled(n)
+        integer, intent(in) :: n
+        scaled = sqrt(dble(n)) * 2
+    end function
+end program
+END
+        gfortran -O0 -g program.f90 -o program || skip "no gfortran"
+        traced program --module '*' -- ./program
+        calls program.db | grep -q '1000$' || fail "not 1000 calls of scaled"
+        ;;
+    ada)
+        cat >sums.adb <<'END'
+with Ada.Text_IO;
+procedure Sums is
+   Bad : exception;
+   Total : Integer := 0;
+   procedure Add (N : Integer) is
+   begin
+      if N mod 10 = 7 then
+         raise Bad;
+      end if;
+      Total := Total + N;
+   end Add;
+begin
+   for I in 1 .. 1000 loop
+      begin
+         Add (I);
+      exception
+         when Bad => Total := Total - 1;
+      end;
+   end loop;
+   Ada.Text_IO.Put_Line (Integer'Image (Total));
+end Sums;
+END
+        gnatmake -q -O0 -g sums.adb >/dev/null 2>&1 || skip "no gnatmake"
+        traced program --module '*' -- ./sums
+        calls program.db | grep -q 'add.* 1000$' || fail "not 1000 calls of Add"
         ;;
     perl)
         traced program --module '*' -- perl -e 'my %h; $h{$_ % 1000} .= "x" for 1 .. 100000;
