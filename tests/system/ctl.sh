@@ -7,6 +7,9 @@ thread) source=(--per-thread) ;;
 ?*) source=(--source "$2") ;;
 *) source=() ;;
 esac
+# The agent's samples are a tick apart.
+span=0.5 interval_ns=1e9/997
+[ "${2-}" != sigprof ] || { span=2 interval_ns=1e7; }
 
 ctl() { # STATUS ARGUMENTS
     local wanted=$1
@@ -99,17 +102,17 @@ mode)
     # Before, between and after the changes: no sample is lost or counted twice, each is of its
     # phase's mode, and a report says in which it is read.
     record_spin -F 997
-    sleep 0.5
+    sleep $span
     ctl 0 mode pc
-    sleep 0.5
+    sleep $span
     ctl 0 mode app
-    sleep 0.5
+    sleep $span
     ctl 0 mode pc --frame app
-    sleep 0.3
+    sleep $span
     ctl 0 mode full
     ctl 0 status
     grep -q 'mode full' out || fail "the status is of another mode"
-    sleep 0.5
+    sleep $span
     end_all
     modes=$(sql t.db "SELECT group_concat(mode || coalesce(frame, ''), '-') FROM v_phase")
     [ "$modes" = full-pc-app-pcapp-full ] ||
@@ -127,7 +130,7 @@ mode)
     holds "$twice == 0" "no sample twice"
     # Weights add up to the CPU time, within 3 standard errors of the number of samples, or 1 %.
     holds "$(sql t.db "SELECT abs(sum(s.weight) - r.target_cpu_ns) < max(0.01 * r.target_cpu_ns,
-        3 * sqrt(count(*)) * 1e9 / 997) FROM sample s, run r") == 1" "the sum of weights"
+        3 * sqrt(count(*)) * $interval_ns) FROM sample s, run r") == 1" "the sum of weights"
     expect 2 "$SPROF" report -i t.db
     said "cannot be read together"
     said "\-\-phase"
@@ -139,9 +142,9 @@ mode)
     ;;
 modes_together)
     record_spin -m app -F 997
-    sleep 0.5
+    sleep $span
     ctl 0 mode full
-    sleep 0.5
+    sleep $span
     end_all
     expect 0 "$SPROF" report -i t.db
     grep -q 'several modes, read as app' out || fail "it does not say how it is read"
