@@ -49,8 +49,21 @@ static int no_such_source(const struct source_kind *const *kinds, const char *na
     return result;
 }
 
-/* Opens the source asked for by name, or the first that is not refused here. The error is that of
- * the first: it is the better one, and names what cures it. */
+/* Why the first kind was refused, why the one that stands in for it was, and what cures the first.
+ */
+static void say_both(const struct sprof_error *first, const struct sprof_error *other,
+                     struct sprof_error *error)
+{
+    const int line = (int)strcspn(first->message, "\n");
+    if (!*other->message)
+        *error = *first;
+    else
+        sprof_error_set(error, first->code, first->errnum, "%.*s; %.*s%.400s", line, first->message,
+                        (int)strcspn(other->message, "\n"), other->message, first->message + line);
+}
+
+/* Opens the source asked for by name, or the first that is not refused here. The error names the
+ * cure of the first: it is the better one. */
 static int open_source(struct sampler *sampler, const struct source_kind *const *kinds,
                        const struct sampler_options *options, struct sprof_error *error)
 {
@@ -70,7 +83,7 @@ static int open_source(struct sampler *sampler, const struct source_kind *const 
         snprintf(sampler->facts.source_why, sizeof sampler->facts.source_why, "%.*s",
                  (int)strcspn(first.message, "\n"), first.message);
     if (result && error)
-        *error = first;
+        say_both(&first, &other, error);
     return result ? refused : 0;
 }
 
@@ -432,8 +445,7 @@ uint64_t sampler_thread_cpu_ns(struct sampler *sampler, pid_t pid, pid_t tid)
 
 uint64_t sampler_unseen_cpu_ns(struct sampler *sampler)
 {
-    const uint64_t seen_ns =
-        sampler_target_cpu_ns(sampler) + sampler_counters(sampler).helpers_ns;
+    const uint64_t seen_ns = sampler_target_cpu_ns(sampler) + sampler_counters(sampler).helpers_ns;
     const uint64_t charged_ns = target_command_cpu_ns(sampler->target); /* 0 until it was reaped */
     return !sampler->facts.kernel_excluded && !sampler->was_paused && seen_ns &&
                    charged_ns > seen_ns

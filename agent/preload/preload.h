@@ -10,6 +10,7 @@
 #include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <sys/time.h>
 #include <sys/types.h>
 #include <time.h>
 #include <ucontext.h>
@@ -63,6 +64,7 @@ struct agent_next {
     int (*clone)(int (*)(void *), void *, int, void *, ...);
     int (*sigaction)(int, const struct sigaction *, struct sigaction *);
     void (*(*signal)(int, void (*)(int)))(int);
+    int (*setitimer)(int, const struct itimerval *, struct itimerval *);
     int (*sigwait)(const sigset_t *, int *);
     int (*sigwaitinfo)(const sigset_t *, siginfo_t *);
     int (*sigtimedwait)(const sigset_t *, siginfo_t *, const struct timespec *);
@@ -96,6 +98,7 @@ struct agent_next {
 
 /* Looked up on first use: constructors of other libraries may run before the agent's. */
 const struct agent_next *agent_next(void);
+int agent_next_timer_create(clockid_t clock, struct sigevent *event, timer_t *timer);
 
 /* start.c: whether threads are to be sampled. False in a process that was forked behind libc's
  * back, and once the recorder has ended. */
@@ -139,5 +142,11 @@ void agent_record_end(struct agent_thread *thread);
 /* signals.c: installs the handler unless the program has one. */
 bool agent_handler_install(void);
 void agent_unblock(void);
+
+/* The program sets timers of its own for SIGPROF. Of two such signals at the same time one gets
+ * lost, so the agent takes no more samples, for good. Its handler stays: shots that are still under
+ * way must not reach the program. A program's handler alone (sort and ls have one, to tidy up) is
+ * called for what is not the agent's, and no reason to stand back. */
+void agent_stand_back(void);
 
 #endif

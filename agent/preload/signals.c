@@ -31,12 +31,19 @@ static void handle(int number, siginfo_t *info, void *context)
         call_program(number, info, context);
 }
 
+/* On other clocks than the CPU's the agent's signals cut system calls short, which the program may
+ * not expect of its own. */
+static bool interrupts(void)
+{
+    return agent_process.shared && !agent_timer_is(AGENT_CLOCK_CPU);
+}
+
 static int install(const struct sigaction *like)
 {
     struct sigaction action = {.sa_sigaction = handle,
                                .sa_mask = like->sa_mask,
                                .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
-    if (like->sa_handler != SIG_DFL && like->sa_handler != SIG_IGN)
+    if (like->sa_handler != SIG_DFL && like->sa_handler != SIG_IGN && !interrupts())
         action.sa_flags =
             SA_SIGINFO | SA_ONSTACK | (like->sa_flags & (SA_RESTART | SA_NODEFER | SA_NOCLDSTOP));
     return agent_next()->sigaction(SIGPROF, &action, NULL);
@@ -66,10 +73,10 @@ void agent_unblock(void)
 
 /* == Dispositions == */
 
-/* The program's timers and the agent's would count each other's signals: the agent stands back, for
- * good. Its handler stays: shots that are still under way must not reach the program. */
-static void stand_back(void)
+void agent_stand_back(void)
 {
+    if (!installed)
+        return;
     if (agent_active())
         atomic_store(&agent_process.shared->control.standing, AGENT_HAS_HANDLER);
     agent_process.has_handler = true;
@@ -88,8 +95,6 @@ AGENT_EXPORT int sigaction(int number, const struct sigaction *action, struct si
     }
     const struct sigaction before = programs;
     if (action) {
-        if (is_handler(action))
-            stand_back();
         programs = *action;
         if (install(action))
             return -1;

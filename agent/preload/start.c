@@ -51,6 +51,7 @@ const struct agent_next *agent_next(void)
     find(&all.clone, "clone");
     find(&all.sigaction, "sigaction");
     find(&all.signal, "signal");
+    find(&all.setitimer, "setitimer");
     find(&all.sigwait, "sigwait");
     find(&all.sigwaitinfo, "sigwaitinfo");
     find(&all.sigtimedwait, "sigtimedwait");
@@ -81,6 +82,16 @@ const struct agent_next *agent_next(void)
     next = all; /* another thread, if there is one yet, finds the same */
     atomic_store_explicit(&found, 1, memory_order_release);
     return &next;
+}
+
+int agent_next_timer_create(clockid_t clock, struct sigevent *event, timer_t *timer)
+{
+    int (*create)(clockid_t, struct sigevent *, timer_t *);
+    find(&create, "timer_create");
+    if (create)
+        return create(clock, event, timer);
+    errno = ENOSYS;
+    return -1;
 }
 
 /* == The environment == */

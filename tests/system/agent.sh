@@ -54,6 +54,26 @@ refused() { # MESSAGE COMMAND …
     [ ! -s out ] && [ ! -e t.db ] || fail "it was started"
 }
 
+# Where neither can sample it, both reasons are said.
+both_refused() {
+    expect 1 "$PROGRAMS/refuse" perf_event_open EPERM "$SPROF" record -o t.db -- "$OTHERS/agent_static"
+    said_only "(perf events|this kernel).*; .*linked statically"
+    said 'cannot sample with the SIGPROF agent'
+    [ ! -e t.db ] || fail "it was started"
+    expect 1 "$PROGRAMS/refuse" perf_event_open EPERM "$SPROF" record -o t.db -p $$
+    ! grep -q 'agent' err || fail "the agent is no way for a running process"
+}
+
+# Programs that have a handler for SIGPROF, but no timer (sort has one), are sampled.
+sort() {
+    seq 1 400000 >numbers
+    command sort -R numbers >shuffled
+    expect 0 "${record[@]}" -- sh -c 'sort -n shuffled; sort -r shuffled | head -n 1'
+    cmp -s <(head -n 400000 out) numbers || fail "the output is another one"
+    ! grep -q 'SIGPROF themselves' err || fail "sort was left alone"
+    holds "$(sql t.db "SELECT sum(samples) FROM v_thread WHERE process = 'sort'") > 10" "samples of sort"
+}
+
 # What cannot be sampled so is refused before it starts, with the reason and what works.
 refusals() {
     refused 'linked statically' "$OTHERS/agent_static"

@@ -192,13 +192,27 @@ static void test_waiting_for_all_signals(void)
 
 static void test_program_that_profiles_itself(void)
 {
-    const struct consumed consumed = run_plain("own-profiler", 300);
-    int ticks = 0, is_its_own = 0;
-    CU_ASSERT_EQUAL(sscanf(consumed.output, "%d %d", &ticks, &is_its_own), 2);
-    CU_ASSERT_TRUE(ticks >= 5 && ticks <= 40); /* its own 100 a second, none of the agent's */
-    CU_ASSERT_EQUAL(is_its_own, 1);
-    CU_ASSERT_EQUAL(consumed.own_handler, 1);
-    CU_ASSERT_TRUE(consumed.samples > 3 && consumed.weight_ns < 200000000); /* before it did */
+    static const char *const tasks[] = {"own-profiler", "own-timer"};
+    for (size_t i = 0; i < sizeof tasks / sizeof *tasks; i++) {
+        const struct consumed consumed = run_plain(tasks[i], 300);
+        int ticks = 0, is_its_own = 0;
+        CU_ASSERT_EQUAL(sscanf(consumed.output, "%d %d", &ticks, &is_its_own), 2);
+        CU_ASSERT_TRUE(ticks >= 5 && ticks <= 40); /* its own 100 a second, none of the agent's */
+        CU_ASSERT_EQUAL(is_its_own, 1);
+        CU_ASSERT_EQUAL(consumed.own_handler, 1);
+        CU_ASSERT_TRUE(consumed.samples > 3 && consumed.weight_ns < 200000000); /* before it did */
+    }
+}
+
+/* A handler without a timer is no profiler: the program is sampled, and gets what it sends itself.
+ */
+static void test_program_with_a_handler(void)
+{
+    const struct consumed consumed = run_plain("own-handler", 300);
+    CU_ASSERT_STRING_EQUAL(consumed.output, "5\n");
+    CU_ASSERT_EQUAL(consumed.own_handler, 0);
+    CU_ASSERT_TRUE(consumed.samples > 3);
+    CU_ASSERT_TRUE(consumed.weight_ns > consumed.process_ns / 2);
 }
 
 static void test_no_system_call_is_cut_short(void)
@@ -361,6 +375,7 @@ void sprof_suite_agent_preload(void)
     CU_ADD_TEST(suite, test_environment_and_descriptors_are_the_programs);
     CU_ADD_TEST(suite, test_waiting_for_all_signals);
     CU_ADD_TEST(suite, test_program_that_profiles_itself);
+    CU_ADD_TEST(suite, test_program_with_a_handler);
     CU_ADD_TEST(suite, test_no_system_call_is_cut_short);
     CU_ADD_TEST(suite, test_wall_clock);
     CU_ADD_TEST(suite, test_fine_clock);

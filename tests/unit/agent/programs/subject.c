@@ -253,6 +253,37 @@ static int own_profiler(int ms)
     return 0;
 }
 
+/* The same with a timer of POSIX. */
+static int own_timer(int ms)
+{
+    struct sigaction action = {.sa_handler = count_tick, .sa_flags = SA_RESTART};
+    const struct itimerspec every = {{0, 10000000}, {0, 10000000}};
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGPROF};
+    timer_t timer;
+    sigaction(SIGPROF, &action, NULL);
+    spin(100);
+    timer_create(CLOCK_PROCESS_CPUTIME_ID, &event, &timer);
+    timer_settime(timer, 0, &every, NULL);
+    spin(ms);
+    printf("%d %d\n", ticks, 1);
+    return 0;
+}
+
+/* Has a handler, as sort(1) does, and gets the signal now and then, but sets no timer. */
+static int own_handler(int ms)
+{
+    struct sigaction action = {.sa_handler = count_tick};
+    const struct itimerval none = {0};
+    sigaction(SIGPROF, &action, NULL);
+    setitimer(ITIMER_PROF, &none, NULL);
+    for (int i = 0; i < 5; i++) {
+        spin(ms / 5);
+        kill(getpid(), SIGPROF);
+    }
+    printf("%d\n", ticks);
+    return 0;
+}
+
 /* System calls that no handler may cut short. Between them the thread works, so that its timer
  * runs. */
 static int interrupted(int count)
@@ -418,6 +449,8 @@ static const struct {
     {"environment", print_environment},
     {"wait-for-all", wait_for_all},
     {"own-profiler", own_profiler},
+    {"own-timer", own_timer},
+    {"own-handler", own_handler},
     {"interrupted", interrupted},
     {"clone", cloned_thread},
     {"first-ends", first_thread_ends},

@@ -1,0 +1,20 @@
+/* Notices programs that set timers for SIGPROF themselves. */
+#include "agent/preload/preload.h"
+
+AGENT_EXPORT int setitimer(__itimer_which_t which, const struct itimerval *restrict value,
+                           struct itimerval *restrict old)
+{
+    if ((int)which == ITIMER_PROF && value && (value->it_value.tv_sec || value->it_value.tv_usec))
+        agent_stand_back();
+    return agent_next()->setitimer((int)which, value, old);
+}
+
+/* In glibc before 2.34 it is in a library that may be loaded later than the agent. */
+AGENT_EXPORT int timer_create(clockid_t clock, struct sigevent *restrict event,
+                              timer_t *restrict timer)
+{
+    if (event && event->sigev_signo == SIGPROF && event->sigev_notify != SIGEV_NONE &&
+        event->sigev_notify != SIGEV_THREAD)
+        agent_stand_back();
+    return agent_next_timer_create(clock, event, timer);
+}
