@@ -70,6 +70,7 @@ int main(int argc, char **argv)
     agent_process.shared =
         mmap(NULL, AGENT_SHARED_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     agent_process.owner = (const _Atomic uint32_t *)&owner;
+    agent_process.slots = AGENT_SLOTS;
     agent_process.pid = getpid();
     agent_process.tick_ns = 4000000;
     signal(SIGPROF, ignore);

@@ -48,6 +48,9 @@ struct agent_process {
     pthread_key_t key;             /* its destructor ends a thread */
     bool has_key, has_handler;
     unsigned ring_shift;
+    _Atomic uint32_t slots; /* that are mapped, and may be taken */
+    bool has_rests;         /* … as are the places for deep stacks */
+    size_t mapped_bytes;
     pid_t pid;
     uint64_t tick_ns;
     char socket_path[108];
@@ -64,6 +67,7 @@ struct agent_next {
     int (*clone)(int (*)(void *), void *, int, void *, ...);
     int (*sigaction)(int, const struct sigaction *, struct sigaction *);
     void (*(*signal)(int, void (*)(int)))(int);
+    int (*mlockall)(int);
     int (*setitimer)(int, const struct itimerval *, struct itimerval *);
     int (*sigwait)(const sigset_t *, int *);
     int (*sigwaitinfo)(const sigset_t *, siginfo_t *);

@@ -71,7 +71,8 @@ static uint32_t put_rest(uintptr_t from, uintptr_t stack_end)
 {
     const uintptr_t end = (stack_end + PAGE_BYTES - 1) & ~(uintptr_t)(PAGE_BYTES - 1);
     struct agent_control *control = &agent_process.shared->control;
-    const uint32_t count = atomic_load_explicit(&control->rests, memory_order_relaxed);
+    const uint32_t count =
+        agent_process.has_rests ? atomic_load_explicit(&control->rests, memory_order_relaxed) : 0;
     const size_t bytes = end - from < AGENT_REST_BYTES ? end - from : (size_t)AGENT_REST_BYTES;
     for (uint32_t i = 0; i < count && i < AGENT_RESTS; i++) {
         struct agent_rest *rest = &control->rest[i];

@@ -51,6 +51,7 @@ const struct agent_next *agent_next(void)
     find(&all.clone, "clone");
     find(&all.sigaction, "sigaction");
     find(&all.signal, "signal");
+    find(&all.mlockall, "mlockall");
     find(&all.setitimer, "setitimer");
     find(&all.sigwait, "sigwait");
     find(&all.sigwaitinfo, "sigwaitinfo");
@@ -206,6 +207,19 @@ static void *map(int fd, size_t size, int protection)
     return memory == MAP_FAILED ? NULL : memory;
 }
 
+/* How many slots are mapped: of a process whose address space is limited only so many that it has
+ * room for its own. */
+static void choose_slots(void)
+{
+    enum { FEW_SLOTS = 16 };
+    struct rlimit limit;
+    const bool limited = !getrlimit(RLIMIT_AS, &limit) && limit.rlim_cur != RLIM_INFINITY;
+    const size_t slots = limited ? FEW_SLOTS : AGENT_SLOTS;
+    atomic_store(&agent_process.slots, (uint32_t)slots);
+    agent_process.mapped_bytes = limited ? agent_ring_offset(slots) : AGENT_SHARED_BYTES;
+    agent_process.has_rests = !limited;
+}
+
 /* No descriptor stays open: the program's own numbers are what they would be. */
 static bool join(uint32_t flags)
 {
@@ -213,18 +227,19 @@ static bool join(uint32_t flags)
     int fds[2];
     if (!converse(flags, &welcome, fds))
         return false;
-    struct agent_shared *shared = map(fds[0], AGENT_SHARED_BYTES, PROT_READ | PROT_WRITE);
+    choose_slots();
+    struct agent_shared *shared = map(fds[0], agent_process.mapped_bytes, PROT_READ | PROT_WRITE);
     const void *owner = map(fds[1], 4096, PROT_READ);
     close(fds[0]);
     close(fds[1]);
     if (!shared || !owner) {
         if (shared) {
             atomic_store(&shared->control.standing, AGENT_NO_MEMORY);
-            munmap(shared, AGENT_SHARED_BYTES);
+            munmap(shared, agent_process.mapped_bytes);
         }
         return false;
     }
-    madvise(shared, AGENT_SHARED_BYTES, MADV_DONTDUMP);
+    madvise(shared, agent_process.mapped_bytes, MADV_DONTDUMP);
     agent_process.ring_shift = welcome.ring_shift;
     agent_process.owner = owner;
     agent_process.shared = shared;
@@ -291,7 +306,7 @@ static void begin_child(void)
         agent_process.has_key ? agent_next()->getspecific(agent_process.key) : NULL;
     if (thread)
         like = *thread;
-    munmap(agent_process.shared, AGENT_SHARED_BYTES);
+    munmap(agent_process.shared, agent_process.mapped_bytes);
     munmap((void *)(uintptr_t)agent_process.owner, 4096);
     agent_process.shared = NULL;
     agent_process.pid = (pid_t)syscall(SYS_getpid);

@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -25,13 +26,47 @@ static struct agent_thread *claim_slot(void)
         uint64_t bits = atomic_load_explicit(&taken[word], memory_order_relaxed);
         while (~bits) {
             const unsigned bit = (unsigned)__builtin_ctzll(~bits);
-            if (atomic_compare_exchange_weak_explicit(&taken[word], &bits,
-                                                      bits | UINT64_C(1) << bit,
-                                                      memory_order_acquire, memory_order_relaxed))
+            if (!atomic_compare_exchange_weak(&taken[word], &bits, bits | UINT64_C(1) << bit))
+                continue;
+            if (word * 64 + bit < atomic_load(&agent_process.slots))
                 return &agent_threads[word * 64 + bit];
+            atomic_fetch_and(&taken[word], ~(UINT64_C(1) << bit));
+            return NULL;
         }
     }
     return NULL;
+}
+
+static uint32_t end_of_taken(void)
+{
+    uint32_t end = 0;
+    for (uint32_t word = 0; word < AGENT_SLOTS / 64; word++) {
+        const uint64_t bits = atomic_load(&taken[word]);
+        if (bits)
+            end = word * 64 + 64 - (uint32_t)__builtin_clzll(bits);
+    }
+    return end;
+}
+
+/* The program locks all its memory, of which there is a limit: the agent keeps what it uses. A
+ * thread that takes a slot meanwhile either sees the new bound or is seen by the second look; a
+ * place for a deep stack that is in use stays. */
+static void shrink(void)
+{
+    enum { SPARE = 8 };
+    struct agent_shared *shared = agent_process.shared;
+    const uint32_t before = atomic_load(&agent_process.slots);
+    uint32_t slots = end_of_taken() + SPARE;
+    if (slots >= before)
+        return;
+    atomic_store(&agent_process.slots, slots);
+    if (end_of_taken() > slots)
+        atomic_store(&agent_process.slots, slots = end_of_taken());
+    const size_t end = before == AGENT_SLOTS ? agent_rest_offset(0) : agent_process.mapped_bytes;
+    munmap((uint8_t *)shared + agent_ring_offset(slots), end - agent_ring_offset(slots));
+    for (size_t i = 0; agent_process.has_rests && i < AGENT_RESTS; i++)
+        if (!atomic_exchange(&shared->control.rest[i].taken, 1))
+            munmap((uint8_t *)shared + agent_rest_offset(i), AGENT_REST_BYTES);
 }
 
 static void count_refused(enum agent_refusal why)
@@ -39,13 +74,11 @@ static void count_refused(enum agent_refusal why)
     atomic_fetch_add_explicit(&agent_process.shared->control.refused[why], 1, memory_order_relaxed);
 }
 
-struct agent_thread *agent_thread_claim(void)
+static struct agent_thread *claim(void)
 {
     struct agent_thread *thread = claim_slot();
-    if (!thread) {
-        count_refused(AGENT_REFUSED_SLOT);
+    if (!thread)
         return NULL;
-    }
     struct agent_shared *shared = agent_process.shared;
     const size_t slot = (size_t)(thread - agent_threads);
     const uint64_t head = thread->head; /* the reader goes on where the last owner ended */
@@ -62,6 +95,14 @@ struct agent_thread *agent_thread_claim(void)
     while (used <= slot &&
            !atomic_compare_exchange_weak(&shared->control.slots_used, &used, (uint32_t)slot + 1))
         ;
+    return thread;
+}
+
+struct agent_thread *agent_thread_claim(void)
+{
+    struct agent_thread *thread = claim();
+    if (!thread)
+        count_refused(AGENT_REFUSED_SLOT);
     return thread;
 }
 
@@ -257,7 +298,7 @@ static struct agent_thread *thread_of(pid_t tid)
  * process (CPUCLOCK_PERTHREAD and CPUCLOCK_SCHED, include/linux/posix-timers.h). */
 static void adopt(pid_t tid)
 {
-    struct agent_thread *thread = thread_of(tid) ? NULL : agent_thread_claim();
+    struct agent_thread *thread = thread_of(tid) ? NULL : claim(); /* sprof counts who stays out */
     if (!thread)
         return;
     thread->tid = tid;
@@ -370,6 +411,13 @@ AGENT_EXPORT int pthread_create(pthread_t *id, const pthread_attr_t *attributes,
     if (result)
         agent_thread_give_back(thread);
     return result;
+}
+
+AGENT_EXPORT int mlockall(int flags)
+{
+    if (agent_active())
+        shrink();
+    return agent_next()->mlockall(flags);
 }
 
 /* == clone == */

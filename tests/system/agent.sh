@@ -64,6 +64,44 @@ both_refused() {
     ! grep -q 'agent' err || fail "the agent is no way for a running process"
 }
 
+# A program that has little address space, or locks all its memory, has as much of it as without.
+little_memory() {
+    prepare_ordinary_user
+    mkdir -p "$work/libexec/sprof" && cp "$AGENT" "$work/libexec/sprof/"
+    chmod -R a+rX "$work/libexec"
+    cat >little.c <<'END'
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+int main(int argc, char **argv)
+{
+    if (argc > 1)
+        printf("locked %d\n", mlockall(MCL_CURRENT));
+    else
+        printf("allocated %d\n", malloc(200 << 20) != 0);
+    for (volatile unsigned i = 0; i < 300000000; i++)
+        ;
+    return argv[0] == 0;
+}
+END
+    cc -O1 -o user/little little.c || fail "cannot compile"
+    chmod 755 user/little
+    cd home || exit 1
+    for limit in "-v 300000" "-l 8000 lock"; do
+        local lock=${limit#* * }
+        [ "$lock" != "$limit" ] || lock=
+        expect 0 "${as_ordinary_user[@]}" bash -c "ulimit ${limit% lock}; exec '$work/user/little' $lock"
+        cp "$work/out" "$work/wanted"
+        # The limit is the command's, not that of sprof.
+        expect 0 "${as_ordinary_user[@]}" "$user_sprof" record --source sigprof -o u.db -- \
+            bash -c "ulimit ${limit% lock}; exec '$work/user/little' $lock"
+        cmp "$work/out" "$work/wanted" || fail "another result under ulimit $limit"
+        mv u.db "$work/t.db"
+        (cd "$work" && holds "$(value samples) > 10" "samples under ulimit $limit") || exit 1
+    done
+}
+
 # Programs that have a handler for SIGPROF, but no timer (sort has one), are sampled.
 sort() {
     seq 1 400000 >numbers
