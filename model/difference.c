@@ -8,9 +8,9 @@
 static const double least_samples = 10;
 
 /* How many rows of a thousand that did not change may be called changed, and the fewest rows that
- * this is reckoned for. The allowance is shared out by cost: large rows matter most, and there are
- * few of them. */
-static const double allowance = 0.001, fewest_rows = 20, most_for_one = 0.05;
+ * this is reckoned for. The allowance is shared out by a power of the cost: large rows matter most,
+ * and there are few of them. */
+static const double allowance = 0.001, fewest_rows = 20, most_for_one = 0.05, share_power = 1.25;
 
 /* == Functions of statistics == */
 
@@ -108,10 +108,11 @@ static double trigamma_inverse(double value)
 
 /* Variation between runs beside that of sampling, 1 being none. */
 struct variation {
-    double relative;      /* see relative_variance */
-    double prior;         /* what all rows show beside it */
-    double prior_freedom; /* how much that is worth, in degrees of freedom */
-    double row_freedom;   /* what a row has of its own */
+    double relative;       /* see fit_relative */
+    double relative_error; /* its standard error */
+    double prior;          /* what all rows show beside it */
+    double prior_freedom;  /* how much that is worth, in degrees of freedom */
+    double row_freedom;    /* what a row has of its own */
 };
 
 static double mean_of(const struct model_estimate *items, size_t count)
@@ -151,26 +152,40 @@ static double row_variation(const struct model_estimate *row, size_t before, siz
     return sum / (double)(before + after - 2);
 }
 
+/* What a relative variance of 1 would add to a row's variation. */
+static double unit_of(const struct model_estimate *row, size_t runs)
+{
+    double unit = 0;
+    for (size_t k = 0; k < runs; k++)
+        unit += row[k].value * row[k].value / row[k].variance / (double)runs;
+    return unit;
+}
+
 /* By which part of itself (squared) a cost varies between runs, over all rows: the slope of a line
- * through the origin, of the variation beyond sampling against what a part of 1 would give. */
-static double relative_variance(const struct model_estimate *estimates, size_t rows, size_t before,
-                                size_t after)
+ * through the origin, of the variation beyond sampling against its unit. Few rows are large enough
+ * to show it, so that it is uncertain: each row's variation has `row_freedom` degrees of freedom.
+ */
+static void fit_relative(struct variation *variation, const struct model_estimate *estimates,
+                         size_t rows, size_t before, size_t after)
 {
     const size_t runs = before + after;
-    double products = 0, squares = 0;
+    double products = 0, squares = 0, cubes = 0, fourths = 0;
     for (size_t i = 0; i < rows; i++) {
         const struct model_estimate *row = &estimates[i * runs];
-        double unit = 0;
         if (samples_of(row, runs) < least_samples * (double)runs)
             continue;
-        for (size_t k = 0; k < runs; k++)
-            unit += row[k].value * row[k].value / row[k].variance / (double)runs;
+        const double unit = unit_of(row, runs);
         products += (row_variation(row, before, after, 0) - 1) * unit;
         squares += unit * unit;
+        cubes += unit * unit * unit;
+        fourths += unit * unit * unit * unit;
     }
-    /* Less than a standard error (of variations with `runs - 2` degrees of freedom) is nothing. */
-    const double error = sqrt(2 / (double)(runs - 2) * squares);
-    return products > error ? products / squares : 0;
+    if (squares <= 0)
+        return;
+    const double slope = fmax(0, products / squares);
+    const double spread = squares + 2 * slope * cubes + slope * slope * fourths;
+    variation->relative = slope;
+    variation->relative_error = sqrt(2 / variation->row_freedom * spread) / squares;
 }
 
 /* Fits a scaled F distribution to the rows' variations by the moments of their logarithms. */
@@ -178,8 +193,9 @@ static struct variation fit(const struct model_estimate *estimates, size_t rows,
                             size_t after)
 {
     const size_t runs = before + after;
-    struct variation variation = {relative_variance(estimates, rows, before, after), 1, INFINITY,
-                                  (double)(runs - 2)};
+    struct variation variation = {
+        .prior = 1, .prior_freedom = INFINITY, .row_freedom = (double)(runs - 2)};
+    fit_relative(&variation, estimates, rows, before, after);
     const double half = variation.row_freedom / 2;
     double count = 0, sum = 0, squares = 0;
     for (size_t i = 0; i < rows; i++) {
@@ -209,13 +225,21 @@ static struct variation fit(const struct model_estimate *estimates, size_t rows,
     return variation;
 }
 
-static double moderated(const struct variation *variation, double own)
+/* What is known of a row's variation before its own is looked at, in degrees of freedom: less for
+ * large rows, whose variation is mostly the relative one, than for small ones. */
+static double prior_freedom_of(const struct variation *variation, double unit)
 {
-    if (isinf(variation->prior_freedom))
+    const double error =
+        unit * variation->relative_error / (1 + variation->relative * unit); /* relative to 1 */
+    return 1 / (1 / variation->prior_freedom + error * error / 2);
+}
+
+static double moderated(const struct variation *variation, double prior_freedom, double own)
+{
+    if (isinf(prior_freedom))
         return variation->prior;
-    const double both = variation->prior_freedom + variation->row_freedom;
-    const double mixed =
-        (variation->prior_freedom * variation->prior + variation->row_freedom * own) / both;
+    const double both = prior_freedom + variation->row_freedom;
+    const double mixed = (prior_freedom * variation->prior + variation->row_freedom * own) / both;
     return mixed > 1 ? mixed : 1;
 }
 
@@ -240,15 +264,46 @@ static double variance_of_mean(const struct model_estimate *items, size_t count,
     return sum / ((double)count * (double)count);
 }
 
-static double sum_of_means(const struct model_estimate *estimates, size_t rows, size_t before,
-                           size_t after)
+/* What a row gets of the allowance is in proportion to this. */
+static double claim_of(const struct model_estimate *row, size_t before, size_t after)
 {
-    double sum = 0;
+    return pow(mean_of(row, before) + mean_of(row + before, after), share_power);
+}
+
+/* The part of the allowance that a claim of 1 is worth. Rows without any samples are none. */
+static double allowance_of_claim(const struct model_estimate *estimates, size_t rows, size_t before,
+                                 size_t after)
+{
+    double claims = 0, seen = 0;
     for (size_t i = 0; i < rows; i++) {
         const struct model_estimate *row = &estimates[i * (before + after)];
-        sum += mean_of(row, before) + mean_of(row + before, after);
+        claims += claim_of(row, before, after);
+        seen += samples_of(row, before + after) > 0;
     }
-    return sum;
+    return claims > 0 ? allowance * fmax(seen, fewest_rows) / claims : 0;
+}
+
+enum { INTERVALS = 64 };
+
+/* Half widths of 95 % intervals in standard deviations. They are smooth in 1 / freedom, and there
+ * may be a million rows: a table of few is enough. */
+struct interval_table {
+    double largest;              /* 1 / freedom of the last entry */
+    double items[INTERVALS + 1]; /* from infinite freedom on */
+};
+
+static void fill_intervals(struct interval_table *table, double least_freedom)
+{
+    table->largest = 1 / least_freedom;
+    for (int i = 0; i <= INTERVALS; i++)
+        table->items[i] = student_quantile(0.05, i ? INTERVALS / (i * table->largest) : INFINITY);
+}
+
+static double interval_of(const struct interval_table *table, double freedom)
+{
+    const double at = fmin(1, 1 / freedom / table->largest) * INTERVALS;
+    const int first = at < INTERVALS ? (int)at : INTERVALS - 1;
+    return table->items[first] + (at - first) * (table->items[first + 1] - table->items[first]);
 }
 
 void model_differences(const struct model_estimate *estimates, size_t rows, size_t before,
@@ -256,23 +311,25 @@ void model_differences(const struct model_estimate *estimates, size_t rows, size
 {
     const size_t runs = before + after;
     const bool decides = before >= MODEL_RUNS_FOR_VERDICT && after >= MODEL_RUNS_FOR_VERDICT;
-    struct variation variation = {0, 1, INFINITY, 0};
+    struct variation variation = {.prior = 1, .prior_freedom = INFINITY};
     if (decides)
         variation = fit(estimates, rows, before, after);
-    const double freedom = variation.prior_freedom + variation.row_freedom;
-    const double interval = student_quantile(0.05, freedom);
-    const double allowed = allowance * fmax((double)rows, fewest_rows);
-    const double all = sum_of_means(estimates, rows, before, after);
+    struct interval_table intervals;
+    fill_intervals(&intervals, decides ? variation.row_freedom : 1);
+    const double worth = allowance_of_claim(estimates, rows, before, after);
     for (size_t i = 0; i < rows; i++) {
         const struct model_estimate *row = &estimates[i * runs];
         const double was = mean_of(row, before), is = mean_of(row + before, after);
         const double own = decides ? row_variation(row, before, after, variation.relative) : 1;
+        const double prior_freedom = prior_freedom_of(&variation, unit_of(row, runs));
+        const double freedom = prior_freedom + variation.row_freedom;
         const double deviation = sqrt((variance_of_mean(row, before, variation.relative) +
                                        variance_of_mean(row + before, after, variation.relative)) *
-                                      moderated(&variation, own));
+                                      moderated(&variation, prior_freedom, own));
         const bool known = samples_of(row, runs) >= least_samples;
-        out[i] = (struct model_difference){was, is, interval * deviation, MODEL_UNDECIDED};
-        const double significance = all > 0 ? fmin(allowed * (was + is) / all, most_for_one) : 0;
+        out[i] = (struct model_difference){was, is, interval_of(&intervals, freedom) * deviation,
+                                           MODEL_UNDECIDED};
+        const double significance = fmin(worth * claim_of(row, before, after), most_for_one);
         if (decides)
             out[i].change =
                 known && model_student_tail((is - was) / deviation, freedom) < significance

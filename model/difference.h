@@ -4,7 +4,11 @@
  * What runs differ by beyond that, because machines and programs do not repeat exactly, is seen
  * only between runs, and three runs show little of it. So each row's variation is moderated by what
  * all rows together show (empirical Bayes; G. K. Smyth, "Linear models and empirical Bayes
- * methods", 2004), and never taken for smaller than sampling makes it. */
+ * methods", 2004), and never taken for smaller than sampling makes it.
+ *
+ * Most variation between runs is a part of the cost itself. Only few large rows show how large a
+ * part, so that this is uncertain, and just for these rows it matters: their tests count with fewer
+ * degrees of freedom. */
 #ifndef SPROF_MODEL_DIFFERENCE_H
 #define SPROF_MODEL_DIFFERENCE_H
 

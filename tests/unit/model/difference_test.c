@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-enum { TRIALS = 100, NAMED_TRIALS = 300, RUNS = 3, SIDES = 2 * RUNS, SAMPLES = 9970 };
+enum { TRIALS = 300, NAMED_TRIALS = 500, RUNS = 3, SIDES = 2 * RUNS, SAMPLES = 9970 };
 
 static uint64_t state;
 
@@ -77,7 +77,7 @@ static void usual_shares(double *shares)
         left -= large[i];
     }
     for (size_t i = 6; i < ROWS; i++) {
-        shares[i] = left * 0.08;
+        shares[i] = left * 0.04;
         left -= shares[i];
     }
     shares[ROWS - 1] += left;
@@ -98,15 +98,16 @@ static void test_the_same_is_within_chance(void)
     usual_shares(shares);
     const double noises[] = {0, 0.02};
     for (size_t n = 0; n < 2; n++) {
-        int verdicts = 0;
+        int verdicts = 0, seen = 0;
         state = 88172645463325252u;
         for (int trial = 0; trial < TRIALS; trial++) {
             compare(shares, shares, ROWS, noises[n], out);
-            for (size_t i = 0; i < ROWS; i++)
+            for (size_t i = 0; i < ROWS; i++) {
                 verdicts += out[i].change != MODEL_WITHIN_CHANCE;
+                seen += out[i].before + out[i].after > 0;
+            }
         }
-        /* One in a thousand rows; where runs do not repeat exactly, a little more by chance. */
-        CU_ASSERT(verdicts * 1000 <= TRIALS * ROWS * (n ? 3 : 2) / 2);
+        CU_ASSERT(verdicts * 1000 <= seen);
     }
 }
 
