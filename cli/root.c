@@ -4,11 +4,15 @@
 #include "archive/archive.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static bool is_directory(const char *path)
 {
@@ -32,9 +36,61 @@ static int use_directory(struct cli_root *root, const char *path, struct sprof_e
                                         strerror(errno));
 }
 
+static int remove_one(const char *path, const struct stat *facts, int type, struct FTW *ftw)
+{
+    (void)facts, (void)type, (void)ftw;
+    return remove(path);
+}
+
+/* Holds nothing of sprof's but the pipe, and goes when nobody holds its other end. */
+static void remove_afterwards(const char *directory, int life)
+{
+    static const int passed_on[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP};
+    char byte;
+    dup2(life, STDERR_FILENO + 1); /* first: sprof may have been started without standard files */
+    const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (size_t i = 0; i < sizeof passed_on / sizeof *passed_on; i++)
+        signal(passed_on[i], SIG_IGN);
+    for (int fd = 0; fd <= STDERR_FILENO; fd++)
+        dup2(nothing, fd);
+    close_range(STDERR_FILENO + 2, ~0U, 0);
+    while (read(STDERR_FILENO + 1, &byte, 1) < 0 && errno == EINTR)
+        ;
+    nftw(directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/* Makes the temporary directory and the process that removes it. Signals wait meanwhile: they must
+ * not come between the two. */
+static int make_temporary(struct cli_root *root, struct sprof_error *error)
+{
+    int life[2] = {-1, -1};
+    sigset_t all, before;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &before);
+    const bool made = !pipe2(life, O_CLOEXEC) && mkdtemp(root->temporary);
+    root->remover = made ? fork() : -1;
+    const int number = errno;
+    if (root->remover == 0) {
+        close(life[1]);
+        sigprocmask(SIG_SETMASK, &before, NULL);
+        remove_afterwards(root->temporary, life[0]);
+        _exit(0);
+    }
+    if (made && root->remover < 0)
+        rmdir(root->temporary);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    if (life[0] >= 0)
+        close(life[0]);
+    root->life = life[1];
+    if (root->remover > 0)
+        return 0;
+    return sprof_error_set(error, SPROF_EIO, number, "cannot make %s: %s", root->temporary,
+                           strerror(number));
+}
+
 int cli_root_open(struct cli_root *root, const char *archive, struct sprof_error *error)
 {
-    *root = (struct cli_root){0};
+    *root = (struct cli_root){.life = -1};
     if (!archive)
         return 0;
     if (is_directory(archive))
@@ -45,14 +101,9 @@ int cli_root_open(struct cli_root *root, const char *archive, struct sprof_error
     root->temporary = sprof_str_take(&name);
     if (!root->temporary)
         return sprof_error_memory(error);
-    if (!mkdtemp(root->temporary)) {
-        const int result = sprof_error_set(error, SPROF_EIO, errno, "cannot make %s: %s",
-                                           root->temporary, strerror(errno));
-        free(root->temporary);
-        root->temporary = NULL;
-        return result;
-    }
-    int result = archive_unpack(archive, root->temporary, error);
+    int result = make_temporary(root, error);
+    if (!result)
+        result = archive_unpack(archive, root->temporary, error);
     if (!result)
         result = use_directory(root, root->temporary, error);
     if (result)
@@ -60,17 +111,14 @@ int cli_root_open(struct cli_root *root, const char *archive, struct sprof_error
     return result;
 }
 
-static int remove_one(const char *path, const struct stat *facts, int type, struct FTW *ftw)
-{
-    (void)facts, (void)type, (void)ftw;
-    return remove(path);
-}
-
 void cli_root_close(struct cli_root *root)
 {
-    if (root->temporary)
-        nftw(root->temporary, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    if (root->life >= 0)
+        close(root->life);
+    if (root->remover > 0)
+        while (waitpid(root->remover, NULL, 0) < 0 && errno == EINTR)
+            ;
     free(root->temporary);
     free(root->path);
-    *root = (struct cli_root){0};
+    *root = (struct cli_root){.life = -1};
 }

@@ -4,6 +4,8 @@
 
 #include "base/base.h"
 
+#include <sys/types.h>
+
 #define CLI_ARCHIVE_OPTION(field)                                                                  \
     {                                                                                              \
         "archive", 0, "FILE",                                                                      \
@@ -12,10 +14,11 @@
             field, cli_set_text                                                                    \
     }
 
-/* Zero is none. */
 struct cli_root {
     char *path;      /* the directory that stands for / */
-    char *temporary; /* to be removed */
+    char *temporary; /* removed by a process that outlives sprof, however that ends */
+    pid_t remover;   /* its process id */
+    int life;        /* what it waits for the end of; -1: none */
 };
 
 /* `archive` is what --archive was given; NULL: none. Errors as archive_unpack. */

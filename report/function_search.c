@@ -3,6 +3,7 @@
 
 #include "report/error_text.h"
 
+#include <ctype.h>
 #include <string.h>
 
 enum { CANDIDATES_SHOWN = 6 };
@@ -58,6 +59,26 @@ int report_function_bare_name(struct sprof_str *out, const char *name)
     return result;
 }
 
+/* Where what compilers append to the names of copies and parts of a function begins, as in
+ * "f.constprop.0" and "f(int) [clone .isra.0]"; its end when there is nothing. */
+static size_t plain_length(const char *name)
+{
+    static const char *const marks[] = {".constprop", ".isra",     ".part",
+                                        ".cold",      ".lto_priv", ".llvm"};
+    const char *clone = strstr(name, " [clone .");
+    if (clone)
+        return (size_t)(clone - name);
+    for (const char *dot = *name ? strchr(name + 1, '.') : NULL; dot; dot = strchr(dot + 1, '.'))
+        for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+            const size_t length = strlen(marks[i]);
+            const char *after = dot + length;
+            if (!strncmp(dot, marks[i], length) &&
+                (!*after || (*after == '.' && (!after[1] || isdigit((unsigned char)after[1])))))
+                return (size_t)(dot - name);
+        }
+    return strlen(name);
+}
+
 static const char *last_part(const char *bare)
 {
     const char *part = bare;
@@ -86,11 +107,26 @@ static bool is_name(struct search *search, uint32_t function)
     return same(item->name, search->wanted) || same(item->linkage_name, search->wanted);
 }
 
+static bool is_plain(const char *name, const char *wanted)
+{
+    return name && plain_length(name) == strlen(wanted) && !strncmp(name, wanted, strlen(wanted));
+}
+
+static bool is_plain_name(struct search *search, uint32_t function)
+{
+    const struct report_function *item = &search->dataset->functions.items[function - 1];
+    return is_plain(item->name, search->wanted) || is_plain(item->linkage_name, search->wanted);
+}
+
 static bool make_bare(struct search *search, uint32_t function)
 {
     sprof_str_clear(&search->bare);
-    return !report_function_bare_name(&search->bare,
-                                      report_dataset_function_name(search->dataset, function));
+    if (report_function_bare_name(&search->bare,
+                                  report_dataset_function_name(search->dataset, function)))
+        return false;
+    if (search->bare.text)
+        search->bare.text[plain_length(search->bare.text)] = '\0';
+    return true;
 }
 
 static bool is_bare_name(struct search *search, uint32_t function)
@@ -130,7 +166,8 @@ static bool *mark_present(const struct report_dataset *dataset)
 /* The most exact way of matching that finds anything. */
 static int look(struct search *search, const bool *present)
 {
-    static bool (*const ways[])(struct search *, uint32_t) = {is_name, is_bare_name, is_last_part};
+    static bool (*const ways[])(struct search *, uint32_t) = {is_name, is_plain_name, is_bare_name,
+                                                              is_last_part};
     for (size_t way = 0; way < sizeof ways / sizeof *ways && !search->found.count; way++)
         for (uint32_t id = 1; id <= search->dataset->functions.count; id++)
             if (present[id] && in_module(search, id) && ways[way](search, id) &&
@@ -156,12 +193,15 @@ static bool all_alike(const struct search *search)
 {
     const struct report_dataset *dataset = search->dataset;
     const uint32_t first = search->found.items[0];
-    for (size_t i = 1; i < search->found.count; i++)
-        if (strcmp(report_dataset_function_name(dataset, search->found.items[i]),
-                   report_dataset_function_name(dataset, first)) ||
+    const char *name = report_dataset_function_name(dataset, first);
+    const size_t length = plain_length(name);
+    for (size_t i = 1; i < search->found.count; i++) {
+        const char *other = report_dataset_function_name(dataset, search->found.items[i]);
+        if (plain_length(other) != length || strncmp(other, name, length) != 0 ||
             dataset->facts.items[search->found.items[i] - 1].module !=
                 dataset->facts.items[first - 1].module)
             return false;
+    }
     return true;
 }
 

@@ -11,8 +11,9 @@ struct report_function_set {
     size_t count, capacity;
 };
 
-/* Finds the functions of the dataset's tree that `wanted` names: a name, a linkage name, a name
- * without parameters and template arguments, or without its scope, each also behind "module!".
+/* Finds the functions of the dataset's tree that `wanted` names: a name, a linkage name, either
+ * without what a compiler appends to copies and parts (".constprop.0", ".cold"), a name without
+ * parameters and template arguments, or without its scope, each also behind "module!".
  * SPROF_ENOTFOUND offers what is near, SPROF_EUSAGE lists the candidates where they are not of one
  * name and module. The caller releases the set, also on failure. */
 int report_function_search(const struct report_dataset *dataset, const char *wanted,

@@ -1,6 +1,6 @@
 #!/bin/bash
 # The reading commands on a program that was really recorded.
-#   reading.sh annotate|annotate_lost|filters|names|columns|import_back|import_perf|running|follow|archive|archive_hostile|chrome_bounded|same_numbers
+#   reading.sh annotate|annotate_lost|filters|names|columns|import_back|import_perf|running|follow|archive|archive_hostile|archive_killed|chrome_bounded|same_numbers
 set -uf
 . "$(dirname "$0")/lib.sh"
 command -v gcc >/dev/null || skip "no gcc"
@@ -574,6 +574,44 @@ for measure, expected in (("exclusive", exclusive), ("inclusive", inclusive)):
             wrong = True
 sys.exit(wrong)
 EOF
+    ;;
+archive_killed)
+    # What --archive unpacked goes however sprof ends: here while nobody reads what it writes.
+    record_subject
+    "$SPROF" archive a.db -o a.tar.zst >out 2>err || fail "archive"
+    mkdir place
+    python3 - "$SPROF" <<'EOF' || fail "the directory of the archive stays, or never was there"
+import os, signal, subprocess, sys, time
+environment = dict(os.environ, TMPDIR=os.path.abspath("place"))
+
+def until(wanted):
+    for _ in range(3000):
+        if bool(os.listdir("place")) == wanted:
+            return
+        time.sleep(0.02)
+    sys.exit(f"place holds {os.listdir('place')}")
+
+for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL):
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    try:
+        while os.write(writer, b"x" * 4096):
+            pass
+    except BlockingIOError:
+        pass
+    os.set_blocking(writer, True)
+    child = subprocess.Popen([sys.argv[1], "annotate", "work", "a.db", "--archive", "a.tar.zst"], env=environment, stdout=writer,
+                             preexec_fn=lambda: [signal.signal(n, signal.SIG_DFL) for n in (signal.SIGINT, signal.SIGHUP)])
+    os.close(writer)
+    until(True)
+    child.send_signal(number)
+    if child.wait() != -number:
+        sys.exit(f"signal {number}: ended with {child.returncode}")
+    until(False)
+    os.close(reader)
+EOF
+    TMPDIR=$PWD/place "$SPROF" annotate work a.db --archive a.tar.zst >out 2>err || fail "annotate"
+    [ -z "$(ls place)" ] || fail "the directory stays after an orderly end"
     ;;
 chrome_bounded)
     # Stacks of 120 frames with nothing in common: two slices of a sample each, more than a viewer opens.

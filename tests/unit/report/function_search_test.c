@@ -75,6 +75,37 @@ static void test_ways_to_name_a_function(void)
     report_dataset_release(&dataset);
 }
 
+/* Compilers append to the names of copies and parts, which nobody types. */
+static void test_copies_and_parts(void)
+{
+    enum { HEAP = 1, HEAP_PART, SORTED, GO, LONE };
+    struct report_dataset dataset = {0};
+    struct sprof_error error;
+    struct report_function_set set;
+    const uint32_t app = add_module(&dataset, "app", MODEL_KIND_APP);
+    static const char *const names[] = {"heap.constprop.0", "heap.part.0.cold",
+                                        "a::sort(int) [clone .isra.0]", "main.partition", "lone"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        add_path(&dataset, 0, add_function(&dataset, app, names[i]), 1);
+    add_path(&dataset, 0, add_function(&dataset, app, "lone.cold"), 1);
+    finish_dataset(&dataset);
+    CU_ASSERT_EQUAL(report_function_search(&dataset, "heap", &set, &error), 0);
+    CU_ASSERT_EQUAL(set.count, 2);
+    sprof_vec_release(&set);
+    CU_ASSERT_EQUAL(find(&dataset, "heap.part.0.cold", &error), HEAP_PART);
+    CU_ASSERT_EQUAL(find(&dataset, "a::sort(int)", &error), SORTED);
+    CU_ASSERT_EQUAL(find(&dataset, "a::sort", &error), SORTED);
+    CU_ASSERT_EQUAL(find(&dataset, "main.partition", &error), GO);
+    CU_ASSERT_EQUAL(find(&dataset, "main", &error), 0);
+    CU_ASSERT_EQUAL(report_function_search(&dataset, "lone", &set, &error), 0);
+    CU_ASSERT_EQUAL(set.count, 1); /* what is called so is meant, not its part */
+    CU_ASSERT_EQUAL(set.items[0], LONE);
+    sprof_vec_release(&set);
+    CU_ASSERT_EQUAL(find(&dataset, "haep", &error), 0);
+    CU_ASSERT(strstr(error.message, "haep") != NULL);
+    report_dataset_release(&dataset);
+}
+
 static void test_several_are_listed(void)
 {
     struct report_dataset dataset = example();
@@ -131,6 +162,7 @@ void sprof_suite_report_function_search(void)
     CU_pSuite suite = CU_add_suite("report/function_search", NULL, NULL);
     CU_add_test(suite, "bare names", test_bare_names);
     CU_add_test(suite, "ways to name a function", test_ways_to_name_a_function);
+    CU_add_test(suite, "copies and parts", test_copies_and_parts);
     CU_add_test(suite, "several are listed", test_several_are_listed);
     CU_add_test(suite, "twins become one", test_twins_become_one);
     CU_add_test(suite, "unknown names offer what is near", test_unknown_names_offer_what_is_near);
