@@ -309,6 +309,7 @@ static void begin_child(void)
     munmap(agent_process.shared, agent_process.mapped_bytes);
     munmap((void *)(uintptr_t)agent_process.owner, 4096);
     agent_process.shared = NULL;
+    agent_process.owner = NULL; /* where nobody answers any more, programs are started without */
     agent_process.pid = (pid_t)syscall(SYS_getpid);
     agent_threads_reset();
     if (agent_process.has_key)
