@@ -19,7 +19,7 @@
 
 enum {
     PROBE_MAGIC = 0x42505053, /* "SPPB" */
-    PROBE_VERSION = 2,
+    PROBE_VERSION = 3,
     PROBE_THUNK_BYTES = 64,
     PROBE_THUNKS =
         131072, /* one for each function of a process that is probed, and one to calibrate */
@@ -37,6 +37,8 @@ struct probe_hello {
     uint64_t thunks;       /* address of the area */
     uint64_t enter, leave; /* what thunks call */
     uint64_t nothing;      /* an empty function, for the thunk that calibrates */
+    uint64_t hand;         /* what a borrowed thread runs: see agent/probe/hand.S */
+    uint64_t alive;        /* a page; while its first word is 0, thunks pass through */
 };
 
 enum probe_request_kind {
@@ -178,6 +180,13 @@ static inline uint64_t probe_ticks(void)
 #define PROBE_RECORDS UINT64_C(0x570000000000)
 #define PROBE_RECORDS_BYTES (UINT64_C(1) << 45)
 #define PROBE_SLOT_MASK ((UINT64_C(1) << 42) - 1)
+
+/* Where things stand in a record. */
+enum {
+    PROBE_RECORD_BYTES = 64,
+    PROBE_RECORD_RETURN = 0, /* the address that the call returns to */
+    PROBE_RECORD_SLOT = 40,  /* … and where it stood; 0: the record was never used */
+};
 
 /* == Thunks == */
 

@@ -30,18 +30,19 @@ static const struct cli_option options[] = {
     {0},
 };
 
-static const char *const words[] = {"start", "on",   "stop",  "off",  "status", "clear", "mode",
-                                    "rate",  "mark", "probe", "list", "stats",  "end"};
+static const char *const words[] = {"start", "on",   "stop",  "off",  "status", "clear",  "mode",
+                                    "rate",  "mark", "probe", "list", "stats",  "detach", "end"};
 
 static int check_word(const char *word, struct sprof_error *error)
 {
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (!strcmp(words[i], word))
             return 0;
-    return sprof_error_set(error, SPROF_EUSAGE, 0,
-                           "unknown command `%s`; there are: start, stop, status, clear, mode MODE, "
-                           "rate HZ, mark NAME, end, and for traces probe, list and stats",
-                           word);
+    return sprof_error_set(
+        error, SPROF_EUSAGE, 0,
+        "unknown command `%s`; there are: start, stop, status, clear, mode MODE, "
+        "rate HZ, mark NAME, end, and for traces probe, list, stats and detach",
+        word);
 }
 
 /* The operands as one text; a time behind start becomes nanoseconds. */
@@ -159,7 +160,7 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
     if (!operands->count)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "give a command: start, stop, status, clear, mode MODE, rate HZ, "
-                               "mark NAME or end, and for traces probe, list and stats");
+                               "mark NAME or end, and for traces probe, list, stats and detach");
     int status = make_request(arguments, operands, &request, error);
     if (!status && choose_recording(arguments, &path))
         status = sprof_error_memory(error);
@@ -176,8 +177,8 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
 const struct cli_command cli_ctl_command = {
     .name = "ctl",
     .summary = "control a recording or a trace while it runs",
-    .operands =
-        "start [T]|stop|status|clear|mode MODE|rate HZ|mark NAME|probe CHANGE …|list|stats|end",
+    .operands = "start [T]|stop|status|clear|mode MODE|rate HZ|mark NAME|probe CHANGE "
+                "…|list|stats|detach|end",
     .rest_behind = "probe",
     .options = options,
     .details =
@@ -194,7 +195,7 @@ const struct cli_command cli_ctl_command = {
         "+MODULE!0xA-0xB in a file). Each is a range with a number, which list shows, and is\n"
         "switched off and on by it: probe -#1,3-5 +#2. Of the ranges that are on and hold a\n"
         "function the last decides. Calls that are in flight are measured to their end. stats\n"
-        "shows the figures as they are now.\n"
+        "shows the figures as they are now. detach ends the trace and takes the probes out.\n"
         "\n"
         "Only the user who records may do this, and root. A recorded script can control its own\n"
         "recording by `sprof ctl` without -i, a program with <sprof.h>.",

@@ -163,6 +163,23 @@ static int end(void *context, char *argument, struct sprof_str *answer, struct s
     return 0;
 }
 
+static int detach(void *context, char *argument, struct sprof_str *answer,
+                  struct sprof_error *error)
+{
+    struct trace_session *session = context;
+    (void)argument;
+    session->paused = true;
+    trace_switch(session);
+    const int result = trace_detach(session, error);
+    if (result)
+        return result;
+    session->ended = true;
+    sprof_str_appendf(answer,
+                      "the probes are out, and the trace ends; threads stood still for %.1f ms",
+                      (double)session->stopped_ns / 1e6);
+    return 0;
+}
+
 static int probe(void *context, char *argument, struct sprof_str *answer, struct sprof_error *error)
 {
     struct trace_session *session = context;
@@ -213,10 +230,11 @@ static const struct control_command commands[] = {
     {"probe", NULL, "+RE, -RE, +0xA-0xB, -#1,3-5 or +#N", probe},
     {"list", NULL, NULL, list},
     {"stats", NULL, NULL, stats},
+    {"detach", NULL, NULL, detach},
     {"end", NULL, NULL, end},
 };
 static const struct control_commands all = {
-    "start [TIME], stop, status, clear, mode stats, mark NAME, probe ±RE, list, stats, end "
+    "start [TIME], stop, status, clear, mode stats, mark NAME, probe ±RE, list, stats, detach, end "
     "(rate is for recordings of samples)",
     commands, sizeof commands / sizeof *commands};
 

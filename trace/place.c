@@ -163,6 +163,7 @@ static int share_memory(struct trace_session *session, struct sprof_error *error
         session->shared->tiers[i] = session->probes.items[i].tier;
     const int64_t there =
         ask(session, PROBE_MAP_SHARED, 0, session->shared_bytes, session->memory_fd);
+    session->shared_at = (uint64_t)there;
     return there > 0 ? 0
                      : sprof_error_set(error, SPROF_ELIMIT, (int)-there,
                                        "the shared memory cannot be mapped into the command: %s; "
@@ -388,9 +389,11 @@ static int place_all(struct writing *writing, uint8_t (*jumps)[TRACE_JUMP_BYTES]
         result = write_code(writing, session->hello.thunks, writing->thunks,
                             (count + 1) * PROBE_THUNK_BYTES);
     for (size_t i = 0; i < count && !result; i++) {
-        const struct trace_probe *probe = &session->probes.items[i];
+        struct trace_probe *probe = &session->probes.items[i];
         const uint64_t site = session->files.items[probe->file].bias + probe->function->site;
-        if (jumps[i][0])
+        probe->is_placed = jumps[i][0] != 0;
+        memcpy(probe->jump, jumps[i], sizeof probe->jump);
+        if (probe->is_placed)
             result = write_code(writing, site, jumps[i], TRACE_JUMP_BYTES);
     }
     return result;

@@ -241,6 +241,27 @@ static int take_snapshot(struct trace_session *session)
     return result;
 }
 
+/* What a program executes in its own place is not traced any more; that is said once. */
+static void note_exec(struct trace_session *session)
+{
+    char link[64], path[PATH_MAX];
+    snprintf(link, sizeof link, "/proc/%d/exe", (int)target_command(session->target));
+    const ssize_t length = readlink(link, path, sizeof path - 1);
+    if (length <= 0 || session->executed)
+        return;
+    path[length] = '\0';
+    if (!session->executable) {
+        session->executable = keep(session, path);
+        return;
+    }
+    session->executed = strcmp(path, session->executable) != 0;
+    if (session->executed)
+        sprof_log_message(session->options.log, SPROF_LOG_WARNING,
+                          "the command executed %s in its place, which is not traced: what was "
+                          "called before that is recorded",
+                          path);
+}
+
 /* The agent waits in a command that has executed nothing of its own. */
 static int set_up(struct trace_session *session, struct sprof_error *error)
 {
@@ -254,6 +275,7 @@ static int set_up(struct trace_session *session, struct sprof_error *error)
                           "the command runs %s, which walks stacks by itself: calls are counted "
                           "there, and not timed",
                           session->runtime);
+    note_exec(session);
     return result ? result : trace_place(session, error);
 }
 
@@ -274,27 +296,6 @@ static int start(struct trace_session *session, struct sprof_error *error)
     if (!result)
         result = trace_begin_paused(session, error);
     return result ? result : recording_flush(session->recording, error);
-}
-
-/* What a program executes in its own place is not traced any more; that is said once. */
-static void note_exec(struct trace_session *session)
-{
-    char link[64], path[PATH_MAX];
-    snprintf(link, sizeof link, "/proc/%d/exe", (int)target_command(session->target));
-    const ssize_t length = readlink(link, path, sizeof path - 1);
-    if (length <= 0 || session->executed)
-        return;
-    path[length] = '\0';
-    if (!session->executable) {
-        session->executable = keep(session, path);
-        return;
-    }
-    session->executed = strcmp(path, session->executable) != 0;
-    if (session->executed)
-        sprof_log_message(session->options.log, SPROF_LOG_WARNING,
-                          "the command executed %s in its place, which is not traced: what was "
-                          "called before that is recorded",
-                          path);
 }
 
 /* What the command has used of the CPU so far. */
@@ -447,7 +448,6 @@ int trace_run(struct trace_session *session, struct trace_result *result, struct
         return failed;
     }
     close_fd(&session->agent_fd);
-    note_exec(session);
     failed = wait_for_end(session, result, error);
     if (!failed)
         failed = finish(session, result, error);

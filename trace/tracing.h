@@ -24,6 +24,8 @@ struct trace_probe {
     uint8_t tier;   /* enum probe_tier */
     bool is_chosen; /* else it has one because it leaves the frames of others */
     bool is_on;     /* as ranges have it */
+    bool is_placed; /* the process jumps to it … */
+    uint8_t jump[TRACE_JUMP_BYTES]; /* … so */
     uint32_t node;  /* of its entry; 0: not made yet */
     uint64_t calls; /* of all threads, as last written */
 };
@@ -88,6 +90,8 @@ struct trace_session {
     int memory_fd;          /* of the shared memory */
     struct probe_shared *shared;
     uint64_t shared_bytes;
+    uint64_t shared_at;  /* in the process */
+    uint64_t stopped_ns; /* how long threads stood still, at most at a time */
     struct probe_hello hello;
     SPROF_VEC(struct trace_file) files;
     SPROF_VEC(struct trace_probe) probes;
@@ -173,6 +177,13 @@ int trace_begin_paused(struct trace_session *session, struct sprof_error *error)
 
 /* Carries out the commands that have come in, and what was to be done at this time. */
 int trace_serve_commands(struct trace_session *session, struct sprof_error *error);
+
+/* == detach.c == */
+
+/* Takes all probes out of the process, and what was mapped for them. Its threads stand still for
+ * milliseconds. Calls in flight stay in flight. SPROF_EPERMISSION, SPROF_ESTATE or SPROF_ENOTFOUND
+ * (as trace_stop_begin): the probes stay, and are off. */
+int trace_detach(struct trace_session *session, struct sprof_error *error);
 
 /* == session.c == */
 

@@ -24,6 +24,9 @@ extern uint8_t probe_thunks[] __attribute__((visibility("hidden")));
 void probe_enter(void) __attribute__((visibility("hidden")));
 void probe_leave(void) __attribute__((visibility("hidden")));
 
+/* For a thread that the tracer borrows. */
+void probe_hand(void) __attribute__((visibility("hidden")));
+
 /* A call of `function` begins, whose return address is at `slot`. Returns 0 where it is measured, 1
  * where the body is to be entered as if nothing were there. */
 int probe_entered(uint32_t function, uint64_t slot, uint64_t argument)

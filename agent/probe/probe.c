@@ -18,7 +18,10 @@ struct record {
     uint32_t serial; /* of the thread while it is open, else 0 */
     uint32_t node;   /* of its path; 0: none */
 };
-_Static_assert(sizeof(struct record) == 64, "a cache line, eight times a slot");
+_Static_assert(sizeof(struct record) == PROBE_RECORD_BYTES, "a cache line, eight times a slot");
+_Static_assert(offsetof(struct record, return_address) == PROBE_RECORD_RETURN &&
+                   offsetof(struct record, slot) == PROBE_RECORD_SLOT,
+               "as the tracer reads it");
 
 /* Frames on a thread's own stack are ordered: one that lies at or below another that begins or ends
  * has been left. Of frames on other stacks (signals, coroutines) only the chain is known. The chain

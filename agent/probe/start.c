@@ -220,6 +220,8 @@ static void meet(int socket_fd)
         .enter = (uint64_t)(uintptr_t)probe_enter,
         .leave = (uint64_t)(uintptr_t)probe_leave,
         .nothing = (uint64_t)(uintptr_t)probe_nothing,
+        .hand = (uint64_t)(uintptr_t)probe_hand,
+        .alive = (uint64_t)(uintptr_t)alive,
     };
     if (!alive)
         return;

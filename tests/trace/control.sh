@@ -1,8 +1,8 @@
 #!/bin/bash
 # Traces that are controlled while they run. The traced program does what it is told, so that the test knows
 # which calls are in flight when.
-#   control.sh in_flight_on | in_flight_off | in_flight_left | in_flight_clear | in_flight_end | ranges |
-#              deadline | together | formats | bad
+#   control.sh in_flight_on | in_flight_off | in_flight_left | in_flight_clear | in_flight_end |
+#              in_flight_detach | executed | ranges | deadline | together | formats | bad
 set -u
 . "$(dirname "$0")/../system/lib.sh"
 
@@ -173,6 +173,35 @@ in_flight_end)
     is nest calls 3
     is nest in_flight 3
     is work calls 2
+    ;;
+in_flight_detach)
+    trace
+    say i && say w
+    ctl 0 detach
+    wait_until 60 test ! -e t.db.ctl
+    say w && say o # through frames that have been given back
+    say i && say j
+    finish_program
+    is nest calls 3
+    is nest in_flight 3
+    is nest total_ns 0
+    is work calls 2
+    ctl 1 detach
+    said 'not being recorded'
+    ;;
+executed)
+    # What another program runs in its place is not touched.
+    mkfifo in2
+    "$SPROF" trace -o t.db --module '*' -- sh -c 'exec cat in2' >cat.out 2>trace.err &
+    tracer=$!
+    children+=("$tracer")
+    wait_until 60 eval '"$SPROF" ctl -i t.db status >status.out 2>&1'
+    wait_until 60 grep -q 'executed .* in its place' trace.err
+    ctl 1 detach
+    said 'has executed another program'
+    echo text >in2
+    wait "$tracer" || fail "cat ended with $?"
+    grep -q text cat.out || fail "cat does not work"
     ;;
 ranges)
     trace

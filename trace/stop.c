@@ -1,0 +1,268 @@
+/* Stops all threads of a process by ptrace(2), and lets them go on as if nothing had been. */
+#include "trace/stop.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    WAIT_MS = 500, /* for one thread to stop */
+    RESTART_SYS =
+        512, /* the kernel's codes of calls that it makes again by itself: ERESTARTSYS … */
+    RESTART_NOINTR = 513,
+    RESTART_NOHAND = 514,
+    RESTART_BLOCK = 516,
+    SYSCALL_BYTES = 2,
+};
+
+static void pause_us(long microseconds)
+{
+    const struct timespec time = {.tv_nsec = microseconds * 1000};
+    nanosleep(&time, NULL);
+}
+
+enum waited { STOPPED, GONE, TIMED_OUT };
+
+/* Waits until a thread is in a stop. `*number`: the signal that it is about to take; 0: none. What
+ * becomes of the process is for others to learn: its end is not taken note of here. That of its
+ * other threads must be, or they would stay. */
+static enum waited wait_for_stop(pid_t pid, pid_t tid, long limit_ms, int *number)
+{
+    const int options = WSTOPPED | WNOHANG | __WALL | (tid == pid ? 0 : WEXITED);
+    for (long tries = 0; limit_ms < 0 || tries < limit_ms * 10; tries++) {
+        siginfo_t event = {0};
+        if (waitid(P_PID, (id_t)tid, &event, options)) {
+            if (errno != EINTR)
+                return GONE;
+        } else if (event.si_pid == tid) {
+            if (event.si_code != CLD_TRAPPED && event.si_code != CLD_STOPPED)
+                return GONE;
+            /* si_status: the signal, with a ptrace event above it. */
+            *number = event.si_status >> 8 || event.si_status == SIGTRAP ? 0 : event.si_status;
+            return STOPPED;
+        }
+        pause_us(tries < 20 ? 20 : 100);
+    }
+    return TIMED_OUT;
+}
+
+/* Whether it still runs; one that has ended and waits for the others does not. */
+static bool is_alive(pid_t pid, pid_t tid)
+{
+    char path[64], line[512];
+    snprintf(path, sizeof path, "/proc/%d/task/%d/stat", (int)pid, (int)tid);
+    FILE *stat = fopen(path, "re");
+    const char *end = stat && fgets(line, sizeof line, stat) ? strrchr(line, ')') : NULL;
+    if (stat)
+        fclose(stat);
+    return end && end[1] == ' ' && end[2] != 'Z' && end[2] != 'X';
+}
+
+/* == Calls that were cut short == */
+
+static uint64_t status_mask(const char *line, const char *name)
+{
+    const size_t length = strlen(name);
+    return strncmp(line, name, length) ? 0 : strtoull(line + length, NULL, 16);
+}
+
+/* Whether a signal waits that the thread does not block. */
+static bool has_signal(pid_t pid, pid_t tid)
+{
+    char path[64], line[256];
+    uint64_t pending = 0, blocked = 0;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/status", (int)pid, (int)tid);
+    FILE *status = fopen(path, "re");
+    while (status && fgets(line, sizeof line, status)) {
+        pending |= status_mask(line, "SigPnd:") | status_mask(line, "ShdPnd:");
+        blocked |= status_mask(line, "SigBlk:");
+    }
+    if (status)
+        fclose(status);
+    return pending & ~blocked;
+}
+
+/* Calls that end with EINTR whenever their thread is stopped, see signal(7). They have done nothing
+ * then, and may be made again. */
+static bool ends_when_stopped(uint64_t number)
+{
+    static const long numbers[] = {
+        SYS_epoll_wait, SYS_epoll_pwait, SYS_epoll_pwait2, SYS_semop,   SYS_semtimedop,
+        SYS_msgrcv,     SYS_msgsnd,      SYS_io_getevents, SYS_read,    SYS_readv,
+        SYS_recvfrom,   SYS_recvmsg,     SYS_recvmmsg,     SYS_accept,  SYS_accept4,
+        SYS_write,      SYS_writev,      SYS_sendto,       SYS_sendmsg, SYS_rt_sigtimedwait,
+    };
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if ((uint64_t)numbers[i] == number)
+            return true;
+    return false;
+}
+
+static void repair(pid_t pid, struct trace_stopped *thread)
+{
+    struct user_regs_struct *registers = &thread->registers;
+    if (thread->signal || (int64_t)registers->orig_rax < 0 || (int64_t)registers->rax != -EINTR ||
+        !ends_when_stopped(registers->orig_rax) || has_signal(pid, thread->tid))
+        return;
+    registers->rax = registers->orig_rax;
+    registers->rip -= SYSCALL_BYTES;
+    registers->orig_rax = UINT64_MAX;
+    thread->changed = true;
+}
+
+void trace_stop_restart(struct trace_stopped *thread)
+{
+    struct user_regs_struct *registers = &thread->registers;
+    if ((int64_t)registers->orig_rax < 0)
+        return;
+    switch (-(int64_t)registers->rax) {
+    case RESTART_BLOCK: registers->rax = SYS_restart_syscall; break;
+    case RESTART_SYS:
+    case RESTART_NOINTR:
+    case RESTART_NOHAND: registers->rax = registers->orig_rax; break;
+    default: return;
+    }
+    registers->rip -= SYSCALL_BYTES;
+    registers->orig_rax = UINT64_MAX;
+    thread->changed = true;
+}
+
+/* == Stopping == */
+
+static bool is_known(const struct trace_stop *stop, pid_t tid)
+{
+    for (size_t i = 0; i < stop->threads.count; i++)
+        if (stop->threads.items[i].tid == tid)
+            return true;
+    return false;
+}
+
+/* 1: asked to stop; 0: it has ended; else a negative code. */
+static int ask_to_stop(struct trace_stop *stop, pid_t tid, struct sprof_error *error)
+{
+    const struct trace_stopped thread = {.tid = tid};
+    if (sprof_vec_reserve(&stop->threads, stop->threads.count + 1))
+        return sprof_error_memory(error);
+    if (ptrace(PTRACE_SEIZE, tid, NULL, NULL)) {
+        if (errno == ESRCH || !is_alive(stop->pid, tid))
+            return 0;
+        return sprof_error_set(error, SPROF_EPERMISSION, errno,
+                               "process %d cannot be stopped: %s; does a debugger or strace trace "
+                               "it? (see /proc/%d/status, TracerPid, and "
+                               "/proc/sys/kernel/yama/ptrace_scope)",
+                               (int)stop->pid, strerror(errno), (int)stop->pid);
+    }
+    stop->threads.items[stop->threads.count++] = thread;
+    ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
+    return 1;
+}
+
+/* A thread that was killed while it stood stays, and its process with it, until that is taken note
+ * of. */
+static void take_note_of_end(struct trace_stop *stop, struct trace_stopped *thread)
+{
+    if (thread->tid != stop->pid)
+        wait_for_stop(stop->pid, thread->tid, WAIT_MS, &thread->signal);
+}
+
+/* All that have been asked. */
+static int wait_for_all(struct trace_stop *stop, struct sprof_error *error)
+{
+    size_t kept = 0;
+    int result = 0;
+    for (size_t i = 0; i < stop->threads.count; i++) {
+        struct trace_stopped *thread = &stop->threads.items[i];
+        if (!thread->is_stopped && !result) {
+            const enum waited waited =
+                wait_for_stop(stop->pid, thread->tid, WAIT_MS, &thread->signal);
+            if (waited == TIMED_OUT)
+                result = sprof_error_set(error, SPROF_ESTATE, 0,
+                                         "thread %d does not stop: it waits in the kernel, as for "
+                                         "a child of vfork",
+                                         (int)thread->tid);
+            else if (waited == GONE)
+                continue;
+            else if (ptrace(PTRACE_GETREGS, thread->tid, NULL, &thread->registers)) {
+                take_note_of_end(stop, thread);
+                continue;
+            }
+            thread->is_stopped = waited == STOPPED;
+            if (thread->is_stopped)
+                repair(stop->pid, thread);
+        }
+        stop->threads.items[kept++] = *thread;
+    }
+    stop->threads.count = kept;
+    return result;
+}
+
+/* All threads that are there now. Returns how many were not stopped before, or a negative code. */
+static int stop_threads(struct trace_stop *stop, struct sprof_error *error)
+{
+    char path[64];
+    int added = 0, result = 0;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)stop->pid);
+    DIR *directory = opendir(path);
+    if (!directory)
+        return sprof_error_set(error, SPROF_ENOTFOUND, errno, "process %d is gone", (int)stop->pid);
+    for (struct dirent *entry; result >= 0 && (entry = readdir(directory));) {
+        const pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+        if (tid <= 0 || is_known(stop, tid))
+            continue;
+        result = ask_to_stop(stop, tid, error);
+        added += result > 0;
+    }
+    closedir(directory);
+    if (result >= 0)
+        result = wait_for_all(stop, error);
+    return result < 0 ? result : added;
+}
+
+int trace_stop_begin(struct trace_stop *stop, pid_t pid, struct sprof_error *error)
+{
+    int added;
+    stop->pid = pid;
+    stop->threads.count = 0;
+    do
+        added = stop_threads(stop, error);
+    while (added > 0);
+    if (added >= 0 && !stop->threads.count)
+        added =
+            sprof_error_set(error, SPROF_ENOTFOUND, 0, "process %d has no thread left", (int)pid);
+    if (added < 0)
+        trace_stop_end(stop);
+    return added < 0 ? added : 0;
+}
+
+/* One that has been asked to stop and has not yet would wait for ever when it does. */
+static void let_go(struct trace_stop *stop, struct trace_stopped *thread)
+{
+    if (!thread->is_stopped &&
+        wait_for_stop(stop->pid, thread->tid, -1, &thread->signal) != STOPPED)
+        return;
+    if (thread->changed)
+        ptrace(PTRACE_SETREGS, thread->tid, NULL, &thread->registers);
+    if (ptrace(PTRACE_DETACH, thread->tid, NULL, (void *)(intptr_t)thread->signal))
+        take_note_of_end(stop, thread);
+}
+
+void trace_stop_end(struct trace_stop *stop)
+{
+    /* Those that stand first: one that is waited for may wait for them. */
+    for (size_t i = 0; i < stop->threads.count; i++)
+        if (stop->threads.items[i].is_stopped)
+            let_go(stop, &stop->threads.items[i]);
+    for (size_t i = 0; i < stop->threads.count; i++)
+        if (!stop->threads.items[i].is_stopped)
+            let_go(stop, &stop->threads.items[i]);
+    sprof_vec_release(&stop->threads);
+}
