@@ -217,6 +217,8 @@ class App {
     // All threads and all of the time, stacks as recorded: what lines and instructions are counted of.
     wholeProfile() {
         const {data, state} = this;
+        if (!this.narrowed() && !this.comparing && state.mode === recordedMode(this.run()))
+            return this.profile;
         this.wholes ||= new Map();
         if (!this.wholes.has(state.event))
             this.wholes.set(state.event, new Profile(data, this.view(recordedMode(this.run())),
