@@ -178,18 +178,23 @@ static int add_rows(struct import *import)
     }
     for (size_t i = 0; i < import->samples.count && !result; i++) {
         const struct import_sample *sample = &import->samples.items[i];
-        const struct store_sample row = {
+        struct store_sample row = {
             .event_id = ids.items[sample->event],
             .thread_id = sample->thread,
             .node_id = sample->node,
             .time_ns = sample->time_ns,
             .weight = sample->cost.weight,
-            .count = sample->cost.samples,
             .cpu = sample->cpu,
             .end_reason = import->whole_stacks ? MODEL_END_ROOT : MODEL_END_NO_STACK,
             .user_stack = import->whole_stacks,
         };
-        result = recording_add_sample(import->recording, &row);
+        uint64_t left = sample->cost.samples;
+        do {
+            row.count = left < STORE_SAMPLE_COUNT_MAX ? left : STORE_SAMPLE_COUNT_MAX;
+            result = recording_add_sample(import->recording, &row);
+            left -= row.count;
+            row.weight = 0; /* the first row has all of it */
+        } while (left && !result);
     }
     sprof_vec_release(&ids);
     return result;

@@ -59,6 +59,10 @@ const struct store_table *store_query_table(enum store_table_id id);
     {                                                                                              \
         .name = "packed", .size = sizeof(struct row), .type = STORE_PACKED, .packing = &(packing_) \
     }
+#define NAMED_PACKED(row, packing_, name_)                                                         \
+    {                                                                                              \
+        .name = name_, .size = sizeof(struct row), .type = STORE_PACKED, .packing = &(packing_)    \
+    }
 #define NAMED_NULLED(row, field, name_, type_)                                                     \
     {                                                                                              \
         FIELD(row, field, name_, type_), .or_null = true                                           \

@@ -48,7 +48,7 @@ SELECT f.id, f.module_id,
 FROM v1_frame f LEFT JOIN module m ON m.id = f.module_id;
 
 INSERT INTO stack_node
-SELECT id, parent_id, frame_id,
+SELECT id, coalesce(id - parent_id, 0), frame_id,
        (guessed << 36) | (depth << 4) |
        (SELECT number FROM word WHERE list = 'found_by' AND word = found_by)
 FROM v1_stack_node;
@@ -58,11 +58,12 @@ SELECT id, path_id FROM v1_stack_node
 WHERE path_id IS NOT NULL AND id IN (SELECT node_id FROM v1_sample);
 
 INSERT INTO sample
-SELECT id, run_id, event_id, thread_id, node_id, time_ns, weight, count,
-       ((max(cpu, -1) + 1) << 6) |
-       ((SELECT number FROM word WHERE list = 'end_reason' AND word = end_reason) << 2) |
-       (stitched << 1) | user_stack
-FROM v1_sample ORDER BY id;
+SELECT id, run_id, event_id, thread_id, node_id, time_ns, weight,
+       iif(count = 1 AND cpu >= 0, cpu << 6 | bits, ~(count << 6 | bits))
+FROM (SELECT *, ((SELECT number FROM word WHERE list = 'end_reason' AND word = end_reason) << 2) |
+                (stitched << 1) | user_stack AS bits
+      FROM v1_sample)
+ORDER BY id;
 
 INSERT INTO call_path SELECT * FROM v1_call_path;
 INSERT INTO path_cost SELECT * FROM v1_path_cost;

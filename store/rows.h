@@ -125,13 +125,16 @@ struct store_node {
     uint32_t guessed; /* frames found by scanning, from this one outwards; below 2^27 */
 };
 
+/* The count of one row, at most: it shares a number with other fields. */
+#define STORE_SAMPLE_COUNT_MAX ((UINT64_C(1) << 57) - 1)
+
 struct store_sample {
     uint64_t id; /* given by the database when 0 */
     uint32_t run_id, event_id, thread_id, node_id;
     uint64_t time_ns, weight;
     uint64_t count; /* samples this row stands for: 1; more in imports; 0 for CPU time that
                        is known but was never sampled ("[not sampled]") */
-    int32_t cpu;
+    int32_t cpu;    /* -1: unknown; rows with another count than 1 have none */
     uint8_t end_reason;        /* enum unwind_end */
     bool stitched, user_stack; /* user_stack: it has one at all */
 };

@@ -153,14 +153,34 @@ static bool unpack_node(void *row, uint64_t number)
     return node->found_by <= MODEL_BY_LEAF && number >> 63 == 0;
 }
 static const struct store_packing node_packing = {pack_node, unpack_node};
+
+/* How far before a node its parent stands; 0: it has none. Most new nodes continue the one before,
+ * and a 1 takes no room in a row. */
+static uint64_t pack_parent(const void *row)
+{
+    const struct store_node *node = row;
+    return node->parent_id >= node->id ? STORE_UNPACKABLE
+           : node->parent_id           ? node->id - node->parent_id
+                                       : 0;
+}
+
+static bool unpack_parent(void *row, uint64_t number)
+{
+    struct store_node *node = row;
+    node->parent_id = number ? node->id - (uint32_t)number : 0;
+    return number < node->id;
+}
+static const struct store_packing node_parent = {pack_parent, unpack_parent};
+
 #define NODE_COMPUTED                                                                              \
+    "\"parent_id\" INTEGER REFERENCES stack_node AS (nullif(id - parent_distance, id)),\n    "     \
     "\"found_by\" INTEGER AS (packed & 15),\n"                                                     \
     "    \"depth\" INTEGER AS (packed >> 4 & 4294967295),\n"                                       \
     "    \"guessed\" INTEGER AS (packed >> 36)"
 
 static const struct store_column node_columns[] = {
     COLUMN(store_node, id, NUMBER),
-    NULLED_OF(store_node, parent_id, "stack_node"),
+    NAMED_PACKED(store_node, node_parent, "parent_distance"),
     OF(store_node, frame_id, "frame"),
     PACKED(store_node, node_packing),
 };
@@ -171,39 +191,48 @@ static const struct store_column node_path_columns[] = {
 };
 
 /* The circumstances of a sample: whether it has a user stack, and that was stitched; how the stack
- * ended; the CPU + 1: 1, 1, 4 and 32 bits. */
+ * ended (1, 1 and 4 bits); above them the CPU. What stands for several samples, or for none, or has
+ * no CPU, has the count there, and all bits inverted. Most numbers fit one byte where CPUs are few.
+ */
 static uint64_t pack_sample(const void *row)
 {
     const struct store_sample *sample = row;
-    const uint64_t cpu = sample->cpu < 0 ? 0 : (uint64_t)sample->cpu + 1;
+    const uint64_t bits =
+        (uint64_t)sample->end_reason << 2 | (uint64_t)sample->stitched << 1 | sample->user_stack;
+    const uint64_t count =
+        sample->count < STORE_SAMPLE_COUNT_MAX ? sample->count : STORE_SAMPLE_COUNT_MAX;
     if (sample->end_reason > MODEL_END_NO_STACK)
         return STORE_UNPACKABLE;
-    return cpu << 6 | (uint64_t)sample->end_reason << 2 | (uint64_t)sample->stitched << 1 |
-           sample->user_stack;
+    return count == 1 && sample->cpu >= 0 ? (uint64_t)sample->cpu << 6 | bits
+                                          : ~(count << 6 | bits);
 }
 
 static bool unpack_sample(void *row, uint64_t number)
 {
     struct store_sample *sample = row;
+    const bool counts = number >> 63;
+    if (counts)
+        number = ~number;
     sample->user_stack = number & 1;
     sample->stitched = number >> 1 & 1;
     sample->end_reason = number >> 2 & 15;
-    sample->cpu = (int32_t)(uint32_t)(number >> 6) - 1;
-    return sample->end_reason <= MODEL_END_NO_STACK && number >> 38 == 0;
+    sample->count = counts ? number >> 6 : 1;
+    sample->cpu = counts ? -1 : (int32_t)(number >> 6);
+    return sample->end_reason <= MODEL_END_NO_STACK && (counts || number >> 6 <= INT32_MAX);
 }
 static const struct store_packing sample_packing = {pack_sample, unpack_sample};
 #define SAMPLE_COMPUTED                                                                            \
-    "\"user_stack\" INTEGER AS (packed & 1),\n"                                                    \
-    "    \"stitched\" INTEGER AS (packed >> 1 & 1),\n"                                             \
-    "    \"end_reason\" INTEGER AS (packed >> 2 & 15),\n"                                          \
-    "    \"cpu\" INTEGER AS ((packed >> 6) - 1)"
+    "\"user_stack\" INTEGER AS (iif(packed < 0, ~packed, packed) & 1),\n"                          \
+    "    \"stitched\" INTEGER AS (iif(packed < 0, ~packed, packed) >> 1 & 1),\n"                   \
+    "    \"end_reason\" INTEGER AS (iif(packed < 0, ~packed, packed) >> 2 & 15),\n"                \
+    "    \"cpu\" INTEGER AS (iif(packed < 0, -1, packed >> 6)),\n"                                 \
+    "    \"count\" INTEGER AS (iif(packed < 0, ~packed >> 6, 1))"
 
 static const struct store_column sample_columns[] = {
     NULLED(store_sample, id, NUMBER),        OF(store_sample, run_id, "run"),
     OF(store_sample, event_id, "event"),     OF(store_sample, thread_id, "thread"),
     OF(store_sample, node_id, "stack_node"), COLUMN(store_sample, time_ns, NUMBER),
-    COLUMN(store_sample, weight, NUMBER),    COLUMN(store_sample, count, NUMBER),
-    PACKED(store_sample, sample_packing),
+    COLUMN(store_sample, weight, NUMBER),    PACKED(store_sample, sample_packing),
 };
 
 static const struct store_column path_columns[] = {
@@ -414,11 +443,12 @@ static const struct store_table tables[STORE_FIRST_QUERY] = {
     [STORE_FRAME] = {"frame", COLUMNS(frame_columns, store_frame), .key = "id", .order = "id",
                      .check = "inline_parent_id <> id"},
     [STORE_NODE] = {"stack_node", COLUMNS(node_columns, store_node), .key = "id", .order = "id",
-                    .computed = NODE_COMPUTED, .check = "parent_id < id",
+                    .computed = NODE_COMPUTED,
+                    .check = "parent_distance >= 0 AND parent_distance < id",
                     .possible = node_is_possible},
     [STORE_SAMPLE] = {"sample", COLUMNS(sample_columns, store_sample), .key = "id",
                       .computed = SAMPLE_COMPUTED, .of_run = SAMPLES_OF_RUN, .order = "id",
-                      .check = "weight >= 0 AND count >= 0"},
+                      .check = "weight >= 0"},
     [STORE_PATH] = {"call_path", COLUMNS(path_columns, model_path), .key = "id", .order = "id",
                     .check = "parent_id < id", .possible = path_is_possible},
     [STORE_NODE_PATH] = {"node_path", COLUMNS(node_path_columns, store_node_path), .key = "node_id",
@@ -456,8 +486,8 @@ static const struct store_table tables[STORE_FIRST_QUERY] = {
                          .write = "UPDATE run SET state = ?2 WHERE id = ?1"},
     [STORE_SAMPLE_RANGE] =
         {"sample", COLUMNS(sample_columns, store_sample),
-         .read = "SELECT id, run_id, event_id, thread_id, node_id, time_ns, weight, count,"
-                 " packed FROM sample WHERE id BETWEEN ?1 AND ?2"
+         .read = "SELECT id, run_id, event_id, thread_id, node_id, time_ns, weight, packed"
+                 " FROM sample WHERE id BETWEEN ?1 AND ?2"
                  " ORDER BY id"},
     [STORE_NODE_RANGE] = {"stack_node", COLUMNS(node_columns, store_node), .of_run = IN_RANGE,
                           .order = "id", .possible = node_is_possible},

@@ -26,7 +26,7 @@ enum store_column_type {
 /* Several small fields in one column: each column costs a byte of every row. `pack` returns
  * STORE_UNPACKABLE where a field has a value it must not have, `unpack` false for a number that no
  * row has. */
-#define STORE_UNPACKABLE UINT64_MAX
+#define STORE_UNPACKABLE (UINT64_C(1) << 63)
 struct store_packing {
     uint64_t (*pack)(const void *row);
     bool (*unpack)(void *row, uint64_t number);

@@ -80,7 +80,8 @@ static void test_deep_stacks(void)
 
 static void test_huge_counts(void)
 {
-    expect_query("a 9223372036854775807\n", "SELECT count FROM sample", "9223372036854775807");
+    expect_query("a 9223372036854775807\n", "SELECT sum(count), sum(weight) FROM sample",
+                 "9223372036854775807|9223372036854775807");
     expect_query("a 9223372036854775806\nb 1\n", "SELECT sum(exclusive_samples) FROM path_cost",
                  "9223372036854775807");
 }

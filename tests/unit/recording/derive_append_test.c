@@ -110,7 +110,7 @@ static void test_runs_with_a_node_in_common(void)
     handmade_write(&made);
     handmade_must_derive(&made);
     handmade_append(&made);
-    handmade_execute(&made, "UPDATE stack_node SET parent_id = parent_id - 100"
+    handmade_execute(&made, "UPDATE stack_node SET parent_distance = parent_distance + 100"
                             " WHERE parent_id = (SELECT min(id) FROM stack_node WHERE id > 100)");
     handmade_must_derive(&made);
     ASSERT_HANDMADE(&made, FUNCTIONS_OF("2"), "A1|1|6 A2|2|5 A3|0|2 libgone.so|3|3");

@@ -171,18 +171,27 @@ static void test_numbers_at_their_ends(void)
     const struct place other = place_make();
     struct store *all = example_create(&other);
     struct store_batch batch = {0};
-    CU_ASSERT_EQUAL(sprof_vec_push(&batch.samples, (struct store_sample){.id = 99,
-                                                                         .run_id = 1,
-                                                                         .event_id = 1,
-                                                                         .thread_id = 1,
-                                                                         .node_id = 1,
-                                                                         .time_ns = UINT64_MAX,
-                                                                         .weight = UINT64_MAX,
-                                                                         .cpu = INT32_MAX}),
-                    0);
+    struct store_sample sample = {.id = 99,
+                                  .run_id = 1,
+                                  .event_id = 1,
+                                  .thread_id = 1,
+                                  .node_id = 1,
+                                  .time_ns = UINT64_MAX,
+                                  .weight = UINT64_MAX,
+                                  .count = 1,
+                                  .cpu = INT32_MAX,
+                                  .end_reason = MODEL_END_NO_STACK};
+    CU_ASSERT_EQUAL(sprof_vec_push(&batch.samples, sample), 0);
+    sample.id = 100; /* what stands for several samples has no CPU */
+    sample.count = UINT64_MAX;
+    sample.stitched = sample.user_stack = true;
+    CU_ASSERT_EQUAL(sprof_vec_push(&batch.samples, sample), 0);
     CU_ASSERT_EQUAL(store_write(all, &batch, NULL), 0);
-    ASSERT_QUERY(all, "SELECT time_ns, weight, cpu FROM sample WHERE id = 99",
-                 "9223372036854775807|9223372036854775807|2147483647");
+    ASSERT_QUERY(all, "SELECT time_ns, weight, count, cpu, end_reason FROM sample WHERE id = 99",
+                 "9223372036854775807|9223372036854775807|1|2147483647|6");
+    ASSERT_QUERY(all,
+                 "SELECT count, cpu, end_reason, stitched, user_stack FROM sample WHERE id = 100",
+                 "144115188075855871|-1|6|1|1");
     store_batch_release(&batch);
     store_close(all, NULL);
     place_remove(&other);
@@ -251,8 +260,9 @@ static void test_impossible_values_are_damage(void)
         "UPDATE stack_node SET packed = -1 WHERE id = 3",
         "UPDATE stack_node SET packed = packed & 15 WHERE id = 3",
         "UPDATE stack_node SET frame_id = 1 << 32 WHERE id = 3",
-        "UPDATE stack_node SET parent_id = 3 WHERE id = 3",
-        "UPDATE stack_node SET parent_id = 5 WHERE id = 3",
+        "UPDATE stack_node SET parent_distance = 3 WHERE id = 3",
+        "UPDATE stack_node SET parent_distance = 5 WHERE id = 3",
+        "UPDATE stack_node SET parent_distance = -2 WHERE id = 3",
     };
     static const char *const of_modules[] = {
         "UPDATE module SET build_id = 'abc' WHERE id = 1",
