@@ -49,14 +49,8 @@ struct perf_event {
     struct hw_perf_event hw;
 } KERNEL_STRUCT;
 
-struct perf_sample_data {
-    __u64 sample_flags; /* since 6.1 */
-    __u64 time;
-} KERNEL_STRUCT;
-
 /* What the context of a program on an event is in the kernel. */
 struct bpf_perf_event_data_kern {
-    struct perf_sample_data *data;
     struct perf_event *event;
 } KERNEL_STRUCT;
 
@@ -68,7 +62,6 @@ enum {
     HOPS = 3,             /* frames that may keep the frame pointer before the one that switched */
     BLOCK_BYTES_MAX = 16 << 10,  /* of a thread control block and what else lies above it */
     OTHER_SPAN_BYTES = 64 << 10, /* a frame pointer that far above sp leads to another stack */
-    SAMPLE_HAS_TIME = 1 << 2,    /* PERF_SAMPLE_TIME: the sample was given its time before */
 };
 
 /* Set before the programs are loaded. */
@@ -420,7 +413,6 @@ static __always_inline void take_tick(void *ctx, bool kept)
     struct sampling_clock *clock = bpf_map_lookup_elem(&clocks, &cpu);
     const struct bpf_perf_event_data_kern *kernel = ctx;
     const struct perf_event *event = BPF_CORE_READ(kernel, event);
-    const struct perf_sample_data *data = BPF_CORE_READ(kernel, data);
     struct sampling_due tick = {.due_ns = BPF_CORE_READ(event, hw.hrtimer.node.expires),
                                 .now_ns = bpf_ktime_get_ns(),
                                 .period_ns = BPF_CORE_READ(event, hw.sample_period)};
@@ -428,13 +420,8 @@ static __always_inline void take_tick(void *ctx, bool kept)
         return;
     tick.same = ran_on(clock);
     const __u64 weight_ns = sampling_weigh_tick(clock, &tick);
-    if (!kept)
-        return;
-    __u64 time_ns = tick.now_ns;
-    if (bpf_core_field_exists(data->sample_flags) &&
-        BPF_CORE_READ(data, sample_flags) & SAMPLE_HAS_TIME)
-        time_ns = BPF_CORE_READ(data, time);
-    publish(clock, time_ns, weight_ns);
+    if (kept)
+        publish(clock, tick.due_ns, weight_ns);
 }
 
 /* == Samples ================================================================================== */

@@ -54,7 +54,7 @@ struct sampling_clock {
     __u64 count;            /* of entries written */
     __u64 thread, switches; /* that the tick before met, and how often it had left a CPU by then */
     struct sampling_tick {
-        __u64 time_ns; /* the sample's own, or right before it */
+        __u64 time_ns; /* when it was due: its sample's time lies there or later, before the next */
         __u64 weight_ns;
     } ticks[SAMPLING_TICKS];
 };
