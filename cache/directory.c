@@ -21,12 +21,14 @@ static bool is_own(int directory)
            status.st_uid == geteuid() && !(status.st_mode & (S_IWGRP | S_IWOTH));
 }
 
-/* A directory of the user's own, made where it is missing; -1 otherwise. */
+/* A directory of the user's own, made where it is missing (another recorder may be faster); -1
+ * otherwise. */
 static int open_own(int parent, const char *name)
 {
     enum { FLAGS = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW };
     int directory = openat(parent, name, FLAGS);
-    if (directory < 0 && errno == ENOENT && mkdirat(parent, name, 0700) == 0)
+    if (directory < 0 && errno == ENOENT &&
+        (mkdirat(parent, name, 0700) == 0 || errno == EEXIST))
         directory = openat(parent, name, FLAGS);
     if (directory >= 0 && !is_own(directory)) {
         close(directory);
