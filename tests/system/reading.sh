@@ -214,6 +214,7 @@ import_back)
     record_subject
     "$SPROF" import --folded "$GOLDEN/worked.folded" -o w.db --system-module lib.so 2>err || fail "import"
     for recording in a w; do
+        "$SPROF" report $recording.db -n 0 --format csv >functions.csv 2>err || fail "report"
         for format in folded pprof; do
             "$SPROF" export -f $format $recording.db -o x.$format 2>err || fail "export $format"
             "$SPROF" import x.$format -o back.db --system-module lib.so 2>err || fail "import $format"
@@ -225,10 +226,16 @@ import_back)
                     "$SPROF" report $file.db $view -n 0 --format csv >$file.csv 2>err || fail "report $view"
                 done
                 python3 - $format $recording.csv back.csv <<'EOF' || fail "$recording as $format: report $view"
-import csv, sys
+import collections, csv, sys
+def rows(path):
+    return csv.DictReader(open(path, encoding="utf-8", newline=""))
+# Functions of one name in two modules (clock_gettime of libc calls that of the vdso) are one in folded stacks.
+modules = collections.Counter(row["function"] for row in rows("functions.csv"))
 def table(path):
     sums = {}
-    for row in csv.DictReader(open(path, encoding="utf-8", newline="")):
+    for row in rows(path):
+        if sys.argv[1] == "folded" and any(modules[row[key]] > 1 for key in ("function", "caller", "callee") if key in row):
+            continue
         # Folded stacks have neither modules nor weights; ± needs the weight of each sample.
         words = tuple(row[key] for key in ("function", "caller", "callee", "thread", "tid", "process", "pid", "depth") if key in row)
         if sys.argv[1] != "folded":
