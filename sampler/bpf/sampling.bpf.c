@@ -393,8 +393,7 @@ static __always_inline void publish(struct sampling_clock *clock, __u64 time_ns,
     __sync_fetch_and_add(&clock->count, 1);
 }
 
-/* Whether the thread at hand has had the CPU since the tick before. Remembers it for the next tick.
- */
+/* Whether the thread at hand has had the CPU since the tick before. Remembers it for the next. */
 static __always_inline bool ran_on(struct sampling_clock *clock)
 {
     const struct task_struct *task = (void *)bpf_get_current_task();

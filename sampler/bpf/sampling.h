@@ -47,8 +47,7 @@ struct sampling_tail {
 enum { SAMPLING_TICKS = 4096 };
 
 struct sampling_clock {
-    __u64
-        grid_ns; /* the last point of the timer's grid that is weighed; CLOCK_MONOTONIC; 0: none */
+    __u64 grid_ns;          /* the timer's last point that is weighed; CLOCK_MONOTONIC; 0: none */
     __u64 period_ns;        /* in force then */
     __u64 change_ns;        /* sprof's: right before it changed the period last */
     __u64 count;            /* of entries written */

@@ -14,6 +14,16 @@ static void replace_program(const struct handmade *made, const char *source)
     fixture_run(&made->fixture, command);
 }
 
+/* The example is complete, and stands there a second time, not derived yet. */
+static void make_two_runs(struct handmade *made)
+{
+    handmade_make(made, "full", STORE_RECORDED);
+    handmade_example(made, 0);
+    handmade_write(made);
+    handmade_must_derive(made);
+    handmade_append(made);
+}
+
 /* The program is rebuilt in place, on the same inode and without a build id: what was named before
  * stays, and both programs are modules of their own. */
 static void test_names_outlive_a_rebuild(void)
@@ -46,11 +56,7 @@ static void test_names_outlive_a_rebuild(void)
 static void test_an_unchanged_program_is_one_module(void)
 {
     struct handmade made;
-    handmade_make(&made, "full", STORE_RECORDED);
-    handmade_example(&made, 0);
-    handmade_write(&made);
-    handmade_must_derive(&made);
-    handmade_append(&made);
+    make_two_runs(&made);
     handmade_must_derive(&made);
     ASSERT_HANDMADE(&made, FUNCTIONS_OF("2"), "A1|1|6 A2|2|5 A3|0|2 libgone.so|3|3");
     ASSERT_HANDMADE(&made, "SELECT count(*) FROM function", "4");
@@ -87,11 +93,7 @@ static void test_names_outlive_their_file(void)
 static void test_a_complete_run_is_not_read(void)
 {
     struct handmade made;
-    handmade_make(&made, "full", STORE_RECORDED);
-    handmade_example(&made, 0);
-    handmade_write(&made);
-    handmade_must_derive(&made);
-    handmade_append(&made);
+    make_two_runs(&made);
     handmade_execute(&made, "UPDATE sample SET node_id = 4711 WHERE run_id = 1");
     handmade_execute(&made, "UPDATE stack_node SET frame_id = 4711 WHERE id < 100");
     handmade_must_derive(&made);
@@ -105,11 +107,7 @@ static void test_a_complete_run_is_not_read(void)
 static void test_runs_with_a_node_in_common(void)
 {
     struct handmade made;
-    handmade_make(&made, "full", STORE_RECORDED);
-    handmade_example(&made, 0);
-    handmade_write(&made);
-    handmade_must_derive(&made);
-    handmade_append(&made);
+    make_two_runs(&made);
     handmade_execute(&made, "UPDATE stack_node SET parent_distance = parent_distance + 100"
                             " WHERE parent_id = (SELECT min(id) FROM stack_node WHERE id > 100)");
     handmade_must_derive(&made);
