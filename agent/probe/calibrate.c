@@ -1,66 +1,77 @@
 /* Finds out what probes take of the program's time, in this program, on this processor: an empty
- * function is called through a thunk and without one, some hundred times in a row, and of many such
- * rows the median counts, so that what interrupts a few of them does not matter. */
+ * function is called through a thunk and without one, some dozen times in a row. Of many such rows
+ * the shortest counts: whatever interrupts or slows a row down slows the program down as well, and
+ * is no part of what a probe takes. */
 #include "agent/probe/inside.h"
 
-enum { ROWS = 33, CALLS = 256 };
+enum { ROWS = 128, CALLS = 64 };
 
-static uint64_t time_of_calls(void (*volatile function)(void))
+uint32_t probe_below;
+void (*probe_called)(void);
+
+static uint64_t time_of_calls(void (*function)(void), uint32_t below)
 {
+    probe_called = function;
     const uint64_t begin = probe_ticks();
-    for (int i = 0; i < CALLS; i++)
-        function();
+    for (int i = 0; i < CALLS; i++) {
+        *(volatile uint32_t *)&probe_below = below;
+        (*(void (*volatile *)(void)) & probe_called)();
+    }
     return probe_ticks() - begin;
 }
 
-static void sort(int64_t values[ROWS])
+static void keep_shorter(int64_t *shortest, int64_t ticks)
 {
-    for (int i = 1; i < ROWS; i++)
-        for (int k = i; k > 0 && values[k] < values[k - 1]; k--) {
-            const int64_t value = values[k];
-            values[k] = values[k - 1];
-            values[k - 1] = value;
-        }
+    if (ticks < *shortest)
+        *shortest = ticks;
 }
 
-/* Of one call, rounded. */
-static uint32_t median_of(int64_t rows[ROWS])
+/* What a row of calls through the thunk takes more than without it, with `below` calls below each;
+ * *inside (NULL: not wanted): what the thunk itself says of
+ * them. */
+static int64_t measure(void (*thunk)(void), uint32_t below, const struct probe_stat *stat,
+                       int64_t *inside)
 {
-    sort(rows);
-    const int64_t ticks = (rows[ROWS / 2] + CALLS / 2) / CALLS;
-    return ticks > 0 && ticks < 1 << 20 ? (uint32_t)ticks : 0;
-}
-
-/* What calls through the thunk take more than others, and what the thunk itself says of them. */
-static void measure(int64_t whole[ROWS], int64_t inside[ROWS], const struct probe_stat *stat)
-{
-    void (*thunk)(void) =
-        (void (*)(void))(uintptr_t)(probe_thunks + (uint64_t)probe_inside.shared->function_count *
-                                                       PROBE_THUNK_BYTES);
+    int64_t through = INT64_MAX, plain = INT64_MAX;
+    int64_t said = INT64_MAX;
     for (int i = 0; i < ROWS; i++) {
-        const int64_t plain = (int64_t)time_of_calls(probe_nothing);
+        keep_shorter(&plain, (int64_t)time_of_calls(probe_nothing, below));
         const int64_t before = stat->total;
-        whole[i] = (int64_t)time_of_calls(thunk) - plain;
-        inside[i] = stat->total - before;
+        keep_shorter(&through, (int64_t)time_of_calls(thunk, below));
+        keep_shorter(&said, stat->total - before);
     }
+    if (inside)
+        *inside = said;
+    return through - plain;
 }
 
+/* Of one of so many calls, rounded. */
+static uint32_t one_of(int64_t ticks, int64_t calls)
+{
+    const int64_t one = (ticks + calls / 2) / calls;
+    return one > 0 && one < 1 << 20 ? (uint32_t)one : 0;
+}
+
+/* A probe takes a few nanoseconds more where its call has others below it, for less of it is done
+ * beside other work: what is taken off lies in the middle. */
 void probe_calibrate(void)
 {
     struct probe_shared *shared = probe_inside.shared;
     const uint32_t number = shared->function_count;
-    int64_t whole[ROWS], inside[ROWS];
+    void (*thunk)(void) =
+        (void (*)(void))(uintptr_t)(probe_thunks + (uint64_t)number * PROBE_THUNK_BYTES);
+    int64_t inside = 0;
     struct probe_cost cost = {0};
-    shared->tiers[number] = PROBE_COUNT;
     const struct probe_stat *stat = probe_stat_of(number);
     if (!stat)
         return;
-    measure(whole, inside, stat);
-    cost.count = median_of(whole);
+    shared->tiers[number] = PROBE_COUNT;
+    cost.count = one_of(measure(thunk, 0, stat, NULL), CALLS);
     shared->tiers[number] = PROBE_FULL;
-    measure(whole, inside, stat);
-    cost.whole = median_of(whole);
-    cost.inside = median_of(inside);
+    const int64_t alone = measure(thunk, 0, stat, &inside);
+    const int64_t pairs = measure(thunk, 1, stat, NULL);
+    cost.whole = one_of(alone + pairs / 2, 2 * CALLS);
+    cost.inside = one_of(inside, CALLS);
     shared->tiers[number] = PROBE_OFF;
     if (cost.inside <= cost.whole)
         shared->cost = cost;

@@ -278,13 +278,23 @@ probe_leave:
         .cfi_endproc
         .size   probe_leave, . - probe_leave
 
-/* An empty function, to calibrate with. */
+/* Does nothing, and calls as many others below it as probe_below says, each below the one before: to
+ * calibrate with. */
         .globl  probe_nothing
         .hidden probe_nothing
         .type   probe_nothing, @function
         .p2align 4
 probe_nothing:
         .cfi_startproc
+        cmpl    $0, probe_below(%rip)
+        jne     1f
+        ret
+1:      decl    probe_below(%rip)
+        sub     $8, %rsp
+        .cfi_adjust_cfa_offset 8
+        call    *probe_called(%rip)
+        add     $8, %rsp
+        .cfi_adjust_cfa_offset -8
         ret
         .cfi_endproc
         .size   probe_nothing, . - probe_nothing

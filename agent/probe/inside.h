@@ -36,7 +36,9 @@ int probe_entered(uint32_t function, uint64_t slot, uint64_t argument)
 uint64_t probe_left(uint32_t function, uint64_t slot)
     __attribute__((visibility("hidden"), no_caller_saved_registers));
 
-/* Does nothing. */
+/* Does nothing, `probe_below` times more below itself, through what `probe_called` says. */
+extern uint32_t probe_below __attribute__((visibility("hidden")));
+extern void (*probe_called)(void) __attribute__((visibility("hidden")));
 void probe_nothing(void) __attribute__((visibility("hidden")));
 
 /* This thread's figures of a function, whose slab it takes where it has none; NULL: none is free. */
