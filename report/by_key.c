@@ -92,12 +92,29 @@ static void name_column(struct table *table, const char *title, const char *key)
         (struct table_column){.title = title, .key = key, .kind = TABLE_NAME, .only_data = !title});
 }
 
-static void count_column(struct table *table, const char *title, const char *key)
+/* What rows are about, besides the first name. */
+static void subject_column(struct table *table, const char *word)
 {
     report_table_column(
         table,
-        (struct table_column){
-            .title = title, .key = key, .kind = TABLE_COUNT, .optional = 1, .only_data = !title});
+        (struct table_column){.title = word, .key = word, .kind = TABLE_NAME, .subject = true});
+}
+
+/* What only tells more of a name before it. */
+static void second_column(struct table *table, const char *word)
+{
+    report_table_column(
+        table, (struct table_column){
+                   .title = word, .key = word, .kind = TABLE_NAME, .optional = TABLE_SECOND});
+}
+
+static void count_column(struct table *table, const char *title, const char *key, unsigned optional)
+{
+    report_table_column(table, (struct table_column){.title = title,
+                                                     .key = key,
+                                                     .kind = TABLE_COUNT,
+                                                     .optional = optional,
+                                                     .only_data = !title});
 }
 
 /* What is shown beside a key where the key itself does not. */
@@ -118,36 +135,40 @@ static void key_columns(struct table *table, const struct by_key *by, enum repor
     const char *word = keys[key].word;
     switch (key) {
     case REPORT_PROCESS:
-        name_column(table, word, word);
-        count_column(table, "pid", "pid");
+        if (report_by_key_has(by, key))
+            name_column(table, word, word);
+        else
+            second_column(table, word);
+        count_column(table, "pid", "pid", TABLE_DETAIL);
         break;
     case REPORT_THREAD:
         name_column(table, word, word);
-        count_column(table, "tid", "tid");
+        count_column(table, "tid", "tid", TABLE_DETAIL);
         if (!report_by_key_has(by, REPORT_PROCESS))
             key_columns(table, by, REPORT_PROCESS);
         break;
-    case REPORT_RUN: count_column(table, word, word); break;
+    case REPORT_RUN: count_column(table, word, word, TABLE_STAYS); break;
     case REPORT_PHASE:
-        count_column(table, word, word);
+        count_column(table, word, word, TABLE_STAYS);
         name_column(table, "mark", "mark");
         break;
     case REPORT_MODULE:
         name_column(table, word, word);
-        name_column(table, "kind", "kind");
+        second_column(table, "kind");
         name_column(table, NULL, "path");
         break;
     case REPORT_LINE:
         name_column(table, "line", "place");
         name_column(table, NULL, "file");
-        count_column(table, NULL, "line");
+        count_column(table, NULL, "line", TABLE_DETAIL);
         break;
+    case REPORT_FUNCTION: subject_column(table, word); break;
     default: name_column(table, word, word); break;
     }
     if (adds_function(by, key))
-        name_column(table, "function", "function");
+        subject_column(table, "function");
     if (adds_module(by, key))
-        name_column(table, "module", "module");
+        second_column(table, "module");
 }
 
 static void put_formatted(struct table *table, struct report_dataset *dataset, const char *text,

@@ -50,6 +50,8 @@ static int callers_of(const struct model_paths *paths, uint32_t function, struct
     return result;
 }
 
+enum { NAME_IN_TITLE = 8 };
+
 /* What the two tables differ in. */
 struct direction {
     const char *before, *behind; /* the function's name in the title */
@@ -68,8 +70,9 @@ static int show(struct table *table, struct report_dataset *dataset, uint32_t fu
     struct sprof_str bare = {0}, of = {0}, title = {0}, note = {0};
     if (report_function_bare_name(&bare, name))
         return SPROF_ENOMEM;
-    sprof_str_append(&of, "of ");
-    report_utf8_shortened(&of, bare.text, 12); /* about as wide as the numbers below */
+    /* Not much wider than the numbers below; the title holds the name. */
+    sprof_str_appendf(&of, "of %s",
+                      report_utf8_width(bare.text) <= NAME_IN_TITLE ? bare.text : "it");
     sprof_str_append(&title, direction->before);
     report_utf8_shortened(&title, bare.text, 40);
     sprof_str_append(&title, direction->behind);

@@ -9,7 +9,16 @@
 #include <inttypes.h>
 
 /* What goes first where the page is too narrow. */
-enum { KEEP, DROP_SAMPLES, DROP_TIME, DROP_SECOND_MEASURE, DROP_INTERVAL };
+enum {
+    KEEP = TABLE_STAYS,
+    DROP_OF_ALL = TABLE_SECOND,
+    DROP_SECOND_SHARE,
+    DROP_SECOND_OF_ALL,
+    DROP_SAMPLES = TABLE_DETAIL,
+    DROP_TIME,
+    DROP_SECOND_MEASURE,
+    DROP_INTERVAL
+};
 
 /* Fewer samples than this do not tell tenths of a percent apart. */
 enum { FEW_SAMPLES = 1000 };
@@ -121,6 +130,7 @@ void report_columns_measure(struct table *table, const struct report_dataset *da
     if (!first)
         return;
     table->columns[first].apart = true;
+    bool first_share = true;
     /* In a ranking the second measure is for comparison: its details are left to CSV and JSON. */
     for (size_t c = first; c < table->column_count; c++) {
         struct table_column *column = &table->columns[c];
@@ -128,6 +138,9 @@ void report_columns_measure(struct table *table, const struct report_dataset *da
             column->only_data = true;
         if (column->kind == TABLE_COUNT)
             column->optional = DROP_SECOND_MEASURE;
+        if (column->kind == TABLE_PERCENT)
+            column->optional = first_share ? DROP_SECOND_SHARE : DROP_SECOND_OF_ALL;
+        first_share = first_share && column->kind != TABLE_PERCENT;
     }
 }
 

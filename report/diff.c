@@ -191,11 +191,17 @@ static int check_same(struct diff_comparison *comparison, struct sprof_error *er
     if (!comparison->event) {
         comparison->event = report_utf8_copy(&comparison->arena, event);
         comparison->is_clock = dataset->event.is_clock;
+        comparison->counts_calls = report_counts_calls(dataset);
+        comparison->least_hz = comparison->most_hz = dataset->run.frequency_hz;
         comparison->mode = dataset->mode;
         comparison->frame_app = dataset->frame_app;
         comparison->drop_interior = dataset->drop_interior;
         return comparison->event ? 0 : SPROF_ENOMEM;
     }
+    if (comparison->counts_calls != report_counts_calls(dataset))
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "one run holds samples, another calls of probed functions: compare "
+                               "recordings of one kind");
     if (strcmp(comparison->event, event) != 0)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "one run counted %s, another %s: choose a common one with --event",
@@ -205,6 +211,9 @@ static int check_same(struct diff_comparison *comparison, struct sprof_error *er
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "the runs were recorded in different modes: read all of them in the "
                                "least detailed one, as with -m pc");
+    const uint64_t hz = dataset->run.frequency_hz;
+    comparison->least_hz = hz < comparison->least_hz ? hz : comparison->least_hz;
+    comparison->most_hz = hz > comparison->most_hz ? hz : comparison->most_hz;
     return 0;
 }
 

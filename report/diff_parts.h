@@ -24,7 +24,8 @@ struct diff_comparison {
     struct diff_run *runs;
     size_t run_count;
     const char *event; /* of the first run, as all that follows */
-    bool is_clock;
+    bool is_clock, counts_calls;
+    uint64_t least_hz, most_hz; /* asked for; 0: a period was, or it is unknown */
     enum model_mode mode;
     bool frame_app, drop_interior;
     struct sprof_map builds[2]; /* key of a module's name → key of its content; 1: several */

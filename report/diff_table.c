@@ -4,6 +4,8 @@
 #include "report/table.h"
 #include "report/utf8_text.h"
 
+#include <inttypes.h>
+
 /* In formats for people. */
 enum { USUAL_ROWS = 40 };
 
@@ -45,17 +47,21 @@ static void add_columns(struct table *table, const struct diff_comparison *compa
 {
     const struct table_column columns[] = {
         {.title = "change", .key = "change_percent_of_all", .kind = TABLE_INTERVAL},
-        {.title = "±", .key = "change_interval", .kind = TABLE_INTERVAL, .optional = 3},
+        {.title = "±",
+         .key = "change_interval",
+         .kind = TABLE_INTERVAL,
+         .optional = TABLE_DETAIL + 2},
         {.title = "verdict", .key = "verdict", .kind = TABLE_NAME},
-        {.title = "own", .key = "own_change", .kind = TABLE_NAME, .optional = 2},
-        {.title = "before", .key = "before", .kind = TABLE_NAME, .optional = 1},
-        {.title = "after", .key = "after", .kind = TABLE_NAME, .optional = 1},
+        {.title = "own", .key = "own_change", .kind = TABLE_NAME, .optional = TABLE_DETAIL + 1},
+        {.title = "before", .key = "before", .kind = TABLE_NAME, .optional = TABLE_DETAIL},
+        {.title = "after", .key = "after", .kind = TABLE_NAME, .optional = TABLE_DETAIL},
         {.key = "before_value", .kind = TABLE_INTERVAL, .only_data = true},
         {.key = "after_value", .kind = TABLE_INTERVAL, .only_data = true},
         {.title = report_diff_kinds[comparison->diff->by].title,
          .key = report_diff_kinds[comparison->diff->by].key,
-         .kind = TABLE_NAME},
-        {.title = "module", .key = "module", .kind = TABLE_NAME, .optional = 4},
+         .kind = TABLE_NAME,
+         .subject = true},
+        {.title = "module", .key = "module", .kind = TABLE_NAME, .optional = TABLE_DETAIL + 3},
     };
     const size_t count = sizeof columns / sizeof *columns;
     for (size_t i = 0; i < count - (comparison->diff->by == REPORT_DIFF_MODULES); i++)
@@ -119,14 +125,23 @@ static const char *note_of(struct diff_comparison *comparison, const struct diff
 static const char *footer_of(struct diff_comparison *comparison, const struct diff_result *result,
                              size_t shown)
 {
-    char text[300], more[80] = "";
+    char text[400], more[80] = "", rates[120] = "";
     if (result->count > shown)
         snprintf(more, sizeof more, "… %zu more %s%s · ", result->count - shown,
                  report_diff_kinds[comparison->diff->by].plural,
                  comparison->diff->all_rows ? "" : ", within chance or small");
-    snprintf(text, sizeof text,
-             "%s%.1f %% of the cost stands in %s of both sides · change in %% of the total before",
-             more, 100 * result->matched, report_diff_kinds[comparison->diff->by].plural);
+    if (comparison->least_hz != comparison->most_hz && comparison->least_hz)
+        snprintf(rates, sizeof rates,
+                 " · sampled at %" PRIu64 " to %" PRIu64
+                 " Hz: costs compare, numbers of samples do not",
+                 comparison->least_hz, comparison->most_hz);
+    else if (comparison->least_hz != comparison->most_hz)
+        snprintf(rates, sizeof rates,
+                 " · sampled at different rates: costs compare, numbers of samples do not");
+    snprintf(
+        text, sizeof text,
+        "%s%.1f %% of the cost stands in %s of both sides · change in %% of the total before%s",
+        more, 100 * result->matched, report_diff_kinds[comparison->diff->by].plural, rates);
     return report_utf8_copy(&comparison->arena, text);
 }
 

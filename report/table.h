@@ -16,6 +16,10 @@ enum table_kind {
     TABLE_CODE,     /* cell.text, cut at its end */
 };
 
+/* Text: what goes first where the page is too narrow is more optional. Details go for a name's
+ * columns behind its branch, what is second only for its columns with the branch. */
+enum { TABLE_STAYS, TABLE_SECOND, TABLE_DETAIL = 4 };
+
 struct table_column {
     const char *group; /* text: above the titles, once for neighbours of one group; may be NULL */
     const char *title; /* text; NULL with only_data */
@@ -25,7 +29,7 @@ struct table_column {
     bool only_data;    /* not in text */
     bool apart;        /* text: a wider gap before it */
     bool subject;      /* text: rows are about this name as much as about the first text */
-    unsigned optional; /* text: what goes first where the page is too narrow; 0 always stays */
+    unsigned optional; /* TABLE_STAYS, or the more the sooner it goes */
     uint64_t whole;    /* what its percentages are of */
     unsigned decimals; /* text: of its percentages */
 };

@@ -16,7 +16,7 @@ enum {
     NAME_KEEPS = 40, /* columns of what the table is about: others go before it gets narrower */
     LEAST_NAME = 12,
     SECOND_NAME_KEEPS = 24,
-    LEAST_SECOND_NAME = 12,
+    LEAST_SECOND_NAME = 8,
     NOTE_COLUMN = 45
 };
 
@@ -24,8 +24,8 @@ struct page {
     const struct table *table;
     size_t widths[TABLE_COLUMNS];
     bool dropped[TABLE_COLUMNS];
-    size_t first; /* the first text: what the table is about */
-    size_t first_keeps;
+    size_t keeps[TABLE_COLUMNS]; /* what a text that the table is about keeps behind branches */
+    size_t first;                /* the first text: what the table is about */
     struct sprof_str line, cell;
     bool color;
 };
@@ -94,8 +94,8 @@ static int measure_columns(struct page *page)
         if (is_hidden(page, c))
             continue;
         const bool text = report_column_is_text(column_at(page, c));
-        size_t keeps = 0;
         page->widths[c] = report_utf8_width(column_at(page, c)->title);
+        size_t keeps = page->widths[c];
         for (size_t r = 0; r < rows; r++) {
             size_t branch;
             if (put_cell(page, r, c, SIZE_MAX, &branch))
@@ -107,7 +107,7 @@ static int measure_columns(struct page *page)
         }
         if (text) {
             page->first = c;
-            page->first_keeps = keeps;
+            page->keeps[c] = keeps;
         }
     }
     return 0;
@@ -129,34 +129,39 @@ static size_t page_width(const struct page *page)
     return width;
 }
 
-/* Takes columns from the widest text from `from` on, until the page fits or that text is as narrow
- * as `least`. */
-static void narrow_texts(struct page *page, size_t from, size_t least, size_t columns)
+/* Whether the table is about this text: its first, and what a builder marks. */
+static bool is_subject(const struct page *page, size_t shown)
+{
+    return shown == page->first || column_at(page, shown)->subject;
+}
+
+/* Takes columns from the widest of the texts that the table is about, or of the others, until the
+ * page fits or none is wider than `least`, 0: than what it keeps. */
+static void narrow_texts(struct page *page, bool subjects, size_t least, size_t columns)
 {
     const size_t none = page->table->shown_count;
     while (page_width(page) > columns) {
         size_t widest = none;
-        for (size_t c = from; c < none; c++) {
-            const struct table_column *column = column_at(page, c);
-            const size_t kept =
-                column->subject && least == SECOND_NAME_KEEPS ? NAME_KEEPS : least;
-            if (!is_hidden(page, c) && report_column_is_text(column) && page->widths[c] > kept &&
+        for (size_t c = page->first; c < none; c++)
+            if (!is_hidden(page, c) && report_column_is_text(column_at(page, c)) &&
+                is_subject(page, c) == subjects &&
+                page->widths[c] > (least ? least : page->keeps[c]) &&
                 (widest == none || page->widths[c] > page->widths[widest]))
                 widest = c;
-        }
         if (widest == none)
             return;
         page->widths[widest]--;
     }
 }
 
-/* Drops what may go, the most optional first, until the page fits. */
-static void drop_columns(struct page *page, size_t columns)
+/* Drops what may go, the most optional first, down to what is `least` optional, until the page
+ * fits. */
+static void drop_columns(struct page *page, unsigned least, size_t columns)
 {
     while (page_width(page) > columns) {
         size_t worst = page->table->shown_count;
         for (size_t c = 0; c < page->table->shown_count; c++)
-            if (!is_hidden(page, c) && column_at(page, c)->optional &&
+            if (!is_hidden(page, c) && column_at(page, c)->optional >= least &&
                 (worst == page->table->shown_count ||
                  column_at(page, c)->optional >= column_at(page, worst)->optional))
                 worst = c;
@@ -166,23 +171,32 @@ static void drop_columns(struct page *page, size_t columns)
     }
 }
 
-/* Makes the page fit. The first text gives way down to what it keeps; then the other texts; then
- * columns go; only then it gets narrower still. */
+/* Gives texts the space that was made beyond what was needed, the first one first. */
+static void widen_texts(struct page *page, const size_t wholes[static TABLE_COLUMNS],
+                        size_t columns)
+{
+    for (size_t c = page->first; c < page->table->shown_count; c++)
+        while (!is_hidden(page, c) && page->widths[c] < wholes[c] && page_width(page) < columns)
+            page->widths[c]++;
+}
+
+/* Makes the page fit. Names in a tree keep their columns behind their branch while other texts and
+ * details give way, and with their branch while all else goes; only then they get narrower still.
+ */
 static void narrow(struct page *page, size_t columns)
 {
-    const size_t keeps = page->first_keeps > LEAST_NAME ? page->first_keeps : LEAST_NAME;
+    size_t wholes[TABLE_COLUMNS];
     if (page->first == page->table->shown_count)
         return;
-    const size_t whole = page->widths[page->first];
-    narrow_texts(page, page->first + 1, SECOND_NAME_KEEPS, columns);
-    while (page_width(page) > columns && page->widths[page->first] > keeps)
-        page->widths[page->first]--;
-    drop_columns(page, columns);
-    narrow_texts(page, page->first + 1, LEAST_SECOND_NAME, columns);
-    /* What went may have made more space than was needed. */
-    while (page_width(page) < columns && page->widths[page->first] < whole)
-        page->widths[page->first]++;
-    narrow_texts(page, page->first, LEAST_NAME, columns);
+    memcpy(wholes, page->widths, sizeof wholes);
+    narrow_texts(page, false, SECOND_NAME_KEEPS, columns);
+    narrow_texts(page, true, 0, columns);
+    drop_columns(page, TABLE_DETAIL, columns);
+    narrow_texts(page, false, LEAST_SECOND_NAME, columns);
+    narrow_texts(page, true, NAME_KEEPS, columns);
+    drop_columns(page, TABLE_SECOND, columns);
+    narrow_texts(page, true, LEAST_NAME, columns);
+    widen_texts(page, wholes, columns);
     for (size_t c = page->table->shown_count; c-- > page->first + 1;)
         if (page_width(page) > columns && !is_hidden(page, c))
             page->dropped[c] = true;
@@ -243,14 +257,47 @@ static int write_groups(struct page *page, FILE *out)
     return any ? end_line(page, out, "1") : 0;
 }
 
-static int write_title(struct page *page, FILE *out)
+/* Adds a text whose parts are joined by " · ", in lines of at most `columns` where parts fit. */
+static int write_parts(struct page *page, FILE *out, const char *text, size_t columns)
+{
+    static const char joint[] = " · ";
+    int result = 0;
+    while (text && !result) {
+        const char *end = strstr(text, joint);
+        const size_t so_far = page->line.length ? report_utf8_width(page->line.text) : 0;
+        sprof_str_clear(&page->cell);
+        result =
+            sprof_str_append_bytes(&page->cell, text, end ? (size_t)(end - text) : strlen(text));
+        if (!result && so_far &&
+            so_far + report_utf8_width(joint) + report_utf8_width(page->cell.text) > columns)
+            end_line(page, out, NULL);
+        if (!result)
+            result = page->line.length ? sprof_str_append(&page->line, joint)
+                                       : report_utf8_spaces(&page->line, INDENT);
+        if (!result)
+            result = sprof_str_append(&page->line, page->cell.text);
+        text = end ? end + strlen(joint) : NULL;
+    }
+    return result ? result : end_line(page, out, NULL);
+}
+
+/* The title, and the note beside it where both fit, else below. */
+static int write_title(struct page *page, FILE *out, size_t columns)
 {
     if (!page->table->title)
         return 0;
-    const size_t width = report_utf8_width(page->table->title);
-    const size_t gap = width + 4 < NOTE_COLUMN ? NOTE_COLUMN - width : 4;
-    if (sprof_str_append(&page->line, page->table->title) || report_utf8_spaces(&page->line, gap) ||
-        sprof_str_append(&page->line, page->table->note))
+    const size_t title = report_utf8_width(page->table->title);
+    const size_t note = report_utf8_width(page->table->note);
+    size_t gap = title + WIDE_GAP < NOTE_COLUMN ? NOTE_COLUMN - title : WIDE_GAP;
+    if (title + gap + note > columns)
+        gap = WIDE_GAP;
+    if (sprof_str_append(&page->line, page->table->title))
+        return SPROF_ENOMEM;
+    if (title + gap + note > columns) {
+        end_line(page, out, NULL);
+        return write_parts(page, out, page->table->note, columns);
+    }
+    if (report_utf8_spaces(&page->line, gap) || sprof_str_append(&page->line, page->table->note))
         return SPROF_ENOMEM;
     return end_line(page, out, NULL);
 }
@@ -272,7 +319,7 @@ int report_table_write_text(FILE *out, const struct table *table, unsigned colum
     int result = measure_columns(&page);
     if (!result) {
         narrow(&page, columns);
-        result = write_title(&page, out);
+        result = write_title(&page, out, columns);
     }
     if (!result)
         result = write_groups(&page, out);
@@ -281,7 +328,7 @@ int report_table_write_text(FILE *out, const struct table *table, unsigned colum
     for (size_t r = 0; r < report_table_rows(table) && !result; r++)
         result = write_row(&page, out, r);
     if (!result && table->left_out)
-        fprintf(out, "  %s\n", table->left_out);
+        result = write_parts(&page, out, table->left_out, columns);
     sprof_str_release(&page.line);
     sprof_str_release(&page.cell);
     return result;

@@ -4,6 +4,7 @@
 #include "report/columns.h"
 #include "report/utf8_text.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 /* A chain is folded from so many frames on, where each has at least this share of the one above. */
@@ -25,6 +26,7 @@ struct layout {
     enum order order;
     bool ascending;
     uint32_t *alphabetical; /* [function]: place of its name in the alphabet */
+    uint32_t *namesakes;    /* [function]: number of a name that several have; 0 for others */
     struct leaf *leaves;    /* [path id]; 0 stands above all roots */
     uint32_t bars;
 };
@@ -128,22 +130,68 @@ static int compare_named(const void *a, const void *b)
 static int sort_names(struct layout *layout)
 {
     const struct report_dataset *dataset = layout->tree->dataset;
-    const size_t count = dataset->functions.count;
+    const uint32_t count = (uint32_t)dataset->functions.count;
     struct named *names = malloc((count + 1) * sizeof *names);
     layout->alphabetical = malloc((count + 1) * sizeof *layout->alphabetical);
-    for (uint32_t i = 0; names && layout->alphabetical && i < count; i++)
+    layout->namesakes = calloc(count + 1, sizeof *layout->namesakes);
+    if (!names || !layout->alphabetical || !layout->namesakes) {
+        free(names);
+        return SPROF_ENOMEM;
+    }
+    for (uint32_t i = 0; i < count; i++)
         names[i] = (struct named){report_dataset_function_name(dataset, i + 1),
                                   report_dataset_module_name(dataset, i + 1), i + 1};
-    if (names && layout->alphabetical && count)
+    if (count)
         qsort(names, count, sizeof *names, compare_named);
-    for (uint32_t i = 0; names && layout->alphabetical && i < count; i++)
+    for (uint32_t i = 0, first = 0; i < count; i++) {
         layout->alphabetical[names[i].id] = i;
-    const bool failed = !names || !layout->alphabetical;
+        if (i && !strcmp(names[i].name, names[i - 1].name))
+            layout->namesakes[names[i].id] = layout->namesakes[names[i - 1].id] = first;
+        else
+            first = i + 1;
+    }
     free(names);
-    return failed ? SPROF_ENOMEM : 0;
+    return 0;
 }
 
 /* == Rows == */
+
+/* The last part of a path; "" for NULL. */
+static const char *file_name(const char *path)
+{
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    return slash ? slash + 1 : path ? path : "";
+}
+
+/* What tells a path from those beside it of the same name: " (MODULE)", " (FILE:LINE)" of the
+ * declaration, or " (+0xADDRESS)"; nothing where its name does. */
+static int put_distinction(const struct layout *layout, const struct model_path *path,
+                           struct sprof_str *text)
+{
+    const struct report_dataset *dataset = layout->tree->dataset;
+    const struct report_function *own = &dataset->functions.items[path->function - 1];
+    const char *module = report_dataset_module_name(dataset, path->function);
+    const char *file = file_name(own->file);
+    const uint32_t name = layout->namesakes[path->function];
+    bool any = false, same_module = false, same_place = false;
+    uint32_t id = name ? layout->leaves[path->parent].first_child : 0;
+    for (; id; id = layout->leaves[id].next_sibling) {
+        const uint32_t function = path_of(layout, id)->function;
+        if (id == path->id || layout->namesakes[function] != name)
+            continue;
+        any = true;
+        if (strcmp(report_dataset_module_name(dataset, function), module) != 0)
+            continue;
+        const struct report_function *other = &dataset->functions.items[function - 1];
+        same_module = true;
+        same_place =
+            same_place || (!strcmp(file_name(other->file), file) && other->line == own->line);
+    }
+    return !any                   ? 0
+           : !same_module         ? sprof_str_appendf(text, " (%s)", module)
+           : same_place || !*file ? sprof_str_appendf(text, " (+0x%" PRIx64 ")", own->start)
+                                  : sprof_str_appendf(text, " (%s:%u)", file, own->line);
+}
 
 /* A function that already runs further out, or whose code is part of its caller's, is said to be
  * so. */
@@ -156,11 +204,13 @@ static const char *name_of(const struct layout *layout, const struct model_path 
         recursive = path_of(layout, id)->function == path->function;
     const bool inlined = layout->tree->own_paths && path->id <= dataset->path_inlined.count &&
                          dataset->path_inlined.items[path->id - 1];
-    if (!layout->tree->options->marks || !(recursive || inlined))
+    if (!layout->tree->options->marks ||
+        !(recursive || inlined || layout->namesakes[path->function]))
         return name;
     struct sprof_str text = {0};
-    sprof_str_appendf(&text, "%s%s%s", name, recursive ? " (recursive)" : "",
-                      inlined ? " (inlined)" : "");
+    sprof_str_append(&text, name);
+    put_distinction(layout, path, &text);
+    sprof_str_appendf(&text, "%s%s", recursive ? " (recursive)" : "", inlined ? " (inlined)" : "");
     return report_utf8_keep(&dataset->arena, &text);
 }
 
@@ -335,6 +385,7 @@ int report_table_of_paths(struct table *table, const struct report_tree *tree,
     free(siblings);
     free(layout.leaves);
     free(layout.alphabetical);
+    free(layout.namesakes);
     return result;
 }
 

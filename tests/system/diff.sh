@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof diff on recordings whose counts are known: imported stacks, three runs a side.
-#   diff.sh verdicts|same|fail_if|too_few|runs_of_one_file|renamed|changed_mode|usage|hostile
+#   diff.sh verdicts|same|fail_if|too_few|runs_of_one_file|renamed|changed_mode|rates_and_kinds|usage|hostile
 set -u
 . "$(dirname "$0")/lib.sh"
 
@@ -112,6 +112,20 @@ changed_mode)
     "$SPROF" diff a1.db b1.db >"$work/out" 2>"$work/err"
     [ $? = 2 ] || fail "other events and modes were compared"
     status 4 --fail-if 'grown > 5 %'
+    ;;
+rates_and_kinds)
+    # Different rates compare, and are said; samples do not compare with calls.
+    "$SPROF" record -F 997 -o a.db -- "$PROGRAMS/split" once 30 >/dev/null 2>&1 || fail "no recording"
+    "$SPROF" record -F 499 -o b.db -- "$PROGRAMS/split" once 30 >/dev/null 2>&1 || fail "no second recording"
+    "$SPROF" diff a.db b.db >"$work/out" || fail "two rates"
+    grep -q 'sampled at 499 to 997 Hz' "$work/out" || fail "the rates are not said"
+    "$SPROF" diff a.db a.db | grep -q 'sampled at' && fail "one rate is called two"
+    "$SPROF" trace -o c.db -- "$PROGRAMS/split" once 5 >/dev/null 2>&1 || fail "no trace"
+    for sides in "a.db c.db" "c.db a.db"; do
+        "$SPROF" diff $sides >"$work/out" 2>"$work/err"
+        [ $? = 2 ] && grep -q 'calls of probed functions' "$work/err" || fail "samples and calls: $sides"
+    done
+    "$SPROF" diff c.db c.db >"$work/out" || fail "two traces"
     ;;
 usage)
     side a prog hot=30

@@ -110,6 +110,112 @@ static void test_branches(void)
     report_dataset_release(&dataset);
 }
 
+/* The width of the name that stands behind the numbers of a line with `mark`, with its branch. */
+static size_t name_width(const char *text, const char *mark)
+{
+    const char *found = strstr(text, mark), *line = found;
+    CU_ASSERT_PTR_NOT_NULL_FATAL(found);
+    while (line > text && line[-1] != '\n')
+        line--;
+    char name[1024];
+    const char *begin = strstr(line, "└ ");
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(begin, "\n"), begin);
+    return report_utf8_width(name);
+}
+
+/* Two measures with long titles and times beside names that do not fit. */
+static void test_callees_keep_their_names(void)
+{
+    struct report_dataset dataset = {.event.is_clock = true};
+    const uint32_t app = add_module(&dataset, "app", MODEL_KIND_APP);
+    const char *long_name = "a_function_of_a_compiler_that_folds_constants_of_trees(tree_node*)";
+    const uint32_t outer = add_function(&dataset, app, "outer_function_with_a_name(int)");
+    const uint32_t inner = add_function(&dataset, app, long_name);
+    add_path(&dataset, add_path(&dataset, 0, outer, 12345), inner, 54321);
+    finish_dataset(&dataset);
+    for (unsigned columns = 60; columns <= 132; columns += 12) {
+        struct table table;
+        const struct report_table_options options = {.view = REPORT_CALLEES,
+                                                     .function = "outer_function_with_a_name"};
+        CU_ASSERT_EQUAL_FATAL(report_table_of_callees(&table, &dataset, &options, NULL), 0);
+        const char *text = text_of(&table, columns);
+        CU_ASSERT_TRUE(widest_line(text) <= columns);
+        CU_ASSERT_TRUE(name_width(text, "└ a_func") >= 40);
+        report_table_release(&table);
+    }
+    report_dataset_release(&dataset);
+}
+
+/* Parts that are joined by " · " stay whole. */
+static void test_notes_go_below_where_there_is_no_room(void)
+{
+    struct report_dataset dataset = {0};
+    const uint32_t app = add_module(&dataset, "app", MODEL_KIND_APP);
+    add_path(&dataset, 0, add_function(&dataset, app, "f"), 2);
+    finish_dataset(&dataset);
+    struct table table;
+    const struct report_table_options options = {0};
+    CU_ASSERT_EQUAL(report_table_by_keys(&table, &dataset, &options, NULL), 0);
+    table.note = "some words of a note · and others";
+    table.left_out = "one part of three · the second part · the last";
+    same_text(text_of(&table, 36), "Functions by exclusive samples\n"
+                                   "  some words of a note · and others\n"
+                                   "   self  samples  function  module\n"
+                                   "  100 %        2  f         app\n"
+                                   "  one part of three\n"
+                                   "  the second part · the last\n");
+    report_table_release(&table);
+    report_dataset_release(&dataset);
+}
+
+/* Siblings of one name: told apart by module, by where they are declared, by address. */
+static void test_namesakes_are_told_apart(void)
+{
+    struct report_dataset dataset = {0};
+    const uint32_t app = add_module(&dataset, "app", MODEL_KIND_APP);
+    const uint32_t library = add_module(&dataset, "library.so", MODEL_KIND_SYSTEM);
+    const uint32_t root = add_path(&dataset, 0, add_function(&dataset, app, "main"), 0);
+    const uint32_t kept = add_function(&dataset, app, "keep");
+    const struct {
+        uint32_t module;
+        struct report_function function;
+    } made[] = {
+        {library, {.name = "get"}},
+        {app, {.name = "read", .file = "a/input.c", .line = 7}},
+        {app, {.name = "read", .file = "b/output.c", .line = 7}},
+        {app, {.name = "sort", .start = 0x1230}},
+        {app, {.name = "sort", .start = 0x4560}},
+    };
+    add_path(&dataset, root, kept, 30);
+    add_path(&dataset, root, add_function(&dataset, app, "get"), 20);
+    for (unsigned i = 0; i < sizeof made / sizeof *made; i++) {
+        const struct model_function facts = {made[i].module, MODEL_KIND_APP, false};
+        add_path(&dataset, root, report_dataset_add_function(&dataset, made[i].function, facts),
+                 19 - i);
+    }
+    /* Below another function it stands alone. */
+    add_path(&dataset, add_path(&dataset, root, kept, 0), 3, 1);
+    finish_dataset(&dataset);
+    struct table table;
+    const struct report_table_options options = {.view = REPORT_TREE, .marks = true};
+    CU_ASSERT_EQUAL(report_table_of_tree(&table, &dataset, &options, NULL), 0);
+    CU_ASSERT_EQUAL(report_table_show(&table, "function", NULL), 0);
+    same_text(text_of(&table, 100),
+              "Call paths                                   % of 136 samples\n"
+              "  call path\n"
+              "  main\n"
+              "  ├ keep\n"
+              "  │ └ get\n"
+              "  ├ get (app)\n"
+              "  ├ get (library.so)\n"
+              "  ├ read (input.c:7)\n"
+              "  ├ read (output.c:7)\n"
+              "  ├ sort (+0x1230)\n"
+              "  └ sort (+0x4560)\n");
+    report_table_release(&table);
+    report_dataset_release(&dataset);
+}
+
 void sprof_suite_report_text(void);
 void sprof_suite_report_text(void)
 {
@@ -118,4 +224,8 @@ void sprof_suite_report_text(void)
     CU_add_test(suite, "a small table is not padded", test_a_small_table_is_not_padded);
     CU_add_test(suite, "deep trees keep their width", test_deep_trees_keep_their_width);
     CU_add_test(suite, "branches", test_branches);
+    CU_add_test(suite, "callees keep their names", test_callees_keep_their_names);
+    CU_add_test(suite, "notes go below where there is no room",
+                test_notes_go_below_where_there_is_no_room);
+    CU_add_test(suite, "namesakes are told apart", test_namesakes_are_told_apart);
 }
