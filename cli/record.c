@@ -33,7 +33,7 @@ static const struct cli_option options[] = {
      cli_set_frame},
     {"frequency", 'F', "HZ", "samples a second of CPU time (997)", FIELD(frequency_hz),
      cli_set_positive},
-    {"max-overhead", 0, "PERCENT", "lower the rate until recording costs no more, such as 1%",
+    {"max-overhead", 0, "PERCENT", "copy less and sample less until it costs no more, such as 1%",
      FIELD(max_overhead), cli_set_overhead},
     {"count", 'c', "PERIOD", "a sample every PERIOD events, instead of -F", FIELD(period),
      cli_set_positive},

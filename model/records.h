@@ -66,6 +66,7 @@ struct model_stack_extent {
                                   others of the thread's may, too */
     } kind;
     uint64_t end;
+    uint64_t used; /* bytes from the stack pointer to the root's frame; 0: not known */
 };
 
 /* One record. Its pointers belong to who hands it out, and are valid until the next one. */

@@ -51,6 +51,16 @@ int record_change_rate(struct record_session *session, uint64_t frequency_hz,
     return set_rate(session, frequency_hz, session->mark, error);
 }
 
+int record_change_slice(struct record_session *session, size_t stack_bytes,
+                        struct sprof_error *error)
+{
+    uint64_t changed_ns;
+    const int result = sampler_set_slice(session->sampler, stack_bytes, &changed_ns, error);
+    if (result)
+        return result;
+    return begin_phase(session, changed_ns, session->mark) ? sprof_error_memory(error) : 0;
+}
+
 static int set_paused(struct record_session *session, bool paused, struct sprof_error *error)
 {
     uint64_t changed_ns;
@@ -85,7 +95,8 @@ static int rate(void *context, char *argument, struct sprof_str *answer, struct 
     const int result = set_rate(session, hz, NULL, error);
     if (result)
         return result;
-    record_governor_ask(&session->governor, hz);
+    const struct record_choice asked = {.hz = hz, .slice = session->governor.asked.slice};
+    record_governor_ask(&session->governor, asked);
     sprof_str_appendf(answer, "%llu samples a second from now on", hz);
     return 0;
 }
@@ -117,6 +128,10 @@ static int mode(void *context, char *argument, struct sprof_str *answer, struct 
     if (result)
         return result;
     struct store_run *run = session->run;
+    const struct sampler_facts *facts = sampler_facts(session->sampler);
+    const struct record_choice asked = {.hz = session->governor.asked.hz,
+                                        .slice = facts->stack_bytes};
+    record_governor_ask(&session->governor, asked);
     const struct model_view least = model_view_of(run->mode, run->frame, run->app_interior);
     session->view = view;
     if (begin_phase(session, changed_ns, NULL))

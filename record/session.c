@@ -54,8 +54,12 @@ static int begin_sampler(struct record_session *session, struct sprof_error *err
 static int note_sample(void *context, const struct recording_sampled *sampled)
 {
     struct record_session *session = context;
-    if (sampled->has_extent)
+    if (sampled->has_extent) {
         sampler_stack_end(session->sampler, sampled->tid, sampled->stack_pointer, sampled->extent);
+        if (session->governor.most > 0)
+            record_governor_note_stack(&session->governor, sampled->extent.used);
+        session->stack_bytes += sampled->stack_bytes;
+    }
     return record_ledger_deliver(&session->ledger, sampled->time_ns, sampled->weight);
 }
 
@@ -81,8 +85,10 @@ static int open_recording(struct record_session *session, struct sprof_error *er
     result = sampler_settle(session->sampler, options->log, error);
     if (!result)
         result = record_describe(session, error);
-    record_governor_begin(&session->governor, options->max_overhead,
-                          sampler_facts(session->sampler)->frequency_hz);
+    const struct sampler_facts *facts = sampler_facts(session->sampler);
+    record_governor_begin(
+        &session->governor, options->max_overhead, facts->weights == SAMPLER_WEIGHTS_TICK,
+        (struct record_choice){.hz = facts->frequency_hz, .slice = facts->stack_bytes});
     if (!result && recording_add_event(session->recording, &session->event, &session->event.id))
         result = sprof_error_memory(error);
     session->ledger.run_id = session->run->id;
@@ -261,6 +267,7 @@ int record_clear(struct record_session *session, uint64_t time_ns)
     session->own_cpu_start_ns = own_cpu_ns(session);
     session->governor.decided = (struct record_use){0};
     session->governor.total_ns = 0;
+    session->stack_bytes = 0;
     record_ledger_skip(ledger, run_ns, sampler_target_cpu_ns(session->sampler));
     ledger->skipped_cpu_ns = ledger->last_cpu_ns;
     return record_ledger_clear(ledger, run_ns) || recording_clear(session->recording, time_ns) ||
@@ -274,31 +281,28 @@ static struct record_use use_of(struct record_session *session)
     return (struct record_use){.own_ns = session->run->own_cpu_ns,
                                .target_ns = session->run->target_cpu_ns,
                                .samples = sampler_counters(session->sampler).samples -
-                                          session->cleared_samples};
-}
-
-static uint64_t sample_cost_ns(const struct record_session *session)
-{
-    const struct sampler_facts *facts = sampler_facts(session->sampler);
-    return record_governor_sample_ns(facts->weights == SAMPLER_WEIGHTS_TICK, facts->stack_bytes);
+                                          session->cleared_samples,
+                               .stack_bytes = session->stack_bytes};
 }
 
 double record_overhead(struct record_session *session)
 {
     const struct record_use use = use_of(session);
-    return record_governor_share(&session->governor, &use, sample_cost_ns(session));
+    return record_governor_share(&session->governor, &use);
 }
 
 /* Once a second, after the account. */
 static int govern(struct record_session *session, struct sprof_error *error)
 {
     const struct record_use use = use_of(session);
-    const uint64_t hz = sampler_facts(session->sampler)->frequency_hz;
+    const struct sampler_facts *facts = sampler_facts(session->sampler);
+    const struct record_choice now = {.hz = facts->frequency_hz, .slice = facts->stack_bytes};
     if (!(session->governor.most > 0) || session->paused)
         return 0;
-    const uint64_t wanted =
-        record_governor_decide(&session->governor, &use, sample_cost_ns(session), hz);
-    return wanted == hz ? 0 : record_change_rate(session, wanted, error);
+    const struct record_choice chosen = record_governor_decide(&session->governor, &use, now);
+    if (chosen.slice != now.slice)
+        return record_change_slice(session, chosen.slice, error);
+    return chosen.hz == now.hz ? 0 : record_change_rate(session, chosen.hz, error);
 }
 
 static int flush(struct record_session *session, uint64_t now_ns, struct sprof_error *error)
@@ -407,18 +411,23 @@ static int conclude_governor(struct record_session *session)
     const struct record_governor *governor = &session->governor;
     if (!(governor->most > 0))
         return 0;
-    char rates[64];
+    char rates[64], slices[96] = "";
     if (governor->lowest_hz == governor->highest_hz)
         snprintf(rates, sizeof rates, "%llu Hz", (unsigned long long)governor->highest_hz);
     else
         snprintf(rates, sizeof rates, "%llu to %llu Hz", (unsigned long long)governor->lowest_hz,
                  (unsigned long long)governor->highest_hz);
+    if (governor->least_slice < governor->asked.slice)
+        snprintf(slices, sizeof slices, " and %zu to %zu bytes of stack", governor->least_slice,
+                 governor->asked.slice);
+    else if (governor->asked.slice)
+        snprintf(slices, sizeof slices, " and %zu bytes of stack", governor->asked.slice);
     struct sprof_str source = {0};
-    sprof_str_appendf(&source, "%s, %s for at most %.4g %% overhead", session->run->source, rates,
-                      100 * governor->most);
+    sprof_str_appendf(&source, "%s, %s%s for at most %.4g %% overhead", session->run->source, rates,
+                      slices, 100 * governor->most);
     sprof_log_message(session->options.log, SPROF_LOG_NOTE,
-                      "the rate was %s: overhead about %.2f %%, to be at most %.4g %%", rates,
-                      100 * record_overhead(session), 100 * governor->most);
+                      "the rate was %s%s: overhead about %.2f %%, to be at most %.4g %%", rates,
+                      slices, 100 * record_overhead(session), 100 * governor->most);
     session->run->source = source.failed ? NULL : sprof_arena_text(&session->arena, source.text);
     sprof_str_release(&source);
     return session->run->source ? 0 : SPROF_ENOMEM;

@@ -26,6 +26,7 @@ struct record_session {
     uint64_t next_flush_ns;
     uint64_t own_cpu_start_ns;
     struct record_governor governor;
+    uint64_t stack_bytes;   /* copied with the samples that count */
     const char *mark;       /* of the phase at hand; NULL: none */
     struct model_view view; /* the mode of what is recorded now */
     struct control_server control;
@@ -63,9 +64,11 @@ int record_clear(struct record_session *session, uint64_t time_ns);
 int record_begin_paused(struct record_session *session);
 int record_serve_commands(struct record_session *session, struct sprof_error *error);
 
-/* command.c: the rate changes by itself, which is a phase of the same mark. Returns 0, or fails as
- * sampler_set_rate. */
+/* command.c: the rate, or the slice, changes by itself, which is a phase of the same mark. Returns
+ * 0, or fails as sampler_set_rate and sampler_set_slice. */
 int record_change_rate(struct record_session *session, uint64_t frequency_hz,
                        struct sprof_error *error);
+int record_change_slice(struct record_session *session, size_t stack_bytes,
+                        struct sprof_error *error);
 
 #endif

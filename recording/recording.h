@@ -25,6 +25,7 @@ struct recording_sampled {
     pid_t tid;
     bool has_extent; /* there was a user stack: */
     uint64_t stack_pointer;
+    size_t stack_bytes;               /* copied with the sample */
     struct model_stack_extent extent; /* where the walk saw it end */
 };
 

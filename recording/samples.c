@@ -62,6 +62,7 @@ static int add_row(struct recording *recording, const struct recording_pending_s
         .tid = taken->thread->tid,
         .has_extent = has_registers,
         .stack_pointer = has_registers ? taken->sample.registers[ARCH_SP] : 0,
+        .stack_bytes = taken->sample.stack_size,
         .extent = outcome->extent,
     };
     return recording->options.sampled

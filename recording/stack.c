@@ -43,7 +43,10 @@ struct model_stack_extent recording_stack_extent(const struct model_sample *samp
                                                  const struct unwind_stack *stack)
 {
     const uint64_t slice_end = sample->registers[ARCH_SP] + sample->stack_size;
-    struct model_stack_extent extent = {MODEL_STACK_UNKNOWN, 0};
+    struct model_stack_extent extent = {.kind = MODEL_STACK_UNKNOWN};
+    if (stack->end == MODEL_END_ROOT && !stack->switched &&
+        stack->top > sample->registers[ARCH_SP])
+        extent.used = stack->top - sample->registers[ARCH_SP];
     if (stack->switched) {
         extent.kind = MODEL_STACK_ELSEWHERE;
     } else if (stack->end == MODEL_END_ROOT && sample->stack_full && stack->top <= slice_end) {

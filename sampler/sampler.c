@@ -310,6 +310,20 @@ int sampler_set_capture(struct sampler *sampler, enum sampler_capture capture, u
     return changed(sampler, less ? before_ns : sprof_clock_monotonic_ns(), changed_ns);
 }
 
+int sampler_set_slice(struct sampler *sampler, size_t stack_bytes, uint64_t *changed_ns,
+                      struct sprof_error *error)
+{
+    for (size_t i = 0; i < sampler->sources.count; i++) {
+        struct source *source = sampler->sources.items[i];
+        const int result = source->kind->set_slice
+                               ? source->kind->set_slice(source, stack_bytes, error)
+                               : cannot(source, "change its slice", error);
+        if (result)
+            return result;
+    }
+    return changed(sampler, sprof_clock_monotonic_ns(), changed_ns);
+}
+
 void sampler_watch(struct sampler *sampler, int fd)
 {
     sampler->watched_fd = fd;

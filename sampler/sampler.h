@@ -63,8 +63,8 @@ enum sampler_weights {
     SAMPLER_WEIGHTS_TICK,  /* CPU time since the thread's last sample, in steps of a timer's tick */
 };
 
-/* What was asked for and what there is; changed by sampler_set_rate and sampler_set_capture only.
- */
+/* What was asked for and what there is; changed by sampler_set_rate, sampler_set_capture and
+ * sampler_set_slice only. */
 struct sampler_facts {
     char source[160];     /* which source, and how it works here: "perf per CPU, …" */
     char source_why[256]; /* why not the one before it; empty where it was the first or asked for */
@@ -142,6 +142,11 @@ int sampler_set_rate(struct sampler *sampler, uint64_t frequency_hz, uint64_t *c
                      struct sprof_error *error);
 int sampler_set_capture(struct sampler *sampler, enum sampler_capture capture, uint64_t *changed_ns,
                         struct sprof_error *error);
+
+/* Changes how much of each stack is copied with its sample, up to what was asked for. What is
+ * deeper is captured apart, as ever. */
+int sampler_set_slice(struct sampler *sampler, size_t stack_bytes, uint64_t *changed_ns,
+                      struct sprof_error *error);
 
 /* A further descriptor whose readiness ends a wait; -1: none. */
 void sampler_watch(struct sampler *sampler, int fd);

@@ -129,6 +129,10 @@ struct source_kind {
     int (*set_capture)(struct source *source, enum sampler_capture capture,
                        struct sprof_error *error);
 
+    /* So much of each stack is copied with its sample from now on, at most what was asked for at
+     * the beginning; nothing changes where samples carry no stacks. */
+    int (*set_slice)(struct source *source, size_t stack_bytes, struct sprof_error *error);
+
     void (*free)(struct source *source);
 };
 

@@ -17,6 +17,18 @@ struct thread_struct {
 
 #define ARCH_BPF_SP(registers) ((registers)->sp)
 #define ARCH_BPF_FP(registers) ((registers)->bp)
+#define ARCH_BPF_IS_32BIT(registers) ((registers)->cs == 0x23) /* __USER32_CS */
 #define ARCH_BPF_THREAD_POINTER(thread) ((thread).fsbase)
+
+/* All of them, in the order of arch_perf_registers. */
+#define ARCH_BPF_COPY_REGISTERS(to, registers)                                                     \
+    do {                                                                                           \
+        (to)[0] = (registers)->ax, (to)[1] = (registers)->bx, (to)[2] = (registers)->cx;           \
+        (to)[3] = (registers)->dx, (to)[4] = (registers)->si, (to)[5] = (registers)->di;           \
+        (to)[6] = (registers)->bp, (to)[7] = (registers)->sp, (to)[8] = (registers)->ip;           \
+        (to)[9] = (registers)->r8, (to)[10] = (registers)->r9, (to)[11] = (registers)->r10;        \
+        (to)[12] = (registers)->r11, (to)[13] = (registers)->r12, (to)[14] = (registers)->r13;     \
+        (to)[15] = (registers)->r14, (to)[16] = (registers)->r15;                                  \
+    } while (0)
 
 #endif

@@ -74,6 +74,20 @@ int sigprof_set_capture(struct source *base, enum sampler_capture capture,
     return 0;
 }
 
+int sigprof_set_slice(struct source *base, size_t stack_bytes, struct sprof_error *error)
+{
+    (void)error;
+    struct sigprof_source *source = (struct sigprof_source *)base;
+    const size_t wanted = source->slice_wanted, most = AGENT_SLICE_MAX;
+    if (!source->slice_bytes)
+        return 0;
+    source->slice_bytes = (stack_bytes < wanted ? stack_bytes : wanted) & ~(size_t)7;
+    if (source->slice_bytes > most)
+        source->slice_bytes = most;
+    control_all(source);
+    return 0;
+}
+
 /* Whether a sample is of a pause. The first one after a pause weighs nothing of it: no more than
  * the time since. */
 bool sigprof_is_paused(const struct sigprof_source *source, struct model_record *sample)

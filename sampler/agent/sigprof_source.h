@@ -71,6 +71,7 @@ int sigprof_set_paused(struct source *source, bool paused, struct sprof_error *e
 int sigprof_set_rate(struct source *source, uint64_t frequency_hz, struct sprof_error *error);
 int sigprof_set_capture(struct source *source, enum sampler_capture capture,
                         struct sprof_error *error);
+int sigprof_set_slice(struct source *source, size_t stack_bytes, struct sprof_error *error);
 
 /* maps.c: what a process has mapped by now and was not told, as records of `time_ns`. Returns 0 or
  * SPROF_ENOMEM. */

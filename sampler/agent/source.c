@@ -341,5 +341,6 @@ const struct source_kind sampler_sigprof_kind = {
     .set_paused = sigprof_set_paused,
     .set_rate = sigprof_set_rate,
     .set_capture = sigprof_set_capture,
+    .set_slice = sigprof_set_slice,
     .free = free_source,
 };

@@ -45,7 +45,12 @@ struct hw_perf_event {
     __u64 sample_period;
 } KERNEL_STRUCT;
 
+struct perf_event_attr {
+    __u32 sample_stack_user;
+} KERNEL_STRUCT;
+
 struct perf_event {
+    struct perf_event_attr attr;
     struct hw_perf_event hw;
 } KERNEL_STRUCT;
 
@@ -65,7 +70,7 @@ enum {
 };
 
 /* Set before the programs are loaded. */
-const volatile __u64 stack_bytes; /* of the slice; 0: nothing is captured beyond slices */
+const volatile bool captures;     /* what follows the slices, of samples that have any */
 const volatile __u64 tail_bytes;  /* most bytes of a tail, at most SAMPLING_TAIL_MAX */
 const volatile bool keeps_ticks;  /* the events are clocks, and not of user mode alone */
 const volatile __u64 wake_bytes;  /* of tails that sprof has not given back: then it is woken */
@@ -144,7 +149,6 @@ struct {
 } tails SEC(".maps");
 
 struct sampling_counts counts;
-bool captures; /* set by sprof: the samples have stacks */
 
 static __always_inline __u64 next_page(__u64 address)
 {
@@ -266,7 +270,7 @@ static long take_mapping(struct task_struct *task, struct vm_area_struct *mappin
  * thread pointer leads to; another one at the end of its mapping, or at the block where it lies in
  * the same mapping. Returns false where the mapping cannot be asked for just now; the end is where
  * memory is then. */
-static __always_inline bool find_end(struct task_struct *task, __u64 sp,
+static __always_inline bool find_end(struct task_struct *task, __u64 sp, __u64 stack_bytes,
                                      struct sampling_stack *stack)
 {
     const __u64 first = BPF_CORE_READ(task, mm, start_stack),
@@ -315,7 +319,8 @@ __attribute__((noinline)) int copy_range(__u64 address, __u64 size)
 
 /* What follows the slice. Of what is too much of a known stack the upper part is copied: what is so
  * large is a frame with a large array, more often than not. */
-static __always_inline void copy_above_slice(__u64 sp, const struct sampling_stack *stack)
+static __always_inline void copy_above_slice(__u64 sp, __u64 stack_bytes,
+                                             const struct sampling_stack *stack)
 {
     const __u64 overlap = stack_bytes > 2 * OVERLAP_BYTES ? OVERLAP_BYTES : 0;
     __u64 address = sp + stack_bytes - overlap;
@@ -345,7 +350,8 @@ static long look_at_page(__u32 index, struct slice *slice)
     return 0;
 }
 
-static __always_inline void capture(void)
+/* Of a sample with a slice of so many bytes. */
+static __always_inline void capture(__u64 stack_bytes)
 {
     struct task_struct *task = bpf_get_current_task_btf();
     const struct pt_regs *registers = (void *)bpf_task_pt_regs(task);
@@ -361,7 +367,7 @@ static __always_inline void capture(void)
     }
     if (stack.tid != tid || sp < stack.low || sp >= stack.end) {
         stack.tid = tid;
-        if (find_end(task, sp, &stack))
+        if (find_end(task, sp, stack_bytes, &stack))
             *known = stack;
     }
     struct slice slice = {.page = sp, .end = stack.end};
@@ -371,7 +377,7 @@ static __always_inline void capture(void)
     if (slice.missing)
         copy_pages(next_page(slice.page), stack.end, GAP_PAGES, false);
     else if (!slice.ends && stack.end_is != SAMPLING_END_SHALLOW)
-        copy_above_slice(sp, &stack);
+        copy_above_slice(sp, stack_bytes, &stack);
 }
 
 /* == Weights ================================================================================== */
@@ -425,6 +431,15 @@ static __always_inline void take_tick(void *ctx, bool kept)
 
 /* == Samples ================================================================================== */
 
+/* How much of the stack the samples of this event carry, which changes with the mode and by the
+ * governor. */
+static __always_inline __u64 slice_bytes(void *ctx)
+{
+    const struct bpf_perf_event_data_kern *kernel = ctx;
+    const struct perf_event *event = BPF_CORE_READ(kernel, event);
+    return BPF_CORE_READ(event, attr.sample_stack_user);
+}
+
 /* Whether the sample is kept: it is a member's. The tail of its stack is written right before it. (One
  * program for samples with stacks and without: the verifier takes a millisecond for each.) */
 SEC("perf_event")
@@ -433,7 +448,10 @@ int take_sample(void *ctx)
     const bool kept = is_member(current_tid());
     if (keeps_ticks)
         take_tick(ctx, kept);
-    if (kept && stack_bytes && captures)
-        capture();
+    if (kept && captures) {
+        const __u64 bytes = slice_bytes(ctx);
+        if (bytes)
+            capture(bytes);
+    }
     return kept;
 }

@@ -72,7 +72,7 @@ static int open_others(struct perf_source *source, int layout, struct sprof_id_l
             sampler_layouts_bind(&source->layouts, perf_event_id(fd), layout))
             return -ENOMEM;
         if (source->filter.programs)
-            result = perf_filter_bpf_attach(&source->filter, fd, source->config.layout.has_stack);
+            result = perf_filter_bpf_attach(&source->filter, fd);
     }
     return result;
 }
@@ -136,6 +136,19 @@ int perf_control_rate(struct source *opened, uint64_t frequency_hz, struct sprof
     for (size_t i = 0; i < source->events.count; i++)
         perf_jitter_rate(source, i);
     return settle(source, 0);
+}
+
+int perf_control_slice(struct source *opened, size_t stack_bytes, struct sprof_error *error)
+{
+    struct perf_source *source = (struct perf_source *)opened;
+    struct perf_config config = source->config;
+    if (!config.layout.has_stack)
+        return 0;
+    perf_config_set_slice(&config, stack_bytes);
+    perf_config_fit_stack(&config, source->merge.rings.items[source->event_rings].size);
+    return config.stack_bytes == source->config.stack_bytes
+               ? 0
+               : settle(source, replace_events(source, &config, error));
 }
 
 int perf_control_capture(struct source *opened, enum sampler_capture capture,

@@ -84,6 +84,12 @@ void perf_config_set_capture(struct perf_config *config, enum sampler_capture ca
         config->layout.has_stack ? config->stack_bytes_asked : 0;
 }
 
+void perf_config_set_slice(struct perf_config *config, size_t stack_bytes)
+{
+    const size_t most = config->stack_bytes_wanted, bytes = stack_bytes / 8 * 8;
+    config->stack_bytes = bytes > most ? most : bytes < STACK_BYTES_MIN ? STACK_BYTES_MIN : bytes;
+}
+
 static int choose_rate(struct perf_config *config, const struct sampler_options *options,
                        struct sprof_error *error)
 {

@@ -29,6 +29,9 @@ int perf_config_set_rate(struct perf_config *config, uint64_t frequency_hz,
 /* Changes what each sample carries; the slice is the one that was asked for. */
 void perf_config_set_capture(struct perf_config *config, enum sampler_capture capture);
 
+/* Makes the slice smaller than the one asked for, or larger again. */
+void perf_config_set_slice(struct perf_config *config, size_t stack_bytes);
+
 /* How much ring a sample may take, with everything asked for and a stack slice of that size. */
 size_t perf_config_sample_bytes(const struct perf_config *config, size_t stack_bytes);
 

@@ -24,13 +24,13 @@ static int load(struct perf_filter_bpf *filter, const struct perf_filter_bpf_tai
     struct sampling_bpf *programs = sampling_bpf__open();
     if (!programs)
         return -ENOMEM;
-    programs->rodata->stack_bytes = tails->stack_bytes;
+    programs->rodata->captures = tails->wanted;
     programs->rodata->tail_bytes = tails->most_bytes;
     programs->rodata->wake_bytes = tails->ring_bytes / 2;
     programs->rodata->keeps_ticks = clock_count > 0;
     if (clock_count)
         programs->maps.clocks.max_entries = (uint32_t)clock_count;
-    if (tails->stack_bytes)
+    if (tails->wanted)
         programs->maps.tails.max_entries = (uint32_t)tails->ring_bytes;
     const int result = sampling_bpf__load(programs);
     if (result) {
@@ -38,7 +38,7 @@ static int load(struct perf_filter_bpf *filter, const struct perf_filter_bpf_tai
         return result < 0 ? result : -EINVAL;
     }
     filter->programs = programs;
-    filter->captures = tails->stack_bytes != 0;
+    filter->captures = tails->wanted;
     filter->ring_bytes = tails->ring_bytes;
     return 0;
 }
@@ -87,7 +87,7 @@ int perf_filter_bpf_open(struct perf_filter_bpf *filter, bool follow_forks,
     if (!sprof_proc_in_first_pid_namespace())
         return -ENOENT;
     int result = load(filter, tails, clock_count);
-    if (result && result != -EPERM && tails->stack_bytes)
+    if (result && result != -EPERM && tails->wanted)
         result = load(filter, &none, clock_count);
     if (result && result != -EPERM && clock_count)
         result = load(filter, &none, clock_count = 0);
@@ -125,9 +125,8 @@ bool perf_filter_bpf_has(const struct perf_filter_bpf *filter, pid_t tid)
     return __atomic_load_n(word_of(filter, tid), __ATOMIC_SEQ_CST) & bit_of(tid);
 }
 
-int perf_filter_bpf_attach(const struct perf_filter_bpf *filter, int event_fd, bool has_stack)
+int perf_filter_bpf_attach(const struct perf_filter_bpf *filter, int event_fd)
 {
-    filter->programs->bss->captures = has_stack;
     return ioctl(event_fd, PERF_EVENT_IOC_SET_BPF, filter->programs->progs.take_sample.prog_fd)
                ? -errno
                : 0;
@@ -217,11 +216,10 @@ bool perf_filter_bpf_has(const struct perf_filter_bpf *filter, pid_t tid)
     return false;
 }
 
-int perf_filter_bpf_attach(const struct perf_filter_bpf *filter, int event_fd, bool has_stack)
+int perf_filter_bpf_attach(const struct perf_filter_bpf *filter, int event_fd)
 {
     (void)filter;
     (void)event_fd;
-    (void)has_stack;
     return -ENOSYS;
 }
 

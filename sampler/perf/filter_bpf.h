@@ -26,9 +26,9 @@ struct perf_filter_bpf {
 
 /* Which stacks to capture beyond their slices. */
 struct perf_filter_bpf_tails {
-    size_t stack_bytes; /* of the slice; 0: none */
-    size_t most_bytes;  /* of what is captured beyond it, at most 1 MiB */
-    size_t ring_bytes;  /* a power of two */
+    bool wanted;
+    size_t most_bytes; /* of what is captured beyond a slice, at most 1 MiB */
+    size_t ring_bytes; /* a power of two */
 };
 
 /* Loads the programs; with follow_forks, children of members become members from then on. With
@@ -47,9 +47,8 @@ const char *perf_filter_bpf_reason(int result);
 int perf_filter_bpf_add(const struct perf_filter_bpf *filter, pid_t tid);
 bool perf_filter_bpf_has(const struct perf_filter_bpf *filter, pid_t tid);
 
-/* Puts the program on a sampling event, whose samples have stacks or not, as those of all events
- * from now on. Returns 0 or a negative errno. */
-int perf_filter_bpf_attach(const struct perf_filter_bpf *filter, int event_fd, bool has_stack);
+/* Puts the program on a sampling event. Returns 0 or a negative errno. */
+int perf_filter_bpf_attach(const struct perf_filter_bpf *filter, int event_fd);
 
 /* The weight of a kept sample of a CPU. *position is the caller's, 0 at first, one for each CPU;
  * samples of a CPU are asked for in their order. Returns false where the program did not see it, or

@@ -30,7 +30,7 @@ int perf_filter_loading_end(struct perf_filter_loading *loading,
                             struct perf_filter_bpf *filter)
 {
     const struct perf_filter_bpf_tails *begun = &loading->tails;
-    if (loading->running && begun->stack_bytes == tails->stack_bytes &&
+    if (loading->running && begun->wanted == tails->wanted &&
         begun->most_bytes == tails->most_bytes && begun->ring_bytes == tails->ring_bytes) {
         pthread_join(loading->thread, NULL);
         loading->running = false;

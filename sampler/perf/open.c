@@ -185,7 +185,7 @@ static int open_cpu_event(struct perf_source *source, size_t index)
     if (perf_jitter_bind(source, fd, index))
         return -ENOMEM;
     if (source->filter.programs &&
-        perf_filter_bpf_attach(&source->filter, fd, source->config.layout.has_stack)) {
+        perf_filter_bpf_attach(&source->filter, fd)) {
         explain_no_bpf(source, -EINVAL);
         perf_filter_bpf_close(&source->filter);
     }

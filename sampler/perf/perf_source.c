@@ -232,5 +232,6 @@ const struct source_kind perf_source_kind = {
     .set_paused = perf_control_pause,
     .set_rate = perf_control_rate,
     .set_capture = perf_control_capture,
+    .set_slice = perf_control_slice,
     .free = perf_free,
 };

@@ -128,6 +128,7 @@ void perf_source_state_facts(struct perf_source *source);
  * goes on was taken in a pause. To be asked in the order of time. */
 int perf_control_pause(struct source *source, bool paused, struct sprof_error *error);
 int perf_control_rate(struct source *source, uint64_t frequency_hz, struct sprof_error *error);
+int perf_control_slice(struct source *source, size_t stack_bytes, struct sprof_error *error);
 int perf_control_capture(struct source *source, enum sampler_capture capture,
                          struct sprof_error *error);
 bool perf_control_in_pause(struct perf_source *source, uint64_t time_ns);

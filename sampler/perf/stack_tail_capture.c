@@ -127,7 +127,7 @@ struct perf_filter_bpf_tails perf_stack_tail_wanted(const struct perf_source *so
     while (tails.ring_bytes < STACK_TAIL_POOL_BYTES &&
            tails.ring_bytes < source->cpus.count * TAIL_RING_BYTES_CPU)
         tails.ring_bytes *= 2;
-    tails.stack_bytes = source->config.stack_bytes;
+    tails.wanted = true;
     tails.most_bytes = most_bytes(&source->config);
     return tails;
 }

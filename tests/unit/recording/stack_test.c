@@ -86,12 +86,15 @@ static void test_ends_are_told_as_pages(void)
     sample.registers[ARCH_SP] = address_of(0);
     struct unwind_stack stack = {.end = MODEL_END_ROOT, .top = address_of(2 * PAGE + 8)};
     expect_extent(&sample, &stack, MODEL_STACK_ENDS, address_of(3 * PAGE));
+    CU_ASSERT_EQUAL(recording_stack_extent(&sample, &stack).used, 2 * PAGE + 8);
     stack.top = address_of(PAGE - 8);
     expect_extent(&sample, &stack, MODEL_STACK_SHALLOW, 0);
     sample.stack_full = false;
     expect_extent(&sample, &stack, MODEL_STACK_ENDS, address_of(PAGE));
+    CU_ASSERT_EQUAL(recording_stack_extent(&sample, &stack).used, PAGE - 8);
     stack.end = MODEL_END_TRUNCATED;
     expect_extent(&sample, &stack, MODEL_STACK_UNKNOWN, 0);
+    CU_ASSERT_EQUAL(recording_stack_extent(&sample, &stack).used, 0);
     stack.switched = true;
     expect_extent(&sample, &stack, MODEL_STACK_ELSEWHERE, 0);
 }

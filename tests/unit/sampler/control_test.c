@@ -10,12 +10,12 @@ enum { HZ = 997 };
 
 /* What came between two moments. */
 struct span {
-    uint64_t samples, with_stack, weight_ns, others;
+    uint64_t samples, with_stack, weight_ns, others, most_stack_bytes;
 };
 
 /* What was read so far. */
 static struct {
-    uint64_t time_ns, weight_ns;
+    uint64_t time_ns, weight_ns, stack_bytes;
     bool is_sample, with_stack;
 } seen[20000];
 static size_t seen_count;
@@ -43,6 +43,7 @@ static void read_all(struct sampler *sampler)
             seen[seen_count - 1].weight_ns = record->sample.weight;
             seen[seen_count - 1].with_stack =
                 record->sample.register_count && record->sample.stack_size;
+            seen[seen_count - 1].stack_bytes = record->sample.stack_size;
         }
     }
 }
@@ -79,6 +80,8 @@ static void sort_out(struct sampler *sampler, const uint64_t *changes_ns, size_t
         spans[at].others += !seen[i].is_sample;
         spans[at].weight_ns += seen[i].is_sample ? seen[i].weight_ns : 0;
         spans[at].with_stack += seen[i].is_sample && seen[i].with_stack;
+        if (seen[i].is_sample && seen[i].stack_bytes > spans[at].most_stack_bytes)
+            spans[at].most_stack_bytes = seen[i].stack_bytes;
     }
 }
 
@@ -285,6 +288,48 @@ static void test_what_samples_carry(void)
         check_what_samples_carry(scope);
 }
 
+/* A shorter slice, and the first one again: each sample has what its time asked for, and all of the
+ * time is weighed once. */
+static void check_slices(enum sampler_scope scope)
+{
+    const pid_t pid = live_spin("1", "100000", NULL);
+    struct sampler *sampler = open_on(
+        &pid, (struct sampler_options){.capture = SAMPLER_CAPTURE_USER, .minimum_scope = scope});
+    const size_t whole = sampler_facts(sampler)->stack_bytes;
+    uint64_t changes_ns[4]; /* before and after each of two calls */
+    struct span spans[5] = {0};
+    run_for(sampler, 300000000);
+    changes_ns[0] = sprof_clock_monotonic_ns();
+    CU_ASSERT_EQUAL(sampler_set_slice(sampler, 256, &changes_ns[1], NULL), 0);
+    CU_ASSERT_EQUAL(sampler_facts(sampler)->stack_bytes, 256);
+    run_for_cpu(sampler, 200000000);
+    changes_ns[2] = sprof_clock_monotonic_ns();
+    CU_ASSERT_EQUAL(sampler_set_slice(sampler, 1 << 20, &changes_ns[3], NULL), 0);
+    CU_ASSERT_EQUAL(sampler_facts(sampler)->stack_bytes, whole);
+    run_for_cpu(sampler, 200000000);
+    sampler_stop(sampler);
+    const uint64_t all_ns = sampler_target_cpu_ns(sampler);
+    sort_out(sampler, changes_ns, 4, spans);
+    CU_ASSERT_TRUE(spans[0].most_stack_bytes > 256);
+    CU_ASSERT_TRUE(spans[2].samples > 20 && spans[2].with_stack == spans[2].samples);
+    CU_ASSERT_TRUE(spans[2].most_stack_bytes > 0 && spans[2].most_stack_bytes <= 256);
+    CU_ASSERT_TRUE(spans[4].samples > 20 && spans[4].most_stack_bytes > 256);
+    double weighed = 0;
+    for (size_t i = 0; i < 5; i++)
+        weighed += (double)spans[i].weight_ns;
+    const double chance = sqrt((double)all_ns / 1e9 * HZ) / HZ * 1e9;
+    CU_ASSERT_TRUE(fabs(weighed - (double)all_ns) <= 4 * chance + 4e6);
+    sampler_free(sampler);
+    live_end(pid);
+}
+
+static void test_slices(void)
+{
+    for (enum sampler_scope scope = SAMPLER_SCOPE_CPU_FILTERED; scope <= SAMPLER_SCOPE_TASK;
+         scope++)
+        check_slices(scope);
+}
+
 void sprof_suite_sampler_control(void);
 void sprof_suite_sampler_control(void)
 {
@@ -296,4 +341,5 @@ void sprof_suite_sampler_control(void)
                 test_events_of_threads_are_replaced_while_threads_begin);
     CU_add_test(suite, "impossible rates", test_impossible_rates);
     CU_add_test(suite, "what samples carry", test_what_samples_carry);
+    CU_add_test(suite, "slices", test_slices);
 }

@@ -83,7 +83,7 @@ static void test_program_goes_on_events(void)
     perf_config_sampling_event(&plan, &attr, true, false);
     const int fd = perf_open(&attr, -1, 0, -1);
     if (fd >= 0) {
-        CU_ASSERT_EQUAL(perf_filter_bpf_attach(&filter, fd, true), 0);
+        CU_ASSERT_EQUAL(perf_filter_bpf_attach(&filter, fd), 0);
         close(fd);
     }
     perf_filter_bpf_close(&filter);

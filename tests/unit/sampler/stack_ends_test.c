@@ -25,7 +25,7 @@ static void learn(struct stack_ends *ends, uint64_t pointer, enum model_stack_ex
                   uint64_t address)
 {
     sampler_stack_ends_learn(ends, TID, pointer, pointer + slice,
-                             (struct model_stack_extent){kind, address});
+                             (struct model_stack_extent){.kind = kind, .end = address});
 }
 
 static void test_unknown_stacks_are_copied_as_far_as_they_go(void)

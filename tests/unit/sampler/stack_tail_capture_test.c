@@ -74,8 +74,9 @@ static void see_sample(struct deep *deep, struct sampler *sampler,
     if (tell_end && is_true(&marks))
         sampler_stack_end(
             sampler, record->tid, sample->registers[7],
-            (struct model_stack_extent){MODEL_STACK_ENDS,
-                                        marks.last_address / PAGE_BYTES * PAGE_BYTES + PAGE_BYTES});
+            (struct model_stack_extent){
+                .kind = MODEL_STACK_ENDS,
+                .end = marks.last_address / PAGE_BYTES * PAGE_BYTES + PAGE_BYTES});
 }
 
 static bool record_deep(struct deep *deep, enum sampler_scope scope, bool tell_end)

@@ -61,7 +61,7 @@ static void test_ends_are_learnt_and_forgotten(void)
     struct sampler_stack_tails tails = {0};
     CU_ASSERT_EQUAL_FATAL(sampler_stack_ends_open(&tails.ends, -1), 0);
     sampler_stack_tails_learn(&tails, 5, 0x1000, 0x2000,
-                              (struct model_stack_extent){MODEL_STACK_ENDS, 0x3000});
+                              (struct model_stack_extent){.kind = MODEL_STACK_ENDS, .end = 0x3000});
     CU_ASSERT_PTR_NOT_NULL(sampler_stack_ends_find(&tails.ends, 5, 0x1000));
     sampler_stack_tails_forget(&tails, 5);
     CU_ASSERT_PTR_NULL(sampler_stack_ends_find(&tails.ends, 5, 0x1000));
