@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 enum { NOBODY = 65534 };
+static const uint64_t MOST_NS = 60000000000; /* beyond the time asked for */
 
 static void account_sample(struct live *live, const struct model_record *record, pid_t pid)
 {
@@ -42,8 +43,14 @@ static void account(struct live *live, const struct model_record *record, pid_t 
         live->execs += record->comm.exec;
 }
 
-int live_record(const struct sampler_options *options, double seconds, pid_t pid, struct live *live,
-                struct sprof_error *error)
+static bool has_done(struct sampler *sampler, const struct live *live, const struct live_work *work)
+{
+    return live->records[MODEL_RECORD_FORK] >= work->forks &&
+           (!work->cpu_ns || sampler_target_cpu_ns(sampler) >= work->cpu_ns);
+}
+
+int live_record_work(const struct sampler_options *options, const struct live_work *work, pid_t pid,
+                     struct live *live, struct sprof_error *error)
 {
     *live = (struct live){0};
     struct sampler *sampler;
@@ -52,7 +59,7 @@ int live_record(const struct sampler_options *options, double seconds, pid_t pid
         return result;
     live->facts = *sampler_facts(sampler);
     result = sampler_start(sampler, error);
-    const uint64_t end_ns = sprof_clock_monotonic_ns() + (uint64_t)(seconds * 1e9);
+    const uint64_t end_ns = sprof_clock_monotonic_ns() + (uint64_t)(work->seconds * 1e9);
     uint64_t last_ns = 0;
     for (bool stopped = result < 0; result >= 0;) {
         const struct model_record *record;
@@ -62,7 +69,8 @@ int live_record(const struct sampler_options *options, double seconds, pid_t pid
             break;
         result = sampler_wait(sampler, 50, -1);
         stopped = sampler_targets_ended(sampler, &live->wait_status) ||
-                  sprof_clock_monotonic_ns() > end_ns;
+                  (sprof_clock_monotonic_ns() > end_ns && has_done(sampler, live, work)) ||
+                  sprof_clock_monotonic_ns() > end_ns + MOST_NS;
         if (stopped)
             sampler_stop(sampler);
     }
@@ -71,6 +79,13 @@ int live_record(const struct sampler_options *options, double seconds, pid_t pid
     live->counters = sampler_counters(sampler);
     sampler_free(sampler);
     return result < 0 ? result : 0;
+}
+
+int live_record(const struct sampler_options *options, double seconds, pid_t pid, struct live *live,
+                struct sprof_error *error)
+{
+    const struct live_work work = {.seconds = seconds};
+    return live_record_work(options, &work, pid, live, error);
 }
 
 /* Whether the program runs and has all its threads. */

@@ -24,6 +24,15 @@ struct live {
 int live_record(const struct sampler_options *options, double seconds, pid_t pid, struct live *live,
                 struct sprof_error *error);
 
+/* The same until so much work was done as well, which takes longer on a busy machine: CPU time of
+ * the targets, and threads that they began. A minute more at most. */
+struct live_work {
+    double seconds;
+    uint64_t cpu_ns, forks;
+};
+int live_record_work(const struct sampler_options *options, const struct live_work *work, pid_t pid,
+                     struct live *live, struct sprof_error *error);
+
 /* How the events of a sampler of perf events were opened. */
 enum sampler_scope live_scope(const struct sampler_facts *facts);
 
