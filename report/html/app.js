@@ -39,6 +39,7 @@ class App {
         this.setTheme(saved.get('theme') ||
             (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light'));
         this.palette = new Palette(data);
+        this.functionSearch = new FunctionSearch(data);
         this.state = this.restore(saved);
         this.build();
         this.update();
@@ -184,10 +185,8 @@ class App {
             this.timeKey = timeKey;
             this.timeCosts = slotCosts(data, state, this.view(state.mode));
         }
-        if (state.search !== this.searched) {
-            this.searched = state.search;
-            this.match = matchFunctions(data, state.search);
-        }
+        if (state.search !== this.searched)
+            this.lookFor(state.search);
         this.paintHeader();
         this.paintChoices();
         this.time.hidden = !this.hasTime();
@@ -195,6 +194,20 @@ class App {
         this.paintExpander();
         this.paintTabs();
         this.save();
+    }
+
+    // `match` is what was found; while a regular expression is evaluated it stays what it was.
+    lookFor(text) {
+        this.searched = text;
+        this.searchNote = {problem: 'searching …'};
+        let later = false;
+        this.functionSearch.find(text, result => {
+            this.match = result.hit ? result : null;
+            this.searchNote = result;
+            if (later)
+                this.update();
+        });
+        later = true;
     }
 
     event() {
@@ -284,8 +297,9 @@ class App {
         event.preventDefault();
     }
 
-    // Paper is light, whatever the screen is.
+    // Paper is light, whatever the screen is, and has no scroll bars.
     print(begins) {
+        printing = begins;
         if (begins)
             this.themeOfScreen = document.documentElement.dataset.theme;
         this.setTheme(begins ? 'light' : this.themeOfScreen);
@@ -302,14 +316,9 @@ class App {
         this.facts.title = run.quality.join('\n');
         if (this.search.value !== this.state.search)
             this.search.value = this.state.search;
-        if (!this.match)
-            this.share.textContent = '';
-        else if (this.match.error)
-            this.share.textContent = 'not valid';
-        else
-            this.share.textContent = formatPercent(matchedValue(profile, this.match), profile.total,
-                                                   profile.costs.samples[0]);
-        this.share.title = this.match?.error || `share of the ${this.unit()} that contain a match`;
+        this.share.textContent = this.searchNote.problem || (this.match
+            ? formatPercent(matchedValue(profile, this.match), profile.total, profile.costs.samples[0]) : '');
+        this.share.title = this.searchNote.why || `share of the ${this.unit()} that contain a match`;
     }
 
     paintChoices() {

@@ -165,7 +165,7 @@ class CompareView {
             this.graph.zoomPath = [];
         }
         this.graph.show(this.root, profile, {
-            match: app.match && !app.match.error ? app.match : null,
+            match: app.match,
             colorOf: entry => changeColor(palette, entry),
             describe: (of, entry) => [
                 element('b', {}, entry.function < 0 ? 'everything' : of.nameOf(entry.function)),
@@ -198,7 +198,7 @@ class CompareView {
         for (let id = 0; id < now.length; id++)
             rows.push({id, now: now[id], before: before[id] * comparison.scale,
                        samples: nowSamples[id], beforeSamples: beforeSamples[id]});
-        const hit = !this.modules && app.match && !app.match.error ? app.match.hit : null;
+        const hit = this.modules ? null : app.match?.hit;
         return rows.filter(row => (row.now || row.before) && (!hit || hit[row.id])).map(row => ({...row,
             change: row.now - row.before, interval: comparison.uncertainty(row.samples, row.beforeSamples)}));
     }

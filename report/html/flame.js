@@ -2,7 +2,7 @@
 // become narrower than half a pixel. So neither direction ever builds the whole tree. Rows are laid
 // out for some milliseconds at a time: however large the profile, the first rows are there at once.
 
-const FLAME_ROW = 19, FLAME_LEAST = 0.5, FLAME_BUDGET_MS = 25;
+const FLAME_ROW = 19, FLAME_LEAST = 0.5, FLAME_BUDGET_MS = 12;
 
 class FlameGraph {
     constructor(host, palette, actions) {

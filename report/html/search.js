@@ -1,29 +1,85 @@
 // Which functions a text names, and which functions of two builds are one.
 
-// Which functions a text names: /regular expression/ or a part of the name, case ignored.
-function matchFunctions(data, text) {
-    if (!text)
-        return null;
-    let test;
-    const pattern = /^\/(.*)\/?$/.exec(text);
-    if (pattern) {
-        let expression;
-        try {
-            expression = new RegExp(pattern[1].replace(/\/$/, ''), 'i');
-        } catch (error) {
-            return {error: error.message};
-        }
-        test = name => expression.test(name);
-    } else {
-        const lower = text.toLowerCase();
-        test = name => name.toLowerCase().includes(lower);
+const SEARCH_LIMIT_MS = 2000;
+
+// What a text looks for: a part of the name, case ignored, or between slashes a regular expression.
+function searched(text) {
+    const pattern = /^\/(.*?)\/?$/.exec(text);
+    return pattern ? {pattern: pattern[1]} : {part: text.toLowerCase()};
+}
+
+// Runs in a worker of its own: it has names once, then patterns, and answers each with the matches.
+function answerPatterns() {
+    let names;
+    onmessage = ({data}) => {
+        if (data.names)
+            return void (names = data.names);
+        const expression = new RegExp(data.pattern, 'i');
+        postMessage({begun: true});
+        postMessage({hit: Uint8Array.from(names, name => expression.test(name) ? 1 : 0)});
+    };
+}
+
+// Finds the functions that a text names. A regular expression may take longer than anybody waits, and a
+// page that evaluates one can do nothing else: a worker does it, which is ended after two seconds.
+class FunctionSearch {
+    constructor(data) {
+        this.data = data;
     }
-    const hit = new Uint8Array(data.functions.count);
-    let count = 0;
-    for (let fn = 0; fn < hit.length; fn++)
-        if (test(data.functions.names[fn]))
-            hit[fn] = 1, count++;
-    return {hit, count};
+
+    // Calls `found` with {hit: one byte per function}, {} where nothing is looked for, or {problem, why}:
+    // at once, or, of a regular expression, later, unless something else was looked for meanwhile.
+    find(text, found) {
+        const {part, pattern} = searched(text);
+        this.cancel();
+        if (!text)
+            return found({});
+        if (pattern === undefined)
+            return found({hit: Uint8Array.from(this.data.functions.names, name => name.toLowerCase().includes(part) ? 1 : 0)});
+        try {
+            new RegExp(pattern, 'i');
+        } catch (error) {
+            return found({problem: 'not valid', why: error.message});
+        }
+        this.found = found;
+        this.ready().postMessage({pattern});
+    }
+
+    ready() {
+        if (!this.worker) {
+            const source = URL.createObjectURL(new Blob([`(${answerPatterns})()`], {type: 'text/javascript'}));
+            this.worker = new Worker(source);
+            URL.revokeObjectURL(source);
+            this.worker.postMessage({names: this.data.functions.names});
+            this.worker.onmessage = ({data}) => data.begun ? this.limit() : this.end(data);
+        }
+        return this.worker;
+    }
+
+    limit() {
+        this.timer = setTimeout(() => {
+            const {found} = this;
+            this.cancel();
+            found({problem: 'takes too long', why: 'This expression takes too long to match the names of the functions.'});
+        }, SEARCH_LIMIT_MS);
+    }
+
+    end(result) {
+        const {found} = this;
+        this.found = null;
+        clearTimeout(this.timer);
+        found(result);
+    }
+
+    // Gives up what is being looked for, and the worker that may be busy with it.
+    cancel() {
+        if (!this.found)
+            return;
+        this.found = null;
+        clearTimeout(this.timer);
+        this.worker.terminate();
+        this.worker = null;
+    }
 }
 
 // The cost of all samples that contain a matched function, each once.

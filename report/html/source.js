@@ -131,7 +131,7 @@ class SourceView {
     draw(app) {
         const {state, data} = app, view = sourceOf(data, state.event), whole = app.wholeProfile();
         Object.assign(this, {total: whole.total, samples: whole.costs.samples[0]});
-        const costs = whole.functions(), hit = app.match && !app.match.error ? app.match.hit : null;
+        const costs = whole.functions(), hit = app.match?.hit;
         const value = fn => ({self: whole.pickSelf(costs)[fn], total: whole.pick(costs)[fn]});
         const rows = [...view.places.keys()].map(id => ({id, ...value(id)}))
             .filter(row => row.total && (!hit || hit[row.id])).sort((a, b) => b.self - a.self || b.total - a.total);

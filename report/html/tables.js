@@ -2,6 +2,10 @@
 // where there is no room for all, those of the highest rank go first.
 
 const TABLE_ROW = 26;
+const PRINTED_ROWS = 400; // of a table: about ten pages of paper
+
+// Whether the page is being laid out for paper, where nobody scrolls.
+let printing = false;
 
 class Table {
     constructor(host, columns, actions) {
@@ -87,17 +91,25 @@ class Table {
     }
 
     paint() {
+        const [first, last] = this.rowsInSight(), made = [];
         this.body.style.height = this.rows.length * TABLE_ROW + 'px';
-        const {scrollTop, clientHeight} = this.scroller;
-        const first = Math.max(0, Math.floor(scrollTop / TABLE_ROW) - 4);
-        const last = Math.min(this.rows.length, first + Math.ceil(clientHeight / TABLE_ROW) + 10);
-        const made = [];
         for (let i = first; i < last; i++)
             made.push(this.paintRow(this.rows[i], i));
         this.scroller.setAttribute('aria-rowcount', this.rows.length + 1);
         if (!this.rows.length)
             made.push(element('p', {class: 'empty'}, this.actions.empty || 'nothing to show'));
+        else if (printing && last < this.rows.length)
+            made.push(element('p', {class: 'more'},
+                `… ${formatCount(this.rows.length - last)} more rows`));
         this.body.replaceChildren(...made);
+    }
+
+    rowsInSight() {
+        if (printing)
+            return [0, Math.min(this.rows.length, PRINTED_ROWS)];
+        const {scrollTop, clientHeight} = this.scroller;
+        const first = Math.max(0, Math.floor(scrollTop / TABLE_ROW) - 4);
+        return [first, Math.min(this.rows.length, first + Math.ceil(clientHeight / TABLE_ROW) + 10)];
     }
 
     paintRow(row, index) {

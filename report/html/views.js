@@ -74,7 +74,7 @@ class FlameView {
         this.graph.rootsAtBottom = state.flame;
         this.graph.zoomPath = state.zoom;
         this.graph.show(state.inverted ? bottomUp(profile) : topDown(profile), profile,
-                        {match: app.match && !app.match.error ? app.match : null});
+                        {match: app.match});
     }
 }
 
@@ -179,7 +179,7 @@ class FunctionsView {
 
     draw(app) {
         const {state, profile, data} = app, {module} = data.functions;
-        const hit = app.match && !app.match.error ? app.match.hit : null;
+        const hit = app.match?.hit;
         const keep = fn => (!hit || hit[fn]) && (state.module < 0 || module[fn] === state.module);
         const rows = rowsOf(profile.functions(), data.functions.count, keep);
         this.line.replaceChildren(

@@ -519,6 +519,58 @@ def nothing(browser, work):
         raise SystemExit("the page says that nothing was recorded in all of the time")
 
 
+def patterns(browser, work):
+    """Regular expressions: found as by the text reports, and given up when one takes too long."""
+    folded = os.path.join(work, "names.folded")
+    with open(folded, "w", encoding="utf-8") as file:
+        for index in range(300):
+            print(f"main;{'a' * 40}{index};leaf_{index % 7} 2", file=file)
+    recording = os.path.join(work, "names.db")
+    sprof("import", "--folded", folded, "-o", recording)
+    page = Page(browser, make_page(work, recording))
+    page.tab("functions")
+    share = "return document.querySelector('.share').textContent"
+    search = lambda text: browser.run("sprof.set({search: arguments[0]})", text)
+    shown = lambda: {row[0] for row in page.rows("functions")[0]}
+    search("/leaf_[12]$/")
+    browser.until("return document.querySelector('.share').textContent.endsWith('%')")
+    if shown() != {"leaf_1", "leaf_2"}:
+        raise SystemExit(f"/leaf_[12]$/ finds {shown()}")
+    search("/(a+)+!/")
+    if browser.run(share) != "searching …" or browser.run("return sprof.state.tab") != "functions":
+        raise SystemExit("the page does not say that it searches")
+    browser.until("return document.querySelector('.share').textContent === 'takes too long'")
+    search("/(a+)+!/ and more")
+    search("leaf_3")
+    if shown() != {"leaf_3"} or not browser.run(share).endswith("%"):
+        raise SystemExit(f"after an expression that was given up leaf_3 finds {shown()}, {browser.run(share)}")
+    search("/LEAF_4/")
+    browser.until("return document.querySelector('.share').textContent.endsWith('%')")
+    if shown() != {"leaf_4"}:
+        raise SystemExit(f"/LEAF_4/ finds {shown()}")
+
+
+def paper(browser, work):
+    """Printed tables hold their rows, which on the screen exist only where they are in sight."""
+    folded = os.path.join(work, "many.folded")
+    with open(folded, "w", encoding="utf-8") as file:
+        for index in range(1000):
+            print(f"main;function_{index:04} {2000 - index}", file=file)
+    recording = os.path.join(work, "many.db")
+    sprof("import", "--folded", folded, "-o", recording)
+    page = Page(browser, make_page(work, recording))
+    page.tab("functions")
+    before = len(page.rows("functions")[0])
+    printed = os.path.join(work, "page.pdf")
+    browser.paper(printed)
+    text = subprocess.run(["pdftotext", "-layout", printed, "-"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    found = [index for index in range(1000) if f"function_{index:04}" in text]
+    if len(found) < 390 or found != list(range(len(found))) or f"{1001 - 400} more rows" not in text:
+        raise SystemExit(f"paper holds {len(found)} functions, the last {found[-1:]}: {text[-300:]}")
+    if len(page.rows("functions")[0]) != before:
+        raise SystemExit("after printing the screen has another number of rows")
+
+
 def calls(browser, work):
     """A trace counts calls: they are called that, have the numbers of the report, and no views of stacks or of time."""
     recording = os.path.join(work, "trace.db")
@@ -592,11 +644,11 @@ def keyboard(browser, work):
 
 CASES = {case.__name__: case for case in (
     worked_example, recorded_program, recorded_shell, widths, hostile_names, two_runs, source, comparison,
-    different_modes, phases, keyboard, wheel, nothing, calls)}
+    different_modes, phases, keyboard, wheel, nothing, calls, patterns, paper)}
 
 
 def main():
-    for tool in ("chromium", "chromedriver"):
+    for tool in ("chromium", "chromedriver", "pdftotext"):
         if not shutil.which(tool):
             print(f"SKIPPED: {tool} is not installed")
             return 77

@@ -93,6 +93,11 @@ class Browser:
         with open(path, "wb") as file:
             file.write(base64.b64decode(self.call("GET", self.session + "/screenshot")))
 
+    def paper(self, path):
+        """Prints the page into a PDF file."""
+        with open(path, "wb") as file:
+            file.write(base64.b64decode(self.call("POST", self.session + "/print", {})))
+
     def errors(self):
         """What the page complained of since the last call."""
         log = self.call("POST", self.session + "/se/log", {"type": "browser"})
