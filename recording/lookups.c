@@ -134,9 +134,10 @@ bool recording_lookups_wait_for(const struct recording_lookups *lookups, uint32_
 
 /* == Code in no known mapping == */
 
-/* /proc may be asked about a process again 10 ms after the last time, later where it knew nothing
- * new, up to 40 ms: code that was not executable a moment ago may be now. */
-enum { AGAIN_NS = 10000000, AGAIN_DOUBLINGS = 2, DOUBLINGS_MASK = 15 };
+/* /proc may be asked about a process again at once where it knew something new, for more is likely
+ * to come; else 4 ms after the last time, then later and later, up to 32: code that was not
+ * executable a moment ago may be now. */
+enum { AGAIN_NS = 2000000, AGAIN_DOUBLINGS = 4, DOUBLINGS_MASK = 15 };
 
 int recording_lookups_note_mappings(struct recording_lookups *lookups,
                                     const struct recording_lookup *lookup, bool changed)
@@ -146,7 +147,7 @@ int recording_lookups_note_mappings(struct recording_lookups *lookups,
         return SPROF_ENOMEM;
     const uint64_t before = *due & DOUBLINGS_MASK;
     const uint64_t doublings = changed ? 0 : before < AGAIN_DOUBLINGS ? before + 1 : before;
-    const uint64_t due_ns = lookup->time_ns + ((uint64_t)AGAIN_NS << doublings);
+    const uint64_t due_ns = lookup->time_ns + (changed ? 0 : (uint64_t)AGAIN_NS << doublings);
     *due = (due_ns & ~(uint64_t)DOUBLINGS_MASK) | doublings;
     return 0;
 }

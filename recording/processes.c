@@ -100,6 +100,15 @@ static int set_command(struct recording *recording, const struct recording_looku
     return 0;
 }
 
+/* Whether all of a mapping is known, if perhaps as part of a larger one. */
+static bool is_known(const struct model_process_table *table, const struct model_process *process,
+                     const struct model_mmap *mapping)
+{
+    const struct model_mapping *known =
+        model_process_table_find(table, process, mapping->address, 0);
+    return known && known->end - mapping->address >= mapping->size;
+}
+
 static int add_mappings(struct recording *recording, const struct recording_lookup *lookup)
 {
     struct model_process_table *table = &recording->process_table;
@@ -107,7 +116,7 @@ static int add_mappings(struct recording *recording, const struct recording_look
     bool changed = false;
     for (size_t i = 0; i < lookup->mappings.count; i++) {
         const struct model_mmap *mapping = &lookup->mappings.items[i];
-        if (model_process_table_find(table, process, mapping->address, 0))
+        if (is_known(table, process, mapping))
             continue;
         changed = true;
         if (model_process_table_map(table, lookup->pid, mapping->address, mapping->size,

@@ -114,9 +114,12 @@ static int retry_sample(void *context, const struct recording_pending_sample *wa
     if (recording_walk_sample(&recording->walk, waiting->process, &waiting->sample,
                               waiting->time_ns, true, &outcome))
         return SPROF_ENOMEM;
-    const bool asks = outcome.unknown_code && !recording->walk.spaces.hurried &&
-                      recording_lookups_wait_for(&recording->lookups, waiting->process->id);
-    return outcome.end == MODEL_END_PENDING || asks ? 1 : add_row(recording, waiting, &outcome);
+    bool waits = outcome.end == MODEL_END_PENDING;
+    if (!waits && outcome.unknown_code && !recording->walk.spaces.hurried &&
+        recording_lookups_ask_mappings(&recording->lookups, waiting->process, waiting->time_ns,
+                                       &waits))
+        return SPROF_ENOMEM;
+    return waits ? 1 : add_row(recording, waiting, &outcome);
 }
 
 int recording_collect(struct recording *recording)

@@ -220,6 +220,7 @@ static int add_user(struct recording_walk *walk, const struct model_sample *samp
     outcome->end = stack.end;
     outcome->stitched = stack.stitched;
     outcome->extent = recording_stack_extent(sample, &stack);
+    outcome->unknown_code |= stack.outside && stack.end != MODEL_END_ROOT;
     if (stack.end == MODEL_END_PENDING)
         return 0;
     /* Where the walk could not go on but frame pointers do, what they lead to is told as what it
@@ -228,7 +229,10 @@ static int add_user(struct recording_walk *walk, const struct model_sample *samp
     const size_t more = recording_stack_callers(sample, &stack, callers, FRAME_POINTERS_MAX);
     for (size_t i = 0; i < stack.count; i++) {
         const struct unwind_frame *frame = &stack.frames[i];
-        outcome->guessed |= frame->found_by == MODEL_BY_SCAN;
+        if (frame->found_by == MODEL_BY_SCAN) {
+            outcome->guessed = true;
+            outcome->unknown_code |= stack.outside != 0;
+        }
         if (add_to_line(walk, &place, unwind_frame_lookup_address(frame),
                         (enum model_found_by)frame->found_by))
             return SPROF_ENOMEM;

@@ -19,6 +19,8 @@ static bool frame_pointer_caller(struct walk *walk, struct walk_caller *caller)
     caller->address = arch_return_address(caller->address);
     if (!caller->address && !caller->fp)
         return !walk->live; /* the chain ends as the ABI asks */
+    if (unwind_walk_rule(walk, caller->address - 1) == UNWIND_RULE_NOT_CODE)
+        walk->outside = caller->address;
     return unwind_walk_is_return_address(walk, caller->address) != WALK_NO;
 }
 

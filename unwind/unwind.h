@@ -209,6 +209,7 @@ struct unwind_stack {
                       that */
     const struct unwind_region *pending; /* MODEL_END_PENDING: the region that is waited for */
     uint64_t stopped_at; /* the instruction pointer where the walk could not go on */
+    uint64_t outside; /* what was met as a caller's address, and is in no region; 0: nothing was */
     uint64_t top; /* the outermost frame's stack pointer: nothing above it belongs to this stack */
 };
 

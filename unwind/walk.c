@@ -392,6 +392,7 @@ struct unwind_stack unwind_walk(struct unwind_walker *walker, const struct unwin
                                  .switched = walk.stack_switches > 0,
                                  .pending = walk.end == MODEL_END_PENDING ? walk.pending : NULL,
                                  .stopped_at = walker->frames[walk.count - 1].address,
+                                 .outside = walk.outside,
                                  .top = walk.sp};
 }
 

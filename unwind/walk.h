@@ -86,6 +86,7 @@ struct walk {
     size_t libunwind_steps;
     unsigned signal_frames;
     unsigned stack_switches;
+    uint64_t outside; /* see unwind_stack */
     uint64_t misses;
     const struct unwind_region *region; /* the one whose table was asked last */
     uint64_t fetched_to;                /* the stack was searched up to here for what is next */

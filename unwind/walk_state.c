@@ -42,8 +42,10 @@ bool unwind_walk_go_on(struct walk *walk, const struct walk_caller *caller)
         unwind_walk_is_return_address(walk, caller->address) != WALK_YES)
         return unwind_walk_end(walk, MODEL_END_TRUNCATED);
     const uint64_t pc = caller->address - (caller->found_by != MODEL_BY_SIGNAL);
-    if (unwind_walk_rule(walk, pc) == UNWIND_RULE_NOT_CODE)
+    if (unwind_walk_rule(walk, pc) == UNWIND_RULE_NOT_CODE) {
+        walk->outside = caller->address;
         return unwind_walk_end(walk, MODEL_END_BAD_MEMORY);
+    }
     if (walk->count == walker->max_frames)
         return unwind_walk_end(walk, MODEL_END_DEPTH_LIMIT);
     walker->frames[walk->count++] = (struct unwind_frame){.address = caller->address,

@@ -267,6 +267,43 @@ static void test_unknown_code_is_asked_for(void)
     fixture_close(&scene.made.fixture);
 }
 
+/* All but libc, which called the program: left out, or no longer than a page, as code that a
+ * run-time compiler has added to since. */
+static void feed_process_but_libc(struct scene *scene, bool a_page_of_it)
+{
+    struct target_snapshot snapshot = {0};
+    CU_ASSERT_EQUAL(target_snapshot_process(&snapshot, getpid(), START_NS), 0);
+    for (const struct model_record *record; (record = target_snapshot_next(&snapshot));) {
+        struct model_record copy = *record;
+        if (record->type == MODEL_RECORD_MMAP && strstr(record->mapping.file.path, "/libc.so")) {
+            copy.mapping.size = 4096;
+            if (!a_page_of_it)
+                continue;
+        }
+        CU_ASSERT_EQUAL(recording_event(scene->recording, &copy), 0);
+    }
+    target_snapshot_release(&snapshot);
+}
+
+static void test_callers_in_unknown_code_are_asked_for(void)
+{
+    for (int part = 0; part < 2; part++) {
+        struct scene scene;
+        scene_open(&scene);
+        scene_start(&scene, 0);
+        feed_process_but_libc(&scene, part);
+        CU_ASSERT_EQUAL(feed_sample(&scene, SAMPLE_NS), 0);
+        CU_ASSERT_EQUAL(scene.sampled, 0);
+        CU_ASSERT_EQUAL(recording_settle(scene.recording, 0), 0);
+        CU_ASSERT_EQUAL(scene.sampled, 1);
+        scene_finish(&scene, false);
+        ASSERT_HANDMADE(&scene.made,
+                        "SELECT end_reason, path LIKE '%main%feed_sample%' FROM v_sample",
+                        "root|1");
+        fixture_close(&scene.made.fixture);
+    }
+}
+
 /* A fork has its parent's arguments; what it executes has its own, which nobody knows any more
  * where it has ended meanwhile. */
 static void test_arguments_are_inherited_until_exec(void)
@@ -411,6 +448,8 @@ void sprof_suite_recording_recording(void)
     CU_add_test(suite, "created when the input is good", test_created_when_the_input_is_good);
     CU_add_test(suite, "modes are kept apart", test_modes_are_kept_apart);
     CU_add_test(suite, "unknown code is asked for", test_unknown_code_is_asked_for);
+    CU_add_test(suite, "callers in unknown code are asked for",
+                test_callers_in_unknown_code_are_asked_for);
     CU_add_test(suite, "arguments are inherited until exec",
                 test_arguments_are_inherited_until_exec);
     CU_add_test(suite, "a hurry does not wait for the builder",

@@ -14,7 +14,7 @@ enum {
     REGISTER = 0x600, /* CFA = r10+8 */
     VFORK = 0x700,    /* CFA = rsp, return address in rdi */
     EPILOGUE = 0x800, /* CFA = rsp+8, rbp at CFA-16, popped already */
-    COMPLEX = 0x900,      /* CFA = **(rsp+0)+16 */
+    COMPLEX = 0x900,  /* CFA = **(rsp+0)+16 */
     SAVES = 0xa00,    /* CFA = rsp+16, rbx at CFA-16 */
     PAIR = 0xc00,     /* CFA = rsp+8, from 0x10 on rsp+24 */
     JUMP = 0xd00,     /* CFA = rdi, rsp in r8, rbp in r9, return address in rdx */
@@ -306,8 +306,7 @@ static void test_tampered_memory(void)
         scene->registers.value[ARCH_FP] = pointers[i];
         EXPECT(scene_walk(scene, at(FRAMED)), MODEL_END_BAD_MEMORY,
                {at(FRAMED), MODEL_BY_CFI, false});
-        EXPECT(scene_walk(scene, at(DRAP)), MODEL_END_BAD_MEMORY,
-               {at(DRAP), MODEL_BY_CFI, false});
+        EXPECT(scene_walk(scene, at(DRAP)), MODEL_END_BAD_MEMORY, {at(DRAP), MODEL_BY_CFI, false});
     }
     scene_free(scene);
 }
@@ -393,6 +392,26 @@ static void test_jit_by_frame_pointers(void)
            {SCENE_JIT + 0x10, MODEL_BY_CFI, false}, {SCENE_JIT + 0x20, MODEL_BY_FP, true},
            {at(FRAMED), MODEL_BY_FP, true}, {at(ROOT), MODEL_BY_CFI, true});
     CU_ASSERT_EQUAL(unwind_walker_counters(scene->walker).fp_frames, 2);
+    scene_free(scene);
+}
+
+/* Code that nobody knows of: the address is told, for it may be of a mapping that is new. */
+static void test_callers_outside(void)
+{
+    struct scene *scene = scene_of_all();
+    const uint64_t outside = SCENE_JIT + 0x1000000;
+    scene->stack[1] = outside;
+    struct unwind_stack stack = scene_walk(scene, at(PLAIN));
+    EXPECT(stack, MODEL_END_BAD_MEMORY, {at(PLAIN), MODEL_BY_CFI, false});
+    CU_ASSERT_EQUAL(stack.outside, outside);
+    scene->registers.value[ARCH_FP] = SCENE_STACK + 4 * 8;
+    scene->stack[4] = SCENE_STACK + 8 * 8;
+    scene->stack[5] = outside;
+    stack = scene_walk(scene, SCENE_JIT + 0x10);
+    EXPECT(stack, MODEL_END_NO_CFI, {SCENE_JIT + 0x10, MODEL_BY_CFI, false});
+    CU_ASSERT_EQUAL(stack.outside, outside);
+    scene->stack[1] = at(ROOT);
+    CU_ASSERT_EQUAL(scene_walk(scene, at(PLAIN)).outside, 0);
     scene_free(scene);
 }
 
@@ -507,6 +526,7 @@ void sprof_suite_unwind_walk(void)
     CU_add_test(suite, "parent and child behind clone", test_behind_clone);
     CU_add_test(suite, "depth limit", test_depth_limit);
     CU_add_test(suite, "JIT by frame pointers", test_jit_by_frame_pointers);
+    CU_add_test(suite, "callers outside all regions", test_callers_outside);
     CU_add_test(suite, "bare code by scanning", test_bare_by_scanning);
     CU_add_test(suite, "a gap on top", test_gap_on_top);
     CU_add_test(suite, "pending region", test_pending);
