@@ -3,8 +3,8 @@
 #include "report/html/source.h"
 
 #include "report/html/line_costs.h"
+#include "report/html/source_files.h"
 #include "report/machine_code.h"
-#include "report/source_text.h"
 #include "report/utf8_text.h"
 
 #include "symbolize/symbolize.h"
@@ -12,14 +12,13 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Bounds, so that a page has at most 6 MB. */
+/* Bounds, so that a page has at most 6 MB; source_files.c bounds the text. */
 enum {
     FUNCTIONS_MOST = 160,      /* of all events */
     EXCLUSIVE_MOST = 40,       /* of an event, by exclusive cost */
     INCLUSIVE_MOST = 24,       /* … and by inclusive cost */
     INSTRUCTIONS_MOST = 40000, /* of all functions */
     LARGEST_FUNCTION = 48 << 10,
-    TEXT_MOST = 1500 * 1000,
     STRETCH_MOST = 500, /* more lines than that are cut down to those near a cost */
     AROUND = 10,
 };
@@ -41,12 +40,6 @@ struct shown {
     const char *note;       /* why there are no instructions; NULL: there are */
 };
 
-/* Lines of a file that are shown. */
-struct wanted {
-    bool *lines; /* [line - 1] */
-    size_t count;
-};
-
 struct source {
     const struct html_source_request *request;
     struct report_dataset *dataset;
@@ -55,7 +48,7 @@ struct source {
     uint32_t *shown_at; /* [function]: index + 1 */
     SPROF_VEC(const char *) names;
     struct sprof_map name_indexes; /* hash → index + 1 */
-    struct wanted *wanted;         /* [file] */
+    struct html_file_lines *lines; /* [file]: what is shown of it */
     size_t instructions;
 };
 
@@ -295,21 +288,6 @@ static int find_instructions(struct source *source)
 
 /* == Lines == */
 
-static int want(struct wanted *wanted, uint32_t first, uint32_t last)
-{
-    if (last > wanted->count) {
-        bool *lines = realloc(wanted->lines, last * sizeof *lines);
-        if (!lines)
-            return SPROF_ENOMEM;
-        memset(lines + wanted->count, 0, (last - wanted->count) * sizeof *lines);
-        wanted->lines = lines;
-        wanted->count = last;
-    }
-    for (uint32_t line = first; line <= last; line++)
-        wanted->lines[line - 1] = true;
-    return 0;
-}
-
 /* Lines of a function in one file: all of it, or what is near a cost. */
 struct stretch {
     uint32_t first, last; /* last 0: none yet */
@@ -358,81 +336,18 @@ static int put_ranges(struct source *source, struct json *json, const struct sho
         report_json_count(json, NULL, stretch.last);
         report_json_close_array(json);
         if (stretch.last - stretch.first < STRETCH_MOST)
-            result = want(&source->wanted[i], stretch.first, stretch.last);
+            result = report_html_show_lines(&source->lines[i], stretch.first, stretch.last);
         for (size_t k = 0; k < source->costs.places.count && !result; k++) {
             const struct html_place *place = &source->costs.places.items[k];
             if (place->function == shown->function && place->file == i)
-                result = want(&source->wanted[i], place->line > AROUND ? place->line - AROUND : 1,
-                              place->line + AROUND);
+                result = report_html_show_lines(&source->lines[i],
+                                                place->line > AROUND ? place->line - AROUND : 1,
+                                                place->line + AROUND);
         }
     }
     report_json_close_array(json);
     free(stretches);
     return result;
-}
-
-static void put_lines(struct json *json, const struct report_source *text,
-                      const struct wanted *wanted)
-{
-    report_json_open_array(json, "parts");
-    for (size_t i = 0; i < wanted->count && i < text->lines.count; i++) {
-        if (!wanted->lines[i])
-            continue;
-        if (!i || !wanted->lines[i - 1]) {
-            report_json_open_array(json, NULL);
-            report_json_count(json, NULL, i + 1);
-            report_json_open_array(json, NULL);
-        }
-        report_json_text(json, NULL, text->lines.items[i]);
-        if (i + 1 >= wanted->count || i + 1 >= text->lines.count || !wanted->lines[i + 1]) {
-            report_json_close_array(json);
-            report_json_close_array(json);
-        }
-    }
-    report_json_close_array(json);
-}
-
-static size_t text_bytes(const struct report_source *text, const struct wanted *wanted)
-{
-    size_t bytes = 0;
-    for (size_t i = 0; i < wanted->count && i < text->lines.count; i++)
-        bytes += wanted->lines[i] ? strlen(text->lines.items[i]) + 3 : 0;
-    return bytes;
-}
-
-static int put_files(struct source *source, struct json *json)
-{
-    size_t left = TEXT_MOST;
-    int result = 0;
-    report_json_open_array(json, "files");
-    for (size_t i = 0; i < source->costs.files.count && result != SPROF_ENOMEM; i++) {
-        struct report_source text = {0};
-        struct sprof_error error = {0};
-        const struct wanted *wanted = &source->wanted[i];
-        report_json_open_object(json, NULL);
-        report_json_text(json, "path", source->costs.files.items[i]);
-        if (wanted->count) {
-            result = report_source_read(
-                &text, &source->dataset->arena, source->costs.files.items[i], NULL,
-                source->request->directory, source->dataset->run.start_realtime_ns, &error);
-            const size_t bytes = text_bytes(&text, wanted);
-            if (result)
-                report_json_text(json, "note", error.message);
-            else if (bytes > left)
-                report_json_text(json, "note", "Left out to keep the page small.");
-            else if (text.changed)
-                report_json_text(json, "note",
-                                 "It has changed since it was recorded: lines may be others.");
-            if (!result && bytes <= left) {
-                put_lines(json, &text, wanted);
-                left -= bytes;
-            }
-        }
-        report_json_close_object(json);
-        report_source_release(&text);
-    }
-    report_json_close_array(json);
-    return result == SPROF_ENOMEM ? result : 0;
 }
 
 /* == The object == */
@@ -472,8 +387,8 @@ static int put_functions(struct source *source, struct json *json)
         const uint32_t function = source->shown.items[i].function;
         file_number(source, source->dataset->functions.items[function - 1].file);
     }
-    source->wanted = calloc(source->costs.files.count + 1, sizeof *source->wanted);
-    if (!source->wanted)
+    source->lines = calloc(source->costs.files.count + 1, sizeof *source->lines);
+    if (!source->lines)
         return SPROF_ENOMEM;
     report_json_open_array(json, "functions");
     for (size_t i = 0; i < source->shown.count && !result; i++) {
@@ -563,7 +478,9 @@ static int put_source(struct source *source, struct json *json, struct sprof_err
     report_json_open_object(json, NULL);
     int result = put_functions(source, json);
     if (!result)
-        result = put_files(source, json);
+        result = report_html_put_files(json, source->dataset, source->costs.files.items,
+                                       source->costs.files.count, source->lines,
+                                       source->request->directory);
     if (!result)
         result = put_events(source, json, error);
     report_json_open_array(json, "names");
@@ -591,9 +508,9 @@ int report_html_source(struct json *json, const struct html_source_request *requ
     if (!result)
         result = put_source(&source, json, error);
     const size_t files = source.costs.files.count;
-    for (size_t i = 0; source.wanted && i < files; i++)
-        free(source.wanted[i].lines);
-    free(source.wanted);
+    for (size_t i = 0; source.lines && i < files; i++)
+        free(source.lines[i].shown);
+    free(source.lines);
     for (size_t i = 0; i < source.shown.count; i++) {
         sprof_vec_release(&source.shown.items[i].instructions);
         free(source.shown.items[i].origins);
