@@ -19,7 +19,7 @@
 
 enum {
     PROBE_MAGIC = 0x42505053, /* "SPPB" */
-    PROBE_VERSION = 3,
+    PROBE_VERSION = 4,
     PROBE_THUNK_BYTES = 64,
     PROBE_THUNKS =
         131072, /* one for each function of a process that is probed, and one to calibrate */
@@ -69,7 +69,17 @@ enum probe_tier {
     PROBE_JUMP,  /* the same, and those that a longjmp leaves: its buffer is the first argument */
     PROBE_FULL,  /* counts and times */
 
+    /* A flag: the first call is noted in `hits`, and the agent takes the flag off; where nothing
+     * else is wanted of the probe, it is off then. Nothing is counted. */
+    PROBE_COVER = 0x40,
     PROBE_QUIET = 0x80 /* with LEAVE or JUMP: counts nothing */
+};
+
+/* The first call of a function, with PROBE_COVER. */
+struct probe_hit {
+    _Atomic uint64_t first; /* ticks; 0: not called yet */
+    _Atomic uint32_t tid;   /* set later; 0: not yet */
+    uint32_t reserved;
 };
 
 /* Figures of one function in one thread. Times are ticks of the processor's counter, without what
@@ -147,7 +157,9 @@ struct probe_shared {
     _Atomic uint32_t next_serial;
     struct probe_cost cost;
     struct probe_slab slabs[PROBE_SLABS];
-    uint8_t tiers[PROBE_THUNKS]; /* enum probe_tier by function, with the one that calibrates */
+    _Atomic uint8_t tiers[PROBE_THUNKS]; /* enum probe_tier by function, with the one that
+                                            calibrates; the agent only takes PROBE_COVER off */
+    struct probe_hit hits[PROBE_THUNKS]; /* by function; only what is called exists */
 };
 
 #define PROBE_SHARED_BYTES ((sizeof(struct probe_shared) + 4095) / 4096 * 4096)

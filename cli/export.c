@@ -17,7 +17,7 @@ struct arguments {
 
 #define FIELD(name) offsetof(struct arguments, name)
 static const struct cli_option options[] = {
-    {"format", 'f', "folded|pprof|speedscope|firefox|callgrind|chrome|tsv|svg|dot", "whose format",
+    {"format", 'f', "folded|pprof|speedscope|firefox|callgrind|chrome|tsv|svg|dot|lcov", "whose format",
      FIELD(format), cli_set_profile_format},
     {"output", 'o', "FILE", "the file (sprof. and what the format ends in); -: standard output",
      FIELD(output), cli_set_text},
@@ -73,7 +73,8 @@ const struct cli_command cli_export_command = {
                "chrome      chrome://tracing, Perfetto: slices inferred from samples\n"
                "tsv         databases and spreadsheets: a row for each thread and call path\n"
                "svg         a flame graph as a picture\n"
-               "dot         the call graph, for Graphviz\n",
+               "dot         the call graph, for Graphviz\n"
+               "lcov        lcov, genhtml: functions that were called, of `trace --mode coverage`\n",
     .arguments_size = sizeof(struct arguments),
     .release = cli_release_rules,
     .run = run,

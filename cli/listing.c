@@ -47,9 +47,13 @@ static void write_json(FILE *out, const char *cell)
 }
 
 /* Names may hold anything; what would move a terminal's cursor does not reach it. */
-static void write_text(FILE *out, const char *cell, int width)
+static void write_text(FILE *out, const char *cell, int width, bool to_the_right)
 {
     int written = 0;
+    for (const char *at = cell; to_the_right && *at; at++)
+        width -= (*at & 0xc0) != 0x80; /* letters, not bytes */
+    for (; to_the_right && width > 0; width--)
+        fputc(' ', out);
     for (; *cell; cell++) {
         const unsigned char byte = (unsigned char)*cell;
         fputc(byte < 0x20 || byte == 0x7f ? '?' : byte, out);
@@ -81,10 +85,8 @@ static void write_cell(struct cli_listing *listing, size_t i, const char *cell)
     case CLI_TEXT: break;
     }
     fputs("  ", out);
-    if (column->is_number)
-        fprintf(out, "%*s", (int)column->width, cell);
-    else
-        write_text(out, cell, is_last ? 0 : (int)column->width);
+    write_text(out, cell, is_last && !column->is_number ? 0 : (int)column->width,
+               column->is_number);
 }
 
 void cli_listing_begin(struct cli_listing *listing)

@@ -1,6 +1,7 @@
 /* sprof stats: a table of the functions that were traced, with calls and times. */
 #include "cli/stats.h"
 #include "cli/commands.h"
+#include "cli/coverage.h"
 #include "cli/follow.h"
 #include "cli/listing.h"
 #include "cli/open.h"
@@ -41,7 +42,7 @@ _Static_assert((int)FIELDS <= (int)CLI_COLUMNS_MAX, "a listing has room for them
 struct arguments {
     const char *input;
     const struct field *sort;
-    bool ascending, follow;
+    bool ascending, follow, coverage, unexecuted;
     uint64_t run, limit, interval_ns;
     enum cli_format format;
 };
@@ -69,6 +70,9 @@ static const struct cli_option options[] = {
     {"sort", 0, "FIELD", "self, total, calls, average, p99, max, function, … (self)", FIELD(sort),
      set_sort},
     {"asc", 0, NULL, "smallest first", FIELD(ascending), cli_set_flag},
+    {"coverage", 0, NULL, "which functions were called, in all runs or the one of --run",
+     FIELD(coverage), cli_set_flag},
+    {"unexecuted", 0, NULL, "… and of these those that were not", FIELD(unexecuted), cli_set_flag},
     {"limit", 'n', "N", "rows (40 for people, else all)", FIELD(limit), cli_set_positive},
     {"format", 0, "text|csv|json", "for people (text), or for programs: times in nanoseconds",
      FIELD(format), cli_set_format},
@@ -158,6 +162,10 @@ static int show(void *context, FILE *out, struct store *store, struct sprof_erro
     struct cli_column columns[FIELDS];
     struct sprof_str sql = {0};
     uint64_t run;
+    const struct cli_coverage_options coverage = {arguments->run, arguments->unexecuted,
+                                                  arguments->limit, arguments->format};
+    if (arguments->coverage)
+        return cli_show_coverage(out, store, &coverage, error);
     int status = find_run(store, arguments, &run, error);
     if (status)
         return status;
@@ -215,6 +223,12 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
                                "give one recording: `sprof stats sprof.db`");
     if (arguments->interval_ns && !arguments->follow)
         return sprof_error_set(error, SPROF_EUSAGE, 0, "--interval goes with --follow");
+    if (arguments->unexecuted && !arguments->coverage)
+        return sprof_error_set(error, SPROF_EUSAGE, 0, "--unexecuted goes with --coverage");
+    if (arguments->coverage && (arguments->sort || arguments->ascending))
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "--coverage is sorted by the first call: --sort and --asc go with "
+                               "calls and times");
     if (operands->count)
         arguments->input = operands->items[0];
     if (arguments->follow)

@@ -7,13 +7,32 @@
 
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 struct arguments {
     struct cli_rules rules;
     struct cli_texts functions, modules;
     const char *output;
-    bool paths, no_cache, paused, verbose;
+    enum trace_mode mode;
+    bool append, paths, no_cache, paused, verbose;
 };
+
+static int set_mode(void *field, const char *value, struct sprof_error *error)
+{
+    struct sprof_str words = {0};
+    for (size_t i = 0; trace_mode_words[i]; i++) {
+        if (!strcmp(trace_mode_words[i], value)) {
+            *(enum trace_mode *)field = (enum trace_mode)i;
+            sprof_str_release(&words);
+            return 0;
+        }
+        sprof_str_appendf(&words, "%s%s", i ? " or " : "", trace_mode_words[i]);
+    }
+    const int code = sprof_error_set(error, SPROF_EUSAGE, 0, "`%s` is no mode: give %s", value,
+                                     words.text ? words.text : "another");
+    sprof_str_release(&words);
+    return code;
+}
 
 #define FIELD(name) offsetof(struct arguments, name)
 static const struct cli_option options[] = {
@@ -22,9 +41,14 @@ static const struct cli_option options[] = {
      FIELD(functions), cli_add_text},
     {"module", 0, "GLOB", "functions of these modules (those of the application)", FIELD(modules),
      cli_add_text},
+    {"mode", 0, "stats|coverage",
+     "count and time calls (stats), or find out which functions are called, at no cost but for "
+     "each one's first call",
+     FIELD(mode), set_mode},
     {"paths", 0, NULL, "count and time calls by who called whom, too", FIELD(paths), cli_set_flag},
     {"output", 'o', "FILE", "the recording (sprof.db); an existing one becomes FILE.old",
      FIELD(output), cli_set_text},
+    {"append", 0, NULL, "add a run to an existing recording", FIELD(append), cli_set_flag},
     {"app-module", 0, "GLOB", "these modules are application", FIELD(rules), cli_set_app_module},
     {"system-module", 0, "GLOB", "these modules are system; the last match wins", FIELD(rules),
      cli_set_system_module},
@@ -54,8 +78,16 @@ static void summarize(struct cli_terminal *terminal, const struct trace_options 
             refused);
     if (result->probe_ns > 0)
         snprintf(probe, sizeof probe, " · %.1f ns a call taken off", result->probe_ns);
-    cli_say(terminal, "%llu calls in %.3f s%s%s%s · %s", (unsigned long long)result->calls,
-            (double)result->duration_ns / 1e9, abnormal, in_flight, probe, trace->output);
+    if (trace->mode == TRACE_COVERAGE)
+        cli_say(terminal,
+                "%zu of %zu functions were called (%.1f %%) in %.3f s · %zu probes left while it "
+                "ran · %s",
+                result->covered, result->probes,
+                result->probes ? 100.0 * (double)result->covered / (double)result->probes : 0,
+                (double)result->duration_ns / 1e9, result->left, trace->output);
+    else
+        cli_say(terminal, "%llu calls in %.3f s%s%s%s · %s", (unsigned long long)result->calls,
+                (double)result->duration_ns / 1e9, abnormal, in_flight, probe, trace->output);
     if (result->untracked)
         cli_say(terminal, "%llu threads found no room for their figures and were not traced",
                 (unsigned long long)result->untracked);
@@ -69,7 +101,11 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
     if (!operands->count)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "nothing to trace: give a command (`sprof trace -- PROGRAM`)");
+    if (arguments->mode != TRACE_STATS && arguments->paths)
+        return sprof_error_set(error, SPROF_EUSAGE, 0, "--paths goes with --mode stats");
     const struct trace_options trace = {
+        .mode = arguments->mode,
+        .append = arguments->append,
         .command = operands->items,
         .functions = arguments->functions.list.items,
         .function_count = arguments->functions.list.count,
@@ -114,9 +150,9 @@ const struct cli_command cli_trace_command = {
     .options = options,
     .details =
         "Every call of the chosen functions is counted and timed, from the first constructor on.\n"
-        "`sprof stats` shows them. Libraries that are loaded later, and programs that the\n"
-        "command starts, are not traced. The command's output, input, signals and exit status\n"
-        "are its own.\n",
+        "`sprof stats` shows them; `sprof stats --coverage` shows what --mode coverage finds.\n"
+        "Libraries that are loaded later, and programs that the command starts, are not traced.\n"
+        "The command's output, input, signals and exit status are its own.\n",
     .arguments_size = sizeof(struct arguments),
     .release = release,
     .run = run,

@@ -155,10 +155,25 @@ int recording_derive_load(struct derive *derive, struct sprof_error *error);
 /* The position of a node + 1; 0: there is none. */
 size_t recording_derive_find_node(const struct derive *derive, uint32_t id);
 
+/* Marks a node (by its position + 1) and its callers as a run's, and whose frames the kernel's are.
+ */
+void recording_derive_reach(struct derive *derive, const struct derive_run *run, size_t at);
+
 /* Adds up the samples of a run: fills its events and summary and the rows that need no names. */
 int recording_derive_scan_samples(struct derive *derive, struct derive_run *run,
                                   struct sprof_error *error);
 void recording_derive_events_release(struct derive_run *run);
+
+/* The function whose entry a node is: of the chain of inlined ones the outermost. 0: none. */
+uint32_t recording_derive_entry_function(const struct derive *derive, uint32_t node);
+
+/* The same for the functions that it looked for. */
+int recording_derive_reach_coverage(struct derive *derive, const struct derive_run *run,
+                                    struct sprof_error *error);
+
+/* The rows of which functions were called. */
+int recording_derive_coverage(struct derive *derive, const struct derive_run *run,
+                              struct sprof_error *error);
 
 /* Adds up the calls of a run by node. */
 int recording_derive_load_calls(struct derive *derive, struct derive_run *run,

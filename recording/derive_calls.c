@@ -41,8 +41,7 @@ int recording_derive_load_calls(struct derive *derive, struct derive_run *run,
     return result;
 }
 
-/* The function of a node: of the chain of inlined ones the outermost. 0: none. */
-static uint32_t function_of(const struct derive *derive, uint32_t node)
+uint32_t recording_derive_entry_function(const struct derive *derive, uint32_t node)
 {
     const size_t at = recording_derive_find_node(derive, node);
     const uint64_t *frame_at =
@@ -59,7 +58,7 @@ void recording_derive_call_totals(const struct derive *derive, const struct deri
     for (size_t i = 0; i < run->calls.count; i++) {
         const struct derive_calls *calls = &run->calls.items[i];
         if (calls->event == event)
-            totals[function_of(derive, calls->node)] += calls->total_ns;
+            totals[recording_derive_entry_function(derive, calls->node)] += calls->total_ns;
     }
 }
 
@@ -88,7 +87,7 @@ int recording_derive_call_latencies(struct derive *derive, const struct derive_r
         const struct store_call_latency row = {
             .run_id = run->id,
             .event_id = calls->event,
-            .function_id = function_of(derive, calls->node),
+            .function_id = recording_derive_entry_function(derive, calls->node),
             .p50_ns = percentile(calls, count, 0.5),
             .p90_ns = percentile(calls, count, 0.9),
             .p99_ns = percentile(calls, count, 0.99),

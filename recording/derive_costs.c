@@ -366,7 +366,7 @@ static int event_costs(struct derive *derive, const struct derive_run *run,
                : 0;
 }
 
-static int run_costs(struct derive *derive, struct derive_run *run)
+static int run_costs(struct derive *derive, struct derive_run *run, struct sprof_error *error)
 {
     struct line_tree lines = {0};
     int result = make_line_tree(derive, run, &lines);
@@ -387,6 +387,8 @@ static int run_costs(struct derive *derive, struct derive_run *run)
     }
     if (!result)
         result = recording_derive_call_latencies(derive, run);
+    if (!result)
+        result = recording_derive_coverage(derive, run, error);
     line_tree_release(&lines);
     return result ? result : sprof_vec_push(&derive->derived.sample_summaries, run->summary);
 }
@@ -400,7 +402,7 @@ int recording_derive_costs(struct derive *derive, struct sprof_error *error)
     if (!result)
         result = number_paths(derive, error);
     for (size_t i = 0; i < derive->runs.count && !result; i++)
-        result = run_costs(derive, &derive->runs.items[i]);
+        result = run_costs(derive, &derive->runs.items[i], error);
     if (error && error->code) /* the store's */
         return result;
     if (result == SPROF_EFORMAT)

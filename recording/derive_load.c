@@ -315,22 +315,27 @@ static int load_owners(struct derive *derive, struct sprof_error *error)
 
 /* == Samples == */
 
-/* Marks what a run's samples stand on, and whose frames the kernel's are. */
+void recording_derive_reach(struct derive *derive, const struct derive_run *run, size_t at)
+{
+    while (at && !derive->nodes.items[at - 1].run) {
+        struct derive_node *node = &derive->nodes.items[at - 1];
+        const uint64_t *frame = sprof_map_get(&derive->frame_index, node->frame);
+        struct derive_module *module = module_of(derive, derive->frames.items[*frame].module);
+        node->run = (uint32_t)(run - derive->runs.items) + 1;
+        if (module && !run->same_boot)
+            module->other_boot = true;
+        at = node->parent;
+    }
+}
+
+/* Marks what a run's samples stand on. */
 static void reach(struct derive *derive, const struct derive_run *run,
                   const struct derive_event *event)
 {
     for (size_t i = 0; i < event->pairs.count; i++) {
-        uint32_t at = (uint32_t)recording_derive_find_node(derive, event->pairs.items[i].node_id);
+        const size_t at = recording_derive_find_node(derive, event->pairs.items[i].node_id);
         derive->nodes.items[at - 1].sampled = true;
-        while (at && !derive->nodes.items[at - 1].run) {
-            struct derive_node *node = &derive->nodes.items[at - 1];
-            const uint64_t *frame = sprof_map_get(&derive->frame_index, node->frame);
-            struct derive_module *module = module_of(derive, derive->frames.items[*frame].module);
-            node->run = (uint32_t)(run - derive->runs.items) + 1;
-            if (module && !run->same_boot)
-                module->other_boot = true;
-            at = node->parent;
-        }
+        recording_derive_reach(derive, run, at);
     }
 }
 
@@ -361,6 +366,9 @@ static int load_costs(struct derive *derive, struct sprof_error *error)
             reach(derive, run, &run->events.items[k]);
             mark_full(derive, run, &run->events.items[k]);
         }
+        result = recording_derive_reach_coverage(derive, run, error);
+        if (result)
+            return result;
     }
     return 0;
 }

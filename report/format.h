@@ -14,6 +14,7 @@ struct report_content {
     const struct table *table;      /* REPORT_TABLE */
     struct store *store;            /* REPORT_SAMPLES, REPORT_ROWS */
     size_t limit;                   /* REPORT_SAMPLES: so many; 0: all */
+    uint32_t run_id;                /* of a format that reads the store; 0: all runs */
     const char *sql;                /* REPORT_ROWS: a user's statement */
 };
 

@@ -9,19 +9,20 @@
 #include <string.h>
 
 static const struct report_format formats[] = {
-    {"text", ".txt", REPORT_TABLE | REPORT_SAMPLES | REPORT_ROWS, true, report_text_write},
-    {"csv", ".csv", REPORT_TABLE | REPORT_SAMPLES | REPORT_ROWS, false, report_csv_write},
-    {"json", ".json", REPORT_TABLE | REPORT_SAMPLES | REPORT_ROWS, false, report_json_write},
-    {"markdown", ".md", REPORT_TABLE | REPORT_ROWS, true, report_markdown_write},
-    {"folded", ".folded", REPORT_PROFILE, false, report_folded_write},
-    {"pprof", ".pb.gz", REPORT_PROFILE, false, report_pprof_write},
-    {"speedscope", ".speedscope.json", REPORT_PROFILE, false, report_speedscope_write},
-    {"firefox", ".firefox.json", REPORT_PROFILE, false, report_firefox_write},
-    {"callgrind", ".callgrind", REPORT_PROFILE, false, report_callgrind_write},
-    {"chrome", ".trace.json", REPORT_PROFILE, false, report_chrome_write},
-    {"tsv", ".tsv", REPORT_PROFILE, false, report_tsv_write},
-    {"svg", ".svg", REPORT_PROFILE, false, report_svg_write},
-    {"dot", ".dot", REPORT_PROFILE, false, report_dot_write},
+    {"text", ".txt", REPORT_TABLE | REPORT_SAMPLES | REPORT_ROWS, true, false, report_text_write},
+    {"csv", ".csv", REPORT_TABLE | REPORT_SAMPLES | REPORT_ROWS, false, false, report_csv_write},
+    {"json", ".json", REPORT_TABLE | REPORT_SAMPLES | REPORT_ROWS, false, false, report_json_write},
+    {"markdown", ".md", REPORT_TABLE | REPORT_ROWS, true, false, report_markdown_write},
+    {"folded", ".folded", REPORT_PROFILE, false, false, report_folded_write},
+    {"pprof", ".pb.gz", REPORT_PROFILE, false, false, report_pprof_write},
+    {"speedscope", ".speedscope.json", REPORT_PROFILE, false, false, report_speedscope_write},
+    {"firefox", ".firefox.json", REPORT_PROFILE, false, false, report_firefox_write},
+    {"callgrind", ".callgrind", REPORT_PROFILE, false, false, report_callgrind_write},
+    {"chrome", ".trace.json", REPORT_PROFILE, false, false, report_chrome_write},
+    {"tsv", ".tsv", REPORT_PROFILE, false, false, report_tsv_write},
+    {"svg", ".svg", REPORT_PROFILE, false, false, report_svg_write},
+    {"dot", ".dot", REPORT_PROFILE, false, false, report_dot_write},
+    {"lcov", ".info", REPORT_PROFILE, false, true, report_lcov_write},
     {0},
 };
 

@@ -57,12 +57,17 @@ int report_write(FILE *out, struct store *store, const struct report_request *re
 int report_export(FILE *out, struct store *store, const struct report_selection *selection,
                   const struct report_format *format, struct sprof_error *error)
 {
-    struct report_dataset dataset;
+    struct report_dataset dataset = {0};
+    const struct report_style style = {.format = format};
+    if (format->stored) {
+        const struct report_content content = {
+            .kind = REPORT_PROFILE, .store = store, .run_id = selection->run_id};
+        return report_content_write(out, &content, &style, error);
+    }
     int result = report_dataset_load(&dataset, store, selection, REPORT_STACKS, error);
     if (!result) {
         const struct report_content content = {
             .kind = REPORT_PROFILE, .dataset = &dataset, .store = store};
-        const struct report_style style = {.format = format};
         result = report_content_write(out, &content, &style, error);
     }
     report_dataset_release(&dataset);

@@ -118,6 +118,7 @@ struct report_format {
     const char *extension; /* of the files it fills, with the dot: ".csv" */
     unsigned kinds;        /* of enum report_kind, added up */
     bool brief;            /* for people: long tables are cut where no limit was given */
+    bool stored;           /* reads the recording itself: there need be no samples in it */
     /* Writes content of one of its kinds. Failures to write are left in the stream's error
      * indicator. Returns 0 or a negative code; SPROF_ENOMEM may leave *error empty. */
     int (*write)(FILE *out, const struct report_content *content, struct sprof_error *error);

@@ -192,6 +192,15 @@ COPY_OF_RUN(call_cost, store_call_cost, STORE_CALL_COST,
 COPY_OF_RUN(call_latency, store_call_latency, STORE_CALL_LATENCY,
             SHIFT_EVENT TRANSLATE(functions, function_id))
 
+#define SHIFT_THREAD_IF_ANY                                                                        \
+    if (row.thread_id) {                                                                           \
+        SHIFT_THREAD                                                                               \
+    }
+COPY_OF_RUN(entry_coverage, store_entry_coverage, STORE_ENTRY_COVERAGE,
+            TRANSLATE(nodes, node_id) SHIFT_THREAD_IF_ANY)
+COPY_OF_RUN(coverage, store_coverage, STORE_COVERAGE,
+            TRANSLATE(functions, function_id) SHIFT_THREAD_IF_ANY)
+
 static int copy_thread(void *context, const struct store_thread *from)
 {
     struct copying *copying = context;
@@ -460,6 +469,7 @@ static int copy_runs(struct copying *copying)
     STORE_X(, counter, , )
     STORE_X(, failed, , )
     STORE_X(, call_cost, , )
+    STORE_X(, entry_coverage, , )
     if (!status)
         status = store_each_raw_sample(input, 0, copy_sample, copying, error);
     STORE_DERIVED_OF_RUN(STORE_X)

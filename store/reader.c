@@ -112,7 +112,8 @@ int store_first_node(struct store *store, uint32_t run_id, uint32_t *node,
     int64_t found = 0;
     sprof_str_appendf(&sql,
                       "WITH of_run(id) AS (SELECT min(node_id) FROM sample WHERE %s"
-                      " UNION ALL SELECT min(node_id) FROM call_cost WHERE run_id = ?1)"
+                      " UNION ALL SELECT min(node_id) FROM call_cost WHERE run_id = ?1"
+                      " UNION ALL SELECT min(node_id) FROM entry_coverage WHERE run_id = ?1)"
                       " SELECT coalesce(min(id), 0) FROM of_run",
                       store_table(STORE_SAMPLE)->of_run);
     sqlite3_stmt *statement = NULL;

@@ -161,6 +161,13 @@ struct store_call_cost {
                                    times the one before */
 };
 
+/* The first call of a function that was looked for, whose entry is the frame of the node. */
+struct store_entry_coverage {
+    uint32_t run_id, node_id;
+    uint64_t first_ns;  /* 0: it was not called (SQL NULL) */
+    uint32_t thread_id; /* that called it first; 0: unknown, or not called (SQL NULL) */
+};
+
 /* == What is derived == */
 
 /* The call path that samples of a node count for. Nodes in which no sample ends have none. */
@@ -221,6 +228,13 @@ struct store_slot_cost {
 struct store_call_latency {
     uint32_t run_id, event_id, function_id;
     uint64_t p50_ns, p90_ns, p99_ns, p999_ns;
+};
+
+/* The first call of a function in a run; as in struct store_entry_coverage. */
+struct store_coverage {
+    uint32_t run_id, function_id;
+    uint64_t first_ns;
+    uint32_t thread_id;
 };
 
 /* == Beside the samples == */

@@ -191,6 +191,35 @@ static int migrate_1(struct store *store, struct sprof_error *error)
     return status ? status : withdrawn;
 }
 
+/* From version 2 on, versions only add tables, views and words. */
+static int add_what_is_missing(struct store *store, struct sprof_error *error)
+{
+    struct words words = {store, error};
+    int64_t runs;
+    int status = store_scalar(store, "SELECT count(*) FROM run", &runs, error); /* is it one? */
+    if (!status)
+        status = run_made(store,
+                          "SELECT format('DROP VIEW \"%w\"', name) FROM sqlite_schema"
+                          " WHERE type = 'view'",
+                          error);
+    for (int id = 0; id < STORE_TABLES && !status; id++) {
+        const struct store_table *table = store_table((enum store_table_id)id);
+        char query[160];
+        int64_t known = 0;
+        if (!table->key)
+            continue;
+        snprintf(query, sizeof query,
+                 "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = '%s'",
+                 table->name);
+        status = store_scalar(store, query, &known, error);
+        if (!status && !known)
+            status = create_table(store, table, error);
+    }
+    if (!status)
+        status = store_each_word(put_word, &words);
+    return status ? status : store_exec(store, store_views_sql, error);
+}
+
 int store_migrate(struct store *store, struct sprof_error *error)
 {
     int64_t version = 0;
@@ -201,7 +230,9 @@ int store_migrate(struct store *store, struct sprof_error *error)
     snprintf(set_version, sizeof set_version, "PRAGMA user_version = %d", STORE_SCHEMA_VERSION);
     status = store_begin(store, error);
     if (!status)
-        status = version ? migrate_1(store, error) : create_all(store, error);
+        status = version > 1 ? add_what_is_missing(store, error)
+                 : version   ? migrate_1(store, error)
+                             : create_all(store, error);
     if (!status)
         status = store_exec(store, set_version, error);
     return store_end(store, status, error);

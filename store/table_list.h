@@ -18,7 +18,8 @@
     X(LEDGER, ledger, store_ledger, ledger)                                                        \
     X(COUNTER, counter, store_counter, counters)                                                   \
     X(FAILED, failed, store_failed, failed)                                                        \
-    X(CALL_COST, call_cost, store_call_cost, call_costs)
+    X(CALL_COST, call_cost, store_call_cost, call_costs)                                           \
+    X(ENTRY_COVERAGE, entry_coverage, store_entry_coverage, entry_coverages)
 #define STORE_BATCH_OF_ALL(X)                                                                      \
     X(MODULE, module, store_module, modules)                                                       \
     X(FRAME, frame, store_frame, frames)                                                           \
@@ -37,7 +38,8 @@
     X(EDGE_COST, edge_cost, store_edge_cost, edge_costs)                                           \
     X(THREAD_NODE_COST, thread_node_cost, store_thread_node_cost, thread_node_costs)               \
     X(SLOT_COST, slot_cost, store_slot_cost, slot_costs)                                           \
-    X(CALL_LATENCY, call_latency, store_call_latency, call_latencies)
+    X(CALL_LATENCY, call_latency, store_call_latency, call_latencies)                              \
+    X(COVERAGE, coverage, store_coverage, coverages)
 #define STORE_DERIVED_OF_ALL(X)                                                                    \
     X(FUNCTION, function, store_function, functions)                                               \
     X(PATH, path, model_path, paths)                                                               \

@@ -360,6 +360,20 @@ static const struct store_column call_latency_columns[] = {
     COLUMN(store_call_latency, p999_ns, NUMBER),
 };
 
+static const struct store_column entry_coverage_columns[] = {
+    OF(store_entry_coverage, run_id, "run"),
+    OF(store_entry_coverage, node_id, "stack_node"),
+    NULLED(store_entry_coverage, first_ns, NUMBER),
+    NULLED_OF(store_entry_coverage, thread_id, "thread"),
+};
+
+static const struct store_column coverage_columns[] = {
+    OF(store_coverage, run_id, "run"),
+    OF(store_coverage, function_id, "function"),
+    NULLED(store_coverage, first_ns, NUMBER),
+    NULLED_OF(store_coverage, thread_id, "thread"),
+};
+
 static const struct store_column word_columns[] = {
     COLUMN(store_word, list, TEXT),
     COLUMN(store_word, number, NUMBER),
@@ -478,6 +492,10 @@ static const struct store_table tables[STORE_FIRST_QUERY] = {
                                     "run_id, event_id, thread_id, node_id"),
     [STORE_CALL_LATENCY] = ROWS_OF_RUN("call_latency", call_latency_columns, store_call_latency,
                                        "run_id, event_id, function_id"),
+    [STORE_ENTRY_COVERAGE] = ROWS_OF_RUN("entry_coverage", entry_coverage_columns,
+                                         store_entry_coverage, "run_id, node_id"),
+    [STORE_COVERAGE] =
+        ROWS_OF_RUN("coverage", coverage_columns, store_coverage, "run_id, function_id"),
     [STORE_LEDGER] =
         ROWS_OF_RUN("ledger", ledger_columns, store_ledger, "run_id, event_id, second"),
     [STORE_COUNTER] = ROWS_OF_RUN("counter", counter_columns, store_counter, "run_id, name"),

@@ -216,3 +216,15 @@ JOIN function f ON f.id = p.function_id
 JOIN module m ON m.id = f.module_id
 LEFT JOIN call_latency l ON l.run_id = c.run_id AND l.event_id = c.event_id AND l.function_id = f.id
 GROUP BY c.run_id, f.id;
+
+-- Functions that a trace looked for, of each run that did: which were called, and when first.
+CREATE VIEW v_coverage AS
+SELECT c.run_id, f.name AS function, m.name AS module,
+       (SELECT word FROM word WHERE list = 'kind' AND number = m.kind) AS kind,
+       c.first_ns IS NOT NULL AS executed, c.first_ns, t.tid, t.name AS thread, f.file, f.line,
+       f.start AS address, coalesce(f.linkage_name, f.name) AS linkage_name, m.path AS module_path,
+       f.id AS function_id
+FROM coverage c
+JOIN function f ON f.id = c.function_id
+JOIN module m ON m.id = f.module_id
+LEFT JOIN thread t ON t.id = c.thread_id;

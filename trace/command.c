@@ -34,6 +34,35 @@ static int set_paused(struct trace_session *session, bool paused, struct sprof_e
     return result ? result : begin_phase(session, NULL, error);
 }
 
+/* Probes that have left see no calls any more. */
+static int set_mode(struct trace_session *session, enum trace_mode mode, struct sprof_error *error)
+{
+    size_t covered, left;
+    if (session->mode == mode)
+        return 0;
+    trace_coverage_count(session, &covered, &left);
+    if (left)
+        return sprof_error_set(error, SPROF_ESTATE, 0,
+                               "the probes of %zu functions have left the command with their first "
+                               "call: begin another trace for mode %s",
+                               left, trace_mode_words[mode]);
+    int result = trace_flush(session, error);
+    session->mode = mode;
+    if (!result && mode == TRACE_COVERAGE && trace_coverage_begin(session))
+        result = sprof_error_memory(error);
+    trace_switch(session);
+    return result ? result : begin_phase(session, NULL, error);
+}
+
+/* The mode of that word, or a negative code. */
+static int find_mode(const char *word)
+{
+    for (int i = 0; trace_mode_words[i]; i++)
+        if (!strcmp(trace_mode_words[i], word))
+            return i;
+    return SPROF_ENOTFOUND;
+}
+
 /* == Commands == */
 
 /* "[MODE] [NANOSECONDS]" */
@@ -41,19 +70,26 @@ static int start(void *context, char *argument, struct sprof_str *answer, struct
 {
     struct trace_session *session = context;
     uint64_t duration_ns = 0;
+    int mode = (int)session->mode;
     for (char *word = strtok(argument, " "); word; word = strtok(NULL, " ")) {
         char *end = word;
         errno = 0;
         if (isdigit((unsigned char)*word))
             duration_ns = strtoull(word, &end, 10);
-        if (strcmp(word, "stats") != 0 && (end == word || *end || errno || !duration_ns))
+        const int named = find_mode(word);
+        mode = named >= 0 ? named : mode;
+        if (named < 0 && (end == word || *end || errno || !duration_ns))
             return sprof_error_set(
                 error, SPROF_EUSAGE, 0,
-                "`%.100s` is neither a mode of traces (stats) nor a time such as "
-                "10s",
+                "`%.100s` is neither a mode of traces (stats, coverage) nor a time such "
+                "as 10s",
                 word);
     }
-    const int result = set_paused(session, false, error);
+    int result = set_mode(session, (enum trace_mode)mode, error);
+    if (!result)
+        result = set_paused(session, false, error);
+    if (result)
+        return result;
     session->off_ns = duration_ns ? sprof_clock_monotonic_ns() + duration_ns : 0;
     if (duration_ns)
         sprof_str_appendf(answer, "calls are being measured, for %.3g s",
@@ -76,20 +112,26 @@ static int clear(void *context, char *argument, struct sprof_str *answer, struct
 {
     struct trace_session *session = context;
     (void)argument;
-    if (trace_clear(session))
+    const int result = trace_coverage_clear(session, error);
+    if (result)
+        return result;
+    if (trace_clear(session) || (session->mode == TRACE_COVERAGE && trace_coverage_begin(session)))
         return sprof_error_memory(error);
+    trace_switch(session);
     sprof_str_append(answer, "what was measured so far is dropped");
     return begin_phase(session, NULL, error);
 }
 
 static int mode(void *context, char *argument, struct sprof_str *answer, struct sprof_error *error)
 {
-    (void)context;
-    if (strcmp(argument, "stats") != 0)
-        return sprof_error_set(error, SPROF_EUSAGE, 0, "`%.100s` is no mode of traces: give stats",
-                               argument);
-    sprof_str_append(answer, "mode stats, as before");
-    return 0;
+    struct trace_session *session = context;
+    const int mode = find_mode(argument);
+    if (mode < 0)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "`%.100s` is no mode of traces: give stats or coverage", argument);
+    const bool is_same = mode == (int)session->mode;
+    sprof_str_appendf(answer, "mode %s%s", argument, is_same ? ", as before" : "");
+    return set_mode(session, (enum trace_mode)mode, error);
 }
 
 static int mark(void *context, char *argument, struct sprof_str *answer, struct sprof_error *error)
@@ -129,10 +171,11 @@ static int status(void *context, char *argument, struct sprof_str *answer,
     if (!strcmp(argument, "fields")) {
         sprof_str_appendf(answer,
                           "state\tseconds#\tcalls#\tin_flight#\tprobes#\tprobes_on#\tmode\t"
-                          "off_in_seconds#\tprocess#\n%s\t%.3f\t%llu\t%llu\t%zu\t%zu\tstats\t",
+                          "off_in_seconds#\tprocess#\n%s\t%.3f\t%llu\t%llu\t%zu\t%zu\t%s\t",
                           session->paused ? "paused" : "tracing", seconds,
                           (unsigned long long)session->calls,
-                          (unsigned long long)session->in_flight, probes, count_on(session));
+                          (unsigned long long)session->in_flight, probes, count_on(session),
+                          trace_mode_words[session->mode]);
         if (left > 0)
             sprof_str_appendf(answer, "%.3f", left);
         sprof_str_appendf(answer, "\t%d\n", (int)session->pid);
@@ -143,10 +186,15 @@ static int status(void *context, char *argument, struct sprof_str *answer,
                                "`status` takes nothing more, but was given `%.100s`", argument);
     sprof_str_appendf(answer,
                       "%s for %.1f s: %llu calls, %llu in flight, %zu of %zu probes on, "
-                      "mode stats",
+                      "mode %s",
                       session->paused ? "paused, tracing" : "tracing", seconds,
                       (unsigned long long)session->calls, (unsigned long long)session->in_flight,
-                      count_on(session), probes);
+                      count_on(session), probes, trace_mode_words[session->mode]);
+    if (session->mode == TRACE_COVERAGE) {
+        size_t covered, removed;
+        trace_coverage_count(session, &covered, &removed);
+        sprof_str_appendf(answer, ", %zu functions called, %zu probes have left", covered, removed);
+    }
     if (left > 0)
         sprof_str_appendf(answer, ", off in %.1f s", left);
     return 0;
@@ -225,7 +273,7 @@ static const struct control_command commands[] = {
     {"stop", "off", NULL, stop},
     {"status", NULL, "[fields]", status},
     {"clear", NULL, NULL, clear},
-    {"mode", NULL, "stats", mode},
+    {"mode", NULL, "stats or coverage", mode},
     {"mark", NULL, "NAME", mark},
     {"probe", NULL, "+RE, -RE, +0xA-0xB, -#1,3-5 or +#N", probe},
     {"list", NULL, NULL, list},
@@ -234,8 +282,8 @@ static const struct control_command commands[] = {
     {"end", NULL, NULL, end},
 };
 static const struct control_commands all = {
-    "start [TIME], stop, status, clear, mode stats, mark NAME, probe ±RE, list, stats, detach, end "
-    "(rate is for recordings of samples)",
+    "start [MODE] [TIME], stop, status, clear, mode stats|coverage, mark NAME, probe ±RE, list, "
+    "stats, detach, end (rate is for recordings of samples)",
     commands, sizeof commands / sizeof *commands};
 
 static int carry_out(void *context, char *request, struct sprof_str *answer)

@@ -73,13 +73,14 @@ static void add(struct probe_stat *to, const struct probe_stat *stat)
 
 /* == Threads == */
 
-static void note_name(struct trace_session *session, struct trace_thread *thread)
+void trace_thread_name(const struct trace_session *session, int32_t tid, char name[16])
 {
     char path[64];
-    snprintf(path, sizeof path, "/proc/%d/task/%d/comm", (int)session->pid, (int)thread->tid);
+    snprintf(path, sizeof path, "/proc/%d/task/%d/comm", (int)session->pid, (int)tid);
     FILE *file = fopen(path, "re");
-    if (file && fgets(thread->name, sizeof thread->name, file))
-        thread->name[strcspn(thread->name, "\n")] = '\0';
+    *name = '\0';
+    if (file && fgets(name, 16, file))
+        name[strcspn(name, "\n")] = '\0';
     if (file)
         fclose(file);
 }
@@ -129,7 +130,7 @@ static int begin_thread(struct trace_session *session, uint32_t slab, uint32_t t
         return SPROF_ENOMEM;
     session->slabs[slab] = thread;
     thread->tid = (int32_t)tid;
-    note_name(session, thread);
+    trace_thread_name(session, thread->tid, thread->name);
     if (session->thread_count++ >= TRACE_THREADS)
         return share_row(session, thread);
     return add_row(session, thread);

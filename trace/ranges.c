@@ -153,9 +153,13 @@ void trace_switch(struct trace_session *session)
         }
         const bool leaves = probe->tier == PROBE_LEAVE || probe->tier == PROBE_JUMP;
         const bool counts = probe->is_on && !session->paused;
-        session->shared->tiers[i] = counts || (leaves && !probe->is_chosen) ? probe->tier
-                                    : leaves ? (uint8_t)(probe->tier | PROBE_QUIET)
-                                             : PROBE_OFF;
+        const uint8_t still = leaves ? (uint8_t)(probe->tier | PROBE_QUIET) : PROBE_OFF;
+        uint8_t tier = counts || (leaves && !probe->is_chosen) ? probe->tier : still;
+        if (session->mode == TRACE_COVERAGE)
+            tier = counts && probe->is_chosen && !atomic_load(&session->shared->hits[i].first)
+                       ? still | PROBE_COVER
+                       : still;
+        atomic_store(&session->shared->tiers[i], tier);
     }
 }
 

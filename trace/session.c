@@ -71,6 +71,8 @@ static int check_command(const struct trace_options *options, struct sprof_error
 
 /* == Opening == */
 
+const char *const trace_mode_words[] = {"stats", "coverage", NULL};
+
 static int set_environment(struct trace_session *session, struct sprof_error *error)
 {
     char library[AGENT_PATH_MAX], variable[64];
@@ -138,6 +140,7 @@ static int open_recording(struct trace_session *session, struct sprof_error *err
 {
     const struct trace_options *options = &session->options;
     const struct recording_options recording = {.output = options->output,
+                                                .append = options->append,
                                                 .view = {.mode = MODEL_MODE_FULL},
                                                 .rules = options->rules,
                                                 .no_cache = options->no_cache,
@@ -169,6 +172,7 @@ int trace_open(struct trace_session **out, const struct trace_options *options,
     if (!session)
         return result ? result : sprof_error_memory(error);
     session->options = *options;
+    session->mode = options->mode;
     if (!session->options.output)
         session->options.output = "sprof.db";
     session->agent_fd = session->child_fd = session->memory_fd = -1;
@@ -336,7 +340,7 @@ int trace_clear(struct trace_session *session)
 int trace_flush(struct trace_session *session, struct sprof_error *error)
 {
     trace_take_time(session);
-    if (trace_collect(session, TRACE_COLLECT_ALL))
+    if (trace_collect(session, TRACE_COLLECT_ALL) || trace_coverage_collect(session))
         return sprof_error_memory(error);
     account(session, command_cpu_ns(session));
     const int result = recording_flush(session->recording, error);
@@ -368,8 +372,9 @@ static int wait_for_end(struct trace_session *session, struct trace_result *resu
         poll(polls, count, wait_ms(session));
         note_exec(session);
         trace_take_time(session);
-        if (trace_collect(session, TRACE_COLLECT_ENDED))
+        if (trace_collect(session, TRACE_COLLECT_ENDED) || trace_coverage_collect(session))
             return sprof_error_memory(error);
+        trace_coverage_remove(session);
         int failed = session->now_ns >= session->next_flush_ns ? trace_flush(session, error) : 0;
         if (!failed)
             failed = trace_serve_commands(session, error);
@@ -379,7 +384,8 @@ static int wait_for_end(struct trace_session *session, struct trace_result *resu
     result->has_wait_status = !session->ended;
     control_server_close(&session->control);
     trace_take_time(session);
-    return trace_collect(session, session->ended ? TRACE_COLLECT_ALL : TRACE_COLLECT_LAST)
+    return trace_collect(session, session->ended ? TRACE_COLLECT_ALL : TRACE_COLLECT_LAST) ||
+                   trace_coverage_collect(session)
                ? sprof_error_memory(error)
                : 0;
 }
@@ -395,6 +401,7 @@ static int finish(struct trace_session *session, struct trace_result *result,
     result->in_flight = session->in_flight;
     result->abnormal = session->abnormal;
     result->refused = session->refused;
+    trace_coverage_count(session, &result->covered, &result->left);
     result->untracked = atomic_load(&session->shared->untracked);
     result->probe_ns = session->shared->cost.whole * session->ns_per_tick;
     for (size_t i = 0; i < session->probes.count; i++) {
@@ -448,7 +455,10 @@ int trace_run(struct trace_session *session, struct trace_result *result, struct
         return failed;
     }
     close_fd(&session->agent_fd);
-    failed = wait_for_end(session, result, error);
+    if (session->mode == TRACE_COVERAGE && trace_coverage_begin(session))
+        failed = sprof_error_memory(error);
+    if (!failed)
+        failed = wait_for_end(session, result, error);
     if (!failed)
         failed = finish(session, result, error);
     wait_for_command(session, result);

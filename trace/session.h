@@ -9,6 +9,15 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+/* What becomes of a call. */
+enum trace_mode {
+    TRACE_STATS,    /* it is counted and timed */
+    TRACE_COVERAGE, /* it is noted when a function is called first, whose probe then goes */
+};
+
+/* The words of the modes, then NULL. */
+extern const char *const trace_mode_words[];
+
 /* Zero values take the defaults. All is borrowed until trace_free. */
 struct trace_options {
     char *const *command;
@@ -21,6 +30,8 @@ struct trace_options {
     size_t module_count;
     struct model_kind_rules rules;
     const char *output; /* NULL: "sprof.db" */
+    enum trace_mode mode;
+    bool append; /* add a run, where there is a recording already */
     bool paths; /* calls by call path, too */
     bool no_cache;
     bool paused; /* measure nothing until somebody says so over the control socket */
@@ -39,6 +50,8 @@ struct trace_result {
     uint64_t calls;
     uint64_t in_flight; /* calls that had not ended */
     uint64_t abnormal;  /* calls left without returning */
+    size_t covered;     /* functions that were called, in mode coverage … */
+    size_t left;        /* … whose probes were taken back while the command ran */
     uint64_t untracked; /* threads that found no room */
     double probe_ns;    /* what the probe of one timed call takes, which is taken off; 0: not known */
     uint64_t duration_ns;

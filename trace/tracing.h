@@ -21,13 +21,16 @@ struct trace_file {
 struct trace_probe {
     uint32_t file;
     const struct trace_function *function;
-    uint8_t tier;   /* enum probe_tier */
-    bool is_chosen; /* else it has one because it leaves the frames of others */
-    bool is_on;     /* as ranges have it */
-    bool is_placed; /* the process jumps to it … */
+    uint8_t tier;                   /* enum probe_tier */
+    bool is_chosen;                 /* else it has one because it leaves the frames of others */
+    bool is_on;                     /* as ranges have it */
+    bool is_placed;                 /* the process jumps to it … */
     uint8_t jump[TRACE_JUMP_BYTES]; /* … so */
-    uint32_t node;  /* of its entry; 0: not made yet */
-    uint64_t calls; /* of all threads, as last written */
+    uint32_t node;                  /* of its entry; 0: not made yet */
+    uint64_t calls;                 /* of all threads, as last written */
+    uint64_t first_ns;  /* of the run: when it was called first; 0: not yet, or nobody looked */
+    bool is_looked_for; /* it has a row of coverage */
+    bool is_left;       /* its place is as it was before */
 };
 
 /* Functions that are switched together, and keep their number. */
@@ -97,6 +100,9 @@ struct trace_session {
     SPROF_VEC(struct trace_probe) probes;
     SPROF_VEC(struct trace_range) ranges; /* by number, from 1 */
     struct control_server control;
+    enum trace_mode mode;
+    uint64_t next_removal_ns;                /* of probes that have seen a call; see coverage.c */
+    bool keeps_probes;                       /* of such: the process cannot be stopped */
     bool paused, ended;                      /* as commands have it */
     uint64_t off_ns;                         /* when to pause; 0: no deadline */
     uint64_t cleared_ns, cleared_cpu_ns;     /* at the last clear; 0: none */
@@ -178,6 +184,25 @@ int trace_begin_paused(struct trace_session *session, struct sprof_error *error)
 /* Carries out the commands that have come in, and what was to be done at this time. */
 int trace_serve_commands(struct trace_session *session, struct sprof_error *error);
 
+/* == coverage.c == */
+
+/* Rows of the functions that are looked for from now on. Returns 0 or SPROF_ENOMEM. */
+int trace_coverage_begin(struct trace_session *session);
+
+/* Notes which functions have been called since the last time. Returns 0 or SPROF_ENOMEM. */
+int trace_coverage_collect(struct trace_session *session);
+
+/* What was called so far counts as not called. SPROF_ESTATE where probes have left: they would not
+ * see it. */
+int trace_coverage_clear(struct trace_session *session, struct sprof_error *error);
+
+/* Takes back the probes that have seen a call, where it is time for that: their functions cost
+ * nothing from then on. What hinders it hinders nothing else. */
+void trace_coverage_remove(struct trace_session *session);
+
+/* How many functions have been called, and of how many the probe has left. */
+void trace_coverage_count(const struct trace_session *session, size_t *covered, size_t *left);
+
 /* == detach.c == */
 
 /* Takes all probes out of the process, and what was mapped for them. Its threads stand still for
@@ -210,6 +235,9 @@ int trace_clear_figures(struct trace_session *session, uint64_t ticks);
 
 /* Its cell, which is made where there is none; NULL: out of memory. */
 struct trace_cell *trace_cell_of(struct trace_thread *thread, uint32_t function);
+
+/* As the kernel tells; empty where it does not know any more. */
+void trace_thread_name(const struct trace_session *session, int32_t tid, char name[16]);
 
 void trace_figures_release(struct trace_session *session);
 

@@ -317,6 +317,20 @@ static SAVES_ALL __attribute__((noinline)) void end_below(struct thread *thread,
         drop_innermost(thread, now);
 }
 
+/* == Coverage == */
+
+/* The first call. Frames go on being ended where the probe is there for that. */
+static SAVES_ALL __attribute__((noinline)) void cover(uint32_t function, uint8_t tiers)
+{
+    struct probe_shared *shared = probe_inside.shared;
+    struct probe_hit *hit = &shared->hits[function];
+    uint64_t none = 0;
+    const uint8_t rest = tiers & (uint8_t)~PROBE_COVER;
+    if (atomic_compare_exchange_strong(&hit->first, &none, probe_ticks()))
+        atomic_store(&hit->tid, thread_id(shared));
+    atomic_compare_exchange_strong(&shared->tiers[function], &tiers, rest);
+}
+
 /* == Frames that are left by a jump == */
 
 /* Where a longjmp sets the stack pointer to. glibc stores it rotated and mixed with a secret, musl
@@ -355,8 +369,13 @@ SAVES_ALL int probe_entered(uint32_t function, uint64_t slot, uint64_t argument)
     struct thread *thread = &probe_thread;
     if (!*probe_inside.alive)
         return 1;
-    const uint32_t tiers = probe_inside.shared->tiers[function],
-                   tier = tiers & ~(uint32_t)PROBE_QUIET;
+    uint8_t tiers =
+        atomic_load_explicit(&probe_inside.shared->tiers[function], memory_order_relaxed);
+    if (tiers & PROBE_COVER) {
+        cover(function, tiers);
+        tiers &= (uint8_t)~PROBE_COVER;
+    }
+    const uint8_t tier = tiers & (uint8_t)~PROBE_QUIET;
     if (tier == PROBE_OFF || (!thread->stats && !begin_thread(thread)))
         return 1;
     struct probe_stat *stat = &thread->stats[function];

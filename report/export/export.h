@@ -71,6 +71,7 @@ int report_callgrind_write(FILE *out, const struct report_content *content,
 int report_chrome_write(FILE *out, const struct report_content *content, struct sprof_error *error);
 int report_tsv_write(FILE *out, const struct report_content *content, struct sprof_error *error);
 int report_svg_write(FILE *out, const struct report_content *content, struct sprof_error *error);
+int report_lcov_write(FILE *out, const struct report_content *content, struct sprof_error *error);
 int report_dot_write(FILE *out, const struct report_content *content, struct sprof_error *error);
 
 #endif

@@ -127,7 +127,7 @@ static void test_reading_leaves_it_as_it_is(void)
     char *before = bytes_of(place.path, &before_size);
     CU_ASSERT_EQUAL_FATAL(store_open_read(&store, place.path, NULL), 0);
     expect_answers(store, expected);
-    ASSERT_QUERY(store, "PRAGMA user_version", "2");
+    ASSERT_QUERY(store, "PRAGMA user_version", "3");
     CU_ASSERT_EQUAL(store_query(store, "DELETE FROM counter", add_answer, NULL, NULL),
                     SPROF_EUSAGE);
     store_close(store, NULL);
@@ -188,6 +188,39 @@ static void test_all_or_nothing(void)
     place_remove(&place);
 }
 
+/* Version 2 lacks tables and views, and is brought to what a new recording is. */
+static void test_version_2(void)
+{
+    static const char shape[] = "SELECT type, name FROM sqlite_schema ORDER BY 1, 2";
+    const struct place place = place_make();
+    struct store *store;
+    sqlite3 *database;
+    example_make(&place);
+    char *wanted = answer(place.path, shape);
+    char *calls = answer(place.path, "SELECT * FROM v_call_stats");
+    CU_ASSERT_EQUAL_FATAL(sqlite3_open(place.path, &database), SQLITE_OK);
+    execute(database, "DROP VIEW v_coverage; DROP TABLE coverage; DROP TABLE entry_coverage;"
+                      "PRAGMA user_version = 2");
+    sqlite3_close(database);
+    CU_ASSERT_EQUAL_FATAL(store_open_read(&store, place.path, NULL), 0);
+    ASSERT_QUERY(store, "SELECT count(*) FROM v_coverage", "0");
+    store_close(store, NULL);
+    char *version = answer(place.path, "PRAGMA user_version");
+    CU_ASSERT_STRING_EQUAL(version, "2|\n");
+    free(version);
+    CU_ASSERT_EQUAL_FATAL(store_open_write(&store, place.path, NULL), 0);
+    CU_ASSERT_EQUAL(store_close(store, NULL), 0);
+    char *found = answer(place.path, shape), *same_calls = answer(place.path,
+                                                                 "SELECT * FROM v_call_stats");
+    CU_ASSERT_STRING_EQUAL(found, wanted);
+    CU_ASSERT_STRING_EQUAL(same_calls, calls);
+    free(wanted);
+    free(calls);
+    free(found);
+    free(same_calls);
+    place_remove(&place);
+}
+
 /* A recorder of version 1 that lives keeps its file. */
 static void test_live_recorder_of_version_1(void)
 {
@@ -215,6 +248,7 @@ void sprof_suite_store_migrate(void)
     CU_pSuite suite = CU_add_suite("store/migrate", NULL, NULL);
     CU_add_test(suite, "reading leaves it as it is", test_reading_leaves_it_as_it_is);
     CU_add_test(suite, "writing migrates", test_writing_migrates);
+    CU_add_test(suite, "version 2", test_version_2);
     CU_add_test(suite, "all or nothing", test_all_or_nothing);
     CU_add_test(suite, "a live recorder of version 1", test_live_recorder_of_version_1);
 }

@@ -104,7 +104,7 @@ static void test_nothing_is_written(void)
 static void test_schema_may_be_looked_at(void)
 {
     ASSERT_QUERY(example.store, "SELECT count(*) FROM pragma_table_info('sample')", "8");
-    ASSERT_QUERY(example.store, "PRAGMA user_version", "2");
+    ASSERT_QUERY(example.store, "PRAGMA user_version", "3");
     ASSERT_QUERY(example.store, "SELECT count(*) > 20 FROM sqlite_schema", "1");
     ASSERT_QUERY(example.store, "EXPLAIN QUERY PLAN SELECT 1", "1|0|0|SCAN CONSTANT ROW");
 }

@@ -428,6 +428,14 @@ static struct store_call_latency call_latencies[] = {
     {.run_id = 1, .event_id = 1, .function_id = 1, .p50_ns = 100, .p90_ns = 100, .p99_ns = 100,
      .p999_ns = 100},
 };
+static struct store_entry_coverage entry_coverages[] = {
+    {.run_id = 1, .node_id = 1, .first_ns = 500, .thread_id = 1},
+    {.run_id = 1, .node_id = 2},
+};
+static struct store_coverage coverages[] = {
+    {.run_id = 1, .function_id = 1, .first_ns = 500, .thread_id = 1},
+    {.run_id = 1, .function_id = 2},
+};
 static struct store_slot_cost slot_costs[] = {
     {1, 1, 0, 1, 1, SAMPLES(1)}, {1, 1, 0, 1, 2, SAMPLES(1)}, {1, 1, 0, 1, 4, SAMPLES(2)},
     {1, 1, 0, 1, 7, SAMPLES(1)}, {1, 1, 0, 2, 5, SAMPLES(1)}, {1, 1, 0, 3, 8, {0, UNSAMPLED_NS}}};
@@ -514,6 +522,7 @@ int example_write_raw(struct store *store, const struct store_run *run)
         .counters = BORROW(counters),
         .failed = BORROW(failed),
         .call_costs = BORROW(call_costs),
+        .entry_coverages = BORROW(entry_coverages),
     };
     return store_write(store, &batch, NULL);
 }
@@ -537,6 +546,7 @@ int example_write_derived(struct store *store)
         .thread_node_costs = BORROW(thread_node_costs),
         .slot_costs = BORROW(slot_costs),
         .call_latencies = BORROW(call_latencies),
+        .coverages = BORROW(coverages),
         .event_costs = BORROW(event_costs),
         .sample_summaries = BORROW(sample_summaries),
     };

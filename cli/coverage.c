@@ -1,0 +1,112 @@
+/* A table of the functions that a trace looked for: called, when first and by whom, or not at all.
+ */
+#include "cli/coverage.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS_SHOWN = 40 };
+
+static const struct cli_column columns_of_programs[] = {
+    {"function", false, 0}, {"module", false, 0},  {"executed", true, 0}, {"runs", true, 0},
+    {"first_run", true, 0}, {"first_ns", true, 0}, {"tid", true, 0},      {"thread", false, 0},
+    {"address", false, 0},  {"file", false, 0},    {"line", true, 0},
+};
+/* The first is a time, or that there was none. */
+static const struct cli_column columns_of_people[] = {
+    {"first call", true, 10}, {"run", true, 4},        {"thread", false, 16},
+    {"module", false, 20},    {"function", false, 40}, {"declared at", false, 0},
+};
+
+/* Of a function in several runs the first of those in which it was called: a bare column comes from
+ * the row of the minimum. */
+#define UNITED                                                                                     \
+    "SELECT function, module, max(executed) AS executed, sum(executed) AS runs,"                   \
+    " min(CASE WHEN executed THEN run_id END) AS first_run, first_ns, tid, thread,"                \
+    " printf('0x%%x', address) AS address, file, line FROM v_coverage WHERE %llu IN (0, run_id)"   \
+    " GROUP BY function_id"
+
+struct showing {
+    struct cli_listing listing;
+    uint64_t functions, executed;
+};
+
+static int note_counts(void *context, int columns, char *const *values, char *const *names)
+{
+    struct showing *showing = context;
+    (void)columns;
+    (void)names;
+    showing->functions = values[0] ? strtoull(values[0], NULL, 10) : 0;
+    showing->executed = values[1] ? strtoull(values[1], NULL, 10) : 0;
+    return 0;
+}
+
+static int show_row(void *context, int columns, char *const *values, char *const *names)
+{
+    struct showing *showing = context;
+    const char *cells[CLI_COLUMNS_MAX] = {0};
+    char first[32], place[4200];
+    (void)names;
+    for (int i = 0; i < columns && i < CLI_COLUMNS_MAX; i++)
+        cells[i] = values[i] ? values[i] : "";
+    if (showing->listing.format == CLI_TEXT) {
+        const char *const text[] = {first, cells[4], cells[7], cells[1], cells[0], place};
+        snprintf(first, sizeof first, values[5] ? "%.6f s" : "–",
+                 values[5] ? strtod(values[5], NULL) / 1e9 : 0.0);
+        snprintf(place, sizeof place, values[9] ? "%s:%s" : "", cells[9], cells[10]);
+        cli_listing_row(&showing->listing, text);
+    } else
+        cli_listing_row(&showing->listing, cells);
+    return 0;
+}
+
+static int show_rows(struct showing *showing, struct store *store,
+                     const struct cli_coverage_options *options, struct sprof_error *error)
+{
+    const bool is_text = options->format == CLI_TEXT;
+    struct sprof_str sql = {0};
+    showing->listing.columns = is_text ? columns_of_people : columns_of_programs;
+    showing->listing.column_count = is_text
+                                        ? sizeof columns_of_people / sizeof *columns_of_people
+                                        : sizeof columns_of_programs / sizeof *columns_of_programs;
+    sprof_str_appendf(&sql,
+                      "SELECT * FROM (" UNITED ") WHERE executed = 0 OR NOT %d ORDER BY first_run"
+                      " NULLS LAST, first_ns, module, function LIMIT %llu",
+                      (unsigned long long)options->run, options->unexecuted,
+                      options->limit ? (unsigned long long)options->limit
+                      : is_text      ? (unsigned long long)ROWS_SHOWN
+                                     : (unsigned long long)INT64_MAX);
+    cli_listing_begin(&showing->listing);
+    const int status = sql.failed ? sprof_error_memory(error)
+                                  : store_query(store, sql.text, show_row, showing, error);
+    cli_listing_end(&showing->listing);
+    sprof_str_release(&sql);
+    return status;
+}
+
+int cli_show_coverage(FILE *out, struct store *store, const struct cli_coverage_options *options,
+                      struct sprof_error *error)
+{
+    struct showing showing = {.listing = {.out = out, .format = options->format}};
+    char sql[640];
+    snprintf(sql, sizeof sql, "SELECT count(*), sum(executed) FROM (" UNITED ")",
+             (unsigned long long)options->run);
+    int status = store_query(store, sql, note_counts, &showing, error);
+    if (!status && !showing.functions)
+        return sprof_error_set(error, SPROF_ENOTFOUND, 0,
+                               "no run of the recording looked for the functions that are called: "
+                               "`sprof trace --mode coverage -- COMMAND` does");
+    if (!status && options->format == CLI_TEXT)
+        fprintf(out, "%llu of %llu functions were called: %.1f %% of those with a probe%s\n",
+                (unsigned long long)showing.executed, (unsigned long long)showing.functions,
+                100.0 * (double)showing.executed / (double)showing.functions,
+                options->run ? "" : ", in all runs together");
+    if (!status)
+        status = show_rows(&showing, store, options, error);
+    const uint64_t rows = showing.functions - (options->unexecuted ? showing.executed : 0);
+    if (!status && options->format == CLI_TEXT && showing.listing.rows < rows)
+        fprintf(out, "  … and %llu more: -n %llu shows them\n",
+                (unsigned long long)(rows - showing.listing.rows), (unsigned long long)rows);
+    return status;
+}

@@ -1,0 +1,268 @@
+#!/bin/bash
+# sprof trace --mode coverage: which functions are called is known exactly, their probes leave, and programs do
+# what they do untraced.
+#   coverage.sh exact | leaves | united | control | kill | real | lcov
+set -u
+. "$(dirname "$0")/../system/lib.sh"
+
+write_program() {
+    cat >program.cc <<'END'
+#include <csetjmp>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#define NI __attribute__((noinline))
+#define KEEP __asm__ volatile("nop; nop; nop; nop; nop" ::: "memory")
+static jmp_buf back;
+NI void hot() { KEEP; }
+NI void never() { KEEP; }
+NI void also_never() { KEEP; hot(); }
+NI void by_choice() { KEEP; }
+NI void only_child() { KEEP; }
+NI void thrower() { KEEP; throw 1; }
+NI void jumper() { KEEP; longjmp(back, 1); }
+NI long again(long n) { return n ? again(n - 1) + 1 : 0; }
+NI void in_thread() { KEEP; }
+NI void late() { KEEP; }
+static void *run(void *rounds) { in_thread(); for (long i = 0; i < (long)rounds; i++) hot(); return 0; }
+int main(int count, char **arguments)
+{
+    const long rounds = count > 1 ? atol(arguments[1]) : 1000;
+    for (int i = 0; i < 100; i++) {
+        try { thrower(); } catch (int) { }
+        if (!setjmp(back)) jumper();
+    }
+    pthread_t threads[3];
+    for (pthread_t &thread : threads) pthread_create(&thread, 0, run, (void *)rounds);
+    pid_t child = fork();
+    if (!child) { only_child(); _exit(0); }
+    waitpid(child, 0, 0);
+    for (pthread_t &thread : threads) pthread_join(thread, 0);
+    printf("%ld\n", again(1000)); fflush(stdout);
+    if (count > 2 && !strcmp(arguments[2], "choice")) by_choice();
+    while (count > 3 && access(arguments[3], F_OK)) { hot(); usleep(1000); }
+    late();
+    puts("done");
+    return 7;
+}
+END
+    g++ -O1 -g -fno-optimize-sibling-calls -pthread program.cc -o program || fail "no compiler"
+}
+
+# covered NAME OPTIONS -- COMMAND: traced; prints and ends as untraced.
+covered() {
+    local name=$1 options=()
+    shift
+    while [ "$1" != -- ]; do options+=("$1") && shift; done
+    shift
+    "$@" >want 2>want_err </dev/null
+    local wanted=$?
+    "$SPROF" trace --mode coverage -o "$name.db" "${options[@]}" -- "$@" >got 2>got_err </dev/null
+    status=$?
+    cp got_err err
+    [ $status = $wanted ] || fail "$name: exit status $status, untraced $wanted"
+    cmp -s want got || fail "$name: other output than untraced"
+    grep -v '^sprof: ' got_err | cmp -s - want_err || fail "$name: other errors than untraced"
+}
+
+# executed FILE OPTION…: "function 0|1", sorted.
+executed() {
+    "$SPROF" stats --coverage "$@" --format csv >coverage.csv 2>err || fail "no coverage"
+    python3 -c 'import csv
+for row in csv.DictReader(open("coverage.csv")):
+    print(row["function"].split("(")[0], row["executed"])' | sort
+}
+
+wanted() { # functions that are called; the others are not
+    for function in again also_never by_choice hot in_thread jumper late main never only_child run thrower; do
+        [[ " $* " == *" $function "* ]] && echo "$function 1" || echo "$function 0"
+    done
+}
+usual="again hot in_thread jumper late main run thrower"
+
+case $1 in
+exact)
+    write_program
+    covered program -- ./program
+    executed program.db >found
+    # shellcheck disable=SC2086
+    wanted $usual | diff - found >out || fail "other functions"
+    executed program.db --unexecuted | diff - <(wanted $usual | grep ' 0$') >out || fail "other unexecuted functions"
+    # Threads by their number, times within the run and in the order of calls.
+    python3 - <<'END' || fail "first calls"
+import csv, subprocess, os
+rows = {row["function"].split("(")[0]: row for row in csv.DictReader(open("coverage.csv"))}
+assert not any(row["first_ns"] or row["tid"] for row in rows.values())
+sprof = os.environ["SPROF"]
+text = subprocess.run([sprof, "stats", "--coverage", "--format", "csv", "program.db"], capture_output=True, text=True).stdout
+rows = {row["function"].split("(")[0]: row for row in csv.DictReader(text.splitlines()) if row["executed"] == "1"}
+order = sorted(rows, key=lambda name: int(rows[name]["first_ns"]))
+assert order[:3] == ["main", "thrower", "jumper"] and order[-2:] == ["again", "late"], order
+assert rows["run"]["tid"] != rows["main"]["tid"], rows["run"]
+assert all(row["file"].endswith("program.cc") and int(row["line"]) > 0 for row in rows.values())
+END
+    # Everything at once, libraries too.
+    covered program --module '*' -- ./program
+    executed program.db >found
+    # shellcheck disable=SC2086
+    wanted $usual | while read -r line; do grep -qx "$line" found || fail "$line is missing"; done || exit 1
+    run "$SPROF" report -i program.db
+    [ "$status" = 0 ] || fail "no report of a recording without calls"
+    ;;
+leaves)
+    write_program
+    # Calls of a function whose probe has left cost what they cost untraced; a probe that stays, and measures,
+    # takes at least a third more of the time of these. Fastest of some runs, for others use the same processors.
+    cat >loop.c <<'END'
+#include <stdio.h>
+#include <time.h>
+__attribute__((noinline)) void hot(void) { __asm__ volatile("nop; nop; nop; nop; nop"); }
+static long cpu(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return time.tv_sec * 1000000000L + time.tv_nsec;
+}
+int main(void)
+{
+    long best = 1L << 60;
+    const long begin = cpu();
+    while (cpu() - begin < 700000000L) {
+        const long from = cpu();
+        for (int i = 0; i < 100000; i++)
+            hot();
+        const long took = cpu() - from;
+        best = took < best ? took : best;
+    }
+    printf("%ld\n", best);
+    return 0;
+}
+END
+    gcc -O1 loop.c -o loop || fail "no compiler"
+    for try in 1 2 3 4 5; do
+        plain=$(./loop)
+        left=$("$SPROF" trace --mode coverage -o loop.db -- ./loop 2>err) || fail "exit status"
+        grep -q '[1-9][0-9]* probes left' err || fail "no probe left"
+        awk "BEGIN { exit !($left < 1.15 * $plain) }" && exit 0
+    done
+    fail "100 000 calls take $left ns, untraced $plain"
+    ;;
+united)
+    write_program
+    covered program -- ./program
+    executed program.db >found
+    "$SPROF" trace --mode coverage --append -o program.db -- ./program 10 choice >/dev/null 2>err
+    # shellcheck disable=SC2086
+    wanted $usual by_choice | diff - <(executed program.db) >out || fail "not united over runs"
+    # shellcheck disable=SC2086
+    wanted $usual | diff - <(executed program.db --run 1) >out || fail "run 1"
+    mv program.db other.db
+    covered program -- ./program
+    expect 0 "$SPROF" merge -o both.db program.db other.db
+    # shellcheck disable=SC2086
+    wanted $usual by_choice | diff - <(executed both.db) >out || fail "not united by merge"
+    sql both.db "SELECT max(runs) FROM (SELECT count(*) AS runs FROM v_coverage WHERE executed GROUP BY function_id)" >runs
+    [ "$(cat runs)" = 3 ] || fail "$(cat runs) runs"
+    sql both.db 'PRAGMA foreign_key_check' >broken
+    [ ! -s broken ] || fail "$(cat broken)"
+    ;;
+control)
+    write_program
+    "$SPROF" trace --mode coverage --paused -o t.db -- ./program 10 none end >trace.out 2>trace.err &
+    tracer=$!
+    children+=("$tracer")
+    wait_until 60 grep -q 1000 trace.out
+    # Nothing is looked at before `start`; what is called from then on is, while it runs.
+    [ -z "$(executed t.db | grep ' 1$')" ] || fail "functions were covered in a pause"
+    expect 0 "$SPROF" ctl -i t.db start coverage
+    wait_until 60 eval 'executed t.db | grep -qx "hot 1"'
+    wait_until 60 eval '"$SPROF" ctl -i t.db status 2>&1 | grep -q "mode coverage.*1 probes have left"'
+    # A probe that has left sees nothing more.
+    expect 2 "$SPROF" ctl -i t.db mode nothing && said 'stats'
+    expect 1 "$SPROF" ctl -i t.db mode stats && said 'have left'
+    expect 1 "$SPROF" ctl -i t.db clear && said 'have left'
+    touch end
+    wait "$tracer"
+    [ $? = 7 ] || fail "the command's exit status"
+    executed t.db | grep ' 1$' | diff - <(printf '%s 1\n' hot late) >out || fail "other functions"
+    # A trace that measures can look for coverage in between: probes stay then.
+    rm -f end trace.out
+    "$SPROF" trace -o t.db -- ./program 10 none end >trace.out 2>trace.err &
+    tracer=$!
+    children+=("$tracer")
+    wait_until 60 grep -q 1000 trace.out
+    expect 0 "$SPROF" ctl -i t.db mode coverage
+    wait_until 60 eval 'executed t.db | grep -qx "hot 1"'
+    expect 0 "$SPROF" ctl -i t.db clear
+    wait_until 60 eval 'executed t.db | grep -qx "hot 1"'
+    expect 0 "$SPROF" ctl -i t.db mode stats
+    wait_until 60 eval '"$SPROF" stats -i t.db --format csv 2>err | grep -q hot'
+    touch end
+    wait "$tracer"
+    [ $? = 7 ] || fail "the command's exit status"
+    executed t.db | grep ' 1$' | diff - <(echo 'hot 1') >out || fail "other functions between"
+    ;;
+kill)
+    # sprof dies at some moment, while probes leave or after it: the command ends as it should.
+    write_program
+    for i in $(seq 12); do
+        rm -f end out.txt
+        setsid "$SPROF" trace --mode coverage --module '*' -o t.db -- ./program 2000000 none end >out.txt 2>err &
+        tracer=$!
+        children+=("$tracer")
+        wait_until 60 eval '"$SPROF" ctl -i t.db status >/dev/null 2>&1'
+        sleep "0.$((RANDOM % 40 + 10))"
+        kill -9 "$tracer"
+        wait "$tracer" 2>/dev/null
+        touch end
+        wait_until 60 grep -q done out.txt
+        grep -qx 1000 out.txt || fail "other output"
+    done
+    ;;
+real)
+    head -c 2000000 "$SPROF" >input
+    covered xz --module '*' -- xz -T2 -1 -c input
+    grep -q 'functions were called' got_err || fail "no summary"
+    covered sqlite --module '*' -- sqlite3 :memory: 'WITH RECURSIVE c (x) AS (SELECT 1 UNION ALL
+        SELECT x + 1 FROM c WHERE x < 200000) SELECT count(*), sum(x), max(x % 7) FROM c;'
+    python=$(PATH=/usr/bin:/bin command -v python3) || skip "no python3"
+    covered python --module '*' -- "$python" -c '
+import json, threading, os, subprocess
+threads = [threading.Thread(target=lambda: sum(range(100000))) for _ in range(8)]
+[thread.start() for thread in threads]; [thread.join() for thread in threads]
+for i in range(300): json.loads(json.dumps({str(i): [i] * 5 for i in range(300)}))
+print(subprocess.run(["echo", "hi"], capture_output=True).stdout, flush=True)
+for i in range(20):
+    child = os.fork()
+    if not child: os._exit(i)
+    print(os.waitpid(child, 0)[1])
+raise SystemExit(9)'
+    [ "$(executed python.db | grep -c ' 1$')" -gt 500 ] || fail "few functions of python"
+    ;;
+lcov)
+    command -v lcov >/dev/null && command -v genhtml >/dev/null || skip "no lcov"
+    write_program
+    covered program -- ./program
+    expect 0 "$SPROF" export -f lcov -o coverage.info program.db
+    expect 0 lcov --summary coverage.info
+    grep -q 'functions.*(8 of 12 functions)' out err || fail "other sums"
+    expect 0 genhtml coverage.info -o html
+    grep -rq 'only_child' html || fail "no function in the page"
+    "$SPROF" export -f lcov -o - program.db 2>err | grep -qx 'FNDA:0,_Z5neverv' || fail "never is not there"
+    expect 0 lcov -a coverage.info -a coverage.info -o twice.info
+    grep -qx 'FNDA:2,main' twice.info || fail "tracefiles do not add up"
+    # What has no coverage says so.
+    "$SPROF" trace -o stats.db -- ./program >/dev/null 2>&1
+    expect 1 "$SPROF" export -f lcov -o - stats.db && said 'trace --mode coverage'
+    expect 1 "$SPROF" stats --coverage stats.db && said 'trace --mode coverage'
+    expect 2 "$SPROF" stats --unexecuted stats.db && said 'goes with --coverage'
+    expect 2 "$SPROF" trace --mode nothing -- ./program && said 'stats or coverage'
+    expect 2 "$SPROF" trace --mode coverage --paths -- ./program && said 'goes with --mode stats'
+    ;;
+*)
+    fail "no such case: $1"
+    ;;
+esac

@@ -1,0 +1,182 @@
+/* Which functions have been called: the first call of each is noted in the process, and its probe
+ * is taken back, so that the others cost nothing. */
+#include "trace/stop.h"
+#include "trace/tracing.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    STOP_SHARE = 100, /* threads stand still for at most one part in so many */
+    REMOVAL_NS = 100000000,
+    RETRY_NS = 1000000000,
+};
+
+/* == Rows == */
+
+static int put_row(struct trace_session *session, uint32_t number, uint32_t thread)
+{
+    struct trace_probe *probe = &session->probes.items[number];
+    uint32_t node;
+    const int result = trace_node_of(session, number, 0, &node);
+    const struct store_entry_coverage row = {.run_id = session->run->id,
+                                             .node_id = node,
+                                             .first_ns = probe->first_ns,
+                                             .thread_id = thread};
+    if (result)
+        return result == SPROF_ENOTFOUND ? 0 : result;
+    return sprof_vec_push(&recording_batch(session->recording)->entry_coverages, row) ? SPROF_ENOMEM
+                                                                                      : 0;
+}
+
+int trace_coverage_begin(struct trace_session *session)
+{
+    for (uint32_t i = 0; i < session->probes.count; i++) {
+        struct trace_probe *probe = &session->probes.items[i];
+        if (!probe->is_chosen || probe->is_looked_for)
+            continue;
+        probe->is_looked_for = true;
+        if (put_row(session, i, 0))
+            return SPROF_ENOMEM;
+    }
+    return 0;
+}
+
+/* Whatever the command wrote there: within the run. */
+static uint64_t time_of(const struct trace_session *session, uint64_t ticks)
+{
+    const double ns = ticks > session->start_ticks
+                          ? (double)(ticks - session->start_ticks) * session->ns_per_tick
+                          : 0;
+    const uint64_t begin_ns = session->start_ns - session->run->start_monotonic_ns;
+    const uint64_t end_ns = session->now_ns - session->run->start_monotonic_ns;
+    const uint64_t at_ns = ns < 9e18 ? begin_ns + (uint64_t)ns : end_ns;
+    return at_ns > end_ns ? end_ns : at_ns ? at_ns : 1;
+}
+
+static int note_hit(struct trace_session *session, uint32_t number, const struct probe_hit *hit)
+{
+    struct trace_probe *probe = &session->probes.items[number];
+    const uint32_t tid = atomic_load(&hit->tid);
+    const struct model_thread *thread = NULL;
+    if (tid > 0 && tid <= INT32_MAX) {
+        char text[16];
+        trace_thread_name(session, (int32_t)tid, text);
+        const char *name = sprof_arena_text(&session->arena, text);
+        thread = name ? recording_thread(session->recording, session->pid, (pid_t)tid,
+                                         *name ? name : NULL, session->now_ns)
+                      : NULL;
+        if (!thread)
+            return SPROF_ENOMEM;
+    }
+    probe->first_ns = time_of(session, atomic_load(&hit->first));
+    return put_row(session, number, thread ? thread->id : 0);
+}
+
+int trace_coverage_collect(struct trace_session *session)
+{
+    for (uint32_t i = 0; i < session->probes.count; i++) {
+        const struct trace_probe *probe = &session->probes.items[i];
+        const struct probe_hit *hit = &session->shared->hits[i];
+        if (probe->is_looked_for && !probe->first_ns && atomic_load(&hit->first) &&
+            note_hit(session, i, hit))
+            return SPROF_ENOMEM;
+    }
+    return 0;
+}
+
+void trace_coverage_count(const struct trace_session *session, size_t *covered, size_t *left)
+{
+    *covered = *left = 0;
+    for (size_t i = 0; i < session->probes.count; i++) {
+        *covered += session->probes.items[i].first_ns != 0;
+        *left += session->probes.items[i].is_left;
+    }
+}
+
+int trace_coverage_clear(struct trace_session *session, struct sprof_error *error)
+{
+    size_t covered, left;
+    trace_coverage_count(session, &covered, &left);
+    if (left)
+        return sprof_error_set(error, SPROF_ESTATE, 0,
+                               "the probes of %zu functions have left the command with their first "
+                               "call: what they saw stays; begin another trace",
+                               left);
+    for (size_t i = 0; i < session->probes.count; i++) {
+        session->probes.items[i].first_ns = 0;
+        session->probes.items[i].is_looked_for = false;
+        atomic_store(&session->shared->hits[i].first, 0);
+        atomic_store(&session->shared->hits[i].tid, 0);
+    }
+    return 0;
+}
+
+/* == Taking probes back == */
+
+static bool may_leave(const struct trace_probe *probe)
+{
+    return probe->first_ns && probe->is_placed && !probe->is_left &&
+           (probe->tier == PROBE_FULL || probe->tier == PROBE_COUNT);
+}
+
+static bool is_any_to_leave(const struct trace_session *session)
+{
+    for (size_t i = 0; i < session->probes.count; i++)
+        if (may_leave(&session->probes.items[i]))
+            return true;
+    return false;
+}
+
+/* While nobody runs: the jump is one instruction, so nobody is within it. Whoever came by it runs
+ * on in the thunk and the copy of the function's beginning, which stay. */
+static void restore(struct trace_session *session, int memory_fd)
+{
+    for (size_t i = 0; i < session->probes.count; i++) {
+        struct trace_probe *probe = &session->probes.items[i];
+        const off_t site = (off_t)(session->files.items[probe->file].bias + probe->function->site);
+        uint8_t there[TRACE_JUMP_BYTES];
+        if (!may_leave(probe))
+            continue;
+        probe->is_left = true; /* or is none of ours any more: the file may be unloaded */
+        if (pread(memory_fd, there, sizeof there, site) == (ssize_t)sizeof there &&
+            !memcmp(there, probe->jump, sizeof there) &&
+            pwrite(memory_fd, probe->function->original, sizeof there, site) !=
+                (ssize_t)sizeof there)
+            session->keeps_probes = true;
+    }
+}
+
+void trace_coverage_remove(struct trace_session *session)
+{
+    struct trace_stop stop = {0};
+    struct sprof_error why = {0};
+    char path[64];
+    if (session->mode != TRACE_COVERAGE || session->options.mode != TRACE_COVERAGE ||
+        session->keeps_probes || session->executed || session->now_ns < session->next_removal_ns ||
+        !is_any_to_leave(session))
+        return;
+    snprintf(path, sizeof path, "/proc/%d/mem", (int)session->pid);
+    const int memory_fd = open(path, O_RDWR | O_CLOEXEC);
+    const uint64_t begin_ns = sprof_clock_monotonic_ns();
+    const int result =
+        memory_fd < 0 ? SPROF_ENOTFOUND : trace_stop_begin(&stop, session->pid, &why);
+    if (!result) {
+        restore(session, memory_fd);
+        trace_stop_end(&stop);
+    }
+    if (memory_fd >= 0)
+        close(memory_fd);
+    const uint64_t end_ns = sprof_clock_monotonic_ns(), took_ns = end_ns - begin_ns;
+    if (result == SPROF_EPERMISSION) {
+        session->keeps_probes = true;
+        sprof_log_message(session->options.log, SPROF_LOG_NOTE,
+                          "probes that have seen a call stay in place, switched off: %s",
+                          why.message);
+    }
+    if (took_ns > session->stopped_ns)
+        session->stopped_ns = took_ns;
+    session->next_removal_ns = end_ns + (result ? RETRY_NS : REMOVAL_NS) + took_ns * STOP_SHARE;
+}
