@@ -106,6 +106,12 @@ struct image_extent {
 };
 bool image_section_extent(const struct image *image, const char *name, struct image_extent *extent);
 
+/* How many bytes the compressed sections take in the file, and how many they claim to become. */
+struct image_packing {
+    uint64_t packed, unpacked;
+};
+struct image_packing image_packing(const struct image *image);
+
 /* Reads up to `size` bytes at an offset of the file; returns how many there are. */
 size_t image_read(const struct image *image, uint64_t offset, void *buffer, size_t size);
 

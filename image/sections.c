@@ -148,6 +148,23 @@ bool image_section_extent(const struct image *image, const char *name, struct im
     return section && image_extent_of(image, section, extent);
 }
 
+/* Only the head of each is read: libelf reads the whole section for it. */
+struct image_packing image_packing(const struct image *image)
+{
+    struct image_packing sum = {0};
+    for (size_t i = 0; i < image->sections.count; i++) {
+        const struct image_section_header *section = &image->sections.items[i];
+        Elf64_Chdr claim;
+        if (!(section->flags & SHF_COMPRESSED) || section->size < sizeof claim ||
+            image_read(image, section->offset, &claim, sizeof claim) != sizeof claim)
+            continue;
+        sum.packed += section->size;
+        sum.unpacked =
+            claim.ch_size < UINT64_MAX - sum.unpacked ? sum.unpacked + claim.ch_size : UINT64_MAX;
+    }
+    return sum;
+}
+
 bool image_has_section(const struct image *image, const char *name)
 {
     const struct image_section_header *section = image_section_header(image, name);

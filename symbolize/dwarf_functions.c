@@ -28,13 +28,14 @@ struct walk {
     struct dwarf_names *names;
     struct function_index *index;
     uint64_t delta;
-    const struct addresses *addresses;
+    const struct addresses *addresses; /* NULL: everything is wanted */
     struct dwarf_unit *unit;
     struct sprof_map descriptions; /* of the unit's calls: offset of what is called → number */
     SPROF_VEC(struct index_piece) pieces;
     SPROF_VEC(struct index_call) calls;
     SPROF_VEC(struct range) ranges;
     struct own own;
+    size_t unit_ranges;
     bool broken; /* an entry could not be read */
 };
 
@@ -79,6 +80,8 @@ static bool note_piece(void *context, uint64_t low, uint64_t high)
 static bool is_wanted(const struct walk *walk)
 {
     const struct addresses *addresses = walk->addresses;
+    if (!addresses)
+        return walk->pieces.count > walk->own.piece;
     for (size_t i = walk->own.piece; i < walk->pieces.count; i++) {
         const size_t at = addresses_lower_bound(addresses, walk->pieces.items[i].low);
         if (at < addresses->count && addresses->items[at] < walk->pieces.items[i].high)
@@ -242,11 +245,34 @@ static bool stop_at_wanted(void *context, uint64_t low, uint64_t high)
 static bool unit_is_wanted(struct walk *walk, struct dwarf_unit *unit)
 {
     const struct dwarf_extent *extent = &unit->extent;
+    if (!walk->addresses)
+        return true;
     if (extent->ranges_class == DWARF_NONE && !(extent->low_is_known && extent->high_pc))
         return true;
     struct wanting wanting = {.walk = walk};
     dwarf_each_range(&walk->names->dwarf, unit, extent, stop_at_wanted, &wanting);
     return wanting.found;
+}
+
+static bool note_unit_range(void *context, uint64_t low, uint64_t high)
+{
+    struct walk *walk = context;
+    struct function_index *index = walk->index;
+    const struct index_piece piece = {.low = low - walk->delta,
+                                      .high = high - walk->delta,
+                                      .first_call = (uint32_t)index->calls.count,
+                                      .first_range = (uint32_t)index->ranges.count};
+    if (high - low > UINT32_MAX)
+        return false;
+    index->failed |= sprof_vec_push(&index->pieces, piece) != 0;
+    return !index->failed && ++walk->unit_ranges < MAX_RANGES;
+}
+
+/* Of assembly only lines are known: its code is one piece without a function. */
+static void add_unit_without_functions(struct walk *walk)
+{
+    walk->unit_ranges = 0;
+    dwarf_each_range(&walk->names->dwarf, walk->unit, &walk->unit->extent, note_unit_range, walk);
 }
 
 void dwarf_functions_add(struct dwarf_names *names, uint64_t delta,
@@ -258,13 +284,15 @@ void dwarf_functions_add(struct dwarf_names *names, uint64_t delta,
     for (size_t i = 0; i < names->dwarf.units.count && !walk.index->failed; i++) {
         struct dwarf_entry root;
         struct dwarf_unit *unit = walk.unit = &names->dwarf.units.items[i];
-        if (!dwarf_unit_open(&names->dwarf, unit) || !unit_is_wanted(&walk, unit) ||
-            !dwarf_entry_next(&names->dwarf, unit, unit->entries, &root) || !root.has_children)
+        if (!dwarf_unit_open(&names->dwarf, unit) || !unit_is_wanted(&walk, unit))
             continue;
         const size_t first_piece = walk.index->pieces.count;
         walk.broken = false;
         sprof_map_clear(&walk.descriptions);
-        walk_children(&walk, root.children, 0, false, 0);
+        if (dwarf_entry_next(&names->dwarf, unit, unit->entries, &root) && root.has_children)
+            walk_children(&walk, root.children, 0, false, 0);
+        if (!addresses && !walk.broken && walk.index->pieces.count == first_piece)
+            add_unit_without_functions(&walk);
         dwarf_rows_add(&rows, unit, first_piece);
     }
     walk.index->failed |= names->dwarf.failed;

@@ -6,7 +6,8 @@
 #include "symbolize/dwarf_names.h"
 
 /* Adds to the index every function, with all its inlined calls and lines, that holds one of the
- * addresses (vaddrs; DWARF's address = vaddr + delta); what they are called is left to
+ * addresses (vaddrs; DWARF's address = vaddr + delta); where that is NULL, all functions, and the
+ * lines of units that have none. What they are called is left to
  * dwarf_names_describe. What cannot be read here (split units, files that dwz shares, functions
  * inside types, damage) is left out, for libdw. The index must be sorted afterwards. */
 void dwarf_functions_add(struct dwarf_names *names, uint64_t delta,

@@ -5,7 +5,7 @@
 #include <string.h>
 
 enum {
-    INDEX_VERSION = 2,    /* raised whenever something else is stored */
+    INDEX_VERSION = 3,    /* raised whenever something else is stored */
     RANGES_MAX = 1 << 16, /* of one piece: a look-up goes through them */
     WORK_MAX = 1 << 28,   /* calls and ranges to check: pieces may share them */
 };
@@ -148,7 +148,7 @@ void function_index_release(struct function_index *index)
 /* What is stored: this, the arrays in this order, and the texts, each ended by a NUL; the number of
  * a text is where it begins, plus 1. */
 struct header {
-    uint64_t version, pieces, descriptions, calls, ranges, lines, text_bytes, unused;
+    uint64_t version, pieces, descriptions, calls, ranges, lines, text_bytes, whole;
 };
 
 /* Where the texts that were added begin in the stored ones; NULL where memory or numbers run out.
@@ -204,6 +204,7 @@ void function_index_store(struct function_index *index, struct cache *cache,
             .ranges = index->ranges.count,
             .lines = index->lines.count,
             .text_bytes = texts.length,
+            .whole = index->whole,
         };
 #define BYTES_OF(vec)                                                                              \
     {                                                                                              \
@@ -313,6 +314,7 @@ bool function_index_take(struct function_index *index, struct sprof_bytes bytes)
     if (valid) {
         index->loaded = (const char *)reader.next;
         index->loaded_bytes = (uint32_t)header.text_bytes;
+        index->whole = header.whole != 0;
         valid = pieces_are_valid(index) && texts_are_valid(index);
     }
     if (!valid)

@@ -55,6 +55,7 @@ struct function_index {
     SPROF_VEC(struct index_call) calls;
     SPROF_VEC(struct index_range) ranges;
     SPROF_VEC(struct index_line) lines;
+    bool whole;  /* holds all functions that can be added to it */
     bool failed; /* memory ran out */
 };
 

@@ -71,8 +71,6 @@ static int find_symbols(struct job *job)
         if (!code && job->keyed)
             symbol_table_store(&job->table, job->options->cache, key);
     }
-    if (debug && job->has_dwarf && open_module(job))
-        module_measure_debug_file(&job->module, image_fd(debug));
     return code;
 }
 
@@ -84,13 +82,24 @@ static bool is_named_without_dwarf(struct job *job, size_t address)
            plt_find(&job->plt, job->addresses.items[address], &target, &start, &size);
 }
 
-/* Distribution debug files are compressed as a whole: libc's costs 40 ms before the first line. A
- * handful of addresses that have names already is not worth it; the symbols come from the same
+/* Distribution debug files are compressed as a whole: libc's costs 40 ms before the first line. */
+static struct image_packing packing(const struct job *job)
+{
+    return job->debug ? image_packing(job->debug) : (struct image_packing){0};
+}
+
+static bool is_packed(const struct job *job)
+{
+    enum { CHEAP_BYTES = 128 * 1024 };
+    return packing(job).packed >= CHEAP_BYTES;
+}
+
+/* A handful of addresses that have names already is not worth it; the symbols come from the same
  * file. */
 static bool dwarf_is_worth_it(struct job *job)
 {
-    enum { FEW = 32, CHEAP_BYTES = 128 * 1024 };
-    if (job->module.packed_bytes < CHEAP_BYTES || job->addresses.count > FEW)
+    enum { FEW = 32 };
+    if (!is_packed(job) || job->addresses.count > FEW)
         return true;
     for (size_t i = 0; i < job->addresses.count; i++)
         if (!is_named_without_dwarf(job, i))
@@ -150,7 +159,7 @@ static bool open_dwarf(struct job *job)
 {
     struct dwarf_sections sections;
     if (!job->dwarf_opened && open_module(job)) {
-        job->dwarf = module_dwarf(&job->module, &job->delta);
+        job->dwarf = module_dwarf(&job->module, job->debug, &job->delta);
         if (job->dwarf) {
             module_dwarf_sections(job->dwarf, &sections);
             dwarf_names_open(&job->names, &sections, &job->index);
@@ -160,11 +169,33 @@ static bool open_dwarf(struct job *job)
     return job->dwarf != NULL;
 }
 
+static bool is_read_whole(const struct job *job)
+{
+    enum { WHOLE_BYTES = 16 << 20 };
+    return job->keyed && is_packed(job) && packing(job).unpacked <= WHOLE_BYTES;
+}
+
+/* What had to be unpacked is read with all functions and names, so that it need not be unpacked
+ * again as long as the cache has them. */
+static void read_whole(struct job *job)
+{
+    struct function_index *index = &job->index;
+    function_index_release(index);
+    dwarf_functions_add(&job->names, job->delta, NULL);
+    for (size_t i = 0; i < index->descriptions.count && !index->failed; i++)
+        if (index->descriptions.items[i].entry)
+            dwarf_names_describe(&job->names, &index->descriptions.items[i]);
+    index->whole = true;
+}
+
 /* First by the index, then the functions that can be added to it, then what only libdw can read. */
 static int read_dwarf(struct job *job)
 {
     function_index_own(&job->index);
-    dwarf_functions_add(&job->names, job->delta, &job->missing);
+    if (is_read_whole(job) && !job->index.whole)
+        read_whole(job);
+    else if (!job->index.whole)
+        dwarf_functions_add(&job->names, job->delta, &job->missing);
     function_index_sort(&job->index);
     if (job->index.failed || find_missing(job))
         return SPROF_ENOMEM;
@@ -175,10 +206,11 @@ static int read_dwarf(struct job *job)
                               : 0;
 }
 
-/* A few functions or names more are not worth writing all of them again. */
+/* A few functions or names more are not worth writing all of them again, but where they had to be
+ * unpacked. */
 static bool is_worth_storing(const struct job *job, size_t added)
 {
-    return job->keyed && added && added >= job->addresses.count / 64;
+    return job->keyed && added && (added >= job->addresses.count / 64 || is_packed(job));
 }
 
 static int read_debug_information(struct job *job)

@@ -47,10 +47,12 @@ void symbolize_each_inline_wanted(struct image *image, const struct symbolize_op
     struct module module;
     Dwarf_CU *unit = NULL;
     Dwarf_Die die;
+    struct image *debug = module_open_debug(image, options ? options : &defaults);
     if (module_open(&module, image, options ? options : &defaults)) {
-        Dwarf *dwarf = module_dwarf(&module, &search.delta);
+        Dwarf *dwarf = module_dwarf(&module, debug, &search.delta);
         while (dwarf && dwarf_get_units(dwarf, unit, &unit, NULL, NULL, &die, NULL) == 0)
             search_entries(&search, &die, 0);
     }
     module_release(&module);
+    image_free(debug);
 }

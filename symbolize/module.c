@@ -41,26 +41,17 @@ static int find_elf(Dwfl_Module *dwfl_module, void **userdata, const char *name,
     return *elf ? fd : -1;
 }
 
-/* How large the file's compressed sections are, and how large they claim to become. */
-static void measure_packed(Elf *elf, uint64_t *packed, uint64_t *unpacked)
+/* How large the file's compressed sections claim to become. */
+static uint64_t unpacked_bytes(Elf *elf)
 {
     GElf_Shdr header;
     GElf_Chdr claim;
-    *packed = *unpacked = 0;
+    uint64_t unpacked = 0;
     for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));)
         if (gelf_getshdr(section, &header) && header.sh_flags & SHF_COMPRESSED &&
-            gelf_getchdr(section, &claim)) {
-            *packed += header.sh_size;
-            *unpacked += claim.ch_size < max_unpacked_bytes ? claim.ch_size : max_unpacked_bytes;
-        }
-}
-
-void module_measure_debug_file(struct module *module, int fd)
-{
-    Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
-    if (elf)
-        measure_packed(elf, &module->packed_bytes, &module->unpacked_bytes);
-    elf_end(elf);
+            gelf_getchdr(section, &claim))
+            unpacked += claim.ch_size < max_unpacked_bytes ? claim.ch_size : max_unpacked_bytes;
+    return unpacked;
 }
 
 bool module_may_use_debuginfod(const struct symbolize_options *options)
@@ -91,8 +82,6 @@ static int find_debuginfo(Dwfl_Module *dwfl_module, void **userdata, const char 
         const int fd = fcntl(image_fd(debug), F_DUPFD_CLOEXEC, 3);
         *debug_name = strdup(image_path(debug));
         image_free(debug);
-        if (fd >= 0)
-            module_measure_debug_file(module, fd);
         return fd;
     }
     if (!module_may_use_debuginfod(module->options))
@@ -182,13 +171,12 @@ static bool alternate_is_safe(const struct module *module, Dwarf *dwarf)
     return safe;
 }
 
-Dwarf *module_dwarf(struct module *module, uint64_t *delta)
+Dwarf *module_dwarf(struct module *module, const struct image *debug, uint64_t *delta)
 {
     Dwarf_Addr bias = 0;
-    uint64_t packed, unpacked;
-    Elf *elf = dwfl_module_getelf(module->dwfl_module, &bias);
-    measure_packed(elf, &packed, &unpacked);
-    if (unpacked + module->unpacked_bytes > max_unpacked_bytes)
+    const uint64_t separate = debug ? image_packing(debug).unpacked : 0;
+    const uint64_t own = unpacked_bytes(dwfl_module_getelf(module->dwfl_module, &bias));
+    if (separate > max_unpacked_bytes || own > max_unpacked_bytes - separate)
         return NULL;
     Dwarf *dwarf = dwfl_module_getdwarf(module->dwfl_module, &bias);
     if (!dwarf || !alternate_is_safe(module, dwarf))

@@ -14,9 +14,8 @@ struct module {
     Dwfl_Callbacks callbacks;
     Dwfl *dwfl;
     Dwfl_Module *dwfl_module;
-    Dwarf_Addr bias;                       /* libdwfl's address = vaddr + bias */
-    uint64_t packed_bytes, unpacked_bytes; /* compressed sections of a separate debug file */
-    char *debug_path;                      /* malloc'd where the options name a directory */
+    Dwarf_Addr bias;  /* libdwfl's address = vaddr + bias */
+    char *debug_path; /* malloc'd where the options name a directory */
 };
 
 /* Returns false where libdwfl cannot use the image. Release in either case. The module stays where
@@ -29,15 +28,12 @@ void module_release(struct module *module);
  * otherwise. The caller frees. */
 struct image *module_open_debug(struct image *image, const struct symbolize_options *options);
 
-/* Notes how large the compressed sections of the debug file are; module_dwarf does it by itself. */
-void module_measure_debug_file(struct module *module, int fd);
-
 /* Whether a debug file that is not there may still come from debuginfod. */
 bool module_may_use_debuginfod(const struct symbolize_options *options);
 
-/* The image's DWARF, or NULL. DWARF's address = vaddr + *delta (modulo 2^64). Owned by the module.
- */
-Dwarf *module_dwarf(struct module *module, uint64_t *delta);
+/* The image's DWARF, or NULL; `debug` is its separate debug file, NULL where there is none below
+ * the directory. DWARF's address = vaddr + *delta (modulo 2^64). Owned by the module. */
+Dwarf *module_dwarf(struct module *module, const struct image *debug, uint64_t *delta);
 
 /* The bytes of the DWARF's sections, unpacked; they live as long as the module. */
 void module_dwarf_sections(Dwarf *dwarf, struct dwarf_sections *sections);

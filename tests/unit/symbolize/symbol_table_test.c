@@ -22,16 +22,22 @@ static const char program[] =
     "}\n"
     "int main(int argc, char **) { return work(argc) + work(add(argc, 2)); }\n";
 
-static void name_all(struct naming *naming, struct fixture *fixture, const char *file,
-                     struct cache *cache)
+static void name(struct naming *naming, struct cache *cache)
 {
     const struct symbolize_options options = {.no_debuginfod = true, .cache = cache};
-    *naming = (struct naming){.image = naming_image(fixture_path(fixture, file))};
-    naming_add_instructions(naming, fixture, file);
-    CU_ASSERT_TRUE(naming->addresses.count > 100);
+    symbolize_result_release(&naming->result);
     CU_ASSERT_EQUAL_FATAL(symbolize_image(&naming->result, naming->image, naming->addresses.items,
                                           naming->addresses.count, NULL, &options, NULL),
                           0);
+}
+
+static void name_all(struct naming *naming, struct fixture *fixture, const char *file,
+                     struct cache *cache)
+{
+    *naming = (struct naming){.image = naming_image(fixture_path(fixture, file))};
+    naming_add_instructions(naming, fixture, file);
+    CU_ASSERT_TRUE(naming->addresses.count > 100);
+    name(naming, cache);
 }
 
 static bool same_text(const char *a, const char *b)
@@ -83,6 +89,60 @@ static void test_cached_names_are_the_same(void)
     check_file(&fixture, "full", cache);
     check_file(&fixture, "split", cache);
     fixture_run(&fixture, "ls cache/symbols-* | wc -l | grep -qx 3");
+    cache_free(cache, 0);
+    fixture_close(&fixture);
+}
+
+/* Leaves the addresses of named functions whose line is known. */
+static void keep_known(struct naming *naming)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < naming->addresses.count; i++) {
+        const struct symbolize_result *result = &naming->result;
+        const struct symbolize_frame *inner = &result->frames[result->first[i]],
+                                     *outer = &result->frames[result->first[i + 1] - 1];
+        if (inner->line && result->functions[outer->function].named)
+            naming->addresses.items[kept++] = naming->addresses.items[i];
+    }
+    naming->addresses.count = kept;
+}
+
+/* What costs much to unpack is unpacked once: naming some addresses leaves all functions, and the
+ * lines of assembly, in the cache. */
+static void test_a_packed_debug_file(void)
+{
+    struct fixture fixture;
+    struct naming naming;
+    fixture_open(&fixture);
+    struct cache *cache = cache_open(fixture_path(&fixture, "cache"));
+    fixture_text(&fixture, "a.cpp", program);
+    fixture_text(&fixture, "b.s",
+                 ".section .note.GNU-stack\n.text\n.globl steps\nsteps:\n nop\n nop\n nop\n ret\n");
+    fixture_run(&fixture,
+                "awk 'BEGIN { srand(7); print \"enum numbers {\"; for (i = 0; i < 20000; i++) "
+                "printf \"n%06x%06x = %d,\\n\", rand() * 16777216, rand() * 16777216, "
+                "rand() * 2147483647; print \"} number;\" }' > c.c;"
+                "cc -g -c b.s c.c; c++ -O1 -g a.cpp b.o c.o -o a;"
+                "objcopy --only-keep-debug --compress-debug-sections=zlib a a.debug;"
+                "strip a; objcopy --add-gnu-debuglink=a.debug a");
+    name_all(&naming, &fixture, "a", NULL);
+    keep_known(&naming);
+    CU_ASSERT_TRUE(naming.addresses.count > 100);
+    const size_t all = naming.addresses.count;
+    const uint64_t steps = naming_nm(&fixture, "a.debug", "steps");
+    naming.addresses.count = 40;
+    CU_ASSERT_TRUE(steps > naming.addresses.items[39]);
+    name(&naming, cache);
+    char *before = fixture_output(&fixture, "ls -i cache/lines-*");
+    naming.addresses.count = all;
+    name(&naming, cache);
+    char *after = fixture_output(&fixture, "ls -i cache/lines-*");
+    CU_ASSERT_STRING_EQUAL(after, before);
+    CU_ASSERT_STRING_EQUAL(naming_function(&naming, steps + 1)->name, "steps");
+    free(before);
+    free(after);
+    naming_close(&naming);
+    check_file(&fixture, "a", cache);
     cache_free(cache, 0);
     fixture_close(&fixture);
 }
@@ -146,6 +206,7 @@ void sprof_suite_symbolize_symbol_table(void)
 {
     CU_pSuite suite = CU_add_suite("symbolize/symbol_table", NULL, NULL);
     CU_add_test(suite, "cached names are the same", test_cached_names_are_the_same);
+    CU_add_test(suite, "a packed debug file", test_a_packed_debug_file);
     CU_add_test(suite, "a debug file arrives", test_a_debug_file_arrives);
     CU_add_test(suite, "forged tables", test_forged_tables);
 }
