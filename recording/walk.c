@@ -207,8 +207,11 @@ static int add_user(struct recording_walk *walk, const struct model_sample *samp
     struct recording_stack beyond = {.pid = place.process->pid, .sample = sample};
     const struct unwind_memory memory = {
         .slice = sample->stack,
+        .tail = sample->tail,
         .slice_address = sample->registers[ARCH_SP],
+        .tail_address = sample->tail_address,
         .slice_size = sample->stack_size,
+        .tail_size = sample->tail_with_sample ? sample->tail_size : 0,
         .read = recording_stack_read,
         .context = &beyond,
     };

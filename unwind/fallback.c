@@ -18,7 +18,7 @@ static bool frame_pointer_caller(struct walk *walk, struct walk_caller *caller)
         return false;
     caller->address = arch_return_address(caller->address);
     if (!caller->address && !caller->fp)
-        return !walk->live; /* the chain ends as the ABI asks */
+        return walk->from == WALK_FROM_SLICE; /* the chain ends as the ABI asks */
     if (unwind_walk_rule(walk, caller->address - 1) == UNWIND_RULE_NOT_CODE)
         walk->outside = caller->address;
     return unwind_walk_is_return_address(walk, caller->address) != WALK_NO;
@@ -86,11 +86,11 @@ static bool go_on_by(struct walk *walk,
 {
     struct walk_caller caller;
     for (; *attempts; attempts++) {
-        walk->live = false;
+        walk->from = WALK_FROM_SLICE;
         if ((*attempts)(walk, &caller))
             return go_on_counted(walk, &caller);
     }
-    walk->live = false;
+    walk->from = WALK_FROM_SLICE;
     return scan_or_end(walk);
 }
 

@@ -296,7 +296,7 @@ bool unwind_walk_complex(struct walk *walk, uint64_t rule)
         return go_on_from(walk, &cursor);
     }
     walk->walker->counters.complex_failed++;
-    walk->live = false;
+    walk->from = WALK_FROM_SLICE;
     return unwind_walk_fallback_frame_pointer(walk, rule);
 }
 

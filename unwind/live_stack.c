@@ -1,5 +1,5 @@
-/* Memory of the stack: the captured slice, and the live target's beyond it, read in large pieces.
- */
+/* Memory of the stack: the captured slice and tail, and the live target's beyond them, read in
+ * large pieces. */
 #include "unwind/walk.h"
 
 enum { PAGE_BYTES = 4096 };
@@ -60,7 +60,13 @@ enum walk_read unwind_walk_read_word(struct walk *walk, uint64_t address, uint64
     }
     if (address >= UNWIND_USER_END - sizeof *value || address < PAGE_BYTES)
         return WALK_READ_BAD;
-    walk->live = true;
+    if (walk->tail_end && memory->tail_size >= sizeof *value &&
+        address - memory->tail_address <= memory->tail_size - sizeof *value) {
+        memcpy(value, memory->tail + (address - memory->tail_address), sizeof *value);
+        walk->from = walk->from > WALK_FROM_TAIL ? walk->from : WALK_FROM_TAIL;
+        return WALK_READ_OK;
+    }
+    walk->from = WALK_FROM_LIVE;
     struct unwind_window *window = &walk->walker->window;
     if (window_word(window, address, value))
         return WALK_READ_OK;

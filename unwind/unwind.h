@@ -175,14 +175,16 @@ struct unwind_space {
     uint32_t generation;
 };
 
-/* The stack bytes captured with the sample, and what lies beyond them. `read` copies `size` bytes
- * at `address` from the live process (or a core, or a replay) and returns 0 or a negative code;
- * NULL when nothing more can be read. Reads through it mark the stack `stitched`; what comes back
- * is believed only while the CFA grows and each return address follows a call instruction. */
+/* The stack bytes captured with the sample, and what lies beyond them: the tail, captured at the
+ * same moment (none: its size is 0), where what was missing may stand as zeroes. `read` copies
+ * `size` bytes at `address` from the live process (or a core, or a replay) and returns 0 or a
+ * negative code; NULL when nothing more can be read. Both mark the stack `stitched`; what `read`
+ * brings is believed only while the CFA grows and each return address follows a call instruction,
+ * which the code must still be there to show. */
 struct unwind_memory {
-    const uint8_t *slice;
-    uint64_t slice_address;
-    size_t slice_size;
+    const uint8_t *slice, *tail;
+    uint64_t slice_address, tail_address;
+    size_t slice_size, tail_size;
     int (*read)(void *context, uint64_t address, void *buffer, size_t size);
     void *context;
 };
@@ -204,7 +206,7 @@ struct unwind_stack {
         *frames;  /* innermost first; owned by the walker, until its next walk */
     size_t count; /* at least 1 */
     enum model_end end;
-    bool stitched; /* some frames came from the live stack, not from the slice */
+    bool stitched; /* some frames came from beyond the slice */
     bool switched; /* it went on to another stack, which the frame pointer told of: no slice has
                       that */
     const struct unwind_region *pending; /* MODEL_END_PENDING: the region that is waited for */

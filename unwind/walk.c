@@ -15,11 +15,12 @@ enum {
 
 /* == The common rule == */
 
-/* A piece of the stack at hand: the slice, or what was read beyond it. */
+/* A piece of the stack at hand: the slice, the tail, or what was read beyond them. */
 struct span {
     uintptr_t bytes; /* where address 0 would be */
     uint64_t end;    /* 0: the stack pointer is in no piece */
     uint64_t needed; /* what a caller's rule must say: live bytes are believed only after calls */
+    bool beyond;     /* the slice */
 };
 
 static struct span span_of(const struct walk *walk)
@@ -27,10 +28,14 @@ static struct span span_of(const struct walk *walk)
     const struct unwind_memory *memory = walk->memory;
     const struct unwind_window *window = &walk->walker->window;
     if (walk->sp >= memory->slice_address && walk->sp < walk->slice_end)
-        return (struct span){(uintptr_t)memory->slice - memory->slice_address, walk->slice_end, 0};
+        return (struct span){(uintptr_t)memory->slice - memory->slice_address, walk->slice_end, 0,
+                             false};
+    if (walk->sp >= memory->tail_address && walk->sp < walk->tail_end)
+        return (struct span){(uintptr_t)memory->tail - memory->tail_address, walk->tail_end, 0,
+                             true};
     if (walk->sp - window->address < window->size)
         return (struct span){(uintptr_t)window->bytes - window->address,
-                             window->address + window->size, UNWIND_RULE_FOLLOWS_CALL};
+                             window->address + window->size, UNWIND_RULE_FOLLOWS_CALL, true};
     return (struct span){0};
 }
 
@@ -102,7 +107,7 @@ static uint64_t walk_span(struct walk *walk)
         rule = caller_rule;
     }
     const size_t count = (size_t)(frame - walker->frames);
-    walk->stitched |= span.needed && count > walk->count;
+    walk->stitched |= span.beyond && count > walk->count;
     walk->count = count;
     walk->pc = pc;
     walk->sp = sp;
@@ -172,7 +177,7 @@ static enum walk_read read_frame_word(struct walk *walk, uint64_t slot, uint64_t
         return unwind_walk_read_word(walk, slot, word);
     if (unwind_walk_is_return(walk) || walk->sp - slot > ARCH_RED_ZONE_BYTES)
         return WALK_READ_BAD;
-    walk->live = true;
+    walk->from = WALK_FROM_LIVE;
     return unwind_walk_read_live(walk, slot, word, sizeof *word) ? WALK_READ_TRUNCATED
                                                                  : WALK_READ_OK;
 }
@@ -365,6 +370,9 @@ static struct walk walk_of(struct unwind_walker *walker, const struct unwind_spa
     if (memory->slice_size && memory->slice_address < UNWIND_USER_END &&
         memory->slice_size < UNWIND_USER_END)
         walk.slice_end = memory->slice_address + memory->slice_size;
+    if (memory->tail_size && memory->tail_address < UNWIND_USER_END &&
+        memory->tail_size < UNWIND_USER_END)
+        walk.tail_end = memory->tail_address + memory->tail_size;
     walker->frames[0] = (struct unwind_frame){.address = walk.pc};
     walker->window.size = 0;
     walker->window.next_size = UNWIND_WINDOW_FIRST;
@@ -378,7 +386,7 @@ struct unwind_stack unwind_walk(struct unwind_walker *walker, const struct unwin
     struct walk walk = walk_of(walker, space, memory, registers);
     for (bool on = true; on;) {
         const uint64_t rule = walk_span(&walk);
-        walk.live = false;
+        walk.from = WALK_FROM_SLICE;
         on = steps[unwind_rule_kind(rule)](&walk, rule);
     }
     walker->counters.walks++;

@@ -69,12 +69,16 @@ struct unwind_walker {
     struct unwind_counters counters;
 };
 
+/* Where words of the stack come from: of the sample's moment, of it but perhaps zeroes that stand
+ * for what could not be captured, and of later. */
+enum walk_source { WALK_FROM_SLICE, WALK_FROM_TAIL, WALK_FROM_LIVE };
+
 struct walk {
     struct unwind_walker *walker;
     const struct unwind_space *space;
     const struct unwind_memory *memory;
-    uint64_t slice_end;
-    uint64_t pc; /* what the current frame, the last of `count`, is looked up by */
+    uint64_t slice_end, tail_end; /* 0: there is none */
+    uint64_t pc;                  /* what the current frame, the last of `count`, is looked up by */
     uint64_t sp, fp;
     size_t count;
     /* All registers in frame `full_at`: the first, or the last one after a signal frame or found by
@@ -90,7 +94,7 @@ struct walk {
     uint64_t misses;
     const struct unwind_region *region; /* the one whose table was asked last */
     uint64_t fetched_to;                /* the stack was searched up to here for what is next */
-    bool live;                          /* the step being taken has read beyond the slice */
+    enum walk_source from;              /* the farthest that the step being taken has read */
     bool stitched;
     enum model_end end;
     const struct unwind_region *pending;
@@ -117,7 +121,7 @@ uint64_t unwind_walk_rule(struct walk *walk, uint64_t pc);
 enum walk_belief { WALK_NO, WALK_UNKNOWN, WALK_YES }; /* UNKNOWN: the code cannot be read */
 enum walk_belief unwind_walk_is_return_address(struct walk *walk, uint64_t address);
 
-/* Reads one word of the stack, from the slice or beyond it (then sets walk->live). */
+/* Reads one word of the stack: from the slice, or beyond it, which walk->from says then. */
 enum walk_read { WALK_READ_OK, WALK_READ_TRUNCATED, WALK_READ_BAD };
 enum walk_read unwind_walk_read_word(struct walk *walk, uint64_t address, uint64_t *value);
 

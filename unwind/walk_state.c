@@ -35,10 +35,11 @@ static bool is_bottom(struct walk *walk, const struct walk_caller *caller)
 bool unwind_walk_go_on(struct walk *walk, const struct walk_caller *caller)
 {
     struct unwind_walker *walker = walk->walker;
-    if (!caller->address && !walk->live && caller->found_by != MODEL_BY_SCAN)
+    if (!caller->address && walk->from == WALK_FROM_SLICE && caller->found_by != MODEL_BY_SCAN)
         return unwind_walk_end(walk,
                                is_bottom(walk, caller) ? MODEL_END_ROOT : MODEL_END_BAD_MEMORY);
-    if (walk->live && caller->found_by != MODEL_BY_SIGNAL &&
+    const bool doubtful = walk->from == WALK_FROM_LIVE || (walk->from && !caller->address);
+    if (doubtful && caller->found_by != MODEL_BY_SIGNAL &&
         unwind_walk_is_return_address(walk, caller->address) != WALK_YES)
         return unwind_walk_end(walk, MODEL_END_TRUNCATED);
     const uint64_t pc = caller->address - (caller->found_by != MODEL_BY_SIGNAL);
@@ -51,7 +52,7 @@ bool unwind_walk_go_on(struct walk *walk, const struct walk_caller *caller)
     walker->frames[walk->count++] = (struct unwind_frame){.address = caller->address,
                                                           .found_by = (uint8_t)caller->found_by,
                                                           .is_return = pc != caller->address};
-    walk->stitched |= walk->live;
+    walk->stitched |= walk->from != WALK_FROM_SLICE;
     walk->pc = pc;
     walk->sp = caller->sp;
     walk->fp = caller->fp;

@@ -170,8 +170,8 @@ static __always_inline bool is_there(__u64 address)
 }
 
 /* Hands over a tail whose bytes are copied; gives it back where it has none. */
-static __always_inline void submit(struct sampling_tail *tail, __u64 time_ns, __u64 address,
-                                   __u32 size, bool elsewhere)
+static __always_inline void submit(struct sampling_tail *tail, __u64 time_ns, __u64 sp,
+                                   __u64 address, __u32 size, bool elsewhere)
 {
     if (!size) {
         bpf_ringbuf_discard(tail, BPF_RB_NO_WAKEUP);
@@ -180,6 +180,7 @@ static __always_inline void submit(struct sampling_tail *tail, __u64 time_ns, __
     tail->time_ns = time_ns;
     tail->tid = current_tid();
     tail->cpu = bpf_get_smp_processor_id();
+    tail->stack_pointer = sp;
     tail->address = address;
     tail->size = size;
     tail->elsewhere = elsewhere;
@@ -206,7 +207,8 @@ static long copy_page(__u32 index, struct page_copy *copy)
 
 /* Copies the pages from `address` on, those that are there, as far as `end`; others become zero.
  * (The verifier looks at a global function once, whoever calls it.) */
-__attribute__((noinline)) int copy_pages(__u64 address, __u64 end, __u32 pages, __u32 elsewhere)
+__attribute__((noinline)) int copy_pages(__u64 sp, __u64 address, __u64 end, __u32 pages,
+                                         __u32 elsewhere)
 {
     const __u64 time_ns = bpf_ktime_get_ns();
     struct page_copy copy = {.address = address, .end = end};
@@ -214,7 +216,7 @@ __attribute__((noinline)) int copy_pages(__u64 address, __u64 end, __u32 pages, 
     if (!copy.tail)
         return 0;
     bpf_loop(pages, copy_page, &copy, 0);
-    submit(copy.tail, time_ns, address, copy.size, elsewhere);
+    submit(copy.tail, time_ns, sp, address, copy.size, elsewhere);
     return 0;
 }
 
@@ -238,7 +240,7 @@ static __always_inline void copy_elsewhere(__u64 sp, __u64 frame)
     struct hops hops = {sp, frame, false};
     bpf_loop(HOPS + 1, hop, &hops, 0);
     if (hops.found)
-        copy_pages(next_page(hops.frame - PAGE_BYTES), ~0ULL, OTHER_PAGES, true);
+        copy_pages(sp, next_page(hops.frame - PAGE_BYTES), ~0ULL, OTHER_PAGES, true);
 }
 
 static long extend(__u32 index, __u64 *end)
@@ -299,13 +301,15 @@ static __always_inline bool find_end(struct task_struct *task, __u64 sp, __u64 s
 #define COPY_WITHIN(room)                                                                          \
     if (size <= (room)) {                                                                          \
         struct sampling_tail *tail = reserve(sizeof *tail + (room));                               \
-        if (tail)                                                                                  \
-            submit(tail, time_ns, address,                                                         \
-                   bpf_probe_read_user(tail->bytes, size, (void *)address) ? 0 : size, false);     \
-        return 0;                                                                                  \
+        if (!tail)                                                                                 \
+            return 0;                                                                              \
+        const long missing = bpf_probe_read_user(tail->bytes, size, (void *)address);              \
+        submit(tail, time_ns, sp, address, missing ? 0 : size, false);                             \
+        return !missing;                                                                           \
     }
 
-__attribute__((noinline)) int copy_range(__u64 address, __u64 size)
+/* Copies a range if all of it is there; returns whether it was. */
+__attribute__((noinline)) int copy_range(__u64 sp, __u64 address, __u64 size)
 {
     const __u64 time_ns = bpf_ktime_get_ns();
     COPY_WITHIN(16 << 10)
@@ -317,22 +321,38 @@ __attribute__((noinline)) int copy_range(__u64 address, __u64 size)
     return 0;
 }
 
-/* What follows the slice. Of what is too much of a known stack the upper part is copied: what is so
- * large is a frame with a large array, more often than not. */
-static __always_inline void copy_above_slice(__u64 sp, __u64 stack_bytes,
-                                             const struct sampling_stack *stack)
+/* What lies between an address and the stack's end. Of what is too much of a known stack the upper
+ * part is copied: what is so large is a frame with a large array, more often than not. */
+static __always_inline int copy_to_end(__u64 sp, __u64 address, const struct sampling_stack *stack)
 {
-    const __u64 overlap = stack_bytes > 2 * OVERLAP_BYTES ? OVERLAP_BYTES : 0;
-    __u64 address = sp + stack_bytes - overlap;
     __u64 size = stack->end - address;
-    if ((__s64)size <= (__s64)overlap)
-        return;
     if (size > tail_bytes) {
         if (stack->end_is != SAMPLING_END_MAPPING)
             address += size - tail_bytes;
         size = tail_bytes;
     }
-    copy_range(address, size);
+    return copy_range(sp, address, size);
+}
+
+static __always_inline void copy_above_slice(__u64 sp, __u64 stack_bytes,
+                                             const struct sampling_stack *stack)
+{
+    const __u64 overlap = stack_bytes > 2 * OVERLAP_BYTES ? OVERLAP_BYTES : 0;
+    const __u64 address = sp + stack_bytes - overlap;
+    if ((__s64)(stack->end - address) > (__s64)overlap)
+        copy_to_end(sp, address, stack);
+}
+
+/* What lies above a page that was never used, where a slice ends: a large frame begins to be
+ * filled. What counts are its callers: often all pages up to them are there, as where the frame is
+ * probed from its top downwards. Else some were never used either. */
+static __always_inline void copy_above_gap(__u64 sp, __u64 address,
+                                           const struct sampling_stack *stack)
+{
+    const bool ends = stack->end_is == SAMPLING_END_EXACT || stack->end_is == SAMPLING_END_LEARNED;
+    const bool copied = ends && address < stack->end && copy_to_end(sp, address, stack);
+    if (!copied)
+        copy_pages(sp, address, stack->end, GAP_PAGES, false);
 }
 
 struct slice {
@@ -372,10 +392,8 @@ static __always_inline void capture(__u64 stack_bytes)
     }
     struct slice slice = {.page = sp, .end = stack.end};
     bpf_loop((stack_bytes + PAGE_BYTES - 1) / PAGE_BYTES, look_at_page, &slice, 0);
-    /* A slice ends in a page that was never used: a large frame begins to be filled. What counts
-     * lies above, in pages that are there or were never used either. */
     if (slice.missing)
-        copy_pages(next_page(slice.page), stack.end, GAP_PAGES, false);
+        copy_above_gap(sp, next_page(slice.page), &stack);
     else if (!slice.ends && stack.end_is != SAMPLING_END_SHALLOW)
         copy_above_slice(sp, stack_bytes, &stack);
 }
@@ -440,8 +458,8 @@ static __always_inline __u64 slice_bytes(void *ctx)
     return BPF_CORE_READ(event, attr.sample_stack_user);
 }
 
-/* Whether the sample is kept: it is a member's. The tail of its stack is written right before it. (One
- * program for samples with stacks and without: the verifier takes a millisecond for each.) */
+/* Whether the sample is kept: it is a member's. The tail of its stack is written right before it.
+ * (One program for samples with stacks and without: the verifier takes a millisecond for each.) */
 SEC("perf_event")
 int take_sample(void *ctx)
 {

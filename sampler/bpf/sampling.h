@@ -37,6 +37,7 @@ enum { SAMPLING_STACKS = 4096 };
 struct sampling_tail {
     __u64 time_ns; /* right before they were copied; CLOCK_MONOTONIC */
     __u32 tid, cpu;
+    __u64 stack_pointer; /* of the sample: with tid, cpu and time it says whose they are */
     __u64 address;
     __u32 size, elsewhere; /* elsewhere: of another stack than the stack pointer's */
     __u8 bytes[];

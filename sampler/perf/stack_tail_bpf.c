@@ -9,8 +9,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { APART_NS = 45000 }; /* between our clock and the sample's, at most: half of 10 kHz */
-
 /* == The ring == */
 
 static uint64_t read_count(const __u64 *count)
@@ -65,24 +63,31 @@ static bool belongs(const struct sampling_tail *captured, const struct sampler_s
 {
     const uint64_t begins = captured->address - stack->pointer;
     return captured->tid == (uint32_t)stack->tid && captured->cpu == (uint32_t)stack->cpu &&
-           captured->time_ns - stack->time_ns + APART_NS <= 2 * APART_NS &&
+           captured->stack_pointer == stack->pointer &&
            (captured->elsewhere || begins <= stack->captured + SAMPLING_SPAN_MAX);
+}
+
+static uint64_t apart(uint64_t left_ns, uint64_t right_ns)
+{
+    return left_ns > right_ns ? left_ns - right_ns : right_ns - left_ns;
 }
 
 bool perf_stack_tail_bpf_find(const struct perf_stack_tail_bpf *tails,
                               const struct sampler_stack *stack, struct sampler_stack_tail *found)
 {
-    const struct sampling_tail *captured;
+    const struct sampling_tail *captured, *nearest = NULL;
     size_t size;
     if (!tails->producer_page)
         return false;
     for (uint64_t at = tails->consumed; next_record(tails, at, &captured, &size); at += size)
-        if (captured && belongs(captured, stack)) {
-            *found = (struct sampler_stack_tail){captured->bytes, captured->address,
-                                                 (size_t)captured->size, true};
-            return true;
-        }
-    return false;
+        if (captured && belongs(captured, stack) &&
+            apart(captured->time_ns, stack->time_ns) <=
+                (nearest ? apart(nearest->time_ns, stack->time_ns) : tails->apart_ns))
+            nearest = captured;
+    if (nearest)
+        *found = (struct sampler_stack_tail){nearest->bytes, nearest->address,
+                                             (size_t)nearest->size, true};
+    return nearest != NULL;
 }
 
 void perf_stack_tail_bpf_drop(struct perf_stack_tail_bpf *tails, uint64_t time_ns)
@@ -96,7 +101,7 @@ void perf_stack_tail_bpf_drop(struct perf_stack_tail_bpf *tails, uint64_t time_n
     if (!tails->producer_page)
         return;
     while (next_record(tails, tails->consumed, &captured, &size) &&
-           (!captured || captured->time_ns + APART_NS < time_ns))
+           (!captured || captured->time_ns + tails->apart_ns < time_ns))
         tails->consumed += size;
     if (tails->consumed != before)
         __atomic_store_n((uint64_t *)tails->consumer_page, tails->consumed, __ATOMIC_RELEASE);
@@ -121,9 +126,10 @@ void perf_stack_tail_bpf_take_wake(const struct perf_stack_tail_bpf *tails)
 }
 
 int perf_stack_tail_bpf_open(struct perf_stack_tail_bpf *tails,
-                             const struct perf_filter_bpf *filter)
+                             const struct perf_filter_bpf *filter, uint64_t apart_ns)
 {
     *tails = PERF_STACK_TAIL_BPF_NONE;
+    tails->apart_ns = apart_ns;
     if (!filter->captures)
         return -ENOENT;
     tails->ring_fd = perf_filter_bpf_tails_fd(filter);

@@ -15,16 +15,18 @@ struct perf_stack_tail_bpf {
     const uint8_t *producer_page; /* NULL: not mapped yet; then the ring's bytes, twice in a row */
     size_t ring_bytes;
     uint64_t consumed;
-    int ring_fd; /* the filter's */
+    uint64_t apart_ns; /* from the sample's time to its tail's, at most */
+    int ring_fd;       /* the filter's */
     const struct sampling_counts *counts;
 };
 
 #define PERF_STACK_TAIL_BPF_NONE ((struct perf_stack_tail_bpf){.wake_fd = -1})
 
-/* Opens what the filter's program captures; its ring is mapped when it holds something. Close it
- * before the filter. Returns 0 or a negative errno: -ENOENT where the program does not capture. */
+/* Opens what the filter's program captures; its ring is mapped when it holds something. A tail lies
+ * within `apart_ns` of its sample, that is less than another sample does. Close it before the
+ * filter. Returns 0 or a negative errno: -ENOENT where the program does not capture. */
 int perf_stack_tail_bpf_open(struct perf_stack_tail_bpf *tails,
-                             const struct perf_filter_bpf *filter);
+                             const struct perf_filter_bpf *filter, uint64_t apart_ns);
 
 /* Takes a wake-up that was seen at wake_fd. */
 void perf_stack_tail_bpf_take_wake(const struct perf_stack_tail_bpf *tails);

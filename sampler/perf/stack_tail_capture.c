@@ -7,7 +7,9 @@
 static const uint64_t deep_ns = 200000000;
 
 enum {
-    LATE_NS = 1000000,         /* records may be that much out of order */
+    LATE_NS = 1000000,     /* records may be that much out of order */
+    APART_NS_MAX = 500000, /* a virtual CPU may rest between a sample's time and its tail's */
+    APART_NS_MIN = 45000,
     COPIED_HZ = 2000,          /* a sample may have all of its stack copied up to this rate */
     MOST_BYTES_MIN = 64 << 10, /* … and this much at any */
     TAIL_RING_BYTES_MIN = 8 << 20,
@@ -140,13 +142,19 @@ void perf_stack_tail_open(struct perf_source *source)
     perf_stack_tail_begin(source);
 }
 
+static uint64_t apart_ns(const struct perf_config *config)
+{
+    const uint64_t half = UINT64_C(500000000) / perf_config_samples_per_second(config);
+    return half > APART_NS_MAX ? APART_NS_MAX : half < APART_NS_MIN ? APART_NS_MIN : half;
+}
+
 void perf_stack_tail_begin(struct perf_source *source)
 {
     if (!source->config.layout.has_stack || source->tail_bpf.wake_fd >= 0 || source->stack_mapper)
         return;
     if (source->filter.captures &&
         !sampler_stack_ends_open(&source->tails.ends, perf_filter_bpf_stacks_fd(&source->filter)) &&
-        !perf_stack_tail_bpf_open(&source->tail_bpf, &source->filter))
+        !perf_stack_tail_bpf_open(&source->tail_bpf, &source->filter, apart_ns(&source->config)))
         return;
     sprof_log_message(source->log, SPROF_LOG_DEBUG,
                       "stacks deeper than %zu bytes are not captured in the kernel",

@@ -101,9 +101,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .find = find_region, .context = &process, .generation = ++generation ? generation : 1};
     const size_t slice =
         head.slice_bytes < process.memory_size ? head.slice_bytes : process.memory_size;
+    const bool has_tail = head.readable & 2;
     const struct unwind_memory memory = {.slice = process.memory,
+                                         .tail = process.memory + slice,
                                          .slice_address = WALK_INPUT_STACK,
+                                         .tail_address = WALK_INPUT_STACK + slice,
                                          .slice_size = slice,
+                                         .tail_size = has_tail ? process.memory_size - slice : 0,
                                          .read = head.readable & 1 ? read_memory : NULL,
                                          .context = &process};
     const struct unwind_stack stack = unwind_walk(walker, &space, &memory, &head.registers);

@@ -110,7 +110,7 @@ static int write_walk(const char *root, unsigned number, uint64_t rip, bool debu
     struct walk_input_head head = {.slice_bytes = number & 1 ? 256 : sizeof words,
                                    .cfi_bytes = (uint16_t)section.size,
                                    .debug_frame = debug_frame,
-                                   .readable = number & 1};
+                                   .readable = number & 3};
     for (int reg = 0; reg < ARCH_REGISTERS; reg++)
         head.registers.value[reg] = WALK_INPUT_STACK + 64;
     head.registers.value[ARCH_SP] = WALK_INPUT_STACK;

@@ -15,7 +15,7 @@ struct walk_input_head {
     uint16_t slice_bytes;
     uint16_t cfi_bytes;
     uint8_t debug_frame; /* whether it is .debug_frame */
-    uint8_t readable;    /* whether memory can be read beyond the slice */
+    uint8_t readable;    /* bit 0: memory can be read beyond the slice; 1: it is a captured tail */
     uint8_t unused[2];
 };
 

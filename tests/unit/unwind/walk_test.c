@@ -281,6 +281,32 @@ static void test_live_stack_is_not_believed(void)
     scene_free(scene);
 }
 
+/* Of a program that has ended, or has become another one: nothing can be read any more, and none of
+ * its calls either. */
+static void test_captured_tail(void)
+{
+    struct scene *scene = scene_of_all();
+    recurse(scene, 30);
+    scene->memory.slice_size = 7 * 8;
+    scene->memory.tail = (const uint8_t *)(scene->stack + 5); /* they overlap */
+    scene->memory.tail_address = SCENE_STACK + 5 * 8;
+    scene->memory.tail_size = sizeof scene->stack - 5 * 8;
+    const struct unwind_stack stack = scene_walk(scene, at(PLAIN));
+    CU_ASSERT_EQUAL(stack.end, MODEL_END_ROOT);
+    CU_ASSERT_EQUAL(stack.count, 31);
+    CU_ASSERT_TRUE(stack.stitched);
+    scene->memory.tail_size = 10 * 8;
+    const struct unwind_stack cut = scene_walk(scene, at(PLAIN));
+    CU_ASSERT_EQUAL(cut.end, MODEL_END_TRUNCATED);
+    CU_ASSERT_EQUAL(cut.count, 8);
+    scene->memory.tail_size = sizeof scene->stack - 5 * 8;
+    scene->stack[21] = 0; /* of a page that could not be captured: no root */
+    CU_ASSERT_EQUAL(scene_walk(scene, at(PLAIN)).end, MODEL_END_TRUNCATED);
+    scene->stack[21] = SCENE_STACK; /* no code */
+    CU_ASSERT_EQUAL(scene_walk(scene, at(PLAIN)).end, MODEL_END_BAD_MEMORY);
+    scene_free(scene);
+}
+
 static void test_live_stack_ends(void)
 {
     struct scene *scene = scene_of_all();
@@ -519,6 +545,7 @@ void sprof_suite_unwind_walk(void)
     CU_add_test(suite, "signal frames in a circle", test_signal_frames_in_a_circle);
     CU_add_test(suite, "stitched", test_stitched);
     CU_add_test(suite, "the live stack is checked", test_live_stack_is_not_believed);
+    CU_add_test(suite, "a captured tail", test_captured_tail);
     CU_add_test(suite, "the live stack ends", test_live_stack_ends);
     CU_add_test(suite, "tampered memory", test_tampered_memory);
     CU_add_test(suite, "return address 0", test_return_address_zero);
