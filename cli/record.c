@@ -104,9 +104,6 @@ static int check(const struct arguments *arguments, const struct cli_operands *o
         return usage(error, "--frame app belongs to -m pc: add it");
     if (arguments->drop_interior && !(mode.given && mode.mode == MODEL_MODE_APP))
         return usage(error, "--app-interior drop belongs to -m app: add it");
-    if (arguments->wall_clock && arguments->source && !strcmp(arguments->source, "perf"))
-        return usage(error, "perf events see threads that work: leave --source perf out, and an "
-                            "agent inside the command sees those that wait");
     if (arguments->fine_clock && arguments->source && !strcmp(arguments->source, "perf"))
         return usage(error, "--agent-clock is the agent's, which --source perf excludes: leave one "
                             "of them out");

@@ -34,7 +34,7 @@ static int begin_sampler(struct record_session *session, struct sprof_error *err
         .capture = record_capture(&session->view),
         .clock = options->wall_clock ? SAMPLER_CLOCK_WALL : SAMPLER_CLOCK_CPU,
         .fine_clock = options->fine_clock,
-        .source = options->wall_clock && !options->source ? "sigprof" : options->source,
+        .source = options->source,
         .event = options->event,
         .frequency_hz = options->frequency_hz,
         .period = options->period,

@@ -21,13 +21,35 @@ int sampler_add_source(struct sampler *sampler, const struct source_kind *kind,
         return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
                                "the source `%s` cannot begin paused: leave --paused out",
                                kind->name);
-    const int result = kind->open(&source, &request, error);
+    struct source *waiting = NULL; /* first: it is refused more often */
+    const bool two = kind->waiting && options->clock == SAMPLER_CLOCK_WALL;
+    int result = two ? kind->waiting->open(&waiting, &request, error) : 0;
     if (result)
         return result;
-    if (sprof_vec_push(&sampler->sources, source)) {
+    result = kind->open(&source, &request, error);
+    if (!result && sprof_vec_reserve(&sampler->sources, sampler->sources.count + 2)) {
         kind->free(source);
-        return sprof_error_memory(error);
+        result = sprof_error_memory(error);
     }
+    if (result && waiting)
+        kind->waiting->free(waiting);
+    if (result)
+        return result;
+    sampler->sources.items[sampler->sources.count++] = source;
+    if (waiting)
+        sampler->sources.items[sampler->sources.count++] = waiting;
+    return 0;
+}
+
+static int check_wall(const struct sampler_options *options, struct sprof_error *error)
+{
+    if (options->event || options->period)
+        return sprof_error_set(error, SPROF_EUSAGE, 0, "--clock wall counts time: leave %s out",
+                               options->event ? "-e" : "-c");
+    if (options->frequency_hz > SAMPLER_WALL_HZ_MAX)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "%llu samples a second are impossible with --clock wall: at most %d",
+                               (unsigned long long)options->frequency_hz, SAMPLER_WALL_HZ_MAX);
     return 0;
 }
 
@@ -67,6 +89,9 @@ static void say_both(const struct sprof_error *first, const struct sprof_error *
 static int open_source(struct sampler *sampler, const struct source_kind *const *kinds,
                        const struct sampler_options *options, struct sprof_error *error)
 {
+    const int wrong = options->clock == SAMPLER_CLOCK_WALL ? check_wall(options, error) : 0;
+    if (wrong)
+        return wrong;
     if (options->source) {
         for (size_t i = 0; kinds[i]; i++)
             if (!strcmp(kinds[i]->name, options->source))

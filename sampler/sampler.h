@@ -37,6 +37,7 @@ enum sampler_scope {
 
 /* Zero values take the defaults named. Strings and arrays are borrowed until sampler_open returns.
  */
+enum { SAMPLER_WALL_HZ = 100, SAMPLER_WALL_HZ_MAX = 1000 }; /* of SAMPLER_CLOCK_WALL */
 struct sampler_options {
     enum sampler_capture capture;
     enum sampler_clock clock;

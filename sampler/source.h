@@ -134,6 +134,10 @@ struct source_kind {
     int (*set_slice)(struct source *source, size_t stack_bytes, struct sprof_error *error);
 
     void (*free)(struct source *source);
+
+    /* The kind that samples threads which wait, opened beside this one where both are wanted
+     * (SAMPLER_CLOCK_WALL); NULL: it samples them itself. */
+    const struct source_kind *waiting;
 };
 
 /* All kinds, the preferred first, ended by NULL. */

@@ -4,7 +4,7 @@
 /* A thread that is interrupted more often than this gets nowhere with its waiting, or its work. */
 int sigprof_most_hz(enum sampler_clock clock, bool fine)
 {
-    return clock == SAMPLER_CLOCK_WALL ? 1000 : fine ? 10000 : 1000000;
+    return clock == SAMPLER_CLOCK_WALL ? SAMPLER_WALL_HZ_MAX : fine ? 10000 : 1000000;
 }
 
 void sigprof_control_process(const struct sigprof_source *source, struct sigprof_process *process)

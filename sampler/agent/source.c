@@ -11,7 +11,6 @@
 
 enum {
     DEFAULT_HZ = 997,
-    DEFAULT_WALL_HZ = 100,
     DEFAULT_BUDGET_BYTES = 64 << 20,
     SLACK_NS = 500000, /* a record is written some microseconds after its time was taken */
     BUSY_NS = 4000000,
@@ -46,11 +45,9 @@ static int check_wall(const struct sampler_options *options, struct sprof_error 
 {
     if (!options->command)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "--clock wall needs the agent, which samples a command that sprof "
-                               "launches, nothing that runs already");
-    if (options->event || options->period)
-        return sprof_error_set(error, SPROF_EUSAGE, 0, "--clock wall counts time: leave %s out",
-                               options->event ? "-e" : "-c");
+                               "the agent sees what waits in a command that sprof launches, not in "
+                               "what runs already: leave --source sigprof out, and run sprof as "
+                               "root (or with CAP_BPF and CAP_PERFMON)");
     return 0;
 }
 
@@ -133,7 +130,7 @@ static void settle(struct sigprof_source *source, const struct sampler_options *
     source->fine = options->fine_clock;
     source->frequency_hz = options->period                        ? 0
                            : options->frequency_hz                ? options->frequency_hz
-                           : options->clock == SAMPLER_CLOCK_WALL ? DEFAULT_WALL_HZ
+                           : options->clock == SAMPLER_CLOCK_WALL ? SAMPLER_WALL_HZ
                                                                   : DEFAULT_HZ;
     source->period_ns =
         options->period ? options->period : UINT64_C(1000000000) / source->frequency_hz;

@@ -98,8 +98,11 @@ static int choose_rate(struct perf_config *config, const struct sampler_options 
                                "a frequency and a period exclude each other; give one");
     config->period = options->period;
     if (!config->period)
-        return perf_config_set_rate(
-            config, options->frequency_hz ? options->frequency_hz : DEFAULT_HZ, error);
+        return perf_config_set_rate(config,
+                                    options->frequency_hz                  ? options->frequency_hz
+                                    : options->clock == SAMPLER_CLOCK_WALL ? SAMPLER_WALL_HZ
+                                                                           : DEFAULT_HZ,
+                                    error);
     if (config->period >> 62)
         return sprof_error_set(error, SPROF_EUSAGE, 0, "the period %llu is too large",
                                (unsigned long long)config->period);
@@ -113,15 +116,16 @@ static int choose_rate(struct perf_config *config, const struct sampler_options 
 int perf_config_make(struct perf_config *config, const struct sampler_options *options,
                      struct sprof_error *error)
 {
-    *config =
-        (struct perf_config){.capture = options->capture, .exclude_kernel = options->user_only};
+    *config = (struct perf_config){
+        .capture = options->capture, .clock = options->clock, .exclude_kernel = options->user_only};
     size_t wanted = options->stack_bytes ? options->stack_bytes : STACK_BYTES_MAX;
     if (wanted > STACK_BYTES_MAX || wanted < STACK_BYTES_MIN)
         return sprof_error_set(error, SPROF_EUSAGE, 0, "a stack slice has %d to %d bytes, not %zu",
                                STACK_BYTES_MIN, STACK_BYTES_MAX, wanted);
     config->stack_bytes_asked = wanted / 8 * 8;
     perf_config_set_capture(config, options->capture);
-    const int result = choose_event(config, options->event, error);
+    const bool wall = options->clock == SAMPLER_CLOCK_WALL;
+    const int result = choose_event(config, wall ? "cpu-clock" : options->event, error);
     return result ? result : choose_rate(config, options, error);
 }
 

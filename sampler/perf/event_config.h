@@ -10,6 +10,7 @@
 struct perf_config {
     const struct perf_event_name *event;
     enum sampler_capture capture;
+    enum sampler_clock clock;
     uint64_t frequency_hz, period; /* one of them is 0 */
     bool exclude_kernel;
     size_t stack_bytes_asked; /* where samples carry stacks */

@@ -1,5 +1,6 @@
 /* The source of perf events: opens them, starts and stops them, and says what they are. */
 #include "sampler/perf/perf_source.h"
+#include "sampler/waiting/waiting_source.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,12 +18,13 @@ static void describe(const struct perf_source *source, char *text, size_t size)
 {
     const bool in_step = source->config.frequency_hz && source->config.event->is_clock &&
                          !source->jitters; /* asked for a rate, but not for a fixed interval */
-    snprintf(text, size, "%s%s%s%s%s%s",
+    snprintf(text, size, "%s%s%s%s%s%s%s",
              source->scope == SAMPLER_SCOPE_TASK ? "perf per thread" : "perf per CPU",
              source->scope == SAMPLER_SCOPE_CPU_FILTERED ? ", filtered in the kernel" : "",
              source->no_bpf_why ? ", without BPF (" : "",
              source->no_bpf_why ? source->no_bpf_why : "", source->no_bpf_why ? ")" : "",
-             in_step ? ", at a fixed interval" : "");
+             in_step ? ", at a fixed interval" : "",
+             source->config.clock == SAMPLER_CLOCK_WALL ? "; what waits by BPF" : "");
 }
 
 void perf_source_state_facts(struct perf_source *source)
@@ -30,14 +32,19 @@ void perf_source_state_facts(struct perf_source *source)
     struct sampler_facts *facts = &source->facts;
     const struct perf_config *config = &source->config;
     describe(source, facts->source, sizeof facts->source);
-    facts->may_miss_threads = source->scope == SAMPLER_SCOPE_TASK;
+    /* Of threads' lives there is no sum to hold samples against. */
+    facts->may_miss_threads =
+        source->scope == SAMPLER_SCOPE_TASK && config->clock == SAMPLER_CLOCK_CPU;
     facts->weights = SAMPLER_WEIGHTS_EXACT;
-    snprintf(facts->event, sizeof facts->event, "%s", config->event->name);
+    const bool wall = config->clock == SAMPLER_CLOCK_WALL;
+    snprintf(facts->event, sizeof facts->event, "%s",
+             wall ? MODEL_EVENT_WALL : config->event->name);
     facts->event_is_clock = config->event->is_clock;
-    facts->frequency_hz = config->frequency_hz;
+    facts->frequency_hz = wall ? 0 : config->frequency_hz; /* a thread may have more, or fewer */
     /* The timer of a clock event runs at one period, whatever asked for it, until we change it. */
-    facts->varying_period = config->frequency_hz && (!config->event->is_clock || source->jitters ||
-                                                     source->generations.count);
+    facts->varying_period =
+        wall || (config->frequency_hz &&
+                 (!config->event->is_clock || source->jitters || source->generations.count));
     if (!config->frequency_hz || config->event->is_clock)
         facts->period = perf_config_period(config);
     facts->kernel_excluded = config->exclude_kernel;
@@ -234,4 +241,5 @@ const struct source_kind perf_source_kind = {
     .set_capture = perf_control_capture,
     .set_slice = perf_control_slice,
     .free = perf_free,
+    .waiting = &sampler_waiting_kind,
 };

@@ -457,7 +457,7 @@ int main(void)
 }
 END
     cc -O1 -o waits waits.c || fail "cannot compile"
-    expect 0 "$SPROF" record --clock wall -o t.db -- ./waits
+    expect 0 "$SPROF" record --clock wall --source sigprof -o t.db -- ./waits
     said 'interrupts each thread'
     said "of threads' time \(wall-clock"
     for name in wait_in_poll work main; do
@@ -468,15 +468,15 @@ END
     done
     expect 0 "$SPROF" report -i t.db
     grep -q "of threads' time" out && ! grep -q 'not sampled' out || fail "the report speaks of CPU time"
-    expect 0 "$SPROF" record --clock wall -F 20 -o t.db -- ./waits
+    expect 0 "$SPROF" record --clock wall --source sigprof -F 20 -o t.db -- ./waits
     holds "$(value samples) > 3 * 3 * 20 * 0.6 && $(value samples) < 3 * 3 * 20 * 1.4" "samples at another rate"
-    for wrong in "-p $$" "-c 5 -- true" "-e page-faults -- true" "--source perf -- true" "-F 5000 -- true"; do
-        expect 2 "$SPROF" record --clock wall -o x.db $wrong
+    for wrong in "-p $$" "-c 5 -- true" "-e page-faults -- true" "-F 5000 -- true"; do
+        expect 2 "$SPROF" record --clock wall --source sigprof -o x.db $wrong
         [ "$(wc -l <err)" -le 2 ] && [ ! -e x.db ] || fail "not one message, or a recording: $wrong"
     done
     expect 2 "$SPROF" record --clock moon -- true
     # Programs that come and go, and poll nothing: all of them are known.
-    expect 0 "$SPROF" record --clock wall -o t.db -- bash -c 'for i in 1 2 3 4 5 6 7 8; do (sleep 0.1; /bin/true); done'
+    expect 0 "$SPROF" record --clock wall --source sigprof -o t.db -- bash -c 'for i in 1 2 3 4 5 6 7 8; do (sleep 0.1; /bin/true); done'
     holds "$(counter agent.unsampled_threads) == 0" "threads left out"
 }
 
