@@ -154,20 +154,6 @@ static bool is_allowed(int fd)
            (peer.uid == geteuid() || peer.uid == 0);
 }
 
-static void accept_client(struct control_server *control)
-{
-    const int fd = accept4(control->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    size_t i = 0;
-    while (i < CONTROL_CLIENTS && control->clients[i] >= 0)
-        i++;
-    if (fd < 0)
-        return;
-    if (i == CONTROL_CLIENTS || !is_allowed(fd) || poll_for(control, fd))
-        close(fd);
-    else
-        control->clients[i] = fd;
-}
-
 /* One request, one answer, and that was it. */
 static void serve_client(int *client, control_handler *handle, void *context)
 {
@@ -186,6 +172,23 @@ static void serve_client(int *client, control_handler *handle, void *context)
     *client = -1;
 }
 
+/* A caller has said what it wants by the time it is taken in, mostly: it is answered at once. */
+static void accept_client(struct control_server *control, control_handler *handle, void *context)
+{
+    const int fd = accept4(control->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    size_t i = 0;
+    while (i < CONTROL_CLIENTS && control->clients[i] >= 0)
+        i++;
+    if (fd < 0)
+        return;
+    if (i == CONTROL_CLIENTS || !is_allowed(fd) || poll_for(control, fd)) {
+        close(fd);
+        return;
+    }
+    control->clients[i] = fd;
+    serve_client(&control->clients[i], handle, context);
+}
+
 void control_server_serve(struct control_server *control, control_handler *handle, void *context)
 {
     struct epoll_event ready[CONTROL_CLIENTS + 1];
@@ -194,7 +197,7 @@ void control_server_serve(struct control_server *control, control_handler *handl
                           : epoll_wait(control->poll_fd, ready, sizeof ready / sizeof *ready, 0);
     for (int i = 0; i < count; i++) {
         if (ready[i].data.fd == control->listener) {
-            accept_client(control);
+            accept_client(control, handle, context);
             continue;
         }
         for (size_t c = 0; c < CONTROL_CLIENTS; c++)

@@ -12,7 +12,8 @@ static const uint64_t flush_interval_ns = UINT64_C(1000000000);
 
 enum {
     WAITING_BYTES = 64 << 20, /* beyond it samples stay in the rings */
-    RECORDS_PER_ROUND = 4096, /* between two looks at the clock */
+    RECORDS_PER_ROUND = 4096,  /* between two looks at the clock */
+    RECORDS_PER_COMMAND = 128, /* between two looks for commands, which are answered meanwhile */
 };
 
 /* == Opening == */
@@ -325,17 +326,27 @@ static int wait_ms(const struct record_session *session, uint64_t now_ns)
     return until > now_ns ? (int)((until - now_ns) / 1000000 + 1) : 0;
 }
 
+/* A round of records, and the commands that come in meanwhile. */
+static int drain_and_serve(struct record_session *session, struct sprof_error *error)
+{
+    int drained = 0, failed = 0;
+    for (size_t i = 0; i < RECORDS_PER_ROUND / RECORDS_PER_COMMAND && !drained && !failed; i++) {
+        drained = drain(session, RECORDS_PER_COMMAND);
+        failed = record_serve_commands(session, error);
+    }
+    return drained < 0 ? sprof_error_memory(error) : failed;
+}
+
 static int record_until_end(struct record_session *session, struct record_result *result,
                             struct sprof_error *error)
 {
     for (;;) {
-        if (drain(session, RECORDS_PER_ROUND) < 0 || recording_collect(session->recording))
-            return sprof_error_memory(error);
+        int failed = drain_and_serve(session, error);
+        if (!failed && recording_collect(session->recording))
+            failed = sprof_error_memory(error);
         const uint64_t now_ns = sprof_clock_monotonic_ns();
-        int failed = now_ns >= session->next_flush_ns ? flush(session, now_ns, error) : 0;
-        if (failed)
-            return failed;
-        failed = record_serve_commands(session, error);
+        if (!failed && now_ns >= session->next_flush_ns)
+            failed = flush(session, now_ns, error);
         if (failed)
             return failed;
         if (session->ended)
