@@ -198,6 +198,7 @@ enum {
     PROBE_RECORD_BYTES = 64,
     PROBE_RECORD_RETURN = 0, /* the address that the call returns to */
     PROBE_RECORD_SLOT = 40,  /* … and where it stood; 0: the record was never used */
+    PROBE_RECORD_SERIAL = 56, /* 32 bits: 0 when the call is over */
 };
 
 /* == Thunks == */

@@ -16,7 +16,8 @@
 
 enum {
     PAGE = 4096,
-    BETWEEN_MS = 5,    /* between two stops */
+    BETWEEN_MS = 5,    /* between two stops, at first … */
+    BETWEEN_MAX_MS = 50,
     UNMAP_MS = 2000,   /* for the borrowed thread to be done */
     SCAN_WORDS = 4096, /* of a stack at a time */
     SCAN_BYTES = 16 << 20,
@@ -43,6 +44,14 @@ struct mapped {
     const char *path;
 };
 
+/* A copy on a stack of a return address into a thunk. */
+struct held {
+    pid_t tid;
+    uint64_t address;
+    uint64_t since_ns; /* when it was first seen */
+    bool is_there;
+};
+
 /* The calls of a borrowed thread, and its registers behind them, as agent/probe/hand.S takes them.
  */
 struct errand {
@@ -57,6 +66,8 @@ struct leaving {
     SPROF_VEC(struct span) ours; /* thunks, the agent's code, islands */
     SPROF_VEC(struct span) writable;
     SPROF_VEC(struct mapped) texts;
+    SPROF_VEC(struct held) held;
+    bool held_failed; /* out of memory: one is not there */
     struct errand errand;
     struct sprof_arena arena; /* paths */
     struct sprof_error *error;
@@ -149,7 +160,11 @@ static bool holds_frame(const struct leaving *leaving, const uint64_t *words, si
     return false;
 }
 
-static bool is_interrupted(const struct leaving *leaving, const struct trace_stopped *thread)
+/* Calls `found` for the words of a thread's stack, piece by piece, with the address of the first;
+ * pieces overlap by two words. Ends when that returns true, and returns that. */
+static bool each_piece(struct leaving *leaving, const struct trace_stopped *thread,
+                       bool (*found)(struct leaving *leaving, const struct trace_stopped *thread,
+                                     const uint64_t *words, size_t count, uint64_t address))
 {
     uint64_t words[SCAN_WORDS], at = (thread->registers.rsp - RED_ZONE) & ~UINT64_C(7), end = at;
     for (size_t i = 0; i < leaving->writable.count; i++)
@@ -162,13 +177,130 @@ static bool is_interrupted(const struct leaving *leaving, const struct trace_sto
         const ssize_t got = pread(leaving->memory_fd, words, size, (off_t)at);
         if (got < (ssize_t)sizeof *words)
             return false;
-        if (holds_frame(leaving, words, (size_t)got / sizeof *words))
+        if (found(leaving, thread, words, (size_t)got / sizeof *words, at))
             return true;
         if ((size_t)got <= 2 * sizeof *words)
             break;
         at += (uint64_t)got - 2 * sizeof *words;
     }
     return false;
+}
+
+static bool is_interrupted(struct leaving *leaving, const struct trace_stopped *thread,
+                           const uint64_t *words, size_t count, uint64_t address)
+{
+    (void)thread;
+    (void)address;
+    return holds_frame(leaving, words, count);
+}
+
+/* == Unwinding that is under way == */
+
+/* Who unwinds a stack, as for an exception, holds a copy of a return address into a thunk, and looks
+ * at the slot that it is from once more, and at its record, before it goes on: neither may change
+ * until then. Such a copy may also be left over, where a sleeping thread does not use its stack. */
+enum { SLEEPING_NS = 200000000 };
+
+static bool is_thunk_return(const struct leaving *leaving, uint64_t word)
+{
+    const uint64_t offset = word - leaving->session->hello.thunks;
+    return offset < PROBE_THUNKS * (uint64_t)PROBE_THUNK_BYTES &&
+           offset % PROBE_THUNK_BYTES == PROBE_THUNK_RETURN;
+}
+
+/* Whether a call that is open has its return address there. */
+static bool is_slot(const struct leaving *leaving, uint64_t address)
+{
+    uint8_t record[PROBE_RECORD_BYTES];
+    uint64_t slot;
+    uint32_t serial;
+    if (!read_at(leaving, PROBE_RECORDS + (address & PROBE_SLOT_MASK) * 8, record, sizeof record))
+        return false;
+    memcpy(&slot, record + PROBE_RECORD_SLOT, sizeof slot);
+    memcpy(&serial, record + PROBE_RECORD_SERIAL, sizeof serial);
+    return slot == address && serial;
+}
+
+static void hold(struct leaving *leaving, const struct trace_stopped *thread, uint64_t address)
+{
+    for (size_t i = 0; i < leaving->held.count; i++)
+        if (leaving->held.items[i].tid == thread->tid &&
+            leaving->held.items[i].address == address) {
+            leaving->held.items[i].is_there = true;
+            return;
+        }
+    const struct held held = {thread->tid, address, sprof_clock_monotonic_ns(), true};
+    if (sprof_vec_push(&leaving->held, held))
+        leaving->held_failed = true;
+}
+
+static bool hold_copies(struct leaving *leaving, const struct trace_stopped *thread,
+                        const uint64_t *words, size_t count, uint64_t address)
+{
+    for (size_t i = 0; i < count; i++)
+        if (is_thunk_return(leaving, words[i]) && !is_slot(leaving, address + i * sizeof *words))
+            hold(leaving, thread, address + i * sizeof *words);
+    return false;
+}
+
+static bool leads_to_unwinder(struct leaving *leaving, const struct trace_stopped *thread,
+                              const uint64_t *words, size_t count, uint64_t address)
+{
+    (void)thread;
+    (void)address;
+    for (size_t k = 0; k < leaving->texts.count; k++) {
+        const struct mapped *text = &leaving->texts.items[k];
+        if (!strstr(text->path, "/libgcc_s") && !strstr(text->path, "/libunwind"))
+            continue;
+        for (size_t i = 0; i < count; i++)
+            if (is_within(&text->span, words[i]))
+                return true;
+    }
+    return false;
+}
+
+/* A copy in a register is in use now. */
+static bool is_in_register(const struct leaving *leaving, const struct user_regs_struct *r)
+{
+    const uint64_t values[] = {r->rax, r->rbx, r->rcx, r->rdx, r->rsi, r->rdi, r->rbp, r->r8,
+                               r->r9,  r->r10, r->r11, r->r12, r->r13, r->r14, r->r15};
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        if (is_thunk_return(leaving, values[i]))
+            return true;
+    return false;
+}
+
+/* The thread waits for something all the time, and nothing on its stack leads to an unwinder. */
+static bool is_left_over(struct leaving *leaving, const struct held *held)
+{
+    for (size_t i = 0; i < leaving->stop.threads.count; i++) {
+        const struct trace_stopped *thread = &leaving->stop.threads.items[i];
+        if (thread->tid == held->tid)
+            return (int64_t)thread->registers.orig_rax >= 0 &&
+                   sprof_clock_monotonic_ns() - held->since_ns > SLEEPING_NS &&
+                   !each_piece(leaving, thread, leads_to_unwinder);
+    }
+    return true;
+}
+
+static bool is_anybody_unwinding(struct leaving *leaving)
+{
+    bool is_any = leaving->held_failed;
+    size_t kept = 0;
+    for (size_t i = 0; i < leaving->held.count; i++)
+        leaving->held.items[i].is_there = false;
+    for (size_t i = 0; i < leaving->stop.threads.count; i++) {
+        is_any |= is_in_register(leaving, &leaving->stop.threads.items[i].registers);
+        each_piece(leaving, &leaving->stop.threads.items[i], hold_copies);
+    }
+    for (size_t i = 0; i < leaving->held.count; i++) {
+        if (!leaving->held.items[i].is_there)
+            continue;
+        leaving->held.items[kept++] = leaving->held.items[i];
+        is_any |= !is_left_over(leaving, &leaving->held.items[i]);
+    }
+    leaving->held.count = kept;
+    return is_any;
 }
 
 /* == Frames in flight == */
@@ -371,10 +503,10 @@ static void add_unmapping(const struct trace_session *session, struct errand *er
 
 /* == Leaving == */
 
-static bool is_drained(const struct leaving *leaving)
+static bool is_drained(struct leaving *leaving)
 {
     for (size_t i = 0; i < leaving->stop.threads.count; i++)
-        if (is_interrupted(leaving, &leaving->stop.threads.items[i]))
+        if (each_piece(leaving, &leaving->stop.threads.items[i], is_interrupted))
             return false;
     return true;
 }
@@ -398,6 +530,7 @@ static void pause_ms(long milliseconds)
 static int while_stopped(struct leaving *leaving, bool (*act)(struct leaving *))
 {
     const uint64_t until_ns = sprof_clock_monotonic_ns() + patience_ns;
+    long between_ms = BETWEEN_MS;
     for (uint64_t begin_ns; (begin_ns = sprof_clock_monotonic_ns()) < until_ns;) {
         int result = trace_stop_begin(&leaving->stop, leaving->session->pid, leaving->error);
         if (result == SPROF_ESTATE) {
@@ -419,7 +552,8 @@ static int while_stopped(struct leaving *leaving, bool (*act)(struct leaving *))
             leaving->session->stopped_ns = took_ns;
         if (done)
             return 0;
-        pause_ms(BETWEEN_MS);
+        pause_ms(between_ms);
+        between_ms += between_ms < BETWEEN_MAX_MS ? BETWEEN_MS : 0;
     }
     return sprof_error_set(leaving->error, SPROF_ESTATE, 0,
                            "the threads of process %d do not stop, or do not leave the probes: "
@@ -434,8 +568,8 @@ static bool take_code_back(struct leaving *leaving)
 
 static bool give_memory_back(struct leaving *leaving)
 {
-    return !is_anybody_inside(leaving) && is_drained(leaving) && give_all_back(leaving) &&
-           send_hand(leaving);
+    return !is_anybody_inside(leaving) && is_drained(leaving) && !is_anybody_unwinding(leaving) &&
+           give_all_back(leaving) && send_hand(leaving);
 }
 
 /* The borrowed thread is done when the last of its calls is. */
@@ -503,6 +637,7 @@ int trace_detach(struct trace_session *session, struct sprof_error *error)
     sprof_vec_release(&leaving.ours);
     sprof_vec_release(&leaving.writable);
     sprof_vec_release(&leaving.texts);
+    sprof_vec_release(&leaving.held);
     sprof_arena_release(&leaving.arena);
     return result;
 }

@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -30,29 +31,41 @@ static void pause_us(long microseconds)
     nanosleep(&time, NULL);
 }
 
-enum waited { STOPPED, GONE, TIMED_OUT };
-
-/* Waits until a thread is in a stop. `*number`: the signal that it is about to take; 0: none. What
- * becomes of the process is for others to learn: its end is not taken note of here. That of its
- * other threads must be, or they would stay. */
-static enum waited wait_for_stop(pid_t pid, pid_t tid, long limit_ms, int *number)
+/* What becomes of the process is for others to learn: its end is not taken note of here. That of
+ * its other threads must be, or they would stay. A stop is not taken note of either: where sprof
+ * ends, the kernel gives the thread the signal that it was stopped for only then. */
+enum trace_waited trace_stop_wait(pid_t pid, pid_t tid, long limit_ms, int *status)
 {
-    const int options = WSTOPPED | WNOHANG | __WALL | (tid == pid ? 0 : WEXITED);
+    const int exits = tid == pid ? 0 : WEXITED, options = WSTOPPED | WNOHANG | WNOWAIT | __WALL;
     for (long tries = 0; limit_ms < 0 || tries < limit_ms * 10; tries++) {
         siginfo_t event = {0};
-        if (waitid(P_PID, (id_t)tid, &event, options)) {
+        if (waitid(P_PID, (id_t)tid, &event, options | exits)) {
             if (errno != EINTR)
-                return GONE;
+                return TRACE_GONE;
         } else if (event.si_pid == tid) {
-            if (event.si_code != CLD_TRAPPED && event.si_code != CLD_STOPPED)
-                return GONE;
-            /* si_status: the signal, with a ptrace event above it. */
-            *number = event.si_status >> 8 || event.si_status == SIGTRAP ? 0 : event.si_status;
-            return STOPPED;
+            if (event.si_code != CLD_TRAPPED && event.si_code != CLD_STOPPED) {
+                waitid(P_PID, (id_t)tid, &event, WNOHANG | __WALL | exits);
+                return TRACE_GONE;
+            }
+            *status = event.si_status;
+            return TRACE_STOPPED;
         }
-        pause_us(tries < 20 ? 20 : 100);
+        if (tries < 50)
+            sched_yield();
+        else
+            pause_us(tries < 100 ? 20 : 100);
     }
-    return TIMED_OUT;
+    return TRACE_TIMED_OUT;
+}
+
+/* Waits until a thread is in a stop. `*number`: the signal that it is about to take; 0: none. */
+static enum trace_waited wait_for_stop(pid_t pid, pid_t tid, long limit_ms, int *number)
+{
+    int status = 0;
+    const enum trace_waited waited = trace_stop_wait(pid, tid, limit_ms, &status);
+    /* The signal, with a ptrace event above it. */
+    *number = waited != TRACE_STOPPED || status >> 8 || status == SIGTRAP ? 0 : status;
+    return waited;
 }
 
 /* Whether it still runs; one that has ended and waits for the others does not. */
@@ -125,7 +138,10 @@ void trace_stop_restart(struct trace_stopped *thread)
     if ((int64_t)registers->orig_rax < 0)
         return;
     switch (-(int64_t)registers->rax) {
-    case RESTART_BLOCK: registers->rax = SYS_restart_syscall; break;
+    case RESTART_BLOCK:
+        thread->restarts = registers->orig_rax;
+        registers->rax = SYS_restart_syscall;
+        break;
     case RESTART_SYS:
     case RESTART_NOINTR:
     case RESTART_NOHAND: registers->rax = registers->orig_rax; break;
@@ -182,20 +198,20 @@ static int wait_for_all(struct trace_stop *stop, struct sprof_error *error)
     for (size_t i = 0; i < stop->threads.count; i++) {
         struct trace_stopped *thread = &stop->threads.items[i];
         if (!thread->is_stopped && !result) {
-            const enum waited waited =
+            const enum trace_waited waited =
                 wait_for_stop(stop->pid, thread->tid, WAIT_MS, &thread->signal);
-            if (waited == TIMED_OUT)
+            if (waited == TRACE_TIMED_OUT)
                 result = sprof_error_set(error, SPROF_ESTATE, 0,
                                          "thread %d does not stop: it waits in the kernel, as for "
                                          "a child of vfork",
                                          (int)thread->tid);
-            else if (waited == GONE)
+            else if (waited == TRACE_GONE)
                 continue;
             else if (ptrace(PTRACE_GETREGS, thread->tid, NULL, &thread->registers)) {
                 take_note_of_end(stop, thread);
                 continue;
             }
-            thread->is_stopped = waited == STOPPED;
+            thread->is_stopped = waited == TRACE_STOPPED;
             if (thread->is_stopped)
                 repair(stop->pid, thread);
         }
@@ -247,7 +263,7 @@ int trace_stop_begin(struct trace_stop *stop, pid_t pid, struct sprof_error *err
 static void let_go(struct trace_stop *stop, struct trace_stopped *thread)
 {
     if (!thread->is_stopped &&
-        wait_for_stop(stop->pid, thread->tid, -1, &thread->signal) != STOPPED)
+        wait_for_stop(stop->pid, thread->tid, -1, &thread->signal) != TRACE_STOPPED)
         return;
     if (thread->changed)
         ptrace(PTRACE_SETREGS, thread->tid, NULL, &thread->registers);
@@ -265,4 +281,32 @@ void trace_stop_end(struct trace_stop *stop)
         if (!stop->threads.items[i].is_stopped)
             let_go(stop, &stop->threads.items[i]);
     sprof_vec_release(&stop->threads);
+}
+
+/* == One thread == */
+
+int trace_stop_thread(struct trace_stopped *thread, pid_t pid, pid_t tid,
+                      struct sprof_error *error)
+{
+    struct trace_stop stop = {.pid = pid};
+    int result = ask_to_stop(&stop, tid, error);
+    if (!result)
+        result = sprof_error_set(error, SPROF_ENOTFOUND, 0, "thread %d has ended", (int)tid);
+    if (result > 0)
+        result = wait_for_all(&stop, error);
+    if (!result && !stop.threads.count)
+        result = sprof_error_set(error, SPROF_ENOTFOUND, 0, "thread %d has ended", (int)tid);
+    if (!result) {
+        *thread = *stop.threads.items;
+        sprof_vec_release(&stop.threads);
+    } else {
+        trace_stop_end(&stop);
+    }
+    return result;
+}
+
+void trace_stop_release(struct trace_stopped *thread, pid_t pid)
+{
+    struct trace_stop stop = {.pid = pid};
+    let_go(&stop, thread);
 }

@@ -12,6 +12,7 @@ struct trace_stopped {
     pid_t tid;
     bool is_stopped;
     bool changed; /* the registers are to be set when it goes on */
+    uint64_t restarts; /* the system call that restart_syscall(2) takes up; 0: none */
     int signal;   /* that it is about to take, and takes when it goes on; 0: none */
     struct user_regs_struct registers;
 };
@@ -34,5 +35,23 @@ void trace_stop_restart(struct trace_stopped *thread);
 
 /* Lets all go on. */
 void trace_stop_end(struct trace_stop *stop);
+
+/* == One thread == */
+
+/* Stops one thread alone, as trace_stop_begin does all. SPROF_ENOTFOUND: it has ended. */
+int trace_stop_thread(struct trace_stopped *thread, pid_t pid, pid_t tid,
+                      struct sprof_error *error);
+void trace_stop_release(struct trace_stopped *thread, pid_t pid);
+
+enum trace_waited {
+    TRACE_STOPPED,
+    TRACE_GONE,
+    TRACE_TIMED_OUT,
+};
+
+/* Waits until a thread that was let go with PTRACE_SYSCALL stands again; *status is as siginfo's
+ * si_status, and is not taken note of by the kernel, so that a signal is not lost where sprof ends
+ * now. */
+enum trace_waited trace_stop_wait(pid_t pid, pid_t tid, long limit_ms, int *status);
 
 #endif

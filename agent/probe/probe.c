@@ -20,7 +20,8 @@ struct record {
 };
 _Static_assert(sizeof(struct record) == PROBE_RECORD_BYTES, "a cache line, eight times a slot");
 _Static_assert(offsetof(struct record, return_address) == PROBE_RECORD_RETURN &&
-                   offsetof(struct record, slot) == PROBE_RECORD_SLOT,
+                   offsetof(struct record, slot) == PROBE_RECORD_SLOT &&
+                   offsetof(struct record, serial) == PROBE_RECORD_SERIAL,
                "as the tracer reads it");
 
 /* Frames on a thread's own stack are ordered: one that lies at or below another that begins or ends

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Takes probes out of programs while they run, at random moments.
 
-detach.py text|kill|own|python|sqlite|xz|bash SPROF [SEED]
+detach.py text|kill|own|throws|python|sqlite|xz|bash SPROF [SEED [ROUNDS]]
 
 A program prints and ends as it does untraced. `text`: afterwards its code is that of its files, no page
 of it is the process's own, and nothing that was mapped for probes is left. `kill`: sprof is killed
@@ -21,7 +21,7 @@ case, sprof = sys.argv[1:3]
 seed = int(sys.argv[3]) if len(sys.argv) > 3 else random.randrange(1 << 30)
 rng = random.Random(seed)
 here = os.path.dirname(os.path.abspath(__file__))
-ROUNDS = 6
+ROUNDS = int(sys.argv[4]) if len(sys.argv) > 4 else 6
 PATIENCE = 200  # seconds, for what takes one or two
 PR_SET_CHILD_SUBREAPER = 36
 
@@ -154,6 +154,34 @@ def text():
         os.unlink("end")
 
 
+def throws():
+    """All threads handle exceptions all the time: who unwinds a stack reads what detaching changes."""
+    with open("throws.cc", "w") as file:
+        file.write("""#include <pthread.h>
+            __attribute__((noinline)) static void deep(int n)
+            {
+                if (!n) throw n;
+                deep(n - 1);
+                __asm__ volatile("nop; nop; nop; nop; nop");
+            }
+            static void *work(void *caught)
+            {
+                for (int i = 0; i < 12000; i++)
+                    try { deep(60); } catch (int) { ++*(long *)caught; }
+                return nullptr;
+            }
+            int main()
+            {
+                pthread_t threads[3];
+                long caught[3] = {};
+                for (int i = 0; i < 3; i++) pthread_create(&threads[i], nullptr, work, &caught[i]);
+                for (auto thread : threads) pthread_join(thread, nullptr);
+                return caught[0] + caught[1] + caught[2] == 36000 ? 6 : 1;
+            }""")
+    subprocess.run(["g++", "-O1", "-g", "-w", "-pthread", "throws.cc", "-o", "throws"], check=True)
+    detach_while_running(["./throws"])
+
+
 def kill():
     """Kills sprof while it takes probes out, and the command in every fourth round."""
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -206,6 +234,8 @@ with tempfile.TemporaryDirectory() as directory:
         text()
     elif case == "kill":
         kill()
+    elif case == "throws":
+        throws()
     elif case == "own":
         detach_while_running(own_program(800))
     elif case == "python":
