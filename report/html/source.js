@@ -96,11 +96,11 @@ class SourceView {
             {title: 'code', class: 'code', width: 'minmax(50ch, 1fr)', text: row => this.lineText(row),
                 tip: row => row.inlined ? `inlines ${row.inlined}` : row.text}],
             {chosen: row => this.link(row, this.code)});
-        this.code = new Table(code, [...costs,
+        this.codeColumns = [...costs,
             {title: 'address', width: '96px', class: 'code faint', text: row => row.address.toString(16)},
             {title: 'instruction', class: 'code', width: 'minmax(34ch, 1fr)', text: row => this.codeText(row), tip: row => row.text},
-            {title: 'from', width: 'minmax(22ch, 0.6fr)', class: 'faint', text: row => row.from, tip: row => row.origin}],
-            {chosen: row => this.link(row, this.lines)});
+            {title: 'from', width: 'minmax(22ch, 0.6fr)', class: 'faint', text: row => row.from, tip: row => row.origin}];
+        this.code = new Table(code, this.codeColumns, {chosen: row => this.link(row, this.lines)});
     }
 
     lineText(row) {
@@ -168,10 +168,13 @@ class SourceView {
         const notes = lines.filter(row => row.note).map(row => row.note);
         this.sourceNote.textContent = lines.length ? notes.join(' ') : 'There is no debug information about source lines of this function.';
         this.codeNote.textContent = entry.note || (code.length ? '' : 'Its instructions could not be read.');
+        this.code.all = code.some(row => row.from) ? this.codeColumns : this.codeColumns.slice(0, -1);
+        this.code.chooseColumns();
         for (const [table, rows] of [[this.lines, lines], [this.code, code]]) {
             table.isMarked = null;
             table.at = -1;
             table.scroller.hidden = !rows.length;
+            table.scroller.parentElement.classList.toggle('brief', !rows.length);
             table.show(rows);
             let hottest = -1;
             rows.forEach((row, i) => hottest = row.self > (rows[hottest]?.self || 0) ? i : hottest);
