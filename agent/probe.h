@@ -39,6 +39,9 @@ struct probe_hello {
     uint64_t nothing;      /* an empty function, for the thunk that calibrates */
     uint64_t hand;         /* what a borrowed thread runs: see agent/probe/hand.S */
     uint64_t alive;        /* a page; while its first word is 0, thunks pass through */
+    uint64_t debug;        /* the loader's _r_debug, as in <link.h>; 0: not known */
+    uint64_t notify;       /* what the loader calls when libraries come and go */
+    uint64_t loaded;       /* … and what it is to call in its place */
 };
 
 enum probe_request_kind {
@@ -46,6 +49,7 @@ enum probe_request_kind {
     PROBE_MAP_ISLAND, /* map private executable memory at `address` exactly; answer: where */
     PROBE_GO,         /* begin; no answer */
     PROBE_GIVE_UP,    /* go on untraced; no answer */
+    PROBE_UNMAP,      /* unmap what was mapped for it at `address`; answer: 0 */
 };
 
 struct probe_request {
@@ -137,13 +141,33 @@ struct probe_cost {
     uint32_t reserved;
 };
 
+/* Libraries that come and go while the program runs. The loader's thread has asked; the tracer does
+ * what is to be done, may ask for mappings meanwhile, and says that it is done. */
+enum probe_loading_state {
+    PROBE_LOADING_DONE,     /* nobody waits */
+    PROBE_LOADING_ASKED,    /* a thread waits for the tracer */
+    PROBE_LOADING_REQUEST,  /* the tracer waits for an answer to its request */
+    PROBE_LOADING_ANSWERED, /* it is there */
+    PROBE_LOADING_CLOSED,   /* nobody looks at libraries any more */
+};
+
+struct probe_loading {
+    _Atomic uint32_t state; /* enum probe_loading_state; a futex */
+    _Atomic uint32_t beat;  /* raised by the tracer several times a second */
+    uint32_t tracer;        /* its process */
+    uint32_t reserved;
+    struct probe_request request;
+    struct probe_answer answer;
+};
+
 /* The file: this structure, then the slabs, each an array of struct probe_stat by function, and one
  * for the thunk that calibrates, whose number is function_count, and its nodes. The tracer writes
  * what is above the line: the first group before it says go, the second, and `tiers`, at any time.
  */
 struct probe_shared {
     uint64_t slab_bytes;
-    uint32_t slab_count, function_count;
+    uint32_t slab_count;
+    uint32_t function_count; /* that there is room for: more may come with libraries */
     uint64_t stack_low, stack_high; /* of the main thread */
     uint64_t stack_bytes;           /* of other threads, as far as known */
     uint32_t tid_offset;            /* from a thread's pointer to its id; 0: ask the kernel */
@@ -160,6 +184,7 @@ struct probe_shared {
     _Atomic uint8_t tiers[PROBE_THUNKS]; /* enum probe_tier by function, with the one that
                                             calibrates; the agent only takes PROBE_COVER off */
     struct probe_hit hits[PROBE_THUNKS]; /* by function; only what is called exists */
+    struct probe_loading loading;
 };
 
 #define PROBE_SHARED_BYTES ((sizeof(struct probe_shared) + 4095) / 4096 * 4096)

@@ -151,8 +151,8 @@ const struct cli_command cli_trace_command = {
     .details =
         "Every call of the chosen functions is counted and timed, from the first constructor on.\n"
         "`sprof stats` shows them; `sprof stats --coverage` shows what --mode coverage finds.\n"
-        "Libraries that are loaded later, and programs that the command starts, are not traced.\n"
-        "The command's output, input, signals and exit status are its own.\n",
+        "Libraries that it loads while it runs are traced from their constructors on; programs\n"
+        "that it starts are not. The command's output, input, signals and exit status are its own.\n",
     .arguments_size = sizeof(struct arguments),
     .release = release,
     .run = run,

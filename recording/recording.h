@@ -153,6 +153,13 @@ int recording_child(struct recording *recording, uint32_t parent,
 int recording_child_at(struct recording *recording, uint32_t parent, pid_t pid, uint64_t address,
                        uint64_t time_ns, uint32_t *node);
 
+/* The module that is mapped at an address of a live process, and which offset of its file; 0: none.
+ * The second function is the first one's second half, and works when it is unmapped, too. */
+uint32_t recording_module_at(struct recording *recording, pid_t pid, uint64_t address,
+                             uint64_t time_ns, uint64_t *offset);
+int recording_child_in(struct recording *recording, uint32_t parent, uint32_t module,
+                       uint64_t offset, uint32_t *node);
+
 /* The stack of a pseudo-function. Returns 0 or SPROF_ENOMEM. */
 int recording_pseudo(struct recording *recording, enum model_pseudo which, uint32_t *node);
 

@@ -215,6 +215,23 @@ int recording_child_at(struct recording *recording, uint32_t parent, pid_t pid, 
                    : SPROF_ENOTFOUND;
 }
 
+uint32_t recording_module_at(struct recording *recording, pid_t pid, uint64_t address,
+                             uint64_t time_ns, uint64_t *offset)
+{
+    const struct model_process *process =
+        model_process_table_process(&recording->process_table, pid, time_ns);
+    const struct model_mapping *mapping =
+        process ? model_process_table_find(&recording->process_table, process, address, 0) : NULL;
+    *offset = mapping ? address - mapping->start + mapping->file_offset : 0;
+    return mapping ? mapping->module : 0;
+}
+
+int recording_child_in(struct recording *recording, uint32_t parent, uint32_t module,
+                       uint64_t offset, uint32_t *node)
+{
+    return recording_walk_child(&recording->walk, parent, module, offset, node);
+}
+
 int recording_pseudo(struct recording *recording, enum model_pseudo which, uint32_t *node)
 {
     return recording_walk_pseudo(&recording->walk, which, node);

@@ -224,6 +224,7 @@ static int take_module(void *context, struct trace_module *module)
     const struct trace_file file = {.plan = module->plan,
                                     .path = path,
                                     .bias = module->bias,
+                                    .first = session->probes.count,
                                     .is_chosen = is_chosen(chooser, module->path)};
     if (module->plan.runtime)
         session->runtime = sprof_arena_text(&session->arena, module->plan.runtime);
@@ -235,6 +236,10 @@ static int take_module(void *context, struct trace_module *module)
     int result = 0;
     for (size_t i = 0; i < plan->function_count && !result; i++)
         result = choose_function(chooser, number, &plan->functions[i]);
+    struct trace_file *mine = &session->files.items[number];
+    mine->count = session->probes.count - mine->first;
+    for (size_t i = mine->first; i < session->probes.count; i++)
+        session->probes.items[i].tier = tier_of(session, session->probes.items[i].function);
     return result;
 }
 
@@ -244,12 +249,7 @@ static int nothing_chosen(const struct chooser *chooser, struct sprof_error *err
     struct sprof_str near = {0};
     int code;
     sprof_suggest_append(&near, &chooser->near);
-    if (!chooser->seen && options->module_count)
-        code = sprof_error_set(error, SPROF_ENOTFOUND, 0,
-                               "--module '%s' matches nothing that the command is linked with; "
-                               "libraries that it loads later cannot be traced",
-                               options->modules[0]);
-    else if (!chooser->seen)
+    if (!chooser->seen)
         code = sprof_error_set(error, SPROF_ENOTFOUND, 0,
                                "no function of %s is known: it has neither symbols nor call frame "
                                "information; name libraries with --module",
@@ -269,18 +269,55 @@ static int nothing_chosen(const struct chooser *chooser, struct sprof_error *err
     return code;
 }
 
+/* The caller frees the expressions. */
+static int open_chooser(struct chooser *chooser, struct trace_session *session,
+                        struct sprof_error *error)
+{
+    const struct trace_options *options = &session->options;
+    char link[64];
+    *chooser = (struct chooser){.session = session, .error = error};
+    snprintf(link, sizeof link, "/proc/%d/exe", (int)target_command(session->target));
+    const ssize_t length = readlink(link, chooser->executable, sizeof chooser->executable - 1);
+    chooser->executable[length > 0 ? length : 0] = '\0';
+    return trace_expressions_make(&chooser->expressions, options->functions,
+                                  options->function_count, error);
+}
+
+bool trace_wants(struct trace_session *session, const char *path)
+{
+    const struct chooser chooser = {.session = session};
+    return wants((void *)&chooser, path);
+}
+
+int trace_choose_module(struct trace_session *session, struct trace_module *module,
+                        struct sprof_error *error)
+{
+    const size_t probes = session->probes.count;
+    struct chooser chooser;
+    int result = open_chooser(&chooser, session, error);
+    if (!result)
+        result = take_module(&chooser, module);
+    if (!result && session->probes.count > session->capacity) {
+        sprof_error_set(error, SPROF_ELIMIT, 0,
+                        "%s has %zu functions, and there is room for %zu: choose fewer with "
+                        "--function",
+                        module->path, session->probes.count - probes,
+                        session->capacity - probes);
+        result = SPROF_ELIMIT;
+        session->probes.count = probes;
+        session->files.items[session->files.count - 1].count = 0;
+    }
+    trace_expressions_free(chooser.expressions);
+    return result;
+}
+
 int trace_choose(struct trace_session *session, struct sprof_error *error)
 {
     const struct trace_options *options = &session->options;
-    struct chooser chooser = {.session = session, .error = error};
+    struct chooser chooser;
     struct cache *cache = options->no_cache ? NULL : cache_open(NULL);
-    char link[64];
     bool generated;
-    snprintf(link, sizeof link, "/proc/%d/exe", (int)target_command(session->target));
-    const ssize_t length = readlink(link, chooser.executable, sizeof chooser.executable - 1);
-    chooser.executable[length > 0 ? length : 0] = '\0';
-    int result = trace_expressions_make(&chooser.expressions, options->functions,
-                                        options->function_count, error);
+    int result = open_chooser(&chooser, session, error);
     if (!result)
         result = trace_plan_process(target_command(session->target), cache, wants, take_module,
                                     &chooser, &generated, error);
@@ -289,7 +326,13 @@ int trace_choose(struct trace_session *session, struct sprof_error *error)
         session->probes.items[i].tier = tier_of(session, session->probes.items[i].function);
         chosen += session->probes.items[i].is_chosen;
     }
-    if (!result && !chosen)
+    const bool may_come = options->module_count && !chooser.seen;
+    if (!result && !chosen && may_come)
+        sprof_log_message(session->options.log, SPROF_LOG_WARNING,
+                          "--module '%s' matches nothing that the command is linked with: only "
+                          "what it loads later can be traced",
+                          options->modules[0]);
+    else if (!result && !chosen)
         result = nothing_chosen(&chooser, error);
     if (!result && session->probes.count >= PROBE_THUNKS)
         result = sprof_error_set(error, SPROF_ELIMIT, 0,

@@ -1,7 +1,7 @@
 /* Takes probes out of a running process: code as it was, return addresses back where calls in
  * flight look for them, and the memory that was mapped for it gone. */
 #include "trace/stop.h"
-#include "trace/tracing.h"
+#include "trace/load.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -382,7 +382,10 @@ static bool restore_code(const struct leaving *leaving)
         if (!write_at(leaving, site, probe->function->original, sizeof there))
             return false;
     }
-    return true;
+    const struct trace_hook *hook = &session->hook;
+    return !hook->at || !read_at(leaving, hook->at, there, sizeof there) ||
+           memcmp(there, hook->jump, sizeof there) != 0 ||
+           write_at(leaving, hook->at, hook->original, sizeof there);
 }
 
 /* == Memory == */
@@ -616,6 +619,7 @@ int trace_detach(struct trace_session *session, struct sprof_error *error)
     struct leaving leaving = {.session = session, .memory_fd = -1, .pages_fd = -1, .error = error};
     char path[64];
     memset(session->shared->tiers, PROBE_OFF, sizeof session->shared->tiers);
+    trace_loads_close(session);
     snprintf(path, sizeof path, "/proc/%d/mem", (int)session->pid);
     leaving.memory_fd = open(path, O_RDWR | O_CLOEXEC);
     snprintf(path, sizeof path, "/proc/%d/pagemap", (int)session->pid);

@@ -9,12 +9,12 @@
 
 static uint64_t slab_offset(const struct trace_session *session, uint32_t slab)
 {
-    return PROBE_SHARED_BYTES + slab * probe_slab_bytes((uint32_t)session->probes.count);
+    return PROBE_SHARED_BYTES + slab * probe_slab_bytes(session->capacity);
 }
 
 static uint64_t nodes_offset(const struct trace_session *session, uint32_t slab)
 {
-    return slab_offset(session, slab) + probe_stats_bytes((uint32_t)session->probes.count);
+    return slab_offset(session, slab) + probe_stats_bytes(session->capacity);
 }
 
 static struct probe_stat *stats_of(const struct trace_session *session, uint32_t slab)
@@ -114,12 +114,12 @@ static int share_row(struct trace_session *session, struct trace_thread *thread)
     if (rest->row)
         return 0;
     snprintf(rest->name, sizeof rest->name, "[more threads]");
-    for (uint32_t i = 0; i < session->probes.count; i++) {
+    for (uint32_t i = 0; i < session->capacity; i++) {
         const struct trace_cell cell = {.function = i};
         if (sprof_vec_push(&rest->cells, cell))
             return SPROF_ENOMEM;
     }
-    session->rest_stats = calloc(session->probes.count, sizeof *session->rest_stats);
+    session->rest_stats = calloc(session->capacity, sizeof *session->rest_stats);
     return session->rest_stats ? add_row(session, rest) : SPROF_ENOMEM;
 }
 
@@ -164,7 +164,7 @@ static int end_thread(struct trace_session *session, uint32_t slab)
                            : 0;
     fallocate(session->memory_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
               (off_t)slab_offset(session, slab),
-              (off_t)probe_slab_bytes((uint32_t)session->probes.count));
+              (off_t)probe_slab_bytes(session->capacity));
     free_thread(thread);
     free(thread);
     session->slabs[slab] = NULL;
@@ -219,7 +219,7 @@ static struct probe_stat copy_of(const struct trace_session *session, uint32_t f
                                  const struct probe_stat *from)
 {
     struct probe_stat stat = *from;
-    const uint64_t pending = from[session->probes.count - function].pending;
+    const uint64_t pending = from[session->capacity - function].pending;
     const uint64_t first = function * sizeof stat + offsetof(struct probe_stat, buckets);
     if (pending >= first && pending - first < sizeof stat.buckets)
         stat.buckets[(pending - first) / sizeof *stat.buckets]++;
@@ -331,7 +331,7 @@ static uint32_t slab_count(const struct trace_session *session)
 {
     const uint32_t used = atomic_load(&session->shared->slabs_used);
     const uint32_t count = (uint32_t)((session->shared_bytes - PROBE_SHARED_BYTES) /
-                                      probe_slab_bytes((uint32_t)session->probes.count));
+                                      probe_slab_bytes(session->capacity));
     return used < count ? used : count;
 }
 

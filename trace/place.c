@@ -1,6 +1,6 @@
 /* Puts probes into a command that waits for them: asks its agent for memory, writes copies and
  * thunks, and last the jumps to them. */
-#include "trace/tracing.h"
+#include "trace/load.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,6 +19,7 @@ enum {
     REACH = 0x7fff0000,       /* of a jump, with some to spare */
     LOWEST_ADDRESS = 0x10000, /* vm.mmap_min_addr */
     HEAP_ROOM = 1 << 30,      /* above the end of a program, where its heap grows */
+    LATER_PROBES = 16384,     /* room for those of libraries that are loaded later */
 };
 #define SHARED_BYTES_MAX (UINT64_C(64) << 30)
 #define STACK_BYTES_DEFAULT (UINT64_C(8) << 20)
@@ -96,12 +97,14 @@ static bool send_request(const struct trace_session *session, const struct probe
 }
 
 /* Has the agent map something. Returns its address, or minus an errno. */
-static int64_t ask(const struct trace_session *session, enum probe_request_kind kind,
-                   uint64_t address, uint64_t size, int fd)
+static int64_t ask(struct trace_session *session, enum probe_request_kind kind, uint64_t address,
+                   uint64_t size, int fd)
 {
     const struct probe_request request = {.kind = kind, .address = address, .size = size};
     struct probe_answer answer;
     ssize_t got;
+    if (session->agent_fd < 0)
+        return trace_loads_ask(session, &request);
     if (!send_request(session, &request, fd))
         return -EPIPE;
     do
@@ -137,7 +140,9 @@ static void find_stack(struct trace_session *session)
 
 static int share_memory(struct trace_session *session, struct sprof_error *error)
 {
-    const uint32_t functions = (uint32_t)session->probes.count;
+    const size_t probes = session->probes.count;
+    const uint32_t functions = session->capacity = (uint32_t)(
+        probes + LATER_PROBES < PROBE_THUNKS ? probes + LATER_PROBES : PROBE_THUNKS - 1);
     const uint64_t slab_bytes = probe_slab_bytes(functions);
     const uint64_t most = SHARED_BYTES_MAX / slab_bytes;
     const uint32_t slabs = most < PROBE_SLABS ? (uint32_t)most : PROBE_SLABS;
@@ -159,7 +164,7 @@ static int share_memory(struct trace_session *session, struct sprof_error *error
     session->shared->with_paths = session->options.paths;
     session->shared->function_count = functions;
     find_stack(session);
-    for (size_t i = 0; i < functions; i++)
+    for (size_t i = 0; i < probes; i++)
         session->shared->tiers[i] = session->probes.items[i].tier;
     const int64_t there =
         ask(session, PROBE_MAP_SHARED, 0, session->shared_bytes, session->memory_fd);
@@ -225,16 +230,16 @@ static uint64_t find_room(const struct gaps *gaps, uint64_t size, uint64_t low, 
     return above;
 }
 
-/* Functions with a probe are those from *first on, as long as they are of the file. */
-static int make_island(struct trace_session *session, struct trace_file *file, size_t first,
-                       size_t count, struct sprof_error *error)
+/* Room that jumps from all of `low` to `high` reach. A library that was loaded before has some. */
+static int make_island(struct trace_session *session, struct trace_file *file, uint64_t bytes,
+                       uint64_t low, uint64_t high, struct sprof_error *error)
 {
-    const struct trace_probe *probes = session->probes.items + first;
-    const uint64_t low = file->bias + probes[0].function->site;
-    const uint64_t high = file->bias + probes[count - 1].function->site + PAGE;
     struct gaps gaps = {0};
-    const uint64_t each = TRACE_COPY_BYTES_MAX + TRACE_FAR_JUMP_BYTES + 16;
-    file->island_bytes = (count * each + PAGE - 1) / PAGE * PAGE;
+    if (file->island && reaches(file->island, file->island_bytes, low, high))
+        return 0;
+    if (file->island)
+        ask(session, PROBE_UNMAP, file->island, file->island_bytes, -1);
+    file->island_bytes = (bytes + PAGE - 1) / PAGE * PAGE;
     if (read_gaps(pid_of(session), &gaps))
         return sprof_error_memory(error);
     file->island = find_room(&gaps, file->island_bytes, low, high);
@@ -242,8 +247,9 @@ static int make_island(struct trace_session *session, struct trace_file *file, s
     const int64_t at = file->island
                            ? ask(session, PROBE_MAP_ISLAND, file->island, file->island_bytes, -1)
                            : -ENOMEM;
-    if (at == (int64_t)file->island)
+    if (at == (int64_t)file->island && at)
         return 0;
+    file->island = 0;
     return sprof_error_set(error, SPROF_ELIMIT, at < 0 ? (int)-at : 0,
                            "there is no room for probes near %s in the command: %s", file->path,
                            strerror(at < 0 ? (int)-at : EEXIST));
@@ -254,7 +260,8 @@ static int make_island(struct trace_session *session, struct trace_file *file, s
 struct writing {
     struct trace_session *session;
     int fd; /* /proc/PID/mem */
-    uint8_t *thunks;
+    uint8_t *thunks; /* from number `first` on */
+    size_t first;
     SPROF_VEC(uint8_t) island;
     bool has_shadow_stack;
     struct sprof_error *error;
@@ -333,8 +340,8 @@ static int place_probe(struct writing *writing, const struct trace_file *file, u
     const uint64_t body = place_body(writing, file, function);
     if (!body)
         return 1;
-    trace_thunk_write(writing->thunks + (size_t)number * PROBE_THUNK_BYTES, thunk, number,
-                      session->hello.enter, session->hello.leave, body);
+    trace_thunk_write(writing->thunks + (number - writing->first) * PROBE_THUNK_BYTES, thunk,
+                      number, session->hello.enter, session->hello.leave, body);
     if (arch_jump_write(jump, site, thunk))
         return 0;
     uint8_t far_jump[TRACE_FAR_JUMP_BYTES];
@@ -346,56 +353,69 @@ static int place_probe(struct writing *writing, const struct trace_file *file, u
 
 /* Copies first, then jumps: a site leads to nothing that is not there yet. Thunks are written by
  * the caller between the two. */
-static int place_file(struct writing *writing, struct trace_file *file, size_t first, size_t count,
-                      uint8_t (*jumps)[TRACE_JUMP_BYTES])
+static int place_copies(struct writing *writing, struct trace_file *file)
 {
     struct trace_session *session = writing->session;
-    int result = make_island(session, file, first, count, writing->error);
+    struct trace_probe *probes = session->probes.items + file->first;
+    const uint64_t each = TRACE_COPY_BYTES_MAX + TRACE_FAR_JUMP_BYTES + 16;
+    int result = make_island(session, file, file->count * each,
+                             file->bias + probes[0].function->site,
+                             file->bias + probes[file->count - 1].function->site + PAGE,
+                             writing->error);
     writing->island.count = 0;
-    for (size_t i = first; i < first + count && !result; i++)
-        if (place_probe(writing, file, (uint32_t)i, jumps[i])) {
-            memset(jumps[i], 0, TRACE_JUMP_BYTES);
-            session->refused += session->probes.items[i].is_chosen;
-            session->probes.items[i].tier = PROBE_OFF;
-            session->probes.items[i].is_chosen = false;
+    for (size_t i = 0; i < file->count && !result; i++)
+        if (place_probe(writing, file, (uint32_t)(file->first + i), probes[i].jump)) {
+            memset(probes[i].jump, 0, TRACE_JUMP_BYTES);
+            session->refused += probes[i].is_chosen;
+            probes[i].tier = PROBE_OFF;
+            probes[i].is_chosen = false;
         }
     if (!result)
         result = write_code(writing, file->island, writing->island.items, writing->island.count);
     return result;
 }
 
-/* For calls that tell what a probe takes. */
-static void place_calibration(struct writing *writing, uint32_t number)
-{
-    const struct probe_hello *hello = &writing->session->hello;
-    trace_thunk_write(writing->thunks + (size_t)number * PROBE_THUNK_BYTES,
-                      hello->thunks + (uint64_t)number * PROBE_THUNK_BYTES, number, hello->enter,
-                      hello->leave, hello->nothing);
-}
-
-static int place_all(struct writing *writing, uint8_t (*jumps)[TRACE_JUMP_BYTES])
+static int place_jumps(const struct writing *writing, const struct trace_file *file)
 {
     struct trace_session *session = writing->session;
-    const size_t count = session->probes.count;
     int result = 0;
-    for (size_t first = 0, end; first < count && !result; first = end) {
-        const uint32_t file = session->probes.items[first].file;
-        for (end = first; end < count && session->probes.items[end].file == file;)
-            end++;
-        result = place_file(writing, &session->files.items[file], first, end - first, jumps);
-    }
-    place_calibration(writing, (uint32_t)count);
-    if (!result)
-        result = write_code(writing, session->hello.thunks, writing->thunks,
-                            (count + 1) * PROBE_THUNK_BYTES);
-    for (size_t i = 0; i < count && !result; i++) {
+    for (size_t i = file->first; i < file->first + file->count && !result; i++) {
         struct trace_probe *probe = &session->probes.items[i];
-        const uint64_t site = session->files.items[probe->file].bias + probe->function->site;
-        probe->is_placed = jumps[i][0] != 0;
-        memcpy(probe->jump, jumps[i], sizeof probe->jump);
+        probe->is_placed = probe->jump[0] != 0;
+        probe->is_left = false;
         if (probe->is_placed)
-            result = write_code(writing, site, jumps[i], TRACE_JUMP_BYTES);
+            result = write_code(writing, file->bias + probe->function->site, probe->jump,
+                                TRACE_JUMP_BYTES);
     }
+    return result;
+}
+
+/* For calls that tell what a probe takes. */
+static int place_calibration(struct writing *writing)
+{
+    const struct probe_hello *hello = &writing->session->hello;
+    const uint32_t number = writing->session->capacity;
+    const uint64_t at = hello->thunks + (uint64_t)number * PROBE_THUNK_BYTES;
+    uint8_t thunk[PROBE_THUNK_BYTES];
+    trace_thunk_write(thunk, at, number, hello->enter, hello->leave, hello->nothing);
+    return write_code(writing, at, thunk, sizeof thunk);
+}
+
+/* Of the probes of these files, which are all from the first one's on. */
+static int place_files(struct writing *writing, struct trace_file *files, size_t count)
+{
+    size_t probes = 0;
+    int result = 0;
+    for (size_t i = 0; i < count && !result; i++) {
+        probes += files[i].count;
+        result = files[i].count ? place_copies(writing, &files[i]) : 0;
+    }
+    if (!result)
+        result = write_code(writing,
+                            writing->session->hello.thunks + writing->first * PROBE_THUNK_BYTES,
+                            writing->thunks, probes * PROBE_THUNK_BYTES);
+    for (size_t i = 0; i < count && !result; i++)
+        result = place_jumps(writing, &files[i]);
     return result;
 }
 
@@ -412,32 +432,76 @@ static bool has_shadow_stack(pid_t pid)
     return has;
 }
 
-static int write_probes(struct trace_session *session, struct sprof_error *error)
+static int begin_writing(struct writing *writing, struct trace_session *session, size_t first,
+                         size_t count, struct sprof_error *error)
 {
-    const size_t count = session->probes.count;
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/mem", (int)pid_of(session));
-    struct writing writing = {.session = session,
-                              .fd = open(path, O_RDWR | O_CLOEXEC),
-                              .thunks = calloc(count + 1, PROBE_THUNK_BYTES),
-                              .has_shadow_stack = has_shadow_stack(pid_of(session)),
-                              .error = error};
-    uint8_t(*jumps)[TRACE_JUMP_BYTES] = calloc(count, sizeof *jumps);
-    int result;
-    if (writing.fd < 0)
-        result = sprof_error_set(error, SPROF_EPERMISSION, errno,
-                                 "the memory of the command may not be written: %s; run sprof as "
-                                 "its owner or as root",
-                                 strerror(errno));
-    else if (!writing.thunks || !jumps)
+    *writing = (struct writing){.session = session,
+                                .fd = open(path, O_RDWR | O_CLOEXEC),
+                                .thunks = calloc(count + 1, PROBE_THUNK_BYTES),
+                                .first = first,
+                                .has_shadow_stack = has_shadow_stack(pid_of(session)),
+                                .error = error};
+    if (writing->fd < 0)
+        return sprof_error_set(error, SPROF_EPERMISSION, errno,
+                               "the memory of the command may not be written: %s; run sprof as "
+                               "its owner or as root",
+                               strerror(errno));
+    return writing->thunks ? 0 : sprof_error_memory(error);
+}
+
+static void end_writing(struct writing *writing)
+{
+    if (writing->fd >= 0)
+        close(writing->fd);
+    sprof_vec_release(&writing->island);
+    free(writing->thunks);
+}
+
+static int write_probes(struct trace_session *session, struct sprof_error *error)
+{
+    struct writing writing;
+    int result = begin_writing(&writing, session, 0, session->probes.count, error);
+    if (!result)
+        result = place_calibration(&writing);
+    if (!result)
+        result = place_files(&writing, session->files.items, session->files.count);
+    end_writing(&writing);
+    return result;
+}
+
+int trace_place_file(struct trace_session *session, struct trace_file *file,
+                     struct sprof_error *error)
+{
+    struct writing writing;
+    int result = begin_writing(&writing, session, file->first, file->count, error);
+    if (!result)
+        result = place_files(&writing, file, 1);
+    end_writing(&writing);
+    return result;
+}
+
+int trace_place_hook(struct trace_session *session, const char *loader_path, uint64_t at,
+                     struct sprof_error *error)
+{
+    struct trace_hook *hook = &session->hook;
+    struct trace_file loader = {.path = loader_path};
+    uint8_t far_jump[TRACE_FAR_JUMP_BYTES];
+    struct writing writing;
+    int result = begin_writing(&writing, session, 0, 0, error);
+    if (!result)
+        result = make_island(session, &loader, PAGE, at, at + PAGE, error);
+    trace_far_jump_write(far_jump, session->hello.loaded);
+    if (!result)
+        result = write_code(&writing, loader.island, far_jump, sizeof far_jump);
+    if (!result && sprof_vec_push(&session->files, loader))
         result = sprof_error_memory(error);
-    else
-        result = place_all(&writing, jumps);
-    if (writing.fd >= 0)
-        close(writing.fd);
-    sprof_vec_release(&writing.island);
-    free(writing.thunks);
-    free(jumps);
+    if (!result && arch_jump_write(hook->jump, at, loader.island)) {
+        result = write_code(&writing, at, hook->jump, sizeof hook->jump);
+        hook->at = at;
+    }
+    end_writing(&writing);
     return result;
 }
 
@@ -448,6 +512,8 @@ int trace_place(struct trace_session *session, struct sprof_error *error)
         result = write_probes(session, error);
     if (!result)
         result = trace_ranges_begin(session, error);
+    if (!result)
+        result = trace_loads_begin(session, error);
     if (result)
         return result;
     trace_switch(session);

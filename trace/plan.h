@@ -152,6 +152,13 @@ int trace_plan_process(pid_t pid, struct cache *cache,
                        int (*module)(void *context, struct trace_module *module), void *context,
                        bool *runs_generated_code, struct sprof_error *error);
 
+struct model_mmap; /* model/records.h */
+
+/* Plans the file of one mapping in module->path, and compares the bytes; module->error says what went
+ * wrong. The caller releases module->plan. */
+void trace_plan_mapping(struct trace_module *module, pid_t pid, const struct model_mmap *mapping,
+                        struct cache *cache);
+
 /* Recounts what the plan says of places, after a change. */
 void trace_plan_count(struct trace_plan *plan);
 

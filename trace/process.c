@@ -49,6 +49,20 @@ static uint64_t bias_of(const struct image_request *request, const struct model_
     return mapping->address - vaddr;
 }
 
+void trace_plan_mapping(struct trace_module *module, pid_t pid, const struct model_mmap *mapping,
+                        struct cache *cache)
+{
+    const struct image_request request = {.file = mapping->file,
+                                          .pid = pid,
+                                          .map_start = mapping->address,
+                                          .map_end = mapping->address + mapping->size};
+    if (trace_plan_open(&module->plan, &request, cache, &module->error))
+        return;
+    module->bias = bias_of(&request, mapping);
+    module->differing = trace_plan_compare(&module->plan, module->bias, read_process, &pid);
+    trace_plan_count(&module->plan);
+}
+
 static int take_mapping(void *context, const struct model_mmap *mapping)
 {
     struct survey *survey = context;
@@ -60,16 +74,7 @@ static int take_mapping(void *context, const struct model_mmap *mapping)
         (survey->wants && !survey->wants(survey->context, mapping->file.path)))
         return 0;
     struct trace_module module = {.path = mapping->file.path};
-    const struct image_request request = {.file = mapping->file,
-                                          .pid = survey->pid,
-                                          .map_start = mapping->address,
-                                          .map_end = mapping->address + mapping->size};
-    if (trace_plan_open(&module.plan, &request, survey->cache, &module.error) == 0) {
-        module.bias = bias_of(&request, mapping);
-        module.differing =
-            trace_plan_compare(&module.plan, module.bias, read_process, &survey->pid);
-        trace_plan_count(&module.plan);
-    }
+    trace_plan_mapping(&module, survey->pid, mapping, survey->cache);
     const int result = survey->module(survey->context, &module);
     trace_plan_release(&module.plan);
     return result;

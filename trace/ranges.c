@@ -101,7 +101,7 @@ static int add_range(struct trace_session *session, const char *text, struct spr
     struct trace_range range = {
         .number = (uint32_t)session->ranges.count + 1,
         .text = sprof_arena_text(&session->arena, text),
-        .holds = sprof_arena_alloc(&session->arena, session->probes.count + 1),
+        .holds = sprof_arena_alloc(&session->arena, session->capacity + 1),
         .is_on = true,
         .since_ns = sprof_clock_monotonic_ns() - session->start_ns,
     };
@@ -115,6 +115,47 @@ static int add_range(struct trace_session *session, const char *text, struct spr
     return sprof_vec_push(&session->ranges, range) ? sprof_error_memory(error) : 0;
 }
 
+static void extend_range(struct trace_session *session, struct trace_range *range, size_t first,
+                         struct trace_expressions *expressions)
+{
+    const char *module;
+    size_t module_length;
+    uint64_t from = 0, to = 0;
+    const bool by_address =
+        range->number > 1 && read_addresses(range->text + 1, &module, &module_length, &from, &to);
+    for (size_t i = first; i < session->probes.count; i++) {
+        const struct trace_probe *probe = &session->probes.items[i];
+        const struct trace_file *file = &session->files.items[probe->file];
+        const uint64_t at = probe->function->start + (by_address && module ? 0 : file->bias);
+        bool holds = range->number == 1;
+        if (by_address)
+            holds = at >= from && at < to &&
+                    (!module || is_of_module(file, module, module_length));
+        else if (expressions)
+            holds = trace_expressions_match(expressions, probe->function, NULL) > 0;
+        range->holds[i] = probe->is_chosen && holds;
+        range->sites += range->holds[i];
+    }
+}
+
+int trace_ranges_extend(struct trace_session *session, size_t first, struct sprof_error *error)
+{
+    int result = 0;
+    for (size_t r = 0; r < session->ranges.count && !result; r++) {
+        struct trace_range *range = &session->ranges.items[r];
+        struct trace_expressions *expressions = NULL;
+        const char *text = range->text + 1, *module;
+        size_t module_length;
+        uint64_t from, to;
+        if (range->number > 1 && !read_addresses(text, &module, &module_length, &from, &to))
+            result = trace_expressions_make(&expressions, &text, 1, error);
+        if (!result)
+            extend_range(session, range, first, expressions);
+        trace_expressions_free(expressions);
+    }
+    return result;
+}
+
 int trace_ranges_begin(struct trace_session *session, struct sprof_error *error)
 {
     struct sprof_str text = {0};
@@ -126,7 +167,7 @@ int trace_ranges_begin(struct trace_session *session, struct sprof_error *error)
         .text = text.failed
                     ? NULL
                     : sprof_arena_text(&session->arena, text.length > 1 ? text.text : "+.*"),
-        .holds = sprof_arena_alloc(&session->arena, session->probes.count + 1),
+        .holds = sprof_arena_alloc(&session->arena, session->capacity + 1),
         .is_on = true,
     };
     sprof_str_release(&text);

@@ -54,9 +54,13 @@ int trace_node_of(struct trace_session *session, uint32_t function, uint32_t cal
     *node = probe->node;
     if (!caller && probe->node)
         return 0;
-    const int result = recording_child_at(
-        session->recording, caller, session->pid,
-        session->files.items[probe->file].bias + probe->function->start, session->start_ns, node);
+    const struct trace_file *file = &session->files.items[probe->file];
+    const int result =
+        file->module
+            ? recording_child_in(session->recording, caller, file->module,
+                                 probe->function->start + file->offset, node)
+            : recording_child_at(session->recording, caller, session->pid,
+                                 file->bias + probe->function->start, session->start_ns, node);
     if (!result && !caller)
         probe->node = *node;
     return result;

@@ -1,6 +1,6 @@
 /* A tracing session's life: the command is launched, gets its probes, runs, and what they measured
  * is written. */
-#include "trace/tracing.h"
+#include "trace/load.h"
 
 #include "agent/agent.h"
 
@@ -213,6 +213,7 @@ void trace_free(struct trace_session *session)
     if (!session)
         return;
     control_server_close(&session->control);
+    trace_loads_free(session);
     close_fd(&session->agent_fd);
     close_fd(&session->child_fd);
     close_fd(&session->memory_fd);
@@ -364,12 +365,15 @@ static int wait_for_end(struct trace_session *session, struct trace_result *resu
 {
     session->next_flush_ns = session->start_ns + FLUSH_NS;
     while (!session->ended && !target_ended(session->target, &result->wait_status)) {
-        struct pollfd polls[4] = {{.fd = control_server_fd(&session->control), .events = POLLIN}};
+        struct pollfd polls[5] = {{.fd = control_server_fd(&session->control), .events = POLLIN},
+                                  {.fd = trace_loads_fd(session), .events = POLLIN}};
         bool blind = true;
-        size_t count = 1;
-        if (target_poll_count(session->target) < sizeof polls / sizeof *polls)
-            count += target_polls(session->target, polls + 1, &blind);
+        size_t count = 2;
+        if (target_poll_count(session->target) < sizeof polls / sizeof *polls - 1)
+            count += target_polls(session->target, polls + 2, &blind);
         poll(polls, count, wait_ms(session));
+        if (trace_loads_serve(session, error))
+            return sprof_error_memory(error);
         note_exec(session);
         trace_take_time(session);
         if (trace_collect(session, TRACE_COLLECT_ENDED) || trace_coverage_collect(session))
@@ -383,6 +387,7 @@ static int wait_for_end(struct trace_session *session, struct trace_result *resu
     }
     result->has_wait_status = !session->ended;
     control_server_close(&session->control);
+    trace_loads_close(session);
     trace_take_time(session);
     return trace_collect(session, session->ended ? TRACE_COLLECT_ALL : TRACE_COLLECT_LAST) ||
                    trace_coverage_collect(session)

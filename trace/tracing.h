@@ -15,6 +15,18 @@ struct trace_file {
     uint64_t bias;
     bool is_chosen;
     uint64_t island, island_bytes; /* address of the copies of its functions' beginnings */
+    size_t first, count;           /* its functions among the probes */
+    /* Of what was loaded later: */
+    bool is_loaded;
+    uint64_t loaded_at;          /* address of its code */
+    uint32_t module;             /* its row; 0: it was there from the start */
+    uint64_t offset;             /* of its code in the file, less the vaddr */
+};
+
+/* A jump from where the loader tells debuggers of libraries to the agent, which tells sprof. */
+struct trace_hook {
+    uint64_t at; /* 0: it is not there */
+    uint8_t original[TRACE_JUMP_BYTES], jump[TRACE_JUMP_BYTES];
 };
 
 /* A function with a probe, by the number that its thunk knows. */
@@ -98,6 +110,9 @@ struct trace_session {
     struct probe_hello hello;
     SPROF_VEC(struct trace_file) files;
     SPROF_VEC(struct trace_probe) probes;
+    uint32_t capacity; /* so many probes have room in the shared memory */
+    struct trace_loads *loads; /* NULL: what is loaded later is not looked at */
+    struct trace_hook hook;
     SPROF_VEC(struct trace_range) ranges; /* by number, from 1 */
     struct control_server control;
     enum trace_mode mode;
@@ -142,6 +157,14 @@ void trace_expressions_free(struct trace_expressions *expressions);
  * SPROF_ENOTFOUND where there are none, with names that are near. */
 int trace_choose(struct trace_session *session, struct sprof_error *error);
 
+/* Whether code of a file may get probes, by its path. */
+bool trace_wants(struct trace_session *session, const char *path);
+
+/* Lists the functions to be probed of one file, which comes to be the last of session->files; takes
+ * the plan. */
+int trace_choose_module(struct trace_session *session, struct trace_module *module,
+                        struct sprof_error *error);
+
 /* == place.c == */
 
 /* Waits for the agent's hello. SPROF_EUNSUPPORTED where the agent cannot work there, or where the
@@ -150,6 +173,14 @@ int trace_meet(struct trace_session *session, struct sprof_error *error);
 
 /* Makes the shared memory, writes thunks, copies and jumps into the command, and lets it go. */
 int trace_place(struct trace_session *session, struct sprof_error *error);
+
+/* Writes the probes of a file that nobody runs code of yet. */
+int trace_place_file(struct trace_session *session, struct trace_file *file,
+                     struct sprof_error *error);
+
+/* Writes session->hook, a jump to the agent at an address of the loader, whose path is given. */
+int trace_place_hook(struct trace_session *session, const char *loader, uint64_t at,
+                     struct sprof_error *error);
 
 /* == thunk.c == */
 
@@ -169,6 +200,9 @@ int trace_ranges_begin(struct trace_session *session, struct sprof_error *error)
 /* Adds ranges and switches them: "+RE -RE +0xA-0xB +MODULE!0xA-0xB -#1,3-5 +#N". The text is cut
  * up. SPROF_EUSAGE: there is a mistake in it, and nothing has changed. */
 int trace_change_ranges(struct trace_session *session, char *text, struct sprof_error *error);
+
+/* Ranges hold, or do not, the probes from `first` on, which are new. */
+int trace_ranges_extend(struct trace_session *session, size_t first, struct sprof_error *error);
 
 /* Lets probes do what ranges and pauses say. */
 void trace_switch(struct trace_session *session);

@@ -24,6 +24,19 @@ extern uint8_t probe_thunks[] __attribute__((visibility("hidden")));
 void probe_enter(void) __attribute__((visibility("hidden")));
 void probe_leave(void) __attribute__((visibility("hidden")));
 
+/* Does what a request asks for; a descriptor that came along is closed. */
+int64_t probe_answer_of(const struct probe_request *request, int fd)
+    __attribute__((visibility("hidden")));
+
+/* Says where the loader tells debuggers of libraries that come and go. */
+void probe_find_loader(struct probe_hello *hello) __attribute__((visibility("hidden")));
+
+/* Takes the place of that. Changes no register. */
+void probe_loaded(void) __attribute__((visibility("hidden"), no_caller_saved_registers));
+
+/* So many ticks are no part of the call that is the innermost of this thread. */
+void probe_take_off(uint64_t ticks) __attribute__((visibility("hidden")));
+
 /* For a thread that the tracer borrows. */
 void probe_hand(void) __attribute__((visibility("hidden")));
 

@@ -272,6 +272,15 @@ static inline void count(const struct thread *thread, struct probe_stat *stat)
     add(&caller->stat->child_counted, 1);
 }
 
+void probe_take_off(uint64_t ticks)
+{
+    struct thread *thread = &probe_thread;
+    if (!thread->stats || thread->innermost == &thread->root)
+        return;
+    add(&thread->innermost->child_ticks, ticks);
+    add(&thread->innermost->probe_ticks, ticks);
+}
+
 /* Takes the innermost frame out: an own one was left without a return; a foreign one is suspended
  * or left, and its own end or the next use of its slot will show. */
 static inline void drop_innermost(struct thread *thread, uint64_t now)

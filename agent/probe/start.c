@@ -182,10 +182,12 @@ static int64_t map_shared(uint64_t size, int fd)
     return at;
 }
 
-static int64_t answer_of(const struct probe_request *request, int fd)
+int64_t probe_answer_of(const struct probe_request *request, int fd)
 {
     if (request->kind == PROBE_MAP_SHARED)
         return fd < 0 ? -EBADF : map_shared(request->size, fd);
+    if (request->kind == PROBE_UNMAP)
+        return inside_call(SYS_munmap, (long)request->address, (long)request->size, 0, 0, 0, 0);
     return map(request->address, request->size, PROT_READ | PROT_EXEC,
                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1);
 }
@@ -200,7 +202,7 @@ static bool serve(int socket_fd)
             return probe_inside.shared != NULL;
         if (request.kind == PROBE_GIVE_UP)
             return false;
-        const struct probe_answer answer = {answer_of(&request, fd)};
+        const struct probe_answer answer = {probe_answer_of(&request, fd)};
         if (!send_to(socket_fd, &answer, sizeof answer))
             return false;
     }
@@ -211,7 +213,7 @@ static void meet(int socket_fd)
 {
     uint64_t *alive = map_alive();
     const uint32_t pid = (uint32_t)inside_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
-    const struct probe_hello hello = {
+    struct probe_hello hello = {
         .magic = PROBE_MAGIC,
         .version = PROBE_VERSION,
         .pid = pid,
@@ -222,9 +224,11 @@ static void meet(int socket_fd)
         .nothing = (uint64_t)(uintptr_t)probe_nothing,
         .hand = (uint64_t)(uintptr_t)probe_hand,
         .alive = (uint64_t)(uintptr_t)alive,
+        .loaded = (uint64_t)(uintptr_t)probe_loaded,
     };
     if (!alive)
         return;
+    probe_find_loader(&hello);
     probe_inside.alive = alive;
     probe_inside.main_thread_pointer = thread_pointer();
     if (!send_to(socket_fd, &hello, sizeof hello) || !serve(socket_fd))

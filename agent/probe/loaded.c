@@ -1,0 +1,85 @@
+/* The loader calls this where debuggers look for libraries that come and go: after it has mapped
+ * some, before it relocates them or runs their constructors, and after it has unmapped some. The
+ * thread waits until the tracer has looked; nothing of those libraries can run meanwhile. */
+#include "agent/probe/inside.h"
+
+#include <errno.h>
+
+enum {
+    COMPLETE = 0, /* RT_CONSISTENT */
+    FUTEX_WAIT_SHARED = 0,
+    FUTEX_WAKE_SHARED = 1,
+    LOOK_NS = 100000000, /* between looks at whether the tracer lives */
+    DEAD_LOOKS = 20,     /* looks in a row at which it did not, and its process is gone */
+    SILENT_LOOKS = 100,  /* … or may be there */
+};
+
+/* As <link.h> has it. */
+struct debug {
+    int version;
+    void *map;
+    uint64_t notify; /* the function that the loader calls */
+    int state;
+};
+extern const struct debug _r_debug __attribute__((weak));
+
+void probe_find_loader(struct probe_hello *hello)
+{
+    hello->debug = (uint64_t)(uintptr_t)&_r_debug;
+    hello->notify = hello->debug ? _r_debug.notify : 0;
+}
+
+static void wake(_Atomic uint32_t *state)
+{
+    inside_call(SYS_futex, (long)state, FUTEX_WAKE_SHARED, INT32_MAX, 0, 0, 0);
+}
+
+static long wait_while(_Atomic uint32_t *state, uint32_t value)
+{
+    const struct {
+        int64_t seconds, nanoseconds;
+    } timeout = {0, LOOK_NS};
+    return inside_call(SYS_futex, (long)state, FUTEX_WAIT_SHARED, value, (long)&timeout, 0, 0);
+}
+
+/* The tracer looks now, and may ask for mappings meanwhile. Where it does not live any more nobody
+ * waits for it again. */
+static void wait_for_tracer(struct probe_loading *loading)
+{
+    uint32_t beat = atomic_load(&loading->beat), looks = 0;
+    for (;;) {
+        uint32_t state = atomic_load(&loading->state);
+        if (state == PROBE_LOADING_DONE || state == PROBE_LOADING_CLOSED)
+            return;
+        if (state == PROBE_LOADING_REQUEST) {
+            loading->answer.result = probe_answer_of(&loading->request, -1);
+            atomic_store(&loading->state, PROBE_LOADING_ANSWERED);
+            wake(&loading->state);
+            continue;
+        }
+        if (wait_while(&loading->state, state) != -ETIMEDOUT)
+            continue;
+        const uint32_t now = atomic_load(&loading->beat);
+        looks = now == beat ? looks + 1 : 0;
+        beat = now;
+        const bool is_gone = inside_call(SYS_kill, (long)loading->tracer, 0, 0, 0, 0, 0) == -ESRCH;
+        if (looks >= (is_gone ? DEAD_LOOKS : SILENT_LOOKS) &&
+            atomic_compare_exchange_strong(&loading->state, &state, PROBE_LOADING_CLOSED))
+            return;
+    }
+}
+
+__attribute__((no_caller_saved_registers)) void probe_loaded(void)
+{
+    struct probe_shared *shared = probe_inside.shared;
+    if (!*probe_inside.alive || _r_debug.state != COMPLETE)
+        return;
+    struct probe_loading *loading = &shared->loading;
+    uint32_t state = PROBE_LOADING_DONE;
+    const uint64_t begin = probe_ticks();
+    if (!atomic_compare_exchange_strong(&loading->state, &state, PROBE_LOADING_ASKED))
+        return;
+    wake(&loading->state);
+    wait_for_tracer(loading);
+    probe_take_off(probe_ticks() - begin);
+}

@@ -1,0 +1,465 @@
+/* Libraries that the command loads and unloads while it runs. The loader tells of them in the
+ * agent (agent/probe/loaded.c), whose thread waits, so that probes are placed before anything of a
+ * library has run, and forgotten when it is gone. */
+#include "trace/load.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <limits.h>
+#include <link.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    BEAT_MS = 100,
+    ANSWER_MS = 5000, /* the thread that waits in the command maps something */
+    LINKED_MOST = 16384,
+};
+
+/* An executable mapping of a file. */
+struct mapped {
+    uint64_t address, size, file_offset;
+    struct sprof_file_id file; /* its path is of trace_loads.paths */
+};
+
+struct trace_loads {
+    struct trace_session *session;
+    struct probe_loading *shared;
+    pthread_t thread;
+    bool has_thread;
+    _Atomic bool ends;
+    int event_fd; /* readable: a thread of the command asks */
+    SPROF_VEC(struct mapped) before, now;
+    SPROF_VEC(uint64_t) linked;    /* address - vaddr of what the loader has loaded */
+    SPROF_VEC(const char *) paths; /* of all that was ever mapped */
+    SPROF_VEC(uint32_t) files;     /* loaded so far, of session->files */
+};
+
+static void wait_on(_Atomic uint32_t *word, uint32_t value, int ms)
+{
+    const struct timespec timeout = {ms / 1000, ms % 1000 * 1000000L};
+    syscall(SYS_futex, word, FUTEX_WAIT, value, &timeout, NULL, 0);
+}
+
+static void set_state(struct probe_loading *loading, uint32_t state)
+{
+    atomic_store(&loading->state, state);
+    syscall(SYS_futex, &loading->state, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+/* Says to the command that sprof lives, and to sprof that the command asks. */
+static void *watch(void *context)
+{
+    struct trace_loads *loads = context;
+    const uint64_t one = 1;
+    uint64_t beat_ns = 0;
+    while (!atomic_load(&loads->ends)) {
+        const uint32_t state = atomic_load(&loads->shared->state);
+        const uint64_t now_ns = sprof_clock_monotonic_ns();
+        if (state == PROBE_LOADING_ASKED && write(loads->event_fd, &one, sizeof one) < 0)
+            break;
+        if (now_ns - beat_ns >= BEAT_MS * UINT64_C(900000)) {
+            atomic_fetch_add(&loads->shared->beat, 1);
+            beat_ns = now_ns;
+        }
+        wait_on(&loads->shared->state, state, BEAT_MS);
+    }
+    return NULL;
+}
+
+/* == What is mapped == */
+
+/* Each path once, so that equal ones are the same. */
+static const char *kept_path(struct trace_loads *loads, const char *path)
+{
+    for (size_t i = 0; i < loads->paths.count; i++)
+        if (!strcmp(loads->paths.items[i], path))
+            return loads->paths.items[i];
+    const char *kept = sprof_arena_text(&loads->session->arena, path);
+    return kept && sprof_vec_push(&loads->paths, kept) == 0 ? kept : NULL;
+}
+
+static int take_mapping(void *context, const struct model_mmap *mapping)
+{
+    struct trace_loads *loads = context;
+    struct mapped mapped = {mapping->address, mapping->size, mapping->file_offset, mapping->file};
+    if (!mapping->file.path || mapping->file.path[0] != '/' || mapping->file.path[1] == '/')
+        return 0;
+    mapped.file.path = kept_path(loads, mapping->file.path);
+    return !mapped.file.path || sprof_vec_push(&loads->now, mapped) ? SPROF_ENOMEM : 0;
+}
+
+static bool is_same(const struct mapped *a, const struct mapped *b)
+{
+    return a->address == b->address && a->file.inode == b->file.inode &&
+           a->file.path == b->file.path;
+}
+
+static bool was_there(const struct trace_loads *loads, const struct mapped *mapped)
+{
+    for (size_t i = 0; i < loads->before.count; i++)
+        if (is_same(&loads->before.items[i], mapped))
+            return true;
+    return false;
+}
+
+/* A library may have more than one executable mapping, and be loaded into several namespaces: the
+ * first one counts. */
+static bool has_other(const struct trace_loads *loads, size_t index)
+{
+    const struct mapped *mapped = &loads->now.items[index];
+    for (size_t i = 0; i < loads->now.count; i++) {
+        const struct mapped *other = &loads->now.items[i];
+        if (other->file.path == mapped->file.path && other->file.inode == mapped->file.inode &&
+            (i < index || was_there(loads, other)))
+            return true;
+    }
+    return false;
+}
+
+/* What the loader has loaded, in its own list: code of a file that somebody else has mapped may run
+ * already. */
+static int read_linked(struct trace_loads *loads)
+{
+    const struct trace_session *session = loads->session;
+    struct r_debug debug;
+    struct link_map map;
+    loads->linked.count = 0;
+    if (target_read_memory(session->pid, session->hello.debug, &debug, sizeof debug) !=
+        sizeof debug)
+        return 0;
+    for (uint64_t at = (uint64_t)debug.r_map; at && loads->linked.count < LINKED_MOST;
+         at = (uint64_t)map.l_next)
+        if (target_read_memory(session->pid, at, &map, sizeof map) != sizeof map)
+            break;
+        else if (sprof_vec_push(&loads->linked, map.l_addr))
+            return SPROF_ENOMEM;
+    return 0;
+}
+
+static bool is_linked(const struct trace_loads *loads, uint64_t bias)
+{
+    for (size_t i = 0; i < loads->linked.count; i++)
+        if (loads->linked.items[i] == bias)
+            return true;
+    return false;
+}
+
+static int look(struct trace_loads *loads)
+{
+    loads->now.count = 0;
+    return target_each_mapping(loads->session->pid, take_mapping, loads);
+}
+
+static void keep_look(struct trace_loads *loads)
+{
+    const size_t count = loads->now.count;
+    loads->before.count = 0;
+    if (sprof_vec_reserve(&loads->before, count) == 0) {
+        memcpy(loads->before.items, loads->now.items, count * sizeof *loads->now.items);
+        loads->before.count = count;
+    }
+}
+
+/* == Libraries that went == */
+
+/* Nothing is written into what was mapped there since. */
+static void forget_file(struct trace_session *session, struct trace_file *file)
+{
+    file->is_loaded = false;
+    for (size_t i = file->first; i < file->first + file->count; i++)
+        session->probes.items[i].is_placed = false;
+}
+
+static void forget_gone(struct trace_loads *loads)
+{
+    struct trace_session *session = loads->session;
+    for (size_t i = 0; i < loads->files.count; i++) {
+        struct trace_file *file = &session->files.items[loads->files.items[i]];
+        bool is_there = false;
+        for (size_t k = 0; k < loads->now.count && file->is_loaded; k++)
+            is_there |= loads->now.items[k].address == file->loaded_at &&
+                        !strcmp(loads->now.items[k].file.path, file->path);
+        if (file->is_loaded && !is_there)
+            forget_file(session, file);
+    }
+}
+
+/* == Libraries that came == */
+
+/* Relocations would be written over probes. */
+static bool has_text_relocations(const struct image_request *request)
+{
+    struct image *image;
+    bool has = false;
+    if (image_open(&image, request, NULL))
+        return true;
+    const struct sprof_bytes dynamic = image_section(image, ".dynamic", NULL);
+    for (size_t at = 0; at + sizeof(Elf64_Dyn) <= dynamic.size; at += sizeof(Elf64_Dyn)) {
+        Elf64_Dyn entry;
+        memcpy(&entry, dynamic.data + at, sizeof entry);
+        has |=
+            entry.d_tag == DT_TEXTREL || (entry.d_tag == DT_FLAGS && entry.d_un.d_val & DF_TEXTREL);
+    }
+    image_free(image);
+    return has;
+}
+
+/* The same library came back: its functions keep their numbers and figures. */
+static struct trace_file *find_known(struct trace_loads *loads, const struct trace_module *module)
+{
+    for (size_t i = 0; i < loads->files.count; i++) {
+        struct trace_file *file = &loads->session->files.items[loads->files.items[i]];
+        bool is_equal = !file->is_loaded && !strcmp(file->path, module->path) &&
+                        file->plan.function_count == module->plan.function_count;
+        for (size_t k = 0; is_equal && k < module->plan.function_count; k++) {
+            const struct trace_function *a = &file->plan.functions[k],
+                                        *b = &module->plan.functions[k];
+            is_equal = a->start == b->start && a->site == b->site && a->mechanism == b->mechanism &&
+                       !memcmp(a->original, b->original, sizeof a->original);
+        }
+        if (is_equal)
+            return file;
+    }
+    return NULL;
+}
+
+static int note_mapping(struct trace_session *session, const struct mapped *mapped,
+                        struct trace_file *file)
+{
+    uint64_t offset;
+    const struct model_record record = {
+        .type = MODEL_RECORD_MMAP,
+        .time_ns = sprof_clock_monotonic_ns(),
+        .pid = session->pid,
+        .tid = session->pid,
+        .cpu = -1,
+        .mapping = {mapped->address, mapped->size, mapped->file_offset, mapped->file}};
+    if (recording_event(session->recording, &record))
+        return SPROF_ENOMEM;
+    file->module = recording_module_at(session->recording, session->pid, mapped->address,
+                                       record.time_ns, &offset);
+    file->offset = offset - (mapped->address - file->bias);
+    return file->module ? 0 : SPROF_ENOMEM;
+}
+
+static void say_loaded(const struct trace_session *session, const struct trace_file *file)
+{
+    size_t chosen = 0;
+    for (size_t i = file->first; i < file->first + file->count; i++)
+        chosen += session->probes.items[i].is_chosen;
+    if (chosen)
+        sprof_log_message(session->options.log, SPROF_LOG_NOTE,
+                          "%s was loaded after %.3f s: %zu probes, from its constructors on",
+                          file->path,
+                          (double)(sprof_clock_monotonic_ns() - session->start_ns) / 1e9, chosen);
+}
+
+static int place_new(struct trace_loads *loads, struct trace_module *module,
+                     const struct mapped *mapped, struct sprof_error *error)
+{
+    struct trace_session *session = loads->session;
+    struct trace_file *file = find_known(loads, module);
+    const bool is_new = !file;
+    int result = 0;
+    if (is_new) {
+        result = trace_choose_module(session, module, error);
+        const uint32_t number = (uint32_t)session->files.count - 1;
+        if (!result && sprof_vec_push(&loads->files, number))
+            result = sprof_error_memory(error);
+        if (result)
+            return result;
+        file = &session->files.items[number];
+    }
+    file->bias = module->bias;
+    file->loaded_at = mapped->address;
+    if (!file->count)
+        return 0;
+    if (note_mapping(session, mapped, file))
+        return sprof_error_memory(error);
+    if (is_new && (result = trace_ranges_extend(session, file->first, error)))
+        return result;
+    result = trace_place_file(session, file, error);
+    file->is_loaded = !result;
+    if (!result && session->mode == TRACE_COVERAGE && trace_coverage_begin(session))
+        return sprof_error_memory(error);
+    trace_switch(session);
+    if (is_new && !result)
+        say_loaded(session, file);
+    return result;
+}
+
+/* What goes wrong with a library leaves it without probes, and the command as it is. */
+static int take_new(struct trace_loads *loads, const struct mapped *mapped, struct cache *cache)
+{
+    struct trace_session *session = loads->session;
+    struct sprof_error error = {0};
+    struct trace_module module = {.path = mapped->file.path};
+    const struct model_mmap mapping = {mapped->address, mapped->size, mapped->file_offset,
+                                       mapped->file};
+    const struct image_request request = {.file = mapped->file,
+                                          .pid = session->pid,
+                                          .map_start = mapped->address,
+                                          .map_end = mapped->address + mapped->size};
+    if (!trace_wants(session, mapped->file.path))
+        return 0;
+    trace_plan_mapping(&module, session->pid, &mapping, cache);
+    if (module.error.code)
+        error = module.error;
+    else if (module.plan.is_loader || has_text_relocations(&request))
+        sprof_error_set(&error, SPROF_EUNSUPPORTED, 0,
+                        "%s changes its own code when it is loaded: it gets no probes",
+                        mapped->file.path);
+    else if (is_linked(loads, module.bias))
+        place_new(loads, &module, mapped, &error);
+    trace_plan_release(&module.plan);
+    if (error.code && error.code != SPROF_ENOMEM)
+        sprof_log_message(session->options.log, SPROF_LOG_WARNING, "not traced: %s", error.message);
+    return error.code == SPROF_ENOMEM ? SPROF_ENOMEM : 0;
+}
+
+static int take(struct trace_loads *loads)
+{
+    const struct trace_session *session = loads->session;
+    struct cache *cache = NULL;
+    int result = look(loads);
+    if (!result)
+        result = read_linked(loads);
+    if (result)
+        return result;
+    forget_gone(loads);
+    for (size_t i = 0; i < loads->now.count && !result; i++) {
+        if (was_there(loads, &loads->now.items[i]) || has_other(loads, i))
+            continue;
+        if (!cache && !session->options.no_cache)
+            cache = cache_open(NULL);
+        result = take_new(loads, &loads->now.items[i], cache);
+    }
+    if (cache)
+        cache_free(cache, 0);
+    keep_look(loads);
+    return result;
+}
+
+int trace_loads_serve(struct trace_session *session, struct sprof_error *error)
+{
+    struct trace_loads *loads = session->loads;
+    uint64_t events;
+    if (!loads || atomic_load(&loads->shared->state) != PROBE_LOADING_ASKED)
+        return 0;
+    if (read(loads->event_fd, &events, sizeof events) < 0 && errno != EAGAIN)
+        return sprof_error_memory(error);
+    const int result = take(loads);
+    set_state(loads->shared, PROBE_LOADING_DONE);
+    return result ? sprof_error_memory(error) : 0;
+}
+
+int64_t trace_loads_ask(struct trace_session *session, const struct probe_request *request)
+{
+    struct probe_loading *loading = session->loads->shared;
+    const uint64_t end_ns = sprof_clock_monotonic_ns() + ANSWER_MS * UINT64_C(1000000);
+    loading->request = *request;
+    set_state(loading, PROBE_LOADING_REQUEST);
+    while (atomic_load(&loading->state) == PROBE_LOADING_REQUEST) {
+        wait_on(&loading->state, PROBE_LOADING_REQUEST, BEAT_MS);
+        if (sprof_clock_monotonic_ns() > end_ns || target_ended(session->target, NULL))
+            return -EPIPE;
+    }
+    return loading->answer.result;
+}
+
+/* == Beginning and end == */
+
+/* "ret" with room behind it, or "endbr64; ret", as the loaders that are known have it: nobody can
+ * be inside. */
+static bool is_empty_function(uint64_t address, const uint8_t code[TRACE_JUMP_BYTES])
+{
+    static const uint8_t marked[TRACE_JUMP_BYTES] = {0xf3, 0x0f, 0x1e, 0xfa, 0xc3};
+    static const uint8_t pads[][4] = {{0x66, 0x66, 0x2e, 0x0f}, {0x66, 0x2e, 0x0f, 0x1f},
+                                      {0x0f, 0x1f, 0x44, 0x00}, {0x90, 0x90, 0x90, 0x90},
+                                      {0xcc, 0xcc, 0xcc, 0xcc}, {0x0f, 0x1f, 0x80, 0x00}};
+    if (!memcmp(code, marked, sizeof marked))
+        return true;
+    for (size_t i = 0; i < sizeof pads / sizeof *pads && code[0] == 0xc3 && !(address & 15); i++)
+        if (!memcmp(code + 1, pads[i], sizeof pads[i]))
+            return true;
+    return false;
+}
+
+int trace_loads_begin(struct trace_session *session, struct sprof_error *error)
+{
+    struct trace_hook *hook = &session->hook;
+    const uint64_t at = session->hello.notify;
+    if (!at || !session->hello.loaded ||
+        target_read_memory(session->pid, at, hook->original, sizeof hook->original) !=
+            sizeof hook->original ||
+        !is_empty_function(at, hook->original)) {
+        sprof_log_message(session->options.log, SPROF_LOG_WARNING,
+                          "the command's loader is not known: libraries that it loads later are "
+                          "not traced");
+        return 0;
+    }
+    struct trace_loads *loads = session->loads = calloc(1, sizeof *loads);
+    if (!loads)
+        return sprof_error_memory(error);
+    loads->session = session;
+    loads->shared = &session->shared->loading;
+    loads->shared->tracer = (uint32_t)getpid();
+    loads->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    loads->has_thread = loads->event_fd >= 0 && !pthread_create(&loads->thread, NULL, watch, loads);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!loads->has_thread)
+        return sprof_error_set(error, SPROF_ELIMIT, errno,
+                               "cannot make a thread or a descriptor: see `ulimit -u` and "
+                               "`ulimit -n`");
+    if (look(loads))
+        return sprof_error_memory(error);
+    keep_look(loads);
+    const char *loader = NULL;
+    for (size_t i = 0; i < loads->before.count; i++)
+        if (at - loads->before.items[i].address < loads->before.items[i].size)
+            loader = loads->before.items[i].file.path;
+    return trace_place_hook(session, loader ? loader : "", at, error);
+}
+
+int trace_loads_fd(const struct trace_session *session)
+{
+    return session->loads ? session->loads->event_fd : -1;
+}
+
+void trace_loads_close(struct trace_session *session)
+{
+    if (session->loads)
+        set_state(session->loads->shared, PROBE_LOADING_CLOSED);
+}
+
+void trace_loads_free(struct trace_session *session)
+{
+    struct trace_loads *loads = session->loads;
+    if (!loads)
+        return;
+    atomic_store(&loads->ends, true);
+    set_state(loads->shared, PROBE_LOADING_CLOSED);
+    if (loads->has_thread)
+        pthread_join(loads->thread, NULL);
+    if (loads->event_fd >= 0)
+        close(loads->event_fd);
+    sprof_vec_release(&loads->before);
+    sprof_vec_release(&loads->now);
+    sprof_vec_release(&loads->files);
+    sprof_vec_release(&loads->paths);
+    sprof_vec_release(&loads->linked);
+    free(loads);
+    session->loads = NULL;
+}
