@@ -255,14 +255,14 @@ static void check_what_samples_carry(enum sampler_scope scope)
     const size_t ring_bytes = sampler_facts(sampler)->ring_bytes;
     uint64_t changes_ns[4]; /* before and after each of two calls */
     struct span spans[5] = {0};
-    run_for(sampler, 400000000);
+    run_for_cpu(sampler, 200000000);
     changes_ns[0] = sprof_clock_monotonic_ns();
     CU_ASSERT_EQUAL(sampler_set_capture(sampler, SAMPLER_CAPTURE_FULL, &changes_ns[1], NULL), 0);
     /* As if it had begun that way: rings with room for whole slices. */
     CU_ASSERT_TRUE(sampler_facts(sampler)->ring_bytes > ring_bytes);
     CU_ASSERT_EQUAL(sampler_facts(sampler)->stack_bytes,
                     sampler_facts(sampler)->stack_bytes_wanted);
-    run_for(sampler, 400000000);
+    run_for_cpu(sampler, 200000000);
     CU_ASSERT_EQUAL(sampler_set_capture(sampler, SAMPLER_CAPTURE_PC, &changes_ns[2], NULL), 0);
     changes_ns[3] = sprof_clock_monotonic_ns();
     run_for_cpu(sampler, 200000000);
@@ -298,7 +298,7 @@ static void check_slices(enum sampler_scope scope)
     const size_t whole = sampler_facts(sampler)->stack_bytes;
     uint64_t changes_ns[4]; /* before and after each of two calls */
     struct span spans[5] = {0};
-    run_for(sampler, 300000000);
+    run_for_cpu(sampler, 100000000);
     changes_ns[0] = sprof_clock_monotonic_ns();
     CU_ASSERT_EQUAL(sampler_set_slice(sampler, 256, &changes_ns[1], NULL), 0);
     CU_ASSERT_EQUAL(sampler_facts(sampler)->stack_bytes, 256);

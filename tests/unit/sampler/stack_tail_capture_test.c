@@ -92,8 +92,8 @@ static bool record_deep(struct deep *deep, enum sampler_scope scope, bool tell_e
     const bool in_scope = live_scope(sampler_facts(sampler)) == scope;
     const pid_t pid = sampler_facts(sampler)->command_pid;
     CU_ASSERT_EQUAL(sampler_start(sampler, NULL), 0);
-    const uint64_t end_ns = sprof_clock_monotonic_ns() + 500000000;
-    while (in_scope && sprof_clock_monotonic_ns() < end_ns) {
+    const uint64_t end_ns = sprof_clock_monotonic_ns() + 60000000000;
+    while (in_scope && deep->full < 200 && sprof_clock_monotonic_ns() < end_ns) {
         const struct model_record *next;
         sampler_wait(sampler, 10, -1);
         while (!sampler_next(sampler, &next))
