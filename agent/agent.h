@@ -23,7 +23,7 @@
 
 enum {
     AGENT_MAGIC = 0x47415053, /* "SPAG" */
-    AGENT_VERSION = 3,
+    AGENT_VERSION = 4,
     AGENT_SLOTS = 4096,        /* threads of one process that can be sampled at the same time */
     AGENT_RING_MIN = 16 << 10, /* bytes of a thread's ring: a power of two */
     AGENT_RING_MAX = 256 << 10,
@@ -129,6 +129,7 @@ struct agent_control {
     _Atomic uint64_t maps_ns;      /* … and when last */
     _Atomic uint64_t end_cpu_ns;   /* CPU time of the process when it called exit; 0: not yet */
     _Atomic uint64_t refused[AGENT_REFUSALS];
+    _Atomic uint64_t left_out; /* programs it started without an agent, which cannot take one */
     _Atomic uint64_t lost; /* samples for which no ring had room; their weight is with the next */
     struct agent_rest rest[AGENT_RESTS];
 };

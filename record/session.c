@@ -389,6 +389,20 @@ static void warn_of_agents(const struct record_session *session)
                           "%llu of %llu programs use SIGPROF themselves: they were left alone",
                           (unsigned long long)counters.agents_standing_back,
                           (unsigned long long)counters.agents);
+    if (counters.agents_without_memory)
+        sprof_log_message(
+            log, SPROF_LOG_WARNING,
+            "%llu of %llu programs have no room for the agent's memory (`ulimit -v`): "
+            "they were not sampled",
+            (unsigned long long)counters.agents_without_memory,
+            (unsigned long long)counters.agents);
+    if (counters.programs_left_out)
+        sprof_log_message(log, SPROF_LOG_WARNING,
+                          "%llu program%s that the command started ran without an agent: linked "
+                          "statically, of Go, set-user-id, built with a sanitizer, or of another "
+                          "word size; their CPU time is [not sampled]",
+                          (unsigned long long)counters.programs_left_out,
+                          counters.programs_left_out == 1 ? "" : "s");
     if (counters.unsampled_threads)
         sprof_log_message(log, SPROF_LOG_WARNING,
                           "%llu threads could not be sampled: more than 4096 at once, too few "

@@ -275,12 +275,13 @@ static int note_empty(struct report_dataset *dataset, struct quality_parts *note
 {
     if (dataset->total.samples)
         return 0;
-    return report_quality_part(dataset, notes, "%s",
-                               dataset->quality.samples
-                                   ? "none of the samples belong to what was asked for"
-                               : report_counts_calls(dataset)
-                                   ? "none of the probed functions was called"
-                                   : "nothing was sampled: the program used too little CPU time");
+    return report_quality_part(
+        dataset, notes, "%s",
+        dataset->quality.samples       ? "none of the samples belong to what was asked for"
+        : report_counts_calls(dataset) ? "none of the probed functions was called"
+        : dataset->not_sampled.weight > least_target_ns
+            ? "nothing was sampled of the CPU time that was used"
+            : "nothing was sampled: the program used too little CPU time");
 }
 
 int report_quality_notes(struct report_dataset *dataset, struct quality_parts *notes)
@@ -299,10 +300,9 @@ static int samples_line(struct report_dataset *dataset, struct quality_parts *pa
 {
     char number[NUMBER_BYTES];
     const uint64_t samples = dataset->quality.samples;
-    const int result =
-        report_quality_part(dataset, parts, "%s %s%s", report_number_grouped(number, samples),
-                            report_counts_calls(dataset) ? "call" : "sample",
-                            report_number_plural(samples));
+    const int result = report_quality_part(
+        dataset, parts, "%s %s%s", report_number_grouped(number, samples),
+        report_counts_calls(dataset) ? "call" : "sample", report_number_plural(samples));
     return result ? result : report_quality_of_samples(dataset, parts);
 }
 

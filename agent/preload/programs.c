@@ -62,6 +62,14 @@ static bool is_reachable(void)
     return reachable;
 }
 
+/* Whether a program is of a kind that can take the agent; one that is not is counted. */
+static bool is_good(enum agent_file kind)
+{
+    if (kind != AGENT_FILE_GOOD && kind != AGENT_FILE_MISSING && agent_active())
+        atomic_fetch_add_explicit(&agent_process.shared->control.left_out, 1, memory_order_relaxed);
+    return kind == AGENT_FILE_GOOD;
+}
+
 /* How long the preload variable must be with what the program itself preloads. */
 static size_t preload_size(char *const *environment)
 {
@@ -92,8 +100,7 @@ static void fill(char **list, char *preload, char *const *environment)
         char *const *given = (environment);                                                        \
         char *const *list = given;                                                                 \
         const size_t count = count_of(given);                                                      \
-        if (count < VARIABLES_MAX && is_wanted(given) && (file) == AGENT_FILE_GOOD &&              \
-            is_reachable()) {                                                                      \
+        if (count < VARIABLES_MAX && is_wanted(given) && is_good(file) && is_reachable()) {        \
             char **more = alloca((count + 3) * sizeof *more);                                      \
             fill(more, alloca(preload_size(given)), given);                                        \
             list = more;                                                                           \

@@ -54,7 +54,14 @@ static uint64_t believable(uint64_t number)
     return number <= MOST ? number : 1;
 }
 
-/* Samples that found no room, and threads that got no timer, since the last time. */
+static void count_standing(struct sigprof_source *source, uint32_t standing)
+{
+    source->counts.agents_standing_back += standing == AGENT_HAS_HANDLER;
+    source->counts.agents_without_memory += standing == AGENT_NO_MEMORY;
+}
+
+/* Samples that found no room, threads that got no timer, and programs that were started without an
+ * agent, since the last time. */
 int sigprof_tell_losses(struct sigprof_source *source, struct sigprof_process *process,
                         uint64_t now_ns)
 {
@@ -68,9 +75,12 @@ int sigprof_tell_losses(struct sigprof_source *source, struct sigprof_process *p
         source->counts.unsampled_threads += believable(refused - process->refused[why]);
         process->refused[why] = refused;
     }
+    const uint64_t left_out = atomic_load_explicit(&control->left_out, memory_order_relaxed);
+    source->counts.programs_left_out += believable(left_out - process->left_out);
+    process->left_out = left_out;
     const uint32_t standing = atomic_load_explicit(&control->standing, memory_order_relaxed);
-    source->counts.agents_standing_back +=
-        standing != AGENT_SAMPLES && process->standing == AGENT_SAMPLES;
+    if (process->standing == AGENT_SAMPLES)
+        count_standing(source, standing);
     process->standing = standing;
     source->counts.lost += record.lost.count;
     return record.lost.count ? sigprof_events_add(&source->events, &record) : 0;
@@ -203,7 +213,7 @@ static int add_process(struct sigprof_source *source, const struct sigprof_calle
     if (process->begin_ns > now_ns || process->begin_ns < source->last_ns)
         process->begin_ns = source->last_ns;
     process->standing = caller->hello.standing;
-    source->counts.agents_standing_back += process->standing != AGENT_SAMPLES;
+    count_standing(source, process->standing);
     atomic_store(&process->shared->control.standing, process->standing);
     process->cpu_base_ns =
         caller->pid == target_command(source->target) ? source->command_cpu_ns : 0;

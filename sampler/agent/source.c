@@ -227,7 +227,7 @@ static void facts(const struct source *base, struct sampler_facts *facts)
         snprintf(facts->source, sizeof facts->source,
                  MODEL_SOURCE_AGENT " with a helper thread in each process");
     facts->stack_bytes = source->slice_bytes;
-    facts->stack_bytes_wanted = source->slice_wanted;
+    facts->stack_bytes_wanted = source->slice_bytes; /* what is beyond is copied beside it */
     facts->ring_bytes = source->ring_budget_bytes;
     facts->cpus = (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
 }
@@ -302,6 +302,8 @@ static void count(const struct source *base, struct sampler_counters *counters)
     counters->tails_with_sample += own->tails_with_sample;
     counters->agents += own->agents;
     counters->agents_standing_back += own->agents_standing_back;
+    counters->agents_without_memory += own->agents_without_memory;
+    counters->programs_left_out += own->programs_left_out;
     counters->unsampled_threads += own->unsampled_threads;
     counters->helpers_ns += own->helpers_ns;
     for (size_t i = 0; i < source->processes.count; i++)

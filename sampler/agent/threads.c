@@ -16,6 +16,16 @@ enum {
     STRANGERS_MAX = 1024,
 };
 
+/* A thread that has ended since the look at the rings would begin anew with its name. */
+static bool has_slot(const struct sigprof_process *process, pid_t tid)
+{
+    for (size_t i = 0; i < process->ring_count; i++)
+        if (sigprof_process_tid(process, (pid_t)atomic_load_explicit(&process->shared->slots[i].tid,
+                                                                     memory_order_acquire)) == tid)
+            return true;
+    return false;
+}
+
 static int tell_name(struct sigprof_source *source, struct sigprof_process *process, pid_t tid,
                      uint64_t now_ns)
 {
@@ -23,7 +33,7 @@ static int tell_name(struct sigprof_source *source, struct sigprof_process *proc
     struct model_record comm = sigprof_record_of(MODEL_RECORD_COMM, process->pid, tid, now_ns);
     sprof_proc_comm(process->pid, tid, name);
     comm.comm.name = name;
-    return *name ? sigprof_events_add(&source->events, &comm) : 0;
+    return *name && has_slot(process, tid) ? sigprof_events_add(&source->events, &comm) : 0;
 }
 
 /* == Requests to the agent == */

@@ -102,6 +102,24 @@ END
     done
 }
 
+# Where not even the agent's memory finds room, that is the reason given.
+no_memory() {
+    command -v prlimit >/dev/null || skip "no prlimit"
+    cat >tiny.c <<'END'
+int main(void)
+{
+    for (volatile unsigned i = 0; i < 100000000; i++)
+        ;
+    return 5;
+}
+END
+    cc -O1 -o tiny tiny.c || fail "cannot compile"
+    expect 5 "${record[@]}" -- prlimit --as=6000000 ./tiny
+    said "1 of 2 programs ha(s|ve) no room for the agent's memory"
+    ! grep -q 'use SIGPROF' err || fail "another reason"
+    holds "$(counter agent.standing_back) == 0" "programs that stand back"
+}
+
 # Programs that have a handler for SIGPROF, but no timer (sort has one), are sampled.
 sort() {
     seq 1 400000 >numbers
@@ -274,6 +292,29 @@ left_behind() {
     wait "$child"
 }
 
+# Afterwards a shell goes on starting programs, forks above all, as if sprof had never been.
+kill_recorder_of_shell() {
+    cat >later.sh <<'END'
+echo begun
+while [ ! -e killed ]; do sleep 0.01; done
+for ((i = 0; i < 20; i++)); do
+    echo "$i" | tr 0-9 a | (read -r word && echo "$word") | cat || echo bad
+    /bin/true || echo bad
+    (exec /bin/true) || echo bad
+done
+echo done
+END
+    start "${record[@]}" -- bash later.sh >out 2>err
+    recorder=$child
+    wait_until 20 grep -q begun out
+    kill -9 "$recorder"
+    wait "$recorder" 2>/dev/null
+    touch killed
+    wait_until 30 grep -q done out
+    [ "$(grep -cE '^aa?$' out)" = 20 ] && [ "$(wc -l <out)" = 22 ] || fail "programs failed: $(cat out)"
+    [ ! -s err ] || fail "something was said: $(cat err)"
+}
+
 # kill -9 of the target: what it wrote last is there.
 kill_target() {
     start "${record[@]}" -- "$SUBJECT" go-on 60000 >out 2>err
@@ -332,6 +373,7 @@ END
     booked=$(sql t.db "SELECT coalesce(sum(exclusive_weight), 0) / 1e9 FROM v_function
         WHERE function = '[not sampled]'")
     holds "$booked > 0.1" "CPU time of a static child"
+    said '1 programs? that the command started .*linked statically'
     ! grep -q 'ld.so' err || fail "the loader complained"
 }
 

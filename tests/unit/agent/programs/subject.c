@@ -74,17 +74,22 @@ static int short_threads(int us)
     return 0;
 }
 
-/* 2000 threads a second, born and dead, each of a tenth of a millisecond. */
+/* 2000 threads a second, born and dead, each of a tenth of a millisecond, at random times: every
+ * half millisecond they would be in step with the kernel's tick. */
 static int churn(int seconds)
 {
     struct timespec next;
+    uint64_t random = 88172645463325252;
     clock_gettime(CLOCK_MONOTONIC, &next);
     for (int i = 0; i < seconds * 2000; i++) {
         pthread_t thread;
         if (pthread_create(&thread, NULL, spin_one, (void *)(uintptr_t)100))
             return 1;
         pthread_join(thread, NULL);
-        next.tv_nsec += 500000;
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        next.tv_nsec += (long)(random % 1000000);
         next.tv_sec += next.tv_nsec / 1000000000;
         next.tv_nsec %= 1000000000;
         clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL);
