@@ -220,6 +220,16 @@ static void choose_slots(void)
     agent_process.has_rests = !limited;
 }
 
+/* sprof tells the user; a page for that there mostly is. */
+static void say_no_memory(int fd)
+{
+    struct agent_control *control = map(fd, sizeof *control, PROT_READ | PROT_WRITE);
+    if (!control)
+        return;
+    atomic_store(&control->standing, AGENT_NO_MEMORY);
+    munmap(control, sizeof *control);
+}
+
 /* No descriptor stays open: the program's own numbers are what they would be. */
 static bool join(uint32_t flags)
 {
@@ -230,13 +240,13 @@ static bool join(uint32_t flags)
     choose_slots();
     struct agent_shared *shared = map(fds[0], agent_process.mapped_bytes, PROT_READ | PROT_WRITE);
     const void *owner = map(fds[1], 4096, PROT_READ);
+    if (!shared || !owner)
+        say_no_memory(fds[0]);
     close(fds[0]);
     close(fds[1]);
     if (!shared || !owner) {
-        if (shared) {
-            atomic_store(&shared->control.standing, AGENT_NO_MEMORY);
+        if (shared)
             munmap(shared, agent_process.mapped_bytes);
-        }
         return false;
     }
     madvise(shared, agent_process.mapped_bytes, MADV_DONTDUMP);
