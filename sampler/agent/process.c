@@ -77,16 +77,18 @@ static int grow(struct sigprof_process *process, size_t count)
     return 0;
 }
 
-/* A head that is not within the ring cannot be true: what is in it is passed over. */
+/* A head that is not within the ring cannot be true: what is in it is passed over, unless it is
+ * being read. */
 static void look(struct sigprof_process *process, size_t index)
 {
     struct sigprof_ring *ring = &process->rings[index];
     const uint64_t head =
         atomic_load_explicit(&process->shared->heads[index], memory_order_acquire);
     const size_t bytes = agent_ring_bytes(index, process->ring_shift);
-    if (head - ring->tail <= bytes)
+    if (head - ring->tail <= bytes &&
+        (!ring->queued || head - ring->tail >= ring->head - ring->tail))
         ring->head = head;
-    else
+    else if (!ring->queued)
         ring->head = ring->tail = head;
     const pid_t tid =
         (pid_t)atomic_load_explicit(&process->shared->slots[index].tid, memory_order_relaxed);
@@ -102,8 +104,7 @@ int sigprof_process_refresh(struct sigprof_process *process)
     if (used > process->ring_count && grow(process, used))
         return SPROF_ENOMEM;
     for (size_t i = 0; i < process->ring_count; i++)
-        if (!process->rings[i].queued) /* else what is there is being read */
-            look(process, i);
+        look(process, i);
     return 0;
 }
 

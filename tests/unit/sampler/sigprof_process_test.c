@@ -86,6 +86,34 @@ static void test_heads_that_cannot_be(void)
     }
 }
 
+/* What is written while a ring is being read counts as well: its process may never be looked at
+ * again. */
+static void test_rings_that_are_being_read(void)
+{
+    struct sigprof_process *process = new_process(0);
+    process->shared->slots[0].tid = 9;
+    write_record(process, 0, 64, 5000, 1);
+    CU_ASSERT_EQUAL(sigprof_process_refresh(process), 0);
+    CU_ASSERT_EQUAL(process->rings[0].tid, 9);
+    process->rings[0].queued = true;
+    write_record(process, 0, 72, 6000, 2);
+    process->shared->slots[0].tid = 0;
+    CU_ASSERT_EQUAL(sigprof_process_refresh(process), 0);
+    CU_ASSERT_EQUAL(process->rings[0].tid, 0);
+    CU_ASSERT_EQUAL(process->rings[0].head, 136);
+    process->shared->heads[0] = 64; /* these cannot be */
+    CU_ASSERT_EQUAL(sigprof_process_refresh(process), 0);
+    process->shared->heads[0] = UINT64_MAX;
+    CU_ASSERT_EQUAL(sigprof_process_refresh(process), 0);
+    CU_ASSERT_EQUAL(process->rings[0].head, 136);
+    for (uint16_t size = 64; size <= 72; size = (uint16_t)(size + 8)) {
+        const struct perf_event_header *header = sigprof_process_take(process, 0, buffer);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(header);
+        CU_ASSERT_EQUAL(header->size, size);
+    }
+    sigprof_process_free(process);
+}
+
 /* Whatever is in the memory, reading ends, and stays within it. */
 static void test_any_bytes(void)
 {
@@ -148,6 +176,7 @@ void sprof_suite_sampler_sigprof_process(void)
     CU_ADD_TEST(suite, test_records_come_as_they_were_written);
     CU_ADD_TEST(suite, test_times_do_not_go_back);
     CU_ADD_TEST(suite, test_heads_that_cannot_be);
+    CU_ADD_TEST(suite, test_rings_that_are_being_read);
     CU_ADD_TEST(suite, test_any_bytes);
     CU_ADD_TEST(suite, test_memory_cannot_be_shortened);
     CU_ADD_TEST(suite, test_rings_do_not_overlap);
