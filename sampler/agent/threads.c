@@ -16,9 +16,12 @@ enum {
     STRANGERS_MAX = 1024,
 };
 
-/* A thread that has ended since the look at the rings would begin anew with its name. */
-static bool has_slot(const struct sigprof_process *process, pid_t tid)
+/* Between its FORK and its EXIT, which it writes itself: a name before or after them would be that
+ * of another thread of the same number. */
+static bool is_under_way(const struct sigprof_process *process, pid_t tid)
 {
+    if (tid != process->pid && !sprof_map_get(&process->tids, (uint64_t)tid))
+        return false;
     for (size_t i = 0; i < process->ring_count; i++)
         if (sigprof_process_tid(process, (pid_t)atomic_load_explicit(&process->shared->slots[i].tid,
                                                                      memory_order_acquire)) == tid)
@@ -33,7 +36,7 @@ static int tell_name(struct sigprof_source *source, struct sigprof_process *proc
     struct model_record comm = sigprof_record_of(MODEL_RECORD_COMM, process->pid, tid, now_ns);
     sprof_proc_comm(process->pid, tid, name);
     comm.comm.name = name;
-    return *name && has_slot(process, tid) ? sigprof_events_add(&source->events, &comm) : 0;
+    return *name && is_under_way(process, tid) ? sigprof_events_add(&source->events, &comm) : 0;
 }
 
 /* == Requests to the agent == */
