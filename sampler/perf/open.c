@@ -144,13 +144,16 @@ static int add_larger_rings(struct perf_source *source, size_t size)
     return result;
 }
 
+/* The old rings stay, for what is in them, and count against the budget. */
 void perf_source_enlarge_rings(struct perf_source *source, const struct perf_config *config)
 {
+    const size_t budget = source->ring_budget_bytes, spent = source->facts.ring_bytes;
     struct perf_config whole = *config; /* with the slice that was asked for */
     whole.stack_bytes = whole.stack_bytes_wanted;
     const size_t now = source->merge.rings.items[source->event_rings].size;
     const size_t first = source->merge.rings.count;
-    size_t size = perf_config_ring_bytes(&whole, source->ring_budget_bytes / source->cpus.count);
+    size_t size =
+        perf_config_ring_bytes(&whole, budget > spent ? (budget - spent) / source->cpus.count : 0);
     while (size > now && add_larger_rings(source, size))
         size /= 2;
     if (size <= now)
@@ -184,8 +187,7 @@ static int open_cpu_event(struct perf_source *source, size_t index)
     }
     if (perf_jitter_bind(source, fd, index))
         return -ENOMEM;
-    if (source->filter.programs &&
-        perf_filter_bpf_attach(&source->filter, fd)) {
+    if (source->filter.programs && perf_filter_bpf_attach(&source->filter, fd)) {
         explain_no_bpf(source, -EINVAL);
         perf_filter_bpf_close(&source->filter);
     }

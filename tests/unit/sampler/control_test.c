@@ -281,6 +281,20 @@ static void check_what_samples_carry(enum sampler_scope scope)
     live_end(pid);
 }
 
+/* Larger rings beside the old ones keep within the budget; slices fit what is left. */
+static void test_larger_rings_within_the_budget(void)
+{
+    const size_t budget = (size_t)sysconf(_SC_NPROCESSORS_ONLN) << 20;
+    const pid_t pid = live_spin("1", "100000", NULL);
+    struct sampler *sampler = open_on(
+        &pid, (struct sampler_options){.capture = SAMPLER_CAPTURE_PC, .ring_budget_bytes = budget});
+    CU_ASSERT_EQUAL(sampler_set_capture(sampler, SAMPLER_CAPTURE_FULL, NULL, NULL), 0);
+    CU_ASSERT_TRUE(sampler_facts(sampler)->ring_bytes <= budget);
+    CU_ASSERT_TRUE(sampler_facts(sampler)->stack_bytes > 0);
+    sampler_free(sampler);
+    live_end(pid);
+}
+
 static void test_what_samples_carry(void)
 {
     for (enum sampler_scope scope = SAMPLER_SCOPE_CPU_FILTERED; scope <= SAMPLER_SCOPE_TASK;
@@ -341,5 +355,6 @@ void sprof_suite_sampler_control(void)
                 test_events_of_threads_are_replaced_while_threads_begin);
     CU_add_test(suite, "impossible rates", test_impossible_rates);
     CU_add_test(suite, "what samples carry", test_what_samples_carry);
+    CU_add_test(suite, "larger rings within the budget", test_larger_rings_within_the_budget);
     CU_add_test(suite, "slices", test_slices);
 }
