@@ -73,6 +73,14 @@ static uint32_t node_depth(const struct model_stacks *stacks, uint32_t node)
     return node ? stacks->nodes.items[node - 1 - stacks->first_node].depth : 0;
 }
 
+bool model_stacks_is_node(const struct model_stacks *stacks, uint32_t node, uint32_t parent,
+                          uint32_t frame, uint8_t found_by, uint32_t guessed)
+{
+    const struct model_node *found = &stacks->nodes.items[node - 1 - stacks->first_node];
+    return found->parent == parent && found->frame == frame && found->found_by == found_by &&
+           found->guessed == guessed;
+}
+
 int model_stacks_node(struct model_stacks *stacks, uint32_t parent, uint32_t frame,
                       uint8_t found_by, uint32_t guessed, uint32_t *node)
 {

@@ -43,6 +43,10 @@ int model_stacks_frame(struct model_stacks *stacks, uint32_t module, uint64_t of
 int model_stacks_node(struct model_stacks *stacks, uint32_t parent, uint32_t frame,
                       uint8_t found_by, uint32_t guessed, uint32_t *node);
 
+/* Whether a node is what model_stacks_node would find. */
+bool model_stacks_is_node(const struct model_stacks *stacks, uint32_t node, uint32_t parent,
+                          uint32_t frame, uint8_t found_by, uint32_t guessed);
+
 /* Content identity, stored in recordings: of a frame in a module of a key. */
 uint64_t model_frame_key(uint64_t module_key, uint64_t offset);
 

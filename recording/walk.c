@@ -56,6 +56,8 @@ void recording_walk_release(struct recording_walk *walk)
     sprof_vec_release(&walk->line);
     sprof_vec_release(&walk->line_found_by);
     sprof_vec_release(&walk->line_is_app);
+    for (size_t i = 0; i < RECORDING_TRAILS; i++)
+        sprof_vec_release(&walk->trails[i].nodes);
     *walk = (struct recording_walk){0};
 }
 
@@ -158,8 +160,35 @@ static bool is_dropped(const struct recording_walk *walk, size_t index)
            !walk->line_is_app.items[index];
 }
 
+/* By process and stack: most threads stay within the same few hundred kilobytes of theirs. */
+static struct recording_trail *trail_of(struct recording_walk *walk,
+                                        const struct model_process *process,
+                                        const struct model_sample *sample)
+{
+    enum { STACK_SHIFT = 20 };
+    const uint64_t stack = sample->register_count ? sample->registers[ARCH_SP] >> STACK_SHIFT : 0;
+    return &walk->trails[(stack ^ (process ? (uint64_t)process->pid : 0)) % RECORDING_TRAILS];
+}
+
+/* The node at a depth of the line, below `*node`. */
+static int insert_node(struct recording_walk *walk, struct recording_trail *trail, size_t depth,
+                       uint32_t frame, uint8_t found_by, uint32_t guessed, uint32_t *node)
+{
+    const uint32_t known = depth < trail->nodes.count ? trail->nodes.items[depth] : 0;
+    if (known && model_stacks_is_node(&walk->stacks, known, *node, frame, found_by, guessed)) {
+        *node = known;
+        return 0;
+    }
+    trail->nodes.count = depth < trail->nodes.count ? depth : trail->nodes.count;
+    return model_stacks_node(&walk->stacks, *node, frame, found_by, guessed, node) ||
+                   sprof_vec_push(&trail->nodes, *node)
+               ? SPROF_ENOMEM
+               : 0;
+}
+
 /* Root first; a cut is needed only where a mode asks for it. */
-static int insert_line(struct recording_walk *walk, struct recording_outcome *outcome)
+static int insert_line(struct recording_walk *walk, struct recording_trail *trail,
+                       struct recording_outcome *outcome)
 {
     const size_t count = walk->line.count;
     size_t first = 0, last = count - 1;
@@ -171,13 +200,14 @@ static int insert_line(struct recording_walk *walk, struct recording_outcome *ou
         return recording_walk_pseudo(walk, MODEL_PSEUDO_OUTSIDE, &outcome->node);
     uint32_t node = 0;
     uint32_t guessed = 0;
+    size_t depth = 0;
     for (size_t i = first; i <= last; i++) {
         const uint8_t found_by = walk->line_found_by.items[count - 1 - i];
         guessed += found_by == MODEL_BY_SCAN;
         if (cuts && is_dropped(walk, i))
             continue;
-        if (model_stacks_node(&walk->stacks, node, walk->line.items[count - 1 - i], found_by,
-                              guessed, &node))
+        if (insert_node(walk, trail, depth++, walk->line.items[count - 1 - i], found_by, guessed,
+                        &node))
             return SPROF_ENOMEM;
     }
     outcome->node = node;
@@ -305,5 +335,5 @@ int recording_walk_sample(struct recording_walk *walk, const struct model_proces
     const int result = make_line(walk, sample, &place, &space, outcome);
     if (result || outcome->end == MODEL_END_PENDING)
         return result;
-    return insert_line(walk, outcome);
+    return insert_line(walk, trail_of(walk, process, sample), outcome);
 }

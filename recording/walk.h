@@ -12,6 +12,13 @@ struct recording_known {
     uint32_t generation, frame;
 };
 
+/* The nodes of the last stack of a thread, root first: its next one begins in the same way, and is
+ * found here sooner than in a map. Several threads may share one. */
+struct recording_trail {
+    SPROF_VEC(uint32_t) nodes;
+};
+enum { RECORDING_TRAILS = 16 };
+
 /* The mode of samples from a time on (CLOCK_MONOTONIC). */
 struct recording_moded {
     uint64_t from_ns;
@@ -30,6 +37,7 @@ struct recording_walk {
     SPROF_VEC(uint32_t) line;      /* frames of the sample at hand, innermost first */
     SPROF_VEC(uint8_t) line_found_by;
     SPROF_VEC(bool) line_is_app; /* root first */
+    struct recording_trail trails[RECORDING_TRAILS];
     uint32_t none_module, unknown_module, kernel_module;
     uint64_t kernel_start; /* of the kernel's text; 0 where it is hidden */
     uint64_t walk_ns;      /* spent unwinding */

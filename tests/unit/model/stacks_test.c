@@ -83,12 +83,26 @@ static void test_keys_depend_on_order(void)
     CU_ASSERT_NOT_EQUAL(model_frame_key(1, 2), model_frame_key(2, 1));
 }
 
+static void test_a_node_is_told_from_others(void)
+{
+    struct model_stacks stacks = {.first_node = 10};
+    const uint32_t root = node(&stacks, 0, 1, 0, 0), child = node(&stacks, root, 2, 3, 1);
+    CU_ASSERT_TRUE(model_stacks_is_node(&stacks, root, 0, 1, 0, 0));
+    CU_ASSERT_TRUE(model_stacks_is_node(&stacks, child, root, 2, 3, 1));
+    CU_ASSERT_FALSE(model_stacks_is_node(&stacks, child, 0, 2, 3, 1));
+    CU_ASSERT_FALSE(model_stacks_is_node(&stacks, child, root, 1, 3, 1));
+    CU_ASSERT_FALSE(model_stacks_is_node(&stacks, child, root, 2, 0, 1));
+    CU_ASSERT_FALSE(model_stacks_is_node(&stacks, child, root, 2, 3, 0));
+    model_stacks_release(&stacks);
+}
+
 void sprof_suite_model_stacks(void);
 void sprof_suite_model_stacks(void)
 {
     CU_pSuite suite = CU_add_suite("model/stacks", NULL, NULL);
     CU_add_test(suite, "frames are found again", test_frames_are_found_again);
     CU_add_test(suite, "nodes are found again", test_nodes_are_found_again);
+    CU_add_test(suite, "a node is told from others", test_a_node_is_told_from_others);
     CU_add_test(suite, "how a frame was found tells nodes apart",
                 test_how_a_frame_was_found_tells_nodes_apart);
     CU_add_test(suite, "nothing is allocated when warm", test_nothing_is_allocated_when_warm);
