@@ -28,6 +28,6 @@ target_compile_options(sprof-probe PRIVATE $<$<COMPILE_LANGUAGE:C>:
                        $<$<BOOL:${SPROF_WERROR}>:-Werror> -mgeneral-regs-only -ffreestanding
                        $<$<C_COMPILER_ID:GNU>:-fno-tree-loop-distribute-patterns> -U_FORTIFY_SOURCE -fno-stack-protector
                        -fcf-protection=none -fno-sanitize=all -fno-omit-frame-pointer>)
-target_link_options(sprof-probe PRIVATE -nostdlib -Wl,-z,now -Wl,-z,nodelete -Wl,-z,initfirst
+target_link_options(sprof-probe PRIVATE -nostdlib -Wl,-z,now -Wl,-z,initfirst
                     -fno-sanitize=all)
 install(TARGETS sprof-probe LIBRARY DESTINATION libexec/sprof)

@@ -16,6 +16,7 @@
 
 #define PROBE_VARIABLE "SPROF_PROBE"
 #define PROBE_LIBRARY "libsprof-probe.so"
+#define PROBE_MEMORY_NAME "sprof-probe" /* of the memfd */
 
 enum {
     PROBE_MAGIC = 0x42505053, /* "SPPB" */
@@ -42,6 +43,8 @@ struct probe_hello {
     uint64_t debug;        /* the loader's _r_debug, as in <link.h>; 0: not known */
     uint64_t notify;       /* what the loader calls when libraries come and go */
     uint64_t loaded;       /* … and what it is to call in its place */
+    int64_t thread;        /* what a thread has of its own, from its thread pointer … */
+    uint64_t thread_bytes; /* … which is zero before its first probe */
 };
 
 enum probe_request_kind {
@@ -50,11 +53,16 @@ enum probe_request_kind {
     PROBE_GO,         /* begin; no answer */
     PROBE_GIVE_UP,    /* go on untraced; no answer */
     PROBE_UNMAP,      /* unmap what was mapped for it at `address`; answer: 0 */
+    /* Of a running program alone. */
+    PROBE_HELLO,       /* say hello, and begin nothing; answer: 0 or minus an errno */
+    PROBE_MAKE_MEMORY, /* answer: the descriptor of new shared memory, without any size */
+    PROBE_CALIBRATE,   /* answer: 0 */
+    PROBE_FIND_HANDLE, /* answer: what dlopen, at `address`, and dlclose, at `size`, know it by */
 };
 
 struct probe_request {
     uint32_t kind; /* enum probe_request_kind */
-    uint32_t reserved;
+    int32_t fd;    /* of PROBE_MAP_SHARED, where it did not come along */
     uint64_t address, size;
 };
 
@@ -62,6 +70,18 @@ struct probe_request {
 struct probe_answer {
     int64_t result;
 };
+
+/* Into a program that runs the agent is put by dlopen, called by a thread that the tracer borrows.
+ * Such a thread calls this function, of the name below, with these on its stack, once for each
+ * request. */
+struct probe_asked {
+    struct probe_request request;
+    struct probe_answer answer;
+    struct probe_hello hello;
+    char path[4096]; /* of the agent's file */
+};
+#define PROBE_ASKED "sprof_probe_asked"
+void sprof_probe_asked(struct probe_asked *asked);
 
 /* == Shared memory == */
 
@@ -160,6 +180,21 @@ struct probe_loading {
     struct probe_answer answer;
 };
 
+/* Who traces, and what it has put where: for those who are asked to join, or to clean up when the
+ * tracer is gone. The program may have written anything there. */
+enum { PROBE_ISLANDS = 256, PROBE_OUTPUT_BYTES = 1024 };
+struct probe_owner {
+    uint32_t pid, island_count;
+    uint64_t start; /* of that process, in clock ticks since boot */
+    uint64_t shared_at;
+    uint64_t handle, close; /* what dlclose, at `close`, unloads the agent by; 0: it stays */
+    struct probe_hello hello;
+    struct {
+        uint64_t address, bytes;
+    } islands[PROBE_ISLANDS];
+    char output[PROBE_OUTPUT_BYTES]; /* path of the recording */
+};
+
 /* The file: this structure, then the slabs, each an array of struct probe_stat by function, and one
  * for the thunk that calibrates, whose number is function_count, and its nodes. The tracer writes
  * what is above the line: the first group before it says go, the second, and `tiers`, at any time.
@@ -167,11 +202,12 @@ struct probe_loading {
 struct probe_shared {
     uint64_t slab_bytes;
     uint32_t slab_count;
-    uint32_t function_count; /* that there is room for: more may come with libraries */
+    uint32_t function_count;        /* that there is room for: more may come with libraries */
     uint64_t stack_low, stack_high; /* of the main thread */
     uint64_t stack_bytes;           /* of other threads, as far as known */
     uint32_t tid_offset;            /* from a thread's pointer to its id; 0: ask the kernel */
     uint32_t with_paths;            /* calls are counted by path, too */
+    uint32_t main_tid, reserved;
 
     /* Ticks: of a call that began before, only what came after counts. 0: nothing was cleared. */
     _Atomic uint64_t cleared;
@@ -185,6 +221,7 @@ struct probe_shared {
                                             calibrates; the agent only takes PROBE_COVER off */
     struct probe_hit hits[PROBE_THUNKS]; /* by function; only what is called exists */
     struct probe_loading loading;
+    struct probe_owner owner;
 };
 
 #define PROBE_SHARED_BYTES ((sizeof(struct probe_shared) + 4095) / 4096 * 4096)
@@ -221,8 +258,8 @@ static inline uint64_t probe_ticks(void)
 /* Where things stand in a record. */
 enum {
     PROBE_RECORD_BYTES = 64,
-    PROBE_RECORD_RETURN = 0, /* the address that the call returns to */
-    PROBE_RECORD_SLOT = 40,  /* … and where it stood; 0: the record was never used */
+    PROBE_RECORD_RETURN = 0,  /* the address that the call returns to */
+    PROBE_RECORD_SLOT = 40,   /* … and where it stood; 0: the record was never used */
     PROBE_RECORD_SERIAL = 56, /* 32 bits: 0 when the call is over */
 };
 

@@ -5,6 +5,7 @@
 #include "cli/stats.h"
 #include "cli/values.h"
 #include "control/control.h"
+#include "trace/trace.h"
 
 #include <ctype.h>
 #include <stddef.h>
@@ -14,6 +15,8 @@
 
 struct arguments {
     const char *input;
+    struct cli_pids pids;
+    char output[TRACE_OUTPUT_BYTES]; /* of the trace of that process */
     bool frame_app;
     enum cli_format format;
 };
@@ -23,6 +26,8 @@ static const struct cli_option options[] = {
     {"input", 'i', "FILE",
      "the recording that is being made (inside a recorded command its own, else sprof.db)",
      FIELD(input), cli_set_text},
+    {"pid", 'p', "PID", "the trace of this process, instead of its file", FIELD(pids),
+     cli_set_pids},
     {"frame", 0, "app", "with mode pc: the innermost application frame instead", FIELD(frame_app),
      cli_set_frame},
     {"format", 0, "text|csv|json", "of status, list and stats: for people (text), or for programs",
@@ -152,6 +157,27 @@ static int choose_recording(struct arguments *arguments, struct sprof_str *path)
     return path->failed ? SPROF_ENOMEM : 0;
 }
 
+/* Of a process: whoever traces it says into which recording. What a tracer that was killed has left
+ * can only be taken out; *done: it was. */
+static int choose_process(struct arguments *arguments, const char *word, bool *done,
+                          struct cli_terminal *terminal, struct sprof_error *error)
+{
+    bool is_alive;
+    if (arguments->pids.list.count > 1 || arguments->input)
+        return sprof_error_set(error, SPROF_EUSAGE, 0, "give one -p PID, or one -i FILE");
+    const pid_t pid = *arguments->pids.list.items;
+    const int status = trace_find_owner(pid, arguments->output, &is_alive, error);
+    arguments->input = arguments->output;
+    *done = !status && !is_alive && !strcmp(word, "detach");
+    if (status || is_alive)
+        return status;
+    return *done ? trace_clean_up(pid, &terminal->log, error)
+                 : sprof_error_set(error, SPROF_ESTATE, 0,
+                                   "who traced process %d into %s was killed\n`sprof ctl -p %d "
+                                   "detach` takes the probes out",
+                                   (int)pid, arguments->output, (int)pid);
+}
+
 static int run(struct cli_terminal *terminal, void *all, const struct cli_operands *operands,
                struct sprof_error *error)
 {
@@ -162,16 +188,27 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
                                "give a command: start, stop, status, clear, mode MODE, rate HZ, "
                                "mark NAME or end, and for traces probe, list, stats and detach");
     int status = make_request(arguments, operands, &request, error);
-    if (!status && choose_recording(arguments, &path))
+    bool done = false;
+    if (!status && arguments->pids.list.count)
+        status = choose_process(arguments, operands->items[0], &done, terminal, error);
+    else if (!status && choose_recording(arguments, &path))
         status = sprof_error_memory(error);
-    if (!status)
+    if (done && !status)
+        puts("the probes are out");
+    if (!status && !done)
         status = control_send(arguments->input, request.text, &answer, error);
-    if (!status)
+    if (!status && !done)
         status = show(arguments, operands->items[0], &answer, terminal, error);
     sprof_str_release(&request);
     sprof_str_release(&answer);
     sprof_str_release(&path);
     return status;
+}
+
+static void release(void *all)
+{
+    struct arguments *arguments = all;
+    sprof_vec_release(&arguments->pids.list);
 }
 
 const struct cli_command cli_ctl_command = {
@@ -195,10 +232,12 @@ const struct cli_command cli_ctl_command = {
         "+MODULE!0xA-0xB in a file). Each is a range with a number, which list shows, and is\n"
         "switched off and on by it: probe -#1,3-5 +#2. Of the ranges that are on and hold a\n"
         "function the last decides. Calls that are in flight are measured to their end. stats\n"
-        "shows the figures as they are now. detach ends the trace and takes the probes out.\n"
+        "shows the figures as they are now. detach ends the trace and takes the probes out; with\n"
+        "-p it does so, too, where sprof was killed while it traced the process.\n"
         "\n"
         "Only the user who records may do this, and root. A recorded script can control its own\n"
         "recording by `sprof ctl` without -i, a program with <sprof.h>.",
     .arguments_size = sizeof(struct arguments),
+    .release = release,
     .run = run,
 };

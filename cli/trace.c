@@ -1,17 +1,21 @@
 /* sprof trace: runs a command with probes in its functions, says what came of it, and ends as the
- * command did. */
+ * command did; or puts them into a process that runs. */
 #include "trace/trace.h"
 #include "cli/commands.h"
 #include "cli/signals.h"
 #include "cli/values.h"
 
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/signalfd.h>
 
 struct arguments {
     struct cli_rules rules;
     struct cli_texts functions, modules;
+    struct cli_pids pids;
+    uint64_t duration_ns;
     const char *output;
     enum trace_mode mode;
     bool append, paths, no_cache, paused, verbose;
@@ -36,6 +40,10 @@ static int set_mode(void *field, const char *value, struct sprof_error *error)
 
 #define FIELD(name) offsetof(struct arguments, name)
 static const struct cli_option options[] = {
+    {"pid", 'p', "PID", "trace a process that runs, until it ends or Ctrl-C", FIELD(pids),
+     cli_set_pids},
+    {"duration", 0, "T", "with -p: take the probes out after this time (10, 500ms, 2m)",
+     FIELD(duration_ns), cli_set_duration},
     {"function", 0, "RE",
      "functions whose name the regular expression finds; \"!RE\" leaves out (all)",
      FIELD(functions), cli_add_text},
@@ -88,9 +96,27 @@ static void summarize(struct cli_terminal *terminal, const struct trace_options 
     else
         cli_say(terminal, "%llu calls in %.3f s%s%s%s · %s", (unsigned long long)result->calls,
                 (double)result->duration_ns / 1e9, abnormal, in_flight, probe, trace->output);
+    if (result->stopped_ns)
+        cli_say(terminal, "threads stood still for %.1f ms at most",
+                (double)result->stopped_ns / 1e6);
     if (result->untracked)
         cli_say(terminal, "%llu threads found no room for their figures and were not traced",
                 (unsigned long long)result->untracked);
+}
+
+/* Signals that end the trace of a running process in order; the descriptor becomes readable by
+ * them. Threads that are made later block them, too. */
+static int catch_end(void)
+{
+    sigset_t ends;
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGQUIT);
+    sigaddset(&ends, SIGTERM);
+    sigaddset(&ends, SIGHUP);
+    signal(SIGPIPE, SIG_IGN);
+    sigprocmask(SIG_BLOCK, &ends, NULL);
+    return signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
 static int run(struct cli_terminal *terminal, void *all, const struct cli_operands *operands,
@@ -98,15 +124,27 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
 {
     const struct arguments *arguments = all;
     terminal->verbose = arguments->verbose;
-    if (!operands->count)
+    const size_t pids = arguments->pids.list.count;
+    if (!operands->count && !pids)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "nothing to trace: give a command (`sprof trace -- PROGRAM`)");
+                               "nothing to trace: give a command (`sprof trace -- PROGRAM`) or a "
+                               "process (`sprof trace -p PID`)");
+    if (pids > 1 || (pids && operands->count))
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "one process, or one command, can be traced at a time: give either "
+                               "a command or -p PID");
+    if (arguments->duration_ns && !pids)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "--duration belongs to -p: a command is traced to its end");
     if (arguments->mode != TRACE_STATS && arguments->paths)
         return sprof_error_set(error, SPROF_EUSAGE, 0, "--paths goes with --mode stats");
     const struct trace_options trace = {
         .mode = arguments->mode,
         .append = arguments->append,
         .command = operands->items,
+        .pid = pids ? *arguments->pids.list.items : 0,
+        .duration_ns = arguments->duration_ns,
+        .end_fd = pids ? catch_end() : -1,
         .functions = arguments->functions.list.items,
         .function_count = arguments->functions.list.count,
         .modules = arguments->modules.list.items,
@@ -124,19 +162,23 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
     if (status)
         return status;
     struct trace_result result;
-    cli_signals_catch(NULL, trace_command_pid(session));
+    if (!pids)
+        cli_signals_catch(NULL, trace_command_pid(session));
     status = trace_run(session, &result, error);
     trace_free(session);
     if (!status)
         summarize(terminal, &trace, &result);
     else if (result.has_wait_status)
         cli_say(terminal, "%s", error->message);
+    if (pids)
+        return status;
     return status && !result.has_wait_status ? status : status ? 1 : cli_end_as(result.wait_status);
 }
 
 static void release(void *all)
 {
     struct arguments *arguments = all;
+    sprof_vec_release(&arguments->pids.list);
     sprof_vec_release(&arguments->rules.list);
     sprof_vec_release(&arguments->functions.list);
     sprof_vec_release(&arguments->modules.list);
@@ -144,15 +186,18 @@ static void release(void *all)
 
 const struct cli_command cli_trace_command = {
     .name = "trace",
-    .summary = "Run a command with probes in its functions, and count and time every call",
-    .operands = "[--] COMMAND …",
+    .summary = "Count and time every call of functions, in a command or a running process",
+    .operands = "[--] COMMAND … | -p PID",
     .command_follows = true,
     .options = options,
     .details =
         "Every call of the chosen functions is counted and timed, from the first constructor on.\n"
         "`sprof stats` shows them; `sprof stats --coverage` shows what --mode coverage finds.\n"
         "Libraries that it loads while it runs are traced from their constructors on; programs\n"
-        "that it starts are not. The command's output, input, signals and exit status are its own.\n",
+        "that it starts are not. The command's output, input, signals and exit status are its "
+        "own.\n"
+        "With -p the process goes on without probes when the trace ends: by Ctrl-C, after\n"
+        "--duration, or by `sprof ctl -p PID end`; what it loads meanwhile is not traced.\n",
     .arguments_size = sizeof(struct arguments),
     .release = release,
     .run = run,

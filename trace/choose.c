@@ -253,7 +253,7 @@ static int nothing_chosen(const struct chooser *chooser, struct sprof_error *err
         code = sprof_error_set(error, SPROF_ENOTFOUND, 0,
                                "no function of %s is known: it has neither symbols nor call frame "
                                "information; name libraries with --module",
-                               *options->command);
+                               options->command ? *options->command : chooser->executable);
     else if (!chooser->found)
         code = sprof_error_set(error, SPROF_ENOTFOUND, 0,
                                "--function '%s' finds none of %zu "
@@ -276,7 +276,7 @@ static int open_chooser(struct chooser *chooser, struct trace_session *session,
     const struct trace_options *options = &session->options;
     char link[64];
     *chooser = (struct chooser){.session = session, .error = error};
-    snprintf(link, sizeof link, "/proc/%d/exe", (int)target_command(session->target));
+    snprintf(link, sizeof link, "/proc/%d/exe", (int)session->pid);
     const ssize_t length = readlink(link, chooser->executable, sizeof chooser->executable - 1);
     chooser->executable[length > 0 ? length : 0] = '\0';
     return trace_expressions_make(&chooser->expressions, options->functions,
@@ -319,8 +319,8 @@ int trace_choose(struct trace_session *session, struct sprof_error *error)
     bool generated;
     int result = open_chooser(&chooser, session, error);
     if (!result)
-        result = trace_plan_process(target_command(session->target), cache, wants, take_module,
-                                    &chooser, &generated, error);
+        result = trace_plan_process(session->pid, cache, wants, take_module, &chooser, &generated,
+                                    error);
     size_t chosen = 0;
     for (size_t i = 0; i < session->probes.count; i++) {
         session->probes.items[i].tier = tier_of(session, session->probes.items[i].function);

@@ -27,7 +27,7 @@ enum {
 
 static pid_t pid_of(const struct trace_session *session)
 {
-    return target_command(session->target);
+    return session->pid;
 }
 
 /* == The agent == */
@@ -38,6 +38,22 @@ static int no_agent(struct sprof_error *error, const char *command)
                            "%s was not traced: it ended, or ran, without the tracing agent, which "
                            "its loader should have put into it",
                            command);
+}
+
+int trace_hello_check(const struct trace_session *session, struct sprof_error *error)
+{
+    const struct probe_hello *hello = &session->hello;
+    if (hello->magic != PROBE_MAGIC || hello->version != PROBE_VERSION)
+        return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                               "the tracing agent is of another version than sprof: install both "
+                               "together with `cmake --install`");
+    if (hello->window_error)
+        return sprof_error_set(error, SPROF_ELIMIT, hello->window_error,
+                               "cannot trace process %d: the addresses for its calls cannot be "
+                               "reserved: %s; see `ulimit -v`, `ulimit -d` and "
+                               "/proc/sys/vm/overcommit_memory",
+                               (int)session->pid, strerror(hello->window_error));
+    return 0;
 }
 
 int trace_meet(struct trace_session *session, struct sprof_error *error)
@@ -63,17 +79,7 @@ int trace_meet(struct trace_session *session, struct sprof_error *error)
     struct probe_hello *hello = &session->hello;
     if (recv(session->agent_fd, hello, sizeof *hello, 0) != sizeof *hello)
         return no_agent(error, command);
-    if (hello->magic != PROBE_MAGIC || hello->version != PROBE_VERSION)
-        return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
-                               "the tracing agent is of another version than sprof: install both "
-                               "together with `cmake --install`");
-    if (hello->window_error)
-        return sprof_error_set(error, SPROF_ELIMIT, hello->window_error,
-                               "cannot trace %s: the addresses for its calls cannot be reserved: "
-                               "%s; see `ulimit -v`, `ulimit -d` and "
-                               "/proc/sys/vm/overcommit_memory",
-                               command, strerror(hello->window_error));
-    return 0;
+    return trace_hello_check(session, error);
 }
 
 /* Sends a request, with a descriptor where it is not -1. False: the agent is gone. */
@@ -100,9 +106,12 @@ static bool send_request(const struct trace_session *session, const struct probe
 static int64_t ask(struct trace_session *session, enum probe_request_kind kind, uint64_t address,
                    uint64_t size, int fd)
 {
-    const struct probe_request request = {.kind = kind, .address = address, .size = size};
+    const struct probe_request request = {
+        .kind = kind, .fd = session->memory_there, .address = address, .size = size};
     struct probe_answer answer;
     ssize_t got;
+    if (session->attachment)
+        return trace_attached_ask(session, &request, NULL);
     if (session->agent_fd < 0)
         return trace_loads_ask(session, &request);
     if (!send_request(session, &request, fd))
@@ -141,13 +150,16 @@ static void find_stack(struct trace_session *session)
 static int share_memory(struct trace_session *session, struct sprof_error *error)
 {
     const size_t probes = session->probes.count;
-    const uint32_t functions = session->capacity = (uint32_t)(
-        probes + LATER_PROBES < PROBE_THUNKS ? probes + LATER_PROBES : PROBE_THUNKS - 1);
+    const uint32_t functions = session->capacity =
+        (uint32_t)(probes + LATER_PROBES < PROBE_THUNKS ? probes + LATER_PROBES : PROBE_THUNKS - 1);
     const uint64_t slab_bytes = probe_slab_bytes(functions);
     const uint64_t most = SHARED_BYTES_MAX / slab_bytes;
     const uint32_t slabs = most < PROBE_SLABS ? (uint32_t)most : PROBE_SLABS;
     session->shared_bytes = PROBE_SHARED_BYTES + slabs * slab_bytes;
-    session->memory_fd = memfd_create("sprof-probe", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (!session->attachment)
+        session->memory_fd = memfd_create(PROBE_MEMORY_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    else if (trace_attach_memory(session, error))
+        return error->code;
     if (session->memory_fd < 0 || ftruncate(session->memory_fd, (off_t)session->shared_bytes) ||
         fcntl(session->memory_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
         return sprof_error_set(error, SPROF_ELIMIT, errno, "cannot make shared memory: %s",
@@ -163,12 +175,14 @@ static int share_memory(struct trace_session *session, struct sprof_error *error
     session->shared->slab_count = slabs;
     session->shared->with_paths = session->options.paths;
     session->shared->function_count = functions;
+    session->shared->main_tid = (uint32_t)pid_of(session);
     find_stack(session);
     for (size_t i = 0; i < probes; i++)
         session->shared->tiers[i] = session->probes.items[i].tier;
     const int64_t there =
         ask(session, PROBE_MAP_SHARED, 0, session->shared_bytes, session->memory_fd);
     session->shared_at = (uint64_t)there;
+    trace_owner_write(session);
     return there > 0 ? 0
                      : sprof_error_set(error, SPROF_ELIMIT, (int)-there,
                                        "the shared memory cannot be mapped into the command: %s; "
@@ -247,19 +261,41 @@ static int make_island(struct trace_session *session, struct trace_file *file, u
     const int64_t at = file->island
                            ? ask(session, PROBE_MAP_ISLAND, file->island, file->island_bytes, -1)
                            : -ENOMEM;
-    if (at == (int64_t)file->island && at)
+    if (at == (int64_t)file->island && at) {
+        trace_owner_add_island(session, file->island, file->island_bytes);
         return 0;
+    }
     file->island = 0;
     return sprof_error_set(error, SPROF_ELIMIT, at < 0 ? (int)-at : 0,
                            "there is no room for probes near %s in the command: %s", file->path,
                            strerror(at < 0 ? (int)-at : EEXIST));
 }
 
+/* For copies of the beginnings of a file's functions. */
+static int make_island_of(struct trace_session *session, struct trace_file *file,
+                          struct sprof_error *error)
+{
+    const struct trace_probe *probes = session->probes.items + file->first;
+    const uint64_t each = TRACE_COPY_BYTES_MAX + TRACE_FAR_JUMP_BYTES + 16;
+    return make_island(session, file, file->count * each, file->bias + probes[0].function->site,
+                       file->bias + probes[file->count - 1].function->site + PAGE, error);
+}
+
+/* Of a running process, while a thread of it is borrowed. */
+static int make_islands(struct trace_session *session, struct sprof_error *error)
+{
+    int result = 0;
+    for (size_t i = 0; i < session->files.count && !result; i++)
+        if (session->files.items[i].count)
+            result = make_island_of(session, &session->files.items[i], error);
+    return result;
+}
+
 /* == Writing == */
 
 struct writing {
     struct trace_session *session;
-    int fd; /* /proc/PID/mem */
+    int fd;          /* /proc/PID/mem */
     uint8_t *thunks; /* from number `first` on */
     size_t first;
     SPROF_VEC(uint8_t) island;
@@ -357,11 +393,7 @@ static int place_copies(struct writing *writing, struct trace_file *file)
 {
     struct trace_session *session = writing->session;
     struct trace_probe *probes = session->probes.items + file->first;
-    const uint64_t each = TRACE_COPY_BYTES_MAX + TRACE_FAR_JUMP_BYTES + 16;
-    int result = make_island(session, file, file->count * each,
-                             file->bias + probes[0].function->site,
-                             file->bias + probes[file->count - 1].function->site + PAGE,
-                             writing->error);
+    int result = make_island_of(session, file, writing->error);
     writing->island.count = 0;
     for (size_t i = 0; i < file->count && !result; i++)
         if (place_probe(writing, file, (uint32_t)(file->first + i), probes[i].jump)) {
@@ -411,10 +443,10 @@ static int place_files(struct writing *writing, struct trace_file *files, size_t
         result = files[i].count ? place_copies(writing, &files[i]) : 0;
     }
     if (!result)
-        result = write_code(writing,
-                            writing->session->hello.thunks + writing->first * PROBE_THUNK_BYTES,
-                            writing->thunks, probes * PROBE_THUNK_BYTES);
-    for (size_t i = 0; i < count && !result; i++)
+        result =
+            write_code(writing, writing->session->hello.thunks + writing->first * PROBE_THUNK_BYTES,
+                       writing->thunks, probes * PROBE_THUNK_BYTES);
+    for (size_t i = 0; i < count && !result && !writing->session->attachment; i++)
         result = place_jumps(writing, &files[i]);
     return result;
 }
@@ -507,16 +539,24 @@ int trace_place_hook(struct trace_session *session, const char *loader_path, uin
 
 int trace_place(struct trace_session *session, struct sprof_error *error)
 {
-    int result = share_memory(session, error);
+    int result = session->options.pid ? trace_attach_enter(session, error) : 0;
+    if (!result)
+        result = share_memory(session, error);
+    if (!result && session->attachment)
+        result = make_islands(session, error);
+    if (session->attachment)
+        trace_attach_let_go(session);
     if (!result)
         result = write_probes(session, error);
     if (!result)
         result = trace_ranges_begin(session, error);
-    if (!result)
+    if (!result && !session->attachment)
         result = trace_loads_begin(session, error);
     if (result)
         return result;
     trace_switch(session);
+    if (session->attachment)
+        return trace_place_live(session, error);
     session->start_ns = sprof_clock_monotonic_ns();
     session->start_ticks = probe_ticks();
     const struct probe_request go = {.kind = PROBE_GO};

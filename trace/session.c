@@ -1,5 +1,5 @@
-/* A tracing session's life: the command is launched, gets its probes, runs, and what they measured
- * is written. */
+/* A tracing session's life: the command is launched or the process found, gets its probes, runs,
+ * and what they measured is written. */
 #include "trace/load.h"
 
 #include "agent/agent.h"
@@ -113,6 +113,21 @@ static const char *keep(struct trace_session *session, const char *text)
     return text && *text ? sprof_arena_text(&session->arena, text) : NULL;
 }
 
+/* What a running process was started with. */
+static const char *command_of(struct trace_session *session, pid_t pid)
+{
+    char path[64], text[4096];
+    snprintf(path, sizeof path, "/proc/%d/cmdline", (int)pid);
+    FILE *file = fopen(path, "re");
+    const size_t got = file ? fread(text, 1, sizeof text - 1, file) : 0;
+    if (file)
+        fclose(file);
+    for (size_t i = 0; i + 1 < got; i++)
+        text[i] = text[i] ? text[i] : ' ';
+    text[got] = '\0';
+    return keep(session, text);
+}
+
 static void describe(struct trace_session *session)
 {
     struct store_run *run = session->run;
@@ -132,8 +147,9 @@ static void describe(struct trace_session *session)
     run->recorder_start = sprof_proc_stat_read(getpid(), &stat) ? stat.start_ticks : 0;
     run->cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
     run->sprof_version = options->sprof_version;
-    run->command = sprof_command_text(&session->arena, options->command);
-    run->source = "probes preloaded";
+    run->command = options->pid ? command_of(session, options->pid)
+                                : sprof_command_text(&session->arena, options->command);
+    run->source = options->pid ? "probes injected" : "probes preloaded";
 }
 
 static int open_recording(struct trace_session *session, struct sprof_error *error)
@@ -167,7 +183,10 @@ int trace_open(struct trace_session **out, const struct trace_options *options,
     if (result)
         return result;
     trace_expressions_free(expressions);
-    result = check_command(options, error);
+    result = options->pid ? target_check(options->pid, false, error) : 0;
+    if (!result)
+        result =
+            options->pid ? trace_attach_check(options->pid, error) : check_command(options, error);
     struct trace_session *session = result ? NULL : calloc(1, sizeof *session);
     if (!session)
         return result ? result : sprof_error_memory(error);
@@ -177,11 +196,14 @@ int trace_open(struct trace_session **out, const struct trace_options *options,
         session->options.output = "sprof.db";
     session->agent_fd = session->child_fd = session->memory_fd = -1;
     session->control = CONTROL_SERVER_NONE;
-    const struct target_options target = {.command = options->command};
-    result = open_sockets(session, error);
+    const struct target_options target = {.command = options->pid ? NULL : options->command,
+                                          .pids = &options->pid,
+                                          .pid_count = options->pid != 0};
+    session->pid = options->pid;
+    result = options->pid ? 0 : open_sockets(session, error);
     if (!result)
         result = target_open(&session->target, &target, error);
-    if (!result)
+    if (!result && !options->pid)
         result = set_environment(session, error);
     if (!result)
         result = open_recording(session, error);
@@ -224,6 +246,7 @@ void trace_free(struct trace_session *session)
     for (size_t i = 0; i < session->files.count; i++)
         trace_plan_release(&session->files.items[i].plan);
     trace_figures_release(session);
+    trace_attach_free(session->attachment);
     sprof_vec_release(&session->files);
     sprof_vec_release(&session->probes);
     sprof_vec_release(&session->ranges);
@@ -238,8 +261,7 @@ static int take_snapshot(struct trace_session *session)
 {
     struct target_snapshot snapshot = {0};
     const struct model_record *record;
-    int result = target_snapshot_process(&snapshot, target_command(session->target),
-                                         session->run->start_monotonic_ns);
+    int result = target_snapshot_process(&snapshot, session->pid, session->run->start_monotonic_ns);
     while (!result && (record = target_snapshot_next(&snapshot)))
         result = recording_event(session->recording, record);
     target_snapshot_release(&snapshot);
@@ -250,7 +272,7 @@ static int take_snapshot(struct trace_session *session)
 static void note_exec(struct trace_session *session)
 {
     char link[64], path[PATH_MAX];
-    snprintf(link, sizeof link, "/proc/%d/exe", (int)target_command(session->target));
+    snprintf(link, sizeof link, "/proc/%d/exe", (int)session->pid);
     const ssize_t length = readlink(link, path, sizeof path - 1);
     if (length <= 0 || session->executed)
         return;
@@ -270,7 +292,7 @@ static void note_exec(struct trace_session *session)
 /* The agent waits in a command that has executed nothing of its own. */
 static int set_up(struct trace_session *session, struct sprof_error *error)
 {
-    int result = trace_meet(session, error);
+    int result = session->options.pid ? 0 : trace_meet(session, error);
     if (!result)
         result = trace_choose(session, error);
     if (!result && take_snapshot(session))
@@ -294,7 +316,8 @@ static int start(struct trace_session *session, struct sprof_error *error)
     if (result)
         return result;
     result = target_start(session->target, error);
-    session->pid = target_command(session->target);
+    if (!session->options.pid)
+        session->pid = target_command(session->target);
     close_fd(&session->child_fd);
     if (result)
         recording_abandon(session->recording);
@@ -351,6 +374,13 @@ int trace_flush(struct trace_session *session, struct sprof_error *error)
     return result;
 }
 
+/* Its time is up. */
+static bool is_over(const struct trace_session *session)
+{
+    return session->options.duration_ns &&
+           sprof_clock_monotonic_ns() - session->start_ns >= session->options.duration_ns;
+}
+
 /* Until something is to be looked at. */
 static int wait_ms(const struct trace_session *session)
 {
@@ -366,12 +396,14 @@ static int wait_for_end(struct trace_session *session, struct trace_result *resu
     session->next_flush_ns = session->start_ns + FLUSH_NS;
     while (!session->ended && !target_ended(session->target, &result->wait_status)) {
         struct pollfd polls[5] = {{.fd = control_server_fd(&session->control), .events = POLLIN},
-                                  {.fd = trace_loads_fd(session), .events = POLLIN}};
+                                  {.fd = trace_loads_fd(session), .events = POLLIN},
+                                  {.fd = session->options.end_fd, .events = POLLIN}};
         bool blind = true;
-        size_t count = 2;
-        if (target_poll_count(session->target) < sizeof polls / sizeof *polls - 1)
-            count += target_polls(session->target, polls + 2, &blind);
+        size_t count = 3;
+        if (target_poll_count(session->target) < sizeof polls / sizeof *polls - 2)
+            count += target_polls(session->target, polls + 3, &blind);
         poll(polls, count, wait_ms(session));
+        session->ended |= polls[2].revents != 0 || is_over(session);
         if (trace_loads_serve(session, error))
             return sprof_error_memory(error);
         note_exec(session);
@@ -385,7 +417,7 @@ static int wait_for_end(struct trace_session *session, struct trace_result *resu
         if (failed)
             return failed;
     }
-    result->has_wait_status = !session->ended;
+    result->has_wait_status = !session->ended && !session->options.pid;
     control_server_close(&session->control);
     trace_loads_close(session);
     trace_take_time(session);
@@ -407,6 +439,7 @@ static int finish(struct trace_session *session, struct trace_result *result,
     result->abnormal = session->abnormal;
     result->refused = session->refused;
     trace_coverage_count(session, &result->covered, &result->left);
+    result->stopped_ns = session->stopped_ns;
     result->untracked = atomic_load(&session->shared->untracked);
     result->probe_ns = session->shared->cost.whole * session->ns_per_tick;
     for (size_t i = 0; i < session->probes.count; i++) {
@@ -422,9 +455,25 @@ static int finish(struct trace_session *session, struct trace_result *result,
     return recording_finish(session->recording, &end, error);
 }
 
+/* A running process goes on without probes. */
+static void leave(struct trace_session *session)
+{
+    struct sprof_error error = {0};
+    if (!session->attachment || session->is_out)
+        return;
+    const int result =
+        session->hello.hand ? trace_detach(session, &error) : trace_attach_give_up(session, &error);
+    if (result && error.code != SPROF_ENOTFOUND && !session->executed)
+        sprof_log_message(session->options.log, SPROF_LOG_WARNING, "%s", error.message);
+}
+
 /* A command that waits for probes that will not come has executed nothing of its own. */
 static void end_command(struct trace_session *session)
 {
+    if (session->options.pid) {
+        leave(session);
+        return;
+    }
     if (target_ended(session->target, NULL))
         return;
     kill(target_command(session->target), SIGKILL);
@@ -435,7 +484,7 @@ static void end_command(struct trace_session *session)
 /* The command outlives its trace: its exit status is what the caller wants. */
 static void wait_for_command(struct trace_session *session, struct trace_result *result)
 {
-    while (!result->has_wait_status) {
+    while (!session->options.pid && !result->has_wait_status) {
         struct pollfd polls[4];
         bool blind = true;
         const size_t count = target_poll_count(session->target) <= sizeof polls / sizeof *polls
@@ -455,6 +504,10 @@ int trace_run(struct trace_session *session, struct trace_result *result, struct
         return failed;
     failed = set_up(session, error);
     if (failed) {
+        if (session->options.pid && target_ended(session->target, NULL))
+            failed = sprof_error_set(error, SPROF_ENOTFOUND, 0,
+                                     "process %d has ended before its probes were in place",
+                                     (int)session->pid);
         end_command(session);
         recording_abandon(session->recording);
         return failed;
@@ -464,6 +517,8 @@ int trace_run(struct trace_session *session, struct trace_result *result, struct
         failed = sprof_error_memory(error);
     if (!failed)
         failed = wait_for_end(session, result, error);
+    if (session->options.pid)
+        leave(session);
     if (!failed)
         failed = finish(session, result, error);
     wait_for_command(session, result);

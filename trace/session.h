@@ -1,5 +1,5 @@
 /* A tracing session: launches a command with the tracing agent, puts probes into it before its
- * first constructor runs, and adds up what they measure. */
+ * first constructor runs, and adds up what they measure; or the same in a process that runs. */
 #ifndef SPROF_TRACE_SESSION_H
 #define SPROF_TRACE_SESSION_H
 
@@ -20,7 +20,10 @@ extern const char *const trace_mode_words[];
 
 /* Zero values take the defaults. All is borrowed until trace_free. */
 struct trace_options {
-    char *const *command;
+    char *const *command; /* to launch, … */
+    pid_t pid;            /* … or a process that runs; 0: none */
+    uint64_t duration_ns; /* after which the trace of a running process ends; 0: when that ends */
+    int end_fd;           /* the same where this becomes readable; -1: no such thing */
     /* Regular expressions (PCRE2) that find functions by name or linkage name; "!RE" leaves out
      * what it finds. None: all functions. */
     const char *const *functions;
@@ -32,7 +35,7 @@ struct trace_options {
     const char *output; /* NULL: "sprof.db" */
     enum trace_mode mode;
     bool append; /* add a run, where there is a recording already */
-    bool paths; /* calls by call path, too */
+    bool paths;  /* calls by call path, too */
     bool no_cache;
     bool paused; /* measure nothing until somebody says so over the control socket */
     const char *sprof_version;
@@ -53,8 +56,9 @@ struct trace_result {
     size_t covered;     /* functions that were called, in mode coverage … */
     size_t left;        /* … whose probes were taken back while the command ran */
     uint64_t untracked; /* threads that found no room */
-    double probe_ns;    /* what the probe of one timed call takes, which is taken off; 0: not known */
+    double probe_ns; /* what the probe of one timed call takes, which is taken off; 0: not known */
     uint64_t duration_ns;
+    uint64_t stopped_ns; /* how long threads stood still, at most at a time */
 };
 
 struct trace_session;
@@ -68,7 +72,8 @@ int trace_open(struct trace_session **session, const struct trace_options *optio
 /* The command's process. */
 pid_t trace_command_pid(const struct trace_session *session);
 
-/* Runs the command to its end and writes what was measured. Where probes cannot be placed the
+/* Runs the command to its end, or traces the process until then or until that is to end, and takes
+ * the probes out of it, and writes what was measured. Where probes cannot be placed the
  * command is ended before its first instruction (SPROF_ENOTFOUND: no such function). */
 int trace_run(struct trace_session *session, struct trace_result *result,
               struct sprof_error *error);

@@ -285,8 +285,7 @@ void trace_stop_end(struct trace_stop *stop)
 
 /* == One thread == */
 
-int trace_stop_thread(struct trace_stopped *thread, pid_t pid, pid_t tid,
-                      struct sprof_error *error)
+int trace_stop_thread(struct trace_stopped *thread, pid_t pid, pid_t tid, struct sprof_error *error)
 {
     struct trace_stop stop = {.pid = pid};
     int result = ask_to_stop(&stop, tid, error);

@@ -11,9 +11,9 @@
 struct trace_stopped {
     pid_t tid;
     bool is_stopped;
-    bool changed; /* the registers are to be set when it goes on */
+    bool changed;      /* the registers are to be set when it goes on */
     uint64_t restarts; /* the system call that restart_syscall(2) takes up; 0: none */
-    int signal;   /* that it is about to take, and takes when it goes on; 0: none */
+    int signal;        /* that it is about to take, and takes when it goes on; 0: none */
     struct user_regs_struct registers;
 };
 

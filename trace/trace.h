@@ -6,6 +6,7 @@
 #ifndef SPROF_TRACE_TRACE_H
 #define SPROF_TRACE_TRACE_H
 
+#include "trace/owner.h"
 #include "trace/plan.h"
 #include "trace/relocate.h"
 #include "trace/session.h"

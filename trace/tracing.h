@@ -18,9 +18,9 @@ struct trace_file {
     size_t first, count;           /* its functions among the probes */
     /* Of what was loaded later: */
     bool is_loaded;
-    uint64_t loaded_at;          /* address of its code */
-    uint32_t module;             /* its row; 0: it was there from the start */
-    uint64_t offset;             /* of its code in the file, less the vaddr */
+    uint64_t loaded_at; /* address of its code */
+    uint32_t module;    /* its row; 0: it was there from the start */
+    uint64_t offset;    /* of its code in the file, less the vaddr */
 };
 
 /* A jump from where the loader tells debuggers of libraries to the agent, which tells sprof. */
@@ -102,7 +102,9 @@ struct trace_session {
     struct sprof_arena arena;
     uint32_t event;
     int agent_fd, child_fd; /* ends of the socket pair; -1: closed */
-    int memory_fd;          /* of the shared memory */
+    int memory_fd;          /* of the shared memory … */
+    int memory_there;       /* … and in a running process, while it is being mapped */
+    struct trace_attachment *attachment; /* to a running process; NULL: it was launched */
     struct probe_shared *shared;
     uint64_t shared_bytes;
     uint64_t shared_at;  /* in the process */
@@ -110,7 +112,7 @@ struct trace_session {
     struct probe_hello hello;
     SPROF_VEC(struct trace_file) files;
     SPROF_VEC(struct trace_probe) probes;
-    uint32_t capacity; /* so many probes have room in the shared memory */
+    uint32_t capacity;         /* so many probes have room in the shared memory */
     struct trace_loads *loads; /* NULL: what is loaded later is not looked at */
     struct trace_hook hook;
     SPROF_VEC(struct trace_range) ranges; /* by number, from 1 */
@@ -119,6 +121,7 @@ struct trace_session {
     uint64_t next_removal_ns;                /* of probes that have seen a call; see coverage.c */
     bool keeps_probes;                       /* of such: the process cannot be stopped */
     bool paused, ended;                      /* as commands have it */
+    bool is_out;                             /* the process has no probes any more */
     uint64_t off_ns;                         /* when to pause; 0: no deadline */
     uint64_t cleared_ns, cleared_cpu_ns;     /* at the last clear; 0: none */
     struct trace_thread *slabs[PROBE_SLABS]; /* owned; whose slab it is */
@@ -181,6 +184,56 @@ int trace_place_file(struct trace_session *session, struct trace_file *file,
 /* Writes session->hook, a jump to the agent at an address of the loader, whose path is given. */
 int trace_place_hook(struct trace_session *session, const char *loader, uint64_t at,
                      struct sprof_error *error);
+
+/* Whether the agent's hello is one that can be worked with. */
+int trace_hello_check(const struct trace_session *session, struct sprof_error *error);
+
+/* == attach.c == */
+
+/* Whether a running process can be traced. The target is untouched. */
+int trace_attach_check(pid_t pid, struct sprof_error *error);
+
+/* Loads the agent into the process, by a thread that is borrowed, and stays so until
+ * trace_attach_let_go, and has it say hello. */
+int trace_attach_enter(struct trace_session *session, struct sprof_error *error);
+void trace_attach_let_go(struct trace_session *session);
+
+/* Has the borrowed thread ask the agent. Returns the answer. */
+int64_t trace_attached_ask(struct trace_session *session, const struct probe_request *request,
+                           struct sprof_error *error);
+
+/* Makes the shared memory in the process, and opens it here. */
+int trace_attach_memory(struct trace_session *session, struct sprof_error *error);
+
+/* Lets thunks measure, and finds out what they take. Probes are not placed yet. */
+int trace_attach_begin(struct trace_session *session, struct sprof_error *error);
+
+/* What the agent is unloaded by, and at which address; 0: it stays. */
+uint64_t trace_attach_handle(const struct trace_session *session, uint64_t *close);
+
+/* Unloads an agent that has done nothing yet, if there is one. */
+int trace_attach_give_up(struct trace_session *session, struct sprof_error *error);
+
+/* Unloads the agent, in which nobody is any more. False: it stays. */
+bool trace_attach_unload(pid_t pid, uint64_t handle, uint64_t close_at, struct sprof_error *error);
+
+void trace_attach_free(struct trace_attachment *attachment);
+
+/* == place_live.c == */
+
+/* Lets thunks measure, and writes the jumps to them into a process that runs. */
+int trace_place_live(struct trace_session *session, struct sprof_error *error);
+
+/* == owner.c == */
+
+/* Notes in the shared memory who traces, and what was put where. */
+void trace_owner_write(struct trace_session *session);
+void trace_owner_add_island(struct trace_session *session, uint64_t address, uint64_t bytes);
+
+/* Who traces a process, or did until it was killed, and how many functions have probes. False:
+ * nobody. */
+bool trace_owner_read(pid_t pid, struct probe_owner *owner, uint32_t *functions);
+bool trace_owner_is_alive(const struct probe_owner *owner);
 
 /* == thunk.c == */
 

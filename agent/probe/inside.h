@@ -14,7 +14,6 @@ struct probe_inside {
     const volatile uint64_t *alive; /* the address of `shared`, or 0 */
     struct probe_shared *shared;
     uint8_t *slabs;
-    uint64_t main_thread_pointer;
 };
 
 extern struct probe_inside probe_inside __attribute__((visibility("hidden")));
@@ -23,6 +22,13 @@ extern uint8_t probe_thunks[] __attribute__((visibility("hidden")));
 /* Assembly, for thunks alone. */
 void probe_enter(void) __attribute__((visibility("hidden")));
 void probe_leave(void) __attribute__((visibility("hidden")));
+
+/* Maps the records, and the page whose first word says whether calls are measured. False: there is
+ * no memory for that. */
+bool probe_say_hello(struct probe_hello *hello) __attribute__((visibility("hidden")));
+
+/* Says where what a thread has of its own is. */
+void probe_say_thread(struct probe_hello *hello) __attribute__((visibility("hidden")));
 
 /* Does what a request asks for; a descriptor that came along is closed. */
 int64_t probe_answer_of(const struct probe_request *request, int fd)
@@ -36,6 +42,8 @@ void probe_loaded(void) __attribute__((visibility("hidden"), no_caller_saved_reg
 
 /* So many ticks are no part of the call that is the innermost of this thread. */
 void probe_take_off(uint64_t ticks) __attribute__((visibility("hidden")));
+/* From now on calls are measured. */
+void probe_begin(void) __attribute__((visibility("hidden")));
 
 /* For a thread that the tracer borrows. */
 void probe_hand(void) __attribute__((visibility("hidden")));
@@ -54,7 +62,8 @@ extern uint32_t probe_below __attribute__((visibility("hidden")));
 extern void (*probe_called)(void) __attribute__((visibility("hidden")));
 void probe_nothing(void) __attribute__((visibility("hidden")));
 
-/* This thread's figures of a function, whose slab it takes where it has none; NULL: none is free. */
+/* This thread's figures of a function, whose slab it takes where it has none; NULL: none is free.
+ */
 const struct probe_stat *probe_stat_of(uint32_t function) __attribute__((visibility("hidden")));
 
 /* Finds out what probes take, through the last thunk. Calls must be measured already; none of the

@@ -134,11 +134,12 @@ static SAVES_ALL __attribute__((noinline)) bool begin_thread(struct thread *thre
         uint32_t state = PROBE_SLAB_FREE;
         if (!atomic_compare_exchange_strong(&shared->slabs[i].state, &state, PROBE_SLAB_TAKEN))
             continue;
-        const bool is_main = thread_pointer() == probe_inside.main_thread_pointer;
+        const uint32_t tid = thread_id(shared);
+        const bool is_main = tid == shared->main_tid;
         const uint64_t high = is_main ? shared->stack_high : thread_pointer();
         const uint64_t bytes =
             is_main ? shared->stack_high - shared->stack_low : shared->stack_bytes;
-        atomic_store(&shared->slabs[i].tid, thread_id(shared));
+        atomic_store(&shared->slabs[i].tid, tid);
         uint32_t used = atomic_load(&shared->slabs_used);
         while (used <= i && !atomic_compare_exchange_weak(&shared->slabs_used, &used, i + 1))
             ;
@@ -158,6 +159,12 @@ static SAVES_ALL __attribute__((noinline)) bool begin_thread(struct thread *thre
     thread->is_untracked = true;
     atomic_fetch_add(&shared->untracked, 1);
     return false;
+}
+
+void probe_say_thread(struct probe_hello *hello)
+{
+    hello->thread = (int64_t)((uint64_t)(uintptr_t)&probe_thread - thread_pointer());
+    hello->thread_bytes = sizeof probe_thread;
 }
 
 const struct probe_stat *probe_stat_of(uint32_t function)

@@ -209,14 +209,13 @@ static bool serve(int socket_fd)
     return false;
 }
 
-static void meet(int socket_fd)
+bool probe_say_hello(struct probe_hello *hello)
 {
     uint64_t *alive = map_alive();
-    const uint32_t pid = (uint32_t)inside_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
-    struct probe_hello hello = {
+    *hello = (struct probe_hello){
         .magic = PROBE_MAGIC,
         .version = PROBE_VERSION,
-        .pid = pid,
+        .pid = (uint32_t)inside_call(SYS_getpid, 0, 0, 0, 0, 0, 0),
         .window_error = alive ? map_records() : ENOMEM,
         .thunks = (uint64_t)(uintptr_t)probe_thunks,
         .enter = (uint64_t)(uintptr_t)probe_enter,
@@ -226,24 +225,34 @@ static void meet(int socket_fd)
         .alive = (uint64_t)(uintptr_t)alive,
         .loaded = (uint64_t)(uintptr_t)probe_loaded,
     };
-    if (!alive)
+    probe_say_thread(hello);
+    probe_inside.alive = alive;
+    return alive != NULL;
+}
+
+void probe_begin(void)
+{
+    probe_inside.shared->tid_offset = find_tid((uint32_t)inside_call(SYS_gettid, 0, 0, 0, 0, 0, 0));
+    *(volatile uint64_t *)(uintptr_t)probe_inside.alive = (uint64_t)(uintptr_t)probe_inside.shared;
+}
+
+static void meet(int socket_fd)
+{
+    struct probe_hello hello;
+    if (!probe_say_hello(&hello))
         return;
     probe_find_loader(&hello);
-    probe_inside.alive = alive;
-    probe_inside.main_thread_pointer = thread_pointer();
     if (!send_to(socket_fd, &hello, sizeof hello) || !serve(socket_fd))
         return;
-    probe_inside.shared->tid_offset = find_tid(pid);
-    *alive = (uint64_t)(uintptr_t)probe_inside.shared;
+    probe_begin();
     probe_calibrate();
 }
 
 static __attribute__((constructor, used)) void start(int count, char **arguments,
                                                      char **environment)
 {
-    (void)count;
-    (void)arguments;
-    if (!gnu_get_libc_version)
+    /* In a program that runs, which the tracer will speak to, the environment may be elsewhere. */
+    if (!gnu_get_libc_version || environment != arguments + count + 1)
         return;
     const int fd = take_variables(environment);
     if (fd < 0)

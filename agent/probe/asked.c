@@ -1,0 +1,42 @@
+/* The tracing agent in a program that runs already: a thread that the tracer borrows asks it for
+ * what a launched program's agent is asked for over a socket. */
+#include "agent/probe/inside.h"
+
+#include <errno.h>
+
+enum {
+    CLOSE_ON_EXEC = 1, /* MFD_CLOEXEC */
+    ALLOW_SEALING = 2, /* MFD_ALLOW_SEALING */
+    NOW = 2,           /* RTLD_NOW */
+    NO_LOAD = 4,       /* RTLD_NOLOAD */
+};
+
+static int64_t find_handle(const struct probe_asked *asked)
+{
+    void *(*open)(const char *, int) =
+        (void *(*)(const char *, int))(uintptr_t)asked->request.address;
+    int (*close)(void *) = (int (*)(void *))(uintptr_t)asked->request.size;
+    void *handle = open(asked->path, NOW | NO_LOAD);
+    if (handle)
+        close(handle);
+    return (int64_t)(uintptr_t)handle;
+}
+
+static int64_t answer(struct probe_asked *asked)
+{
+    switch (asked->request.kind) {
+    case PROBE_HELLO: return probe_say_hello(&asked->hello) ? 0 : -ENOMEM;
+    case PROBE_MAKE_MEMORY:
+        return inside_call(SYS_memfd_create, (long)PROBE_MEMORY_NAME, CLOSE_ON_EXEC | ALLOW_SEALING,
+                           0, 0, 0, 0);
+    case PROBE_GO: probe_begin(); return 0;
+    case PROBE_CALIBRATE: probe_calibrate(); return 0;
+    case PROBE_FIND_HANDLE: return find_handle(asked);
+    default: return probe_answer_of(&asked->request, asked->request.fd);
+    }
+}
+
+__attribute__((visibility("default"))) void sprof_probe_asked(struct probe_asked *asked)
+{
+    asked->answer.result = answer(asked);
+}

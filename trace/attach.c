@@ -1,0 +1,388 @@
+/* Puts the tracing agent into a program that runs already, and takes it out again: a borrowed
+ * thread calls the loader. */
+#include "trace/hand.h"
+#include "trace/tracing.h"
+
+#include "agent/agent.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+struct trace_attachment {
+    struct trace_code *code;
+    struct trace_hand hand;
+    int memory_fd;  /* /proc/PID/mem */
+    uint64_t asked; /* address of sprof_probe_asked; 0: the agent is not in the process */
+    uint64_t handle;
+    char library[TARGET_PATH_MAX];
+};
+
+enum {
+    LOAD_NOW = 2,      /* RTLD_NOW */
+    BEGIN_TRIES = 100, /* of ten milliseconds, for a program to have its libraries */
+};
+
+/* == What cannot be traced == */
+
+/* What stands behind a name in /proc/PID/status, or "". */
+static void read_status(pid_t pid, const char *name, char *value, size_t size)
+{
+    char path[64], line[256];
+    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    FILE *file = fopen(path, "re");
+    *value = '\0';
+    while (file && fgets(line, sizeof line, file)) {
+        const size_t length = strlen(name);
+        if (strncmp(line, name, length) || line[length] != ':')
+            continue;
+        line[strcspn(line, "\n")] = '\0';
+        snprintf(value, size, "%s", line + length + 1 + strspn(line + length + 1, " \t"));
+    }
+    if (file)
+        fclose(file);
+}
+
+static int check_state(pid_t pid, struct sprof_error *error)
+{
+    char value[128];
+    struct sprof_proc_status status;
+    read_status(pid, "TracerPid", value, sizeof value);
+    if (atoi(value))
+        return sprof_error_set(error, SPROF_ESTATE, 0,
+                               "cannot trace process %d: process %s traces it already (a debugger, "
+                               "strace, or another sprof that is just beginning)\nend that first",
+                               (int)pid, value);
+    read_status(pid, "Seccomp", value, sizeof value);
+    if (atoi(value))
+        return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                               "cannot trace process %d: seccomp restricts its system calls, and "
+                               "loading the tracing agent could end it\n`sprof record -p %d` can "
+                               "sample it",
+                               (int)pid, (int)pid);
+    read_status(pid, "x86_Thread_features", value, sizeof value);
+    if (strstr(value, "shstk"))
+        return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                               "cannot trace process %d: it has a shadow stack, which a borrowed "
+                               "thread's return would not agree with\ntrace it from its start: "
+                               "`sprof trace -- COMMAND`",
+                               (int)pid);
+    if (!sprof_proc_status_read(pid, &status))
+        return sprof_error_set(error, SPROF_ENOTFOUND, 0, "process %d is gone", (int)pid);
+    if (status.state == 'T' || status.state == 't')
+        return sprof_error_set(error, SPROF_ESTATE, 0,
+                               "cannot trace process %d: it is stopped\ncontinue it first: `kill "
+                               "-CONT %d`",
+                               (int)pid, (int)pid);
+    if (status.inner != pid)
+        return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                               "cannot trace process %d: it is process %d of a container\nrun "
+                               "sprof in there",
+                               (int)pid, (int)status.inner);
+    return 0;
+}
+
+static int refuse_file(pid_t pid, const char *reason, struct sprof_error *error)
+{
+    return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                           "cannot trace process %d: its program %s\n`sprof record -p %d` can "
+                           "sample it",
+                           (int)pid, reason, (int)pid);
+}
+
+static int check_program(pid_t pid, struct sprof_error *error)
+{
+    char link[64];
+    snprintf(link, sizeof link, "/proc/%d/exe", (int)pid);
+    switch (agent_check_file(link)) {
+    case AGENT_FILE_STATIC:
+        return refuse_file(pid, "is linked statically: there is no loader in it", error);
+    case AGENT_FILE_CLASS:
+        return refuse_file(pid, "is of another processor or word size than sprof", error);
+    case AGENT_FILE_GO: return refuse_file(pid, "is of Go, which moves its stacks", error);
+    case AGENT_FILE_SANITIZER:
+        return refuse_file(pid, "is built with a sanitizer, which keeps books of its own of calls",
+                           error);
+    default: return 0;
+    }
+}
+
+/* The agent's file, by a path by which the process sees the same. */
+static int find_library(pid_t pid, char library[TARGET_PATH_MAX], struct sprof_error *error)
+{
+    char there[TARGET_PATH_MAX + 64], full[TARGET_PATH_MAX];
+    struct stat ours, theirs;
+    const int result = target_find_library(PROBE_LIBRARY, library, error);
+    if (result)
+        return result;
+    if (realpath(library, full))
+        snprintf(library, TARGET_PATH_MAX, "%s", full);
+    snprintf(there, sizeof there, "/proc/%d/root%s", (int)pid, library);
+    if (stat(library, &ours) || stat(there, &theirs) || ours.st_dev != theirs.st_dev ||
+        ours.st_ino != theirs.st_ino)
+        return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                               "cannot trace process %d: it does not see %s, as in a container\n"
+                               "run sprof in there",
+                               (int)pid, library);
+    return 0;
+}
+
+/* A program that has only just begun has no libraries yet. */
+static void wait_for_libraries(pid_t pid)
+{
+    char path[64], line[512];
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    for (int tries = 0; tries < BEGIN_TRIES; tries++) {
+        bool found = false;
+        FILE *maps = fopen(path, "re");
+        while (maps && fgets(line, sizeof line, maps))
+            found |= strstr(line, "/libc.so") || strstr(line, "/libc-") || strstr(line, "/ld-musl");
+        if (maps)
+            fclose(maps);
+        if (found)
+            return;
+        const struct timespec pause = {.tv_nsec = 10000000};
+        nanosleep(&pause, NULL);
+    }
+}
+
+int trace_attach_check(pid_t pid, struct sprof_error *error)
+{
+    char library[TARGET_PATH_MAX];
+    struct probe_owner owner;
+    if (target_may_read(pid))
+        return sprof_error_set(error, SPROF_EPERMISSION, EPERM,
+                               "process %d may not be traced by you\nrun sprof as its owner or as "
+                               "root, and see /proc/sys/kernel/yama/ptrace_scope",
+                               (int)pid);
+    int result = check_state(pid, error);
+    if (!result)
+        result = check_program(pid, error);
+    if (!result)
+        result = find_library(pid, library, error);
+    if (!result)
+        wait_for_libraries(pid);
+    if (!result && trace_owner_read(pid, &owner, NULL))
+        result = trace_owner_is_alive(&owner)
+                     ? sprof_error_set(error, SPROF_ESTATE, 0,
+                                       "process %d is being traced already, into %s by process "
+                                       "%u\n`sprof ctl -p %d probe +RE` adds to that, `sprof ctl "
+                                       "-p %d end` ends it",
+                                       (int)pid, owner.output, owner.pid, (int)pid, (int)pid)
+                     : sprof_error_set(error, SPROF_ESTATE, 0,
+                                       "process %d has probes of a trace that was killed\n`sprof "
+                                       "ctl -p %d detach` takes them out",
+                                       (int)pid, (int)pid);
+    return result;
+}
+
+/* == The agent == */
+
+static int take(struct trace_attachment *attachment, pid_t pid, bool any_place,
+                struct sprof_error *error)
+{
+    return trace_hand_take(&attachment->hand, pid, attachment->memory_fd, attachment->code,
+                           any_place, error);
+}
+
+/* Where the agent's file is mapped, 0: nowhere. */
+static uint64_t find_base(pid_t pid, const char *library)
+{
+    char path[64], line[TARGET_PATH_MAX + 256];
+    uint64_t base = 0;
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    FILE *maps = fopen(path, "re");
+    while (maps && !base && fgets(line, sizeof line, maps)) {
+        const char *name = strchr(line, '/');
+        line[strcspn(line, "\n")] = '\0';
+        if (name && !strcmp(name, library))
+            base = strtoull(line, NULL, 16);
+    }
+    if (maps)
+        fclose(maps);
+    return base;
+}
+
+static uint64_t find_asked(pid_t pid, const char *library)
+{
+    static const char *const names[] = {PROBE_ASKED, NULL};
+    struct image_symbol symbol = {0};
+    struct image *image;
+    const struct image_request request = {.file = {.path = library}};
+    const uint64_t base = find_base(pid, library);
+    if (!base || image_open(&image, &request, NULL))
+        return 0;
+    image_find_symbols(image, names, &symbol);
+    image_free(image);
+    return symbol.vaddr ? base + symbol.vaddr : 0;
+}
+
+int64_t trace_attached_ask(struct trace_session *session, const struct probe_request *request,
+                           struct sprof_error *error)
+{
+    struct trace_attachment *attachment = session->attachment;
+    struct probe_asked *asked = calloc(1, sizeof *asked);
+    if (!asked)
+        return -ENOMEM;
+    asked->request = *request;
+    snprintf(asked->path, sizeof asked->path, "%s", attachment->library);
+    const int result =
+        trace_hand_call(&attachment->hand, attachment->asked, asked, sizeof *asked, 0, error);
+    const int64_t answer = result ? -EIO : asked->answer.result;
+    if (!result && request->kind == PROBE_HELLO)
+        session->hello = asked->hello;
+    free(asked);
+    return answer;
+}
+
+static int load(struct trace_session *session, struct sprof_error *error)
+{
+    struct trace_attachment *attachment = session->attachment;
+    char library[TARGET_PATH_MAX] = "";
+    snprintf(library, sizeof library, "%s", attachment->library);
+    int result = trace_hand_call(&attachment->hand, trace_code_dlopen(attachment->code), library,
+                                 (strlen(library) + 8) & ~(size_t)7, LOAD_NOW, error);
+    if (!result)
+        attachment->asked = find_asked(session->pid, attachment->library);
+    if (!result && !attachment->asked)
+        result = sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                                 "process %d could not load %s: it may not be allowed to read or "
+                                 "to execute that file, or has no room left for thread-local data",
+                                 (int)session->pid, attachment->library);
+    return result;
+}
+
+static int say_hello(struct trace_session *session, struct sprof_error *error)
+{
+    struct trace_attachment *attachment = session->attachment;
+    const struct probe_request find = {.kind = PROBE_FIND_HANDLE,
+                                       .address = trace_code_dlopen(attachment->code),
+                                       .size = trace_code_dlclose(attachment->code)},
+                               hello = {.kind = PROBE_HELLO};
+    const int64_t handle = trace_attached_ask(session, &find, error);
+    attachment->handle = handle > 0 || handle < -4096 ? (uint64_t)handle : 0;
+    const int64_t said = trace_attached_ask(session, &hello, error);
+    if (said == -ENOMEM)
+        return sprof_error_set(error, SPROF_ELIMIT, ENOMEM,
+                               "there is no memory for probes in process %d", (int)session->pid);
+    return said ? SPROF_ESTATE : trace_hello_check(session, error);
+}
+
+int trace_attach_enter(struct trace_session *session, struct sprof_error *error)
+{
+    struct trace_attachment *attachment = calloc(1, sizeof *attachment);
+    char path[64];
+    if (!attachment)
+        return sprof_error_memory(error);
+    session->attachment = attachment;
+    snprintf(path, sizeof path, "/proc/%d/mem", (int)session->pid);
+    attachment->memory_fd = open(path, O_RDWR | O_CLOEXEC);
+    if (attachment->memory_fd < 0)
+        return sprof_error_set(error, SPROF_EPERMISSION, errno,
+                               "the memory of process %d may not be written: %s", (int)session->pid,
+                               strerror(errno));
+    struct cache *cache = session->options.no_cache ? NULL : cache_open(NULL);
+    int result = find_library(session->pid, attachment->library, error);
+    if (!result)
+        result = trace_code_open(&attachment->code, session->pid, cache, error);
+    cache_free(cache, 0);
+    if (!result)
+        result = take(attachment, session->pid, false, error);
+    if (!result)
+        result = load(session, error);
+    return result ? result : say_hello(session, error);
+}
+
+int trace_attach_memory(struct trace_session *session, struct sprof_error *error)
+{
+    const struct probe_request make = {.kind = PROBE_MAKE_MEMORY};
+    char path[64];
+    const int64_t fd = trace_attached_ask(session, &make, error);
+    if (fd < 0)
+        return sprof_error_set(error, SPROF_ELIMIT, (int)-fd,
+                               "process %d cannot make shared memory: %s; see its `ulimit -n`",
+                               (int)session->pid, strerror((int)-fd));
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)session->pid, (int)fd);
+    session->memory_fd = open(path, O_RDWR | O_CLOEXEC);
+    session->memory_there = (int)fd;
+    return session->memory_fd >= 0
+               ? 0
+               : sprof_error_set(error, SPROF_EPERMISSION, errno,
+                                 "the shared memory of process %d cannot be opened: %s",
+                                 (int)session->pid, strerror(errno));
+}
+
+void trace_attach_let_go(struct trace_session *session)
+{
+    trace_hand_release(&session->attachment->hand);
+}
+
+int trace_attach_begin(struct trace_session *session, struct sprof_error *error)
+{
+    const struct probe_request go = {.kind = PROBE_GO}, calibrate = {.kind = PROBE_CALIBRATE};
+    const int result = take(session->attachment, session->pid, true, error);
+    if (result)
+        return result;
+    const bool began =
+        !trace_attached_ask(session, &go, error) && !trace_attached_ask(session, &calibrate, error);
+    trace_attach_let_go(session);
+    return began ? 0 : SPROF_ESTATE;
+}
+
+uint64_t trace_attach_handle(const struct trace_session *session, uint64_t *close)
+{
+    const struct trace_attachment *attachment = session->attachment;
+    const bool is_there = attachment && attachment->code;
+    *close = is_there ? trace_code_dlclose(attachment->code) : 0;
+    return is_there ? attachment->handle : 0;
+}
+
+/* == Out again == */
+
+bool trace_attach_unload(pid_t pid, uint64_t handle, uint64_t close_at, struct sprof_error *error)
+{
+    struct trace_code *code;
+    struct cache *cache = cache_open(NULL);
+    struct trace_hand *hand = calloc(1, sizeof *hand);
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/mem", (int)pid);
+    const int fd = open(path, O_RDWR | O_CLOEXEC);
+    int result = hand && fd >= 0 ? trace_code_open(&code, pid, cache, error) : SPROF_ENOMEM;
+    cache_free(cache, 0);
+    if (!result) {
+        result = trace_hand_take(hand, pid, fd, code, false, error);
+        if (!result) {
+            result = trace_hand_call_plainly(hand, close_at, handle, error);
+            trace_hand_release(hand);
+        }
+        trace_code_free(code);
+    }
+    if (fd >= 0)
+        close(fd);
+    free(hand);
+    return !result;
+}
+
+int trace_attach_give_up(struct trace_session *session, struct sprof_error *error)
+{
+    uint64_t close_at;
+    trace_attach_let_go(session);
+    const uint64_t handle = trace_attach_handle(session, &close_at);
+    return !handle || trace_attach_unload(session->pid, handle, close_at, error) ? 0 : SPROF_ESTATE;
+}
+
+void trace_attach_free(struct trace_attachment *attachment)
+{
+    if (!attachment)
+        return;
+    trace_hand_release(&attachment->hand);
+    if (attachment->memory_fd >= 0)
+        close(attachment->memory_fd);
+    trace_code_free(attachment->code);
+    free(attachment);
+}

@@ -1,0 +1,136 @@
+/* Takes probes out of a process whose tracer was killed, by what the process itself has: the jumps
+ * in its code, and what the tracer noted in the memory that the two shared. */
+#include "trace/leaving.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Lists the jumps of a page of code into what is ours, with what the file has there. */
+static int find_changed(struct trace_leaving *leaving, uint64_t address, const uint8_t *there,
+                        const uint8_t *original, size_t size)
+{
+    for (size_t i = 0; i + TRACE_JUMP_BYTES <= size; i++) {
+        struct trace_changed changed = {.address = address + i};
+        int32_t distance;
+        memcpy(&distance, there + i + 1, sizeof distance);
+        if (there[i] != 0xe9 || !memcmp(there + i, original + i, TRACE_JUMP_BYTES) ||
+            !trace_leaving_is_ours(leaving,
+                                   address + i + TRACE_JUMP_BYTES + (uint64_t)(int64_t)distance))
+            continue;
+        memcpy(changed.jump, there + i, sizeof changed.jump);
+        memcpy(changed.original, original + i, sizeof changed.original);
+        if (sprof_vec_push(&leaving->changed, changed))
+            return SPROF_ENOMEM;
+        i += TRACE_JUMP_BYTES - 1;
+    }
+    return 0;
+}
+
+static int compare_with_files(struct trace_leaving *leaving)
+{
+    enum { PIECE = 1 << 20 };
+    uint8_t *there = malloc(PIECE), *original = malloc(PIECE);
+    int result = there && original ? 0 : SPROF_ENOMEM;
+    for (size_t k = 0; k < leaving->texts.count && !result; k++) {
+        const struct trace_text *text = &leaving->texts.items[k];
+        const int fd = open(text->path, O_RDONLY | O_CLOEXEC);
+        /* Pieces overlap, for jumps that lie in two of them. */
+        for (uint64_t at = text->span.start; fd >= 0 && at < text->span.end && !result;) {
+            const size_t wanted =
+                text->span.end - at < PIECE ? (size_t)(text->span.end - at) : PIECE;
+            const ssize_t got =
+                pread(fd, original, wanted, (off_t)(at - text->span.start + text->offset));
+            if (got < TRACE_JUMP_BYTES || !trace_leaving_read(leaving, at, there, (size_t)got))
+                break;
+            result = find_changed(leaving, at, there, original, (size_t)got);
+            if ((size_t)got < PIECE)
+                break;
+            at += (uint64_t)got - (TRACE_JUMP_BYTES - 1);
+        }
+        if (fd >= 0)
+            close(fd);
+    }
+    free(there);
+    free(original);
+    return result;
+}
+
+/* How much is mapped from an address on, 0: nothing, or not as the tracer mapped it. Whatever the
+ * program has mapped in the place of that since is its own. */
+static uint64_t mapped_bytes(pid_t pid, uint64_t start, const char *rights, const char *name)
+{
+    char path[64], line[512], have[8];
+    unsigned long first, end, offset, inode;
+    uint64_t bytes = 0;
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    FILE *maps = fopen(path, "re");
+    while (maps && fgets(line, sizeof line, maps))
+        if (sscanf(line, "%lx-%lx %7s %lx %*s %lu", &first, &end, have, &offset, &inode) == 5 &&
+            first == start && !strcmp(have, rights) && !offset &&
+            (*name ? strstr(line, name) != NULL : !inode))
+            bytes = end - first;
+    if (maps)
+        fclose(maps);
+    return bytes;
+}
+
+/* A session of which nothing is left but what the process has. */
+static int make_session(struct trace_session *session, const struct probe_owner *owner)
+{
+    session->hello = owner->hello;
+    session->shared_bytes =
+        mapped_bytes(session->pid, owner->shared_at, "rw-s", "/memfd:" PROBE_MEMORY_NAME);
+    session->shared_at = session->shared_bytes ? owner->shared_at : 0;
+    for (uint32_t i = 0; i < owner->island_count; i++) {
+        const struct trace_file file = {.path = "",
+                                        .island = owner->islands[i].address,
+                                        .island_bytes = owner->islands[i].bytes};
+        const bool is_there =
+            mapped_bytes(session->pid, file.island, "r-xp", "") == file.island_bytes;
+        if (is_there && sprof_vec_push(&session->files, file))
+            return SPROF_ENOMEM;
+    }
+    return 0;
+}
+
+int trace_clean_up(pid_t pid, const struct sprof_log *log, struct sprof_error *error)
+{
+    static const uint8_t off[PROBE_THUNKS];
+    struct probe_owner *owner = calloc(1, sizeof *owner);
+    struct trace_session *session = calloc(1, sizeof *session);
+    struct trace_leaving leaving = {
+        .session = session, .memory_fd = -1, .pages_fd = -1, .error = error};
+    int result = owner && session ? 0 : sprof_error_memory(error);
+    if (!result && !trace_owner_read(pid, owner, &leaving.functions))
+        result =
+            sprof_error_set(error, SPROF_ESTATE, 0, "process %d is not being traced", (int)pid);
+    if (!result) {
+        session->pid = pid;
+        session->options.log = log;
+        leaving.handle = owner->handle;
+        leaving.close_at = owner->close;
+        result = trace_leaving_open(&leaving, error);
+    }
+    if (!result && (make_session(session, owner) || trace_leaving_look(&leaving)))
+        result = sprof_error_memory(error);
+    if (!result &&
+        !trace_leaving_write(&leaving, owner->shared_at + offsetof(struct probe_shared, tiers), off,
+                             sizeof off))
+        result = sprof_error_set(error, SPROF_EPERMISSION, errno,
+                                 "the memory of process %d may not be written: %s", (int)pid,
+                                 strerror(errno));
+    if (!result && compare_with_files(&leaving))
+        result = sprof_error_memory(error);
+    if (!result)
+        result = trace_leave(&leaving);
+    trace_leaving_release(&leaving);
+    if (session)
+        sprof_vec_release(&session->files);
+    free(session);
+    free(owner);
+    return result;
+}

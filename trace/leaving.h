@@ -1,0 +1,95 @@
+/* trace, inside: taking probes out of a process, in parts that share what they have seen of it. */
+#ifndef SPROF_TRACE_LEAVING_H
+#define SPROF_TRACE_LEAVING_H
+
+#include "trace/stop.h"
+#include "trace/tracing.h"
+
+enum {
+    TRACE_PAGE = 4096,
+    TRACE_RED_ZONE = 128,
+    TRACE_CALL_WORDS = 7,
+    TRACE_END_WORDS = 1 + 15 + 5, /* behind calls: a mark, registers, where to go on */
+    TRACE_HAND_CALLS = 96,        /* at a time */
+};
+
+struct trace_span {
+    uint64_t start, end;
+};
+
+/* Executable pages of a file. */
+struct trace_text {
+    struct trace_span span;
+    uint64_t offset, inode;
+    const char *path;
+};
+
+/* A copy on a stack of a return address into a thunk. */
+struct trace_held {
+    pid_t tid;
+    uint64_t address;
+    uint64_t since_ns; /* when it was first seen */
+    bool is_there;
+};
+
+/* The calls of a borrowed thread, and its registers behind them, as agent/probe/hand.S takes them.
+ */
+struct trace_errand {
+    uint64_t words[TRACE_HAND_CALLS * TRACE_CALL_WORDS + TRACE_END_WORDS];
+    size_t count;
+};
+
+/* A place that was changed. */
+struct trace_changed {
+    uint64_t address;
+    uint8_t jump[TRACE_JUMP_BYTES], original[TRACE_JUMP_BYTES];
+};
+
+struct trace_leaving {
+    struct trace_session *session;
+    SPROF_VEC(struct trace_changed) changed;
+    uint32_t functions; /* with thunks */
+    struct trace_stop stop;
+    int memory_fd, pages_fd;           /* /proc/PID/mem, /proc/PID/pagemap */
+    SPROF_VEC(struct trace_span) ours; /* thunks, the agent's code, islands */
+    SPROF_VEC(struct trace_span) writable;
+    SPROF_VEC(struct trace_text) texts;
+    SPROF_VEC(struct trace_held) held;
+    bool held_failed;          /* out of memory: one is not there */
+    uint64_t handle, close_at; /* by which the agent is unloaded; 0: it stays */
+    struct trace_span stack;   /* the main thread's */
+    struct trace_errand errand;
+    struct sprof_arena arena; /* paths */
+    struct sprof_error *error;
+};
+
+/* == leaving.c == */
+
+/* Opens the memory of the process. SPROF_ENOTFOUND or SPROF_EPERMISSION. */
+int trace_leaving_open(struct trace_leaving *leaving, struct sprof_error *error);
+void trace_leaving_release(struct trace_leaving *leaving);
+
+bool trace_span_holds(const struct trace_span *span, uint64_t address);
+bool trace_leaving_is_ours(const struct trace_leaving *leaving, uint64_t address);
+bool trace_leaving_read(const struct trace_leaving *leaving, uint64_t address, void *to,
+                        size_t size);
+bool trace_leaving_write(const struct trace_leaving *leaving, uint64_t address, const void *from,
+                         size_t size);
+
+/* Reads the mappings of the process. Returns 0 or SPROF_ENOMEM. */
+int trace_leaving_look(struct trace_leaving *leaving);
+
+/* == drain.c == */
+
+/* Of the stopped threads: whether one is within thunks, copies or the agent; whether no signal
+ * handler returns there; whether one unwinds its stack through thunks. */
+bool trace_leaving_is_anybody_inside(const struct trace_leaving *leaving);
+bool trace_leaving_is_drained(struct trace_leaving *leaving);
+bool trace_leaving_is_anybody_unwinding(struct trace_leaving *leaving);
+
+/* == detach.c == */
+
+/* Takes out all that `changed` and the session list. Errors as of trace_detach. */
+int trace_leave(struct trace_leaving *leaving);
+
+#endif
