@@ -5,10 +5,10 @@ static const uint64_t least_target_ns = 100000000; /* before that a decision wou
 static const uint64_t least_hz = 10;
 static const double step_down = 4, step_up = 1.5;        /* at most, at once */
 static const double near_above = 1.1, near_below = 0.75; /* of what is wanted: left as it is */
-static const double stacks_least = 100;     /* to know how deep stacks are */
+static const double stacks_least = 100;                  /* to know how deep stacks are */
 static const double deeper_to_shrink = 1. / 500; /* of the stacks may go on beyond a slice … */
 static const double deeper_to_stay = 1. / 100;   /* … that is chosen, or that there is */
-static const double saving_least = 0.01;    /* of the cost: for less the slice is left alone */
+static const double saving_least = 0.05; /* of what samples cost: for less it is left alone */
 static const size_t least_slice = 4 << 10;
 
 /* Measured by the gaps in a target's own clock, with and without profiler: 15 µs a sample of
@@ -124,7 +124,7 @@ static size_t slice_for(const struct record_governor *governor, const struct rec
         return slice;
     const double saved_ns =
         record_governor_samples_ns(governor->is_agent, 0, saved_bytes(governor, use, needed));
-    return is_costly && saved_ns >= saving_least * cost_ns(governor, use) ? needed : slice;
+    return is_costly && saved_ns >= saving_least * samples_ns(governor, use) ? needed : slice;
 }
 
 /* == The rate == */

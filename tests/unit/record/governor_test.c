@@ -142,9 +142,10 @@ static void test_the_slice_stays(void)
         record_governor_note_stack(&governor, 0);
     CU_ASSERT_EQUAL(second_of_stacks(&governor, &use, asked, 1000, 0, 3000).slice, SLICE);
     /* Where little would be spared. */
-    governor = governor_of(0.001, 997);
+    const struct record_choice small = {997, 5000};
+    record_governor_begin(&governor, 0.001, false, small);
     use = (struct record_use){0};
-    CU_ASSERT_EQUAL(second_of_stacks(&governor, &use, asked, 1000000, 0, 3000).slice, SLICE);
+    CU_ASSERT_EQUAL(second_of_stacks(&governor, &use, small, 1000, 0, 3000).slice, 5000);
     /* Samples without stacks have none. */
     const struct record_choice bare = {997, 0};
     record_governor_begin(&governor, 0.001, true, bare);
