@@ -3,6 +3,7 @@
 
 #include "image/image.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -48,16 +49,36 @@ static int add(struct collecting *collecting, const char *path, size_t *count)
 
 /* == Binaries == */
 
+static int add_debug_file(struct collecting *collecting, const char *path)
+{
+    bool first = false;
+    const int result = archive_path_is_clean(path) ? see(collecting, path, &first) : 0;
+    return result || !first ? result : add(collecting, path, &collecting->counts->debug_files);
+}
+
+/* What dwz moved out of the image or its debug file; links lead there with `..`. */
+static int add_alternate(struct collecting *collecting, struct image *image, struct image *file)
+{
+    struct image *alternate;
+    struct sprof_error why = {0};
+    if (image_open_alternate(&alternate, image, file, &why))
+        return tell_missing(collecting, image_alternate_name(file), why.message);
+    char *path = alternate ? realpath(image_path(alternate), NULL) : NULL;
+    const int result = path ? add_debug_file(collecting, path) : 0;
+    free(path);
+    image_free(alternate);
+    return result;
+}
+
 static int add_debug(struct collecting *collecting, struct image *image)
 {
     struct image *debug;
-    bool first = false;
-    if (image_open_debug(&debug, image, NULL))
-        return 0;
-    const char *path = image_path(debug);
-    int result = archive_path_is_clean(path) ? see(collecting, path, &first) : 0;
-    if (!result && first)
-        result = add(collecting, path, &collecting->counts->debug_files);
+    int result = add_alternate(collecting, image, image);
+    if (result || image_open_debug(&debug, image, NULL))
+        return result;
+    result = add_debug_file(collecting, image_path(debug));
+    if (!result)
+        result = add_alternate(collecting, image, debug);
     image_free(debug);
     return result;
 }

@@ -138,3 +138,78 @@ int image_open_debug(struct image **debug, struct image *image, struct sprof_err
 {
     return image_open_debug_below(debug, image, debug_directory, error);
 }
+
+/* == The alternate file == */
+
+/* .gnu_debugaltlink: a file name, and the build id of that file. */
+static const char *read_alternate_link(struct image *file, struct sprof_bytes *build_id)
+{
+    const struct sprof_bytes bytes = image_section(file, ".gnu_debugaltlink", NULL);
+    struct sprof_reader reader = sprof_reader_of(bytes);
+    const char *name = bytes.size ? sprof_reader_text(&reader) : "";
+    const size_t offset = bytes.size ? (size_t)sprof_reader_offset(&reader) : 0;
+    if (reader.failed || !name[0] || bytes.size <= offset)
+        return NULL;
+    *build_id = (struct sprof_bytes){bytes.data + offset, bytes.size - offset};
+    return name;
+}
+
+const char *image_alternate_name(struct image *file)
+{
+    struct sprof_bytes build_id;
+    return read_alternate_link(file, &build_id);
+}
+
+static bool try_alternate(struct image **alternate, struct sprof_bytes build_id,
+                          struct sprof_str *file)
+{
+    int fd;
+    struct image *found = NULL;
+    if (!file->failed && file->text && !image_open_file(file->text, &fd, NULL))
+        image_open_fd(&found, fd, file->text, NULL);
+    sprof_str_clear(file);
+    if (found && found->build_id_size == build_id.size &&
+        !memcmp(found->build_id, build_id.data, build_id.size)) {
+        *alternate = found;
+        return true;
+    }
+    image_free(found);
+    return false;
+}
+
+int image_open_alternate(struct image **alternate, struct image *image, struct image *file,
+                         struct sprof_error *error)
+{
+    struct sprof_bytes build_id;
+    const char *name = read_alternate_link(file, &build_id), *slash = strrchr(file->path, '/');
+    struct sprof_str path = {0};
+    bool found = false;
+    *alternate = NULL;
+    if (!name)
+        return 0;
+    /* The path of a debug file begins with the root that it was found below; an image's does not.
+     */
+    const char *const roots[] = {image->root, ""};
+    for (size_t i = image->root[0] ? 0 : 1; i < 2 && !found; i++) {
+        if (name[0] == '/')
+            sprof_str_appendf(&path, "%s%s", roots[i], name);
+        else if (slash)
+            sprof_str_appendf(&path, "%s%.*s/%s", file == image ? roots[i] : "",
+                              (int)(slash - file->path), file->path, name);
+        found = try_alternate(alternate, build_id, &path);
+        if (found)
+            break;
+        sprof_str_appendf(&path, "%s%s/.build-id/%02x/", roots[i], debug_directory,
+                          build_id.data[0]);
+        for (size_t k = 1; k < build_id.size; k++)
+            sprof_str_appendf(&path, "%02x", build_id.data[k]);
+        sprof_str_append(&path, ".debug");
+        found = try_alternate(alternate, build_id, &path);
+    }
+    sprof_str_release(&path);
+    return found ? 0
+                 : sprof_error_set(error, SPROF_ENOTFOUND, 0,
+                                   "%s refers to %s for its debug information, and no file of "
+                                   "that build is there",
+                                   file->path, name);
+}

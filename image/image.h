@@ -134,4 +134,14 @@ int image_open_debug(struct image **debug, struct image *image, struct sprof_err
 int image_open_debug_below(struct image **debug, struct image *image, const char *directory,
                            struct sprof_error *error);
 
+/* The name in .gnu_debugaltlink of an image or of its debug file: dwz puts there what several debug
+ * files have in common. NULL: it has none. Owned by `file`. */
+const char *image_alternate_name(struct image *file);
+
+/* Opens the file that `file`, the image itself or its debug file, refers to in this way: beside it,
+ * or below /usr/lib/debug by build id. 0 with NULL where it refers to none; SPROF_ENOTFOUND where it
+ * is not there. */
+int image_open_alternate(struct image **alternate, struct image *image, struct image *file,
+                         struct sprof_error *error);
+
 #endif

@@ -68,16 +68,38 @@ struct image *module_open_debug(struct image *image, const struct symbolize_opti
     return debug;
 }
 
+/* The file that dwz shares between debug files. */
+static int find_alternate(struct module *module, struct image *file, char **name)
+{
+    struct image *alternate;
+    struct sprof_error why = {0};
+    if (image_open_alternate(&alternate, module->image, file, &why) || !alternate) {
+        sprof_log_message(module->options->log, SPROF_LOG_WARNING,
+                          "functions inlined in %s may lack their names: %s",
+                          image_path(module->image), why.message);
+        return -1;
+    }
+    const int fd = fcntl(image_fd(alternate), F_DUPFD_CLOEXEC, 3);
+    *name = strdup(image_path(alternate));
+    image_free(alternate);
+    return fd;
+}
+
 /* The image library searches first: it never waits on a pipe, and it knows the container's root. */
 static int find_debuginfo(Dwfl_Module *dwfl_module, void **userdata, const char *name,
                           Dwarf_Addr base, const char *file_name, const char *link, GElf_Word crc,
                           char **debug_name)
 {
     struct module *module = module_of(userdata);
-    if (!file_name) /* the alternate file that dwz shares between debug files */
-        return dwfl_build_id_find_debuginfo(dwfl_module, userdata, name, base, file_name, link, crc,
-                                            debug_name);
     struct image *debug = module_open_debug(module->image, module->options);
+    const bool of_debug = debug && file_name && !strcmp(file_name, image_path(debug));
+    struct image *file = of_debug ? debug : module->image;
+    const char *alternate = link ? image_alternate_name(file) : NULL;
+    if (alternate && !strcmp(link, alternate)) {
+        const int fd = find_alternate(module, file, debug_name);
+        image_free(debug);
+        return fd;
+    }
     if (debug) {
         const int fd = fcntl(image_fd(debug), F_DUPFD_CLOEXEC, 3);
         *debug_name = strdup(image_path(debug));

@@ -1,6 +1,6 @@
 #!/bin/bash
 # The reading commands on a program that was really recorded.
-#   reading.sh annotate|annotate_lost|filters|names|columns|import_back|import_perf|running|follow|archive|archive_hostile|archive_killed|chrome_bounded|same_numbers
+#   reading.sh annotate|annotate_lost|filters|names|columns|import_back|import_perf|running|follow|archive|archive_dwz|archive_hostile|archive_killed|chrome_bounded|same_numbers
 set -uf
 . "$(dirname "$0")/lib.sh"
 command -v gcc >/dev/null || skip "no gcc"
@@ -581,6 +581,44 @@ for measure, expected in (("exclusive", exclusive), ("inclusive", inclusive)):
             wrong = True
 sys.exit(wrong)
 EOF
+    ;;
+archive_dwz)
+    # Debug files of which dwz moved what they have in common into a file of its own.
+    command -v dwz >/dev/null || { echo "dwz is not installed"; exit 77; }
+    for name in one two; do
+        cat >$name.cc <<END
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+struct item { int key; std::string text; std::vector<int> more; };
+volatile unsigned sink;
+static inline __attribute__((always_inline)) unsigned mix_of_both(unsigned x) { for (int i = 0; i < 50; i++) x ^= x << 13, x ^= x >> 17, x ^= x << 5; return x; }
+__attribute__((noinline)) unsigned work_$name(unsigned n) { unsigned x = n; while (n--) x = mix_of_both(x + n); return x; }
+int main() { std::map<int, item> all; all[1].text = "x"; for (int i = 0; i < 100; i++) sink = sink + work_$name(30000) + all.size(); }
+END
+        g++ -O2 -g -o $name $name.cc && objcopy --only-keep-debug $name $name.debug && strip --strip-all $name &&
+            objcopy --add-gnu-debuglink=$name.debug $name || fail "the program $name"
+    done
+    mkdir shared
+    dwz -m shared/common.debug -M "$PWD/shared/common.debug" one.debug two.debug 2>err || fail "dwz: $(cat err)"
+    readelf -S one.debug | grep -q gnu_debugaltlink && [ -s shared/common.debug ] || fail "dwz shares nothing"
+    "$SPROF" record --no-symbolize -o a.db -- ./one >out 2>err || fail "record: $(cat err)"
+    cp a.db b.db && cp a.db c.db
+    names() { "$SPROF" report "$1" --by function --module one --format csv | grep -oE '(mix_of_both|work_one)' | sort -u | tr '\n' ' '; }
+    "$SPROF" symbolize --no-cache -i a.db 2>err || fail "symbolize: $(cat err)"
+    [ "$(names a.db)" = "mix_of_both work_one " ] || fail "here: $(names a.db)"
+    "$SPROF" archive a.db -o a.tar.zst 2>err || fail "archive: $(cat err)"
+    mkdir away && mv one one.debug shared away/
+    "$SPROF" symbolize --no-cache --archive a.tar.zst -i b.db 2>err || fail "symbolize --archive: $(cat err)"
+    [ "$(names b.db)" = "mix_of_both work_one " ] || fail "from the archive: $(names b.db)"
+    # Without the shared file: said, and what needs none of it is there.
+    mv away/one away/one.debug .
+    "$SPROF" symbolize --no-cache -i c.db 2>err || fail "symbolize without the shared file: $(cat err)"
+    grep -q 'one.debug refers to .*common.debug' err || fail "a missing file is not said: $(cat err)"
+    names c.db | grep -q work_one || fail "without the shared file: $(names c.db)"
+    "$SPROF" archive a.db -o c.tar.zst 2>err || fail "archive without it: $(cat err)"
+    grep -q 'left out: .*common.debug' err || fail "the archive says nothing: $(cat err)"
     ;;
 archive_killed)
     # What --archive unpacked goes however sprof ends: here while nobody reads what it writes.
