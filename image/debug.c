@@ -141,9 +141,12 @@ int image_open_debug(struct image **debug, struct image *image, struct sprof_err
 
 /* == The alternate file == */
 
-/* .gnu_debugaltlink: a file name, and the build id of that file. */
+/* .gnu_debugaltlink: a file name, and the build id of that file. Programs whose debug information
+ * was moved to a file of its own keep the section, and need nothing. */
 static const char *read_alternate_link(struct image *file, struct sprof_bytes *build_id)
 {
+    if (!image_section_header(file, ".debug_info"))
+        return NULL;
     const struct sprof_bytes bytes = image_section(file, ".gnu_debugaltlink", NULL);
     struct sprof_reader reader = sprof_reader_of(bytes);
     const char *name = bytes.size ? sprof_reader_text(&reader) : "";

@@ -12,6 +12,9 @@ static const double least_samples = 10;
  * and there are few of them. */
 static const double allowance = 0.001, fewest_rows = 20, most_for_one = 0.05, share_power = 1.25;
 
+/* Four degrees of freedom, the fewest there are, pass this once in two thousand rows. */
+static const double most_of_line = 5;
+
 /* == Functions of statistics == */
 
 /* The continued fraction of the incomplete beta function (Numerical analysis: Lentz's method; DLMF
@@ -164,25 +167,36 @@ static double unit_of(const struct model_estimate *row, size_t runs)
 /* By which part of itself (squared) a cost varies between runs, over all rows: the slope of a line
  * through the origin, of the variation beyond sampling against its unit. Few rows are large enough
  * to show it, so that it is uncertain: each row's variation has `row_freedom` degrees of freedom.
- */
+ * What no such line explains, as the kernel's work in a run that was often interrupted, is a matter
+ * of that row alone: it counts as `most_of_line` times what the line says, which is then fitted
+ * again. */
 static void fit_relative(struct variation *variation, const struct model_estimate *estimates,
                          size_t rows, size_t before, size_t after)
 {
+    enum { MOST_FITS = 30 };
     const size_t runs = before + after;
-    double products = 0, squares = 0, cubes = 0, fourths = 0;
-    for (size_t i = 0; i < rows; i++) {
-        const struct model_estimate *row = &estimates[i * runs];
-        if (samples_of(row, runs) < least_samples * (double)runs)
-            continue;
-        const double unit = unit_of(row, runs);
-        products += (row_variation(row, before, after, 0) - 1) * unit;
-        squares += unit * unit;
-        cubes += unit * unit * unit;
-        fourths += unit * unit * unit * unit;
+    double slope = 0, squares = 0, cubes = 0, fourths = 0;
+    for (int fit = 0; fit < MOST_FITS; fit++) {
+        double products = 0;
+        squares = cubes = fourths = 0;
+        for (size_t i = 0; i < rows; i++) {
+            const struct model_estimate *row = &estimates[i * runs];
+            if (samples_of(row, runs) < least_samples * (double)runs)
+                continue;
+            const double unit = unit_of(row, runs);
+            const double most = most_of_line * (1 + slope * unit);
+            products += (fmin(row_variation(row, before, after, 0), most) - 1) * unit;
+            squares += unit * unit;
+            cubes += unit * unit * unit;
+            fourths += unit * unit * unit * unit;
+        }
+        if (squares <= 0)
+            return;
+        const double last = slope;
+        slope = fmax(0, products / squares);
+        if (slope <= last * 1.001)
+            break;
     }
-    if (squares <= 0)
-        return;
-    const double slope = fmax(0, products / squares);
     const double spread = squares + 2 * slope * cubes + slope * slope * fourths;
     variation->relative = slope;
     variation->relative_error = sqrt(2 / variation->row_freedom * spread) / squares;

@@ -34,11 +34,11 @@ static void value_text(const struct diff_comparison *comparison, double value, c
             report_number_time(number, (uint64_t)value, report_number_time_unit((uint64_t)value)));
 }
 
-/* "+10.2 %" of what it was; "new", "gone". */
+/* "+10.2 %" of what it was; "new", "gone"; "none" before and after. */
 static void ratio_text(const struct model_difference *row, char text[static 64])
 {
     if (row->before <= 0 || row->after <= 0)
-        snprintf(text, 64, "%s", row->before <= 0 ? "new" : "gone");
+        snprintf(text, 64, "%s", row->before > 0 ? "gone" : row->after > 0 ? "new" : "none");
     else
         snprintf(text, 64, "%+.1f %%", 100 * (row->after / row->before - 1));
 }

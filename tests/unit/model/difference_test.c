@@ -6,9 +6,21 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-enum { TRIALS = 300, NAMED_TRIALS = 500, RUNS = 3, SIDES = 2 * RUNS, SAMPLES = 9970 };
+enum {
+    TRIALS = 300,
+    NAMED_TRIALS = 500,
+    BURST_TRIALS = 100,
+    RUNS = 3,
+    SIDES = 2 * RUNS,
+    SAMPLES = 9970
+};
 
 static uint64_t state;
+
+/* What one of the runs has more of two small rows, as a share: the kernel's work where others
+ * interrupt the program. */
+enum { BURST_ROW = 110 };
+static double burst;
 
 static double uniform(void)
 {
@@ -43,11 +55,17 @@ static void compare(const double *before, const double *after, size_t rows, doub
     struct model_estimate *estimates = calloc(rows * SIDES, sizeof *estimates);
     double *counts = calloc(rows, sizeof *counts), *shares = calloc(rows, sizeof *shares);
     CU_ASSERT_FATAL(estimates && counts && shares);
+    const size_t burst_run = burst > 0 ? (size_t)(uniform() * SIDES) : SIDES;
     for (size_t run = 0; run < SIDES; run++) {
         double sum = 0;
         for (size_t i = 0; i < rows; i++) {
             shares[i] = (run < RUNS ? before : after)[i] * fmax(0.01, 1 + noise * normal());
             sum += shares[i];
+        }
+        if (run == burst_run) {
+            shares[BURST_ROW] += burst;
+            shares[BURST_ROW + 1] += burst / 2;
+            sum += 1.5 * burst;
         }
         for (size_t i = 0; i < rows; i++)
             shares[i] /= sum;
@@ -132,6 +150,37 @@ static void test_what_grew_is_named(void)
     }
 }
 
+/* One run is disturbed: what is disturbed is not called a change, and does not hide one. */
+static void test_a_burst_hides_no_change(void)
+{
+    double shares[ROWS], slower[ROWS];
+    struct model_difference out[ROWS];
+    double left = 0.62; /* 0.3 + 0.05 + 0.62 + 20 × 0.0015 = 1 */
+    int named = 0, verdicts = 0, seen = 0;
+    for (size_t i = 100; i < ROWS; i++)
+        shares[i] = 0.0015;
+    shares[0] = 0.3;
+    shares[1] = 0.05;
+    for (size_t i = 2; i < 100; i++, left *= 0.96)
+        shares[i] = left * 0.04;
+    shares[99] += left;
+    burst = 0.05;
+    state = 88172645463325252u;
+    slow_down(shares, 1, 1.25, slower);
+    for (int trial = 0; trial < BURST_TRIALS; trial++) {
+        compare(shares, slower, ROWS, 0, out);
+        named += out[1].change == MODEL_GROWN;
+        compare(shares, shares, ROWS, 0, out);
+        for (size_t i = 0; i < ROWS; i++) {
+            verdicts += out[i].change != MODEL_WITHIN_CHANCE;
+            seen += out[i].before + out[i].after > 0;
+        }
+    }
+    burst = 0;
+    CU_ASSERT(named * 100 >= BURST_TRIALS * 70); /* 4 where the burst counts for all rows */
+    CU_ASSERT(verdicts * 1000 <= seen);
+}
+
 static void test_intervals_hold_the_truth(void)
 {
     double shares[ROWS], slower[ROWS];
@@ -188,6 +237,7 @@ void sprof_suite_model_difference(void)
     CU_pSuite suite = CU_add_suite("model/difference", NULL, NULL);
     CU_add_test(suite, "the same is within chance", test_the_same_is_within_chance);
     CU_add_test(suite, "what grew is named", test_what_grew_is_named);
+    CU_add_test(suite, "a burst hides no change", test_a_burst_hides_no_change);
     CU_add_test(suite, "intervals hold the truth", test_intervals_hold_the_truth);
     CU_add_test(suite, "new and gone", test_new_and_gone);
     CU_add_test(suite, "two runs are too few", test_two_runs_are_too_few);
