@@ -19,11 +19,13 @@ enum { MEMBERS_BYTES = SAMPLING_MEMBER_WORDS * sizeof(uint64_t) };
 /* Loads the programs as the kernel's verifier shall see them: what is constant decides what of them
  * is there at all. */
 static int load(struct perf_filter_bpf *filter, const struct perf_filter_bpf_tails *tails,
-                size_t clock_count)
+                size_t clock_count, sem_t *mapped)
 {
     struct sampling_bpf *programs = sampling_bpf__open();
     if (!programs)
         return -ENOMEM;
+    if (mapped)
+        sem_post(mapped);
     programs->rodata->captures = tails->wanted;
     programs->rodata->tail_bytes = tails->most_bytes;
     programs->rodata->wake_bytes = tails->ring_bytes / 2;
@@ -80,17 +82,18 @@ static void close_spare(struct sampling_bpf *programs)
 }
 
 int perf_filter_bpf_open(struct perf_filter_bpf *filter, bool follow_forks,
-                         const struct perf_filter_bpf_tails *tails, size_t clock_count)
+                         const struct perf_filter_bpf_tails *tails, size_t clock_count,
+                         sem_t *mapped)
 {
     static const struct perf_filter_bpf_tails none = {0};
     *filter = PERF_FILTER_BPF_NONE;
     if (!sprof_proc_in_first_pid_namespace())
         return -ENOENT;
-    int result = load(filter, tails, clock_count);
+    int result = load(filter, tails, clock_count, mapped);
     if (result && result != -EPERM && tails->wanted)
-        result = load(filter, &none, clock_count);
+        result = load(filter, &none, clock_count, NULL);
     if (result && result != -EPERM && clock_count)
-        result = load(filter, &none, clock_count = 0);
+        result = load(filter, &none, clock_count = 0, NULL);
     if (!result)
         result = map_members(filter);
     if (!result)
@@ -193,11 +196,13 @@ void perf_filter_bpf_close(struct perf_filter_bpf *filter)
 #else /* a build without BPF */
 
 int perf_filter_bpf_open(struct perf_filter_bpf *filter, bool follow_forks,
-                         const struct perf_filter_bpf_tails *tails, size_t clock_count)
+                         const struct perf_filter_bpf_tails *tails, size_t clock_count,
+                         sem_t *mapped)
 {
     (void)follow_forks;
     (void)tails;
     (void)clock_count;
+    (void)mapped;
     *filter = PERF_FILTER_BPF_NONE;
     return -ENOSYS;
 }

@@ -13,11 +13,14 @@ struct perf_filter_loading {
     bool follow_forks;
     struct perf_filter_bpf_tails tails;
     size_t clocks;
+    sem_t mapped;                  /* posted when the thread maps nothing any more */
     struct perf_filter_bpf filter; /* what the thread has loaded, */
     int result;                    /* … or why not */
 };
 
-/* Begins what perf_filter_bpf_open does. The struct stays where it is until the end. */
+/* Begins what perf_filter_bpf_open does, and waits until it has mapped its memory: a ring that is
+ * mapped meanwhile would keep it waiting, each for a millisecond. The struct stays where it is
+ * until the end. */
 void perf_filter_loading_begin(struct perf_filter_loading *loading, bool follow_forks,
                                const struct perf_filter_bpf_tails *tails, size_t clocks);
 

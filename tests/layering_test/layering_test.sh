@@ -32,7 +32,7 @@ declare -A owners=(
 )
 
 # Headers that come with libc, the compiler or the kernel: everybody's.
-everybody="^(sys|linux|asm|arpa|netinet)/|^(alloca|assert|ctype|dirent|dlfcn|elf|endian|errno|fcntl|fnmatch|ftw|glob|inttypes|libgen|limits|link|math|poll|pthread|pwd|sched|setjmp|signal|spawn|stdalign|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|string|strings|syscall|termios|time|ucontext|unistd)\\.h$"
+everybody="^(sys|linux|asm|arpa|netinet)/|^(alloca|assert|ctype|dirent|dlfcn|elf|endian|errno|fcntl|fnmatch|ftw|glob|inttypes|libgen|limits|link|math|poll|pthread|pwd|sched|semaphore|setjmp|signal|spawn|stdalign|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|string|strings|syscall|termios|time|ucontext|unistd)\\.h$"
 
 failures=0
 fail() {
