@@ -13,7 +13,7 @@
 
 struct arguments {
     struct cli_rules rules;
-    struct cli_texts functions, modules;
+    struct cli_texts functions, children_of, modules;
     struct cli_pids pids;
     uint64_t duration_ns;
     const char *output;
@@ -47,6 +47,9 @@ static const struct cli_option options[] = {
     {"function", 0, "RE",
      "functions whose name the regular expression finds; \"!RE\" leaves out (all)",
      FIELD(functions), cli_add_text},
+    {"children-of", 0, "RE[:DEPTH]",
+     "functions that the regular expression finds, and what they call, to that depth (all)",
+     FIELD(children_of), cli_add_text},
     {"module", 0, "GLOB", "functions of these modules (those of the application)", FIELD(modules),
      cli_add_text},
     {"mode", 0, "stats|coverage",
@@ -147,6 +150,8 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
         .end_fd = pids ? catch_end() : -1,
         .functions = arguments->functions.list.items,
         .function_count = arguments->functions.list.count,
+        .children_of = arguments->children_of.list.items,
+        .children_of_count = arguments->children_of.list.count,
         .modules = arguments->modules.list.items,
         .module_count = arguments->modules.list.count,
         .rules = cli_rules_of(&arguments->rules),
@@ -181,6 +186,7 @@ static void release(void *all)
     sprof_vec_release(&arguments->pids.list);
     sprof_vec_release(&arguments->rules.list);
     sprof_vec_release(&arguments->functions.list);
+    sprof_vec_release(&arguments->children_of.list);
     sprof_vec_release(&arguments->modules.list);
 }
 

@@ -1,7 +1,7 @@
 /* Chooses the functions that get probes: by module, by name, and those that leave the frames of
  * others, without which figures would be wrong. */
 #define PCRE2_CODE_UNIT_WIDTH 8
-#include "trace/tracing.h"
+#include "trace/callees.h"
 
 #include <fnmatch.h>
 #include <limits.h>
@@ -42,7 +42,7 @@ static int add_expression(struct trace_expressions *expressions, const char *tex
         unsigned char message[200];
         pcre2_get_error_message(code, message, sizeof message);
         return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "--function '%.200s': %s, at character %zu; write \\ before a "
+                               "the regular expression '%.200s': %s, at character %zu; write \\ before a "
                                "character that is meant as it is",
                                text, (const char *)message, offset + 1 + expression.excludes);
     }
@@ -101,27 +101,46 @@ static int find(const struct trace_expressions *expressions, const struct expres
         (found <= PCRE2_ERROR_UTF8_ERR1 && found >= PCRE2_ERROR_UTF8_ERR21))
         return 0;
     return sprof_error_set(error, SPROF_EUSAGE, 0,
-                           "--function '%.200s' takes too long on the name '%.60s': write it "
+                           "the regular expression '%.200s' takes too long on the name '%.60s': write it "
                            "without repetitions inside repetitions",
                            expression->text, name);
+}
+
+/* Whether an expression of that kind finds it. */
+static int find_any(const struct trace_expressions *expressions,
+                    const struct trace_function *function, bool excludes, struct sprof_error *error)
+{
+    int found = 0;
+    for (size_t i = 0; expressions && i < expressions->list.count && !found; i++) {
+        const struct expression *expression = &expressions->list.items[i];
+        if (expression->excludes != excludes)
+            continue;
+        found = find(expressions, expression, function->name, error);
+        if (!found && function->linkage_name != function->name)
+            found = find(expressions, expression, function->linkage_name, error);
+    }
+    return found;
+}
+
+bool trace_expressions_include(const struct trace_expressions *expressions)
+{
+    return expressions && expressions->any_includes;
+}
+
+int trace_expressions_exclude(const struct trace_expressions *expressions,
+                              const struct trace_function *function, struct sprof_error *error)
+{
+    return find_any(expressions, function, true, error);
 }
 
 int trace_expressions_match(const struct trace_expressions *expressions,
                             const struct trace_function *function, struct sprof_error *error)
 {
-    bool included = !expressions || !expressions->any_includes;
-    for (size_t i = 0; expressions && i < expressions->list.count; i++) {
-        const struct expression *expression = &expressions->list.items[i];
-        int found = find(expressions, expression, function->name, error);
-        if (!found && function->linkage_name != function->name)
-            found = find(expressions, expression, function->linkage_name, error);
-        if (found < 0)
-            return found;
-        if (found && expression->excludes)
-            return 0;
-        included |= found > 0;
-    }
-    return included;
+    const int excluded = find_any(expressions, function, true, error);
+    if (excluded)
+        return excluded < 0 ? excluded : 0;
+    return trace_expressions_include(expressions) ? find_any(expressions, function, false, error)
+                                                  : 1;
 }
 
 /* == Modules == */
@@ -129,6 +148,7 @@ int trace_expressions_match(const struct trace_expressions *expressions,
 struct chooser {
     struct trace_session *session;
     struct trace_expressions *expressions;
+    struct trace_callees *callees; /* NULL: nobody asked what functions call */
     struct sprof_suggestions near;
     size_t seen;  /* functions of chosen modules … */
     size_t found; /* … that the expressions find */
@@ -185,13 +205,30 @@ static enum probe_tier tier_of(const struct trace_session *session,
     return function->entry_only || session->runtime ? PROBE_COUNT : PROBE_FULL;
 }
 
+/* By name, or because a chosen one calls it. */
+static int is_wanted(const struct chooser *chooser, uint32_t file,
+                     const struct trace_function *function)
+{
+    const size_t index =
+        (size_t)(function - chooser->session->files.items[file].plan.functions);
+    if (!chooser->callees)
+        return trace_expressions_match(chooser->expressions, function, chooser->error);
+    const int excluded = trace_expressions_exclude(chooser->expressions, function, chooser->error);
+    if (excluded)
+        return excluded < 0 ? excluded : 0;
+    if (trace_callees_wants(chooser->callees, file, index))
+        return 1;
+    return trace_expressions_include(chooser->expressions)
+               ? trace_expressions_match(chooser->expressions, function, chooser->error)
+               : 0;
+}
+
 static int choose_function(struct chooser *chooser, uint32_t file,
                            const struct trace_function *function)
 {
     struct trace_session *session = chooser->session;
     const bool in_module = session->files.items[file].is_chosen && trace_is_true_start(function);
-    const int found =
-        in_module ? trace_expressions_match(chooser->expressions, function, chooser->error) : 0;
+    const int found = in_module ? is_wanted(chooser, file, function) : 0;
     if (found < 0)
         return found;
     chooser->seen += in_module;
@@ -224,22 +261,36 @@ static int take_module(void *context, struct trace_module *module)
     const struct trace_file file = {.plan = module->plan,
                                     .path = path,
                                     .bias = module->bias,
-                                    .first = session->probes.count,
                                     .is_chosen = is_chosen(chooser, module->path)};
     if (module->plan.runtime)
         session->runtime = sprof_arena_text(&session->arena, module->plan.runtime);
     if (!path || sprof_vec_push(&session->files, file))
         return sprof_error_memory(chooser->error);
     module->plan = (struct trace_plan){0}; /* ours now */
-    const uint32_t number = (uint32_t)session->files.count - 1;
-    const struct trace_plan *plan = &session->files.items[number].plan;
+    return 0;
+}
+
+/* Lists the probes of files from a number on, of which all that may have any are known now. */
+static int choose_functions(struct chooser *chooser, uint32_t first_file)
+{
+    struct trace_session *session = chooser->session;
     int result = 0;
-    for (size_t i = 0; i < plan->function_count && !result; i++)
-        result = choose_function(chooser, number, &plan->functions[i]);
-    struct trace_file *mine = &session->files.items[number];
-    mine->count = session->probes.count - mine->first;
-    for (size_t i = mine->first; i < session->probes.count; i++)
-        session->probes.items[i].tier = tier_of(session, session->probes.items[i].function);
+    if (session->options.children_of_count)
+        result = trace_callees_find(&chooser->callees, session, !first_file, chooser->error);
+    for (uint32_t f = first_file; f < session->files.count && !result; f++) {
+        struct trace_file *file = &session->files.items[f];
+        file->first = session->probes.count;
+        for (size_t i = 0; i < file->plan.function_count && !result; i++)
+            result = choose_function(chooser, f, &file->plan.functions[i]);
+        file->count = session->probes.count - file->first;
+    }
+    for (size_t i = 0; i < session->probes.count; i++)
+        if (session->probes.items[i].file >= first_file)
+            session->probes.items[i].tier = tier_of(session, session->probes.items[i].function);
+    if (!result && chooser->callees && !first_file)
+        trace_callees_tell(chooser->callees);
+    trace_callees_free(chooser->callees);
+    chooser->callees = NULL;
     return result;
 }
 
@@ -295,8 +346,11 @@ int trace_choose_module(struct trace_session *session, struct trace_module *modu
     const size_t probes = session->probes.count;
     struct chooser chooser;
     int result = open_chooser(&chooser, session, error);
+    const uint32_t number = (uint32_t)session->files.count;
     if (!result)
         result = take_module(&chooser, module);
+    if (!result)
+        result = choose_functions(&chooser, number);
     if (!result && session->probes.count > session->capacity) {
         sprof_error_set(error, SPROF_ELIMIT, 0,
                         "%s has %zu functions, and there is room for %zu: choose fewer with "
@@ -321,11 +375,11 @@ int trace_choose(struct trace_session *session, struct sprof_error *error)
     if (!result)
         result = trace_plan_process(session->pid, cache, wants, take_module, &chooser, &generated,
                                     error);
+    if (!result)
+        result = choose_functions(&chooser, 0);
     size_t chosen = 0;
-    for (size_t i = 0; i < session->probes.count; i++) {
-        session->probes.items[i].tier = tier_of(session, session->probes.items[i].function);
+    for (size_t i = 0; i < session->probes.count; i++)
         chosen += session->probes.items[i].is_chosen;
-    }
     const bool may_come = options->module_count && !chooser.seen;
     if (!result && !chosen && may_come)
         sprof_log_message(session->options.log, SPROF_LOG_WARNING,

@@ -162,6 +162,9 @@ int trace_ranges_begin(struct trace_session *session, struct sprof_error *error)
     sprof_str_append(&text, "+");
     for (size_t i = 0; i < session->options.function_count; i++)
         sprof_str_appendf(&text, "%s%s", i ? " " : "", session->options.functions[i]);
+    for (size_t i = 0; i < session->options.children_of_count; i++)
+        sprof_str_appendf(&text, "%s%s and what it calls", text.length > 1 ? " " : "",
+                          session->options.children_of[i]);
     struct trace_range range = {
         .number = 1,
         .text = text.failed

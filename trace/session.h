@@ -28,6 +28,10 @@ struct trace_options {
      * what it finds. None: all functions. */
     const char *const *functions;
     size_t function_count;
+    /* "RE" or "RE:DEPTH": what these call, too, and that many levels of what that calls; without a
+     * depth all. Then no others but those of `functions`, where those say what is wanted. */
+    const char *const *children_of;
+    size_t children_of_count;
     /* As fnmatch(3), against a module's path and name. None: the application's modules. */
     const char *const *modules;
     size_t module_count;

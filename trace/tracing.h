@@ -151,9 +151,14 @@ struct trace_session {
 struct trace_expressions;
 int trace_expressions_make(struct trace_expressions **expressions, const char *const *texts,
                            size_t count, struct sprof_error *error);
+/* Whether some say what is wanted, not only what is not. */
+bool trace_expressions_include(const struct trace_expressions *expressions);
 /* 1, 0, or a negative code. */
 int trace_expressions_match(const struct trace_expressions *expressions,
                             const struct trace_function *function, struct sprof_error *error);
+/* The same, by those alone that say what is not wanted. */
+int trace_expressions_exclude(const struct trace_expressions *expressions,
+                              const struct trace_function *function, struct sprof_error *error);
 void trace_expressions_free(struct trace_expressions *expressions);
 
 /* Plans the files of the command, which waits, and lists the functions to be probed.
