@@ -18,6 +18,7 @@ struct arguments {
     uint64_t duration_ns;
     const char *output;
     enum trace_mode mode;
+    double max_overhead; /* percent; 0: none */
     bool append, paths, no_cache, paused, verbose;
 };
 
@@ -36,6 +37,13 @@ static int set_mode(void *field, const char *value, struct sprof_error *error)
                                      words.text ? words.text : "another");
     sprof_str_release(&words);
     return code;
+}
+
+/* "5%", or "none". */
+static int set_overhead(void *field, const char *text, struct sprof_error *error)
+{
+    *(double *)field = 0;
+    return strcmp(text, "none") != 0 ? cli_set_overhead(field, text, error) : 0;
 }
 
 #define FIELD(name) offsetof(struct arguments, name)
@@ -57,6 +65,9 @@ static const struct cli_option options[] = {
      "each one's first call",
      FIELD(mode), set_mode},
     {"paths", 0, NULL, "count and time calls by who called whom, too", FIELD(paths), cli_set_flag},
+    {"max-overhead", 0, "PERCENT|none",
+     "time fewer functions, then take probes out, until they cost no more, such as 5% (none)",
+     FIELD(max_overhead), set_overhead},
     {"output", 'o', "FILE", "the recording (sprof.db); an existing one becomes FILE.old",
      FIELD(output), cli_set_text},
     {"append", 0, NULL, "add a run to an existing recording", FIELD(append), cli_set_flag},
@@ -102,6 +113,11 @@ static void summarize(struct cli_terminal *terminal, const struct trace_options 
     if (result->stopped_ns)
         cli_say(terminal, "threads stood still for %.1f ms at most",
                 (double)result->stopped_ns / 1e6);
+    if (result->governed_count || result->governed_off)
+        cli_say(terminal,
+                "to hold --max-overhead %zu functions were only counted in the end, and %zu lost "
+                "their probes: their callers' self times hold theirs",
+                result->governed_count, result->governed_off);
     if (result->untracked)
         cli_say(terminal, "%llu threads found no room for their figures and were not traced",
                 (unsigned long long)result->untracked);
@@ -157,6 +173,7 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
         .rules = cli_rules_of(&arguments->rules),
         .output = arguments->output ? arguments->output : CLI_DEFAULT_RECORDING,
         .paths = arguments->paths,
+        .max_overhead = arguments->max_overhead,
         .no_cache = arguments->no_cache,
         .paused = arguments->paused,
         .sprof_version = SPROF_VERSION,

@@ -198,6 +198,7 @@ COPY_OF_RUN(call_latency, store_call_latency, STORE_CALL_LATENCY,
     }
 COPY_OF_RUN(entry_coverage, store_entry_coverage, STORE_ENTRY_COVERAGE,
             TRANSLATE(nodes, node_id) SHIFT_THREAD_IF_ANY)
+COPY_OF_RUN(probe_event, store_probe_event, STORE_PROBE_EVENT, TRANSLATE(nodes, node_id))
 COPY_OF_RUN(coverage, store_coverage, STORE_COVERAGE,
             TRANSLATE(functions, function_id) SHIFT_THREAD_IF_ANY)
 
@@ -470,6 +471,7 @@ static int copy_runs(struct copying *copying)
     STORE_X(, failed, , )
     STORE_X(, call_cost, , )
     STORE_X(, entry_coverage, , )
+    STORE_X(, probe_event, , )
     if (!status)
         status = store_each_raw_sample(input, 0, copy_sample, copying, error);
     STORE_DERIVED_OF_RUN(STORE_X)

@@ -230,6 +230,14 @@ struct store_call_latency {
     uint64_t p50_ns, p90_ns, p99_ns, p999_ns;
 };
 
+/* What a probe does was changed to keep what probes cost below a limit. */
+struct store_probe_event {
+    uint32_t run_id, node_id; /* the function's entry is the frame of the node */
+    uint64_t time_ns;
+    const char *tier; /* "timed", "counted" or "off": from then on */
+    double share;     /* that all probes took of the CPU time when it was decided, 0 … 1 */
+};
+
 /* The first call of a function in a run; as in struct store_entry_coverage. */
 struct store_coverage {
     uint32_t run_id, function_id;

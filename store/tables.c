@@ -3,6 +3,7 @@
 
 static const char *const state_words[] = {"recording", "recorded", "complete", NULL};
 static const char *const frame_words[] = {"app", NULL};
+static const char *const probe_tier_words[] = {"timed", "counted", "off", NULL};
 static const char *const interior_words[] = {"keep", "drop", NULL};
 static const char *const unit_words[] = {"sample", "call", NULL};
 static const struct {
@@ -13,6 +14,7 @@ static const struct {
     {"mode", model_mode_words},
     {"frame", frame_words},
     {"app_interior", interior_words},
+    {"probe_tier", probe_tier_words},
     {"unit", unit_words},
     {"kind", model_kind_words},
     {"found_by", model_found_by_words},
@@ -367,6 +369,14 @@ static const struct store_column entry_coverage_columns[] = {
     NULLED_OF(store_entry_coverage, thread_id, "thread"),
 };
 
+static const struct store_column probe_event_columns[] = {
+    OF(store_probe_event, run_id, "run"),
+    OF(store_probe_event, node_id, "stack_node"),
+    COLUMN(store_probe_event, time_ns, NUMBER),
+    NAME(store_probe_event, tier, probe_tier_words),
+    COLUMN(store_probe_event, share, REAL),
+};
+
 static const struct store_column coverage_columns[] = {
     OF(store_coverage, run_id, "run"),
     OF(store_coverage, function_id, "function"),
@@ -494,6 +504,8 @@ static const struct store_table tables[STORE_FIRST_QUERY] = {
                                        "run_id, event_id, function_id"),
     [STORE_ENTRY_COVERAGE] = ROWS_OF_RUN("entry_coverage", entry_coverage_columns,
                                          store_entry_coverage, "run_id, node_id"),
+    [STORE_PROBE_EVENT] = ROWS_OF_RUN("probe_event", probe_event_columns, store_probe_event,
+                                      "run_id, node_id, time_ns"),
     [STORE_COVERAGE] =
         ROWS_OF_RUN("coverage", coverage_columns, store_coverage, "run_id, function_id"),
     [STORE_LEDGER] =

@@ -228,3 +228,14 @@ FROM coverage c
 JOIN function f ON f.id = c.function_id
 JOIN module m ON m.id = f.module_id
 LEFT JOIN thread t ON t.id = c.thread_id;
+
+-- What probes did from a moment on, where that was changed to hold --max-overhead.
+CREATE VIEW v_probe_event AS
+SELECT e.run_id, e.time_ns, f.name AS function, m.name AS module,
+       (SELECT word FROM word WHERE list = 'probe_tier' AND number = e.tier) AS tier, e.share,
+       f.id AS function_id
+FROM probe_event e
+LEFT JOIN node_path n ON n.node_id = e.node_id
+LEFT JOIN call_path p ON p.id = n.path_id
+LEFT JOIN function f ON f.id = p.function_id
+LEFT JOIN module m ON m.id = f.module_id;

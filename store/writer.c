@@ -40,6 +40,7 @@ static int clear(struct store *store, const struct store_cleared *cleared,
         "DELETE FROM phase WHERE run_id = ?1 AND start_ns < ?2",
         "DELETE FROM call_cost WHERE run_id = ?1 AND ?2 >= 0", /* all of it is from before */
         "DELETE FROM entry_coverage WHERE run_id = ?1 AND ?2 >= 0",
+        "DELETE FROM probe_event WHERE run_id = ?1 AND time_ns < ?2",
     };
     int status = 0;
     for (size_t i = 0; i < sizeof deletes / sizeof *deletes && !status; i++) {

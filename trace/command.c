@@ -1,5 +1,5 @@
 /* Carries out the commands that control a trace while it runs. */
-#include "trace/tracing.h"
+#include "trace/governor.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -30,6 +30,7 @@ static int set_paused(struct trace_session *session, bool paused, struct sprof_e
         return 0;
     session->paused = paused;
     trace_switch(session);
+    trace_govern_anew(session);
     const int result = trace_flush(session, error);
     return result ? result : begin_phase(session, NULL, error);
 }
@@ -232,6 +233,7 @@ static int probe(void *context, char *argument, struct sprof_str *answer, struct
 {
     struct trace_session *session = context;
     const int result = trace_change_ranges(session, argument, error);
+    trace_govern_anew(session);
     sprof_str_appendf(answer, "%zu probes are on", count_on(session));
     return result;
 }
@@ -241,17 +243,23 @@ static int list(void *context, char *argument, struct sprof_str *answer, struct 
     struct trace_session *session = context;
     (void)argument;
     const int result = trace_flush(session, error);
-    sprof_str_append(answer, "number#\tstate\tsites#\ton#\tcalls#\tsince#\trange\n");
+    sprof_str_append(answer,
+                     "number#\tstate\tsites#\ton#\ttimed#\tcalls#\tsince#\trange\n");
     for (size_t r = 0; r < session->ranges.count; r++) {
         const struct trace_range *range = &session->ranges.items[r];
         uint64_t calls = 0;
-        size_t on = 0;
+        size_t on = 0, timed = 0;
         for (size_t i = 0; i < session->probes.count; i++) {
             calls += range->holds[i] ? session->probes.items[i].calls : 0;
-            on += range->holds[i] && session->probes.items[i].is_on;
+            on += range->holds[i] && session->probes.items[i].is_on &&
+                  session->probes.items[i].governed != TRACE_GOVERNED_OFF;
+            timed += range->holds[i] && session->probes.items[i].is_on &&
+                     trace_governed_tier(&session->probes.items[i],
+                                         session->probes.items[i].tier) == PROBE_FULL;
         }
-        sprof_str_appendf(answer, "%u\t%s\t%zu\t%zu\t%llu\t%.1f\t%s\n", range->number,
-                          range->is_on ? "on" : "off", range->sites, on, (unsigned long long)calls,
+        sprof_str_appendf(answer, "%u\t%s\t%zu\t%zu\t%zu\t%llu\t%.1f\t%s\n", range->number,
+                          range->is_on ? "on" : "off", range->sites, on, timed,
+                          (unsigned long long)calls,
                           (double)range->since_ns / 1e9, range->text);
     }
     return result;

@@ -2,6 +2,7 @@
  * agent (agent/probe/loaded.c), whose thread waits, so that probes are placed before anything of a
  * library has run, and forgotten when it is gone. */
 #include "trace/load.h"
+#include "trace/governor.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -292,6 +293,7 @@ static int place_new(struct trace_loads *loads, struct trace_module *module,
     if (!result && session->mode == TRACE_COVERAGE && trace_coverage_begin(session))
         return sprof_error_memory(error);
     trace_switch(session);
+    trace_govern_anew(session);
     if (is_new && !result)
         say_loaded(session, file);
     return result;

@@ -1,6 +1,6 @@
 /* Which probes are on: numbered ranges, each of which adds functions or takes them out, and is
  * itself on or off. The last one that holds a function and is on decides. */
-#include "trace/tracing.h"
+#include "trace/governor.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -198,7 +198,9 @@ void trace_switch(struct trace_session *session)
         const bool leaves = probe->tier == PROBE_LEAVE || probe->tier == PROBE_JUMP;
         const bool counts = probe->is_on && !session->paused;
         const uint8_t still = leaves ? (uint8_t)(probe->tier | PROBE_QUIET) : PROBE_OFF;
-        uint8_t tier = counts || (leaves && !probe->is_chosen) ? probe->tier : still;
+        uint8_t tier = counts || (leaves && !probe->is_chosen)
+                           ? trace_governed_tier(probe, probe->tier)
+                           : still;
         if (session->mode == TRACE_COVERAGE)
             tier = counts && probe->is_chosen && !atomic_load(&session->shared->hits[i].first)
                        ? still | PROBE_COVER

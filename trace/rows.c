@@ -101,6 +101,11 @@ static int put_call_cost(struct trace_session *session, const struct probe_stat 
     session->probes.items[cell->function].calls += row.calls - cell->written_calls;
     session->in_flight += row.in_flight - cell->written_in_flight;
     session->abnormal += row.abnormal - cell->written_abnormal;
+    struct trace_probe *probe = &session->probes.items[cell->function];
+    probe->timed_calls += stat->ended - cell->written_timed;
+    probe->self_ns += row.self_ns - cell->written_self;
+    cell->written_timed = stat->ended;
+    cell->written_self = row.self_ns;
     cell->written_calls = row.calls;
     cell->written_in_flight = row.in_flight;
     cell->written_abnormal = row.abnormal;

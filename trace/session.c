@@ -1,5 +1,6 @@
 /* A tracing session's life: the command is launched or the process found, gets its probes, runs,
  * and what they measured is written. */
+#include "trace/governor.h"
 #include "trace/load.h"
 
 #include "agent/agent.h"
@@ -326,8 +327,7 @@ static int start(struct trace_session *session, struct sprof_error *error)
     return result ? result : recording_flush(session->recording, error);
 }
 
-/* What the command has used of the CPU so far. */
-static uint64_t command_cpu_ns(const struct trace_session *session)
+uint64_t trace_command_cpu_ns(const struct trace_session *session)
 {
     clockid_t clock;
     struct timespec used;
@@ -351,7 +351,7 @@ int trace_clear(struct trace_session *session)
 {
     trace_take_time(session);
     session->cleared_ns = session->now_ns;
-    session->cleared_cpu_ns = command_cpu_ns(session);
+    session->cleared_cpu_ns = trace_command_cpu_ns(session);
     session->own_cpu_start_ns = sprof_clock_own_cpu_ns();
     return trace_clear_figures(session, probe_ticks()) ||
                    recording_clear(session->recording, session->cleared_ns)
@@ -366,7 +366,7 @@ int trace_flush(struct trace_session *session, struct sprof_error *error)
     trace_take_time(session);
     if (trace_collect(session, TRACE_COLLECT_ALL) || trace_coverage_collect(session))
         return sprof_error_memory(error);
-    account(session, command_cpu_ns(session));
+    account(session, trace_command_cpu_ns(session));
     const int result = recording_flush(session->recording, error);
     const uint64_t end_ns = sprof_clock_monotonic_ns(), took_ns = end_ns - session->now_ns;
     session->next_flush_ns =
@@ -384,16 +384,20 @@ static bool is_over(const struct trace_session *session)
 /* Until something is to be looked at. */
 static int wait_ms(const struct trace_session *session)
 {
-    const uint64_t now_ns = sprof_clock_monotonic_ns();
-    if (!session->off_ns || session->off_ns > now_ns + LOOK_MS * UINT64_C(1000000))
+    const uint64_t now_ns = sprof_clock_monotonic_ns(), govern_ns = trace_govern_next_ns(session);
+    const uint64_t next_ns =
+        session->off_ns && session->off_ns < govern_ns ? session->off_ns : govern_ns;
+    if (next_ns > now_ns && next_ns - now_ns > LOOK_MS * UINT64_C(1000000))
         return LOOK_MS;
-    return session->off_ns > now_ns ? (int)((session->off_ns - now_ns) / 1000000) + 1 : 0;
+    return next_ns > now_ns ? (int)((next_ns - now_ns) / 1000000) + 1 : 0;
 }
 
 static int wait_for_end(struct trace_session *session, struct trace_result *result,
                         struct sprof_error *error)
 {
     session->next_flush_ns = session->start_ns + FLUSH_NS;
+    trace_govern_anew(session);
+    session->governor.cpu_ns = trace_command_cpu_ns(session);
     while (!session->ended && !target_ended(session->target, &result->wait_status)) {
         struct pollfd polls[5] = {{.fd = control_server_fd(&session->control), .events = POLLIN},
                                   {.fd = trace_loads_fd(session), .events = POLLIN},
@@ -411,6 +415,8 @@ static int wait_for_end(struct trace_session *session, struct trace_result *resu
         if (trace_collect(session, TRACE_COLLECT_ENDED) || trace_coverage_collect(session))
             return sprof_error_memory(error);
         trace_coverage_remove(session);
+        if (trace_govern(session))
+            return sprof_error_memory(error);
         int failed = session->now_ns >= session->next_flush_ns ? trace_flush(session, error) : 0;
         if (!failed)
             failed = trace_serve_commands(session, error);
@@ -446,11 +452,13 @@ static int finish(struct trace_session *session, struct trace_result *result,
         const struct trace_probe *probe = &session->probes.items[i];
         result->probes += probe->is_chosen;
         result->entry_only += probe->is_chosen && probe->tier != PROBE_FULL;
+        result->governed_count += probe->is_chosen && probe->governed == TRACE_GOVERNED_COUNT;
+        result->governed_off += probe->is_chosen && probe->governed == TRACE_GOVERNED_OFF;
     }
     run->duration_ns = session->now_ns - run->start_monotonic_ns;
     run->own_cpu_ns = sprof_clock_own_cpu_ns() - session->own_cpu_start_ns;
     run->target_cpu_ns =
-        result->has_wait_status ? target_command_cpu_ns(session->target) : command_cpu_ns(session);
+        result->has_wait_status ? target_command_cpu_ns(session->target) : trace_command_cpu_ns(session);
     run->wait_status = result->has_wait_status ? result->wait_status : -1;
     return recording_finish(session->recording, &end, error);
 }

@@ -40,6 +40,7 @@ struct trace_options {
     enum trace_mode mode;
     bool append; /* add a run, where there is a recording already */
     bool paths;  /* calls by call path, too */
+    double max_overhead; /* of the command's CPU time that probes may take, in percent; 0: any */
     bool no_cache;
     bool paused; /* measure nothing until somebody says so over the control socket */
     const char *sprof_version;
@@ -54,6 +55,7 @@ struct trace_result {
     size_t probes;     /* functions that were probed … */
     size_t entry_only; /* … of which only calls are counted */
     size_t refused;    /* chosen functions without a probe */
+    size_t governed_count, governed_off; /* only counted at the end, off, to hold max_overhead */
     uint64_t calls;
     uint64_t in_flight; /* calls that had not ended */
     uint64_t abnormal;  /* calls left without returning */

@@ -29,6 +29,13 @@ struct trace_hook {
     uint8_t original[TRACE_JUMP_BYTES], jump[TRACE_JUMP_BYTES];
 };
 
+/* What the governor leaves of a probe. */
+enum trace_governed {
+    TRACE_GOVERNED_NOT,   /* all */
+    TRACE_GOVERNED_COUNT, /* counting */
+    TRACE_GOVERNED_OFF,   /* nothing: it is taken back */
+};
+
 /* A function with a probe, by the number that its thunk knows. */
 struct trace_probe {
     uint32_t file;
@@ -39,7 +46,10 @@ struct trace_probe {
     bool is_placed;                 /* the process jumps to it … */
     uint8_t jump[TRACE_JUMP_BYTES]; /* … so */
     uint32_t node;                  /* of its entry; 0: not made yet */
-    uint64_t calls;                 /* of all threads, as last written */
+    uint64_t calls;                 /* of all threads, as last written … */
+    uint64_t timed_calls, self_ns;  /* … those that were timed, and ended */
+    uint8_t governed;               /* enum trace_governed */
+    uint64_t governed_calls;        /* when the governor looked last */
     uint64_t first_ns;  /* of the run: when it was called first; 0: not yet, or nobody looked */
     bool is_looked_for; /* it has a row of coverage */
     bool is_left;       /* its place is as it was before */
@@ -64,7 +74,7 @@ struct trace_cell {
     uint64_t sample, sample_ns; /* id and time of its sample row */
     uint64_t phase_calls, before_calls; /* now, and before the phase */
     int64_t phase_self, before_self;
-    uint64_t written_calls, written_in_flight, written_abnormal;
+    uint64_t written_calls, written_in_flight, written_abnormal, written_timed, written_self;
     uint64_t path_calls; /* in paths: what is in them is not in the row of its sample */
     int64_t path_self;
     uint32_t stack; /* of one of its paths, which stands for it; 0: it is in none */
@@ -91,6 +101,12 @@ struct trace_thread {
     struct sprof_map path_index; /* node → path */
 };
 
+struct trace_governor {
+    uint64_t next_ns, watched_ns; /* when it looks next; until when it looks often */
+    uint64_t cpu_ns;              /* of the command, when it looked last */
+    uint32_t calm;                /* looks in a row at which little was spent */
+};
+
 /* So many threads have rows of their own. */
 enum { TRACE_THREADS = 512 };
 
@@ -115,6 +131,7 @@ struct trace_session {
     uint32_t capacity;         /* so many probes have room in the shared memory */
     struct trace_loads *loads; /* NULL: what is loaded later is not looked at */
     struct trace_hook hook;
+    struct trace_governor governor;
     SPROF_VEC(struct trace_range) ranges; /* by number, from 1 */
     struct control_server control;
     enum trace_mode mode;
@@ -306,6 +323,9 @@ int trace_detach(struct trace_session *session, struct sprof_error *error);
 
 /* What was measured so far counts no more. Returns 0 or SPROF_ENOMEM. */
 int trace_clear(struct trace_session *session);
+
+/* What the command has used of the CPU so far. */
+uint64_t trace_command_cpu_ns(const struct trace_session *session);
 
 /* Writes what was called so far. */
 int trace_flush(struct trace_session *session, struct sprof_error *error);

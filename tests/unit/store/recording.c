@@ -432,6 +432,9 @@ static struct store_entry_coverage entry_coverages[] = {
     {.run_id = 1, .node_id = 1, .first_ns = 500, .thread_id = 1},
     {.run_id = 1, .node_id = 2},
 };
+static struct store_probe_event probe_events[] = {
+    {.run_id = 1, .node_id = 1, .time_ns = 700, .tier = "counted", .share = 0.25},
+};
 static struct store_coverage coverages[] = {
     {.run_id = 1, .function_id = 1, .first_ns = 500, .thread_id = 1},
     {.run_id = 1, .function_id = 2},
@@ -523,6 +526,7 @@ int example_write_raw(struct store *store, const struct store_run *run)
         .failed = BORROW(failed),
         .call_costs = BORROW(call_costs),
         .entry_coverages = BORROW(entry_coverages),
+        .probe_events = BORROW(probe_events),
     };
     return store_write(store, &batch, NULL);
 }

@@ -1,0 +1,81 @@
+#!/bin/bash
+# sprof trace --max-overhead: functions whose probes cost too much are counted only, then lose their probe; every change
+# is a row, and what is still counted is counted exactly.
+#   governor.sh counted | off | none | bad
+set -u
+. "$(dirname "$0")/../system/lib.sh"
+
+cat >program.c <<'END'
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#define NI __attribute__((noinline))
+NI void hot(void) { __asm__ volatile("nop; nop; nop; nop; nop"); }
+NI long warm(long n) { long x = n; for (int i = 0; i < 1000; i++) x = x * 3 + 1; __asm__ volatile("" : "+r"(x)); return x; }
+NI long slow(long n) { long x = n; for (int i = 0; i < 1000000; i++) x = x * 3 + 1; __asm__ volatile("" : "+r"(x)); return x; }
+int main(int count, char **arguments)
+{
+    const long rounds = atol(arguments[1]), hots = atol(arguments[2]), warms = atol(arguments[3]);
+    long sum = count;
+    for (long i = 0; i < rounds; i++) {
+        for (long k = 0; k < hots; k++)
+            hot();
+        for (long k = 0; k < warms; k++)
+            sum += warm(k);
+        sum += slow(i);
+    }
+    printf("%ld\n", sum);
+    return 5;
+}
+END
+gcc -O1 -g program.c -o program || fail "no compiler"
+
+traced() { # OPTIONS -- ARGUMENTS
+    local options=()
+    while [ "$1" != -- ]; do options+=("$1") && shift; done
+    shift
+    ./program "$@" >want
+    "$SPROF" trace -o t.db "${options[@]}" --function '^(hot|warm|slow)$' -- ./program "$@" >got 2>err
+    [ $? = 5 ] || fail "other exit status than untraced"
+    cmp -s want got || fail "other output than untraced"
+}
+
+calls_of() {
+    sql t.db "SELECT calls FROM v_call_stats WHERE function = '$1'"
+}
+
+case $1 in
+counted)
+    # Some 700 ns a call: timing them takes more than half a percent, counting less.
+    traced --max-overhead 1% -- 300 0 5000
+    [ "$(sql t.db "SELECT DISTINCT tier FROM v_probe_event WHERE function = 'warm'")" = counted ] ||
+        fail "warm is not counted only: $(sql t.db 'SELECT * FROM v_probe_event')"
+    [ "$(calls_of warm)" = 1500000 ] || fail "$(calls_of warm) calls of warm, not 1500000"
+    [ "$(calls_of slow)" = 300 ] || fail "$(calls_of slow) calls of slow, not 300"
+    [ -z "$(sql t.db "SELECT tier FROM v_probe_event WHERE function = 'slow'")" ] || fail "slow is not timed any more"
+    # Averages are of the calls that were timed.
+    [ "$(sql t.db "SELECT counted > 0 AND average_ns BETWEEN 200 AND 20000 FROM v_call_stats WHERE function = 'warm'")" = 1 ] ||
+        fail "the average holds calls that were not timed"
+    grep -q 'more than --max-overhead: warm (counted only)' err || fail "the change is not told"
+    grep -q 'to hold --max-overhead 1 functions were only counted in the end' err || fail "the end does not tell it"
+    ;;
+off)
+    traced --max-overhead 2% -- 250 2000000 0
+    [ "$(sql t.db "SELECT tier FROM v_probe_event WHERE function = 'hot' ORDER BY time_ns DESC LIMIT 1")" = off ] ||
+        fail "hot is not off in the end: $(sql t.db 'SELECT * FROM v_probe_event')"
+    [ "$(calls_of slow)" = 250 ] || fail "$(calls_of slow) calls of slow, not 250"
+    [ "$(sql t.db "SELECT min(share) > 0.02 FROM v_probe_event")" = 1 ] || fail "a change without cause"
+    [ "$(calls_of hot)" -lt 500000000 ] || fail "all calls of hot were counted"
+    ;;
+none)
+    traced --max-overhead none -- 50 200000 10
+    [ "$(sql t.db "SELECT count(*) FROM v_probe_event")" = 0 ] || fail "something was changed"
+    [ "$(calls_of hot)" = 10000000 ] || fail "$(calls_of hot) calls of hot, not 10000000"
+    ;;
+bad)
+    for value in 0% -1 200% x ''; do
+        expect 2 "$SPROF" trace -o t.db --max-overhead "$value" -- ./program 1 1 1 && said percent
+    done
+    ;;
+*) fail "no such case" ;;
+esac

@@ -1,0 +1,20 @@
+/* trace, inside: what probes may cost. */
+#ifndef SPROF_TRACE_GOVERNOR_H
+#define SPROF_TRACE_GOVERNOR_H
+
+#include "trace/tracing.h"
+
+/* Looks, where it is time, at what probes cost, and lowers or raises what they do. Returns 0 or
+ * SPROF_ENOMEM. */
+int trace_govern(struct trace_session *session);
+
+/* When that is next, in CLOCK_MONOTONIC; UINT64_MAX: never. */
+uint64_t trace_govern_next_ns(const struct trace_session *session);
+
+/* Probes are new, or do more than before: they are watched closely for a second. */
+void trace_govern_anew(struct trace_session *session);
+
+/* What is left of a tier. */
+uint8_t trace_governed_tier(const struct trace_probe *probe, uint8_t tier);
+
+#endif
