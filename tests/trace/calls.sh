@@ -602,7 +602,8 @@ refused)
     expect 1 "$SPROF" trace -- ./missing && said 'not found'
     expect 2 "$SPROF" trace --function '(' -- ./program && said 'parenthesis'
     expect 1 "$SPROF" trace --function 'maim' -- ./program && said 'finds none of .*main'
-    expect 0 "$SPROF" trace --module 'nothing*' -- ./program && said 'matches nothing'
+    expect 0 "$SPROF" trace -o none.db --module 'nothing*' -- ./program && said 'matches nothing'
+    rm -f none.db
     ! ls ./*.db >/dev/null 2>&1 || fail "a recording was left"
     gcc -fsanitize=address program.c -o sanitized 2>/dev/null &&
         expect 1 "$SPROF" trace -- ./sanitized && said 'sanitizer'
