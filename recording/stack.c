@@ -44,9 +44,9 @@ struct model_stack_extent recording_stack_extent(const struct model_sample *samp
 {
     const uint64_t slice_end = sample->registers[ARCH_SP] + sample->stack_size;
     struct model_stack_extent extent = {.kind = MODEL_STACK_UNKNOWN};
-    if (stack->end == MODEL_END_ROOT && !stack->switched &&
-        stack->top > sample->registers[ARCH_SP])
-        extent.used = stack->top - sample->registers[ARCH_SP];
+    const uint64_t sp = sample->registers[ARCH_SP];
+    if (stack->end == MODEL_END_ROOT && !stack->switched) /* at its first instruction it is empty */
+        extent.used = stack->top > sp ? stack->top - sp : 1;
     if (stack->switched) {
         extent.kind = MODEL_STACK_ELSEWHERE;
     } else if (stack->end == MODEL_END_ROOT && sample->stack_full && stack->top <= slice_end) {
