@@ -32,8 +32,7 @@ enum {
 enum { NONE, STARTS, WORKS };
 static _Atomic uint32_t state;
 static _Atomic bool must_end;
-static _Atomic uint64_t interval_ns; /* between its last two looks */
-static _Atomic uint64_t looked_ns;   /* when it looked last */
+static _Atomic uint64_t interval_ns;
 static uint8_t *stack;
 static struct {
     int fd; /* 0: none */
@@ -43,25 +42,19 @@ static struct {
 #define CALL(number, a, b, c, d)                                                                   \
     arch_context_call(SYS_##number, (long)(a), (long)(b), (long)(c), (long)(d))
 
+uint64_t agent_helper_interval_ns(void)
+{
+    return atomic_load_explicit(&state, memory_order_relaxed) == WORKS
+               ? atomic_load_explicit(&interval_ns, memory_order_relaxed)
+               : 0;
+}
+
 static uint64_t clock_of(clockid_t clock)
 {
     struct timespec time;
     if (CALL(clock_gettime, clock, &time, 0, 0))
         return 0;
     return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
-}
-
-/* Where the program's own threads leave it no CPU, it does not help. */
-uint64_t agent_helper_interval_ns(void)
-{
-    enum { TICKS_WITHOUT = 2 };
-    if (atomic_load_explicit(&state, memory_order_relaxed) != WORKS)
-        return 0;
-    const uint64_t since_ns =
-        agent_clock_ns(CLOCK_MONOTONIC) - atomic_load_explicit(&looked_ns, memory_order_relaxed);
-    return since_ns < TICKS_WITHOUT * agent_process.tick_ns
-               ? atomic_load_explicit(&interval_ns, memory_order_relaxed)
-               : 0;
 }
 
 /* == Who works == */
@@ -192,7 +185,6 @@ static void help(void)
                            atomic_load_explicit(&control->state, memory_order_relaxed) == AGENT_RUN;
         const uint64_t now_ns = clock_of(CLOCK_MONOTONIC), before_ns = used_ns;
         atomic_store_explicit(&interval_ns, helps ? now_ns - last_ns + 1 : 0, memory_order_relaxed);
-        atomic_store_explicit(&looked_ns, now_ns, memory_order_relaxed);
         idle = look(helps) ? 0 : idle + 1;
         if (idle % ALONE_LOOKS == ALONE_LOOKS - 1 && is_alone())
             return;
@@ -262,7 +254,6 @@ void agent_helper_start(void)
     atomic_store(&must_end, false);
     atomic_store(&interval_ns, atomic_load_explicit(&agent_process.shared->control.period_ns,
                                                     memory_order_relaxed));
-    atomic_store(&looked_ns, agent_clock_ns(CLOCK_MONOTONIC));
     atomic_store(&state, STARTS);
     CALL(rt_sigprocmask, SIG_SETMASK, &all, &before, ALL_SIGNALS_BYTES);
     const int tid = agent_next()->clone(run, stack + STACK_BYTES, flags, NULL);

@@ -258,19 +258,23 @@ hostile() {
 
 # kill -9 of sprof: the target goes on, its timers stop, and all but the last second is there.
 kill_recorder() {
-    start "${record[@]}" -- "$SUBJECT" go-on 6000 >out 2>err
+    start "${record[@]}" -- "$SUBJECT" go-on 5000 >out 2>err
     recorder=$child
     wait_until 20 test -s t.db
     wait_until 20 grep -q begun out
-    sleep 3
     target=$(pgrep -P "$recorder" -x agent_subject)
+    has_used() { # HUNDREDTHS of a second of CPU time
+        [ "$(awk -v hz="$(getconf CLK_TCK)" '{ print int(($14 + $15) * 100 / hz) }' "/proc/$target/stat")" -ge "$1" ]
+    }
+    wait_until 60 has_used 150
+    sleep 1.5
     kill -9 "$recorder"
     wait "$recorder" 2>/dev/null
     sleep 1
     [[ $(state_of "$target") == [RS] ]] || fail "the target ended with sprof"
-    wait_until 30 grep -q done out
+    wait_until 60 grep -q done out
     expect 0 "$SPROF" report -i t.db
-    holds "$(value samples) > 100" "samples of the first seconds"
+    holds "$(sampled_weight) > 1.2" "CPU seconds sampled of the first 1.5"
     left_behind
 }
 
