@@ -59,38 +59,44 @@ static int compare_with_files(struct trace_leaving *leaving)
     return result;
 }
 
-/* How much is mapped from an address on, 0: nothing, or not as the tracer mapped it. Whatever the
- * program has mapped in the place of that since is its own. */
-static uint64_t mapped_bytes(pid_t pid, uint64_t start, const char *rights, const char *name)
+/* Whether an address is within a mapping as the tracer made it, *end being the end of that.
+ * Whatever the program has mapped in its place since is its own. */
+static bool is_mapped(pid_t pid, uint64_t start, const char *rights, const char *name,
+                      uint64_t *end)
 {
     char path[64], line[512], have[8];
-    unsigned long first, end, offset, inode;
-    uint64_t bytes = 0;
+    unsigned long first, last, offset, inode;
+    bool found = false;
     snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
     FILE *maps = fopen(path, "re");
-    while (maps && fgets(line, sizeof line, maps))
-        if (sscanf(line, "%lx-%lx %7s %lx %*s %lu", &first, &end, have, &offset, &inode) == 5 &&
-            first == start && !strcmp(have, rights) && !offset &&
-            (*name ? strstr(line, name) != NULL : !inode))
-            bytes = end - first;
+    while (maps && !found && fgets(line, sizeof line, maps)) {
+        found =
+            sscanf(line, "%lx-%lx %7s %lx %*s %lu", &first, &last, have, &offset, &inode) == 5 &&
+            first <= start && start < last && !strcmp(have, rights) && !offset &&
+            (*name ? strstr(line, name) != NULL : !inode);
+        *end = last;
+    }
     if (maps)
         fclose(maps);
-    return bytes;
+    return found;
 }
 
 /* A session of which nothing is left but what the process has. */
 static int make_session(struct trace_session *session, const struct probe_owner *owner)
 {
     session->hello = owner->hello;
-    session->shared_bytes =
-        mapped_bytes(session->pid, owner->shared_at, "rw-s", "/memfd:" PROBE_MEMORY_NAME);
-    session->shared_at = session->shared_bytes ? owner->shared_at : 0;
+    uint64_t end;
+    if (is_mapped(session->pid, owner->shared_at, "rw-s", "/memfd:" PROBE_MEMORY_NAME, &end)) {
+        session->shared_at = owner->shared_at;
+        session->shared_bytes = end - owner->shared_at;
+    }
     for (uint32_t i = 0; i < owner->island_count; i++) {
         const struct trace_file file = {.path = "",
                                         .island = owner->islands[i].address,
                                         .island_bytes = owner->islands[i].bytes};
-        const bool is_there =
-            mapped_bytes(session->pid, file.island, "r-xp", "") == file.island_bytes;
+        /* Islands side by side are one mapping. */
+        const bool is_there = is_mapped(session->pid, file.island, "r-xp", "", &end) &&
+                              file.island_bytes <= end - file.island;
         if (is_there && sprof_vec_push(&session->files, file))
             return SPROF_ENOMEM;
     }

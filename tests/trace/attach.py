@@ -84,7 +84,7 @@ def begin_own(command):
 
 def files_of(pid):
     """What is mapped of files, and what can be executed."""
-    return sorted((line[0], line[1], line[2], line[5].strip()) for line in mappings(pid)
+    return sorted((line[0], line[1], line[2], *line[5:]) for line in mappings(pid)
                   if (len(line) > 5 and line[5].startswith("/")) or "x" in line[1])
 
 
