@@ -54,7 +54,7 @@ static int show_row(void *context, int columns, char *const *values, char *const
         const char *const text[] = {first, cells[4], cells[7], cells[1], cells[0], place};
         snprintf(first, sizeof first, values[5] ? "%.6f s" : "–",
                  values[5] ? strtod(values[5], NULL) / 1e9 : 0.0);
-        snprintf(place, sizeof place, values[9] ? "%s:%s" : "", cells[9], cells[10]);
+        snprintf(place, sizeof place, "%s%s%s", cells[9], values[9] ? ":" : "", cells[10]);
         cli_listing_row(&showing->listing, text);
     } else
         cli_listing_row(&showing->listing, cells);

@@ -43,6 +43,7 @@ static int open_for_append(struct recording *recording, struct sprof_error *erro
     recording->run.id = ids.run + 1;
     recording->last_event = ids.event;
     recording->last_phase = ids.phase;
+    recording->last_sample = ids.sample;
     recording->process_table.first_process = ids.process;
     recording->process_table.first_thread = ids.thread;
     recording->process_table.first_module = ids.module;
@@ -177,6 +178,11 @@ struct store_batch *recording_batch(struct recording *recording)
 struct sprof_arena *recording_batch_arena(struct recording *recording)
 {
     return &recording_writer_batch(&recording->writer)->arena;
+}
+
+uint64_t recording_last_sample(const struct recording *recording)
+{
+    return recording->last_sample;
 }
 
 const struct model_process_table *recording_processes(const struct recording *recording)

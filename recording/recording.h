@@ -163,7 +163,10 @@ int recording_child_in(struct recording *recording, uint32_t parent, uint32_t mo
 /* The stack of a pseudo-function. Returns 0 or SPROF_ENOMEM. */
 int recording_pseudo(struct recording *recording, enum model_pseudo which, uint32_t *node);
 
-/* Adds a row as it is, but for its run. */
+/* The largest id of a sample in the database that is appended to; 0: in no other. */
+uint64_t recording_last_sample(const struct recording *recording);
+
+/* Adds a row as it is, but for its run. Who gives it an id gives larger ones than the last. */
 int recording_add_sample(struct recording *recording, const struct store_sample *row);
 
 /* == Flushing and finishing == */

@@ -168,6 +168,7 @@ static int open_recording(struct trace_session *session, struct sprof_error *err
     if (result)
         return result;
     session->run = recording_run(session->recording);
+    session->last_sample = recording_last_sample(session->recording);
     describe(session);
     return recording_add_event(session->recording, &event, &session->event)
                ? sprof_error_memory(error)

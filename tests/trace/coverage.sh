@@ -159,6 +159,13 @@ united)
     wanted $usual by_choice | diff - <(executed program.db) >out || fail "not united over runs"
     # shellcheck disable=SC2086
     wanted $usual | diff - <(executed program.db --run 1) >out || fail "run 1"
+    # An appended trace of calls leaves the first one as it was.
+    "$SPROF" trace -o calls.db -- ./program >/dev/null 2>err || true
+    sql calls.db "SELECT * FROM v_function ORDER BY function" >alone
+    "$SPROF" trace --append -o calls.db -- ./program >/dev/null 2>err
+    sql calls.db "SELECT * FROM v_function WHERE run_id = 1 ORDER BY function" | diff alone - >out || fail "run 1 changed"
+    [ "$(sql calls.db "SELECT sum(exclusive_samples) FROM v_function GROUP BY run_id" | sort -u | wc -l)" = 1 ] ||
+        fail "other calls in the second run"
     mv program.db other.db
     covered program -- ./program
     expect 0 "$SPROF" merge -o both.db program.db other.db
