@@ -10,6 +10,8 @@
 #ifndef SPROF_AGENT_PROBE_H
 #define SPROF_AGENT_PROBE_H
 
+#include "agent/probe_window.h"
+
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -244,24 +246,6 @@ static inline uint64_t probe_ticks(void)
 {
     return __builtin_ia32_rdtsc();
 }
-
-/* == Records == */
-
-/* The record of a call stands at an address that follows from where the call's return address is
- * on its stack, whichever stack that is: PROBE_RECORDS + 8 · (slot mod 2^42). So a return address
- * is found without any bookkeeping that could be wrong. The addresses are fixed, because the rules
- * for unwinding through a thunk (agent/probe/area.S) hold them; Linux places nothing there. */
-#define PROBE_RECORDS UINT64_C(0x570000000000)
-#define PROBE_RECORDS_BYTES (UINT64_C(1) << 45)
-#define PROBE_SLOT_MASK ((UINT64_C(1) << 42) - 1)
-
-/* Where things stand in a record. */
-enum {
-    PROBE_RECORD_BYTES = 64,
-    PROBE_RECORD_RETURN = 0,  /* the address that the call returns to */
-    PROBE_RECORD_SLOT = 40,   /* … and where it stood; 0: the record was never used */
-    PROBE_RECORD_SERIAL = 56, /* 32 bits: 0 when the call is over */
-};
 
 /* == Thunks == */
 

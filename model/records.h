@@ -34,6 +34,14 @@ struct model_mmap {
 /* Room for the registers of every architecture: aarch64 has 31, the stack pointer and the pc. */
 enum { MODEL_REGISTERS_MAX = 33 };
 
+/* A call of a traced function that has not returned. Where its return address was pushed stands
+ * another one, of the tracer's. */
+struct model_open_call {
+    uint64_t slot; /* where it was pushed */
+    uint64_t return_address;
+    uint64_t began; /* in ticks that only grow */
+};
+
 /* A captured sample. */
 struct model_sample {
     uint64_t ip;
@@ -54,6 +62,8 @@ struct model_sample {
     uint64_t tail_address;
     bool tail_with_sample; /* captured at the moment of the sample; else up to some milliseconds
                               later */
+    const struct model_open_call *calls; /* of a traced thread: its innermost, at that moment */
+    size_t call_count;
 };
 
 /* What a walk has shown of where a thread's stack ends, for capturing its next ones. */

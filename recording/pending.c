@@ -20,8 +20,9 @@ static void free_sample(struct recording_pending *pending, struct recording_pend
         waiting->thread->waiting = NULL;
     recording_stack_copy_free(waiting->stack, &pending->bytes);
     recording_stack_copy_free(waiting->tail, &pending->bytes);
-    pending->bytes -=
-        sizeof *waiting + waiting->sample.kernel_chain_count * sizeof *waiting->kernel_chain;
+    pending->bytes -= sizeof *waiting +
+                      waiting->sample.kernel_chain_count * sizeof *waiting->kernel_chain +
+                      waiting->sample.call_count * sizeof *waiting->sample.calls;
     pending->count--;
     free(waiting);
 }
@@ -44,7 +45,8 @@ int recording_pending_add(struct recording_pending *pending,
     const struct model_sample *sample = &taken->sample;
     const struct recording_pending_sample *before = taken->thread->waiting;
     const size_t chain_bytes = sample->kernel_chain_count * sizeof *sample->kernel_chain;
-    struct recording_pending_sample *waiting = malloc(sizeof *waiting + chain_bytes);
+    const size_t call_bytes = sample->call_count * sizeof *sample->calls;
+    struct recording_pending_sample *waiting = malloc(sizeof *waiting + chain_bytes + call_bytes);
     if (!waiting)
         return SPROF_ENOMEM;
     *waiting = *taken;
@@ -54,9 +56,12 @@ int recording_pending_add(struct recording_pending *pending,
     if (chain_bytes)
         memcpy(waiting->kernel_chain, sample->kernel_chain, chain_bytes);
     waiting->sample.kernel_chain = waiting->kernel_chain;
+    if (call_bytes)
+        waiting->sample.calls =
+            memcpy((uint8_t *)waiting->kernel_chain + chain_bytes, sample->calls, call_bytes);
     *pending->end = waiting;
     pending->end = &waiting->next;
-    pending->bytes += sizeof *waiting + chain_bytes;
+    pending->bytes += sizeof *waiting + chain_bytes + call_bytes;
     pending->count++;
     waiting->thread->waiting = waiting;
     if (sample->stack_size) {

@@ -236,6 +236,8 @@ static int add_user(struct recording_walk *walk, const struct model_sample *samp
 {
     struct recording_stack beyond = {.pid = place.process->pid, .sample = sample};
     const struct unwind_memory memory = {
+        .calls = sample->calls,
+        .call_count = sample->call_count,
         .slice = sample->stack,
         .tail = sample->tail,
         .slice_address = sample->registers[ARCH_SP],

@@ -40,6 +40,7 @@ enum cfi_value_how {
     CFI_AT_CFA,      /* saved at CFA + offset */
     CFI_AT_REGISTER, /* saved at register + offset */
     CFI_IN_REGISTER, /* held by another register */
+    CFI_THUNK,       /* in a record of the tracer's: see CFI_EXPR_THUNK */
     CFI_COMPLEX,
 };
 
@@ -70,10 +71,12 @@ struct cfi_expression {
         CFI_EXPR_REGISTER,
         CFI_EXPR_DEREF,
         CFI_EXPR_PLT,
+        CFI_EXPR_THUNK,
         CFI_EXPR_COMPLEX
     } kind;
     uint8_t reg;
-    int64_t offset; /* constant; register + offset; first offset of DEREF; PLT: see above */
+    int64_t offset; /* constant; register + offset; first offset of DEREF; PLT: see above;
+                       THUNK: where the records are */
     int64_t add;
 };
 

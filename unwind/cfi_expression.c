@@ -2,6 +2,8 @@
  * "register + a" or "*(register + a) + b", which are rules; the rest is COMPLEX. */
 #include "unwind/cfi.h"
 
+#include <string.h>
+
 enum { STACK_SLOTS = 16 };
 
 enum { OPERATIONS_MAX = 64 }; /* more is no honest unwind expression */
@@ -234,10 +236,28 @@ static bool is_plt(struct sprof_bytes bytes, struct cfi_expression *expression)
     return true;
 }
 
+/* What the tracing agent says of the return address in its thunks (agent/probe/area.S): on the
+ * stack at CFA - 9, or in the record of that slot, by the offset of the instruction in its thunk.
+ */
+static bool is_thunk(struct sprof_bytes bytes, struct cfi_expression *expression)
+{
+    static const uint8_t form[] = {
+        0x39, 0x1c, 0x80, 0,    0x08, 63,   0x1a, 0x08, 22, 0x2a, /* lit9, minus, pc & 63 >= 22 */
+        0x80, 0,    0x08, 63,   0x1a, 0x08, 45,   0x2a,           /* pc & 63 >= 45 */
+        0x1c, 0x31, 0x1c, 0x28, 22,   0,                          /* not between them: to the end */
+        0x0e, 0xff, 0xff, 0xff, 0xff, 0xff, 3,    0,    0,  0x1a, 0x33, 0x24, 0x0e};
+    if (ARCH_PC != 16 || !ARCH_CALL_PUSHES || bytes.size != sizeof form + sizeof(uint64_t) + 1 ||
+        memcmp(bytes.data, form, sizeof form) != 0 || bytes.data[bytes.size - 1] != 0x22)
+        return false;
+    *expression = (struct cfi_expression){.kind = CFI_EXPR_THUNK};
+    memcpy(&expression->offset, bytes.data + sizeof form, sizeof expression->offset);
+    return !(expression->offset & UINT32_MAX);
+}
+
 bool unwind_cfi_expression_reduce(struct sprof_bytes bytes, bool initial_cfa,
                                   struct cfi_expression *expression)
 {
-    if (!initial_cfa && is_plt(bytes, expression))
+    if (initial_cfa ? is_thunk(bytes, expression) : is_plt(bytes, expression))
         return true;
     struct machine machine = {.reader = sprof_reader_of(bytes)};
     if (initial_cfa)

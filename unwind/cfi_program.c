@@ -211,11 +211,10 @@ static void op_def_cfa_offset_sf(struct machine *machine)
 
 static void op_def_cfa_expression(struct machine *machine)
 {
-    static const uint8_t hows[] = {[CFI_EXPR_CONSTANT] = CFI_CFA_COMPLEX,
-                                   [CFI_EXPR_REGISTER] = CFI_CFA_REGISTER,
-                                   [CFI_EXPR_DEREF] = CFI_CFA_DEREF,
-                                   [CFI_EXPR_PLT] = CFI_CFA_PLT,
-                                   [CFI_EXPR_COMPLEX] = CFI_CFA_COMPLEX};
+    static const uint8_t hows[] = {
+        [CFI_EXPR_CONSTANT] = CFI_CFA_COMPLEX, [CFI_EXPR_REGISTER] = CFI_CFA_REGISTER,
+        [CFI_EXPR_DEREF] = CFI_CFA_DEREF,      [CFI_EXPR_PLT] = CFI_CFA_PLT,
+        [CFI_EXPR_THUNK] = CFI_CFA_COMPLEX,    [CFI_EXPR_COMPLEX] = CFI_CFA_COMPLEX};
     struct cfi_expression expression;
     if (!unwind_cfi_expression_reduce(block(machine), false, &expression)) {
         machine->failed = true;
@@ -240,7 +239,10 @@ static void op_expression(struct machine *machine)
         expression.kind == CFI_EXPR_REGISTER && expression.reg < ARCH_GENERAL_REGISTERS;
     const struct cfi_value value = {
         .how = CFI_AT_REGISTER, .reg = expression.reg, .offset = expression.offset};
-    set(machine, reg, simple ? value : (struct cfi_value){.how = CFI_COMPLEX});
+    const bool in_thunk = expression.kind == CFI_EXPR_THUNK;
+    const struct cfi_value other = {.how = in_thunk ? CFI_THUNK : CFI_COMPLEX,
+                                    .offset = in_thunk ? expression.offset >> 32 : 0};
+    set(machine, reg, simple ? value : other);
 }
 
 static void op_val_offset(struct machine *machine)

@@ -96,6 +96,8 @@ uint64_t unwind_rule_of_state(const struct cfi_state *state)
         return UNWIND_RULE_SIGNAL;
     if (state->ra.how == CFI_UNDEFINED)
         return UNWIND_RULE_END;
+    if (state->ra.how == CFI_THUNK)
+        return UNWIND_RULE_THUNK | (uint64_t)state->ra.offset << 32;
     if (state->sp.how == CFI_IN_REGISTER)
         return jump_rule(state);
     if (state->sp.how != CFI_SAME)
@@ -173,6 +175,7 @@ static const char *const kind_names[UNWIND_RULE_KINDS] = {
     [UNWIND_RULE_FRAME_POINTER] = "frame-pointer",
     [UNWIND_RULE_BARE] = "bare",
     [UNWIND_RULE_COMPLEX] = "complex",
+    [UNWIND_RULE_THUNK] = "thunk",
     [UNWIND_RULE_NOT_CODE] = "not-code",
     [UNWIND_RULE_PENDING] = "pending",
 };

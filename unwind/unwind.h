@@ -91,7 +91,7 @@ void unwind_table_free(struct unwind_table *table);
 
 /* Tables of the same source are the same, byte for byte, as long as this number is: any change of
  * what is built raises it. */
-enum { UNWIND_TABLE_VERSION = 3 };
+enum { UNWIND_TABLE_VERSION = 4 };
 
 /* The table as bytes that unwind_table_load reads again, on a machine of the same kind, in malloc'd
  * memory that the caller frees. Returns 0 or SPROF_ENOMEM. */
@@ -182,6 +182,8 @@ struct unwind_space {
  * brings is believed only while the CFA grows and each return address follows a call instruction,
  * which the code must still be there to show. */
 struct unwind_memory {
+    const struct model_open_call *calls; /* of a traced thread, as they were at that moment */
+    size_t call_count;
     const uint8_t *slice, *tail;
     uint64_t slice_address, tail_address;
     size_t slice_size, tail_size;

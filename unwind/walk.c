@@ -349,6 +349,7 @@ static bool (*const steps[UNWIND_RULE_KINDS])(struct walk *, uint64_t rule) = {
     [UNWIND_RULE_FRAME_POINTER] = unwind_walk_fallback_frame_pointer,
     [UNWIND_RULE_BARE] = step_gap,
     [UNWIND_RULE_COMPLEX] = unwind_walk_complex,
+    [UNWIND_RULE_THUNK] = unwind_walk_thunk,
     [UNWIND_RULE_NOT_CODE] = step_not_code,
     [UNWIND_RULE_PENDING] = step_pending,
 };

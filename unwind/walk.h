@@ -96,6 +96,7 @@ struct walk {
     uint64_t fetched_to;                /* the stack was searched up to here for what is next */
     enum walk_source from;              /* the farthest that the step being taken has read */
     bool stitched;
+    uint64_t call_began; /* the outermost call found so far; 0: none */
     enum model_end end;
     const struct unwind_region *pending;
 };
@@ -139,6 +140,9 @@ enum walk_read unwind_walk_read_return(struct walk *walk, uint64_t rule, uint64_
 
 /* Reads `size` bytes of code or data, not through the window. Returns 0 or a negative code. */
 int unwind_walk_read_live(struct walk *walk, uint64_t address, void *buffer, size_t size);
+
+/* The step of a thunk's rule: to the caller of the function that it stands for. */
+bool unwind_walk_thunk(struct walk *walk, uint64_t rule);
 
 /* Whether all registers are known in the current frame. */
 static inline bool walk_is_full(const struct walk *walk)

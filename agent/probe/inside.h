@@ -45,6 +45,9 @@ void probe_take_off(uint64_t ticks) __attribute__((visibility("hidden")));
 /* From now on calls are measured. */
 void probe_begin(void) __attribute__((visibility("hidden")));
 
+/* Says in the window of records, which is there, where a thread's calls in flight are found. */
+void probe_publish(void) __attribute__((visibility("hidden")));
+
 /* For a thread that the tracer borrows. */
 void probe_hand(void) __attribute__((visibility("hidden")));
 

@@ -97,6 +97,7 @@ static int map_records(void)
         return at < 0 && at > -4096 ? (int)-at : EEXIST;
     inside_call(SYS_madvise, at, (long)size, ADVICE_DONTDUMP, 0, 0, 0);
     inside_call(SYS_madvise, at, (long)size, ADVICE_NOHUGEPAGE, 0, 0, 0);
+    probe_publish();
     return 0;
 }
 

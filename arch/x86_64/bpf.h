@@ -15,6 +15,7 @@ struct thread_struct {
     unsigned long fsbase;
 } KERNEL_STRUCT;
 
+#define ARCH_BPF_PC(registers) ((registers)->ip)
 #define ARCH_BPF_SP(registers) ((registers)->sp)
 #define ARCH_BPF_FP(registers) ((registers)->bp)
 #define ARCH_BPF_IS_32BIT(registers) ((registers)->cs == 0x23) /* __USER32_CS */

@@ -9,6 +9,7 @@
 #include <bpf/bpf_helpers.h>
 #include <stdbool.h>
 
+#include "agent/probe_window.h"
 #include "sampler/bpf/tick_weight.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
@@ -66,14 +67,15 @@ enum {
     OTHER_PAGES = 5,      /* copied of another stack */
     HOPS = 3,             /* frames that may keep the frame pointer before the one that switched */
     BLOCK_BYTES_MAX = 16 << 10,  /* of a thread control block and what else lies above it */
+    LOOKED_AT_ONCE = 64,         /* samples of which each looks for an agent of the tracer's */
     OTHER_SPAN_BYTES = 64 << 10, /* a frame pointer that far above sp leads to another stack */
 };
 
 /* Set before the programs are loaded. */
-const volatile bool captures;     /* what follows the slices, of samples that have any */
-const volatile __u64 tail_bytes;  /* most bytes of a tail, at most SAMPLING_TAIL_MAX */
-const volatile bool keeps_ticks;  /* the events are clocks, and not of user mode alone */
-const volatile __u64 wake_bytes;  /* of tails that sprof has not given back: then it is woken */
+const volatile bool captures;    /* what follows the slices, of samples that have any */
+const volatile __u64 tail_bytes; /* most bytes of a tail, at most SAMPLING_TAIL_MAX */
+const volatile bool keeps_ticks; /* the events are clocks, and not of user mode alone */
+const volatile __u64 wake_bytes; /* of tails that sprof has not given back: then it is woken */
 
 /* == Members ================================================================================== */
 
@@ -171,7 +173,7 @@ static __always_inline bool is_there(__u64 address)
 
 /* Hands over a tail whose bytes are copied; gives it back where it has none. */
 static __always_inline void submit(struct sampling_tail *tail, __u64 time_ns, __u64 sp,
-                                   __u64 address, __u32 size, bool elsewhere)
+                                   __u64 address, __u32 size, __u32 kind)
 {
     if (!size) {
         bpf_ringbuf_discard(tail, BPF_RB_NO_WAKEUP);
@@ -183,7 +185,7 @@ static __always_inline void submit(struct sampling_tail *tail, __u64 time_ns, __
     tail->stack_pointer = sp;
     tail->address = address;
     tail->size = size;
-    tail->elsewhere = elsewhere;
+    tail->kind = kind;
     __sync_fetch_and_add(&counts.written, 1);
     const bool wake = bpf_ringbuf_query(&tails, BPF_RB_AVAIL_DATA) > wake_bytes;
     bpf_ringbuf_submit(tail, wake ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
@@ -208,7 +210,7 @@ static long copy_page(__u32 index, struct page_copy *copy)
 /* Copies the pages from `address` on, those that are there, as far as `end`; others become zero.
  * (The verifier looks at a global function once, whoever calls it.) */
 __attribute__((noinline)) int copy_pages(__u64 sp, __u64 address, __u64 end, __u32 pages,
-                                         __u32 elsewhere)
+                                         __u32 kind)
 {
     const __u64 time_ns = bpf_ktime_get_ns();
     struct page_copy copy = {.address = address, .end = end};
@@ -216,7 +218,7 @@ __attribute__((noinline)) int copy_pages(__u64 sp, __u64 address, __u64 end, __u
     if (!copy.tail)
         return 0;
     bpf_loop(pages, copy_page, &copy, 0);
-    submit(copy.tail, time_ns, sp, address, copy.size, elsewhere);
+    submit(copy.tail, time_ns, sp, address, copy.size, kind);
     return 0;
 }
 
@@ -240,7 +242,8 @@ static __always_inline void copy_elsewhere(__u64 sp, __u64 frame)
     struct hops hops = {sp, frame, false};
     bpf_loop(HOPS + 1, hop, &hops, 0);
     if (hops.found)
-        copy_pages(sp, next_page(hops.frame - PAGE_BYTES), ~0ULL, OTHER_PAGES, true);
+        copy_pages(sp, next_page(hops.frame - PAGE_BYTES), ~0ULL, OTHER_PAGES,
+                   SAMPLING_TAIL_ELSEWHERE);
 }
 
 static long extend(__u32 index, __u64 *end)
@@ -304,7 +307,7 @@ static __always_inline bool find_end(struct task_struct *task, __u64 sp, __u64 s
         if (!tail)                                                                                 \
             return 0;                                                                              \
         const long missing = bpf_probe_read_user(tail->bytes, size, (void *)address);              \
-        submit(tail, time_ns, sp, address, missing ? 0 : size, false);                             \
+        submit(tail, time_ns, sp, address, missing ? 0 : size, SAMPLING_TAIL_ABOVE);               \
         return !missing;                                                                           \
     }
 
@@ -352,7 +355,7 @@ static __always_inline void copy_above_gap(__u64 sp, __u64 address,
     const bool ends = stack->end_is == SAMPLING_END_EXACT || stack->end_is == SAMPLING_END_LEARNED;
     const bool copied = ends && address < stack->end && copy_to_end(sp, address, stack);
     if (!copied)
-        copy_pages(sp, address, stack->end, GAP_PAGES, false);
+        copy_pages(sp, address, stack->end, GAP_PAGES, SAMPLING_TAIL_ABOVE);
 }
 
 struct slice {
@@ -396,6 +399,88 @@ static __always_inline void capture(__u64 stack_bytes)
         copy_above_gap(sp, next_page(slice.page), &stack);
     else if (!slice.ends && stack.end_is != SAMPLING_END_SHALLOW)
         copy_above_slice(sp, stack_bytes, &stack);
+}
+
+/* == Calls in flight of traced threads ========================================================= */
+
+bool sees_calls;  /* some thread has an agent of the tracer's */
+__u32 looked_for; /* samples so far */
+
+struct open_calls {
+    struct sampling_tail *tail;
+    __u64 record; /* the next of the chain */
+    __u64 near;   /* the first slot next to the stack pointer; 0: none is looked at */
+    __u32 count;
+};
+
+/* Takes the call of a record, all zeroes where there is none; returns where its caller's is, or 0.
+ */
+static __always_inline __u64 take_call(struct sampling_call *call, __u64 at)
+{
+    __u64 record[PROBE_RECORD_SLOT / sizeof(__u64) + 1];
+    const bool read = at - PROBE_RECORDS < PROBE_RECORDS_BYTES &&
+                      !bpf_probe_read_user(record, sizeof record, (void *)at);
+    call->slot = read ? record[PROBE_RECORD_SLOT / sizeof(__u64)] : 0;
+    call->return_address = read ? record[PROBE_RECORD_RETURN / sizeof(__u64)] : 0;
+    call->began = read ? record[PROBE_RECORD_BEGAN / sizeof(__u64)] : 0;
+    return read ? record[PROBE_RECORD_PARENT / sizeof(__u64)] : 0;
+}
+
+static long take_parent(__u32 index, struct open_calls *calls)
+{
+    if (index >= SAMPLING_CALLS || (!calls->record && !calls->near))
+        return 1;
+    calls->record = take_call((struct sampling_call *)calls->tail->bytes + index, calls->record);
+    calls->count = index + 1;
+    return 0;
+}
+
+/* In the middle of a probe, the call may be out of the chain already, or not in it yet. */
+static long take_near(__u32 index, struct open_calls *calls)
+{
+    const __u64 slot = calls->near + 8 * index;
+    if (index >= SAMPLING_CALLS_NEAR)
+        return 1;
+    take_call((struct sampling_call *)calls->tail->bytes + SAMPLING_CALLS + index,
+              PROBE_RECORDS + 8 * (slot & PROBE_SLOT_MASK));
+    return 0;
+}
+
+/* The records change as fast as functions are called: they are copied with the sample. Where no
+ * agent has been seen, the first samples look for it, and then one in 16. */
+__attribute__((noinline)) int copy_calls(__u64 sp, __u64 pc, __u64 thread_pointer)
+{
+    const __u64 time_ns = bpf_ktime_get_ns();
+    struct probe_window window;
+    struct open_calls calls = {0};
+    if (!sees_calls && looked_for++ >= LOOKED_AT_ONCE && looked_for % 16)
+        return 0;
+    if (bpf_probe_read_user(&window, sizeof window, (void *)PROBE_RECORDS) ||
+        window.magic != PROBE_WINDOW_MAGIC ||
+        bpf_probe_read_user(&calls.record, sizeof calls.record,
+                            (void *)(thread_pointer + window.innermost)))
+        return 0;
+    sees_calls = true;
+    calls.tail = reserve(sizeof *calls.tail +
+                         (SAMPLING_CALLS + SAMPLING_CALLS_NEAR) * sizeof(struct sampling_call));
+    if (!calls.tail)
+        return 0;
+    if (pc - window.code < window.code_end - window.code)
+        calls.near = (sp & ~7ULL) - sizeof(__u64);
+    bpf_loop(SAMPLING_CALLS, take_parent, &calls, 0);
+    if (calls.near)
+        bpf_loop(SAMPLING_CALLS_NEAR, take_near, &calls, 0);
+    const __u32 count = calls.near ? SAMPLING_CALLS + SAMPLING_CALLS_NEAR : calls.count;
+    submit(calls.tail, time_ns, sp, 0, count * sizeof(struct sampling_call), SAMPLING_TAIL_CALLS);
+    return 0;
+}
+
+static __always_inline void capture_calls(void)
+{
+    struct task_struct *task = bpf_get_current_task_btf();
+    const struct pt_regs *registers = (void *)bpf_task_pt_regs(task);
+    copy_calls(ARCH_BPF_SP(registers), ARCH_BPF_PC(registers),
+               ARCH_BPF_THREAD_POINTER(task->thread));
 }
 
 /* == Weights ================================================================================== */
@@ -468,8 +553,10 @@ int take_sample(void *ctx)
         take_tick(ctx, kept);
     if (kept && captures) {
         const __u64 bytes = slice_bytes(ctx);
-        if (bytes)
+        if (bytes) {
+            capture_calls();
             capture(bytes);
+        }
     }
     return kept;
 }

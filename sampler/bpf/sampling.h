@@ -33,13 +33,29 @@ struct sampling_stack {
 /* The slot of a thread: its tid modulo so many. */
 enum { SAMPLING_STACKS = 4096 };
 
-/* A record of the ring `tails`: bytes of a stack beyond its slice. */
+enum sampling_tail_kind {
+    SAMPLING_TAIL_ABOVE,     /* what follows the slice */
+    SAMPLING_TAIL_ELSEWHERE, /* of another stack than the stack pointer's */
+    SAMPLING_TAIL_CALLS,     /* of a traced thread: struct sampling_call, its innermost */
+};
+
+/* A traced call that has not returned, as the tracer's agent has recorded it. */
+struct sampling_call {
+    __u64 slot, return_address, began;
+};
+enum {
+    SAMPLING_CALLS = 128, /* in flight, innermost first */
+    SAMPLING_CALLS_NEAR =
+        48, /* … and by the slots next to the stack pointer, in the agent's code */
+};
+
+/* A record of the ring `tails`: what a sample's slice does not hold. */
 struct sampling_tail {
     __u64 time_ns; /* right before they were copied; CLOCK_MONOTONIC */
     __u32 tid, cpu;
     __u64 stack_pointer; /* of the sample: with tid, cpu and time it says whose they are */
     __u64 address;
-    __u32 size, elsewhere; /* elsewhere: of another stack than the stack pointer's */
+    __u32 size, kind; /* enum sampling_tail_kind */
     __u8 bytes[];
 };
 

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <linux/bpf.h>
+#include <stddef.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -64,7 +65,7 @@ static bool belongs(const struct sampling_tail *captured, const struct sampler_s
     const uint64_t begins = captured->address - stack->pointer;
     return captured->tid == (uint32_t)stack->tid && captured->cpu == (uint32_t)stack->cpu &&
            captured->stack_pointer == stack->pointer &&
-           (captured->elsewhere || begins <= stack->captured + SAMPLING_SPAN_MAX);
+           (captured->kind != SAMPLING_TAIL_ABOVE || begins <= stack->captured + SAMPLING_SPAN_MAX);
 }
 
 static uint64_t apart(uint64_t left_ns, uint64_t right_ns)
@@ -72,22 +73,47 @@ static uint64_t apart(uint64_t left_ns, uint64_t right_ns)
     return left_ns > right_ns ? left_ns - right_ns : right_ns - left_ns;
 }
 
+/* The nearest of those that belong to a sample: calls, or bytes of its stack; NULL: there is none.
+ */
+static const struct sampling_tail *nearest(const struct perf_stack_tail_bpf *tails,
+                                           const struct sampler_stack *stack, bool calls)
+{
+    const struct sampling_tail *captured, *found = NULL;
+    size_t size;
+    if (!tails->producer_page)
+        return NULL;
+    for (uint64_t at = tails->consumed; next_record(tails, at, &captured, &size); at += size)
+        if (captured && (captured->kind == SAMPLING_TAIL_CALLS) == calls &&
+            belongs(captured, stack) &&
+            apart(captured->time_ns, stack->time_ns) <=
+                (found ? apart(found->time_ns, stack->time_ns) : tails->apart_ns))
+            found = captured;
+    return found;
+}
+
 bool perf_stack_tail_bpf_find(const struct perf_stack_tail_bpf *tails,
                               const struct sampler_stack *stack, struct sampler_stack_tail *found)
 {
-    const struct sampling_tail *captured, *nearest = NULL;
-    size_t size;
-    if (!tails->producer_page)
-        return false;
-    for (uint64_t at = tails->consumed; next_record(tails, at, &captured, &size); at += size)
-        if (captured && belongs(captured, stack) &&
-            apart(captured->time_ns, stack->time_ns) <=
-                (nearest ? apart(nearest->time_ns, stack->time_ns) : tails->apart_ns))
-            nearest = captured;
-    if (nearest)
-        *found = (struct sampler_stack_tail){nearest->bytes, nearest->address,
-                                             (size_t)nearest->size, true};
-    return nearest != NULL;
+    const struct sampling_tail *captured = nearest(tails, stack, false);
+    if (captured)
+        *found = (struct sampler_stack_tail){captured->bytes, captured->address,
+                                             (size_t)captured->size, true};
+    return captured != NULL;
+}
+
+_Static_assert(sizeof(struct sampling_call) == sizeof(struct model_open_call) &&
+                   offsetof(struct sampling_call, return_address) ==
+                       offsetof(struct model_open_call, return_address) &&
+                   offsetof(struct sampling_call, began) == offsetof(struct model_open_call, began),
+               "as the program writes them");
+
+size_t perf_stack_tail_bpf_calls(const struct perf_stack_tail_bpf *tails,
+                                 const struct sampler_stack *stack,
+                                 const struct model_open_call **calls)
+{
+    const struct sampling_tail *captured = nearest(tails, stack, true);
+    *calls = captured ? (const void *)captured->bytes : NULL;
+    return captured ? captured->size / sizeof **calls : 0;
 }
 
 void perf_stack_tail_bpf_drop(struct perf_stack_tail_bpf *tails, uint64_t time_ns)

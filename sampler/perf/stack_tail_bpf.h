@@ -40,6 +40,12 @@ uint64_t perf_stack_tail_bpf_dropped(const struct perf_stack_tail_bpf *tails);
 bool perf_stack_tail_bpf_find(const struct perf_stack_tail_bpf *tails,
                               const struct sampler_stack *stack, struct sampler_stack_tail *found);
 
+/* What was captured of the calls in flight where a tracer has an agent in the process; returns how
+ * many. They stay until perf_stack_tail_bpf_drop. */
+size_t perf_stack_tail_bpf_calls(const struct perf_stack_tail_bpf *tails,
+                                 const struct sampler_stack *stack,
+                                 const struct model_open_call **calls);
+
 /* Gives back to the kernel what belongs to samples from before `time_ns`. */
 void perf_stack_tail_bpf_drop(struct perf_stack_tail_bpf *tails, uint64_t time_ns);
 

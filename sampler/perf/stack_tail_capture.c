@@ -89,6 +89,7 @@ void perf_stack_tail_attach(struct perf_source *source, size_t ring, uint64_t of
     struct model_sample *sample = &source->record.sample;
     const struct sampler_stack stack = stack_of(&source->record);
     perf_stack_tail_bpf_drop(&source->tail_bpf, source->last_ns - LATE_NS);
+    sample->call_count = perf_stack_tail_bpf_calls(&source->tail_bpf, &stack, &sample->calls);
     if (!sampler_stack_tails_find(&source->tails, &stack, ring, offset, sample))
         return;
     source->counts.tails++;

@@ -1,0 +1,34 @@
+/* Where the tracing agent keeps its records, and what it tells those who look at a traced thread
+ * from outside: sprof's sampler, in the kernel (sampler/bpf/sampling.bpf.c), which reads the calls
+ * in flight with a sample. Constants and words alone. */
+#ifndef SPROF_AGENT_PROBE_WINDOW_H
+#define SPROF_AGENT_PROBE_WINDOW_H
+
+/* The record of a call stands at an address that follows from where the call's return address is
+ * on its stack, whichever stack that is: PROBE_RECORDS + 8 · (slot mod 2^42). So a return address
+ * is found without any bookkeeping that could be wrong. The addresses are fixed, because the rules
+ * for unwinding through a thunk (agent/probe/area.S) hold them; Linux places nothing there. */
+#define PROBE_RECORDS 0x570000000000ULL
+#define PROBE_RECORDS_BYTES (1ULL << 45)
+#define PROBE_SLOT_MASK ((1ULL << 42) - 1)
+
+/* Where things stand in a record. */
+enum {
+    PROBE_RECORD_BYTES = 64,
+    PROBE_RECORD_RETURN = 0, /* the address that the call returns to */
+    PROBE_RECORD_BEGAN = 8,  /* ticks */
+    PROBE_RECORD_PARENT = 16,
+    PROBE_RECORD_SLOT = 40,   /* where the return address stood; 0: the record was never used */
+    PROBE_RECORD_SERIAL = 56, /* 32 bits: 0 when the call is over */
+};
+
+/* At the beginning of the window, where the record of no stack's slot is. */
+#define PROBE_WINDOW_MAGIC 0x776f646e69775053ULL
+struct probe_window {
+    unsigned long long magic;
+    unsigned long long innermost; /* added to a thread's pointer: where the address of its innermost
+                                     open call's record is */
+    unsigned long long code, code_end; /* of the agent, with its thunks */
+};
+
+#endif

@@ -1,0 +1,73 @@
+/* Steps over the thunks of sprof's tracer. Where a call of a traced function pushed its return
+ * address stands one into a thunk; the caller's is in a record that the slot's address leads to
+ * (agent/probe.h). Records change as fast as functions are called: those of the innermost calls
+ * come with the sample; others are read from the process, and believed while each call began before
+ * those below it. */
+#include "model/model.h"
+#include "unwind/walk.h"
+
+enum {
+    THUNK_BYTES = 64,
+    RECORD_WORDS = 6,
+    RECORD_RETURN = 0, /* words of a record */
+    RECORD_BEGAN = 1,
+    RECORD_SLOT = 5,
+    IN_RECORD = 22, /* from this offset in a thunk on, the return address is in the record */
+    ON_STACK = 45,  /* … and from this one on the stack again */
+};
+
+#define SLOT_MASK ((UINT64_C(1) << 42) - 1)
+
+/* Where the call pushed its return address, by the rules of agent/probe/area.S. */
+static uint64_t slot_of(uint64_t sp, unsigned offset)
+{
+    const int words = (offset >= 2) - (offset >= 15) - (offset >= 22) + (offset >= 29) +
+                      (offset >= 31) - (offset >= 44);
+    return sp + (uint64_t)(int64_t)(8 * words);
+}
+
+static bool captured_call(const struct walk *walk, uint64_t slot, struct model_open_call *call)
+{
+    for (size_t i = 0; i < walk->memory->call_count; i++)
+        if (walk->memory->calls[i].slot == slot) {
+            *call = walk->memory->calls[i];
+            return true;
+        }
+    return false;
+}
+
+static bool recorded_call(struct walk *walk, uint64_t records, uint64_t slot,
+                          struct model_open_call *call)
+{
+    uint64_t record[RECORD_WORDS];
+    walk->from = WALK_FROM_LIVE;
+    if (unwind_walk_read_live(walk, records + 8 * (slot & SLOT_MASK), record, sizeof record))
+        return false;
+    *call =
+        (struct model_open_call){record[RECORD_SLOT], record[RECORD_RETURN], record[RECORD_BEGAN]};
+    return call->slot == slot && (!walk->call_began || call->began < walk->call_began);
+}
+
+bool unwind_walk_thunk(struct walk *walk, uint64_t rule)
+{
+    const struct unwind_frame *frame = &walk->walker->frames[walk->count - 1];
+    const unsigned offset = (unsigned)(frame->address % THUNK_BYTES);
+    const uint64_t slot = slot_of(walk->sp, offset);
+    struct walk_caller caller = {.sp = slot + 8, .fp = walk->fp, .found_by = MODEL_BY_CFI};
+    struct model_open_call call;
+    if (offset < IN_RECORD || offset >= ON_STACK) {
+        if (unwind_walk_read_word(walk, slot, &caller.address) != WALK_READ_OK)
+            return unwind_walk_end(walk, MODEL_END_TRUNCATED);
+    } else {
+        if (!captured_call(walk, slot, &call) &&
+            !recorded_call(walk, rule >> 32 << 32, slot, &call))
+            return unwind_walk_end(walk, MODEL_END_TRUNCATED);
+        walk->call_began = call.began;
+        caller.address = call.return_address;
+        /* A record never leads to a thunk: nor may a forged one, for ever. */
+        if (unwind_rule_kind(unwind_walk_rule(walk, caller.address - 1)) == UNWIND_RULE_THUNK)
+            return unwind_walk_end(walk, MODEL_END_BAD_MEMORY);
+    }
+    walk->count -= frame->is_return; /* what runs in a thunk is shown; what calls from one is not */
+    return unwind_walk_go_on(walk, &caller);
+}
