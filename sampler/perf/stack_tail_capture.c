@@ -26,6 +26,12 @@ static size_t most_bytes(const struct perf_config *config)
     return most > MOST_BYTES_MIN ? most / 8 * 8 : MOST_BYTES_MIN;
 }
 
+/* Samples from before are taken, whatever the order of records. */
+static uint64_t settled_ns(const struct perf_source *source)
+{
+    return source->last_ns > LATE_NS ? source->last_ns - LATE_NS : 0;
+}
+
 /* What follows the slices of a ring's new records, where the kernel has not captured it. */
 static void copy_new(struct perf_source *source, size_t index)
 {
@@ -67,7 +73,7 @@ void perf_stack_tail_copy(struct perf_source *source)
         return;
     take_mappings(source);
     sampler_stack_tail_copies_drop_taken(&source->tail_copies);
-    perf_stack_tail_bpf_drop(&source->tail_bpf, source->last_ns - LATE_NS);
+    perf_stack_tail_bpf_drop(&source->tail_bpf, settled_ns(source));
     for (size_t i = 0; i < source->merge.rings.count; i++)
         copy_new(source, i);
 }
@@ -88,7 +94,7 @@ void perf_stack_tail_attach(struct perf_source *source, size_t ring, uint64_t of
 {
     struct model_sample *sample = &source->record.sample;
     const struct sampler_stack stack = stack_of(&source->record);
-    perf_stack_tail_bpf_drop(&source->tail_bpf, source->last_ns - LATE_NS);
+    perf_stack_tail_bpf_drop(&source->tail_bpf, settled_ns(source));
     sample->call_count = perf_stack_tail_bpf_calls(&source->tail_bpf, &stack, &sample->calls);
     if (!sampler_stack_tails_find(&source->tails, &stack, ring, offset, sample))
         return;
