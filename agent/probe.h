@@ -22,7 +22,7 @@
 
 enum {
     PROBE_MAGIC = 0x42505053, /* "SPPB" */
-    PROBE_VERSION = 4,
+    PROBE_VERSION = 5,
     PROBE_THUNK_BYTES = 64,
     PROBE_THUNKS =
         131072, /* one for each function of a process that is probed, and one to calibrate */
@@ -125,7 +125,7 @@ struct probe_stat {
     /* In the last of a slab: where in the slab the bucket is that has still to be raised by one,
      * for the call that ended last. */
     uint64_t pending;
-    uint64_t reserved;
+    uint64_t unlogged;               /* calls that are not in the log, because the ring was full */
     uint32_t buckets[PROBE_BUCKETS]; /* ended calls by their duration */
 };
 
@@ -153,6 +153,93 @@ enum {
 };
 #define PROBE_NODE_PARENT(key) ((uint32_t)((key) >> 32) & 0xffff)
 #define PROBE_NODE_DEPTH(key) ((uint32_t)((key) >> 48))
+
+/* What is done with calls beside their figures: flags. */
+enum probe_extra {
+    PROBE_PATHS = 1,   /* they are counted and timed by path, too */
+    PROBE_CALLERS = 2, /* … by pairs of caller and function: paths of two */
+    PROBE_LOG = 4,     /* each is written into its thread's ring; not together with the others */
+};
+
+/* == The log == */
+
+/* A thread's ring: a page that holds where it begins and ends, then its units. A call takes two
+ * units where it begins, and one where it ends. Places are counted from the beginning of the log,
+ * and stand at `place mod units`. The agent takes room first and fills it in then, for a signal
+ * handler may come between: a unit's header says of which place it is, so that one that is not
+ * filled in yet is known from what stood there before. */
+struct probe_ring {
+    uint64_t head; /* the agent's: the place of the next unit */
+    uint64_t padding[7];
+    _Atomic uint64_t tail; /* the tracer's: the place of the first that it has not read */
+};
+
+/* The first unit of a call that begins; the second one is its other four arguments. */
+struct probe_log_begin {
+    uint64_t header, begin; /* ticks */
+    uint64_t arguments[2];
+};
+
+struct probe_log_end {
+    uint64_t header, begin; /* as in what it ends */
+    uint64_t ticks, self;   /* how long it was, and without probed functions, as in the figures */
+};
+
+enum {
+    PROBE_UNIT_BYTES = 32,
+    PROBE_ARGUMENTS = 6, /* words: what rdi, rsi, rdx, rcx, r8, r9 hold at the entry */
+    PROBE_LOG_BEGIN = 1, /* kinds of units */
+    PROBE_LOG_END = 2,
+    PROBE_LOG_ONLY = 3, /* as BEGIN, of a call whose end cannot be seen */
+    PROBE_LOG_DEPTH_MAX = (1 << 21) - 1,
+    PROBE_RING_HEADER = 4096,
+};
+
+/* How a call ended. */
+enum probe_exit {
+    PROBE_EXIT_RETURN,
+    PROBE_EXIT_TAIL,      /* by a jump to another function */
+    PROBE_EXIT_EXCEPTION, /* left: one was caught above it */
+    PROBE_EXIT_LONGJMP,
+    PROBE_EXIT_LEFT, /* otherwise: its stack was used again */
+};
+
+/* Header: 18 bits of function, 21 of depth, 3 of exit, 2 of kind, 20 of place. */
+static inline uint64_t probe_log_header(uint64_t place, uint32_t kind, uint32_t exit,
+                                        uint32_t depth, uint32_t function)
+{
+    return place << 44 | (uint64_t)kind << 42 | (uint64_t)exit << 39 | (uint64_t)depth << 18 |
+           function;
+}
+#define PROBE_LOG_FUNCTION(header) ((uint32_t)(header)&0x3ffff)
+#define PROBE_LOG_DEPTH(header) ((uint32_t)((header) >> 18) & 0x1fffff)
+#define PROBE_LOG_EXIT(header) ((uint32_t)((header) >> 39) & 7)
+#define PROBE_LOG_KIND(header) ((uint32_t)((header) >> 42) & 3)
+#define PROBE_LOG_IS_AT(header, place) ((header) >> 44 == ((place)&0xfffff))
+
+/* Rings are smaller the later their slabs are taken: 4 MiB, 1 MiB, 64 KiB. */
+static inline uint64_t probe_ring_bytes(uint32_t slab)
+{
+    return slab < 16 ? UINT64_C(4) << 20 : slab < 64 ? UINT64_C(1) << 20 : UINT64_C(64) << 10;
+}
+
+static inline uint64_t probe_ring_units(uint32_t slab)
+{
+    return probe_ring_bytes(slab) / PROBE_UNIT_BYTES;
+}
+
+/* From the first ring on, behind the slabs. */
+static inline uint64_t probe_ring_offset(uint32_t slab)
+{
+    const uint64_t large = slab < 16 ? slab : 16,
+                   middle = slab < 16   ? 0
+                            : slab < 64 ? slab - 16
+                                        : 48,
+                   small = slab < 64 ? 0 : slab - 64;
+    return large * (PROBE_RING_HEADER + probe_ring_bytes(0)) +
+           middle * (PROBE_RING_HEADER + probe_ring_bytes(16)) +
+           small * (PROBE_RING_HEADER + probe_ring_bytes(64));
+}
 
 /* What a probe takes of its thread, in ticks: measured by the agent before it lets the program go,
  * by calls of an empty function through a thunk and without one. */
@@ -197,9 +284,10 @@ struct probe_owner {
     char output[PROBE_OUTPUT_BYTES]; /* path of the recording */
 };
 
-/* The file: this structure, then the slabs, each an array of struct probe_stat by function, and one
- * for the thunk that calibrates, whose number is function_count, and its nodes. The tracer writes
- * what is above the line: the first group before it says go, the second, and `tiers`, at any time.
+/* The file: this structure, then the slabs, then the rings of the log; the slabs are each an array
+ * of struct probe_stat by function, and one for the thunk that calibrates, whose number is
+ * function_count, and its nodes. The tracer writes what is above the line: the first group before
+ * it says go, the second, and `tiers`, at any time.
  */
 struct probe_shared {
     uint64_t slab_bytes;
@@ -208,7 +296,7 @@ struct probe_shared {
     uint64_t stack_low, stack_high; /* of the main thread */
     uint64_t stack_bytes;           /* of other threads, as far as known */
     uint32_t tid_offset;            /* from a thread's pointer to its id; 0: ask the kernel */
-    uint32_t with_paths;            /* calls are counted by path, too */
+    _Atomic uint32_t extras;        /* enum probe_extra; changes while the program runs */
     uint32_t main_tid, reserved;
 
     /* Ticks: of a call that began before, only what came after counts. 0: nothing was cleared. */
@@ -224,6 +312,8 @@ struct probe_shared {
     struct probe_hit hits[PROBE_THUNKS]; /* by function; only what is called exists */
     struct probe_loading loading;
     struct probe_owner owner;
+    _Atomic uint32_t log_depth;          /* calls that are deeper are not logged */
+    _Atomic uint32_t log_is_full;        /* none is: they count as not logged */
 };
 
 #define PROBE_SHARED_BYTES ((sizeof(struct probe_shared) + 4095) / 4096 * 4096)
@@ -240,6 +330,9 @@ static inline uint64_t probe_slab_bytes(uint32_t functions)
 }
 
 _Static_assert(sizeof(struct probe_stat) == 384, "whole cache lines");
+_Static_assert(sizeof(struct probe_log_begin) == PROBE_UNIT_BYTES &&
+                   sizeof(struct probe_log_end) == PROBE_UNIT_BYTES && PROBE_THUNKS <= 1 << 18,
+               "units");
 
 /* The processor's counter, in which times are. */
 static inline uint64_t probe_ticks(void)

@@ -1,10 +1,12 @@
 /* sprof script: the samples themselves. */
 #include "cli/commands.h"
+#include "cli/flow.h"
 #include "cli/open.h"
 #include "cli/selection.h"
 #include "report/report.h"
 
 #include <stddef.h>
+#include <string.h>
 
 struct arguments {
     struct cli_selection selection; /* first: see cli_release_rules */
@@ -15,7 +17,7 @@ struct arguments {
 #define FIELD(name) offsetof(struct arguments, name)
 static const struct cli_option options[] = {
     CLI_SELECTION_OPTIONS,
-    {"limit", 'n', "N", "at most so many samples; 0: all (the default)", FIELD(limit),
+    {"limit", 'n', "N", "at most so many samples or calls; 0: all (the default)", FIELD(limit),
      cli_set_number},
     {"format", 0, "text|csv|json", "for people (text), or for programs", FIELD(format),
      cli_set_sample_format},
@@ -35,14 +37,24 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
     struct report_selection selection = cli_selection_of(&arguments->selection);
     selection.all_events = !selection.event;
     const struct report_style style = {.format = arguments->format};
-    status = report_script(stdout, store, &selection, &style, (size_t)arguments->limit, error);
+    const char *format = arguments->format ? arguments->format->name : "text";
+    uint32_t run;
+    status = cli_has_flow(store, selection.run_id, &run, error);
+    if (status > 0)
+        status = cli_show_flow(stdout, store, run, &selection,
+                               !strcmp(format, "csv")    ? CLI_CSV
+                               : !strcmp(format, "json") ? CLI_JSON
+                                                         : CLI_TEXT,
+                               arguments->limit, error);
+    else if (!status)
+        status = report_script(stdout, store, &selection, &style, (size_t)arguments->limit, error);
     store_close(store, NULL);
     return status;
 }
 
 const struct cli_command cli_script_command = {
     .name = "script",
-    .summary = "Print the samples in time order, each with its stack",
+    .summary = "Print the samples in time order, each with its stack; of a log every call",
     .operands = "[FILE]",
     .options = options,
     .arguments_size = sizeof(struct arguments),

@@ -19,7 +19,9 @@ struct arguments {
     const char *output;
     enum trace_mode mode;
     double max_overhead; /* percent; 0: none */
-    bool append, paths, no_cache, paused, verbose;
+    uint64_t depth;
+    size_t max_size;
+    bool append, paths, callers, no_cache, paused, verbose;
 };
 
 static int set_mode(void *field, const char *value, struct sprof_error *error)
@@ -31,10 +33,10 @@ static int set_mode(void *field, const char *value, struct sprof_error *error)
             sprof_str_release(&words);
             return 0;
         }
-        sprof_str_appendf(&words, "%s%s", i ? " or " : "", trace_mode_words[i]);
+        sprof_str_appendf(&words, "%s%s", i ? ", " : "", trace_mode_words[i]);
     }
-    const int code = sprof_error_set(error, SPROF_EUSAGE, 0, "`%s` is no mode: give %s", value,
-                                     words.text ? words.text : "another");
+    const int code = sprof_error_set(error, SPROF_EUSAGE, 0, "`%s` is no mode: give one of %s",
+                                     value, words.text ? words.text : "another");
     sprof_str_release(&words);
     return code;
 }
@@ -60,14 +62,21 @@ static const struct cli_option options[] = {
      FIELD(children_of), cli_add_text},
     {"module", 0, "GLOB", "functions of these modules (those of the application)", FIELD(modules),
      cli_add_text},
-    {"mode", 0, "stats|coverage",
-     "count and time calls (stats), or find out which functions are called, at no cost but for "
-     "each one's first call",
+    {"mode", 0, "stats|coverage|log",
+     "count and time calls (stats), find out which functions are called, at no cost but for each "
+     "one's first call, or write down every call",
      FIELD(mode), set_mode},
     {"paths", 0, NULL, "count and time calls by who called whom, too", FIELD(paths), cli_set_flag},
     {"max-overhead", 0, "PERCENT|none",
      "time fewer functions, then take probes out, until they cost no more, such as 5% (none)",
      FIELD(max_overhead), set_overhead},
+    {"callers", 0, NULL, "… by caller and function alone, which costs less room", FIELD(callers),
+     cli_set_flag},
+    {"depth", 0, "N", "mode log: calls in at most so many others (all)", FIELD(depth),
+     cli_set_positive},
+    {"max-size", 0, "SIZE",
+     "mode log: write down no more calls once the recording has so many bytes, as in 2G",
+     FIELD(max_size), cli_set_size},
     {"output", 'o', "FILE", "the recording (sprof.db); an existing one becomes FILE.old",
      FIELD(output), cli_set_text},
     {"append", 0, NULL, "add a run to an existing recording", FIELD(append), cli_set_flag},
@@ -118,6 +127,9 @@ static void summarize(struct cli_terminal *terminal, const struct trace_options 
                 "to hold --max-overhead %zu functions were only counted in the end, and %zu lost "
                 "their probes: their callers' self times hold theirs",
                 result->governed_count, result->governed_off);
+    if (trace->mode == TRACE_LOG)
+        cli_say(terminal, "%llu calls written down, %llu not for lack of room: `sprof script`",
+                (unsigned long long)result->logged, (unsigned long long)result->unlogged);
     if (result->untracked)
         cli_say(terminal, "%llu threads found no room for their figures and were not traced",
                 (unsigned long long)result->untracked);
@@ -155,8 +167,15 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
     if (arguments->duration_ns && !pids)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "--duration belongs to -p: a command is traced to its end");
-    if (arguments->mode != TRACE_STATS && arguments->paths)
-        return sprof_error_set(error, SPROF_EUSAGE, 0, "--paths goes with --mode stats");
+    if (arguments->mode != TRACE_STATS && (arguments->paths || arguments->callers))
+        return sprof_error_set(error, SPROF_EUSAGE, 0, "--%s goes with --mode stats",
+                               arguments->paths ? "paths" : "callers");
+    if (arguments->paths && arguments->callers)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "--paths holds what --callers would: give one of them");
+    if (arguments->mode != TRACE_LOG && (arguments->depth || arguments->max_size))
+        return sprof_error_set(error, SPROF_EUSAGE, 0, "--%s goes with --mode log",
+                               arguments->depth ? "depth" : "max-size");
     const struct trace_options trace = {
         .mode = arguments->mode,
         .append = arguments->append,
@@ -174,6 +193,9 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
         .output = arguments->output ? arguments->output : CLI_DEFAULT_RECORDING,
         .paths = arguments->paths,
         .max_overhead = arguments->max_overhead,
+        .callers = arguments->callers,
+        .depth = arguments->depth < UINT32_MAX ? (uint32_t)arguments->depth : 0,
+        .max_size = arguments->max_size,
         .no_cache = arguments->no_cache,
         .paused = arguments->paused,
         .sprof_version = SPROF_VERSION,

@@ -132,10 +132,10 @@ struct store_sample {
     uint64_t id; /* given by the database when 0 */
     uint32_t run_id, event_id, thread_id, node_id;
     uint64_t time_ns, weight;
-    uint64_t count; /* samples this row stands for: 1; more in imports; 0 for CPU time that
-                       is known but was never sampled ("[not sampled]") */
-    int32_t cpu;    /* -1: unknown; rows with another count than 1 have none */
-    uint8_t end_reason;        /* enum unwind_end */
+    uint64_t count;     /* samples this row stands for: 1; more in imports; 0 for CPU time that
+                           is known but was never sampled ("[not sampled]") */
+    int32_t cpu;        /* -1: unknown; rows with another count than 1 have none */
+    uint8_t end_reason; /* enum unwind_end */
     bool stitched, user_stack; /* user_stack: it has one at all */
 };
 
@@ -143,22 +143,22 @@ struct store_sample {
  * that have ended, and all zero (SQL NULL: min) where only calls are counted. */
 struct store_call_cost {
     uint32_t run_id, event_id, thread_id, node_id;
-    bool timed;           /* exits were seen, too */
-    uint64_t calls;       /* begun */
-    uint64_t counted;     /* … that were only counted: no times hold them */
-    uint64_t in_flight;   /* … that were timed, and had not ended when the run did */
-    uint64_t total_ns;    /* of outermost calls, with all that they called */
-    uint64_t self_ns;     /* without the probed functions that they called */
+    bool timed;         /* exits were seen, too */
+    uint64_t calls;     /* begun */
+    uint64_t counted;   /* … that were only counted: no times hold them */
+    uint64_t in_flight; /* … that were timed, and had not ended when the run did */
+    uint64_t total_ns;  /* of outermost calls, with all that they called */
+    uint64_t self_ns;   /* without the probed functions that they called */
     uint64_t raw_total_ns, raw_self_ns; /* the same with what the probes took */
-    uint64_t min_ns, max_ns; /* of one call */
-    uint64_t child_calls; /* of probed functions, directly */
-    uint64_t tails;       /* ended by calling another function last */
-    uint64_t abnormal;    /* left by an exception or longjmp */
-    uint64_t recursive;   /* begun while another one was open */
-    uint64_t uncertain;   /* whose self time may hold that of others: coroutines */
-    double bucket_ns;     /* where the first bucket ends */
-    struct sprof_bytes buckets; /* 32-bit counts of calls by duration, little endian; each ends at √2
-                                   times the one before */
+    uint64_t min_ns, max_ns;            /* of one call */
+    uint64_t child_calls;               /* of probed functions, directly */
+    uint64_t tails;                     /* ended by calling another function last */
+    uint64_t abnormal;                  /* left by an exception or longjmp */
+    uint64_t recursive;                 /* begun while another one was open */
+    uint64_t uncertain;                 /* whose self time may hold that of others: coroutines */
+    double bucket_ns;                   /* where the first bucket ends */
+    struct sprof_bytes buckets; /* 32-bit counts of calls by duration, little endian; each ends at
+                                   √2 times the one before */
 };
 
 /* The first call of a function that was looked for, whose entry is the frame of the node. */
@@ -166,6 +166,37 @@ struct store_entry_coverage {
     uint32_t run_id, node_id;
     uint64_t first_ns;  /* 0: it was not called (SQL NULL) */
     uint32_t thread_id; /* that called it first; 0: unknown, or not called (SQL NULL) */
+};
+
+/* How a call ended, or did not. */
+enum store_exit {
+    STORE_EXIT_RETURN,
+    STORE_EXIT_TAIL, /* by calling another function last */
+    STORE_EXIT_EXCEPTION,
+    STORE_EXIT_LONGJMP,
+    STORE_EXIT_LEFT,       /* without returning, nobody saw how */
+    STORE_EXIT_THREAD_END, /* its thread ended before it */
+    STORE_EXIT_OPEN,       /* the run ended before it */
+    STORE_EXIT_UNSEEN,     /* the ends of such calls cannot be seen */
+};
+
+/* One call, in the order of their ends. */
+struct store_call {
+    uint64_t id; /* given by the database when 0 */
+    uint32_t run_id, thread_id, node_id;
+    uint64_t start_ns;
+    uint64_t duration_ns;     /* as it passed, with what probes took; 0: not known (SQL NULL) */
+    uint64_t self_ns;         /* without the probed functions that it called, and their probes */
+    uint32_t depth;           /* 1: outermost */
+    uint8_t exit;             /* enum store_exit; stored by number with the depth */
+    struct sprof_bytes words; /* six of 8 bytes, big endian: what was in the registers of the
+                                 first integer arguments */
+};
+
+/* Calls of a function in a second that have no row of their own, though they were to have one. */
+struct store_probe_ledger {
+    uint32_t run_id, second, node_id;
+    uint64_t not_logged;
 };
 
 /* == What is derived == */

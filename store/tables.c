@@ -6,6 +6,8 @@ static const char *const frame_words[] = {"app", NULL};
 static const char *const probe_tier_words[] = {"timed", "counted", "off", NULL};
 static const char *const interior_words[] = {"keep", "drop", NULL};
 static const char *const unit_words[] = {"sample", "call", NULL};
+static const char *const exit_words[] = {"return",     "tail", "exception", "longjmp", "left",
+                                         "thread-end", "open", "unseen",    NULL};
 static const struct {
     const char *list;
     const char *const *words;
@@ -19,6 +21,7 @@ static const struct {
     {"kind", model_kind_words},
     {"found_by", model_found_by_words},
     {"end_reason", model_end_words},
+    {"exit", exit_words},
 };
 
 int store_each_word(int (*word)(void *context, const struct store_word *row), void *context)
@@ -377,6 +380,41 @@ static const struct store_column probe_event_columns[] = {
     COLUMN(store_probe_event, share, REAL),
 };
 
+/* The exit in the lowest 3 bits, the depth above them. */
+static uint64_t pack_call(const void *row)
+{
+    const struct store_call *call = row;
+    return call->exit > STORE_EXIT_UNSEEN ? STORE_UNPACKABLE
+                                          : (uint64_t)call->depth << 3 | call->exit;
+}
+
+static bool unpack_call(void *row, uint64_t number)
+{
+    struct store_call *call = row;
+    call->exit = number & 7;
+    call->depth = (uint32_t)(number >> 3);
+    return number >> 35 == 0;
+}
+static const struct store_packing call_packing = {pack_call, unpack_call};
+#define CALL_COMPUTED                                                                              \
+    "\"depth\" INTEGER AS (packed >> 3),\n"                                                        \
+    "    \"exit\" INTEGER AS (packed & 7)"
+
+static const struct store_column call_columns[] = {
+    NULLED(store_call, id, NUMBER),       OF(store_call, run_id, "run"),
+    OF(store_call, thread_id, "thread"),  OF(store_call, node_id, "stack_node"),
+    COLUMN(store_call, start_ns, NUMBER), NULLED(store_call, duration_ns, NUMBER),
+    NULLED(store_call, self_ns, NUMBER),  PACKED(store_call, call_packing),
+    NULLED(store_call, words, BLOB),
+};
+
+static const struct store_column probe_ledger_columns[] = {
+    OF(store_probe_ledger, run_id, "run"),
+    COLUMN(store_probe_ledger, second, NUMBER),
+    OF(store_probe_ledger, node_id, "stack_node"),
+    COLUMN(store_probe_ledger, not_logged, NUMBER),
+};
+
 static const struct store_column coverage_columns[] = {
     OF(store_coverage, run_id, "run"),
     OF(store_coverage, function_id, "function"),
@@ -506,6 +544,10 @@ static const struct store_table tables[STORE_FIRST_QUERY] = {
                                          store_entry_coverage, "run_id, node_id"),
     [STORE_PROBE_EVENT] = ROWS_OF_RUN("probe_event", probe_event_columns, store_probe_event,
                                       "run_id, node_id, time_ns"),
+    [STORE_CALL] = {"call", COLUMNS(call_columns, store_call), .key = "id",
+                    .computed = CALL_COMPUTED, .of_run = OF_RUN, .order = "id"},
+    [STORE_PROBE_LEDGER] = ROWS_OF_RUN("probe_ledger", probe_ledger_columns, store_probe_ledger,
+                                       "run_id, second, node_id"),
     [STORE_COVERAGE] =
         ROWS_OF_RUN("coverage", coverage_columns, store_coverage, "run_id, function_id"),
     [STORE_LEDGER] =

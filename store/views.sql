@@ -239,3 +239,32 @@ LEFT JOIN node_path n ON n.node_id = e.node_id
 LEFT JOIN call_path p ON p.id = n.path_id
 LEFT JOIN function f ON f.id = p.function_id
 LEFT JOIN module m ON m.id = f.module_id;
+-- Calls that were logged one by one, in the order of their ends. A function whose call is not over has
+-- no duration; word1 and so on are what was in the registers of arguments when it began.
+CREATE VIEW v_call AS
+SELECT c.run_id, c.id AS call_id, c.depth, p.pid, t.tid, t.name AS thread, f.name AS function,
+       m.name AS module, c.start_ns, c.duration_ns, c.self_ns,
+       (SELECT word FROM word WHERE list = 'exit' AND number = c.exit) AS exit,
+       '0x' || coalesce(nullif(ltrim(lower(hex(substr(c.words, 1, 8))), '0'), ''), '0') AS word1,
+       '0x' || coalesce(nullif(ltrim(lower(hex(substr(c.words, 9, 8))), '0'), ''), '0') AS word2,
+       '0x' || coalesce(nullif(ltrim(lower(hex(substr(c.words, 17, 8))), '0'), ''), '0') AS word3,
+       '0x' || coalesce(nullif(ltrim(lower(hex(substr(c.words, 25, 8))), '0'), ''), '0') AS word4,
+       '0x' || coalesce(nullif(ltrim(lower(hex(substr(c.words, 33, 8))), '0'), ''), '0') AS word5,
+       '0x' || coalesce(nullif(ltrim(lower(hex(substr(c.words, 41, 8))), '0'), ''), '0') AS word6,
+       f.id AS function_id, c.thread_id
+FROM call c
+CROSS JOIN thread t ON t.id = c.thread_id
+CROSS JOIN process p ON p.id = t.process_id
+CROSS JOIN node_path n ON n.node_id = c.node_id
+CROSS JOIN call_path q ON q.id = n.path_id
+CROSS JOIN function f ON f.id = q.function_id
+CROSS JOIN module m ON m.id = f.module_id;
+
+-- Calls that were to be logged and found no room, by function and second.
+CREATE VIEW v_not_logged AS
+SELECT l.run_id, l.second, f.name AS function, m.name AS module, l.not_logged, f.id AS function_id
+FROM probe_ledger l
+JOIN node_path n ON n.node_id = l.node_id
+JOIN call_path q ON q.id = n.path_id
+JOIN function f ON f.id = q.function_id
+JOIN module m ON m.id = f.module_id;

@@ -48,9 +48,16 @@ static int set_mode(struct trace_session *session, enum trace_mode mode, struct 
                                "call: begin another trace for mode %s",
                                left, trace_mode_words[mode]);
     int result = trace_flush(session, error);
+    const enum trace_mode before = session->mode;
     session->mode = mode;
     if (!result && mode == TRACE_COVERAGE && trace_coverage_begin(session))
         result = sprof_error_memory(error);
+    if (mode == TRACE_LOG && (session->options.paths || session->options.callers))
+        result = sprof_error_set(error, SPROF_EUSAGE, 0,
+                                 "a trace with --paths or --callers does not log calls");
+    if (result)
+        session->mode = before;
+    trace_set_extras(session);
     trace_switch(session);
     return result ? result : begin_phase(session, NULL, error);
 }
@@ -82,7 +89,7 @@ static int start(void *context, char *argument, struct sprof_str *answer, struct
         if (named < 0 && (end == word || *end || errno || !duration_ns))
             return sprof_error_set(
                 error, SPROF_EUSAGE, 0,
-                "`%.100s` is neither a mode of traces (stats, coverage) nor a time such "
+                "`%.100s` is neither a mode of traces (stats, coverage, log) nor a time such "
                 "as 10s",
                 word);
     }
@@ -129,7 +136,8 @@ static int mode(void *context, char *argument, struct sprof_str *answer, struct 
     const int mode = find_mode(argument);
     if (mode < 0)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "`%.100s` is no mode of traces: give stats or coverage", argument);
+                               "`%.100s` is no mode of traces: give stats, coverage or log",
+                               argument);
     const bool is_same = mode == (int)session->mode;
     sprof_str_appendf(answer, "mode %s%s", argument, is_same ? ", as before" : "");
     return set_mode(session, (enum trace_mode)mode, error);
@@ -281,7 +289,7 @@ static const struct control_command commands[] = {
     {"stop", "off", NULL, stop},
     {"status", NULL, "[fields]", status},
     {"clear", NULL, NULL, clear},
-    {"mode", NULL, "stats or coverage", mode},
+    {"mode", NULL, "stats, coverage or log", mode},
     {"mark", NULL, "NAME", mark},
     {"probe", NULL, "+RE, -RE, +0xA-0xB, -#1,3-5 or +#N", probe},
     {"list", NULL, NULL, list},
@@ -290,7 +298,8 @@ static const struct control_command commands[] = {
     {"end", NULL, NULL, end},
 };
 static const struct control_commands all = {
-    "start [MODE] [TIME], stop, status, clear, mode stats|coverage, mark NAME, probe ±RE, list, "
+    "start [MODE] [TIME], stop, status, clear, mode stats|coverage|log, mark NAME, probe ±RE, "
+    "list, "
     "stats, detach, end (rate is for recordings of samples)",
     commands, sizeof commands / sizeof *commands};
 

@@ -47,6 +47,7 @@ static void subtract(struct probe_stat *stat, const struct probe_stat *base)
     stat->abnormal -= base->abnormal;
     stat->recursive -= base->recursive;
     stat->uncertain -= base->uncertain;
+    stat->unlogged -= base->unlogged;
     for (size_t i = 0; i < PROBE_BUCKETS; i++)
         stat->buckets[i] -= base->buckets[i];
 }
@@ -67,6 +68,7 @@ static void add(struct probe_stat *to, const struct probe_stat *stat)
     to->tails += stat->tails;
     to->abnormal += stat->abnormal;
     to->uncertain += stat->uncertain;
+    to->unlogged += stat->unlogged;
     for (size_t i = 0; i < PROBE_BUCKETS; i++)
         to->buckets[i] += stat->buckets[i];
 }
@@ -144,6 +146,7 @@ static void free_thread(struct trace_thread *thread)
         sprof_vec_release(&thread->cells);
         sprof_vec_release(&thread->paths);
         sprof_map_release(&thread->path_index);
+        sprof_vec_release(&thread->open);
         sprof_map_release(&thread->index);
     }
 }
@@ -165,6 +168,7 @@ static int end_thread(struct trace_session *session, uint32_t slab)
     fallocate(session->memory_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
               (off_t)slab_offset(session, slab),
               (off_t)probe_slab_bytes(session->capacity));
+    trace_log_empty(session, slab);
     free_thread(thread);
     free(thread);
     session->slabs[slab] = NULL;
@@ -330,9 +334,23 @@ static int clear_stat(struct trace_session *session, struct trace_thread *thread
 static uint32_t slab_count(const struct trace_session *session)
 {
     const uint32_t used = atomic_load(&session->shared->slabs_used);
-    const uint32_t count = (uint32_t)((session->shared_bytes - PROBE_SHARED_BYTES) /
-                                      probe_slab_bytes(session->capacity));
-    return used < count ? used : count;
+    return used < session->slab_count ? used : session->slab_count;
+}
+
+int trace_collect_log(struct trace_session *session)
+{
+    const uint32_t count = session->has_logged ? slab_count(session) : 0;
+    int result = 0;
+    for (uint32_t i = 0; i < count && !result; i++) {
+        const uint32_t tid = atomic_load(&session->shared->slabs[i].tid);
+        if (atomic_load(&session->shared->slabs[i].state) != PROBE_SLAB_TAKEN || !tid)
+            continue;
+        if (!session->slabs[i])
+            result = begin_thread(session, i, tid);
+        if (!result)
+            result = trace_log_read(session, session->slabs[i], i);
+    }
+    return result;
 }
 
 int trace_collect(struct trace_session *session, enum trace_collecting what)
@@ -351,6 +369,10 @@ int trace_collect(struct trace_session *session, enum trace_collecting what)
             result = trace_read_paths(session, session->slabs[i], nodes_offset(session, i));
         if (!result && (ended || what == TRACE_COLLECT_ALL))
             result = each_stat(session, i, read_stat);
+        if (!result && session->has_logged)
+            result = trace_log_read(session, session->slabs[i], i);
+        if (!result && ended)
+            result = trace_log_end(session, session->slabs[i], i, what == TRACE_COLLECT_LAST);
         if (!result && ended)
             result = end_thread(session, i);
     }
@@ -372,6 +394,7 @@ int trace_clear_figures(struct trace_session *session, uint64_t ticks)
         begin_anew(&session->rest.cells.items[i]);
         session->rest_stats[i] = (struct probe_stat){0};
     }
+    trace_log_clear(session, session->now_ns);
     for (size_t i = 0; i < session->probes.count; i++)
         session->probes.items[i].calls = 0;
     session->calls = session->in_flight = session->abnormal = 0;

@@ -129,14 +129,15 @@ static int add_up(struct trace_thread *thread)
             return SPROF_ENOMEM;
         cell->path_calls += path->cell.phase_calls;
         cell->path_self += path->cell.phase_self;
-        cell->stack = cell->stack ? cell->stack : path->stack;
+        if (!cell->stack && path->cell.sample) /* callers alone have none */
+            cell->stack = path->stack;
     }
     return 0;
 }
 
 int trace_read_paths(struct trace_session *session, struct trace_thread *thread, uint64_t nodes)
 {
-    if (!session->options.paths || thread->shares)
+    if ((!session->options.paths && !session->options.callers) || thread->shares)
         return 0;
     const int result = each_node(session, thread, nodes, read_node);
     return result ? result : add_up(thread);
@@ -144,7 +145,7 @@ int trace_read_paths(struct trace_session *session, struct trace_thread *thread,
 
 int trace_clear_paths(struct trace_session *session, struct trace_thread *thread, uint64_t nodes)
 {
-    if (!session->options.paths || thread->shares)
+    if ((!session->options.paths && !session->options.callers) || thread->shares)
         return 0;
     const int result = each_node(session, thread, nodes, clear_node);
     return result ? result : add_up(thread);

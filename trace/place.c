@@ -155,7 +155,8 @@ static int share_memory(struct trace_session *session, struct sprof_error *error
     const uint64_t slab_bytes = probe_slab_bytes(functions);
     const uint64_t most = SHARED_BYTES_MAX / slab_bytes;
     const uint32_t slabs = most < PROBE_SLABS ? (uint32_t)most : PROBE_SLABS;
-    session->shared_bytes = PROBE_SHARED_BYTES + slabs * slab_bytes;
+    session->slab_count = slabs;
+    session->shared_bytes = PROBE_SHARED_BYTES + slabs * slab_bytes + probe_ring_offset(slabs);
     if (!session->attachment)
         session->memory_fd = memfd_create(PROBE_MEMORY_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     else if (trace_attach_memory(session, error))
@@ -173,7 +174,7 @@ static int share_memory(struct trace_session *session, struct sprof_error *error
     session->shared = mapped;
     session->shared->slab_bytes = slab_bytes;
     session->shared->slab_count = slabs;
-    session->shared->with_paths = session->options.paths;
+    trace_set_extras(session);
     session->shared->function_count = functions;
     session->shared->main_tid = (uint32_t)pid_of(session);
     find_stack(session);

@@ -85,7 +85,8 @@ int trace_plan_process(pid_t pid, struct cache *cache,
                        int (*module)(void *context, struct trace_module *module), void *context,
                        bool *runs_generated_code, struct sprof_error *error)
 {
-    struct survey survey = {.pid = pid, .cache = cache, .wants = wants, .module = module, .context = context};
+    struct survey survey = {
+        .pid = pid, .cache = cache, .wants = wants, .module = module, .context = context};
     int code = target_check(pid, false, error);
     if (code)
         return code;

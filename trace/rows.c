@@ -99,6 +99,9 @@ static int put_call_cost(struct trace_session *session, const struct probe_stat 
     };
     session->calls += row.calls - cell->written_calls;
     session->probes.items[cell->function].calls += row.calls - cell->written_calls;
+    session->probes.items[cell->function].unlogged += stat->unlogged - cell->written_unlogged;
+    session->unlogged += stat->unlogged - cell->written_unlogged;
+    cell->written_unlogged = stat->unlogged;
     session->in_flight += row.in_flight - cell->written_in_flight;
     session->abnormal += row.abnormal - cell->written_abnormal;
     struct trace_probe *probe = &session->probes.items[cell->function];

@@ -20,6 +20,7 @@
 
 enum {
     LOOK_MS = 100,         /* how often threads that have ended are looked for */
+    LOG_MS = 4,            /* how often calls are taken out of rings */
     FLUSH_NS = 1000000000, /* between two times that rows are written … */
     FLUSH_SHARE = 20,      /* … or so many times as long as that takes */
 };
@@ -72,7 +73,7 @@ static int check_command(const struct trace_options *options, struct sprof_error
 
 /* == Opening == */
 
-const char *const trace_mode_words[] = {"stats", "coverage", NULL};
+const char *const trace_mode_words[] = {"stats", "coverage", "log", NULL};
 
 static int set_environment(struct trace_session *session, struct sprof_error *error)
 {
@@ -365,7 +366,8 @@ int trace_clear(struct trace_session *session)
 int trace_flush(struct trace_session *session, struct sprof_error *error)
 {
     trace_take_time(session);
-    if (trace_collect(session, TRACE_COLLECT_ALL) || trace_coverage_collect(session))
+    if (trace_collect(session, TRACE_COLLECT_ALL) || trace_coverage_collect(session) ||
+        trace_log_tick(session))
         return sprof_error_memory(error);
     account(session, trace_command_cpu_ns(session));
     const int result = recording_flush(session->recording, error);
@@ -388,9 +390,28 @@ static int wait_ms(const struct trace_session *session)
     const uint64_t now_ns = sprof_clock_monotonic_ns(), govern_ns = trace_govern_next_ns(session);
     const uint64_t next_ns =
         session->off_ns && session->off_ns < govern_ns ? session->off_ns : govern_ns;
-    if (next_ns > now_ns && next_ns - now_ns > LOOK_MS * UINT64_C(1000000))
-        return LOOK_MS;
+    const uint64_t look_ms = session->has_logged ? LOG_MS : LOOK_MS;
+    if (next_ns > now_ns && next_ns - now_ns > look_ms * UINT64_C(1000000))
+        return (int)look_ms;
     return next_ns > now_ns ? (int)((next_ns - now_ns) / 1000000) + 1 : 0;
+}
+
+/* What is logged is taken often, all else is looked at now and then. */
+static int look(struct trace_session *session)
+{
+    trace_take_time(session);
+    if (trace_collect_log(session))
+        return SPROF_ENOMEM;
+    if (session->now_ns < session->next_look_ns)
+        return 0;
+    session->next_look_ns = session->now_ns + (LOOK_MS - 1) * UINT64_C(1000000);
+    note_exec(session);
+    if (trace_collect(session, TRACE_COLLECT_ENDED) || trace_coverage_collect(session))
+        return SPROF_ENOMEM;
+    if (session->mode == TRACE_COVERAGE && trace_coverage_begin(session)) /* libraries come */
+        return SPROF_ENOMEM;
+    trace_coverage_remove(session);
+    return 0;
 }
 
 static int wait_for_end(struct trace_session *session, struct trace_result *result,
@@ -411,14 +432,15 @@ static int wait_for_end(struct trace_session *session, struct trace_result *resu
         session->ended |= polls[2].revents != 0 || is_over(session);
         if (trace_loads_serve(session, error))
             return sprof_error_memory(error);
-        note_exec(session);
-        trace_take_time(session);
-        if (trace_collect(session, TRACE_COLLECT_ENDED) || trace_coverage_collect(session))
+        if (look(session))
             return sprof_error_memory(error);
-        trace_coverage_remove(session);
         if (trace_govern(session))
             return sprof_error_memory(error);
-        int failed = session->now_ns >= session->next_flush_ns ? trace_flush(session, error) : 0;
+        int failed = 0;
+        if (session->now_ns >= session->next_flush_ns)
+            failed = trace_flush(session, error);
+        else if (trace_log_wants_flush(session))
+            failed = recording_flush(session->recording, error);
         if (!failed)
             failed = trace_serve_commands(session, error);
         if (failed)
@@ -429,7 +451,7 @@ static int wait_for_end(struct trace_session *session, struct trace_result *resu
     trace_loads_close(session);
     trace_take_time(session);
     return trace_collect(session, session->ended ? TRACE_COLLECT_ALL : TRACE_COLLECT_LAST) ||
-                   trace_coverage_collect(session)
+                   trace_coverage_collect(session) || trace_log_tick(session)
                ? sprof_error_memory(error)
                : 0;
 }
@@ -445,6 +467,8 @@ static int finish(struct trace_session *session, struct trace_result *result,
     result->in_flight = session->in_flight;
     result->abnormal = session->abnormal;
     result->refused = session->refused;
+    result->logged = session->logged;
+    result->unlogged = session->unlogged;
     trace_coverage_count(session, &result->covered, &result->left);
     result->stopped_ns = session->stopped_ns;
     result->untracked = atomic_load(&session->shared->untracked);

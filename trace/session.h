@@ -13,6 +13,7 @@
 enum trace_mode {
     TRACE_STATS,    /* it is counted and timed */
     TRACE_COVERAGE, /* it is noted when a function is called first, whose probe then goes */
+    TRACE_LOG,      /* it is counted and timed, and has a row of its own */
 };
 
 /* The words of the modes, then NULL. */
@@ -38,9 +39,12 @@ struct trace_options {
     struct model_kind_rules rules;
     const char *output; /* NULL: "sprof.db" */
     enum trace_mode mode;
-    bool append; /* add a run, where there is a recording already */
-    bool paths;  /* calls by call path, too */
     double max_overhead; /* of the command's CPU time that probes may take, in percent; 0: any */
+    bool append;       /* add a run, where there is a recording already */
+    bool paths;        /* calls by call path, too; in mode stats */
+    bool callers;      /* … by caller and function */
+    uint32_t depth;    /* mode log: of the calls that are logged, at most; 0: any */
+    uint64_t max_size; /* … bytes of the recording, from which on no more are; 0: no bound */
     bool no_cache;
     bool paused; /* measure nothing until somebody says so over the control socket */
     const char *sprof_version;
@@ -61,6 +65,8 @@ struct trace_result {
     uint64_t abnormal;  /* calls left without returning */
     size_t covered;     /* functions that were called, in mode coverage … */
     size_t left;        /* … whose probes were taken back while the command ran */
+    uint64_t logged;    /* calls with a row of their own, in mode log */
+    uint64_t unlogged;  /* … for which there was no room */
     uint64_t untracked; /* threads that found no room */
     double probe_ns; /* what the probe of one timed call takes, which is taken off; 0: not known */
     uint64_t duration_ns;

@@ -50,6 +50,9 @@ struct trace_probe {
     uint64_t timed_calls, self_ns;  /* … those that were timed, and ended */
     uint8_t governed;               /* enum trace_governed */
     uint64_t governed_calls;        /* when the governor looked last */
+    uint64_t unlogged;              /* of all threads, since the last row of it … */
+    uint32_t unlogged_second;       /* … which is of this second of the run … */
+    uint64_t unlogged_in_second;    /* … and says so */
     uint64_t first_ns;  /* of the run: when it was called first; 0: not yet, or nobody looked */
     bool is_looked_for; /* it has a row of coverage */
     bool is_left;       /* its place is as it was before */
@@ -75,6 +78,7 @@ struct trace_cell {
     uint64_t phase_calls, before_calls; /* now, and before the phase */
     int64_t phase_self, before_self;
     uint64_t written_calls, written_in_flight, written_abnormal, written_timed, written_self;
+    uint64_t written_unlogged;
     uint64_t path_calls; /* in paths: what is in them is not in the row of its sample */
     int64_t path_self;
     uint32_t stack; /* of one of its paths, which stands for it; 0: it is in none */
@@ -89,6 +93,15 @@ struct trace_path {
     struct trace_cell cell;
 };
 
+/* A call in the log whose end has not been read. */
+struct trace_open_call {
+    uint64_t begin; /* ticks */
+    uint64_t start_ns;
+    uint64_t cut_ns; /* of its duration: what came before a clear */
+    uint32_t function, depth;
+    uint64_t arguments[PROBE_ARGUMENTS];
+};
+
 /* A thread that has figures. */
 struct trace_thread {
     int32_t tid;
@@ -98,7 +111,11 @@ struct trace_thread {
     SPROF_VEC(struct trace_cell) cells;
     struct sprof_map index; /* function → cell */
     SPROF_VEC(struct trace_path) paths;
-    struct sprof_map path_index; /* node → path */
+    struct sprof_map path_index;            /* node → path */
+    SPROF_VEC(struct trace_open_call) open; /* of the log, as they began */
+    uint64_t last_start_ns;                 /* of the call in the log that began last */
+    bool is_over;                           /* the thread has ended, or the trace has */
+    uint64_t waits_at, waits_since_ns;      /* a place in the ring that is not filled in */
 };
 
 struct trace_governor {
@@ -135,6 +152,12 @@ struct trace_session {
     SPROF_VEC(struct trace_range) ranges; /* by number, from 1 */
     struct control_server control;
     enum trace_mode mode;
+    uint32_t slab_count;
+    bool has_logged;                         /* there may be calls in the rings */
+    uint64_t logged, unlogged;               /* calls */
+    uint64_t log_base_ticks, log_base_ns;    /* a moment in both clocks … */
+    double log_ns_per_tick;                  /* … and how they go on from there */
+    uint64_t next_size_ns;                   /* when the file's size is looked at */
     uint64_t next_removal_ns;                /* of probes that have seen a call; see coverage.c */
     bool keeps_probes;                       /* of such: the process cannot be stopped */
     bool paused, ended;                      /* as commands have it */
@@ -158,7 +181,7 @@ struct trace_session {
     uint64_t start_ns, start_ticks;
     uint64_t now_ns;    /* when time was last taken; at the end that of the end … */
     double ns_per_tick; /* … as known then */
-    uint64_t next_flush_ns;
+    uint64_t next_flush_ns, next_look_ns;
     uint64_t own_cpu_start_ns;
 };
 
@@ -312,6 +335,32 @@ void trace_coverage_remove(struct trace_session *session);
 /* How many functions have been called, and of how many the probe has left. */
 void trace_coverage_count(const struct trace_session *session, size_t *covered, size_t *left);
 
+/* == log.c == */
+
+/* Says to the agent what is to be done with calls, as options and mode have it. */
+void trace_set_extras(struct trace_session *session);
+
+/* Takes what a thread has put into its ring, as far as the database keeps up. Returns 0 or
+ * SPROF_ENOMEM. */
+int trace_log_read(struct trace_session *session, struct trace_thread *thread, uint32_t slab);
+
+/* The thread has ended, or the trace has: takes all, and writes rows of the calls that have not. */
+int trace_log_end(struct trace_session *session, struct trace_thread *thread, uint32_t slab,
+                  bool is_last);
+
+/* What was logged counts no more; calls in flight begin now. */
+void trace_log_clear(struct trace_session *session, uint64_t now_ns);
+
+/* Its ring is another thread's next. */
+void trace_log_empty(struct trace_session *session, uint32_t slab);
+
+/* Rows of calls that were not logged, by function and second; whether the database is as large as
+ * it may be. Returns 0 or SPROF_ENOMEM. */
+int trace_log_tick(struct trace_session *session);
+
+/* Whether rows wait to be written that are worth it. */
+bool trace_log_wants_flush(struct trace_session *session);
+
 /* == detach.c == */
 
 /* Takes all probes out of the process, and what was mapped for them. Its threads stand still for
@@ -337,6 +386,9 @@ enum trace_collecting {
     TRACE_COLLECT_ALL,   /* … and whatever has changed */
     TRACE_COLLECT_LAST,  /* the command has ended, and all its threads */
 };
+
+/* Takes what threads have logged. Returns 0 or SPROF_ENOMEM. */
+int trace_collect_log(struct trace_session *session);
 
 /* Writes rows of figures. Returns 0 or SPROF_ENOMEM. */
 int trace_collect(struct trace_session *session, enum trace_collecting what);

@@ -7,6 +7,7 @@
 #define TIER_OFF 0
 #define TIER_COUNT 1
 #define TIER_FULL 4
+#define EXTRA_LOG 4
 
         .macro  save register
         push    \register
@@ -58,7 +59,7 @@ probe_enter:
         lea     56(%rsp), %rdx
         cmpb    $TIER_FULL, SHARED_TIERS(%rax,%r11)
         jne     .Lenter_other
-        cmpl    $0, SHARED_WITH_PATHS(%rax)
+        cmpl    $0, SHARED_EXTRAS(%rax)
         jne     .Lenter_unusual
 /* rsi: the caller's record, whose slot lies above on the thread's own stack */
         mov     %fs:THREAD_INNERMOST(%rdi), %rsi
@@ -104,7 +105,7 @@ probe_enter:
         add     %r11, %rax
         add     %rdx, %rax
         mov     %rax, RECORD_BEGIN(%rsi)
-        mov     %ecx, RECORD_SERIAL(%rsi)
+        mov     %rcx, RECORD_SERIAL(%rsi)       /* and no node */
         mov     %rsi, %fs:THREAD_INNERMOST(%rdi)
         restore %rdi
         restore %rsi
@@ -126,6 +127,8 @@ probe_enter:
 .Lenter_other:
         cmpb    $TIER_COUNT, SHARED_TIERS(%rax,%r11)
         jne     .Lenter_unusual
+        testl   $EXTRA_LOG, SHARED_EXTRAS(%rax)
+        jnz     .Lenter_unusual
         mov     %fs:THREAD_INNERMOST(%rdi), %rsi
         mov     SHARED_COST_COUNT(%rax), %eax
         incq    STAT_COUNTED(%rcx)
@@ -135,12 +138,17 @@ probe_enter:
         incq    STAT_CHILD_COUNTED(%rdx)
         stc
         jmp     .Lenter_restore
+/* The first six arguments, as the program passed them, for the C part to look at. */
 .Lenter_unusual:
-        mov     (%rsp), %rdx
+        save    %r9
+        save    %r8
         mov     %r11d, %edi
-        lea     56(%rsp), %rsi
+        lea     72(%rsp), %rsi
+        mov     %rsp, %rdx
         call    probe_entered
         neg     %eax
+        restore %r8
+        restore %r9
 .Lenter_restore:
         restore %rdi
         restore %rsi
@@ -180,7 +188,7 @@ probe_leave:
         jz      .Lleave_unusual
         cmp     %fs:THREAD_INNERMOST(%rdi), %rsi
         jne     .Lleave_unusual
-        cmpl    $0, SHARED_WITH_PATHS(%r11)
+        cmpl    $0, SHARED_EXTRAS(%r11)
         jne     .Lleave_unusual
         mov     RECORD_PARENT(%rsi), %rdx
         mov     SHARED_CLEARED(%r11), %rcx

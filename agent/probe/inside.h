@@ -51,9 +51,14 @@ void probe_publish(void) __attribute__((visibility("hidden")));
 /* For a thread that the tracer borrows. */
 void probe_hand(void) __attribute__((visibility("hidden")));
 
+/* Where an entry has saved the registers that arguments are in. */
+struct probe_saved {
+    uint64_t r8, r9, rdi, rsi, rcx, rdx;
+};
+
 /* A call of `function` begins, whose return address is at `slot`. Returns 0 where it is measured, 1
  * where the body is to be entered as if nothing were there. */
-int probe_entered(uint32_t function, uint64_t slot, uint64_t argument)
+int probe_entered(uint32_t function, uint64_t slot, const struct probe_saved *saved)
     __attribute__((visibility("hidden"), no_caller_saved_registers));
 
 /* It has returned: to where? */

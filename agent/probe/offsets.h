@@ -40,7 +40,7 @@
 #define STAT_BUCKETS 128
 
 /* struct probe_shared */
-#define SHARED_WITH_PATHS 44
+#define SHARED_EXTRAS 44
 #define SHARED_CLEARED 56
 #define SHARED_COST_INSIDE 80
 #define SHARED_COST_WHOLE 84

@@ -16,7 +16,7 @@ struct record {
     uint64_t slot;
     struct probe_stat *stat;
     uint32_t serial; /* of the thread while it is open, else 0 */
-    uint32_t node;   /* of its path; 0: none */
+    uint32_t node;   /* of its path; in a log enum logged and the depth; 0: none */
 };
 _Static_assert(sizeof(struct record) == PROBE_RECORD_BYTES, "a cache line, eight times a slot");
 _Static_assert(offsetof(struct record, return_address) == PROBE_RECORD_RETURN &&
@@ -33,8 +33,11 @@ struct thread {
     struct record *innermost;
     uint64_t low, high; /* its own stack */
     uint32_t serial;
-    bool is_untracked; /* no slab was free */
-    uint8_t padding[24];
+    bool is_untracked;       /* no slab was free */
+    uint32_t open_logged;    /* calls in the log that have not ended */
+    uint32_t slab;           /* its number */
+    struct probe_ring *ring; /* of the log */
+    uint64_t padding;
     struct record root; /* the caller of the outermost calls; begins nowhere and never ends */
 };
 
@@ -72,14 +75,15 @@ AT(struct probe_stat, child_counted, STAT_CHILD_COUNTED);
 AT(struct probe_stat, recursive, STAT_RECURSIVE);
 AT(struct probe_stat, pending, STAT_PENDING);
 AT(struct probe_stat, buckets, STAT_BUCKETS);
-AT(struct probe_shared, with_paths, SHARED_WITH_PATHS);
+AT(struct probe_shared, extras, SHARED_EXTRAS);
 AT(struct probe_shared, cleared, SHARED_CLEARED);
 AT(struct probe_shared, cost.inside, SHARED_COST_INSIDE);
 AT(struct probe_shared, cost.whole, SHARED_COST_WHOLE);
 AT(struct probe_shared, cost.count, SHARED_COST_COUNT);
 AT(struct probe_shared, tiers, SHARED_TIERS);
 _Static_assert(sizeof(struct probe_stat) == STAT_BYTES, "calls.S");
-_Static_assert(PROBE_OFF == 0 && PROBE_COUNT == 1 && PROBE_FULL == 4, "calls.S");
+_Static_assert(PROBE_OFF == 0 && PROBE_COUNT == 1 && PROBE_FULL == 4 && PROBE_LOG == 4, "calls.S");
+_Static_assert(RECORD_SERIAL + 4 == offsetof(struct record, node), "written together");
 _Static_assert(PROBE_RECORDS == 0x570000000000 && PROBE_SLOT_MASK == (UINT64_C(1) << 42) - 1,
                "calls.S");
 _Static_assert(PROBE_THUNKS *PROBE_THUNK_BYTES == 0x800000 && PROBE_BUCKETS == 64 &&
@@ -153,6 +157,11 @@ static SAVES_ALL __attribute__((noinline)) bool begin_thread(struct thread *thre
         thread->root.stat->pending = shared->function_count * sizeof(struct probe_stat) +
                                      offsetof(struct probe_stat, buckets);
         thread->innermost = &thread->root;
+        thread->slab = i;
+        thread->open_logged = 0;
+        thread->ring = (struct probe_ring *)(probe_inside.slabs +
+                                             (uint64_t)shared->slab_count * shared->slab_bytes +
+                                             probe_ring_offset(i));
         thread->stats = (struct probe_stat *)(probe_inside.slabs + i * shared->slab_bytes);
         return true;
     }
@@ -204,7 +213,113 @@ static uint32_t node_below(const struct thread *thread, uint32_t parent, uint32_
     return 0;
 }
 
+/* The same of two: the function that called it, if one did, and the function. */
+static uint32_t pair_node(const struct thread *thread, const struct record *caller,
+                          uint32_t function)
+{
+    const uint32_t from =
+        caller == &thread->root ? UINT32_MAX : (uint32_t)(caller->stat - thread->stats);
+    const uint32_t parent = from == UINT32_MAX ? 0 : node_below(thread, 0, from);
+    return from != UINT32_MAX && !parent ? 0 : node_below(thread, parent, function);
+}
+
+/* == The log == */
+
+enum logged {
+    LOGGED = 1u << 31,
+    DEPTH = LOGGED - 1,
+};
+
+/* The depth of a call below a caller: the outermost one that the log sees has 1. */
+static inline uint32_t depth_below(const struct record *caller)
+{
+    const uint32_t depth = caller->node & DEPTH;
+    return depth < PROBE_LOG_DEPTH_MAX ? depth + 1 : depth;
+}
+
+/* So much stays free for what signal handlers log between a look and what follows from it. */
+enum { RING_MARGIN = 256 };
+
+/* One instruction, for the same reason as add(). */
+static inline uint64_t take_room(uint64_t *head, uint64_t units)
+{
+    __asm__ volatile("xaddq %0, %1" : "+r"(units), "+m"(*head) : : "cc", "memory");
+    return units;
+}
+
+static inline uint64_t *unit_at(const struct thread *thread, uint64_t place)
+{
+    return (uint64_t *)((uint8_t *)thread->ring + PROBE_RING_HEADER +
+                        place % probe_ring_units(thread->slab) * PROBE_UNIT_BYTES);
+}
+
+/* What is in a header says that the rest is there. */
+static inline void put_header(uint64_t *unit, uint64_t header)
+{
+    __atomic_store_n(unit, header, __ATOMIC_RELEASE);
+}
+
+/* Whether there is room for a beginning, and for the ends of all that are open. */
+static inline bool has_room(const struct thread *thread)
+{
+    const uint64_t units = probe_ring_units(thread->slab), ends = thread->open_logged + 1;
+    const uint64_t used = __atomic_load_n(&thread->ring->head, __ATOMIC_RELAXED) -
+                          atomic_load_explicit(&thread->ring->tail, memory_order_acquire);
+    return used + 2 + (ends < units / 4 ? ends : units / 4) + RING_MARGIN <= units;
+}
+
+/* Calls that only calibrate cost the same and leave nothing. */
+static bool log_begin(struct thread *thread, uint32_t function, uint32_t kind, uint32_t depth,
+                      uint64_t begin, const struct probe_saved *saved)
+{
+    const struct probe_shared *shared = probe_inside.shared;
+    const bool is_real = function < shared->function_count;
+    if (depth > atomic_load_explicit(&shared->log_depth, memory_order_relaxed))
+        return false;
+    if (atomic_load_explicit(&shared->log_is_full, memory_order_relaxed) || !has_room(thread)) {
+        add(&thread->stats[function].unlogged, is_real);
+        return false;
+    }
+    const uint64_t place = take_room(&thread->ring->head, is_real ? 2 : 0);
+    uint64_t *first = unit_at(thread, place), *second = unit_at(thread, place + 1);
+    first[1] = begin;
+    first[2] = saved->rdi;
+    first[3] = saved->rsi;
+    second[0] = saved->rdx;
+    second[1] = saved->rcx;
+    second[2] = saved->r8;
+    second[3] = saved->r9;
+    put_header(first, is_real ? probe_log_header(place, kind, 0, depth, function) : 0);
+    return true;
+}
+
+static void log_end(struct thread *thread, const struct record *record, uint64_t begin,
+                    uint64_t ticks, uint64_t self, enum probe_exit exit)
+{
+    const uint32_t function = (uint32_t)(record->stat - thread->stats);
+    const bool is_real = function < probe_inside.shared->function_count;
+    const uint64_t used =
+        thread->ring->head - atomic_load_explicit(&thread->ring->tail, memory_order_acquire);
+    thread->open_logged -= thread->open_logged > 0;
+    if (used >= probe_ring_units(thread->slab)) /* more were open than there was room kept for */
+        return;
+    const uint64_t place = take_room(&thread->ring->head, is_real);
+    uint64_t *unit = unit_at(thread, place);
+    unit[1] = begin;
+    unit[2] = ticks;
+    unit[3] = self;
+    put_header(
+        unit,
+        is_real ? probe_log_header(place, PROBE_LOG_END, exit, record->node & DEPTH, function) : 0);
+}
+
 /* == Ends of calls == */
+
+/* A node that was left in a record when calls were logged is none. */
+static inline bool is_counted_by_path(void)
+{
+    return probe_inside.shared->extras & (PROBE_PATHS | PROBE_CALLERS);
+}
 
 static inline uint32_t bucket_of(uint64_t ticks)
 {
@@ -231,16 +346,22 @@ static inline void renew(struct record *record)
 
 /* The call is over; the caller takes it out of the chain. Sums are not cut off at zero, or those of
  * short calls, which come out now above and now below their mean, would be too large. */
-static inline void finish(struct record *record, uint64_t now, bool is_in_chain)
+static inline void finish(struct record *record, uint64_t now, bool is_in_chain,
+                          enum probe_exit exit)
 {
     struct probe_stat *stat = record->stat;
     const uint64_t whole = probe_inside.shared->cost.whole;
+    const uint64_t begin = record->begin;
     renew(record);
     const uint64_t ticks = now - record->begin;
     const uint64_t total = ticks - record->probe_ticks;
     const uint64_t length = (int64_t)total > 0 ? total : 0;
     record->serial = 0;
-    if (record->node) {
+    if (record->node & LOGGED) {
+        const uint64_t self = ticks - record->child_ticks, passed = now - begin;
+        log_end(&probe_thread, record, begin, (int64_t)passed > 0 ? passed : 0,
+                (int64_t)self > 0 ? self : 0, exit);
+    } else if (record->node && is_counted_by_path()) {
         struct probe_node *node = &nodes_of(&probe_thread)[record->node];
         add((uint64_t *)&node->self, ticks - record->child_ticks);
         add(&node->ended, 1);
@@ -290,13 +411,13 @@ void probe_take_off(uint64_t ticks)
 
 /* Takes the innermost frame out: an own one was left without a return; a foreign one is suspended
  * or left, and its own end or the next use of its slot will show. */
-static inline void drop_innermost(struct thread *thread, uint64_t now)
+static inline void drop_innermost(struct thread *thread, uint64_t now, enum probe_exit exit)
 {
     struct record *record = thread->innermost;
     struct record *parent = record->parent;
     if (is_own(thread, record->slot)) {
         add(&record->stat->abnormal, 1);
-        finish(record, now, true);
+        finish(record, now, true, exit);
     }
     thread->innermost = parent;
     record->parent = NULL;
@@ -312,26 +433,27 @@ static SAVES_ALL __attribute__((noinline)) bool uncover(struct thread *thread,
     if (!at)
         return false;
     while (thread->innermost != record)
-        drop_innermost(thread, now);
+        drop_innermost(thread, now, PROBE_EXIT_LEFT);
     return true;
 }
 
-static inline void end_call(struct thread *thread, struct record *record, uint64_t now)
+static inline void end_call(struct thread *thread, struct record *record, uint64_t now,
+                            enum probe_exit exit)
 {
     const bool is_in_chain = thread->innermost == record || uncover(thread, record, now);
     struct record *parent = record->parent;
-    finish(record, now, is_in_chain);
+    finish(record, now, is_in_chain, exit);
     if (is_in_chain)
         thread->innermost = parent;
 }
 
 /* Ends the frames on the thread's own stack that are below an address or at it. */
 static SAVES_ALL __attribute__((noinline)) void end_below(struct thread *thread, uint64_t address,
-                                                          uint64_t now)
+                                                          uint64_t now, enum probe_exit exit)
 {
     while (thread->innermost != &thread->root &&
            (!is_own(thread, thread->innermost->slot) || thread->innermost->slot <= address))
-        drop_innermost(thread, now);
+        drop_innermost(thread, now, exit);
 }
 
 /* == Coverage == */
@@ -371,7 +493,8 @@ static SAVES_ALL __attribute__((noinline)) void leave_frames(struct thread *thre
     if (!is_own(thread, slot))
         return;
     const uint64_t target = tier == PROBE_JUMP ? jump_target(thread, argument, slot) : 0;
-    end_below(thread, target ? target - 1 : slot, now);
+    end_below(thread, target ? target - 1 : slot, now,
+              tier == PROBE_JUMP ? PROBE_EXIT_LONGJMP : PROBE_EXIT_EXCEPTION);
 }
 
 /* == Entry and exit == */
@@ -381,7 +504,7 @@ static inline bool is_thunk(uint64_t address)
     return address - (uint64_t)(uintptr_t)probe_thunks < (uint64_t)PROBE_THUNKS * PROBE_THUNK_BYTES;
 }
 
-SAVES_ALL int probe_entered(uint32_t function, uint64_t slot, uint64_t argument)
+SAVES_ALL int probe_entered(uint32_t function, uint64_t slot, const struct probe_saved *saved)
 {
     struct thread *thread = &probe_thread;
     if (!*probe_inside.alive)
@@ -396,11 +519,15 @@ SAVES_ALL int probe_entered(uint32_t function, uint64_t slot, uint64_t argument)
     if (tier == PROBE_OFF || (!thread->stats && !begin_thread(thread)))
         return 1;
     struct probe_stat *stat = &thread->stats[function];
+    const uint32_t extras = probe_inside.shared->extras;
     if (tier != PROBE_FULL) {
         if (tiers == tier)
             count(thread, stat);
         if (tier != PROBE_COUNT)
-            leave_frames(thread, tier, slot, argument);
+            leave_frames(thread, tier, slot, saved->rdi);
+        if (tiers == tier && extras & PROBE_LOG)
+            log_begin(thread, function, PROBE_LOG_ONLY, depth_below(thread->innermost),
+                      probe_ticks(), saved);
         return 1;
     }
     struct record *record = record_of(slot);
@@ -409,12 +536,12 @@ SAVES_ALL int probe_entered(uint32_t function, uint64_t slot, uint64_t argument)
     const bool is_tail = is_thunk(return_address);
     if (record->serial == thread->serial && (is_tail || !is_own(thread, slot))) {
         add(is_tail ? &record->stat->tails : &record->stat->abnormal, 1);
-        end_call(thread, record, probe_ticks());
+        end_call(thread, record, probe_ticks(), is_tail ? PROBE_EXIT_TAIL : PROBE_EXIT_LEFT);
     }
     struct record *caller = thread->innermost;
     if (caller != &thread->root && is_own(thread, slot) &&
         (caller->slot <= slot || !is_own(thread, caller->slot))) {
-        end_below(thread, slot, probe_ticks());
+        end_below(thread, slot, probe_ticks(), PROBE_EXIT_LEFT);
         caller = thread->innermost;
     }
     if (!is_tail)
@@ -425,15 +552,24 @@ SAVES_ALL int probe_entered(uint32_t function, uint64_t slot, uint64_t argument)
     record->slot = slot;
     record->stat = stat;
     record->node = 0;
-    if (probe_inside.shared->with_paths) {
-        record->node = node_below(thread, caller->node, function);
+    if (extras & (PROBE_PATHS | PROBE_CALLERS)) {
+        record->node = extras & PROBE_PATHS ? node_below(thread, caller->node, function)
+                                            : pair_node(thread, caller, function);
         if (record->node)
             add(&nodes_of(thread)[record->node].calls, 1);
     }
     if (stat->calls != stat->ended)
         add(&stat->recursive, 1);
     add(&stat->calls, 1);
-    record->begin = probe_ticks() + probe_inside.shared->cost.inside;
+    if (extras & PROBE_LOG) {
+        const uint32_t depth = depth_below(caller);
+        record->begin = probe_ticks() + probe_inside.shared->cost.inside;
+        const bool is_logged =
+            log_begin(thread, function, PROBE_LOG_BEGIN, depth, record->begin, saved);
+        thread->open_logged += is_logged;
+        record->node = depth | (is_logged ? LOGGED : 0);
+    } else
+        record->begin = probe_ticks() + probe_inside.shared->cost.inside;
     record->serial = thread->serial;
     thread->innermost = record;
     return 0;
@@ -446,6 +582,6 @@ SAVES_ALL uint64_t probe_left(uint32_t function, uint64_t slot)
     struct record *record = record_of(slot);
     (void)function;
     if (*probe_inside.alive && thread->stats && record->serial == thread->serial)
-        end_call(thread, record, now);
+        end_call(thread, record, now, PROBE_EXIT_RETURN);
     return record->return_address;
 }

@@ -134,9 +134,64 @@ static uint64_t period_of(const struct report_dataset *dataset)
     return (uint64_t)(1e9 / hz);
 }
 
+/* == Calls that were logged: nothing is inferred == */
+
+static int put_call(void *context, const struct export_call *call)
+{
+    static const char *const keys[] = {"word1", "word2", "word3", "word4", "word5", "word6"};
+    struct drawing *drawing = context;
+    if (drawing->tid != call->tid || drawing->pid != call->pid) {
+        drawing->pid = call->pid;
+        drawing->tid = call->tid;
+        put_name(drawing, "thread_name", call->thread);
+    }
+    report_json_open_object(&drawing->json, NULL);
+    report_json_text(&drawing->json, "ph", call->duration_ns ? "X" : "B");
+    report_json_text(&drawing->json, "name", call->function);
+    report_json_text(&drawing->json, "cat", "call");
+    report_json_decimal(&drawing->json, "ts", call->start_ns, 3);
+    if (call->duration_ns)
+        report_json_decimal(&drawing->json, "dur", call->duration_ns, 3);
+    report_json_count(&drawing->json, "pid", (uint64_t)call->pid);
+    report_json_count(&drawing->json, "tid", (uint64_t)call->tid);
+    report_json_open_object(&drawing->json, "args");
+    report_json_text(&drawing->json, "exit", call->exit);
+    for (size_t i = 0; i < 6; i++)
+        report_json_text(&drawing->json, keys[i], call->words[i]);
+    report_json_close_object(&drawing->json);
+    report_json_close_object(&drawing->json);
+    return 0;
+}
+
+static int write_calls(FILE *out, const struct report_content *content, uint64_t count,
+                       struct sprof_error *error)
+{
+    struct drawing drawing = {.dataset = content->dataset};
+    int result = report_json_begin_dense(&drawing.json, out);
+    if (result)
+        return result;
+    report_json_open_object(&drawing.json, NULL);
+    report_json_text(&drawing.json, "displayTimeUnit", "ns");
+    report_json_open_object(&drawing.json, "otherData");
+    report_json_text(&drawing.json, "command", report_export_title(content->dataset));
+    report_json_count(&drawing.json, "calls", count);
+    report_json_count(&drawing.json, "calls_shown", count < MOST_SLICES ? count : MOST_SLICES);
+    report_json_close_object(&drawing.json);
+    report_json_open_array(&drawing.json, "traceEvents");
+    result = report_export_calls(content, MOST_SLICES, NULL, put_call, &drawing, error);
+    report_json_close_array(&drawing.json);
+    report_json_close_object(&drawing.json);
+    const int ended = report_json_end(&drawing.json);
+    return result ? result : ended;
+}
+
 int report_chrome_write(FILE *out, const struct report_content *content, struct sprof_error *error)
 {
     const struct report_dataset *dataset = content->dataset;
+    uint64_t calls = 0;
+    int known = report_export_calls(content, 0, &calls, put_call, NULL, error);
+    if (known || calls)
+        return known ? known : write_calls(out, content, calls, error);
     struct drawing drawing = {.dataset = dataset, .period_ns = period_of(dataset)};
     struct export_threads threads = {0};
     int result = report_export_threads(content, &threads, error);

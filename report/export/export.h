@@ -47,6 +47,23 @@ struct export_cursor {
 };
 bool report_export_next(const struct export_thread *thread, struct export_cursor *cursor);
 
+/* == Calls that were logged == */
+
+/* Texts are borrowed for the call; start_ns and duration_ns are since the start of the run. */
+struct export_call {
+    int32_t pid, tid;
+    const char *thread, *function, *exit; /* thread: "" unknown */
+    uint64_t start_ns, duration_ns;       /* 0: it did not end, or nobody saw it */
+    const char *words[6];
+};
+
+/* Calls `put` for the calls of the run of the content, thread after thread as they began, at most
+ * `limit`. *count (NULL: not wanted): how many there are. Returns what it returned, or a negative
+ * code. */
+int report_export_calls(const struct report_content *content, uint64_t limit, uint64_t *count,
+                        int (*put)(void *context, const struct export_call *call), void *context,
+                        struct sprof_error *error);
+
 /* == Texts == */
 
 /* "main 4242", the name of a thread for people. */

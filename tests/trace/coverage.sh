@@ -266,7 +266,7 @@ lcov)
     expect 1 "$SPROF" export -f lcov -o - stats.db && said 'trace --mode coverage'
     expect 1 "$SPROF" stats --coverage stats.db && said 'trace --mode coverage'
     expect 2 "$SPROF" stats --unexecuted stats.db && said 'goes with --coverage'
-    expect 2 "$SPROF" trace --mode nothing -- ./program && said 'stats or coverage'
+    expect 2 "$SPROF" trace --mode nothing -- ./program && said 'stats, coverage, log'
     expect 2 "$SPROF" trace --mode coverage --paths -- ./program && said 'goes with --mode stats'
     ;;
 *)

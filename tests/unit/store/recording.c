@@ -425,7 +425,12 @@ static struct store_call_cost call_costs[] = {
      .buckets = {buckets, sizeof buckets}},
 };
 static struct store_call_latency call_latencies[] = {
-    {.run_id = 1, .event_id = 1, .function_id = 1, .p50_ns = 100, .p90_ns = 100, .p99_ns = 100,
+    {.run_id = 1,
+     .event_id = 1,
+     .function_id = 1,
+     .p50_ns = 100,
+     .p90_ns = 100,
+     .p99_ns = 100,
      .p999_ns = 100},
 };
 static struct store_entry_coverage entry_coverages[] = {
@@ -438,6 +443,22 @@ static struct store_probe_event probe_events[] = {
 static struct store_coverage coverages[] = {
     {.run_id = 1, .function_id = 1, .first_ns = 500, .thread_id = 1},
     {.run_id = 1, .function_id = 2},
+};
+static const uint8_t call_words[48] = {[7] = 5, [14] = 1};
+static struct store_call calls[] = {
+    {.id = 1,
+     .run_id = 1,
+     .thread_id = 1,
+     .node_id = 1,
+     .start_ns = 700,
+     .duration_ns = 90,
+     .self_ns = 80,
+     .depth = 2,
+     .exit = STORE_EXIT_LONGJMP,
+     .words = {call_words, sizeof call_words}},
+};
+static struct store_probe_ledger probe_ledger[] = {
+    {.run_id = 1, .second = 1, .node_id = 1, .not_logged = 4},
 };
 static struct store_slot_cost slot_costs[] = {
     {1, 1, 0, 1, 1, SAMPLES(1)}, {1, 1, 0, 1, 2, SAMPLES(1)}, {1, 1, 0, 1, 4, SAMPLES(2)},
@@ -527,6 +548,8 @@ int example_write_raw(struct store *store, const struct store_run *run)
         .call_costs = BORROW(call_costs),
         .entry_coverages = BORROW(entry_coverages),
         .probe_events = BORROW(probe_events),
+        .calls = BORROW(calls),
+        .probe_ledger = BORROW(probe_ledger),
     };
     return store_write(store, &batch, NULL);
 }

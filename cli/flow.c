@@ -1,0 +1,168 @@
+/* The flow of calls that were logged one by one: thread after thread, in the order in which they
+ * began, indented by depth, with durations and exits. */
+#include "cli/flow.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct cli_column columns[] = {
+    {"call_id", true, 0},     {"depth", true, 0},     {"pid", true, 0},     {"tid", true, 0},
+    {"thread", false, 0},     {"function", false, 0}, {"module", false, 0}, {"start_ns", true, 0},
+    {"duration_ns", true, 0}, {"self_ns", true, 0},   {"exit", false, 0},   {"word1", false, 0},
+    {"word2", false, 0},      {"word3", false, 0},    {"word4", false, 0},  {"word5", false, 0},
+    {"word6", false, 0},
+};
+enum { COLUMNS = sizeof columns / sizeof *columns };
+enum { DEPTH = 1, PID = 2, TID = 3, THREAD = 4, FUNCTION = 5, START = 7, DURATION = 8, EXIT = 10 };
+enum { WORD = 11, WORDS_SHOWN = 3, INDENT_MOST = 100 };
+
+struct showing {
+    struct cli_listing listing;
+    FILE *out;
+    char tid[32]; /* whose calls are being shown */
+};
+
+static int note_number(void *context, int count, char *const *values, char *const *names)
+{
+    (void)count;
+    (void)names;
+    *(uint32_t *)context = values[0] ? (uint32_t)strtoul(values[0], NULL, 10) : 0;
+    return 0;
+}
+
+int cli_has_flow(struct store *store, uint32_t selected, uint32_t *run, struct sprof_error *error)
+{
+    char sql[160];
+    uint32_t found = 0;
+    *run = selected;
+    int status =
+        selected ? 0 : store_query(store, "SELECT max(id) FROM run", note_number, run, error);
+    snprintf(sql, sizeof sql, "SELECT EXISTS (SELECT 1 FROM call WHERE run_id = %u)", *run);
+    if (!status)
+        status = store_query(store, sql, note_number, &found, error);
+    return status ? status : found != 0;
+}
+
+/* == One call == */
+
+/* "1.34 µs", nine letters wide. */
+static void write_time(FILE *out, const char *nanoseconds)
+{
+    static const char *const units[] = {"ns", "µs", "ms", "s "};
+    double value = strtod(nanoseconds, NULL);
+    size_t unit = 0;
+    for (; value >= 999.5 && unit < 3; unit++)
+        value /= 1000;
+    fprintf(out, "%6.*f %s",
+            unit == 0 || value >= 99.95 ? 0
+            : value >= 9.995            ? 1
+                                        : 2,
+            value, units[unit]);
+}
+
+/* What would move a terminal's cursor does not reach it. */
+static void write_name(FILE *out, const char *name)
+{
+    for (; *name; name++)
+        fputc((unsigned char)*name < 0x20 || *name == 0x7f ? '?' : *name, out);
+}
+
+static void write_call(struct showing *showing, char *const *values)
+{
+    FILE *out = showing->out;
+    const long depth = strtol(values[DEPTH], NULL, 10);
+    if (strcmp(showing->tid, values[TID]) != 0) {
+        fprintf(out, "%sthread %s of process %s  ", *showing->tid ? "\n" : "", values[TID],
+                values[PID]);
+        write_name(out, values[THREAD] ? values[THREAD] : "");
+        fputc('\n', out);
+        snprintf(showing->tid, sizeof showing->tid, "%s", values[TID]);
+    }
+    fprintf(out, "%14.9f s  ", strtod(values[START], NULL) / 1e9);
+    if (values[DURATION])
+        write_time(out, values[DURATION]);
+    else
+        fputs("        –", out);
+    fprintf(out, "  %*s", (int)(2 * ((depth < INDENT_MOST ? depth : INDENT_MOST) - 1)), "");
+    write_name(out, values[FUNCTION]);
+    for (int i = 0; i < WORDS_SHOWN; i++)
+        if (values[WORD + i])
+            fprintf(out, "%s%s", i ? ", " : " (", values[WORD + i]);
+    fputs(values[WORD] ? ", …)" : "", out);
+    if (values[EXIT] && strcmp(values[EXIT], "return") != 0)
+        fprintf(out, " → %s", values[EXIT]);
+    fputc('\n', out);
+}
+
+static int show_call(void *context, int count, char *const *values, char *const *names)
+{
+    struct showing *showing = context;
+    const char *cells[COLUMNS];
+    (void)names;
+    if (count < COLUMNS)
+        return SPROF_EFORMAT;
+    if (showing->listing.format == CLI_TEXT) {
+        write_call(showing, values);
+        return 0;
+    }
+    for (int i = 0; i < COLUMNS; i++)
+        cells[i] = values[i] ? values[i] : "";
+    cli_listing_row(&showing->listing, cells);
+    return 0;
+}
+
+/* == All == */
+
+static void append_quoted(struct sprof_str *sql, const char *text)
+{
+    sprof_str_append(sql, "'");
+    for (; *text; text++)
+        sprof_str_append_bytes(sql, *text == '\'' ? "''" : text, *text == '\'' ? 2 : 1);
+    sprof_str_append(sql, "'");
+}
+
+static int check(const struct report_selection *selection, struct sprof_error *error)
+{
+    const bool more = selection->all_runs || selection->host || selection->event ||
+                      selection->process || selection->module || selection->cpus ||
+                      selection->phase || selection->mark || selection->time || selection->focus ||
+                      selection->ignore || selection->hide || selection->show_from;
+    return more ? sprof_error_set(error, SPROF_EUSAGE, 0,
+                                  "calls that were logged are chosen by --run and --thread alone; "
+                                  "`sprof sql` chooses freely, from the view v_call")
+                : 0;
+}
+
+int cli_show_flow(FILE *out, struct store *store, uint32_t run,
+                  const struct report_selection *selection, enum cli_format format, uint64_t limit,
+                  struct sprof_error *error)
+{
+    struct showing showing = {
+        .listing = {.out = out, .format = format, .columns = columns, .column_count = COLUMNS},
+        .out = out};
+    struct sprof_str sql = {0};
+    int status = check(selection, error);
+    if (status)
+        return status;
+    sprof_str_append(&sql, "SELECT ");
+    for (size_t i = 0; i < COLUMNS; i++)
+        sprof_str_appendf(&sql, "%s%s", i ? ", " : "", columns[i].name);
+    sprof_str_appendf(&sql, " FROM v_call WHERE run_id = %u", run);
+    if (selection->thread) {
+        sprof_str_append(&sql, " AND (thread GLOB ");
+        append_quoted(&sql, selection->thread);
+        sprof_str_append(&sql, " OR CAST(tid AS TEXT) = ");
+        append_quoted(&sql, selection->thread);
+        sprof_str_append(&sql, ")");
+    }
+    sprof_str_appendf(&sql, " ORDER BY thread_id, start_ns, depth LIMIT %llu",
+                      limit ? (unsigned long long)limit : (unsigned long long)INT64_MAX);
+    if (format != CLI_TEXT)
+        cli_listing_begin(&showing.listing);
+    status = sql.failed ? sprof_error_memory(error)
+                        : store_query(store, sql.text, show_call, &showing, error);
+    if (format != CLI_TEXT)
+        cli_listing_end(&showing.listing);
+    sprof_str_release(&sql);
+    return status;
+}

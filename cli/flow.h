@@ -1,0 +1,18 @@
+/* Calls that were logged, as `sprof script` prints them. */
+#ifndef SPROF_CLI_FLOW_H
+#define SPROF_CLI_FLOW_H
+
+#include "cli/listing.h"
+#include "report/report.h"
+
+/* Whether the selected run, or the newest, has any. *run: its number. Returns 1, 0, or a negative
+ * code. */
+int cli_has_flow(struct store *store, uint32_t selected, uint32_t *run, struct sprof_error *error);
+
+/* Each thread's calls as they began, indented by what called them. Of the selection run and thread
+ * count; SPROF_EUSAGE where it holds more. `limit`: so many calls; 0: all. */
+int cli_show_flow(FILE *out, struct store *store, uint32_t run,
+                  const struct report_selection *selection, enum cli_format format, uint64_t limit,
+                  struct sprof_error *error);
+
+#endif

@@ -1,0 +1,333 @@
+#!/bin/bash
+# sprof trace --mode log: every call has a row, or is counted as not logged, and programs do what they do untraced.
+#   log.sh random LANGUAGE COMPILER | flow | full | threads | control | kill | callers
+set -u
+. "$(dirname "$0")/../system/lib.sh"
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+
+# logged NAME OPTION… -- COMMAND…: traced with a log; prints and ends as it does untraced.
+logged() {
+    local name=$1 options=()
+    shift
+    while [ "$1" != -- ]; do options+=("$1") && shift; done
+    shift
+    "$@" >want 2>want_err </dev/null
+    local wanted=$?
+    "$SPROF" trace --mode log -o "$name.db" "${options[@]}" -- "$@" >got 2>got_err </dev/null
+    status=$?
+    cp got_err err
+    [ $status = $wanted ] || fail "$name: exit status $status, untraced $wanted"
+    cmp -s want got || fail "$name: other output than untraced"
+    grep -v '^sprof: ' got_err | cmp -s - want_err || fail "$name: other errors than untraced"
+}
+
+# rows FILE: "function calls" of rows and of what is not logged, added up, sorted.
+rows() {
+    "$SPROF" sql "$1" --format csv "SELECT function, sum(n) AS n FROM (SELECT function, count(*) AS n FROM v_call GROUP BY function \
+UNION ALL SELECT function, sum(not_logged) FROM v_not_logged GROUP BY function) GROUP BY function" >rows.csv 2>err ||
+        fail "no rows"
+    python3 -c 'import csv
+for row in csv.DictReader(open("rows.csv")):
+    print(row["function"].split("(")[0], row["n"])' | sort
+}
+
+# adds_up FILE: rows and what is not logged are what was counted.
+adds_up() {
+    "$SPROF" stats -i "$1" --format csv >stats.csv 2>err || fail "no stats"
+    python3 -c 'import csv
+for row in csv.DictReader(open("stats.csv")):
+    print(row["function"].split("(")[0], row["calls"])' | sort >counted
+    rows "$1" | diff counted - >out || fail "$1: calls counted, and calls logged or told as not logged, differ"
+}
+
+# nests FILE: on each thread calls lie within those that they are below.
+nests() {
+    "$SPROF" script "$1" --format csv >script.csv 2>err || fail "no script"
+    python3 - <<'END' || fail "calls do not lie within their callers"
+import csv
+thread, open_calls = None, []
+for row in csv.DictReader(open("script.csv")):
+    if row["tid"] != thread:
+        thread, open_calls = row["tid"], []
+    start, depth = int(row["start_ns"]), int(row["depth"])
+    end = start + int(row["duration_ns"]) if row["duration_ns"] else None
+    assert depth <= len(open_calls) + 1, row
+    del open_calls[depth - 1:]
+    # Ticks are made nanoseconds one by one: a nanosecond for each end.
+    if open_calls and open_calls[-1][1] is not None:
+        assert open_calls[-1][0] <= start and (end is None or end <= open_calls[-1][1] + 50), (row, open_calls[-1])
+    open_calls.append((start, end))
+END
+}
+
+write_program() {
+    cat >program.cc <<'END'
+#include <csetjmp>
+#include <cstdio>
+#include <cstdlib>
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#define NI __attribute__((noinline))
+#define KEEP __asm__ volatile("nop; nop; nop; nop; nop" ::: "memory")
+static jmp_buf back;
+extern "C" NI long six(long a, long b, long c, long d, long e, long f) { KEEP; return a + b + c + d + e + f; }
+NI void thrower(int x) { KEEP; throw x; }
+NI void middle(int x) { thrower(x); KEEP; }
+NI void jumper() { KEEP; longjmp(back, 1); }
+NI void below_jumper() { jumper(); KEEP; }
+NI long again(long n) { return n ? again(n - 1) + 1 : 0; }
+NI void leaves() { pthread_exit(0); }
+NI void stays() { _exit(7); }
+NI void hot() { KEEP; }
+static void *run(void *rounds) { for (long i = 0; i < (long)rounds; i++) hot(); leaves(); return 0; }
+int main(int count, char **arguments)
+{
+    const long rounds = count > 1 ? atol(arguments[1]) : 10;
+    try { middle(5); } catch (int) { }
+    if (!setjmp(back)) below_jumper();
+    pthread_t thread;
+    pthread_create(&thread, 0, run, (void *)rounds);
+    pthread_join(thread, 0);
+    pid_t child = fork();
+    if (!child) { hot(); _exit(0); }
+    waitpid(child, 0, 0);
+    while (count > 2 && access(arguments[2], F_OK)) { hot(); usleep(1000); }
+    printf("%ld %ld\n", again(5), six(1, -1, 0x123456789a, 4, 5, 6));
+    fflush(stdout);
+    stays();
+}
+END
+    g++ -O1 -g -fno-optimize-sibling-calls -pthread program.cc -o program || fail "no compiler"
+}
+
+case $1 in
+random)
+    suffix=c
+    [ "$2" = c ] || suffix=cc
+    command -v "$3" >/dev/null || skip "no $3"
+    for seed in 1 2; do
+        python3 "$here/generate.py" "$2" "$seed" >program.$suffix || fail "no program"
+        for flags in -O0 -O2; do
+            "$3" $flags -g -w -pthread program.$suffix -o program || fail "$3 $flags"
+            logged program --function '^f[0-9]' -- ./program log
+            sort log >wanted
+            rows program.db >found
+            diff wanted found >out || fail "seed $seed, $3 $flags: calls differ"
+        done
+    done
+    logged program --module '*' -- ./program log
+    rows program.db | grep -E '^f[0-9]+ ' >found
+    sort log | diff - found >out || fail "calls differ when all libraries are traced"
+    ;;
+flow)
+    write_program
+    logged program -- ./program
+    adds_up program.db
+    nests program.db
+    sql program.db "SELECT depth, function, exit FROM v_call WHERE tid = pid ORDER BY start_ns, depth" |
+        sed -E 's/"//g; s/\([^|]*\)//' >found
+    diff - found >out <<'END' || fail "another flow"
+1|main|open
+2|middle|exception
+3|thrower|exception
+2|below_jumper|longjmp
+3|jumper|longjmp
+2|six|return
+2|again|return
+3|again|return
+4|again|return
+5|again|return
+6|again|return
+7|again|return
+2|stays|open
+END
+    sql program.db "SELECT depth, function, exit, count(*) FROM v_call WHERE tid <> pid GROUP BY 1, 2, 3" |
+        sed -E 's/"//g; s/\([^|]*\)//' >found
+    diff - found >out <<'END' || fail "another flow of the thread"
+1|run|longjmp|1
+2|hot|return|10
+2|leaves|longjmp|1
+END
+    sql program.db "SELECT word1, word2, word3, word4, word5, word6 FROM v_call WHERE function = 'six'" >found
+    grep -qix '0x1|0xffffffffffffffff|0x123456789a|0x4|0x5|0x6' found || fail "other words: $(cat found)"
+    expect 0 "$SPROF" script program.db
+    grep -qE '^ +[0-9.]+ s +[0-9.]+ [nµm]?s +middle\(int\) \(0x5, .* → exception$' out || fail "no flow in the text"
+    expect 0 "$SPROF" script program.db --thread "$(sql program.db 'SELECT DISTINCT tid FROM v_call WHERE tid <> pid')"
+    [ "$(grep -c hot out)" = 10 ] && ! grep -q main out || fail "not the thread's calls alone"
+    expect 2 "$SPROF" script program.db --focus main && said 'v_call'
+    # Everything else works on the same run.
+    run "$SPROF" report -i program.db
+    [ "$status" = 0 ] && grep -q hot out || fail "no report"
+    expect 0 "$SPROF" export -f chrome -o trace.json program.db
+    python3 - <<'END' || fail "the export for chrome"
+import json
+events = [e for e in json.load(open("trace.json"))["traceEvents"] if e.get("cat") == "call"]
+assert sum(e["name"].startswith("hot") for e in events) == 10
+six = [e for e in events if e["name"].startswith("six")]
+assert len(six) == 1 and six[0]["ph"] == "X" and six[0]["args"]["word3"] == "0x123456789a", six
+END
+    # Merged and appended, calls are those of both.
+    cp program.db first.db
+    "$SPROF" trace --mode log --append -o program.db -- ./program >/dev/null 2>err
+    [ "$(sql program.db 'SELECT count(*) FROM v_call')" = "$((2 * $(sql first.db 'SELECT count(*) FROM v_call')))" ] ||
+        fail "an appended run"
+    for table in v_call_stats v_function; do
+        sql first.db "SELECT * FROM $table ORDER BY function" | cut -d '|' -f 1-9 >wanted
+        sql program.db "SELECT * FROM $table WHERE run_id = 1 ORDER BY function" | cut -d '|' -f 1-9 | diff wanted - >out ||
+            fail "an appended run changed the first: $table"
+    done
+    [ "$(sql program.db "SELECT sum(calls) FROM v_call_stats GROUP BY run_id" | uniq | wc -l)" = 1 ] || fail "other calls"
+    "$SPROF" trace --mode log -o second.db -- ./program >/dev/null 2>err
+    expect 0 "$SPROF" merge -o both.db first.db second.db
+    [ "$(sql both.db 'SELECT count(DISTINCT call_id) FROM v_call')" = "$((2 * $(sql first.db 'SELECT count(*) FROM v_call')))" ] ||
+        fail "merged"
+    # Deeper calls are counted, and not logged.
+    logged deep --depth 2 -- ./program
+    [ "$(sql deep.db 'SELECT max(depth), count(*) FROM v_call WHERE tid = pid')" = "2|6" ] || fail "the depth"
+    [ -z "$(sql deep.db 'SELECT * FROM v_not_logged')" ] || fail "what is too deep is no loss"
+    expect 2 "$SPROF" trace --depth 3 -- ./program && said 'mode log'
+    expect 2 "$SPROF" trace --max-size 3M -- ./program && said 'mode log'
+    expect 2 "$SPROF" trace --mode log --paths -- ./program && said 'mode stats'
+    ;;
+full)
+    # More calls than may be written: figures stay exact, and what has no row is told by function and second.
+    write_program
+    logged program --max-size 2M -- ./program 5000000
+    grep -q 'largest size' got_err || fail "not said that the file is large enough"
+    adds_up program.db
+    [ "$(sql program.db "SELECT calls FROM v_call_stats WHERE function LIKE 'hot%'")" = 5000000 ] || fail "not 5000000 calls"
+    [ "$(sql program.db "SELECT count(*) > 0 FROM v_not_logged WHERE function LIKE 'hot%' AND not_logged > 0")" = 1 ] ||
+        fail "nothing is told as not logged"
+    size=$(stat -c %s program.db)
+    [ "$size" -lt 60000000 ] || fail "$size bytes"
+    ;;
+threads)
+    cat >program.c <<'END'
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#define NI __attribute__((noinline))
+#define KEEP __asm__ volatile("nop; nop; nop; nop; nop" ::: "memory")
+NI void work(void) { KEEP; }
+NI void *works(void *x) { for (int i = 0; i < 100; i++) work(); return x; }
+static volatile long handled;
+NI void in_handler(void) { KEEP; }
+static void handler(int number) { (void)number; in_handler(); __atomic_fetch_add(&handled, 1, 5); }
+int main(void)
+{
+    pthread_t threads[20];
+    stack_t stack = {.ss_sp = malloc(1 << 16), .ss_size = 1 << 16};
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_ONSTACK | SA_RESTART};
+    struct itimerval timer = {{0, 500}, {0, 500}};
+    sigaltstack(&stack, 0);
+    sigaction(SIGALRM, &action, 0);
+    setitimer(ITIMER_REAL, &timer, 0);
+    for (int round = 0; round < 50; round++) {
+        for (int i = 0; i < 20; i++) pthread_create(&threads[i], 0, works, 0);
+        for (int i = 0; i < 20; i++) pthread_join(threads[i], 0);
+    }
+    for (int i = 0; i < 1000000; i++) work();
+    memset(&timer, 0, sizeof timer);
+    setitimer(ITIMER_REAL, &timer, 0);
+    FILE *out = fopen("handled", "w");
+    fprintf(out, "%ld\n", handled);
+    fclose(out);
+    puts("done");
+    return 0;
+}
+END
+    gcc -O1 -g -w -pthread program.c -o program || fail "no compiler"
+    logged program -- ./program
+    adds_up program.db
+    grep -qx 'work 1100000' counted && grep -qx 'works 1000' counted || fail "other calls"
+    grep -qx "in_handler $(cat handled)" counted || fail "other calls in the handler"
+    [ "$(sql program.db "SELECT count(*) FROM v_call WHERE function = 'works' AND exit <> 'return'")" = 0 ] ||
+        fail "calls of threads that are not over"
+    ;;
+control)
+    write_program
+    "$SPROF" trace -o t.db -- ./program 10 end >trace.out 2>trace.err &
+    tracer=$!
+    children+=("$tracer")
+    wait_until 60 eval '"$SPROF" stats -i t.db --format csv 2>err | grep -q hot'
+    [ "$("$SPROF" sql t.db --format csv 'SELECT count(*) FROM call' 2>err | tail -1 | tr -d '\r')" = 0 ] || fail "a log"
+    expect 0 "$SPROF" ctl -i t.db start log
+    wait_until 60 eval '[ "$("$SPROF" sql t.db --format csv "SELECT count(*) > 20 FROM call" | tail -1 | tr -d "\r")" = 1 ]'
+    expect 0 "$SPROF" ctl -i t.db mode stats
+    expect 0 "$SPROF" ctl -i t.db stats
+    run "$SPROF" ctl -i t.db status && grep -q 'mode stats' out || fail "the mode"
+    touch end
+    wait "$tracer"
+    [ $? = 7 ] || fail "the command's exit status"
+    # Calls in between were logged: fewer than were counted, and whole.
+    [ "$(sql t.db "SELECT count(*) > 20 AND count(*) < (SELECT calls FROM v_call_stats WHERE function LIKE 'hot%')
+        FROM v_call WHERE function LIKE 'hot%'")" = 1 ] || fail "calls in between"
+    [ "$(sql t.db "SELECT count(*) FROM v_call WHERE function NOT LIKE 'hot%'")" = 0 ] || fail "others were logged"
+    ;;
+kill)
+    # sprof dies at some moment of the log: the command ends as it should.
+    write_program
+    for i in $(seq 8); do
+        rm -f end out.txt
+        setsid "$SPROF" trace --mode log -o t.db -- ./program 3000000 end >out.txt 2>err &
+        tracer=$!
+        children+=("$tracer")
+        wait_until 60 eval '"$SPROF" ctl -i t.db status >/dev/null 2>&1'
+        sleep "0.$((RANDOM % 40 + 10))"
+        kill -9 "$tracer"
+        wait "$tracer" 2>/dev/null
+        touch end
+        wait_until 60 grep -q '^5 ' out.txt
+    done
+    # What was written is there.
+    run "$SPROF" stats -i t.db
+    [ "$status" = 0 ] || fail "no stats of what a killed recorder left"
+    ;;
+callers)
+    cat >program.c <<'END'
+#include <stdio.h>
+#define NI __attribute__((noinline))
+#define KEEP __asm__ volatile("nop; nop; nop; nop; nop" ::: "memory")
+NI void last(void) { KEEP; }
+NI void middle(void) { last(); last(); last(); KEEP; }
+NI void first(void) { middle(); middle(); KEEP; }
+NI long again(long n) { return n ? again(n - 1) + 1 : (last(), 0); }
+int main(void)
+{
+    for (int i = 0; i < 10; i++) first();
+    for (int i = 0; i < 5; i++) middle();
+    printf("%ld\n", again(3000));
+    return 0;
+}
+END
+    gcc -O1 -fno-optimize-sibling-calls -g program.c -o program || fail "no compiler"
+    ./program >want
+    "$SPROF" trace --callers -o program.db -- ./program >got 2>err || fail "exit status"
+    cmp -s want got || fail "other output"
+    sql program.db "SELECT caller, callee, samples FROM v_edge ORDER BY 1, 2" >found
+    diff - found >out <<'END' || fail "other callers"
+again|again|3000
+again|last|1
+first|middle|20
+main|again|1
+main|first|10
+main|middle|5
+middle|last|75
+END
+    "$SPROF" stats -i program.db --format csv >stats.csv 2>err || fail "no stats"
+    [ "$(python3 -c 'import csv
+print(sum(int(row["calls"]) for row in csv.DictReader(open("stats.csv"))))')" = 3113 ] || fail "other calls"
+    run "$SPROF" report -i program.db --callers last
+    grep -q middle out && grep -q again out || fail "no callers in the report"
+    run "$SPROF" report -i program.db --edges
+    grep -q 'calls' out || fail "not said that calls are counted"
+    expect 2 "$SPROF" trace --callers --paths -- ./program && said 'give one of them'
+    ;;
+*)
+    fail "no such case: $1"
+    ;;
+esac
