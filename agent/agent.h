@@ -30,8 +30,8 @@ enum {
     AGENT_SLICE_MAX = 64512, /* bytes of a stack in one record, whose size is a 16-bit number */
     AGENT_PATH_MAX = 4096,
     AGENT_REQUESTS = 16,
-    AGENT_RESTS = 64,           /* stacks deeper than their slices, at the same time */
-    AGENT_REST_BYTES = 1 << 20, /* of one such stack at most */
+    AGENT_TAILS = 64,           /* stacks deeper than their slices, at the same time */
+    AGENT_TAIL_BYTES = 1 << 20, /* of one such stack at most */
 };
 
 /* == What is said over the socket == */
@@ -105,7 +105,7 @@ enum agent_refusal {
 /* What follows the slice of a sample, up to the stack's end, where that is known. The agent takes a
  * free one, and puts its number plus one into the word behind the sample's CPU; the recorder frees
  * it. */
-struct agent_rest {
+struct agent_tail {
     _Atomic uint32_t taken; /* 1, or 0: free */
     uint32_t reserved;
     uint64_t address, bytes; /* of the stack */
@@ -117,7 +117,7 @@ struct agent_control {
     _Atomic uint32_t clock;        /* enum agent_clock; does not change */
     _Atomic uint32_t slice_bytes;  /* of each stack at most; 0: neither registers nor stack */
     _Atomic uint64_t period_ns;    /* of the clock between samples of a thread */
-    _Atomic uint32_t rests;        /* of the rests, so many may be taken */
+    _Atomic uint32_t tails;        /* of the tails, so many may be taken */
     _Atomic uint32_t has_requests; /* 1: look at the requests; the agent writes 0 */
     _Atomic uint32_t requests[AGENT_REQUESTS]; /* 0: none; the agent writes 0 once it is done */
 
@@ -131,7 +131,7 @@ struct agent_control {
     _Atomic uint64_t refused[AGENT_REFUSALS];
     _Atomic uint64_t left_out; /* programs it started without an agent, which cannot take one */
     _Atomic uint64_t lost; /* samples for which no ring had room; their weight is with the next */
-    struct agent_rest rest[AGENT_RESTS];
+    struct agent_tail tail[AGENT_TAILS];
 };
 
 /* One thread, or nobody. */
@@ -142,7 +142,7 @@ struct agent_slot {
     uint32_t reserved[11];
 };
 
-/* The file: this structure, then the rings at agent_ring_offset, then the rests. Heads stand
+/* The file: this structure, then the rings at agent_ring_offset, then the tails. Heads stand
  * together: looking at two thousand of them must be quick. */
 struct agent_shared {
     union {
@@ -176,13 +176,13 @@ static inline size_t agent_ring_offset(size_t slot)
            (slot - first[class]) * ((size_t)AGENT_RING_MAX >> class);
 }
 
-static inline size_t agent_rest_offset(size_t rest)
+static inline size_t agent_tail_offset(size_t tail)
 {
     return sizeof(struct agent_shared) + ((size_t)40 << 20) +
-           (AGENT_SLOTS - 512) * (size_t)AGENT_RING_MIN + rest * AGENT_REST_BYTES;
+           (AGENT_SLOTS - 512) * (size_t)AGENT_RING_MIN + tail * AGENT_TAIL_BYTES;
 }
 
-#define AGENT_SHARED_BYTES agent_rest_offset(AGENT_RESTS)
+#define AGENT_SHARED_BYTES agent_tail_offset(AGENT_TAILS)
 
 _Static_assert(sizeof(struct agent_control) <= 4096, "a page");
 _Static_assert(sizeof(struct agent_slot) == 64, "a cache line");

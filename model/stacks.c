@@ -33,78 +33,55 @@ int model_stacks_frame(struct model_stacks *stacks, uint32_t module, uint64_t of
 {
     if (module >= stacks->frame_index_count && index_module(stacks, module))
         return SPROF_ENOMEM;
-    struct sprof_map *index = &stacks->frame_index[module];
-    const uint64_t *known = sprof_map_get(index, offset);
-    if (known) {
-        *frame = (uint32_t)*known;
-        return 0;
-    }
-    const uint32_t id = stacks->first_frame + (uint32_t)stacks->frames.count + 1;
-    if (sprof_vec_push(&stacks->frames, (struct model_frame){id, module, offset}))
+    uint64_t *known = sprof_map_at(&stacks->frame_index[module], offset);
+    if (!known)
         return SPROF_ENOMEM;
-    if (sprof_map_put(index, offset, id)) {
-        stacks->frames.count--;
-        return SPROF_ENOMEM;
+    if (!*known) {
+        const uint32_t id = stacks->first_frame + (uint32_t)stacks->frames.count + 1;
+        if (sprof_vec_push(&stacks->frames, (struct model_frame){id, module, offset}))
+            return SPROF_ENOMEM;
+        *known = id;
     }
-    *frame = id;
+    *frame = (uint32_t)*known;
     return 0;
-}
-
-static int node_add(struct model_stacks *stacks, struct model_node node, uint64_t key,
-                    uint32_t older)
-{
-    const size_t index = stacks->nodes.count;
-    if (index >= stacks->node_next_capacity &&
-        sprof_vec_grow((void **)&stacks->node_next, &stacks->node_next_capacity,
-                       sizeof *stacks->node_next, index + 1))
-        return SPROF_ENOMEM;
-    if (sprof_vec_push(&stacks->nodes, node))
-        return SPROF_ENOMEM;
-    if (sprof_map_put(&stacks->node_index, key, node.id)) {
-        stacks->nodes.count--;
-        return SPROF_ENOMEM;
-    }
-    stacks->node_next[index] = older;
-    return 0;
-}
-
-static uint32_t node_depth(const struct model_stacks *stacks, uint32_t node)
-{
-    return node ? stacks->nodes.items[node - 1 - stacks->first_node].depth : 0;
-}
-
-bool model_stacks_is_node(const struct model_stacks *stacks, uint32_t node, uint32_t parent,
-                          uint32_t frame, uint8_t found_by, uint32_t guessed)
-{
-    const struct model_node *found = &stacks->nodes.items[node - 1 - stacks->first_node];
-    return found->parent == parent && found->frame == frame && found->found_by == found_by &&
-           found->guessed == guessed;
 }
 
 int model_stacks_node(struct model_stacks *stacks, uint32_t parent, uint32_t frame,
                       uint8_t found_by, uint32_t guessed, uint32_t *node)
 {
-    const uint64_t key = (uint64_t)parent << 32 | frame;
-    const uint64_t *known = sprof_map_get(&stacks->node_index, key);
-    const uint32_t newest = known ? (uint32_t)*known : 0;
+    const struct model_node *likely =
+        *node ? &stacks->nodes.items[*node - 1 - stacks->first_node] : NULL;
+    if (likely && likely->parent == parent && likely->frame == frame &&
+        likely->found_by == found_by && likely->guessed == guessed)
+        return 0;
+    uint64_t *newest = sprof_map_at(&stacks->node_index, (uint64_t)parent << 32 | frame);
+    if (!newest)
+        return SPROF_ENOMEM;
     /* The same call can be found in several ways; each is a node of its own. */
-    for (uint32_t id = newest; id; id = stacks->node_next[id - 1 - stacks->first_node]) {
+    for (uint32_t id = (uint32_t)*newest; id; id = stacks->node_next[id - 1 - stacks->first_node]) {
         const struct model_node *found = &stacks->nodes.items[id - 1 - stacks->first_node];
         if (found->found_by == found_by && found->guessed == guessed) {
             *node = id;
             return 0;
         }
     }
+    const size_t index = stacks->nodes.count;
     const struct model_node added = {
-        .id = stacks->first_node + (uint32_t)stacks->nodes.count + 1,
+        .id = stacks->first_node + (uint32_t)index + 1,
         .parent = parent,
         .frame = frame,
-        .depth = node_depth(stacks, parent) + 1,
+        .depth = parent ? stacks->nodes.items[parent - 1 - stacks->first_node].depth + 1 : 1,
         .found_by = found_by,
         .guessed = guessed,
     };
-    if (node_add(stacks, added, key, newest))
+    if (index >= stacks->node_next_capacity &&
+        sprof_vec_grow((void **)&stacks->node_next, &stacks->node_next_capacity,
+                       sizeof *stacks->node_next, index + 1))
         return SPROF_ENOMEM;
+    if (sprof_vec_push(&stacks->nodes, added))
+        return SPROF_ENOMEM;
+    stacks->node_next[index] = (uint32_t)*newest;
+    *newest = added.id;
     *node = added.id;
     return 0;
 }

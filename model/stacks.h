@@ -37,15 +37,12 @@ struct model_stacks {
 
 void model_stacks_release(struct model_stacks *stacks);
 
-/* Finds or makes. Each returns 0 or SPROF_ENOMEM; new ones are at the end of the vectors. */
+/* Finds or makes. Each returns 0 or SPROF_ENOMEM; new ones are at the end of the vectors. `*node`
+ * may say which node it is likely to be, which is looked at first; 0: no idea. */
 int model_stacks_frame(struct model_stacks *stacks, uint32_t module, uint64_t offset,
                        uint32_t *frame);
 int model_stacks_node(struct model_stacks *stacks, uint32_t parent, uint32_t frame,
                       uint8_t found_by, uint32_t guessed, uint32_t *node);
-
-/* Whether a node is what model_stacks_node would find. */
-bool model_stacks_is_node(const struct model_stacks *stacks, uint32_t node, uint32_t parent,
-                          uint32_t frame, uint8_t found_by, uint32_t guessed);
 
 /* Content identity, stored in recordings: of a frame in a module of a key. */
 uint64_t model_frame_key(uint64_t module_key, uint64_t offset);

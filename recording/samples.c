@@ -84,7 +84,7 @@ int recording_sample(struct recording *recording, const struct model_record *rec
         return 0;
     }
     struct recording_outcome outcome;
-    if (recording_walk_sample(&recording->walk, process, &record->sample, record->time_ns, false,
+    if (recording_walk_sample(&recording->walk, process, &record->sample, record->time_ns,
                               &outcome))
         return SPROF_ENOMEM;
     bool waits = outcome.end == MODEL_END_PENDING;
@@ -111,8 +111,8 @@ static int retry_sample(void *context, const struct recording_pending_sample *wa
         recording->delayed++;
         return 0;
     }
-    if (recording_walk_sample(&recording->walk, waiting->process, &waiting->sample,
-                              waiting->time_ns, true, &outcome))
+    if (recording_walk_past(&recording->walk, waiting->process, &waiting->sample, waiting->time_ns,
+                            &outcome))
         return SPROF_ENOMEM;
     bool waits = outcome.end == MODEL_END_PENDING;
     if (!waits && outcome.unknown_code && !recording->walk.spaces.hurried &&
@@ -260,8 +260,7 @@ int recording_walk_only(struct recording *recording, const struct model_record *
         return SPROF_ENOMEM;
     sample.ip = sample.registers[ARCH_PC];
     for (;;) {
-        if (recording_walk_sample(&recording->walk, process, &sample, record->time_ns, true,
-                                  &outcome))
+        if (recording_walk_past(&recording->walk, process, &sample, record->time_ns, &outcome))
             return SPROF_ENOMEM;
         if (outcome.end != MODEL_END_PENDING)
             break;

@@ -7,6 +7,7 @@
 
 enum {
     KNOWN_SLOTS = 1 << 15,
+    TRAILS = 16,
     FRAME_POINTERS_MAX = 127, /* as many as the kernel follows: kernel.perf_event_max_stack */
 };
 
@@ -26,12 +27,13 @@ int recording_walk_init(struct recording_walk *walk, struct model_process_table 
     walk->spaces = (struct recording_spaces){.process_table = table, .images = images};
     walk->walker = unwind_walker_new(0);
     walk->known = calloc(KNOWN_SLOTS, sizeof *walk->known);
+    walk->trails = calloc(TRAILS, sizeof *walk->trails);
     const struct model_module *none = pseudo_module(table, MODEL_MODULE_NONE);
     const struct model_module *unknown = pseudo_module(table, MODEL_MODULE_UNKNOWN);
     const struct sprof_file_id kernel_identity = {.path = MODEL_MODULE_KERNEL};
     const struct model_module *kernel =
         model_process_table_module(table, &kernel_identity, true, 0);
-    if (!walk->walker || !walk->known || !none || !unknown || !kernel ||
+    if (!walk->walker || !walk->known || !walk->trails || !none || !unknown || !kernel ||
         recording_walk_add_view(walk, 0, view))
         return SPROF_ENOMEM;
     walk->kernel_module = kernel->id;
@@ -56,8 +58,7 @@ void recording_walk_release(struct recording_walk *walk)
     sprof_vec_release(&walk->line);
     sprof_vec_release(&walk->line_found_by);
     sprof_vec_release(&walk->line_is_app);
-    for (size_t i = 0; i < RECORDING_TRAILS; i++)
-        sprof_vec_release(&walk->trails[i].nodes);
+    free(walk->trails);
     *walk = (struct recording_walk){0};
 }
 
@@ -123,6 +124,7 @@ int recording_walk_child(struct recording_walk *walk, uint32_t parent, uint32_t 
                          uint64_t offset, uint32_t *node)
 {
     uint32_t frame;
+    *node = 0;
     if (model_stacks_frame(&walk->stacks, module, offset, &frame))
         return SPROF_ENOMEM;
     return model_stacks_node(&walk->stacks, parent, frame, MODEL_BY_CFI, 0, node);
@@ -167,23 +169,7 @@ static struct recording_trail *trail_of(struct recording_walk *walk,
 {
     enum { STACK_SHIFT = 20 };
     const uint64_t stack = sample->register_count ? sample->registers[ARCH_SP] >> STACK_SHIFT : 0;
-    return &walk->trails[(stack ^ (process ? (uint64_t)process->pid : 0)) % RECORDING_TRAILS];
-}
-
-/* The node at a depth of the line, below `*node`. */
-static int insert_node(struct recording_walk *walk, struct recording_trail *trail, size_t depth,
-                       uint32_t frame, uint8_t found_by, uint32_t guessed, uint32_t *node)
-{
-    const uint32_t known = depth < trail->nodes.count ? trail->nodes.items[depth] : 0;
-    if (known && model_stacks_is_node(&walk->stacks, known, *node, frame, found_by, guessed)) {
-        *node = known;
-        return 0;
-    }
-    trail->nodes.count = depth < trail->nodes.count ? depth : trail->nodes.count;
-    return model_stacks_node(&walk->stacks, *node, frame, found_by, guessed, node) ||
-                   sprof_vec_push(&trail->nodes, *node)
-               ? SPROF_ENOMEM
-               : 0;
+    return &walk->trails[(stack ^ (process ? (uint64_t)process->pid : 0)) % TRAILS];
 }
 
 /* Root first; a cut is needed only where a mode asks for it. */
@@ -206,9 +192,15 @@ static int insert_line(struct recording_walk *walk, struct recording_trail *trai
         guessed += found_by == MODEL_BY_SCAN;
         if (cuts && is_dropped(walk, i))
             continue;
-        if (insert_node(walk, trail, depth++, walk->line.items[count - 1 - i], found_by, guessed,
-                        &node))
+        const bool is_kept = depth < sizeof trail->nodes / sizeof *trail->nodes;
+        uint32_t next = is_kept ? trail->nodes[depth] : 0;
+        if (model_stacks_node(&walk->stacks, node, walk->line.items[count - 1 - i], found_by,
+                              guessed, &next))
             return SPROF_ENOMEM;
+        if (is_kept)
+            trail->nodes[depth] = next;
+        node = next;
+        depth++;
     }
     outcome->node = node;
     return 0;
@@ -316,26 +308,42 @@ static int make_line(struct recording_walk *walk, const struct model_sample *sam
     return sample->in_kernel ? 0 : add_to_line(walk, place, sample->ip, MODEL_BY_CFI);
 }
 
-int recording_walk_sample(struct recording_walk *walk, const struct model_process *process,
-                          const struct model_sample *sample, uint64_t time_ns, bool waited,
-                          struct recording_outcome *outcome)
+static int walk_in(struct recording_walk *walk, const struct place *place,
+                   const struct unwind_space *space, const struct model_sample *sample,
+                   uint64_t time_ns, struct recording_outcome *outcome)
 {
-    *outcome = (struct recording_outcome){0};
     size_t mode = walk->modes.count - 1;
     while (walk->modes.items[mode].from_ns > time_ns)
         mode--;
     walk->view = walk->modes.items[mode].view;
     walk->pc_only = walk->view.mode == MODEL_MODE_PC && !walk->view.frame_app;
-    struct unwind_space space;
-    if (waited)
-        recording_spaces_get_past(&walk->spaces, process, time_ns, &space);
-    else if (recording_spaces_get(&walk->spaces, process, &space))
-        return SPROF_ENOMEM;
     walk->line.count = walk->line_found_by.count = 0;
-    const struct place place = {process, waited ? time_ns : 0, space.generation,
-                                &outcome->unknown_code};
-    const int result = make_line(walk, sample, &place, &space, outcome);
+    struct recording_trail *trail = trail_of(walk, place->process, sample);
+    const int result = make_line(walk, sample, place, space, outcome);
     if (result || outcome->end == MODEL_END_PENDING)
         return result;
-    return insert_line(walk, trail_of(walk, process, sample), outcome);
+    return insert_line(walk, trail, outcome);
+}
+
+int recording_walk_sample(struct recording_walk *walk, const struct model_process *process,
+                          const struct model_sample *sample, uint64_t time_ns,
+                          struct recording_outcome *outcome)
+{
+    *outcome = (struct recording_outcome){0};
+    struct unwind_space space;
+    if (recording_spaces_get(&walk->spaces, process, &space))
+        return SPROF_ENOMEM;
+    const struct place place = {process, 0, space.generation, &outcome->unknown_code};
+    return walk_in(walk, &place, &space, sample, time_ns, outcome);
+}
+
+int recording_walk_past(struct recording_walk *walk, const struct model_process *process,
+                        const struct model_sample *sample, uint64_t time_ns,
+                        struct recording_outcome *outcome)
+{
+    *outcome = (struct recording_outcome){0};
+    struct unwind_space space;
+    recording_spaces_get_past(&walk->spaces, process, time_ns, &space);
+    const struct place place = {process, time_ns, space.generation, &outcome->unknown_code};
+    return walk_in(walk, &place, &space, sample, time_ns, outcome);
 }

@@ -12,12 +12,11 @@ struct recording_known {
     uint32_t generation, frame;
 };
 
-/* The nodes of the last stack of a thread, root first: its next one begins in the same way, and is
- * found here sooner than in a map. Several threads may share one. */
+/* The nodes of a thread's last stacks by their depth, 0: none. Its next stack begins in the same
+ * way, and is found here sooner than in a map. Several threads may share one. */
 struct recording_trail {
-    SPROF_VEC(uint32_t) nodes;
+    uint32_t nodes[1024];
 };
-enum { RECORDING_TRAILS = 16 };
 
 /* The mode of samples from a time on (CLOCK_MONOTONIC). */
 struct recording_moded {
@@ -37,7 +36,7 @@ struct recording_walk {
     SPROF_VEC(uint32_t) line;      /* frames of the sample at hand, innermost first */
     SPROF_VEC(uint8_t) line_found_by;
     SPROF_VEC(bool) line_is_app; /* root first */
-    struct recording_trail trails[RECORDING_TRAILS];
+    struct recording_trail *trails;
     uint32_t none_module, unknown_module, kernel_module;
     uint64_t kernel_start; /* of the kernel's text; 0 where it is hidden */
     uint64_t walk_ns;      /* spent unwinding */
@@ -58,13 +57,17 @@ int recording_walk_init(struct recording_walk *walk, struct model_process_table 
                         struct recording_images *images, const struct model_view *view);
 void recording_walk_release(struct recording_walk *walk);
 
-/* Unwinds one sample of a process in the mode of its time: samples come late, and some wait. Of one
- * that `waited` the address space is looked up as it was then. Returns 0 and the outcome (whose
- * `end` may be MODEL_END_PENDING: then there is no node, and a table that is needed is being
- * built), or SPROF_ENOMEM. */
+/* Unwinds one sample of a process in the mode of its time, as samples come late. Returns 0 and the
+ * outcome (whose `end` may be MODEL_END_PENDING: then there is no node, and a table that is needed
+ * is being built), or SPROF_ENOMEM. */
 int recording_walk_sample(struct recording_walk *walk, const struct model_process *process,
-                          const struct model_sample *sample, uint64_t time_ns, bool waited,
+                          const struct model_sample *sample, uint64_t time_ns,
                           struct recording_outcome *outcome);
+
+/* The same for a sample that had to wait: the address space is looked up as it was then. */
+int recording_walk_past(struct recording_walk *walk, const struct model_process *process,
+                        const struct model_sample *sample, uint64_t time_ns,
+                        struct recording_outcome *outcome);
 
 /* Samples from a time on are of that mode; times ascend. Returns 0 or SPROF_ENOMEM. */
 int recording_walk_add_view(struct recording_walk *walk, uint64_t from_ns,

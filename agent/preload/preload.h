@@ -49,7 +49,7 @@ struct agent_process {
     bool has_key, has_handler;
     unsigned ring_shift;
     _Atomic uint32_t slots; /* that are mapped, and may be taken */
-    bool has_rests;         /* … as are the places for deep stacks */
+    bool has_tails;         /* … as are the places for deep stacks */
     size_t mapped_bytes;
     pid_t pid;
     uint64_t tick_ns;

@@ -19,7 +19,7 @@ struct sample {
     uint64_t event_id, ip;
     uint32_t pid, tid;
     uint64_t time_ns;
-    uint32_t cpu, rest; /* the number of a struct agent_rest, plus one; 0: none */
+    uint32_t cpu, tail; /* the number of a struct agent_tail, plus one; 0: none */
     uint64_t weight_ns;
     uint64_t abi; /* from here on only with registers and stack */
     uint64_t registers[ARCH_REGISTERS];
@@ -30,7 +30,7 @@ enum {
     BARE_BYTES = offsetof(struct sample, abi),
     ROOM_KEPT = 512, /* in a ring, for what is said at a thread's end */
     PAGE_BYTES = 4096,
-    SLICE_LEAST = 512, /* of a stack whose rest is copied elsewhere: rings fill more slowly */
+    SLICE_LEAST = 512, /* of a stack whose tail is copied elsewhere: rings fill more slowly */
 };
 
 uint64_t agent_clock_ns(clockid_t clock)
@@ -65,22 +65,22 @@ static size_t slice_of(const struct agent_thread *thread, uintptr_t pointer, uin
 }
 
 /* Copies what a slice leaves over, with all of the stack's last page, so that nothing of it need be
- * read from a process that may be gone. Returns the number of the rest plus one, or 0: all are
+ * read from a process that may be gone. Returns the number of the tail plus one, or 0: all are
  * taken, and the recorder must read what it needs from the living process. */
-static uint32_t put_rest(uintptr_t from, uintptr_t stack_end)
+static uint32_t put_tail(uintptr_t from, uintptr_t stack_end)
 {
     const uintptr_t end = (stack_end + PAGE_BYTES - 1) & ~(uintptr_t)(PAGE_BYTES - 1);
     struct agent_control *control = &agent_process.shared->control;
     const uint32_t count =
-        agent_process.has_rests ? atomic_load_explicit(&control->rests, memory_order_relaxed) : 0;
-    const size_t bytes = end - from < AGENT_REST_BYTES ? end - from : (size_t)AGENT_REST_BYTES;
-    for (uint32_t i = 0; i < count && i < AGENT_RESTS; i++) {
-        struct agent_rest *rest = &control->rest[i];
-        if (atomic_exchange_explicit(&rest->taken, 1, memory_order_acquire))
+        agent_process.has_tails ? atomic_load_explicit(&control->tails, memory_order_relaxed) : 0;
+    const size_t bytes = end - from < AGENT_TAIL_BYTES ? end - from : (size_t)AGENT_TAIL_BYTES;
+    for (uint32_t i = 0; i < count && i < AGENT_TAILS; i++) {
+        struct agent_tail *tail = &control->tail[i];
+        if (atomic_exchange_explicit(&tail->taken, 1, memory_order_acquire))
             continue;
-        memcpy((uint8_t *)agent_process.shared + agent_rest_offset(i), (const void *)from, bytes);
-        rest->address = from;
-        rest->bytes = bytes;
+        memcpy((uint8_t *)agent_process.shared + agent_tail_offset(i), (const void *)from, bytes);
+        tail->address = from;
+        tail->bytes = bytes;
         return i + 1;
     }
     return 0;
@@ -102,8 +102,8 @@ static void put_stack(struct agent_thread *thread, const ucontext_t *context, st
     const bool cut = known ? thread->stack_end - pointer >= size + 8 : useful == size;
     if (known && cut) {
         const size_t least = size < SLICE_LEAST ? size : (size_t)SLICE_LEAST;
-        sample->rest = put_rest(pointer + least, thread->stack_end);
-        useful = sample->rest ? least : size;
+        sample->tail = put_tail(pointer + least, thread->stack_end);
+        useful = sample->tail ? least : size;
     }
     sample->stack_bytes = cut ? useful : useful + 8;
     const size_t closing =

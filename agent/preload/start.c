@@ -217,7 +217,7 @@ static void choose_slots(void)
     const size_t slots = limited ? FEW_SLOTS : AGENT_SLOTS;
     atomic_store(&agent_process.slots, (uint32_t)slots);
     agent_process.mapped_bytes = limited ? agent_ring_offset(slots) : AGENT_SHARED_BYTES;
-    agent_process.has_rests = !limited;
+    agent_process.has_tails = !limited;
 }
 
 /* sprof tells the user; a page for that there mostly is. */

@@ -62,11 +62,11 @@ static void shrink(void)
     atomic_store(&agent_process.slots, slots);
     if (end_of_taken() > slots)
         atomic_store(&agent_process.slots, slots = end_of_taken());
-    const size_t end = before == AGENT_SLOTS ? agent_rest_offset(0) : agent_process.mapped_bytes;
+    const size_t end = before == AGENT_SLOTS ? agent_tail_offset(0) : agent_process.mapped_bytes;
     munmap((uint8_t *)shared + agent_ring_offset(slots), end - agent_ring_offset(slots));
-    for (size_t i = 0; agent_process.has_rests && i < AGENT_RESTS; i++)
-        if (!atomic_exchange(&shared->control.rest[i].taken, 1))
-            munmap((uint8_t *)shared + agent_rest_offset(i), AGENT_REST_BYTES);
+    for (size_t i = 0; agent_process.has_tails && i < AGENT_TAILS; i++)
+        if (!atomic_exchange(&shared->control.tail[i].taken, 1))
+            munmap((uint8_t *)shared + agent_tail_offset(i), AGENT_TAIL_BYTES);
 }
 
 static void count_refused(enum agent_refusal why)

@@ -242,7 +242,7 @@ static int answer(struct sigprof_source *source, const struct sigprof_caller *ca
         sigprof_process_new(caller->pid, &caller->hello, ring_shift(source), &memory_fd);
     if (!process)
         return 0; /* it goes on without, and what it uses is known from its parent's account */
-    atomic_store(&process->shared->control.rests, (uint32_t)AGENT_RESTS >> process->ring_shift);
+    atomic_store(&process->shared->control.tails, (uint32_t)AGENT_TAILS >> process->ring_shift);
     sigprof_control_process(source, process);
     const int result = add_process(source, caller, process, now_ns);
     source->processes.items[source->processes.count++] = process;

@@ -141,7 +141,7 @@ static void lose(struct sigprof_source *source, const struct sigprof_process *pr
 }
 
 /* What the slice of the sample in source->record leaves over, if the agent copied it. */
-static void attach_rest(struct sigprof_source *source, struct sigprof_process *process,
+static void attach_tail(struct sigprof_source *source, struct sigprof_process *process,
                         const struct perf_event_header *header, size_t ring)
 {
     struct model_sample *sample = &source->record.sample;
@@ -151,7 +151,7 @@ static void attach_rest(struct sigprof_source *source, struct sigprof_process *p
                                         .pointer = sample->registers[ARCH_SP],
                                         .asked = sample->stack_size,
                                         .captured = sample->stack_size};
-    if (sigprof_rests_take(&source->rests, process->shared, header) && sample->stack_full &&
+    if (sigprof_tails_take(&source->shared_tails, process->shared, header) && sample->stack_full &&
         sampler_stack_tails_find(&source->tails, &stack, ring, 0, sample))
         source->counts.tails++, source->counts.tails_with_sample++;
 }
@@ -168,7 +168,7 @@ static void read_record(struct sigprof_source *source)
     const bool good = header && sampler_decode_record(&source->layouts, header, record,
                                                       &event_id) == SAMPLER_DECODED_RECORD;
     if (good && record->type == MODEL_RECORD_SAMPLE)
-        attach_rest(source, process, header, first.ring);
+        attach_tail(source, process, header, first.ring);
     advance(source);
     if (good) {
         source->counts.bytes += header->size;

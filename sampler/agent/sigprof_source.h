@@ -5,7 +5,7 @@
 #include "sampler/agent/events.h"
 #include "sampler/agent/process.h"
 #include "sampler/agent/rendezvous.h"
-#include "sampler/agent/rests.h"
+#include "sampler/agent/shared_tails.h"
 #include "sampler/decode.h"
 #include "sampler/source.h"
 #include "sampler/stack_tail.h"
@@ -36,8 +36,8 @@ struct sigprof_source {
     struct sigprof_events events;
     SPROF_VEC(struct sigprof_entry) heap; /* the earliest first */
     void *buffer;                         /* for one record */
-    struct sigprof_rests rests;
-    struct sampler_stack_tails tails; /* of which the rests are the provider */
+    struct sigprof_tails shared_tails;
+    struct sampler_stack_tails tails; /* of which the shared ones are the provider */
     struct model_record record;
     bool started, stopped, busy, begins_paused, paused;
     SPROF_VEC(struct sigprof_pause) pauses;

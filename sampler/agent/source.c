@@ -157,7 +157,7 @@ static void free_source(struct source *base)
     if (source->epoll_fd >= 0)
         close(source->epoll_fd);
     free(source->buffer);
-    sigprof_rests_release(&source->rests);
+    sigprof_tails_release(&source->shared_tails);
     free(source);
 }
 
@@ -175,7 +175,7 @@ static int open_source(struct source **opened, const struct source_request *requ
     source->rendezvous = SIGPROF_RENDEZVOUS_NONE;
     source->epoll_fd = -1;
     source->buffer = aligned_alloc(8, SAMPLER_RING_RECORD_MAX);
-    sampler_stack_tails_add(&source->tails, sigprof_rests_provide, &source->rests);
+    sampler_stack_tails_add(&source->tails, sigprof_tails_provide, &source->shared_tails);
     settle(source, request->options);
     if (!source->buffer || open_layouts(&source->layouts))
         result = sprof_error_memory(error);

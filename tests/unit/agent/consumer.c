@@ -98,7 +98,7 @@ static void welcome(struct consumer *consumer, int fd)
     shared->control.period_ns =
         consumer->settings->period_ns ? consumer->settings->period_ns : 1000000;
     shared->control.slice_bytes = consumer->settings->slice_bytes;
-    shared->control.rests = consumer->settings->rests;
+    shared->control.tails = consumer->settings->tails;
     shared->control.clock = consumer->settings->clock;
     consumer->peers[consumer->peer_count++] =
         (struct peer){shared, calloc(AGENT_SLOTS, sizeof(uint64_t)), hello.cpu_ns};
@@ -119,22 +119,22 @@ static uint64_t word(const uint8_t *bytes, size_t at)
     return value;
 }
 
-/* Where there is a rest, it begins where the slice ends. Frees it. */
-static bool good_rest(struct consumer *consumer, struct agent_shared *shared, const uint8_t *record,
+/* Where there is a tail, it begins where the slice ends. Frees it. */
+static bool good_tail(struct consumer *consumer, struct agent_shared *shared, const uint8_t *record,
                       uint64_t slice_end, uint64_t useful)
 {
     const uint32_t number = (uint32_t)(word(record, 40) >> 32);
     if (!number)
         return true;
-    struct agent_rest *rest = &shared->control.rest[number - 1];
-    const uint64_t whole = useful + rest->bytes;
-    if (number > consumer->settings->rests || !rest->taken || rest->address != slice_end ||
-        rest->bytes > AGENT_REST_BYTES)
+    struct agent_tail *tail = &shared->control.tail[number - 1];
+    const uint64_t whole = useful + tail->bytes;
+    if (number > consumer->settings->tails || !tail->taken || tail->address != slice_end ||
+        tail->bytes > AGENT_TAIL_BYTES)
         return false;
-    consumer->result->rests++;
+    consumer->result->tails++;
     if (whole > consumer->result->largest_whole)
         consumer->result->largest_whole = whole;
-    atomic_store_explicit(&rest->taken, 0, memory_order_release);
+    atomic_store_explicit(&tail->taken, 0, memory_order_release);
     return true;
 }
 
@@ -154,7 +154,7 @@ static bool good_sample(struct consumer *consumer, struct agent_shared *shared,
             return false;
         const uint64_t stack = word(record, 200), useful = stack ? word(record, size - 8) : 0;
         if (size != 208 + stack + (stack ? 8 : 0) || useful > stack ||
-            !good_rest(consumer, shared, record, word(record, 64 + 7 * 8) + useful, useful))
+            !good_tail(consumer, shared, record, word(record, 64 + 7 * 8) + useful, useful))
             return false;
         result->with_stack += useful > 0;
         result->cut += stack && useful == stack;

@@ -13,7 +13,7 @@ struct consumer_settings {
     uint64_t period_ns;   /* 0: 1 ms */
     uint32_t slice_bytes; /* of stack; 0: bare samples */
     unsigned ring_shift;
-    uint32_t rests; /* of struct agent_control */
+    uint32_t tails; /* of struct agent_control */
     enum agent_clock clock;
     bool ends_early; /* stops being there once 20 samples have come */
     uint32_t pauses; /* samples after which the agent is paused for 200 ms; 0: never */
@@ -30,8 +30,8 @@ struct consumed {
     uint64_t process_ns; /* CPU time since their hellos of processes that called exit */
     uint64_t refused[AGENT_REFUSALS], lost, maps_changes;
     uint32_t slots_used;    /* of one process at most */
-    unsigned rests;         /* samples with what follows their slice */
-    uint64_t largest_whole; /* slice and rest together */
+    unsigned tails;         /* samples with what follows their slice */
+    uint64_t largest_whole; /* slice and tail together */
     uint64_t largest_stack, first_weight_ns;
     uint32_t tick_ns;
     int status;       /* as from waitpid */

@@ -298,18 +298,18 @@ static void test_deep_stacks(void)
 }
 
 /* What a slice leaves over is copied beside the ring, however small that is. */
-static void test_rests_of_stacks(void)
+static void test_tails_of_stacks(void)
 {
-    const struct consumer_settings large = {.slice_bytes = 64 << 10, .rests = AGENT_RESTS},
-                                   small = {.slice_bytes = 64 << 10, .rests = 2, .ring_shift = 4};
+    const struct consumer_settings large = {.slice_bytes = 64 << 10, .tails = AGENT_TAILS},
+                                   small = {.slice_bytes = 64 << 10, .tails = 2, .ring_shift = 4};
     const struct consumed deep = run(&large, "deep", 200), deepest = run(&large, "deep", 600),
                           narrow = run(&small, "deep", 40);
-    CU_ASSERT_TRUE(deep.rests > 3 && deep.rests <= deep.cut);
+    CU_ASSERT_TRUE(deep.tails > 3 && deep.tails <= deep.cut);
     CU_ASSERT_TRUE(deep.largest_whole > 200 * 4096 && deep.largest_whole < 300 * 4096);
-    CU_ASSERT_TRUE(deepest.rests > 3);
-    CU_ASSERT_TRUE(deepest.largest_whole >= AGENT_REST_BYTES);
-    CU_ASSERT_TRUE(deepest.largest_whole <= AGENT_REST_BYTES + AGENT_SLICE_MAX);
-    CU_ASSERT_TRUE(narrow.rests > 3);
+    CU_ASSERT_TRUE(deepest.tails > 3);
+    CU_ASSERT_TRUE(deepest.largest_whole >= AGENT_TAIL_BYTES);
+    CU_ASSERT_TRUE(deepest.largest_whole <= AGENT_TAIL_BYTES + AGENT_SLICE_MAX);
+    CU_ASSERT_TRUE(narrow.tails > 3);
     CU_ASSERT_TRUE(narrow.largest_whole > 40 * 4096);
 }
 
@@ -383,7 +383,7 @@ void sprof_suite_agent_preload(void)
     CU_ADD_TEST(suite, test_threads_made_by_clone);
     CU_ADD_TEST(suite, test_other_stacks);
     CU_ADD_TEST(suite, test_deep_stacks);
-    CU_ADD_TEST(suite, test_rests_of_stacks);
+    CU_ADD_TEST(suite, test_tails_of_stacks);
     CU_ADD_TEST(suite, test_small_rings);
     CU_ADD_TEST(suite, test_pause);
     CU_ADD_TEST(suite, test_recorder_that_ends);

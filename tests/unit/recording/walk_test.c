@@ -44,8 +44,8 @@ static struct recording_outcome walk_again(struct scene *scene, uint64_t past_ns
     for (int i = 0; i < ROUNDS && outcome.end == MODEL_END_PENDING; i++) {
         recording_images_wait(&scene->images);
         recording_images_collect(&scene->images);
-        CU_ASSERT_EQUAL(recording_walk_sample(&scene->walk, process, &scene->taken.sample, past_ns,
-                                              past_ns != 0, &outcome),
+        CU_ASSERT_EQUAL((past_ns ? recording_walk_past : recording_walk_sample)(
+                            &scene->walk, process, &scene->taken.sample, past_ns, &outcome),
                         0);
     }
     return outcome;
@@ -85,7 +85,7 @@ static void test_the_whole_stack(void)
     scene_open(&scene, &full, NO_LIMIT);
     struct recording_outcome outcome;
     CU_ASSERT_EQUAL(recording_walk_sample(&scene.walk, this_process_of(&scene.process_table),
-                                          &scene.taken.sample, 0, false, &outcome),
+                                          &scene.taken.sample, 0, &outcome),
                     0);
     CU_ASSERT_EQUAL(outcome.end, MODEL_END_PENDING);
     CU_ASSERT_EQUAL(outcome.node, 0);

@@ -156,16 +156,16 @@ static void test_memory_cannot_be_shortened(void)
     sigprof_process_free(NULL);
 }
 
-/* Rings lie side by side, from the largest to the smallest, then the rests, within the file. */
+/* Rings lie side by side, from the largest to the smallest, then the tails, within the file. */
 static void test_rings_do_not_overlap(void)
 {
     for (size_t i = 0; i < AGENT_SLOTS; i++) {
         const size_t end = agent_ring_offset(i) + agent_ring_bytes(i, 0);
         CU_ASSERT_EQUAL_FATAL(end, i + 1 < AGENT_SLOTS ? agent_ring_offset(i + 1)
-                                                       : agent_rest_offset(0));
+                                                       : agent_tail_offset(0));
         CU_ASSERT_TRUE(agent_ring_bytes(i, 7) == AGENT_RING_MIN);
     }
-    CU_ASSERT_EQUAL(agent_rest_offset(AGENT_RESTS - 1) + AGENT_REST_BYTES, AGENT_SHARED_BYTES);
+    CU_ASSERT_EQUAL(agent_tail_offset(AGENT_TAILS - 1) + AGENT_TAIL_BYTES, AGENT_SHARED_BYTES);
 }
 
 void sprof_suite_sampler_sigprof_process(void);
