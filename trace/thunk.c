@@ -12,64 +12,24 @@ static void put_distance(uint8_t *at, uint64_t from, uint64_t to)
 void trace_thunk_write(uint8_t thunk[PROBE_THUNK_BYTES], uint64_t at, uint32_t number,
                        uint64_t enter, uint64_t leave, uint64_t body)
 {
-    /* clang-format off: an instruction a line */
+    /* An instruction a line. */
+    /* clang-format off */
     static const uint8_t shape[PROBE_THUNK_BYTES] = {
-        0x41,
-        0x53, /*  0 push %r11 */
-        0x41,
-        0xbb,
-        0,
-        0,
-        0,
-        0, /*  2 mov $id, %r11d */
-        0xe8,
-        0,
-        0,
-        0,
-        0, /*  8 call enter */
-        0x41,
-        0x5b, /* 13 pop %r11 */
-        0x72,
-        PROBE_THUNK_PASS - 17, /* 15 jc pass */
-        0x48,
-        0x8d,
-        0x64,
-        0x24,
-        8, /* 17 lea 8(%rsp), %rsp */
-        0xff,
-        0x15,
-        PROBE_THUNK_BODY - PROBE_THUNK_RETURN,
-        0,
-        0,
-        0,    /* 22 call *body */
-        0x50, /* 28 push %rax */
-        0x41,
-        0x53, /* 29 push %r11 */
-        0x41,
-        0xbb,
-        0,
-        0,
-        0,
-        0, /* 31 mov $id, %r11d */
-        0xe8,
-        0,
-        0,
-        0,
-        0, /* 37 call leave */
-        0x41,
-        0x5b, /* 42 pop %r11 */
-        0xc3, /* 44 ret */
-        0xff,
-        0x25,
-        PROBE_THUNK_BODY - 51,
-        0,
-        0,
-        0, /* 45 jmp *body */
-        0xcc,
-        0xcc,
-        0xcc,
-        0xcc,
-        0xcc,
+        0x41, 0x53,                                                      /*  0 push %r11 */
+        0x41, 0xbb, 0, 0, 0, 0,                                          /*  2 mov $id, %r11d */
+        0xe8, 0, 0, 0, 0,                                                /*  8 call enter */
+        0x41, 0x5b,                                                      /* 13 pop %r11 */
+        0x72, PROBE_THUNK_PASS - 17,                                     /* 15 jc pass */
+        0x48, 0x8d, 0x64, 0x24, 8,                                       /* 17 lea 8(%rsp), %rsp */
+        0xff, 0x15, PROBE_THUNK_BODY - PROBE_THUNK_RETURN, 0, 0, 0,      /* 22 call *body */
+        0x50,                                                            /* 28 push %rax */
+        0x41, 0x53,                                                      /* 29 push %r11 */
+        0x41, 0xbb, 0, 0, 0, 0,                                          /* 31 mov $id, %r11d */
+        0xe8, 0, 0, 0, 0,                                                /* 37 call leave */
+        0x41, 0x5b,                                                      /* 42 pop %r11 */
+        0xc3,                                                            /* 44 ret */
+        0xff, 0x25, PROBE_THUNK_BODY - 51, 0, 0, 0,                      /* 45 jmp *body */
+        0xcc, 0xcc, 0xcc, 0xcc, 0xcc,
     };
     /* clang-format on */
     memcpy(thunk, shape, sizeof shape);

@@ -107,6 +107,15 @@ def make_page(directory, *recordings):
     return path
 
 
+def page_of_stacks(browser, work, stacks):
+    """The page of folded stacks, a line each."""
+    folded, recording = os.path.join(work, "stacks.folded"), os.path.join(work, "stacks.db")
+    with open(folded, "w", encoding="utf-8") as file:
+        file.writelines(stack + "\n" for stack in stacks)
+    sprof("import", "--folded", folded, "-o", recording)
+    return Page(browser, make_page(work, recording))
+
+
 def table_of(*arguments):
     """The rows of a text report's table."""
     return json.loads(sprof(*arguments, "--format", "json").stdout)["rows"]
@@ -521,13 +530,7 @@ def nothing(browser, work):
 
 def patterns(browser, work):
     """Regular expressions: found as by the text reports, and given up when one takes too long."""
-    folded = os.path.join(work, "names.folded")
-    with open(folded, "w", encoding="utf-8") as file:
-        for index in range(300):
-            print(f"main;{'a' * 40}{index};leaf_{index % 7} 2", file=file)
-    recording = os.path.join(work, "names.db")
-    sprof("import", "--folded", folded, "-o", recording)
-    page = Page(browser, make_page(work, recording))
+    page = page_of_stacks(browser, work, (f"main;{'a' * 40}{index};leaf_{index % 7} 2" for index in range(300)))
     page.tab("functions")
     share = "return document.querySelector('.share').textContent"
     search = lambda text: browser.run("sprof.set({search: arguments[0]})", text)
@@ -552,13 +555,7 @@ def patterns(browser, work):
 
 def paper(browser, work):
     """Printed tables hold their rows, which on the screen exist only where they are in sight."""
-    folded = os.path.join(work, "many.folded")
-    with open(folded, "w", encoding="utf-8") as file:
-        for index in range(1000):
-            print(f"main;function_{index:04} {2000 - index}", file=file)
-    recording = os.path.join(work, "many.db")
-    sprof("import", "--folded", folded, "-o", recording)
-    page = Page(browser, make_page(work, recording))
+    page = page_of_stacks(browser, work, (f"main;function_{index:04} {2000 - index}" for index in range(1000)))
     page.tab("functions")
     before = len(page.rows("functions")[0])
     printed = os.path.join(work, "page.pdf")

@@ -2,24 +2,10 @@
 # sprof trace --mode log: every call has a row, or is counted as not logged, and programs do what they do untraced.
 #   log.sh random LANGUAGE COMPILER | flow | full | threads | control | kill | callers
 set -u
+. "$(dirname "$0")/modes.sh"
 . "$(dirname "$0")/../system/lib.sh"
+MODE=log
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-
-# logged NAME OPTION… -- COMMAND…: traced with a log; prints and ends as it does untraced.
-logged() {
-    local name=$1 options=()
-    shift
-    while [ "$1" != -- ]; do options+=("$1") && shift; done
-    shift
-    "$@" >want 2>want_err </dev/null
-    local wanted=$?
-    "$SPROF" trace --mode log -o "$name.db" "${options[@]}" -- "$@" >got 2>got_err </dev/null
-    status=$?
-    cp got_err err
-    [ $status = $wanted ] || fail "$name: exit status $status, untraced $wanted"
-    cmp -s want got || fail "$name: other output than untraced"
-    grep -v '^sprof: ' got_err | cmp -s - want_err || fail "$name: other errors than untraced"
-}
 
 # rows FILE: "function calls" of rows and of what is not logged, added up, sorted.
 rows() {
@@ -110,19 +96,19 @@ random)
         python3 "$here/generate.py" "$2" "$seed" >program.$suffix || fail "no program"
         for flags in -O0 -O2; do
             "$3" $flags -g -w -pthread program.$suffix -o program || fail "$3 $flags"
-            logged program --function '^f[0-9]' -- ./program log
+            traced_in_mode program --function '^f[0-9]' -- ./program log
             sort log >wanted
             rows program.db >found
             diff wanted found >out || fail "seed $seed, $3 $flags: calls differ"
         done
     done
-    logged program --module '*' -- ./program log
+    traced_in_mode program --module '*' -- ./program log
     rows program.db | grep -E '^f[0-9]+ ' >found
     sort log | diff - found >out || fail "calls differ when all libraries are traced"
     ;;
 flow)
     write_program
-    logged program -- ./program
+    traced_in_mode program -- ./program
     adds_up program.db
     nests program.db
     sql program.db "SELECT depth, function, exit FROM v_call WHERE tid = pid ORDER BY start_ns, depth" |
@@ -183,7 +169,7 @@ END
     [ "$(sql both.db 'SELECT count(DISTINCT call_id) FROM v_call')" = "$((2 * $(sql first.db 'SELECT count(*) FROM v_call')))" ] ||
         fail "merged"
     # Deeper calls are counted, and not logged.
-    logged deep --depth 2 -- ./program
+    traced_in_mode deep --depth 2 -- ./program
     [ "$(sql deep.db 'SELECT max(depth), count(*) FROM v_call WHERE tid = pid')" = "2|6" ] || fail "the depth"
     [ -z "$(sql deep.db 'SELECT * FROM v_not_logged')" ] || fail "what is too deep is no loss"
     expect 2 "$SPROF" trace --depth 3 -- ./program && said 'mode log'
@@ -193,7 +179,7 @@ END
 full)
     # More calls than may be written: figures stay exact, and what has no row is told by function and second.
     write_program
-    logged program --max-size 2M -- ./program 5000000
+    traced_in_mode program --max-size 2M -- ./program 5000000
     grep -q 'largest size' got_err || fail "not said that the file is large enough"
     adds_up program.db
     [ "$(sql program.db "SELECT calls FROM v_call_stats WHERE function LIKE 'hot%'")" = 5000000 ] || fail "not 5000000 calls"
@@ -241,7 +227,7 @@ int main(void)
 }
 END
     gcc -O1 -g -w -pthread program.c -o program || fail "no compiler"
-    logged program -- ./program
+    traced_in_mode program -- ./program
     adds_up program.db
     grep -qx 'work 1100000' counted && grep -qx 'works 1000' counted || fail "other calls"
     grep -qx "in_handler $(cat handled)" counted || fail "other calls in the handler"
