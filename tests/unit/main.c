@@ -1,13 +1,23 @@
-/* Runs every suite of one library. With an argument, only the suites whose name holds it. */
+/* Runs every suite of one library. With an argument, only the suite of that name, or else all whose
+ * names hold it. */
 #include "tests/unit/skip.h"
 #include "tests/unit/suites.h"
 
 #include <CUnit/Basic.h>
 #include <CUnit/CUnit.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { SKIPPED = 77 }; /* ctest's SKIP_RETURN_CODE */
+
+static void choose(const char *name)
+{
+    const bool whole = CU_get_suite(name) != NULL;
+    for (CU_pSuite suite = CU_get_registry()->pSuite; suite; suite = suite->pNext)
+        if (whole ? strcmp(suite->pName, name) != 0 : !strstr(suite->pName, name))
+            CU_set_suite_active(suite, CU_FALSE);
+}
 
 int main(int argc, char **argv)
 {
@@ -15,9 +25,7 @@ int main(int argc, char **argv)
         return 2;
     sprof_register_suites();
     if (argc > 1)
-        for (CU_pSuite suite = CU_get_registry()->pSuite; suite; suite = suite->pNext)
-            if (!strstr(suite->pName, argv[1]))
-                CU_set_suite_active(suite, CU_FALSE);
+        choose(argv[1]);
     CU_set_fail_on_inactive(CU_FALSE);
     CU_basic_set_mode(CU_BRM_NORMAL);
     CU_basic_run_tests();

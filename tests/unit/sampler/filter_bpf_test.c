@@ -94,7 +94,7 @@ static void test_program_goes_on_events(void)
 void sprof_suite_sampler_filter_bpf(void);
 void sprof_suite_sampler_filter_bpf(void)
 {
-    CU_pSuite suite = CU_add_suite("sampler/perf_filter_bpf", NULL, NULL);
+    CU_pSuite suite = CU_add_suite("sampler/filter_bpf", NULL, NULL);
     CU_add_test(suite, "members follow forks", test_members_follow_forks);
     CU_add_test(suite, "the program goes on events", test_program_goes_on_events);
 }

@@ -70,7 +70,7 @@ static void test_clip(void)
 void sprof_suite_unwind_function_list(void);
 void sprof_suite_unwind_function_list(void)
 {
-    CU_pSuite suite = CU_add_suite("unwind/range", NULL, NULL);
+    CU_pSuite suite = CU_add_suite("unwind/function_list", NULL, NULL);
     CU_add_test(suite, "sorting keeps the order of equals", test_sort);
     CU_add_test(suite, "clipping", test_clip);
 }
