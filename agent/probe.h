@@ -6,7 +6,11 @@
  *
  * The conversation, over one end of a socket pair (SOCK_SEQPACKET) whose number is in
  * PROBE_VARIABLE: the agent says hello; the tracer asks for mappings, one message each, and is
- * answered; at last it says go. Where the tracer ends before that, the program goes on untraced. */
+ * answered; at last it says go. Where the tracer ends before that, the program goes on untraced.
+ *
+ * Where the programs that a command executes are traced, too, PROBE_VARIABLE is '@' and the name of
+ * a socket in Linux's abstract namespace, to which the agent of each connects. The environment
+ * stays as it is then. */
 #ifndef SPROF_AGENT_PROBE_H
 #define SPROF_AGENT_PROBE_H
 
@@ -22,7 +26,7 @@
 
 enum {
     PROBE_MAGIC = 0x42505053, /* "SPPB" */
-    PROBE_VERSION = 5,
+    PROBE_VERSION = 6,
     PROBE_THUNK_BYTES = 64,
     PROBE_THUNKS =
         131072, /* one for each function of a process that is probed, and one to calibrate */
@@ -105,7 +109,7 @@ enum probe_tier {
 struct probe_hit {
     _Atomic uint64_t first; /* ticks; 0: not called yet */
     _Atomic uint32_t tid;   /* set later; 0: not yet */
-    uint32_t reserved;
+    _Atomic uint32_t pid;   /* set before it */
 };
 
 /* Figures of one function in one thread. Times are ticks of the processor's counter, without what
@@ -138,6 +142,9 @@ enum probe_slab_state {
 struct probe_slab {
     _Atomic uint32_t state; /* enum probe_slab_state; only the tracer frees */
     _Atomic uint32_t tid;
+    _Atomic uint32_t pid;    /* of its process, set before `tid` */
+    uint32_t reserved;
+    _Atomic uint64_t thread; /* its thread pointer */
 };
 
 /* A function below the functions that called it, in one thread: an open hash table, by key. */
@@ -297,7 +304,8 @@ struct probe_shared {
     uint64_t stack_bytes;           /* of other threads, as far as known */
     uint32_t tid_offset;            /* from a thread's pointer to its id; 0: ask the kernel */
     _Atomic uint32_t extras;        /* enum probe_extra; changes while the program runs */
-    uint32_t main_tid, reserved;
+    uint32_t main_tid;
+    uint32_t follows_forks; /* a process that was forked is measured, too; else it passes through */
 
     /* Ticks: of a call that began before, only what came after counts. 0: nothing was cleared. */
     _Atomic uint64_t cleared;

@@ -22,6 +22,17 @@ static int begin_phase(struct trace_session *session, const char *mark, struct s
     return recording_add_phase(session->recording, &phase) ? sprof_error_memory(error) : 0;
 }
 
+/* Lets the probes of all programs do what the session wants of them. */
+static void switch_all(struct trace_session *session)
+{
+    for (size_t i = 0; i < session->programs.count; i++) {
+        struct trace_session *program = session->programs.items[i];
+        program->paused = session->paused;
+        trace_switch(program);
+        trace_govern_anew(program);
+    }
+}
+
 /* Probes are switched first: calls from then on are of the new phase, but for those of the instant
  * between. */
 static int set_paused(struct trace_session *session, bool paused, struct sprof_error *error)
@@ -29,8 +40,7 @@ static int set_paused(struct trace_session *session, bool paused, struct sprof_e
     if (session->paused == paused)
         return 0;
     session->paused = paused;
-    trace_switch(session);
-    trace_govern_anew(session);
+    switch_all(session);
     const int result = trace_flush(session, error);
     return result ? result : begin_phase(session, NULL, error);
 }
@@ -49,16 +59,18 @@ static int set_mode(struct trace_session *session, enum trace_mode mode, struct 
                                left, trace_mode_words[mode]);
     int result = trace_flush(session, error);
     const enum trace_mode before = session->mode;
-    session->mode = mode;
-    if (!result && mode == TRACE_COVERAGE && trace_coverage_begin(session))
-        result = sprof_error_memory(error);
     if (mode == TRACE_LOG && (session->options.paths || session->options.callers))
         result = sprof_error_set(error, SPROF_EUSAGE, 0,
                                  "a trace with --paths or --callers does not log calls");
-    if (result)
-        session->mode = before;
-    trace_set_extras(session);
-    trace_switch(session);
+    session->mode = result ? before : mode;
+    for (size_t i = 0; i < session->programs.count; i++) {
+        struct trace_session *program = session->programs.items[i];
+        program->mode = session->mode;
+        if (!result && mode == TRACE_COVERAGE && trace_coverage_begin(program))
+            result = sprof_error_memory(error);
+        trace_set_extras(program);
+    }
+    switch_all(session);
     return result ? result : begin_phase(session, NULL, error);
 }
 
@@ -123,9 +135,12 @@ static int clear(void *context, char *argument, struct sprof_str *answer, struct
     const int result = trace_coverage_clear(session, error);
     if (result)
         return result;
-    if (trace_clear(session) || (session->mode == TRACE_COVERAGE && trace_coverage_begin(session)))
+    if (trace_clear(session))
         return sprof_error_memory(error);
-    trace_switch(session);
+    for (size_t i = 0; i < session->programs.count && session->mode == TRACE_COVERAGE; i++)
+        if (trace_coverage_begin(session->programs.items[i]))
+            return sprof_error_memory(error);
+    switch_all(session);
     sprof_str_append(answer, "what was measured so far is dropped");
     return begin_phase(session, NULL, error);
 }
@@ -154,24 +169,15 @@ static int mark(void *context, char *argument, struct sprof_str *answer, struct 
     return result ? result : begin_phase(session, name, error);
 }
 
-static size_t count_on(const struct trace_session *session)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < session->probes.count; i++)
-        count += session->probes.items[i].is_chosen && session->probes.items[i].is_on;
-    return count;
-}
-
 static int status(void *context, char *argument, struct sprof_str *answer,
                   struct sprof_error *error)
 {
     struct trace_session *session = context;
-    size_t probes = 0;
+    struct trace_sums sums;
     const int result = trace_flush(session, error);
     if (result)
         return result;
-    for (size_t i = 0; i < session->probes.count; i++)
-        probes += session->probes.items[i].is_chosen;
+    trace_add_up(session, &sums);
     const uint64_t since_ns =
         session->cleared_ns > session->start_ns ? session->cleared_ns : session->start_ns;
     const double seconds = (double)(session->now_ns - since_ns) / 1e9;
@@ -182,9 +188,8 @@ static int status(void *context, char *argument, struct sprof_str *answer,
                           "state\tseconds#\tcalls#\tin_flight#\tprobes#\tprobes_on#\tmode\t"
                           "off_in_seconds#\tprocess#\n%s\t%.3f\t%llu\t%llu\t%zu\t%zu\t%s\t",
                           session->paused ? "paused" : "tracing", seconds,
-                          (unsigned long long)session->calls,
-                          (unsigned long long)session->in_flight, probes, count_on(session),
-                          trace_mode_words[session->mode]);
+                          (unsigned long long)sums.calls, (unsigned long long)sums.in_flight,
+                          sums.probes, sums.probes_on, trace_mode_words[session->mode]);
         if (left > 0)
             sprof_str_appendf(answer, "%.3f", left);
         sprof_str_appendf(answer, "\t%d\n", (int)session->pid);
@@ -197,8 +202,8 @@ static int status(void *context, char *argument, struct sprof_str *answer,
                       "%s for %.1f s: %llu calls, %llu in flight, %zu of %zu probes on, "
                       "mode %s",
                       session->paused ? "paused, tracing" : "tracing", seconds,
-                      (unsigned long long)session->calls, (unsigned long long)session->in_flight,
-                      count_on(session), probes, trace_mode_words[session->mode]);
+                      (unsigned long long)sums.calls, (unsigned long long)sums.in_flight,
+                      sums.probes_on, sums.probes, trace_mode_words[session->mode]);
     if (session->mode == TRACE_COVERAGE) {
         size_t covered, removed;
         trace_coverage_count(session, &covered, &removed);
@@ -215,7 +220,7 @@ static int end(void *context, char *argument, struct sprof_str *answer, struct s
     (void)argument;
     (void)error;
     session->paused = session->ended = true;
-    trace_switch(session);
+    switch_all(session);
     sprof_str_append(answer, "the trace ends");
     return 0;
 }
@@ -226,7 +231,7 @@ static int detach(void *context, char *argument, struct sprof_str *answer,
     struct trace_session *session = context;
     (void)argument;
     session->paused = true;
-    trace_switch(session);
+    switch_all(session);
     const int result = trace_detach(session, error);
     if (result)
         return result;
@@ -240,9 +245,11 @@ static int detach(void *context, char *argument, struct sprof_str *answer,
 static int probe(void *context, char *argument, struct sprof_str *answer, struct sprof_error *error)
 {
     struct trace_session *session = context;
+    struct trace_sums sums;
     const int result = trace_change_ranges(session, argument, error);
-    trace_govern_anew(session);
-    sprof_str_appendf(answer, "%zu probes are on", count_on(session));
+    switch_all(session);
+    trace_add_up(session, &sums);
+    sprof_str_appendf(answer, "%zu probes are on", sums.probes_on);
     return result;
 }
 

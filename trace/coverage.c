@@ -21,6 +21,14 @@ static int put_row(struct trace_session *session, uint32_t number, uint32_t thre
     struct trace_probe *probe = &session->probes.items[number];
     uint32_t node;
     const int result = trace_node_of(session, number, 0, &node);
+    uint64_t *known = result ? NULL : sprof_map_at(&session->common->covered, node);
+    if (!result && !known)
+        return SPROF_ENOMEM;
+    const uint64_t first_ns = probe->first_ns ? probe->first_ns : UINT64_MAX;
+    if (known && *known && *known <= first_ns) /* another process has called it before */
+        return 0;
+    if (known)
+        *known = first_ns;
     const struct store_entry_coverage row = {.run_id = session->run->id,
                                              .node_id = node,
                                              .first_ns = probe->first_ns,
@@ -63,9 +71,10 @@ static int note_hit(struct trace_session *session, uint32_t number, const struct
     const struct model_thread *thread = NULL;
     if (tid > 0 && tid <= INT32_MAX) {
         char text[16];
-        trace_thread_name(session, (int32_t)tid, text);
+        const pid_t pid = trace_process_seen(session, atomic_load(&hit->pid));
+        trace_thread_name(pid, (int32_t)tid, text);
         const char *name = sprof_arena_text(&session->arena, text);
-        thread = name ? recording_thread(session->recording, session->pid, (pid_t)tid,
+        thread = name && pid ? recording_thread(session->recording, pid, (pid_t)tid,
                                          *name ? name : NULL, session->now_ns)
                       : NULL;
         if (!thread)
@@ -105,9 +114,11 @@ int trace_coverage_clear(struct trace_session *session, struct sprof_error *erro
                                "the probes of %zu functions have left the command with their first "
                                "call: what they saw stays; begin another trace",
                                left);
+    sprof_map_clear(&session->common->covered);
     for (size_t i = 0; i < session->probes.count; i++) {
         session->probes.items[i].first_ns = 0;
         session->probes.items[i].is_looked_for = false;
+        atomic_store(&session->shared->hits[i].pid, 0);
         atomic_store(&session->shared->hits[i].first, 0);
         atomic_store(&session->shared->hits[i].tid, 0);
     }

@@ -22,11 +22,13 @@ static struct probe_stat *stats_of(const struct trace_session *session, uint32_t
     return (struct probe_stat *)((uint8_t *)session->shared + slab_offset(session, slab));
 }
 
-static bool has_thread(const struct trace_session *session, uint32_t tid)
+/* A process that executed another program has threads of the same numbers. */
+static bool has_thread(const struct trace_session *session, const struct trace_thread *thread)
 {
     char path[64];
-    snprintf(path, sizeof path, "/proc/%d/task/%u", (int)session->pid, tid);
-    return access(path, F_OK) == 0;
+    const struct trace_process *process = trace_process_find(session, thread->pid);
+    snprintf(path, sizeof path, "/proc/%d/task/%d", (int)thread->pid, (int)thread->tid);
+    return (!process || !process->is_over) && access(path, F_OK) == 0;
 }
 
 /* == Sums == */
@@ -75,10 +77,10 @@ static void add(struct probe_stat *to, const struct probe_stat *stat)
 
 /* == Threads == */
 
-void trace_thread_name(const struct trace_session *session, int32_t tid, char name[16])
+void trace_thread_name(pid_t pid, int32_t tid, char name[16])
 {
     char path[64];
-    snprintf(path, sizeof path, "/proc/%d/task/%d/comm", (int)session->pid, (int)tid);
+    snprintf(path, sizeof path, "/proc/%d/task/%d/comm", (int)pid, (int)tid);
     FILE *file = fopen(path, "re");
     *name = '\0';
     if (file && fgets(name, 16, file))
@@ -93,16 +95,16 @@ static int add_row(struct trace_session *session, struct trace_thread *thread)
     const uint64_t now_ns = sprof_clock_monotonic_ns();
     const struct model_record fork = {.type = MODEL_RECORD_FORK,
                                       .time_ns = now_ns,
-                                      .pid = session->pid,
+                                      .pid = thread->pid,
                                       .tid = thread->tid,
-                                      .fork = {session->pid, session->pid}};
+                                      .fork = {thread->pid, thread->pid}};
     const uint64_t key = (uint32_t)thread->tid;
     const char *name = sprof_arena_text(&session->arena, thread->name);
     if (!name ||
         (sprof_map_get(&session->ended_tids, key) && recording_event(session->recording, &fork)))
         return SPROF_ENOMEM;
     const struct model_thread *row =
-        recording_thread(session->recording, session->pid, thread->tid, *name ? name : NULL,
+        recording_thread(session->recording, thread->pid, thread->tid, *name ? name : NULL,
                          thread->tid == session->pid || !thread->tid ? session->start_ns : now_ns);
     thread->row = row ? row->id : 0;
     return row ? 0 : SPROF_ENOMEM;
@@ -115,6 +117,7 @@ static int share_row(struct trace_session *session, struct trace_thread *thread)
     thread->shares = true;
     if (rest->row)
         return 0;
+    rest->pid = session->pid;
     snprintf(rest->name, sizeof rest->name, "[more threads]");
     for (uint32_t i = 0; i < session->capacity; i++) {
         const struct trace_cell cell = {.function = i};
@@ -132,7 +135,10 @@ static int begin_thread(struct trace_session *session, uint32_t slab, uint32_t t
         return SPROF_ENOMEM;
     session->slabs[slab] = thread;
     thread->tid = (int32_t)tid;
-    trace_thread_name(session, thread->tid, thread->name);
+    thread->pid = trace_process_seen(session, atomic_load(&session->shared->slabs[slab].pid));
+    if (!thread->pid)
+        return SPROF_ENOMEM;
+    trace_thread_name(thread->pid, thread->tid, thread->name);
     if (session->thread_count++ >= TRACE_THREADS)
         return share_row(session, thread);
     return add_row(session, thread);
@@ -157,9 +163,9 @@ static int end_thread(struct trace_session *session, uint32_t slab)
     struct trace_thread *thread = session->slabs[slab];
     const struct model_record exit = {.type = MODEL_RECORD_EXIT,
                                       .time_ns = sprof_clock_monotonic_ns(),
-                                      .pid = session->pid,
+                                      .pid = thread->pid,
                                       .tid = thread->tid};
-    const bool is_main = thread->tid == session->pid;
+    const bool is_main = thread->tid == session->pid && !session->shared->follows_forks;
     const int result = !thread->shares && !is_main &&
                                (sprof_map_put(&session->ended_tids, (uint32_t)thread->tid, 1) ||
                                 recording_event(session->recording, &exit))
@@ -364,7 +370,7 @@ int trace_collect(struct trace_session *session, enum trace_collecting what)
         if (!session->slabs[i])
             result = begin_thread(session, i, tid);
         const bool ended =
-            what == TRACE_COLLECT_LAST || !has_thread(session, (uint32_t)session->slabs[i]->tid);
+            what == TRACE_COLLECT_LAST || (!result && !has_thread(session, session->slabs[i]));
         if (!result && (ended || what == TRACE_COLLECT_ALL))
             result = trace_read_paths(session, session->slabs[i], nodes_offset(session, i));
         if (!result && (ended || what == TRACE_COLLECT_ALL))

@@ -122,11 +122,11 @@ static int put_call_cost(struct trace_session *session, const struct probe_stat 
 int trace_put_sample(struct trace_session *session, uint64_t calls, int64_t self, uint32_t thread,
                      uint32_t node, struct trace_cell *cell)
 {
-    if (cell->phase != session->phase) {
-        cell->phase = session->phase;
+    if (cell->phase != session->common->phase) {
+        cell->phase = session->common->phase;
         cell->before_calls = cell->phase_calls;
         cell->before_self = cell->phase_self;
-        cell->sample = ++session->last_sample;
+        cell->sample = ++session->common->last_sample;
         cell->sample_ns = session->now_ns - session->run->start_monotonic_ns - 1;
     }
     cell->phase_calls = calls;

@@ -194,6 +194,7 @@ int trace_open(struct trace_session **out, const struct trace_options *options,
     if (!session)
         return result ? result : sprof_error_memory(error);
     session->options = *options;
+    session->common = session;
     session->mode = options->mode;
     if (!session->options.output)
         session->options.output = "sprof.db";
@@ -233,19 +234,14 @@ static void close_fd(int *fd)
     *fd = -1;
 }
 
-void trace_free(struct trace_session *session)
+void trace_program_release(struct trace_session *session)
 {
-    if (!session)
-        return;
-    control_server_close(&session->control);
     trace_loads_free(session);
     close_fd(&session->agent_fd);
     close_fd(&session->child_fd);
     close_fd(&session->memory_fd);
     if (session->shared)
         munmap(session->shared, session->shared_bytes);
-    target_free(session->target);
-    recording_free(session->recording);
     for (size_t i = 0; i < session->files.count; i++)
         trace_plan_release(&session->files.items[i].plan);
     trace_figures_release(session);
@@ -253,7 +249,20 @@ void trace_free(struct trace_session *session)
     sprof_vec_release(&session->files);
     sprof_vec_release(&session->probes);
     sprof_vec_release(&session->ranges);
+    trace_processes_release(session);
     sprof_arena_release(&session->arena);
+}
+
+void trace_free(struct trace_session *session)
+{
+    if (!session)
+        return;
+    control_server_close(&session->control);
+    target_free(session->target);
+    recording_free(session->recording);
+    trace_program_release(session);
+    sprof_vec_release(&session->programs);
+    sprof_map_release(&session->covered);
     free(session);
 }
 
@@ -324,18 +333,12 @@ static int start(struct trace_session *session, struct sprof_error *error)
     close_fd(&session->child_fd);
     if (result)
         recording_abandon(session->recording);
+    else if (trace_process_add(session, session->pid) ||
+             sprof_vec_push(&session->programs, session))
+        return sprof_error_memory(error);
     if (!result)
         result = trace_begin_paused(session, error);
     return result ? result : recording_flush(session->recording, error);
-}
-
-uint64_t trace_command_cpu_ns(const struct trace_session *session)
-{
-    clockid_t clock;
-    struct timespec used;
-    return clock_getcpuclockid(session->pid, &clock) || clock_gettime(clock, &used)
-               ? session->cleared_cpu_ns + session->run->target_cpu_ns
-               : (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
 }
 
 /* What was used since the start, or since figures were cleared. */
@@ -355,8 +358,37 @@ int trace_clear(struct trace_session *session)
     session->cleared_ns = session->now_ns;
     session->cleared_cpu_ns = trace_command_cpu_ns(session);
     session->own_cpu_start_ns = sprof_clock_own_cpu_ns();
-    return trace_clear_figures(session, probe_ticks()) ||
-                   recording_clear(session->recording, session->cleared_ns)
+    for (size_t i = 0; i < session->programs.count; i++) {
+        trace_take_time(session->programs.items[i]);
+        if (trace_clear_figures(session->programs.items[i], probe_ticks()))
+            return SPROF_ENOMEM;
+    }
+    return recording_clear(session->recording, session->cleared_ns);
+}
+
+void trace_add_up(const struct trace_session *session, struct trace_sums *sums)
+{
+    *sums = (struct trace_sums){0};
+    for (size_t i = 0; i < session->programs.count; i++) {
+        const struct trace_session *program = session->programs.items[i];
+        sums->calls += program->calls;
+        sums->in_flight += program->in_flight;
+        sums->abnormal += program->abnormal;
+        sums->logged += program->logged;
+        sums->unlogged += program->unlogged;
+        sums->untracked += atomic_load(&program->shared->untracked);
+        for (size_t k = 0; k < program->probes.count; k++) {
+            sums->probes += program->probes.items[k].is_chosen;
+            sums->probes_on += program->probes.items[k].is_chosen && program->probes.items[k].is_on;
+        }
+    }
+}
+
+static int collect_all(struct trace_session *program, enum trace_collecting what)
+{
+    trace_take_time(program);
+    return trace_collect(program, what) || trace_coverage_collect(program) ||
+                   trace_log_tick(program)
                ? SPROF_ENOMEM
                : 0;
 }
@@ -366,9 +398,9 @@ int trace_clear(struct trace_session *session)
 int trace_flush(struct trace_session *session, struct sprof_error *error)
 {
     trace_take_time(session);
-    if (trace_collect(session, TRACE_COLLECT_ALL) || trace_coverage_collect(session) ||
-        trace_log_tick(session))
-        return sprof_error_memory(error);
+    for (size_t i = 0; i < session->programs.count; i++)
+        if (collect_all(session->programs.items[i], TRACE_COLLECT_ALL))
+            return sprof_error_memory(error);
     account(session, trace_command_cpu_ns(session));
     const int result = recording_flush(session->recording, error);
     const uint64_t end_ns = sprof_clock_monotonic_ns(), took_ns = end_ns - session->now_ns;
@@ -387,17 +419,20 @@ static bool is_over(const struct trace_session *session)
 /* Until something is to be looked at. */
 static int wait_ms(const struct trace_session *session)
 {
-    const uint64_t now_ns = sprof_clock_monotonic_ns(), govern_ns = trace_govern_next_ns(session);
-    const uint64_t next_ns =
-        session->off_ns && session->off_ns < govern_ns ? session->off_ns : govern_ns;
-    const uint64_t look_ms = session->has_logged ? LOG_MS : LOOK_MS;
+    const uint64_t now_ns = sprof_clock_monotonic_ns();
+    uint64_t next_ns = session->off_ns ? session->off_ns : UINT64_MAX, look_ms = LOOK_MS;
+    for (size_t i = 0; i < session->programs.count; i++) {
+        const uint64_t govern_ns = trace_govern_next_ns(session->programs.items[i]);
+        next_ns = govern_ns < next_ns ? govern_ns : next_ns;
+        look_ms = session->programs.items[i]->has_logged ? LOG_MS : look_ms;
+    }
     if (next_ns > now_ns && next_ns - now_ns > look_ms * UINT64_C(1000000))
         return (int)look_ms;
     return next_ns > now_ns ? (int)((next_ns - now_ns) / 1000000) + 1 : 0;
 }
 
 /* What is logged is taken often, all else is looked at now and then. */
-static int look(struct trace_session *session)
+static int look_at_program(struct trace_session *session)
 {
     trace_take_time(session);
     if (trace_collect_log(session))
@@ -414,46 +449,88 @@ static int look(struct trace_session *session)
     return 0;
 }
 
+static int look(struct trace_session *session, struct sprof_error *error)
+{
+    int result = 0;
+    trace_take_time(session);
+    for (size_t i = 0; i < session->programs.count && !result; i++) {
+        struct trace_session *program = session->programs.items[i];
+        result = trace_loads_serve(program, error);
+        if (!result && (look_at_program(program) || trace_govern(program)))
+            result = sprof_error_memory(error);
+    }
+    return result;
+}
+
+static bool wants_flush(struct trace_session *session)
+{
+    bool wants = false;
+    for (size_t i = 0; i < session->programs.count; i++)
+        wants |= trace_log_wants_flush(session->programs.items[i]);
+    return wants;
+}
+
+struct polls {
+    SPROF_VEC(struct pollfd) list;
+};
+
+/* What makes the loop look again: commands, the end, and what programs ask for. */
+static int add_polls(struct trace_session *session, struct polls *polls)
+{
+    struct pollfd first[4];
+    bool blind;
+    size_t count = 2;
+    int result = 0;
+    first[0] = (struct pollfd){.fd = session->options.end_fd, .events = POLLIN};
+    first[1] = (struct pollfd){.fd = control_server_fd(&session->control), .events = POLLIN};
+    if (target_poll_count(session->target) <= sizeof first / sizeof *first - count)
+        count += target_polls(session->target, first + count, &blind);
+    polls->list.count = 0;
+    for (size_t i = 0; i < count && !result; i++)
+        result = sprof_vec_push(&polls->list, first[i]);
+    for (size_t i = 0; i < session->programs.count && !result; i++) {
+        const struct pollfd loads = {.fd = trace_loads_fd(session->programs.items[i]),
+                                     .events = POLLIN};
+        result = sprof_vec_push(&polls->list, loads);
+    }
+    return result;
+}
+
 static int wait_for_end(struct trace_session *session, struct trace_result *result,
                         struct sprof_error *error)
 {
+    struct polls polls = {0};
+    int failed = 0;
     session->next_flush_ns = session->start_ns + FLUSH_NS;
     trace_govern_anew(session);
     session->governor.cpu_ns = trace_command_cpu_ns(session);
-    while (!session->ended && !target_ended(session->target, &result->wait_status)) {
-        struct pollfd polls[5] = {{.fd = control_server_fd(&session->control), .events = POLLIN},
-                                  {.fd = trace_loads_fd(session), .events = POLLIN},
-                                  {.fd = session->options.end_fd, .events = POLLIN}};
-        bool blind = true;
-        size_t count = 3;
-        if (target_poll_count(session->target) < sizeof polls / sizeof *polls - 2)
-            count += target_polls(session->target, polls + 3, &blind);
-        poll(polls, count, wait_ms(session));
-        session->ended |= polls[2].revents != 0 || is_over(session);
-        if (trace_loads_serve(session, error))
-            return sprof_error_memory(error);
-        if (look(session))
-            return sprof_error_memory(error);
-        if (trace_govern(session))
-            return sprof_error_memory(error);
-        int failed = 0;
-        if (session->now_ns >= session->next_flush_ns)
+    while (!failed && !session->ended && !target_ended(session->target, &result->wait_status)) {
+        if (add_polls(session, &polls)) {
+            failed = sprof_error_memory(error);
+            break;
+        }
+        poll(polls.list.items, polls.list.count, wait_ms(session));
+        session->ended |= polls.list.items[0].revents != 0 || is_over(session);
+        failed = look(session, error);
+        if (!failed && session->now_ns >= session->next_flush_ns)
             failed = trace_flush(session, error);
-        else if (trace_log_wants_flush(session))
+        else if (!failed && wants_flush(session))
             failed = recording_flush(session->recording, error);
         if (!failed)
             failed = trace_serve_commands(session, error);
-        if (failed)
-            return failed;
     }
+    sprof_vec_release(&polls.list);
+    if (failed)
+        return failed;
     result->has_wait_status = !session->ended && !session->options.pid;
     control_server_close(&session->control);
-    trace_loads_close(session);
     trace_take_time(session);
-    return trace_collect(session, session->ended ? TRACE_COLLECT_ALL : TRACE_COLLECT_LAST) ||
-                   trace_coverage_collect(session) || trace_log_tick(session)
-               ? sprof_error_memory(error)
-               : 0;
+    for (size_t i = 0; i < session->programs.count && !failed; i++) {
+        trace_loads_close(session->programs.items[i]);
+        failed = collect_all(session->programs.items[i],
+                             session->ended ? TRACE_COLLECT_ALL : TRACE_COLLECT_LAST);
+    }
+    return failed ? sprof_error_memory(error) : 0;
 }
 
 static int finish(struct trace_session *session, struct trace_result *result,
@@ -461,17 +538,19 @@ static int finish(struct trace_session *session, struct trace_result *result,
 {
     const struct recording_end end = {0};
     struct store_run *run = session->run;
+    struct trace_sums sums;
+    trace_add_up(session, &sums);
     result->run_id = run->id;
     result->duration_ns = session->now_ns - session->start_ns;
-    result->calls = session->calls;
-    result->in_flight = session->in_flight;
-    result->abnormal = session->abnormal;
+    result->calls = sums.calls;
+    result->in_flight = sums.in_flight;
+    result->abnormal = sums.abnormal;
     result->refused = session->refused;
-    result->logged = session->logged;
-    result->unlogged = session->unlogged;
+    result->logged = sums.logged;
+    result->unlogged = sums.unlogged;
     trace_coverage_count(session, &result->covered, &result->left);
     result->stopped_ns = session->stopped_ns;
-    result->untracked = atomic_load(&session->shared->untracked);
+    result->untracked = sums.untracked;
     result->probe_ns = session->shared->cost.whole * session->ns_per_tick;
     for (size_t i = 0; i < session->probes.count; i++) {
         const struct trace_probe *probe = &session->probes.items[i];

@@ -41,6 +41,7 @@ struct trace_options {
     enum trace_mode mode;
     double max_overhead; /* of the command's CPU time that probes may take, in percent; 0: any */
     bool append;       /* add a run, where there is a recording already */
+    bool children;     /* trace what the command forks and executes, too */
     bool paths;        /* calls by call path, too; in mode stats */
     bool callers;      /* … by caller and function */
     uint32_t depth;    /* mode log: of the calls that are logged, at most; 0: any */
@@ -68,6 +69,8 @@ struct trace_result {
     uint64_t logged;    /* calls with a row of their own, in mode log */
     uint64_t unlogged;  /* … for which there was no room */
     uint64_t untracked; /* threads that found no room */
+    size_t programs, processes; /* with `children`: that were traced … */
+    size_t left_out;            /* … and executed programs that could not be */
     double probe_ns; /* what the probe of one timed call takes, which is taken off; 0: not known */
     uint64_t duration_ns;
     uint64_t stopped_ns; /* how long threads stood still, at most at a time */

@@ -102,9 +102,17 @@ struct trace_open_call {
     uint64_t arguments[PROBE_ARGUMENTS];
 };
 
+/* A process that runs the program, or one that was forked from such and runs it on. */
+struct trace_process {
+    pid_t pid;
+    int fd;          /* pidfd: readable when it has ended; -1: none */
+    bool is_over;    /* it has ended, or executed another program */
+    uint64_t cpu_ns; /* that it has used, when that was read last */
+};
+
 /* A thread that has figures. */
 struct trace_thread {
-    int32_t tid;
+    int32_t pid, tid;
     char name[16];
     uint32_t row; /* id of its row */
     bool shares;  /* it has none of its own */
@@ -127,9 +135,19 @@ struct trace_governor {
 /* So many threads have rows of their own. */
 enum { TRACE_THREADS = 512 };
 
+/* The trace of one program: of the process that executed it, and of those that were forked from that.
+ * The session that trace_open makes owns what all have in common (the target, the recording, its run,
+ * the control socket) and lists those that run; without --children it is the only one of them. The
+ * others borrow from it. */
 struct trace_session {
     struct trace_options options;
-    struct target *target;
+    struct trace_session *common;                 /* what trace_open made; may be itself */
+    SPROF_VEC(struct trace_session *) programs;   /* of `common`: those that run, in any order */
+    struct trace_children *children;              /* of `common`, with --children; owned */
+    SPROF_VEC(struct trace_process) processes;    /* that run the program; the first executed it */
+    uint64_t ended_cpu_ns;    /* of `common`: of processes of programs that have ended */
+    struct sprof_map covered; /* of `common`: node of an entry → when it was called first; see coverage.c */
+    struct target *target; /* of `common`; else NULL */
     struct recording *recording;
     struct store_run *run;
     struct sprof_arena arena;
@@ -170,8 +188,8 @@ struct trace_session {
     struct probe_stat *rest_stats;           /* by probe */
     bool rest_changed;
     struct sprof_map ended_tids;
-    uint32_t phase;                      /* counted from 1 */
-    uint64_t last_sample;                /* id */
+    uint32_t phase;                      /* of `common`: counted from 1 */
+    uint64_t last_sample;                /* the same: id */
     uint64_t calls, in_flight, abnormal; /* of all rows */
     size_t refused;
     const char *executable; /* that the command ran at first */
@@ -299,6 +317,10 @@ int trace_ranges_begin(struct trace_session *session, struct sprof_error *error)
  * up. SPROF_EUSAGE: there is a mistake in it, and nothing has changed. */
 int trace_change_ranges(struct trace_session *session, char *text, struct sprof_error *error);
 
+/* Takes over the ranges of another session, but for the first. Returns 0 or a negative code. */
+int trace_ranges_adopt(struct trace_session *session, const struct trace_session *from,
+                       struct sprof_error *error);
+
 /* Ranges hold, or do not, the probes from `first` on, which are new. */
 int trace_ranges_extend(struct trace_session *session, size_t first, struct sprof_error *error);
 
@@ -373,11 +395,39 @@ int trace_detach(struct trace_session *session, struct sprof_error *error);
 /* What was measured so far counts no more. Returns 0 or SPROF_ENOMEM. */
 int trace_clear(struct trace_session *session);
 
-/* What the command has used of the CPU so far. */
-uint64_t trace_command_cpu_ns(const struct trace_session *session);
+/* Releases all but what sessions have in common. */
+void trace_program_release(struct trace_session *session);
 
-/* Writes what was called so far. */
+/* What the command, or the processes of one program, have used of the CPU so far. */
+uint64_t trace_command_cpu_ns(struct trace_session *session);
+
+/* Writes what was called so far, of all programs. */
 int trace_flush(struct trace_session *session, struct sprof_error *error);
+
+/* What all programs have been seen to call. */
+struct trace_sums {
+    uint64_t calls, in_flight, abnormal, logged, unlogged, untracked;
+    size_t probes, probes_on; /* of those that run */
+};
+void trace_add_up(const struct trace_session *session, struct trace_sums *sums);
+
+/* == processes.c == */
+
+/* A process runs the program from now on. Returns 0 or SPROF_ENOMEM. */
+int trace_process_add(struct trace_session *session, pid_t pid);
+
+/* NULL: it was not seen. */
+struct trace_process *trace_process_find(const struct trace_session *session, pid_t pid);
+
+/* A process of which something has been measured, as the agent says: it may be new, if it was forked.
+ * The program can write anything there, so without --children it is the one that is known. 0: out
+ * of memory. */
+pid_t trace_process_seen(struct trace_session *session, uint32_t pid);
+
+/* Whether none of those that were seen lives. */
+bool trace_processes_are_over(struct trace_session *session);
+
+void trace_processes_release(struct trace_session *session);
 
 /* == figures.c == */
 
@@ -401,7 +451,7 @@ int trace_clear_figures(struct trace_session *session, uint64_t ticks);
 struct trace_cell *trace_cell_of(struct trace_thread *thread, uint32_t function);
 
 /* As the kernel tells; empty where it does not know any more. */
-void trace_thread_name(const struct trace_session *session, int32_t tid, char name[16]);
+void trace_thread_name(pid_t pid, int32_t tid, char name[16]);
 
 void trace_figures_release(struct trace_session *session);
 

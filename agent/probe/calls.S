@@ -41,7 +41,7 @@ probe_enter:
         mov     probe_inside+INSIDE_ALIVE(%rip), %rax
         mov     (%rax), %rax
         test    %rax, %rax
-        jz      .Lpass
+        jz      .Lenter_wiped
         cmpb    $TIER_OFF, SHARED_TIERS(%rax,%r11)
         je      .Lpass
         .cfi_remember_state
@@ -119,7 +119,16 @@ probe_enter:
         restore %rax
         stc
         ret
-        .cfi_adjust_cfa_offset 40
+        .cfi_adjust_cfa_offset 8
+/* Perhaps a process that was forked. */
+.Lenter_wiped:
+        cmpl    $0, probe_inside+INSIDE_FOLLOWS_FORKS(%rip)
+        je      .Lpass
+        save    %rdx
+        save    %rcx
+        save    %rsi
+        save    %rdi
+        jmp     .Lenter_unusual
 .Lenter_recursive:
         incq    STAT_RECURSIVE(%rcx)
         jmp     .Lenter_time

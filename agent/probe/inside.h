@@ -9,11 +9,15 @@
 
 /* Set before the first thunk can be entered. */
 struct probe_inside {
-    /* A word that a fork leaves zero in the child: children pass through, and their frames in
-     * flight return through their own copies of the records. */
-    const volatile uint64_t *alive; /* the address of `shared`, or 0 */
+    /* A page that a fork leaves zero in the child, whose frames in flight return through its own
+     * copies of the records. The first word is the address of `shared`, or 0: calls are not
+     * measured. The second is the number of the thread that saw the page first. */
+    const volatile uint64_t *alive;
     struct probe_shared *shared;
     uint8_t *slabs;
+    uint32_t follows_forks; /* as in `shared` */
+    uint32_t pid;
+    bool is_forked; /* the process was: its parent was measured before it */
 };
 
 extern struct probe_inside probe_inside __attribute__((visibility("hidden")));

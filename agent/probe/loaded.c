@@ -72,7 +72,8 @@ static void wait_for_tracer(struct probe_loading *loading)
 __attribute__((no_caller_saved_registers)) void probe_loaded(void)
 {
     struct probe_shared *shared = probe_inside.shared;
-    if (!*probe_inside.alive || _r_debug.state != COMPLETE)
+    /* What is mapped in a process that was forked is not what the tracer looks at. */
+    if (!*probe_inside.alive || probe_inside.is_forked || _r_debug.state != COMPLETE)
         return;
     struct probe_loading *loading = &shared->loading;
     uint32_t state = PROBE_LOADING_DONE;

@@ -4,6 +4,7 @@
 
 /* struct probe_inside */
 #define INSIDE_ALIVE 0
+#define INSIDE_FOLLOWS_FORKS 24
 
 /* struct record */
 #define RECORD_RETURN_ADDRESS 0
@@ -45,6 +46,6 @@
 #define SHARED_COST_INSIDE 80
 #define SHARED_COST_WHOLE 84
 #define SHARED_COST_COUNT 88
-#define SHARED_TIERS 32864
+#define SHARED_TIERS 98400
 
 #endif

@@ -48,6 +48,7 @@ _Thread_local TLS_MODEL struct thread probe_thread;
 
 #define AT(type, field, offset) _Static_assert(offsetof(type, field) == (offset), "calls.S")
 AT(struct probe_inside, alive, INSIDE_ALIVE);
+AT(struct probe_inside, follows_forks, INSIDE_FOLLOWS_FORKS);
 AT(struct record, return_address, RECORD_RETURN_ADDRESS);
 AT(struct record, begin, RECORD_BEGIN);
 AT(struct record, parent, RECORD_PARENT);
@@ -120,15 +121,25 @@ static inline uint64_t thread_pointer(void)
     return value;
 }
 
+/* A thread that was forked without libc's knowing bears its parent's number there. */
 static uint32_t thread_id(const struct probe_shared *shared)
 {
-    if (shared->tid_offset)
+    if (shared->tid_offset && !probe_inside.is_forked)
         return *(const uint32_t *)(uintptr_t)(thread_pointer() + shared->tid_offset);
     return (uint32_t)inside_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
 }
 
+/* Whether a thread runs on the stack of the first process's main thread, or on a copy of that. */
+static bool is_on_main_stack(const struct probe_shared *shared, uint32_t tid)
+{
+    const uint64_t here = (uint64_t)(uintptr_t)__builtin_frame_address(0);
+    return tid == shared->main_tid ||
+           (probe_inside.is_forked && here - shared->stack_low < shared->stack_high - shared->stack_low);
+}
+
 /* A thread's first probe: takes a slab. Its stack ends where its thread control block stands, as
- * libc's do; the main thread's bounds are those of its mapping. */
+ * libc's do; the main thread's bounds are those of its mapping. One that was forked has its bounds
+ * from before. */
 static SAVES_ALL __attribute__((noinline)) bool begin_thread(struct thread *thread)
 {
     struct probe_shared *shared = probe_inside.shared;
@@ -139,10 +150,15 @@ static SAVES_ALL __attribute__((noinline)) bool begin_thread(struct thread *thre
         if (!atomic_compare_exchange_strong(&shared->slabs[i].state, &state, PROBE_SLAB_TAKEN))
             continue;
         const uint32_t tid = thread_id(shared);
-        const bool is_main = tid == shared->main_tid;
-        const uint64_t high = is_main ? shared->stack_high : thread_pointer();
-        const uint64_t bytes =
-            is_main ? shared->stack_high - shared->stack_low : shared->stack_bytes;
+        const bool is_main = is_on_main_stack(shared, tid);
+        uint64_t high = is_main ? shared->stack_high : thread_pointer();
+        uint64_t bytes = is_main ? shared->stack_high - shared->stack_low : shared->stack_bytes;
+        if (thread->high) {
+            high = thread->high;
+            bytes = high - thread->low;
+        }
+        atomic_store(&shared->slabs[i].pid, probe_inside.pid);
+        atomic_store(&shared->slabs[i].thread, thread_pointer());
         atomic_store(&shared->slabs[i].tid, tid);
         uint32_t used = atomic_load(&shared->slabs_used);
         while (used <= i && !atomic_compare_exchange_weak(&shared->slabs_used, &used, i + 1))
@@ -168,6 +184,67 @@ static SAVES_ALL __attribute__((noinline)) bool begin_thread(struct thread *thre
     thread->is_untracked = true;
     atomic_fetch_add(&shared->untracked, 1);
     return false;
+}
+
+/* == Processes that were forked == */
+
+struct vector {
+    void *base;
+    uint64_t size;
+};
+
+/* The forked thread is known by its number, and has a copy of what its parent had of its own, which
+ * would lead it to the parent's slab. Its memory need not be there: it may never have had a probe,
+ * and others' control blocks are gone. */
+static void renew_forked(const struct probe_shared *shared, uint32_t pid)
+{
+    const uint32_t used = atomic_load(&shared->slabs_used);
+    for (uint32_t i = 0; i < used && i < PROBE_SLABS && shared->tid_offset; i++) {
+        const uint64_t pointer = atomic_load(&shared->slabs[i].thread);
+        uint32_t tid = 0;
+        void *none[2] = {NULL, NULL}; /* stats, innermost */
+        struct vector here = {&tid, sizeof tid},
+                      there = {(void *)(uintptr_t)(pointer + shared->tid_offset), sizeof tid};
+        if (atomic_load(&shared->slabs[i].pid) != probe_inside.pid ||
+            inside_call(SYS_process_vm_readv, pid, (long)&here, 1, (long)&there, 1, 0) !=
+                (long)sizeof tid ||
+            tid != pid)
+            continue;
+        here = (struct vector){none, sizeof none};
+        there = (struct vector){
+            (void *)(uintptr_t)(pointer + (uint64_t)(uintptr_t)&probe_thread - thread_pointer()),
+            sizeof none};
+        inside_call(SYS_process_vm_writev, pid, (long)&here, 1, (long)&there, 1, 0);
+    }
+}
+
+/* The first probe of a process that was forked: from now on it is measured, and its threads take
+ * slabs of their own. False: it is not, or nobody wants that. */
+static SAVES_ALL __attribute__((noinline)) bool begin_process(struct thread *thread)
+{
+    enum { WAITS = 1000 };
+    struct probe_shared *shared = probe_inside.shared;
+    _Atomic uint64_t *page = (_Atomic uint64_t *)(uintptr_t)probe_inside.alive;
+    uint64_t first = 0;
+    if (!probe_inside.follows_forks)
+        return false;
+    const uint32_t pid = (uint32_t)inside_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
+    const uint32_t tid = (uint32_t)inside_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
+    if (atomic_compare_exchange_strong(&page[1], &first, tid)) {
+        if (tid != pid)
+            renew_forked(shared, pid);
+        thread->stats = NULL;
+        thread->innermost = NULL;
+        thread->is_untracked = false;
+        probe_inside.pid = pid;
+        probe_inside.is_forked = true;
+        atomic_store(&page[0], (uint64_t)(uintptr_t)shared);
+        return true;
+    }
+    /* Another thread is at it; or this one, under a signal handler. */
+    for (int i = 0; i < WAITS && first != tid && !atomic_load(&page[0]); i++)
+        inside_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+    return atomic_load(&page[0]) != 0;
 }
 
 void probe_say_thread(struct probe_hello *hello)
@@ -465,8 +542,10 @@ static SAVES_ALL __attribute__((noinline)) void cover(uint32_t function, uint8_t
     struct probe_hit *hit = &shared->hits[function];
     uint64_t none = 0;
     const uint8_t rest = tiers & (uint8_t)~PROBE_COVER;
-    if (atomic_compare_exchange_strong(&hit->first, &none, probe_ticks()))
+    if (atomic_compare_exchange_strong(&hit->first, &none, probe_ticks())) {
+        atomic_store(&hit->pid, probe_inside.pid);
         atomic_store(&hit->tid, thread_id(shared));
+    }
     atomic_compare_exchange_strong(&shared->tiers[function], &tiers, rest);
 }
 
@@ -507,7 +586,7 @@ static inline bool is_thunk(uint64_t address)
 SAVES_ALL int probe_entered(uint32_t function, uint64_t slot, const struct probe_saved *saved)
 {
     struct thread *thread = &probe_thread;
-    if (!*probe_inside.alive)
+    if (!*probe_inside.alive && !begin_process(thread))
         return 1;
     uint8_t tiers =
         atomic_load_explicit(&probe_inside.shared->tiers[function], memory_order_relaxed);

@@ -13,6 +13,9 @@ enum {
     ADVICE_NOHUGEPAGE = 15,
     ADVICE_WIPEONFORK = 18,
     RIGHTS = 1,              /* SCM_RIGHTS */
+    LOCAL = 1,               /* AF_UNIX */
+    SEQUENCED = 5,           /* SOCK_SEQPACKET */
+    CLOSE_ON_EXEC = 02000000, /* SOCK_CLOEXEC */
     SOCKET_LEVEL = 1,        /* SOL_SOCKET */
     NO_SIGNAL = 0x4000,      /* MSG_NOSIGNAL */
     TID_SEARCH_FROM = 0x100, /* where a thread's id stands behind its thread pointer */
@@ -57,7 +60,29 @@ static void take_library(char **at, char *value)
         ;
 }
 
-/* The descriptor, or -1 where nobody traces. */
+/* A socket of the abstract namespace; "@NAME" leads to it. */
+static int connect_to(const char *text)
+{
+    struct {
+        uint16_t family;
+        char path[108]; /* begins with a NUL */
+    } address = {.family = LOCAL};
+    uint32_t length = 1;
+    for (const char *at = text + 1; *at && length < sizeof address.path; at++)
+        address.path[length++] = *at;
+    const long fd =
+        inside_call(SYS_socket, LOCAL, SEQUENCED | CLOSE_ON_EXEC, 0, 0, 0, 0);
+    long result = fd < 0 ? fd : -EINTR;
+    while (result == -EINTR)
+        result = inside_call(SYS_connect, fd, (long)&address,
+                             (long)(offsetof(__typeof__(address), path) + length), 0, 0, 0);
+    if (result && fd >= 0)
+        inside_call(SYS_close, fd, 0, 0, 0, 0, 0);
+    return result ? -1 : (int)fd;
+}
+
+/* The descriptor, or -1 where nobody traces. What this program executes is to find the variables,
+ * too, where they lead to a socket by name. */
 static int take_variables(char **environment)
 {
     int fd = -1;
@@ -66,6 +91,8 @@ static int take_variables(char **environment)
         const char *value = value_of(*at, PROBE_VARIABLE);
         if (!value)
             continue;
+        if (*value == '@')
+            return connect_to(value);
         fd = 0;
         for (; *value >= '0' && *value <= '9' && fd < 1 << 24; value++)
             fd = 10 * fd + (*value - '0');
@@ -233,8 +260,13 @@ bool probe_say_hello(struct probe_hello *hello)
 
 void probe_begin(void)
 {
-    probe_inside.shared->tid_offset = find_tid((uint32_t)inside_call(SYS_gettid, 0, 0, 0, 0, 0, 0));
-    *(volatile uint64_t *)(uintptr_t)probe_inside.alive = (uint64_t)(uintptr_t)probe_inside.shared;
+    volatile uint64_t *page = (volatile uint64_t *)(uintptr_t)probe_inside.alive;
+    const uint32_t tid = (uint32_t)inside_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
+    probe_inside.shared->tid_offset = find_tid(tid);
+    probe_inside.follows_forks = probe_inside.shared->follows_forks;
+    probe_inside.pid = (uint32_t)inside_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
+    page[1] = tid;
+    page[0] = (uint64_t)(uintptr_t)probe_inside.shared;
 }
 
 static void meet(int socket_fd)
@@ -246,7 +278,8 @@ static void meet(int socket_fd)
     if (!send_to(socket_fd, &hello, sizeof hello) || !serve(socket_fd))
         return;
     probe_begin();
-    probe_calibrate();
+    if (!probe_inside.shared->cost.whole) /* else the tracer knows it of another program */
+        probe_calibrate();
 }
 
 static __attribute__((constructor, used)) void start(int count, char **arguments,
