@@ -20,7 +20,58 @@ check_c_source_compiles("
     int main(void) { return (int)CU_initialize_registry(); }" SPROF_HAS_CUNIT)
 unset(CMAKE_REQUIRED_LIBRARIES)
 
-# libunwind for the table cmake/layers: nothing where there is none.
+# The system libraries of the table cmake/layers. A program with the property SPROF_ARCHIVES has them inside,
+# where all are there as archives that fit: the loader takes a millisecond to find and join a dozen files,
+# which everybody waits for who records a short command. The tests have not, since they put something
+# between sprof's own allocations and the C library's.
+option(SPROF_STATIC "Put the libraries that sprof uses into it, where archives of them are found" ON)
+set(SPROF_SYSTEM_LIBRARIES xxhash elf dw sqlite3 pcre2-8 z protobuf-c yajl)
+set(SPROF_ARCHIVE_OF_yajl libyajl_s.a)
+set(SPROF_ARCHIVES "")
+foreach(library ${SPROF_SYSTEM_LIBRARIES} lzma bz2)
+    if(NOT SPROF_ARCHIVE_OF_${library})
+        set(SPROF_ARCHIVE_OF_${library} lib${library}.a)
+    endif()
+    find_library(SPROF_ARCHIVE_${library} ${SPROF_ARCHIVE_OF_${library}})
+    mark_as_advanced(SPROF_ARCHIVE_${library})
+    list(APPEND SPROF_ARCHIVES ${SPROF_ARCHIVE_${library}})
+endforeach()
+set(SPROF_NEEDED_BY_dw ${SPROF_ARCHIVE_elf} ${SPROF_ARCHIVE_z} ${SPROF_ARCHIVE_lzma} ${SPROF_ARCHIVE_bz2})
+set(SPROF_NEEDED_BY_elf ${SPROF_ARCHIVE_z})
+set(SPROF_NEEDED_BY_sqlite3 m)
+
+if(SPROF_STATIC AND NOT SPROF_SANITIZE AND NOT SPROF_ARCHIVES MATCHES NOTFOUND)
+    set(CMAKE_REQUIRED_LIBRARIES ${SPROF_ARCHIVE_dw} ${SPROF_NEEDED_BY_dw} ${SPROF_ARCHIVES} m)
+    check_c_source_compiles("
+        #include <elfutils/libdw.h>
+        #include <libelf.h>
+        #include <sqlite3.h>
+        int main(void)
+        {
+            return sqlite3_libversion_number() + (int)elf_version(EV_CURRENT) +
+                   (dwarf_begin(0, DWARF_C_READ) != 0);
+        }" SPROF_HAS_ARCHIVES)
+    unset(CMAKE_REQUIRED_LIBRARIES)
+else()
+    set(SPROF_HAS_ARCHIVES OFF)
+endif()
+
+# system_NAME for each: the archive and what it needs, or the shared library.
+foreach(library ${SPROF_SYSTEM_LIBRARIES})
+    add_library(system_${library} INTERFACE)
+    if(SPROF_HAS_ARCHIVES)
+        set(inside $<BOOL:$<TARGET_PROPERTY:SPROF_ARCHIVES>>)
+        target_link_libraries(system_${library} INTERFACE
+            "$<${inside}:${SPROF_ARCHIVE_${library}}>" "$<$<NOT:${inside}>:${library}>")
+        foreach(needed ${SPROF_NEEDED_BY_${library}})
+            target_link_libraries(system_${library} INTERFACE "$<${inside}:${needed}>")
+        endforeach()
+    else()
+        target_link_libraries(system_${library} INTERFACE ${library})
+    endif()
+endforeach()
+
+# libunwind: nothing where there is none. (Its archive is not made for programs at random addresses.)
 add_library(nongnu_libunwind INTERFACE)
 if(SPROF_HAS_LIBUNWIND)
     target_link_libraries(nongnu_libunwind INTERFACE unwind-${SPROF_ARCH})
