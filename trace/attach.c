@@ -26,6 +26,7 @@ struct trace_attachment {
 enum {
     LOAD_NOW = 2,      /* RTLD_NOW */
     BEGIN_TRIES = 100, /* of ten milliseconds, for a program to have its libraries */
+    SWEEP_TRIES = 15,  /* of twenty, for the agent to be there */
 };
 
 /* == What cannot be traced == */
@@ -151,33 +152,50 @@ static void wait_for_libraries(pid_t pid)
     }
 }
 
-int trace_attach_check(pid_t pid, struct sprof_error *error)
+/* Without the lock a dead one may have a keeper that is about to take its probes out. */
+static int check_owner(pid_t pid, bool alive_alone, struct sprof_error *error)
+{
+    struct probe_owner owner;
+    if (!trace_owner_read(pid, &owner, NULL))
+        return 0;
+    if (trace_owner_is_alive(&owner))
+        return sprof_error_set(error, SPROF_ESTATE, 0,
+                               "process %d is being traced already, into %s by process %u\n`sprof "
+                               "ctl -p %d probe +RE` adds to that, `sprof ctl -p %d end` ends it",
+                               (int)pid, owner.output, owner.pid, (int)pid, (int)pid);
+    return alive_alone ? 0
+                       : sprof_error_set(error, SPROF_ESTATE, 0,
+                                         "process %d has probes of a trace that was killed\n`sprof "
+                                         "ctl -p %d detach` takes them out",
+                                         (int)pid, (int)pid);
+}
+
+/* The lock comes first: who holds it may have the process stand still. */
+int trace_attach_check(pid_t pid, int *lock_fd, struct sprof_error *error)
 {
     char library[TARGET_PATH_MAX];
-    struct probe_owner owner;
     if (target_may_read(pid))
         return sprof_error_set(error, SPROF_EPERMISSION, EPERM,
                                "process %d may not be traced by you\nrun sprof as its owner or as "
                                "root, and see /proc/sys/kernel/yama/ptrace_scope",
                                (int)pid);
-    int result = check_state(pid, error);
+    int result = check_owner(pid, true, error);
+    if (!result && (result = trace_lock(pid, lock_fd, error)) == SPROF_ESTATE)
+        check_owner(pid, true, error);
+    if (!result)
+        result = check_state(pid, error);
     if (!result)
         result = check_program(pid, error);
     if (!result)
         result = find_library(pid, library, error);
     if (!result)
         wait_for_libraries(pid);
-    if (!result && trace_owner_read(pid, &owner, NULL))
-        result = trace_owner_is_alive(&owner)
-                     ? sprof_error_set(error, SPROF_ESTATE, 0,
-                                       "process %d is being traced already, into %s by process "
-                                       "%u\n`sprof ctl -p %d probe +RE` adds to that, `sprof ctl "
-                                       "-p %d end` ends it",
-                                       (int)pid, owner.output, owner.pid, (int)pid, (int)pid)
-                     : sprof_error_set(error, SPROF_ESTATE, 0,
-                                       "process %d has probes of a trace that was killed\n`sprof "
-                                       "ctl -p %d detach` takes them out",
-                                       (int)pid, (int)pid);
+    if (!result)
+        result = check_owner(pid, false, error);
+    if (result && *lock_fd >= 0) {
+        close(*lock_fd);
+        *lock_fd = -1;
+    }
     return result;
 }
 
@@ -273,7 +291,7 @@ static int say_hello(struct trace_session *session, struct sprof_error *error)
     return said ? SPROF_ESTATE : trace_hello_check(session, error);
 }
 
-int trace_attach_enter(struct trace_session *session, struct sprof_error *error)
+static int open_attachment(struct trace_session *session, struct sprof_error *error)
 {
     struct trace_attachment *attachment = calloc(1, sizeof *attachment);
     char path[64];
@@ -291,8 +309,14 @@ int trace_attach_enter(struct trace_session *session, struct sprof_error *error)
     if (!result)
         result = trace_code_open(&attachment->code, session->pid, cache, error);
     cache_free(cache, 0);
+    return result;
+}
+
+int trace_attach_enter(struct trace_session *session, struct sprof_error *error)
+{
+    int result = open_attachment(session, error);
     if (!result)
-        result = take(attachment, session->pid, false, error);
+        result = take(session->attachment, session->pid, false, error);
     if (!result)
         result = load(session, error);
     return result ? result : say_hello(session, error);
@@ -366,6 +390,47 @@ bool trace_attach_unload(pid_t pid, uint64_t handle, uint64_t close_at, struct s
         close(fd);
     free(hand);
     return !result;
+}
+
+/* A thread that was borrowed may be loading it still. */
+static bool waits_for_agent(pid_t pid, const char *library)
+{
+    for (int tries = 0; tries < SWEEP_TRIES; tries++) {
+        if (find_base(pid, library))
+            return true;
+        const struct timespec pause = {.tv_nsec = 20000000};
+        nanosleep(&pause, NULL);
+    }
+    return false;
+}
+
+int trace_attach_sweep(pid_t pid, struct sprof_error *error)
+{
+    struct trace_session *session = calloc(1, sizeof *session);
+    char library[TARGET_PATH_MAX];
+    int result = session ? find_library(pid, library, error) : sprof_error_memory(error);
+    if (result || !waits_for_agent(pid, library)) {
+        free(session);
+        return result;
+    }
+    session->pid = session->options.pid = pid;
+    session->common = session;
+    session->keeper = TRACE_KEEPER_NONE;
+    session->lock_fd = session->memory_fd = session->agent_fd = session->child_fd = -1;
+    result = open_attachment(session, error);
+    if (!result)
+        result = take(session->attachment, pid, false, error);
+    if (!result) {
+        session->attachment->asked = find_asked(pid, library);
+        result = session->attachment->asked ? say_hello(session, error) : SPROF_ESTATE;
+    }
+    if (!result) {
+        trace_attach_let_go(session);
+        result = trace_detach(session, error);
+    }
+    trace_attach_free(session->attachment);
+    free(session);
+    return result;
 }
 
 int trace_attach_give_up(struct trace_session *session, struct sprof_error *error)

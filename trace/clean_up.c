@@ -103,22 +103,23 @@ static int make_session(struct trace_session *session, const struct probe_owner 
     return 0;
 }
 
-int trace_clean_up(pid_t pid, const struct sprof_log *log, struct sprof_error *error)
+static int clean_up(pid_t pid, const struct probe_owner *owner, uint32_t functions,
+                    const struct sprof_log *log, struct sprof_error *error)
 {
     static const uint8_t off[PROBE_THUNKS];
-    struct probe_owner *owner = calloc(1, sizeof *owner);
     struct trace_session *session = calloc(1, sizeof *session);
-    struct trace_leaving leaving = {
-        .session = session, .memory_fd = -1, .pages_fd = -1, .error = error};
-    int result = owner && session ? 0 : sprof_error_memory(error);
-    if (!result && !trace_owner_read(pid, owner, &leaving.functions))
-        result =
-            sprof_error_set(error, SPROF_ESTATE, 0, "process %d is not being traced", (int)pid);
+    struct trace_leaving leaving = {.session = session,
+                                    .memory_fd = -1,
+                                    .pages_fd = -1,
+                                    .functions = functions,
+                                    .handle = owner->handle,
+                                    .close_at = owner->close,
+                                    .shares_all = true,
+                                    .error = error};
+    int result = session ? 0 : sprof_error_memory(error);
     if (!result) {
         session->pid = pid;
         session->options.log = log;
-        leaving.handle = owner->handle;
-        leaving.close_at = owner->close;
         result = trace_leaving_open(&leaving, error);
     }
     if (!result && (make_session(session, owner) || trace_leaving_look(&leaving)))
@@ -137,6 +138,35 @@ int trace_clean_up(pid_t pid, const struct sprof_log *log, struct sprof_error *e
     if (session)
         sprof_vec_release(&session->files);
     free(session);
+    return result;
+}
+
+/* Once the lock is there the tracer's keeper may have done it. */
+int trace_clean_up(pid_t pid, const struct sprof_log *log, struct sprof_error *error)
+{
+    struct probe_owner *owner = malloc(sizeof *owner);
+    uint32_t functions;
+    int lock_fd = -1;
+    int result = owner ? trace_lock(pid, &lock_fd, error) : sprof_error_memory(error);
+    if (!result && trace_owner_read(pid, owner, &functions))
+        result = clean_up(pid, owner, functions, log, error);
+    if (lock_fd >= 0)
+        close(lock_fd);
     free(owner);
     return result;
+}
+
+bool trace_clean_up_after(const struct trace_tracer *tracer, pid_t pid, bool is_running,
+                          struct sprof_error *error)
+{
+    struct probe_owner *owner = malloc(sizeof *owner);
+    uint32_t functions;
+    bool is_out = owner != NULL;
+    if (owner && !trace_owner_read(pid, owner, &functions))
+        is_out = !is_running || !trace_attach_sweep(pid, error);
+    else if (owner && owner->pid == (uint32_t)tracer->pid && owner->start == tracer->start)
+        is_out = !clean_up(pid, owner, functions, NULL, error) &&
+                 !trace_owner_read(pid, owner, NULL);
+    free(owner);
+    return is_out;
 }

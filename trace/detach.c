@@ -273,7 +273,7 @@ static bool is_changed(const struct trace_leaving *leaving, const struct trace_t
 static void add_sharing(const struct trace_leaving *leaving, struct trace_errand *errand)
 {
     for (size_t i = 0; i < leaving->texts.count; i++)
-        if (is_changed(leaving, &leaving->texts.items[i]))
+        if (leaving->shares_all || is_changed(leaving, &leaving->texts.items[i]))
             add_pages(leaving, &leaving->texts.items[i], errand);
 }
 
@@ -287,7 +287,8 @@ static void add_unmapping(const struct trace_session *session, struct trace_erra
     if (session->shared_at)
         add_call(errand, SYS_munmap, session->shared_at, session->shared_bytes, 0);
     add_call(errand, SYS_munmap, session->hello.alive, TRACE_PAGE, 0);
-    add_call(errand, SYS_munmap, PROBE_RECORDS, PROBE_RECORDS_BYTES, 0);
+    if (!session->hello.window_error) /* what is there otherwise is the program's */
+        add_call(errand, SYS_munmap, PROBE_RECORDS, PROBE_RECORDS_BYTES, 0);
 }
 
 /* == Leaving == */
@@ -379,14 +380,14 @@ static bool has_left(struct trace_leaving *leaving)
  * something by then. */
 static bool is_unmapped(const struct trace_session *session)
 {
+    const uint64_t last = session->hello.window_error ? session->hello.alive : PROBE_RECORDS;
     char path[64], line[512];
     unsigned long start, end;
     bool found = false;
     snprintf(path, sizeof path, "/proc/%d/maps", (int)session->pid);
     FILE *maps = fopen(path, "re");
     while (maps && fgets(line, sizeof line, maps))
-        found |= sscanf(line, "%lx-%lx", &start, &end) == 2 && start <= PROBE_RECORDS &&
-                 PROBE_RECORDS < end;
+        found |= sscanf(line, "%lx-%lx", &start, &end) == 2 && start <= last && last < end;
     if (maps)
         fclose(maps);
     return !found;
@@ -441,5 +442,11 @@ int trace_detach(struct trace_session *session, struct sprof_error *error)
     if (!result)
         result = trace_leave(&leaving);
     trace_leaving_release(&leaving);
-    return result;
+    if (result)
+        return result;
+    trace_keeper_forget(&session->common->keeper, session->pid);
+    if (session->lock_fd > 0)
+        close(session->lock_fd);
+    session->lock_fd = -1;
+    return 0;
 }

@@ -55,6 +55,7 @@ struct trace_leaving {
     SPROF_VEC(struct trace_span) writable;
     SPROF_VEC(struct trace_text) texts;
     SPROF_VEC(struct trace_held) held;
+    bool shares_all;           /* who was killed may have put code back, and changes are not known */
     bool held_failed;          /* out of memory: one is not there */
     uint64_t handle, close_at; /* by which the agent is unloaded; 0: it stays */
     struct trace_span stack;   /* the main thread's */
@@ -91,5 +92,17 @@ bool trace_leaving_is_anybody_unwinding(struct trace_leaving *leaving);
 
 /* Takes out all that `changed` and the session list. Errors as of trace_detach. */
 int trace_leave(struct trace_leaving *leaving);
+
+/* == clean_up.c == */
+
+struct trace_tracer {
+    pid_t pid;
+    uint64_t start; /* of that process, in clock ticks since boot */
+};
+
+/* Takes out what a tracer that has ended left in a process whose lock we hold; with `is_running`
+ * also what there is of an agent that was being put into it. False: something is left. */
+bool trace_clean_up_after(const struct trace_tracer *tracer, pid_t pid, bool is_running,
+                          struct sprof_error *error);
 
 #endif

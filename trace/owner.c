@@ -2,9 +2,15 @@
 #include "trace/tracing.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
+#include <time.h>
 #include <unistd.h>
+
+/* For who holds a process's lock to let go of it. */
+enum { LOCK_MS = 10000 };
 
 static uint64_t find_shared(pid_t pid)
 {
@@ -23,6 +29,30 @@ static uint64_t find_shared(pid_t pid)
     return at;
 }
 
+int trace_lock(pid_t pid, int *fd, struct sprof_error *error)
+{
+    const uint64_t until_ns = sprof_clock_monotonic_ns() + LOCK_MS * UINT64_C(1000000);
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    *fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (*fd < 0)
+        return sprof_error_set(error, errno == ENOENT ? SPROF_ENOTFOUND : SPROF_EPERMISSION, errno,
+                               "the mappings of process %d cannot be read: %s", (int)pid,
+                               strerror(errno));
+    while (flock(*fd, LOCK_EX | LOCK_NB)) {
+        const struct timespec pause = {.tv_nsec = 5000000};
+        if (sprof_clock_monotonic_ns() < until_ns && !nanosleep(&pause, NULL))
+            continue;
+        close(*fd);
+        *fd = -1;
+        return sprof_error_set(error, SPROF_ESTATE, 0,
+                               "another sprof puts probes into process %d, or takes them out, just "
+                               "now\ntry again in a few seconds",
+                               (int)pid);
+    }
+    return 0;
+}
+
 void trace_owner_write(struct trace_session *session)
 {
     struct probe_owner *owner = &session->shared->owner;
@@ -31,7 +61,6 @@ void trace_owner_write(struct trace_session *session)
     const char *output = session->options.output;
     owner->pid = (uint32_t)getpid();
     owner->start = sprof_proc_stat_read(getpid(), &stat) ? stat.start_ticks : 0;
-    owner->shared_at = session->shared_at;
     owner->hello = session->hello;
     owner->handle = trace_attach_handle(session, &owner->close);
     if (*output == '/' || !getcwd(directory, sizeof directory))
@@ -50,6 +79,13 @@ void trace_owner_add_island(struct trace_session *session, uint64_t address, uin
     owner->island_count++;
 }
 
+void trace_owner_drop_island(struct trace_session *session, uint64_t address)
+{
+    struct probe_owner *owner = &session->shared->owner;
+    if (owner->island_count && owner->islands[owner->island_count - 1].address == address)
+        owner->island_count--;
+}
+
 bool trace_owner_read(pid_t pid, struct probe_owner *owner, uint32_t *functions)
 {
     const uint64_t at = find_shared(pid);
@@ -60,6 +96,7 @@ bool trace_owner_read(pid_t pid, struct probe_owner *owner, uint32_t *functions)
         target_read_memory(pid, at + offsetof(struct probe_shared, function_count), &count,
                            sizeof count) != sizeof count)
         return false;
+    owner->shared_at = at;
     owner->output[sizeof owner->output - 1] = '\0';
     if (owner->island_count > PROBE_ISLANDS)
         owner->island_count = PROBE_ISLANDS;

@@ -15,6 +15,7 @@
 
 enum {
     PAGE = 4096,
+    ISLAND_TRIES = 8,
     SLOW_START_MS = 10000,    /* after which it is said that the command has not come yet */
     REACH = 0x7fff0000,       /* of a jump, with some to spare */
     LOWEST_ADDRESS = 0x10000, /* vm.mmap_min_addr */
@@ -180,10 +181,11 @@ static int share_memory(struct trace_session *session, struct sprof_error *error
     find_stack(session);
     for (size_t i = 0; i < probes; i++)
         session->shared->tiers[i] = session->probes.items[i].tier;
+    trace_owner_write(session);
+    trace_keeper_share(&session->common->keeper, pid_of(session), session->memory_fd);
     const int64_t there =
         ask(session, PROBE_MAP_SHARED, 0, session->shared_bytes, session->memory_fd);
-    session->shared_at = (uint64_t)there;
-    trace_owner_write(session);
+    session->shared_at = there > 0 ? (uint64_t)there : 0;
     return there > 0 ? 0
                      : sprof_error_set(error, SPROF_ELIMIT, (int)-there,
                                        "the shared memory cannot be mapped into the command: %s; "
@@ -249,22 +251,26 @@ static uint64_t find_room(const struct gaps *gaps, uint64_t size, uint64_t low, 
 static int make_island(struct trace_session *session, struct trace_file *file, uint64_t bytes,
                        uint64_t low, uint64_t high, struct sprof_error *error)
 {
-    struct gaps gaps = {0};
     if (file->island && reaches(file->island, file->island_bytes, low, high))
         return 0;
     if (file->island)
         ask(session, PROBE_UNMAP, file->island, file->island_bytes, -1);
     file->island_bytes = (bytes + PAGE - 1) / PAGE * PAGE;
-    if (read_gaps(pid_of(session), &gaps))
-        return sprof_error_memory(error);
-    file->island = find_room(&gaps, file->island_bytes, low, high);
-    sprof_vec_release(&gaps.ends);
-    const int64_t at = file->island
-                           ? ask(session, PROBE_MAP_ISLAND, file->island, file->island_bytes, -1)
-                           : -ENOMEM;
-    if (at == (int64_t)file->island && at) {
-        trace_owner_add_island(session, file->island, file->island_bytes);
-        return 0;
+    /* The program may map something there meanwhile. */
+    int64_t at = -EEXIST;
+    for (int tries = 0; tries < ISLAND_TRIES && at == -EEXIST; tries++) {
+        struct gaps gaps = {0};
+        if (read_gaps(pid_of(session), &gaps))
+            return sprof_error_memory(error);
+        file->island = find_room(&gaps, file->island_bytes, low, high);
+        sprof_vec_release(&gaps.ends);
+        if (file->island)
+            trace_owner_add_island(session, file->island, file->island_bytes);
+        at = file->island ? ask(session, PROBE_MAP_ISLAND, file->island, file->island_bytes, -1)
+                          : -ENOMEM;
+        if (at == (int64_t)file->island && at)
+            return 0;
+        trace_owner_drop_island(session, file->island);
     }
     file->island = 0;
     return sprof_error_set(error, SPROF_ELIMIT, at < 0 ? (int)-at : 0,

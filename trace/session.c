@@ -73,6 +73,13 @@ static int check_command(const struct trace_options *options, struct sprof_error
 
 /* == Opening == */
 
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
 const char *const trace_mode_words[] = {"stats", "coverage", "log", NULL};
 
 static int set_environment(struct trace_session *session, struct sprof_error *error)
@@ -186,13 +193,18 @@ int trace_open(struct trace_session **out, const struct trace_options *options,
     if (result)
         return result;
     trace_expressions_free(expressions);
+    int lock_fd = -1;
     result = options->pid ? target_check(options->pid, false, error) : 0;
     if (!result)
-        result =
-            options->pid ? trace_attach_check(options->pid, error) : check_command(options, error);
+        result = options->pid ? trace_attach_check(options->pid, &lock_fd, error)
+                              : check_command(options, error);
     struct trace_session *session = result ? NULL : calloc(1, sizeof *session);
-    if (!session)
+    if (!session) {
+        close_fd(&lock_fd);
         return result ? result : sprof_error_memory(error);
+    }
+    session->lock_fd = lock_fd;
+    trace_keeper_begin(&session->keeper, options->log);
     session->options = *options;
     session->common = session;
     session->mode = options->mode;
@@ -227,16 +239,11 @@ pid_t trace_command_pid(const struct trace_session *session)
     return target_command(session->target);
 }
 
-static void close_fd(int *fd)
-{
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
-}
-
 void trace_program_release(struct trace_session *session)
 {
     trace_loads_free(session);
+    if (session->lock_fd > 0)
+        close_fd(&session->lock_fd);
     close_fd(&session->agent_fd);
     close_fd(&session->child_fd);
     close_fd(&session->memory_fd);
@@ -261,6 +268,7 @@ void trace_free(struct trace_session *session)
     target_free(session->target);
     recording_free(session->recording);
     trace_program_release(session);
+    trace_keeper_end(&session->keeper);
     sprof_vec_release(&session->programs);
     sprof_map_release(&session->covered);
     free(session);
@@ -330,6 +338,11 @@ static int start(struct trace_session *session, struct sprof_error *error)
     result = target_start(session->target, error);
     if (!session->options.pid)
         session->pid = target_command(session->target);
+    if (!session->options.pid && !result)
+        result = trace_lock(session->pid, &session->lock_fd, error);
+    if (!result)
+        trace_keeper_watch(&session->common->keeper, session->pid, session->options.pid != 0,
+                           session->lock_fd);
     close_fd(&session->child_fd);
     if (result)
         recording_abandon(session->recording);

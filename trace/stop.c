@@ -129,7 +129,8 @@ static void repair(pid_t pid, struct trace_stopped *thread)
     registers->rax = registers->orig_rax;
     registers->rip -= SYSCALL_BYTES;
     registers->orig_rax = UINT64_MAX;
-    thread->changed = true;
+    /* At once: sprof may end within the stop. */
+    thread->changed = ptrace(PTRACE_SETREGS, thread->tid, NULL, registers) != 0;
 }
 
 void trace_stop_restart(struct trace_stopped *thread)

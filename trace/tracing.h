@@ -6,6 +6,7 @@
 #include "control/control.h"
 #include "recording/recording.h"
 #include "target/target.h"
+#include "trace/keeper.h"
 #include "trace/trace.h"
 
 /* A file of the command that has probes or leaves frames. */
@@ -152,6 +153,8 @@ struct trace_session {
     struct store_run *run;
     struct sprof_arena arena;
     uint32_t event;
+    struct trace_keeper keeper; /* of `common` */
+    int lock_fd;                /* of the process: nobody else puts probes into it; 0, -1: not held */
     int agent_fd, child_fd; /* ends of the socket pair; -1: closed */
     int memory_fd;          /* of the shared memory … */
     int memory_there;       /* … and in a running process, while it is being mapped */
@@ -253,8 +256,8 @@ int trace_hello_check(const struct trace_session *session, struct sprof_error *e
 
 /* == attach.c == */
 
-/* Whether a running process can be traced. The target is untouched. */
-int trace_attach_check(pid_t pid, struct sprof_error *error);
+/* Whether a running process can be traced, and its lock. The target is untouched. */
+int trace_attach_check(pid_t pid, int *lock_fd, struct sprof_error *error);
 
 /* Loads the agent into the process, by a thread that is borrowed, and stays so until
  * trace_attach_let_go, and has it say hello. */
@@ -277,6 +280,10 @@ uint64_t trace_attach_handle(const struct trace_session *session, uint64_t *clos
 /* Unloads an agent that has done nothing yet, if there is one. */
 int trace_attach_give_up(struct trace_session *session, struct sprof_error *error);
 
+/* Takes an agent out of a process that was being loaded into it, or had been, before there was any
+ * shared memory. */
+int trace_attach_sweep(pid_t pid, struct sprof_error *error);
+
 /* Unloads the agent, in which nobody is any more. False: it stays. */
 bool trace_attach_unload(pid_t pid, uint64_t handle, uint64_t close_at, struct sprof_error *error);
 
@@ -289,9 +296,17 @@ int trace_place_live(struct trace_session *session, struct sprof_error *error);
 
 /* == owner.c == */
 
-/* Notes in the shared memory who traces, and what was put where. */
+/* While the descriptor is open, wherever it was passed to, nobody else puts probes into the process
+ * or takes them out. Waits for that for seconds; SPROF_ESTATE: somebody else does. */
+int trace_lock(pid_t pid, int *fd, struct sprof_error *error);
+
+/* Notes in the shared memory who traces, and what is put where: before it is, so that all that is
+ * there is known. */
 void trace_owner_write(struct trace_session *session);
 void trace_owner_add_island(struct trace_session *session, uint64_t address, uint64_t bytes);
+
+/* The last one is not there. */
+void trace_owner_drop_island(struct trace_session *session, uint64_t address);
 
 /* Who traces a process, or did until it was killed, and how many functions have probes. False:
  * nobody. */

@@ -9,7 +9,28 @@ enum {
     ALLOW_SEALING = 2, /* MFD_ALLOW_SEALING */
     NOW = 2,           /* RTLD_NOW */
     NO_LOAD = 4,       /* RTLD_NOLOAD */
+    GET_SEALS = 1034,  /* F_GET_SEALS */
 };
+
+/* Shared memory that was made and not mapped, because the tracer was killed; -1: none. */
+static int left_over = -1;
+
+/* The program may have closed it with all others, and have another file of that number since. */
+static void close_left_over(void)
+{
+    if (left_over >= 0 && inside_call(SYS_fcntl, left_over, GET_SEALS, 0, 0, 0, 0) >= 0)
+        inside_call(SYS_close, left_over, 0, 0, 0, 0, 0);
+    left_over = -1;
+}
+
+static int64_t make_memory(void)
+{
+    const long fd = inside_call(SYS_memfd_create, (long)PROBE_MEMORY_NAME,
+                                CLOSE_ON_EXEC | ALLOW_SEALING, 0, 0, 0, 0);
+    left_over = fd >= 0 ? (int)fd : -1;
+    return fd;
+}
+
 
 static int64_t find_handle(const struct probe_asked *asked)
 {
@@ -25,10 +46,11 @@ static int64_t find_handle(const struct probe_asked *asked)
 static int64_t answer(struct probe_asked *asked)
 {
     switch (asked->request.kind) {
-    case PROBE_HELLO: return probe_say_hello(&asked->hello) ? 0 : -ENOMEM;
-    case PROBE_MAKE_MEMORY:
-        return inside_call(SYS_memfd_create, (long)PROBE_MEMORY_NAME, CLOSE_ON_EXEC | ALLOW_SEALING,
-                           0, 0, 0, 0);
+    case PROBE_HELLO: close_left_over(); return probe_say_hello(&asked->hello) ? 0 : -ENOMEM;
+    case PROBE_MAKE_MEMORY: return make_memory();
+    case PROBE_MAP_SHARED:
+        left_over = -1; /* it is closed there */
+        return probe_answer_of(&asked->request, asked->request.fd);
     case PROBE_GO: probe_begin(); return 0;
     case PROBE_CALIBRATE: probe_calibrate(); return 0;
     case PROBE_FIND_HANDLE: return find_handle(asked);

@@ -52,6 +52,9 @@ void probe_begin(void) __attribute__((visibility("hidden")));
 /* Says in the window of records, which is there, where a thread's calls in flight are found. */
 void probe_publish(void) __attribute__((visibility("hidden")));
 
+/* Whether that is what was said, by this agent. */
+bool probe_is_published(const struct probe_window *window) __attribute__((visibility("hidden")));
+
 /* For a thread that the tracer borrows. */
 void probe_hand(void) __attribute__((visibility("hidden")));
 

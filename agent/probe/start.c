@@ -109,6 +109,11 @@ static int take_variables(char **environment)
 
 /* == Memory == */
 
+struct vector {
+    void *base;
+    uint64_t size;
+};
+
 static long map(uint64_t address, uint64_t size, int protection, int flags, int fd)
 {
     return inside_call(SYS_mmap, (long)address, (long)size, protection, flags, fd, 0);
@@ -126,6 +131,18 @@ static int map_records(void)
     inside_call(SYS_madvise, at, (long)size, ADVICE_NOHUGEPAGE, 0, 0, 0);
     probe_publish();
     return 0;
+}
+
+/* Whether the records are there already: a tracer was killed before it had begun. */
+static bool has_records(void)
+{
+    struct probe_window window = {0};
+    struct vector local = {&window, sizeof window}, there = {(void *)PROBE_RECORDS, sizeof window};
+    const long pid = inside_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
+    return probe_inside.alive &&
+           inside_call(SYS_process_vm_readv, pid, (long)&local, 1, (long)&there, 1, 0) ==
+               sizeof window &&
+           probe_is_published(&window);
 }
 
 static uint64_t *map_alive(void)
@@ -153,11 +170,6 @@ static uint32_t find_tid(uint32_t tid)
 }
 
 /* == The tracer's requests == */
-
-struct vector {
-    void *base;
-    uint64_t size;
-};
 
 struct message {
     void *name;
@@ -239,12 +251,14 @@ static bool serve(int socket_fd)
 
 bool probe_say_hello(struct probe_hello *hello)
 {
-    uint64_t *alive = map_alive();
+    const bool is_there = has_records();
+    const uint64_t *alive =
+        is_there ? (const uint64_t *)(uintptr_t)probe_inside.alive : map_alive();
     *hello = (struct probe_hello){
         .magic = PROBE_MAGIC,
         .version = PROBE_VERSION,
         .pid = (uint32_t)inside_call(SYS_getpid, 0, 0, 0, 0, 0, 0),
-        .window_error = alive ? map_records() : ENOMEM,
+        .window_error = is_there ? 0 : alive ? map_records() : ENOMEM,
         .thunks = (uint64_t)(uintptr_t)probe_thunks,
         .enter = (uint64_t)(uintptr_t)probe_enter,
         .leave = (uint64_t)(uintptr_t)probe_leave,

@@ -16,3 +16,9 @@ void probe_publish(void)
     window->code_end = (uint64_t)(uintptr_t)probe_thunks + PROBE_THUNKS * PROBE_THUNK_BYTES;
     window->magic = PROBE_WINDOW_MAGIC;
 }
+
+bool probe_is_published(const struct probe_window *window)
+{
+    return window->magic == PROBE_WINDOW_MAGIC &&
+           window->code == (uint64_t)(uintptr_t)__ehdr_start;
+}

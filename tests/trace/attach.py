@@ -5,74 +5,31 @@ attach.py text|own|kill|controlled|refused|python|sqlite|xz|bash SPROF [SEED [RO
 
 A program prints and ends as it does untraced. `text`: afterwards its code is that of its files, and it
 has the mappings that it had but for those of malloc and of its threads. `kill`: sprof is killed at any
-moment."""
+moment, and who keeps watch on it in some rounds."""
 import os
-import random
 import re
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 
-case, sprof = sys.argv[1], os.path.abspath(sys.argv[2])
-seed = int(sys.argv[3]) if len(sys.argv) > 3 else random.randrange(1 << 30)
-rng = random.Random(seed)
-here = os.path.dirname(os.path.abspath(__file__))
-ROUNDS = int(sys.argv[4]) if len(sys.argv) > 4 else 5
-PATIENCE = 200  # seconds, for what takes one or two
+import targets
+from targets import check_text, fail, files_of, has_ended, keeper_of, own_program, rng, sprof, status_of, wait_for
+
+ROUNDS = targets.rounds(5)
 
 
-def fail(text):
-    for name in ("err", "out"):
-        if os.path.exists(name):
-            print(f"--- {name}\n" + open(name, errors="replace").read()[-2000:])
-    sys.exit(f"FAILED: seed {seed}: {text}")
-
-
-def wait_for(condition, what):
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
-        value = condition()
-        if value:
-            return value
-        time.sleep(0.005)
-    fail(f"waited in vain for {what}")
-
-
-def status_of(process):
-    try:
-        return process.wait(PATIENCE)
-    except subprocess.TimeoutExpired:
-        fail(f"{process.args[0]} does not end")
-
-
-def begin(command, **more):
-    return subprocess.Popen(command, stdout=open("out", "w"), stdin=subprocess.DEVNULL, **more)
+def begin(command):
+    return targets.begin(command, stdout=open("out", "w"))
 
 
 def trace(pid, *options):
-    for name in os.listdir("."):
-        if name.startswith("t.db"):
-            os.unlink(name)
-    return subprocess.Popen([sprof, "trace", "-p", str(pid), "-o", "t.db", *options], stderr=open("err", "w"),
-                            stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+    return targets.trace(subprocess.DEVNULL, "-p", str(pid), *options)
 
 
 def ctl(pid, *words):
-    return subprocess.run([sprof, "ctl", "-p", str(pid), *words], capture_output=True, text=True)
-
-
-def own_program(rounds, *rest):
-    if not os.path.exists("program"):
-        subprocess.run(["g++", "-O1", "-g", "-w", "-pthread", f"{here}/detach.cc", "-o", "program"], check=True)
-    return ["./program", str(rounds), *rest]
-
-
-def mappings(pid):
-    with open(f"/proc/{pid}/maps") as maps:
-        return [line.split(None, 5) for line in maps.read().splitlines()]
+    return targets.ctl("-p", str(pid), *words)
 
 
 def begin_own(command):
@@ -80,37 +37,6 @@ def begin_own(command):
     process = begin(command)
     wait_for(lambda: process.poll() is not None or len(os.listdir(f"/proc/{process.pid}/task")) > 1, "its threads")
     return process
-
-
-def files_of(pid):
-    """What is mapped of files, and what can be executed."""
-    return sorted((line[0], line[1], line[2], *line[5:]) for line in mappings(pid)
-                  if (len(line) > 5 and line[5].startswith("/")) or "x" in line[1])
-
-
-def check_text(pid):
-    compared = 0
-    with open(f"/proc/{pid}/mem", "rb", 0) as memory:
-        for line in mappings(pid):
-            path = line[5].strip() if len(line) > 5 else ""
-            if "x" not in line[1] or not path.startswith("/"):
-                continue
-            start, end = (int(part, 16) for part in line[0].split("-"))
-            memory.seek(start)
-            with open(path, "rb") as file:
-                file.seek(int(line[2], 16))
-                if memory.read(end - start) != file.read(end - start).ljust(end - start, b"\0"):
-                    fail(f"{path} differs")
-            compared += end - start
-    with open(f"/proc/{pid}/smaps") as smaps:
-        path = ""
-        for line in smaps:
-            if re.match("[0-9a-f]+-[0-9a-f]+ ", line):
-                fields = line.split(None, 5)
-                path = fields[5].strip() if len(fields) > 5 and "x" in fields[1] else ""
-            elif line.startswith("Anonymous:") and path.startswith("/") and line.split()[1] != "0":
-                fail(f"{path}: {line.split()[1]} KiB are the process's own")
-    return compared
 
 
 def check_same(process, want):
@@ -144,31 +70,51 @@ def text():
         os.unlink("end")
 
 
+def cut_short(out):
+    """The last line counts waits that ended by a stop: sprof has them made again, unless it is killed just then."""
+    return out.split("\n")[:-2]
+
+
 def kill():
-    """Kills sprof at any moment; what is left of it is taken out in every second round."""
-    command = own_program(6000)
-    want = subprocess.run(command, capture_output=True, text=True)
-    process = begin_own(command)
-    begun = time.monotonic()
-    status_of(trace(process.pid, "--module", "*", "--duration", "1ms"))
-    attaching = time.monotonic() - begun
-    status_of(process)
-    left = 0
+    """Kills sprof at any moment; its keeper takes out what it leaves, or `ctl detach` where that was killed, too."""
+    want = subprocess.run(own_program(3000), capture_output=True, text=True)
+    process = begin_own(own_program(3000, "end"))
+    for warm in range(2):  # the second finds all plans
+        begun = time.monotonic()
+        status_of(trace(process.pid, "--module", "*", "--duration", "50ms"))
+        attaching = time.monotonic() - begun
+    process.kill()
+    process.wait()
+    kept = taken = 0
     for i in range(4 * ROUNDS):
-        process = begin_own(command)
+        process = begin_own(own_program(3000, "end"))
+        before = files_of(process.pid)
         time.sleep(rng.random() * 0.05)
         tracer = trace(process.pid, "--module", "*", "--duration", "50ms")
-        time.sleep(rng.random() * attaching * 1.5)
+        time.sleep(rng.random() * attaching * 1.2)
+        keeper = keeper_of(tracer.pid)
+        if i % 4 == 3 and keeper:
+            os.kill(keeper, signal.SIGKILL)
         tracer.kill()
         status_of(tracer)
-        if i % 2 and process.poll() is None:
-            answer = ctl(process.pid, "detach")
-            left += answer.returncode == 0
+        if i % 4 == 2:
+            again = trace(process.pid, "--module", "*", "--duration", "1ms")
+            if status_of(again):
+                fail("it could not be traced again")
+        if keeper and i % 4 != 3:
+            wait_for(lambda: has_ended(keeper), "the keeper's end")
+            if files_of(process.pid) != before:
+                fail(f"mappings differ: {sorted(set(files_of(process.pid)) ^ set(before))}")
+            check_text(process.pid)
+            kept += 1
+        elif ctl(process.pid, "detach").returncode == 0:
+            taken += 1
+        open("end", "w").close()
         status = status_of(process)
-        # Waits that end by a stop are made again by sprof alone: the last line counts them.
-        if status != want.returncode or open("out").read().split("\n")[:-2] != want.stdout.split("\n")[:-2]:
+        os.unlink("end")
+        if status != want.returncode or cut_short(open("out").read()) != cut_short(want.stdout):
             fail(f"the program ended with {status}")
-    print(f"{4 * ROUNDS} of {4 * ROUNDS} lived, {left} times probes were taken out afterwards")
+    print(f"{4 * ROUNDS} of {4 * ROUNDS} lived; {kept} had nothing left in them, from {taken} probes were taken afterwards")
 
 
 def controlled():
@@ -193,6 +139,7 @@ def controlled():
         says(ctl(process.pid, "probe", "-leaf"), 0, "probes are on")
         says(ctl(process.pid, "list"), 0, "-leaf")
         if how == "kill":
+            os.kill(keeper_of(tracer.pid), signal.SIGKILL)
             tracer.kill()
             status_of(tracer)
             says(second(), 1, "a trace that was killed\n.*detach. takes them out")
@@ -245,6 +192,26 @@ def refused():
         says(process.pid, "traces it already")
         debugger.kill()
         debugger.wait()
+    with open("taken.c", "w") as file:
+        file.write("""#include <string.h>
+            #include <sys/mman.h>
+            #include <unistd.h>
+            int main(void)
+            {
+                char *taken = mmap((void *)0x570000000000, 1 << 20, PROT_READ | PROT_WRITE,
+                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+                for (strcpy(taken, "as it was"); !strcmp(taken, "as it was");) usleep(1000);
+                return 1;
+            }""")
+    subprocess.run(["gcc", "taken.c", "-o", "taken"], check=True)
+    taken = subprocess.Popen(["./taken"])
+    wait_for(lambda: "570000000000-" in open(f"/proc/{taken.pid}/maps").read(), "its mapping")
+    before = files_of(taken.pid)
+    says(taken.pid, "addresses for its calls cannot be reserved: File exists")
+    if files_of(taken.pid) != before or taken.poll() is not None:
+        fail("what the program had mapped is not as it was")
+    taken.kill()
+    taken.wait()
     process.kill()
     wait_for(lambda: " Z " in open(f"/proc/{process.pid}/stat").read(), "its end")
     says(process.pid, "has ended|zombie")
@@ -273,37 +240,10 @@ def attach_while_running(command):
     print(f"{traced} of {ROUNDS} traced while it ran")
 
 
-if case in ("python", "sqlite", "xz", "bash"):
-    program = shutil.which({"python": "python3", "sqlite": "sqlite3"}.get(case, case), path="/usr/bin:/bin")
-    if not program:
-        print(f"SKIPPED: no {case}")
-        sys.exit(77)
+cases = {"text": text, "kill": kill, "controlled": controlled, "refused": refused}
 with tempfile.TemporaryDirectory() as directory:
     os.chdir(directory)
-    if case == "text":
-        text()
-    elif case == "kill":
-        kill()
-    elif case == "controlled":
-        controlled()
-    elif case == "refused":
-        refused()
-    elif case == "own":
-        attach_while_running(own_program(400))
-    elif case == "python":
-        attach_while_running([program, "-c", """
-import json, threading
-def work():
-    for i in range(400): json.loads(json.dumps({str(k): [k] * 5 for k in range(200)}))
-threads = [threading.Thread(target=work) for _ in range(8)]
-[t.start() for t in threads]; [t.join() for t in threads]
-print("done"); raise SystemExit(9)"""])
-    elif case == "sqlite":
-        attach_while_running([program, ":memory:", """WITH RECURSIVE c (x) AS (SELECT 1 UNION ALL
-            SELECT x + 1 FROM c WHERE x < 1200000) SELECT count(*), sum(x), max(x % 7) FROM c;"""])
-    elif case == "xz":
-        with open("input", "wb") as file:
-            file.write(rng.randbytes(3 << 20) + bytes(1 << 20) + open(sprof, "rb").read(4 << 20))
-        attach_while_running([program, "-T2", "-6", "-k", "-f", "input"])
-    elif case == "bash":
-        attach_while_running([program, "-c", "for i in {1..600}; do x=$(echo $i); done; echo $x; (exit 3); echo $?; exit 4"])
+    if targets.case in cases:
+        cases[targets.case]()
+    else:
+        attach_while_running(own_program(400) if targets.case == "own" else targets.real_program(targets.case, 4))

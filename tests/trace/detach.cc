@@ -172,7 +172,7 @@ int main(int count, char **arguments)
     }
     setitimer(ITIMER_REAL, &none, nullptr);
     fflush(stdout);
-    while (count > 2 && access(arguments[2], F_OK))
+    for (long waited = 0; count > 2 && access(arguments[2], F_OK) && waited < 300000; waited++)
         usleep(1000);
     return 5;
 }

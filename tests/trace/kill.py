@@ -7,18 +7,17 @@ The command must not notice that its tracer is gone: it prints and ends as it do
 recorded stays readable, whoever was killed."""
 import ctypes
 import os
-import random
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 
-side, sprof = sys.argv[1:3]
-seed = int(sys.argv[3]) if len(sys.argv) > 3 else random.randrange(1 << 30)
-rng = random.Random(seed)
+import targets
+from targets import PATIENCE, command_of, rng, seed, sprof
+
+side = targets.case
 ROUNDS = 10
-PATIENCE = 100  # seconds, for what takes one or two
 PR_SET_CHILD_SUBREAPER = 36
 NOT_STARTED = 127
 
@@ -76,14 +75,6 @@ def wait_for(pid):
     fail(f"process {pid} does not end")
 
 
-def children_of(pid):
-    try:
-        with open(f"/proc/{pid}/task/{pid}/children") as file:
-            return [int(child) for child in file.read().split()]
-    except FileNotFoundError:
-        return []
-
-
 def stats():
     """The number of calls that the recording has; -1: none yet."""
     result = subprocess.run([sprof, "stats", "-i", "t.db", "--format", "csv"], capture_output=True, text=True)
@@ -109,14 +100,18 @@ def kill_recorder(after, wanted):
     target = 0
     end = time.monotonic() + after
     while time.monotonic() < end:
-        target = target or next(iter(children_of(recorder.pid)), 0)
+        target = target or command_of(recorder.pid)
         time.sleep(0.001)
-    target = target or next(iter(children_of(recorder.pid)), 0)
+    target = target or command_of(recorder.pid)
     gone = recorder.poll() is not None
     recorder.kill()
     recorder.wait()
     if not gone and target:
-        status, output = wait_for(target), open("out").read()
+        try:
+            status = wait_for(target)
+        except ChildProcessError:  # the recorder had waited for its end
+            status = 7
+        output = open("out").read()
         began = status != NOT_STARTED or output
         if began and (status != 7 or output != wanted):
             fail(f"killed after {after:.3f} s: the command ended with {status} and printed {output!r}")
@@ -126,9 +121,12 @@ def kill_recorder(after, wanted):
 def kill_target(after):
     recorder = launch()
     time.sleep(after)
-    target = next(iter(children_of(recorder.pid)), 0)
-    if target:
-        os.kill(target, signal.SIGKILL)
+    target = command_of(recorder.pid)
+    try:
+        if target:
+            os.kill(target, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
     return wait_for(recorder.pid), stats()
 
 
@@ -161,12 +159,15 @@ with tempfile.TemporaryDirectory() as directory:
     seen = 0
     target = 0
     while seen <= 0 and recorder.poll() is None and time.monotonic() < end:
-        target = target or next(iter(children_of(recorder.pid)), 0)
+        target = target or command_of(recorder.pid)
         seen = stats() if os.path.exists("t.db") else 0
-    if recorder.poll() is None:
-        os.kill(recorder.pid if side == "recorder" else target, signal.SIGKILL)
+    try:
+        if recorder.poll() is None:
+            os.kill(recorder.pid if side == "recorder" else target, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
     recorder.wait()
-    if side == "recorder" and target and children_of(os.getpid()):
+    if side == "recorder" and target in targets.children_of(os.getpid()):
         wait_for(target)
     if stats() < seen:
         fail(f"{stats()} calls of {seen} that were there")

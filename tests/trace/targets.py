@@ -1,0 +1,172 @@
+"""Programs that probes are put into and taken out of while they run, and what must be true of them then."""
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PATIENCE = 200  # seconds, for what takes one or two
+NO_PROGRAM = 77  # as ctest knows that a test was skipped
+
+case, sprof = sys.argv[1], os.path.abspath(sys.argv[2])
+seed = int(sys.argv[3]) if len(sys.argv) > 3 else random.randrange(1 << 30)
+rng = random.Random(seed)
+
+
+def rounds(usual):
+    return int(sys.argv[4]) if len(sys.argv) > 4 else usual
+
+
+started = []  # processes that must not outlive a test that fails
+
+
+def fail(text):
+    for process in started:
+        process.kill()
+    for name in ("err", "out"):
+        if os.path.exists(name):
+            print(f"--- {name}\n" + open(name, errors="replace").read()[-2000:])
+    sys.exit(f"FAILED: seed {seed}: {text}")
+
+
+def wait_for(condition, what):
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.005)
+    fail(f"waited in vain for {what}")
+
+
+def status_of(process):
+    try:
+        return process.wait(PATIENCE)
+    except subprocess.TimeoutExpired:
+        fail(f"{process.args[0]} does not end")
+
+
+def begin(command, **files):
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, **files)
+    started.append(process)
+    return process
+
+
+def trace(out, *arguments):
+    for name in os.listdir("."):
+        if name.startswith("t.db"):
+            os.unlink(name)
+    return begin([sprof, "trace", "-o", "t.db", *arguments], stdout=out, stderr=open("err", "w"))
+
+
+def ctl(*words):
+    return subprocess.run([sprof, "ctl", *words], capture_output=True, text=True)
+
+
+# == Processes ==
+
+
+def children_of(pid):
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children") as file:
+            return [int(child) for child in file.read().split()]
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
+def keeper_of(tracer):
+    """It is made first."""
+    return (children_of(tracer) or [0])[0]
+
+
+def command_of(tracer):
+    return (children_of(tracer) + [0, 0])[1]
+
+
+def has_ended(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+def mappings(pid):
+    with open(f"/proc/{pid}/maps") as maps:
+        return [line.split(None, 5) for line in maps.read().splitlines()]
+
+
+def files_of(pid):
+    """What is mapped of files, and what can be executed."""
+    return sorted((line[0], line[1], line[2], *line[5:]) for line in mappings(pid)
+                  if (len(line) > 5 and line[5].startswith("/")) or "x" in line[1])
+
+
+def check_text(pid):
+    """Code is as in the files, and shared with them; there is nothing else that can be executed, and nothing that
+    was mapped for probes. The agent stays in a program that was launched with it."""
+    compared = 0
+    with open(f"/proc/{pid}/mem", "rb", 0) as memory:
+        for line in mappings(pid):
+            path = line[5].strip() if len(line) > 5 else ""
+            start, end = (int(part, 16) for part in line[0].split("-"))
+            if 0x570000000000 <= start < 0x770000000000 and end - start > 1 << 40:
+                fail(f"the records are still mapped: {line}")
+            if "sprof-probe" in path and "memfd" in path:
+                fail(f"shared memory is still mapped: {line}")
+            if "x" not in line[1] or path.startswith("[") or "libsprof-probe" in path:
+                continue
+            if not path.startswith("/"):
+                fail(f"code that nobody's file holds: {line}")
+            memory.seek(start)
+            with open(path, "rb") as file:
+                file.seek(int(line[2], 16))
+                if memory.read(end - start) != file.read(end - start).ljust(end - start, b"\0"):
+                    fail(f"{path} differs")
+            compared += end - start
+    with open(f"/proc/{pid}/smaps") as smaps:
+        path = ""
+        for line in smaps:
+            if re.match("[0-9a-f]+-[0-9a-f]+ ", line):
+                fields = line.split(None, 5)
+                path = fields[5].strip() if len(fields) > 5 and "x" in fields[1] else ""
+            elif line.startswith("Anonymous:") and path.startswith("/") and "libsprof-probe" not in path:
+                if line.split()[1] != "0":
+                    fail(f"{path}: {line.split()[1]} KiB are the process's own")
+    return compared
+
+
+# == Programs ==
+
+
+def own_program(count, *rest):
+    if not os.path.exists("program"):
+        subprocess.run(["g++", "-O1", "-g", "-w", "-pthread", f"{HERE}/detach.cc", "-o", "program"], check=True)
+    return ["./program", str(count), *rest]
+
+
+def real_program(name, size):
+    """One of the system's, with work that takes about `size` tenths of a second."""
+    program = shutil.which({"python": "python3", "sqlite": "sqlite3"}.get(name, name), path="/usr/bin:/bin")
+    if not program:
+        print(f"SKIPPED: no {name}")
+        sys.exit(NO_PROGRAM)
+    if name == "python":
+        return [program, "-c", f"""
+import json, threading
+def work():
+    for i in range({100 * size}): json.loads(json.dumps({{str(k): [k] * 5 for k in range(200)}}))
+threads = [threading.Thread(target=work) for _ in range(8)]
+[t.start() for t in threads]; [t.join() for t in threads]
+print("done"); raise SystemExit(9)"""]
+    if name == "sqlite":
+        return [program, ":memory:", f"""WITH RECURSIVE c (x) AS (SELECT 1 UNION ALL
+            SELECT x + 1 FROM c WHERE x < {200000 * size}) SELECT count(*), sum(x), max(x % 7) FROM c;"""]
+    if name == "xz":
+        with open("input", "wb") as file:
+            file.write(rng.randbytes(size << 19) + bytes(1 << 20) + open(sprof, "rb").read(size << 20))
+        return [program, "-T2", "-3", "-k", "-f", "input"]
+    return [program, "-c", f"for i in {{1..{150 * size}}}; do x=$(echo $i); done; echo $x; (exit 3); echo $?; exit 4"]
