@@ -22,9 +22,14 @@ struct mm_struct {
     unsigned long start_stack;
 } KERNEL_STRUCT;
 
+struct sched_entity {
+    __u64 exec_start, sum_exec_runtime;
+} KERNEL_STRUCT;
+
 struct task_struct {
     int pid;
     struct mm_struct *mm;
+    struct sched_entity se;
     struct thread_struct thread;
     unsigned long nvcsw, nivcsw; /* how often it left a CPU */
 } KERNEL_STRUCT;
@@ -502,34 +507,36 @@ static __always_inline void publish(struct sampling_clock *clock, __u64 time_ns,
     __sync_fetch_and_add(&clock->count, 1);
 }
 
-/* Whether the thread at hand has had the CPU since the tick before. Remembers it for the next. */
-static __always_inline bool ran_on(struct sampling_clock *clock)
-{
-    const struct task_struct *task = (void *)bpf_get_current_task();
-    const __u64 thread = (unsigned long)task;
-    const __u64 switches = BPF_CORE_READ(task, nvcsw) + BPF_CORE_READ(task, nivcsw);
-    const bool same = clock->thread == thread && clock->switches == switches;
-    clock->thread = thread;
-    clock->switches = switches;
-    return same;
-}
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, SAMPLING_THREADS);
+    __type(key, __u32);
+    __type(value, struct sampling_thread);
+} threads SEC(".maps");
 
 /* Works out what the tick at hand weighs, whoever it met, and keeps the weight of a member's. */
 static __always_inline void take_tick(void *ctx, bool kept)
 {
-    const __u32 cpu = bpf_get_smp_processor_id();
+    const __u32 cpu = bpf_get_smp_processor_id(), slot = current_tid() % SAMPLING_THREADS;
+    const struct task_struct *task = bpf_get_current_task_btf();
     struct sampling_clock *clock = bpf_map_lookup_elem(&clocks, &cpu);
     const struct bpf_perf_event_data_kern *kernel = ctx;
     const struct perf_event *event = BPF_CORE_READ(kernel, event);
     struct sampling_due tick = {.due_ns = BPF_CORE_READ(event, hw.hrtimer.node.expires),
                                 .now_ns = bpf_ktime_get_ns(),
                                 .period_ns = BPF_CORE_READ(event, hw.sample_period)};
-    if (!clock || !tick.period_ns)
+    const struct sampling_met met = {.thread = (unsigned long)task,
+                                     .switches = task->nvcsw + task->nivcsw,
+                                     .sleeps = task->nvcsw,
+                                     .used_ns = task->se.sum_exec_runtime,
+                                     .charged_ns = task->se.exec_start};
+    struct sampling_thread *known = bpf_map_lookup_elem(&threads, &slot);
+    if (!clock || !known || !tick.period_ns)
         return;
-    tick.same = ran_on(clock);
+    tick.same = sampling_meet(clock, &met, &tick);
     const __u64 weight_ns = sampling_weigh_tick(clock, &tick);
     if (kept)
-        publish(clock, tick.due_ns, weight_ns);
+        publish(clock, tick.due_ns, sampling_weigh_thread(known, clock, &met, &tick, weight_ns));
 }
 
 /* == Samples ================================================================================== */

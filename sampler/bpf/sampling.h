@@ -67,12 +67,25 @@ struct sampling_clock {
     __u64 grid_ns;          /* the timer's last point that is weighed; CLOCK_MONOTONIC; 0: none */
     __u64 period_ns;        /* in force then */
     __u64 change_ns;        /* sprof's: right before it changed the period last */
+    __u64 pauses;           /* sprof's: that have ended */
     __u64 count;            /* of entries written */
     __u64 thread, switches; /* that the tick before met, and how often it had left a CPU by then */
+    __u64 met_ns;           /* when that tick came; CLOCK_MONOTONIC */
+    __u64 charged_ns;       /* and up to when its thread had been charged with CPU time by then */
+    __s64 offset_ns;        /* of the scheduler's clock from CLOCK_MONOTONIC, as far as is known */
+    __u64 is_unsure;        /* … which is not far */
     struct sampling_tick {
         __u64 time_ns; /* when it was due: its sample's time lies there or later, before the next */
         __u64 weight_ns;
     } ticks[SAMPLING_TICKS];
+};
+
+/* What is known of a thread that has been met by ticks, at its tid modulo so many. */
+enum { SAMPLING_THREADS = 4096 };
+struct sampling_thread {
+    __u64 thread, sleeps, pauses; /* whom, how often it had slept by then, pauses by then */
+    __u64 begun_ns;               /* its CPU time at the first tick since it slept */
+    __u64 weighed_ns;             /* its CPU time up to which ticks have been weighed */
 };
 
 /* Tails so far: written to the ring; and not, for it was full. */

@@ -7,7 +7,10 @@
 
 #include <stdbool.h>
 
-enum { SAMPLING_GAP_NS_MAX = 1000000000 }; /* between ticks; beyond it the CPU was away */
+enum {
+    SAMPLING_GAP_NS_MAX = 1000000000, /* between ticks; beyond it the CPU was away */
+    SAMPLING_SETTLED = 8, /* periods without sleep; then a thread's CPU time is followed */
+};
 
 /* A tick, in nanoseconds of CLOCK_MONOTONIC. */
 struct sampling_due {
@@ -15,6 +18,14 @@ struct sampling_due {
     __u64 now_ns;
     __u64 period_ns; /* in force now */
     bool same;       /* the thread it met was met by the tick before, and was not switched since */
+};
+
+/* The thread that a tick met, as the scheduler knows it. */
+struct sampling_met {
+    __u64 thread, switches; /* whom, and how often it left a CPU */
+    __u64 sleeps;           /* of these, because it wanted to */
+    __u64 used_ns;          /* CPU time it has been charged with, up to … */
+    __u64 charged_ns;       /* … then, by the scheduler's clock */
 };
 
 /* From the change of the period on, the timer fires on a new grid. Of the old one, the part of a
@@ -53,6 +64,68 @@ static inline __u64 sampling_weigh_tick(struct sampling_clock *clock,
     clock->grid_ns = tick->due_ns + late_ns;
     clock->period_ns = period_ns;
     return weight_ns + late_ns;
+}
+
+/* Notes whom a tick met; returns whether that thread has had the CPU since the tick before.
+ *
+ * The scheduler charges a thread a few hundred times a second, and whenever it leaves the CPU, by a
+ * clock of its own, which may stand still while the host has the CPU. No charge lies in the future,
+ * and one that was not there at the tick before was made since: so much is known of the two clocks,
+ * and little after a time without ticks. */
+static inline bool sampling_meet(struct sampling_clock *clock, const struct sampling_met *met,
+                                 const struct sampling_due *tick)
+{
+    const bool met_before = clock->thread == met->thread;
+    const bool same = met_before && clock->switches == met->switches;
+    const __s64 least_ns = (__s64)(met->charged_ns - tick->now_ns);
+    const __s64 most_ns = (__s64)(met->charged_ns - clock->met_ns);
+    const bool charged = !met_before || clock->charged_ns != met->charged_ns;
+    if (!clock->met_ns || clock->offset_ns < least_ns)
+        clock->offset_ns = least_ns;
+    else if (charged && clock->offset_ns > most_ns)
+        clock->offset_ns = most_ns;
+    if (tick->now_ns - clock->met_ns > 3 * tick->period_ns)
+        clock->is_unsure = true;
+    else if (charged)
+        clock->is_unsure = false;
+    clock->thread = met->thread;
+    clock->switches = met->switches;
+    clock->met_ns = tick->now_ns;
+    clock->charged_ns = met->charged_ns;
+    return same;
+}
+
+/* The weight of a tick that met a thread of the target: `weight_ns`, which is right on average,
+ * whatever the thread does; or where it has not slept for some periods, the CPU time it has used
+ * since the last tick that met it, whoever was on the CPU meanwhile. (Were that done from the first
+ * tick on, what a thread used before it would be missing; where it slept, its ticks come at random
+ * times of what it does, and weights that vary are worse estimates of where the time went.) After a
+ * time without ticks it is left to a later one how much of it was the thread's, and not the host's.
+ */
+static inline __u64 sampling_weigh_thread(struct sampling_thread *known,
+                                          const struct sampling_clock *clock,
+                                          const struct sampling_met *met,
+                                          const struct sampling_due *tick, __u64 weight_ns)
+{
+    const __u64 running_ns = tick->now_ns + (__u64)clock->offset_ns - met->charged_ns;
+    const __u64 used_ns = met->used_ns + running_ns;
+    __u64 since_ns = used_ns > known->weighed_ns ? used_ns - known->weighed_ns : 0;
+    if (known->thread != met->thread || known->sleeps != met->sleeps ||
+        known->pauses != clock->pauses) {
+        known->thread = met->thread;
+        known->sleeps = met->sleeps;
+        known->pauses = clock->pauses;
+        known->begun_ns = known->weighed_ns = used_ns;
+        return weight_ns;
+    }
+    if (used_ns - known->begun_ns < SAMPLING_SETTLED * tick->period_ns) {
+        known->weighed_ns = used_ns;
+        return weight_ns;
+    }
+    if (clock->is_unsure && since_ns > tick->period_ns)
+        since_ns = tick->period_ns;
+    known->weighed_ns += since_ns;
+    return since_ns;
 }
 
 #endif

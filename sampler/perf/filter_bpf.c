@@ -72,9 +72,13 @@ static int map_clocks(struct perf_filter_bpf *filter, size_t count)
  * its link is open, needs none. */
 static void close_spare(struct sampling_bpf *programs)
 {
-    int *const fds[] = {&programs->maps.members.map_fd,     &programs->maps.clocks.map_fd,
-                        &programs->maps.rodata.map_fd,      &programs->maps.bss.map_fd,
-                        &programs->progs.add_child.prog_fd, &programs->progs.remove_thread.prog_fd};
+    int *const fds[] = {&programs->maps.members.map_fd,
+                        &programs->maps.clocks.map_fd,
+                        &programs->maps.threads.map_fd,
+                        &programs->maps.rodata.map_fd,
+                        &programs->maps.bss.map_fd,
+                        &programs->progs.add_child.prog_fd,
+                        &programs->progs.remove_thread.prog_fd};
     for (size_t i = 0; i < sizeof fds / sizeof *fds; i++) {
         skel_closenz(*fds[i]);
         *fds[i] = 0;
@@ -157,8 +161,10 @@ bool perf_filter_bpf_weigh(const struct perf_filter_bpf *filter, size_t cpu, uin
 
 void perf_filter_bpf_begin_anew(const struct perf_filter_bpf *filter, size_t cpu)
 {
-    if (cpu < filter->clock_count)
-        __atomic_store_n(&filter->clocks[cpu].grid_ns, 0, __ATOMIC_RELEASE);
+    if (cpu >= filter->clock_count)
+        return;
+    __atomic_store_n(&filter->clocks[cpu].grid_ns, 0, __ATOMIC_RELEASE);
+    __atomic_fetch_add(&filter->clocks[cpu].pauses, 1, __ATOMIC_RELEASE);
 }
 
 void perf_filter_bpf_note_change(const struct perf_filter_bpf *filter, size_t cpu, uint64_t now_ns)

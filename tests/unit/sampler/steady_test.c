@@ -6,14 +6,47 @@
 #include <CUnit/CUnit.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { PERIOD_NS = 1003009, HZ = 997 };               /* what 997 Hz give */
 static const uint64_t rates[] = {HZ, 2 * HZ, HZ / 2}; /* of a test that changes them */
 
-static pid_t pinned_spinner(void)
+/* The clocks of the spinner, as it read them itself one right after the other: of a CPU that stands
+ * still, others read an old time. */
+struct clocks {
+    _Atomic uint64_t end_ns, cpu_ns, reads; /* odd while they change */
+};
+
+static uint64_t thread_cpu_ns(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+/* A hundred times a second: reading them makes the kernel charge what was used. */
+static void spin_and_read(struct clocks *clocks)
+{
+    for (uint64_t next_ns = 0;;) {
+        const uint64_t before_ns = sprof_clock_monotonic_ns();
+        if (before_ns < next_ns)
+            continue;
+        const uint64_t cpu_ns = thread_cpu_ns();
+        if (sprof_clock_monotonic_ns() - before_ns > 20000)
+            continue; /* something came between */
+        clocks->reads++;
+        clocks->end_ns = before_ns;
+        clocks->cpu_ns = cpu_ns;
+        clocks->reads++;
+        next_ns = before_ns + 10000000;
+    }
+}
+
+static pid_t pinned_spinner(struct clocks *clocks)
 {
     const struct sched_param first = {.sched_priority = 1};
     cpu_set_t all, one;
@@ -27,8 +60,7 @@ static pid_t pinned_spinner(void)
     if (!pid) {
         sched_setaffinity(0, sizeof one, &one);
         sched_setscheduler(0, SCHED_FIFO, &first); /* where permitted: others get 5 % */
-        for (volatile unsigned spins = 0;; spins++)
-            ;
+        spin_and_read(clocks);
     }
     return pid;
 }
@@ -38,40 +70,16 @@ struct span {
     uint64_t end_ns, cpu_ns;
     double weight_ns, squares, time_ns; /* of samples; of the time they stand for */
     double in_step_ns;                  /* of samples in the first fifth of a period of the work */
-    unsigned samples, switches;
+    unsigned samples;
 };
 
-static unsigned switches_of(pid_t pid)
+static struct span look(const struct clocks *clocks)
 {
-    char path[64], line[256];
-    unsigned count = 0;
-    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-    FILE *status = fopen(path, "re");
-    while (status && fgets(line, sizeof line, status))
-        sscanf(line, "nonvoluntary_ctxt_switches: %u", &count);
-    if (status)
-        fclose(status);
-    return count;
-}
-
-static uint64_t cpu_ns_of(pid_t pid)
-{
-    clockid_t clock;
-    struct timespec time = {0};
-    if (!clock_getcpuclockid(pid, &clock))
-        clock_gettime(clock, &time);
-    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
-}
-
-/* Both clocks at once: again where something came between. */
-static struct span look(pid_t pid)
-{
-    struct span span = {.switches = switches_of(pid)};
-    for (int i = 0; i < 1000; i++) {
-        span.end_ns = sprof_clock_monotonic_ns();
-        span.cpu_ns = cpu_ns_of(pid);
-        if (sprof_clock_monotonic_ns() - span.end_ns < 20000)
-            break;
+    struct span span = {0};
+    for (uint64_t reads = 1; reads % 2 || reads != clocks->reads;) {
+        reads = clocks->reads;
+        span.end_ns = clocks->end_ns;
+        span.cpu_ns = clocks->cpu_ns;
     }
     return span;
 }
@@ -121,32 +129,41 @@ static void share_out(const struct ticks *ticks, struct span *spans, size_t coun
 static bool watch(struct sampler_options options, struct span *spans, size_t count,
                   uint64_t span_ns, bool changes)
 {
-    const pid_t pid = pinned_spinner();
+    struct clocks *clocks =
+        mmap(NULL, sizeof *clocks, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CU_ASSERT_NOT_EQUAL_FATAL(clocks, MAP_FAILED);
+    const pid_t pid = pinned_spinner(clocks);
     struct sampler *sampler;
     struct ticks ticks = {0};
     options.event = "cpu-clock";
     options.pids = &pid;
     options.pid_count = 1;
     CU_ASSERT_EQUAL_FATAL(sampler_open(&sampler, &options, NULL), 0);
-    const bool jitters = live_scope(sampler_facts(sampler)) != SAMPLER_SCOPE_TASK;
+    const bool jitters = live_scope(sampler_facts(sampler)) == SAMPLER_SCOPE_CPU_FILTERED;
     CU_ASSERT_EQUAL(sampler_start(sampler, NULL), 0);
     unsigned looks = 0;
     for (size_t i = 0; i <= count; i++) {
-        const uint64_t end_ns = sprof_clock_monotonic_ns() + (i ? span_ns : 20000000);
+        const uint64_t end_ns = sprof_clock_monotonic_ns() + (i ? span_ns : 200000000);
         while (sprof_clock_monotonic_ns() < end_ns) {
             wait_and_read(sampler, &ticks);
             if (changes && jitters && ++looks % 8 == 0)
                 CU_ASSERT_EQUAL(sampler_set_rate(sampler, rates[looks / 8 % 3], NULL, NULL), 0);
         }
-        spans[i] = look(pid);
+        spans[i] = look(clocks);
     }
-    usleep(5000); /* for the tick that stands for the end of the last span */
+    /* Ticks that stand for the end of the last span. */
+    for (int i = 0;
+         i < 1000 && (!ticks.list.count || ticks.list.items[ticks.list.count - 1].time_ns <
+                                               spans[count].end_ns + 10000000);
+         i++)
+        wait_and_read(sampler, &ticks);
     sampler_stop(sampler);
     wait_and_read(sampler, &ticks);
     share_out(&ticks, spans, count);
     sprof_vec_release(&ticks.list);
     sampler_free(sampler);
     live_end(pid);
+    munmap(clocks, sizeof *clocks);
     return jitters;
 }
 
@@ -160,20 +177,22 @@ static bool miss_of_work_in_step(double *share, double *miss)
     const double effective = spans[1].weight_ns * spans[1].weight_ns / spans[1].squares;
     *share = spans[1].in_step_ns / spans[1].weight_ns;
     *miss = fabs(*share - 0.2) / sqrt(0.2 * 0.8 / effective);
-    CU_ASSERT_TRUE(effective > 1000);
+    CU_ASSERT_TRUE(effective > 200);
     return true;
 }
 
 /* Beside the same without jitter: there the timer meets it always or never, or it stands at its
- * very edge. Chance misses by three standard errors now and then, but not twice. */
+ * very edge. Chance misses by three standard errors now and then, but not three times. */
 static void test_work_in_step_with_the_interval(void)
 {
     double share, miss;
     if (!miss_of_work_in_step(&share, &miss)) {
-        sprof_test_skip("no events of whole CPUs");
+        sprof_test_skip("no events of whole CPUs that a program filters");
         return;
     }
-    CU_ASSERT_TRUE(miss <= 3 || (miss_of_work_in_step(&share, &miss) && miss <= 3));
+    for (int i = 0; i < 2 && miss > 3; i++)
+        miss_of_work_in_step(&share, &miss);
+    CU_ASSERT_TRUE(miss <= 3);
     printf(" (%.1f %%", 100 * share);
     double worst = 0.2;
     for (int i = 0; i < 5 && fabs(worst - 0.2) < 0.15; i++) {
@@ -186,39 +205,28 @@ static void test_work_in_step_with_the_interval(void)
     CU_ASSERT_TRUE(fabs(worst - 0.2) >= 0.15);
 }
 
-/* The standard error of what others took of the CPU, as the ticks tell it; and each time they take
- * it, the interval between two ticks may be weighed for either side. */
-static double chance_ns(const struct span *before, const struct span *span, double period_ns)
-{
-    const double wall_ns = (double)(span->end_ns - before->end_ns);
-    const double cpu_ns = (double)(span->cpu_ns - before->cpu_ns);
-    const double others = cpu_ns < wall_ns ? 1 - cpu_ns / wall_ns : 0;
-    const unsigned switches = span->switches - before->switches;
-    return period_ns * sqrt(others * (1 - others) * wall_ns / period_ns + switches / 2.);
-}
-
-/* In each second, within one period, where the thread had all of the CPU. */
+/* In each second, and in all: within a period at both ends, whatever else ran on the CPU, and the
+ * tick of the scheduler, which charges what was used. */
 static void expect_weights_to_be_the_time(bool changes)
 {
-    enum { SECONDS = 3 };
+    enum { SECONDS = 3, TICK_NS = 4000000 };
     struct span spans[SECONDS + 1];
-    const double period_ns = changes ? 2 * PERIOD_NS : PERIOD_NS, longest_ns = 1.3 * period_ns;
+    const double longest_ns = 1.3 * (changes ? 2 * PERIOD_NS : PERIOD_NS);
+    const double most_ns = 2 * longest_ns + TICK_NS;
     if (!watch((struct sampler_options){.frequency_hz = HZ}, spans, SECONDS, 1000000000, changes)) {
-        sprof_test_skip("no events of whole CPUs");
+        sprof_test_skip("no events of whole CPUs that a program filters");
         return;
     }
     double total_ns = 0;
     for (int i = 1; i <= SECONDS; i++) {
         const double cpu_ns = (double)(spans[i].cpu_ns - spans[i - 1].cpu_ns);
         const double wrong_ns = spans[i].time_ns - cpu_ns;
-        const double most_ns = longest_ns + 3 * chance_ns(&spans[i - 1], &spans[i], period_ns);
-        printf("%s%+.2f of %.2f", i > 1 ? ", " : " (ms: ", wrong_ns / 1e6, most_ns / 1e6);
+        printf("%s%+.2f", i > 1 ? ", " : " (ms: ", wrong_ns / 1e6);
         CU_ASSERT_TRUE(fabs(wrong_ns) <= most_ns);
         total_ns += wrong_ns;
     }
-    printf(")");
-    CU_ASSERT_TRUE(fabs(total_ns) <=
-                   longest_ns + 3 * chance_ns(&spans[0], &spans[SECONDS], period_ns));
+    printf(" of %.2f)", most_ns / 1e6);
+    CU_ASSERT_TRUE(fabs(total_ns) <= most_ns);
 }
 
 static void test_weights_are_the_time(void)

@@ -2,6 +2,7 @@
 #include "sampler/bpf/tick_weight.h"
 
 #include <CUnit/CUnit.h>
+#include <math.h>
 #include <stdint.h>
 
 enum { PERIOD_NS = 1000000 };
@@ -120,6 +121,145 @@ static void test_weights_are_the_time_of_threads(void)
     }
 }
 
+/* == Threads that do not sleep ==================================================================
+ */
+
+enum { TICK_NS = 4000000 }; /* of the scheduler */
+
+/* A CPU with the thread that is sampled and others that take it away, on a machine that its host
+ * may stop. The scheduler's clock is another one, and stands still with it. */
+struct machine {
+    uint64_t now_ns, stolen_ns, used_ns, due_ns, period_ns;
+    uint64_t charge_ns, turn_ns, change_ns, stop_ns; /* when these come next */
+    bool others;                                     /* have the CPU */
+    struct sampling_met met[2];                      /* the thread, and the others */
+    struct sampling_clock clock;
+    struct sampling_thread known;
+    uint64_t random, weighed_ns;
+    double worst_ns; /* of weights and time, once settled */
+    double begun_ns;
+};
+
+static void charge(struct machine *machine)
+{
+    struct sampling_met *met = &machine->met[machine->others];
+    met->charged_ns = 77777777777 + machine->now_ns - machine->stolen_ns;
+    if (!machine->others)
+        met->used_ns = machine->used_ns;
+}
+
+static void turn(struct machine *machine)
+{
+    charge(machine);
+    machine->met[machine->others].switches++;
+    machine->others = !machine->others;
+    charge(machine);
+    machine->turn_ns =
+        machine->now_ns + (machine->others ? random_below(&machine->random, 5000000)
+                                           : random_below(&machine->random, 90000000));
+}
+
+static void deliver(struct machine *machine)
+{
+    const struct sampling_met *met = &machine->met[machine->others];
+    struct sampling_due due = {machine->due_ns, machine->now_ns, machine->period_ns, false};
+    const bool is_late = machine->now_ns > machine->due_ns + machine->period_ns;
+    due.same = sampling_meet(&machine->clock, met, &due);
+    const uint64_t weight_ns = sampling_weigh_tick(&machine->clock, &due);
+    if (!machine->others)
+        machine->weighed_ns +=
+            sampling_weigh_thread(&machine->known, &machine->clock, met, &due, weight_ns);
+    while (machine->due_ns <= machine->now_ns)
+        machine->due_ns += machine->period_ns;
+    if (machine->others || is_late || machine->used_ns < 1000000000)
+        return;
+    const double off_ns = (double)machine->weighed_ns - (double)machine->used_ns;
+    if (machine->begun_ns == 0)
+        machine->begun_ns = off_ns;
+    if (fabs(off_ns - machine->begun_ns) > machine->worst_ns)
+        machine->worst_ns = fabs(off_ns - machine->begun_ns);
+}
+
+static uint64_t least(uint64_t one, uint64_t other)
+{
+    return one < other ? one : other;
+}
+
+/* Runs it for a minute; returns how far weights and CPU time were ever apart at a tick. */
+static double worst_of_a_minute(uint64_t longest_stop_ns)
+{
+    struct machine machine = {.due_ns = PERIOD_NS,
+                              .period_ns = PERIOD_NS,
+                              .change_ns = 100000000,
+                              .stop_ns = longest_stop_ns ? 100000000 : UINT64_MAX,
+                              .random = 88172645463325252ULL,
+                              .met = {{.thread = 1}, {.thread = 2}}};
+    charge(&machine);
+    machine.turn_ns = 30000000;
+    while (machine.now_ns < 60000000000) {
+        const uint64_t next_ns =
+            least(least(least(machine.due_ns, machine.charge_ns), machine.turn_ns),
+                  least(machine.change_ns, machine.stop_ns));
+        const uint64_t ran_ns = next_ns > machine.now_ns ? next_ns - machine.now_ns : 0;
+        machine.now_ns += ran_ns;
+        machine.used_ns += machine.others ? 0 : ran_ns;
+        if (machine.now_ns >= machine.stop_ns) {
+            const uint64_t stop_ns = random_below(&machine.random, longest_stop_ns);
+            machine.now_ns += stop_ns;
+            machine.stolen_ns += stop_ns;
+            machine.stop_ns = machine.now_ns + random_below(&machine.random, 100000000);
+        }
+        if (machine.now_ns >= machine.charge_ns) {
+            charge(&machine);
+            machine.charge_ns = machine.now_ns + TICK_NS - machine.now_ns % TICK_NS;
+        }
+        if (machine.now_ns >= machine.due_ns)
+            deliver(&machine);
+        if (machine.now_ns >= machine.turn_ns)
+            turn(&machine);
+        if (machine.now_ns >= machine.change_ns) {
+            machine.clock.change_ns = machine.now_ns;
+            machine.period_ns = PERIOD_NS * 7 / 10 + random_below(&machine.random, 600000);
+            machine.due_ns = machine.now_ns + machine.period_ns;
+            machine.change_ns += 100000000;
+        }
+    }
+    return machine.worst_ns;
+}
+
+/* Whatever others take of the CPU; and where the host stops it, but for what the scheduler has not
+ * charged yet. */
+static void test_a_thread_that_does_not_sleep(void)
+{
+    CU_ASSERT_TRUE(worst_of_a_minute(0) < PERIOD_NS / 10);
+    CU_ASSERT_TRUE(worst_of_a_minute(50000000) < TICK_NS + 2 * PERIOD_NS);
+}
+
+/* One that sleeps, or is met for the first time, is weighed by the timer; and nothing of a pause.
+ */
+static void test_where_the_timer_counts(void)
+{
+    struct sampling_clock clock = {0};
+    struct sampling_thread known = {0};
+    struct sampling_met met = {.thread = 5, .used_ns = 9000000000, .charged_ns = 1000000000};
+    struct sampling_due due = {2000000000, 2000000000, PERIOD_NS, false};
+    const uint64_t timer_ns = 123;
+    for (int i = 0; i < 40; i++) {
+        sampling_meet(&clock, &met, &due);
+        const uint64_t weight_ns = sampling_weigh_thread(&known, &clock, &met, &due, timer_ns);
+        const bool is_settled = i % 20 >= SAMPLING_SETTLED / 2;
+        CU_ASSERT_EQUAL(weight_ns, is_settled && i < 30 ? 2 * PERIOD_NS : timer_ns);
+        met.sleeps += i == 19 || i >= 29;
+        met.used_ns += 2 * PERIOD_NS;
+        met.charged_ns += 2 * PERIOD_NS;
+        due.now_ns = due.due_ns += 2 * PERIOD_NS;
+    }
+    known.sleeps = met.sleeps;
+    known.begun_ns = 0;
+    clock.pauses++;
+    CU_ASSERT_EQUAL(sampling_weigh_thread(&known, &clock, &met, &due, timer_ns), timer_ns);
+}
+
 void sprof_suite_sampler_tick_weight(void);
 void sprof_suite_sampler_tick_weight(void)
 {
@@ -132,4 +272,6 @@ void sprof_suite_sampler_tick_weight(void)
     CU_add_test(suite, "the first of a new grid has the rest of the old",
                 test_the_first_of_a_new_grid_has_the_rest_of_the_old);
     CU_add_test(suite, "weights are the time of threads", test_weights_are_the_time_of_threads);
+    CU_add_test(suite, "a thread that does not sleep", test_a_thread_that_does_not_sleep);
+    CU_add_test(suite, "where the timer counts", test_where_the_timer_counts);
 }
