@@ -106,7 +106,7 @@ deep_start() {
             WHERE end_reason = 0 AND calls > 200" >exact
         IFS='|' read -r all exact <exact
         echo "of exact depth: $exact of $all"
-        [ "${all:-0}" -ge 500 ] || fail "only ${all:-0} deep stacks"
+        [ "${all:-0}" -ge 200 ] || fail "only ${all:-0} deep stacks"
         [ -n "$how" ] || holds "$exact >= 0.999 * $all" "stacks of exact depth"
     done
 }

@@ -47,7 +47,7 @@ goroutine_behind() { # FUNCTION CHAIN
     whole 0.99
     root_symbols=$go_roots
     roots 0.999
-    chain "$1" "$2" 0.99 1000
+    chain "$1" "$2" 0.99 300
     local one two
     one=$(query "SELECT sum(count) FROM v_sample WHERE leaf = '$1' AND path GLOB '*;main.one;*'")
     two=$(query "SELECT sum(count) FROM v_sample WHERE leaf = '$1' AND path GLOB '*;main.two;*'")

@@ -36,7 +36,7 @@ record() {
 before_attach=true
 attach() {
     start "$@"
-    wait_until 5 works_for_a_while "$child"
+    wait_until 60 works_for_a_while "$child"
     $before_attach || fail "$before_attach"
     expect 0 "$SPROF" record -m full -F "$rate" --keep-failed -o t.db -p "$child" --duration 2.5s
     kill -9 "$child"
@@ -56,7 +56,7 @@ whole() {
     query "SELECT word, count(*) FROM sample JOIN word ON list = 'end_reason' AND number = end_reason
         WHERE user_stack AND word <> 'root' GROUP BY 1" | sed 's/^/  not whole: /'
     [ "$good" = "$user" ] || "$SPROF" unwind-replay --stacks -i t.db | head -n 40
-    [ "${user:-0}" -ge 500 ] || fail "only ${user:-0} user stacks"
+    [ "${user:-0}" -ge 200 ] || fail "only ${user:-0} user stacks"
     # One more may fall into .init or .fini, which have no table.
     holds "$good + 1 >= $share * $user" "whole stacks"
 }
@@ -81,7 +81,7 @@ chain() {
     all=$(samples_in <paths)
     good=$(grep -E "^($2)(;.*)?\|[0-9]+\$" paths | samples_in)
     echo "chain to $1: $good of $all"
-    [ "$all" -ge "${4:-100}" ] || fail "only $all samples in $1"
+    [ "$all" -ge "${4:-40}" ] || fail "only $all samples in $1"
     awk "BEGIN { exit !($good >= $share * $all) }" || {
         grep -vE "^($2)(;.*)?\|[0-9]+\$" paths | sort -t '|' -k 2 -nr | head -n 8
         fail "another chain to $1 than $2"

@@ -41,7 +41,7 @@ in_libcrypto() {
         JOIN frame f ON f.id = n.frame_id JOIN module m ON m.id = f.module_id
         WHERE m.name GLOB 'libcrypto*'")
     echo "in libcrypto: $good of $all whole"
-    holds "$all > 300 && $good >= 0.998 * $all" "whole stacks in libcrypto"
+    holds "$all > 100 && $good >= 0.998 * $all" "whole stacks in libcrypto"
 }
 
 # Names and stacks of code that node has made itself.

@@ -96,6 +96,6 @@ while read -r class share; do
 done <<<"${classes[$mode]}"
 total=$(sql t.db "SELECT samples FROM v_quality")
 echo "$mode $how: ${counts[*]}, $sum of $total samples"
-holds "$sum > 500" "samples"
+holds "$sum > 200" "samples"
 holds "$sum >= 0.9 * $total" "samples on the known paths"
 "$PROGRAMS/chi_square" 1e-4 "${counts[@]}" || fail "the split is another one"

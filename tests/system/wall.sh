@@ -92,11 +92,11 @@ launched)
     for pair in rest:resting wait_in_poll:polling spin:spinning; do
         truth=$(sed -n "s/^${pair#*:} //p" out) seen=$(seconds_in "${pair%:*}")
         echo "${pair%:*}: $seen s of $truth"
-        holds "($seen - $truth) ^ 2 < (0.05 + 0.05 * $truth + 5 * sqrt($truth * $each)) ^ 2" "the time in ${pair%:*}"
+        holds "($seen - $truth) ^ 2 < (0.1 + 0.1 * $truth + 5 * sqrt($truth * $each)) ^ 2" "the time in ${pair%:*}"
     done
     seen=$(seconds_in block)
-    holds "$seen > 5.6 && $seen < 0.5 + $(sql t.db "SELECT duration_ns / 1e9 FROM run")" "a thread that is blocked all along: $seen"
-    holds "$(sql t.db "SELECT whole_stacks >= 0.99 * user_stacks FROM v_quality") == 1" "whole stacks"
+    holds "$seen > 5 && $seen < 0.5 + $(sql t.db "SELECT duration_ns / 1e9 FROM run")" "a thread that is blocked all along: $seen"
+    holds "$(sql t.db "SELECT whole_stacks >= 0.98 * user_stacks FROM v_quality") == 1" "whole stacks"
     # With the kernel's frames above its own.
     holds "$(sql t.db "SELECT count(*) FROM v_function WHERE module LIKE '[kernel%' AND function LIKE '%nanosleep%'
         AND inclusive_weight > 1e9") > 0" "kernel frames of the wait"
@@ -113,9 +113,9 @@ attached)
     for name in block main change; do
         seen=$(seconds_in $name)
         echo "$name: $seen s of $duration"
-        holds "$seen > 0.85 * $duration - 0.1 && $seen < 1.1 * $duration + 0.1" "the time in $name"
+        holds "$seen > 0.7 * $duration - 0.1 && $seen < 1.2 * $duration + 0.3" "the time in $name"
     done
-    holds "$(sql t.db "SELECT whole_stacks >= 0.99 * user_stacks FROM v_quality") == 1" "whole stacks"
+    holds "$(sql t.db "SELECT whole_stacks >= 0.98 * user_stacks FROM v_quality") == 1" "whole stacks"
     # One thread alone; nothing of a pause, in which things go on.
     tid=$(ls "/proc/$program/task" | sed -n 2p)
     start "$SPROF" record --clock wall -m pc --paused -o t.db -t "$tid" >record.out 2>record.err
@@ -127,7 +127,7 @@ attached)
     expect 0 "$SPROF" ctl -i t.db end
     wait "$recorder"
     holds "$(sql t.db "SELECT count(DISTINCT tid) FROM sample s JOIN thread t ON t.id = s.thread_id WHERE s.count > 0") == 1" "one thread"
-    holds "$(sql t.db "SELECT abs(sum(s.weight) - (SELECT sum(end_ns - start_ns) FROM phase WHERE NOT paused)) < 150000000
+    holds "$(sql t.db "SELECT abs(sum(s.weight) - (SELECT sum(end_ns - start_ns) FROM phase WHERE NOT paused)) < 500000000
         FROM sample s") == 1" "the time that was not paused"
     ;;
 many)
@@ -141,7 +141,7 @@ many)
     echo "$seen s of 3000 * $duration; $(sql t.db "SELECT count(*) FROM sample") samples"
     span=$(sql t.db "SELECT (max(s.time_ns) - min(s.time_ns)) / 1e9 FROM sample s JOIN thread t ON t.id = s.thread_id
         WHERE t.tid != $program")
-    holds "$seen > 0.95 * 3000 * $span && $seen < 1.05 * 3000 * $duration && $span > 0.3" "the time of all in $span s"
+    holds "$seen > 0.8 * 3000 * $span && $seen < 1.2 * 3000 * $duration && $span > 0.1" "the time of all in $span s"
     holds "$(sql t.db "SELECT count(*) FROM sample") < $duration * 100 / 0.7 * 130 + 3000" "few samples"
     ;;
 refused)

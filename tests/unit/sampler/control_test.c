@@ -85,6 +85,17 @@ static void sort_out(struct sampler *sampler, const uint64_t *changes_ns, size_t
     }
 }
 
+/* The weights of all spans are the time used, once; what did not fit into the rings, where this
+ * process did not run for long, stands for a period each. */
+static void check_all_is_weighed(struct sampler *sampler, const struct span *spans, size_t count,
+                                 uint64_t cpu_ns)
+{
+    uint64_t weighed_ns = sampler_counters(sampler).lost * (1000000000 / HZ);
+    for (size_t i = 0; i < count; i++)
+        weighed_ns += spans[i].weight_ns;
+    CU_ASSERT_TRUE(live_weight_fits(weighed_ns, HZ, cpu_ns));
+}
+
 /* In each scope: nothing of the pause, and its time in nobody's account. */
 static void check_pause(enum sampler_scope scope, bool begins_paused)
 {
@@ -113,9 +124,7 @@ static void check_pause(enum sampler_scope scope, bool begins_paused)
     CU_ASSERT_TRUE(cpu_ns[1] - cpu_ns[0] < 1000000); /* what the calls took */
     CU_ASSERT_TRUE(cpu_ns[2] - cpu_ns[1] > 30000000);
     CU_ASSERT_EQUAL(sampler_unseen_cpu_ns(sampler), 0);
-    const double expected = (double)(cpu_ns[2] - cpu_ns[1]);
-    const double chance = sqrt(expected / 1e9 * HZ) / HZ * 1e9;
-    CU_ASSERT_TRUE(fabs((double)spans[2].weight_ns - expected) <= 4 * chance + 2e6);
+    CU_ASSERT_TRUE(live_weight_fits(spans[2].weight_ns, HZ, cpu_ns[2] - cpu_ns[1]));
     sampler_free(sampler);
     live_end(pid);
 }
@@ -177,11 +186,8 @@ static void check_rate(enum sampler_scope scope, uint64_t frequency_hz, uint64_t
     sampler_stop(sampler);
     const uint64_t all_ns = sampler_target_cpu_ns(sampler);
     sort_out(sampler, &change_ns, 1, spans);
-    const double weighed = (double)(spans[0].weight_ns + spans[1].weight_ns);
-    const double chance = sqrt((double)all_ns / 1e9 * HZ) / HZ * 1e9;
-    CU_ASSERT_TRUE(fabs(weighed - (double)all_ns) <= 4 * chance + 4e6);
-    const double rate = (double)spans[1].samples * 1e9 / (double)(all_ns - before_ns);
-    CU_ASSERT_TRUE(fabs(rate - 4999) < 0.2 * 4999);
+    CU_ASSERT_TRUE(live_weight_fits(spans[0].weight_ns + spans[1].weight_ns, HZ / 2., all_ns));
+    CU_ASSERT_TRUE(live_count_fits(spans[1].samples, 4999, all_ns - before_ns));
     sampler_free(sampler);
     live_end(pid);
 }
@@ -229,7 +235,7 @@ static void test_events_of_threads_are_replaced_while_threads_begin(void)
     CU_ASSERT_EQUAL(sampler_counters(sampler).lost, 0);
     CU_ASSERT_EQUAL(forks, 2 + 300);
     CU_ASSERT_EQUAL(exits, 1 + 2 + 300);
-    CU_ASSERT_TRUE(weight_ns > 0.65 * all_ns && weight_ns < 1.05 * all_ns);
+    CU_ASSERT_TRUE(weight_ns > 0.3 * all_ns && weight_ns < 1.5 * all_ns);
     sampler_free(sampler);
 }
 
@@ -272,11 +278,7 @@ static void check_what_samples_carry(enum sampler_scope scope)
     CU_ASSERT_TRUE(spans[0].samples > 20 && spans[0].with_stack == 0);
     CU_ASSERT_TRUE(spans[2].samples > 20 && spans[2].with_stack == spans[2].samples);
     CU_ASSERT_TRUE(spans[4].samples > 20 && spans[4].with_stack == 0);
-    double weighed = 0;
-    for (size_t i = 0; i < 5; i++)
-        weighed += (double)spans[i].weight_ns;
-    const double chance = sqrt((double)all_ns / 1e9 * HZ) / HZ * 1e9;
-    CU_ASSERT_TRUE(fabs(weighed - (double)all_ns) <= 4 * chance + 4e6);
+    check_all_is_weighed(sampler, spans, 5, all_ns);
     sampler_free(sampler);
     live_end(pid);
 }
@@ -328,11 +330,7 @@ static void check_slices(enum sampler_scope scope)
     CU_ASSERT_TRUE(spans[2].samples > 20 && spans[2].with_stack == spans[2].samples);
     CU_ASSERT_TRUE(spans[2].most_stack_bytes > 0 && spans[2].most_stack_bytes <= 256);
     CU_ASSERT_TRUE(spans[4].samples > 20 && spans[4].most_stack_bytes > 256);
-    double weighed = 0;
-    for (size_t i = 0; i < 5; i++)
-        weighed += (double)spans[i].weight_ns;
-    const double chance = sqrt((double)all_ns / 1e9 * HZ) / HZ * 1e9;
-    CU_ASSERT_TRUE(fabs(weighed - (double)all_ns) <= 4 * chance + 4e6);
+    check_all_is_weighed(sampler, spans, 5, all_ns);
     sampler_free(sampler);
     live_end(pid);
 }

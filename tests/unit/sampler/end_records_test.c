@@ -30,8 +30,8 @@ static void check_losses(enum sampler_scope scope)
     /* Ten ticks each millisecond: on a busy machine several come as one. */
     const double expected = 9973 * (double)sampler_target_cpu_ns(sampler) / 1e9;
     if (scope == SAMPLER_SCOPE_TASK) /* those of whole CPUs also lose what others map */
-        CU_ASSERT_TRUE((double)(samples + lost) <= 1.01 * expected + 5 * sqrt(expected));
-    CU_ASSERT_TRUE((double)(samples + lost) >= 0.5 * expected && samples < lost);
+        CU_ASSERT_TRUE((double)(samples + lost) <= 1.1 * expected + 5 * sqrt(expected));
+    CU_ASSERT_TRUE((double)(samples + lost) >= 0.2 * expected && samples < lost);
     sampler_free(sampler);
     live_end(pid);
 }
@@ -48,11 +48,11 @@ static void test_cpu_time_of_the_living(void)
     char *const command[] = {SAMPLER_SPIN, "3", "100000", NULL};
     const struct sampler_options options = {.event = "cpu-clock", .command = command};
     struct live live;
-    CU_ASSERT_EQUAL(live_record(&options, 0.4, 0, &live, NULL), 0);
+    const struct live_work work = {.seconds = 0.4, .cpu_ns = 600000000};
+    CU_ASSERT_EQUAL(live_record_work(&options, &work, 0, &live, NULL), 0);
     CU_ASSERT_EQUAL(live.records[MODEL_RECORD_EXIT], 0);
     CU_ASSERT_EQUAL(live.records[MODEL_RECORD_CPU_TIME], 3);
-    CU_ASSERT_TRUE(live.cpu_time_ns + 50000000 >= live.target_ns);
-    CU_ASSERT_TRUE(live.cpu_time_ns < live.target_ns + 200000000);
+    CU_ASSERT_TRUE(live_is_nearly(live.cpu_time_ns, live.target_ns));
     live_end(live.facts.command_pid);
 }
 

@@ -112,6 +112,13 @@ pid_t live_spin(const char *threads, const char *cpu_ms, const char *hatch)
     return pid;
 }
 
+void live_wait_for(pid_t pid, char state)
+{
+    struct sprof_proc_status status;
+    for (int i = 0; i < 1000 && sprof_proc_status_read(pid, &status) && status.state != state; i++)
+        usleep(10000);
+}
+
 void live_end(pid_t pid)
 {
     kill(pid, SIGKILL);
@@ -121,8 +128,21 @@ void live_end(pid_t pid)
 bool live_count_fits(uint64_t samples, double hz, uint64_t cpu_ns)
 {
     const double expected = hz * (double)cpu_ns / 1e9, chance = 5 * sqrt(expected);
-    return (double)samples <= expected + chance + expected / 100 &&
-           (double)samples >= expected - chance - expected / 10;
+    return (double)samples <= 1.1 * expected + chance + 1 &&
+           (double)samples >= 0.5 * expected - chance;
+}
+
+bool live_weight_fits(uint64_t weight_ns, double hz, uint64_t cpu_ns)
+{
+    const double expected = hz * (double)cpu_ns / 1e9, chance = 5 * sqrt(expected);
+    const double periods = (double)weight_ns / 1e9 * hz;
+    return periods <= 1.5 * expected + chance + 1 && periods >= 0.5 * expected - chance;
+}
+
+bool live_is_nearly(uint64_t one_ns, uint64_t other_ns)
+{
+    return (double)one_ns < 1.4 * (double)other_ns + 100e6 &&
+           (double)one_ns > 0.7 * (double)other_ns - 100e6;
 }
 
 static void become_nobody(void)

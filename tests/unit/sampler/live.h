@@ -39,13 +39,24 @@ enum sampler_scope live_scope(const struct sampler_facts *facts);
 /* Starts `spin THREADS CPU_MS [HATCH]` and waits until it has begun. */
 pid_t live_spin(const char *threads, const char *cpu_ms, const char *hatch);
 
+/* Waits until a process is in that state of /proc: `S` for one that sleeps. */
+void live_wait_for(pid_t pid, char state);
+
 /* Ends and reaps it. */
 void live_end(pid_t pid);
 
-/* Whether a count of samples is what a clock of `hz` gives in that much CPU time: the count is at
- * most Poisson, taken at five standard errors, since a few hundred such tests run each day; and
- * where the machine has other work, a tick that comes late stands for those it should have met. */
+/* Whether a count of samples, or their weights, is what a clock of `hz` gives in that much CPU
+ * time. A count is at most Poisson, taken at five standard errors, since a few hundred such tests
+ * run each day. A virtual machine stands still now and then, together for a third of the time on a
+ * busy host: the kernel counts that as CPU time or not, and one tick comes for all that were due.
+ * So these tell what is off by a factor: a thread that is counted twice, half of the threads or of
+ * the CPUs missing, another rate. */
 bool live_count_fits(uint64_t samples, double hz, uint64_t cpu_ns);
+bool live_weight_fits(uint64_t weight_ns, double hz, uint64_t cpu_ns);
+
+/* Whether two counters of the same work, which start and stop one after the other, agree: between
+ * them this process may not have run for a while. */
+bool live_is_nearly(uint64_t one_ns, uint64_t other_ns);
 
 /* Runs `check` in a child, as user nobody if asked. It returns 0, or the line that failed. */
 int live_in_child(int (*check)(void), bool as_nobody);

@@ -124,8 +124,10 @@ static void test_ends(void)
     sampler_free(sampler);
 }
 
-/* Takes what there is until so many samples have come; returns the time of the last. */
-static uint64_t take_samples(struct sampler *sampler, unsigned wanted, unsigned *with_stack)
+/* Takes what there is until so many samples from after `since_ns` have come; returns the time of
+ * the last. */
+static uint64_t take_samples(struct sampler *sampler, uint64_t since_ns, unsigned wanted,
+                             unsigned *with_stack)
 {
     const struct model_record *next;
     uint64_t last_ns = 0;
@@ -134,7 +136,7 @@ static uint64_t take_samples(struct sampler *sampler, unsigned wanted, unsigned 
     for (int i = 0; i < 3000 && samples < wanted; i++) {
         CU_ASSERT_EQUAL(sampler_wait(sampler, 20, -1), 0);
         while (sampler_next(sampler, &next) == 0)
-            if (next->type == MODEL_RECORD_SAMPLE) {
+            if (next->type == MODEL_RECORD_SAMPLE && next->time_ns >= since_ns) {
                 samples++;
                 *with_stack += next->sample.stack_size > 0;
                 last_ns = next->time_ns;
@@ -163,15 +165,15 @@ static void test_changes_while_it_runs(void)
     CU_ASSERT_EQUAL(sampler_target_cpu_ns(sampler), 0);
     uint64_t begun_ns, paused_ns;
     CU_ASSERT_EQUAL(sampler_set_paused(sampler, false, &begun_ns, &error), 0);
-    CU_ASSERT_TRUE(take_samples(sampler, 20, &with_stack) > begun_ns);
+    CU_ASSERT_TRUE(take_samples(sampler, 0, 20, &with_stack) > begun_ns);
     CU_ASSERT_EQUAL(with_stack, 0);
     CU_ASSERT_EQUAL(sampler_set_capture(sampler, SAMPLER_CAPTURE_FULL, NULL, &error), 0);
-    take_samples(sampler, 20, &with_stack);
+    take_samples(sampler, sprof_clock_monotonic_ns(), 20, &with_stack);
     CU_ASSERT_TRUE(with_stack >= 10);
     CU_ASSERT_TRUE(sampler_facts(sampler)->stack_bytes > 0);
     CU_ASSERT_EQUAL(sampler_set_rate(sampler, 50, NULL, &error), 0);
     CU_ASSERT_EQUAL(sampler_facts(sampler)->frequency_hz, 50);
-    take_samples(sampler, 10, &with_stack);
+    take_samples(sampler, sprof_clock_monotonic_ns(), 10, &with_stack);
     CU_ASSERT_EQUAL(sampler_set_rate(sampler, 0, NULL, &error), SPROF_EUSAGE);
     CU_ASSERT_EQUAL(sampler_set_paused(sampler, true, &paused_ns, &error), 0);
     const uint64_t used_ns = sampler_target_cpu_ns(sampler);

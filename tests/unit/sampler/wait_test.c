@@ -14,7 +14,7 @@ static pid_t idle_process(void)
         pause();
         _exit(0);
     }
-    usleep(20000);
+    live_wait_for(pid, 'S');
     return pid;
 }
 
@@ -49,7 +49,10 @@ static void test_timeouts(void)
     struct sampler *sampler = idle_sampler(&pid);
     wait_ms(sampler, 10, -1); /* what the start itself left */
     CU_ASSERT_TRUE(wait_ms(sampler, 60, -1) >= 59);
-    CU_ASSERT_TRUE(wait_ms(sampler, 0, -1) < 40);
+    double shortest_ms = 1000;
+    for (int i = 0; i < 20; i++)
+        shortest_ms = fmin(shortest_ms, wait_ms(sampler, 0, -1));
+    CU_ASSERT_TRUE(shortest_ms < 20);
     sampler_free(sampler);
     live_end(pid);
 }
@@ -69,9 +72,10 @@ static void test_interrupts(void)
     CU_ASSERT_TRUE(wait_ms(sampler, 10000, -1) < 5000);
     wait_ms(sampler, 10, -1);
     pthread_t thread;
+    const uint64_t before_ns = sprof_clock_monotonic_ns();
     CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, interrupt_soon, sampler), 0);
-    const double waited = wait_ms(sampler, 10000, -1);
-    CU_ASSERT_TRUE(waited > 20 && waited < 5000);
+    CU_ASSERT_TRUE(wait_ms(sampler, 10000, -1) < 5000);
+    CU_ASSERT_TRUE(sprof_clock_monotonic_ns() - before_ns >= 49000000);
     pthread_join(thread, NULL);
     sampler_free(sampler);
     live_end(pid);
@@ -139,14 +143,16 @@ static void test_naps_bound_the_wakeups(void)
     struct sampler *sampler;
     CU_ASSERT_EQUAL_FATAL(sampler_open(&sampler, &options, NULL), 0);
     CU_ASSERT_EQUAL(sampler_start(sampler, NULL), 0);
-    const uint64_t end_ns = sprof_clock_monotonic_ns() + 500000000;
+    const uint64_t begun_ns = sprof_clock_monotonic_ns();
     unsigned waits = 0;
-    for (; sprof_clock_monotonic_ns() < end_ns; waits++) {
+    for (; sprof_clock_monotonic_ns() - begun_ns < 500000000 ||
+           (sampler_counters(sampler).samples <= 500 && waits < 10000);
+         waits++) {
         for (const struct model_record *record; !sampler_next(sampler, &record);)
             ;
         sampler_wait(sampler, 100, -1);
     }
-    CU_ASSERT_TRUE(waits < 300);
+    CU_ASSERT_TRUE(waits < (double)(sprof_clock_monotonic_ns() - begun_ns) / 1e9 * 600);
     CU_ASSERT_TRUE(sampler_counters(sampler).samples > 500);
     CU_ASSERT_EQUAL(sampler_counters(sampler).lost, 0);
     sampler_free(sampler);
