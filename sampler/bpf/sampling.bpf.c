@@ -363,19 +363,25 @@ static __always_inline void copy_above_gap(__u64 sp, __u64 address,
         copy_pages(sp, address, stack->end, GAP_PAGES, SAMPLING_TAIL_ABOVE);
 }
 
-struct slice {
+struct pages {
     __u64 page, end;
-    bool ends, missing;
 };
 
-static long look_at_page(__u32 index, struct slice *slice)
+static long look_at_page(__u32 index, struct pages *pages)
 {
-    slice->ends = slice->page >= slice->end;
-    slice->missing = !slice->ends && !is_there(slice->page);
-    if (slice->ends || slice->missing)
+    if (pages->page >= pages->end || !is_there(pages->page))
         return 1;
-    slice->page = next_page(slice->page);
+    pages->page = next_page(pages->page);
     return 0;
+}
+
+/* The first page from an address on that is not there; `end` or above: all are. (The verifier looks
+ * at a global function once, whatever it was called after.) */
+__attribute__((noinline)) __u64 first_missing(__u64 address, __u64 end)
+{
+    struct pages pages = {.page = address, .end = end};
+    bpf_loop((end - address) / PAGE_BYTES + 2, look_at_page, &pages, 0);
+    return pages.page;
 }
 
 /* Of a sample with a slice of so many bytes. */
@@ -398,11 +404,11 @@ static __always_inline void capture(__u64 stack_bytes)
         if (find_end(task, sp, stack_bytes, &stack))
             *known = stack;
     }
-    struct slice slice = {.page = sp, .end = stack.end};
-    bpf_loop((stack_bytes + PAGE_BYTES - 1) / PAGE_BYTES, look_at_page, &slice, 0);
-    if (slice.missing)
-        copy_above_gap(sp, next_page(slice.page), &stack);
-    else if (!slice.ends && stack.end_is != SAMPLING_END_SHALLOW)
+    const __u64 slice_end = sp + stack_bytes < stack.end ? sp + stack_bytes : stack.end;
+    const __u64 page = first_missing(sp, slice_end);
+    if (page < slice_end)
+        copy_above_gap(sp, next_page(page), &stack);
+    else if (stack.end_is != SAMPLING_END_SHALLOW)
         copy_above_slice(sp, stack_bytes, &stack);
 }
 
@@ -419,16 +425,16 @@ struct open_calls {
 };
 
 /* Takes the call of a record, all zeroes where there is none; returns where its caller's is, or 0.
- */
+ * (What cannot be read the kernel fills with zeroes.) */
 static __always_inline __u64 take_call(struct sampling_call *call, __u64 at)
 {
     __u64 record[PROBE_RECORD_SLOT / sizeof(__u64) + 1];
-    const bool read = at - PROBE_RECORDS < PROBE_RECORDS_BYTES &&
-                      !bpf_probe_read_user(record, sizeof record, (void *)at);
-    call->slot = read ? record[PROBE_RECORD_SLOT / sizeof(__u64)] : 0;
-    call->return_address = read ? record[PROBE_RECORD_RETURN / sizeof(__u64)] : 0;
-    call->began = read ? record[PROBE_RECORD_BEGAN / sizeof(__u64)] : 0;
-    return read ? record[PROBE_RECORD_PARENT / sizeof(__u64)] : 0;
+    const bool inside = at - PROBE_RECORDS < PROBE_RECORDS_BYTES;
+    bpf_probe_read_user(record, sizeof record, (void *)(inside ? at : 0));
+    call->slot = record[PROBE_RECORD_SLOT / sizeof(__u64)];
+    call->return_address = record[PROBE_RECORD_RETURN / sizeof(__u64)];
+    call->began = record[PROBE_RECORD_BEGAN / sizeof(__u64)];
+    return record[PROBE_RECORD_PARENT / sizeof(__u64)];
 }
 
 static long take_parent(__u32 index, struct open_calls *calls)
