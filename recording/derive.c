@@ -3,6 +3,7 @@
 
 #include "recording/recording.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static void release(struct derive *derive)
@@ -31,6 +32,20 @@ static void release(struct derive *derive)
     sprof_arena_release(&derive->arena);
 }
 
+static int compare_ids(const void *left, const void *right)
+{
+    const struct store_frame *a = left, *b = right;
+    return (a->id > b->id) - (a->id < b->id);
+}
+
+/* Rows that are written in the order of their ids fill their pages. */
+static void sort_frames(struct derive *derive)
+{
+    if (derive->derived.frames.count)
+        qsort(derive->derived.frames.items, derive->derived.frames.count,
+              sizeof *derive->derived.frames.items, compare_ids);
+}
+
 /* `names` are those of imported stacks; NULL: the symbolizer is asked. */
 static int run_step(struct derive *derive, const struct recording_names *names,
                     struct sprof_error *error)
@@ -43,6 +58,7 @@ static int run_step(struct derive *derive, const struct recording_names *names,
             result = recording_derive_costs(derive, error);
         if (!result && recording_derive_changed_rows(derive))
             result = sprof_error_memory(error);
+        sort_frames(derive);
         if (!result)
             result = store_write_derived(derive->store, &derive->derived, error);
     }

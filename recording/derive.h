@@ -63,8 +63,8 @@ struct derive_frame {
     uint64_t offset, lookup; /* lookup: vaddr, or address, that the symbolizer is asked about */
     size_t chain;
     uint32_t chain_count;
-    uint64_t key;
-    bool wanted; /* to be looked up */
+    uint64_t key; /* 0: module and offset say which it is */
+    bool wanted;  /* to be looked up */
 };
 
 struct derive_node {

@@ -139,7 +139,7 @@ int recording_derive_add_chain(struct derive *derive, struct derive_frame *frame
         const struct store_frame row = {
             .id = i ? derive->last_frame_id : frame->id,
             .module_id = frame->module,
-            .key = i ? sprof_hash_pair(frame->key, i) : frame->key,
+            .key = i && frame->key ? sprof_hash_pair(frame->key, i) : frame->key,
             .file_offset = frame->offset,
             .function_id = levels[i].function,
             .file = sprof_arena_text(&derive->arena, levels[i].file),

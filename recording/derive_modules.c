@@ -237,8 +237,6 @@ static int name_nothing(struct derive *derive, struct derive_job *job)
 int recording_derive_name_module(struct derive *derive, struct derive_job *job)
 {
     struct symbolize_result result = {0};
-    for (size_t i = 0; i < job->count; i++)
-        job->frames[i]->key = model_frame_key(job->module->row.key, job->frames[i]->offset);
     int failed = job_kind(job->module)(derive, job, &result);
     if (failed == 0)
         failed = is_empty(&result) ? name_nothing(derive, job)

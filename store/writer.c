@@ -134,6 +134,34 @@ static int forget(struct store *store, const struct store_derived *derived, int6
     return status;
 }
 
+/* Frames are longer with their names than without: where each replaces its own row, every page is
+ * full, and is split in two that are half empty. So where all rows from some frame on are written
+ * anew, in order, as those of a run that is derived for the first time, the former ones go first.
+ */
+static int clear_frames(struct store *store, const struct store_derived *derived,
+                        struct sprof_error *error)
+{
+    const struct store_frame *frames = derived->frames.items;
+    const size_t count = derived->frames.count;
+    int64_t stored, last;
+    for (size_t i = 1; i < count; i++)
+        if (frames[i - 1].id >= frames[i].id)
+            return 0;
+    if (!count)
+        return 0;
+    char sql[96];
+    snprintf(sql, sizeof sql, "SELECT count(*) FROM frame WHERE id >= %u", frames[0].id);
+    int status = store_scalar(store, sql, &stored, error);
+    if (!status)
+        status = store_scalar(store, "SELECT coalesce(max(id), 0) FROM frame", &last, error);
+    for (size_t i = 0; i < count && !status; i++)
+        stored -= frames[i].id <= last;
+    if (status || stored)
+        return status;
+    snprintf(sql, sizeof sql, "DELETE FROM frame WHERE id >= %u", frames[0].id);
+    return store_exec(store, sql, error);
+}
+
 static int complete(struct store *store, const struct store_derived *derived, bool had_functions,
                     struct sprof_error *error)
 {
@@ -162,6 +190,8 @@ int store_write_derived(struct store *store, const struct store_derived *derived
         status = store_begin(store, error);
     if (!status)
         status = forget(store, derived, &had_functions, error);
+    if (!status)
+        status = clear_frames(store, derived, error);
     if (!status)
         status = put_parts(store, parts, sizeof parts / sizeof *parts, error);
     if (!status)
