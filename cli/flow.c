@@ -37,7 +37,7 @@ int cli_has_flow(struct store *store, uint32_t selected, uint32_t *run, struct s
     *run = selected;
     int status =
         selected ? 0 : store_query(store, "SELECT max(id) FROM run", note_number, run, error);
-    snprintf(sql, sizeof sql, "SELECT EXISTS (SELECT 1 FROM call WHERE run_id = %u)", *run);
+    snprintf(sql, sizeof sql, "SELECT EXISTS (SELECT 1 FROM call_block WHERE run_id = %u)", *run);
     if (!status)
         status = store_query(store, sql, note_number, &found, error);
     return status ? status : found != 0;

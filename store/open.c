@@ -1,6 +1,7 @@
 /* Opens databases for reading, whatever their recorder left. */
 #include "store/open.h"
 
+#include "store/calls_table.h"
 #include "store/database.h"
 #include "store/header.h"
 #include "store/live.h"
@@ -51,7 +52,9 @@ static int open_database(struct store *store, struct sprof_error *error)
     free(path);
     if (!store->database)
         return sprof_error_memory(error);
-    return opened == SQLITE_OK ? harden(store, error) : store_fail(store, error);
+    if (opened != SQLITE_OK || store_offer_calls(store->database) != SQLITE_OK)
+        return store_fail(store, error);
+    return harden(store, error);
 }
 
 static void free_store(struct store *store)
@@ -132,7 +135,8 @@ static int copy_database(struct store *store, struct sprof_error *error)
     sqlite3_close(store->database);
     store->database = copy;
     store->writable = store->is_copy = true;
-    const int status = harden(store, error);
+    const int status =
+        store_offer_calls(copy) == SQLITE_OK ? harden(store, error) : store_fail(store, error);
     return status ? status : store_exec(store, "PRAGMA journal_mode = OFF", error);
 }
 

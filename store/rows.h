@@ -180,17 +180,17 @@ enum store_exit {
     STORE_EXIT_UNSEEN,     /* the ends of such calls cannot be seen */
 };
 
-/* One call, in the order of their ends. */
-struct store_call {
+/* Calls of one thread, packed (store/calls.h): a row for each would be slower than calls are. */
+struct store_call_block {
     uint64_t id; /* given by the database when 0 */
-    uint32_t run_id, thread_id, node_id;
-    uint64_t start_ns;
-    uint64_t duration_ns;     /* as it passed, with what probes took; 0: not known (SQL NULL) */
-    uint64_t self_ns;         /* without the probed functions that it called, and their probes */
-    uint32_t depth;           /* 1: outermost */
-    uint8_t exit;             /* enum store_exit; stored by number with the depth */
-    struct sprof_bytes words; /* six of 8 bytes, big endian: what was in the registers of the
-                                 first integer arguments */
+    uint32_t run_id, thread_id, calls;
+    uint64_t first_ns; /* when the first of them began */
+    struct sprof_bytes bytes;
+};
+
+/* What blocks of a run call a function, whose entry is the frame of the node. */
+struct store_call_function {
+    uint32_t run_id, number, node_id;
 };
 
 /* Calls of a function in a second that have no row of their own, though they were to have one. */

@@ -9,6 +9,7 @@
 #ifndef SPROF_STORE_STORE_H
 #define SPROF_STORE_STORE_H
 
+#include "store/calls.h"
 #include "store/merge.h"
 #include "store/reader.h"
 #include "store/rows.h"

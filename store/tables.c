@@ -12,16 +12,11 @@ static const struct {
     const char *list;
     const char *const *words;
 } word_lists[] = {
-    {"state", state_words},
-    {"mode", model_mode_words},
-    {"frame", frame_words},
-    {"app_interior", interior_words},
-    {"probe_tier", probe_tier_words},
-    {"unit", unit_words},
-    {"kind", model_kind_words},
-    {"found_by", model_found_by_words},
-    {"end_reason", model_end_words},
-    {"exit", exit_words},
+    {"state", state_words},           {"mode", model_mode_words},
+    {"frame", frame_words},           {"app_interior", interior_words},
+    {"probe_tier", probe_tier_words}, {"unit", unit_words},
+    {"kind", model_kind_words},       {"found_by", model_found_by_words},
+    {"end_reason", model_end_words},  {"exit", exit_words},
 };
 
 int store_each_word(int (*word)(void *context, const struct store_word *row), void *context)
@@ -373,39 +368,21 @@ static const struct store_column entry_coverage_columns[] = {
 };
 
 static const struct store_column probe_event_columns[] = {
-    OF(store_probe_event, run_id, "run"),
-    OF(store_probe_event, node_id, "stack_node"),
-    COLUMN(store_probe_event, time_ns, NUMBER),
-    NAME(store_probe_event, tier, probe_tier_words),
+    OF(store_probe_event, run_id, "run"),       OF(store_probe_event, node_id, "stack_node"),
+    COLUMN(store_probe_event, time_ns, NUMBER), NAME(store_probe_event, tier, probe_tier_words),
     COLUMN(store_probe_event, share, REAL),
 };
 
-/* The exit in the lowest 3 bits, the depth above them. */
-static uint64_t pack_call(const void *row)
-{
-    const struct store_call *call = row;
-    return call->exit > STORE_EXIT_UNSEEN ? STORE_UNPACKABLE
-                                          : (uint64_t)call->depth << 3 | call->exit;
-}
+static const struct store_column call_block_columns[] = {
+    NULLED(store_call_block, id, NUMBER),       OF(store_call_block, run_id, "run"),
+    OF(store_call_block, thread_id, "thread"),  COLUMN(store_call_block, calls, NUMBER),
+    COLUMN(store_call_block, first_ns, NUMBER), COLUMN(store_call_block, bytes, BLOB),
+};
 
-static bool unpack_call(void *row, uint64_t number)
-{
-    struct store_call *call = row;
-    call->exit = number & 7;
-    call->depth = (uint32_t)(number >> 3);
-    return number >> 35 == 0;
-}
-static const struct store_packing call_packing = {pack_call, unpack_call};
-#define CALL_COMPUTED                                                                              \
-    "\"depth\" INTEGER AS (packed >> 3),\n"                                                        \
-    "    \"exit\" INTEGER AS (packed & 7)"
-
-static const struct store_column call_columns[] = {
-    NULLED(store_call, id, NUMBER),       OF(store_call, run_id, "run"),
-    OF(store_call, thread_id, "thread"),  OF(store_call, node_id, "stack_node"),
-    COLUMN(store_call, start_ns, NUMBER), NULLED(store_call, duration_ns, NUMBER),
-    NULLED(store_call, self_ns, NUMBER),  PACKED(store_call, call_packing),
-    NULLED(store_call, words, BLOB),
+static const struct store_column call_function_columns[] = {
+    OF(store_call_function, run_id, "run"),
+    COLUMN(store_call_function, number, NUMBER),
+    OF(store_call_function, node_id, "stack_node"),
 };
 
 static const struct store_column probe_ledger_columns[] = {
@@ -544,8 +521,9 @@ static const struct store_table tables[STORE_FIRST_QUERY] = {
                                          store_entry_coverage, "run_id, node_id"),
     [STORE_PROBE_EVENT] = ROWS_OF_RUN("probe_event", probe_event_columns, store_probe_event,
                                       "run_id, node_id, time_ns"),
-    [STORE_CALL] = {"call", COLUMNS(call_columns, store_call), .key = "id",
-                    .computed = CALL_COMPUTED, .of_run = OF_RUN, .order = "id"},
+    [STORE_CALL_BLOCK] = ROWS_OF_RUN("call_block", call_block_columns, store_call_block, "id"),
+    [STORE_CALL_FUNCTION] =
+        ROWS_OF_RUN("call_function", call_function_columns, store_call_function, "run_id, number"),
     [STORE_PROBE_LEDGER] = ROWS_OF_RUN("probe_ledger", probe_ledger_columns, store_probe_ledger,
                                        "run_id, second, node_id"),
     [STORE_COVERAGE] =

@@ -239,18 +239,16 @@ LEFT JOIN node_path n ON n.node_id = e.node_id
 LEFT JOIN call_path p ON p.id = n.path_id
 LEFT JOIN function f ON f.id = p.function_id
 LEFT JOIN module m ON m.id = f.module_id;
--- Calls that were logged one by one, in the order of their ends. A function whose call is not over has
+
+-- Calls that were logged one by one, which sprof reads out of blocks. A function whose call is not over has
 -- no duration; word1 and so on are what was in the registers of arguments when it began.
 CREATE VIEW v_call AS
 SELECT c.run_id, c.id AS call_id, c.depth, p.pid, t.tid, t.name AS thread, f.name AS function,
        m.name AS module, c.start_ns, c.duration_ns, c.self_ns,
        (SELECT word FROM word WHERE list = 'exit' AND number = c.exit) AS exit,
-       '0x' || coalesce(nullif(ltrim(lower(hex(substr(c.words, 1, 8))), '0'), ''), '0') AS word1,
-       '0x' || coalesce(nullif(ltrim(lower(hex(substr(c.words, 9, 8))), '0'), ''), '0') AS word2,
-       '0x' || coalesce(nullif(ltrim(lower(hex(substr(c.words, 17, 8))), '0'), ''), '0') AS word3,
-       '0x' || coalesce(nullif(ltrim(lower(hex(substr(c.words, 25, 8))), '0'), ''), '0') AS word4,
-       '0x' || coalesce(nullif(ltrim(lower(hex(substr(c.words, 33, 8))), '0'), ''), '0') AS word5,
-       '0x' || coalesce(nullif(ltrim(lower(hex(substr(c.words, 41, 8))), '0'), ''), '0') AS word6,
+       printf('0x%x', c.word1) AS word1, printf('0x%x', c.word2) AS word2,
+       printf('0x%x', c.word3) AS word3, printf('0x%x', c.word4) AS word4,
+       printf('0x%x', c.word5) AS word5, printf('0x%x', c.word6) AS word6,
        f.id AS function_id, c.thread_id
 FROM call c
 CROSS JOIN thread t ON t.id = c.thread_id

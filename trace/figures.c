@@ -153,6 +153,7 @@ static void free_thread(struct trace_thread *thread)
         sprof_vec_release(&thread->paths);
         sprof_map_release(&thread->path_index);
         sprof_vec_release(&thread->open);
+        store_call_packer_release(&thread->packer);
         sprof_map_release(&thread->index);
     }
 }

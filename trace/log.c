@@ -1,5 +1,5 @@
-/* The log: takes calls out of the rings of threads, joins their beginnings and ends, and writes a
- * row for each. The command can write anything into a ring, so nothing in it is believed. */
+/* The log: takes calls out of the rings of threads, joins their beginnings and ends, and packs them
+ * into blocks. The command can write anything into a ring, so nothing in it is believed. */
 #include "trace/tracing.h"
 
 #include <fcntl.h>
@@ -7,10 +7,10 @@
 #include <sys/stat.h>
 
 enum {
-    WAITING_CALLS = 200000, /* rows that wait for the writer; then calls wait in rings */
-    FLUSH_CALLS = 20000,    /* rows for which a transaction is worth it */
-    OPEN_CALLS = 1 << 20,   /* of a thread: more cannot be */
-    STUCK_NS = 1000000000,  /* after which a unit that is not filled in never will be */
+    WAITING_BLOCKS = 512,  /* that wait for the writer; then calls wait in rings */
+    FLUSH_BLOCKS = 16,     /* for which a transaction is worth it */
+    OPEN_CALLS = 1 << 20,  /* of a thread: more cannot be */
+    STUCK_NS = 1000000000, /* after which a unit that is not filled in never will be */
     SIZE_NS = 20000000,
     BASE_NS = 1000000000, /* how often clocks are compared */
 };
@@ -73,34 +73,61 @@ static uint64_t duration_of(const struct trace_session *session, const struct tr
     return ns > call->cut_ns ? ns - call->cut_ns : 1;
 }
 
-static int put_call(struct trace_session *session, const struct trace_thread *thread,
+/* Blocks call functions by their probes' numbers. */
+static int name_function(struct trace_session *session, uint32_t number)
+{
+    uint32_t node;
+    const int result = trace_node_of(session, number, 0, &node);
+    if (result)
+        return result;
+    const struct store_call_function row = {session->run->id, number, node};
+    session->probes.items[number].is_logged = true;
+    return sprof_vec_push(&recording_batch(session->recording)->call_functions, row) ? SPROF_ENOMEM
+                                                                                     : 0;
+}
+
+/* What is packed becomes a row. */
+static int put_block(struct trace_session *session, struct trace_thread *thread)
+{
+    struct store_call_packer *packer = &thread->packer;
+    const struct store_call_block row = {
+        .run_id = session->run->id,
+        .thread_id = thread->shares ? session->rest.row : thread->row,
+        .calls = packer->calls,
+        .first_ns = packer->first_ns,
+        .bytes = {(const uint8_t *)sprof_arena_copy(recording_batch_arena(session->recording),
+                                                    (const char *)packer->bytes, packer->size),
+                  packer->size},
+    };
+    store_call_packer_clear(packer);
+    return !row.bytes.data || sprof_vec_push(&recording_batch(session->recording)->call_blocks, row)
+               ? SPROF_ENOMEM
+               : 0;
+}
+
+static int put_call(struct trace_session *session, struct trace_thread *thread,
                     const struct trace_open_call *call, uint64_t ticks, uint64_t self,
                     enum store_exit exit)
 {
-    uint32_t node;
-    const int result = trace_node_of(session, call->function, 0, &node);
-    if (result)
-        return result == SPROF_ENOTFOUND ? 0 : result;
-    uint64_t words[PROBE_ARGUMENTS];
-    for (size_t i = 0; i < PROBE_ARGUMENTS; i++)
-        words[i] = __builtin_bswap64(call->arguments[i]);
-    const char *bytes = sprof_arena_copy(recording_batch_arena(session->recording),
-                                         (const char *)words, sizeof words);
     const bool is_over = exit < STORE_EXIT_THREAD_END;
-    const struct store_call row = {
-        .run_id = session->run->id,
-        .thread_id = thread->shares ? session->rest.row : thread->row,
-        .node_id = node,
+    struct store_call row = {
         .start_ns = call->start_ns,
         .duration_ns = is_over ? duration_of(session, call, ticks) : 0,
         .self_ns = is_over ? length_of(session, self) : 0,
+        .function = call->function,
         .depth = call->depth,
         .exit = (uint8_t)exit,
-        .words = {(const uint8_t *)bytes, sizeof words},
     };
+    if (!session->probes.items[call->function].is_logged) {
+        const int result = name_function(session, call->function);
+        if (result)
+            return result == SPROF_ENOTFOUND ? 0 : result;
+    }
+    memcpy(row.words, call->arguments, sizeof row.words);
     session->logged++;
-    return !bytes || sprof_vec_push(&recording_batch(session->recording)->calls, row) ? SPROF_ENOMEM
-                                                                                      : 0;
+    if (store_call_pack(&thread->packer, &row))
+        return SPROF_ENOMEM;
+    return thread->packer.calls == STORE_BLOCK_CALLS ? put_block(session, thread) : 0;
 }
 
 /* == Units == */
@@ -213,7 +240,7 @@ static int read_ring(struct trace_session *session, struct trace_thread *thread,
     if (head - place > count) /* nobody but the command can have written that */
         place = head;
     while (place != head && taken > 0 &&
-           recording_batch(session->recording)->calls.count < WAITING_CALLS) {
+           recording_batch(session->recording)->call_blocks.count < WAITING_BLOCKS) {
         taken = take_unit(session, thread, units, count, place, head);
         place += taken > 0 ? (uint64_t)taken : 0;
     }
@@ -246,7 +273,7 @@ int trace_log_end(struct trace_session *session, struct trace_thread *thread, ui
         result = put_call(session, thread, &thread->open.items[i], 0, 0,
                           is_last ? STORE_EXIT_OPEN : STORE_EXIT_THREAD_END);
     thread->open.count = 0;
-    return result;
+    return result || !thread->packer.calls ? result : put_block(session, thread);
 }
 
 void trace_log_empty(struct trace_session *session, uint32_t slab)
@@ -263,14 +290,18 @@ void trace_log_clear(struct trace_session *session, uint64_t now_ns)
     session->logged = session->unlogged = 0;
     for (size_t i = 0; i < session->probes.count; i++)
         session->probes.items[i].unlogged = 0;
-    for (size_t i = 0; i < PROBE_SLABS; i++)
-        for (size_t k = 0; session->slabs[i] && k < session->slabs[i]->open.count; k++) {
-            struct trace_open_call *call = &session->slabs[i]->open.items[k];
+    for (size_t i = 0; i < PROBE_SLABS; i++) {
+        struct trace_thread *thread = session->slabs[i];
+        if (thread)
+            store_call_packer_clear(&thread->packer);
+        for (size_t k = 0; thread && k < thread->open.count; k++) {
+            struct trace_open_call *call = &thread->open.items[k];
             if (call->start_ns < run_ns) {
                 call->cut_ns += run_ns - call->start_ns;
                 call->start_ns = run_ns;
             }
         }
+    }
 }
 
 /* == What is not logged == */
@@ -301,6 +332,9 @@ int trace_log_tick(struct trace_session *session)
 {
     const uint64_t run_ns = session->now_ns - session->run->start_monotonic_ns;
     int result = 0;
+    for (size_t i = 0; i < PROBE_SLABS && session->has_logged && !result; i++)
+        if (session->slabs[i] && session->slabs[i]->packer.calls)
+            result = put_block(session, session->slabs[i]);
     for (uint32_t i = 0; i < session->probes.count && session->unlogged && !result; i++)
         if (session->probes.items[i].unlogged)
             result = put_unlogged(session, i, (uint32_t)(run_ns / 1000000000));
@@ -336,5 +370,5 @@ static void look_at_size(struct trace_session *session)
 bool trace_log_wants_flush(struct trace_session *session)
 {
     look_at_size(session);
-    return recording_batch(session->recording)->calls.count >= FLUSH_CALLS;
+    return recording_batch(session->recording)->call_blocks.count >= FLUSH_BLOCKS;
 }

@@ -51,6 +51,7 @@ struct trace_probe {
     uint64_t timed_calls, self_ns;  /* … those that were timed, and ended */
     uint8_t governed;               /* enum trace_governed */
     uint64_t governed_calls;        /* when the governor looked last */
+    bool is_logged;                 /* blocks of calls may name it */
     uint64_t unlogged;              /* of all threads, since the last row of it … */
     uint32_t unlogged_second;       /* … which is of this second of the run … */
     uint64_t unlogged_in_second;    /* … and says so */
@@ -122,6 +123,7 @@ struct trace_thread {
     SPROF_VEC(struct trace_path) paths;
     struct sprof_map path_index;            /* node → path */
     SPROF_VEC(struct trace_open_call) open; /* of the log, as they began */
+    struct store_call_packer packer;        /* of those that have ended */
     uint64_t last_start_ns;                 /* of the call in the log that began last */
     bool is_over;                           /* the thread has ended, or the trace has */
     uint64_t waits_at, waits_since_ns;      /* a place in the ring that is not filled in */

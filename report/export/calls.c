@@ -48,7 +48,7 @@ int report_export_calls(const struct report_content *content, uint64_t limit, ui
     struct putting putting = {put, context};
     char sql[384];
     int status = 0;
-    snprintf(sql, sizeof sql, "SELECT count(*) FROM call WHERE run_id = %u",
+    snprintf(sql, sizeof sql, "SELECT sum(calls) FROM call_block WHERE run_id = %u",
              content->dataset->run.id);
     if (count)
         status = store_query(content->store, sql, note_count, count, error);

@@ -76,6 +76,9 @@ static int read_all(const struct place *place, struct sprof_error *error)
     if (!status)
         status =
             store_query(store, "SELECT * FROM v_call_tree ORDER BY path", take_row, NULL, error);
+    if (!status)
+        status = store_query(store, "SELECT * FROM v_call ORDER BY thread_id, start_ns", take_row,
+                             NULL, error);
     const int closed = store_close(store, error);
     return status ? status : closed;
 }

@@ -444,18 +444,19 @@ static struct store_coverage coverages[] = {
     {.run_id = 1, .function_id = 1, .first_ns = 500, .thread_id = 1},
     {.run_id = 1, .function_id = 2},
 };
-static const uint8_t call_words[48] = {[7] = 5, [14] = 1};
-static struct store_call calls[] = {
+/* One call: function 3, left by a longjmp, at depth 2, from 700 for 90, of which 80 itself; its first
+ * words are 5 and 256. */
+static const uint8_t call_bytes[] = {0x1b, 4, 0xf8, 0x0a, 91, 20, 3, 10, 0x80, 4};
+static struct store_call_block call_blocks[] = {
     {.id = 1,
      .run_id = 1,
      .thread_id = 1,
-     .node_id = 1,
-     .start_ns = 700,
-     .duration_ns = 90,
-     .self_ns = 80,
-     .depth = 2,
-     .exit = STORE_EXIT_LONGJMP,
-     .words = {call_words, sizeof call_words}},
+     .calls = 1,
+     .first_ns = 700,
+     .bytes = {call_bytes, sizeof call_bytes}},
+};
+static struct store_call_function call_functions[] = {
+    {.run_id = 1, .number = 3, .node_id = 1},
 };
 static struct store_probe_ledger probe_ledger[] = {
     {.run_id = 1, .second = 1, .node_id = 1, .not_logged = 4},
@@ -548,7 +549,8 @@ int example_write_raw(struct store *store, const struct store_run *run)
         .call_costs = BORROW(call_costs),
         .entry_coverages = BORROW(entry_coverages),
         .probe_events = BORROW(probe_events),
-        .calls = BORROW(calls),
+        .call_blocks = BORROW(call_blocks),
+        .call_functions = BORROW(call_functions),
         .probe_ledger = BORROW(probe_ledger),
     };
     return store_write(store, &batch, NULL);

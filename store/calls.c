@@ -1,0 +1,113 @@
+/* Packs calls and unpacks them again. A call is, each number as LEB128 (DWARF 5, section 7.6), and
+ * differences with their sign in the lowest bit:
+ *
+ *     its function's number, times 8, and its exit
+ *     depth and start, less those of the call before (0 for the first)
+ *     duration plus 1, or 0 where it is not known; then duration less self time
+ *     a byte that says which of its words differ from those of the last call whose function's
+ *     number has the same lowest 6 bits (0 for the first); then what they differ by */
+#include "store/calls.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    NUMBER_BYTES = 10, /* at most */
+    CALL_BYTES = (5 + STORE_CALL_WORDS) * NUMBER_BYTES + 1,
+    EXITS = 8,
+};
+
+static uint8_t *put_number(uint8_t *at, uint64_t number)
+{
+    for (; number >= 0x80; number >>= 7)
+        *at++ = (uint8_t)(number | 0x80);
+    *at++ = (uint8_t)number;
+    return at;
+}
+
+static uint8_t *put_difference(uint8_t *at, uint64_t number, uint64_t before)
+{
+    const uint64_t difference = number - before;
+    return put_number(at, difference << 1 ^ (0 - (difference >> 63)));
+}
+
+static uint64_t take_difference(struct sprof_reader *reader, uint64_t before)
+{
+    const uint64_t folded = sprof_reader_uleb(reader);
+    return before + (folded >> 1 ^ (0 - (folded & 1)));
+}
+
+int store_call_pack(struct store_call_packer *packer, const struct store_call *call)
+{
+    struct store_call_before *before = &packer->before;
+    uint64_t *words = before->words[call->function % STORE_CALL_SLOTS];
+    if (!packer->bytes && !(packer->bytes = malloc((size_t)STORE_BLOCK_CALLS * CALL_BYTES)))
+        return SPROF_ENOMEM;
+    uint8_t *at = packer->bytes + packer->size;
+    at = put_number(at, (uint64_t)call->function * EXITS + call->exit % EXITS);
+    at = put_difference(at, call->depth, before->depth);
+    at = put_difference(at, call->start_ns, before->start_ns);
+    at = put_number(at, call->duration_ns ? call->duration_ns + 1 : 0);
+    if (call->duration_ns)
+        at = put_difference(at, call->duration_ns, call->self_ns);
+    uint8_t *differing = at++;
+    *differing = 0;
+    for (int i = 0; i < STORE_CALL_WORDS; i++) {
+        if (words[i] == call->words[i])
+            continue;
+        *differing |= (uint8_t)(1 << i);
+        at = put_difference(at, call->words[i], words[i]);
+        words[i] = call->words[i];
+    }
+    packer->size = (size_t)(at - packer->bytes);
+    if (!packer->calls++ || call->start_ns < packer->first_ns)
+        packer->first_ns = call->start_ns;
+    before->start_ns = call->start_ns;
+    before->depth = call->depth;
+    return 0;
+}
+
+void store_call_packer_clear(struct store_call_packer *packer)
+{
+    packer->size = packer->calls = 0;
+    memset(&packer->before, 0, sizeof packer->before);
+}
+
+void store_call_packer_release(struct store_call_packer *packer)
+{
+    free(packer->bytes);
+    memset(packer, 0, sizeof *packer);
+}
+
+void store_call_unpack_begin(struct store_call_unpacker *unpacker, struct sprof_bytes bytes,
+                             uint32_t calls)
+{
+    unpacker->reader = sprof_reader_of(bytes);
+    unpacker->left = calls;
+    memset(&unpacker->before, 0, sizeof unpacker->before);
+}
+
+int store_call_unpack(struct store_call_unpacker *unpacker, struct store_call *call)
+{
+    struct sprof_reader *reader = &unpacker->reader;
+    struct store_call_before *before = &unpacker->before;
+    if (!unpacker->left)
+        return sprof_reader_left(reader) ? SPROF_EFORMAT : 1;
+    unpacker->left--;
+    const uint64_t head = sprof_reader_uleb(reader);
+    const uint64_t depth = take_difference(reader, before->depth);
+    call->function = (uint32_t)(head / EXITS);
+    call->exit = head % EXITS;
+    call->depth = before->depth = (uint32_t)depth;
+    call->start_ns = before->start_ns = take_difference(reader, before->start_ns);
+    const uint64_t duration = sprof_reader_uleb(reader);
+    call->duration_ns = duration ? duration - 1 : 0;
+    call->self_ns = duration ? call->duration_ns - (take_difference(reader, 0)) : 0;
+    const uint8_t differing = sprof_reader_u8(reader);
+    uint64_t *words = before->words[call->function % STORE_CALL_SLOTS];
+    for (int i = 0; i < STORE_CALL_WORDS; i++)
+        if (differing >> i & 1)
+            words[i] = take_difference(reader, words[i]);
+    memcpy(call->words, words, sizeof call->words);
+    return reader->failed || head / EXITS > UINT32_MAX || depth > UINT32_MAX ? SPROF_EFORMAT : 0;
+}
