@@ -73,15 +73,12 @@ static uint64_t duration_of(const struct trace_session *session, const struct tr
     return ns > call->cut_ns ? ns - call->cut_ns : 1;
 }
 
-/* Blocks call functions by their probes' numbers. */
-static int name_function(struct trace_session *session, uint32_t number)
+/* Blocks call functions by the nodes of their entries, as these are numbered while the run is
+ * recorded: other programs of the trace have probes of the same numbers. */
+static int name_function(struct trace_session *session, struct trace_probe *probe)
 {
-    uint32_t node;
-    const int result = trace_node_of(session, number, 0, &node);
-    if (result)
-        return result;
-    const struct store_call_function row = {session->run->id, number, node};
-    session->probes.items[number].is_logged = true;
+    const struct store_call_function row = {session->run->id, probe->node, probe->node};
+    probe->is_logged = true;
     return sprof_vec_push(&recording_batch(session->recording)->call_functions, row) ? SPROF_ENOMEM
                                                                                      : 0;
 }
@@ -110,19 +107,21 @@ static int put_call(struct trace_session *session, struct trace_thread *thread,
                     enum store_exit exit)
 {
     const bool is_over = exit < STORE_EXIT_THREAD_END;
+    struct trace_probe *probe = &session->probes.items[call->function];
+    uint32_t node;
+    int result = trace_node_of(session, call->function, 0, &node);
+    if (!result && !probe->is_logged)
+        result = name_function(session, probe);
+    if (result)
+        return result == SPROF_ENOTFOUND ? 0 : result;
     struct store_call row = {
         .start_ns = call->start_ns,
         .duration_ns = is_over ? duration_of(session, call, ticks) : 0,
         .self_ns = is_over ? length_of(session, self) : 0,
-        .function = call->function,
+        .function = node,
         .depth = call->depth,
         .exit = (uint8_t)exit,
     };
-    if (!session->probes.items[call->function].is_logged) {
-        const int result = name_function(session, call->function);
-        if (result)
-            return result == SPROF_ENOTFOUND ? 0 : result;
-    }
     memcpy(row.words, call->arguments, sizeof row.words);
     session->logged++;
     if (store_call_pack(&thread->packer, &row))
