@@ -55,24 +55,56 @@ static bool give_back_page(const struct trace_leaving *leaving, uint64_t address
     return true;
 }
 
-/* Records stand where the slots of stacks lead to, and only those pages exist that were used. */
+enum { PAGES = 512, PAGES_OF_RECORDS = 8 }; /* at a time; behind a page of slots */
+
+/* Whether pages exist, by their entries in /proc/PID/pagemap: present or swapped, the two highest
+ * bits. Returns how many entries there are. */
+static size_t read_entries(const struct trace_leaving *leaving, uint64_t address, size_t count,
+                           uint64_t entries[PAGES])
+{
+    const ssize_t got = pread(leaving->pages_fd, entries, count * sizeof *entries,
+                              (off_t)(address / TRACE_PAGE * sizeof *entries));
+    return got > 0 ? (size_t)got / sizeof *entries : 0;
+}
+
+static bool exists(uint64_t entry)
+{
+    return entry >> 62 != 0;
+}
+
+/* Of records to `count` pages of slots, at most PAGES / PAGES_OF_RECORDS. */
+static bool give_back_records(const struct trace_leaving *leaving, uint64_t slots, size_t count)
+{
+    uint64_t entries[PAGES];
+    const uint64_t first = PROBE_RECORDS + (slots & PROBE_SLOT_MASK) * PAGES_OF_RECORDS;
+    const size_t got = read_entries(leaving, first, count * PAGES_OF_RECORDS, entries);
+    for (size_t i = 0; i < got; i++)
+        if (exists(entries[i]) && !give_back_page(leaving, first + i * TRACE_PAGE))
+            return false;
+    return got == count * PAGES_OF_RECORDS;
+}
+
+/* Records stand where the slots of stacks lead to, and only those pages exist that were used; where
+ * there is no page of slots, nothing is to be given back. */
 static bool give_back_span(const struct trace_leaving *leaving, const struct trace_span *span)
 {
-    enum { EXISTS_BITS = 3 }; /* present or swapped: the two highest */
-    uint64_t entries[512];
-    const uint64_t first = PROBE_RECORDS + (span->start & PROBE_SLOT_MASK) * 8;
-    const uint64_t pages = (span->end - span->start) * 8 / TRACE_PAGE;
-    for (uint64_t done = 0; done < pages;) {
-        const size_t wanted = pages - done < 512 ? (size_t)(pages - done) : 512;
-        const ssize_t got =
-            pread(leaving->pages_fd, entries, wanted * 8, (off_t)((first / TRACE_PAGE + done) * 8));
-        if (got < 8)
+    enum { PIECE = PAGES / PAGES_OF_RECORDS };
+    uint64_t entries[PAGES];
+    for (uint64_t at = span->start; at < span->end;) {
+        const uint64_t pages = (span->end - at) / TRACE_PAGE;
+        const size_t got =
+            read_entries(leaving, at, pages < PAGES ? (size_t)pages : PAGES, entries);
+        if (!got)
             return false;
-        for (size_t i = 0; i < (size_t)got / 8; i++)
-            if (entries[i] >> 62 & EXISTS_BITS &&
-                !give_back_page(leaving, first + (done + i) * TRACE_PAGE))
+        for (size_t i = 0; i < got; i += PIECE) {
+            const size_t count = got - i < PIECE ? got - i : PIECE;
+            bool any = false;
+            for (size_t k = i; k < i + count; k++)
+                any |= exists(entries[k]);
+            if (any && !give_back_records(leaving, at + i * TRACE_PAGE, count))
                 return false;
-        done += (size_t)got / 8;
+        }
+        at += got * TRACE_PAGE;
     }
     return true;
 }
@@ -234,27 +266,44 @@ static bool send_hand(struct trace_leaving *leaving)
     return true;
 }
 
+/* Whether a page is the process's own, not its file's. */
+static bool is_own_page(uint64_t entry)
+{
+    return exists(entry) && !(entry >> 61 & 1);
+}
+
+static bool is_page_of_file(const struct trace_leaving *leaving, int fd, uint64_t address,
+                            uint64_t offset)
+{
+    uint8_t ours[TRACE_PAGE], theirs[TRACE_PAGE];
+    return pread(fd, ours, TRACE_PAGE, (off_t)offset) == TRACE_PAGE &&
+           trace_leaving_read(leaving, address, theirs, TRACE_PAGE) &&
+           !memcmp(ours, theirs, TRACE_PAGE);
+}
+
 /* Pages that were written to and are again as in the file: the process shares them again. Those
  * that differ, for whatever reason, stay its own. */
 static void add_pages(const struct trace_leaving *leaving, const struct trace_text *text,
                       struct trace_errand *errand)
 {
-    uint8_t ours[TRACE_PAGE], theirs[TRACE_PAGE];
+    uint64_t entries[PAGES], from = 0, to = 0; /* from the first page to be shared to the last */
     struct stat status;
-    uint64_t from = 0;
     const int fd = open(text->path, O_RDONLY | O_CLOEXEC);
     const bool is_same = fd >= 0 && !fstat(fd, &status) && status.st_ino == text->inode;
-    for (uint64_t at = text->span.start; is_same && at <= text->span.end; at += TRACE_PAGE) {
-        const bool is_equal = at < text->span.end &&
-                              pread(fd, ours, TRACE_PAGE,
-                                    (off_t)(at - text->span.start + text->offset)) == TRACE_PAGE &&
-                              trace_leaving_read(leaving, at, theirs, TRACE_PAGE) &&
-                              !memcmp(ours, theirs, TRACE_PAGE);
-        if (is_equal && !from)
-            from = at;
-        if (!is_equal && from) {
+    for (uint64_t at = text->span.start, i = 0; is_same && at <= text->span.end;
+         at += TRACE_PAGE, i = (i + 1) % PAGES) {
+        if (!i && !read_entries(leaving, at, PAGES, entries))
+            break;
+        const bool is_end = at == text->span.end, is_own = !is_end && is_own_page(entries[i]);
+        const bool is_shared =
+            is_own && is_page_of_file(leaving, fd, at, at - text->span.start + text->offset);
+        if (is_shared) {
+            from = from ? from : at;
+            to = at + TRACE_PAGE;
+        }
+        if (from && (is_end || (is_own && !is_shared))) {
             if (errand->count < PAGE_CALLS * TRACE_CALL_WORDS)
-                add_call(errand, SYS_madvise, from, at - from, MADV_DONTNEED);
+                add_call(errand, SYS_madvise, from, to - from, MADV_DONTNEED);
             from = 0;
         }
     }

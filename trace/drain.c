@@ -7,6 +7,8 @@
 enum {
     SCAN_WORDS = 4096, /* of a stack at a time */
     SCAN_BYTES = 16 << 20,
+    STACKS = 4,  /* of handlers within handlers */
+    OVERLAP = 3, /* words that are looked at together, and one */
     USER_CODE = 0x33, /* the selector of 64-bit code */
 };
 
@@ -29,30 +31,53 @@ static bool holds_frame(const struct trace_leaving *leaving, const uint64_t *wor
     return false;
 }
 
-/* Calls `found` for the words of a thread's stack, piece by piece, with the address of the first;
- * pieces overlap by two words. Ends when that returns true, and returns that. */
-static bool each_piece(struct trace_leaving *leaving, const struct trace_stopped *thread,
-                       bool (*found)(struct trace_leaving *leaving,
-                                     const struct trace_stopped *thread, const uint64_t *words,
-                                     size_t count, uint64_t address))
+typedef bool piece_found(struct trace_leaving *leaving, const struct trace_stopped *thread,
+                         const uint64_t *words, size_t count, uint64_t address);
+
+static uint64_t end_of_stack(const struct trace_leaving *leaving, uint64_t address)
 {
-    uint64_t words[SCAN_WORDS], at = (thread->registers.rsp - TRACE_RED_ZONE) & ~UINT64_C(7),
-                                end = at;
-    for (size_t i = 0; i < leaving->writable.count; i++)
-        if (trace_span_holds(&leaving->writable.items[i], thread->registers.rsp))
-            end = leaving->writable.items[i].end;
-    if (end > at + SCAN_BYTES)
-        end = at + SCAN_BYTES;
-    while (at < end) {
-        const size_t size = end - at < sizeof words ? (size_t)(end - at) : sizeof words;
-        const ssize_t got = pread(leaving->memory_fd, words, size, (off_t)at);
-        if (got < (ssize_t)sizeof *words)
-            return false;
-        if (found(leaving, thread, words, (size_t)got / sizeof *words, at))
-            return true;
-        if ((size_t)got <= 2 * sizeof *words)
-            break;
-        at += (uint64_t)got - 2 * sizeof *words;
+    for (size_t i = 0; i < leaving->writable.count; i++) {
+        const struct trace_span *span = &leaving->writable.items[i];
+        if (trace_span_holds(span, address))
+            return span->end - address < SCAN_BYTES ? span->end : address + SCAN_BYTES;
+    }
+    return 0;
+}
+
+/* Where a signal came while another stack was used, its frame says where that was. 0: there is no
+ * such frame. */
+static uint64_t find_other_stack(const struct trace_leaving *leaving, const uint64_t *words,
+                                 size_t count, uint64_t begin, uint64_t end)
+{
+    for (size_t i = 0; i + 3 < count; i++)
+        if (trace_is_signal_frame(words + i) && (words[i] < begin || words[i] >= end) &&
+            end_of_stack(leaving, words[i]))
+            return words[i];
+    return 0;
+}
+
+/* Calls `found` for the words of a thread's stack, and of those that signals came upon, piece by
+ * piece, with the address of the first; pieces overlap by three words. Ends when that returns true,
+ * and returns that. */
+static bool each_piece(struct trace_leaving *leaving, const struct trace_stopped *thread,
+                       piece_found *found)
+{
+    uint64_t words[SCAN_WORDS], stack = thread->registers.rsp;
+    for (int stacks = 0; stacks < STACKS && stack; stacks++) {
+        uint64_t at = (stack - TRACE_RED_ZONE) & ~UINT64_C(7), other = 0;
+        const uint64_t begin = at, end = end_of_stack(leaving, stack);
+        while (at < end) {
+            const size_t size = end - at < sizeof words ? (size_t)(end - at) : sizeof words;
+            const ssize_t got = pread(leaving->memory_fd, words, size, (off_t)at);
+            const size_t count = got > 0 ? (size_t)got / sizeof *words : 0;
+            if (count && found(leaving, thread, words, count, at))
+                return true;
+            if (count <= OVERLAP)
+                break;
+            other = other ? other : find_other_stack(leaving, words, count, begin, end);
+            at += (count - OVERLAP) * sizeof *words;
+        }
+        stack = other;
     }
     return false;
 }

@@ -66,6 +66,13 @@ struct trace_leaving {
 
 /* == leaving.c == */
 
+/* Whether words of a stack are the end of what the kernel saves before a signal handler: stack
+ * pointer, instruction pointer, flags, and the selectors of 64-bit code and data. */
+static inline bool trace_is_signal_frame(const uint64_t words[4])
+{
+    return words[3] == 0x002b000000000033 && words[2] >> 22 == 0 && (words[2] & 2);
+}
+
 /* Opens the memory of the process. SPROF_ENOTFOUND or SPROF_EPERMISSION. */
 int trace_leaving_open(struct trace_leaving *leaving, struct sprof_error *error);
 void trace_leaving_release(struct trace_leaving *leaving);

@@ -1,6 +1,5 @@
 /* Writes the jumps to probes into a process that runs, in stops of its threads. */
-#include "trace/stop.h"
-#include "trace/tracing.h"
+#include "trace/leaving.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +16,7 @@ enum {
     BETWEEN_MS = 5,    /* between two stops */
     SCAN_WORDS = 4096, /* of a stack at a time */
     SCAN_BYTES = 1 << 20,
+    STACKS = 4, /* of handlers within handlers */
     RED_ZONE = 128,
     USER_CODE = 0x33, /* the selector of 64-bit code */
 };
@@ -32,6 +32,7 @@ struct placing {
     struct trace_stop stop;
     int fd;                       /* /proc/PID/mem */
     SPROF_VEC(struct site) sites; /* by address, that wait */
+    SPROF_VEC(struct trace_span) writable;
 };
 
 static int compare_sites(const void *a, const void *b)
@@ -93,24 +94,60 @@ static void mark(struct placing *placing, uint64_t ip)
         placing->sites.items[low - 1].is_busy = true;
 }
 
-/* Instruction pointers of signal frames on a stack: the kernel's frame holds flags and the code
- * selector behind them. */
-static void mark_interrupted(struct placing *placing, const struct trace_stopped *thread)
+/* Where the mapping ends that holds an address, or a megabyte behind it; 0: none does. */
+static uint64_t end_of_stack(const struct placing *placing, uint64_t address)
 {
-    uint64_t words[SCAN_WORDS], at = (thread->registers.rsp - RED_ZONE) & ~UINT64_C(7);
-    const uint64_t end = at + SCAN_BYTES;
+    for (size_t i = 0; i < placing->writable.count; i++) {
+        const struct trace_span *span = &placing->writable.items[i];
+        if (trace_span_holds(span, address))
+            return span->end - address < SCAN_BYTES ? span->end : address + SCAN_BYTES;
+    }
+    return 0;
+}
+
+/* Instruction pointers of signal frames on a stack, before flags and code selector; and on those that
+ * signals came upon, where their handlers have stacks of their own. */
+static void mark_interrupted(struct placing *placing, uint64_t stack_pointer, int stacks)
+{
+    uint64_t words[SCAN_WORDS], at = (stack_pointer - RED_ZONE) & ~UINT64_C(7), other = 0;
+    const uint64_t begin = at, end = end_of_stack(placing, stack_pointer);
     while (at < end) {
-        const ssize_t got = pread(placing->fd, words, sizeof words, (off_t)at);
+        const size_t size = end - at < sizeof words ? (size_t)(end - at) : sizeof words;
+        const ssize_t got = pread(placing->fd, words, size, (off_t)at);
         if (got < (ssize_t)(3 * sizeof *words))
-            return;
+            break;
         const size_t count = (size_t)got / sizeof *words;
-        for (size_t i = 0; i + 2 < count; i++)
+        for (size_t i = 0; i + 2 < count; i++) {
             if ((words[i + 2] & 0xffff) == USER_CODE)
                 mark(placing, words[i]);
+            if (i && trace_is_signal_frame(words + i - 1) &&
+                (words[i - 1] < begin || words[i - 1] >= end) && end_of_stack(placing, words[i - 1]))
+                other = words[i - 1];
+        }
         if (count < SCAN_WORDS)
-            return;
-        at += (count - 2) * sizeof *words;
+            break;
+        at += (count - 3) * sizeof *words;
     }
+    if (other && stacks > 1)
+        mark_interrupted(placing, other, stacks - 1);
+}
+
+static int look_for_stacks(struct placing *placing)
+{
+    char path[64], line[4608], rights[8];
+    int result = 0;
+    placing->writable.count = 0;
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)placing->session->pid);
+    FILE *maps = fopen(path, "re");
+    while (maps && !result && fgets(line, sizeof line, maps)) {
+        struct trace_span span;
+        if (sscanf(line, "%lx-%lx %7s", &span.start, &span.end, rights) == 3 && rights[1] == 'w' &&
+            span.start != PROBE_RECORDS)
+            result = sprof_vec_push(&placing->writable, span);
+    }
+    if (maps)
+        fclose(maps);
+    return result;
 }
 
 /* == Writing == */
@@ -138,11 +175,13 @@ static bool write_page(struct placing *placing, size_t first, size_t end)
 /* All sites in which nobody stands; the others stay in the list. */
 static bool write_sites(struct placing *placing)
 {
+    if (look_for_stacks(placing))
+        return false;
     for (size_t i = 0; i < placing->sites.count; i++)
         placing->sites.items[i].is_busy = false;
     for (size_t i = 0; i < placing->stop.threads.count; i++) {
         mark(placing, placing->stop.threads.items[i].registers.rip);
-        mark_interrupted(placing, &placing->stop.threads.items[i]);
+        mark_interrupted(placing, placing->stop.threads.items[i].registers.rsp, STACKS);
     }
     for (size_t first = 0, end; first < placing->sites.count; first = end) {
         const uint64_t page = placing->sites.items[first].address / PAGE;
@@ -223,5 +262,6 @@ int trace_place_live(struct trace_session *session, struct sprof_error *error)
     if (placing.fd >= 0)
         close(placing.fd);
     sprof_vec_release(&placing.sites);
+    sprof_vec_release(&placing.writable);
     return result;
 }

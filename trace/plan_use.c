@@ -44,20 +44,41 @@ struct trace_share trace_plan_share(const struct trace_plan *plan)
     return share;
 }
 
+/* Bytes of the process from an address on, as many as were there. */
+struct window {
+    uint64_t address;
+    size_t size;
+    uint8_t bytes[1 << 16];
+};
+
+/* Whether the process has these bytes there. Functions stand side by side: one call of the kernel
+ * reads many. */
+static bool has_bytes(struct window *window, uint64_t address, const uint8_t *bytes, size_t size,
+                      size_t (*read)(void *context, uint64_t address, void *buffer, size_t size),
+                      void *context)
+{
+    if (address < window->address || address - window->address + size > window->size) {
+        window->address = address;
+        window->size = read(context, address, window->bytes, sizeof window->bytes);
+    }
+    return size <= window->size &&
+           !memcmp(window->bytes + (address - window->address), bytes, size);
+}
+
 size_t trace_plan_compare(struct trace_plan *plan, uint64_t bias,
                           size_t (*read)(void *context, uint64_t address, void *buffer,
                                          size_t size),
                           void *context)
 {
+    struct window window;
     size_t differing = 0;
+    window.address = window.size = 0;
     for (size_t i = 0; i < plan->function_count; i++) {
         struct trace_function *function = &plan->functions[i];
-        uint8_t bytes[TRACE_DISPLACED_MAX];
         if (function->mechanism == TRACE_NOT)
             continue;
-        const size_t size = function->displaced;
-        if (read(context, function->site + bias, bytes, size) == size &&
-            !memcmp(bytes, function->original, size))
+        if (has_bytes(&window, function->site + bias, function->original, function->displaced, read,
+                      context))
             continue;
         function->mechanism = TRACE_NOT;
         function->why = TRACE_BYTES_DIFFER;

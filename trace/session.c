@@ -434,6 +434,8 @@ static int wait_ms(const struct trace_session *session)
 {
     const uint64_t now_ns = sprof_clock_monotonic_ns();
     uint64_t next_ns = session->off_ns ? session->off_ns : UINT64_MAX, look_ms = LOOK_MS;
+    if (session->options.duration_ns && session->start_ns + session->options.duration_ns < next_ns)
+        next_ns = session->start_ns + session->options.duration_ns;
     for (size_t i = 0; i < session->programs.count; i++) {
         const uint64_t govern_ns = trace_govern_next_ns(session->programs.items[i]);
         next_ns = govern_ns < next_ns ? govern_ns : next_ns;

@@ -77,8 +77,8 @@ def cut_short(out):
 
 def kill():
     """Kills sprof at any moment; its keeper takes out what it leaves, or `ctl detach` where that was killed, too."""
-    want = subprocess.run(own_program(3000), capture_output=True, text=True)
-    process = begin_own(own_program(3000, "end"))
+    want = subprocess.run(own_program(1000), capture_output=True, text=True)
+    process = begin_own(own_program(1000, "end"))
     for warm in range(2):  # the second finds all plans
         begun = time.monotonic()
         status_of(trace(process.pid, "--module", "*", "--duration", "50ms"))
@@ -87,11 +87,12 @@ def kill():
     process.wait()
     kept = taken = 0
     for i in range(4 * ROUNDS):
-        process = begin_own(own_program(3000, "end"))
+        process = begin_own(own_program(1000, "end"))
         before = files_of(process.pid)
         time.sleep(rng.random() * 0.05)
         tracer = trace(process.pid, "--module", "*", "--duration", "50ms")
-        time.sleep(rng.random() * attaching * 1.2)
+        wait_for(lambda: keeper_of(tracer.pid) or tracer.poll() is not None, "its keeper")
+        time.sleep(rng.random() * attaching * 0.7)
         keeper = keeper_of(tracer.pid)
         if i % 4 == 3 and keeper:
             os.kill(keeper, signal.SIGKILL)

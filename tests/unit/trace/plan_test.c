@@ -359,15 +359,26 @@ enum { BIAS = 0x7000 };
 struct process {
     const struct trace_plan *plan;
     uint64_t changed; /* a function's site */
+    uint64_t end;     /* of what is mapped */
 };
 
+/* Zeros, but for the functions' beginnings. */
 static size_t read_process(void *context, uint64_t address, void *buffer, size_t size)
 {
     const struct process *process = context;
-    const struct trace_function *function = trace_plan_find(process->plan, address - BIAS);
-    memcpy(buffer, function->original, size);
-    if (address - BIAS == process->changed)
-        ((uint8_t *)buffer)[0] ^= 1;
+    if (address >= process->end)
+        return 0;
+    if (size > process->end - address)
+        size = (size_t)(process->end - address);
+    memset(buffer, 0, size);
+    for (uint64_t at = address; at < address + size; at++)
+        for (size_t i = 0; i < process->plan->function_count; i++) {
+            const struct trace_function *function = &process->plan->functions[i];
+            const uint64_t offset = at - BIAS - function->site;
+            if (offset < function->displaced)
+                ((uint8_t *)buffer)[at - address] =
+                    function->original[offset] ^ (!offset && function->site == process->changed);
+        }
     return size;
 }
 
@@ -376,12 +387,19 @@ static void test_other_bytes_in_the_process(void)
     struct fixture fixture;
     make_assembly(&fixture);
     const struct trace_function *plain = fixture_function(&fixture, "plain");
-    struct process process = {&fixture.plan, plain->site};
+    const struct trace_function *last = plain;
+    for (size_t i = 0; i < fixture.plan.function_count; i++)
+        if (fixture.plan.functions[i].mechanism != TRACE_NOT)
+            last = &fixture.plan.functions[i];
+    struct process process = {&fixture.plan, plain->site, BIAS + last->site + last->displaced};
     CU_ASSERT_EQUAL(trace_plan_compare(&fixture.plan, BIAS, read_process, &process), 1);
     CU_ASSERT_EQUAL(plain->why, TRACE_BYTES_DIFFER);
     CU_ASSERT_EQUAL(plain->mechanism, TRACE_NOT);
     CU_ASSERT_EQUAL(fixture_function(&fixture, "local")->mechanism, TRACE_PROLOGUE);
     CU_ASSERT_EQUAL(trace_plan_compare(&fixture.plan, BIAS, read_process, &process), 0);
+    process.end--; /* the last function is not all there */
+    CU_ASSERT_EQUAL(trace_plan_compare(&fixture.plan, BIAS, read_process, &process), 1);
+    CU_ASSERT_EQUAL(last->why, TRACE_BYTES_DIFFER);
     fixture_release(&fixture);
 }
 
