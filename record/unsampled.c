@@ -47,12 +47,15 @@ static uint64_t unsampled_ns(const struct record_session *session,
 static int add_row(struct record_session *session, const struct model_thread *thread, uint32_t node,
                    uint64_t weight_ns)
 {
-    const uint64_t when_ns = thread->end_ns ? thread->end_ns : thread->start_ns;
+    /* One that lives may have begun before what counts. */
+    const uint64_t first_ns = session->start_ns + session->options.delay_ns;
+    const uint64_t life_ns = thread->end_ns ? thread->end_ns : thread->start_ns;
+    const uint64_t when_ns = life_ns > first_ns ? life_ns : first_ns;
     const struct store_sample row = {
         .event_id = session->event.id,
         .thread_id = thread->id,
         .node_id = node,
-        .time_ns = when_ns > session->start_ns ? when_ns - session->start_ns : 0,
+        .time_ns = when_ns - session->start_ns,
         .weight = weight_ns,
         .cpu = -1,
         .end_reason = MODEL_END_NO_STACK,

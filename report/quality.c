@@ -207,9 +207,17 @@ static int note_not_sampled(struct report_dataset *dataset, struct quality_parts
     if (!part)
         return 0;
     return report_quality_part(
-        dataset, notes,
-        "%s of the CPU time has no sample, mostly of very short threads: [not sampled]",
-        report_number_percent(share, part, dataset->total.weight, 1));
+        dataset, notes, "%s of the CPU time has no sample, mostly of %s: [not sampled]",
+        report_number_percent(share, part, dataset->total.weight, 1),
+        report_quality_is_by_agents(dataset)
+            ? "threads shorter than the kernel's tick, and programs no agent is in"
+            : "very short threads");
+}
+
+bool report_quality_is_by_agents(const struct report_dataset *dataset)
+{
+    return dataset->run.source &&
+           !strncmp(dataset->run.source, MODEL_SOURCE_AGENT, sizeof MODEL_SOURCE_AGENT - 1);
 }
 
 static int note_lost(struct report_dataset *dataset, struct quality_parts *notes)

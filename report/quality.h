@@ -32,6 +32,9 @@ char *report_quality_rate(char buffer[static NUMBER_BYTES], const struct store_q
 /* Whether threads that wait were sampled, too. */
 bool report_quality_sees_waiting(const struct report_dataset *dataset);
 
+/* Whether agents took the samples: fewer than perf events would, and not in every program. */
+bool report_quality_is_by_agents(const struct report_dataset *dataset);
+
 /* sprof's own CPU time: "0.4 %" of the target's, or "4.1 ms" beside a target that used next to
  * none. */
 char *report_quality_own_cost(char buffer[static NUMBER_BYTES],

@@ -104,14 +104,6 @@ static void write_next(FILE *out, const char *path)
     fputc('\n', out);
 }
 
-/* Agents take fewer samples than perf events would, and cannot be in every program: the user learns
- * why they were used. */
-static bool is_by_agents(const struct report_dataset *dataset)
-{
-    return dataset->run.source &&
-           !strncmp(dataset->run.source, MODEL_SOURCE_AGENT, sizeof MODEL_SOURCE_AGENT - 1);
-}
-
 static int write_summary(FILE *out, struct report_dataset *dataset, uint64_t modules,
                          const char *path, unsigned columns)
 {
@@ -121,7 +113,7 @@ static int write_summary(FILE *out, struct report_dataset *dataset, uint64_t mod
         report_quality_notes(dataset, &notes))
         return SPROF_ENOMEM;
     report_quality_write_parts(out, &parts, prefix, columns);
-    if (is_by_agents(dataset))
+    if (report_quality_is_by_agents(dataset)) /* why they were used */
         fprintf(out, "%s%s\n", prefix, dataset->run.source);
     for (size_t i = 0; i < notes.count; i++)
         fprintf(out, "%s%s\n", prefix, notes.items[i]);

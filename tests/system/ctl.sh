@@ -170,8 +170,30 @@ governor)
     holds "$(sql t.db "SELECT min(frequency_hz) FROM phase") < 1000" "a lower rate"
     holds "$(sql t.db "SELECT max(frequency_hz) FROM phase") == 4000" "never a higher one"
     weights_fit t.db
+    # Each rate was in force: samples of its phase weigh its period, more where the machine stood still.
+    holds "$(sql t.db "SELECT count(*) FROM (SELECT avg(s.weight) * p.frequency_hz / 1e9 AS periods FROM phase p
+        JOIN sample s ON s.run_id = p.run_id AND s.count > 0 AND s.time_ns >= p.start_ns AND s.time_ns < p.end_ns
+        GROUP BY p.id HAVING count(*) >= 30) WHERE periods NOT BETWEEN 0.6 AND 2.5") == 0" "the rates of phases"
     expect 0 "$SPROF" report -i t.db --mark later
     grep -q 'at most 1 % overhead' out || fail "the report says nothing of it"
+    ;;
+governor_slice)
+    # What lies above a shallow stack, here an environment of 100 KB, is copied with it, until the governor sees that
+    # no stack needs it.
+    BIG=$(head -c 100000 /dev/zero | tr '\0' x)
+    export BIG
+    record_spin -F 997 --max-overhead 1%
+    unset BIG
+    shorter="SELECT 1 FROM phase WHERE stack_bytes <= 16384"
+    wait_until 60 eval '[ "$(sql t.db "$shorter LIMIT 1")" = 1 ]'
+    sleep 2
+    end_all
+    grep -q "the rate was .* to 65[0-9]* bytes of stack" record.err || fail "the summary says nothing of it"
+    holds "$(sql t.db "SELECT max(stack_bytes) FROM phase") > 60000" "whole slices at first"
+    deep="SELECT count(*) FROM v_sample s JOIN phase p ON s.time_ns >= p.start_ns AND s.time_ns < p.end_ns"
+    holds "$(sql t.db "$deep WHERE p.stack_bytes <= 16384") > 0" "samples with short slices"
+    holds "$(sql t.db "SELECT whole_stacks >= 0.98 * user_stacks FROM v_quality") == 1" "whole stacks all the same"
+    weights_fit t.db
     ;;
 lockstep)
     # Work in step with the sampling interval: its share is a fifth. Chance misses that by three standard

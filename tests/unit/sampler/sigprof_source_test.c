@@ -3,6 +3,7 @@
 #include "tests/unit/sampler/live.h"
 
 #include <CUnit/CUnit.h>
+#include <limits.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -146,6 +147,55 @@ static uint64_t take_samples(struct sampler *sampler, uint64_t since_ns, unsigne
     return last_ns;
 }
 
+/* The largest slice of the samples from after `since_ns`: of so many, or up to one beyond `enough`.
+ */
+static size_t largest_slice(struct sampler *sampler, uint64_t since_ns, unsigned wanted,
+                            size_t enough)
+{
+    const struct model_record *next;
+    unsigned samples = 0;
+    size_t largest = 0;
+    for (int i = 0; i < 3000 && samples < wanted && largest <= enough; i++) {
+        CU_ASSERT_EQUAL(sampler_wait(sampler, 20, -1), 0);
+        while (sampler_next(sampler, &next) == 0) {
+            if (next->type != MODEL_RECORD_SAMPLE || next->time_ns < since_ns)
+                continue;
+            samples++;
+            if (next->sample.stack_size > largest)
+                largest = next->sample.stack_size;
+        }
+    }
+    return largest;
+}
+
+/* A shorter slice reaches the agent, and the first one again. (The depth of the program's stacks
+ * may be in step with the samples for a while.) */
+static void test_slices(void)
+{
+    char *const command[] = {SAMPLER_DEEP, NULL};
+    const struct sampler_options options = {
+        .command = command, .source = "sigprof", .capture = SAMPLER_CAPTURE_USER};
+    struct sampler *sampler;
+    CU_ASSERT_EQUAL_FATAL(sampler_open(&sampler, &options, NULL), 0);
+    CU_ASSERT_EQUAL(sampler_start(sampler, NULL), 0);
+    const size_t whole = sampler_facts(sampler)->stack_bytes;
+    CU_ASSERT_TRUE(largest_slice(sampler, 0, UINT_MAX, 4096) > 4096);
+    CU_ASSERT_EQUAL(sampler_set_slice(sampler, 4096, NULL, NULL), 0);
+    CU_ASSERT_EQUAL(sampler_facts(sampler)->stack_bytes, 4096);
+    /* A shot that had begun may take a while on a busy machine. */
+    const uint64_t since_ns = sprof_clock_monotonic_ns() + 200000000;
+    const size_t shorter = largest_slice(sampler, since_ns, 60, 4096);
+    CU_ASSERT_TRUE(shorter > 0 && shorter <= 4096);
+    CU_ASSERT_EQUAL(sampler_set_slice(sampler, 1 << 20, NULL, NULL), 0);
+    CU_ASSERT_EQUAL(sampler_facts(sampler)->stack_bytes, whole);
+    CU_ASSERT_TRUE(largest_slice(sampler, sprof_clock_monotonic_ns(), UINT_MAX, 4096) > 4096);
+    const pid_t pid = sampler_facts(sampler)->command_pid;
+    kill(pid, SIGKILL);
+    while (!sampler_targets_ended(sampler, NULL))
+        sampler_wait(sampler, 100, -1);
+    sampler_free(sampler);
+}
+
 static void test_changes_while_it_runs(void)
 {
     char *const command[] = {(char *)SAMPLER_SPIN, "2", "100000", NULL};
@@ -200,5 +250,6 @@ void sprof_suite_sampler_sigprof_source(void)
     CU_ADD_TEST(suite, test_what_it_cannot_do);
     CU_ADD_TEST(suite, test_when_it_stands_in);
     CU_ADD_TEST(suite, test_ends);
+    CU_ADD_TEST(suite, test_slices);
     CU_ADD_TEST(suite, test_changes_while_it_runs);
 }
