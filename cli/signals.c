@@ -20,9 +20,10 @@ enum { HURRY_S = 3 };
 static struct {
     _Atomic(struct record_session *) session;
     atomic_int command_fd;     /* pidfd of the command, -1: none */
+    atomic_int end_fd;         /* an eventfd: what goes on after the command is to end; -1: none */
     _Atomic uint64_t first_ns; /* of the first signal; 0: none yet */
     atomic_bool hurried;       /* a second one came */
-} caught = {.command_fd = -1};
+} caught = {.command_fd = -1, .end_fd = -1};
 
 /* Sends the signal to the command, or only asks whether it lives (signal 0). */
 static bool send_to_command(int number)
@@ -76,6 +77,10 @@ static void on_signal(int number, siginfo_t *info, void *machine_context)
     if (!first_ns)
         atomic_store(&caught.first_ns, now_ns);
     struct record_session *session = atomic_load(&caught.session);
+    const uint64_t one = 1;
+    const int end_fd = atomic_load(&caught.end_fd);
+    if (!command_lives && end_fd >= 0 && write(end_fd, &one, sizeof one) < 0)
+        give_up(number);
     if (!command_lives && session) {
         if (first_ns && now_ns - first_ns > SAME_KEYSTROKE_NS)
             end_soon(session, number);
@@ -105,6 +110,11 @@ void cli_signals_catch(struct record_session *session, pid_t command)
             sigaction(numbers[i], &action, NULL);
     signal(SIGALRM, on_deadline);
     signal(SIGPIPE, SIG_IGN);
+}
+
+void cli_signals_end_by(int fd)
+{
+    atomic_store(&caught.end_fd, fd);
 }
 
 void cli_signals_forget_session(void)

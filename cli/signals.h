@@ -23,6 +23,9 @@
  * that the command starts with the dispositions sprof was started with. */
 void cli_signals_catch(struct record_session *session, pid_t command);
 
+/* Signals that come when the command has ended make this eventfd readable. */
+void cli_signals_end_by(int fd);
+
 /* The session is about to be freed: signals no longer reach it. The command still gets them. */
 void cli_signals_forget_session(void);
 

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/signalfd.h>
 
 struct arguments {
@@ -21,7 +22,7 @@ struct arguments {
     double max_overhead; /* percent; 0: none */
     uint64_t depth;
     size_t max_size;
-    bool append, paths, callers, no_cache, paused, verbose;
+    bool append, children, paths, callers, no_cache, paused, verbose;
 };
 
 static int set_mode(void *field, const char *value, struct sprof_error *error)
@@ -62,6 +63,8 @@ static const struct cli_option options[] = {
      FIELD(children_of), cli_add_text},
     {"module", 0, "GLOB", "functions of these modules (those of the application)", FIELD(modules),
      cli_add_text},
+    {"children", 0, NULL, "trace the processes that the command starts, too", FIELD(children),
+     cli_set_flag},
     {"mode", 0, "stats|coverage|log",
      "count and time calls (stats), find out which functions are called, at no cost but for each "
      "one's first call, or write down every call",
@@ -105,11 +108,22 @@ static void summarize(struct cli_terminal *terminal, const struct trace_options 
     if (result->in_flight)
         snprintf(in_flight, sizeof in_flight, " · %llu still open at the end",
                  (unsigned long long)result->in_flight);
-    cli_say(terminal, "%zu probes (%zu see the entry only)%s", result->probes, result->entry_only,
-            refused);
+    if (trace->children)
+        cli_say(terminal, "%zu process%s of %zu program%s", result->processes,
+                result->processes == 1 ? "" : "es", result->programs,
+                result->programs == 1 ? "" : "s");
+    else
+        cli_say(terminal, "%zu probes (%zu see the entry only)%s", result->probes,
+                result->entry_only, refused);
+    if (result->left_out)
+        cli_say(terminal, "%zu times a program was executed that could not be traced",
+                result->left_out);
     if (result->probe_ns > 0)
         snprintf(probe, sizeof probe, " · %.1f ns a call taken off", result->probe_ns);
-    if (trace->mode == TRACE_COVERAGE)
+    if (trace->mode == TRACE_COVERAGE && trace->children)
+        cli_say(terminal, "%zu functions were called in %.3f s · %s", result->covered,
+                (double)result->duration_ns / 1e9, trace->output);
+    else if (trace->mode == TRACE_COVERAGE)
         cli_say(terminal,
                 "%zu of %zu functions were called (%.1f %%) in %.3f s · %zu probes left while it "
                 "ran · %s",
@@ -164,6 +178,10 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "one process, or one command, can be traced at a time: give either "
                                "a command or -p PID");
+    if (arguments->children && pids)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "--children belongs to a command: a process that runs is traced by "
+                               "itself (`sprof trace --children -- COMMAND`)");
     if (arguments->duration_ns && !pids)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "--duration belongs to -p: a command is traced to its end");
@@ -179,10 +197,13 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
     const struct trace_options trace = {
         .mode = arguments->mode,
         .append = arguments->append,
+        .children = arguments->children,
         .command = operands->items,
         .pid = pids ? *arguments->pids.list.items : 0,
         .duration_ns = arguments->duration_ns,
-        .end_fd = pids ? catch_end() : -1,
+        .end_fd = pids                  ? catch_end()
+                  : arguments->children ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)
+                                        : -1,
         .functions = arguments->functions.list.items,
         .function_count = arguments->functions.list.count,
         .children_of = arguments->children_of.list.items,
@@ -208,6 +229,8 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
     struct trace_result result;
     if (!pids)
         cli_signals_catch(NULL, trace_command_pid(session));
+    if (arguments->children)
+        cli_signals_end_by(trace.end_fd);
     status = trace_run(session, &result, error);
     trace_free(session);
     if (!status)
@@ -238,9 +261,9 @@ const struct cli_command cli_trace_command = {
     .details =
         "Every call of the chosen functions is counted and timed, from the first constructor on.\n"
         "`sprof stats` shows them; `sprof stats --coverage` shows what --mode coverage finds.\n"
-        "Libraries that it loads while it runs are traced from their constructors on; programs\n"
-        "that it starts are not. The command's output, input, signals and exit status are its "
-        "own.\n"
+        "Libraries that it loads while it runs are traced from their constructors on. Processes\n"
+        "that it starts are traced with --children, until the last of them ends. The command's\n"
+        "output, input, signals and exit status are its own.\n"
         "With -p the process goes on without probes when the trace ends: by Ctrl-C, after\n"
         "--duration, or by `sprof ctl -p PID end`; what it loads meanwhile is not traced.\n",
     .arguments_size = sizeof(struct arguments),

@@ -222,6 +222,21 @@ int model_process_table_fork(struct model_process_table *table, int parent_pid, 
     return 0;
 }
 
+int model_process_table_replace(struct model_process_table *table, int pid, uint64_t time_ns)
+{
+    const struct model_process *before = model_process_table_process(table, pid, time_ns);
+    uint64_t *id = newest(&table->live_processes, pid);
+    if (!before || !id)
+        return SPROF_ENOMEM;
+    process_end(table, process_by_id(table, before->id), time_ns);
+    struct model_process *process = process_new(table, id, pid, time_ns);
+    if (!process)
+        return SPROF_ENOMEM;
+    process->parent = before->parent;
+    process->name = before->name;
+    return 0;
+}
+
 int model_process_table_comm(struct model_process_table *table, int pid, int tid, const char *name,
                              bool exec, uint64_t time_ns)
 {

@@ -78,6 +78,9 @@ struct model_thread *model_process_table_thread(struct model_process_table *tabl
  * former bearer. A process ends with its last thread; CPU time may be told after the EXIT. */
 int model_process_table_fork(struct model_process_table *table, int parent_pid, int parent_tid,
                              int pid, int tid, uint64_t time_ns);
+/* The process of a number goes on as another one: its row ends, and a new one of the same parent begins,
+ * with no mappings. It has executed another program, and what is known of the two is to be apart. */
+int model_process_table_replace(struct model_process_table *table, int pid, uint64_t time_ns);
 int model_process_table_comm(struct model_process_table *table, int pid, int tid, const char *name,
                              bool exec, uint64_t time_ns);
 int model_process_table_exit(struct model_process_table *table, int pid, int tid, uint64_t time_ns);

@@ -77,6 +77,11 @@ int recording_event(struct recording *recording, const struct model_record *reco
     }
 }
 
+int recording_replace_process(struct recording *recording, pid_t pid, uint64_t time_ns)
+{
+    return model_process_table_replace(&recording->process_table, pid, time_ns);
+}
+
 /* == What /proc has answered == */
 
 /* Processes that were forked since have inherited no command yet. */

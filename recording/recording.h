@@ -107,6 +107,10 @@ int recording_start(struct recording *recording, uint64_t start_ns, uint64_t del
  * Other records are not for it. In order of time. Returns 0 or SPROF_ENOMEM. */
 int recording_event(struct recording *recording, const struct model_record *record);
 
+/* A process has executed another program: from now on it has a row of its own. Returns 0 or
+ * SPROF_ENOMEM. */
+int recording_replace_process(struct recording *recording, pid_t pid, uint64_t time_ns);
+
 /* Takes a captured sample. It becomes a row at once, or once the tables that its stack needs are
  * built. Returns 0, SPROF_ENOMEM, or what `sampled` returned. */
 int recording_sample(struct recording *recording, const struct model_record *record,

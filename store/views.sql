@@ -217,6 +217,22 @@ JOIN module m ON m.id = f.module_id
 LEFT JOIN call_latency l ON l.run_id = c.run_id AND l.event_id = c.event_id AND l.function_id = f.id
 GROUP BY c.run_id, f.id;
 
+-- The same by process. One that has executed another program is two.
+CREATE VIEW v_process_call AS
+SELECT c.run_id, r.pid, r.name AS process, f.name AS function, m.name AS module,
+       sum(c.calls) AS calls, CASE WHEN max(c.timed) THEN sum(c.total_ns) END AS total_ns,
+       CASE WHEN max(c.timed) THEN sum(c.self_ns) END AS self_ns, min(c.min_ns) AS min_ns,
+       max(c.max_ns) AS max_ns, sum(c.in_flight) AS in_flight, r.id AS process_id,
+       f.id AS function_id
+FROM call_cost c
+JOIN thread t ON t.id = c.thread_id
+JOIN process r ON r.id = t.process_id
+JOIN node_path n ON n.node_id = c.node_id
+JOIN call_path p ON p.id = n.path_id
+JOIN function f ON f.id = p.function_id
+JOIN module m ON m.id = f.module_id
+GROUP BY c.run_id, r.id, f.id;
+
 -- Functions that a trace looked for, of each run that did: which were called, and when first.
 CREATE VIEW v_coverage AS
 SELECT c.run_id, f.name AS function, m.name AS module,

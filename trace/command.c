@@ -253,6 +253,24 @@ static int probe(void *context, char *argument, struct sprof_str *answer, struct
     return result;
 }
 
+struct range_sums {
+    size_t sites, on, timed;
+    uint64_t calls;
+};
+
+static void add_range_of(const struct trace_session *program, size_t r, struct range_sums *sums)
+{
+    const struct trace_range *range = &program->ranges.items[r];
+    sums->sites += range->sites;
+    for (size_t i = 0; i < program->probes.count; i++) {
+        const struct trace_probe *probe = &program->probes.items[i];
+        const bool is_on = range->holds[i] && probe->is_on;
+        sums->calls += range->holds[i] ? probe->calls : 0;
+        sums->on += is_on && probe->governed != TRACE_GOVERNED_OFF;
+        sums->timed += is_on && trace_governed_tier(probe, probe->tier) == PROBE_FULL;
+    }
+}
+
 static int list(void *context, char *argument, struct sprof_str *answer, struct sprof_error *error)
 {
     struct trace_session *session = context;
@@ -262,20 +280,13 @@ static int list(void *context, char *argument, struct sprof_str *answer, struct 
                      "number#\tstate\tsites#\ton#\ttimed#\tcalls#\tsince#\trange\n");
     for (size_t r = 0; r < session->ranges.count; r++) {
         const struct trace_range *range = &session->ranges.items[r];
-        uint64_t calls = 0;
-        size_t on = 0, timed = 0;
-        for (size_t i = 0; i < session->probes.count; i++) {
-            calls += range->holds[i] ? session->probes.items[i].calls : 0;
-            on += range->holds[i] && session->probes.items[i].is_on &&
-                  session->probes.items[i].governed != TRACE_GOVERNED_OFF;
-            timed += range->holds[i] && session->probes.items[i].is_on &&
-                     trace_governed_tier(&session->probes.items[i],
-                                         session->probes.items[i].tier) == PROBE_FULL;
-        }
+        struct range_sums sums = {0};
+        for (size_t i = 0; i < session->programs.count; i++)
+            add_range_of(session->programs.items[i], r, &sums);
         sprof_str_appendf(answer, "%u\t%s\t%zu\t%zu\t%zu\t%llu\t%.1f\t%s\n", range->number,
-                          range->is_on ? "on" : "off", range->sites, on, timed,
-                          (unsigned long long)calls,
-                          (double)range->since_ns / 1e9, range->text);
+                          range->is_on ? "on" : "off", sums.sites, sums.on, sums.timed,
+                          (unsigned long long)sums.calls, (double)range->since_ns / 1e9,
+                          range->text);
     }
     return result;
 }

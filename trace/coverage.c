@@ -27,8 +27,10 @@ static int put_row(struct trace_session *session, uint32_t number, uint32_t thre
     const uint64_t first_ns = probe->first_ns ? probe->first_ns : UINT64_MAX;
     if (known && *known && *known <= first_ns) /* another process has called it before */
         return 0;
-    if (known)
+    if (known) {
+        session->common->covered_count += first_ns != UINT64_MAX && (!*known || *known == UINT64_MAX);
         *known = first_ns;
+    }
     const struct store_entry_coverage row = {.run_id = session->run->id,
                                              .node_id = node,
                                              .first_ns = probe->first_ns,
@@ -98,10 +100,23 @@ int trace_coverage_collect(struct trace_session *session)
 
 void trace_coverage_count(const struct trace_session *session, size_t *covered, size_t *left)
 {
-    *covered = *left = 0;
-    for (size_t i = 0; i < session->probes.count; i++) {
-        *covered += session->probes.items[i].first_ns != 0;
-        *left += session->probes.items[i].is_left;
+    *left = 0;
+    *covered = session->common->covered_count;
+    for (size_t i = 0; i < session->common->programs.count; i++) {
+        const struct trace_session *program = session->common->programs.items[i];
+        for (size_t k = 0; k < program->probes.count; k++)
+            *left += program->probes.items[k].is_left;
+    }
+}
+
+static void clear_program(struct trace_session *program)
+{
+    for (size_t i = 0; i < program->probes.count; i++) {
+        program->probes.items[i].first_ns = 0;
+        program->probes.items[i].is_looked_for = false;
+        atomic_store(&program->shared->hits[i].first, 0);
+        atomic_store(&program->shared->hits[i].pid, 0);
+        atomic_store(&program->shared->hits[i].tid, 0);
     }
 }
 
@@ -114,14 +129,10 @@ int trace_coverage_clear(struct trace_session *session, struct sprof_error *erro
                                "the probes of %zu functions have left the command with their first "
                                "call: what they saw stays; begin another trace",
                                left);
-    sprof_map_clear(&session->common->covered);
-    for (size_t i = 0; i < session->probes.count; i++) {
-        session->probes.items[i].first_ns = 0;
-        session->probes.items[i].is_looked_for = false;
-        atomic_store(&session->shared->hits[i].pid, 0);
-        atomic_store(&session->shared->hits[i].first, 0);
-        atomic_store(&session->shared->hits[i].tid, 0);
-    }
+    sprof_map_clear(&session->covered);
+    session->covered_count = 0;
+    for (size_t i = 0; i < session->programs.count; i++)
+        clear_program(session->programs.items[i]);
     return 0;
 }
 

@@ -139,7 +139,8 @@ static int begin_thread(struct trace_session *session, uint32_t slab, uint32_t t
     if (!thread->pid)
         return SPROF_ENOMEM;
     trace_thread_name(thread->pid, thread->tid, thread->name);
-    if (session->thread_count++ >= TRACE_THREADS)
+    const size_t most = session->options.children ? 8 * TRACE_THREADS : TRACE_THREADS;
+    if (session->thread_count++ >= most)
         return share_row(session, thread);
     return add_row(session, thread);
 }

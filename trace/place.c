@@ -178,6 +178,8 @@ static int share_memory(struct trace_session *session, struct sprof_error *error
     trace_set_extras(session);
     session->shared->function_count = functions;
     session->shared->main_tid = (uint32_t)pid_of(session);
+    session->shared->follows_forks = session->options.children;
+    session->shared->cost = session->common->known_cost;
     find_stack(session);
     for (size_t i = 0; i < probes; i++)
         session->shared->tiers[i] = session->probes.items[i].tier;
@@ -557,6 +559,8 @@ int trace_place(struct trace_session *session, struct sprof_error *error)
         result = write_probes(session, error);
     if (!result)
         result = trace_ranges_begin(session, error);
+    if (!result && session != session->common)
+        result = trace_ranges_adopt(session, session->common, error);
     if (!result && !session->attachment)
         result = trace_loads_begin(session, error);
     if (result)
@@ -567,5 +571,8 @@ int trace_place(struct trace_session *session, struct sprof_error *error)
     session->start_ns = sprof_clock_monotonic_ns();
     session->start_ticks = probe_ticks();
     const struct probe_request go = {.kind = PROBE_GO};
-    return send_request(session, &go, -1) ? 0 : no_agent(error, *session->options.command);
+    return send_request(session, &go, -1)
+               ? 0
+               : no_agent(error, session->options.command ? *session->options.command
+                                                          : session->executable);
 }

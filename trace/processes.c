@@ -11,7 +11,8 @@ int trace_process_add(struct trace_session *session, pid_t pid)
 {
     struct trace_process process = {.pid = pid, .fd = (int)syscall(SYS_pidfd_open, pid, 0)};
     process.is_over = process.fd < 0 && errno == ESRCH;
-    if (!sprof_vec_push(&session->processes, process))
+    if (!sprof_map_put(&session->process_index, (uint32_t)pid, session->processes.count) &&
+        !sprof_vec_push(&session->processes, process))
         return 0;
     if (process.fd >= 0)
         close(process.fd);
@@ -20,26 +21,29 @@ int trace_process_add(struct trace_session *session, pid_t pid)
 
 struct trace_process *trace_process_find(const struct trace_session *session, pid_t pid)
 {
-    for (size_t i = session->processes.count; i; i--) /* a number may have been used again */
-        if (session->processes.items[i - 1].pid == pid)
-            return &session->processes.items[i - 1];
-    return NULL;
+    const uint64_t *index = sprof_map_get(&session->process_index, (uint32_t)pid);
+    return index && *index < session->processes.count ? &session->processes.items[*index] : NULL;
+}
+
+int trace_process_add_forked(struct trace_session *session, pid_t pid)
+{
+    const struct model_record fork = {.type = MODEL_RECORD_FORK,
+                                      .time_ns = sprof_clock_monotonic_ns(),
+                                      .pid = pid,
+                                      .tid = pid,
+                                      .fork = {session->pid, session->pid}};
+    return recording_event(session->recording, &fork) ? SPROF_ENOMEM
+                                                      : trace_process_add(session, pid);
 }
 
 pid_t trace_process_seen(struct trace_session *session, uint32_t pid)
 {
     if (!session->options.children || !pid || pid > INT32_MAX)
         return session->pid;
-    const struct model_record fork = {.type = MODEL_RECORD_FORK,
-                                      .time_ns = sprof_clock_monotonic_ns(),
-                                      .pid = (pid_t)pid,
-                                      .tid = (pid_t)pid,
-                                      .fork = {session->pid, session->pid}};
-    if (trace_process_find(session, (pid_t)pid))
-        return (pid_t)pid;
-    return recording_event(session->recording, &fork) || trace_process_add(session, (pid_t)pid)
-               ? 0
-               : (pid_t)pid;
+    return trace_process_find(session, (pid_t)pid) ||
+                   !trace_process_add_forked(session, (pid_t)pid)
+               ? (pid_t)pid
+               : 0;
 }
 
 /* Where there is no descriptor a process that waits to be reaped has ended, too. */
@@ -92,4 +96,5 @@ void trace_processes_release(struct trace_session *session)
         if (session->processes.items[i].fd >= 0)
             close(session->processes.items[i].fd);
     sprof_vec_release(&session->processes);
+    sprof_map_release(&session->process_index);
 }

@@ -30,7 +30,7 @@ static int hold_named(struct trace_session *session, struct trace_range *range,
         range->sites += found > 0;
     }
     trace_expressions_free(expressions);
-    if (result || range->sites)
+    if (result || range->sites || session->children) /* what is executed later may have it */
         return result;
     struct sprof_str names = {0};
     sprof_suggest_append(&names, &near);
@@ -85,7 +85,8 @@ static int hold_addresses(struct trace_session *session, struct trace_range *ran
                           (!module || is_of_module(file, module, module_length));
         range->sites += range->holds[i];
     }
-    return range->sites ? 0
+    return range->sites || session->children
+               ? 0
                         : sprof_error_set(error, SPROF_EUSAGE, 0,
                                           "the range %.100s covers the entry of no function that "
                                           "has a probe: `sprof ctl list` shows what has; addresses "
@@ -154,6 +155,22 @@ int trace_ranges_extend(struct trace_session *session, size_t first, struct spro
         trace_expressions_free(expressions);
     }
     return result;
+}
+
+int trace_ranges_adopt(struct trace_session *session, const struct trace_session *from,
+                       struct sprof_error *error)
+{
+    session->ranges.count = 1;
+    session->ranges.items[0].is_on = from->ranges.items[0].is_on;
+    session->ranges.items[0].sites = 0;
+    for (size_t r = 1; r < from->ranges.count; r++) {
+        struct trace_range range = from->ranges.items[r];
+        range.holds = sprof_arena_alloc(&session->arena, session->capacity + 1);
+        range.sites = 0;
+        if (!range.holds || sprof_vec_push(&session->ranges, range))
+            return sprof_error_memory(error);
+    }
+    return trace_ranges_extend(session, 0, error);
 }
 
 int trace_ranges_begin(struct trace_session *session, struct sprof_error *error)
@@ -273,6 +290,10 @@ int trace_change_ranges(struct trace_session *session, char *text, struct sprof_
     if (result)
         session->ranges.count = count;
     free(was_on);
-    trace_switch(session);
+    for (size_t i = 0; i < session->programs.count && !result; i++) {
+        struct trace_session *program = session->programs.items[i];
+        result = program == session ? 0 : trace_ranges_adopt(program, session, error);
+        trace_switch(program);
+    }
     return result;
 }

@@ -1,9 +1,8 @@
 /* A tracing session's life: the command is launched or the process found, gets its probes, runs,
  * and what they measured is written. */
+#include "trace/children.h"
 #include "trace/governor.h"
 #include "trace/load.h"
-
-#include "agent/agent.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -27,7 +26,7 @@ enum {
 
 /* == What cannot be traced == */
 
-static int refuse(enum agent_file kind, const char *path, struct sprof_error *error)
+int trace_refuse(enum agent_file kind, const char *path, struct sprof_error *error)
 {
     static const char *const reasons[] = {
         [AGENT_FILE_STATIC] = "is linked statically: no loader puts the tracing agent into it",
@@ -61,14 +60,19 @@ static int check_command(const struct trace_options *options, struct sprof_error
 {
     char path[AGENT_PATH_MAX];
     const enum agent_file kind = agent_check_command(*options->command, getenv("PATH"), path);
+    int result = 0;
     if (kind != AGENT_FILE_GOOD)
-        return kind == AGENT_FILE_MISSING ? 0 : refuse(kind, path, error);
-    return has_foreign_loader(path)
-               ? sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+        result = kind == AGENT_FILE_MISSING ? 0 : trace_refuse(kind, path, error);
+    else if (has_foreign_loader(path))
+        result = sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
                                  "cannot trace %s: it is not loaded by glibc's loader\n`sprof "
                                  "record` can sample it",
-                                 path)
-               : 0;
+                                 path);
+    if (!result || !options->children)
+        return result;
+    sprof_log_message(options->log, SPROF_LOG_WARNING, "%s", error->message);
+    *error = (struct sprof_error){0}; /* what it executes may be */
+    return 0;
 }
 
 /* == Opening == */
@@ -84,8 +88,8 @@ const char *const trace_mode_words[] = {"stats", "coverage", "log", NULL};
 
 static int set_environment(struct trace_session *session, struct sprof_error *error)
 {
-    char library[AGENT_PATH_MAX], variable[64];
-    struct sprof_str preload = {0};
+    char library[AGENT_PATH_MAX], variable[128];
+    struct sprof_str preload = {0}, sanitizer = {0};
     int result = target_find_library(PROBE_LIBRARY, library, error);
     if (result)
         return result;
@@ -93,10 +97,21 @@ static int set_environment(struct trace_session *session, struct sprof_error *er
     sprof_str_appendf(&preload, "LD_PRELOAD=%s%s%s", library, others ? ":" : "",
                       others ? others : "");
     snprintf(variable, sizeof variable, PROBE_VARIABLE "=%d", session->child_fd);
-    if (preload.failed || target_set_environment(session->target, preload.text) ||
-        target_set_environment(session->target, variable))
+    if (session->children) {
+        /* Children that are built with a sanitizer find the agent before its library. They are not
+         * traced, but have to run. */
+        const char *flags = getenv("ASAN_OPTIONS");
+        sprof_str_appendf(&sanitizer, "ASAN_OPTIONS=%s%sverify_asan_link_order=0",
+                          flags ? flags : "", flags && *flags ? ":" : "");
+        snprintf(variable, sizeof variable, PROBE_VARIABLE "=@%s", trace_children_address(session));
+    }
+    if (preload.failed || sanitizer.failed ||
+        target_set_environment(session->target, preload.text) ||
+        target_set_environment(session->target, variable) ||
+        (sanitizer.text && target_set_environment(session->target, sanitizer.text)))
         result = sprof_error_memory(error);
     sprof_str_release(&preload);
+    sprof_str_release(&sanitizer);
     return result;
 }
 
@@ -216,7 +231,10 @@ int trace_open(struct trace_session **out, const struct trace_options *options,
                                           .pids = &options->pid,
                                           .pid_count = options->pid != 0};
     session->pid = options->pid;
-    result = options->pid ? 0 : open_sockets(session, error);
+    if (options->children)
+        result = trace_children_open(session, error);
+    else
+        result = options->pid ? 0 : open_sockets(session, error);
     if (!result)
         result = target_open(&session->target, &target, error);
     if (!result && !options->pid)
@@ -267,6 +285,7 @@ void trace_free(struct trace_session *session)
     control_server_close(&session->control);
     target_free(session->target);
     recording_free(session->recording);
+    trace_children_free(session);
     trace_program_release(session);
     trace_keeper_end(&session->keeper);
     sprof_vec_release(&session->programs);
@@ -312,6 +331,11 @@ static void note_exec(struct trace_session *session)
 /* The agent waits in a command that has executed nothing of its own. */
 static int set_up(struct trace_session *session, struct sprof_error *error)
 {
+    if (session->children) { /* each program by itself, when it comes */
+        session->start_ns = sprof_clock_monotonic_ns();
+        session->start_ticks = probe_ticks();
+        return trace_ranges_begin(session, error);
+    }
     int result = session->options.pid ? 0 : trace_meet(session, error);
     if (!result)
         result = trace_choose(session, error);
@@ -346,8 +370,8 @@ static int start(struct trace_session *session, struct sprof_error *error)
     close_fd(&session->child_fd);
     if (result)
         recording_abandon(session->recording);
-    else if (trace_process_add(session, session->pid) ||
-             sprof_vec_push(&session->programs, session))
+    else if (!session->children && (trace_process_add(session, session->pid) ||
+                                    sprof_vec_push(&session->programs, session)))
         return sprof_error_memory(error);
     if (!result)
         result = trace_begin_paused(session, error);
@@ -376,28 +400,35 @@ int trace_clear(struct trace_session *session)
         if (trace_clear_figures(session->programs.items[i], probe_ticks()))
             return SPROF_ENOMEM;
     }
+    if (session->children)
+        trace_children_clear(session);
     return recording_clear(session->recording, session->cleared_ns);
+}
+
+void trace_program_add_up(const struct trace_session *program, struct trace_sums *sums)
+{
+    sums->calls += program->calls;
+    sums->in_flight += program->in_flight;
+    sums->abnormal += program->abnormal;
+    sums->logged += program->logged;
+    sums->unlogged += program->unlogged;
+    sums->untracked += atomic_load(&program->shared->untracked);
+    for (size_t i = 0; i < program->probes.count; i++) {
+        sums->probes += program->probes.items[i].is_chosen;
+        sums->probes_on += program->probes.items[i].is_chosen && program->probes.items[i].is_on;
+    }
 }
 
 void trace_add_up(const struct trace_session *session, struct trace_sums *sums)
 {
     *sums = (struct trace_sums){0};
-    for (size_t i = 0; i < session->programs.count; i++) {
-        const struct trace_session *program = session->programs.items[i];
-        sums->calls += program->calls;
-        sums->in_flight += program->in_flight;
-        sums->abnormal += program->abnormal;
-        sums->logged += program->logged;
-        sums->unlogged += program->unlogged;
-        sums->untracked += atomic_load(&program->shared->untracked);
-        for (size_t k = 0; k < program->probes.count; k++) {
-            sums->probes += program->probes.items[k].is_chosen;
-            sums->probes_on += program->probes.items[k].is_chosen && program->probes.items[k].is_on;
-        }
-    }
+    for (size_t i = 0; i < session->programs.count; i++)
+        trace_program_add_up(session->programs.items[i], sums);
+    if (session->children)
+        trace_children_add_ended(session, sums);
 }
 
-static int collect_all(struct trace_session *program, enum trace_collecting what)
+int trace_collect_program(struct trace_session *program, enum trace_collecting what)
 {
     trace_take_time(program);
     return trace_collect(program, what) || trace_coverage_collect(program) ||
@@ -412,7 +443,7 @@ int trace_flush(struct trace_session *session, struct sprof_error *error)
 {
     trace_take_time(session);
     for (size_t i = 0; i < session->programs.count; i++)
-        if (collect_all(session->programs.items[i], TRACE_COLLECT_ALL))
+        if (trace_collect_program(session->programs.items[i], TRACE_COLLECT_ALL))
             return sprof_error_memory(error);
     account(session, trace_command_cpu_ns(session));
     const int result = recording_flush(session->recording, error);
@@ -455,7 +486,8 @@ static int look_at_program(struct trace_session *session)
     if (session->now_ns < session->next_look_ns)
         return 0;
     session->next_look_ns = session->now_ns + (LOOK_MS - 1) * UINT64_C(1000000);
-    note_exec(session);
+    if (!session->options.children)
+        note_exec(session);
     if (trace_collect(session, TRACE_COLLECT_ENDED) || trace_coverage_collect(session))
         return SPROF_ENOMEM;
     if (session->mode == TRACE_COVERAGE && trace_coverage_begin(session)) /* libraries come */
@@ -466,7 +498,7 @@ static int look_at_program(struct trace_session *session)
 
 static int look(struct trace_session *session, struct sprof_error *error)
 {
-    int result = 0;
+    int result = session->children && trace_children_serve(session) ? sprof_error_memory(error) : 0;
     trace_take_time(session);
     for (size_t i = 0; i < session->programs.count && !result; i++) {
         struct trace_session *program = session->programs.items[i];
@@ -485,12 +517,8 @@ static bool wants_flush(struct trace_session *session)
     return wants;
 }
 
-struct polls {
-    SPROF_VEC(struct pollfd) list;
-};
-
 /* What makes the loop look again: commands, the end, and what programs ask for. */
-static int add_polls(struct trace_session *session, struct polls *polls)
+static int add_polls(struct trace_session *session, struct trace_polls *polls)
 {
     struct pollfd first[4];
     bool blind;
@@ -508,18 +536,25 @@ static int add_polls(struct trace_session *session, struct polls *polls)
                                      .events = POLLIN};
         result = sprof_vec_push(&polls->list, loads);
     }
-    return result;
+    return session->children && !result ? trace_children_polls(session, polls) : result;
+}
+
+/* The command has ended, and with --children all that it has left behind. */
+static bool has_ended(struct trace_session *session, struct trace_result *result)
+{
+    return target_ended(session->target, &result->wait_status) &&
+           (!session->children || trace_children_are_over(session));
 }
 
 static int wait_for_end(struct trace_session *session, struct trace_result *result,
                         struct sprof_error *error)
 {
-    struct polls polls = {0};
+    struct trace_polls polls = {0};
     int failed = 0;
     session->next_flush_ns = session->start_ns + FLUSH_NS;
     trace_govern_anew(session);
     session->governor.cpu_ns = trace_command_cpu_ns(session);
-    while (!failed && !session->ended && !target_ended(session->target, &result->wait_status)) {
+    while (!failed && !session->ended && !has_ended(session, result)) {
         if (add_polls(session, &polls)) {
             failed = sprof_error_memory(error);
             break;
@@ -537,13 +572,16 @@ static int wait_for_end(struct trace_session *session, struct trace_result *resu
     sprof_vec_release(&polls.list);
     if (failed)
         return failed;
-    result->has_wait_status = !session->ended && !session->options.pid;
+    result->has_wait_status =
+        !session->options.pid && target_ended(session->target, &result->wait_status);
     control_server_close(&session->control);
+    if (session->children)
+        trace_children_close(session);
     trace_take_time(session);
     for (size_t i = 0; i < session->programs.count && !failed; i++) {
         trace_loads_close(session->programs.items[i]);
-        failed = collect_all(session->programs.items[i],
-                             session->ended ? TRACE_COLLECT_ALL : TRACE_COLLECT_LAST);
+        failed = trace_collect_program(session->programs.items[i],
+                                       session->ended ? TRACE_COLLECT_ALL : TRACE_COLLECT_LAST);
     }
     return failed ? sprof_error_memory(error) : 0;
 }
@@ -566,7 +604,11 @@ static int finish(struct trace_session *session, struct trace_result *result,
     trace_coverage_count(session, &result->covered, &result->left);
     result->stopped_ns = session->stopped_ns;
     result->untracked = sums.untracked;
-    result->probe_ns = session->shared->cost.whole * session->ns_per_tick;
+    const struct trace_session *any = session->programs.count ? *session->programs.items : NULL;
+    const uint32_t cost = any ? any->shared->cost.whole : session->known_cost.whole;
+    result->probe_ns = cost * session->ns_per_tick;
+    if (session->children)
+        trace_children_count(session, result);
     for (size_t i = 0; i < session->probes.count; i++) {
         const struct trace_probe *probe = &session->probes.items[i];
         result->probes += probe->is_chosen;
@@ -640,7 +682,7 @@ int trace_run(struct trace_session *session, struct trace_result *result, struct
         return failed;
     }
     close_fd(&session->agent_fd);
-    if (session->mode == TRACE_COVERAGE && trace_coverage_begin(session))
+    if (!session->children && session->mode == TRACE_COVERAGE && trace_coverage_begin(session))
         failed = sprof_error_memory(error);
     if (!failed)
         failed = wait_for_end(session, result, error);

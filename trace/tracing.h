@@ -2,6 +2,7 @@
 #ifndef SPROF_TRACE_TRACING_H
 #define SPROF_TRACE_TRACING_H
 
+#include "agent/agent.h"
 #include "agent/probe.h"
 #include "control/control.h"
 #include "recording/recording.h"
@@ -135,7 +136,7 @@ struct trace_governor {
     uint32_t calm;                /* looks in a row at which little was spent */
 };
 
-/* So many threads have rows of their own. */
+/* So many threads have rows of their own; eight times as many with those of forked processes. */
 enum { TRACE_THREADS = 512 };
 
 /* The trace of one program: of the process that executed it, and of those that were forked from that.
@@ -148,6 +149,9 @@ struct trace_session {
     SPROF_VEC(struct trace_session *) programs;   /* of `common`: those that run, in any order */
     struct trace_children *children;              /* of `common`, with --children; owned */
     SPROF_VEC(struct trace_process) processes;    /* that run the program; the first executed it */
+    struct sprof_map process_index;               /* pid → the newest of that number */
+    struct probe_cost known_cost; /* of `common`: what probes took in another program; 0: not known */
+    size_t covered_count;     /* of `common`: functions that were called, in mode coverage */
     uint64_t ended_cpu_ns;    /* of `common`: of processes of programs that have ended */
     struct sprof_map covered; /* of `common`: node of an entry → when it was called first; see coverage.c */
     struct target *target; /* of `common`; else NULL */
@@ -407,6 +411,12 @@ bool trace_log_wants_flush(struct trace_session *session);
  * (as trace_stop_begin): the probes stay, and are off. */
 int trace_detach(struct trace_session *session, struct sprof_error *error);
 
+enum trace_collecting {
+    TRACE_COLLECT_ENDED, /* threads that have ended, whose memory others need */
+    TRACE_COLLECT_ALL,   /* … and whatever has changed */
+    TRACE_COLLECT_LAST,  /* the program has ended, and all its threads */
+};
+
 /* == session.c == */
 
 /* What was measured so far counts no more. Returns 0 or SPROF_ENOMEM. */
@@ -427,11 +437,21 @@ struct trace_sums {
     size_t probes, probes_on; /* of those that run */
 };
 void trace_add_up(const struct trace_session *session, struct trace_sums *sums);
+void trace_program_add_up(const struct trace_session *session, struct trace_sums *sums);
+
+/* Takes all that one program has called. Returns 0 or SPROF_ENOMEM. */
+int trace_collect_program(struct trace_session *session, enum trace_collecting what);
+
+/* Says why a program cannot be traced. */
+int trace_refuse(enum agent_file kind, const char *path, struct sprof_error *error);
 
 /* == processes.c == */
 
 /* A process runs the program from now on. Returns 0 or SPROF_ENOMEM. */
 int trace_process_add(struct trace_session *session, pid_t pid);
+
+/* The same, with rows, of one that was forked from the program's. */
+int trace_process_add_forked(struct trace_session *session, pid_t pid);
 
 /* NULL: it was not seen. */
 struct trace_process *trace_process_find(const struct trace_session *session, pid_t pid);
@@ -447,12 +467,6 @@ bool trace_processes_are_over(struct trace_session *session);
 void trace_processes_release(struct trace_session *session);
 
 /* == figures.c == */
-
-enum trace_collecting {
-    TRACE_COLLECT_ENDED, /* threads that have ended, whose memory others need */
-    TRACE_COLLECT_ALL,   /* … and whatever has changed */
-    TRACE_COLLECT_LAST,  /* the command has ended, and all its threads */
-};
 
 /* Takes what threads have logged. Returns 0 or SPROF_ENOMEM. */
 int trace_collect_log(struct trace_session *session);

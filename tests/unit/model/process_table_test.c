@@ -46,6 +46,29 @@ static void test_a_mention_before_the_fork_is_the_same_one(void)
     model_process_table_release(&table);
 }
 
+static void test_a_process_goes_on_as_another_one(void)
+{
+    struct model_process_table table = {0};
+    const struct sprof_file_id file = {.path = "/bin/sh"};
+    model_process_table_comm(&table, 10, 10, "shell", true, 1);
+    model_process_table_fork(&table, 10, 10, 11, 11, 2);
+    CU_ASSERT_EQUAL(model_process_table_map(&table, 11, 0x1000, 0x1000, 0, &file, 3), 0);
+    const struct model_thread *first = model_process_table_thread(&table, 11, 11, 3);
+    CU_ASSERT_EQUAL(model_process_table_replace(&table, 11, 4), 0);
+    const struct model_process *process = model_process_table_process(&table, 11, 5);
+    CU_ASSERT_NOT_EQUAL(process->id, first->process);
+    CU_ASSERT_EQUAL(process->parent, model_process_table_process(&table, 10, 5)->id);
+    CU_ASSERT_STRING_EQUAL(process->name, "shell");
+    CU_ASSERT_EQUAL(table.processes.items[first->process - 1]->end_ns, 4);
+    CU_ASSERT_EQUAL(process->end_ns, 0);
+    CU_ASSERT_PTR_NULL(model_process_table_find(&table, process, 0x1800, 0));
+    const struct model_thread *second = model_process_table_thread(&table, 11, 11, 6);
+    CU_ASSERT_PTR_NOT_EQUAL(second, first);
+    CU_ASSERT_EQUAL(second->process, process->id);
+    CU_ASSERT_EQUAL(process->end_ns, 0);
+    model_process_table_release(&table);
+}
+
 static void test_a_number_used_again_ends_its_bearer(void)
 {
     struct model_process_table table = {0};
@@ -131,6 +154,7 @@ void sprof_suite_model_process_table(void)
                 test_only_the_main_thread_names_the_process);
     CU_add_test(suite, "a mention before the fork is the same one",
                 test_a_mention_before_the_fork_is_the_same_one);
+    CU_add_test(suite, "a process goes on as another one", test_a_process_goes_on_as_another_one);
     CU_add_test(suite, "a number used again ends its bearer",
                 test_a_number_used_again_ends_its_bearer);
     CU_add_test(suite, "a tid that moves to another process",

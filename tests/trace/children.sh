@@ -1,0 +1,250 @@
+#!/bin/bash
+# sprof trace --children: processes that the command forks or starts are traced, each with figures of its own.
+#   children.sh forks | executed | left | many | modes | controlled | kinds | bad
+set -u
+. "$(dirname "$0")/../system/lib.sh"
+
+cat >program.c <<'END'
+#include <pthread.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#define NI __attribute__((noinline))
+extern char **environ;
+NI void work(void) { __asm__ volatile("nop; nop; nop; nop; nop"); }
+NI void threads(void) { work(); __asm__ volatile(""); }
+NI void calls(int n) { for (int i = 0; i < n; i++) work(); }
+NI void never(void) { work(); __asm__ volatile(""); }
+static void *run(void *n) { for (long i = 0; i < (long)n; i++) threads(); return 0; }
+static void child(int n) { if (!fork()) { calls(n); _exit(0); } }
+static void program(const char *n) { execl("./program", "program", "leaf", n, (char *)0); _exit(9); }
+
+static void forks(void)
+{
+    pthread_t thread;
+    calls(7);
+    child(1000);
+    wait(0);
+    if (!fork()) { /* its thread has the first call */
+        pthread_create(&thread, 0, run, (void *)50);
+        pthread_join(thread, 0);
+        child(11); /* of the second generation */
+        wait(0);
+        _exit(0);
+    }
+    wait(0);
+    if (!syscall(SYS_fork)) { /* libc does not know of it */
+        calls(13);
+        _exit(0);
+    }
+    wait(0);
+    pthread_create(&thread, 0, run, (void *)3);
+    pthread_join(thread, 0);
+    calls(1);
+}
+
+static void executed(void)
+{
+    char *arguments[] = {"program", "leaf", "300", 0};
+    pid_t pid;
+    if (!fork())
+        program("100");
+    wait(0);
+    if (!(pid = vfork()))
+        program("200");
+    waitpid(pid, 0, 0);
+    posix_spawn(&pid, "./program", 0, 0, arguments, environ);
+    waitpid(pid, 0, 0);
+    if (system("./program leaf 400; exit 3") != 3 << 8)
+        _exit(1);
+    if (!fork()) { /* measured before, too */
+        calls(19);
+        program("500");
+    }
+    wait(0);
+    calls(5);
+    program("600"); /* in its own place */
+}
+
+int main(int count, char **arguments)
+{
+    const char *what = count > 1 ? arguments[1] : "";
+    const int n = count > 2 ? atoi(arguments[2]) : 0;
+    if (!strcmp(what, "forks"))
+        forks();
+    else if (!strcmp(what, "executed"))
+        executed();
+    else if (!strcmp(what, "many")) {
+        for (int i = 0; i < n; i++) {
+            child(10);
+            if (!(i & 3) && !fork())
+                program("20");
+        }
+        while (wait(0) > 0)
+            ;
+    } else if (!strcmp(what, "daemon")) { /* which ends when nobody holds its input any more */
+        if (!fork()) {
+            char byte;
+            FILE *number = fopen("daemon", "w");
+            fprintf(number, "%d\n", getpid());
+            fclose(number);
+            setsid();
+            while (read(0, &byte, 1) > 0)
+                work();
+            calls(17);
+            _exit(0);
+        }
+        fclose(stdout);
+        return 5;
+    } else
+        calls(n);
+    printf("%s\n", what);
+    return 5;
+}
+END
+gcc -O1 -g program.c -o program -pthread || fail "no compiler"
+
+traced() { # OPTION… -- COMMAND…: ends and prints as untraced
+    local options=()
+    while [ "$1" != -- ]; do options+=("$1") && shift; done
+    shift
+    "$@" >want </dev/null
+    local wanted=$?
+    timeout 120 "$SPROF" trace --children -o t.db "${options[@]}" -- "$@" >got 2>"$work/err" </dev/null
+    status=$?
+    [ $status = $wanted ] || fail "exit status $status, untraced $wanted"
+    cmp -s want got || fail "other output than untraced"
+}
+
+# The calls of a function in each process that called it, sorted.
+each() {
+    sql t.db "SELECT sum(calls) FROM v_process_call WHERE function = '$1' GROUP BY process_id" | sort -n | tr '\n' ' '
+}
+sums() {
+    sql t.db "SELECT calls FROM v_call_stats WHERE function = '$1'"
+}
+want() { # FUNCTION CALLS…
+    local function=$1 got
+    shift
+    got=$(each "$function")
+    [ "$got" = "$* " ] || fail "calls of $function by process: $got, not $*"
+}
+
+chosen='^(work|calls|threads|never)$'
+case $1 in
+forks)
+    traced --function "$chosen" -- ./program forks
+    want work 11 11 13 50 1000
+    want calls 1 1 1 2
+    want threads 3 50
+    [ "$(sql t.db "SELECT count(*) FROM process")" = 5 ] || fail "$(sql t.db 'SELECT count(*) FROM process') processes, not 5"
+    said '5 processes of 1 program'
+    # Without the option they pass through.
+    expect 5 "$SPROF" trace -o t.db --function "$chosen" -- ./program forks
+    want work 11
+    # Reports are by process, too.
+    traced --paths --function "$chosen" -- ./program forks
+    want work 11 11 13 50 1000
+    [ "$("$SPROF" report t.db --by process --format csv | grep -c program)" = 5 ] ||
+        fail "a process is missing: $("$SPROF" report t.db --by process)"
+    ;;
+executed)
+    traced --function "$chosen" -- ./program executed
+    want work 5 19 100 200 300 400 500 600
+    # Programs of one process are told apart.
+    [ "$(sql t.db "SELECT count(DISTINCT pid) FROM v_process_call")" = 6 ] || fail "not 6 process numbers"
+    # Not only those of the command.
+    traced --function "$chosen" -- sh -c './program leaf 3; ./program leaf 4 | cat; exec ./program leaf 5'
+    want work 3 4 5
+    ;;
+left)
+    # The trace lasts as long as what the command leaves behind.
+    mkfifo input
+    timeout 120 "$SPROF" trace --children -o t.db --function "$chosen" -- ./program daemon <input >tout 2>terr &
+    tracer=$!
+    exec 7>input
+    wait_until 60 grep -q 'still traced' terr
+    echo >&7
+    exec 7>&-
+    wait $tracer
+    [ $? = 5 ] || fail "other exit status than the command's"
+    rm daemon
+    want work 18
+    # Or until it is ended; what it leaves goes on untraced.
+    timeout 120 "$SPROF" trace --children -o t.db --function "$chosen" -- ./program daemon <input >tout 2>terr &
+    tracer=$!
+    exec 7>input
+    wait_until 60 grep -q 'still traced' terr
+    wait_until 60 test -s daemon
+    daemon=$(cat daemon)
+    expect 0 "$SPROF" ctl -i t.db end
+    wait $tracer
+    [ $? = 5 ] || fail "other exit status than the command's"
+    kill -0 "$daemon" || fail "the daemon has ended with the trace"
+    exec 7>&-
+    wait_until 60 eval "! kill -0 $daemon 2>/dev/null"
+    ;;
+many)
+    traced --function "$chosen" -- ./program many 300
+    [ "$(sums work)" = 4500 ] || fail "$(sums work) calls, not 4500"
+    [ "$(sql t.db "SELECT count(*) FROM (SELECT 1 FROM v_process_call WHERE function = 'work' GROUP BY process_id)")" = 375 ] ||
+        fail "not all processes have figures"
+    ;;
+modes)
+    traced --mode coverage --function "$chosen" -- ./program executed
+    got=$(sql t.db "SELECT group_concat(function, ' ') FROM (SELECT function FROM v_coverage WHERE executed ORDER BY function)")
+    [ "$got" = "calls work" ] || fail "covered: $got"
+    [ "$(sql t.db "SELECT count(*) FROM v_coverage WHERE NOT executed")" = 2 ] || fail "not two functions are left"
+    traced --mode log --function "$chosen" -- ./program forks
+    [ "$(sql t.db "SELECT count(*) FROM v_call WHERE function = 'work'")" = 1085 ] || fail "not every call has a row"
+    [ "$(sql t.db "SELECT count(DISTINCT pid) FROM v_call")" = 5 ] || fail "not of every process"
+    want work 11 11 13 50 1000
+    ;;
+controlled)
+    # What is switched off is off in programs that come later.
+    mkfifo input
+    timeout 120 "$SPROF" trace --children -o t.db --function "$chosen" -- \
+        sh -c 'read line; ./program leaf 4; read line; ./program leaf 8; read line; ./program leaf 16' <input >tout 2>terr &
+    tracer=$!
+    exec 7>input
+    ctl() {
+        expect 0 "$SPROF" ctl -i t.db "$@"
+    }
+    wait_until 60 eval '"$SPROF" ctl -i t.db status >status.out 2>&1'
+    ctl probe -work
+    echo >&7
+    wait_until 60 eval '[ "$(grep -c leaf tout)" = 1 ]'
+    ctl probe -#2
+    echo >&7
+    wait_until 60 eval '[ "$(grep -c leaf tout)" = 2 ]'
+    ctl stop
+    echo >&7
+    wait $tracer
+    [ $? = 5 ] || fail "other exit status than the command's"
+    want work 8
+    want calls 1 1
+    ;;
+kinds)
+    # What cannot be traced runs as always, and what it starts is traced.
+    gcc -O1 -static program.c -o static || fail "no static libc"
+    gcc -O1 -g -fsanitize=address program.c -o sanitized || fail "no sanitizer"
+    unset ASAN_OPTIONS
+    traced --function "$chosen" -- sh -c './sanitized leaf 3; ./static leaf 4; ./program leaf 5'
+    want work 5
+    said 'sanitized: it is built with a sanitizer'
+    traced --function "$chosen" -- ./static executed
+    want work 100 200 300 400 500 600
+    said 'linked statically'
+    ;;
+bad)
+    expect 2 "$SPROF" trace --children -o t.db -p $$
+    said_only 'children belongs to a command'
+    expect 2 "$SPROF" trace --children --function '(' -o t.db -- ./program leaf 1
+    expect 1 "$SPROF" trace --children -o t.db -- ./missing
+    ;;
+*) fail "no such case" ;;
+esac

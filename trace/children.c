@@ -1,0 +1,592 @@
+/* Programs that the command and its children execute. The agent is preloaded into each, connects to a
+ * socket and waits there until its program has probes. Processes that are forked without executing
+ * anything need nothing; those that have not called anything yet are found in /proc where it matters. */
+#include "trace/children.h"
+#include "trace/governor.h"
+#include "trace/load.h"
+
+#include "agent/agent.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    WAITING_MOST = 4096,      /* connections that nobody has accepted yet */
+    ANSWER_S = 10,            /* for an agent's answer: its process may be stopped */
+    COMING_NS = 2000000000,   /* from when a process is seen on, until it is believed not to connect */
+    ENVIRONMENT_MAX = 4 << 20,
+    MAPS_MAX = 16 << 20,
+};
+
+/* An agent that has not said hello yet. */
+struct newcomer {
+    int fd;
+    pid_t pid;
+};
+
+/* A process of ours by its environment that is in no program. */
+struct stranger {
+    pid_t pid;
+    uint64_t start; /* in clock ticks since boot */
+    uint64_t seen_ns;
+};
+
+struct trace_children {
+    int listener;
+    char name[64]; /* of the socket, in the abstract namespace */
+    SPROF_VEC(struct newcomer) newcomers;
+    SPROF_VEC(struct stranger) strangers;
+    SPROF_VEC(const char *) told; /* executables of which it was said why they are not traced */
+    struct trace_sums ended;
+    size_t programs, processes, left_out;
+    bool has_told_end;
+};
+
+/* == Beginning == */
+
+int trace_children_open(struct trace_session *session, struct sprof_error *error)
+{
+    struct trace_children *children = session->children = calloc(1, sizeof *children);
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    uint64_t random;
+    if (!children)
+        return sprof_error_memory(error);
+    children->listener = -1;
+    if (getrandom(&random, sizeof random, GRND_NONBLOCK) != sizeof random)
+        random = sprof_clock_monotonic_ns();
+    snprintf(children->name, sizeof children->name, "sprof-%d-%016llx", (int)getpid(),
+             (unsigned long long)random);
+    snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "%s", children->name);
+    const socklen_t length =
+        (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(children->name));
+    children->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (children->listener < 0 ||
+        bind(children->listener, (const struct sockaddr *)&address, length) ||
+        listen(children->listener, WAITING_MOST))
+        return sprof_error_set(error, SPROF_ELIMIT, errno,
+                               "cannot make a socket for the command's children: %s\nsee `ulimit "
+                               "-n`",
+                               strerror(errno));
+    return 0;
+}
+
+const char *trace_children_address(const struct trace_session *session)
+{
+    return session->children->name;
+}
+
+int trace_children_polls(const struct trace_session *session, struct trace_polls *polls)
+{
+    const struct trace_children *children = session->children;
+    const struct pollfd listener = {.fd = children->listener, .events = POLLIN};
+    int result = sprof_vec_push(&polls->list, listener);
+    for (size_t i = 0; i < children->newcomers.count && !result; i++) {
+        const struct pollfd hello = {.fd = children->newcomers.items[i].fd, .events = POLLIN};
+        result = sprof_vec_push(&polls->list, hello);
+    }
+    for (size_t i = 0; i < session->programs.count && !result; i++) {
+        const struct trace_session *program = session->programs.items[i];
+        for (size_t k = 0; k < program->processes.count && !result; k++) {
+            const struct pollfd end = {.fd = program->processes.items[k].fd, .events = POLLIN};
+            if (end.fd >= 0)
+                result = sprof_vec_push(&polls->list, end);
+        }
+    }
+    return result;
+}
+
+/* == Programs that come == */
+
+static struct trace_session *program_make(struct trace_session *common, int fd, pid_t pid,
+                                          const struct probe_hello *hello)
+{
+    struct trace_session *program = calloc(1, sizeof *program);
+    char link[64], path[PATH_MAX];
+    if (!program)
+        return NULL;
+    program->options = common->options;
+    program->options.command = NULL;
+    program->common = common;
+    program->recording = common->recording;
+    program->run = common->run;
+    program->event = common->event;
+    program->mode = common->mode;
+    program->paused = common->paused;
+    program->agent_fd = fd;
+    program->child_fd = program->memory_fd = -1;
+    program->control = CONTROL_SERVER_NONE;
+    program->ns_per_tick = 1;
+    program->pid = pid;
+    program->hello = *hello;
+    program->start_ns = sprof_clock_monotonic_ns();
+    snprintf(link, sizeof link, "/proc/%d/exe", (int)pid);
+    const ssize_t length = readlink(link, path, sizeof path - 1);
+    path[length > 0 ? length : 0] = '\0';
+    program->executable = sprof_arena_text(&program->arena, length > 0 ? path : "a program");
+    return program;
+}
+
+static void program_free(struct trace_session *program)
+{
+    trace_program_release(program);
+    free(program);
+}
+
+static bool has_figures(const struct trace_session *program, pid_t pid)
+{
+    const uint32_t used = atomic_load(&program->shared->slabs_used);
+    bool has = trace_process_find(program, pid) != NULL;
+    for (uint32_t i = 0; i < used && i < program->slab_count && !has; i++)
+        has = atomic_load(&program->shared->slabs[i].pid) == (uint32_t)pid;
+    return has;
+}
+
+/* A process that executes something does not run what it ran before: whatever it called there is taken
+ * while its number still means that. */
+static int leave_program(struct trace_session *common, pid_t pid, bool *was_known)
+{
+    *was_known = false;
+    for (size_t i = 0; i < common->programs.count; i++) {
+        struct trace_session *program = common->programs.items[i];
+        if (!has_figures(program, pid))
+            continue;
+        if (trace_collect_program(program, TRACE_COLLECT_ALL))
+            return SPROF_ENOMEM;
+        struct trace_process *process = trace_process_find(program, pid);
+        if (!process || process->is_over)
+            continue;
+        *was_known = true;
+        process->is_over = true;
+        program->executed |= pid == program->pid;
+        if (process->fd >= 0)
+            close(process->fd);
+        process->fd = -1;
+        if (trace_collect_program(program, TRACE_COLLECT_ENDED))
+            return SPROF_ENOMEM;
+    }
+    return 0;
+}
+
+/* Whose child it is, of those that are known; else the command's. */
+static pid_t known_parent(const struct trace_session *common, pid_t pid)
+{
+    struct sprof_proc_status status;
+    if (sprof_proc_status_read(pid, &status))
+        for (size_t i = 0; i < common->programs.count; i++)
+            if (trace_process_find(common->programs.items[i], status.parent))
+                return status.parent;
+    return common->pid;
+}
+
+/* Rows of a process that has executed a program, with what it has mapped. Figures of two programs are
+ * kept apart by having two rows. */
+static int note_process(struct trace_session *program, bool was_known)
+{
+    struct trace_session *common = program->common;
+    struct model_record record = {.type = MODEL_RECORD_FORK,
+                                  .time_ns = sprof_clock_monotonic_ns(),
+                                  .pid = program->pid,
+                                  .tid = program->pid,
+                                  .cpu = -1};
+    struct target_snapshot snapshot = {0};
+    const struct model_record *mapped;
+    char name[16];
+    int result = 0;
+    record.fork.parent_pid = record.fork.parent_tid = known_parent(common, program->pid);
+    if (was_known)
+        result = recording_replace_process(program->recording, program->pid, record.time_ns);
+    else if (program->pid != common->pid)
+        result = recording_event(program->recording, &record);
+    sprof_proc_comm(program->pid, program->pid, name);
+    record.type = MODEL_RECORD_COMM;
+    record.comm.exec = true;
+    record.comm.name = sprof_arena_text(&program->arena, name);
+    if (!result)
+        result = recording_event(program->recording, &record);
+    if (!result)
+        result = target_snapshot_process(&snapshot, program->pid, record.time_ns);
+    while (!result && (mapped = target_snapshot_next(&snapshot)))
+        if (mapped->type == MODEL_RECORD_MMAP)
+            result = recording_event(program->recording, mapped);
+    target_snapshot_release(&snapshot);
+    return result ? SPROF_ENOMEM : 0;
+}
+
+/* Which modules its files are: later the process may have executed something else. */
+static void note_modules(struct trace_session *program)
+{
+    const uint64_t now_ns = sprof_clock_monotonic_ns();
+    for (size_t i = 0; i < program->files.count; i++) {
+        struct trace_file *file = &program->files.items[i];
+        if (!file->count)
+            continue;
+        const uint64_t start = program->probes.items[file->first].function->start;
+        uint64_t offset = 0;
+        file->module = recording_module_at(program->recording, program->pid, file->bias + start,
+                                           now_ns, &offset);
+        file->offset = offset - start;
+    }
+}
+
+static int check_program(const struct trace_session *program, struct sprof_error *error)
+{
+    char link[64];
+    snprintf(link, sizeof link, "/proc/%d/exe", (int)program->pid);
+    const enum agent_file kind = agent_check_file(link);
+    return kind == AGENT_FILE_GO || kind == AGENT_FILE_SANITIZER
+               ? trace_refuse(kind, program->executable, error)
+               : 0;
+}
+
+/* The agent waits. What it must be given is written into its process. */
+static int program_begin(struct trace_session *program, bool was_known, struct sprof_error *error)
+{
+    struct trace_session *common = program->common;
+    if (trace_process_add(program, program->pid))
+        return sprof_error_memory(error);
+    int result = trace_hello_check(program, error);
+    if (!result)
+        result = check_program(program, error);
+    if (!result && note_process(program, was_known))
+        result = sprof_error_memory(error);
+    if (!result)
+        result = trace_choose(program, error);
+    if (result)
+        return result;
+    if (common->programs.count)
+        common->known_cost = common->programs.items[0]->shared->cost;
+    note_modules(program);
+    result = trace_place(program, error);
+    close(program->agent_fd);
+    program->agent_fd = -1;
+    if (!result && program->mode == TRACE_COVERAGE && trace_coverage_begin(program))
+        result = sprof_error_memory(error);
+    trace_govern_anew(program);
+    program->governor.cpu_ns = trace_command_cpu_ns(program);
+    return result;
+}
+
+/* Once for each executable. */
+static int say_refused(struct trace_session *common, const struct trace_session *program,
+                       const struct sprof_error *error)
+{
+    struct trace_children *children = common->children;
+    for (size_t i = 0; i < children->told.count; i++)
+        if (!strcmp(children->told.items[i], program->executable))
+            return 0;
+    sprof_log_message(common->options.log, SPROF_LOG_WARNING, "%s", error->message);
+    const char *path = sprof_arena_text(&common->arena, program->executable);
+    return path && !sprof_vec_push(&children->told, path) ? 0 : SPROF_ENOMEM;
+}
+
+/* Takes the descriptor. */
+static int take_program(struct trace_session *common, int fd, pid_t pid,
+                        const struct probe_hello *hello)
+{
+    struct trace_children *children = common->children;
+    const struct timeval patience = {.tv_sec = ANSWER_S};
+    const struct probe_request give_up = {.kind = PROBE_GIVE_UP};
+    struct sprof_error error = {0};
+    bool was_known = false;
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    int result = leave_program(common, pid, &was_known);
+    struct trace_session *program = result ? NULL : program_make(common, fd, pid, hello);
+    if (!program || sprof_vec_reserve(&common->programs, common->programs.count + 1)) {
+        close(fd);
+        free(program);
+        return SPROF_ENOMEM;
+    }
+    result = program_begin(program, was_known, &error);
+    if (!result) {
+        common->programs.items[common->programs.count++] = program;
+        children->programs++;
+        return 0;
+    }
+    if (program->agent_fd >= 0)
+        send(program->agent_fd, &give_up, sizeof give_up, MSG_NOSIGNAL);
+    /* A program without any of the chosen functions is none that cannot be traced, and one that has
+     * been killed meanwhile is none at all. */
+    if (result != SPROF_ENOTFOUND && result != SPROF_ENOMEM &&
+        !trace_processes_are_over(program)) {
+        children->left_out++;
+        if (say_refused(common, program, &error))
+            result = SPROF_ENOMEM;
+    }
+    program_free(program);
+    return result == SPROF_ENOMEM ? SPROF_ENOMEM : 0;
+}
+
+/* Only who may be traced by us is listened to. */
+static int accept_newcomers(struct trace_children *children)
+{
+    int fd;
+    while ((fd = accept4(children->listener, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
+        struct ucred peer;
+        socklen_t length = sizeof peer;
+        if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) || peer.pid <= 0 ||
+            (geteuid() && peer.uid != geteuid())) {
+            close(fd);
+            continue;
+        }
+        const struct newcomer newcomer = {fd, peer.pid};
+        if (sprof_vec_push(&children->newcomers, newcomer)) {
+            close(fd);
+            return SPROF_ENOMEM;
+        }
+    }
+    return 0;
+}
+
+static int hear_newcomers(struct trace_session *common)
+{
+    struct trace_children *children = common->children;
+    int result = 0;
+    for (size_t i = 0; i < children->newcomers.count && !result;) {
+        const struct newcomer newcomer = children->newcomers.items[i];
+        struct probe_hello hello;
+        const ssize_t got = recv(newcomer.fd, &hello, sizeof hello, MSG_DONTWAIT);
+        if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+            i++;
+            continue;
+        }
+        children->newcomers.items[i] = children->newcomers.items[--children->newcomers.count];
+        if (got == sizeof hello)
+            result = take_program(common, newcomer.fd, newcomer.pid, &hello);
+        else
+            close(newcomer.fd);
+    }
+    return result;
+}
+
+/* == Processes that have not called anything yet == */
+
+static bool has_our_environment(const struct trace_children *children, pid_t pid)
+{
+    char path[64], variable[96];
+    struct sprof_str environment = {0};
+    snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
+    snprintf(variable, sizeof variable, PROBE_VARIABLE "=@%s", children->name);
+    const bool has = !sprof_proc_read(path, ENVIRONMENT_MAX, &environment) && environment.text &&
+                     memmem(environment.text, environment.length, variable, strlen(variable) + 1);
+    sprof_str_release(&environment);
+    return has;
+}
+
+/* Whether a process has the program's shared memory. */
+static bool shares_memory(const char *maps, const struct trace_session *program)
+{
+    struct stat status;
+    char inode[32];
+    if (fstat(program->memory_fd, &status))
+        return false;
+    snprintf(inode, sizeof inode, " %llu ", (unsigned long long)status.st_ino);
+    for (const char *at = maps; (at = strstr(at, "/memfd:" PROBE_MEMORY_NAME)); at++) {
+        const char *line = at;
+        while (line > maps && line[-1] != '\n')
+            line--;
+        const char *found = strstr(line, inode);
+        if (found && found < at)
+            return true;
+    }
+    return false;
+}
+
+/* A process that lives is of the program whose memory it has; those that were of another one are not
+ * any more. */
+static int assign(struct trace_session *common, pid_t pid, bool *is_assigned)
+{
+    char path[64];
+    struct sprof_str maps = {0};
+    int result = 0;
+    *is_assigned = false;
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    const bool is_read = !sprof_proc_read(path, MAPS_MAX, &maps) && maps.text && maps.length;
+    for (size_t i = 0; i < common->programs.count && is_read && !result; i++) {
+        struct trace_session *program = common->programs.items[i];
+        struct trace_process *process = trace_process_find(program, pid);
+        const bool shares = shares_memory(maps.text, program);
+        *is_assigned |= shares;
+        if (shares && (!process || process->is_over))
+            result = trace_process_add_forked(program, pid);
+        else if (!shares && process)
+            process->is_over = true;
+    }
+    sprof_str_release(&maps);
+    return result;
+}
+
+/* Whether it may still connect: it has just executed something. */
+static int is_coming(struct trace_children *children, pid_t pid, uint64_t start, bool *is)
+{
+    const struct stranger fresh = {pid, start, sprof_clock_monotonic_ns()};
+    for (size_t i = 0; i < children->strangers.count; i++) {
+        const struct stranger *known = &children->strangers.items[i];
+        if (known->pid != pid || known->start != start)
+            continue;
+        *is = fresh.seen_ns - known->seen_ns < COMING_NS;
+        return 0;
+    }
+    *is = true;
+    return sprof_vec_push(&children->strangers, fresh);
+}
+
+/* *coming: how many may still connect. */
+static int scan(struct trace_session *common, size_t *coming)
+{
+    struct trace_children *children = common->children;
+    struct sprof_proc_stat stat;
+    const uint64_t oldest = sprof_proc_stat_read(getpid(), &stat) ? stat.start_ticks : 0;
+    DIR *directory = opendir("/proc");
+    const struct dirent *entry;
+    int result = 0;
+    *coming = 0;
+    while (directory && !result && (entry = readdir(directory))) {
+        const pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+        bool is_assigned, is = false;
+        if (pid <= 0 || pid == getpid() || !sprof_proc_stat_read(pid, &stat) ||
+            stat.start_ticks < oldest || stat.state == 'Z')
+            continue;
+        result = assign(common, pid, &is_assigned);
+        if (!result && !is_assigned && has_our_environment(children, pid))
+            result = is_coming(children, pid, stat.start_ticks, &is);
+        *coming += is;
+    }
+    if (directory)
+        closedir(directory);
+    return result;
+}
+
+/* == Programs that end == */
+
+static void add_sums(struct trace_sums *to, const struct trace_sums *sums)
+{
+    to->calls += sums->calls;
+    to->in_flight += sums->in_flight;
+    to->abnormal += sums->abnormal;
+    to->logged += sums->logged;
+    to->unlogged += sums->unlogged;
+    to->untracked += sums->untracked;
+}
+
+static int end_program(struct trace_session *common, size_t index)
+{
+    struct trace_session *program = common->programs.items[index];
+    struct trace_children *children = common->children;
+    struct trace_sums sums = {0};
+    trace_loads_close(program);
+    const int result = trace_collect_program(program, TRACE_COLLECT_LAST);
+    trace_program_add_up(program, &sums);
+    add_sums(&children->ended, &sums);
+    children->processes += program->processes.count;
+    common->ended_cpu_ns += trace_command_cpu_ns(program);
+    common->known_cost = program->shared->cost;
+    if (program->stopped_ns > common->stopped_ns)
+        common->stopped_ns = program->stopped_ns;
+    common->programs.items[index] = common->programs.items[--common->programs.count];
+    program_free(program);
+    return result;
+}
+
+static bool any_is_over(const struct trace_session *common)
+{
+    bool any = false;
+    for (size_t i = 0; i < common->programs.count; i++)
+        any |= trace_processes_are_over(common->programs.items[i]);
+    return any;
+}
+
+static int end_programs(struct trace_session *common)
+{
+    size_t coming;
+    int result = any_is_over(common) ? scan(common, &coming) : 0;
+    for (size_t i = common->programs.count; i && !result; i--)
+        if (trace_processes_are_over(common->programs.items[i - 1]))
+            result = end_program(common, i - 1);
+    return result;
+}
+
+int trace_children_serve(struct trace_session *session)
+{
+    struct trace_children *children = session->children;
+    int result = accept_newcomers(children);
+    if (!result)
+        result = hear_newcomers(session);
+    return result ? result : end_programs(session);
+}
+
+bool trace_children_are_over(struct trace_session *session)
+{
+    struct trace_children *children = session->children;
+    size_t coming = 0, living = 0;
+    if (!children->newcomers.count && !session->programs.count)
+        return scan(session, &coming) || !coming;
+    for (size_t i = 0; i < session->programs.count; i++)
+        for (size_t k = 0; k < session->programs.items[i]->processes.count; k++)
+            living += !session->programs.items[i]->processes.items[k].is_over;
+    if (!children->has_told_end && living) {
+        children->has_told_end = true;
+        sprof_log_message(session->options.log, SPROF_LOG_NOTE,
+                          "the command has ended; %zu process%s that it started %s on and %s still "
+                          "traced: Ctrl-C or `sprof ctl end` ends that",
+                          living, living == 1 ? "" : "es", living == 1 ? "goes" : "go",
+                          living == 1 ? "is" : "are");
+    }
+    return false;
+}
+
+void trace_children_add_ended(const struct trace_session *session, struct trace_sums *sums)
+{
+    add_sums(sums, &session->children->ended);
+}
+
+void trace_children_clear(struct trace_session *session)
+{
+    session->children->ended = (struct trace_sums){0};
+}
+
+void trace_children_count(const struct trace_session *session, struct trace_result *result)
+{
+    const struct trace_children *children = session->children;
+    result->programs = children->programs;
+    result->processes = children->processes;
+    result->left_out = children->left_out;
+    for (size_t i = 0; i < session->programs.count; i++)
+        result->processes += session->programs.items[i]->processes.count;
+}
+
+void trace_children_close(struct trace_session *session)
+{
+    struct trace_children *children = session->children;
+    if (children->listener >= 0)
+        close(children->listener);
+    children->listener = -1;
+    for (size_t i = 0; i < children->newcomers.count; i++)
+        close(children->newcomers.items[i].fd);
+    children->newcomers.count = 0;
+}
+
+void trace_children_free(struct trace_session *session)
+{
+    struct trace_children *children = session->children;
+    if (!children)
+        return;
+    trace_children_close(session);
+    for (size_t i = 0; i < session->programs.count; i++)
+        program_free(session->programs.items[i]);
+    session->programs.count = 0;
+    sprof_vec_release(&children->newcomers);
+    sprof_vec_release(&children->strangers);
+    sprof_vec_release(&children->told);
+    free(children);
+    session->children = NULL;
+}
