@@ -1,7 +1,9 @@
 /* Shows a report anew while its recording goes on, as top does. */
 #include "cli/follow.h"
 
+#include "cli/commands.h"
 #include "cli/open.h"
+#include "recording/recording.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -37,10 +39,10 @@ static void put_screen(const char *text, size_t length)
     fputs("\033[J", stdout);
 }
 
-struct follow {
+struct following {
+    const struct cli_follow *asked;
     const char *path;
-    int (*show)(void *, FILE *, struct store *, struct sprof_error *);
-    void *context;
+    struct recording_live *live;
     bool is_terminal;
     size_t shown;
     char *text; /* the report shown last */
@@ -48,23 +50,26 @@ struct follow {
 };
 
 /* One report of the recording as it is now. *running: there will be more. */
-static int refresh(struct follow *follow, struct cli_terminal *terminal, bool *running,
+static int refresh(struct following *follow, struct cli_terminal *terminal, bool *running,
                    struct sprof_error *error)
 {
     struct store *store;
     /* What has no names and why is said once, not with every screen. */
-    int status =
-        cli_open_running(&store, follow->path, follow->shown ? NULL : &terminal->log, error);
+    const struct sprof_log *log = follow->shown ? NULL : &terminal->log;
+    int status = follow->live ? recording_live_look(follow->live, log, &store, error)
+                              : cli_open_running(&store, follow->path, log, error);
     if (status)
         return status;
     *running = store_running(store);
     free(follow->text);
     follow->text = NULL;
     FILE *out = open_memstream(&follow->text, &follow->length);
-    status = out ? follow->show(follow->context, out, store, error) : sprof_error_memory(error);
+    status = out ? follow->asked->show(follow->asked->context, out, store, error)
+                 : sprof_error_memory(error);
     if (out && fclose(out) && !status)
         status = sprof_error_memory(error);
-    store_close(store, NULL);
+    if (!follow->live)
+        store_close(store, NULL);
     if (status)
         return status;
     if (follow->is_terminal) {
@@ -84,25 +89,25 @@ static void pause_for(uint64_t time_ns)
     nanosleep(&time, NULL); /* a signal ends it */
 }
 
-int cli_follow(const char *path, uint64_t interval_ns,
-               int (*show)(void *context, FILE *out, struct store *store,
-                           struct sprof_error *error),
-               void *context, struct cli_terminal *terminal, struct sprof_error *error)
+int cli_follow(const struct cli_follow *asked, struct cli_terminal *terminal,
+               struct sprof_error *error)
 {
-    struct follow follow = {
-        .path = path, .show = show, .context = context, .is_terminal = isatty(STDOUT_FILENO)};
+    struct following follow = {.asked = asked,
+                               .path = asked->path ? asked->path : CLI_DEFAULT_RECORDING,
+                               .is_terminal = isatty(STDOUT_FILENO)};
     const struct sigaction action = {.sa_handler = on_signal};
     const int signals[] = {SIGINT, SIGTERM, SIGHUP};
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
         sigaction(signals[i], &action, NULL);
     bool running = true;
-    int status = 0;
+    int status =
+        asked->sql ? 0 : recording_live_open(&follow.live, follow.path, asked->lines, error);
     if (follow.is_terminal)
         fputs("\033[?1049h\033[?25l", stdout); /* another screen, without a cursor */
     while (!asked_to_end && running && !status) {
         status = refresh(&follow, terminal, &running, error);
         if (!status && running && !asked_to_end)
-            pause_for(interval_ns ? interval_ns : INTERVAL_NS);
+            pause_for(asked->interval_ns ? asked->interval_ns : INTERVAL_NS);
     }
     if (follow.is_terminal) {
         fputs("\033[?25h\033[?1049l", stdout);
@@ -110,6 +115,7 @@ int cli_follow(const char *path, uint64_t interval_ns,
             fwrite(follow.text, 1, follow.length, stdout);
         fflush(stdout);
     }
+    recording_live_free(follow.live);
     free(follow.text);
     return status;
 }

@@ -213,9 +213,16 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
         status = choose_view(arguments, &view.view, error);
     if (!status && arguments->interval_ns && !arguments->follow)
         status = sprof_error_set(error, SPROF_EUSAGE, 0, "--interval goes with --follow");
-    if (!status && arguments->follow)
-        return cli_follow(arguments->selection.input, arguments->interval_ns, show, &view, terminal,
-                          error);
+    if (!status && arguments->follow) {
+        struct cli_follow follow = {.path = arguments->selection.input,
+                                    .interval_ns = arguments->interval_ns,
+                                    .show = show,
+                                    .context = &view};
+        for (size_t i = 0; i < arguments->by.count; i++)
+            follow.lines |=
+                arguments->by.items[i] == REPORT_LINE || arguments->by.items[i] == REPORT_FILE;
+        return cli_follow(&follow, terminal, error);
+    }
     if (!status)
         status = cli_open_recording(&store, arguments->selection.input, terminal, error);
     if (status)

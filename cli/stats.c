@@ -231,9 +231,14 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
                                "calls and times");
     if (operands->count)
         arguments->input = operands->items[0];
-    if (arguments->follow)
-        return cli_follow(arguments->input, arguments->interval_ns, show, arguments, terminal,
-                          error);
+    if (arguments->follow) {
+        const struct cli_follow follow = {.path = arguments->input,
+                                          .interval_ns = arguments->interval_ns,
+                                          .sql = true,
+                                          .show = show,
+                                          .context = arguments};
+        return cli_follow(&follow, terminal, error);
+    }
     int status = cli_open_recording(&store, arguments->input, terminal, error);
     if (status)
         return status;

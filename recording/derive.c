@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void release(struct derive *derive)
+void recording_derive_release(struct derive *derive)
 {
     for (size_t i = 0; i < derive->modules.count; i++) {
         image_free(derive->modules.items[i].owned_image);
@@ -62,7 +62,7 @@ static int run_step(struct derive *derive, const struct recording_names *names,
         if (!result)
             result = store_write_derived(derive->store, &derive->derived, error);
     }
-    release(derive);
+    recording_derive_release(derive);
     return result;
 }
 

@@ -65,6 +65,7 @@ struct derive_frame {
     uint32_t chain_count;
     uint64_t key; /* 0: module and offset say which it is */
     bool wanted;  /* to be looked up */
+    bool asked;   /* it was */
 };
 
 struct derive_node {
@@ -118,6 +119,7 @@ struct derive_run {
     struct model_view view;                /* the least detailed of its phases */
     SPROF_VEC(struct derive_phase) phases; /* in order; empty where all are of that one mode */
     struct store_sample_summary summary;
+    uint64_t latest_ns, disorder_ns; /* of the samples so far */
     SPROF_VEC(struct derive_event) events;
     SPROF_VEC(struct derive_calls) calls; /* not empty: probes measured it, no samples */
 };
@@ -125,8 +127,15 @@ struct derive_run {
 struct derive {
     struct store *store;
     const struct recording_derive_source *source;
-    bool all;    /* every run is derived: what was derived is replaced as a whole */
-    bool import; /* imported runs too */
+    bool all;     /* every run is derived: what was derived is replaced as a whole */
+    bool import;  /* imported runs too */
+    bool live;    /* it is derived again and again as its run goes on: see recording/live.c */
+    bool lines;   /* … and costs of lines are asked for, too */
+    bool renamed; /* … and some frame has other functions than before: no path is valid */
+    struct {
+        uint32_t frame, node;
+        uint64_t sample;
+    } read;                          /* the largest ids that were read */
     struct symbolize_kernel *kernel; /* opened when a frame needs it; NULL: not yet or never */
     struct sprof_error kernel_error; /* why never */
     struct sprof_arena arena;
@@ -152,6 +161,9 @@ struct derive {
  * up the runs' samples. */
 int recording_derive_load(struct derive *derive, struct sprof_error *error);
 
+/* Reads what was added since, of the one run at hand. */
+int recording_derive_load_more(struct derive *derive, struct sprof_error *error);
+
 /* The position of a node + 1; 0: there is none. */
 size_t recording_derive_find_node(const struct derive *derive, uint32_t id);
 
@@ -163,6 +175,13 @@ void recording_derive_reach(struct derive *derive, const struct derive_run *run,
 int recording_derive_scan_samples(struct derive *derive, struct derive_run *run,
                                   struct sprof_error *error);
 void recording_derive_events_release(struct derive_run *run);
+
+/* The same for samples that were added since, without rows. */
+int recording_derive_scan_more(struct derive *derive, struct derive_run *run,
+                               struct sprof_error *error);
+
+/* A row without squares where its samples weigh the same. */
+struct store_thread_node_cost recording_derive_pair_row(const struct store_thread_node_cost *pair);
 
 /* The function whose entry a node is: of the chain of inlined ones the outermost. 0: none. */
 uint32_t recording_derive_entry_function(const struct derive *derive, uint32_t node);
@@ -199,5 +218,7 @@ int recording_derive_costs(struct derive *derive, struct sprof_error *error);
 
 /* The rows of what was loaded and has changed, into `derived`. */
 int recording_derive_changed_rows(struct derive *derive);
+
+void recording_derive_release(struct derive *derive);
 
 #endif

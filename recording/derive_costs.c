@@ -23,7 +23,8 @@ static void sum_up_nodes(struct derive *derive)
         if (!node->run)
             continue;
         node->named = (parent ? parent->named : 0) + recording_derive_frame_is_named(derive, frame);
-        node->path = 0;
+        if (!derive->live || derive->renamed)
+            node->path = 0;
     }
 }
 
@@ -125,7 +126,8 @@ static int make_paths(struct derive *derive, const struct derive_run *run)
     const bool several = run->phases.count;
     for (size_t i = 0; i < derive->nodes.count && !result; i++) {
         struct derive_node *node = &derive->nodes.items[i];
-        if (node->run == number && (several ? node->in_full : run->view.mode == MODEL_MODE_FULL))
+        const bool full = several ? node->in_full : run->view.mode == MODEL_MODE_FULL;
+        if (node->run == number && full && !node->path)
             result = full_path(derive, run, node);
     }
     for (size_t k = 0; k < run->events.count; k++)
@@ -170,17 +172,18 @@ static int number_paths(struct derive *derive, struct sprof_error *error)
 {
     struct finding finding = {.derive = derive};
     uint32_t last = derive->all ? 0 : derive->last.path;
+    const size_t known = derive->path_rows.count; /* of a run that goes on */
     int result = sprof_vec_reserve(&derive->path_rows, derive->paths.items.count + 1);
-    for (size_t i = 0; i < derive->paths.items.count && !result; i++)
+    for (size_t i = known; i < derive->paths.items.count && !result; i++)
         result = sprof_vec_push(&derive->path_rows, 0);
-    if (!result && last)
+    if (!result && last && !derive->live)
         result = store_each_path(derive->store, find_path, &finding, error);
     sprof_map_release(&finding.known);
-    for (size_t i = 0; i < derive->paths.items.count && !result; i++) {
+    for (size_t i = known; i < derive->paths.items.count && !result; i++) {
         struct model_path row = derive->paths.items.items[i];
         if (derive->path_rows.items[i])
             continue;
-        row.id = derive->path_rows.items[i] = ++last;
+        row.id = derive->path_rows.items[i] = derive->live ? last + (uint32_t)i + 1 : ++last;
         row.parent = row.parent ? derive->path_rows.items[row.parent - 1] : 0;
         result = sprof_vec_push(&derive->derived.paths, row);
     }
@@ -359,6 +362,11 @@ static int event_costs(struct derive *derive, const struct derive_run *run,
                  event->pairs.items[i].cost);
     }
     model_paths_sum(&derive->paths);
+    if (derive->live)
+        return path_costs(derive, &costed) ||
+                       (derive->lines && line_costs(derive, &costed, event, lines))
+                   ? SPROF_ENOMEM
+                   : 0;
     return path_costs(derive, &costed) || function_costs(derive, &costed) ||
                    module_costs(derive, &costed) || edge_costs(derive, &costed) ||
                    line_costs(derive, &costed, event, lines)
@@ -369,7 +377,8 @@ static int event_costs(struct derive *derive, const struct derive_run *run,
 static int run_costs(struct derive *derive, struct derive_run *run, struct sprof_error *error)
 {
     struct line_tree lines = {0};
-    int result = make_line_tree(derive, run, &lines);
+    int result = derive->live && !derive->lines ? 0 : make_line_tree(derive, run, &lines);
+    run->summary.named_frames = 0;
     for (size_t k = 0; k < run->events.count && !result; k++) {
         const struct derive_event *event = &run->events.items[k];
         for (size_t i = 0; i < event->pairs.count; i++)

@@ -84,6 +84,13 @@ static int load_module(void *context, const struct store_module *module)
     return sprof_vec_push(&derive->modules, loaded);
 }
 
+/* Those that are known keep what was found out about them. */
+static int load_new_module(void *context, const struct store_module *module)
+{
+    const struct derive *derive = context;
+    return sprof_map_get(&derive->module_index, module->id) ? 0 : load_module(context, module);
+}
+
 static struct derive_module *module_of(struct derive *derive, uint32_t id)
 {
     const uint64_t *index = sprof_map_get(&derive->module_index, id);
@@ -118,6 +125,7 @@ struct inlined {
 
 struct loading {
     struct derive *derive;
+    size_t first; /* position of the first frame that is being read */
     struct inlined inlined;
 };
 
@@ -154,10 +162,10 @@ static int link_chains(struct loading *loading)
 {
     struct derive *derive = loading->derive;
     const struct inlined *inlined = &loading->inlined;
-    for (size_t i = 0; i < derive->frames.count; i++) {
+    for (size_t i = loading->first; i < derive->frames.count; i++) {
         struct derive_frame *frame = &derive->frames.items[i];
-        const struct derive_level *level = &inlined->innermost.items[i];
-        uint32_t outer = inlined->innermost_outer.items[i];
+        const struct derive_level *level = &inlined->innermost.items[i - loading->first];
+        uint32_t outer = inlined->innermost_outer.items[i - loading->first];
         if (!level->function)
             continue;
         frame->chain = derive->levels.count;
@@ -177,14 +185,9 @@ static int link_chains(struct loading *loading)
     return 0;
 }
 
-/* Those of the nodes that were loaded, and the levels of their chains, which have larger ids. */
-static int load_frames(struct derive *derive, struct sprof_error *error)
+static int load_frames_from(struct derive *derive, uint32_t first, struct sprof_error *error)
 {
-    struct loading loading = {.derive = derive};
-    uint32_t first = UINT32_MAX;
-    for (size_t i = 0; i < derive->nodes.count; i++)
-        if (derive->nodes.items[i].frame < first)
-            first = derive->nodes.items[i].frame;
+    struct loading loading = {.derive = derive, .first = derive->frames.count};
     int result =
         store_each_frame_from(derive->store, first, UINT32_MAX, load_frame, &loading, error);
     if (!result)
@@ -195,6 +198,16 @@ static int load_frames(struct derive *derive, struct sprof_error *error)
     sprof_vec_release(&loading.inlined.innermost_outer);
     sprof_map_release(&loading.inlined.index);
     return result;
+}
+
+/* Those of the nodes that were loaded, and the levels of their chains, which have larger ids. */
+static int load_frames(struct derive *derive, struct sprof_error *error)
+{
+    uint32_t first = UINT32_MAX;
+    for (size_t i = 0; i < derive->nodes.count; i++)
+        if (derive->nodes.items[i].frame < first)
+            first = derive->nodes.items[i].frame;
+    return load_frames_from(derive, first, error);
 }
 
 /* == Nodes == */
@@ -267,9 +280,9 @@ static int load_nodes(struct derive *derive, struct sprof_error *error)
 }
 
 /* Parents become positions. */
-static int link_nodes(struct derive *derive)
+static int link_nodes(struct derive *derive, size_t first)
 {
-    for (size_t i = 0; i < derive->nodes.count; i++) {
+    for (size_t i = first; i < derive->nodes.count; i++) {
         struct derive_node *node = &derive->nodes.items[i];
         const size_t parent = node->parent ? recording_derive_find_node(derive, node->parent) : 0;
         if ((node->parent && !parent) || !sprof_map_get(&derive->frame_index, node->frame))
@@ -404,16 +417,27 @@ static void apply_rules(struct derive *derive)
     }
 }
 
-/* What no run at hand stands on keeps what it has. */
+/* What no run at hand stands on keeps what it has. As a run goes on, only code that appears while a
+ * program runs can get names later. */
 static void choose_frames(struct derive *derive)
 {
     for (size_t i = 0; i < derive->nodes.count; i++) {
         const struct derive_node *node = &derive->nodes.items[i];
         struct derive_frame *frame =
             &derive->frames.items[*sprof_map_get(&derive->frame_index, node->frame)];
-        if (node->run && (derive->source->again || !recording_derive_frame_is_named(derive, frame)))
+        if (!node->run ||
+            (frame->asked && module_of(derive, frame->module)->row.kind != MODEL_KIND_JIT))
+            continue;
+        if (derive->source->again || !recording_derive_frame_is_named(derive, frame))
             frame->wanted = true;
     }
+}
+
+static void note_read(struct derive *derive)
+{
+    const size_t frames = derive->frames.count, nodes = derive->nodes.count;
+    derive->read.frame = frames ? derive->frames.items[frames - 1].id : 0;
+    derive->read.node = nodes ? derive->nodes.items[nodes - 1].id : 0;
 }
 
 int recording_derive_load(struct derive *derive, struct sprof_error *error)
@@ -437,7 +461,7 @@ int recording_derive_load(struct derive *derive, struct sprof_error *error)
     if (!result)
         result = load_frames(derive, error);
     if (!result)
-        result = link_nodes(derive);
+        result = link_nodes(derive, 0);
     if (!result) /* the kernel's mappings belong to every run */
         result = store_each_mapping(store, derive->runs.items[0].id, load_mapping, derive, error);
     if (!result)
@@ -447,6 +471,37 @@ int recording_derive_load(struct derive *derive, struct sprof_error *error)
     if (!result) {
         choose_frames(derive);
         take_images(derive);
+        note_read(derive);
+    }
+    if (result == SPROF_EFORMAT && error && !error->code)
+        return damaged(error);
+    return result == SPROF_ENOMEM ? sprof_error_memory(error) : result;
+}
+
+int recording_derive_load_more(struct derive *derive, struct sprof_error *error)
+{
+    struct store *store = derive->store;
+    struct loading_nodes loading = {.derive = derive, .first = derive->read.node + 1};
+    struct derive_run *run = &derive->runs.items[0];
+    const size_t nodes = derive->nodes.count;
+    int result = store_each_module(store, load_new_module, derive, error);
+    if (!result)
+        result = store_each_node_from(store, loading.first, UINT32_MAX, load_node, &loading, error);
+    if (!result)
+        result = load_frames_from(derive, derive->read.frame + 1, error);
+    if (!result)
+        result = link_nodes(derive, nodes);
+    if (!result)
+        result = store_each_mapping(store, run->id, load_mapping, derive, error);
+    if (!result)
+        result = load_owners(derive, error);
+    if (!result)
+        result = recording_derive_scan_more(derive, run, error);
+    for (size_t k = 0; k < run->events.count && !result; k++)
+        reach(derive, run, &run->events.items[k]);
+    if (!result) {
+        choose_frames(derive);
+        note_read(derive);
     }
     if (result == SPROF_EFORMAT && error && !error->code)
         return damaged(error);

@@ -11,7 +11,7 @@
 
 static void open_file(struct derive *derive, struct derive_module *module)
 {
-    if (module->image || !module->row.path)
+    if (module->image || module->owned_image || !module->row.path)
         return;
     struct image_request request = {
         .file.path = module->row.path, .pid = module->pid, .root = derive->source->root};

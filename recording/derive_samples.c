@@ -125,7 +125,6 @@ static int coarsen(struct derive_event *event)
 struct scan {
     struct derive *derive;
     struct derive_run *run;
-    uint64_t latest_ns, disorder_ns;
 };
 
 /* A stack that was met in two modes alike is read in the more detailed. */
@@ -140,10 +139,10 @@ static void note_phase(const struct derive_run *run, const struct store_sample *
         node->phase = at;
 }
 
-static void add_to_summary(struct scan *scan, const struct store_sample *sample,
+static void add_to_summary(struct derive_run *run, const struct store_sample *sample,
                            const struct derive_node *node)
 {
-    struct store_sample_summary *sum = &scan->run->summary;
+    struct store_sample_summary *sum = &run->summary;
     const uint64_t user = sample->user_stack ? sample->count : 0;
     const bool whole = sample->end_reason == MODEL_END_ROOT && !node->guessed;
     sum->samples += sample->count;
@@ -152,16 +151,16 @@ static void add_to_summary(struct scan *scan, const struct store_sample *sample,
     sum->stitched += sample->stitched ? sample->count : 0;
     sum->guessed_frames += sample->count * node->guessed;
     sum->frames += sample->count * node->depth;
-    if (sample->time_ns > scan->latest_ns)
-        scan->latest_ns = sample->time_ns;
-    else if (scan->latest_ns - sample->time_ns > scan->disorder_ns)
-        scan->disorder_ns = scan->latest_ns - sample->time_ns;
+    if (sample->time_ns > run->latest_ns)
+        run->latest_ns = sample->time_ns;
+    else if (run->latest_ns - sample->time_ns > run->disorder_ns)
+        run->disorder_ns = run->latest_ns - sample->time_ns;
     if (!sample->count)
         return; /* at the end of the run they may be as late as they are */
     if (!sum->first_sample)
         sum->first_sample = sample->id;
     sum->last_sample = sample->id;
-    sum->disorder_ns = scan->disorder_ns;
+    sum->disorder_ns = run->disorder_ns;
 }
 
 static int add_sample(void *context, const struct store_sample *sample)
@@ -171,7 +170,7 @@ static int add_sample(void *context, const struct store_sample *sample)
     const size_t node = recording_derive_find_node(scan->derive, sample->node_id);
     if (!node)
         return SPROF_EFORMAT;
-    add_to_summary(scan, sample, &scan->derive->nodes.items[node - 1]);
+    add_to_summary(scan->run, sample, &scan->derive->nodes.items[node - 1]);
     if (scan->run->phases.count)
         note_phase(scan->run, sample, &scan->derive->nodes.items[node - 1]);
     uint32_t pair;
@@ -179,7 +178,10 @@ static int add_sample(void *context, const struct store_sample *sample)
         add_to_pair(scan->run, event, sample, &pair))
         return SPROF_ENOMEM;
     add(&event->cost, sample);
+    scan->derive->read.sample = sample->id;
     const struct model_cost cost = {sample->count, sample->weight};
+    if (scan->derive->live)
+        return 0;
     while (sample->time_ns / event->slot_ns > UINT32_MAX ||
            (event->slots.count > MOST_SLOT_ROWS && event->slot_ns < LONGEST_SLOT_NS))
         if (coarsen(event))
@@ -246,6 +248,16 @@ static int compare_threads(const void *a, const void *b)
     return first->thread_id < second->thread_id ? -1 : first->thread_id > second->thread_id;
 }
 
+struct store_thread_node_cost recording_derive_pair_row(const struct store_thread_node_cost *pair)
+{
+    struct store_thread_node_cost row = *pair;
+    const double samples = (double)(row.cost.samples ? row.cost.samples : 1);
+    const double equal = (double)row.cost.weight * (double)row.cost.weight / samples;
+    if (fabs(row.squares - equal) <= 1e-9 * equal)
+        row.squares = 0;
+    return row;
+}
+
 /* Rows by node are worth their room where they are fewer than half the samples. */
 static int event_rows(struct derive *derive, struct derive_run *run, struct derive_event *event)
 {
@@ -262,12 +274,8 @@ static int event_rows(struct derive *derive, struct derive_run *run, struct deri
             return SPROF_ENOMEM;
     const size_t from = derived->thread_node_costs.count;
     for (size_t i = 0; row.has_node_costs && i < event->pairs.count; i++) {
-        struct store_thread_node_cost pair = event->pairs.items[i];
-        const double samples = (double)(pair.cost.samples ? pair.cost.samples : 1);
-        const double equal = (double)pair.cost.weight * (double)pair.cost.weight / samples;
-        if (fabs(pair.squares - equal) <= 1e-9 * equal)
-            pair.squares = 0;
-        if (sprof_vec_push(&derived->thread_node_costs, pair))
+        if (sprof_vec_push(&derived->thread_node_costs,
+                           recording_derive_pair_row(&event->pairs.items[i])))
             return SPROF_ENOMEM;
     }
     SORT(&derived->thread_node_costs, from, compare_pairs);
@@ -282,8 +290,22 @@ int recording_derive_scan_samples(struct derive *derive, struct derive_run *run,
     const int result = store_each_raw_sample(derive->store, run->id, add_sample, &scan, error);
     if (result)
         return result;
-    for (size_t i = 0; i < run->events.count; i++)
+    for (size_t i = 0; i < run->events.count && !derive->live; i++)
         if (event_rows(derive, run, &run->events.items[i]))
             return SPROF_ENOMEM;
     return 0;
+}
+
+static int add_sample_of_run(void *context, const struct store_sample *sample)
+{
+    const struct scan *scan = context;
+    return sample->run_id == scan->run->id ? add_sample(context, sample) : 0;
+}
+
+int recording_derive_scan_more(struct derive *derive, struct derive_run *run,
+                               struct sprof_error *error)
+{
+    struct scan scan = {.derive = derive, .run = run};
+    return store_each_raw_sample_from(derive->store, derive->read.sample + 1, add_sample_of_run,
+                                      &scan, error);
 }

@@ -251,6 +251,21 @@ int recording_derive(const char *path, const struct recording_derive_options *op
 int recording_derive_copy(struct store *store, const struct recording_derive_options *options,
                           struct sprof_error *error);
 
+/* A recording that goes on, looked at again and again. */
+struct recording_live;
+
+/* `lines`: costs of source lines will be asked for. The caller frees. */
+int recording_live_open(struct recording_live **live, const char *path, bool lines,
+                        struct sprof_error *error);
+
+/* The recording as it is now, with all that is derived: an open store (store_running says whether
+ * it goes on), which is borrowed until the next look. Of a run that goes on, SQL sees less of it
+ * than the functions store_each_NAME do: see store_hold. `log` may be NULL. Errors as
+ * store_open_copy; after one of them the next look begins anew. */
+int recording_live_look(struct recording_live *live, const struct sprof_log *log,
+                        struct store **store, struct sprof_error *error);
+void recording_live_free(struct recording_live *live);
+
 /* == Replay == */
 
 struct recording_frame {

@@ -176,7 +176,7 @@ static int check_and_copy(struct store *store, struct sprof_error *error)
     if (!status)
         status = copy_database(store, error);
     if (!status && version < STORE_SCHEMA_VERSION)
-        return store_migrate(store, error);
+        status = store_migrate(store, error);
     return status ? status : store_find_running(store, error);
 }
 

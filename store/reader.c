@@ -1,6 +1,7 @@
 /* Reads the rows of a recording. */
 #include "store/store.h"
 
+#include "store/held.h"
 #include "store/samples.h"
 #include "store/statement.h"
 
@@ -36,30 +37,49 @@ static int open_range(struct store_cursor *cursor, struct store *store, enum sto
                : status;
 }
 
+static int open_samples(struct store_cursor *cursor, struct store *store, uint64_t first,
+                        struct sprof_error *error)
+{
+    const int status = store_cursor_open(cursor, store, STORE_SAMPLE_RANGE, 0, error);
+    return !status &&
+                   (sqlite3_bind_int64(cursor->statement, 1, (sqlite3_int64)first) != SQLITE_OK ||
+                    sqlite3_bind_int64(cursor->statement, 2, INT64_MAX) != SQLITE_OK)
+               ? store_fail(store, error)
+               : status;
+}
+
 /* int store_each_NAME(store[, which], row, context, error). The body is the same for all; a macro
- * keeps the type of the row. `open` opens the cursor. */
-#define EACH(name, row_type, open, ...)                                                            \
+ * keeps the type of the row. `open` opens the cursor; `held_rows` come after those it reads. */
+#define EACH(name, row_type, open, held_rows, ...)                                                 \
     int store_each_##name(struct store *store,                                                     \
                           __VA_ARGS__ int (*row)(void *, const struct row_type *), void *context,  \
                           struct sprof_error *error)                                               \
     {                                                                                              \
         struct store_cursor cursor;                                                                \
         struct row_type item;                                                                      \
+        const struct store_held_rows held = held_rows;                                             \
+        const struct row_type *const items = held.items;                                           \
         int stopped = 0, status = open;                                                            \
-        while (!status && !stopped && !(status = store_cursor_next(&cursor, &item)))               \
+        while (!status && !stopped && !(status = store_cursor_next(&cursor, &item)) &&             \
+               !store_is_held(&held, &item))                                                       \
             stopped = row(context, &item);                                                         \
         store_cursor_close(&cursor);                                                               \
+        for (size_t i = 0; i < held.count && status >= 0 && !stopped; i++)                         \
+            stopped = row(context, &items[i]);                                                     \
         return status < 0 ? status : stopped;                                                      \
     }
+#define NOT_HELD ((struct store_held_rows){0})
 #define EACH_OF_ALL(name, row_type, table)                                                         \
-    EACH(name, row_type, store_cursor_open(&cursor, store, table, 0, error), )
+    EACH(name, row_type, store_cursor_open(&cursor, store, table, 0, error),                       \
+         store_held_rows(store, table, 0), )
 #define EACH_OF_RUN(name, row_type, table)                                                         \
-    EACH(name, row_type, store_cursor_open(&cursor, store, table, run_id, error), uint32_t run_id, )
+    EACH(name, row_type, store_cursor_open(&cursor, store, table, run_id, error),                  \
+         store_held_rows(store, table, run_id), uint32_t run_id, )
 #define EACH_IN_RANGE(name, row_type, table)                                                       \
-    EACH(name, row_type, open_range(&cursor, store, table, first, last, error), uint32_t first,    \
-         uint32_t last, )
+    EACH(name, row_type, open_range(&cursor, store, table, first, last, error), NOT_HELD,          \
+         uint32_t first, uint32_t last, )
 #define EACH_FILTERED(name, row_type, table)                                                       \
-    EACH(name, row_type, open_filtered(&cursor, store, table, filter, error),                      \
+    EACH(name, row_type, open_filtered(&cursor, store, table, filter, error), NOT_HELD,            \
          const struct store_filter *filter, )
 
 #define STORE_X(id, name, row_type, rows) EACH_OF_RUN(name, row_type, STORE_##id)
@@ -74,6 +94,8 @@ EACH_IN_RANGE(node_from, store_node, STORE_NODE_RANGE)
 EACH_IN_RANGE(frame_from, store_frame, STORE_FRAME_RANGE)
 EACH_OF_ALL(run, store_run, STORE_RUN)
 EACH_OF_RUN(raw_sample, store_sample, STORE_SAMPLE)
+EACH(raw_sample_from, store_sample, open_samples(&cursor, store, first, error), NOT_HELD,
+     uint64_t first, )
 EACH_FILTERED(sorted_sample, store_sample_row, STORE_SAMPLE_ROW)
 EACH_FILTERED(sampled_node_cost, store_node_cost, STORE_NODE_COST)
 EACH_FILTERED(stored_node_cost, store_node_cost, STORE_NODE_COST_STORED)
@@ -97,6 +119,9 @@ int store_each_node_cost(struct store *store, const struct store_filter *filter,
 {
     int64_t stored = 0;
     const bool in_range = filter && (filter->from_ns || filter->to_ns);
+    if (store->held && filter && filter->run_id == store->held->run_id && !in_range &&
+        !filter->thread && !filter->process)
+        return store_each_held_node_cost(store, row, context);
     const int status =
         in_range ? 0 : has_node_costs(store, filter ? filter->run_id : 0, &stored, error);
     if (status)

@@ -6,6 +6,7 @@
 #include "store/table_list.h"
 
 struct store;
+struct store_derived;
 
 /* Opens read-only. Errors as store_open_write; a recording whose recorder lives is SPROF_ESTATE
  * with the process named. A recording that was killed opens (its log is read). Close with
@@ -19,6 +20,25 @@ int store_open_copy(struct store **store, const char *path, struct sprof_error *
 
 /* The run of a copy that was still being recorded; 0 where none was, and where it is no copy. */
 uint32_t store_running(const struct store *store);
+
+/* Adds to a copy of a run that goes on what was recorded since it was made or updated, all of one
+ * moment. What probes measured is not brought up to date. *cleared: the samples that were there are
+ * others now. Returns 1 where only a new copy will do: the run is at its end, or the file is
+ * another one. */
+int store_update_copy(struct store *copy, bool *cleared, struct sprof_error *error);
+
+/* What is derived of the run of a copy that goes on: modules, functions, frames, nodes, paths, and
+ * costs of paths, lines, threads and nodes are read by store_each_NAME as if they were in the
+ * database, which holds the rest then; SQL does not see them. Of tables that belong to all runs the
+ * first row here follows all rows of the database that are still valid. Borrowed until the copy is
+ * closed or store_hold is called again; NULL: nothing is held. */
+struct store_held {
+    uint32_t run_id;
+    const struct store_derived *derived;
+    const struct store_node *nodes;
+    size_t node_count;
+};
+int store_hold(struct store *copy, const struct store_held *held, struct sprof_error *error);
 
 /* Each calls `row` for every row in order of id (samples: of time), until it returns non-zero,
  * which is then returned; else 0 or a negative code. A damaged database ends in SPROF_EFORMAT. */
@@ -79,6 +99,11 @@ int store_each_node_cost(struct store *store, const struct store_filter *filter,
 int store_each_raw_sample(struct store *store, uint32_t run_id,
                           int (*row)(void *, const struct store_sample *), void *context,
                           struct sprof_error *error);
+
+/* The same from an id on, of all runs. */
+int store_each_raw_sample_from(struct store *store, uint64_t first,
+                               int (*row)(void *, const struct store_sample *), void *context,
+                               struct sprof_error *error);
 
 /* Samples in time order, run by run, with what `sprof script` shows beside them. */
 struct store_sample_row {
