@@ -452,7 +452,7 @@ same_numbers)
     # One recording: whoever is asked, a function has the same samples. The page is asked by the browser's tests.
     record_subject
     python3 - <<'EOF' || fail "they differ"
-import collections, csv, io, json, os, re, subprocess, sys
+import collections, csv, html, io, json, os, re, subprocess, sys
 sprof = os.environ["SPROF"]
 
 def ask(*words):
@@ -524,8 +524,68 @@ for format in ("pprof", "folded"):
     for measure in answers:
         answers[measure][format + ", imported"] = added((row["function"], row[measure + "_samples"]) for row in rows(
             ask("report", format + ".db", "-n", "0", "--inclusive", "--format", "csv")))
-script = [(row["stack_leaf_first"].split(";")[::-1], row["count"]) for row in rows(ask("script", "a.db", "--format", "csv"))]
+listed = list(rows(ask("script", "a.db", "--format", "csv")))
+script = [(row["stack_leaf_first"].split(";")[::-1], row["count"]) for row in listed]
 answers["exclusive"]["script"], answers["inclusive"]["script"] = by_leaf(script), by_any(script)
+
+# Formats that hold every sample. Firefox's stacks name the one outside them by their distance to it.
+firefox = json.loads(ask("export", "-f", "firefox", "a.db", "-o", "-"))
+shared, stacks, samples = firefox["shared"], [], []
+for number, (frame, distance) in enumerate(zip(shared["stackTable"]["frame"], shared["stackTable"]["prefixOffset"])):
+    name = shared["stringArray"][shared["funcTable"]["name"][shared["frameTable"]["func"][frame]]]
+    stacks.append((stacks[number - distance] if distance else []) + [name])
+for thread in firefox["threads"]:
+    samples += [(stacks[stack], weight) for stack, weight in zip(thread["samples"]["stack"], thread["samples"]["weight"])]
+answers["exclusive"]["firefox"], answers["inclusive"]["firefox"] = by_leaf(samples), by_any(samples)
+
+# Speedscope's file has CPU time: of all threads together, and thread by thread.
+speedscope = json.loads(ask("export", "-f", "speedscope", "a.db", "-o", "-"))
+names = [frame["name"] for frame in speedscope["shared"]["frames"]]
+table = list(rows(ask(*report, "--inclusive", "--format", "csv")))
+of_one = {name for name, count in collections.Counter(row["function"] for row in table).items() if count == 1}
+weighed = collections.Counter()
+
+def timed(measure):
+    return added((row["function"], row[measure + "_weight"]) for row in table if row["function"] in of_one)
+
+def unique(sums):
+    return added((name, time) for name, time in sums.items() if name in of_one)
+for number, profile in enumerate(speedscope["profiles"]):
+    stacks = [([names[frame] for frame in stack], weight) for stack, weight in zip(profile["samples"], profile["weights"])]
+    if profile["unit"] != "nanoseconds" or profile["endValue"] - profile["startValue"] != sum(profile["weights"]):
+        sys.exit(f"speedscope: {profile['name']} is not as long as its samples")
+    if number:
+        weighed += by_leaf(stacks)
+    elif unique(by_leaf(stacks)) != timed("exclusive") or unique(by_any(stacks)) != timed("inclusive"):
+        sys.exit(f"speedscope has {unique(by_any(stacks))}, the report {timed('inclusive')}")
+if unique(weighed) != timed("exclusive"):
+    sys.exit(f"speedscope has {unique(weighed)} by thread, the report {timed('exclusive')}")
+
+# Chrome's slices: what is open when a sample is taken is its stack.
+trace = [event for event in json.loads(ask("export", "-f", "chrome", "a.db", "-o", "-"))["traceEvents"] if event["ph"] in "BE"]
+taken = {(int(row["tid"]), int(row["time_ns"])): stack for row, (stack, count) in zip(listed, script) if int(count)}
+opened, at = {}, 0
+for (tid, time_ns), stack in sorted(taken.items(), key=lambda item: item[0][1]):
+    while at < len(trace) and round(trace[at]["ts"] * 1000) <= time_ns:
+        event, at = trace[at], at + 1
+        slices = opened.setdefault(event["tid"], [])
+        if event["ph"] == "B":
+            slices.append(event["name"])
+        elif slices.pop() != event["name"]:
+            sys.exit(f"chrome: {event} ends another slice")
+    if opened[tid] != stack:
+        sys.exit(f"chrome has {opened[tid]} at {time_ns}, the sample {stack}")
+
+# Titles of the picture are inclusive; a block that is too narrow to be seen is not drawn.
+drawn = collections.Counter()
+for name, samples in re.findall(r"<title>(.*?) \((\d[^ ]*) samples?, [\d.]+ %\) in", ask("export", "-f", "svg", "a.db", "-o", "-")):
+    drawn[html.unescape(name)] += int(re.sub(r"\D", "", samples))
+recursive = {name for stack, _ in tree for name in stack if stack.count(name) > 1}
+for name, samples in inclusive.items():
+    if name not in recursive and samples > inclusive["main"] / 100 and drawn[name] != samples:
+        sys.exit(f"svg has {drawn[name]} samples of {name}, the report {samples}")
+if drawn.keys() - inclusive.keys():
+    sys.exit(f"svg has {drawn.keys() - inclusive.keys()}, which the report has not")
 calls = collections.Counter()
 for row in json.loads(ask("report", "a.db", "--edges", "-n", "0", "--format", "json"))["rows"]:
     calls[row["caller"], row["callee"]] += next(value for key, value in row.items() if key.endswith("samples"))
