@@ -64,7 +64,7 @@ END
 }
 
 xz() {
-    head -c 24000000 /dev/urandom | base64 -w 0 >data
+    head -c 12000000 /dev/urandom | base64 -w 0 >data
     expect 0 "$SPROF" record -m app -o app.db -- /usr/bin/xz -T2 -1 --block-size=2MiB -k data
     expect 0 "$SPROF" report -i app.db
     local outside
