@@ -350,12 +350,18 @@ static inline uint64_t probe_ticks(void)
 
 /* == Thunks == */
 
+/* The first byte at PROBE_THUNK_ENTRY: a jump to the thunk's beginning, or `test $imm8, %al`, for no
+ * function looks at flags that its caller left. */
+enum { PROBE_ENTRY_ON = 0xeb, PROBE_ENTRY_OFF = 0xa8 };
+
 /* Offsets into a thunk: where it goes on when its function has been entered, calls the function,
  * and where that returns to. agent/probe/area.S describes the stack at each. */
 enum {
     PROBE_THUNK_CALL = 22,
     PROBE_THUNK_RETURN = 28,
     PROBE_THUNK_PASS = 45,
+    PROBE_THUNK_ENTRY = 51, /* where it is jumped to: two bytes that lead on, or are nothing … */
+    PROBE_THUNK_OFF = 53,   /* … and then what passes */
     PROBE_THUNK_BODY = 56, /* the address of the function's body */
 };
 

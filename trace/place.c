@@ -387,11 +387,11 @@ static int place_probe(struct writing *writing, const struct trace_file *file, u
         return 1;
     trace_thunk_write(writing->thunks + (number - writing->first) * PROBE_THUNK_BYTES, thunk,
                       number, session->hello.enter, session->hello.leave, body);
-    if (arch_jump_write(jump, site, thunk))
+    if (arch_jump_write(jump, site, thunk + PROBE_THUNK_ENTRY))
         return 0;
     uint8_t far_jump[TRACE_FAR_JUMP_BYTES];
     const uint64_t at = file->island + writing->island.count;
-    trace_far_jump_write(far_jump, thunk);
+    trace_far_jump_write(far_jump, thunk + PROBE_THUNK_ENTRY);
     return put_in_island(writing, file, far_jump, sizeof far_jump) ||
            !arch_jump_write(jump, site, at);
 }
@@ -565,6 +565,7 @@ int trace_place(struct trace_session *session, struct sprof_error *error)
         result = trace_loads_begin(session, error);
     if (result)
         return result;
+    trace_bypass_begin(session);
     trace_switch(session);
     if (session->attachment)
         return trace_place_live(session, error);

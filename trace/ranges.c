@@ -222,6 +222,8 @@ void trace_switch(struct trace_session *session)
             tier = counts && probe->is_chosen && !atomic_load(&session->shared->hits[i].first)
                        ? still | PROBE_COVER
                        : still;
+        if (tier != PROBE_OFF)
+            trace_bypass_end(session, i);
         atomic_store(&session->shared->tiers[i], tier);
     }
 }

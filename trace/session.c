@@ -265,6 +265,8 @@ void trace_program_release(struct trace_session *session)
     close_fd(&session->agent_fd);
     close_fd(&session->child_fd);
     close_fd(&session->memory_fd);
+    if (session->code_fd > 0)
+        close_fd(&session->code_fd);
     if (session->shared)
         munmap(session->shared, session->shared_bytes);
     for (size_t i = 0; i < session->files.count; i++)
@@ -493,6 +495,7 @@ static int look_at_program(struct trace_session *session)
     if (session->mode == TRACE_COVERAGE && trace_coverage_begin(session)) /* libraries come */
         return SPROF_ENOMEM;
     trace_coverage_remove(session);
+    trace_bypass_look(session);
     return 0;
 }
 

@@ -29,7 +29,9 @@ void trace_thunk_write(uint8_t thunk[PROBE_THUNK_BYTES], uint64_t at, uint32_t n
         0x41, 0x5b,                                                      /* 42 pop %r11 */
         0xc3,                                                            /* 44 ret */
         0xff, 0x25, PROBE_THUNK_BODY - 51, 0, 0, 0,                      /* 45 jmp *body */
-        0xcc, 0xcc, 0xcc, 0xcc, 0xcc,
+        PROBE_ENTRY_ON, 0x100 - PROBE_THUNK_OFF,                         /* 51 jmp 0 */
+        0xeb, 0x100 - (PROBE_THUNK_OFF + 2 - PROBE_THUNK_PASS),          /* 53 jmp pass */
+        0xcc,
     };
     /* clang-format on */
     memcpy(thunk, shape, sizeof shape);

@@ -59,6 +59,8 @@ struct trace_probe {
     uint64_t first_ns;  /* of the run: when it was called first; 0: not yet, or nobody looked */
     bool is_looked_for; /* it has a row of coverage */
     bool is_left;       /* its place is as it was before */
+    bool was_off;       /* when that was looked at last; … */
+    bool is_passed;     /* … its thunk is passed: see bypass.c */
 };
 
 /* Functions that are switched together, and keep their number. */
@@ -163,6 +165,7 @@ struct trace_session {
     int lock_fd;                /* of the process: nobody else puts probes into it; 0, -1: not held */
     int agent_fd, child_fd; /* ends of the socket pair; -1: closed */
     int memory_fd;          /* of the shared memory … */
+    int code_fd;       /* its own memory; 0, -1: not open */
     int memory_there;       /* … and in a running process, while it is being mapped */
     struct trace_attachment *attachment; /* to a running process; NULL: it was launched */
     struct probe_shared *shared;
@@ -347,6 +350,18 @@ int trace_ranges_extend(struct trace_session *session, size_t first, struct spro
 
 /* Lets probes do what ranges and pauses say. */
 void trace_switch(struct trace_session *session);
+
+/* == bypass.c == */
+
+/* The program's thunks can be written to. Not with --children, where they are those of several
+ * processes. */
+void trace_bypass_begin(struct trace_session *session);
+
+/* Probes that have been off since the last look cost their functions a nanosecond from now on. */
+void trace_bypass_look(struct trace_session *session);
+
+/* The probe is about to be on. */
+void trace_bypass_end(struct trace_session *session, size_t number);
 
 /* == command.c == */
 

@@ -17,6 +17,8 @@
  *      42  pop  %r11                            S-8        …
  *      44  ret                                  S          …
  *      45  jmp  *56(thunk)                      S          in memory
+ *      51  jmp  0            or test, while off S          in memory: here it is entered
+ *      53  jmp  45                              S          in memory
  *      56  address of the body
  */
 

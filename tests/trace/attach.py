@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Traces programs that run already: attaches at random moments, detaches, attaches again.
 
-attach.py text|own|kill|controlled|refused|python|sqlite|xz|bash SPROF [SEED [ROUNDS]]
+attach.py text|own|kill|controlled|passed|refused|python|sqlite|xz|bash SPROF [SEED [ROUNDS]]
 
 A program prints and ends as it does untraced. `text`: afterwards its code is that of its files, and it
 has the mappings that it had but for those of malloc and of its threads. `kill`: sprof is killed at any
@@ -15,7 +15,7 @@ import tempfile
 import time
 
 import targets
-from targets import check_text, fail, files_of, has_ended, keeper_of, own_program, rng, sprof, status_of, wait_for
+from targets import check_text, fail, files_of, has_ended, keeper_of, mappings, own_program, rng, sprof, status_of, wait_for
 
 ROUNDS = targets.rounds(5)
 
@@ -157,6 +157,46 @@ def controlled():
     check_same(process, want)
 
 
+def passed_thunks(pid):
+    """How many thunks there are, and how many of them are passed at their first instruction."""
+    for line in mappings(pid):
+        if len(line) > 5 and "libsprof-probe" in line[5] and "x" in line[1]:
+            start, end = (int(part, 16) for part in line[0].split("-"))
+            with open(f"/proc/{pid}/mem", "rb", 0) as memory:
+                memory.seek(start)
+                code = memory.read(end - start)
+            thunks = [at for at in range(0, len(code), 64) if code[at:at + 4] == b"\x41\x53\x41\xbb"]
+            return len(thunks), sum(code[at + 51] == 0xa8 for at in thunks)
+    return 0, 0
+
+
+def passed():
+    """Probes that are off for a while are passed, and count again once they are on."""
+    process = begin_own(own_program(1000000))
+    tracer = trace(process.pid, "--module", "program")
+    wait_for(lambda: ctl(process.pid, "status").returncode == 0, "the trace")
+
+    def calls():
+        lines = ctl(process.pid, "status", "--format", "csv").stdout.splitlines()
+        return int(lines[1].split(",")[lines[0].split(",").index("calls")]) if len(lines) > 1 else -1
+
+    for i in range(3):
+        if ctl(process.pid, "stop").returncode:
+            fail("it could not be stopped")
+        wait_for(lambda: passed_thunks(process.pid)[1] > 5, "thunks that are passed")
+        wait_for(lambda: calls() == calls(), "no calls to be counted any more")
+        before = calls()
+        if ctl(process.pid, "start").returncode or passed_thunks(process.pid)[1]:
+            fail(f"{passed_thunks(process.pid)[1]} thunks are passed, although their probes are on")
+        wait_for(lambda: calls() > before, "calls")
+    if ctl(process.pid, "detach").returncode or status_of(tracer):
+        fail("it could not be detached from")
+    check_text(process.pid)
+    process.kill()
+    process.wait()
+    print("3 times probes were passed, and not passed any more")
+
+
 def refused():
     """Says why, and leaves the process as it is."""
     with open("plain.c", "w") as file:
@@ -241,7 +281,7 @@ def attach_while_running(command):
     print(f"{traced} of {ROUNDS} traced while it ran")
 
 
-cases = {"text": text, "kill": kill, "controlled": controlled, "refused": refused}
+cases = {"text": text, "kill": kill, "controlled": controlled, "passed": passed, "refused": refused}
 with tempfile.TemporaryDirectory() as directory:
     os.chdir(directory)
     if targets.case in cases:

@@ -41,6 +41,28 @@ static void test_thunk(void)
     CU_ASSERT_EQUAL(stored, body);
 }
 
+/* Where it is entered one byte says whether it is passed, and either way the stack stays. */
+static void test_entry(void)
+{
+    uint8_t thunk[PROBE_THUNK_BYTES];
+    struct arch_instruction on, off, passing;
+    trace_thunk_write(thunk, 0x700000001000, 77, 0x700000000100, 0x700000000200, 0x555555550000);
+    uint8_t *entry = thunk + PROBE_THUNK_ENTRY;
+    CU_ASSERT_EQUAL(*entry, PROBE_ENTRY_ON);
+    CU_ASSERT_FATAL(arch_instruction_decode(entry, 5, &on) > 0);
+    CU_ASSERT_EQUAL(on.flow, ARCH_FLOW_JUMP);
+    CU_ASSERT_EQUAL(PROBE_THUNK_ENTRY + on.length + on.value, 0);
+    *entry = PROBE_ENTRY_OFF;
+    CU_ASSERT_FATAL(arch_instruction_decode(entry, 5, &off) > 0);
+    CU_ASSERT_EQUAL(off.flow, ARCH_FLOW_NEXT);
+    CU_ASSERT_EQUAL(off.length, on.length);
+    CU_ASSERT_EQUAL(PROBE_THUNK_ENTRY + off.length, PROBE_THUNK_OFF);
+    CU_ASSERT_FATAL(arch_instruction_decode(entry + off.length, 3, &passing) > 0);
+    CU_ASSERT_EQUAL(passing.flow, ARCH_FLOW_JUMP);
+    CU_ASSERT_EQUAL(PROBE_THUNK_OFF + passing.length + passing.value, PROBE_THUNK_PASS);
+    CU_ASSERT(PROBE_THUNK_OFF + passing.length <= PROBE_THUNK_BODY);
+}
+
 static void test_expressions(void)
 {
     static const char *const texts[] = {"^pars", "!er$", "_Z3foo"};
@@ -71,5 +93,6 @@ void sprof_suite_trace_thunk(void)
 {
     CU_pSuite suite = CU_add_suite("trace/thunk", NULL, NULL);
     CU_add_test(suite, "as the unwinding rules say", test_thunk);
+    CU_add_test(suite, "the entry's byte", test_entry);
     CU_add_test(suite, "expressions", test_expressions);
 }
