@@ -26,7 +26,7 @@
 
 enum {
     PROBE_MAGIC = 0x42505053, /* "SPPB" */
-    PROBE_VERSION = 6,
+    PROBE_VERSION = 7,
     PROBE_THUNK_BYTES = 64,
     PROBE_THUNKS =
         131072, /* one for each function of a process that is probed, and one to calibrate */
@@ -309,6 +309,8 @@ struct probe_shared {
 
     /* Ticks: of a call that began before, only what came after counts. 0: nothing was cleared. */
     _Atomic uint64_t cleared;
+    _Atomic uint32_t log_depth;   /* calls that are deeper are not logged */
+    _Atomic uint32_t log_is_full; /* none is: they count as not logged */
     /* ==  == */
     _Atomic uint64_t untracked;  /* threads that found no slab */
     _Atomic uint32_t slabs_used; /* slabs from here on were never taken */
@@ -320,8 +322,6 @@ struct probe_shared {
     struct probe_hit hits[PROBE_THUNKS]; /* by function; only what is called exists */
     struct probe_loading loading;
     struct probe_owner owner;
-    _Atomic uint32_t log_depth;          /* calls that are deeper are not logged */
-    _Atomic uint32_t log_is_full;        /* none is: they count as not logged */
 };
 
 #define PROBE_SHARED_BYTES ((sizeof(struct probe_shared) + 4095) / 4096 * 4096)

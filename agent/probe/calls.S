@@ -8,6 +8,16 @@
 #define TIER_COUNT 1
 #define TIER_FULL 4
 #define EXTRA_LOG 4
+#define DEPTH 0x7fffffff       /* enum logged */
+#define LOGGED 0x80000000
+#define DEPTH_MAX 0x1fffff     /* PROBE_LOG_DEPTH_MAX */
+#define RING_MARGIN 256
+#define RING_TAIL 64           /* struct probe_ring */
+#define RING_UNITS 4096        /* PROBE_RING_HEADER */
+#define DEPTH_AT 18            /* probe_log_header */
+#define BEGIN_AT 42
+#define END_AT 43
+#define PLACE_AT 44
 
         .macro  save register
         push    \register
@@ -59,8 +69,6 @@ probe_enter:
         lea     56(%rsp), %rdx
         cmpb    $TIER_FULL, SHARED_TIERS(%rax,%r11)
         jne     .Lenter_other
-        cmpl    $0, SHARED_EXTRAS(%rax)
-        jne     .Lenter_unusual
 /* rsi: the caller's record, whose slot lies above on the thread's own stack */
         mov     %fs:THREAD_INNERMOST(%rdi), %rsi
         cmp     %fs:THREAD_LOW(%rdi), %rdx
@@ -83,6 +91,8 @@ probe_enter:
         add     56(%rsp), %rdx
         cmp     $THUNKS_BYTES, %rdx
         jb      .Lenter_unusual
+        cmpl    $0, SHARED_EXTRAS(%rax)
+        jne     .Lenter_extra
 /* From here on it is a call. */
         mov     56(%rsp), %rdx
         lea     56(%rsp), %r11
@@ -147,10 +157,109 @@ probe_enter:
         incq    STAT_CHILD_COUNTED(%rdx)
         stc
         jmp     .Lenter_restore
+/* A call that is logged, where its thread's ring has room for it and for the ends of all that are
+ * open. r8: its depth; r9: struct probe_ring */
+.Lenter_extra:
+        cmpl    $EXTRA_LOG, SHARED_EXTRAS(%rax)
+        jne     .Lenter_unusual
+        save    %r9
+        save    %r8
+        mov     %fs:THREAD_INNERMOST(%rdi), %rdx
+        mov     RECORD_NODE(%rdx), %r8d
+        and     $DEPTH, %r8d
+        cmp     $DEPTH_MAX, %r8d
+        jae     .Lenter_saved
+        inc     %r8d
+        cmp     SHARED_LOG_DEPTH(%rax), %r8d
+        ja      .Lenter_saved
+        cmpl    $0, SHARED_LOG_IS_FULL(%rax)
+        jne     .Lenter_saved
+        mov     %fs:THREAD_RING(%rdi), %r9
+        mov     (%r9), %rdx
+        sub     RING_TAIL(%r9), %rdx
+        add     %fs:THREAD_OPEN_LOGGED(%rdi), %rdx
+        add     $RING_MARGIN + 3, %rdx
+        cmp     %fs:THREAD_RING_MASK(%rdi), %rdx
+        ja      .Lenter_saved
+        mov     72(%rsp), %rdx
+        mov     %rdx, RECORD_RETURN_ADDRESS(%rsi)
+        lea     72(%rsp), %rdx
+        mov     %rdx, RECORD_SLOT(%rsi)
+        mov     %fs:THREAD_INNERMOST(%rdi), %rdx
+        movq    $0, RECORD_CHILD_TICKS(%rsi)
+        movq    $0, RECORD_PROBE_TICKS(%rsi)
+        mov     %rdx, RECORD_PARENT(%rsi)
+        mov     %rcx, RECORD_STAT(%rsi)
+        mov     STAT_CALLS(%rcx), %rdx
+        cmp     STAT_ENDED(%rcx), %rdx
+        je      1f
+        incq    STAT_RECURSIVE(%rcx)
+1:      incq    STAT_CALLS(%rcx)
+        mov     %r8d, %edx
+        or      $LOGGED, %edx
+        mov     %edx, RECORD_NODE(%rsi)
+/* r8: header; r11: all ones, or 0 for calls that only calibrate, which leave nothing; rdx: place */
+        shl     $DEPTH_AT, %r8
+        or      %r11, %r8
+        cmp     SHARED_FUNCTION_COUNT(%rax), %r11d
+        sbb     %r11, %r11
+        mov     $2, %edx
+        and     %r11, %rdx
+        xadd    %rdx, (%r9)
+        mov     %rdx, %rcx
+        shl     $PLACE_AT, %rcx
+        or      %rcx, %r8
+        bts     $BEGIN_AT, %r8
+        and     %r11, %r8
+/* r11: the first unit; rcx: the second */
+        lea     1(%rdx), %rcx
+        and     %fs:THREAD_RING_MASK(%rdi), %rdx
+        and     %fs:THREAD_RING_MASK(%rdi), %rcx
+        shl     $5, %rdx
+        shl     $5, %rcx
+        lea     RING_UNITS(%r9,%rdx), %r11
+        lea     RING_UNITS(%r9,%rcx), %rcx
+        mov     16(%rsp), %rdx                  /* rdi, and so on */
+        mov     24(%rsp), %r9
+        mov     %rdx, 16(%r11)
+        mov     %r9, 24(%r11)
+        mov     40(%rsp), %rdx
+        mov     32(%rsp), %r9
+        mov     %rdx, (%rcx)
+        mov     %r9, 8(%rcx)
+        mov     (%rsp), %rdx
+        mov     8(%rsp), %r9
+        mov     %rdx, 16(%rcx)
+        mov     %r9, 24(%rcx)
+        mov     SHARED_COST_INSIDE(%rax), %r9d
+        mov     %fs:THREAD_SERIAL(%rdi), %ecx
+        incq    %fs:THREAD_OPEN_LOGGED(%rdi)
+        rdtsc
+        shl     $32, %rdx
+        add     %r9, %rax
+        add     %rdx, %rax
+        mov     %rax, RECORD_BEGIN(%rsi)
+        mov     %rax, 8(%r11)
+        mov     %ecx, RECORD_SERIAL(%rsi)
+        mov     %r8, (%r11)                     /* last: it says that the rest is there */
+        mov     %rsi, %fs:THREAD_INNERMOST(%rdi)
+        .cfi_remember_state
+        restore %r8
+        restore %r9
+        restore %rdi
+        restore %rsi
+        restore %rcx
+        restore %rdx
+        restore %rax
+        clc
+        ret
+        .cfi_restore_state
+        .cfi_adjust_cfa_offset -16
 /* The first six arguments, as the program passed them, for the C part to look at. */
 .Lenter_unusual:
         save    %r9
         save    %r8
+.Lenter_saved:
         mov     %r11d, %edi
         lea     72(%rsp), %rsi
         mov     %rsp, %rdx
@@ -197,14 +306,15 @@ probe_leave:
         jz      .Lleave_unusual
         cmp     %fs:THREAD_INNERMOST(%rdi), %rsi
         jne     .Lleave_unusual
-        cmpl    $0, SHARED_EXTRAS(%r11)
-        jne     .Lleave_unusual
         mov     RECORD_PARENT(%rsi), %rdx
         mov     SHARED_CLEARED(%r11), %rcx
         cmp     %rcx, RECORD_BEGIN(%rsi)
         jb      .Lleave_unusual
         cmp     %rcx, RECORD_BEGIN(%rdx)
         jb      .Lleave_unusual
+        cmpl    $0, RECORD_NODE(%rsi)
+        jne     .Lleave_extra
+.Lleave_figures:
 /* The call before it goes into its bucket only now: a bucket whose address is not known yet would
  * hold up all that follows. */
         mov     %fs:THREAD_ROOT+RECORD_STAT(%rdi), %rcx
@@ -278,6 +388,11 @@ probe_leave:
         ret
         .cfi_restore_state
         .cfi_adjust_cfa_offset 40
+/* It is in the log, or is too deep for it, or found no room; else it is counted by path. */
+.Lleave_extra:
+        js      .Lleave_log
+        cmpl    $EXTRA_LOG, SHARED_EXTRAS(%r11)
+        je      .Lleave_figures
 .Lleave_unusual:
         xor     %edi, %edi
         lea     64(%rsp), %rsi
@@ -292,6 +407,66 @@ probe_leave:
 .Lleave_longest:
         mov     $63, %eax
         jmp     .Lleave_count
+/* r8: struct probe_ring; r9: its function's number, which is the difference of two addresses, by
+ * STAT_BYTES = 128 * 3 */
+.Lleave_log:
+        save    %r8
+        save    %r9
+        save    %r10
+        mov     %fs:THREAD_RING(%rdi), %r8
+        mov     (%r8), %rcx
+        sub     RING_TAIL(%r8), %rcx
+        cmp     %fs:THREAD_RING_MASK(%rdi), %rcx
+        ja      .Lleave_no_room
+        mov     RECORD_STAT(%rsi), %r9
+        sub     %fs:THREAD_STATS(%rdi), %r9
+        shr     $7, %r9
+        imul    $-0x55555555, %r9d, %r9d
+/* rcx: as above; r10: place; r9: header */
+        cmp     SHARED_FUNCTION_COUNT(%r11), %r9d
+        sbb     %rcx, %rcx
+        mov     $1, %r10d
+        and     %rcx, %r10
+        xadd    %r10, (%r8)
+        mov     RECORD_NODE(%rsi), %edx
+        and     $DEPTH_MAX, %edx
+        shl     $DEPTH_AT, %rdx
+        or      %rdx, %r9
+        mov     %r10, %rdx
+        shl     $PLACE_AT, %rdx
+        or      %rdx, %r9
+        bts     $END_AT, %r9
+        and     %rcx, %r9
+/* r8: the unit; how long the call was, with what it called and without, and not below zero */
+        and     %fs:THREAD_RING_MASK(%rdi), %r10
+        shl     $5, %r10
+        lea     RING_UNITS(%r8,%r10), %r8
+        mov     RECORD_BEGIN(%rsi), %rdx
+        xor     %r10d, %r10d
+        mov     %rax, %rcx
+        mov     %rdx, 8(%r8)
+        sub     %rdx, %rcx
+        mov     %rcx, %rdx
+        cmovs   %r10, %rcx
+        mov     %rcx, 16(%r8)
+        sub     RECORD_CHILD_TICKS(%rsi), %rdx
+        cmovs   %r10, %rdx
+        mov     %rdx, 24(%r8)
+        mov     %r9, (%r8)
+        subq    $1, %fs:THREAD_OPEN_LOGGED(%rdi)
+        adcq    $0, %fs:THREAD_OPEN_LOGGED(%rdi)
+        .cfi_remember_state
+        restore %r10
+        restore %r9
+        restore %r8
+        mov     RECORD_PARENT(%rsi), %rdx
+        jmp     .Lleave_figures
+        .cfi_restore_state
+.Lleave_no_room:
+        restore %r10
+        restore %r9
+        restore %r8
+        jmp     .Lleave_unusual
         .cfi_endproc
         .size   probe_leave, . - probe_leave
 

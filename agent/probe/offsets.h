@@ -15,6 +15,7 @@
 #define RECORD_SLOT 40
 #define RECORD_STAT 48
 #define RECORD_SERIAL 56
+#define RECORD_NODE 60
 
 /* struct thread */
 #define THREAD_STATS 0
@@ -22,6 +23,9 @@
 #define THREAD_LOW 16
 #define THREAD_HIGH 24
 #define THREAD_SERIAL 32
+#define THREAD_OPEN_LOGGED 40
+#define THREAD_RING 48
+#define THREAD_RING_MASK 56
 #define THREAD_ROOT 64
 
 /* struct probe_stat */
@@ -41,11 +45,14 @@
 #define STAT_BUCKETS 128
 
 /* struct probe_shared */
+#define SHARED_FUNCTION_COUNT 12
 #define SHARED_EXTRAS 44
 #define SHARED_CLEARED 56
-#define SHARED_COST_INSIDE 80
-#define SHARED_COST_WHOLE 84
-#define SHARED_COST_COUNT 88
-#define SHARED_TIERS 98400
+#define SHARED_LOG_DEPTH 64
+#define SHARED_LOG_IS_FULL 68
+#define SHARED_COST_INSIDE 88
+#define SHARED_COST_WHOLE 92
+#define SHARED_COST_COUNT 96
+#define SHARED_TIERS 98408
 
 #endif

@@ -33,11 +33,11 @@ struct thread {
     struct record *innermost;
     uint64_t low, high; /* its own stack */
     uint32_t serial;
+    uint16_t slab;           /* its number */
     bool is_untracked;       /* no slab was free */
-    uint32_t open_logged;    /* calls in the log that have not ended */
-    uint32_t slab;           /* its number */
-    struct probe_ring *ring; /* of the log */
-    uint64_t padding;
+    uint64_t open_logged;    /* calls in the log that have not ended */
+    struct probe_ring *ring; /* of the log … */
+    uint64_t ring_mask;      /* … its units, less one: a power of two */
     struct record root; /* the caller of the outermost calls; begins nowhere and never ends */
 };
 
@@ -57,11 +57,15 @@ AT(struct record, probe_ticks, RECORD_PROBE_TICKS);
 AT(struct record, slot, RECORD_SLOT);
 AT(struct record, stat, RECORD_STAT);
 AT(struct record, serial, RECORD_SERIAL);
+AT(struct record, node, RECORD_NODE);
 AT(struct thread, stats, THREAD_STATS);
 AT(struct thread, innermost, THREAD_INNERMOST);
 AT(struct thread, low, THREAD_LOW);
 AT(struct thread, high, THREAD_HIGH);
 AT(struct thread, serial, THREAD_SERIAL);
+AT(struct thread, open_logged, THREAD_OPEN_LOGGED);
+AT(struct thread, ring, THREAD_RING);
+AT(struct thread, ring_mask, THREAD_RING_MASK);
 AT(struct thread, root, THREAD_ROOT);
 AT(struct probe_stat, calls, STAT_CALLS);
 AT(struct probe_stat, ended, STAT_ENDED);
@@ -76,7 +80,10 @@ AT(struct probe_stat, child_counted, STAT_CHILD_COUNTED);
 AT(struct probe_stat, recursive, STAT_RECURSIVE);
 AT(struct probe_stat, pending, STAT_PENDING);
 AT(struct probe_stat, buckets, STAT_BUCKETS);
+AT(struct probe_shared, function_count, SHARED_FUNCTION_COUNT);
 AT(struct probe_shared, extras, SHARED_EXTRAS);
+AT(struct probe_shared, log_depth, SHARED_LOG_DEPTH);
+AT(struct probe_shared, log_is_full, SHARED_LOG_IS_FULL);
 AT(struct probe_shared, cleared, SHARED_CLEARED);
 AT(struct probe_shared, cost.inside, SHARED_COST_INSIDE);
 AT(struct probe_shared, cost.whole, SHARED_COST_WHOLE);
@@ -173,7 +180,8 @@ static SAVES_ALL __attribute__((noinline)) bool begin_thread(struct thread *thre
         thread->root.stat->pending = shared->function_count * sizeof(struct probe_stat) +
                                      offsetof(struct probe_stat, buckets);
         thread->innermost = &thread->root;
-        thread->slab = i;
+        thread->slab = (uint16_t)i;
+        thread->ring_mask = probe_ring_units(i) - 1;
         thread->open_logged = 0;
         thread->ring = (struct probe_ring *)(probe_inside.slabs +
                                              (uint64_t)shared->slab_count * shared->slab_bytes +
@@ -327,7 +335,7 @@ static inline uint64_t take_room(uint64_t *head, uint64_t units)
 static inline uint64_t *unit_at(const struct thread *thread, uint64_t place)
 {
     return (uint64_t *)((uint8_t *)thread->ring + PROBE_RING_HEADER +
-                        place % probe_ring_units(thread->slab) * PROBE_UNIT_BYTES);
+                        (place & thread->ring_mask) * PROBE_UNIT_BYTES);
 }
 
 /* What is in a header says that the rest is there. */
@@ -339,7 +347,7 @@ static inline void put_header(uint64_t *unit, uint64_t header)
 /* Whether there is room for a beginning, and for the ends of all that are open. */
 static inline bool has_room(const struct thread *thread)
 {
-    const uint64_t units = probe_ring_units(thread->slab), ends = thread->open_logged + 1;
+    const uint64_t units = thread->ring_mask + 1, ends = thread->open_logged + 1;
     const uint64_t used = __atomic_load_n(&thread->ring->head, __ATOMIC_RELAXED) -
                           atomic_load_explicit(&thread->ring->tail, memory_order_acquire);
     return used + 2 + (ends < units / 4 ? ends : units / 4) + RING_MARGIN <= units;
@@ -378,7 +386,7 @@ static void log_end(struct thread *thread, const struct record *record, uint64_t
     const uint64_t used =
         thread->ring->head - atomic_load_explicit(&thread->ring->tail, memory_order_acquire);
     thread->open_logged -= thread->open_logged > 0;
-    if (used >= probe_ring_units(thread->slab)) /* more were open than there was room kept for */
+    if (used > thread->ring_mask) /* more were open than there was room kept for */
         return;
     const uint64_t place = take_room(&thread->ring->head, is_real);
     uint64_t *unit = unit_at(thread, place);
@@ -389,6 +397,13 @@ static void log_end(struct thread *thread, const struct record *record, uint64_t
         unit,
         is_real ? probe_log_header(place, PROBE_LOG_END, exit, record->node & DEPTH, function) : 0);
 }
+
+_Static_assert(LOGGED == 0x80000000 && DEPTH == 0x7fffffff && PROBE_LOG_DEPTH_MAX == 0x1fffff &&
+                   RING_MARGIN == 256 && PROBE_RING_HEADER == 4096 && PROBE_UNIT_BYTES == 32 &&
+                   offsetof(struct probe_ring, head) == 0 &&
+                   offsetof(struct probe_ring, tail) == 64 && sizeof(struct probe_stat) == 3 * 128,
+               "calls.S");
+_Static_assert(PROBE_LOG_BEGIN == 1 && PROBE_LOG_END == 2 && PROBE_EXIT_RETURN == 0, "calls.S");
 
 /* == Ends of calls == */
 
