@@ -13,28 +13,38 @@
 
 enum { ROWS_SHOWN = 40 };
 
-/* What can be shown and sorted by; in v_call_stats those of time end in _ns. */
+/* What can be shown and sorted by. */
+enum kind { NUMBER, TIME, PERCENT, ADDRESS, TEXT };
 static const struct field {
-    const char *name, *column;
-    bool is_time, is_text, in_text; /* in_text: people see it */
+    const char *name, *column; /* of v_call_stats */
+    enum kind kind;
+    bool in_text; /* people see it without --wide */
     unsigned width;
 } fields[] = {
-    {"self", "self_ns", true, false, true, 9},
-    {"total", "total_ns", true, false, true, 9},
-    {"calls", "calls", false, false, true, 11},
-    {"average", "average_ns", true, false, true, 9},
-    {"self-average", "self_average_ns", true, false, false, 9},
-    {"min", "min_ns", true, false, true, 9},
-    {"p50", "p50_ns", true, false, true, 9},
-    {"p90", "p90_ns", true, false, false, 9},
-    {"p99", "p99_ns", true, false, true, 9},
-    {"max", "max_ns", true, false, true, 9},
-    {"open", "in_flight", false, false, false, 5},
-    {"abnormal", "abnormal", false, false, false, 8},
-    {"tails", "tails", false, false, false, 8},
-    {"recursive", "recursive", false, false, false, 9},
-    {"module", "module", false, true, true, 20},
-    {"function", "function", false, true, true, 0},
+    {"self", "self_ns", TIME, true, 9},
+    {"self-percent", "self_percent", PERCENT, true, 7},
+    {"total", "total_ns", TIME, true, 9},
+    {"total-percent", "total_percent", PERCENT, false, 7},
+    {"calls", "calls", NUMBER, true, 11},
+    {"average", "average_ns", TIME, true, 9},
+    {"self-average", "self_average_ns", TIME, false, 9},
+    {"min", "min_ns", TIME, false, 9},
+    {"p50", "p50_ns", TIME, true, 9},
+    {"p90", "p90_ns", TIME, false, 9},
+    {"p99", "p99_ns", TIME, true, 9},
+    {"p999", "p999_ns", TIME, false, 9},
+    {"max", "max_ns", TIME, true, 9},
+    {"open", "in_flight", NUMBER, false, 5},
+    {"abnormal", "abnormal", NUMBER, false, 8},
+    {"tails", "tails", NUMBER, false, 8},
+    {"recursive", "recursive", NUMBER, false, 9},
+    {"counted", "counted", NUMBER, false, 9},
+    {"untimed", "untimed_calls", NUMBER, false, 9},
+    {"address", "address", ADDRESS, false, 12},
+    {"probe", "probe_address", ADDRESS, false, 12},
+    {"mechanism", "mechanism", TEXT, false, 9},
+    {"module", "module", TEXT, true, 20},
+    {"function", "function", TEXT, true, 0},
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
 _Static_assert((int)FIELDS <= (int)CLI_COLUMNS_MAX, "a listing has room for them");
@@ -42,7 +52,7 @@ _Static_assert((int)FIELDS <= (int)CLI_COLUMNS_MAX, "a listing has room for them
 struct arguments {
     const char *input;
     const struct field *sort;
-    bool ascending, follow, coverage, unexecuted;
+    bool ascending, follow, coverage, unexecuted, wide;
     uint64_t run, limit, interval_ns;
     enum cli_format format;
 };
@@ -70,6 +80,8 @@ static const struct cli_option options[] = {
     {"sort", 0, "FIELD", "self, total, calls, average, p99, max, function, … (self)", FIELD(sort),
      set_sort},
     {"asc", 0, NULL, "smallest first", FIELD(ascending), cli_set_flag},
+    {"wide", 0, NULL, "all columns, for people too: addresses, how it is probed, …", FIELD(wide),
+     cli_set_flag},
     {"coverage", 0, NULL, "which functions were called, in all runs or the one of --run",
      FIELD(coverage), cli_set_flag},
     {"unexecuted", 0, NULL, "… and of these those that were not", FIELD(unexecuted), cli_set_flag},
@@ -104,6 +116,18 @@ static const char *time_text(char buffer[32], const char *nanoseconds)
     return buffer;
 }
 
+static const char *cell_text(char buffer[32], enum kind kind, const char *value)
+{
+    switch (kind) {
+    case TIME: return time_text(buffer, value);
+    case PERCENT: snprintf(buffer, 32, "%.1f %%", strtod(value, NULL)); return buffer;
+    case ADDRESS: snprintf(buffer, 32, "0x%llx", strtoull(value, NULL, 10)); return buffer;
+    case NUMBER:
+    case TEXT: break;
+    }
+    return value;
+}
+
 static int show_row(void *context, int columns, char *const *values, char *const *names)
 {
     struct view *view = context;
@@ -112,12 +136,75 @@ static int show_row(void *context, int columns, char *const *values, char *const
     (void)names;
     for (int i = 0; i < columns && (size_t)i < view->count; i++) {
         const bool is_text = view->listing.format == CLI_TEXT;
-        cells[i] = !values[i]                           ? is_text ? "–" : ""
-                   : is_text && view->shown[i]->is_time ? time_text(texts[i], values[i])
-                                                        : values[i];
+        const enum kind kind = view->shown[i]->kind;
+        cells[i] = !values[i]                   ? is_text ? "–" : ""
+                   : is_text || kind == ADDRESS ? cell_text(texts[i], kind, values[i])
+                                                : values[i];
     }
     cli_listing_row(&view->listing, cells);
     return 0;
+}
+
+/* == What figures are of == */
+
+/* What percentages are of; then who holds time of functions that were only counted. */
+static int show_base(void *context, int columns, char *const *values, char *const *names)
+{
+    char self[32], wall[32];
+    (void)names;
+    if (columns == 3 && values[0] && values[1])
+        fprintf(
+            context,
+            "\nself-percent: of %s, the self time of all probed functions · total-percent: of %s, "
+            "the wall time of the %s threads seen\n",
+            time_text(self, values[0]), time_text(wall, values[1]), values[2]);
+    return 0;
+}
+
+static int show_untimed(void *context, int columns, char *const *values, char *const *names)
+{
+    (void)names;
+    if (columns == 2 && values[0] && values[1])
+        fprintf(
+            context,
+            "self time holds that of functions that were only counted, by so many calls: %s%s\n",
+            values[0], strtoul(values[1], NULL, 10) > 5 ? ", …" : "");
+    return 0;
+}
+
+static int show_changed(void *context, int columns, char *const *values, char *const *names)
+{
+    (void)names;
+    if (columns == 2 && values[0] && values[1])
+        fprintf(context, "%s to hold --max-overhead, since: %s\n", values[1], values[0]);
+    return 0;
+}
+
+static int show_footer(FILE *out, struct store *store, uint64_t run, struct sprof_error *error)
+{
+    static const struct {
+        int (*show)(void *, int, char *const *, char *const *);
+        const char *sql;
+    } parts[] = {
+        {show_base, "SELECT sum(self_ns), max(wall_ns), (SELECT count(DISTINCT thread_id) FROM "
+                    "call_cost WHERE run_id = %1$llu) FROM v_call_stats WHERE run_id = %1$llu"},
+        {show_untimed, "SELECT group_concat(text, ', ') FILTER (WHERE place <= 5), count(*) FROM "
+                       "(SELECT function "
+                       "|| ' ' || untimed_calls AS text, row_number() OVER (ORDER BY untimed_calls "
+                       "DESC) AS place "
+                       "FROM v_call_stats WHERE run_id = %1$llu AND untimed_calls > 0 AND timed)"},
+        {show_changed,
+         "SELECT group_concat(function || printf(' %%.3f s', time_ns / 1e9), ', '), tier FROM "
+         "(SELECT function, tier, max(time_ns) AS time_ns FROM v_probe_event WHERE run_id = %1$llu "
+         "GROUP BY function_id ORDER BY time_ns) WHERE tier <> 'timed' GROUP BY tier"},
+    };
+    int status = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts && !status; i++) {
+        char sql[640];
+        snprintf(sql, sizeof sql, parts[i].sql, (unsigned long long)run);
+        status = store_query(store, sql, parts[i].show, out, error);
+    }
+    return status;
 }
 
 /* == The command == */
@@ -158,7 +245,7 @@ static int show(void *context, FILE *out, struct store *store, struct sprof_erro
                          .listing = {.out = out, .format = arguments->format}};
     struct view *view = &shown;
     const struct field *sort = arguments->sort ? arguments->sort : &fields[0];
-    const bool ascending = arguments->ascending || sort->is_text;
+    const bool ascending = arguments->ascending || sort->kind == TEXT;
     struct cli_column columns[FIELDS];
     struct sprof_str sql = {0};
     uint64_t run;
@@ -171,11 +258,12 @@ static int show(void *context, FILE *out, struct store *store, struct sprof_erro
         return status;
     sprof_str_append(&sql, "SELECT ");
     for (size_t i = 0; i < FIELDS; i++) {
-        if (view->listing.format == CLI_TEXT && !fields[i].in_text && &fields[i] != sort)
+        if (view->listing.format == CLI_TEXT && !fields[i].in_text && !arguments->wide &&
+            &fields[i] != sort)
             continue;
         columns[view->count] = (struct cli_column){
             view->listing.format == CLI_TEXT ? fields[i].name : fields[i].column,
-            !fields[i].is_text, fields[i].width};
+            fields[i].kind < ADDRESS, fields[i].width};
         sprof_str_appendf(&sql, "%s%s", view->count ? ", " : "", fields[i].column);
         view->shown[view->count++] = &fields[i];
     }
@@ -196,6 +284,8 @@ static int show(void *context, FILE *out, struct store *store, struct sprof_erro
         status = store_query(store, sql.text, show_row, view, error);
         cli_listing_end(&view->listing);
     }
+    if (!status && view->listing.format == CLI_TEXT && view->listing.rows)
+        status = show_footer(out, store, run, error);
     sprof_str_release(&sql);
     return status;
 }
@@ -255,7 +345,12 @@ const struct cli_command cli_stats_command = {
     .details =
         "self: without the traced functions that it called; total: with them, of outermost calls;\n"
         "average, min, p50, p99 and max: of one call with what it called. A function whose exits\n"
-        "cannot be seen has calls only. Figures of a command that runs are at most a second old.\n",
+        "cannot be seen has calls only. self-percent is of the self time of all probed functions,\n"
+        "total-percent of the wall time of the threads that called one. untimed: calls that it "
+        "made\n"
+        "of functions which are only counted: its self time holds theirs. Figures of a command "
+        "that\n"
+        "runs are at most a second old.\n",
     .arguments_size = sizeof(struct arguments),
     .run = run,
 };

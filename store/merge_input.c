@@ -199,6 +199,9 @@ COPY_OF_RUN(call_latency, store_call_latency, STORE_CALL_LATENCY,
 COPY_OF_RUN(entry_coverage, store_entry_coverage, STORE_ENTRY_COVERAGE,
             TRANSLATE(nodes, node_id) SHIFT_THREAD_IF_ANY)
 COPY_OF_RUN(probe_event, store_probe_event, STORE_PROBE_EVENT, TRANSLATE(nodes, node_id))
+COPY_OF_RUN(probe, store_probe, STORE_PROBE, TRANSLATE(nodes, node_id))
+COPY_OF_RUN(call_untimed, store_call_untimed, STORE_CALL_UNTIMED,
+            SHIFT_THREAD TRANSLATE(nodes, node_id))
 COPY_OF_RUN(call_block, store_call_block, STORE_CALL_BLOCK, row.id = 0; SHIFT_THREAD)
 COPY_OF_RUN(call_function, store_call_function, STORE_CALL_FUNCTION, TRANSLATE(nodes, node_id))
 COPY_OF_RUN(probe_ledger, store_probe_ledger, STORE_PROBE_LEDGER, TRANSLATE(nodes, node_id))
@@ -475,6 +478,8 @@ static int copy_runs(struct copying *copying)
     STORE_X(, call_cost, , )
     STORE_X(, entry_coverage, , )
     STORE_X(, probe_event, , )
+    STORE_X(, probe, , )
+    STORE_X(, call_untimed, , )
     STORE_X(, call_block, , )
     STORE_X(, call_function, , )
     STORE_X(, probe_ledger, , )

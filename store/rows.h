@@ -161,6 +161,20 @@ struct store_call_cost {
                                    √2 times the one before */
 };
 
+/* The probe of a function that was called, whose entry is the frame of the node. */
+struct store_probe {
+    uint32_t run_id, node_id;
+    const char *mechanism; /* "sled", "fentry", "xray", "prologue", "leave", "slot", "uprobe" */
+    uint64_t address;      /* of the bytes that it changed, as the ELF file numbers them */
+};
+
+/* Calls that a function of a thread made directly of others which were only counted: its self time
+ * holds theirs. Where there are none there is no row. */
+struct store_call_untimed {
+    uint32_t run_id, thread_id, node_id;
+    uint64_t calls;
+};
+
 /* The first call of a function that was looked for, whose entry is the frame of the node. */
 struct store_entry_coverage {
     uint32_t run_id, node_id;

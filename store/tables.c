@@ -4,6 +4,8 @@
 static const char *const state_words[] = {"recording", "recorded", "complete", NULL};
 static const char *const frame_words[] = {"app", NULL};
 static const char *const probe_tier_words[] = {"timed", "counted", "off", NULL};
+static const char *const mechanism_words[] = {"sled",  "fentry", "xray",   "prologue",
+                                              "leave", "slot",   "uprobe", NULL};
 static const char *const interior_words[] = {"keep", "drop", NULL};
 static const char *const unit_words[] = {"sample", "call", NULL};
 static const char *const exit_words[] = {"return",     "tail", "exception", "longjmp", "left",
@@ -17,6 +19,7 @@ static const struct {
     {"probe_tier", probe_tier_words}, {"unit", unit_words},
     {"kind", model_kind_words},       {"found_by", model_found_by_words},
     {"end_reason", model_end_words},  {"exit", exit_words},
+    {"mechanism", mechanism_words},
 };
 
 int store_each_word(int (*word)(void *context, const struct store_word *row), void *context)
@@ -373,6 +376,20 @@ static const struct store_column probe_event_columns[] = {
     COLUMN(store_probe_event, share, REAL),
 };
 
+static const struct store_column probe_columns[] = {
+    OF(store_probe, run_id, "run"),
+    OF(store_probe, node_id, "stack_node"),
+    NAME(store_probe, mechanism, mechanism_words),
+    COLUMN(store_probe, address, BITS),
+};
+
+static const struct store_column call_untimed_columns[] = {
+    OF(store_call_untimed, run_id, "run"),
+    OF(store_call_untimed, thread_id, "thread"),
+    OF(store_call_untimed, node_id, "stack_node"),
+    COLUMN(store_call_untimed, calls, NUMBER),
+};
+
 static const struct store_column call_block_columns[] = {
     NULLED(store_call_block, id, NUMBER),       OF(store_call_block, run_id, "run"),
     OF(store_call_block, thread_id, "thread"),  COLUMN(store_call_block, calls, NUMBER),
@@ -521,6 +538,9 @@ static const struct store_table tables[STORE_FIRST_QUERY] = {
                                          store_entry_coverage, "run_id, node_id"),
     [STORE_PROBE_EVENT] = ROWS_OF_RUN("probe_event", probe_event_columns, store_probe_event,
                                       "run_id, node_id, time_ns"),
+    [STORE_PROBE] = ROWS_OF_RUN("probe", probe_columns, store_probe, "run_id, node_id"),
+    [STORE_CALL_UNTIMED] = ROWS_OF_RUN("call_untimed", call_untimed_columns, store_call_untimed,
+                                       "run_id, thread_id, node_id"),
     [STORE_CALL_BLOCK] = ROWS_OF_RUN("call_block", call_block_columns, store_call_block, "id"),
     [STORE_CALL_FUNCTION] =
         ROWS_OF_RUN("call_function", call_function_columns, store_call_function, "run_id, number"),

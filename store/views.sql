@@ -190,8 +190,27 @@ SELECT run_id, id AS phase_id, start_ns, end_ns,
        frequency_hz, stack_bytes, paused, mark
 FROM phase;
 
--- Calls that were traced, by function, over all threads. Times NULL: only calls were counted.
+-- Calls that were traced, by function, over all threads. Times NULL: only calls were counted. self_percent is
+-- of the self time of all probed functions, total_percent of the wall time of the threads that called one.
 CREATE VIEW v_call_stats AS
+WITH wall AS MATERIALIZED (
+    SELECT c.run_id, sum(max(coalesce(t.end_ns, r.duration_ns) - coalesce(t.start_ns, 0), 0)) AS ns
+    FROM (SELECT DISTINCT run_id, thread_id FROM call_cost) c
+    JOIN thread t ON t.id = c.thread_id
+    JOIN run r ON r.id = c.run_id
+    GROUP BY c.run_id),
+placed AS MATERIALIZED (
+    SELECT b.run_id, p.function_id, min(b.mechanism) AS mechanism, min(b.address) AS address
+    FROM probe b
+    JOIN node_path n ON n.node_id = b.node_id
+    JOIN call_path p ON p.id = n.path_id
+    GROUP BY b.run_id, p.function_id),
+untimed AS MATERIALIZED (
+    SELECT u.run_id, p.function_id, sum(u.calls) AS calls
+    FROM call_untimed u
+    JOIN node_path n ON n.node_id = u.node_id
+    JOIN call_path p ON p.id = n.path_id
+    GROUP BY u.run_id, p.function_id)
 SELECT c.run_id, f.name AS function, m.name AS module,
        (SELECT word FROM word WHERE list = 'kind' AND number = m.kind) AS kind,
        sum(c.calls) AS calls,
@@ -208,13 +227,23 @@ SELECT c.run_id, f.name AS function, m.name AS module,
        sum(c.uncertain) AS uncertain, max(c.timed) AS timed, sum(c.counted) AS counted,
        CASE WHEN max(c.timed) THEN sum(c.raw_total_ns) END AS raw_total_ns,
        CASE WHEN max(c.timed) THEN sum(c.raw_self_ns) END AS raw_self_ns, f.start AS address,
-       coalesce(f.linkage_name, f.name) AS linkage_name, f.id AS function_id
+       coalesce(f.linkage_name, f.name) AS linkage_name, f.id AS function_id,
+       CASE WHEN max(c.timed)
+            THEN 100.0 * sum(c.self_ns) / nullif(sum(sum(c.self_ns)) OVER (PARTITION BY c.run_id), 0)
+       END AS self_percent,
+       CASE WHEN max(c.timed) THEN 100.0 * sum(c.total_ns) / nullif(w.ns, 0) END AS total_percent,
+       coalesce(u.calls, 0) AS untimed_calls,
+       (SELECT word FROM word WHERE list = 'mechanism' AND number = b.mechanism) AS mechanism,
+       b.address AS probe_address, w.ns AS wall_ns
 FROM call_cost c
 JOIN node_path n ON n.node_id = c.node_id
 JOIN call_path p ON p.id = n.path_id
 JOIN function f ON f.id = p.function_id
 JOIN module m ON m.id = f.module_id
 LEFT JOIN call_latency l ON l.run_id = c.run_id AND l.event_id = c.event_id AND l.function_id = f.id
+LEFT JOIN wall w ON w.run_id = c.run_id
+LEFT JOIN placed b ON b.run_id = c.run_id AND b.function_id = f.id
+LEFT JOIN untimed u ON u.run_id = c.run_id AND u.function_id = f.id
 GROUP BY c.run_id, f.id;
 
 -- The same by process. One that has executed another program is two.

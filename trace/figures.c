@@ -249,10 +249,11 @@ static int read_stat(struct trace_session *session, struct trace_thread *thread,
         return 0;
     if (!cell)
         return SPROF_ENOMEM;
-    if (cell->calls == calls && cell->ended == stat.ended)
+    if (cell->calls == calls && cell->ended == stat.ended && cell->untimed == stat.child_counted)
         return 0;
     cell->calls = calls;
     cell->ended = stat.ended;
+    cell->untimed = stat.child_counted;
     if (thread->shares)
         return add_to_rest(session, cell, &stat);
     if (cell->base)
@@ -296,10 +297,12 @@ static int write_rest(struct trace_session *session)
         struct trace_cell *cell = &session->rest.cells.items[i];
         const struct probe_stat *stat = &session->rest_stats[i];
         const uint64_t calls = stat->calls + stat->counted;
-        if (!calls || (cell->calls == calls && cell->ended == stat->ended))
+        if (!calls || (cell->calls == calls && cell->ended == stat->ended &&
+                       cell->untimed == stat->child_counted))
             continue;
         cell->calls = calls;
         cell->ended = stat->ended;
+        cell->untimed = stat->child_counted;
         result = trace_put_row(session, session->rest.row, cell, stat);
     }
     session->rest_changed = false;

@@ -146,6 +146,26 @@ int trace_put_sample(struct trace_session *session, uint64_t calls, int64_t self
     return recording_add_sample(session->recording, &sample);
 }
 
+/* How the function is probed, and how often it called others that are not timed. */
+static int put_beside(struct trace_session *session, const struct probe_stat *stat, uint32_t thread,
+                      uint32_t node, struct trace_cell *cell)
+{
+    struct store_batch *batch = recording_batch(session->recording);
+    struct trace_probe *probe = &session->probes.items[cell->function];
+    const uint32_t run = session->run->id;
+    const struct store_probe row = {
+        run, probe->node, trace_mechanism_text(probe->function->mechanism), probe->function->site};
+    const struct store_call_untimed untimed = {run, thread, node, stat->child_counted};
+    if (!probe->is_described && sprof_vec_push(&batch->probes, row))
+        return SPROF_ENOMEM;
+    probe->is_described = true;
+    if (stat->child_counted != cell->written_untimed &&
+        sprof_vec_push(&batch->call_untimeds, untimed))
+        return SPROF_ENOMEM;
+    cell->written_untimed = stat->child_counted;
+    return 0;
+}
+
 int trace_put_row(struct trace_session *session, uint32_t thread, struct trace_cell *cell,
                   const struct probe_stat *stat)
 {
@@ -156,7 +176,9 @@ int trace_put_row(struct trace_session *session, uint32_t thread, struct trace_c
     const bool timed = session->probes.items[cell->function].tier == PROBE_FULL;
     const uint64_t calls = stat->calls + stat->counted;
     const uint64_t rest = calls > cell->path_calls ? calls - cell->path_calls : 0;
-    if (put_call_cost(session, stat, timed, thread, cell->stack ? cell->stack : node, cell))
+    const uint32_t at = cell->stack ? cell->stack : node;
+    if (put_call_cost(session, stat, timed, thread, at, cell) ||
+        put_beside(session, stat, thread, at, cell))
         return SPROF_ENOMEM;
     return rest || cell->sample || !cell->stack
                ? trace_put_sample(session, rest, stat->self - cell->path_self, thread, node, cell)

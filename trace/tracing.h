@@ -53,6 +53,7 @@ struct trace_probe {
     uint8_t governed;               /* enum trace_governed */
     uint64_t governed_calls;        /* when the governor looked last */
     bool is_logged;                 /* blocks of calls may name it */
+    bool is_described;              /* it has a row of its own */
     uint64_t unlogged;              /* of all threads, since the last row of it … */
     uint32_t unlogged_second;       /* … which is of this second of the run … */
     uint64_t unlogged_in_second;    /* … and says so */
@@ -77,13 +78,13 @@ struct trace_range {
 struct trace_cell {
     uint32_t function;
     uint32_t phase;             /* of its sample row; 0: there is none */
-    uint64_t calls, ended;      /* as the agent counts */
+    uint64_t calls, ended, untimed; /* as the agent counts */
     struct probe_stat *base;    /* owned; what counts no more, or is in the shared row; or NULL */
     uint64_t sample, sample_ns; /* id and time of its sample row */
     uint64_t phase_calls, before_calls; /* now, and before the phase */
     int64_t phase_self, before_self;
     uint64_t written_calls, written_in_flight, written_abnormal, written_timed, written_self;
-    uint64_t written_unlogged;
+    uint64_t written_unlogged, written_untimed;
     uint64_t path_calls; /* in paths: what is in them is not in the row of its sample */
     int64_t path_self;
     uint32_t stack; /* of one of its paths, which stands for it; 0: it is in none */

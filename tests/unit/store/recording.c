@@ -440,12 +440,18 @@ static struct store_entry_coverage entry_coverages[] = {
 static struct store_probe_event probe_events[] = {
     {.run_id = 1, .node_id = 1, .time_ns = 700, .tier = "counted", .share = 0.25},
 };
+static struct store_probe probes[] = {
+    {.run_id = 1, .node_id = 1, .mechanism = "prologue", .address = 0x1004},
+};
+static struct store_call_untimed call_untimeds[] = {
+    {.run_id = 1, .thread_id = 1, .node_id = 1, .calls = 3},
+};
 static struct store_coverage coverages[] = {
     {.run_id = 1, .function_id = 1, .first_ns = 500, .thread_id = 1},
     {.run_id = 1, .function_id = 2},
 };
-/* One call: function 3, left by a longjmp, at depth 2, from 700 for 90, of which 80 itself; its first
- * words are 5 and 256. */
+/* One call: function 3, left by a longjmp, at depth 2, from 700 for 90, of which 80 itself; its
+ * first words are 5 and 256. */
 static const uint8_t call_bytes[] = {0x1b, 4, 0xf8, 0x0a, 91, 20, 3, 10, 0x80, 4};
 static struct store_call_block call_blocks[] = {
     {.id = 1,
@@ -549,6 +555,8 @@ int example_write_raw(struct store *store, const struct store_run *run)
         .call_costs = BORROW(call_costs),
         .entry_coverages = BORROW(entry_coverages),
         .probe_events = BORROW(probe_events),
+        .probes = BORROW(probes),
+        .call_untimeds = BORROW(call_untimeds),
         .call_blocks = BORROW(call_blocks),
         .call_functions = BORROW(call_functions),
         .probe_ledger = BORROW(probe_ledger),

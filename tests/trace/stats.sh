@@ -1,0 +1,81 @@
+#!/bin/bash
+# sprof stats: every column against what the program is known to do, against the file's symbols, and against the rows that
+# they are made of.
+set -u
+. "$(dirname "$0")/../system/lib.sh"
+
+cat >program.c <<'E'
+#include <pthread.h>
+#include <stdio.h>
+#define NI __attribute__((noinline))
+#define KEEP __asm__ volatile("nop; nop; nop; nop; nop" ::: "memory")
+NI void leaf(void) { KEEP; }
+/* Reads its return address: it is only counted. */
+NI void *counted(void) { KEEP; return __builtin_return_address(0); }
+NI void caller(void) { for (int i = 0; i < 7; i++) counted(); KEEP; }
+NI long works(long n) { volatile long x = n; for (int i = 0; i < 200; i++) x = x * 3 + 1; leaf(); return x; }
+static void *run(void *unused) { for (int i = 0; i < 1000; i++) works(i); return unused; }
+int main(void)
+{
+    pthread_t threads[2];
+    for (int i = 0; i < 2; i++) pthread_create(&threads[i], 0, run, 0);
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], 0);
+    for (int i = 0; i < 100; i++) caller();
+    puts("done");
+    return 0;
+}
+E
+gcc -O1 -g -fno-optimize-sibling-calls -fcf-protection=branch -pthread program.c -o program || fail "no compiler"
+"$SPROF" trace -o t.db -- ./program >got 2>err || fail "exit status"
+grep -qx done got || fail "other output"
+expect 0 "$SPROF" stats t.db --format csv && mv out stats.csv
+expect 0 "$SPROF" stats t.db --format json && mv out stats.json
+nm program | awk '{ print $3, "0x" $1 }' >symbols
+"$SPROF" sql t.db --format csv "SELECT max(wall_ns) AS wall, (SELECT count(*) FROM thread) AS threads FROM v_call_stats" >wall.csv || fail "no sql"
+python3 - <<'E' || fail "other figures"
+import csv, json
+rows = {row["function"]: row for row in csv.DictReader(open("stats.csv"))}
+symbols = {name: int(address, 16) for name, address in (line.split() for line in open("symbols") if len(line.split()) == 2)}
+wall = next(csv.DictReader(open("wall.csv")))
+assert set(rows) == {"main", "run", "works", "leaf", "caller", "counted"}, set(rows)
+assert {name: int(row["calls"]) for name, row in rows.items()} == {
+    "main": 1, "run": 2, "works": 2000, "leaf": 2000, "caller": 100, "counted": 700}, rows
+# Addresses are those of the file; the probe stands behind the mark for indirect branches.
+for name, row in rows.items():
+    assert int(row["address"], 16) == symbols[name], (row, symbols[name])
+    assert int(row["probe_address"], 16) - symbols[name] in (0, 4), row
+    assert row["mechanism"] == "prologue", row
+timed = [row for row in rows.values() if row["self_ns"]]
+assert {row["function"] for row in timed} == set(rows) - {"counted"}, timed
+# Percentages are of what their base says.
+all_self = sum(int(row["self_ns"]) for row in timed)
+assert int(wall["threads"]) == 3, wall
+for row in timed:
+    assert abs(float(row["self_percent"]) - 100 * int(row["self_ns"]) / all_self) < 0.01, row
+    assert abs(float(row["total_percent"]) - 100 * int(row["total_ns"]) / int(wall["wall"])) < 0.01, row
+assert rows["counted"]["self_percent"] == "" == rows["counted"]["total_percent"], rows["counted"]
+assert int(rows["run"]["total_ns"]) <= int(wall["wall"]), rows["run"]
+# Averages are of the calls that were timed.
+for name in ("run", "works", "leaf", "caller"):
+    row = rows[name]
+    assert abs(float(row["average_ns"]) - int(row["total_ns"]) / int(row["calls"])) <= 1, row
+    assert abs(float(row["self_average_ns"]) - int(row["self_ns"]) / int(row["calls"])) <= 1, row
+    assert int(row["p50_ns"]) <= int(row["p90_ns"]) <= int(row["p99_ns"]) <= int(row["p999_ns"]), row
+# Who holds time of calls that were only counted.
+assert {name: row["untimed_calls"] for name, row in rows.items() if row["untimed_calls"] != "0"} == {"caller": "700"}, rows
+assert rows["counted"]["counted"] == "700"
+same = {row["function"]: row for row in json.load(open("stats.json"))}
+for name, row in rows.items():
+    assert same[name]["calls"] == int(row["calls"]) and same[name]["address"] == row["address"], same[name]
+E
+expect 0 "$SPROF" stats t.db
+grep -q 'self-percent: of .* the self time of all probed functions · total-percent: of .* the wall time of the 3 threads seen' out ||
+    fail "the bases are not named"
+grep -q 'only counted, by so many calls: caller 700$' out || fail "the caller of counted functions is not named"
+! grep -q 'mechanism' out || fail "people see too many columns"
+expect 0 "$SPROF" stats t.db --wide
+head -1 out | grep -q 'total-percent.*p999.*address.*probe.*mechanism.*module' || fail "not all columns"
+expect 0 "$SPROF" stats t.db --sort untimed
+sed -n 2p out | grep -q 'caller$' || fail "not sorted by what is untimed"
+expect 0 "$SPROF" stats t.db --sort address --asc --format csv
+[ "$(sed -n '2,$s/.*,\(0x[0-9a-f]*\),0x.*/\1/p' out | sort -c 2>&1)" = "" ] || fail "not sorted by address"
