@@ -22,12 +22,12 @@ static const struct field {
     unsigned width;
 } fields[] = {
     {"self", "self_ns", TIME, true, 9},
-    {"self-percent", "self_percent", PERCENT, true, 7},
+    {"self-percent", "self_percent", PERCENT, true, 12},
     {"total", "total_ns", TIME, true, 9},
-    {"total-percent", "total_percent", PERCENT, false, 7},
+    {"total-percent", "total_percent", PERCENT, false, 13},
     {"calls", "calls", NUMBER, true, 11},
     {"average", "average_ns", TIME, true, 9},
-    {"self-average", "self_average_ns", TIME, false, 9},
+    {"self-average", "self_average_ns", TIME, false, 12},
     {"min", "min_ns", TIME, false, 9},
     {"p50", "p50_ns", TIME, true, 9},
     {"p90", "p90_ns", TIME, false, 9},
