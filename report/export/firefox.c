@@ -1,7 +1,6 @@
 /* The Firefox Profiler's processed format, version 66 (which its page upgrades by itself): stacks
  * are the call paths, each sample has its time. */
-#include "report/export/export.h"
-#include "report/json.h"
+#include "report/export/firefox_markers.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +15,7 @@ static const struct {
     {"Kernel", "purple"}, {"Run-time code", "green"},
 };
 
-static size_t category_of(enum model_kind kind)
+size_t report_firefox_category(enum model_kind kind)
 {
     switch (kind) {
     case MODEL_KIND_APP: return 1;
@@ -52,7 +51,29 @@ static void put_empty_lists(struct json *json, const char *const *keys)
     }
 }
 
-static void put_meta(struct json *json, const struct report_dataset *dataset)
+/* What the page shows beside the profile's name: markers are not all calls. */
+static void put_extra(struct json *json, const struct firefox_markers *markers)
+{
+    static const char *const labels[] = {"Calls written down", "… that are markers"};
+    const uint64_t counts[] = {markers->calls, markers->items.count};
+    report_json_open_array(json, "extra");
+    report_json_open_object(json, NULL);
+    report_json_text(json, "label", "Log");
+    report_json_open_array(json, "entries");
+    for (int i = 0; i < 2; i++) {
+        report_json_open_object(json, NULL);
+        report_json_text(json, "label", labels[i]);
+        report_json_text(json, "format", "integer");
+        report_json_count(json, "value", counts[i]);
+        report_json_close_object(json);
+    }
+    report_json_close_array(json);
+    report_json_close_object(json);
+    report_json_close_array(json);
+}
+
+static void put_meta(struct json *json, const struct report_dataset *dataset,
+                     const struct firefox_markers *markers)
 {
     const struct store_run *run = &dataset->run;
     report_json_open_object(json, "meta");
@@ -80,7 +101,13 @@ static void put_meta(struct json *json, const struct report_dataset *dataset)
         report_json_close_object(json);
     }
     report_json_close_array(json);
-    put_empty_lists(json, (const char *const[]){"markerSchema", "pausedRanges", NULL});
+    report_json_open_array(json, "markerSchema");
+    if (markers->calls)
+        firefox_markers_put_schema(json);
+    report_json_close_array(json);
+    put_empty_lists(json, (const char *const[]){"pausedRanges", NULL});
+    if (markers->calls)
+        put_extra(json, markers);
     report_json_open_object(json, "sampleUnits");
     report_json_text(json, "time", "ms");
     report_json_text(json, "eventDelay", "ms");
@@ -190,7 +217,7 @@ static void put_frames(struct json *json, const struct report_dataset *dataset)
     put_numbers(json, "func", count, 0);
     report_json_open_array(json, "category");
     for (size_t i = 0; i < count; i++)
-        report_json_count(json, NULL, category_of(dataset->facts.items[i].kind));
+        report_json_count(json, NULL, report_firefox_category(dataset->facts.items[i].kind));
     report_json_close_array(json);
     put_column(json, "subcategory", count, 0);
     put_column(json, "line", count, -1);
@@ -304,7 +331,7 @@ static void put_samples(struct json *json, const struct export_thread *thread)
 }
 
 static void put_thread(struct json *json, const struct report_dataset *dataset, uint32_t number,
-                       const struct export_thread *samples)
+                       const struct export_thread *samples, struct firefox_markers *markers)
 {
     const struct report_thread *thread = &dataset->threads.items[number - 1];
     const struct report_process *process = &dataset->processes.items[thread->process - 1];
@@ -330,19 +357,16 @@ static void put_thread(struct json *json, const struct report_dataset *dataset, 
         report_json_null(json, "unregisterTime");
     put_empty_lists(json, (const char *const[]){"pausedRanges", NULL});
     put_samples(json, samples);
-    report_json_open_object(json, "markers");
-    report_json_count(json, "length", 0);
-    put_empty_lists(json, (const char *const[]){"category", "data", "endTime", "name", "phase",
-                                                "startTime", NULL});
-    report_json_close_object(json);
+    firefox_markers_put(json, markers, dataset, process->pid, thread->tid);
     report_json_close_object(json);
 }
 
 static void put_profile(struct json *json, const struct report_dataset *dataset,
-                        const struct texts *texts, const struct export_threads *threads)
+                        const struct texts *texts, const struct export_threads *threads,
+                        struct firefox_markers *markers)
 {
     report_json_open_object(json, NULL);
-    put_meta(json, dataset);
+    put_meta(json, dataset, markers);
     put_libraries(json, dataset);
     report_json_open_object(json, "shared");
     put_strings(json, dataset, texts);
@@ -354,7 +378,7 @@ static void put_profile(struct json *json, const struct report_dataset *dataset,
     report_json_open_array(json, "threads");
     for (size_t i = 0; i < threads->count; i++)
         if (threads->items[i].count)
-            put_thread(json, dataset, (uint32_t)i + 1, &threads->items[i]);
+            put_thread(json, dataset, (uint32_t)i + 1, &threads->items[i], markers);
     report_json_close_array(json);
     put_empty_lists(json, (const char *const[]){"pages", "profilerOverhead", "counters", NULL});
     report_json_close_object(json);
@@ -364,16 +388,20 @@ int report_firefox_write(FILE *out, const struct report_content *content, struct
 {
     struct export_threads threads = {0};
     struct texts texts = {0};
+    struct firefox_markers markers = {0};
     struct json json;
     int result = report_export_threads(content, &threads, error);
     if (!result)
         result = collect_files(&texts, content->dataset);
     if (!result)
+        result = firefox_markers_read(&markers, content, error);
+    if (!result)
         result = report_json_begin_dense(&json, out);
     if (!result) {
-        put_profile(&json, content->dataset, &texts, &threads);
+        put_profile(&json, content->dataset, &texts, &threads, &markers);
         result = report_json_end(&json);
     }
+    firefox_markers_release(&markers);
     free(texts.file_of);
     sprof_vec_release(&texts.files);
     sprof_map_release(&texts.indexes);

@@ -153,6 +153,26 @@ assert sum(e["name"].startswith("hot") for e in events) == 10
 six = [e for e in events if e["name"].startswith("six")]
 assert len(six) == 1 and six[0]["ph"] == "X" and six[0]["args"]["word3"] == "0x123456789a", six
 END
+    expect 0 "$SPROF" export -f firefox -o profile.json program.db
+    python3 - <<'END' || fail "the export for firefox"
+import json
+profile = json.load(open("profile.json"))
+names, found = profile["shared"]["stringArray"], {}
+assert [schema["name"] for schema in profile["meta"]["markerSchema"]] == ["call"]
+assert len(profile["threads"]) == 2
+for thread in profile["threads"]:
+    markers = thread["markers"]
+    columns = [markers[key] for key in ("name", "startTime", "endTime", "phase", "category", "data")]
+    assert all(len(column) == markers["length"] for column in columns)
+    for name, start, end, phase, category, data in zip(*columns):
+        assert data["type"] == "call" and category == 1, (data, category)
+        assert (end is None) == (phase == 2) == (data["exit"] == "open") and (end is None or end >= start), data
+        found.setdefault((thread["isMainThread"], names[name].split("(")[0]), []).append(data)
+assert len(found[False, "hot"]) == 10 and len(found[False, "run"]) == 1 and (True, "hot") not in found, found
+assert [data["exit"] for data in found[True, "middle"]] == ["exception"], found
+assert found[True, "six"][0]["words"] == "0x1 0xffffffffffffffff 0x123456789a 0x4 0x5 0x6", found
+assert profile["meta"]["extra"][0]["entries"][0]["value"] == sum(map(len, found.values()))
+END
     # Merged and appended, calls are those of both.
     cp program.db first.db
     "$SPROF" trace --mode log --append -o program.db -- ./program >/dev/null 2>err

@@ -1,0 +1,42 @@
+/* Calls that were logged as markers of the Firefox Profiler's processed format. */
+#ifndef SPROF_REPORT_EXPORT_FIREFOX_MARKERS_H
+#define SPROF_REPORT_EXPORT_FIREFOX_MARKERS_H
+
+#include "report/export/export.h"
+#include "report/json.h"
+
+/* One call. */
+struct firefox_marker {
+    uint64_t start_ns, duration_ns; /* since the start of the run; 0: it did not end */
+    uint64_t words[6];
+    uint32_t function, thread; /* function: of the dataset; thread: id of its row */
+    int32_t pid, tid;
+    char exit[12];
+};
+
+/* The first calls of the run, thread after thread. Zero is a valid empty one. */
+struct firefox_markers {
+    SPROF_VEC(struct firefox_marker) items;
+    struct sprof_map functions; /* hash of a name → number in the dataset */
+    size_t next;                /* that has not been written */
+    uint64_t calls;             /* there are */
+};
+
+/* Reads at most as many as a browser shows. Returns 0 or a negative code. The caller releases, also
+ * on failure. */
+int firefox_markers_read(struct firefox_markers *markers, const struct report_content *content,
+                         struct sprof_error *error);
+void firefox_markers_release(struct firefox_markers *markers);
+
+/* Says what fields a marker has: an element of meta.markerSchema. */
+void firefox_markers_put_schema(struct json *json);
+
+/* Writes the table "markers" of a thread: of the next that has this number and calls, for threads
+ * are asked for in the order of their rows; times are in milliseconds. */
+void firefox_markers_put(struct json *json, struct firefox_markers *markers,
+                         const struct report_dataset *dataset, int32_t pid, int32_t tid);
+
+/* The index of a kind in meta.categories. */
+size_t report_firefox_category(enum model_kind kind);
+
+#endif
