@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof trace --mode log: every call has a row, or is counted as not logged, and programs do what they do untraced.
-#   log.sh random LANGUAGE COMPILER | flow | full | threads | control | kill | callers
+#   log.sh random LANGUAGE COMPILER | flow | full | governed | threads | control | kill | callers
 set -u
 . "$(dirname "$0")/modes.sh"
 . "$(dirname "$0")/../system/lib.sh"
@@ -207,6 +207,25 @@ full)
         fail "nothing is told as not logged"
     size=$(stat -c %s program.db)
     [ "$size" -lt 60000000 ] || fail "$size bytes"
+    ;;
+governed)
+    # Functions are timed, then counted, then perhaps off, as --max-overhead has it, while their calls are logged: what was counted
+    # is in the log or told as not logged, with or without an end.
+    cat >program.c <<'END'
+#include <stdio.h>
+#include <unistd.h>
+#define NI __attribute__((noinline))
+NI void hot(void) { __asm__ volatile("nop; nop; nop; nop; nop"); }
+NI void round_of(int calls) { for (int i = 0; i < calls; i++) hot(); usleep(20000); }
+int main(void) { for (int i = 0; i < 30; i++) round_of(10000); puts("done"); return 3; }
+END
+    gcc -O1 -g program.c -o program || fail "no compiler"
+    traced_in_mode program --max-overhead 2% -- ./program
+    adds_up program.db
+    grep -qx 'round_of 30' counted || fail "not 30 rounds: $(cat counted)"
+    [ "$(sql program.db "SELECT count(*) FROM v_call WHERE (exit = 'unseen') AND duration_ns IS NOT NULL")" = 0 ] ||
+        fail "calls whose end nobody saw have a length"
+    nests program.db
     ;;
 threads)
     cat >program.c <<'END'
