@@ -60,13 +60,13 @@ struct arguments {
 static int set_sort(void *field, const char *value, struct sprof_error *error)
 {
     struct sprof_str names = {0};
-    for (size_t i = 0; i < FIELDS; i++) {
+    for (size_t i = 0; i < FIELDS; i++)
         if (!strcmp(fields[i].name, value)) {
             *(const struct field **)field = &fields[i];
             return 0;
         }
+    for (size_t i = 0; i < FIELDS; i++)
         sprof_str_appendf(&names, "%s%s", i ? ", " : "", fields[i].name);
-    }
     const int code = sprof_error_set(error, SPROF_EUSAGE, 0, "`%s` is no column: sort by one of %s",
                                      value, names.text ? names.text : "");
     sprof_str_release(&names);
