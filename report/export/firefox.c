@@ -303,29 +303,49 @@ static void put_modules_and_sources(struct json *json, const struct report_datas
     report_json_close_object(json);
 }
 
-static void put_samples(struct json *json, const struct export_thread *thread)
+/* The page shows the time that samples cover. A log has one for each function and phase, at no time
+ * of a call: before and behind them stand empty ones, so that all of the run is shown. */
+static void put_samples(struct json *json, const struct report_dataset *dataset,
+                        const struct export_thread *thread, bool is_log)
 {
     uint64_t last_ns = 0;
     report_json_open_object(json, "samples");
-    report_json_count(json, "length", thread->count);
+    report_json_count(json, "length", thread->count + (is_log ? 2 : 0));
     report_json_text(json, "weightType", "samples");
     report_json_open_array(json, "stack");
+    if (is_log)
+        report_json_null(json, NULL);
     for (struct export_cursor at = {0}; report_export_next(thread, &at);)
         report_json_count(json, NULL, at.sample.path - 1);
+    if (is_log)
+        report_json_null(json, NULL);
     report_json_close_array(json);
     report_json_open_array(json, "timeDeltas");
+    if (is_log)
+        put_ms(json, NULL, 0);
     for (struct export_cursor at = {0}; report_export_next(thread, &at);) {
         put_ms(json, NULL, at.sample.time_ns - last_ns);
         last_ns = at.sample.time_ns;
     }
+    if (is_log)
+        put_ms(json, NULL,
+               dataset->run.duration_ns > last_ns ? dataset->run.duration_ns - last_ns : 0);
     report_json_close_array(json);
     report_json_open_array(json, "weight");
+    if (is_log)
+        report_json_count(json, NULL, 0);
     for (struct export_cursor at = {0}; report_export_next(thread, &at);)
         report_json_count(json, NULL, at.sample.count);
+    if (is_log)
+        report_json_count(json, NULL, 0);
     report_json_close_array(json);
     report_json_open_array(json, "threadCPUDelta");
+    if (is_log)
+        report_json_count(json, NULL, 0);
     for (struct export_cursor at = {0}; report_export_next(thread, &at);)
         report_json_count(json, NULL, at.sample.weight);
+    if (is_log)
+        report_json_count(json, NULL, 0);
     report_json_close_array(json);
     report_json_close_object(json);
 }
@@ -356,7 +376,7 @@ static void put_thread(struct json *json, const struct report_dataset *dataset, 
     else
         report_json_null(json, "unregisterTime");
     put_empty_lists(json, (const char *const[]){"pausedRanges", NULL});
-    put_samples(json, samples);
+    put_samples(json, dataset, samples, markers->calls > 0);
     firefox_markers_put(json, markers, dataset, process->pid, thread->tid);
     report_json_close_object(json);
 }

@@ -161,7 +161,12 @@ names, found = profile["shared"]["stringArray"], {}
 assert [schema["name"] for schema in profile["meta"]["markerSchema"]] == ["call"]
 assert len(profile["threads"]) == 2
 for thread in profile["threads"]:
-    markers = thread["markers"]
+    markers, times, now = thread["markers"], [], 0
+    for delta in thread["samples"]["timeDeltas"]:
+        times.append(now := now + delta)
+    # The page shows what lies between the first sample and the last.
+    assert delta >= 0 and len(times) == len(thread["samples"]["stack"]) == thread["samples"]["length"]
+    assert times[0] <= min(markers["startTime"]) and max(filter(None, markers["endTime"])) <= times[-1], times
     columns = [markers[key] for key in ("name", "startTime", "endTime", "phase", "category", "data")]
     assert all(len(column) == markers["length"] for column in columns)
     for name, start, end, phase, category, data in zip(*columns):
