@@ -3,6 +3,7 @@
 numbers as the text reports?   interop_test.py FORMAT
 Environment: SPROF, the binary; PROGRAMS, the directory of the test programs; GOLDEN, folded stacks;
 BROWSER, the directory of webdriver.py. Clients from npm are installed into a temporary directory."""
+import contextlib
 import csv
 import functools
 import glob
@@ -11,10 +12,12 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 import xml.etree.ElementTree
 
 SPROF, PROGRAMS, GOLDEN = (os.environ[name] for name in ("SPROF", "PROGRAMS", "GOLDEN"))
@@ -136,6 +139,21 @@ def firefox_client(work):
     return functools.partial(run, node, script, env=environment)
 
 
+def firefox_load(client, path):
+    """The client gives its daemon half a second to start, which a busy machine may not have."""
+    for attempt in range(20):
+        try:
+            return client("load", path)
+        except SystemExit as failure:
+            if attempt == 19 or "did not become ready" not in str(failure):
+                raise
+            stray = re.search(r'run "kill (\d+)"', str(failure))
+            time.sleep(1)
+            if stray:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(int(stray[1]), signal.SIGTERM)
+
+
 LOGGED = """
 #include <stdio.h>
 __attribute__((noinline)) void leaf(void) { __asm__ volatile("nop; nop; nop; nop; nop"); }
@@ -152,7 +170,7 @@ def firefox_log(work):
     run("gcc", "-O1", "-g", "-o", program, program + ".c")
     run(SPROF, "trace", "--mode", "log", "-o", log, "--", program)
     client = firefox_client(work)
-    client("load", export("firefox", log, work, "log.json"))
+    firefox_load(client, export("firefox", log, work, "log.json"))
     try:
         table = json.loads(client("thread", "markers", "--json"))
     finally:
@@ -164,7 +182,7 @@ def firefox_log(work):
 
 def firefox(recording, work):
     client = firefox_client(work)
-    client("load", export("firefox", recording, work, "export.json"))
+    firefox_load(client, export("firefox", recording, work, "export.json"))
     try:
         shown, index = {}, 0
         expected = costs(recording)
