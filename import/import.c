@@ -96,10 +96,11 @@ int import_check(struct import *import, const char *what, const char *form,
 {
     const bool one = import->bad_lines == 1;
     if (import->bad_lines)
-        return sprof_error_set(error, SPROF_EFORMAT, 0,
-                               "%s: %zu malformed line%s; nothing was imported: mend or remove %s",
-                               import->name, import->bad_lines, one ? "" : "s",
-                               one ? "it" : "them");
+        return sprof_error_set(
+            error, SPROF_EFORMAT, 0,
+            "%s: %zu malformed line%s; nothing was imported: mend or remove %s%s", import->name,
+            import->bad_lines, one ? "" : "s", one ? "it" : "them",
+            import->options->format ? "" : ", or say with -f what the file is");
     if (!import->samples.count)
         return sprof_error_set(error, SPROF_EFORMAT, 0, "%s holds no %s: %s", import->name, what,
                                form);

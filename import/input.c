@@ -66,8 +66,10 @@ static int cannot_read(struct import_input *input, struct sprof_error *error)
                                strerror(errno));
     if (code == Z_MEM_ERROR)
         return sprof_error_memory(error);
+    const char *reason = strstr(why, ": "); /* behind zlib's name of the file */
     return sprof_error_set(error, SPROF_EFORMAT, 0,
-                           "%s cannot be unpacked, it is damaged or was cut: %s", input->path, why);
+                           "%s cannot be unpacked, it is damaged or was cut: %s", input->path,
+                           reason ? reason + 2 : why);
 }
 
 /* Reads on behind what is in the buffer. The buffer always has room for one byte more. */

@@ -268,14 +268,23 @@ static int gather_unnamed(struct diff_comparison *comparison)
 
 /* == The result == */
 
-static void estimate(const struct diff_run *run, struct model_cost cost,
+/* Calls are all counted and timed: what is unsure is a thousandth of their times. */
+static double variance_of_calls(const struct diff_run *run, double value)
+{
+    const double own = value / 1000, least = run->total * run->factor / 1e6;
+    return own * own + least * least;
+}
+
+static void estimate(const struct diff_run *run, struct model_cost cost, bool calls,
                      struct model_estimate *estimate)
 {
     const double samples = (double)cost.samples;
     const double weight = run->samples > 0 ? run->total / run->samples : 0;
     const double rest = run->samples > 0 ? fmax(0, 1 - samples / (run->samples + 1)) : 1;
     estimate->value = (double)cost.weight * run->factor;
-    estimate->variance = (samples + 0.5) * rest * weight * weight * run->factor * run->factor;
+    estimate->variance = calls
+                             ? variance_of_calls(run, estimate->value)
+                             : (samples + 0.5) * rest * weight * weight * run->factor * run->factor;
     if (!(estimate->variance > 0))
         estimate->variance = 1e-300;
     estimate->samples = samples;
@@ -292,7 +301,8 @@ static int compute(const struct diff_comparison *comparison, struct diff_result 
     if (!result->estimates || !result->differences || !result->order)
         return SPROF_ENOMEM;
     for (size_t i = 0; i < rows * runs; i++)
-        estimate(&comparison->runs[i % runs], comparison->costs.items[i], &result->estimates[i]);
+        estimate(&comparison->runs[i % runs], comparison->costs.items[i], comparison->counts_calls,
+                 &result->estimates[i]);
     model_differences(result->estimates, rows, before, after, result->differences);
     struct model_estimate *totals = &result->estimates[rows * runs];
     for (size_t run = 0; run < runs; run++) {

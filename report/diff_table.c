@@ -43,6 +43,14 @@ static void ratio_text(const struct model_difference *row, char text[static 64])
         snprintf(text, 64, "%+.1f %%", 100 * (row->after / row->before - 1));
 }
 
+/* One or two runs show how far samples may be off; of calls, which are all counted, they show
+ * nothing. */
+static bool has_interval(const struct diff_comparison *comparison)
+{
+    return !comparison->counts_calls || (comparison->diff->counts[0] >= MODEL_RUNS_FOR_VERDICT &&
+                                         comparison->diff->counts[1] >= MODEL_RUNS_FOR_VERDICT);
+}
+
 static void add_columns(struct table *table, const struct diff_comparison *comparison)
 {
     const struct table_column columns[] = {
@@ -65,7 +73,8 @@ static void add_columns(struct table *table, const struct diff_comparison *compa
     };
     const size_t count = sizeof columns / sizeof *columns;
     for (size_t i = 0; i < count - (comparison->diff->by == REPORT_DIFF_MODULES); i++)
-        report_table_column(table, columns[i]);
+        if (i != 1 || has_interval(comparison))
+            report_table_column(table, columns[i]);
 }
 
 static void put_text(struct table *table, struct diff_comparison *comparison, const char *text)
@@ -83,7 +92,8 @@ static void put_row(struct table *table, struct diff_comparison *comparison,
     const double values[] = {row->before, row->after};
     char text[64];
     report_table_put(table, (union table_cell){.points = 100 * (row->after - row->before) / all});
-    report_table_put(table, (union table_cell){.points = 100 * row->half_width / all});
+    if (has_interval(comparison))
+        report_table_put(table, (union table_cell){.points = 100 * row->half_width / all});
     report_table_put_text(table, change_words[row->change]);
     ratio_text(row, text);
     put_text(table, comparison, text);

@@ -118,6 +118,16 @@ static struct sprof_digest index_key(struct job *job)
         const struct sprof_digest debug = image_content(job->debug, job->options->cache, sections);
         sprof_digest_add(&key, &debug, sizeof debug);
     }
+    /* What dwz moved elsewhere is found or not: names found without it are not those with it. */
+    struct image *const files[] = {job->image, job->debug};
+    for (size_t i = 0; i < 2 && files[i]; i++) {
+        struct image *alternate;
+        if (image_open_alternate(&alternate, job->image, files[i], NULL) || !alternate)
+            continue;
+        const struct sprof_digest shared = image_content(alternate, job->options->cache, sections);
+        sprof_digest_add(&key, &shared, sizeof shared);
+        image_free(alternate);
+    }
     return key;
 }
 

@@ -79,8 +79,18 @@ static int find_alternate(struct module *module, struct image *file, char **name
                           image_path(module->image), why.message);
         return -1;
     }
-    const int fd = fcntl(image_fd(alternate), F_DUPFD_CLOEXEC, 3);
-    *name = strdup(image_path(alternate));
+    const uint64_t unpacked = image_packing(alternate).unpacked;
+    int fd = -1;
+    if (unpacked > max_unpacked_bytes) {
+        sprof_log_message(module->options->log, SPROF_LOG_WARNING,
+                          "functions inlined in %s may lack their names: %s would unpack to more "
+                          "than %llu GiB",
+                          image_path(module->image), image_path(alternate),
+                          (unsigned long long)(max_unpacked_bytes >> 30));
+    } else {
+        fd = fcntl(image_fd(alternate), F_DUPFD_CLOEXEC, 3);
+        *name = strdup(image_path(alternate));
+    }
     image_free(alternate);
     return fd;
 }

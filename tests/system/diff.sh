@@ -126,6 +126,7 @@ rates_and_kinds)
         [ $? = 2 ] && grep -q 'calls of probed functions' "$work/err" || fail "samples and calls: $sides"
     done
     "$SPROF" diff c.db c.db >"$work/out" || fail "two traces"
+    ! grep -q '±' "$work/out" || fail "calls are counted: nothing is sampled"
     ;;
 usage)
     side a prog hot=30

@@ -664,7 +664,7 @@ END
     dwz -m shared/common.debug -M "$PWD/shared/common.debug" one.debug two.debug 2>err || fail "dwz: $(cat err)"
     readelf -S one.debug | grep -q gnu_debugaltlink && [ -s shared/common.debug ] || fail "dwz shares nothing"
     "$SPROF" record --no-symbolize -o a.db -- ./one >out 2>err || fail "record: $(cat err)"
-    cp a.db b.db && cp a.db c.db
+    for copy in b c d e f; do cp a.db $copy.db; done
     names() { "$SPROF" report "$1" --by function --module one --format csv | grep -oE '(mix_of_both|work_one)' | sort -u | tr '\n' ' '; }
     "$SPROF" symbolize --no-cache -i a.db 2>err || fail "symbolize: $(cat err)"
     [ "$(names a.db)" = "mix_of_both work_one " ] || fail "here: $(names a.db)"
@@ -679,6 +679,20 @@ END
     names c.db | grep -q work_one || fail "without the shared file: $(names c.db)"
     "$SPROF" archive a.db -o c.tar.zst 2>err || fail "archive without it: $(cat err)"
     grep -q 'left out: .*common.debug' err || fail "the archive says nothing: $(cat err)"
+    # What was kept of then is no answer any more when the file is there.
+    export XDG_CACHE_HOME=$PWD/kept
+    "$SPROF" symbolize -i e.db 2>err || fail "symbolize without it, with a cache: $(cat err)"
+    mv away/shared .
+    "$SPROF" symbolize -i f.db 2>err || fail "symbolize with it again: $(cat err)"
+    [ "$(names f.db)" = "mix_of_both work_one " ] || fail "found without the shared file, and kept: $(names f.db)"
+    # A shared file that claims to unpack to more than any memory.
+    objcopy --compress-debug-sections=zlib-gabi shared/common.debug || fail "objcopy"
+    offset=$(readelf -SW shared/common.debug | sed -n 's/.*\.debug_[a-z]* *PROGBITS *[0-9a-f]* \([0-9a-f]*\) [0-9a-f]* [0-9a-f]* *M\?S\?C.*/\1/p' | head -n 1)
+    [ -n "$offset" ] || fail "nothing is compressed"
+    printf '\377\377\377\377\377\377' | dd of=shared/common.debug bs=1 conv=notrunc status=none seek=$((0x$offset + 8))
+    "$SPROF" symbolize --no-cache -i d.db 2>err || fail "symbolize with a bomb: $(cat err)"
+    grep -q 'common.debug would unpack to more than' err || fail "a bomb is not said: $(cat err)"
+    names d.db | grep -q work_one || fail "with a bomb: $(names d.db)"
     ;;
 archive_killed)
     # What --archive unpacked goes however sprof ends: here while nobody reads what it writes.
