@@ -55,7 +55,7 @@ jit() {
     local compiled
     compiled=$(query "SELECT sum(count) FROM v_sample WHERE leaf GLOB 'JS:*jit*'")
     echo "in JavaScript: $compiled"
-    [ "${compiled:-0}" -ge 500 ] || fail "code made at run time has no names"
+    [ "${compiled:-0}" -ge 150 ] || fail "code made at run time has no names"
     local one='[^;]*JS:[^;]*jitRecurse[^;]*'
     chain 'JS:[*]jitRecurse*' "_start;.*JS:[^;]*jit\.js[^;]*(;$one){1,30}(;[^;]*JS:[^;]*jit(Middle|Leaf)[^;]*)*" 0.99
 }
