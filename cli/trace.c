@@ -19,6 +19,7 @@ struct arguments {
     uint64_t duration_ns;
     const char *output;
     enum trace_mode mode;
+    enum trace_backend backend;
     double max_overhead; /* percent; 0: none */
     uint64_t depth;
     size_t max_size;
@@ -40,6 +41,16 @@ static int set_mode(void *field, const char *value, struct sprof_error *error)
                                      value, words.text ? words.text : "another");
     sprof_str_release(&words);
     return code;
+}
+
+static int set_backend(void *field, const char *value, struct sprof_error *error)
+{
+    const bool is_uprobe = !strcmp(value, "uprobe");
+    *(enum trace_backend *)field = is_uprobe ? TRACE_UPROBE : TRACE_INJECT;
+    return is_uprobe || !strcmp(value, "inject")
+               ? 0
+               : sprof_error_set(error, SPROF_EUSAGE, 0,
+                                 "`%s` is no back end: give inject or uprobe", value);
 }
 
 /* "5%", or "none". */
@@ -69,6 +80,10 @@ static const struct cli_option options[] = {
      "count and time calls (stats), find out which functions are called, at no cost but for each "
      "one's first call, or write down every call",
      FIELD(mode), set_mode},
+    {"backend", 0, "inject|uprobe",
+     "measure by probes inside the process (inject), or by the kernel, which puts nothing into it, "
+     "needs root, and takes microseconds for each call (uprobe)",
+     FIELD(backend), set_backend},
     {"paths", 0, NULL, "count and time calls by who called whom, too", FIELD(paths), cli_set_flag},
     {"max-overhead", 0, "PERCENT|none",
      "time fewer functions, then take probes out, until they cost no more, such as 5% (none)",
@@ -144,6 +159,9 @@ static void summarize(struct cli_terminal *terminal, const struct trace_options 
     if (trace->mode == TRACE_LOG)
         cli_say(terminal, "%llu calls written down, %llu not for lack of room: `sprof script`",
                 (unsigned long long)result->logged, (unsigned long long)result->unlogged);
+    if (result->lost)
+        cli_say(terminal, "%llu calls found no room for their figures: choose fewer functions",
+                (unsigned long long)result->lost);
     if (result->untracked)
         cli_say(terminal, "%llu threads found no room for their figures and were not traced",
                 (unsigned long long)result->untracked);
@@ -196,6 +214,7 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
                                arguments->depth ? "depth" : "max-size");
     const struct trace_options trace = {
         .mode = arguments->mode,
+        .backend = arguments->backend,
         .append = arguments->append,
         .children = arguments->children,
         .command = operands->items,

@@ -63,9 +63,10 @@ static int check_state(pid_t pid, struct sprof_error *error)
     if (atoi(value))
         return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
                                "cannot trace process %d: seccomp restricts its system calls, and "
-                               "loading the tracing agent could end it\n`sprof record -p %d` can "
-                               "sample it",
-                               (int)pid, (int)pid);
+                               "loading the tracing agent could end it\n`sprof trace "
+                               "--backend uprobe -p %d`, as root, puts nothing into it; `sprof "
+                               "record -p %d` can sample it",
+                               (int)pid, (int)pid, (int)pid);
     read_status(pid, "x86_Thread_features", value, sizeof value);
     if (strstr(value, "shstk"))
         return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
@@ -91,9 +92,10 @@ static int check_state(pid_t pid, struct sprof_error *error)
 static int refuse_file(pid_t pid, const char *reason, struct sprof_error *error)
 {
     return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
-                           "cannot trace process %d: its program %s\n`sprof record -p %d` can "
-                           "sample it",
-                           (int)pid, reason, (int)pid);
+                           "cannot trace process %d: its program %s\n`sprof trace --backend "
+                           "uprobe -p %d`, as root, puts nothing into it; `sprof record -p %d` "
+                           "can sample it",
+                           (int)pid, reason, (int)pid, (int)pid);
 }
 
 static int check_program(pid_t pid, struct sprof_error *error)
@@ -104,7 +106,10 @@ static int check_program(pid_t pid, struct sprof_error *error)
     case AGENT_FILE_STATIC:
         return refuse_file(pid, "is linked statically: there is no loader in it", error);
     case AGENT_FILE_CLASS:
-        return refuse_file(pid, "is of another processor or word size than sprof", error);
+        return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                               "cannot trace process %d: its program is of another processor or "
+                               "word size than sprof\n`sprof record -p %d` can sample it",
+                               (int)pid, (int)pid);
     case AGENT_FILE_GO: return refuse_file(pid, "is of Go, which moves its stacks", error);
     case AGENT_FILE_SANITIZER:
         return refuse_file(pid, "is built with a sanitizer, which keeps books of its own of calls",

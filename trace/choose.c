@@ -2,6 +2,7 @@
  * others, without which figures would be wrong. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "trace/callees.h"
+#include "trace/uprobe/sites.h"
 
 #include <fnmatch.h>
 #include <limits.h>
@@ -235,9 +236,11 @@ static int choose_function(struct chooser *chooser, uint32_t file,
     chooser->found += found > 0;
     if (in_module && !found && chooser->session->options.function_count && !chooser->found)
         sprof_suggest_offer(&chooser->near, *chooser->session->options.functions, function->name);
-    if (found && function->mechanism == TRACE_NOT)
+    const bool can = function->mechanism != TRACE_NOT ||
+                     (found && session->uprobes && uprobe_may_stand(function));
+    if (found && !can)
         session->refused++;
-    if (function->mechanism == TRACE_NOT || (!found && function->mechanism != TRACE_LEAVE))
+    if (!can || (!found && function->mechanism != TRACE_LEAVE))
         return 0;
     const struct trace_probe probe = {.file = file, .function = function, .is_chosen = found > 0};
     return sprof_vec_push(&session->probes, probe) ? sprof_error_memory(chooser->error) : 0;
@@ -262,7 +265,7 @@ static int take_module(void *context, struct trace_module *module)
                                     .path = path,
                                     .bias = module->bias,
                                     .is_chosen = is_chosen(chooser, module->path)};
-    if (module->plan.runtime)
+    if (module->plan.runtime && !session->uprobes)
         session->runtime = sprof_arena_text(&session->arena, module->plan.runtime);
     if (!path || sprof_vec_push(&session->files, file))
         return sprof_error_memory(chooser->error);
@@ -380,7 +383,7 @@ int trace_choose(struct trace_session *session, struct sprof_error *error)
     size_t chosen = 0;
     for (size_t i = 0; i < session->probes.count; i++)
         chosen += session->probes.items[i].is_chosen;
-    const bool may_come = options->module_count && !chooser.seen;
+    const bool may_come = options->module_count && !chooser.seen && !session->uprobes;
     if (!result && !chosen && may_come)
         sprof_log_message(session->options.log, SPROF_LOG_WARNING,
                           "--module '%s' matches nothing that the command is linked with: only "

@@ -51,6 +51,10 @@ static int set_mode(struct trace_session *session, enum trace_mode mode, struct 
     size_t covered, left;
     if (session->mode == mode)
         return 0;
+    if (session->uprobes)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "a trace by uprobes has mode stats only: mode %s needs the agent",
+                               trace_mode_words[mode]);
     trace_coverage_count(session, &covered, &left);
     if (left)
         return sprof_error_set(error, SPROF_ESTATE, 0,

@@ -2,6 +2,7 @@
  * flight look for them, and the memory that was mapped for it gone. */
 #include "trace/leaving.h"
 #include "trace/load.h"
+#include "trace/uprobe/uprobes.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -481,6 +482,10 @@ int trace_detach(struct trace_session *session, struct sprof_error *error)
 {
     struct trace_leaving leaving = {
         .session = session, .memory_fd = -1, .pages_fd = -1, .error = error};
+    if (session->uprobes) {
+        trace_uprobes_take_out(session);
+        return 0;
+    }
     if (session->shared)
         memset(session->shared->tiers, PROBE_OFF, sizeof session->shared->tiers);
     trace_loads_close(session);

@@ -1,6 +1,6 @@
 /* Reads what the agent measured, thread by thread. The command can write anything there, so each
  * number is checked where it matters. */
-#include "trace/tracing.h"
+#include "trace/uprobe/uprobes.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -23,12 +23,14 @@ static struct probe_stat *stats_of(const struct trace_session *session, uint32_t
 }
 
 /* A process that executed another program has threads of the same numbers. */
-static bool has_thread(const struct trace_session *session, const struct trace_thread *thread)
+static bool has_ended(const struct trace_session *session, const struct trace_thread *thread)
 {
     char path[64];
     const struct trace_process *process = trace_process_find(session, thread->pid);
+    if (session->uprobes)
+        return trace_uprobes_has_ended(session, (uint32_t)thread->tid);
     snprintf(path, sizeof path, "/proc/%d/task/%d", (int)thread->pid, (int)thread->tid);
-    return (!process || !process->is_over) && access(path, F_OK) == 0;
+    return (process && process->is_over) || access(path, F_OK) != 0;
 }
 
 /* == Sums == */
@@ -366,8 +368,9 @@ int trace_collect_log(struct trace_session *session)
 
 int trace_collect(struct trace_session *session, enum trace_collecting what)
 {
+    int result =
+        session->uprobes ? trace_uprobes_read(session, what != TRACE_COLLECT_ENDED) : 0;
     const uint32_t count = slab_count(session);
-    int result = 0;
     for (uint32_t i = 0; i < count && !result; i++) {
         const uint32_t tid = atomic_load(&session->shared->slabs[i].tid);
         if (atomic_load(&session->shared->slabs[i].state) != PROBE_SLAB_TAKEN || !tid)
@@ -375,7 +378,7 @@ int trace_collect(struct trace_session *session, enum trace_collecting what)
         if (!session->slabs[i])
             result = begin_thread(session, i, tid);
         const bool ended =
-            what == TRACE_COLLECT_LAST || (!result && !has_thread(session, session->slabs[i]));
+            what == TRACE_COLLECT_LAST || (!result && has_ended(session, session->slabs[i]));
         if (!result && (ended || what == TRACE_COLLECT_ALL))
             result = trace_read_paths(session, session->slabs[i], nodes_offset(session, i));
         if (!result && (ended || what == TRACE_COLLECT_ALL))
@@ -392,7 +395,9 @@ int trace_collect(struct trace_session *session, enum trace_collecting what)
 
 int trace_clear_figures(struct trace_session *session, uint64_t ticks)
 {
-    int result = trace_collect(session, TRACE_COLLECT_ENDED);
+    int result = session->uprobes ? trace_uprobes_clear(session) : 0;
+    if (!result)
+        result = trace_collect(session, TRACE_COLLECT_ENDED);
     atomic_store(&session->shared->cleared, ticks);
     const uint32_t count = slab_count(session);
     for (uint32_t i = 0; i < count && !result; i++)

@@ -1,6 +1,7 @@
 /* Puts probes into a command that waits for them: asks its agent for memory, writes copies and
  * thunks, and last the jumps to them. */
 #include "trace/load.h"
+#include "trace/uprobe/uprobes.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -548,6 +549,8 @@ int trace_place_hook(struct trace_session *session, const char *loader_path, uin
 
 int trace_place(struct trace_session *session, struct sprof_error *error)
 {
+    if (session->uprobes)
+        return trace_uprobes_place(session, error);
     int result = session->options.pid ? trace_attach_enter(session, error) : 0;
     if (!result)
         result = share_memory(session, error);

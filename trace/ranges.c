@@ -1,6 +1,7 @@
 /* Which probes are on: numbered ranges, each of which adds functions or takes them out, and is
  * itself on or off. The last one that holds a function and is on decides. */
 #include "trace/governor.h"
+#include "trace/uprobe/uprobes.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -226,6 +227,8 @@ void trace_switch(struct trace_session *session)
             trace_bypass_end(session, i);
         atomic_store(&session->shared->tiers[i], tier);
     }
+    if (session->uprobes)
+        trace_uprobes_switch(session);
 }
 
 /* "1,3-5": calls `set` for each number. */

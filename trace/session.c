@@ -3,6 +3,7 @@
 #include "trace/children.h"
 #include "trace/governor.h"
 #include "trace/load.h"
+#include "trace/uprobe/uprobes.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -38,8 +39,11 @@ int trace_refuse(enum agent_file kind, const char *path, struct sprof_error *err
                                  "books of its own of calls",
     };
     return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
-                           "cannot trace %s: it %s\n`sprof record` can sample it", path,
-                           reasons[kind]);
+                           "cannot trace %s: it %s\n%s`sprof record` can sample it", path,
+                           reasons[kind],
+                           kind == AGENT_FILE_CLASS
+                               ? ""
+                               : "`sprof trace --backend uprobe`, as root, puts nothing into it; ");
 }
 
 /* Another C library's loader runs constructors without what the agent needs. */
@@ -66,6 +70,7 @@ static int check_command(const struct trace_options *options, struct sprof_error
     else if (has_foreign_loader(path))
         result = sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
                                  "cannot trace %s: it is not loaded by glibc's loader\n`sprof "
+                                 "trace --backend uprobe`, as root, puts nothing into it; `sprof "
                                  "record` can sample it",
                                  path);
     if (!result || !options->children)
@@ -173,7 +178,9 @@ static void describe(struct trace_session *session)
     run->sprof_version = options->sprof_version;
     run->command = options->pid ? command_of(session, options->pid)
                                 : sprof_command_text(&session->arena, options->command);
-    run->source = options->pid ? "probes injected" : "probes preloaded";
+    run->source = options->backend == TRACE_UPROBE ? "uprobes"
+                  : options->pid                   ? "probes injected"
+                                                   : "probes preloaded";
 }
 
 static int open_recording(struct trace_session *session, struct sprof_error *error)
@@ -210,16 +217,20 @@ int trace_open(struct trace_session **out, const struct trace_options *options,
     trace_expressions_free(expressions);
     int lock_fd = -1;
     result = options->pid ? target_check(options->pid, false, error) : 0;
+    const bool injects = options->backend == TRACE_INJECT;
     if (!result)
-        result = options->pid ? trace_attach_check(options->pid, &lock_fd, error)
-                              : check_command(options, error);
+        result = !injects       ? trace_uprobes_check(options, error)
+                 : options->pid ? trace_attach_check(options->pid, &lock_fd, error)
+                                : check_command(options, error);
     struct trace_session *session = result ? NULL : calloc(1, sizeof *session);
     if (!session) {
         close_fd(&lock_fd);
         return result ? result : sprof_error_memory(error);
     }
     session->lock_fd = lock_fd;
-    trace_keeper_begin(&session->keeper, options->log);
+    session->keeper = TRACE_KEEPER_NONE;
+    if (injects)
+        trace_keeper_begin(&session->keeper, options->log);
     session->options = *options;
     session->common = session;
     session->mode = options->mode;
@@ -229,15 +240,18 @@ int trace_open(struct trace_session **out, const struct trace_options *options,
     session->control = CONTROL_SERVER_NONE;
     const struct target_options target = {.command = options->pid ? NULL : options->command,
                                           .pids = &options->pid,
-                                          .pid_count = options->pid != 0};
+                                          .pid_count = options->pid != 0,
+                                          .in_child = injects ? NULL : trace_uprobes_in_child};
     session->pid = options->pid;
     if (options->children)
         result = trace_children_open(session, error);
     else
-        result = options->pid ? 0 : open_sockets(session, error);
+        result = !injects       ? trace_uprobes_open(&session->uprobes, error)
+                 : options->pid ? 0
+                                : open_sockets(session, error);
     if (!result)
         result = target_open(&session->target, &target, error);
-    if (!result && !options->pid)
+    if (!result && !options->pid && injects)
         result = set_environment(session, error);
     if (!result)
         result = open_recording(session, error);
@@ -262,6 +276,7 @@ void trace_program_release(struct trace_session *session)
     trace_loads_free(session);
     if (session->lock_fd > 0)
         close_fd(&session->lock_fd);
+    trace_uprobes_free(session->uprobes);
     close_fd(&session->agent_fd);
     close_fd(&session->child_fd);
     close_fd(&session->memory_fd);
@@ -338,7 +353,9 @@ static int set_up(struct trace_session *session, struct sprof_error *error)
         session->start_ticks = probe_ticks();
         return trace_ranges_begin(session, error);
     }
-    int result = session->options.pid ? 0 : trace_meet(session, error);
+    int result = session->options.pid ? 0
+                 : session->uprobes   ? trace_uprobes_hold(session, error)
+                                      : trace_meet(session, error);
     if (!result)
         result = trace_choose(session, error);
     if (!result && take_snapshot(session))
@@ -361,12 +378,15 @@ static int start(struct trace_session *session, struct sprof_error *error)
     int result = recording_start(session->recording, run->start_monotonic_ns, 0, error);
     if (result)
         return result;
-    result = target_start(session->target, error);
     if (!session->options.pid)
         session->pid = target_command(session->target);
-    if (!session->options.pid && !result)
-        result = trace_lock(session->pid, &session->lock_fd, error);
+    if (session->uprobes && !session->options.pid)
+        result = trace_uprobes_expect(session, error);
     if (!result)
+        result = target_start(session->target, error);
+    if (!session->options.pid && !session->uprobes && !result)
+        result = trace_lock(session->pid, &session->lock_fd, error);
+    if (!result && !session->uprobes)
         trace_keeper_watch(&session->common->keeper, session->pid, session->options.pid != 0,
                            session->lock_fd);
     close_fd(&session->child_fd);
@@ -580,6 +600,8 @@ static int wait_for_end(struct trace_session *session, struct trace_result *resu
     control_server_close(&session->control);
     if (session->children)
         trace_children_close(session);
+    if (session->uprobes)
+        trace_uprobes_take_out(session);
     trace_take_time(session);
     for (size_t i = 0; i < session->programs.count && !failed; i++) {
         trace_loads_close(session->programs.items[i]);
@@ -612,6 +634,7 @@ static int finish(struct trace_session *session, struct trace_result *result,
     result->probe_ns = cost * session->ns_per_tick;
     if (session->children)
         trace_children_count(session, result);
+    result->lost = session->uprobes ? trace_uprobes_lost(session) : 0;
     for (size_t i = 0; i < session->probes.count; i++) {
         const struct trace_probe *probe = &session->probes.items[i];
         result->probes += probe->is_chosen;

@@ -19,6 +19,12 @@ enum trace_mode {
 /* The words of the modes, then NULL. */
 extern const char *const trace_mode_words[];
 
+/* What counts and times calls. */
+enum trace_backend {
+    TRACE_INJECT, /* the tracing agent, in the process */
+    TRACE_UPROBE, /* the kernel, which stops at probes: nothing is put into the process */
+};
+
 /* Zero values take the defaults. All is borrowed until trace_free. */
 struct trace_options {
     char *const *command; /* to launch, … */
@@ -39,6 +45,7 @@ struct trace_options {
     struct model_kind_rules rules;
     const char *output; /* NULL: "sprof.db" */
     enum trace_mode mode;
+    enum trace_backend backend;
     double max_overhead; /* of the command's CPU time that probes may take, in percent; 0: any */
     bool append;       /* add a run, where there is a recording already */
     bool children;     /* trace what the command forks and executes, too */
@@ -71,6 +78,7 @@ struct trace_result {
     uint64_t untracked; /* threads that found no room */
     size_t programs, processes; /* with `children`: that were traced … */
     size_t left_out;            /* … and executed programs that could not be */
+    uint64_t lost;      /* calls that the kernel found no room for, with TRACE_UPROBE */
     double probe_ns; /* what the probe of one timed call takes, which is taken off; 0: not known */
     uint64_t duration_ns;
     uint64_t stopped_ns; /* how long threads stood still, at most at a time */

@@ -177,6 +177,7 @@ struct trace_session {
     SPROF_VEC(struct trace_file) files;
     SPROF_VEC(struct trace_probe) probes;
     uint32_t capacity;         /* so many probes have room in the shared memory */
+    struct trace_uprobes *uprobes; /* instead of an agent; NULL: there is one */
     struct trace_loads *loads; /* NULL: what is loaded later is not looked at */
     struct trace_hook hook;
     struct trace_governor governor;

@@ -17,7 +17,7 @@ done < <(grep '^[a-z]' cmake/layers)
 # header (a pattern): the libraries that own it.
 declare -A owners=(
     ["linux/perf_event.h"]="sampler agent"
-    ["bpf/bpf_helpers.h"]="sampler symbolize" ["bpf/bpf_core_read.h"]="sampler"
+    ["bpf/bpf_helpers.h"]="sampler symbolize trace" ["bpf/bpf_core_read.h"]="sampler"
     ["libelf.h"]="image symbolize" ["gelf.h"]="image symbolize"
     ["elfutils/libdw.h"]="symbolize" ["elfutils/libdwfl.h"]="symbolize"
     ["elfutils/libdwelf.h"]="symbolize" ["elfutils/debuginfod.h"]="symbolize" ["dwarf.h"]="symbolize"

@@ -1,0 +1,11 @@
+# Run as a script: writes the files object.NAME, for each name of `programs`, into `header` as arrays.
+set(text "")
+foreach(program ${programs})
+    file(READ ${object}.${program} bytes HEX)
+    if(bytes STREQUAL "")
+        message(FATAL_ERROR "${object} has no section ${program}")
+    endif()
+    string(REGEX REPLACE "(..)" "0x\\1," bytes "${bytes}")
+    string(APPEND text "static const unsigned char ${program}_bytes[] = {${bytes}};\n")
+endforeach()
+file(WRITE ${header} "${text}")

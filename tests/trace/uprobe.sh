@@ -1,0 +1,337 @@
+#!/bin/bash
+# sprof trace --backend uprobe: programs compute what they compute untraced, every call is counted, and nothing is in the
+# process, whoever is killed.
+#   uprobe.sh exact | left | kinds | process | held | refused
+set -u
+. "$(dirname "$0")/../system/lib.sh"
+needs_root "uprobes"
+"$SPROF" trace --backend uprobe -o none.db -- /bin/true >out 2>err || {
+    ! grep -qE 'not permitted|needs Linux|built without' err || skip "$(head -1 err)"
+    fail "no trace of true"
+}
+
+# traced OPTION… -- COMMAND…: prints and ends as it does untraced; its calls are in found, "function calls".
+traced() {
+    local options=() wanted
+    while [ "$1" != -- ]; do options+=("$1") && shift; done
+    shift
+    "$@" >want 2>want_err </dev/null
+    wanted=$?
+    "$SPROF" trace --backend uprobe -o t.db "${options[@]}" -- "$@" >got 2>err </dev/null
+    status=$?
+    [ $status = $wanted ] || fail "exit status $status, untraced $wanted"
+    cmp -s want got || fail "other output than untraced"
+    grep -v '^sprof: ' err | cmp -s - want_err || fail "other errors than untraced"
+    figures
+}
+
+figures() {
+    "$SPROF" stats -i t.db --format csv >stats.csv 2>stats.err || fail "no stats"
+    python3 -c 'import csv
+for row in csv.DictReader(open("stats.csv")):
+    print(row["function"].split("(")[0], row["calls"])' | sort >found
+}
+
+# is LINE…: these are all functions, and their calls.
+is() {
+    printf '%s\n' "$@" | sort >wanted
+    diff wanted found >out || fail "other calls than there were"
+}
+
+# has FUNCTION COLUMN VALUE
+has() {
+    local value
+    value=$(python3 -c 'import csv, sys
+for row in csv.DictReader(open("stats.csv")):
+    if row["function"].split("(")[0] == sys.argv[1]:
+        print(row[sys.argv[2]])' "$1" "$2")
+    [ "$value" = "$3" ] || fail "$1: $2 is '$value', not $3"
+}
+
+# Calls, jumps that are calls, recursion, a jump table, a loop at the entry, a condition at the end, threads, a child.
+exact_program() {
+    cat >program.c <<'END'
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#define NI __attribute__((noinline, noclone))
+#define KEEP __asm__ volatile("" ::: "memory")
+NI long leaf(long n) { KEEP; return n * 3; }
+NI void nothing(void) { KEEP; }
+NI long odd(long n);
+NI long even(long n) { KEEP; return n ? odd(n - 1) : 1; }
+NI long odd(long n) { KEEP; return n ? even(n - 1) : 0; }
+NI long depth(long n) { return n ? 1 + depth(n - 1) * 2 % 7 : 0; }
+NI long choose(long n)
+{
+    switch (n) {
+    case 0: return leaf(1);
+    case 1: nothing(); return 5;
+    case 2: return leaf(n) + leaf(3);
+    case 3: return n * 7;
+    case 4: nothing(); nothing(); return 9;
+    case 5: return leaf(8) - 1;
+    default: return n;
+    }
+}
+NI void perhaps(long n) { KEEP; if (n & 1) nothing(); }
+static long (*volatile pointer)(long) = leaf;
+NI long through(long n) { KEEP; return pointer(n); }
+NI long all(void)
+{
+    long sum = even(101) + depth(50);
+    for (long i = 0; i < 70; i++) {
+        sum += choose(i % 7) + through(i);
+        perhaps(i);
+    }
+    return sum;
+}
+NI void *run(void *result) { *(long *)result = all(); return result; }
+int main(void)
+{
+    pthread_t threads[4];
+    long sums[4];
+    for (int i = 0; i < 4; i++)
+        pthread_create(&threads[i], 0, run, &sums[i]);
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], 0);
+    const pid_t child = fork();
+    if (!child)
+        _exit((int)(all() & 63));
+    int status;
+    waitpid(child, &status, 0);
+    printf("%ld %ld %ld %ld %d\n", sums[0], sums[1], sums[2], sums[3], WEXITSTATUS(status));
+    return 3;
+}
+END
+}
+
+exact_calls=('all 4' 'choose 280' 'depth 204' 'even 204' 'leaf 440' 'main 1' 'nothing 260' 'odd 204' 'perhaps 280' 'run 4'
+    'through 280')
+
+# loops FILE: a program that calls step until the file "end" is there.
+looping_program() {
+    cat >loops.c <<'END'
+#include <linux/seccomp.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+__attribute__((noinline)) long step(long n) { __asm__ volatile("" : "+r"(n)); return n + 1; }
+int main(int count, char **arguments)
+{
+    long n = 0;
+    char c;
+    if (count > 1 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT))
+        return 9;
+    (void)arguments;
+    do {
+        for (volatile int i = 0; i < 200000; i++)
+            ;
+        n = step(n);
+    } while (count > 1 ? read(0, &c, 1) == 1 : access("end", F_OK) != 0);
+    return write(1, "done\n", 5) != 5;
+}
+END
+    gcc -O1 -g "$@" loops.c -o loops || fail "no compiler"
+}
+
+calls_now() {
+    "$SPROF" ctl -i t.db stats >/dev/null 2>&1
+    sql t.db "SELECT ifnull(sum(calls), 0) FROM v_call_stats"
+}
+
+case $1 in
+exact)
+    exact_program
+    for flags in "-O2 -static" "-O3 -fno-plt -fcf-protection=full -no-pie -fpatchable-function-entry=5"; do
+        # shellcheck disable=SC2086
+        gcc $flags -g -pthread program.c -o program || fail "no compiler: $flags"
+        traced --function '^(all|choose|depth|even|leaf|main|nothing|odd|perhaps|run|through)$' -- ./program
+        is "${exact_calls[@]}"
+        has choose in_flight 0 && has all in_flight 0
+    done
+    # The kernel misreads AVX instructions, with which functions of the C library begin.
+    traced --module 'libc.so*' --module program --function '^(__str|__mem|leaf$)' -- ./program
+    grep -q '^leaf 440$' found || fail "other calls than there were beside the C library's"
+    ;;
+left)
+    cat >program.cc <<'END'
+#include <csetjmp>
+#include <cstdio>
+#include <ctime>
+#define NI __attribute__((noinline))
+static jmp_buf buffer;
+NI void spin(double us)
+{
+    timespec a, b;
+    clock_gettime(CLOCK_MONOTONIC, &a);
+    do
+        clock_gettime(CLOCK_MONOTONIC, &b);
+    while ((b.tv_sec - a.tv_sec) * 1e6 + (b.tv_nsec - a.tv_nsec) / 1e3 < us);
+}
+NI void deepest(bool jumps) { spin(10); if (jumps) longjmp(buffer, 1); throw 1; }
+NI void middle(bool jumps) { spin(10); deepest(jumps); spin(10); }
+NI void jumps() { if (!setjmp(buffer)) middle(true); spin(4000); }
+NI void catches() { try { middle(false); } catch (int) { spin(4000); } }
+int main() { for (int i = 0; i < 20; i++) { jumps(); catches(); } puts("done"); }
+END
+    g++ -O1 -g program.cc -o program || fail "no compiler"
+    traced --function '!spin' -- ./program
+    has middle calls 40 && has deepest calls 40 && has jumps calls 20 && has catches calls 20
+    has middle abnormal 40 && has deepest abnormal 40 && has jumps abnormal 0 && has catches abnormal 0
+    has middle in_flight 0 && has jumps in_flight 0
+    # What comes after is charged to the function that contains it: 20 times 4 ms at least.
+    python3 - <<'END' || fail "times after a jump or catch are charged to what was left"
+import csv
+rows = {row["function"].split("(")[0]: float(row["self_ns"]) for row in csv.DictReader(open("stats.csv"))}
+assert rows["jumps"] > 75e6 and rows["catches"] > 75e6, rows
+END
+    ;;
+kinds)
+    # Go moves its stacks, and begins functions anew when it has: each call is counted once.
+    cat >program.go <<'END'
+package main
+
+import "fmt"
+
+//go:noinline
+func deep(n int) int {
+	var a [50]int
+	a[n%50] = n
+	if n == 0 {
+		return 0
+	}
+	return deep(n-1) + a[n%50]
+}
+
+func main() {
+	c := make(chan int)
+	for i := 0; i < 8; i++ {
+		go func() { c <- deep(300) }()
+	}
+	sum := 0
+	for i := 0; i < 8; i++ {
+		sum += <-c
+	}
+	fmt.Println(sum)
+}
+END
+    go=$(command -v go || ls /usr/lib/go-*/bin/go 2>/dev/null | head -1)
+    if [ -n "$go" ] && HOME=$work GOCACHE=$work/cache "$go" build -o program program.go >out 2>err; then
+        traced --function '^main\.(deep|main)$' -- ./program
+        is 'main.deep 2408' 'main.main 1'
+        expect 1 "$SPROF" trace -o none.db -- ./program && said 'trace --backend uprobe'
+    fi
+    # Stripped, and a library's function: named by where it begins, or by its export.
+    cat >library.c <<'END'
+long exported(long n) { __asm__ volatile("" : "+r"(n)); return n + 1; }
+END
+    cat >program.c <<'END'
+#include <stdio.h>
+long exported(long n);
+int main(void) { long n = 0; for (int i = 0; i < 500; i++) n = exported(n); printf("%ld\n", n); return 4; }
+END
+    gcc -O2 -shared -fPIC library.c -o liblibrary.so && gcc -O2 program.c -o program -L. -llibrary -Wl,-rpath,"$PWD" &&
+        strip program liblibrary.so || fail "no compiler"
+    traced --module 'liblibrary*' --function exported -- ./program
+    is 'exported 500'
+    # A script's interpreter is the program, and it may execute another in its own place.
+    printf '#!/bin/sh\nexec ./program\n' >script && chmod +x script
+    traced -- ./script
+    ;;
+process)
+    looping_program
+    ./loops >loops.out &
+    loops=$!
+    children+=("$loops")
+    "$SPROF" trace --backend uprobe -p $loops -o t.db >out 2>err &
+    tracer=$!
+    children+=("$tracer")
+    wait_until 60 eval '[ "$(calls_now)" -gt 10 ]'
+    expect 0 "$SPROF" ctl -i t.db stop
+    before=$(calls_now)
+    sleep 0.2
+    [ "$(calls_now)" = "$before" ] || fail "calls are counted while that is off"
+    expect 0 "$SPROF" ctl -i t.db start
+    wait_until 60 eval '[ "$(calls_now)" -gt "$before" ]'
+    expect 2 "$SPROF" ctl -i t.db mode log && said 'needs the agent'
+    expect 0 "$SPROF" ctl -i t.db detach
+    wait $tracer || fail "the tracer ended with $?"
+    kill -0 $loops || fail "the process is gone"
+    # Nothing of sprof's is left: the code is that of the file.
+    python3 - $loops <<'END' || fail "the process has other code than its file"
+import re, sys
+for line in open(f"/proc/{sys.argv[1]}/maps"):
+    part = re.match(r"(\w+)-(\w+) r-xp (\w+) \S+ \d+ +(/.*/loops)$", line)
+    if part:
+        start, end, offset = (int(part[i], 16) for i in (1, 2, 3))
+        there, file = open(f"/proc/{sys.argv[1]}/mem", "rb"), open(part[4], "rb")
+        there.seek(start)
+        file.seek(offset)
+        code = file.read(end - start)
+        sys.exit(there.read(len(code)) != code)
+sys.exit(2)
+END
+    touch end
+    wait $loops || fail "the process ended with $?"
+    [ "$(cat loops.out)" = done ] || fail "the process printed something else"
+    # Under seccomp, where the agent cannot be put in.
+    mkfifo input
+    ./loops strict <input >loops.out &
+    loops=$!
+    children+=("$loops")
+    exec 9>input
+    wait_until 60 grep -q '^Seccomp:.*1' /proc/$loops/status
+    expect 1 "$SPROF" trace -p $loops -o none.db && said "trace --backend uprobe -p $loops"
+    "$SPROF" trace --backend uprobe -p $loops -o s.db >out 2>err &
+    tracer=$!
+    children+=("$tracer")
+    wait_until 60 "$SPROF" ctl -i s.db status
+    printf '%500s' '' >&9
+    wait_until 60 eval '"$SPROF" ctl -i s.db status | grep -q " 500 calls"'
+    expect 0 "$SPROF" ctl -i s.db end
+    wait $tracer || fail "the tracer ended with $?"
+    ;;
+held)
+    # Killed at whatever moment, sprof leaves no command that stands still.
+    printf 'int main(void) { return 0; }\n' >program.c
+    gcc program.c -o held_program || fail "no compiler"
+    for try in $(seq 6); do
+        "$SPROF" trace --backend uprobe -o "k$try.db" -- ./held_program >out 2>err &
+        tracer=$!
+        children+=("$tracer")
+        sleep "0.$((try * 6 % 10))$try"
+        kill -9 $tracer 2>/dev/null
+        wait $tracer 2>/dev/null
+        wait_until 60 eval '! pgrep -x held_program >/dev/null'
+    done
+    ;;
+refused)
+    exact_program
+    gcc -O1 -static -g -pthread program.c -o program || fail "no compiler"
+    expect 1 "$SPROF" trace -o none.db -- ./program && said 'trace --backend uprobe'
+    for options in '--mode log' '--mode coverage' --paths --callers '--max-overhead 5%'; do
+        # shellcheck disable=SC2086
+        expect 2 "$SPROF" trace --backend uprobe -o none.db $options -- ./program && said 'needs the agent'
+    done
+    expect 2 "$SPROF" trace --backend kprobe -- ./program && said 'give inject or uprobe'
+    expect 1 "$SPROF" trace --backend uprobe -o none.db --function 'chose$' -- ./program && said 'finds none of .*choose'
+    expect 1 "$SPROF" trace --backend uprobe -o none.db -- ./missing && said 'not found'
+    expect 1 "$SPROF" trace --backend uprobe -o none.db -p 4194304
+    prepare_ordinary_user
+    cp program "$work/user/"
+    expect 1 setpriv --reuid 65534 --clear-groups "$user_sprof" trace --backend uprobe -o /tmp/none.db -- \
+        "$work/user/program"
+    said 'run sprof as root'
+    if gcc -m32 -x c - -o small 2>/dev/null <<<'int main(void) { return 0; }'; then
+        expect 1 "$SPROF" trace --backend uprobe -- ./small && said 'processor or word size'
+    fi
+    rm -f none.db
+    ! ls ./*.db >/dev/null 2>&1 || fail "a recording was left"
+    ;;
+*)
+    fail "no such case: $1"
+    ;;
+esac

@@ -1,0 +1,319 @@
+/* The program that the kernel runs at uprobes: counts and times calls, by thread and function.
+ *
+ * Probes stand at the entry of functions and at each instruction by which they are left. Return
+ * addresses stay as they are, so exceptions, coroutines and whoever walks stacks find what they
+ * expect. A call is known by where its return address stands. The program is one function without a
+ * relocation (see UPROBE_MAP_MARK), for which the bpf system call is loader enough. */
+#include <linux/bpf.h>
+
+#include <bpf/bpf_helpers.h>
+#include <stdbool.h>
+
+#include "trace/uprobe/calls.h"
+
+#define KERNEL_STRUCT
+#include SPROF_ARCH_BPF_HEADER /* struct pt_regs */
+
+#define MAP(number) ((void *)((__u64)UPROBE_MAP_MARK << 32 | (number)))
+#define IN_PLACE static __attribute__((always_inline))
+
+enum { SIGNAL_STOP = 19 };
+
+IN_PLACE struct uprobe_control *control_of(void)
+{
+    const __u32 first = 0;
+    return bpf_map_lookup_elem(MAP(UPROBE_MAP_CONTROL), &first);
+}
+
+/* A new thread or function has a value of zeros. */
+IN_PLACE void *find(int map, const void *key, struct uprobe_control *control)
+{
+    const __u32 first = 0;
+    void *found = bpf_map_lookup_elem(MAP(map), key);
+    if (found)
+        return found;
+    const void *empty = bpf_map_lookup_elem(MAP(UPROBE_MAP_EMPTY), &first);
+    if (empty)
+        bpf_map_update_elem(MAP(map), key, empty, BPF_NOEXIST);
+    found = bpf_map_lookup_elem(MAP(map), key);
+    if (!found)
+        __sync_fetch_and_add(&control->lost, 1);
+    return found;
+}
+
+/* The index stays within the array, which the verifier wants to see at each use. */
+IN_PLACE struct uprobe_frame *frame_at(struct uprobe_thread *thread, __u32 index)
+{
+    asm volatile("%0 &= %1" : "+r"(index) : "i"(UPROBE_FRAMES - 1));
+    return &thread->frames[index];
+}
+
+/* == Without branches ==
+ * The verifier follows each way through the program to its end, and a loop's body once for each
+ * round and way: where a call ends, choices are sums and masks. Numbers are below 2^63. Shifts are
+ * written out, for the compiler would make branches of them. */
+
+/* 1 where `value` is above `limit`, else 0. */
+IN_PLACE __u64 is_above(__u64 value, __u64 limit)
+{
+    __u64 difference = limit - value;
+    asm("%0 >>= 63" : "+r"(difference));
+    return difference;
+}
+
+IN_PLACE __u64 is_same(__u64 value, __u64 other)
+{
+    return is_above(1, value ^ other);
+}
+
+/* All bits or none. */
+IN_PLACE __u64 mask_of(__u64 flag)
+{
+    return 0 - flag;
+}
+
+/* 0 where it is negative. */
+IN_PLACE __u64 positive(__s64 value)
+{
+    __s64 sign = value;
+    asm("%0 s>>= 63" : "+r"(sign));
+    return (__u64)(value & ~sign);
+}
+
+IN_PLACE __u64 higher(__u64 value, __u64 other)
+{
+    return other + positive((__s64)(value - other));
+}
+
+/* Two an octave, the first of which ends at 2^(4 + 1/2) ns. */
+IN_PLACE __u64 bucket_of(__u64 ns)
+{
+    const __u64 root = 3037000500u, /* 2^31 · √2 */
+        first = 8, last = UPROBE_BUCKETS - 1;
+    __u64 rest = ns | 1, octave = 0, step;
+    step = is_above(rest, 0xffffffffu) << 5, rest >>= step, octave += step;
+    step = is_above(rest, 0xffff) << 4, rest >>= step, octave += step;
+    step = is_above(rest, 0xff) << 3, rest >>= step, octave += step;
+    step = is_above(rest, 0xf) << 2, rest >>= step, octave += step;
+    step = is_above(rest, 3) << 1, rest >>= step, octave += step;
+    octave += is_above(rest, 1);
+    const __u64 scaled = ((ns | 1) << (63 - octave)) >> 32;
+    const __u64 bucket = positive((__s64)(2 * octave + is_above(scaled, root - 1) - first));
+    return last - positive((__s64)(last - bucket));
+}
+
+/* == Ends == */
+
+/* What came before figures were cleared is not in them. */
+IN_PLACE void begin_anew(const struct uprobe_control *control, struct uprobe_frame *frame)
+{
+    const __u64 kept = mask_of(1 - is_above(control->cleared_ns, frame->start));
+    frame->start = higher(frame->start, control->cleared_ns);
+    frame->below &= kept;
+    frame->taken &= kept;
+    frame->entry &= kept;
+    frame->child_calls &= kept;
+    frame->child_counted &= kept;
+}
+
+/* The innermost call ends. */
+IN_PLACE void end_call(struct uprobe_control *control, struct uprobe_thread *thread, __u32 tid,
+                       __u64 now, __u64 how, __u64 is_far)
+{
+    const __u32 depth = thread->depth;
+    struct uprobe_frame *frame = frame_at(thread, depth), *caller = frame_at(thread, depth - 1);
+    thread->depth = depth - 1;
+    begin_anew(control, frame);
+    begin_anew(control, caller);
+    const struct uprobe_key key = {tid, (__u32)frame->function};
+    const __u64 whole = positive((__s64)(now - frame->start));
+    const __u64 inside = control->inside[frame->entry & (UPROBE_ENTRIES - 1)];
+    const __u64 outside = control->outside[how & (UPROBE_HOWS - 1)];
+    caller->below += whole + outside;
+    caller->taken += frame->taken + inside + outside;
+    caller->child_calls++;
+    struct uprobe_stat *stat = bpf_map_lookup_elem(MAP(UPROBE_MAP_STATS), &key);
+    if (!stat)
+        return;
+    const __s64 total = (__s64)(whole - inside - frame->taken);
+    const __u64 length = positive(total);
+    stat->ends[how & (UPROBE_HOWS - 1)]++;
+    stat->self += (__s64)(whole - inside - frame->below);
+    stat->child_calls += frame->child_calls;
+    stat->child_counted += frame->child_counted;
+    stat->uncertain += is_far;
+    const __u64 ended =
+        stat->ends[UPROBE_RETURNS] + stat->ends[UPROBE_TAILS] + stat->ends[UPROBE_IS_LEFT];
+    const __u64 outermost = mask_of(is_same(stat->calls, ended));
+    stat->total += (__s64)((__u64)total & outermost);
+    stat->probe_ns += frame->taken & outermost;
+    const __u64 goes_on = mask_of(is_same(stat->period, control->period));
+    stat->period = control->period;
+    stat->max = higher(stat->max & goes_on, length);
+    stat->most_below = higher(stat->most_below & goes_on, UPROBE_LONG - length);
+    stat->buckets[bucket_of(length) & (UPROBE_BUCKETS - 1)]++;
+}
+
+/* Ends what lies below the stack pointer, and then what stands at it, in the way `how`. Calls far
+ * from it are of another stack, unless one outside of them ends (`all`): then they are over, too,
+ * or will never be seen again. */
+IN_PLACE void end_calls(struct uprobe_control *control, struct uprobe_thread *thread, __u32 tid,
+                        __u64 now, __u64 sp, __u64 how, __u64 all)
+{
+    for (__u32 i = 1; i < UPROBE_FRAMES; i++) {
+        const __u64 slot = frame_at(thread, thread->depth)->slot;
+        const __u64 is_there = is_same(slot, sp), is_below = is_above(sp, slot);
+        const __u64 is_far = is_below & is_above(sp, slot + UPROBE_NEAR);
+        if (!thread->depth || !(is_there | (is_below & (1 - is_far)) | all))
+            break;
+        end_call(control, thread, tid, now,
+                 (how & mask_of(is_there)) | (UPROBE_IS_LEFT & mask_of(1 - is_there)), is_far);
+        if (is_there)
+            break;
+    }
+}
+
+IN_PLACE bool is_open(struct uprobe_thread *thread, __u64 slot)
+{
+    const __u32 depth = thread->depth;
+    for (__u32 i = 0; i < UPROBE_FRAMES && i < depth; i++)
+        if (frame_at(thread, depth - i)->slot == slot)
+            return true;
+    return false;
+}
+
+/* Whether the condition of that number holds that a conditional jump asks for. */
+IN_PLACE __u64 holds(__u64 condition, __u64 flags)
+{
+    const __u64 carry = flags & 1, parity = flags >> 2 & 1, zero = flags >> 6 & 1,
+                sign = flags >> 7 & 1, overflow = flags >> 11 & 1, less = sign ^ overflow;
+    const __u64 all = overflow | carry << 1 | zero << 2 | (carry | zero) << 3 | sign << 4 |
+                      parity << 5 | less << 6 | (zero | less) << 7;
+    return (all >> (condition >> 1 & 7) & 1) ^ (condition & 1);
+}
+
+/* == Beginnings == */
+
+IN_PLACE void enter(struct uprobe_control *control, struct uprobe_thread *thread,
+                    struct uprobe_stat *stat, __u64 sp, __u64 function, __u64 entry, bool is_timed)
+{
+    const __u32 depth = thread->depth;
+    if (!is_timed || depth >= UPROBE_FRAMES - 1) {
+        struct uprobe_frame *caller = frame_at(thread, depth);
+        begin_anew(control, caller);
+        caller->below += control->count[entry & (UPROBE_ENTRIES - 1)];
+        caller->taken += control->count[entry & (UPROBE_ENTRIES - 1)];
+        caller->child_counted++;
+        stat->counted++;
+        return;
+    }
+    const __u64 ended =
+        stat->ends[UPROBE_RETURNS] + stat->ends[UPROBE_TAILS] + stat->ends[UPROBE_IS_LEFT];
+    stat->recursive += is_above(stat->calls, ended);
+    stat->calls++;
+    struct uprobe_frame *frame = frame_at(thread, depth + 1);
+    frame->slot = sp;
+    frame->below = frame->taken = 0;
+    frame->function = function;
+    frame->entry = entry;
+    frame->child_calls = frame->child_counted = 0;
+    thread->depth = depth + 1;
+    frame->start = bpf_ktime_get_ns();
+}
+
+/* Where a stack is full of calls of another one, these are forgotten. */
+IN_PLACE void make_room(struct uprobe_thread *thread, __u64 sp)
+{
+    const __u64 slot = frame_at(thread, UPROBE_FRAMES - 1)->slot;
+    if (thread->depth >= UPROBE_FRAMES - 1 && (slot < sp || slot - sp >= UPROBE_NEAR))
+        thread->depth = 0;
+}
+
+/* A function that is nothing but its end. */
+IN_PLACE void pass(const struct uprobe_control *control, struct uprobe_stat *stat, __u64 how)
+{
+    const __u64 goes_on = mask_of(is_same(stat->period, control->period));
+    stat->period = control->period;
+    stat->max &= goes_on;
+    stat->most_below = UPROBE_LONG;
+    stat->calls++;
+    stat->ends[how & (UPROBE_HOWS - 1)]++;
+    stat->buckets[0]++;
+}
+
+IN_PLACE void stop(struct uprobe_control *control)
+{
+    __sync_fetch_and_add(&control->stopped, 1);
+    bpf_send_signal(SIGNAL_STOP);
+}
+
+/* Forgets what the verifier knows of a number. */
+#define HIDE(number) asm volatile("" : "+r"(number))
+
+IN_PLACE __u32 tier_of(const struct uprobe_control *control, __u64 cookie)
+{
+    __u32 function = UPROBE_COOKIE_FUNCTION(cookie);
+    asm volatile("%0 &= %1" : "+r"(function) : "i"(UPROBE_FUNCTIONS - 1));
+    return UPROBE_COOKIE_ENTRY(cookie) ? control->tiers[function] : UPROBE_OFF;
+}
+
+IN_PLACE bool may_end(__u64 cookie, __u64 flags)
+{
+    const __u64 exit = UPROBE_COOKIE_EXIT(cookie);
+    return exit == UPROBE_EXIT_RETURN || exit == UPROBE_EXIT_TAIL ||
+           (exit == UPROBE_EXIT_BRANCH && holds(UPROBE_COOKIE_CONDITION(cookie), flags));
+}
+
+/* What to do is found out anew behind the loop of end_calls, which the verifier follows for each
+ * way that leads to it with other knowledge. */
+__attribute__((section("at_probe"), used)) int probe_reached(struct pt_regs *registers)
+{
+    const __u64 now = bpf_ktime_get_ns(), sp = ARCH_BPF_SP(registers);
+    const __u32 tid = (__u32)bpf_get_current_pid_tgid();
+    __u64 cookie = bpf_get_attach_cookie(registers);
+    struct uprobe_control *control = control_of();
+    if (!control)
+        return 0;
+    if (UPROBE_COOKIE_EXIT(cookie) == UPROBE_EXIT_STOP) {
+        stop(control);
+        return 0;
+    }
+    const bool begins = tier_of(control, cookie) != UPROBE_OFF;
+    struct uprobe_thread *thread = begins ? find(UPROBE_MAP_THREADS, &tid, control)
+                                          : bpf_map_lookup_elem(MAP(UPROBE_MAP_THREADS), &tid);
+    if (!thread)
+        return 0;
+    thread->all = !begins && may_end(cookie, registers->flags) && is_open(thread, sp);
+    if (!begins && !thread->all && UPROBE_COOKIE_EXIT(cookie) != UPROBE_EXIT_LEAVE)
+        return 0;
+    /* At an entry, what was entered with this stack pointer, or below it, was left unseen. */
+    HIDE(cookie);
+    end_calls(control, thread, tid, now, sp, UPROBE_COOKIE_HOW(cookie), thread->all);
+    HIDE(cookie);
+    const __u32 tier = tier_of(control, cookie);
+    const struct uprobe_key key = {tid, UPROBE_COOKIE_FUNCTION(cookie)};
+    struct uprobe_stat *stat = tier ? find(UPROBE_MAP_STATS, &key, control) : NULL;
+    if (!stat)
+        return 0;
+    if (tier == UPROBE_TIME && may_end(cookie, registers->flags)) {
+        pass(control, stat,
+             UPROBE_COOKIE_EXIT(cookie) == UPROBE_EXIT_RETURN ? UPROBE_RETURNS : UPROBE_TAILS);
+    } else {
+        make_room(thread, sp);
+        enter(control, thread, stat, sp, key.function, UPROBE_COOKIE_ENTRY(cookie),
+              tier == UPROBE_TIME);
+    }
+    return 0;
+}
+
+/* The command has executed its program, of which nothing runs yet. */
+__attribute__((section("at_exec"), used)) int program_executed(void *context)
+{
+    struct uprobe_control *control = control_of();
+    const __u32 process = (__u32)(bpf_get_current_pid_tgid() >> 32);
+    if (control && control->stop_at_exec == process) {
+        control->stop_at_exec = 0;
+        stop(control);
+    }
+    return 0;
+}

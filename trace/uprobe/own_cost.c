@@ -1,0 +1,186 @@
+/* Finds out what uprobes take of a program's time: sprof calls functions of its own that do nothing
+ * and have probes. The shortest of many rows counts: what slows a row down is no part of the probe.
+ */
+#include "trace/uprobe/own_cost.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { ROWS = 24, CALLS = 8 };
+
+/* Functions by how the kernel treats their first instruction, with the ends that have probes, too;
+ * then the same ones, whose entry alone has one. */
+__asm__(".text\n"
+        "uprobe_pushes: push %rbp\n pop %rbp\nuprobe_pushes_end: ret\n"
+        "uprobe_rests: .byte 0x0f, 0x1f, 0x44, 0, 0\nuprobe_rests_end: ret\n"
+        "uprobe_steps: mov %rsp, %rax\nuprobe_steps_end: ret\n"
+        "uprobe_jumps: push %rbp\n pop %rbp\nuprobe_jumps_end: jmp uprobe_lands\n"
+        "uprobe_lands: ret\n"
+        "uprobe_counts_push: push %rbp\n pop %rbp\n ret\n"
+        "uprobe_counts_rest: .byte 0x0f, 0x1f, 0x44, 0, 0\n ret\n"
+        "uprobe_counts_step: mov %rsp, %rax\n ret\n");
+void uprobe_pushes(void);
+void uprobe_rests(void);
+void uprobe_steps(void);
+void uprobe_jumps(void);
+void uprobe_counts_push(void);
+void uprobe_counts_rest(void);
+void uprobe_counts_step(void);
+extern const char uprobe_pushes_end[], uprobe_rests_end[], uprobe_steps_end[], uprobe_jumps_end[];
+
+static const struct subject {
+    void (*function)(void);
+    const char *end; /* NULL: it is only counted */
+    uint32_t entry, exit;
+} subjects[] = {
+    {uprobe_pushes, uprobe_pushes_end, UPROBE_ENTRY_PUSH, UPROBE_EXIT_RETURN},
+    {uprobe_rests, uprobe_rests_end, UPROBE_ENTRY_NOP, UPROBE_EXIT_RETURN},
+    {uprobe_steps, uprobe_steps_end, UPROBE_ENTRY_STEP, UPROBE_EXIT_RETURN},
+    {uprobe_jumps, uprobe_jumps_end, UPROBE_ENTRY_PUSH, UPROBE_EXIT_TAIL},
+    {uprobe_counts_push, NULL, UPROBE_ENTRY_PUSH, UPROBE_EXIT_NOT},
+    {uprobe_counts_rest, NULL, UPROBE_ENTRY_NOP, UPROBE_EXIT_NOT},
+    {uprobe_counts_step, NULL, UPROBE_ENTRY_STEP, UPROBE_EXIT_NOT},
+};
+enum { SUBJECTS = sizeof subjects / sizeof *subjects };
+
+/* Of the mapping of sprof's code that holds an address: less the address it is the file's offset.
+ */
+static bool find_own_code(const void *code, uint64_t *difference)
+{
+    char line[512];
+    FILE *maps = fopen("/proc/self/maps", "re");
+    bool found = false;
+    while (maps && !found && fgets(line, sizeof line, maps)) {
+        unsigned long start, end, offset;
+        if (sscanf(line, "%lx-%lx %*s %lx", &start, &end, &offset) != 3)
+            continue;
+        found = (uintptr_t)code >= start && (uintptr_t)code < end;
+        *difference = start - offset;
+    }
+    if (maps)
+        fclose(maps);
+    return found;
+}
+
+static void refuse(void *context, const struct uprobe_site *site)
+{
+    (void)site;
+    *(bool *)context = true;
+}
+
+static int attach(struct uprobe_kernel *kernel, struct sprof_error *error)
+{
+    struct uprobe_site sites[2 * SUBJECTS];
+    uint64_t difference;
+    size_t count = 0;
+    bool is_refused = !find_own_code(uprobe_pushes_end, &difference);
+    for (uint32_t i = 0; i < SUBJECTS && !is_refused; i++) {
+        const struct subject *subject = &subjects[i];
+        sites[count++] =
+            (struct uprobe_site){.offset = (uint64_t)(uintptr_t)subject->function - difference,
+                                 .cookie = UPROBE_COOKIE(i, subject->entry, UPROBE_EXIT_NOT, 0)};
+        if (subject->end)
+            sites[count++] = (struct uprobe_site){
+                .offset = (uint64_t)(uintptr_t)subject->end - difference,
+                .cookie = UPROBE_COOKIE(0, UPROBE_ENTRY_NOT, subject->exit, 0)};
+        kernel->control->tiers[i] = subject->end ? UPROBE_TIME : UPROBE_COUNT;
+    }
+    const int result = uprobe_kernel_attach(kernel, "/proc/self/exe", sites, count, getpid(),
+                                            refuse, &is_refused, error);
+    return result        ? result
+           : !is_refused ? 0
+                         : sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                                           "the kernel places no uprobes in sprof itself, by "
+                                           "which it finds out what they take");
+}
+
+struct measuring {
+    uint64_t shortest[SUBJECTS]; /* of rows, ns */
+    uint32_t tid;
+};
+
+/* In a thread of its own, for a kernel that would see only a process's first thread. */
+static void *call_all(void *context)
+{
+    struct measuring *measuring = context;
+    measuring->tid = (uint32_t)syscall(SYS_gettid);
+    for (size_t i = 0; i < SUBJECTS; i++) {
+        measuring->shortest[i] = UINT64_MAX;
+        for (int row = 0; row < ROWS; row++) {
+            const uint64_t begin_ns = sprof_clock_monotonic_ns();
+            for (int call = 0; call < CALLS; call++)
+                subjects[i].function();
+            const uint64_t took_ns = sprof_clock_monotonic_ns() - begin_ns;
+            measuring->shortest[i] =
+                took_ns < measuring->shortest[i] ? took_ns : measuring->shortest[i];
+        }
+    }
+    return NULL;
+}
+
+static void note(struct uprobe_control *control, const struct subject *subject, uint64_t row_ns,
+                 const struct uprobe_stat *stat)
+{
+    const uint32_t whole = (uint32_t)(row_ns / CALLS);
+    if (!subject->end) {
+        control->count[subject->entry] = whole;
+        return;
+    }
+    const uint64_t shortest = UPROBE_LONG - stat->most_below;
+    const uint32_t inside = shortest < whole ? (uint32_t)shortest : whole;
+    if (subject->exit == UPROBE_EXIT_RETURN)
+        control->inside[subject->entry] = inside;
+    if (subject->exit == UPROBE_EXIT_TAIL || subject->entry == UPROBE_ENTRY_PUSH)
+        control->outside[subject->exit == UPROBE_EXIT_RETURN ? UPROBE_RETURNS : UPROBE_TAILS] =
+            whole - inside;
+}
+
+/* Figures of sprof's own calls, which are taken away then. */
+static int take_figures(struct uprobe_kernel *kernel, const struct measuring *measuring,
+                        struct sprof_error *error)
+{
+    struct uprobe_figures figures = {0};
+    size_t exact = 0;
+    const int result = uprobe_kernel_read(kernel, &figures);
+    for (size_t i = 0; i < figures.keys.count && !result; i++) {
+        const struct uprobe_key *key = &figures.keys.items[i];
+        const struct uprobe_stat *stat = &figures.stats.items[i];
+        if (key->tid == measuring->tid && key->function < SUBJECTS) {
+            exact += stat->calls + stat->counted == ROWS * CALLS;
+            note(kernel->control, &subjects[key->function], measuring->shortest[key->function],
+                 stat);
+        }
+        uprobe_kernel_forget(kernel, key);
+    }
+    uprobe_kernel_forget_thread(kernel, measuring->tid);
+    uprobe_figures_release(&figures);
+    memset(kernel->control->tiers, UPROBE_OFF, sizeof kernel->control->tiers);
+    if (result)
+        return sprof_error_memory(error);
+    return exact == SUBJECTS ? 0
+                             : sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                                               "this kernel's uprobes miss calls of threads other "
+                                               "than a process's first: update it to Linux 6.10 "
+                                               "or later");
+}
+
+int uprobe_own_cost_measure(struct uprobe_kernel *kernel, struct sprof_error *error)
+{
+    struct measuring measuring = {0};
+    pthread_t thread;
+    int result = attach(kernel, error);
+    if (result)
+        return result;
+    const int failed = pthread_create(&thread, NULL, call_all, &measuring);
+    if (!failed)
+        pthread_join(thread, NULL);
+    result = failed ? sprof_error_set(error, SPROF_ELIMIT, failed,
+                                      "cannot make a thread: %s\nsee `ulimit -u`", strerror(failed))
+                    : take_figures(kernel, &measuring, error);
+    uprobe_kernel_detach(kernel);
+    return result;
+}

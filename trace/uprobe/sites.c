@@ -1,0 +1,328 @@
+/* Finds the instructions that get uprobes: where functions begin, and every place where they are
+ * left, also in the parts that the compiler has put elsewhere.
+ *
+ * A return, and a jump out of the function, is an end. Whether a jump through a register leads out
+ * or into a table of the function is not always known: with an address of data in a register it is
+ * taken for a table's. An end is one only for a call whose return address the stack pointer stands
+ * at, so that one too many does nothing inside a frame. */
+#include "trace/uprobe/sites.h"
+
+#include "arch/arch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    FUNCTION_BYTES_MAX = 4 << 20,
+    CHECKS_BYTES_MAX = 64, /* of code in which Go's functions look whether their stack must grow */
+};
+
+bool uprobe_may_stand(const struct trace_function *function)
+{
+    switch ((enum trace_reason)function->why) {
+    case TRACE_TOO_SHORT:
+    case TRACE_TARGET_INSIDE:
+    case TRACE_NOT_MOVABLE:
+    case TRACE_ENDS_INSIDE:
+    case TRACE_READS_FLAGS: return true;
+    default: return function->mechanism != TRACE_NOT;
+    }
+}
+
+uint32_t uprobe_entry_of(const uint8_t *code, size_t size)
+{
+    static const uint8_t nop5[] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
+    if (!size)
+        return UPROBE_ENTRY_STEP;
+    const size_t prefix = size > 1 && *code == 0x41;
+    const uint8_t opcode = code[prefix];
+    if (opcode == 0x90 || (size >= sizeof nop5 && !memcmp(code, nop5, sizeof nop5)))
+        return UPROBE_ENTRY_NOP;
+    const bool pushes = opcode >= 0x50 && opcode <= 0x57;
+    const bool jumps = !prefix && (opcode == 0xe8 || opcode == 0xe9 || opcode == 0xeb ||
+                                   (opcode >= 0x70 && opcode <= 0x7f));
+    return pushes || jumps ? UPROBE_ENTRY_PUSH : UPROBE_ENTRY_STEP;
+}
+
+/* The kernel takes the opcode of an AVX instruction for that of an old one: it executes vzeroupper
+ * (C5 F8 77) as `ja`, and vpbroadcastb (62 … 7A) as `jp` (branch_setup_xol_ops of
+ * arch/x86/kernel/uprobes.c in Linux 6.18). No probe stands at such. */
+static bool is_misread(const uint8_t *code, size_t size)
+{
+    static const uint8_t prefixes[] = {0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x67};
+    size_t at = 0;
+    while (at < size && memchr(prefixes, code[at], sizeof prefixes))
+        at++;
+    if (at + 1 >= size)
+        return true;
+    const bool is_vex = code[at] == 0xc4 || code[at] == 0xc5, is_evex = code[at] == 0x62,
+               is_xop = code[at] == 0x8f && (code[at + 1] & 0x1f) >= 8;
+    return is_vex || is_evex || is_xop;
+}
+
+/* == Ends == */
+
+struct finding {
+    struct uprobe_sites *sites;
+    const struct trace_file *file;
+    struct image *image;
+    /* Of the function at hand: */
+    struct sprof_map scanned; /* it, and parts of it, by index */
+    SPROF_VEC(size_t) parts;  /* to be scanned */
+    uint64_t entry;           /* its site */
+    uint64_t grows, grown;    /* where its first branches lead, and what is behind them */
+    uint32_t number;
+    bool begins_anew, failed;
+    struct sprof_map jumpers; /* functions by which longjmp may go, by index */
+};
+
+static void add(struct finding *finding, uint64_t vaddr, uint64_t cookie)
+{
+    struct uprobe_site site = {.cookie = cookie, .function = finding->number};
+    if (image_offset_of_vaddr(finding->image, vaddr, &site.offset))
+        finding->failed |= sprof_vec_push(&finding->sites->list, site) != 0;
+}
+
+static bool is_within(const struct trace_function *function, uint64_t vaddr)
+{
+    return vaddr >= function->start && vaddr < function->end;
+}
+
+/* The number of a conditional jump's condition; `code` is a whole instruction. */
+static uint32_t condition_of(const uint8_t *code, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        if (code[i] >= 0x70 && code[i] <= 0x7f)
+            return code[i] & 15;
+        if (code[i] == 0x0f && i + 1 < length)
+            return code[i + 1] & 15;
+    }
+    return 0;
+}
+
+/* A jump elsewhere: to a part of the function, or out of it. */
+static void go_elsewhere(struct finding *finding, const struct trace_function *function,
+                         uint64_t vaddr, uint64_t target, const uint8_t *code,
+                         const struct arch_instruction *instruction)
+{
+    const struct trace_plan *plan = &finding->file->plan;
+    const struct trace_function *there = trace_plan_find(plan, target);
+    if (target == finding->entry)
+        finding->begins_anew = true;
+    if (there && (there->why == TRACE_PART || function->why == TRACE_PART)) {
+        const size_t index = (size_t)(there - plan->functions);
+        if (there->why == TRACE_PART && !sprof_map_get(&finding->scanned, index))
+            finding->failed |= sprof_vec_push(&finding->parts, index) != 0;
+        if (there->why == TRACE_PART || target != there->start)
+            return; /* into a part, or back out of it */
+    }
+    if (instruction->flow == ARCH_FLOW_BRANCH)
+        add(finding, vaddr,
+            UPROBE_COOKIE(0, UPROBE_ENTRY_NOT, UPROBE_EXIT_BRANCH,
+                          condition_of(code, instruction->length)));
+    else
+        add(finding, vaddr, UPROBE_COOKIE(0, UPROBE_ENTRY_NOT, UPROBE_EXIT_TAIL, 0));
+}
+
+static bool loads_data_address(const struct finding *finding, uint64_t next,
+                               const struct arch_instruction *instruction)
+{
+    return instruction->bits & ARCH_LOADS_ADDRESS && instruction->base == ARCH_PC &&
+           !trace_plan_find(&finding->file->plan, next + (uint64_t)instruction->displacement);
+}
+
+/* Through a slot or a member of an object: elsewhere. */
+static bool is_tail(const struct arch_instruction *instruction, bool has_table)
+{
+    if (!(instruction->bits & ARCH_HAS_MEMORY))
+        return !has_table;
+    return instruction->index == -1;
+}
+
+/* The bytes of a function, malloc'd; NULL: they are not there. */
+static uint8_t *read_code(const struct finding *finding, const struct trace_function *function,
+                          size_t *there)
+{
+    const size_t size = (size_t)(function->end - function->start);
+    uint64_t offset;
+    uint8_t *code = NULL;
+    if (size <= FUNCTION_BYTES_MAX &&
+        image_offset_of_vaddr(finding->image, function->start, &offset))
+        code = malloc(size + 1);
+    if (code)
+        *there = image_read(finding->image, offset, code, size);
+    return code;
+}
+
+static void scan(struct finding *finding, size_t index)
+{
+    const struct trace_function *function = &finding->file->plan.functions[index];
+    size_t there = 0;
+    uint8_t *code = read_code(finding, function, &there);
+    bool has_table = false;
+    finding->failed |= sprof_map_put(&finding->scanned, index, 1) != 0;
+    if (!code)
+        return;
+    for (size_t at = 0; at < there;) {
+        struct arch_instruction instruction;
+        if (!arch_instruction_decode(code + at, there - at, &instruction)) {
+            at++; /* data between instructions */
+            continue;
+        }
+        const uint64_t vaddr = function->start + at, next = vaddr + instruction.length;
+        const uint64_t target = next + (uint64_t)instruction.value;
+        has_table |= loads_data_address(finding, next, &instruction);
+        if (instruction.flow == ARCH_FLOW_RETURN)
+            add(finding, vaddr, UPROBE_COOKIE(0, UPROBE_ENTRY_NOT, UPROBE_EXIT_RETURN, 0));
+        else if (instruction.flow == ARCH_FLOW_JUMP_INDIRECT && is_tail(&instruction, has_table))
+            add(finding, vaddr, UPROBE_COOKIE(0, UPROBE_ENTRY_NOT, UPROBE_EXIT_TAIL, 0));
+        else if (instruction.flow == ARCH_FLOW_JUMP || instruction.flow == ARCH_FLOW_BRANCH) {
+            finding->begins_anew |= target == finding->entry || target == function->start;
+            if (instruction.flow == ARCH_FLOW_BRANCH && at < CHECKS_BYTES_MAX &&
+                (!finding->grows || finding->grows == target)) {
+                finding->grows = target;
+                finding->grown = next;
+            }
+            if (!is_within(function, target))
+                go_elsewhere(finding, function, vaddr, target, code + at, &instruction);
+        }
+        at += instruction.length;
+    }
+    free(code);
+}
+
+/* == longjmp ==
+ * Where it jumps through a register, with the stack pointer that it has taken from the buffer, all
+ * calls below that are left. It does so in a function that it calls, which may have no name. */
+
+enum { JUMPERS_DEPTH = 4 };
+
+static void add_jumps(struct finding *finding, const struct trace_function *function,
+                      const uint8_t *code, size_t size)
+{
+    for (size_t at = 0; at < size;) {
+        struct arch_instruction instruction;
+        if (!arch_instruction_decode(code + at, size - at, &instruction)) {
+            at++;
+            continue;
+        }
+        if (instruction.flow == ARCH_FLOW_JUMP_INDIRECT && !(instruction.bits & ARCH_HAS_MEMORY))
+            add(finding, function->start + at,
+                UPROBE_COOKIE(0, UPROBE_ENTRY_NOT, UPROBE_EXIT_LEAVE, 0));
+        at += instruction.length;
+    }
+}
+
+static void find_jumps(struct finding *finding, const struct trace_function *function, int depth)
+{
+    const struct trace_plan *plan = &finding->file->plan;
+    const size_t index = (size_t)(function - plan->functions);
+    size_t size = 0;
+    if (sprof_map_get(&finding->jumpers, index))
+        return;
+    finding->failed |= sprof_map_put(&finding->jumpers, index, 1) != 0;
+    uint8_t *code = read_code(finding, function, &size);
+    if (code)
+        add_jumps(finding, function, code, size);
+    free(code);
+    for (size_t i = 0; i < function->callees && depth < JUMPERS_DEPTH; i++) {
+        const struct trace_callee *callee = &plan->callees[function->first_callee + i];
+        const struct trace_function *next =
+            callee->is_slot ? NULL : trace_plan_find(plan, callee->address);
+        if (next && next->start == callee->address)
+            find_jumps(finding, next, depth + 1);
+    }
+}
+
+/* == Functions == */
+
+static bool add_entry(struct finding *finding, const struct trace_probe *probe, uint8_t tier)
+{
+    uint8_t code[16];
+    uint64_t offset;
+    if (!image_offset_of_vaddr(finding->image, finding->entry, &offset))
+        return false;
+    const size_t size = image_read(finding->image, offset, code, sizeof code);
+    const uint32_t kind = uprobe_entry_of(code, size);
+    if (is_misread(code, size))
+        return false;
+    const bool leaves = probe->function->mechanism == TRACE_LEAVE && tier == PROBE_LEAVE;
+    add(finding, finding->entry,
+        UPROBE_COOKIE(finding->number, probe->is_chosen ? kind : UPROBE_ENTRY_NOT,
+                      leaves ? UPROBE_EXIT_LEAVE : UPROBE_EXIT_NOT, 0));
+    return true;
+}
+
+static void find_function(struct finding *finding, struct trace_session *session, uint32_t number)
+{
+    struct trace_probe *probe = &session->probes.items[number];
+    const uint8_t tier = probe->tier;
+    finding->number = number;
+    finding->entry = probe->function->site ? probe->function->site : probe->function->start;
+    finding->begins_anew = false;
+    finding->grows = finding->grown = 0;
+    finding->parts.count = 0;
+    sprof_map_clear(&finding->scanned);
+    if (tier == PROBE_OFF)
+        return;
+    if (tier == PROBE_JUMP) {
+        find_jumps(finding, probe->function, 0);
+        if (!probe->is_chosen)
+            return;
+    }
+    const size_t before = finding->sites->list.count;
+    scan(finding, (size_t)(probe->function - finding->file->plan.functions));
+    while (finding->parts.count && !finding->failed)
+        scan(finding, finding->parts.items[--finding->parts.count]);
+    if (finding->begins_anew && probe->function->from_go && finding->grown) {
+        finding->entry = finding->grown; /* it begins anew when its stack has grown */
+        finding->begins_anew = false;
+    }
+    if (finding->begins_anew || tier != PROBE_FULL)
+        finding->sites->list.count = before;
+    if (finding->begins_anew || !add_entry(finding, probe, tier)) {
+        finding->sites->list.count = before;
+        probe->tier = PROBE_OFF;
+    }
+}
+
+static int by_offset(const void *left, const void *right)
+{
+    const struct uprobe_site *a = left, *b = right;
+    return (a->offset > b->offset) - (a->offset < b->offset);
+}
+
+/* One instruction, one probe: a function may be nothing but its end, and share a part. */
+static void merge_sites(struct uprobe_sites *sites)
+{
+    struct uprobe_site *items = sites->list.items;
+    size_t kept = 0;
+    if (sites->list.count)
+        qsort(items, sites->list.count, sizeof *items, by_offset);
+    for (size_t i = 0; i < sites->list.count; i++) {
+        if (!kept || items[kept - 1].offset != items[i].offset) {
+            items[kept++] = items[i];
+            continue;
+        }
+        if (UPROBE_COOKIE_ENTRY(items[i].cookie))
+            items[kept - 1].function = items[i].function;
+        const uint64_t both = items[kept - 1].cookie | items[i].cookie;
+        items[kept - 1].cookie =
+            UPROBE_COOKIE(UPROBE_COOKIE_FUNCTION(both), UPROBE_COOKIE_ENTRY(both),
+                          UPROBE_COOKIE_EXIT(both), UPROBE_COOKIE_CONDITION(both));
+    }
+    sites->list.count = kept;
+}
+
+int uprobe_sites_find(struct uprobe_sites *sites, struct trace_session *session,
+                      const struct trace_file *file, struct image *image)
+{
+    struct finding finding = {.sites = sites, .file = file, .image = image};
+    for (size_t i = file->first; i < file->first + file->count && !finding.failed; i++)
+        find_function(&finding, session, (uint32_t)i);
+    merge_sites(sites);
+    sprof_map_release(&finding.scanned);
+    sprof_map_release(&finding.jumpers);
+    sprof_vec_release(&finding.parts);
+    return finding.failed ? SPROF_ENOMEM : 0;
+}

@@ -1,0 +1,26 @@
+/* trace, inside: which instructions of a file get uprobes. */
+#ifndef SPROF_TRACE_UPROBE_SITES_H
+#define SPROF_TRACE_UPROBE_SITES_H
+
+#include "trace/tracing.h"
+#include "trace/uprobe/kernel.h"
+
+struct uprobe_sites {
+    SPROF_VEC(struct uprobe_site) list;
+};
+
+/* Whether a function without a place for a jump has one for a uprobe, which takes one byte and
+ * moves nothing. */
+bool uprobe_may_stand(const struct trace_function *function);
+
+/* Lists what gets probes for the functions of one file, whose image is given: entries, and the ends
+ * of those that are timed (PROBE_FULL). A function that begins anew by a jump to its entry, or with
+ * an instruction that the kernel misreads, gets none: its tier becomes PROBE_OFF. Returns 0 or
+ * SPROF_ENOMEM. The caller releases sites->list. */
+int uprobe_sites_find(struct uprobe_sites *sites, struct trace_session *session,
+                      const struct trace_file *file, struct image *image);
+
+/* How the kernel treats a first instruction: enum uprobe_entry. */
+uint32_t uprobe_entry_of(const uint8_t *code, size_t size);
+
+#endif

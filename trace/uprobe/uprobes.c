@@ -1,0 +1,481 @@
+/* A trace by uprobes: holds the command until its probes are in place, and copies what the kernel
+ * counts into the memory that the rest of a session reads, as the agent would have put it there. */
+#include "trace/uprobe/uprobes.h"
+#include "trace/uprobe/own_cost.h"
+#include "trace/uprobe/sites.h"
+
+#include "agent/agent.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    READ_SHARE = 10, /* figures are read for at most one part in so many of the time */
+    OVER = 1 << 16,  /* of a thread's slab: it has ended, and all was copied */
+};
+
+struct trace_uprobes {
+    struct uprobe_kernel kernel;
+    struct uprobe_figures figures; /* as last read */
+    struct sprof_map slabs;        /* thread id → its slab, with OVER */
+    SPROF_VEC(uint32_t) tids;      /* of those that have not ended */
+    uint64_t next_read_ns;
+};
+
+/* == What cannot be done == */
+
+static int check_options(const struct trace_options *options, struct sprof_error *error)
+{
+    const char *flag = options->mode != TRACE_STATS ? "mode"
+                       : options->paths             ? "paths"
+                       : options->callers           ? "callers"
+                       : options->max_overhead > 0  ? "max-overhead"
+                       : options->children          ? "children"
+                                                    : NULL;
+    return flag ? sprof_error_set(error, SPROF_EUSAGE, 0,
+                                  "--%s needs the agent: with --backend uprobe calls are counted "
+                                  "and timed by function, as in mode stats",
+                                  flag)
+                : 0;
+}
+
+static int check_file(const char *path, const char *name, struct sprof_error *error)
+{
+    return agent_check_file(path) == AGENT_FILE_CLASS
+               ? sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                                 "cannot trace %s: it is of another processor or word size than "
+                                 "sprof\n`sprof record` can sample it",
+                                 name)
+               : 0;
+}
+
+int trace_uprobes_check(const struct trace_options *options, struct sprof_error *error)
+{
+    char path[AGENT_PATH_MAX], name[64];
+    const int result = check_options(options, error);
+    if (result)
+        return result;
+    if (!sprof_proc_in_first_pid_namespace())
+        return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                               "uprobes know processes by the numbers that they have outside of "
+                               "this container\nrun sprof out there");
+    if (!options->pid)
+        return agent_check_command(*options->command, getenv("PATH"), path) == AGENT_FILE_CLASS
+                   ? check_file(path, path, error)
+                   : 0;
+    snprintf(path, sizeof path, "/proc/%d/exe", (int)options->pid);
+    snprintf(name, sizeof name, "process %d", (int)options->pid);
+    return check_file(path, name, error);
+}
+
+/* == Opening == */
+
+int trace_uprobes_open(struct trace_uprobes **out, struct sprof_error *error)
+{
+    struct trace_uprobes *uprobes = *out = calloc(1, sizeof *uprobes);
+    if (!uprobes)
+        return sprof_error_memory(error);
+    int result = uprobe_kernel_open(&uprobes->kernel, error);
+    if (!result)
+        result = uprobe_own_cost_measure(&uprobes->kernel, error);
+    if (result) {
+        trace_uprobes_free(uprobes);
+        *out = NULL;
+    }
+    return result;
+}
+
+void trace_uprobes_free(struct trace_uprobes *uprobes)
+{
+    if (!uprobes)
+        return;
+    uprobe_kernel_close(&uprobes->kernel);
+    uprobe_figures_release(&uprobes->figures);
+    sprof_map_release(&uprobes->slabs);
+    sprof_vec_release(&uprobes->tids);
+    free(uprobes);
+}
+
+/* == Holding the command == */
+
+void trace_uprobes_in_child(void)
+{
+    prctl(PR_SET_PDEATHSIG, SIGCONT);
+}
+
+int trace_uprobes_expect(struct trace_session *session, struct sprof_error *error)
+{
+    return uprobe_kernel_stop_at_exec(&session->uprobes->kernel, session->pid, error);
+}
+
+/* Waits until it stands still because of the n-th stop. False: it has ended. */
+static bool wait_for_stop(struct trace_session *session, uint32_t number)
+{
+    const volatile struct uprobe_control *control = session->uprobes->kernel.control;
+    struct sprof_proc_stat stat;
+    const struct timespec pause = {.tv_nsec = 500000};
+    while (!target_ended(session->target, NULL)) {
+        if (control->stopped >= number && sprof_proc_stat_read(session->pid, &stat) &&
+            stat.state == 'T')
+            return true;
+        nanosleep(&pause, NULL);
+    }
+    return false;
+}
+
+/* Where the program itself begins, behind its loader; 0: not known. */
+static uint64_t entry_address(pid_t pid)
+{
+    char path[64];
+    Elf64_auxv_t pair;
+    uint64_t entry = 0;
+    snprintf(path, sizeof path, "/proc/%d/auxv", (int)pid);
+    FILE *file = fopen(path, "re");
+    while (file && !entry && fread(&pair, sizeof pair, 1, file) == 1 && pair.a_type != AT_NULL)
+        if (pair.a_type == AT_ENTRY)
+            entry = pair.a_un.a_val;
+    if (file)
+        fclose(file);
+    return entry;
+}
+
+static void ignore(void *context, const struct uprobe_site *site)
+{
+    (void)context;
+    (void)site;
+}
+
+struct entry {
+    struct trace_session *session;
+    uint64_t address;
+    struct sprof_error *error;
+};
+
+/* Puts a probe at the program's entry, at which it stops. */
+static int stop_at_entry(void *context, const struct model_mmap *mapping)
+{
+    struct entry *entry = context;
+    char path[64];
+    if (entry->address < mapping->address || entry->address - mapping->address >= mapping->size)
+        return 0;
+    const struct uprobe_site site = {.offset =
+                                         mapping->file_offset + entry->address - mapping->address,
+                                     .cookie = UPROBE_COOKIE(0, 0, UPROBE_EXIT_STOP, 0)};
+    snprintf(path, sizeof path, "/proc/%d/exe", (int)entry->session->pid);
+    const int result = uprobe_kernel_attach(&entry->session->uprobes->kernel, path, &site, 1,
+                                            entry->session->pid, ignore, NULL, entry->error);
+    return result ? result : 1;
+}
+
+static int no_start(struct trace_session *session, struct sprof_error *error)
+{
+    return sprof_error_set(error, SPROF_EUNSUPPORTED, 0, "%s ended before it could have probes",
+                           *session->options.command);
+}
+
+int trace_uprobes_hold(struct trace_session *session, struct sprof_error *error)
+{
+    struct entry entry = {.session = session, .error = error};
+    if (!wait_for_stop(session, 1))
+        return no_start(session, error);
+    entry.address = entry_address(session->pid);
+    const int result = target_each_mapping(session->pid, stop_at_entry, &entry);
+    if (result < 0)
+        return result;
+    if (!result || !session->uprobes->kernel.links.count)
+        return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                               "where %s begins is not known, or cannot have a probe",
+                               *session->options.command);
+    kill(session->pid, SIGCONT);
+    if (!wait_for_stop(session, 2))
+        return no_start(session, error);
+    uprobe_kernel_detach(&session->uprobes->kernel);
+    return 0;
+}
+
+/* == Placing == */
+
+/* What the agent's memory would be; nothing of it is in the process. */
+static int make_memory(struct trace_session *session, struct sprof_error *error)
+{
+    session->capacity = (uint32_t)session->probes.count;
+    session->slab_count = UPROBE_THREADS;
+    session->shared_bytes = PROBE_SHARED_BYTES +
+                            session->slab_count * probe_slab_bytes(session->capacity) +
+                            probe_ring_offset(session->slab_count);
+    session->memory_fd = memfd_create(PROBE_MEMORY_NAME, MFD_CLOEXEC);
+    void *mapped = MAP_FAILED;
+    if (session->memory_fd >= 0 && !ftruncate(session->memory_fd, (off_t)session->shared_bytes))
+        mapped = mmap(NULL, session->shared_bytes, PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_NORESERVE, session->memory_fd, 0);
+    if (mapped == MAP_FAILED)
+        return sprof_error_set(error, SPROF_ELIMIT, errno,
+                               "cannot make room for figures: %s; see `ulimit -v`",
+                               strerror(errno));
+    session->shared = mapped;
+    session->shared->slab_count = session->slab_count;
+    session->shared->function_count = session->capacity;
+    session->shared->cost = trace_uprobes_cost(session, 0);
+    return 0;
+}
+
+/* Return addresses stay as they are: only Go, which moves calls between threads, is not timed, nor
+ * what leaves its own in another way than by a return. */
+static uint8_t tier_of(const struct trace_probe *probe)
+{
+    const struct trace_function *function = probe->function;
+    if (function->mechanism == TRACE_LEAVE)
+        return probe->tier;
+    if (!probe->is_chosen)
+        return PROBE_OFF;
+    return function->from_go || function->why == TRACE_NEEDS_RETURN_ADDRESS ? PROBE_COUNT
+                                                                            : PROBE_FULL;
+}
+
+static void note_refused(void *context, const struct uprobe_site *site)
+{
+    struct trace_session *session = context;
+    struct trace_probe *probe = &session->probes.items[site->function];
+    if (UPROBE_COOKIE_ENTRY(site->cookie))
+        probe->tier = PROBE_OFF;
+    else if (probe->tier == PROBE_FULL)
+        probe->tier = PROBE_COUNT;
+}
+
+static int find_mapping(void *context, const struct model_mmap *mapping)
+{
+    struct image_request *request = context;
+    if (!mapping->file.path || strcmp(mapping->file.path, request->file.path) != 0)
+        return 0;
+    const char *path = request->file.path;
+    request->file = mapping->file;
+    request->file.path = path;
+    request->map_start = mapping->address;
+    request->map_end = mapping->address + mapping->size;
+    return 1;
+}
+
+static int place_file(struct trace_session *session, const struct trace_file *file,
+                      struct sprof_error *error)
+{
+    struct uprobe_sites sites = {0};
+    struct image_request request = {.file = {.path = file->path}, .pid = session->pid};
+    struct image *image;
+    char path[64];
+    if (target_each_mapping(session->pid, find_mapping, &request) < 0)
+        return sprof_error_memory(error);
+    int result = image_open(&image, &request, error);
+    if (result)
+        return result;
+    snprintf(path, sizeof path, "/proc/self/fd/%d", image_fd(image));
+    result = uprobe_sites_find(&sites, session, file, image) ? sprof_error_memory(error) : 0;
+    if (!result)
+        result = uprobe_kernel_attach(&session->uprobes->kernel, path, sites.list.items,
+                                      sites.list.count, session->pid, note_refused, session, error);
+    sprof_vec_release(&sites.list);
+    image_free(image);
+    return result;
+}
+
+static int place_probes(struct trace_session *session, struct sprof_error *error)
+{
+    int result = 0;
+    for (size_t i = 0; i < session->probes.count; i++)
+        session->probes.items[i].tier = tier_of(&session->probes.items[i]);
+    for (size_t i = 0; i < session->files.count && !result; i++)
+        result = session->files.items[i].count
+                     ? place_file(session, &session->files.items[i], error)
+                     : 0;
+    for (size_t i = 0; i < session->probes.count; i++) {
+        struct trace_probe *probe = &session->probes.items[i];
+        session->refused += probe->is_chosen && probe->tier == PROBE_OFF;
+        probe->is_chosen &= probe->tier != PROBE_OFF;
+    }
+    return result;
+}
+
+int trace_uprobes_place(struct trace_session *session, struct sprof_error *error)
+{
+    int result = make_memory(session, error);
+    if (!result)
+        result = place_probes(session, error);
+    if (!result)
+        result = trace_ranges_begin(session, error);
+    if (result)
+        return result;
+    session->start_ns = session->start_ticks = sprof_clock_monotonic_ns();
+    trace_switch(session);
+    if (!session->options.pid)
+        kill(session->pid, SIGCONT);
+    return 0;
+}
+
+void trace_uprobes_switch(struct trace_session *session)
+{
+    struct uprobe_control *control = session->uprobes->kernel.control;
+    for (size_t i = 0; i < session->probes.count; i++) {
+        const uint8_t tier = atomic_load(&session->shared->tiers[i]);
+        const bool counts = session->probes.items[i].is_chosen && !(tier & PROBE_QUIET);
+        __atomic_store_n(&control->tiers[i],
+                         (uint8_t)(!counts || tier == PROBE_OFF ? UPROBE_OFF
+                                   : tier == PROBE_FULL         ? UPROBE_TIME
+                                                                : UPROBE_COUNT),
+                         __ATOMIC_SEQ_CST);
+    }
+}
+
+void trace_uprobes_take_out(struct trace_session *session)
+{
+    uprobe_kernel_detach(&session->uprobes->kernel);
+    session->is_out = true;
+}
+
+struct probe_cost trace_uprobes_cost(const struct trace_session *session, uint32_t function)
+{
+    const struct uprobe_control *control = session->uprobes->kernel.control;
+    const struct trace_function *of = session->probes.items[function].function;
+    const uint32_t entry = uprobe_entry_of(of->original, of->site ? of->displaced : 0);
+    const uint32_t inside = control->inside[entry];
+    return (struct probe_cost){.inside = inside,
+                               .whole = inside + control->outside[UPROBE_RETURNS],
+                               .count = control->count[entry]};
+}
+
+uint64_t trace_uprobes_lost(const struct trace_session *session)
+{
+    return __atomic_load_n(&session->uprobes->kernel.control->lost, __ATOMIC_SEQ_CST);
+}
+
+/* == Figures == */
+
+/* The thread's slab, which it gets with its first figures; NULL: there is none left. */
+static uint64_t *slab_of(struct trace_session *session, uint32_t tid)
+{
+    struct trace_uprobes *uprobes = session->uprobes;
+    struct probe_shared *shared = session->shared;
+    uint64_t *known = sprof_map_get(&uprobes->slabs, tid);
+    if (known && !(*known & OVER))
+        return known;
+    uint32_t slab = 0;
+    while (slab < session->slab_count && atomic_load(&shared->slabs[slab].state) != PROBE_SLAB_FREE)
+        slab++;
+    if (slab == session->slab_count || sprof_vec_push(&uprobes->tids, tid) ||
+        sprof_map_put(&uprobes->slabs, tid, slab))
+        return NULL;
+    atomic_store(&shared->slabs[slab].tid, tid);
+    atomic_store(&shared->slabs[slab].state, PROBE_SLAB_TAKEN);
+    if (slab >= atomic_load(&shared->slabs_used))
+        atomic_store(&shared->slabs_used, slab + 1);
+    return sprof_map_get(&uprobes->slabs, tid);
+}
+
+static void copy(struct trace_session *session, uint64_t slab, uint32_t function,
+                 const struct uprobe_stat *from)
+{
+    uint8_t *stats = (uint8_t *)session->shared + PROBE_SHARED_BYTES +
+                     slab * probe_slab_bytes(session->capacity);
+    struct probe_stat *stat = (struct probe_stat *)stats + function;
+    *stat = (struct probe_stat){.calls = from->calls,
+                                .ended = from->ends[UPROBE_RETURNS] + from->ends[UPROBE_TAILS] +
+                                         from->ends[UPROBE_IS_LEFT],
+                                .self = from->self,
+                                .total = from->total,
+                                .probe_ticks = from->probe_ns,
+                                .child_calls = from->child_calls,
+                                .counted = from->counted,
+                                .child_counted = from->child_counted,
+                                .recursive = from->recursive,
+                                .tails = from->ends[UPROBE_TAILS],
+                                .abnormal = from->ends[UPROBE_IS_LEFT],
+                                .uncertain = from->uncertain};
+    if (from->period == session->uprobes->kernel.control->period && from->most_below) {
+        stat->max = from->max;
+        stat->min_mask = ~(UPROBE_LONG - from->most_below);
+    }
+    memcpy(stat->buckets, from->buckets, sizeof stat->buckets);
+}
+
+static bool has_thread(const struct trace_session *session, uint32_t tid)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task/%u", (int)session->pid, tid);
+    return access(path, F_OK) == 0;
+}
+
+/* Threads that have ended before figures are read: no more come of them. */
+static int note_ended(struct trace_session *session, struct sprof_map *ended)
+{
+    struct trace_uprobes *uprobes = session->uprobes;
+    for (size_t i = 0; i < uprobes->tids.count; i++) {
+        const uint32_t tid = uprobes->tids.items[i];
+        if (!has_thread(session, tid) && sprof_map_put(ended, tid, 1))
+            return SPROF_ENOMEM;
+    }
+    return 0;
+}
+
+static int take_figures(struct trace_session *session, const struct sprof_map *ended)
+{
+    struct trace_uprobes *uprobes = session->uprobes;
+    struct uprobe_figures *figures = &uprobes->figures;
+    if (uprobe_kernel_read(&uprobes->kernel, figures))
+        return SPROF_ENOMEM;
+    for (size_t i = 0; i < figures->keys.count; i++) {
+        const struct uprobe_key *key = &figures->keys.items[i];
+        uint64_t *slab = key->function < session->probes.count ? slab_of(session, key->tid) : NULL;
+        if (slab)
+            copy(session, *slab, key->function, &figures->stats.items[i]);
+        if (slab && sprof_map_get(ended, key->tid))
+            uprobe_kernel_forget(&uprobes->kernel, key);
+    }
+    size_t kept = 0;
+    for (size_t i = 0; i < uprobes->tids.count; i++) {
+        const uint32_t tid = uprobes->tids.items[i];
+        if (!sprof_map_get(ended, tid)) {
+            uprobes->tids.items[kept++] = tid;
+            continue;
+        }
+        uprobe_kernel_forget_thread(&uprobes->kernel, tid);
+        *sprof_map_get(&uprobes->slabs, tid) |= OVER;
+    }
+    uprobes->tids.count = kept;
+    return 0;
+}
+
+int trace_uprobes_read(struct trace_session *session, bool at_once)
+{
+    struct sprof_map ended = {0};
+    const uint64_t begin_ns = sprof_clock_monotonic_ns();
+    if (!at_once && begin_ns < session->uprobes->next_read_ns)
+        return 0;
+    int result = note_ended(session, &ended);
+    if (!result)
+        result = take_figures(session, &ended);
+    sprof_map_release(&ended);
+    const uint64_t end_ns = sprof_clock_monotonic_ns();
+    session->uprobes->next_read_ns = end_ns + (end_ns - begin_ns) * READ_SHARE;
+    return result;
+}
+
+int trace_uprobes_clear(struct trace_session *session)
+{
+    struct uprobe_control *control = session->uprobes->kernel.control;
+    __atomic_store_n(&control->cleared_ns, session->now_ns, __ATOMIC_SEQ_CST);
+    __atomic_fetch_add(&control->period, 1, __ATOMIC_SEQ_CST);
+    return trace_uprobes_read(session, true);
+}
+
+bool trace_uprobes_has_ended(const struct trace_session *session, uint32_t tid)
+{
+    const uint64_t *slab = sprof_map_get(&session->uprobes->slabs, tid);
+    return !slab || *slab & OVER;
+}
