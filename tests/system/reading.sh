@@ -327,9 +327,11 @@ follow)
     wait_until 40 several
     # On a terminal each takes the place of the one before, and Ctrl-C ends it. Of the shell around it,
     # which gets Ctrl-C as well, bash goes on when its command ended by itself; dash does not.
-    (sleep 4; printf '\003') | SHELL=$(command -v bash) script -qec "stty rows 12; $SPROF report --follow --interval 200ms t.db; echo status \$?" typescript >out 2>&1
+    screens() { [ "$(grep -o $'\033\[H' out | wc -l)" -ge 2 ]; }
+    : >out
+    ( (wait_until 60 screens); printf '\003') | SHELL=$(command -v bash) script -qec "stty rows 12; $SPROF report --follow --interval 200ms t.db; echo status \$?" typescript >>out 2>&1
     grep -q $'\033\[?1049h' out && grep -q $'\033\[?1049l' out || fail "no screen of its own"
-    [ "$(grep -o $'\033\[H' out | wc -l)" -ge 2 ] || fail "it was not shown anew"
+    screens || fail "it was not shown anew"
     grep -q 'status 0' out || fail "Ctrl-C: $(tail -n 3 out)"
     kill -TERM "$recorder"
     wait "$recorder"
