@@ -167,6 +167,7 @@ static int leave_program(struct trace_session *common, pid_t pid, bool *was_know
             continue;
         *was_known = true;
         process->is_over = true;
+        trace_keeper_forget(&common->keeper, pid);
         program->executed |= pid == program->pid;
         if (process->fd >= 0)
             close(process->fd);

@@ -25,7 +25,6 @@ enum message_kind {
     MESSAGE_WATCH, /* comes with the process's lock */
     MESSAGE_SHARE, /* … with the shared memory */
     MESSAGE_FORGET,
-    MESSAGE_END, /* of the tracer, in order */
 };
 
 struct message {
@@ -76,7 +75,8 @@ static void take_note(struct watch *watch, const struct message *message, int fd
     const struct watched new = {message->pid, start_of(message->pid), message->is_running, fd, -1};
     if (message->kind == MESSAGE_WATCH && !process && !sprof_vec_push(&watch->processes, new))
         return;
-    if (message->kind == MESSAGE_SHARE && process && process->memory_fd < 0) {
+    if (message->kind == MESSAGE_SHARE && process) {
+        close_fd(process->memory_fd);
         process->memory_fd = fd;
         return;
     }
@@ -113,14 +113,11 @@ static bool receive(int socket_fd, struct message *message, int *fd)
     return got == sizeof *message;
 }
 
-/* Until the tracer ends. False: in order. */
-static bool wait_for_death(struct watch *watch, int socket_fd)
+static void wait_for_death(struct watch *watch, int socket_fd)
 {
     struct message message;
-    for (int fd; receive(socket_fd, &message, &fd); take_note(watch, &message, fd))
-        if (message.kind == MESSAGE_END)
-            return false;
-    return true;
+    for (int fd; receive(socket_fd, &message, &fd);)
+        take_note(watch, &message, fd);
 }
 
 static void pause_ms(long milliseconds)
@@ -175,10 +172,10 @@ static _Noreturn void keep(struct watch *watch, int fd)
 {
     detach_from_tracer(fd);
     send(fd, "", 1, MSG_NOSIGNAL); /* nothing harms it from here on */
-    const bool died = wait_for_death(watch, fd);
-    for (size_t i = 0; died && i < watch->processes.count; i++)
+    wait_for_death(watch, fd);
+    for (size_t i = 0; i < watch->processes.count; i++)
         switch_off(&watch->processes.items[i]);
-    for (size_t i = 0; died && i < watch->processes.count; i++)
+    for (size_t i = 0; i < watch->processes.count; i++)
         take_out(watch, &watch->processes.items[i]);
     _exit(0);
 }
@@ -224,7 +221,9 @@ static void tell(const struct trace_keeper *keeper, const struct message *messag
         *with = (struct cmsghdr){CMSG_LEN(sizeof fd), SOL_SOCKET, SCM_RIGHTS};
         memcpy(CMSG_DATA(with), &fd, sizeof fd);
     }
-    while (keeper->fd >= 0 && sendmsg(keeper->fd, &header, MSG_NOSIGNAL) < 0 && errno == EINTR)
+    /* A keeper that somebody has stopped must not stop the trace. */
+    while (keeper->fd >= 0 && sendmsg(keeper->fd, &header, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 &&
+           errno == EINTR)
         ;
 }
 
@@ -245,7 +244,8 @@ void trace_keeper_forget(const struct trace_keeper *keeper, pid_t pid)
 
 void trace_keeper_end(struct trace_keeper *keeper)
 {
-    tell(keeper, &(struct message){.kind = MESSAGE_END}, -1);
+    if (keeper->pid > 0)
+        kill(keeper->pid, SIGKILL);
     if (keeper->fd >= 0)
         close(keeper->fd);
     while (keeper->pid > 0 && waitpid(keeper->pid, NULL, 0) < 0 && errno == EINTR)

@@ -31,7 +31,7 @@ void trace_keeper_share(const struct trace_keeper *keeper, pid_t pid, int memory
 /* There are none in it any more. */
 void trace_keeper_forget(const struct trace_keeper *keeper, pid_t pid);
 
-/* All is done that there is to do; waits for the keeper's end, microseconds. */
+/* All is done that there is to do: ends the keeper. */
 void trace_keeper_end(struct trace_keeper *keeper);
 
 #endif

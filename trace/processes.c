@@ -12,8 +12,11 @@ int trace_process_add(struct trace_session *session, pid_t pid)
     struct trace_process process = {.pid = pid, .fd = (int)syscall(SYS_pidfd_open, pid, 0)};
     process.is_over = process.fd < 0 && errno == ESRCH;
     if (!sprof_map_put(&session->process_index, (uint32_t)pid, session->processes.count) &&
-        !sprof_vec_push(&session->processes, process))
+        !sprof_vec_push(&session->processes, process)) {
+        if (!process.is_over)
+            trace_keeper_watch(&session->common->keeper, pid, false, -1);
         return 0;
+    }
     if (process.fd >= 0)
         close(process.fd);
     return SPROF_ENOMEM;
@@ -63,6 +66,7 @@ bool trace_processes_are_over(struct trace_session *session)
         struct trace_process *process = &session->processes.items[i];
         if (!process->is_over && has_ended(process)) {
             process->is_over = true;
+            trace_keeper_forget(&session->common->keeper, process->pid);
             if (process->fd >= 0)
                 close(process->fd);
             process->fd = -1;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Kills sprof or the command that it traces, at random moments.
 
-kill.py recorder|target SPROF [SEED]
+kill.py recorder|target|children SPROF [SEED]
 
 The command must not notice that its tracer is gone: it prints and ends as it does untraced. What was
 recorded stays readable, whoever was killed."""
@@ -87,11 +87,11 @@ def stats():
     return sum(int(line.split(",")[column]) for line in lines[1:])
 
 
-def launch():
+def launch(*command):
     for name in os.listdir("."):
         if name.startswith("t.db"):
             os.unlink(name)
-    return subprocess.Popen([sprof, "trace", "-o", "t.db", "--", "./program"], stdout=open("out", "w"),
+    return subprocess.Popen([sprof, "trace", "-o", "t.db", *(command or ("--", "./program"))], stdout=open("out", "w"),
                             stderr=open("err", "w"), stdin=subprocess.DEVNULL)
 
 
@@ -118,6 +118,28 @@ def kill_recorder(after, wanted):
     return stats()
 
 
+def kill_with_children():
+    """What the command has forked and executed must not notice either."""
+    command = ["bash", "-c", "for i in 1 2 3; do (./program; echo $?) & done; wait; ./program | cat; exit 6"]
+    want = sorted(subprocess.run(command, capture_output=True, text=True).stdout.split())
+    for i in range(6):
+        recorder = launch("--children", "--module", "*", "--", *command)
+        time.sleep(rng.random() * 2)
+        target, keeper = command_of(recorder.pid), targets.keeper_of(recorder.pid)
+        began = recorder.poll() is None and target and os.path.exists("t.db")
+        recorder.kill()
+        recorder.wait()
+        try:
+            status = wait_for(target) if target else NOT_STARTED
+        except ChildProcessError:  # the recorder had waited for its end
+            status = 6
+        out = sorted(open("out").read().split())
+        if began and status != NOT_STARTED and (status != 6 or out != want):
+            fail(f"the command ended with {status} and printed {out}")
+        targets.wait_for(lambda: not keeper or targets.has_ended(keeper), "the keeper's end")
+    print("6 commands and their children lived")
+
+
 def kill_target(after):
     recorder = launch()
     time.sleep(after)
@@ -136,6 +158,9 @@ with tempfile.TemporaryDirectory() as directory:
     with open("program.c", "w") as file:
         file.write(PROGRAM)
     subprocess.run(["gcc", "-O1", "-g", "-w", "-pthread", "program.c", "-o", "program"], check=True)
+    if side == "children":
+        kill_with_children()
+        sys.exit(0)
     untraced = subprocess.run("./program", capture_output=True, text=True)
     begin = time.monotonic()
     recorder = launch()
