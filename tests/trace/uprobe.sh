@@ -218,8 +218,11 @@ func main() {
 	fmt.Println(sum)
 }
 END
+    # What other tests have compiled of Go's library is not compiled again.
+    cache=$PROGRAMS/tests/go-cache
+    [ -d "$cache" ] || cache=$work/cache
     go=$(command -v go || ls /usr/lib/go-*/bin/go 2>/dev/null | head -1)
-    if [ -n "$go" ] && HOME=$work GOCACHE=$work/cache "$go" build -o program program.go >out 2>err; then
+    if [ -n "$go" ] && HOME=$work GOCACHE=$cache "$go" build -o program program.go >out 2>err; then
         traced --function '^main\.(deep|main)$' -- ./program
         is 'main.deep 2408' 'main.main 1'
         expect 1 "$SPROF" trace -o none.db -- ./program && said 'trace --backend uprobe'
@@ -284,6 +287,7 @@ END
     children+=("$loops")
     exec 9>input
     wait_until 60 grep -q '^Seccomp:.*1' /proc/$loops/status
+    wait_until 60 eval '[ "$(state_of $loops)" = S ]' # it reads, behind its first step
     expect 1 "$SPROF" trace -p $loops -o none.db && said "trace --backend uprobe -p $loops"
     "$SPROF" trace --backend uprobe -p $loops -o s.db >out 2>err &
     tracer=$!
