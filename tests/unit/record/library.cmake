@@ -1,5 +1,6 @@
 # Shared: places and queries of store's tests, recordings made by hand, a process table made of this process.
 target_sources(unit_record PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/unit/store/recording.c
+               ${CMAKE_CURRENT_SOURCE_DIR}/unit/store/place.c
                ${CMAKE_CURRENT_SOURCE_DIR}/unit/recording/handmade.c
                ${CMAKE_CURRENT_SOURCE_DIR}/unit/recording/this_process.c)
 target_link_libraries(unit_record PRIVATE sprof_import sprof_store sprof_model)

@@ -36,12 +36,6 @@ int handmade_remove(void)
     return system(command);
 }
 
-static void must(bool done)
-{
-    if (!done)
-        abort();
-}
-
 #define ADD(vec, ...) must(sprof_vec_push(vec, __VA_ARGS__) == 0)
 
 uint64_t handmade_offset(const struct handmade *made, const char *function, uint64_t *size)

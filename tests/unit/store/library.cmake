@@ -1,5 +1,6 @@
 # Shared by the suites: a recording with known rows.
-target_sources(unit_store PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/unit/store/recording.c)
+target_sources(unit_store PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/unit/store/recording.c
+               ${CMAKE_CURRENT_SOURCE_DIR}/unit/store/place.c)
 target_link_libraries(unit_store PRIVATE sqlite3)
 # memory_test fails the n-th allocation, for every n.
 sprof_scarce_memory(unit_store)

@@ -8,6 +8,9 @@
 
 #include <CUnit/CUnit.h>
 
+/* Ends the process where something failed without which no test makes sense. */
+void must(bool done);
+
 /* A directory of its own. */
 struct place {
     char directory[64], path[128];
