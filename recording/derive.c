@@ -46,6 +46,17 @@ static void sort_frames(struct derive *derive)
               sizeof *derive->derived.frames.items, compare_ids);
 }
 
+/* Whether what has no name was looked up, and has none still. */
+static bool found_nothing(const struct derive *derive)
+{
+    const struct recording_derive_source *source = derive->source;
+    bool complete = true;
+    for (size_t i = 0; i < derive->runs.count; i++)
+        complete &= derive->runs.items[i].complete;
+    return complete && source->unnamed && !source->again && !source->rules.count &&
+           !derive->derived.frames.count;
+}
+
 /* `names` are those of imported stacks; NULL: the symbolizer is asked. */
 static int run_step(struct derive *derive, const struct recording_names *names,
                     struct sprof_error *error)
@@ -54,7 +65,8 @@ static int run_step(struct derive *derive, const struct recording_names *names,
     if (!result && derive->runs.count) {
         result = names ? recording_derive_given_names(derive, names, error)
                        : recording_derive_names(derive, error);
-        if (!result)
+        derive->nothing_new = !result && found_nothing(derive);
+        if (!result && !derive->nothing_new)
             result = recording_derive_costs(derive, error);
         if (!result && recording_derive_changed_rows(derive))
             result = sprof_error_memory(error);

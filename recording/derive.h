@@ -115,7 +115,7 @@ struct derive_calls {
 
 struct derive_run {
     uint32_t id;
-    bool same_boot;
+    bool same_boot, complete;
     struct model_view view;                /* the least detailed of its phases */
     SPROF_VEC(struct derive_phase) phases; /* in order; empty where all are of that one mode */
     struct store_sample_summary summary;
@@ -127,11 +127,12 @@ struct derive_run {
 struct derive {
     struct store *store;
     const struct recording_derive_source *source;
-    bool all;     /* every run is derived: what was derived is replaced as a whole */
-    bool import;  /* imported runs too */
-    bool live;    /* it is derived again and again as its run goes on: see recording/live.c */
-    bool lines;   /* … and costs of lines are asked for, too */
-    bool renamed; /* … and some frame has other functions than before: no path is valid */
+    bool all;         /* every run is derived: what was derived is replaced as a whole */
+    bool import;      /* imported runs too */
+    bool nothing_new; /* of what was looked up again: all sums stay as they are */
+    bool live;        /* it is derived again and again as its run goes on: see recording/live.c */
+    bool lines;       /* … and costs of lines are asked for, too */
+    bool renamed;     /* … and some frame has other functions than before: no path is valid */
     struct {
         uint32_t frame, node;
         uint64_t sample;

@@ -424,8 +424,8 @@ int recording_derive_costs(struct derive *derive, struct sprof_error *error)
 int recording_derive_changed_rows(struct derive *derive)
 {
     struct store_derived *derived = &derive->derived;
-    derived->replaces_paths = derive->all;
-    for (size_t i = 0; i < derive->runs.count; i++)
+    derived->replaces_paths = derive->all && !derive->nothing_new;
+    for (size_t i = 0; i < derive->runs.count && !derive->nothing_new; i++)
         if (sprof_vec_push(&derived->runs, derive->runs.items[i].id))
             return SPROF_ENOMEM;
     for (size_t i = 0; i < derive->modules.count; i++)

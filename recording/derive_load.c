@@ -36,6 +36,7 @@ static int load_run(void *context, const struct store_run *run)
     const struct derive_run row = {
         .id = run->id,
         .same_boot = is_this_boot(run->boot_id),
+        .complete = run->state == STORE_COMPLETE,
         .view = model_view_of(run->mode, run->frame, run->app_interior),
     };
     return sprof_vec_push(&derive->runs, row);

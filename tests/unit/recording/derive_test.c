@@ -224,6 +224,28 @@ static void test_deriving_twice_changes_nothing(void)
     handmade_close(&made);
 }
 
+/* The library is gone: its functions have no names, however often they are looked up. */
+static void test_what_stays_unnamed_changes_no_sums(void)
+{
+    static const struct recording_derive_options unnamed = {.unnamed = true};
+    struct handmade made;
+    handmade_make(&made, "full", STORE_RECORDED);
+    handmade_example(&made, 0);
+    handmade_write(&made);
+    handmade_must_derive(&made);
+    ASSERT_HANDMADE(&made, "SELECT count(*) > 0 FROM function WHERE NOT named", "1");
+    handmade_execute(&made, "UPDATE path_cost SET inclusive_samples = 77");
+    CU_ASSERT_EQUAL(recording_derive(made.path, &unnamed, NULL), 0);
+    ASSERT_HANDMADE(&made, "SELECT DISTINCT inclusive_samples FROM path_cost", "77");
+    ASSERT_HANDMADE(&made, "SELECT state FROM v_run", "complete");
+    /* As if one of the program's had been missing, too: it is found, and added up. */
+    handmade_execute(&made, "UPDATE function SET named = 0, name = 'prog' WHERE name = 'A1'");
+    CU_ASSERT_EQUAL(recording_derive(made.path, &unnamed, NULL), 0);
+    ASSERT_HANDMADE(&made, "SELECT inclusive_samples FROM v_function WHERE function = 'A1'", "6");
+    ASSERT_HANDMADE(&made, "SELECT max(inclusive_samples) FROM path_cost", "6");
+    handmade_close(&made);
+}
+
 static void test_a_complete_one_is_left_alone(void)
 {
     struct handmade made;
@@ -487,6 +509,8 @@ void sprof_suite_recording_derive(void)
     CU_add_test(suite, "costs by node and time", test_costs_by_node_and_time);
     CU_add_test(suite, "slots are as long as they must be", test_slots_are_as_long_as_they_must_be);
     CU_add_test(suite, "deriving twice changes nothing", test_deriving_twice_changes_nothing);
+    CU_add_test(suite, "what stays unnamed changes no sums",
+                test_what_stays_unnamed_changes_no_sums);
     CU_add_test(suite, "a complete one is left alone", test_a_complete_one_is_left_alone);
     CU_add_test(suite, "a killed one is finished", test_a_killed_one_is_finished);
     CU_add_test(suite, "an import keeps its names", test_an_import_keeps_its_names);
