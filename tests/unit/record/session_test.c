@@ -260,12 +260,25 @@ static bool record_spinning(struct scene *scene)
     return true;
 }
 
+/* A machine may let a process wait for as long as the recording takes: then it is recorded anew. */
+static bool record_until_seen(struct scene *scene)
+{
+    bool seen = false;
+    for (int i = 0; i < 20 && !seen; i++) {
+        if (!record_spinning(scene))
+            return false;
+        const char *enough = "SELECT count(*) > 10 FROM sample";
+        seen = strcmp(handmade_query(&scene->made, enough), "1") == 0;
+    }
+    return true;
+}
+
 static void test_attached_for_a_while(void)
 {
     struct scene scene;
     scene_open(&scene);
     scene.options.duration_ns = 1000000000;
-    if (!record_spinning(&scene))
+    if (!record_until_seen(&scene))
         return;
     ASSERT_HANDMADE(&scene.made, "SELECT samples > 10, whole_stacks = user_stacks FROM v_quality",
                     "1|1");
@@ -283,14 +296,15 @@ static void test_delayed(void)
     scene_open(&scene);
     scene.options.delay_ns = 800000000;
     scene.options.duration_ns = 1000000000;
-    if (!record_spinning(&scene))
+    if (!record_until_seen(&scene))
         return;
     ASSERT_HANDMADE(&scene.made, "SELECT count(*) > 10, min(time_ns) >= 800000000 FROM sample",
                     "1|1");
-    ASSERT_HANDMADE(&scene.made,
-                    "SELECT target_cpu_ns BETWEEN 1 AND 400000000 + duration_ns,"
-                    " duration_ns BETWEEN 1000000000 AND (SELECT max(time_ns) FROM sample) FROM run",
-                    "1|1");
+    ASSERT_HANDMADE(
+        &scene.made,
+        "SELECT target_cpu_ns BETWEEN 1 AND 400000000 + duration_ns,"
+        " duration_ns BETWEEN 1000000000 AND (SELECT max(time_ns) FROM sample) FROM run",
+        "1|1");
     ASSERT_HANDMADE(&scene.made,
                     "SELECT sum(expected_cpu_ns) = (SELECT target_cpu_ns FROM run),"
                     " sum(delivered) = (SELECT count(*) FROM sample)"
