@@ -166,6 +166,35 @@ enum probe_extra {
     PROBE_PATHS = 1,   /* they are counted and timed by path, too */
     PROBE_CALLERS = 2, /* … by pairs of caller and function: paths of two */
     PROBE_LOG = 4,     /* each is written into its thread's ring; not together with the others */
+    PROBE_WARN = 8,    /* those that take too long, or too much of the stack, are told */
+};
+
+/* == Warnings == */
+
+enum probe_warning_kind {
+    PROBE_SLOW = 1, /* a call took longer than `slow` of its function allows; ticks */
+    PROBE_STACK,    /* it began so deep that more than `stack_part` of the stack is in use; bytes */
+};
+
+/* Places are counted from the beginning of the trace; one is at `place mod PROBE_WARNINGS`. */
+struct probe_warning {
+    _Atomic uint64_t place; /* its own, + 1, when the rest is there */
+    uint64_t time;          /* ticks */
+    uint64_t value, limit;
+    uint32_t function, slab, kind, reserved;
+};
+
+enum { PROBE_WARNINGS = 1024 };
+
+struct probe_warnings {
+    _Atomic uint64_t head; /* the agent's: the place of the next */
+    _Atomic uint64_t lost; /* found no room */
+    _Atomic uint64_t tail; /* the tracer's: the place of the first that it has not read */
+    /* The tracer's, too: so many parts in 256 of a stack may be in use; 0: all. */
+    _Atomic uint32_t stack_part;
+    uint32_t reserved;
+    struct probe_warning items[PROBE_WARNINGS];
+    _Atomic uint64_t slow[PROBE_THUNKS]; /* ticks, by function; 0: any */
 };
 
 /* == The log == */
@@ -322,6 +351,7 @@ struct probe_shared {
     struct probe_hit hits[PROBE_THUNKS]; /* by function; only what is called exists */
     struct probe_loading loading;
     struct probe_owner owner;
+    struct probe_warnings warnings;
 };
 
 #define PROBE_SHARED_BYTES ((sizeof(struct probe_shared) + 4095) / 4096 * 4096)

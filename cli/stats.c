@@ -6,12 +6,13 @@
 #include "cli/listing.h"
 #include "cli/open.h"
 #include "cli/values.h"
+#include "cli/warnings.h"
 
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS_SHOWN = 40 };
+enum { ROWS_SHOWN = 40, WARNINGS_SHOWN = 8 };
 
 /* What can be shown and sorted by. */
 enum kind { NUMBER, TIME, PERCENT, ADDRESS, TEXT };
@@ -52,7 +53,7 @@ _Static_assert((int)FIELDS <= (int)CLI_COLUMNS_MAX, "a listing has room for them
 struct arguments {
     const char *input;
     const struct field *sort;
-    bool ascending, follow, coverage, unexecuted, wide;
+    bool ascending, follow, coverage, unexecuted, wide, warnings;
     uint64_t run, limit, interval_ns;
     enum cli_format format;
 };
@@ -63,6 +64,7 @@ static int set_sort(void *field, const char *value, struct sprof_error *error)
     for (size_t i = 0; i < FIELDS; i++)
         if (!strcmp(fields[i].name, value)) {
             *(const struct field **)field = &fields[i];
+            sprof_str_release(&names);
             return 0;
         }
     for (size_t i = 0; i < FIELDS; i++)
@@ -85,6 +87,8 @@ static const struct cli_option options[] = {
     {"coverage", 0, NULL, "which functions were called, in all runs or the one of --run",
      FIELD(coverage), cli_set_flag},
     {"unexecuted", 0, NULL, "… and of these those that were not", FIELD(unexecuted), cli_set_flag},
+    {"warnings", 0, NULL, "what --warn-over, --watchdog and --stack-check have warned of",
+     FIELD(warnings), cli_set_flag},
     {"limit", 'n', "N", "rows (40 for people, else all)", FIELD(limit), cli_set_positive},
     {"format", 0, "text|csv|json", "for people (text), or for programs: times in nanoseconds",
      FIELD(format), cli_set_format},
@@ -256,6 +260,11 @@ static int show(void *context, FILE *out, struct store *store, struct sprof_erro
     int status = find_run(store, arguments, &run, error);
     if (status)
         return status;
+    const struct cli_warnings_options warnings = {
+        run, arguments->warnings ? arguments->limit : WARNINGS_SHOWN, arguments->format,
+        !arguments->warnings};
+    if (arguments->warnings)
+        return cli_show_warnings(out, store, &warnings, error);
     sprof_str_append(&sql, "SELECT ");
     for (size_t i = 0; i < FIELDS; i++) {
         if (view->listing.format == CLI_TEXT && !fields[i].in_text && !arguments->wide &&
@@ -287,6 +296,8 @@ static int show(void *context, FILE *out, struct store *store, struct sprof_erro
     if (!status && view->listing.format == CLI_TEXT && view->listing.rows)
         status = show_footer(out, store, run, error);
     sprof_str_release(&sql);
+    if (!status && arguments->follow && arguments->format == CLI_TEXT)
+        status = cli_show_warnings(out, store, &warnings, error);
     return status;
 }
 
@@ -319,6 +330,10 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "--coverage is sorted by the first call: --sort and --asc go with "
                                "calls and times");
+    if (arguments->warnings && (arguments->sort || arguments->ascending || arguments->coverage))
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "--warnings is in the order of time: --sort, --asc and --coverage "
+                               "show something else");
     if (operands->count)
         arguments->input = operands->items[0];
     if (arguments->follow) {

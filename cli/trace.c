@@ -12,6 +12,10 @@
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
 
+struct limits {
+    SPROF_VEC(struct trace_limit) list;
+};
+
 struct arguments {
     struct cli_rules rules;
     struct cli_texts functions, children_of, modules;
@@ -23,6 +27,8 @@ struct arguments {
     double max_overhead; /* percent; 0: none */
     uint64_t depth;
     size_t max_size;
+    struct limits warn_over, watchdog;
+    double stack_check; /* percent; 0: none */
     bool append, children, paths, callers, no_cache, paused, verbose;
 };
 
@@ -60,6 +66,32 @@ static int set_overhead(void *field, const char *text, struct sprof_error *error
     return strcmp(text, "none") != 0 ? cli_set_overhead(field, text, error) : 0;
 }
 
+/* "T" or "T:RE". */
+static int add_limit(void *field, const char *text, struct sprof_error *error)
+{
+    struct limits *limits = field;
+    struct trace_limit limit = {0};
+    char time[32];
+    const size_t length = strcspn(text, ":");
+    snprintf(time, sizeof time, "%.*s", (int)length, text);
+    if (text[length] && !text[length + 1])
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "no function behind the colon: write 10ms or 10ms:RE");
+    const int result = cli_set_duration(&limit.ns, time, error);
+    limit.function = text[length] ? text + length + 1 : NULL;
+    if (result)
+        return result;
+    return sprof_vec_push(&limits->list, limit) ? sprof_error_memory(error) : 0;
+}
+
+static int set_stack_check(void *field, const char *text, struct sprof_error *error)
+{
+    const int result = cli_set_percent(field, text, error);
+    if (result || (*(double *)field >= 1 && *(double *)field <= 99))
+        return result;
+    return sprof_error_set(error, SPROF_EUSAGE, 0, "not a percentage from 1 to 99");
+}
+
 #define FIELD(name) offsetof(struct arguments, name)
 static const struct cli_option options[] = {
     {"pid", 'p', "PID", "trace a process that runs, until it ends or Ctrl-C", FIELD(pids),
@@ -88,6 +120,14 @@ static const struct cli_option options[] = {
     {"max-overhead", 0, "PERCENT|none",
      "time fewer functions, then take probes out, until they cost no more, such as 5% (none)",
      FIELD(max_overhead), set_overhead},
+    {"warn-over", 0, "T[:RE]",
+     "warn of calls (of such functions) that take longer, as in 10ms or 2s:^parse",
+     FIELD(warn_over), add_limit},
+    {"watchdog", 0, "T[:RE]", "warn of calls that have not returned after that time",
+     FIELD(watchdog), add_limit},
+    {"stack-check", 0, "PERCENT",
+     "warn of calls that begin with more of their thread's stack in use", FIELD(stack_check),
+     set_stack_check},
     {"callers", 0, NULL, "… by caller and function alone, which costs less room", FIELD(callers),
      cli_set_flag},
     {"depth", 0, "N", "mode log: calls in at most so many others (all)", FIELD(depth),
@@ -162,6 +202,11 @@ static void summarize(struct cli_terminal *terminal, const struct trace_options 
     if (result->lost)
         cli_say(terminal, "%llu calls found no room for their figures: choose fewer functions",
                 (unsigned long long)result->lost);
+    if (result->warnings || result->warnings_lost)
+        cli_say(terminal,
+                "%llu warning%s, and %llu for which there was no room: `sprof stats --warnings`",
+                (unsigned long long)result->warnings, result->warnings == 1 ? "" : "s",
+                (unsigned long long)result->warnings_lost);
     if (result->untracked)
         cli_say(terminal, "%llu threads found no room for their figures and were not traced",
                 (unsigned long long)result->untracked);
@@ -212,6 +257,13 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
     if (arguments->mode != TRACE_LOG && (arguments->depth || arguments->max_size))
         return sprof_error_set(error, SPROF_EUSAGE, 0, "--%s goes with --mode log",
                                arguments->depth ? "depth" : "max-size");
+    if (arguments->mode == TRACE_COVERAGE &&
+        (arguments->warn_over.list.count || arguments->watchdog.list.count ||
+         arguments->stack_check > 0))
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "--mode coverage sees the first call of each function alone: "
+                               "--warn-over, --watchdog and --stack-check go with modes stats and "
+                               "log");
     const struct trace_options trace = {
         .mode = arguments->mode,
         .backend = arguments->backend,
@@ -233,6 +285,11 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
         .output = arguments->output ? arguments->output : CLI_DEFAULT_RECORDING,
         .paths = arguments->paths,
         .max_overhead = arguments->max_overhead,
+        .warn_over = arguments->warn_over.list.items,
+        .warn_over_count = arguments->warn_over.list.count,
+        .watchdog = arguments->watchdog.list.items,
+        .watchdog_count = arguments->watchdog.list.count,
+        .stack_check = arguments->stack_check,
         .callers = arguments->callers,
         .depth = arguments->depth < UINT32_MAX ? (uint32_t)arguments->depth : 0,
         .max_size = arguments->max_size,
@@ -265,6 +322,8 @@ static void release(void *all)
 {
     struct arguments *arguments = all;
     sprof_vec_release(&arguments->pids.list);
+    sprof_vec_release(&arguments->warn_over.list);
+    sprof_vec_release(&arguments->watchdog.list);
     sprof_vec_release(&arguments->rules.list);
     sprof_vec_release(&arguments->functions.list);
     sprof_vec_release(&arguments->children_of.list);

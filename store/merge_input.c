@@ -205,6 +205,8 @@ COPY_OF_RUN(call_untimed, store_call_untimed, STORE_CALL_UNTIMED,
 COPY_OF_RUN(call_block, store_call_block, STORE_CALL_BLOCK, row.id = 0; SHIFT_THREAD)
 COPY_OF_RUN(call_function, store_call_function, STORE_CALL_FUNCTION, TRANSLATE(nodes, node_id))
 COPY_OF_RUN(probe_ledger, store_probe_ledger, STORE_PROBE_LEDGER, TRANSLATE(nodes, node_id))
+COPY_OF_RUN(warning, store_warning, STORE_WARNING,
+            SHIFT_THREAD TRANSLATE(nodes, node_id))
 COPY_OF_RUN(coverage, store_coverage, STORE_COVERAGE,
             TRANSLATE(functions, function_id) SHIFT_THREAD_IF_ANY)
 
@@ -483,6 +485,7 @@ static int copy_runs(struct copying *copying)
     STORE_X(, call_block, , )
     STORE_X(, call_function, , )
     STORE_X(, probe_ledger, , )
+    STORE_X(, warning, , )
     if (!status)
         status = store_each_raw_sample(input, 0, copy_sample, copying, error);
     STORE_DERIVED_OF_RUN(STORE_X)

@@ -283,6 +283,14 @@ struct store_probe_event {
     double share;     /* that all probes took of the CPU time when it was decided, 0 … 1 */
 };
 
+/* A call that took too long or too much, of `sprof trace --warn-over` and its kin. */
+struct store_warning {
+    uint32_t run_id, thread_id, node_id; /* the function's entry is the frame of the node */
+    uint64_t time_ns;
+    const char *kind;      /* "slow", "stuck" or "stack" */
+    uint64_t value, bound; /* nanoseconds, or of "stack" bytes: what it took, and what it may */
+};
+
 /* The first call of a function in a run; as in struct store_entry_coverage. */
 struct store_coverage {
     uint32_t run_id, function_id;

@@ -6,6 +6,7 @@ static const char *const frame_words[] = {"app", NULL};
 static const char *const probe_tier_words[] = {"timed", "counted", "off", NULL};
 static const char *const mechanism_words[] = {"sled",  "fentry", "xray",   "prologue",
                                               "leave", "slot",   "uprobe", NULL};
+static const char *const warning_words[] = {"slow", "stuck", "stack", NULL};
 static const char *const interior_words[] = {"keep", "drop", NULL};
 static const char *const unit_words[] = {"sample", "call", NULL};
 static const char *const exit_words[] = {"return",     "tail", "exception", "longjmp", "left",
@@ -18,6 +19,7 @@ static const struct {
     {"frame", frame_words},           {"app_interior", interior_words},
     {"probe_tier", probe_tier_words}, {"unit", unit_words},
     {"kind", model_kind_words},       {"found_by", model_found_by_words},
+    {"warning", warning_words},
     {"end_reason", model_end_words},  {"exit", exit_words},
     {"mechanism", mechanism_words},
 };
@@ -409,6 +411,16 @@ static const struct store_column probe_ledger_columns[] = {
     COLUMN(store_probe_ledger, not_logged, NUMBER),
 };
 
+static const struct store_column warning_columns[] = {
+    OF(store_warning, run_id, "run"),
+    OF(store_warning, thread_id, "thread"),
+    OF(store_warning, node_id, "stack_node"),
+    COLUMN(store_warning, time_ns, NUMBER),
+    NAME(store_warning, kind, warning_words),
+    COLUMN(store_warning, value, NUMBER),
+    COLUMN(store_warning, bound, NUMBER),
+};
+
 static const struct store_column coverage_columns[] = {
     OF(store_coverage, run_id, "run"),
     OF(store_coverage, function_id, "function"),
@@ -546,6 +558,8 @@ static const struct store_table tables[STORE_FIRST_QUERY] = {
         ROWS_OF_RUN("call_function", call_function_columns, store_call_function, "run_id, number"),
     [STORE_PROBE_LEDGER] = ROWS_OF_RUN("probe_ledger", probe_ledger_columns, store_probe_ledger,
                                        "run_id, second, node_id"),
+    [STORE_WARNING] = ROWS_OF_RUN("warning", warning_columns, store_warning,
+                                  "run_id, time_ns, thread_id, node_id, kind"),
     [STORE_COVERAGE] =
         ROWS_OF_RUN("coverage", coverage_columns, store_coverage, "run_id, function_id"),
     [STORE_LEDGER] =

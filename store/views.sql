@@ -285,6 +285,19 @@ LEFT JOIN call_path p ON p.id = n.path_id
 LEFT JOIN function f ON f.id = p.function_id
 LEFT JOIN module m ON m.id = f.module_id;
 
+-- Calls that took too long, or too much of the stack.
+CREATE VIEW v_warning AS
+SELECT w.run_id, w.time_ns, (SELECT word FROM word WHERE list = 'warning' AND number = w.kind) AS kind,
+       f.name AS function, m.name AS module, w.value, w.bound, p.pid, t.tid, t.name AS thread,
+       f.id AS function_id, w.thread_id
+FROM warning w
+JOIN thread t ON t.id = w.thread_id
+JOIN process p ON p.id = t.process_id
+LEFT JOIN node_path n ON n.node_id = w.node_id
+LEFT JOIN call_path q ON q.id = n.path_id
+LEFT JOIN function f ON f.id = q.function_id
+LEFT JOIN module m ON m.id = f.module_id;
+
 -- Calls that were logged one by one, which sprof reads out of blocks. A function whose call is not over has
 -- no duration; word1 and so on are what was in the registers of arguments when it began.
 CREATE VIEW v_call AS

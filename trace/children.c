@@ -477,6 +477,7 @@ static void add_sums(struct trace_sums *to, const struct trace_sums *sums)
     to->logged += sums->logged;
     to->unlogged += sums->unlogged;
     to->untracked += sums->untracked;
+    to->warnings_lost += sums->warnings_lost;
 }
 
 static int end_program(struct trace_session *common, size_t index)

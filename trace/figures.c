@@ -1,6 +1,7 @@
 /* Reads what the agent measured, thread by thread. The command can write anything there, so each
  * number is checked where it matters. */
 #include "trace/uprobe/uprobes.h"
+#include "trace/warn.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -366,17 +367,30 @@ int trace_collect_log(struct trace_session *session)
     return result;
 }
 
+static int begin_threads(struct trace_session *session, uint32_t count)
+{
+    int result = 0;
+    for (uint32_t i = 0; i < count && !result; i++) {
+        const uint32_t tid = atomic_load(&session->shared->slabs[i].tid);
+        if (atomic_load(&session->shared->slabs[i].state) == PROBE_SLAB_TAKEN && tid &&
+            !session->slabs[i])
+            result = begin_thread(session, i, tid);
+    }
+    return result;
+}
+
 int trace_collect(struct trace_session *session, enum trace_collecting what)
 {
     int result =
         session->uprobes ? trace_uprobes_read(session, what != TRACE_COLLECT_ENDED) : 0;
     const uint32_t count = slab_count(session);
+    if (!result)
+        result = begin_threads(session, count);
+    if (!result)
+        result = trace_warnings_collect(session);
     for (uint32_t i = 0; i < count && !result; i++) {
-        const uint32_t tid = atomic_load(&session->shared->slabs[i].tid);
-        if (atomic_load(&session->shared->slabs[i].state) != PROBE_SLAB_TAKEN || !tid)
-            continue;
         if (!session->slabs[i])
-            result = begin_thread(session, i, tid);
+            continue;
         const bool ended =
             what == TRACE_COLLECT_LAST || (!result && has_ended(session, session->slabs[i]));
         if (!result && (ended || what == TRACE_COLLECT_ALL))

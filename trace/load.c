@@ -3,6 +3,7 @@
  * library has run, and forgotten when it is gone. */
 #include "trace/load.h"
 #include "trace/governor.h"
+#include "trace/warn.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -286,7 +287,8 @@ static int place_new(struct trace_loads *loads, struct trace_module *module,
         return 0;
     if (note_mapping(session, mapped, file))
         return sprof_error_memory(error);
-    if (is_new && (result = trace_ranges_extend(session, file->first, error)))
+    if (is_new && ((result = trace_ranges_extend(session, file->first, error)) ||
+                   (result = trace_warnings_begin(session, file->first, error))))
         return result;
     result = trace_place_file(session, file, error);
     file->is_loaded = !result;

@@ -1,6 +1,6 @@
 /* The log: takes calls out of the rings of threads, joins their beginnings and ends, and packs them
  * into blocks. The command can write anything into a ring, so nothing in it is believed. */
-#include "trace/tracing.h"
+#include "trace/warn.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -21,6 +21,8 @@ void trace_set_extras(struct trace_session *session)
     uint32_t extras = options->paths ? PROBE_PATHS : options->callers ? PROBE_CALLERS : 0;
     if (session->mode == TRACE_LOG)
         extras = PROBE_LOG;
+    if (trace_warns(options))
+        extras |= PROBE_WARN;
     session->has_logged |= session->mode == TRACE_LOG;
     atomic_store(&session->shared->log_depth, options->depth ? options->depth : UINT32_MAX);
     atomic_store(&session->shared->extras, extras);

@@ -2,6 +2,7 @@
  * thunks, and last the jumps to them. */
 #include "trace/load.h"
 #include "trace/uprobe/uprobes.h"
+#include "trace/warn.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -560,6 +561,8 @@ int trace_place(struct trace_session *session, struct sprof_error *error)
         trace_attach_let_go(session);
     if (!result)
         result = write_probes(session, error);
+    if (!result)
+        result = trace_warnings_begin(session, 0, error);
     if (!result)
         result = trace_ranges_begin(session, error);
     if (!result && session != session->common)

@@ -4,6 +4,7 @@
 #include "trace/governor.h"
 #include "trace/load.h"
 #include "trace/uprobe/uprobes.h"
+#include "trace/warn.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -215,6 +216,9 @@ int trace_open(struct trace_session **out, const struct trace_options *options,
     if (result)
         return result;
     trace_expressions_free(expressions);
+    result = trace_warnings_check(options, error);
+    if (result)
+        return result;
     int lock_fd = -1;
     result = options->pid ? target_check(options->pid, false, error) : 0;
     const bool injects = options->backend == TRACE_INJECT;
@@ -233,6 +237,8 @@ int trace_open(struct trace_session **out, const struct trace_options *options,
         trace_keeper_begin(&session->keeper, options->log);
     session->options = *options;
     session->common = session;
+    session->opened_ns = sprof_clock_monotonic_ns();
+    session->opened_ticks = probe_ticks();
     session->mode = options->mode;
     if (!session->options.output)
         session->options.output = "sprof.db";
@@ -287,6 +293,7 @@ void trace_program_release(struct trace_session *session)
     for (size_t i = 0; i < session->files.count; i++)
         trace_plan_release(&session->files.items[i].plan);
     trace_figures_release(session);
+    trace_warnings_free(session);
     trace_attach_free(session->attachment);
     sprof_vec_release(&session->files);
     sprof_vec_release(&session->probes);
@@ -435,6 +442,7 @@ void trace_program_add_up(const struct trace_session *program, struct trace_sums
     sums->logged += program->logged;
     sums->unlogged += program->unlogged;
     sums->untracked += atomic_load(&program->shared->untracked);
+    sums->warnings_lost += atomic_load(&program->shared->warnings.lost);
     for (size_t i = 0; i < program->probes.count; i++) {
         sums->probes += program->probes.items[i].is_chosen;
         sums->probes_on += program->probes.items[i].is_chosen && program->probes.items[i].is_on;
@@ -534,7 +542,8 @@ static int look(struct trace_session *session, struct sprof_error *error)
 
 static bool wants_flush(struct trace_session *session)
 {
-    bool wants = false;
+    bool wants = session->warning_count != session->warnings_flushed;
+    session->warnings_flushed = session->warning_count;
     for (size_t i = 0; i < session->programs.count; i++)
         wants |= trace_log_wants_flush(session->programs.items[i]);
     return wants;
@@ -629,6 +638,8 @@ static int finish(struct trace_session *session, struct trace_result *result,
     trace_coverage_count(session, &result->covered, &result->left);
     result->stopped_ns = session->stopped_ns;
     result->untracked = sums.untracked;
+    result->warnings = session->warning_count;
+    result->warnings_lost = sums.warnings_lost;
     const struct trace_session *any = session->programs.count ? *session->programs.items : NULL;
     const uint32_t cost = any ? any->shared->cost.whole : session->known_cost.whole;
     result->probe_ns = cost * session->ns_per_tick;

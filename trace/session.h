@@ -25,6 +25,12 @@ enum trace_backend {
     TRACE_UPROBE, /* the kernel, which stops at probes: nothing is put into the process */
 };
 
+/* So long may a call of these functions take. */
+struct trace_limit {
+    uint64_t ns;
+    const char *function; /* a regular expression as below; NULL: all */
+};
+
 /* Zero values take the defaults. All is borrowed until trace_free. */
 struct trace_options {
     char *const *command; /* to launch, … */
@@ -53,6 +59,11 @@ struct trace_options {
     bool callers;      /* … by caller and function */
     uint32_t depth;    /* mode log: of the calls that are logged, at most; 0: any */
     uint64_t max_size; /* … bytes of the recording, from which on no more are; 0: no bound */
+    const struct trace_limit *warn_over; /* of a call that took longer, there is a warning … */
+    size_t warn_over_count;
+    const struct trace_limit *watchdog; /* … or has not returned until then … */
+    size_t watchdog_count;
+    double stack_check; /* … or began with more of the stack in use, in percent; 0: any */
     bool no_cache;
     bool paused; /* measure nothing until somebody says so over the control socket */
     const char *sprof_version;
@@ -76,6 +87,8 @@ struct trace_result {
     uint64_t logged;    /* calls with a row of their own, in mode log */
     uint64_t unlogged;  /* … for which there was no room */
     uint64_t untracked; /* threads that found no room */
+    uint64_t warnings;          /* of --warn-over and its kin … */
+    uint64_t warnings_lost;     /* … for which there was no room */
     size_t programs, processes; /* with `children`: that were traced … */
     size_t left_out;            /* … and executed programs that could not be */
     uint64_t lost;      /* calls that the kernel found no room for, with TRACE_UPROBE */

@@ -150,10 +150,15 @@ struct trace_session {
     struct trace_options options;
     struct trace_session *common;                 /* what trace_open made; may be itself */
     SPROF_VEC(struct trace_session *) programs;   /* of `common`: those that run, in any order */
+    struct trace_warnings *warnings;              /* NULL: nobody wants any; owned */
     struct trace_children *children;              /* of `common`, with --children; owned */
     SPROF_VEC(struct trace_process) processes;    /* that run the program; the first executed it */
     struct sprof_map process_index;               /* pid → the newest of that number */
     struct probe_cost known_cost; /* of `common`: what probes took in another program; 0: not known */
+    double tick_ns;           /* of `common`: of a tick, as limits are given to agents; 0: not known */
+    uint64_t opened_ns, opened_ticks;             /* of `common`: a moment in both clocks */
+    uint64_t warning_count, warnings_told;        /* of `common`: rows, and lines or what would be */
+    uint64_t warnings_flushed;                    /* of `common`: those that the writer has */
     size_t covered_count;     /* of `common`: functions that were called, in mode coverage */
     uint64_t ended_cpu_ns;    /* of `common`: of processes of programs that have ended */
     struct sprof_map covered; /* of `common`: node of an entry → when it was called first; see coverage.c */
@@ -450,7 +455,7 @@ int trace_flush(struct trace_session *session, struct sprof_error *error);
 
 /* What all programs have been seen to call. */
 struct trace_sums {
-    uint64_t calls, in_flight, abnormal, logged, unlogged, untracked;
+    uint64_t calls, in_flight, abnormal, logged, unlogged, untracked, warnings_lost;
     size_t probes, probes_on; /* of those that run */
 };
 void trace_add_up(const struct trace_session *session, struct trace_sums *sums);

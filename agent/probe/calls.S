@@ -8,6 +8,7 @@
 #define TIER_COUNT 1
 #define TIER_FULL 4
 #define EXTRA_LOG 4
+#define EXTRA_WARN 8
 #define DEPTH 0x7fffffff       /* enum logged */
 #define LOGGED 0x80000000
 #define DEPTH_MAX 0x1fffff     /* PROBE_LOG_DEPTH_MAX */
@@ -312,6 +313,8 @@ probe_leave:
         jb      .Lleave_unusual
         cmp     %rcx, RECORD_BEGIN(%rdx)
         jb      .Lleave_unusual
+        testl   $EXTRA_WARN, SHARED_EXTRAS(%r11)
+        jnz     .Lleave_unusual
         cmpl    $0, RECORD_NODE(%rsi)
         jne     .Lleave_extra
 .Lleave_figures:

@@ -72,6 +72,11 @@ int probe_entered(uint32_t function, uint64_t slot, const struct probe_saved *sa
 uint64_t probe_left(uint32_t function, uint64_t slot)
     __attribute__((visibility("hidden"), no_caller_saved_registers));
 
+/* Notes a warning for the tracer. */
+void probe_warn(uint32_t slab, uint32_t function, enum probe_warning_kind kind, uint64_t time,
+                uint64_t value, uint64_t limit)
+    __attribute__((visibility("hidden"), no_caller_saved_registers, noinline));
+
 /* Does nothing, `probe_below` times more below itself, through what `probe_called` says. */
 extern uint32_t probe_below __attribute__((visibility("hidden")));
 extern void (*probe_called)(void) __attribute__((visibility("hidden")));

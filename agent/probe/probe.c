@@ -39,6 +39,8 @@ struct thread {
     struct probe_ring *ring; /* of the log … */
     uint64_t ring_mask;      /* … its units, less one: a power of two */
     struct record root; /* the caller of the outermost calls; begins nowhere and never ends */
+    /* Where its stack ends, how much may be in use, and where deeper calls are told of; 0: not known. */
+    uint64_t stack_bottom, stack_limit, stack_mark;
 };
 
 extern _Thread_local TLS_MODEL struct thread probe_thread;
@@ -90,7 +92,7 @@ AT(struct probe_shared, cost.whole, SHARED_COST_WHOLE);
 AT(struct probe_shared, cost.count, SHARED_COST_COUNT);
 AT(struct probe_shared, tiers, SHARED_TIERS);
 _Static_assert(sizeof(struct probe_stat) == STAT_BYTES, "calls.S");
-_Static_assert(PROBE_OFF == 0 && PROBE_COUNT == 1 && PROBE_FULL == 4 && PROBE_LOG == 4, "calls.S");
+_Static_assert(PROBE_OFF == 0 && PROBE_COUNT == 1 && PROBE_FULL == 4 && PROBE_LOG == 4 && PROBE_WARN == 8, "calls.S");
 _Static_assert(RECORD_SERIAL + 4 == offsetof(struct record, node), "written together");
 _Static_assert(PROBE_RECORDS == 0x570000000000 && PROBE_SLOT_MASK == (UINT64_C(1) << 42) - 1,
                "calls.S");
@@ -243,6 +245,7 @@ static SAVES_ALL __attribute__((noinline)) bool begin_process(struct thread *thr
             renew_forked(shared, pid);
         thread->stats = NULL;
         thread->innermost = NULL;
+        thread->stack_mark = 0;
         thread->is_untracked = false;
         probe_inside.pid = pid;
         probe_inside.is_forked = true;
@@ -405,6 +408,53 @@ _Static_assert(LOGGED == 0x80000000 && DEPTH == 0x7fffffff && PROBE_LOG_DEPTH_MA
                "calls.S");
 _Static_assert(PROBE_LOG_BEGIN == 1 && PROBE_LOG_END == 2 && PROBE_EXIT_RETURN == 0, "calls.S");
 
+/* == Warnings == */
+
+static inline void warn_of_time(const struct thread *thread, const struct record *record,
+                                uint64_t now, uint64_t length)
+{
+    const uint32_t function = (uint32_t)(record->stat - thread->stats);
+    const uint64_t limit = atomic_load_explicit(&probe_inside.shared->warnings.slow[function],
+                                                memory_order_relaxed);
+    if (limit && length > limit)
+        probe_warn(thread->slab, function, PROBE_SLOW, now, length, limit);
+}
+
+/* Where a thread's stack ends: behind its thread pointer libc has noted the block that holds both,
+ * its size and that of the guard. 0: not found. */
+static uint64_t stack_bottom(const struct thread *thread, uint64_t pointer)
+{
+    enum { FROM = 0x100, TO = 0x8e8, PAGE = 4096, ABOVE = 64 << 10 };
+    for (uint64_t at = pointer + FROM; at < pointer + TO; at += 8) {
+        const uint64_t *words = (const uint64_t *)(uintptr_t)at;
+        const uint64_t block = words[0], size = words[1], guard = words[2];
+        if (!((block | size | guard) % PAGE) && block && block < thread->high && guard < size &&
+            size <= UINT64_C(1) << 40 && block + size >= pointer && block + size - pointer < ABOVE)
+            return block + guard;
+    }
+    return 0;
+}
+
+/* The next warning of a thread comes when half of what was left is in use, too. */
+static SAVES_ALL __attribute__((noinline)) void warn_of_stack(struct thread *thread,
+                                                              uint32_t function, uint64_t slot)
+{
+    const uint64_t part = atomic_load(&probe_inside.shared->warnings.stack_part);
+    if (!part || !is_own(thread, slot))
+        return;
+    if (!thread->stack_mark) {
+        const bool is_main = thread->high == probe_inside.shared->stack_high;
+        thread->stack_bottom = is_main ? thread->low : stack_bottom(thread, thread->high);
+        thread->stack_limit = (thread->high - thread->stack_bottom) / 256 * part;
+        thread->stack_mark = thread->stack_bottom ? thread->high - thread->stack_limit : 1;
+    }
+    if (slot >= thread->stack_mark)
+        return;
+    probe_warn(thread->slab, function, PROBE_STACK, probe_ticks(), thread->high - slot,
+               thread->stack_limit);
+    thread->stack_mark = thread->stack_bottom + (slot - thread->stack_bottom) / 2;
+}
+
 /* == Ends of calls == */
 
 /* A node that was left in a record when calls were logged is none. */
@@ -458,6 +508,8 @@ static inline void finish(struct record *record, uint64_t now, bool is_in_chain,
         add((uint64_t *)&node->self, ticks - record->child_ticks);
         add(&node->ended, 1);
     }
+    if (probe_inside.shared->extras & PROBE_WARN)
+        warn_of_time(&probe_thread, record, now, length);
     add(&stat->ended, 1);
     add((uint64_t *)&stat->self, ticks - record->child_ticks);
     if (stat->ended == stat->calls) {
@@ -614,6 +666,8 @@ SAVES_ALL int probe_entered(uint32_t function, uint64_t slot, const struct probe
         return 1;
     struct probe_stat *stat = &thread->stats[function];
     const uint32_t extras = probe_inside.shared->extras;
+    if (extras & PROBE_WARN && slot < (thread->stack_mark ? thread->stack_mark : UINT64_MAX))
+        warn_of_stack(thread, function, slot);
     if (tier != PROBE_FULL) {
         if (tiers == tier)
             count(thread, stat);

@@ -363,6 +363,15 @@ static struct store_call_block call_blocks[] = {
 static struct store_call_function call_functions[] = {
     {.run_id = 1, .number = 3, .node_id = 1},
 };
+static struct store_warning warnings[] = {
+    {.run_id = 1,
+     .thread_id = 1,
+     .node_id = 1,
+     .time_ns = 790,
+     .kind = "slow",
+     .value = 90,
+     .bound = 50},
+};
 static struct store_probe_ledger probe_ledger[] = {
     {.run_id = 1, .second = 1, .node_id = 1, .not_logged = 4},
 };
@@ -459,6 +468,7 @@ int example_write_raw(struct store *store, const struct store_run *run)
         .call_blocks = BORROW(call_blocks),
         .call_functions = BORROW(call_functions),
         .probe_ledger = BORROW(probe_ledger),
+        .warnings = BORROW(warnings),
     };
     return store_write(store, &batch, NULL);
 }

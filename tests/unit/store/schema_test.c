@@ -37,8 +37,8 @@ static void test_tables_are_strict(void)
     ASSERT_QUERY(store,
                  "SELECT count(*), min(strict) FROM pragma_table_list "
                  "WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite_%'",
-                 "37|1");
-    ASSERT_QUERY(store, "SELECT count(*) FROM sqlite_schema WHERE type = 'view'", "16");
+                 "38|1");
+    ASSERT_QUERY(store, "SELECT count(*) FROM sqlite_schema WHERE type = 'view'", "17");
     store_close(store, NULL);
     place_remove(&place);
 }
@@ -58,7 +58,7 @@ static void test_no_table_stays_empty(void)
         const char *text = query_text(store, sql);
         CU_ASSERT_EQUAL(text[strlen(text) - 1], '1');
     }
-    CU_ASSERT_EQUAL(tables, 37);
+    CU_ASSERT_EQUAL(tables, 38);
     store_close(store, NULL);
     place_remove(&place);
 }

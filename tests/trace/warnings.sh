@@ -1,0 +1,147 @@
+#!/bin/bash
+# sprof trace --warn-over, --watchdog and --stack-check: a row and a line for each call that takes too much.
+#   warnings.sh slow | stuck | stack | bad
+set -u
+. "$(dirname "$0")/../system/lib.sh"
+
+cat >program.c <<'END'
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#define NI __attribute__((noinline))
+NI void quick(void) { __asm__ volatile("nop; nop; nop; nop; nop"); }
+NI void slow(unsigned ms) { usleep(ms * 1000); __asm__ volatile(""); }
+NI void stuck(void)
+{
+    char byte;
+    while (read(0, &byte, 1) > 0)
+        quick();
+    __asm__ volatile("");
+}
+NI int deep(int n)
+{
+    char room[4096];
+    memset(room, n, sizeof room);
+    const int below = n ? deep(n - 1) : 0;
+    __asm__ volatile("" ::"r"(room) : "memory");
+    return below + room[5];
+}
+static void *run(void *depth)
+{
+    deep(3);
+    deep(atoi(depth));
+    deep(3);
+    return 0;
+}
+int main(int count, char **arguments)
+{
+    pthread_t thread;
+    pthread_attr_t attributes;
+    if (!strcmp(arguments[1], "slow")) {
+        for (int i = 0; i < 1000; i++)
+            quick();
+        slow(1);
+        slow(300);
+        slow(400);
+    } else if (!strcmp(arguments[1], "stuck"))
+        stuck();
+    else {
+        pthread_attr_init(&attributes);
+        pthread_attr_setstacksize(&attributes, 256 << 10);
+        pthread_create(&thread, &attributes, run, arguments[2]);
+        pthread_join(thread, 0);
+        deep(20); /* of the main thread's stack that is little */
+    }
+    return 5 * (count > 0);
+}
+END
+gcc -O1 -g -fno-optimize-sibling-calls program.c -o program -pthread || fail "no compiler"
+
+traced() { # OPTION… -- COMMAND…
+    expect 5 "$SPROF" trace -o t.db --function '^(quick|slow|stuck|deep)$' "$@" </dev/null
+}
+count() { # CONDITION
+    sql t.db "SELECT count(*) FROM v_warning WHERE $1"
+}
+
+case $1 in
+slow)
+    # The machine may hold the short call up, too; whatever took longer is told, and nothing else.
+    traced --warn-over 200ms:^slow$ --warn-over 1h -- ./program slow
+    [ "$(count "kind = 'slow' AND value >= 300000000")" -ge 2 ] || fail "not both slow calls are told"
+    [ "$(count "value >= 400000000")" -ge 1 ] || fail "the slowest call is not told"
+    [ "$(count "function <> 'slow' OR value <= bound OR bound NOT BETWEEN 199000000 AND 201000000")" = 0 ] ||
+        fail "a warning of something else: $(sql t.db 'SELECT * FROM v_warning')"
+    [ "$(sql t.db "SELECT max(w.value) BETWEEN 0.99 * max(s.max_ns) AND 1.01 * max(s.max_ns) FROM v_warning w, v_call_stats s
+        WHERE s.function = 'slow'")" = 1 ] || fail "the slowest call took something else"
+    said 'slow: slow took [34][0-9.]* ms, more than 200 ms'
+    said '[23] warnings'
+    expect 0 "$SPROF" stats t.db --warnings
+    grep -qE 'slow +[0-9.]+ ms +200.000 ms' out || fail "the table does not show them"
+    expect 0 "$SPROF" stats t.db --warnings --format csv
+    [ "$(head -1 out | tr -d '\r')" = time_ns,kind,function,module,value,bound,pid,tid,thread ] || fail "other columns"
+    # Of a child, too.
+    traced --children --warn-over 200ms:^slow$ -- sh -c './program slow'
+    [ "$(count "kind = 'slow' AND value >= 300000000")" -ge 2 ] || fail "slow calls of the child are not told"
+    traced --warn-over 1h -- ./program slow
+    [ "$(count 1)" = 0 ] || fail "a warning without cause"
+    ;;
+stuck)
+    mkfifo input
+    "$SPROF" trace -o t.db --function '^(quick|stuck)$' --watchdog 300ms -- ./program stuck <input >/dev/null 2>trace.err &
+    tracer=$!
+    children+=("$tracer")
+    exec 7>input
+    # A line at once, while it does not return; and in what follows the recording.
+    wait_until 60 grep -qE 'stuck: stuck has not returned after [0-9.]+ ms, more than 300 ms' trace.err
+    start "$SPROF" stats t.db --follow --interval 500ms >follow.out 2>follow.err 7>&-
+    wait_until 60 grep -q '1 warning' follow.out
+    exec 7>&-
+    wait $tracer
+    [ $? = 5 ] || fail "other exit status than the command's"
+    wait "$child"
+    [ "$(count "kind = 'stuck' AND function = 'stuck' AND value > bound AND bound = 300000000")" = 1 ] ||
+        fail "not told once: $(sql t.db 'SELECT * FROM v_warning')"
+    [ "$(count 1)" = 1 ] || fail "something else is told"
+    # What was told before a clear is gone with it, and is not told again.
+    "$SPROF" trace -o t.db --function '^(quick|stuck)$' --watchdog 300ms -- ./program stuck <input >/dev/null 2>trace.err &
+    tracer=$!
+    children+=("$tracer")
+    exec 7>input
+    wait_until 60 grep -q 'stuck: stuck' trace.err
+    expect 0 "$SPROF" ctl -i t.db clear
+    exec 7>&-
+    wait $tracer
+    [ "$(count 1)" = 0 ] || fail "a warning from before the clear: $(sql t.db 'SELECT * FROM v_warning')"
+    ;;
+stack)
+    traced --stack-check 50% -- ./program deep 40
+    [ "$(count "kind = 'stack' AND function = 'deep' AND value > bound AND value < 262144")" = 1 ] ||
+        fail "not told once: $(sql t.db 'SELECT * FROM v_warning')"
+    [ "$(count "bound BETWEEN 100000 AND 140000")" = 1 ] || fail "half of 256 KiB is something else"
+    [ "$(count 1)" = 1 ] || fail "the main thread is told of"
+    said 'stack: deep was called with [0-9.]+ KiB of its stack in use'
+    # The next is told when half of what was left is in use.
+    traced --stack-check 50% -- ./program deep 58
+    [[ $(count 1) =~ ^[234]$ ]] || fail "not told two to four times: $(sql t.db 'SELECT * FROM v_warning')"
+    traced --stack-check 90% -- ./program deep 40
+    [ "$(count 1)" = 0 ] || fail "a warning without cause"
+    ;;
+bad)
+    for value in x 1s: -1 '' :slow; do
+        expect 2 "$SPROF" trace -o t.db --warn-over "$value" -- ./program slow
+        expect 2 "$SPROF" trace -o t.db --watchdog "$value" -- ./program slow
+    done
+    expect 2 "$SPROF" trace -o t.db --warn-over '1s:(' -- ./program slow
+    said 'regular expression'
+    for value in 0 100 x ''; do
+        expect 2 "$SPROF" trace -o t.db --stack-check "$value" -- ./program slow && said percentage
+    done
+    expect 2 "$SPROF" trace -o t.db --mode coverage --watchdog 1s -- ./program slow
+    said 'first call of each function alone'
+    expect 2 "$SPROF" trace -o t.db --backend uprobe --stack-check 50% -- ./program slow
+    expect 2 "$SPROF" stats t.db --warnings --sort calls
+    ;;
+*) fail "no such case" ;;
+esac
