@@ -142,7 +142,7 @@ enum probe_slab_state {
 struct probe_slab {
     _Atomic uint32_t state; /* enum probe_slab_state; only the tracer frees */
     _Atomic uint32_t tid;
-    _Atomic uint32_t pid;    /* of its process, set before `tid` */
+    _Atomic uint32_t pid; /* of its process, set before `tid` */
     uint32_t reserved;
     _Atomic uint64_t thread; /* its thread pointer */
 };
@@ -380,8 +380,8 @@ static inline uint64_t probe_ticks(void)
 
 /* == Thunks == */
 
-/* The first byte at PROBE_THUNK_ENTRY: a jump to the thunk's beginning, or `test $imm8, %al`, for no
- * function looks at flags that its caller left. */
+/* The first byte at PROBE_THUNK_ENTRY: a jump to the thunk's beginning, or `test $imm8, %al`, for
+ * no function looks at flags that its caller left. */
 enum { PROBE_ENTRY_ON = 0xeb, PROBE_ENTRY_OFF = 0xa8 };
 
 /* Offsets into a thunk: where it goes on when its function has been entered, calls the function,
@@ -392,7 +392,7 @@ enum {
     PROBE_THUNK_PASS = 45,
     PROBE_THUNK_ENTRY = 51, /* where it is jumped to: two bytes that lead on, or are nothing … */
     PROBE_THUNK_OFF = 53,   /* … and then what passes */
-    PROBE_THUNK_BODY = 56, /* the address of the function's body */
+    PROBE_THUNK_BODY = 56,  /* the address of the function's body */
 };
 
 #endif

@@ -46,8 +46,8 @@
 /* Of the general registers, by number: "rax", …. */
 extern const char *const arch_register_names[ARCH_GENERAL_REGISTERS];
 
-/* User registers as perf events sample them: the kernel's number (asm/perf_regs.h) and DWARF's, in the
- * order in which the kernel writes them, and the mask for perf_event_attr.sample_regs_user. */
+/* User registers as perf events sample them: the kernel's number (asm/perf_regs.h) and DWARF's, in
+ * the order in which the kernel writes them, and the mask for perf_event_attr.sample_regs_user. */
 struct arch_perf_register {
     uint8_t kernel, number;
 };
@@ -82,11 +82,12 @@ enum arch_stage {
 };
 enum arch_stage arch_code_stage(const uint8_t code[ARCH_STAGE_BEFORE + ARCH_STAGE_AFTER]);
 
-/* Whether a function ends in the bytes: a return with padding behind it. Bytes that only look so are
- * taken for an end, too. */
+/* Whether a function ends in the bytes: a return with padding behind it. Bytes that only look so
+ * are taken for an end, too. */
 bool arch_code_holds_end(struct sprof_bytes code);
 
-/* How long the padding is that the bytes begin with, as between functions: one nop or trap; 0: none. */
+/* How long the padding is that the bytes begin with, as between functions: one nop or trap; 0:
+ * none. */
 size_t arch_code_padding(const uint8_t *code, size_t size);
 
 /* Whether the bytes begin with a system call. */
@@ -105,8 +106,8 @@ uint64_t arch_code_plt_entry_size(struct sprof_bytes plt, bool is_got);
 /* A stretch of code known by its bytes. */
 enum arch_known {
     ARCH_KNOWN_SIGNAL_RETURN, /* the trampoline that a signal handler returns to */
-    ARCH_KNOWN_CLONE,         /* behind clone's system call: a child, whose result is 0, starts here */
-    ARCH_KNOWN_START,         /* nobody called it */
+    ARCH_KNOWN_CLONE, /* behind clone's system call: a child, whose result is 0, starts here */
+    ARCH_KNOWN_START, /* nobody called it */
 };
 struct arch_known_code {
     size_t start, end; /* offsets into the bytes searched */
@@ -134,9 +135,9 @@ enum arch_effect {
     ARCH_EFFECT_SP_FROM_FP, /* sp = fp + value */
     ARCH_EFFECT_LEAVES,     /* sp = fp; fp = *sp; sp += 8 */
     ARCH_EFFECT_RETURNS,    /* and drops value more bytes of the stack */
-    ARCH_EFFECT_JUMPS,    /* always, to the next instruction + value */
-    ARCH_EFFECT_BRANCHES, /* perhaps, to the next instruction + value */
-    ARCH_EFFECT_STOPS,    /* execution does not go on here, or nobody knows where */
+    ARCH_EFFECT_JUMPS,      /* always, to the next instruction + value */
+    ARCH_EFFECT_BRANCHES,   /* perhaps, to the next instruction + value */
+    ARCH_EFFECT_STOPS,      /* execution does not go on here, or nobody knows where */
 };
 
 /* Where execution goes on. */
@@ -152,7 +153,7 @@ enum arch_flow {
 };
 
 enum arch_instruction_bits {
-    ARCH_HAS_MEMORY = 1,     /* an operand in memory, or only its address: base, index, displacement */
+    ARCH_HAS_MEMORY = 1, /* an operand in memory, or only its address: base, index, displacement */
     ARCH_LOADS_ADDRESS = 2,  /* … and memory is not touched */
     ARCH_IS_SHORT_ONLY = 4,  /* its target is near by; it has no longer form */
     ARCH_IS_NOTHING = 8,     /* a nop of any length */
@@ -168,9 +169,9 @@ struct arch_instruction {
     uint8_t length;
     uint8_t effect; /* enum arch_effect */
     uint8_t flow;   /* enum arch_flow */
-    int8_t base;    /* of the operand in memory: a register, ARCH_PC for the next instruction, or -1 */
-    int8_t index;   /* a register, or -1 */
-    uint8_t field_at;   /* where the bytes stand of the displacement from ARCH_PC, or of the target */
+    int8_t base; /* of the operand in memory: a register, ARCH_PC for the next instruction, or -1 */
+    int8_t index;     /* a register, or -1 */
+    uint8_t field_at; /* where the bytes stand of the displacement from ARCH_PC, or of the target */
     uint8_t field_size; /* 0 where there are none */
     uint16_t bits;      /* enum arch_instruction_bits */
     int64_t value;
@@ -182,13 +183,15 @@ struct arch_instruction {
 bool arch_instruction_decode(const uint8_t *code, size_t size,
                              struct arch_instruction *instruction);
 
-/* Writes the decoded instruction at `code`, made for address `from`, so that it does the same at address
- * `to`: operands and targets stay where they are, and a call leaves the return address that it would leave
- * at `from` (it is a push and a jump). Returns its length, or 0 where it cannot be moved, or not that far. */
+/* Writes the decoded instruction at `code`, made for address `from`, so that it does the same at
+ * address `to`: operands and targets stay where they are, and a call leaves the return address that
+ * it would leave at `from` (it is a push and a jump). Returns its length, or 0 where it cannot be
+ * moved, or not that far. */
 size_t arch_instruction_move(const uint8_t *code, const struct arch_instruction *instruction,
                              uint64_t from, uint64_t to, uint8_t moved[ARCH_MOVED_BYTES]);
 
-/* Writes a jump at an address. Returns its length, at most ARCH_JUMP_BYTES, or 0 where that is too far. */
+/* Writes a jump at an address. Returns its length, at most ARCH_JUMP_BYTES, or 0 where that is too
+ * far. */
 size_t arch_jump_write(uint8_t *code, uint64_t at, uint64_t target);
 
 #endif

@@ -184,8 +184,8 @@ int main(int argc, char **argv)
                                         "/usr/lib/x86_64-linux-gnu/libLLVM-15.so.1"};
     const char *const *paths = argc > 1 ? (const char *const *)argv + 1 : usual;
     const size_t count = argc > 1 ? (size_t)argc - 1 : sizeof usual / sizeof usual[0];
-    printf("%-26s %8s %9s %5s %5s %6s %7s %7s %7s\n", "building", "FDEs", "rows", "rules", "complex",
-           "MiB", "ms", "ns/row", "libdw");
+    printf("%-26s %8s %9s %5s %5s %6s %7s %7s %7s\n", "building", "FDEs", "rows", "rules",
+           "complex", "MiB", "ms", "ns/row", "libdw");
     for (size_t i = 0; i < count; i++)
         bench_build(paths[i]);
     for (size_t i = count < 3 ? 0 : count - 3; i < count; i++)

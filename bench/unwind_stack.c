@@ -63,7 +63,7 @@ static bool can_lay(const struct maker *maker, uint64_t rule)
 static void lay(struct maker *maker, uint64_t rule)
 {
     const size_t cfa = rule & UNWIND_RULE_BASE_FP ? choose_bp(maker, rule)
-                                                   : maker->top + (size_t)unwind_rule_offset(rule);
+                                                  : maker->top + (size_t)unwind_rule_offset(rule);
     if (rule & UNWIND_RULE_FP_SAVED) {
         maker->bp_slot = cfa + (size_t)unwind_rule_slot(rule);
         maker->bp_open = maker->bp_in_slot = true;

@@ -27,8 +27,7 @@ static int open_own(int parent, const char *name)
 {
     enum { FLAGS = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW };
     int directory = openat(parent, name, FLAGS);
-    if (directory < 0 && errno == ENOENT &&
-        (mkdirat(parent, name, 0700) == 0 || errno == EEXIST))
+    if (directory < 0 && errno == ENOENT && (mkdirat(parent, name, 0700) == 0 || errno == EEXIST))
         directory = openat(parent, name, FLAGS);
     if (directory >= 0 && !is_own(directory)) {
         close(directory);

@@ -17,8 +17,8 @@ struct arguments {
 
 #define FIELD(name) offsetof(struct arguments, name)
 static const struct cli_option options[] = {
-    {"format", 'f', "folded|pprof|speedscope|firefox|callgrind|chrome|tsv|svg|dot|lcov", "whose format",
-     FIELD(format), cli_set_profile_format},
+    {"format", 'f', "folded|pprof|speedscope|firefox|callgrind|chrome|tsv|svg|dot|lcov",
+     "whose format", FIELD(format), cli_set_profile_format},
     {"output", 'o', "FILE", "the file (sprof. and what the format ends in); -: standard output",
      FIELD(output), cli_set_text},
     CLI_SELECTION_OPTIONS,
@@ -65,16 +65,17 @@ const struct cli_command cli_export_command = {
     .summary = "Write a recording in the format of another tool",
     .operands = "[RECORDING]",
     .options = options,
-    .details = "folded      FlameGraph, speedscope, inferno, Perfetto\n"
-               "pprof       go tool pprof, Pyroscope, Parca\n"
-               "speedscope  www.speedscope.app\n"
-               "firefox     profiler.firefox.com\n"
-               "callgrind   callgrind_annotate, KCachegrind\n"
-               "chrome      chrome://tracing, Perfetto: slices inferred from samples\n"
-               "tsv         databases and spreadsheets: a row for each thread and call path\n"
-               "svg         a flame graph as a picture\n"
-               "dot         the call graph, for Graphviz\n"
-               "lcov        lcov, genhtml: functions that were called, of `trace --mode coverage`\n",
+    .details =
+        "folded      FlameGraph, speedscope, inferno, Perfetto\n"
+        "pprof       go tool pprof, Pyroscope, Parca\n"
+        "speedscope  www.speedscope.app\n"
+        "firefox     profiler.firefox.com\n"
+        "callgrind   callgrind_annotate, KCachegrind\n"
+        "chrome      chrome://tracing, Perfetto: slices inferred from samples\n"
+        "tsv         databases and spreadsheets: a row for each thread and call path\n"
+        "svg         a flame graph as a picture\n"
+        "dot         the call graph, for Graphviz\n"
+        "lcov        lcov, genhtml: functions that were called, of `trace --mode coverage`\n",
     .arguments_size = sizeof(struct arguments),
     .release = cli_release_rules,
     .run = run,

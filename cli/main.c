@@ -52,8 +52,8 @@ static int run_command(const struct cli_command *command, int argc, char **argv,
     return status;
 }
 
-/* Where libunwind was missing when sprof was built, some stacks are not followed to their end; where
- * what compiles BPF programs was, recording costs more. */
+/* Where libunwind was missing when sprof was built, some stacks are not followed to their end;
+ * where what compiles BPF programs was, recording costs more. */
 static void print_version(void)
 {
     printf("sprof %s (%s, %s, %s)\n", SPROF_VERSION, SPROF_ARCH,

@@ -366,7 +366,8 @@ static int show(struct view *view, const char *file, struct sprof_error *error)
     struct cache *cache = arguments->no_cache ? NULL : cache_open(NULL);
     int code;
     if (arguments->pid) {
-        code = trace_plan_process(arguments->pid, cache, NULL, show_module, view, &view->guarded, error);
+        code = trace_plan_process(arguments->pid, cache, NULL, show_module, view, &view->guarded,
+                                  error);
     } else {
         const struct image_request request = {.file = {.path = file}};
         struct trace_plan plan;

@@ -35,9 +35,8 @@ static bool send_to_command(int number)
 /* What is left to do is left to `sprof report`. */
 static void give_up(int number)
 {
-    static const char text[] =
-        "\nsprof: stopped before everything was done: the samples are safe, "
-        "`sprof report` finishes the recording\n";
+    static const char text[] = "\nsprof: stopped before everything was done: the samples are safe, "
+                               "`sprof report` finishes the recording\n";
     if (write(STDERR_FILENO, text, sizeof text - 1) < 0)
         errno = 0; /* nobody is left to tell */
     signal(number, SIG_DFL);

@@ -2,9 +2,9 @@
  * it is passed on, and the recording ends in order when the program does.
  *
  * Attached, or once the command has ended, a first SIGINT, SIGQUIT, SIGTERM or SIGHUP ends the
- * recording in order. A second one ends it without what takes long: tables that are being built, and
- * names. Where that is not over within seconds, where only names are missing, and at a third one,
- * sprof ends by the signal; the file keeps all that was written.
+ * recording in order. A second one ends it without what takes long: tables that are being built,
+ * and names. Where that is not over within seconds, where only names are missing, and at a third
+ * one, sprof ends by the signal; the file keeps all that was written.
  */
 /* clang-format off */
 /*   SIGINT, SIGQUIT   the terminal sends them to the command as well, so only those that come from
@@ -18,9 +18,9 @@
 
 #include "record/record.h"
 
-/* Installs the handlers. `command` is the launched process, 0 when attached; `session` NULL: signals
- * go to the command alone. After record_open, so
- * that the command starts with the dispositions sprof was started with. */
+/* Installs the handlers. `command` is the launched process, 0 when attached; `session` NULL:
+ * signals go to the command alone. After record_open, so that the command starts with the
+ * dispositions sprof was started with. */
 void cli_signals_catch(struct record_session *session, pid_t command);
 
 /* Signals that come when the command has ended make this eventfd readable. */

@@ -89,10 +89,11 @@ const struct cli_command cli_symbolize_command = {
     .name = "symbolize",
     .summary = "Find the names of a recording's functions",
     .options = options,
-    .details = "For recordings made with --no-symbolize, and after debug files were installed: what has\n"
-               "no name yet is looked up; names that were found stay, unless --again is given.\n"
-               "Debug files are searched below /usr/lib/debug, and with debuginfod where\n"
-               "DEBUGINFOD_URLS is set.\n",
+    .details =
+        "For recordings made with --no-symbolize, and after debug files were installed: what has\n"
+        "no name yet is looked up; names that were found stay, unless --again is given.\n"
+        "Debug files are searched below /usr/lib/debug, and with debuginfod where\n"
+        "DEBUGINFOD_URLS is set.\n",
     .arguments_size = sizeof(struct arguments),
     .release = cli_release_rules,
     .run = run,

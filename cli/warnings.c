@@ -1,4 +1,5 @@
-/* A table of warnings: calls that took too long, have not returned, or began deep in their stack. */
+/* A table of warnings: calls that took too long, have not returned, or began deep in their stack.
+ */
 #include "cli/warnings.h"
 
 #include <stdlib.h>
@@ -7,12 +8,12 @@
 enum { ROWS_SHOWN = 40 };
 
 static const struct cli_column columns_of_programs[] = {
-    {"time_ns", true, 0}, {"kind", false, 0},   {"function", false, 0},
-    {"module", false, 0}, {"value", true, 0},   {"bound", true, 0},
-    {"pid", true, 0},     {"tid", true, 0},     {"thread", false, 0},
+    {"time_ns", true, 0}, {"kind", false, 0}, {"function", false, 0},
+    {"module", false, 0}, {"value", true, 0}, {"bound", true, 0},
+    {"pid", true, 0},     {"tid", true, 0},   {"thread", false, 0},
 };
 static const struct cli_column columns_of_people[] = {
-    {"time", true, 12},    {"kind", false, 5},    {"took", true, 12},    {"may take", true, 12},
+    {"time", true, 12},    {"kind", false, 5},    {"took", true, 12},     {"may take", true, 12},
     {"thread", false, 16}, {"module", false, 20}, {"function", false, 0},
 };
 
@@ -81,11 +82,12 @@ int cli_show_warnings(FILE *out, struct store *store, const struct cli_warnings_
     listing->columns = is_text ? columns_of_people : columns_of_programs;
     listing->column_count = is_text ? sizeof columns_of_people / sizeof *columns_of_people
                                     : sizeof columns_of_programs / sizeof *columns_of_programs;
-    snprintf(sql, sizeof sql,
-             "SELECT time_ns, kind, function, module, value, bound, pid, tid, thread FROM (SELECT * "
-             "FROM v_warning WHERE run_id = %llu ORDER BY time_ns %s LIMIT %llu) ORDER BY time_ns",
-             (unsigned long long)options->run, options->newest ? "DESC" : "ASC",
-             (unsigned long long)limit);
+    snprintf(
+        sql, sizeof sql,
+        "SELECT time_ns, kind, function, module, value, bound, pid, tid, thread FROM (SELECT * "
+        "FROM v_warning WHERE run_id = %llu ORDER BY time_ns %s LIMIT %llu) ORDER BY time_ns",
+        (unsigned long long)options->run, options->newest ? "DESC" : "ASC",
+        (unsigned long long)limit);
     if (!is_text || showing.count) {
         cli_listing_begin(listing);
         status = store_query(store, sql, show_row, &showing, error);

@@ -20,18 +20,18 @@ struct image_request {
                                     with another device or inode */
     pid_t pid;                   /* a process that has it mapped; 0: none alive */
     uint64_t map_start, map_end; /* the mapping's addresses, for /proc/PID/map_files */
-    const char *root;            /* a directory that stands for /, in which it and its debug file are
-                                    looked for first; NULL: none */
+    const char *root; /* a directory that stands for /, in which it and its debug file are
+                         looked for first; NULL: none */
 };
 
 /* One opened image. Used by one thread at a time. */
 struct image;
 
-/* Opens below `root`, by map_files, /proc/PID/root + path, /proc/PID/exe, path: in that order, the first that
- * matches. Returns
- * SPROF_ENOTFOUND (gone, or replaced: the message says which), SPROF_EFORMAT (not an ELF file, or
- * damaged), SPROF_EUNSUPPORTED (of another machine, class or byte order than sprof itself; 32-bit is
- * told apart by its message), SPROF_EPERMISSION, SPROF_EIO, SPROF_ENOMEM. The caller frees. */
+/* Opens below `root`, by map_files, /proc/PID/root + path, /proc/PID/exe, path: in that order, the
+ * first that matches. Returns SPROF_ENOTFOUND (gone, or replaced: the message says which),
+ * SPROF_EFORMAT (not an ELF file, or damaged), SPROF_EUNSUPPORTED (of another machine, class or
+ * byte order than sprof itself; 32-bit is told apart by its message), SPROF_EPERMISSION, SPROF_EIO,
+ * SPROF_ENOMEM. The caller frees. */
 int image_open(struct image **image, const struct image_request *request,
                struct sprof_error *error);
 
@@ -55,13 +55,13 @@ struct sprof_bytes image_build_id(const struct image *image);
 
 /* Content identity in 128 bits: of a file up to 4 MiB all of it; of a larger one its size, headers
  * and notes (with Go's own build id), .eh_frame_hdr, the beginning and the end of .gopclntab and of
- * the symbol tables with their names, and where none of these is there, of its code. So equal digests
- * mean the same functions at the same places, for a few milliseconds of work. */
+ * the symbol tables with their names, and where none of these is there, of its code. So equal
+ * digests mean the same functions at the same places, for a few milliseconds of work. */
 struct sprof_digest image_digest(struct image *image);
 
-/* Digest of that and of all that these sections hold (NULL-terminated names). Where the file is as it
- * was when the cache was told, by device, inode, size and times that are older than two seconds, it
- * is not read again. */
+/* Digest of that and of all that these sections hold (NULL-terminated names). Where the file is as
+ * it was when the cache was told, by device, inode, size and times that are older than two seconds,
+ * it is not read again. */
 struct sprof_digest image_content(struct image *image, struct cache *cache,
                                   const char *const *sections);
 
@@ -139,8 +139,8 @@ int image_open_debug_below(struct image **debug, struct image *image, const char
 const char *image_alternate_name(struct image *file);
 
 /* Opens the file that `file`, the image itself or its debug file, refers to in this way: beside it,
- * or below /usr/lib/debug by build id. 0 with NULL where it refers to none; SPROF_ENOTFOUND where it
- * is not there. */
+ * or below /usr/lib/debug by build id. 0 with NULL where it refers to none; SPROF_ENOTFOUND where
+ * it is not there. */
 int image_open_alternate(struct image **alternate, struct image *image, struct image *file,
                          struct sprof_error *error);
 

@@ -29,8 +29,8 @@ struct record_governor {
     struct record_choice asked;     /* neither goes above it … */
     uint64_t lowest_hz, highest_hz; /* … and where they have been */
     size_t least_slice;
-    struct record_use decided; /* as of the last decision */
-    double total_ns;           /* cost of the samples before it, to the targets */
+    struct record_use decided;        /* as of the last decision */
+    double total_ns;                  /* cost of the samples before it, to the targets */
     double depths[RECORD_DEPTHS + 1]; /* [n]: stacks that used at most 2^n KiB, lately; last: more,
                                          or nobody knows */
 };

@@ -11,7 +11,7 @@
 static const uint64_t flush_interval_ns = UINT64_C(1000000000);
 
 enum {
-    WAITING_BYTES = 64 << 20, /* beyond it samples stay in the rings */
+    WAITING_BYTES = 64 << 20,  /* beyond it samples stay in the rings */
     RECORDS_PER_ROUND = 4096,  /* between two looks at the clock */
     RECORDS_PER_COMMAND = 128, /* between two looks for commands, which are answered meanwhile */
 };

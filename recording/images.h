@@ -42,12 +42,12 @@ struct recording_image {
     char problem[256]; /* why there is no image; empty: none */
     size_t table_bytes;
     struct recording_built built; /* what a look-up or a build has just found */
-    bool identified;           /* key, build id and segments are known: for good */
-    bool described;            /* … and start-up code */
-    bool only_identity;        /* nothing else is asked for */
-    uint64_t last_used;        /* ticks of the draining thread */
-    uint64_t kept;             /* the round in which a waiting sample needed the table */
-    bool adopted;              /* collected since it was built */
+    bool identified;              /* key, build id and segments are known: for good */
+    bool described;               /* … and start-up code */
+    bool only_identity;           /* nothing else is asked for */
+    uint64_t last_used;           /* ticks of the draining thread */
+    uint64_t kept;                /* the round in which a waiting sample needed the table */
+    bool adopted;                 /* collected since it was built */
     bool counted_open;
 };
 

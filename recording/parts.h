@@ -29,7 +29,7 @@ struct recording {
     struct store_run run;
     struct store_phase phase;        /* the one at hand; id 0: none yet */
     uint32_t last_event, last_phase; /* largest ids in use, also of the database appended to */
-    uint64_t last_sample; /* … of the database appended to */
+    uint64_t last_sample;            /* … of the database appended to */
     uint32_t last_frame, last_node;  /* of the database appended to */
     uint64_t start_ns;               /* CLOCK_MONOTONIC of the run's time 0 */
     uint64_t first_ns;               /* samples before are dropped; not before start_ns */

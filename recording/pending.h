@@ -23,8 +23,8 @@ struct recording_pending_sample {
 struct recording_pending {
     struct recording_pending_sample *first, **end;
     size_t bytes, count, most_bytes;
-    uint64_t dropped_tails;  /* for want of memory */
-    uint8_t *buffer;         /* for the stack and the tail of the sample that is retried */
+    uint64_t dropped_tails; /* for want of memory */
+    uint8_t *buffer;        /* for the stack and the tail of the sample that is retried */
     size_t buffer_bytes;
 };
 

@@ -22,7 +22,7 @@ struct recording_space {
     uint32_t generation;
     struct recording_spaces *spaces;
     const struct model_process *process;
-    uint64_t at_ns;               /* 0: now; else the time to look mappings up at */
+    uint64_t at_ns;                  /* 0: now; else the time to look mappings up at */
     struct recording_region scratch; /* the answer of a lookup in the past */
 };
 
@@ -32,7 +32,7 @@ struct recording_spaces {
     SPROF_VEC(struct recording_space *)
     items;                       /* by process id - 1 - process_table->first_process */
     struct recording_space past; /* for samples that had to wait */
-    bool hurried; /* code whose table is not there counts as code without one */
+    bool hurried;                /* code whose table is not there counts as code without one */
 };
 
 void recording_spaces_release(struct recording_spaces *spaces);

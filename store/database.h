@@ -12,11 +12,11 @@
 struct store {
     sqlite3 *database;
     char *path;
-    bool writable, durable; /* durable: SQLite waits for the disk where it must */
-    bool only_new;          /* no row that is written exists already */
-    bool rewritten;         /* many rows have grown or gone: pages have gaps */
-    bool is_copy;           /* of a recording that goes on; it vanishes when it is closed */
-    uint32_t running;       /* … the run that was being recorded; 0: none */
+    bool writable, durable;        /* durable: SQLite waits for the disk where it must */
+    bool only_new;                 /* no row that is written exists already */
+    bool rewritten;                /* many rows have grown or gone: pages have gaps */
+    bool is_copy;                  /* of a recording that goes on; it vanishes when it is closed */
+    uint32_t running;              /* … the run that was being recorded; 0: none */
     const struct store_held *held; /* borrowed; NULL: no rows but its own */
     uint64_t opened_ns;
     sqlite3_stmt *insert[STORE_TABLES]; /* prepared at their first use */

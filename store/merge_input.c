@@ -205,8 +205,7 @@ COPY_OF_RUN(call_untimed, store_call_untimed, STORE_CALL_UNTIMED,
 COPY_OF_RUN(call_block, store_call_block, STORE_CALL_BLOCK, row.id = 0; SHIFT_THREAD)
 COPY_OF_RUN(call_function, store_call_function, STORE_CALL_FUNCTION, TRANSLATE(nodes, node_id))
 COPY_OF_RUN(probe_ledger, store_probe_ledger, STORE_PROBE_LEDGER, TRANSLATE(nodes, node_id))
-COPY_OF_RUN(warning, store_warning, STORE_WARNING,
-            SHIFT_THREAD TRANSLATE(nodes, node_id))
+COPY_OF_RUN(warning, store_warning, STORE_WARNING, SHIFT_THREAD TRANSLATE(nodes, node_id))
 COPY_OF_RUN(coverage, store_coverage, STORE_COVERAGE,
             TRANSLATE(functions, function_id) SHIFT_THREAD_IF_ANY)
 

@@ -15,12 +15,17 @@ static const struct {
     const char *list;
     const char *const *words;
 } word_lists[] = {
-    {"state", state_words},           {"mode", model_mode_words},
-    {"frame", frame_words},           {"app_interior", interior_words},
-    {"probe_tier", probe_tier_words}, {"unit", unit_words},
-    {"kind", model_kind_words},       {"found_by", model_found_by_words},
+    {"state", state_words},
+    {"mode", model_mode_words},
+    {"frame", frame_words},
+    {"app_interior", interior_words},
+    {"probe_tier", probe_tier_words},
+    {"unit", unit_words},
+    {"kind", model_kind_words},
+    {"found_by", model_found_by_words},
     {"warning", warning_words},
-    {"end_reason", model_end_words},  {"exit", exit_words},
+    {"end_reason", model_end_words},
+    {"exit", exit_words},
     {"mechanism", mechanism_words},
 };
 
@@ -412,12 +417,9 @@ static const struct store_column probe_ledger_columns[] = {
 };
 
 static const struct store_column warning_columns[] = {
-    OF(store_warning, run_id, "run"),
-    OF(store_warning, thread_id, "thread"),
-    OF(store_warning, node_id, "stack_node"),
-    COLUMN(store_warning, time_ns, NUMBER),
-    NAME(store_warning, kind, warning_words),
-    COLUMN(store_warning, value, NUMBER),
+    OF(store_warning, run_id, "run"),         OF(store_warning, thread_id, "thread"),
+    OF(store_warning, node_id, "stack_node"), COLUMN(store_warning, time_ns, NUMBER),
+    NAME(store_warning, kind, warning_words), COLUMN(store_warning, value, NUMBER),
     COLUMN(store_warning, bound, NUMBER),
 };
 

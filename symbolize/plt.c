@@ -14,7 +14,7 @@ static const uint64_t max_steps = UINT64_C(1) << 26;
 static const char *const sections[] = {".plt.sec", ".plt", ".plt.got"};
 
 static bool find_entry(struct image *image, uint64_t vaddr, uint64_t *start, uint64_t *size,
-                      uint64_t *slot)
+                       uint64_t *slot)
 {
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
         uint64_t base;

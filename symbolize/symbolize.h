@@ -1,10 +1,11 @@
 /* symbolize: addresses in, functions and lines and inline chains out.
  *
- * All addresses of one module are asked at once, sorted: each compile unit is walked at most once and
- * flattened into sorted arrays. Sources in order: DWARF and .symtab of the file and of its debug file
- * (build id, debug link, debuginfod when DEBUGINFOD_URLS is set), .dynsym, .gnu_debugdata, the entries
- * of the PLT as `function@plt`, then the bounds of the function's FDE as `module+0xstart`;
- * the running kernel or /proc/kallsyms for the kernel; perf maps and jitdump for JIT code. */
+ * All addresses of one module are asked at once, sorted: each compile unit is walked at most once
+ * and flattened into sorted arrays. Sources in order: DWARF and .symtab of the file and of its
+ * debug file (build id, debug link, debuginfod when DEBUGINFOD_URLS is set), .dynsym,
+ * .gnu_debugdata, the entries of the PLT as `function@plt`, then the bounds of the function's FDE
+ * as `module+0xstart`; the running kernel or /proc/kallsyms for the kernel; perf maps and jitdump
+ * for JIT code. */
 #ifndef SPROF_SYMBOLIZE_SYMBOLIZE_H
 #define SPROF_SYMBOLIZE_SYMBOLIZE_H
 
@@ -22,10 +23,10 @@
 struct symbolize_function {
     const char *name;         /* demangled; for an unnamed one "libx.so.1+0x1240" */
     const char *linkage_name; /* as in the object file; equals name where nothing was mangled */
-    uint64_t start, size;     /* vaddr and bytes of the physical function; 0, 0 for an inlined one */
-    const char *file;         /* where it is declared; NULL unknown */
-    uint32_t line;            /* 0 unknown */
-    bool named;               /* false for "module+0x…" */
+    uint64_t start, size; /* vaddr and bytes of the physical function; 0, 0 for an inlined one */
+    const char *file;     /* where it is declared; NULL unknown */
+    uint32_t line;        /* 0 unknown */
+    bool named;           /* false for "module+0x…" */
 };
 
 /* One level of the inline chain of an address. */
@@ -42,7 +43,7 @@ struct symbolize_result {
     size_t function_count;
     struct symbolize_frame *frames;
     size_t frame_count;
-    uint32_t *first;          /* address_count + 1 entries */
+    uint32_t *first; /* address_count + 1 entries */
     size_t address_count;
     struct sprof_arena texts; /* owns every string above */
 };
@@ -64,16 +65,16 @@ struct symbolize_options {
 };
 
 /* Names the addresses (vaddrs of `image`: lookup addresses, that is inside the call instruction for
- * return addresses; sorted, distinct). Lines and inlined calls are left out where they cost more than
- * they tell: for at most 32 addresses that all have names, when a separate compressed debug file
- * would have to be unpacked. Damaged debug information costs names, never the call: returns 0, or
- * SPROF_ENOMEM. */
+ * return addresses; sorted, distinct). Lines and inlined calls are left out where they cost more
+ * than they tell: for at most 32 addresses that all have names, when a separate compressed debug
+ * file would have to be unpacked. Damaged debug information costs names, never the call: returns 0,
+ * or SPROF_ENOMEM. */
 int symbolize_image(struct symbolize_result *result, struct image *image, const uint64_t *addresses,
                     size_t count, const struct symbolize_bounds *bounds,
                     const struct symbolize_options *options, struct sprof_error *error);
 
-/* Calls `found` with the start (vaddr) of each function that was declared inline and has a body of its own
- * all the same, as far as debug information says so: GCC's does, clang's does not. */
+/* Calls `found` with the start (vaddr) of each function that was declared inline and has a body of
+ * its own all the same, as far as debug information says so: GCC's does, clang's does not. */
 void symbolize_each_inline_wanted(struct image *image, const struct symbolize_options *options,
                                   void (*found)(void *context, uint64_t start), void *context);
 
@@ -91,16 +92,16 @@ struct symbolize_kernel;
 
 /* Where the rights (CAP_BPF and CAP_PERFMON) and the kernel (5.13) suffice, this only prepares to
  * ask for one address at a time. Otherwise it reads all text symbols from /proc/kallsyms, which the
- * kernel takes 40 ms to write out: open it only where there are kernel addresses. A symbol there ends
- * where the next one begins, and covers at most 1 MiB. A path that is not NULL is read in any case.
- * SPROF_EPERMISSION where the kernel hides its addresses (kptr_restrict): the message names the
- * setting. */
+ * kernel takes 40 ms to write out: open it only where there are kernel addresses. A symbol there
+ * ends where the next one begins, and covers at most 1 MiB. A path that is not NULL is read in any
+ * case. SPROF_EPERMISSION where the kernel hides its addresses (kptr_restrict): the message names
+ * the setting. */
 int symbolize_kernel_open(struct symbolize_kernel **kernel, const char *kallsyms_path,
                           struct sprof_error *error);
 void symbolize_kernel_free(struct symbolize_kernel *kernel);
 
-/* `addresses` are kernel addresses, sorted. Function starts are kernel addresses. An address outside
- * every symbol has an empty chain. */
+/* `addresses` are kernel addresses, sorted. Function starts are kernel addresses. An address
+ * outside every symbol has an empty chain. */
 int symbolize_kernel(struct symbolize_result *result, const struct symbolize_kernel *kernel,
                      const uint64_t *addresses, size_t count, struct sprof_error *error);
 
@@ -128,8 +129,8 @@ int symbolize_jit(struct symbolize_result *result, const struct symbolize_jit *j
 
 /* == Names == */
 
-/* Demangles C++, Rust (legacy and v0), D and Ada. Returns a malloc'd string, or NULL where `name` is
- * not mangled (or memory ran out). Names longer than 64 KiB are left alone. */
+/* Demangles C++, Rust (legacy and v0), D and Ada. Returns a malloc'd string, or NULL where `name`
+ * is not mangled (or memory ran out). Names longer than 64 KiB are left alone. */
 char *symbolize_demangle(const char *name);
 
 #endif

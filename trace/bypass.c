@@ -6,8 +6,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* A byte is always written whole, so whoever executes it meanwhile finds one or the other. The memory
- * is that of the program which the agent is in, also where the process has executed another since. */
+/* A byte is always written whole, so whoever executes it meanwhile finds one or the other. The
+ * memory is that of the program which the agent is in, also where the process has executed another
+ * since. */
 static bool set_entry(const struct trace_session *session, size_t probe, uint8_t first)
 {
     const uint64_t at =

@@ -1,6 +1,6 @@
-/* Finds what chosen functions call, and what that calls: by direct calls and jumps to functions, and
- * through slots of the GOT, with or without the PLT, in all files that may get probes. Where a call
- * leads through a register or through data it is left open, and counted. */
+/* Finds what chosen functions call, and what that calls: by direct calls and jumps to functions,
+ * and through slots of the GOT, with or without the PLT, in all files that may get probes. Where a
+ * call leads through a register or through data it is left open, and counted. */
 #include "trace/callees.h"
 
 #include <stdlib.h>
@@ -223,10 +223,10 @@ void trace_callees_tell(const struct trace_callees *callees)
         const struct trace_file *file = &session->files.items[place.file];
         const struct trace_function *function = function_at(callees, place);
         /* What the last level calls is not asked for. */
-        const uint32_t open = file->is_chosen &&
-                                      callees->levels.items[place.file][place.function] > 1
-                                  ? open_calls(file, function)
-                                  : 0;
+        const uint32_t open =
+            file->is_chosen && callees->levels.items[place.file][place.function] > 1
+                ? open_calls(file, function)
+                : 0;
         if (!open)
             continue;
         calls += open;

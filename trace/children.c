@@ -1,6 +1,7 @@
-/* Programs that the command and its children execute. The agent is preloaded into each, connects to a
- * socket and waits there until its program has probes. Processes that are forked without executing
- * anything need nothing; those that have not called anything yet are found in /proc where it matters. */
+/* Programs that the command and its children execute. The agent is preloaded into each, connects to
+ * a socket and waits there until its program has probes. Processes that are forked without
+ * executing anything need nothing; those that have not called anything yet are found in /proc where
+ * it matters. */
 #include "trace/children.h"
 #include "trace/governor.h"
 #include "trace/load.h"
@@ -21,9 +22,10 @@
 #include <unistd.h>
 
 enum {
-    WAITING_MOST = 4096,      /* connections that nobody has accepted yet */
-    ANSWER_S = 10,            /* for an agent's answer: its process may be stopped */
-    COMING_NS = 2000000000,   /* from when a process is seen on, until it is believed not to connect */
+    WAITING_MOST = 4096, /* connections that nobody has accepted yet */
+    ANSWER_S = 10,       /* for an agent's answer: its process may be stopped */
+    COMING_NS =
+        2000000000, /* from when a process is seen on, until it is believed not to connect */
     ENVIRONMENT_MAX = 4 << 20,
     MAPS_MAX = 16 << 20,
 };
@@ -151,8 +153,8 @@ static bool has_figures(const struct trace_session *program, pid_t pid)
     return has;
 }
 
-/* A process that executes something does not run what it ran before: whatever it called there is taken
- * while its number still means that. */
+/* A process that executes something does not run what it ran before: whatever it called there is
+ * taken while its number still means that. */
 static int leave_program(struct trace_session *common, pid_t pid, bool *was_known)
 {
     *was_known = false;
@@ -189,8 +191,8 @@ static pid_t known_parent(const struct trace_session *common, pid_t pid)
     return common->pid;
 }
 
-/* Rows of a process that has executed a program, with what it has mapped. Figures of two programs are
- * kept apart by having two rows. */
+/* Rows of a process that has executed a program, with what it has mapped. Figures of two programs
+ * are kept apart by having two rows. */
 static int note_process(struct trace_session *program, bool was_known)
 {
     struct trace_session *common = program->common;
@@ -317,8 +319,7 @@ static int take_program(struct trace_session *common, int fd, pid_t pid,
         send(program->agent_fd, &give_up, sizeof give_up, MSG_NOSIGNAL);
     /* A program without any of the chosen functions is none that cannot be traced, and one that has
      * been killed meanwhile is none at all. */
-    if (result != SPROF_ENOTFOUND && result != SPROF_ENOMEM &&
-        !trace_processes_are_over(program)) {
+    if (result != SPROF_ENOTFOUND && result != SPROF_ENOMEM && !trace_processes_are_over(program)) {
         children->left_out++;
         if (say_refused(common, program, &error))
             result = SPROF_ENOMEM;
@@ -402,8 +403,8 @@ static bool shares_memory(const char *maps, const struct trace_session *program)
     return false;
 }
 
-/* A process that lives is of the program whose memory it has; those that were of another one are not
- * any more. */
+/* A process that lives is of the program whose memory it has; those that were of another one are
+ * not any more. */
 static int assign(struct trace_session *common, pid_t pid, bool *is_assigned)
 {
     char path[64];

@@ -16,8 +16,8 @@ struct trace_polls {
 };
 int trace_children_polls(const struct trace_session *session, struct trace_polls *polls);
 
-/* Puts probes into programs that wait for them, and closes those of which no process lives. Returns 0
- * or SPROF_ENOMEM. */
+/* Puts probes into programs that wait for them, and closes those of which no process lives. Returns
+ * 0 or SPROF_ENOMEM. */
 int trace_children_serve(struct trace_session *session);
 
 /* Whether nothing that the command has started is traced any more, or may still come to be. */

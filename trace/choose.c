@@ -42,10 +42,11 @@ static int add_expression(struct trace_expressions *expressions, const char *tex
     if (!expression.code) {
         unsigned char message[200];
         pcre2_get_error_message(code, message, sizeof message);
-        return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "the regular expression '%.200s': %s, at character %zu; write \\ before a "
-                               "character that is meant as it is",
-                               text, (const char *)message, offset + 1 + expression.excludes);
+        return sprof_error_set(
+            error, SPROF_EUSAGE, 0,
+            "the regular expression '%.200s': %s, at character %zu; write \\ before a "
+            "character that is meant as it is",
+            text, (const char *)message, offset + 1 + expression.excludes);
     }
     expressions->any_includes |= !expression.excludes;
     if (sprof_vec_push(&expressions->list, expression)) {
@@ -101,10 +102,11 @@ static int find(const struct trace_expressions *expressions, const struct expres
     if (found == PCRE2_ERROR_NOMATCH ||
         (found <= PCRE2_ERROR_UTF8_ERR1 && found >= PCRE2_ERROR_UTF8_ERR21))
         return 0;
-    return sprof_error_set(error, SPROF_EUSAGE, 0,
-                           "the regular expression '%.200s' takes too long on the name '%.60s': write it "
-                           "without repetitions inside repetitions",
-                           expression->text, name);
+    return sprof_error_set(
+        error, SPROF_EUSAGE, 0,
+        "the regular expression '%.200s' takes too long on the name '%.60s': write it "
+        "without repetitions inside repetitions",
+        expression->text, name);
 }
 
 /* Whether an expression of that kind finds it. */
@@ -210,8 +212,7 @@ static enum probe_tier tier_of(const struct trace_session *session,
 static int is_wanted(const struct chooser *chooser, uint32_t file,
                      const struct trace_function *function)
 {
-    const size_t index =
-        (size_t)(function - chooser->session->files.items[file].plan.functions);
+    const size_t index = (size_t)(function - chooser->session->files.items[file].plan.functions);
     if (!chooser->callees)
         return trace_expressions_match(chooser->expressions, function, chooser->error);
     const int excluded = trace_expressions_exclude(chooser->expressions, function, chooser->error);
@@ -358,8 +359,7 @@ int trace_choose_module(struct trace_session *session, struct trace_module *modu
         sprof_error_set(error, SPROF_ELIMIT, 0,
                         "%s has %zu functions, and there is room for %zu: choose fewer with "
                         "--function",
-                        module->path, session->probes.count - probes,
-                        session->capacity - probes);
+                        module->path, session->probes.count - probes, session->capacity - probes);
         result = SPROF_ELIMIT;
         session->probes.count = probes;
         session->files.items[session->files.count - 1].count = 0;

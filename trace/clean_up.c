@@ -165,8 +165,8 @@ bool trace_clean_up_after(const struct trace_tracer *tracer, pid_t pid, bool is_
     if (owner && !trace_owner_read(pid, owner, &functions))
         is_out = !is_running || !trace_attach_sweep(pid, error);
     else if (owner && owner->pid == (uint32_t)tracer->pid && owner->start == tracer->start)
-        is_out = !clean_up(pid, owner, functions, NULL, error) &&
-                 !trace_owner_read(pid, owner, NULL);
+        is_out =
+            !clean_up(pid, owner, functions, NULL, error) && !trace_owner_read(pid, owner, NULL);
     free(owner);
     return is_out;
 }

@@ -280,8 +280,7 @@ static int list(void *context, char *argument, struct sprof_str *answer, struct 
     struct trace_session *session = context;
     (void)argument;
     const int result = trace_flush(session, error);
-    sprof_str_append(answer,
-                     "number#\tstate\tsites#\ton#\ttimed#\tcalls#\tsince#\trange\n");
+    sprof_str_append(answer, "number#\tstate\tsites#\ton#\ttimed#\tcalls#\tsince#\trange\n");
     for (size_t r = 0; r < session->ranges.count; r++) {
         const struct trace_range *range = &session->ranges.items[r];
         struct range_sums sums = {0};

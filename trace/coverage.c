@@ -28,7 +28,8 @@ static int put_row(struct trace_session *session, uint32_t number, uint32_t thre
     if (known && *known && *known <= first_ns) /* another process has called it before */
         return 0;
     if (known) {
-        session->common->covered_count += first_ns != UINT64_MAX && (!*known || *known == UINT64_MAX);
+        session->common->covered_count +=
+            first_ns != UINT64_MAX && (!*known || *known == UINT64_MAX);
         *known = first_ns;
     }
     const struct store_entry_coverage row = {.run_id = session->run->id,
@@ -77,8 +78,8 @@ static int note_hit(struct trace_session *session, uint32_t number, const struct
         trace_thread_name(pid, (int32_t)tid, text);
         const char *name = sprof_arena_text(&session->arena, text);
         thread = name && pid ? recording_thread(session->recording, pid, (pid_t)tid,
-                                         *name ? name : NULL, session->now_ns)
-                      : NULL;
+                                                *name ? name : NULL, session->now_ns)
+                             : NULL;
         if (!thread)
             return SPROF_ENOMEM;
     }

@@ -7,8 +7,8 @@
 enum {
     SCAN_WORDS = 4096, /* of a stack at a time */
     SCAN_BYTES = 16 << 20,
-    STACKS = 4,  /* of handlers within handlers */
-    OVERLAP = 3, /* words that are looked at together, and one */
+    STACKS = 4,       /* of handlers within handlers */
+    OVERLAP = 3,      /* words that are looked at together, and one */
     USER_CODE = 0x33, /* the selector of 64-bit code */
 };
 

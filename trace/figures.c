@@ -177,8 +177,7 @@ static int end_thread(struct trace_session *session, uint32_t slab)
                            ? SPROF_ENOMEM
                            : 0;
     fallocate(session->memory_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-              (off_t)slab_offset(session, slab),
-              (off_t)probe_slab_bytes(session->capacity));
+              (off_t)slab_offset(session, slab), (off_t)probe_slab_bytes(session->capacity));
     trace_log_empty(session, slab);
     free_thread(thread);
     free(thread);
@@ -381,8 +380,7 @@ static int begin_threads(struct trace_session *session, uint32_t count)
 
 int trace_collect(struct trace_session *session, enum trace_collecting what)
 {
-    int result =
-        session->uprobes ? trace_uprobes_read(session, what != TRACE_COLLECT_ENDED) : 0;
+    int result = session->uprobes ? trace_uprobes_read(session, what != TRACE_COLLECT_ENDED) : 0;
     const uint32_t count = slab_count(session);
     if (!result)
         result = begin_threads(session, count);

@@ -1,5 +1,5 @@
-/* Keeps what probes cost below a share of the command's CPU time: functions whose calls are shortest
- * are counted only, and where that is too much, too, lose their probe. */
+/* Keeps what probes cost below a share of the command's CPU time: functions whose calls are
+ * shortest are counted only, and where that is too much, too, lose their probe. */
 #include "trace/governor.h"
 #include "trace/stop.h"
 
@@ -10,10 +10,11 @@
 #include <unistd.h>
 
 enum {
-    WATCH_MS = 50,            /* between two looks while probes are new … */
-    WATCHED_NS = 1000000000,  /* … for so long, … */
-    CALM_LOOKS = 10,          /* … else once a second; so many calm ones until one is timed again */
-    FULL_NS = 25, COUNT_NS = 3, /* a call's probe, where it was not measured */
+    WATCH_MS = 50,           /* between two looks while probes are new … */
+    WATCHED_NS = 1000000000, /* … for so long, … */
+    CALM_LOOKS = 10, /* … else once a second; so many calm ones until one is timed again */
+    FULL_NS = 25,
+    COUNT_NS = 3, /* a call's probe, where it was not measured */
     NAMES_TOLD = 5,
 };
 
@@ -55,8 +56,8 @@ static int by_worth(const void *left, const void *right)
 
 /* == Taking probes back == */
 
-/* While nobody runs; the jump is one instruction, so nobody is within it. Whoever came by it runs on
- * in the thunk and the copy, which stay. */
+/* While nobody runs; the jump is one instruction, so nobody is within it. Whoever came by it runs
+ * on in the thunk and the copy, which stay. */
 static bool take_back(struct trace_session *session, int memory_fd, struct trace_probe *probe)
 {
     const off_t site = (off_t)(session->files.items[probe->file].bias + probe->function->site);

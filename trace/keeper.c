@@ -36,7 +36,7 @@ struct message {
 /* A process with probes. */
 struct watched {
     pid_t pid;
-    uint64_t start; /* so that another process of the same number is left alone */
+    uint64_t start;         /* so that another process of the same number is left alone */
     bool is_running;        /* it gets the agent while it runs */
     int lock_fd, memory_fd; /* -1: not there */
 };

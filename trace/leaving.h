@@ -55,8 +55,8 @@ struct trace_leaving {
     SPROF_VEC(struct trace_span) writable;
     SPROF_VEC(struct trace_text) texts;
     SPROF_VEC(struct trace_held) held;
-    bool shares_all;           /* who was killed may have put code back, and changes are not known */
-    bool held_failed;          /* out of memory: one is not there */
+    bool shares_all;  /* who was killed may have put code back, and changes are not known */
+    bool held_failed; /* out of memory: one is not there */
     uint64_t handle, close_at; /* by which the agent is unloaded; 0: it stays */
     struct trace_span stack;   /* the main thread's */
     struct trace_errand errand;

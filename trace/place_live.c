@@ -105,8 +105,8 @@ static uint64_t end_of_stack(const struct placing *placing, uint64_t address)
     return 0;
 }
 
-/* Instruction pointers of signal frames on a stack, before flags and code selector; and on those that
- * signals came upon, where their handlers have stacks of their own. */
+/* Instruction pointers of signal frames on a stack, before flags and code selector; and on those
+ * that signals came upon, where their handlers have stacks of their own. */
 static void mark_interrupted(struct placing *placing, uint64_t stack_pointer, int stacks)
 {
     uint64_t words[SCAN_WORDS], at = (stack_pointer - RED_ZONE) & ~UINT64_C(7), other = 0;
@@ -121,7 +121,8 @@ static void mark_interrupted(struct placing *placing, uint64_t stack_pointer, in
             if ((words[i + 2] & 0xffff) == USER_CODE)
                 mark(placing, words[i]);
             if (i && trace_is_signal_frame(words + i - 1) &&
-                (words[i - 1] < begin || words[i - 1] >= end) && end_of_stack(placing, words[i - 1]))
+                (words[i - 1] < begin || words[i - 1] >= end) &&
+                end_of_stack(placing, words[i - 1]))
                 other = words[i - 1];
         }
         if (count < SCAN_WORDS)

@@ -142,11 +142,11 @@ struct trace_module {
 };
 
 /* Plans every file that a live process has mapped executable and `wants` (NULL: all) says yes to,
- * each once, compares the bytes, and calls `module` for each; what it returns other than 0 ends the matter and is returned. The plan
- * is the callee's to keep (by zeroing it), else it is released. *runs_generated_code: it has
- * executable memory that is no file's, so that each probe has to check its caller. Errors:
- * SPROF_ENOTFOUND (no such process, or nothing mapped that may be seen), SPROF_EPERMISSION,
- * SPROF_ENOMEM. */
+ * each once, compares the bytes, and calls `module` for each; what it returns other than 0 ends the
+ * matter and is returned. The plan is the callee's to keep (by zeroing it), else it is released.
+ * *runs_generated_code: it has executable memory that is no file's, so that each probe has to check
+ * its caller. Errors: SPROF_ENOTFOUND (no such process, or nothing mapped that may be seen),
+ * SPROF_EPERMISSION, SPROF_ENOMEM. */
 int trace_plan_process(pid_t pid, struct cache *cache,
                        bool (*wants)(void *context, const char *path),
                        int (*module)(void *context, struct trace_module *module), void *context,
@@ -154,8 +154,8 @@ int trace_plan_process(pid_t pid, struct cache *cache,
 
 struct model_mmap; /* model/records.h */
 
-/* Plans the file of one mapping in module->path, and compares the bytes; module->error says what went
- * wrong. The caller releases module->plan. */
+/* Plans the file of one mapping in module->path, and compares the bytes; module->error says what
+ * went wrong. The caller releases module->plan. */
 void trace_plan_mapping(struct trace_module *module, pid_t pid, const struct model_mmap *mapping,
                         struct cache *cache);
 

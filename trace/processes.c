@@ -43,8 +43,7 @@ pid_t trace_process_seen(struct trace_session *session, uint32_t pid)
 {
     if (!session->options.children || !pid || pid > INT32_MAX)
         return session->pid;
-    return trace_process_find(session, (pid_t)pid) ||
-                   !trace_process_add_forked(session, (pid_t)pid)
+    return trace_process_find(session, (pid_t)pid) || !trace_process_add_forked(session, (pid_t)pid)
                ? (pid_t)pid
                : 0;
 }

@@ -88,11 +88,11 @@ static int hold_addresses(struct trace_session *session, struct trace_range *ran
     }
     return range->sites || session->children
                ? 0
-                        : sprof_error_set(error, SPROF_EUSAGE, 0,
-                                          "the range %.100s covers the entry of no function that "
-                                          "has a probe: `sprof ctl list` shows what has; addresses "
-                                          "are those of the process, or behind MODULE! of the file",
-                                          range->text + 1);
+               : sprof_error_set(error, SPROF_EUSAGE, 0,
+                                 "the range %.100s covers the entry of no function that "
+                                 "has a probe: `sprof ctl list` shows what has; addresses "
+                                 "are those of the process, or behind MODULE! of the file",
+                                 range->text + 1);
 }
 
 static int add_range(struct trace_session *session, const char *text, struct sprof_error *error)
@@ -131,8 +131,7 @@ static void extend_range(struct trace_session *session, struct trace_range *rang
         const uint64_t at = probe->function->start + (by_address && module ? 0 : file->bias);
         bool holds = range->number == 1;
         if (by_address)
-            holds = at >= from && at < to &&
-                    (!module || is_of_module(file, module, module_length));
+            holds = at >= from && at < to && (!module || is_of_module(file, module, module_length));
         else if (expressions)
             holds = trace_expressions_match(expressions, probe->function, NULL) > 0;
         range->holds[i] = probe->is_chosen && holds;

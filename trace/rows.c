@@ -43,10 +43,11 @@ void trace_take_time(struct trace_session *session)
 {
     const uint64_t ns = sprof_clock_monotonic_ns(), ticks = probe_ticks();
     session->now_ns = ns;
-    session->ns_per_tick = session->uprobes ? 1
-                           : ticks > session->start_ticks ? (double)(ns - session->start_ns) /
-                                                              (double)(ticks - session->start_ticks)
-                                                        : 1;
+    session->ns_per_tick =
+        session->uprobes ? 1
+        : ticks > session->start_ticks
+            ? (double)(ns - session->start_ns) / (double)(ticks - session->start_ticks)
+            : 1;
 }
 
 int trace_node_of(struct trace_session *session, uint32_t function, uint32_t caller, uint32_t *node)
@@ -74,9 +75,8 @@ static int put_call_cost(struct trace_session *session, const struct probe_stat 
         (const uint8_t *)sprof_arena_copy(recording_batch_arena(session->recording),
                                           (const char *)stat->buckets, sizeof stat->buckets),
         sizeof stat->buckets};
-    const struct probe_cost costs = session->uprobes
-                                        ? trace_uprobes_cost(session, cell->function)
-                                        : session->shared->cost,
+    const struct probe_cost costs = session->uprobes ? trace_uprobes_cost(session, cell->function)
+                                                     : session->shared->cost,
                             *cost = &costs;
     const struct store_call_cost row = {
         .run_id = session->run->id,

@@ -655,8 +655,8 @@ static int finish(struct trace_session *session, struct trace_result *result,
     }
     run->duration_ns = session->now_ns - run->start_monotonic_ns;
     run->own_cpu_ns = sprof_clock_own_cpu_ns() - session->own_cpu_start_ns;
-    run->target_cpu_ns =
-        result->has_wait_status ? target_command_cpu_ns(session->target) : trace_command_cpu_ns(session);
+    run->target_cpu_ns = result->has_wait_status ? target_command_cpu_ns(session->target)
+                                                 : trace_command_cpu_ns(session);
     run->wait_status = result->has_wait_status ? result->wait_status : -1;
     return recording_finish(session->recording, &end, error);
 }

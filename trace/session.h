@@ -53,12 +53,12 @@ struct trace_options {
     enum trace_mode mode;
     enum trace_backend backend;
     double max_overhead; /* of the command's CPU time that probes may take, in percent; 0: any */
-    bool append;       /* add a run, where there is a recording already */
-    bool children;     /* trace what the command forks and executes, too */
-    bool paths;        /* calls by call path, too; in mode stats */
-    bool callers;      /* … by caller and function */
-    uint32_t depth;    /* mode log: of the calls that are logged, at most; 0: any */
-    uint64_t max_size; /* … bytes of the recording, from which on no more are; 0: no bound */
+    bool append;         /* add a run, where there is a recording already */
+    bool children;       /* trace what the command forks and executes, too */
+    bool paths;          /* calls by call path, too; in mode stats */
+    bool callers;        /* … by caller and function */
+    uint32_t depth;      /* mode log: of the calls that are logged, at most; 0: any */
+    uint64_t max_size;   /* … bytes of the recording, from which on no more are; 0: no bound */
     const struct trace_limit *warn_over; /* of a call that took longer, there is a warning … */
     size_t warn_over_count;
     const struct trace_limit *watchdog; /* … or has not returned until then … */
@@ -75,23 +75,23 @@ struct trace_result {
     bool has_wait_status; /* the command has ended */
     int wait_status;      /* as from waitpid */
     uint32_t run_id;
-    size_t probes;     /* functions that were probed … */
-    size_t entry_only; /* … of which only calls are counted */
-    size_t refused;    /* chosen functions without a probe */
+    size_t probes;                       /* functions that were probed … */
+    size_t entry_only;                   /* … of which only calls are counted */
+    size_t refused;                      /* chosen functions without a probe */
     size_t governed_count, governed_off; /* only counted at the end, off, to hold max_overhead */
     uint64_t calls;
-    uint64_t in_flight; /* calls that had not ended */
-    uint64_t abnormal;  /* calls left without returning */
-    size_t covered;     /* functions that were called, in mode coverage … */
-    size_t left;        /* … whose probes were taken back while the command ran */
-    uint64_t logged;    /* calls with a row of their own, in mode log */
-    uint64_t unlogged;  /* … for which there was no room */
-    uint64_t untracked; /* threads that found no room */
+    uint64_t in_flight;         /* calls that had not ended */
+    uint64_t abnormal;          /* calls left without returning */
+    size_t covered;             /* functions that were called, in mode coverage … */
+    size_t left;                /* … whose probes were taken back while the command ran */
+    uint64_t logged;            /* calls with a row of their own, in mode log */
+    uint64_t unlogged;          /* … for which there was no room */
+    uint64_t untracked;         /* threads that found no room */
     uint64_t warnings;          /* of --warn-over and its kin … */
     uint64_t warnings_lost;     /* … for which there was no room */
     size_t programs, processes; /* with `children`: that were traced … */
     size_t left_out;            /* … and executed programs that could not be */
-    uint64_t lost;      /* calls that the kernel found no room for, with TRACE_UPROBE */
+    uint64_t lost;              /* calls that the kernel found no room for, with TRACE_UPROBE */
     double probe_ns; /* what the probe of one timed call takes, which is taken off; 0: not known */
     uint64_t duration_ns;
     uint64_t stopped_ns; /* how long threads stood still, at most at a time */

@@ -77,7 +77,7 @@ struct trace_range {
 /* What one thread has called of one function, as it was last read and written. */
 struct trace_cell {
     uint32_t function;
-    uint32_t phase;             /* of its sample row; 0: there is none */
+    uint32_t phase;                 /* of its sample row; 0: there is none */
     uint64_t calls, ended, untimed; /* as the agent counts */
     struct probe_stat *base;    /* owned; what counts no more, or is in the shared row; or NULL */
     uint64_t sample, sample_ns; /* id and time of its sample row */
@@ -142,36 +142,38 @@ struct trace_governor {
 /* So many threads have rows of their own; eight times as many with those of forked processes. */
 enum { TRACE_THREADS = 512 };
 
-/* The trace of one program: of the process that executed it, and of those that were forked from that.
- * The session that trace_open makes owns what all have in common (the target, the recording, its run,
- * the control socket) and lists those that run; without --children it is the only one of them. The
- * others borrow from it. */
+/* The trace of one program: of the process that executed it, and of those that were forked from
+ * that. The session that trace_open makes owns what all have in common (the target, the recording,
+ * its run, the control socket) and lists those that run; without --children it is the only one of
+ * them. The others borrow from it. */
 struct trace_session {
     struct trace_options options;
-    struct trace_session *common;                 /* what trace_open made; may be itself */
-    SPROF_VEC(struct trace_session *) programs;   /* of `common`: those that run, in any order */
-    struct trace_warnings *warnings;              /* NULL: nobody wants any; owned */
-    struct trace_children *children;              /* of `common`, with --children; owned */
-    SPROF_VEC(struct trace_process) processes;    /* that run the program; the first executed it */
-    struct sprof_map process_index;               /* pid → the newest of that number */
-    struct probe_cost known_cost; /* of `common`: what probes took in another program; 0: not known */
-    double tick_ns;           /* of `common`: of a tick, as limits are given to agents; 0: not known */
-    uint64_t opened_ns, opened_ticks;             /* of `common`: a moment in both clocks */
-    uint64_t warning_count, warnings_told;        /* of `common`: rows, and lines or what would be */
-    uint64_t warnings_flushed;                    /* of `common`: those that the writer has */
-    size_t covered_count;     /* of `common`: functions that were called, in mode coverage */
-    uint64_t ended_cpu_ns;    /* of `common`: of processes of programs that have ended */
-    struct sprof_map covered; /* of `common`: node of an entry → when it was called first; see coverage.c */
+    struct trace_session *common;               /* what trace_open made; may be itself */
+    SPROF_VEC(struct trace_session *) programs; /* of `common`: those that run, in any order */
+    struct trace_warnings *warnings;            /* NULL: nobody wants any; owned */
+    struct trace_children *children;            /* of `common`, with --children; owned */
+    SPROF_VEC(struct trace_process) processes;  /* that run the program; the first executed it */
+    struct sprof_map process_index;             /* pid → the newest of that number */
+    struct probe_cost
+        known_cost; /* of `common`: what probes took in another program; 0: not known */
+    double tick_ns; /* of `common`: of a tick, as limits are given to agents; 0: not known */
+    uint64_t opened_ns, opened_ticks;      /* of `common`: a moment in both clocks */
+    uint64_t warning_count, warnings_told; /* of `common`: rows, and lines or what would be */
+    uint64_t warnings_flushed;             /* of `common`: those that the writer has */
+    size_t covered_count;  /* of `common`: functions that were called, in mode coverage */
+    uint64_t ended_cpu_ns; /* of `common`: of processes of programs that have ended */
+    struct sprof_map
+        covered; /* of `common`: node of an entry → when it was called first; see coverage.c */
     struct target *target; /* of `common`; else NULL */
     struct recording *recording;
     struct store_run *run;
     struct sprof_arena arena;
     uint32_t event;
     struct trace_keeper keeper; /* of `common` */
-    int lock_fd;                /* of the process: nobody else puts probes into it; 0, -1: not held */
+    int lock_fd;            /* of the process: nobody else puts probes into it; 0, -1: not held */
     int agent_fd, child_fd; /* ends of the socket pair; -1: closed */
     int memory_fd;          /* of the shared memory … */
-    int code_fd;       /* its own memory; 0, -1: not open */
+    int code_fd;            /* its own memory; 0, -1: not open */
     int memory_there;       /* … and in a running process, while it is being mapped */
     struct trace_attachment *attachment; /* to a running process; NULL: it was launched */
     struct probe_shared *shared;
@@ -181,9 +183,9 @@ struct trace_session {
     struct probe_hello hello;
     SPROF_VEC(struct trace_file) files;
     SPROF_VEC(struct trace_probe) probes;
-    uint32_t capacity;         /* so many probes have room in the shared memory */
+    uint32_t capacity;             /* so many probes have room in the shared memory */
     struct trace_uprobes *uprobes; /* instead of an agent; NULL: there is one */
-    struct trace_loads *loads; /* NULL: what is loaded later is not looked at */
+    struct trace_loads *loads;     /* NULL: what is loaded later is not looked at */
     struct trace_hook hook;
     struct trace_governor governor;
     SPROF_VEC(struct trace_range) ranges; /* by number, from 1 */
@@ -478,9 +480,9 @@ int trace_process_add_forked(struct trace_session *session, pid_t pid);
 /* NULL: it was not seen. */
 struct trace_process *trace_process_find(const struct trace_session *session, pid_t pid);
 
-/* A process of which something has been measured, as the agent says: it may be new, if it was forked.
- * The program can write anything there, so without --children it is the one that is known. 0: out
- * of memory. */
+/* A process of which something has been measured, as the agent says: it may be new, if it was
+ * forked. The program can write anything there, so without --children it is the one that is known.
+ * 0: out of memory. */
 pid_t trace_process_seen(struct trace_session *session, uint32_t pid);
 
 /* Whether none of those that were seen lives. */

@@ -1,19 +1,20 @@
-/* Warnings: of calls that took too long and of stacks that are nearly full, as the agent notes them, and
- * of calls that have not returned, which are found in the records of threads. The program can write
- * anything there, so each number is checked where it matters. */
+/* Warnings: of calls that took too long and of stacks that are nearly full, as the agent notes
+ * them, and of calls that have not returned, which are found in the records of threads. The program
+ * can write anything there, so each number is checked where it matters. */
 #include "trace/warn.h"
 
 #include <stdlib.h>
 
 enum {
-    LINES_MOST = 50,      /* of a run; then there are rows only */
-    LOOKS_EACH = 4,       /* within the time that a call may take */
+    LINES_MOST = 50, /* of a run; then there are rows only */
+    LOOKS_EACH = 4,  /* within the time that a call may take */
     LOOK_LEAST_MS = 100,
     LOOK_MOST_MS = 1000,
-    DEPTH_MOST = 4096,    /* of calls in flight that are looked at */
+    DEPTH_MOST = 4096, /* of calls in flight that are looked at */
 };
 
-/* What the agent has of a call in flight; the first words of struct record in agent/probe/probe.c. */
+/* What the agent has of a call in flight; the first words of struct record in agent/probe/probe.c.
+ */
 struct record {
     uint64_t return_address, begin, parent, child_ticks, probe_ticks, slot, stat;
     uint32_t serial, node;
@@ -107,11 +108,11 @@ static int set_limits(struct trace_session *session, size_t first,
         const struct trace_probe *probe = &session->probes.items[i];
         uint64_t slow_ns = 0, stuck_ns = 0;
         if (probe->is_chosen)
-            result = find_limit(options->warn_over, slow, options->warn_over_count,
-                                probe->function, &slow_ns, error);
+            result = find_limit(options->warn_over, slow, options->warn_over_count, probe->function,
+                                &slow_ns, error);
         if (probe->is_chosen && !result)
-            result = find_limit(options->watchdog, stuck, options->watchdog_count,
-                                probe->function, &stuck_ns, error);
+            result = find_limit(options->watchdog, stuck, options->watchdog_count, probe->function,
+                                &stuck_ns, error);
         if (slow_ns)
             atomic_store(&session->shared->warnings.slow[i],
                          (uint64_t)((double)slow_ns / session->common->tick_ns) + 1);
@@ -189,13 +190,11 @@ static int put(struct trace_session *session, uint32_t slab, uint32_t function, 
         return result == SPROF_ENOTFOUND ? 0 : result;
     const uint64_t begin_ns = session->start_ns - session->run->start_monotonic_ns;
     const uint64_t end_ns = session->now_ns - session->run->start_monotonic_ns;
-    const double passed_ns =
-        ticks > session->start_ticks
-            ? (double)(ticks - session->start_ticks) * session->ns_per_tick
-            : 0;
-    const uint64_t time_ns = passed_ns < (double)(end_ns - begin_ns)
-                                 ? begin_ns + (uint64_t)passed_ns
-                                 : end_ns;
+    const double passed_ns = ticks > session->start_ticks
+                                 ? (double)(ticks - session->start_ticks) * session->ns_per_tick
+                                 : 0;
+    const uint64_t time_ns =
+        passed_ns < (double)(end_ns - begin_ns) ? begin_ns + (uint64_t)passed_ns : end_ns;
     const struct store_warning row = {
         .run_id = session->run->id,
         .thread_id = thread->shares ? session->rest.row : thread->row,
@@ -274,7 +273,8 @@ static bool was_told(const struct trace_warnings *warnings, const struct stuck *
     return false;
 }
 
-/* A record is believed if it is the same when it is read again: its call may have ended meanwhile. */
+/* A record is believed if it is the same when it is read again: its call may have ended meanwhile.
+ */
 static int look_at_record(struct trace_session *session, uint32_t slab, const struct thread *thread,
                           uint64_t at, const struct record *record)
 {
@@ -335,8 +335,8 @@ static int look_for_stuck(struct trace_session *session)
         wait_ns = LOOK_LEAST_MS * UINT64_C(1000000);
     session->warnings->next_ns = session->now_ns + wait_ns;
     for (uint32_t i = 0; i < used && i < session->slab_count && !result; i++)
-        if (session->slabs[i] && atomic_load(&session->shared->slabs[i].tid) ==
-                                     (uint32_t)session->slabs[i]->tid)
+        if (session->slabs[i] &&
+            atomic_load(&session->shared->slabs[i].tid) == (uint32_t)session->slabs[i]->tid)
             result = look_at_thread(session, i);
     return result;
 }

@@ -31,7 +31,6 @@ static int64_t make_memory(void)
     return fd;
 }
 
-
 static int64_t find_handle(const struct probe_asked *asked)
 {
     void *(*open)(const char *, int) =

@@ -38,8 +38,9 @@ struct thread {
     uint64_t open_logged;    /* calls in the log that have not ended */
     struct probe_ring *ring; /* of the log … */
     uint64_t ring_mask;      /* … its units, less one: a power of two */
-    struct record root; /* the caller of the outermost calls; begins nowhere and never ends */
-    /* Where its stack ends, how much may be in use, and where deeper calls are told of; 0: not known. */
+    struct record root;      /* the caller of the outermost calls; begins nowhere and never ends */
+    /* Where its stack ends, how much may be in use, and where deeper calls are told of; 0: not
+     * known. */
     uint64_t stack_bottom, stack_limit, stack_mark;
 };
 
@@ -92,7 +93,9 @@ AT(struct probe_shared, cost.whole, SHARED_COST_WHOLE);
 AT(struct probe_shared, cost.count, SHARED_COST_COUNT);
 AT(struct probe_shared, tiers, SHARED_TIERS);
 _Static_assert(sizeof(struct probe_stat) == STAT_BYTES, "calls.S");
-_Static_assert(PROBE_OFF == 0 && PROBE_COUNT == 1 && PROBE_FULL == 4 && PROBE_LOG == 4 && PROBE_WARN == 8, "calls.S");
+_Static_assert(PROBE_OFF == 0 && PROBE_COUNT == 1 && PROBE_FULL == 4 && PROBE_LOG == 4 &&
+                   PROBE_WARN == 8,
+               "calls.S");
 _Static_assert(RECORD_SERIAL + 4 == offsetof(struct record, node), "written together");
 _Static_assert(PROBE_RECORDS == 0x570000000000 && PROBE_SLOT_MASK == (UINT64_C(1) << 42) - 1,
                "calls.S");
@@ -143,7 +146,8 @@ static bool is_on_main_stack(const struct probe_shared *shared, uint32_t tid)
 {
     const uint64_t here = (uint64_t)(uintptr_t)__builtin_frame_address(0);
     return tid == shared->main_tid ||
-           (probe_inside.is_forked && here - shared->stack_low < shared->stack_high - shared->stack_low);
+           (probe_inside.is_forked &&
+            here - shared->stack_low < shared->stack_high - shared->stack_low);
 }
 
 /* A thread's first probe: takes a slab. Its stack ends where its thread control block stands, as
@@ -414,8 +418,8 @@ static inline void warn_of_time(const struct thread *thread, const struct record
                                 uint64_t now, uint64_t length)
 {
     const uint32_t function = (uint32_t)(record->stat - thread->stats);
-    const uint64_t limit = atomic_load_explicit(&probe_inside.shared->warnings.slow[function],
-                                                memory_order_relaxed);
+    const uint64_t limit =
+        atomic_load_explicit(&probe_inside.shared->warnings.slow[function], memory_order_relaxed);
     if (limit && length > limit)
         probe_warn(thread->slab, function, PROBE_SLOW, now, length, limit);
 }

@@ -12,13 +12,13 @@ enum {
     ADVICE_DONTDUMP = 16,
     ADVICE_NOHUGEPAGE = 15,
     ADVICE_WIPEONFORK = 18,
-    RIGHTS = 1,              /* SCM_RIGHTS */
-    LOCAL = 1,               /* AF_UNIX */
-    SEQUENCED = 5,           /* SOCK_SEQPACKET */
+    RIGHTS = 1,               /* SCM_RIGHTS */
+    LOCAL = 1,                /* AF_UNIX */
+    SEQUENCED = 5,            /* SOCK_SEQPACKET */
     CLOSE_ON_EXEC = 02000000, /* SOCK_CLOEXEC */
-    SOCKET_LEVEL = 1,        /* SOL_SOCKET */
-    NO_SIGNAL = 0x4000,      /* MSG_NOSIGNAL */
-    TID_SEARCH_FROM = 0x100, /* where a thread's id stands behind its thread pointer */
+    SOCKET_LEVEL = 1,         /* SOL_SOCKET */
+    NO_SIGNAL = 0x4000,       /* MSG_NOSIGNAL */
+    TID_SEARCH_FROM = 0x100,  /* where a thread's id stands behind its thread pointer */
     TID_SEARCH_TO = 0x900,
 };
 
@@ -70,8 +70,7 @@ static int connect_to(const char *text)
     uint32_t length = 1;
     for (const char *at = text + 1; *at && length < sizeof address.path; at++)
         address.path[length++] = *at;
-    const long fd =
-        inside_call(SYS_socket, LOCAL, SEQUENCED | CLOSE_ON_EXEC, 0, 0, 0, 0);
+    const long fd = inside_call(SYS_socket, LOCAL, SEQUENCED | CLOSE_ON_EXEC, 0, 0, 0, 0);
     long result = fd < 0 ? fd : -EINTR;
     while (result == -EINTR)
         result = inside_call(SYS_connect, fd, (long)&address,
@@ -258,7 +257,9 @@ bool probe_say_hello(struct probe_hello *hello)
         .magic = PROBE_MAGIC,
         .version = PROBE_VERSION,
         .pid = (uint32_t)inside_call(SYS_getpid, 0, 0, 0, 0, 0, 0),
-        .window_error = is_there ? 0 : alive ? map_records() : ENOMEM,
+        .window_error = is_there ? 0
+                        : alive  ? map_records()
+                                 : ENOMEM,
         .thunks = (uint64_t)(uintptr_t)probe_thunks,
         .enter = (uint64_t)(uintptr_t)probe_enter,
         .leave = (uint64_t)(uintptr_t)probe_leave,

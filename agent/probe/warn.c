@@ -1,5 +1,5 @@
-/* Tells the tracer of calls that take too long or too much of the stack. Who finds no room for that is
- * counted. */
+/* Tells the tracer of calls that take too long or too much of the stack. Who finds no room for that
+ * is counted. */
 #include "agent/probe/inside.h"
 
 enum { MARGIN = 64 }; /* threads that have looked for room at the same time, at most */

@@ -19,6 +19,5 @@ void probe_publish(void)
 
 bool probe_is_published(const struct probe_window *window)
 {
-    return window->magic == PROBE_WINDOW_MAGIC &&
-           window->code == (uint64_t)(uintptr_t)__ehdr_start;
+    return window->magic == PROBE_WINDOW_MAGIC && window->code == (uint64_t)(uintptr_t)__ehdr_start;
 }

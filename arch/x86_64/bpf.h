@@ -4,8 +4,8 @@
 #ifndef SPROF_ARCH_X86_64_BPF_H
 #define SPROF_ARCH_X86_64_BPF_H
 
-/* Other programs see this layout, too (arch/x86/include/uapi/asm/ptrace.h): it never changes, and the
- * kernel need not look for it among its types whenever sprof begins. */
+/* Other programs see this layout, too (arch/x86/include/uapi/asm/ptrace.h): it never changes, and
+ * the kernel need not look for it among its types whenever sprof begins. */
 struct pt_regs {
     unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs,
         flags, sp, ss;

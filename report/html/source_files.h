@@ -15,7 +15,8 @@ struct html_file_lines {
 int report_html_show_lines(struct html_file_lines *lines, uint32_t first, uint32_t last);
 
 /* Writes the array "files": of each path its lines, or a note why they cannot be shown. Files that
- * are not where they were are looked for in `directory` (NULL: nowhere). Returns 0 or SPROF_ENOMEM. */
+ * are not where they were are looked for in `directory` (NULL: nowhere). Returns 0 or SPROF_ENOMEM.
+ */
 int report_html_put_files(struct json *json, struct report_dataset *dataset,
                           const char *const *paths, size_t count,
                           const struct html_file_lines *lines, const char *directory);

@@ -2,9 +2,9 @@
  * what the clock of a CPU never meets.
  *
  * A thread that does not run has its registers on its kernel stack, and nothing of its own stack
- * changes. What it waited since the look before is what passed less what it ran, which the scheduler
- * knows exactly: so a thread that sprof itself has just driven from its CPU weighs next to nothing.
- * Kernel structs are declared with the members used here (CO-RE). */
+ * changes. What it waited since the look before is what passed less what it ran, which the
+ * scheduler knows exactly: so a thread that sprof itself has just driven from its CPU weighs next
+ * to nothing. Kernel structs are declared with the members used here (CO-RE). */
 #include <linux/bpf.h>
 
 #include <bpf/bpf_core_read.h>
@@ -129,8 +129,9 @@ struct {
     __type(value, struct room);
 } rooms SEC(".maps");
 
-/* A thread's time is known for what passed since the look before; of one that began meanwhile all of
- * that is waited, as if it had begun with the look: those that end before a look make up for it. */
+/* A thread's time is known for what passed since the look before; of one that began meanwhile all
+ * of that is waited, as if it had begun with the look: those that end before a look make up for it.
+ */
 static __always_inline struct booked *booked_of(struct task_struct *task, __u64 ran_ns)
 {
     struct booked fresh = {.until_ns = look.before_ns};

@@ -1,5 +1,6 @@
 /* Lets the n-th allocation of a test fail. A library's tests use it after
- * `sprof_scarce_memory(unit_LIBRARY)` in their library.cmake, which puts it between them and malloc. */
+ * `sprof_scarce_memory(unit_LIBRARY)` in their library.cmake, which puts it between them and
+ * malloc. */
 #ifndef SPROF_TESTS_SCARCE_MEMORY_H
 #define SPROF_TESTS_SCARCE_MEMORY_H
 

@@ -53,8 +53,7 @@ static void test_what_was_never_put(void)
 static void test_equal_hashes_stay_apart(void)
 {
     static const char *const twins[] = {"main", "\x50\xc7\x47\x14\x3f\x49\xa9\x3b",
-                                        "operator_new_of_many",
-                                        "\xda\x1d\xcb\x48\x60\x63\x22\xb8"};
+                                        "operator_new_of_many", "\xda\x1d\xcb\x48\x60\x63\x22\xb8"};
     CU_ASSERT_EQUAL(sprof_hash_text(twins[0]), sprof_hash_text(twins[1]));
     CU_ASSERT_EQUAL(sprof_hash_text(twins[2]), sprof_hash_text(twins[3]));
     struct sprof_intern table = {0};

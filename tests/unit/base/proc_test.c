@@ -52,7 +52,8 @@ static void test_stat(void)
 #define FIELDS "12 12 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 "
     CU_ASSERT_TRUE(stat_is("7 (sh) S 3 " FIELDS "8571 0 0", 'S', 3, 4194560, 8571));
     CU_ASSERT_TRUE(stat_is("7 (a b) R 4 (x) S 3 " FIELDS "8571", 'S', 3, 4194560, 8571));
-    CU_ASSERT_TRUE(stat_is("7 ()) Z 1 " FIELDS "18446744073709551615", 'Z', 1, 4194560, UINT64_MAX));
+    CU_ASSERT_TRUE(
+        stat_is("7 ()) Z 1 " FIELDS "18446744073709551615", 'Z', 1, 4194560, UINT64_MAX));
     static const char *const bad[] = {"", "7 sh S 3", "7 (sh)", "7 (sh) S 3 " FIELDS, "7 (sh) S x"};
     struct sprof_proc_stat stat;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)

@@ -1,8 +1,8 @@
 #include "image/image.h"
 #include "tests/unit/image/fixture.h"
 
-/* Names of 40 to 60 bytes: the string table has more than one piece, and names lie across the bound.
- * Each is asked for, and found where nm says: one byte behind the one before. */
+/* Names of 40 to 60 bytes: the string table has more than one piece, and names lie across the
+ * bound. Each is asked for, and found where nm says: one byte behind the one before. */
 enum { FUNCTIONS = 2500 };
 
 static void write_functions(struct fixture *fixture)

@@ -36,7 +36,8 @@ static void test_samples(void)
            "cpu-clock:u|1|0|2004008");
     expect(two_samples, "SELECT module, path, kind FROM v_module ORDER BY module",
            "[kernel]|[kernel]|kernel p q|/opt/my prog/p q|app");
-    expect(two_samples, "SELECT file_offset FROM frame WHERE file_offset BETWEEN 0 AND 100000 ORDER BY 1",
+    expect(two_samples,
+           "SELECT file_offset FROM frame WHERE file_offset BETWEEN 0 AND 100000 ORDER BY 1",
            "4433 4608");
     /* How whole the stacks are is not told. */
     expect(two_samples, "SELECT samples, user_stacks FROM v_quality", "2|0");

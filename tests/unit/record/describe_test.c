@@ -93,9 +93,8 @@ static void test_settings(void)
     static const struct model_kind_rule rules[] = {{MODEL_KIND_APP, "*/libmine*"},
                                                    {MODEL_KIND_SYSTEM, "old*"}};
     struct record_session session;
-    const struct record_options options = {.mode = MODEL_MODE_APP,
-                                           .rules = {rules, 2},
-                                           .sprof_version = "1.2.3"};
+    const struct record_options options = {
+        .mode = MODEL_MODE_APP, .rules = {rules, 2}, .sprof_version = "1.2.3"};
     describe(&session, &options);
     const struct store_run *run = session.run;
     CU_ASSERT_STRING_EQUAL(run->module_rules, "app */libmine*\nsystem old*\n");

@@ -1,6 +1,6 @@
 #include "recording/writer.h"
-#include "tests/unit/store/recording.h"
 #include "tests/unit/skip.h"
+#include "tests/unit/store/recording.h"
 
 #include <sched.h>
 #include <signal.h>

@@ -201,7 +201,8 @@ static void test_version_2(void)
                                   "FROM v_call_stats";
     char *calls = answer(place.path, figures);
     CU_ASSERT_EQUAL_FATAL(sqlite3_open(place.path, &database), SQLITE_OK);
-    execute(database, "DROP VIEW v_process_call; DROP VIEW v_coverage; DROP TABLE coverage; DROP TABLE entry_coverage;"
+    execute(database, "DROP VIEW v_process_call; DROP VIEW v_coverage; DROP TABLE coverage; DROP "
+                      "TABLE entry_coverage;"
                       "DROP VIEW v_probe_event; DROP TABLE probe_event;"
                       "DROP VIEW v_call; DROP VIEW v_not_logged; DROP TABLE call_block;"
                       "DROP TABLE call_function; DROP TABLE probe; DROP TABLE call_untimed;"

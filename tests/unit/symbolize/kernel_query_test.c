@@ -1,6 +1,6 @@
 #include "tests/unit/image/fixture.h"
-#include "tests/unit/symbolize/kernel_check.h"
 #include "tests/unit/skip.h"
+#include "tests/unit/symbolize/kernel_check.h"
 
 #include <inttypes.h>
 

@@ -14,8 +14,8 @@ struct cfi_bytes {
     size_t size;
     size_t cie; /* offset of the CIE that new FDEs belong to */
     bool debug_frame;
-    bool wide;       /* DWARF64 */
-    uint8_t version; /* of CIEs; 0 = 1 */
+    bool wide;             /* DWARF64 */
+    uint8_t version;       /* of CIEs; 0 = 1 */
     uint8_t return_column; /* 0 = 16, that of x86-64 */
 };
 

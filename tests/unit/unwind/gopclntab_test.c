@@ -1,10 +1,10 @@
+#include "tests/unit/skip.h"
 #include "tests/unit/unwind/elf_source.h"
 #include "tests/unit/unwind/go_bytes.h"
 #include "tests/unit/unwind/scene.h"
 #include "unwind/gopclntab.h"
 #include "unwind/rule.h"
 #include "unwind/table.h"
-#include "tests/unit/skip.h"
 
 #include <CUnit/CUnit.h>
 #include <dwarf.h>

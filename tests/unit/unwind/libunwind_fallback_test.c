@@ -6,11 +6,11 @@
 enum {
     PLAIN = 0x000, /* CFA = rsp+16 */
     ROOT = 0x100,
-    COMPLEX = 0x200,    /* CFA = **(rsp+0)+16 */
-    BEYOND = 0x300, /* as COMPLEX, and rbx in a register that there is not */
-    SAVES = 0x400,  /* CFA = rsp+16, rbx at CFA-16 */
-    BY_RBX = 0x500, /* CFA = rbx+16 */
-    PAIR = 0x600,   /* CFA = rsp+8, from 0x10 on rsp+24 */
+    COMPLEX = 0x200, /* CFA = **(rsp+0)+16 */
+    BEYOND = 0x300,  /* as COMPLEX, and rbx in a register that there is not */
+    SAVES = 0x400,   /* CFA = rsp+16, rbx at CFA-16 */
+    BY_RBX = 0x500,  /* CFA = rbx+16 */
+    PAIR = 0x600,    /* CFA = rsp+8, from 0x10 on rsp+24 */
     LENGTH = 0x100,
 };
 
@@ -100,6 +100,7 @@ void sprof_suite_unwind_libunwind_fallback(void)
     CU_pSuite suite = CU_add_suite("unwind/libunwind_fallback", NULL, NULL);
     CU_add_test(suite, "complex row", test_complex_row);
     CU_add_test(suite, "a register of a later frame", test_register_of_a_later_frame);
-    CU_add_test(suite, "a complex row with a register beyond", test_complex_row_with_a_register_beyond);
+    CU_add_test(suite, "a complex row with a register beyond",
+                test_complex_row_with_a_register_beyond);
     CU_add_test(suite, "complex row without memory", test_complex_without_memory);
 }

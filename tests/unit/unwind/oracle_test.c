@@ -1,8 +1,8 @@
 /* Tables of real images, row by row, against libdw's reading of the same call frame information. */
+#include "tests/unit/skip.h"
 #include "tests/unit/unwind/elf_source.h"
 #include "unwind/rule.h"
 #include "unwind/table.h"
-#include "tests/unit/skip.h"
 
 #include <CUnit/CUnit.h>
 #include <dwarf.h>

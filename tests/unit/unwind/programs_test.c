@@ -1,8 +1,8 @@
 /* Real programs, stopped now and then and walked by sprof and by libdwfl: the same frames, except
  * where no call frame information exists and both can only guess. */
+#include "tests/unit/skip.h"
 #include "tests/unit/unwind/elf_source.h"
 #include "tests/unit/unwind/process_space.h"
-#include "tests/unit/skip.h"
 
 #include <CUnit/CUnit.h>
 #include <elfutils/libdwfl.h>
