@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -175,15 +176,28 @@ static int check_owner(pid_t pid, bool alive_alone, struct sprof_error *error)
                                          (int)pid, (int)pid);
 }
 
+static int refuse_reader(pid_t pid, struct sprof_error *error)
+{
+    struct sprof_proc_status status;
+    const bool is_known = sprof_proc_status_read(pid, &status);
+    const struct passwd *owner = is_known ? getpwuid(status.user) : NULL;
+    if (is_known && owner && status.user != geteuid())
+        return sprof_error_set(error, SPROF_EPERMISSION, EPERM,
+                               "process %d may not be traced by you: it belongs to user %s\nrun "
+                               "`sudo -u %s sprof trace -p %d …`, or as root",
+                               (int)pid, owner->pw_name, owner->pw_name, (int)pid);
+    return sprof_error_set(error, SPROF_EPERMISSION, EPERM,
+                           "process %d may not be traced by you\nrun sprof as its owner or as "
+                           "root, and see /proc/sys/kernel/yama/ptrace_scope",
+                           (int)pid);
+}
+
 /* The lock comes first: who holds it may have the process stand still. */
 int trace_attach_check(pid_t pid, int *lock_fd, struct sprof_error *error)
 {
     char library[TARGET_PATH_MAX];
     if (target_may_read(pid))
-        return sprof_error_set(error, SPROF_EPERMISSION, EPERM,
-                               "process %d may not be traced by you\nrun sprof as its owner or as "
-                               "root, and see /proc/sys/kernel/yama/ptrace_scope",
-                               (int)pid);
+        return refuse_reader(pid, error);
     int result = check_owner(pid, true, error);
     if (!result && (result = trace_lock(pid, lock_fd, error)) == SPROF_ESTATE)
         check_owner(pid, true, error);

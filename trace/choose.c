@@ -304,7 +304,12 @@ static int nothing_chosen(const struct chooser *chooser, struct sprof_error *err
     struct sprof_str near = {0};
     int code;
     sprof_suggest_append(&near, &chooser->near);
-    if (!chooser->seen)
+    if (!chooser->seen && options->module_count)
+        code = sprof_error_set(error, SPROF_ENOTFOUND, 0,
+                               "--module '%s' matches nothing with functions that is mapped: see "
+                               "/proc/%d/maps",
+                               options->modules[0], (int)chooser->session->pid);
+    else if (!chooser->seen)
         code = sprof_error_set(error, SPROF_ENOTFOUND, 0,
                                "no function of %s is known: it has neither symbols nor call frame "
                                "information; name libraries with --module",
@@ -383,7 +388,8 @@ int trace_choose(struct trace_session *session, struct sprof_error *error)
     size_t chosen = 0;
     for (size_t i = 0; i < session->probes.count; i++)
         chosen += session->probes.items[i].is_chosen;
-    const bool may_come = options->module_count && !chooser.seen && !session->uprobes;
+    const bool may_come =
+        options->module_count && !chooser.seen && !options->pid && !session->uprobes;
     if (!result && !chosen && may_come)
         sprof_log_message(session->options.log, SPROF_LOG_WARNING,
                           "--module '%s' matches nothing that the command is linked with: only "
