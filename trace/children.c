@@ -48,6 +48,7 @@ struct trace_children {
     char name[64]; /* of the socket, in the abstract namespace */
     SPROF_VEC(struct newcomer) newcomers;
     SPROF_VEC(struct stranger) strangers;
+    struct sprof_map left;        /* by pid: executed something after which its program was over */
     SPROF_VEC(const char *) told; /* executables of which it was said why they are not traced */
     struct trace_sums ended;
     size_t programs, processes, left_out;
@@ -157,7 +158,10 @@ static bool has_figures(const struct trace_session *program, pid_t pid)
  * taken while its number still means that. */
 static int leave_program(struct trace_session *common, pid_t pid, bool *was_known)
 {
-    *was_known = false;
+    uint64_t *has_left = sprof_map_get(&common->children->left, (uint32_t)pid);
+    *was_known = has_left && *has_left;
+    if (has_left)
+        *has_left = false;
     for (size_t i = 0; i < common->programs.count; i++) {
         struct trace_session *program = common->programs.items[i];
         if (!has_figures(program, pid))
@@ -165,10 +169,11 @@ static int leave_program(struct trace_session *common, pid_t pid, bool *was_know
         if (trace_collect_program(program, TRACE_COLLECT_ALL))
             return SPROF_ENOMEM;
         struct trace_process *process = trace_process_find(program, pid);
-        if (!process || process->is_over)
+        if (!process || (process->is_over && !process->is_left))
             continue;
         *was_known = true;
         process->is_over = true;
+        process->is_left = false;
         trace_keeper_forget(&common->keeper, pid);
         program->executed |= pid == program->pid;
         if (process->fd >= 0)
@@ -420,8 +425,8 @@ static int assign(struct trace_session *common, pid_t pid, bool *is_assigned)
         *is_assigned |= shares;
         if (shares && (!process || process->is_over))
             result = trace_process_add_forked(program, pid);
-        else if (!shares && process)
-            process->is_over = true;
+        else if (!shares && process && !process->is_over)
+            process->is_over = process->is_left = true;
     }
     sprof_str_release(&maps);
     return result;
@@ -487,7 +492,11 @@ static int end_program(struct trace_session *common, size_t index)
     struct trace_children *children = common->children;
     struct trace_sums sums = {0};
     trace_loads_close(program);
-    const int result = trace_collect_program(program, TRACE_COLLECT_LAST);
+    int result = trace_collect_program(program, TRACE_COLLECT_LAST);
+    for (size_t i = 0; i < program->processes.count && !result; i++)
+        if (program->processes.items[i].is_left)
+            result =
+                sprof_map_put(&children->left, (uint32_t)program->processes.items[i].pid, true);
     trace_program_add_up(program, &sums);
     add_sums(&children->ended, &sums);
     children->processes += program->processes.count;
@@ -590,6 +599,7 @@ void trace_children_free(struct trace_session *session)
     sprof_vec_release(&children->newcomers);
     sprof_vec_release(&children->strangers);
     sprof_vec_release(&children->told);
+    sprof_map_release(&children->left);
     free(children);
     session->children = NULL;
 }

@@ -112,7 +112,8 @@ struct trace_open_call {
 struct trace_process {
     pid_t pid;
     int fd;          /* pidfd: readable when it has ended; -1: none */
-    bool is_over;    /* it has ended, or executed another program */
+    bool is_over;    /* it has ended, or executed another program … */
+    bool is_left;    /* … which was seen before that program connected */
     uint64_t cpu_ns; /* that it has used, when that was read last */
 };
 
