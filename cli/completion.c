@@ -40,8 +40,8 @@ static const struct {
     {"report", "sort", REPORT_COLUMNS},
     {"report", "show", REPORT_COLUMNS},
     {"stats", "sort",
-     "self|total|calls|average|self-average|min|p50|p90|p99|max|open|abnormal|tails|recursive|"
-     "module|function"},
+     "self|self-percent|total|total-percent|calls|average|self-average|min|p50|p90|p99|p999|max|"
+     "open|abnormal|tails|recursive|counted|untimed|address|probe|mechanism|module|function"},
 };
 
 /* "a|b|c", or NULL where nothing is known about the value. */

@@ -227,11 +227,10 @@ static int catch_end(void)
     return signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-static int run(struct cli_terminal *terminal, void *all, const struct cli_operands *operands,
-               struct sprof_error *error)
+/* What goes together, and what not. */
+static int check(const struct arguments *arguments, const struct cli_operands *operands,
+                 struct sprof_error *error)
 {
-    const struct arguments *arguments = all;
-    terminal->verbose = arguments->verbose;
     const size_t pids = arguments->pids.list.count;
     if (!operands->count && !pids)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
@@ -264,6 +263,18 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
                                "--mode coverage sees the first call of each function alone: "
                                "--warn-over, --watchdog and --stack-check go with modes stats and "
                                "log");
+    return 0;
+}
+
+static int run(struct cli_terminal *terminal, void *all, const struct cli_operands *operands,
+               struct sprof_error *error)
+{
+    const struct arguments *arguments = all;
+    const size_t pids = arguments->pids.list.count;
+    int status = check(arguments, operands, error);
+    if (status)
+        return status;
+    terminal->verbose = arguments->verbose;
     const struct trace_options trace = {
         .mode = arguments->mode,
         .backend = arguments->backend,
@@ -299,7 +310,7 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
         .log = &terminal->log,
     };
     struct trace_session *session;
-    int status = trace_open(&session, &trace, error);
+    status = trace_open(&session, &trace, error);
     if (status)
         return status;
     struct trace_result result;

@@ -1,30 +1,18 @@
-/* A tracing session's life: the command is launched or the process found, gets its probes, runs,
- * and what they measured is written. */
+/* Opens a tracing session: the command is launched or the process found, and a recording begun. */
 #include "trace/children.h"
-#include "trace/governor.h"
 #include "trace/load.h"
 #include "trace/uprobe/uprobes.h"
 #include "trace/warn.h"
 
 #include <errno.h>
 #include <limits.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/utsname.h>
-#include <time.h>
 #include <unistd.h>
-
-enum {
-    LOOK_MS = 100,         /* how often threads that have ended are looked for */
-    LOG_MS = 4,            /* how often calls are taken out of rings */
-    FLUSH_NS = 1000000000, /* between two times that rows are written … */
-    FLUSH_SHARE = 20,      /* … or so many times as long as that takes */
-};
 
 /* == What cannot be traced == */
 
@@ -83,7 +71,7 @@ static int check_command(const struct trace_options *options, struct sprof_error
 
 /* == Opening == */
 
-static void close_fd(int *fd)
+void trace_close(int *fd)
 {
     if (*fd >= 0)
         close(*fd);
@@ -228,7 +216,7 @@ int trace_open(struct trace_session **out, const struct trace_options *options,
                                 : check_command(options, error);
     struct trace_session *session = result ? NULL : calloc(1, sizeof *session);
     if (!session) {
-        close_fd(&lock_fd);
+        trace_close(&lock_fd);
         return result ? result : sprof_error_memory(error);
     }
     session->lock_fd = lock_fd;
@@ -281,13 +269,13 @@ void trace_program_release(struct trace_session *session)
 {
     trace_loads_free(session);
     if (session->lock_fd > 0)
-        close_fd(&session->lock_fd);
+        trace_close(&session->lock_fd);
     trace_uprobes_free(session->uprobes);
-    close_fd(&session->agent_fd);
-    close_fd(&session->child_fd);
-    close_fd(&session->memory_fd);
+    trace_close(&session->agent_fd);
+    trace_close(&session->child_fd);
+    trace_close(&session->memory_fd);
     if (session->code_fd > 0)
-        close_fd(&session->code_fd);
+        trace_close(&session->code_fd);
     if (session->shared)
         munmap(session->shared, session->shared_bytes);
     for (size_t i = 0; i < session->files.count; i++)
@@ -315,418 +303,4 @@ void trace_free(struct trace_session *session)
     sprof_vec_release(&session->programs);
     sprof_map_release(&session->covered);
     free(session);
-}
-
-/* == Running == */
-
-/* What the command has mapped, so that functions are known by their modules. */
-static int take_snapshot(struct trace_session *session)
-{
-    struct target_snapshot snapshot = {0};
-    const struct model_record *record;
-    int result = target_snapshot_process(&snapshot, session->pid, session->run->start_monotonic_ns);
-    while (!result && (record = target_snapshot_next(&snapshot)))
-        result = recording_event(session->recording, record);
-    target_snapshot_release(&snapshot);
-    return result;
-}
-
-/* What a program executes in its own place is not traced any more; that is said once. */
-static void note_exec(struct trace_session *session)
-{
-    char link[64], path[PATH_MAX];
-    snprintf(link, sizeof link, "/proc/%d/exe", (int)session->pid);
-    const ssize_t length = readlink(link, path, sizeof path - 1);
-    if (length <= 0 || session->executed)
-        return;
-    path[length] = '\0';
-    if (!session->executable) {
-        session->executable = keep(session, path);
-        return;
-    }
-    session->executed = strcmp(path, session->executable) != 0;
-    if (session->executed)
-        sprof_log_message(session->options.log, SPROF_LOG_WARNING,
-                          "the command executed %s in its place, which is not traced: what was "
-                          "called before that is recorded",
-                          path);
-}
-
-/* The agent waits in a command that has executed nothing of its own. */
-static int set_up(struct trace_session *session, struct sprof_error *error)
-{
-    if (session->children) { /* each program by itself, when it comes */
-        session->start_ns = sprof_clock_monotonic_ns();
-        session->start_ticks = probe_ticks();
-        return trace_ranges_begin(session, error);
-    }
-    int result = session->options.pid ? 0
-                 : session->uprobes   ? trace_uprobes_hold(session, error)
-                                      : trace_meet(session, error);
-    if (!result)
-        result = trace_choose(session, error);
-    if (!result && take_snapshot(session))
-        result = sprof_error_memory(error);
-    if (!result && session->runtime)
-        sprof_log_message(session->options.log, SPROF_LOG_WARNING,
-                          "the command runs %s, which walks stacks by itself: calls are counted "
-                          "there, and not timed",
-                          session->runtime);
-    note_exec(session);
-    return result ? result : trace_place(session, error);
-}
-
-static int start(struct trace_session *session, struct sprof_error *error)
-{
-    struct store_run *run = session->run;
-    session->own_cpu_start_ns = sprof_clock_own_cpu_ns();
-    run->start_realtime_ns = sprof_clock_realtime_ns();
-    run->start_monotonic_ns = sprof_clock_monotonic_ns();
-    int result = recording_start(session->recording, run->start_monotonic_ns, 0, error);
-    if (result)
-        return result;
-    if (!session->options.pid)
-        session->pid = target_command(session->target);
-    if (session->uprobes && !session->options.pid)
-        result = trace_uprobes_expect(session, error);
-    if (!result)
-        result = target_start(session->target, error);
-    if (!session->options.pid && !session->uprobes && !result)
-        result = trace_lock(session->pid, &session->lock_fd, error);
-    if (!result && !session->uprobes)
-        trace_keeper_watch(&session->common->keeper, session->pid, session->options.pid != 0,
-                           session->lock_fd);
-    close_fd(&session->child_fd);
-    if (result)
-        recording_abandon(session->recording);
-    else if (!session->children && (trace_process_add(session, session->pid) ||
-                                    sprof_vec_push(&session->programs, session)))
-        return sprof_error_memory(error);
-    if (!result)
-        result = trace_begin_paused(session, error);
-    return result ? result : recording_flush(session->recording, error);
-}
-
-/* What was used since the start, or since figures were cleared. */
-static void account(struct trace_session *session, uint64_t target_cpu_ns)
-{
-    struct store_run *run = session->run;
-    run->duration_ns = session->now_ns - (session->cleared_ns ? session->cleared_ns
-                                                              : session->run->start_monotonic_ns);
-    run->own_cpu_ns = sprof_clock_own_cpu_ns() - session->own_cpu_start_ns;
-    run->target_cpu_ns =
-        target_cpu_ns > session->cleared_cpu_ns ? target_cpu_ns - session->cleared_cpu_ns : 0;
-}
-
-int trace_clear(struct trace_session *session)
-{
-    trace_take_time(session);
-    session->cleared_ns = session->now_ns;
-    session->cleared_cpu_ns = trace_command_cpu_ns(session);
-    session->own_cpu_start_ns = sprof_clock_own_cpu_ns();
-    for (size_t i = 0; i < session->programs.count; i++) {
-        trace_take_time(session->programs.items[i]);
-        if (trace_clear_figures(session->programs.items[i], probe_ticks()))
-            return SPROF_ENOMEM;
-    }
-    if (session->children)
-        trace_children_clear(session);
-    return recording_clear(session->recording, session->cleared_ns);
-}
-
-void trace_program_add_up(const struct trace_session *program, struct trace_sums *sums)
-{
-    sums->calls += program->calls;
-    sums->in_flight += program->in_flight;
-    sums->abnormal += program->abnormal;
-    sums->logged += program->logged;
-    sums->unlogged += program->unlogged;
-    sums->untracked += atomic_load(&program->shared->untracked);
-    sums->warnings_lost += atomic_load(&program->shared->warnings.lost);
-    for (size_t i = 0; i < program->probes.count; i++) {
-        sums->probes += program->probes.items[i].is_chosen;
-        sums->probes_on += program->probes.items[i].is_chosen && program->probes.items[i].is_on;
-    }
-}
-
-void trace_add_up(const struct trace_session *session, struct trace_sums *sums)
-{
-    *sums = (struct trace_sums){0};
-    for (size_t i = 0; i < session->programs.count; i++)
-        trace_program_add_up(session->programs.items[i], sums);
-    if (session->children)
-        trace_children_add_ended(session, sums);
-}
-
-int trace_collect_program(struct trace_session *program, enum trace_collecting what)
-{
-    trace_take_time(program);
-    return trace_collect(program, what) || trace_coverage_collect(program) ||
-                   trace_log_tick(program)
-               ? SPROF_ENOMEM
-               : 0;
-}
-
-/* What was called so far, so that neither the command's death nor sprof's loses more than a second
- * of it. Where this takes long it is done less often. */
-int trace_flush(struct trace_session *session, struct sprof_error *error)
-{
-    trace_take_time(session);
-    for (size_t i = 0; i < session->programs.count; i++)
-        if (trace_collect_program(session->programs.items[i], TRACE_COLLECT_ALL))
-            return sprof_error_memory(error);
-    account(session, trace_command_cpu_ns(session));
-    const int result = recording_flush(session->recording, error);
-    const uint64_t end_ns = sprof_clock_monotonic_ns(), took_ns = end_ns - session->now_ns;
-    session->next_flush_ns =
-        end_ns + (took_ns > FLUSH_NS / FLUSH_SHARE ? took_ns * FLUSH_SHARE : FLUSH_NS - took_ns);
-    return result;
-}
-
-/* Its time is up. */
-static bool is_over(const struct trace_session *session)
-{
-    return session->options.duration_ns &&
-           sprof_clock_monotonic_ns() - session->start_ns >= session->options.duration_ns;
-}
-
-/* Until something is to be looked at. */
-static int wait_ms(const struct trace_session *session)
-{
-    const uint64_t now_ns = sprof_clock_monotonic_ns();
-    uint64_t next_ns = session->off_ns ? session->off_ns : UINT64_MAX, look_ms = LOOK_MS;
-    if (session->options.duration_ns && session->start_ns + session->options.duration_ns < next_ns)
-        next_ns = session->start_ns + session->options.duration_ns;
-    for (size_t i = 0; i < session->programs.count; i++) {
-        const uint64_t govern_ns = trace_govern_next_ns(session->programs.items[i]);
-        next_ns = govern_ns < next_ns ? govern_ns : next_ns;
-        look_ms = session->programs.items[i]->has_logged ? LOG_MS : look_ms;
-    }
-    if (next_ns > now_ns && next_ns - now_ns > look_ms * UINT64_C(1000000))
-        return (int)look_ms;
-    return next_ns > now_ns ? (int)((next_ns - now_ns) / 1000000) + 1 : 0;
-}
-
-/* What is logged is taken often, all else is looked at now and then. */
-static int look_at_program(struct trace_session *session)
-{
-    trace_take_time(session);
-    if (trace_collect_log(session))
-        return SPROF_ENOMEM;
-    if (session->now_ns < session->next_look_ns)
-        return 0;
-    session->next_look_ns = session->now_ns + (LOOK_MS - 1) * UINT64_C(1000000);
-    if (!session->options.children)
-        note_exec(session);
-    if (trace_collect(session, TRACE_COLLECT_ENDED) || trace_coverage_collect(session))
-        return SPROF_ENOMEM;
-    if (session->mode == TRACE_COVERAGE && trace_coverage_begin(session)) /* libraries come */
-        return SPROF_ENOMEM;
-    trace_coverage_remove(session);
-    trace_bypass_look(session);
-    return 0;
-}
-
-static int look(struct trace_session *session, struct sprof_error *error)
-{
-    int result = session->children && trace_children_serve(session) ? sprof_error_memory(error) : 0;
-    trace_take_time(session);
-    for (size_t i = 0; i < session->programs.count && !result; i++) {
-        struct trace_session *program = session->programs.items[i];
-        result = trace_loads_serve(program, error);
-        if (!result && (look_at_program(program) || trace_govern(program)))
-            result = sprof_error_memory(error);
-    }
-    return result;
-}
-
-static bool wants_flush(struct trace_session *session)
-{
-    bool wants = session->warning_count != session->warnings_flushed;
-    session->warnings_flushed = session->warning_count;
-    for (size_t i = 0; i < session->programs.count; i++)
-        wants |= trace_log_wants_flush(session->programs.items[i]);
-    return wants;
-}
-
-/* What makes the loop look again: commands, the end, and what programs ask for. */
-static int add_polls(struct trace_session *session, struct trace_polls *polls)
-{
-    struct pollfd first[4];
-    bool blind;
-    size_t count = 2;
-    int result = 0;
-    first[0] = (struct pollfd){.fd = session->options.end_fd, .events = POLLIN};
-    first[1] = (struct pollfd){.fd = control_server_fd(&session->control), .events = POLLIN};
-    if (target_poll_count(session->target) <= sizeof first / sizeof *first - count)
-        count += target_polls(session->target, first + count, &blind);
-    polls->list.count = 0;
-    for (size_t i = 0; i < count && !result; i++)
-        result = sprof_vec_push(&polls->list, first[i]);
-    for (size_t i = 0; i < session->programs.count && !result; i++) {
-        const struct pollfd loads = {.fd = trace_loads_fd(session->programs.items[i]),
-                                     .events = POLLIN};
-        result = sprof_vec_push(&polls->list, loads);
-    }
-    return session->children && !result ? trace_children_polls(session, polls) : result;
-}
-
-/* The command has ended, and with --children all that it has left behind. */
-static bool has_ended(struct trace_session *session, struct trace_result *result)
-{
-    return target_ended(session->target, &result->wait_status) &&
-           (!session->children || trace_children_are_over(session));
-}
-
-static int wait_for_end(struct trace_session *session, struct trace_result *result,
-                        struct sprof_error *error)
-{
-    struct trace_polls polls = {0};
-    int failed = 0;
-    session->next_flush_ns = session->start_ns + FLUSH_NS;
-    trace_govern_anew(session);
-    session->governor.cpu_ns = trace_command_cpu_ns(session);
-    while (!failed && !session->ended && !has_ended(session, result)) {
-        if (add_polls(session, &polls)) {
-            failed = sprof_error_memory(error);
-            break;
-        }
-        poll(polls.list.items, polls.list.count, wait_ms(session));
-        session->ended |= polls.list.items[0].revents != 0 || is_over(session);
-        failed = look(session, error);
-        if (!failed && session->now_ns >= session->next_flush_ns)
-            failed = trace_flush(session, error);
-        else if (!failed && wants_flush(session))
-            failed = recording_flush(session->recording, error);
-        if (!failed)
-            failed = trace_serve_commands(session, error);
-    }
-    sprof_vec_release(&polls.list);
-    if (failed)
-        return failed;
-    result->has_wait_status =
-        !session->options.pid && target_ended(session->target, &result->wait_status);
-    control_server_close(&session->control);
-    if (session->children)
-        trace_children_close(session);
-    if (session->uprobes)
-        trace_uprobes_take_out(session);
-    trace_take_time(session);
-    for (size_t i = 0; i < session->programs.count && !failed; i++) {
-        trace_loads_close(session->programs.items[i]);
-        failed = trace_collect_program(session->programs.items[i],
-                                       session->ended ? TRACE_COLLECT_ALL : TRACE_COLLECT_LAST);
-    }
-    return failed ? sprof_error_memory(error) : 0;
-}
-
-static int finish(struct trace_session *session, struct trace_result *result,
-                  struct sprof_error *error)
-{
-    const struct recording_end end = {0};
-    struct store_run *run = session->run;
-    struct trace_sums sums;
-    trace_add_up(session, &sums);
-    result->run_id = run->id;
-    result->duration_ns = session->now_ns - session->start_ns;
-    result->calls = sums.calls;
-    result->in_flight = sums.in_flight;
-    result->abnormal = sums.abnormal;
-    result->refused = session->refused;
-    result->logged = sums.logged;
-    result->unlogged = sums.unlogged;
-    trace_coverage_count(session, &result->covered, &result->left);
-    result->stopped_ns = session->stopped_ns;
-    result->untracked = sums.untracked;
-    result->warnings = session->warning_count;
-    result->warnings_lost = sums.warnings_lost;
-    const struct trace_session *any = session->programs.count ? *session->programs.items : NULL;
-    const uint32_t cost = any ? any->shared->cost.whole : session->known_cost.whole;
-    result->probe_ns = cost * session->ns_per_tick;
-    if (session->children)
-        trace_children_count(session, result);
-    result->lost = session->uprobes ? trace_uprobes_lost(session) : 0;
-    for (size_t i = 0; i < session->probes.count; i++) {
-        const struct trace_probe *probe = &session->probes.items[i];
-        result->probes += probe->is_chosen;
-        result->entry_only += probe->is_chosen && probe->tier != PROBE_FULL;
-        result->governed_count += probe->is_chosen && probe->governed == TRACE_GOVERNED_COUNT;
-        result->governed_off += probe->is_chosen && probe->governed == TRACE_GOVERNED_OFF;
-    }
-    run->duration_ns = session->now_ns - run->start_monotonic_ns;
-    run->own_cpu_ns = sprof_clock_own_cpu_ns() - session->own_cpu_start_ns;
-    run->target_cpu_ns = result->has_wait_status ? target_command_cpu_ns(session->target)
-                                                 : trace_command_cpu_ns(session);
-    run->wait_status = result->has_wait_status ? result->wait_status : -1;
-    return recording_finish(session->recording, &end, error);
-}
-
-/* A running process goes on without probes. */
-static void leave(struct trace_session *session)
-{
-    struct sprof_error error = {0};
-    if (!session->attachment || session->is_out)
-        return;
-    const int result =
-        session->hello.hand ? trace_detach(session, &error) : trace_attach_give_up(session, &error);
-    if (result && error.code != SPROF_ENOTFOUND && !session->executed)
-        sprof_log_message(session->options.log, SPROF_LOG_WARNING, "%s", error.message);
-}
-
-/* A command that waits for probes that will not come has executed nothing of its own. */
-static void end_command(struct trace_session *session)
-{
-    if (session->options.pid) {
-        leave(session);
-        return;
-    }
-    if (target_ended(session->target, NULL))
-        return;
-    kill(target_command(session->target), SIGKILL);
-    while (!target_ended(session->target, NULL))
-        poll(NULL, 0, 1);
-}
-
-/* The command outlives its trace: its exit status is what the caller wants. */
-static void wait_for_command(struct trace_session *session, struct trace_result *result)
-{
-    while (!session->options.pid && !result->has_wait_status) {
-        struct pollfd polls[4];
-        bool blind = true;
-        const size_t count = target_poll_count(session->target) <= sizeof polls / sizeof *polls
-                                 ? target_polls(session->target, polls, &blind)
-                                 : 0;
-        result->has_wait_status = target_ended(session->target, &result->wait_status);
-        if (!result->has_wait_status)
-            poll(polls, count, LOOK_MS);
-    }
-}
-
-int trace_run(struct trace_session *session, struct trace_result *result, struct sprof_error *error)
-{
-    *result = (struct trace_result){0};
-    int failed = start(session, error);
-    if (failed)
-        return failed;
-    failed = set_up(session, error);
-    if (failed) {
-        if (session->options.pid && target_ended(session->target, NULL))
-            failed = sprof_error_set(error, SPROF_ENOTFOUND, 0,
-                                     "process %d has ended before its probes were in place",
-                                     (int)session->pid);
-        end_command(session);
-        recording_abandon(session->recording);
-        return failed;
-    }
-    close_fd(&session->agent_fd);
-    if (!session->children && session->mode == TRACE_COVERAGE && trace_coverage_begin(session))
-        failed = sprof_error_memory(error);
-    if (!failed)
-        failed = wait_for_end(session, result, error);
-    if (session->options.pid)
-        leave(session);
-    if (!failed)
-        failed = finish(session, result, error);
-    wait_for_command(session, result);
-    return failed;
 }

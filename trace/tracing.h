@@ -444,11 +444,16 @@ enum trace_collecting {
 
 /* == session.c == */
 
-/* What was measured so far counts no more. Returns 0 or SPROF_ENOMEM. */
-int trace_clear(struct trace_session *session);
+/* Closes a descriptor where it is open; it is -1 then. */
+void trace_close(int *fd);
 
 /* Releases all but what sessions have in common. */
 void trace_program_release(struct trace_session *session);
+
+/* == run.c == */
+
+/* What was measured so far counts no more. Returns 0 or SPROF_ENOMEM. */
+int trace_clear(struct trace_session *session);
 
 /* What the command, or the processes of one program, have used of the CPU so far. */
 uint64_t trace_command_cpu_ns(struct trace_session *session);
