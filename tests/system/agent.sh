@@ -258,7 +258,7 @@ hostile() {
 
 # kill -9 of sprof: the target goes on, its timers stop, and all but the last second is there.
 kill_recorder() {
-    start "${record[@]}" -- "$SUBJECT" go-on 5000 >out 2>err
+    start "${record[@]}" -- "$SUBJECT" go-on 8000 >out 2>err
     recorder=$child
     wait_until 60 test -s t.db
     wait_until 60 grep -q begun out
@@ -272,7 +272,7 @@ kill_recorder() {
     wait "$recorder" 2>/dev/null
     sleep 1
     [[ $(state_of "$target") == [RS] ]] || fail "the target ended with sprof"
-    wait_until 60 grep -q done out
+    wait_until 120 grep -q done out
     expect 0 "$SPROF" report -i t.db
     holds "$(sampled_weight) > 0.8" "CPU seconds sampled of the first 1.5"
     left_behind
