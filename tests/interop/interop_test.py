@@ -304,7 +304,7 @@ def svg(recording, work):
     expected = costs(recording)
     shown = {}
     for title, _ in boxes:
-        name, samples = re.match(r"(.*) \(([\d\u202f\u00a0 ]+) samples, ", title).groups()
+        name, samples = re.match(r"(.*) \(([\d\u202f\u00a0 ]+) samples?, ", title).groups()
         samples = int(re.sub(r"\D", "", samples))
         shown[name] = max(shown.get(name, 0), samples)
     unknown = {name: samples for name, samples in shown.items() if samples > expected.get(name, (0, 0))[0]}
