@@ -160,8 +160,9 @@ static int show_base(void *context, int columns, char *const *values, char *cons
         fprintf(
             context,
             "\nself-percent: of %s, the self time of all probed functions · total-percent: of %s, "
-            "the wall time of the %s threads seen\n",
-            time_text(self, values[0]), time_text(wall, values[1]), values[2]);
+            "the wall time of the %s thread%s seen\n",
+            time_text(self, values[0]), time_text(wall, values[1]), values[2],
+            strcmp(values[2], "1") ? "s" : "");
     return 0;
 }
 
