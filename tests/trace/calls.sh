@@ -74,27 +74,7 @@ random)
     sort log | diff - found >out || fail "calls differ when all libraries are traced"
     ;;
 left)
-    cat >program.cc <<'END'
-#include <csetjmp>
-#include <cstdio>
-#include <ctime>
-#define NI __attribute__((noinline))
-static jmp_buf buffer;
-NI void spin(double us)
-{
-    timespec a, b;
-    clock_gettime(CLOCK_MONOTONIC, &a);
-    do
-        clock_gettime(CLOCK_MONOTONIC, &b);
-    while ((b.tv_sec - a.tv_sec) * 1e6 + (b.tv_nsec - a.tv_nsec) / 1e3 < us);
-}
-NI void deepest(bool jumps) { spin(100); if (jumps) longjmp(buffer, 1); throw 1; }
-NI void middle(bool jumps) { spin(100); deepest(jumps); spin(100); }
-NI void jumps() { if (!setjmp(buffer)) middle(true); spin(4000); }
-NI void catches() { try { middle(false); } catch (int) { spin(4000); } }
-int main() { for (int i = 0; i < 20; i++) { jumps(); catches(); } puts("done"); }
-END
-    g++ -O1 -g program.cc -o program || fail "no compiler"
+    g++ -O1 -g -DSTEP_US=100 "$(dirname "$0")/left.cc" -o program || fail "no compiler"
     traced program --function '!spin' -- ./program
     calls program.db >found
     has middle calls 40 && has middle abnormal 40 && has deepest abnormal 40 && has jumps abnormal 0
