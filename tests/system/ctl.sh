@@ -182,10 +182,18 @@ governor_slice)
     # no stack needs it.
     BIG=$(head -c 100000 /dev/zero | tr '\0' x)
     export BIG
-    record_spin -F 997 --max-overhead 1%
+    shorter="SELECT 1 FROM phase WHERE stack_bytes <= 16384 LIMIT 1"
+    # Some runs change only the rate.
+    for _ in 1 2 3 4 5 6 7 8; do
+        record_spin -F 997 --max-overhead 1%
+        for ((i = 0; i < 60; i++)); do
+            [ "$(sql t.db "$shorter" 2>/dev/null)" = 1 ] && break 2
+            sleep 0.1
+        done
+        end_all
+    done
     unset BIG
-    shorter="SELECT 1 FROM phase WHERE stack_bytes <= 16384"
-    wait_until 60 eval '[ "$(sql t.db "$shorter LIMIT 1")" = 1 ]'
+    [ "$(sql t.db "$shorter")" = 1 ] || fail "no slice was made shorter"
     sleep 2
     end_all
     grep -q "the rate was .* to 65[0-9]* bytes of stack" record.err || fail "the summary says nothing of it"
