@@ -378,6 +378,26 @@ static int begin_threads(struct trace_session *session, uint32_t count)
     return result;
 }
 
+static int add_spent(struct trace_session *session, struct trace_thread *thread, uint32_t function,
+                     struct probe_stat *stat)
+{
+    const struct probe_cost *cost = &session->shared->cost;
+    (void)thread;
+    (void)function;
+    session->governor.seen_ticks +=
+        (double)stat->calls * cost->whole + (double)stat->counted * cost->count;
+    return 0;
+}
+
+double trace_spent_ticks(struct trace_session *session)
+{
+    const uint32_t count = slab_count(session);
+    session->governor.seen_ticks = 0;
+    for (uint32_t i = 0; i < count; i++)
+        each_stat(session, i, add_spent);
+    return session->governor.seen_ticks;
+}
+
 int trace_collect(struct trace_session *session, enum trace_collecting what)
 {
     int result = session->uprobes ? trace_uprobes_read(session, what != TRACE_COLLECT_ENDED) : 0;

@@ -13,6 +13,9 @@ enum {
     WATCH_MS = 50,           /* between two looks while probes are new … */
     WATCHED_NS = 1000000000, /* … for so long, … */
     CALM_LOOKS = 10, /* … else once a second; so many calm ones until one is timed again */
+    GLANCE_MS = 5,   /* between two glances before the first look at new probes, which comes at once
+                        where a glance sees that they have spent … */
+    GLANCE_PART = 4, /* … this part of what they may in a second */
     FULL_NS = 25,
     COUNT_NS = 3, /* a call's probe, where it was not measured */
     NAMES_TOLD = 5,
@@ -26,15 +29,36 @@ struct spent {
     double per_call; /* self time */
 };
 
+static bool governs(const struct trace_session *session)
+{
+    return session->options.max_overhead > 0 && session->mode == TRACE_STATS && session->shared;
+}
+
+static double spent_ns(struct trace_session *session)
+{
+    return trace_spent_ticks(session) * session->ns_per_tick;
+}
+
 void trace_govern_anew(struct trace_session *session)
 {
-    session->governor.watched_ns = sprof_clock_monotonic_ns() + WATCHED_NS;
+    struct trace_governor *governor = &session->governor;
+    const uint64_t now_ns = sprof_clock_monotonic_ns();
+    governor->watched_ns = now_ns + WATCHED_NS;
+    governor->look_ns = now_ns + WATCH_MS * UINT64_C(1000000);
+    governor->next_ns = now_ns + GLANCE_MS * UINT64_C(1000000);
+    governor->spent_ns = governs(session) ? spent_ns(session) : 0;
+}
+
+/* A glance makes no rows, and says nothing of single functions. */
+static bool is_expensive(struct trace_session *session)
+{
+    return spent_ns(session) - session->governor.spent_ns >
+           session->options.max_overhead / 100 * WATCHED_NS / GLANCE_PART;
 }
 
 uint64_t trace_govern_next_ns(const struct trace_session *session)
 {
-    const bool governs = session->options.max_overhead > 0 && session->mode == TRACE_STATS;
-    return governs ? session->governor.next_ns : UINT64_MAX;
+    return governs(session) ? session->governor.next_ns : UINT64_MAX;
 }
 
 uint8_t trace_governed_tier(const struct trace_probe *probe, uint8_t tier)
@@ -234,9 +258,13 @@ int trace_govern(struct trace_session *session)
 {
     struct trace_governor *governor = &session->governor;
     enum { LEAST_NS = 2000000 }; /* what ran less says nothing */
-    if (session->options.max_overhead <= 0 || session->mode != TRACE_STATS ||
-        session->now_ns < governor->next_ns)
+    if (!governs(session) || session->now_ns < governor->next_ns)
         return 0;
+    if (session->now_ns < governor->look_ns && !is_expensive(session)) {
+        governor->next_ns = session->now_ns + GLANCE_MS * UINT64_C(1000000);
+        return 0;
+    }
+    governor->look_ns = 0;
     if (trace_collect(session, TRACE_COLLECT_ALL))
         return SPROF_ENOMEM;
     const uint64_t cpu_ns = trace_command_cpu_ns(session);
@@ -247,6 +275,8 @@ int trace_govern(struct trace_session *session)
             return result;
     }
     const bool is_watched = session->now_ns < governor->watched_ns;
-    governor->next_ns = session->now_ns + (is_watched ? WATCH_MS * UINT64_C(1000000) : WATCHED_NS);
+    if (!governor->look_ns)
+        governor->next_ns =
+            session->now_ns + (is_watched ? WATCH_MS * UINT64_C(1000000) : WATCHED_NS);
     return 0;
 }

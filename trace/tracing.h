@@ -136,7 +136,10 @@ struct trace_thread {
 
 struct trace_governor {
     uint64_t next_ns, watched_ns; /* when it looks next; until when it looks often */
+    uint64_t look_ns;             /* until then it only glances; 0: no more */
     uint64_t cpu_ns;              /* of the command, when it looked last */
+    double spent_ns;              /* by probes, when they were new */
+    double seen_ticks;            /* the same, at the last glance */
     uint32_t calm;                /* looks in a row at which little was spent */
 };
 
@@ -503,6 +506,9 @@ int trace_collect_log(struct trace_session *session);
 
 /* Writes rows of figures. Returns 0 or SPROF_ENOMEM. */
 int trace_collect(struct trace_session *session, enum trace_collecting what);
+
+/* What probes have taken of the threads that live, about: calls times what each takes. */
+double trace_spent_ticks(struct trace_session *session);
 
 /* What was called so far counts no more; calls in flight count from `ticks` on. Returns 0 or
  * SPROF_ENOMEM. */
