@@ -1,51 +1,7 @@
 /* What thunks call: takes calls and their ends into records and figures. No system call, no libc,
  * no lock, nothing but general registers; a signal may interrupt it anywhere and enter it again. */
-#include "agent/probe/inside.h"
 #include "agent/probe/offsets.h"
-
-#define TLS_MODEL __attribute__((tls_model("initial-exec")))
-#define SAVES_ALL __attribute__((no_caller_saved_registers))
-
-/* One call, in flight or over. */
-struct record {
-    uint64_t return_address; /* of the call; stays when it is over */
-    uint64_t begin;          /* ticks, and what the probe takes between its readings */
-    struct record *parent;   /* the call below which it began; NULL: taken from the chain */
-    uint64_t child_ticks;    /* of calls directly below it that are over, with their probes */
-    uint64_t probe_ticks;    /* what probes took of all calls below it */
-    uint64_t slot;
-    struct probe_stat *stat;
-    uint32_t serial; /* of the thread while it is open, else 0 */
-    uint32_t node;   /* of its path; in a log enum logged and the depth; 0: none */
-};
-_Static_assert(sizeof(struct record) == PROBE_RECORD_BYTES, "a cache line, eight times a slot");
-_Static_assert(offsetof(struct record, return_address) == PROBE_RECORD_RETURN &&
-                   offsetof(struct record, slot) == PROBE_RECORD_SLOT &&
-                   offsetof(struct record, serial) == PROBE_RECORD_SERIAL,
-               "as the tracer reads it");
-
-/* Frames on a thread's own stack are ordered: one that lies at or below another that begins or ends
- * has been left. Of frames on other stacks (signals, coroutines) only the chain is known. The chain
- * holds own frames first, then foreign ones: when an own frame begins, foreign ones are suspended
- * or left, and taken out. */
-struct thread {
-    struct probe_stat *stats; /* its slab; NULL: not yet */
-    struct record *innermost;
-    uint64_t low, high; /* its own stack */
-    uint32_t serial;
-    uint16_t slab;           /* its number */
-    bool is_untracked;       /* no slab was free */
-    uint64_t open_logged;    /* calls in the log that have not ended */
-    struct probe_ring *ring; /* of the log … */
-    uint64_t ring_mask;      /* … its units, less one: a power of two */
-    struct record root;      /* the caller of the outermost calls; begins nowhere and never ends */
-    /* Where its stack ends, how much may be in use, and where deeper calls are told of; 0: not
-     * known. */
-    uint64_t stack_bottom, stack_limit, stack_mark;
-};
-
-extern _Thread_local TLS_MODEL struct thread probe_thread;
-_Thread_local TLS_MODEL struct thread probe_thread;
+#include "agent/probe/thread.h"
 
 /* == What calls.S knows == */
 
@@ -103,16 +59,6 @@ _Static_assert(PROBE_THUNKS *PROBE_THUNK_BYTES == 0x800000 && PROBE_BUCKETS == 6
                    PROBE_BUCKET_FIRST == 4,
                "calls.S");
 
-static inline struct record *record_of(uint64_t slot)
-{
-    return (struct record *)(uintptr_t)(PROBE_RECORDS + (slot & PROBE_SLOT_MASK) * 8);
-}
-
-static inline bool is_own(const struct thread *thread, uint64_t slot)
-{
-    return slot - thread->low < thread->high - thread->low;
-}
-
 /* One instruction, so that a signal handler's addition cannot get lost. */
 static inline void add(uint64_t *to, uint64_t value)
 {
@@ -122,156 +68,6 @@ static inline void add(uint64_t *to, uint64_t value)
 static inline void add_one(uint32_t *to)
 {
     __asm__ volatile("addl $1, %0" : "+m"(*to) : : "cc");
-}
-
-/* == Threads == */
-
-static inline uint64_t thread_pointer(void)
-{
-    uint64_t value;
-    __asm__("movq %%fs:0, %0" : "=r"(value));
-    return value;
-}
-
-/* A thread that was forked without libc's knowing bears its parent's number there. */
-static uint32_t thread_id(const struct probe_shared *shared)
-{
-    if (shared->tid_offset && !probe_inside.is_forked)
-        return *(const uint32_t *)(uintptr_t)(thread_pointer() + shared->tid_offset);
-    return (uint32_t)inside_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
-}
-
-/* Whether a thread runs on the stack of the first process's main thread, or on a copy of that. */
-static bool is_on_main_stack(const struct probe_shared *shared, uint32_t tid)
-{
-    const uint64_t here = (uint64_t)(uintptr_t)__builtin_frame_address(0);
-    return tid == shared->main_tid ||
-           (probe_inside.is_forked &&
-            here - shared->stack_low < shared->stack_high - shared->stack_low);
-}
-
-/* A thread's first probe: takes a slab. Its stack ends where its thread control block stands, as
- * libc's do; the main thread's bounds are those of its mapping. One that was forked has its bounds
- * from before. */
-static SAVES_ALL __attribute__((noinline)) bool begin_thread(struct thread *thread)
-{
-    struct probe_shared *shared = probe_inside.shared;
-    if (thread->is_untracked)
-        return false;
-    for (uint32_t i = 0; i < shared->slab_count; i++) {
-        uint32_t state = PROBE_SLAB_FREE;
-        if (!atomic_compare_exchange_strong(&shared->slabs[i].state, &state, PROBE_SLAB_TAKEN))
-            continue;
-        const uint32_t tid = thread_id(shared);
-        const bool is_main = is_on_main_stack(shared, tid);
-        uint64_t high = is_main ? shared->stack_high : thread_pointer();
-        uint64_t bytes = is_main ? shared->stack_high - shared->stack_low : shared->stack_bytes;
-        if (thread->high) {
-            high = thread->high;
-            bytes = high - thread->low;
-        }
-        atomic_store(&shared->slabs[i].pid, probe_inside.pid);
-        atomic_store(&shared->slabs[i].thread, thread_pointer());
-        atomic_store(&shared->slabs[i].tid, tid);
-        uint32_t used = atomic_load(&shared->slabs_used);
-        while (used <= i && !atomic_compare_exchange_weak(&shared->slabs_used, &used, i + 1))
-            ;
-        thread->low = high - bytes;
-        thread->high = high;
-        thread->serial = atomic_fetch_add(&shared->next_serial, 1) + 1;
-        thread->root.slot = high;
-        thread->root.begin = UINT64_MAX;
-        thread->root.stat = (struct probe_stat *)(probe_inside.slabs + i * shared->slab_bytes) +
-                            shared->function_count;
-        thread->root.stat->pending = shared->function_count * sizeof(struct probe_stat) +
-                                     offsetof(struct probe_stat, buckets);
-        thread->innermost = &thread->root;
-        thread->slab = (uint16_t)i;
-        thread->ring_mask = probe_ring_units(i) - 1;
-        thread->open_logged = 0;
-        thread->ring = (struct probe_ring *)(probe_inside.slabs +
-                                             (uint64_t)shared->slab_count * shared->slab_bytes +
-                                             probe_ring_offset(i));
-        thread->stats = (struct probe_stat *)(probe_inside.slabs + i * shared->slab_bytes);
-        return true;
-    }
-    thread->is_untracked = true;
-    atomic_fetch_add(&shared->untracked, 1);
-    return false;
-}
-
-/* == Processes that were forked == */
-
-struct vector {
-    void *base;
-    uint64_t size;
-};
-
-/* The forked thread is known by its number, and has a copy of what its parent had of its own, which
- * would lead it to the parent's slab. Its memory need not be there: it may never have had a probe,
- * and others' control blocks are gone. */
-static void renew_forked(const struct probe_shared *shared, uint32_t pid)
-{
-    const uint32_t used = atomic_load(&shared->slabs_used);
-    for (uint32_t i = 0; i < used && i < PROBE_SLABS && shared->tid_offset; i++) {
-        const uint64_t pointer = atomic_load(&shared->slabs[i].thread);
-        uint32_t tid = 0;
-        void *none[2] = {NULL, NULL}; /* stats, innermost */
-        struct vector here = {&tid, sizeof tid},
-                      there = {(void *)(uintptr_t)(pointer + shared->tid_offset), sizeof tid};
-        if (atomic_load(&shared->slabs[i].pid) != probe_inside.pid ||
-            inside_call(SYS_process_vm_readv, pid, (long)&here, 1, (long)&there, 1, 0) !=
-                (long)sizeof tid ||
-            tid != pid)
-            continue;
-        here = (struct vector){none, sizeof none};
-        there = (struct vector){
-            (void *)(uintptr_t)(pointer + (uint64_t)(uintptr_t)&probe_thread - thread_pointer()),
-            sizeof none};
-        inside_call(SYS_process_vm_writev, pid, (long)&here, 1, (long)&there, 1, 0);
-    }
-}
-
-/* The first probe of a process that was forked: from now on it is measured, and its threads take
- * slabs of their own. False: it is not, or nobody wants that. */
-static SAVES_ALL __attribute__((noinline)) bool begin_process(struct thread *thread)
-{
-    enum { WAITS = 1000 };
-    struct probe_shared *shared = probe_inside.shared;
-    _Atomic uint64_t *page = (_Atomic uint64_t *)(uintptr_t)probe_inside.alive;
-    uint64_t first = 0;
-    if (!probe_inside.follows_forks)
-        return false;
-    const uint32_t pid = (uint32_t)inside_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
-    const uint32_t tid = (uint32_t)inside_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
-    if (atomic_compare_exchange_strong(&page[1], &first, tid)) {
-        if (tid != pid)
-            renew_forked(shared, pid);
-        thread->stats = NULL;
-        thread->innermost = NULL;
-        thread->stack_mark = 0;
-        thread->is_untracked = false;
-        probe_inside.pid = pid;
-        probe_inside.is_forked = true;
-        atomic_store(&page[0], (uint64_t)(uintptr_t)shared);
-        return true;
-    }
-    /* Another thread is at it; or this one, under a signal handler. */
-    for (int i = 0; i < WAITS && first != tid && !atomic_load(&page[0]); i++)
-        inside_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
-    return atomic_load(&page[0]) != 0;
-}
-
-void probe_say_thread(struct probe_hello *hello)
-{
-    hello->thread = (int64_t)((uint64_t)(uintptr_t)&probe_thread - thread_pointer());
-    hello->thread_bytes = sizeof probe_thread;
-}
-
-const struct probe_stat *probe_stat_of(uint32_t function)
-{
-    struct thread *thread = &probe_thread;
-    return thread->stats || begin_thread(thread) ? &thread->stats[function] : NULL;
 }
 
 /* == Paths == */
@@ -615,7 +411,7 @@ static SAVES_ALL __attribute__((noinline)) void cover(uint32_t function, uint8_t
     const uint8_t rest = tiers & (uint8_t)~PROBE_COVER;
     if (atomic_compare_exchange_strong(&hit->first, &none, probe_ticks())) {
         atomic_store(&hit->pid, probe_inside.pid);
-        atomic_store(&hit->tid, thread_id(shared));
+        atomic_store(&hit->tid, probe_thread_id(shared));
     }
     atomic_compare_exchange_strong(&shared->tiers[function], &tiers, rest);
 }
@@ -657,7 +453,7 @@ static inline bool is_thunk(uint64_t address)
 SAVES_ALL int probe_entered(uint32_t function, uint64_t slot, const struct probe_saved *saved)
 {
     struct thread *thread = &probe_thread;
-    if (!*probe_inside.alive && !begin_process(thread))
+    if (!*probe_inside.alive && !probe_begin_process(thread))
         return 1;
     uint8_t tiers =
         atomic_load_explicit(&probe_inside.shared->tiers[function], memory_order_relaxed);
@@ -666,7 +462,7 @@ SAVES_ALL int probe_entered(uint32_t function, uint64_t slot, const struct probe
         tiers &= (uint8_t)~PROBE_COVER;
     }
     const uint8_t tier = tiers & (uint8_t)~PROBE_QUIET;
-    if (tier == PROBE_OFF || (!thread->stats && !begin_thread(thread)))
+    if (tier == PROBE_OFF || (!thread->stats && !probe_begin_thread(thread)))
         return 1;
     struct probe_stat *stat = &thread->stats[function];
     const uint32_t extras = probe_inside.shared->extras;

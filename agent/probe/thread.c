@@ -1,0 +1,153 @@
+/* Gives threads and forked processes what they need before their first call is measured. No libc,
+ * no lock, nothing but general registers. */
+#include "agent/probe/thread.h"
+
+_Thread_local TLS_MODEL struct thread probe_thread;
+
+/* == Threads == */
+
+static inline uint64_t thread_pointer(void)
+{
+    uint64_t value;
+    __asm__("movq %%fs:0, %0" : "=r"(value));
+    return value;
+}
+
+/* A thread that was forked without libc's knowing bears its parent's number there. */
+SAVES_ALL uint32_t probe_thread_id(const struct probe_shared *shared)
+{
+    if (shared->tid_offset && !probe_inside.is_forked)
+        return *(const uint32_t *)(uintptr_t)(thread_pointer() + shared->tid_offset);
+    return (uint32_t)inside_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
+}
+
+/* Whether a thread runs on the stack of the first process's main thread, or on a copy of that. */
+static bool is_on_main_stack(const struct probe_shared *shared, uint32_t tid)
+{
+    const uint64_t here = (uint64_t)(uintptr_t)__builtin_frame_address(0);
+    return tid == shared->main_tid ||
+           (probe_inside.is_forked &&
+            here - shared->stack_low < shared->stack_high - shared->stack_low);
+}
+
+/* Its stack ends where its thread control block stands, as
+ * libc's do; the main thread's bounds are those of its mapping. One that was forked has its bounds
+ * from before. */
+bool probe_begin_thread(struct thread *thread)
+{
+    struct probe_shared *shared = probe_inside.shared;
+    if (thread->is_untracked)
+        return false;
+    for (uint32_t i = 0; i < shared->slab_count; i++) {
+        uint32_t state = PROBE_SLAB_FREE;
+        if (!atomic_compare_exchange_strong(&shared->slabs[i].state, &state, PROBE_SLAB_TAKEN))
+            continue;
+        const uint32_t tid = probe_thread_id(shared);
+        const bool is_main = is_on_main_stack(shared, tid);
+        uint64_t high = is_main ? shared->stack_high : thread_pointer();
+        uint64_t bytes = is_main ? shared->stack_high - shared->stack_low : shared->stack_bytes;
+        if (thread->high) {
+            high = thread->high;
+            bytes = high - thread->low;
+        }
+        atomic_store(&shared->slabs[i].pid, probe_inside.pid);
+        atomic_store(&shared->slabs[i].thread, thread_pointer());
+        atomic_store(&shared->slabs[i].tid, tid);
+        uint32_t used = atomic_load(&shared->slabs_used);
+        while (used <= i && !atomic_compare_exchange_weak(&shared->slabs_used, &used, i + 1))
+            ;
+        thread->low = high - bytes;
+        thread->high = high;
+        thread->serial = atomic_fetch_add(&shared->next_serial, 1) + 1;
+        thread->root.slot = high;
+        thread->root.begin = UINT64_MAX;
+        thread->root.stat = (struct probe_stat *)(probe_inside.slabs + i * shared->slab_bytes) +
+                            shared->function_count;
+        thread->root.stat->pending = shared->function_count * sizeof(struct probe_stat) +
+                                     offsetof(struct probe_stat, buckets);
+        thread->innermost = &thread->root;
+        thread->slab = (uint16_t)i;
+        thread->ring_mask = probe_ring_units(i) - 1;
+        thread->open_logged = 0;
+        thread->ring = (struct probe_ring *)(probe_inside.slabs +
+                                             (uint64_t)shared->slab_count * shared->slab_bytes +
+                                             probe_ring_offset(i));
+        thread->stats = (struct probe_stat *)(probe_inside.slabs + i * shared->slab_bytes);
+        return true;
+    }
+    thread->is_untracked = true;
+    atomic_fetch_add(&shared->untracked, 1);
+    return false;
+}
+
+/* == Processes that were forked == */
+
+struct vector {
+    void *base;
+    uint64_t size;
+};
+
+/* The forked thread is known by its number, and has a copy of what its parent had of its own, which
+ * would lead it to the parent's slab. Its memory need not be there: it may never have had a probe,
+ * and others' control blocks are gone. */
+static void renew_forked(const struct probe_shared *shared, uint32_t pid)
+{
+    const uint32_t used = atomic_load(&shared->slabs_used);
+    for (uint32_t i = 0; i < used && i < PROBE_SLABS && shared->tid_offset; i++) {
+        const uint64_t pointer = atomic_load(&shared->slabs[i].thread);
+        uint32_t tid = 0;
+        void *none[2] = {NULL, NULL}; /* stats, innermost */
+        struct vector here = {&tid, sizeof tid},
+                      there = {(void *)(uintptr_t)(pointer + shared->tid_offset), sizeof tid};
+        if (atomic_load(&shared->slabs[i].pid) != probe_inside.pid ||
+            inside_call(SYS_process_vm_readv, pid, (long)&here, 1, (long)&there, 1, 0) !=
+                (long)sizeof tid ||
+            tid != pid)
+            continue;
+        here = (struct vector){none, sizeof none};
+        there = (struct vector){
+            (void *)(uintptr_t)(pointer + (uint64_t)(uintptr_t)&probe_thread - thread_pointer()),
+            sizeof none};
+        inside_call(SYS_process_vm_writev, pid, (long)&here, 1, (long)&there, 1, 0);
+    }
+}
+
+bool probe_begin_process(struct thread *thread)
+{
+    enum { WAITS = 1000 };
+    struct probe_shared *shared = probe_inside.shared;
+    _Atomic uint64_t *page = (_Atomic uint64_t *)(uintptr_t)probe_inside.alive;
+    uint64_t first = 0;
+    if (!probe_inside.follows_forks)
+        return false;
+    const uint32_t pid = (uint32_t)inside_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
+    const uint32_t tid = (uint32_t)inside_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
+    if (atomic_compare_exchange_strong(&page[1], &first, tid)) {
+        if (tid != pid)
+            renew_forked(shared, pid);
+        thread->stats = NULL;
+        thread->innermost = NULL;
+        thread->stack_mark = 0;
+        thread->is_untracked = false;
+        probe_inside.pid = pid;
+        probe_inside.is_forked = true;
+        atomic_store(&page[0], (uint64_t)(uintptr_t)shared);
+        return true;
+    }
+    /* Another thread is at it; or this one, under a signal handler. */
+    for (int i = 0; i < WAITS && first != tid && !atomic_load(&page[0]); i++)
+        inside_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+    return atomic_load(&page[0]) != 0;
+}
+
+void probe_say_thread(struct probe_hello *hello)
+{
+    hello->thread = (int64_t)((uint64_t)(uintptr_t)&probe_thread - thread_pointer());
+    hello->thread_bytes = sizeof probe_thread;
+}
+
+const struct probe_stat *probe_stat_of(uint32_t function)
+{
+    struct thread *thread = &probe_thread;
+    return thread->stats || probe_begin_thread(thread) ? &thread->stats[function] : NULL;
+}

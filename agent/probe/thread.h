@@ -1,0 +1,71 @@
+/* The tracing agent, inside: what a thread has, and its records of calls. */
+#ifndef SPROF_AGENT_PROBE_THREAD_H
+#define SPROF_AGENT_PROBE_THREAD_H
+
+#include "agent/probe/inside.h"
+
+#define TLS_MODEL __attribute__((tls_model("initial-exec")))
+#define SAVES_ALL __attribute__((no_caller_saved_registers))
+
+/* One call, in flight or over. */
+struct record {
+    uint64_t return_address; /* of the call; stays when it is over */
+    uint64_t begin;          /* ticks, and what the probe takes between its readings */
+    struct record *parent;   /* the call below which it began; NULL: taken from the chain */
+    uint64_t child_ticks;    /* of calls directly below it that are over, with their probes */
+    uint64_t probe_ticks;    /* what probes took of all calls below it */
+    uint64_t slot;
+    struct probe_stat *stat;
+    uint32_t serial; /* of the thread while it is open, else 0 */
+    uint32_t node;   /* of its path; in a log enum logged and the depth; 0: none */
+};
+_Static_assert(sizeof(struct record) == PROBE_RECORD_BYTES, "a cache line, eight times a slot");
+_Static_assert(offsetof(struct record, return_address) == PROBE_RECORD_RETURN &&
+                   offsetof(struct record, slot) == PROBE_RECORD_SLOT &&
+                   offsetof(struct record, serial) == PROBE_RECORD_SERIAL,
+               "as the tracer reads it");
+
+/* Frames on a thread's own stack are ordered: one that lies at or below another that begins or ends
+ * has been left. Of frames on other stacks (signals, coroutines) only the chain is known. The chain
+ * holds own frames first, then foreign ones: when an own frame begins, foreign ones are suspended
+ * or left, and taken out. */
+struct thread {
+    struct probe_stat *stats; /* its slab; NULL: not yet */
+    struct record *innermost;
+    uint64_t low, high; /* its own stack */
+    uint32_t serial;
+    uint16_t slab;           /* its number */
+    bool is_untracked;       /* no slab was free */
+    uint64_t open_logged;    /* calls in the log that have not ended */
+    struct probe_ring *ring; /* of the log … */
+    uint64_t ring_mask;      /* … its units, less one: a power of two */
+    struct record root;      /* the caller of the outermost calls; begins nowhere and never ends */
+    /* Where its stack ends, how much may be in use, and where deeper calls are told of; 0: not
+     * known. */
+    uint64_t stack_bottom, stack_limit, stack_mark;
+};
+
+extern _Thread_local TLS_MODEL struct thread probe_thread __attribute__((visibility("hidden")));
+
+static inline struct record *record_of(uint64_t slot)
+{
+    return (struct record *)(uintptr_t)(PROBE_RECORDS + (slot & PROBE_SLOT_MASK) * 8);
+}
+
+static inline bool is_own(const struct thread *thread, uint64_t slot)
+{
+    return slot - thread->low < thread->high - thread->low;
+}
+
+/* Of the thread that runs. */
+uint32_t probe_thread_id(const struct probe_shared *shared)
+    __attribute__((visibility("hidden"))) SAVES_ALL;
+
+/* A thread's first probe: takes a slab. False: none is free. */
+bool probe_begin_thread(struct thread *thread) __attribute__((visibility("hidden"))) SAVES_ALL;
+
+/* The first probe of a process that was forked: from now on it is measured, and its threads take
+ * slabs of their own. False: it is not, or nobody wants that. */
+bool probe_begin_process(struct thread *thread) __attribute__((visibility("hidden"))) SAVES_ALL;
+
+#endif
