@@ -234,13 +234,25 @@ static int name_nothing(struct derive *derive, struct derive_job *job)
     return 0;
 }
 
+bool recording_derive_has_file(const struct derive_job *job)
+{
+    return job->count && job->module->image && job_kind(job->module) == symbolize_file;
+}
+
+void recording_derive_ask_file(struct derive *derive, struct derive_job *job)
+{
+    job->asked = true;
+    job->failed = symbolize_file(derive, job, &job->result);
+}
+
 int recording_derive_name_module(struct derive *derive, struct derive_job *job)
 {
-    struct symbolize_result result = {0};
-    int failed = job_kind(job->module)(derive, job, &result);
+    if (!job->asked)
+        job->failed = job_kind(job->module)(derive, job, &job->result);
+    int failed = job->failed;
     if (failed == 0)
-        failed = is_empty(&result) ? name_nothing(derive, job)
-                                   : recording_derive_take_result(derive, job, &result);
-    symbolize_result_release(&result);
+        failed = is_empty(&job->result) ? name_nothing(derive, job)
+                                        : recording_derive_take_result(derive, job, &job->result);
+    symbolize_result_release(&job->result);
     return failed < 0 ? failed : 0;
 }

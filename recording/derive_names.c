@@ -4,8 +4,12 @@
 
 #include "recording/walk.h"
 
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 uint64_t recording_derive_path_key(const struct derive_module *module)
 {
@@ -130,24 +134,105 @@ static void tell_problem(const struct derive *derive, const struct derive_job *j
                       module->row.name, module->row.problem);
 }
 
+/* == Asking == */
+
+/* What libraries' files need is read beside what the program's own does: on a machine with two
+ * processors the longer of the two is waited for. */
+struct asking {
+    struct derive *derive;
+    struct derive_job **jobs; /* those with files, the largest first */
+    size_t count;
+    atomic_size_t next;
+};
+
+enum { THREADS_MAX = 4, WORTH_A_THREAD = 64 /* addresses */ };
+
+static void *ask_next(void *context)
+{
+    struct asking *asking = context;
+    for (size_t i; (i = atomic_fetch_add(&asking->next, 1)) < asking->count;)
+        recording_derive_ask_file(asking->derive, asking->jobs[i]);
+    return NULL;
+}
+
+static int compare_counts(const void *left, const void *right)
+{
+    const struct derive_job *const *a = left, *const *b = right;
+    if ((*a)->count != (*b)->count)
+        return (*a)->count > (*b)->count ? -1 : 1;
+    return (*a > *b) - (*a < *b);
+}
+
+/* Signals stay with the thread that waits for them. Without a thread, this one does it all. */
+static void ask_by_threads(struct asking *asking, size_t wanted)
+{
+    pthread_t threads[THREADS_MAX];
+    sigset_t all, before;
+    size_t count = 0;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    while (count < wanted && !pthread_create(&threads[count], NULL, ask_next, asking))
+        count++;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    ask_next(asking);
+    while (count)
+        pthread_join(threads[--count], NULL);
+}
+
+/* Asks about those modules at once that are worth a thread; others are asked about one by one, as
+ * their turn comes. */
+static int ask_about_files(struct derive *derive, struct derive_job *jobs, size_t count)
+{
+    struct asking asking = {.derive = derive};
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    asking.jobs = calloc(count + 1, sizeof *asking.jobs);
+    if (!asking.jobs)
+        return SPROF_ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        if (jobs[i].count >= WORTH_A_THREAD && recording_derive_has_file(&jobs[i]))
+            asking.jobs[asking.count++] = &jobs[i];
+    qsort(asking.jobs, asking.count, sizeof *asking.jobs, compare_counts);
+    size_t threads = processors > THREADS_MAX ? THREADS_MAX
+                     : processors < 1         ? 1
+                                              : (size_t)processors;
+    threads = threads < asking.count ? threads : asking.count;
+    if (threads > 1)
+        ask_by_threads(&asking, threads - 1);
+    free(asking.jobs);
+    return 0;
+}
+
 static int name_modules(struct derive *derive, const struct grouped *grouped)
 {
+    const size_t count = derive->modules.count;
     unsigned told = 0;
-    int result = 0;
-    for (size_t i = 0; i < derive->modules.count && !result; i++) {
-        struct derive_job job = {.module = &derive->modules.items[i],
-                                 .frames = grouped->sorted + grouped->starts[i],
-                                 .count = grouped->starts[i + 1] - grouped->starts[i]};
-        sprof_log_progress(derive->source->log, "naming functions", i, derive->modules.count);
-        if (job.count)
-            result = recording_derive_name_module(derive, &job);
-        if (job.count)
-            tell_problem(derive, &job, &told);
-        job.module->changed |= job.count > 0;
-        free(job.addresses);
+    struct derive_job *jobs = calloc(count + 1, sizeof *jobs);
+    if (!jobs)
+        return SPROF_ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        jobs[i] = (struct derive_job){.module = &derive->modules.items[i],
+                                      .frames = grouped->sorted + grouped->starts[i],
+                                      .count = grouped->starts[i + 1] - grouped->starts[i]};
+    sprof_log_progress(derive->source->log, "naming functions", 0, count);
+    int result = ask_about_files(derive, jobs, count);
+    for (size_t i = 0; i < count && !result; i++) {
+        struct derive_job *job = &jobs[i];
+        sprof_log_progress(derive->source->log, "naming functions", i, count);
+        if (job->count)
+            result = recording_derive_name_module(derive, job);
+        if (job->count)
+            tell_problem(derive, job, &told);
+        job->module->changed |= job->count > 0;
     }
+    for (size_t i = 0; i < count; i++) {
+        symbolize_result_release(&jobs[i].result);
+        free(jobs[i].addresses);
+    }
+    free(jobs);
     return result;
 }
+
+/* == All == */
 
 int recording_derive_names(struct derive *derive, struct sprof_error *error)
 {

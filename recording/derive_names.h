@@ -19,6 +19,9 @@ struct derive_job {
     size_t count;
     uint64_t *addresses; /* distinct, sorted */
     size_t address_count;
+    bool asked; /* `failed` and `result` are the symbolizer's answer */
+    int failed;
+    struct symbolize_result result;
 };
 
 /* Takes over a function that is stored, as the next one. All return 0 or SPROF_ENOMEM. */
@@ -51,7 +54,14 @@ uint64_t recording_derive_path_key(const struct derive_module *module);
 /* Opens the file of a module where it has one, and makes sure that it is the one that ran. */
 void recording_derive_open_image(struct derive *derive, struct derive_module *module);
 
-/* Names every frame of a job. */
+/* Asks the symbolizer about a job whose module has a file; jobs of several modules may be asked
+ * about by several threads at once. */
+void recording_derive_ask_file(struct derive *derive, struct derive_job *job);
+
+/* Whether that is possible. */
+bool recording_derive_has_file(const struct derive_job *job);
+
+/* Names every frame of a job, which is asked about unless it was before. */
 int recording_derive_name_module(struct derive *derive, struct derive_job *job);
 
 #endif
