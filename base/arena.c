@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK_BYTES = 64 * 1024 };
+/* Blocks double up to the larger one: many arenas of a short recording hold a few names. */
+enum { FIRST_BLOCK_BYTES = 4 * 1024, BLOCK_BYTES = 64 * 1024 };
 
 struct sprof_arena_block {
     struct sprof_arena_block *next;
@@ -14,7 +15,11 @@ struct sprof_arena_block {
 
 static struct sprof_arena_block *block_new(struct sprof_arena *arena, size_t size)
 {
-    size_t capacity = size > BLOCK_BYTES ? size : BLOCK_BYTES;
+    size_t capacity = arena->bytes < BLOCK_BYTES ? arena->bytes : BLOCK_BYTES;
+    if (capacity < FIRST_BLOCK_BYTES)
+        capacity = FIRST_BLOCK_BYTES;
+    if (capacity < size)
+        capacity = size;
     struct sprof_arena_block *block = calloc(1, sizeof *block + capacity);
     if (!block)
         return NULL;

@@ -61,7 +61,10 @@ static bool found_nothing(const struct derive *derive)
 static int run_step(struct derive *derive, const struct recording_names *names,
                     struct sprof_error *error)
 {
-    int result = recording_derive_load(derive, error);
+    int result = store_begin_reading(derive->store, error);
+    if (!result)
+        result = recording_derive_load(derive, error);
+    store_end_reading(derive->store);
     if (!result && derive->runs.count) {
         result = names ? recording_derive_given_names(derive, names, error)
                        : recording_derive_names(derive, error);

@@ -7,6 +7,7 @@
 #include "model/model.h"
 #include "recording/images.h"
 #include "recording/jit_owner.h"
+#include "recording/kernel_opening.h"
 #include "recording/recording.h"
 #include "store/store.h"
 #include "symbolize/symbolize.h"
@@ -15,6 +16,7 @@
 struct recording_derive_source {
     const struct recording_images *images; /* of the session that just ended; NULL: none */
     const struct recording_jit_owners *jit_owners;
+    struct recording_kernel_opening *kernel; /* the kernel's symbols, being opened; NULL: not yet */
     const struct sprof_log *log;
     struct model_kind_rules rules; /* count > 0: replaces the kinds stored */
     struct cache *cache;           /* borrowed; NULL: none */

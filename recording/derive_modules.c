@@ -140,7 +140,10 @@ static int symbolize_file(struct derive *derive, struct derive_job *job,
 /* Once for all modules of the kernel: to open it may take tens of milliseconds. */
 static void open_kernel(struct derive *derive)
 {
-    if (!derive->kernel && !derive->kernel_error.code)
+    struct recording_kernel_opening *begun = derive->source->kernel;
+    if (derive->kernel || derive->kernel_error.code)
+        return;
+    if (!begun || !recording_kernel_opening_take(begun, &derive->kernel, &derive->kernel_error))
         symbolize_kernel_open(&derive->kernel, NULL, &derive->kernel_error);
 }
 

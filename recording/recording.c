@@ -297,11 +297,12 @@ static int put_counter(void *context, const char *name, uint64_t value)
 
 /* Functions and costs. What this takes is no cost of the target's, and told apart from it. */
 static int derive(struct recording *recording, const struct recording_end *end,
-                  struct sprof_error *error)
+                  struct recording_kernel_opening *kernel, struct sprof_error *error)
 {
     const uint64_t begin_ns = sprof_clock_own_cpu_ns();
     const struct recording_derive_source source = {.images = &recording->images,
                                                    .jit_owners = &recording->jit_owners,
+                                                   .kernel = kernel,
                                                    .cache = recording->cache,
                                                    .log = recording->options.log};
     const int result = end->names ? recording_derive_import(recording->store, end->names, error)
@@ -319,8 +320,11 @@ int recording_finish(struct recording *recording, const struct recording_end *en
                      struct sprof_error *error)
 {
     const bool derives = !end->no_symbolize && !atomic_load(&recording->hurried);
+    struct recording_kernel_opening kernel = {0};
     recording->run.state = STORE_RECORDED;
     int result = 0;
+    if (derives && !end->names && recording->walk.saw_kernel)
+        recording_kernel_opening_begin(&kernel);
     if (recording_collect_rows(recording, true) || add_run(recording) || end_phase(recording) ||
         recording_counters_each(recording, put_counter, recording))
         result = sprof_error_memory(error);
@@ -328,7 +332,8 @@ int recording_finish(struct recording *recording, const struct recording_end *en
         result = recording_writer_finish(&recording->writer, error);
     atomic_store(&recording->written, !result);
     if (!result && derives)
-        result = derive(recording, end, error);
+        result = derive(recording, end, &kernel, error);
+    recording_kernel_opening_release(&kernel);
     recording_writer_finish(&recording->writer, NULL);
     const int finished = store_finish(recording->store, result ? NULL : error);
     return result ? result : finished;

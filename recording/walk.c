@@ -214,6 +214,7 @@ static int add_kernel(struct recording_walk *walk, const struct model_sample *sa
     place.process = NULL;
     place.generation = 0;
     place.past_ns = 0;
+    walk->saw_kernel = true;
     if (!sample->kernel_chain_count)
         return sample->in_kernel ? add_to_line(walk, &place, sample->ip, MODEL_BY_KERNEL) : 0;
     for (size_t i = 0; i < sample->kernel_chain_count; i++)

@@ -39,6 +39,7 @@ struct recording_walk {
     struct recording_trail *trails;
     uint32_t none_module, unknown_module, kernel_module;
     uint64_t kernel_start; /* of the kernel's text; 0 where it is hidden */
+    bool saw_kernel;       /* a frame of the kernel was added */
     uint64_t walk_ns;      /* spent unwinding */
 };
 

@@ -129,11 +129,15 @@ int report_summary(FILE *out, struct store *store, const char *path, unsigned co
     struct report_dataset dataset;
     uint64_t modules = 0;
     const struct report_selection selection = {0};
-    int result = report_dataset_load(&dataset, store, &selection, 0, error);
+    int result = store_begin_reading(store, error);
+    if (result)
+        return result;
+    result = report_dataset_load(&dataset, store, &selection, 0, error);
     if (!result)
         result = count_modules(store, dataset.run.id, &modules, error);
     if (!result && write_summary(out, &dataset, modules, path, columns ? columns : 100))
         result = sprof_error_memory(error);
     report_dataset_release(&dataset);
+    store_end_reading(store);
     return result ? result : report_output_close(out, error);
 }

@@ -7,6 +7,17 @@
 
 #include <stdio.h>
 
+int store_begin_reading(struct store *store, struct sprof_error *error)
+{
+    return store_exec(store, "BEGIN", error);
+}
+
+void store_end_reading(struct store *store)
+{
+    if (!sqlite3_get_autocommit(store->database))
+        sqlite3_exec(store->database, "COMMIT", NULL, NULL, NULL);
+}
+
 static int open_filtered(struct store_cursor *cursor, struct store *store,
                          enum store_table_id table, const struct store_filter *filter,
                          struct sprof_error *error)

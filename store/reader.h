@@ -40,6 +40,11 @@ struct store_held {
 };
 int store_hold(struct store *copy, const struct store_held *held, struct sprof_error *error);
 
+/* What is read until the end is of one moment, and the file is locked once, not for each statement.
+ * Not while anything is being written through this store. Ends where it did not begin, too. */
+int store_begin_reading(struct store *store, struct sprof_error *error);
+void store_end_reading(struct store *store);
+
 /* Each calls `row` for every row in order of id (samples: of time), until it returns non-zero,
  * which is then returned; else 0 or a negative code. A damaged database ends in SPROF_EFORMAT. */
 int store_each_run(struct store *store, int (*row)(void *, const struct store_run *), void *context,

@@ -115,13 +115,20 @@ static int exec_for_each(struct store *store, const char *sql, const uint32_t *i
     return status;
 }
 
-/* `had_functions`: there are some that may be of no use any more. */
+/* `had_functions`: there are some that may be of no use any more. Whatever is derived comes with a
+ * summary of its run's samples: where there is neither, there is nothing to forget. */
 static int forget(struct store *store, const struct store_derived *derived, int64_t *had_functions,
                   struct sprof_error *error)
 {
     static const enum store_table_id of_run[] = {STORE_DERIVED_OF_RUN(TABLE_ID)};
+    int64_t was_derived = 0;
     int status =
         store_scalar(store, "SELECT EXISTS (SELECT 1 FROM function)", had_functions, error);
+    if (!status)
+        status = store_scalar(store, "SELECT EXISTS (SELECT 1 FROM sample_summary)", &was_derived,
+                              error);
+    if (status || (!was_derived && !*had_functions))
+        return status;
     for (size_t i = 0; i < sizeof of_run / sizeof *of_run && !status; i++) {
         char sql[96];
         snprintf(sql, sizeof sql, "DELETE FROM %s WHERE run_id = ?1", store_table(of_run[i])->name);

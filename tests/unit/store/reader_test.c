@@ -204,6 +204,26 @@ static void test_quality(void)
     CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "no run 2"));
 }
 
+static void test_reading_is_of_one_moment(void)
+{
+    struct sprof_error error = {0};
+    struct seen before = {0}, within = {0}, after = {0};
+    const struct store_counter row = {1, "late", 99};
+    const struct store_batch batch = {.counters = {(struct store_counter *)&row, 1, 1}};
+    struct store *other;
+    CU_ASSERT_EQUAL_FATAL(store_open_write(&other, example.place.path, &error), 0);
+    CU_ASSERT_EQUAL_FATAL(store_begin_reading(example.store, &error), 0);
+    CU_ASSERT_EQUAL(store_each_counter(example.store, 1, see_counter, &before, NULL), 0);
+    CU_ASSERT_EQUAL(store_write(other, &batch, &error), 0);
+    CU_ASSERT_EQUAL(store_each_counter(example.store, 1, see_counter, &within, NULL), 0);
+    CU_ASSERT_STRING_EQUAL(within.ids, before.ids);
+    store_end_reading(example.store);
+    store_end_reading(example.store); /* which did not begin */
+    CU_ASSERT_EQUAL(store_each_counter(example.store, 1, see_counter, &after, NULL), 0);
+    CU_ASSERT_EQUAL(after.count, before.count + 1);
+    store_close(other, NULL);
+}
+
 void sprof_suite_store_reader(void);
 void sprof_suite_store_reader(void)
 {
@@ -217,4 +237,5 @@ void sprof_suite_store_reader(void)
     CU_add_test(suite, "costs by node, of samples", test_costs_by_node_of_samples);
     CU_add_test(suite, "costs by path", test_costs_by_path);
     CU_add_test(suite, "quality", test_quality);
+    CU_add_test(suite, "reading is of one moment", test_reading_is_of_one_moment);
 }
