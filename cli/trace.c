@@ -354,7 +354,7 @@ const struct cli_command cli_trace_command = {
         "that it starts are traced with --children, until the last of them ends. The command's\n"
         "output, input, signals and exit status are its own.\n"
         "With -p the process goes on without probes when the trace ends: by Ctrl-C, after\n"
-        "--duration, or by `sprof ctl -p PID end`; what it loads meanwhile is not traced.\n",
+        "--duration, or by `sprof ctl -p PID end`.\n",
     .arguments_size = sizeof(struct arguments),
     .release = release,
     .run = run,

@@ -222,8 +222,17 @@ uint32_t recording_module_at(struct recording *recording, pid_t pid, uint64_t ad
         model_process_table_process(&recording->process_table, pid, time_ns);
     const struct model_mapping *mapping =
         process ? model_process_table_find(&recording->process_table, process, address, 0) : NULL;
-    *offset = mapping ? address - mapping->start + mapping->file_offset : 0;
-    return mapping ? mapping->module : 0;
+    *offset = 0;
+    if (!mapping)
+        return 0;
+    /* Which file it is of is found out while it is there. */
+    struct recording_image *image = recording_images_get(
+        recording->walk.spaces.images,
+        model_process_table_module_by_id(&recording->process_table, mapping->module), mapping, pid);
+    if (image)
+        recording_images_identify(recording->walk.spaces.images, image);
+    *offset = address - mapping->start + mapping->file_offset;
+    return mapping->module;
 }
 
 int recording_child_in(struct recording *recording, uint32_t parent, uint32_t module,

@@ -365,10 +365,15 @@ void trace_attach_let_go(struct trace_session *session)
     trace_hand_release(&session->attachment->hand);
 }
 
+int trace_attach_borrow(struct trace_session *session, struct sprof_error *error)
+{
+    return take(session->attachment, session->pid, true, error);
+}
+
 int trace_attach_begin(struct trace_session *session, struct sprof_error *error)
 {
     const struct probe_request go = {.kind = PROBE_GO}, calibrate = {.kind = PROBE_CALIBRATE};
-    const int result = take(session->attachment, session->pid, true, error);
+    const int result = trace_attach_borrow(session, error);
     if (result)
         return result;
     const bool began =
@@ -434,7 +439,6 @@ int trace_attach_sweep(pid_t pid, struct sprof_error *error)
     }
     session->pid = session->options.pid = pid;
     session->common = session;
-    session->keeper = TRACE_KEEPER_NONE;
     session->lock_fd = session->memory_fd = session->agent_fd = session->child_fd = -1;
     result = open_attachment(session, error);
     if (!result)

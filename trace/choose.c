@@ -388,13 +388,13 @@ int trace_choose(struct trace_session *session, struct sprof_error *error)
     size_t chosen = 0;
     for (size_t i = 0; i < session->probes.count; i++)
         chosen += session->probes.items[i].is_chosen;
-    const bool may_come =
-        options->module_count && !chooser.seen && !options->pid && !session->uprobes;
+    const bool may_come = options->module_count && !chooser.seen && !session->uprobes;
     if (!result && !chosen && may_come)
         sprof_log_message(session->options.log, SPROF_LOG_WARNING,
-                          "--module '%s' matches nothing that the command is linked with: only "
-                          "what it loads later can be traced",
-                          options->modules[0]);
+                          "--module '%s' matches nothing that %s: only what it loads later can be "
+                          "traced",
+                          options->modules[0],
+                          options->pid ? "the process has loaded" : "the command is linked with");
     else if (!result && !chosen)
         result = nothing_chosen(&chooser, error);
     if (!result && session->probes.count >= PROBE_THUNKS)

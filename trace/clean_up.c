@@ -107,6 +107,7 @@ static int clean_up(pid_t pid, const struct probe_owner *owner, uint32_t functio
                     const struct sprof_log *log, struct sprof_error *error)
 {
     static const uint8_t off[PROBE_THUNKS];
+    const uint32_t closed = PROBE_LOADING_CLOSED;
     struct trace_session *session = calloc(1, sizeof *session);
     struct trace_leaving leaving = {.session = session,
                                     .memory_fd = -1,
@@ -125,8 +126,11 @@ static int clean_up(pid_t pid, const struct probe_owner *owner, uint32_t functio
     if (!result && (make_session(session, owner) || trace_leaving_look(&leaving)))
         result = sprof_error_memory(error);
     if (!result &&
-        !trace_leaving_write(&leaving, owner->shared_at + offsetof(struct probe_shared, tiers), off,
-                             sizeof off))
+        (!trace_leaving_write(&leaving, owner->shared_at + offsetof(struct probe_shared, tiers),
+                              off, sizeof off) ||
+         !trace_leaving_write(&leaving,
+                              owner->shared_at + offsetof(struct probe_shared, loading.state),
+                              &closed, sizeof closed)))
         result = sprof_error_set(error, SPROF_EPERMISSION, errno,
                                  "the memory of process %d may not be written: %s", (int)pid,
                                  strerror(errno));

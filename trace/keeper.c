@@ -126,12 +126,15 @@ static void pause_ms(long milliseconds)
     nanosleep(&time, NULL);
 }
 
-/* At once, and wherever the process runs: thunks pass through. */
+/* At once, and wherever the process runs: thunks pass through, and its loader waits for nobody. */
 static void switch_off(const struct watched *process)
 {
     static const uint8_t off[PROBE_THUNKS];
+    const uint32_t closed = PROBE_LOADING_CLOSED;
     if (process->memory_fd >= 0 &&
-        pwrite(process->memory_fd, off, sizeof off, offsetof(struct probe_shared, tiers)) < 0)
+        (pwrite(process->memory_fd, off, sizeof off, offsetof(struct probe_shared, tiers)) < 0 ||
+         pwrite(process->memory_fd, &closed, sizeof closed,
+                offsetof(struct probe_shared, loading.state)) < 0))
         return; /* of another size than it should have: the program cannot change that */
 }
 
@@ -186,7 +189,7 @@ void trace_keeper_begin(struct trace_keeper *keeper, const struct sprof_log *log
 {
     int ends[2] = {-1, -1};
     struct watch watch = {.tracer = {getpid(), start_of(getpid())}};
-    *keeper = TRACE_KEEPER_NONE;
+    *keeper = (struct trace_keeper){0};
     const bool made = !socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends);
     const pid_t pid = made ? fork() : -1;
     char ready;
@@ -202,7 +205,7 @@ void trace_keeper_begin(struct trace_keeper *keeper, const struct sprof_log *log
     if (made)
         close(ends[1]);
     if (pid > 0)
-        *keeper = (struct trace_keeper){ends[0], pid};
+        *keeper = (struct trace_keeper){.pid = pid, .fd = ends[0]};
     while (pid > 0 && recv(ends[0], &ready, 1, 0) < 0 && errno == EINTR)
         ;
     if (pid < 0 && made)
@@ -222,7 +225,7 @@ static void tell(const struct trace_keeper *keeper, const struct message *messag
         memcpy(CMSG_DATA(with), &fd, sizeof fd);
     }
     /* A keeper that somebody has stopped must not stop the trace. */
-    while (keeper->fd >= 0 && sendmsg(keeper->fd, &header, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 &&
+    while (keeper->pid && sendmsg(keeper->fd, &header, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 &&
            errno == EINTR)
         ;
 }
@@ -244,11 +247,11 @@ void trace_keeper_forget(const struct trace_keeper *keeper, pid_t pid)
 
 void trace_keeper_end(struct trace_keeper *keeper)
 {
-    if (keeper->pid > 0)
-        kill(keeper->pid, SIGKILL);
-    if (keeper->fd >= 0)
-        close(keeper->fd);
-    while (keeper->pid > 0 && waitpid(keeper->pid, NULL, 0) < 0 && errno == EINTR)
+    if (!keeper->pid)
+        return;
+    kill(keeper->pid, SIGKILL);
+    close(keeper->fd);
+    while (waitpid(keeper->pid, NULL, 0) < 0 && errno == EINTR)
         ;
-    *keeper = TRACE_KEEPER_NONE;
+    *keeper = (struct trace_keeper){0};
 }

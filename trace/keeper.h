@@ -9,11 +9,9 @@
 #include <sys/types.h>
 
 struct trace_keeper {
-    int fd;    /* our end of a socket pair; -1: there is no keeper */
-    pid_t pid; /* 0: none */
+    pid_t pid; /* 0: there is none */
+    int fd;    /* our end of a socket pair */
 };
-
-#define TRACE_KEEPER_NONE ((struct trace_keeper){.fd = -1})
 
 /* Forks the keeper, which has no file of ours open but its end. To be called before there are
  * threads or anything that must not be held open. Where it cannot be made, that is said, and the

@@ -1,4 +1,4 @@
-/* Libraries that the command loads and unloads while it runs. The loader tells of them in the
+/* Libraries that the program loads and unloads while it runs. The loader tells of them in the
  * agent (agent/probe/loaded.c), whose thread waits, so that probes are placed before anything of a
  * library has run, and forgotten when it is gone. */
 #include "trace/load.h"
@@ -30,6 +30,7 @@ enum {
 struct mapped {
     uint64_t address, size, file_offset;
     struct sprof_file_id file; /* its path is of trace_loads.paths */
+    bool is_early;             /* the loader is at it, and will tell: then it is new */
 };
 
 struct trace_loads {
@@ -37,12 +38,13 @@ struct trace_loads {
     struct probe_loading *shared;
     pthread_t thread;
     bool has_thread;
+    bool is_serving; /* a thread waits for what is done now */
     _Atomic bool ends;
     int event_fd; /* readable: a thread of the command asks */
     SPROF_VEC(struct mapped) before, now;
     SPROF_VEC(uint64_t) linked;    /* address - vaddr of what the loader has loaded */
     SPROF_VEC(const char *) paths; /* of all that was ever mapped */
-    SPROF_VEC(uint32_t) files;     /* loaded so far, of session->files */
+    SPROF_VEC(uint32_t) files; /* loaded so far, of session->files; there in a process that runs */
 };
 
 static void wait_on(_Atomic uint32_t *word, uint32_t value, int ms)
@@ -79,20 +81,42 @@ static void *watch(void *context)
 
 /* == What is mapped == */
 
+/* The kernel says behind a path that the file has been replaced or removed since: what is mapped is
+ * as it was. */
+static size_t path_length(const char *path)
+{
+    static const char deleted[] = " (deleted)";
+    const size_t length = strlen(path), suffix = sizeof deleted - 1;
+    return length > suffix && !strcmp(path + length - suffix, deleted) ? length - suffix : length;
+}
+
 /* Each path once, so that equal ones are the same. */
 static const char *kept_path(struct trace_loads *loads, const char *path)
 {
+    const size_t length = path_length(path);
     for (size_t i = 0; i < loads->paths.count; i++)
-        if (!strcmp(loads->paths.items[i], path))
+        if (strlen(loads->paths.items[i]) == length && !memcmp(loads->paths.items[i], path, length))
             return loads->paths.items[i];
-    const char *kept = sprof_arena_text(&loads->session->arena, path);
-    return kept && sprof_vec_push(&loads->paths, kept) == 0 ? kept : NULL;
+    char *kept = sprof_arena_alloc(&loads->session->arena, length + 1);
+    if (!kept || sprof_vec_push(&loads->paths, (const char *)kept))
+        return NULL;
+    memcpy(kept, path, length); /* the rest is zero */
+    return kept;
+}
+
+static bool is_of_file(const struct mapped *mapped, const struct trace_file *file)
+{
+    const size_t length = path_length(file->path);
+    return strlen(mapped->file.path) == length && !memcmp(mapped->file.path, file->path, length);
 }
 
 static int take_mapping(void *context, const struct model_mmap *mapping)
 {
     struct trace_loads *loads = context;
-    struct mapped mapped = {mapping->address, mapping->size, mapping->file_offset, mapping->file};
+    struct mapped mapped = {.address = mapping->address,
+                            .size = mapping->size,
+                            .file_offset = mapping->file_offset,
+                            .file = mapping->file};
     if (!mapping->file.path || mapping->file.path[0] != '/' || mapping->file.path[1] == '/')
         return 0;
     mapped.file.path = kept_path(loads, mapping->file.path);
@@ -163,12 +187,12 @@ static int look(struct trace_loads *loads)
 
 static void keep_look(struct trace_loads *loads)
 {
-    const size_t count = loads->now.count;
     loads->before.count = 0;
-    if (sprof_vec_reserve(&loads->before, count) == 0) {
-        memcpy(loads->before.items, loads->now.items, count * sizeof *loads->now.items);
-        loads->before.count = count;
-    }
+    if (sprof_vec_reserve(&loads->before, loads->now.count))
+        return;
+    for (size_t i = 0; i < loads->now.count; i++)
+        if (!loads->now.items[i].is_early)
+            loads->before.items[loads->before.count++] = loads->now.items[i];
 }
 
 /* == Libraries that went == */
@@ -189,7 +213,7 @@ static void forget_gone(struct trace_loads *loads)
         bool is_there = false;
         for (size_t k = 0; k < loads->now.count && file->is_loaded; k++)
             is_there |= loads->now.items[k].address == file->loaded_at &&
-                        !strcmp(loads->now.items[k].file.path, file->path);
+                        is_of_file(&loads->now.items[k], file);
         if (file->is_loaded && !is_there)
             forget_file(session, file);
     }
@@ -255,14 +279,17 @@ static int note_mapping(struct trace_session *session, const struct mapped *mapp
 
 static void say_loaded(const struct trace_session *session, const struct trace_file *file)
 {
+    const double seconds = (double)(sprof_clock_monotonic_ns() - session->start_ns) / 1e9;
     size_t chosen = 0;
     for (size_t i = file->first; i < file->first + file->count; i++)
         chosen += session->probes.items[i].is_chosen;
-    if (chosen)
-        sprof_log_message(session->options.log, SPROF_LOG_NOTE,
-                          "%s was loaded after %.3f s: %zu probes, from its constructors on",
-                          file->path,
-                          (double)(sprof_clock_monotonic_ns() - session->start_ns) / 1e9, chosen);
+    if (!chosen)
+        return;
+    sprof_log_message(session->options.log, SPROF_LOG_NOTE,
+                      session->loads->is_serving
+                          ? "%s was loaded after %.3f s: %zu probes, from its constructors on"
+                          : "%s was loaded while probes were put in: after %.3f s it has %zu, too",
+                      file->path, seconds, chosen);
 }
 
 static int place_new(struct trace_loads *loads, struct trace_module *module,
@@ -290,7 +317,8 @@ static int place_new(struct trace_loads *loads, struct trace_module *module,
     if (is_new && ((result = trace_ranges_extend(session, file->first, error)) ||
                    (result = trace_warnings_begin(session, file->first, error))))
         return result;
-    result = trace_place_file(session, file, error);
+    result = loads->is_serving ? trace_place_file(session, file, error)
+                               : trace_place_live_file(session, file, error);
     file->is_loaded = !result;
     if (!result && session->mode == TRACE_COVERAGE && trace_coverage_begin(session))
         return sprof_error_memory(error);
@@ -301,8 +329,19 @@ static int place_new(struct trace_loads *loads, struct trace_module *module,
     return result;
 }
 
-/* What goes wrong with a library leaves it without probes, and the command as it is. */
-static int take_new(struct trace_loads *loads, const struct mapped *mapped, struct cache *cache)
+/* Of what was there when files were looked at, or has come while they were. */
+static bool is_known(const struct trace_loads *loads, const struct mapped *mapped)
+{
+    for (size_t i = 0; i < loads->files.count; i++) {
+        const struct trace_file *file = &loads->session->files.items[loads->files.items[i]];
+        if (file->is_loaded && file->loaded_at == mapped->address && is_of_file(mapped, file))
+            return true;
+    }
+    return false;
+}
+
+/* What goes wrong with a library leaves it without probes, and the program as it is. */
+static int take_new(struct trace_loads *loads, struct mapped *mapped, struct cache *cache)
 {
     struct trace_session *session = loads->session;
     struct sprof_error error = {0};
@@ -313,7 +352,7 @@ static int take_new(struct trace_loads *loads, const struct mapped *mapped, stru
                                           .pid = session->pid,
                                           .map_start = mapped->address,
                                           .map_end = mapped->address + mapped->size};
-    if (!trace_wants(session, mapped->file.path))
+    if (!trace_wants(session, mapped->file.path) || is_known(loads, mapped))
         return 0;
     trace_plan_mapping(&module, session->pid, &mapping, cache);
     if (module.error.code)
@@ -324,6 +363,8 @@ static int take_new(struct trace_loads *loads, const struct mapped *mapped, stru
                         mapped->file.path);
     else if (is_linked(loads, module.bias))
         place_new(loads, &module, mapped, &error);
+    else
+        mapped->is_early = !loads->is_serving;
     trace_plan_release(&module.plan);
     if (error.code && error.code != SPROF_ENOMEM)
         sprof_log_message(session->options.log, SPROF_LOG_WARNING, "not traced: %s", error.message);
@@ -357,13 +398,32 @@ int trace_loads_serve(struct trace_session *session, struct sprof_error *error)
 {
     struct trace_loads *loads = session->loads;
     uint64_t events;
-    if (!loads || atomic_load(&loads->shared->state) != PROBE_LOADING_ASKED)
+    if (!loads || !loads->shared || atomic_load(&loads->shared->state) != PROBE_LOADING_ASKED)
         return 0;
     if (read(loads->event_fd, &events, sizeof events) < 0 && errno != EAGAIN)
         return sprof_error_memory(error);
+    loads->is_serving = true;
     const int result = take(loads);
+    loads->is_serving = false;
     set_state(loads->shared, PROBE_LOADING_DONE);
     return result ? sprof_error_memory(error) : 0;
+}
+
+int trace_loads_catch_up(struct trace_session *session, struct sprof_error *error)
+{
+    if (!session->loads)
+        return 0;
+    if (!session->hook.at)
+        sprof_log_message(session->options.log, SPROF_LOG_WARNING,
+                          "libraries that process %d loads later are not traced: nothing could be "
+                          "put into its loader",
+                          (int)session->pid);
+    return take(session->loads) ? sprof_error_memory(error) : 0;
+}
+
+bool trace_loads_is_serving(const struct trace_session *session)
+{
+    return session->loads && session->loads->is_serving;
 }
 
 int64_t trace_loads_ask(struct trace_session *session, const struct probe_request *request)
@@ -398,6 +458,65 @@ static bool is_empty_function(uint64_t address, const uint8_t code[TRACE_JUMP_BY
     return false;
 }
 
+static int open_loads(struct trace_session *session, struct sprof_error *error)
+{
+    struct trace_loads *loads = session->loads = calloc(1, sizeof *loads);
+    if (!loads)
+        return sprof_error_memory(error);
+    loads->session = session;
+    loads->event_fd = -1;
+    if (look(loads))
+        return sprof_error_memory(error);
+    keep_look(loads);
+    return 0;
+}
+
+int trace_loads_note(struct trace_session *session, struct sprof_error *error)
+{
+    return open_loads(session, error);
+}
+
+/* Should it be unloaded and loaded again, its functions keep their figures. */
+static int know_files(struct trace_loads *loads)
+{
+    struct trace_session *session = loads->session;
+    const uint64_t now_ns = sprof_clock_monotonic_ns();
+    int result = look(loads);
+    for (uint32_t i = 0; i < session->files.count && !result; i++) {
+        struct trace_file *file = &session->files.items[i];
+        for (size_t k = 0; k < loads->now.count && !result && !file->is_loaded; k++) {
+            if (!is_of_file(&loads->now.items[k], file))
+                continue;
+            uint64_t offset;
+            file->is_loaded = true;
+            file->loaded_at = loads->now.items[k].address;
+            file->module = recording_module_at(session->recording, session->pid, file->loaded_at,
+                                               now_ns, &offset);
+            file->offset = offset - (file->loaded_at - file->bias);
+            result = sprof_vec_push(&loads->files, i);
+        }
+    }
+    return result;
+}
+
+/* Says to the program that sprof lives, and to sprof what the program wants. */
+static int begin_watching(struct trace_loads *loads, struct sprof_error *error)
+{
+    sigset_t all, before;
+    loads->shared = &loads->session->shared->loading;
+    loads->shared->tracer = (uint32_t)getpid();
+    loads->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    loads->has_thread = loads->event_fd >= 0 && !pthread_create(&loads->thread, NULL, watch, loads);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return loads->has_thread
+               ? 0
+               : sprof_error_set(error, SPROF_ELIMIT, errno,
+                                 "cannot make a thread or a descriptor: see `ulimit -u` and "
+                                 "`ulimit -n`");
+}
+
 int trace_loads_begin(struct trace_session *session, struct sprof_error *error)
 {
     struct trace_hook *hook = &session->hook;
@@ -407,29 +526,19 @@ int trace_loads_begin(struct trace_session *session, struct sprof_error *error)
             sizeof hook->original ||
         !is_empty_function(at, hook->original)) {
         sprof_log_message(session->options.log, SPROF_LOG_WARNING,
-                          "the command's loader is not known: libraries that it loads later are "
+                          "the program's loader is not known: libraries that it loads later are "
                           "not traced");
+        trace_loads_free(session);
         return 0;
     }
-    struct trace_loads *loads = session->loads = calloc(1, sizeof *loads);
-    if (!loads)
-        return sprof_error_memory(error);
-    loads->session = session;
-    loads->shared = &session->shared->loading;
-    loads->shared->tracer = (uint32_t)getpid();
-    loads->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    loads->has_thread = loads->event_fd >= 0 && !pthread_create(&loads->thread, NULL, watch, loads);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (!loads->has_thread)
-        return sprof_error_set(error, SPROF_ELIMIT, errno,
-                               "cannot make a thread or a descriptor: see `ulimit -u` and "
-                               "`ulimit -n`");
-    if (look(loads))
-        return sprof_error_memory(error);
-    keep_look(loads);
+    int result = session->loads ? 0 : open_loads(session, error);
+    struct trace_loads *loads = session->loads;
+    if (!result && session->attachment && know_files(loads))
+        result = sprof_error_memory(error);
+    if (!result)
+        result = begin_watching(loads, error);
+    if (result)
+        return result;
     const char *loader = NULL;
     for (size_t i = 0; i < loads->before.count; i++)
         if (at - loads->before.items[i].address < loads->before.items[i].size)
@@ -444,7 +553,7 @@ int trace_loads_fd(const struct trace_session *session)
 
 void trace_loads_close(struct trace_session *session)
 {
-    if (session->loads)
+    if (session->loads && session->loads->shared)
         set_state(session->loads->shared, PROBE_LOADING_CLOSED);
 }
 
@@ -454,7 +563,7 @@ void trace_loads_free(struct trace_session *session)
     if (!loads)
         return;
     atomic_store(&loads->ends, true);
-    set_state(loads->shared, PROBE_LOADING_CLOSED);
+    trace_loads_close(session);
     if (loads->has_thread)
         pthread_join(loads->thread, NULL);
     if (loads->event_fd >= 0)

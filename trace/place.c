@@ -113,10 +113,10 @@ static int64_t ask(struct trace_session *session, enum probe_request_kind kind, 
         .kind = kind, .fd = session->memory_there, .address = address, .size = size};
     struct probe_answer answer;
     ssize_t got;
+    if (trace_loads_is_serving(session))
+        return trace_loads_ask(session, &request);
     if (session->attachment)
         return trace_attached_ask(session, &request, NULL);
-    if (session->agent_fd < 0)
-        return trace_loads_ask(session, &request);
     if (!send_request(session, &request, fd))
         return -EPIPE;
     do
@@ -444,8 +444,10 @@ static int place_calibration(struct writing *writing)
     return write_code(writing, at, thunk, sizeof thunk);
 }
 
-/* Of the probes of these files, which are all from the first one's on. */
-static int place_files(struct writing *writing, struct trace_file *files, size_t count)
+/* Of the probes of these files, which are all from the first one's on; without the jumps to them
+ * where their code may run. */
+static int place_files(struct writing *writing, struct trace_file *files, size_t count,
+                       bool is_live)
 {
     size_t probes = 0;
     int result = 0;
@@ -457,7 +459,7 @@ static int place_files(struct writing *writing, struct trace_file *files, size_t
         result =
             write_code(writing, writing->session->hello.thunks + writing->first * PROBE_THUNK_BYTES,
                        writing->thunks, probes * PROBE_THUNK_BYTES);
-    for (size_t i = 0; i < count && !result && !writing->session->attachment; i++)
+    for (size_t i = 0; i < count && !result && !is_live; i++)
         result = place_jumps(writing, &files[i]);
     return result;
 }
@@ -509,7 +511,19 @@ static int write_probes(struct trace_session *session, struct sprof_error *error
     if (!result)
         result = place_calibration(&writing);
     if (!result)
-        result = place_files(&writing, session->files.items, session->files.count);
+        result = place_files(&writing, session->files.items, session->files.count,
+                             session->attachment != NULL);
+    end_writing(&writing);
+    return result;
+}
+
+static int place_file(struct trace_session *session, struct trace_file *file, bool is_live,
+                      struct sprof_error *error)
+{
+    struct writing writing;
+    int result = begin_writing(&writing, session, file->first, file->count, error);
+    if (!result)
+        result = place_files(&writing, file, 1, is_live);
     end_writing(&writing);
     return result;
 }
@@ -517,12 +531,13 @@ static int write_probes(struct trace_session *session, struct sprof_error *error
 int trace_place_file(struct trace_session *session, struct trace_file *file,
                      struct sprof_error *error)
 {
-    struct writing writing;
-    int result = begin_writing(&writing, session, file->first, file->count, error);
-    if (!result)
-        result = place_files(&writing, file, 1);
-    end_writing(&writing);
-    return result;
+    return place_file(session, file, false, error);
+}
+
+int trace_place_copies(struct trace_session *session, struct trace_file *file,
+                       struct sprof_error *error)
+{
+    return place_file(session, file, true, error);
 }
 
 int trace_place_hook(struct trace_session *session, const char *loader_path, uint64_t at,
@@ -541,8 +556,12 @@ int trace_place_hook(struct trace_session *session, const char *loader_path, uin
     if (!result && sprof_vec_push(&session->files, loader))
         result = sprof_error_memory(error);
     if (!result && arch_jump_write(hook->jump, at, loader.island)) {
-        result = write_code(&writing, at, hook->jump, sizeof hook->jump);
-        hook->at = at;
+        if (session->attachment)
+            hook->wanted = at;
+        else {
+            result = write_code(&writing, at, hook->jump, sizeof hook->jump);
+            hook->at = at;
+        }
     }
     end_writing(&writing);
     return result;
@@ -557,6 +576,8 @@ int trace_place(struct trace_session *session, struct sprof_error *error)
         result = share_memory(session, error);
     if (!result && session->attachment)
         result = make_islands(session, error);
+    if (!result && session->attachment)
+        result = trace_loads_begin(session, error);
     if (session->attachment)
         trace_attach_let_go(session);
     if (!result)
@@ -573,8 +594,10 @@ int trace_place(struct trace_session *session, struct sprof_error *error)
         return result;
     trace_bypass_begin(session);
     trace_switch(session);
-    if (session->attachment)
-        return trace_place_live(session, error);
+    if (session->attachment) {
+        result = trace_place_live(session, error);
+        return result ? result : trace_loads_catch_up(session, error);
+    }
     session->start_ns = sprof_clock_monotonic_ns();
     session->start_ticks = probe_ticks();
     const struct probe_request go = {.kind = PROBE_GO};

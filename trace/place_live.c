@@ -21,10 +21,18 @@ enum {
     USER_CODE = 0x33, /* the selector of 64-bit code */
 };
 
+#define HOOK UINT32_MAX /* in place of a probe's number: the loader's function */
+
 struct site {
     uint64_t address;
     uint32_t probe;
     bool is_busy; /* a thread stands within it */
+};
+
+/* Executable memory of a file, whose path has this digest. */
+struct code {
+    struct trace_span span;
+    uint64_t path;
 };
 
 struct placing {
@@ -33,6 +41,7 @@ struct placing {
     int fd;                       /* /proc/PID/mem */
     SPROF_VEC(struct site) sites; /* by address, that wait */
     SPROF_VEC(struct trace_span) writable;
+    SPROF_VEC(struct code) code; /* by address */
 };
 
 static int compare_sites(const void *a, const void *b)
@@ -58,17 +67,25 @@ static bool returns_inside(const struct trace_function *function)
 }
 
 /* A site in two pages could be left half written, were sprof killed between them. */
-static int list_sites(struct placing *placing)
+static bool is_whole(uint64_t address)
+{
+    return address / PAGE == (address + TRACE_JUMP_BYTES - 1) / PAGE;
+}
+
+static int list_sites(struct placing *placing, size_t first, size_t count)
 {
     struct trace_session *session = placing->session;
-    for (size_t i = 0; i < session->probes.count; i++) {
+    const struct trace_hook *hook = &session->hook;
+    const struct site hooked = {.address = hook->wanted, .probe = HOOK};
+    if (hook->wanted && !hook->at && is_whole(hook->wanted) &&
+        sprof_vec_push(&placing->sites, hooked))
+        return SPROF_ENOMEM;
+    for (size_t i = first; i < first + count; i++) {
         struct trace_probe *probe = &session->probes.items[i];
         const uint64_t address = session->files.items[probe->file].bias + probe->function->site;
         const struct site site = {.address = address, .probe = (uint32_t)i};
-        if (!probe->jump[0])
-            continue;
-        const bool is_whole = address / PAGE == (address + TRACE_JUMP_BYTES - 1) / PAGE;
-        if (is_whole && !returns_inside(probe->function) && sprof_vec_push(&placing->sites, site))
+        if (probe->jump[0] && is_whole(address) && !returns_inside(probe->function) &&
+            sprof_vec_push(&placing->sites, site))
             return SPROF_ENOMEM;
     }
     if (placing->sites.count)
@@ -133,18 +150,30 @@ static void mark_interrupted(struct placing *placing, uint64_t stack_pointer, in
         mark_interrupted(placing, other, stacks - 1);
 }
 
-static int look_for_stacks(struct placing *placing)
+/* Without what the kernel says behind it of a file that is not there any more. */
+static uint64_t digest_of_path(const char *path)
+{
+    const char *deleted = strstr(path, " (deleted)");
+    return sprof_hash_bytes(path, deleted ? (size_t)(deleted - path) : strcspn(path, "\n"));
+}
+
+static int look_at_mappings(struct placing *placing)
 {
     char path[64], line[4608], rights[8];
     int result = 0;
-    placing->writable.count = 0;
+    placing->writable.count = placing->code.count = 0;
     snprintf(path, sizeof path, "/proc/%d/maps", (int)placing->session->pid);
     FILE *maps = fopen(path, "re");
     while (maps && !result && fgets(line, sizeof line, maps)) {
-        struct trace_span span;
-        if (sscanf(line, "%lx-%lx %7s", &span.start, &span.end, rights) == 3 && rights[1] == 'w' &&
-            span.start != PROBE_RECORDS)
-            result = sprof_vec_push(&placing->writable, span);
+        struct code code = {0};
+        const char *name = strchr(line, '/');
+        if (sscanf(line, "%lx-%lx %7s", &code.span.start, &code.span.end, rights) != 3)
+            continue;
+        if (rights[1] == 'w' && code.span.start != PROBE_RECORDS)
+            result = sprof_vec_push(&placing->writable, code.span);
+        code.path = rights[2] == 'x' && name ? digest_of_path(name) : 0;
+        if (code.path && !result)
+            result = sprof_vec_push(&placing->code, code);
     }
     if (maps)
         fclose(maps);
@@ -153,22 +182,54 @@ static int look_for_stacks(struct placing *placing)
 
 /* == Writing == */
 
+/* Whether the jump is there now, which stands where the bytes of the file do. */
+static bool put_jump(struct trace_session *session, const struct site *site, uint8_t *there)
+{
+    struct trace_hook *hook = &session->hook;
+    struct trace_probe *probe = site->probe == HOOK ? NULL : &session->probes.items[site->probe];
+    if (memcmp(there, probe ? probe->function->original : hook->original, TRACE_JUMP_BYTES) != 0)
+        return false;
+    memcpy(there, probe ? probe->jump : hook->jump, TRACE_JUMP_BYTES);
+    if (probe)
+        probe->is_placed = true;
+    else
+        hook->at = site->address;
+    return true;
+}
+
+/* Whether it is of that file still: a library may have been unloaded since it was planned, and
+ * another one like it be there. */
+static bool is_code_of(const struct placing *placing, uint64_t address, const char *path)
+{
+    size_t low = 0, high = placing->code.count;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (placing->code.items[middle].span.end <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < placing->code.count && trace_span_holds(&placing->code.items[low].span, address) &&
+           placing->code.items[low].path == digest_of_path(path);
+}
+
 static bool write_page(struct placing *placing, size_t first, size_t end)
 {
     struct trace_session *session = placing->session;
     uint8_t page[PAGE];
-    const uint64_t at = placing->sites.items[first].address / PAGE * PAGE;
+    const struct site *any = &placing->sites.items[first];
+    const uint64_t at = any->address / PAGE * PAGE;
     bool is_changed = false;
+    if (any->probe != HOOK &&
+        !is_code_of(placing, any->address,
+                    session->files.items[session->probes.items[any->probe].file].path))
+        return true;
     if (pread(placing->fd, page, PAGE, (off_t)at) != PAGE)
-        return false;
+        return true;
     for (size_t i = first; i < end; i++) {
         const struct site *site = &placing->sites.items[i];
-        struct trace_probe *probe = &session->probes.items[site->probe];
-        uint8_t *there = page + (site->address - at);
-        if (site->is_busy || memcmp(there, probe->function->original, TRACE_JUMP_BYTES) != 0)
-            continue;
-        memcpy(there, probe->jump, TRACE_JUMP_BYTES);
-        probe->is_placed = is_changed = true;
+        if (!site->is_busy)
+            is_changed |= put_jump(session, site, page + (site->address - at));
     }
     return !is_changed || pwrite(placing->fd, page, PAGE, (off_t)at) == PAGE;
 }
@@ -176,7 +237,7 @@ static bool write_page(struct placing *placing, size_t first, size_t end)
 /* All sites in which nobody stands; the others stay in the list. */
 static bool write_sites(struct placing *placing)
 {
-    if (look_for_stacks(placing))
+    if (look_at_mappings(placing))
         return false;
     for (size_t i = 0; i < placing->sites.count; i++)
         placing->sites.items[i].is_busy = false;
@@ -239,23 +300,24 @@ static int place_in_stops(struct placing *placing, struct sprof_error *error)
     return 0;
 }
 
-int trace_place_live(struct trace_session *session, struct sprof_error *error)
+/* The jumps to so many probes, and to the agent from the loader where that is wanted. */
+static int place_jumps(struct trace_session *session, size_t first, size_t count,
+                       struct sprof_error *error)
 {
     struct placing placing = {.session = session, .fd = -1};
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/mem", (int)session->pid);
-    int result = trace_attach_begin(session, error);
-    if (!result && (placing.fd = open(path, O_RDWR | O_CLOEXEC)) < 0)
+    placing.fd = open(path, O_RDWR | O_CLOEXEC);
+    int result = 0;
+    if (placing.fd < 0)
         result = sprof_error_set(
             error, errno == EACCES || errno == EPERM ? SPROF_EPERMISSION : SPROF_ENOTFOUND, errno,
             "the memory of process %d may not be written: %s", (int)session->pid, strerror(errno));
-    if (!result && list_sites(&placing))
+    else if (list_sites(&placing, first, count))
         result = sprof_error_memory(error);
-    session->start_ns = sprof_clock_monotonic_ns();
-    session->start_ticks = probe_ticks();
     if (!result)
         result = place_in_stops(&placing, error);
-    for (size_t i = 0; i < session->probes.count; i++) {
+    for (size_t i = first; i < first + count; i++) {
         struct trace_probe *probe = &session->probes.items[i];
         session->refused += probe->is_chosen && !probe->is_placed && probe->jump[0];
         probe->is_chosen &= probe->is_placed;
@@ -264,5 +326,25 @@ int trace_place_live(struct trace_session *session, struct sprof_error *error)
         close(placing.fd);
     sprof_vec_release(&placing.sites);
     sprof_vec_release(&placing.writable);
+    sprof_vec_release(&placing.code);
     return result;
+}
+
+int trace_place_live(struct trace_session *session, struct sprof_error *error)
+{
+    const int result = trace_attach_begin(session, error);
+    session->start_ns = sprof_clock_monotonic_ns();
+    session->start_ticks = probe_ticks();
+    return result ? result : place_jumps(session, 0, session->probes.count, error);
+}
+
+int trace_place_live_file(struct trace_session *session, struct trace_file *file,
+                          struct sprof_error *error)
+{
+    int result = trace_attach_borrow(session, error);
+    if (!result) {
+        result = trace_place_copies(session, file, error);
+        trace_attach_let_go(session);
+    }
+    return result ? result : place_jumps(session, file->first, file->count, error);
 }

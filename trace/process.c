@@ -63,6 +63,12 @@ void trace_plan_mapping(struct trace_module *module, pid_t pid, const struct mod
     trace_plan_count(&module->plan);
 }
 
+static int compare_mapping(void *context, const struct model_mmap *mapping)
+{
+    const struct model_mmap *wanted = context;
+    return mapping->address == wanted->address && mapping->file.inode == wanted->file.inode;
+}
+
 static int take_mapping(void *context, const struct model_mmap *mapping)
 {
     struct survey *survey = context;
@@ -75,7 +81,10 @@ static int take_mapping(void *context, const struct model_mmap *mapping)
         return 0;
     struct trace_module module = {.path = mapping->file.path};
     trace_plan_mapping(&module, survey->pid, mapping, survey->cache);
-    const int result = survey->module(survey->context, &module);
+    /* It may have been unloaded meanwhile, and something else be there. */
+    const bool is_gone = (module.differing || module.error.code) &&
+                         !target_each_mapping(survey->pid, compare_mapping, (void *)mapping);
+    const int result = is_gone ? 0 : survey->module(survey->context, &module);
     trace_plan_release(&module.plan);
     return result;
 }

@@ -61,9 +61,10 @@ static int set_up(struct trace_session *session, struct sprof_error *error)
         session->start_ticks = probe_ticks();
         return trace_ranges_begin(session, error);
     }
-    int result = session->options.pid ? 0
-                 : session->uprobes   ? trace_uprobes_hold(session, error)
-                                      : trace_meet(session, error);
+    int result = session->uprobes && session->options.pid ? 0
+                 : session->uprobes                       ? trace_uprobes_hold(session, error)
+                 : session->options.pid                   ? trace_loads_note(session, error)
+                                                          : trace_meet(session, error);
     if (!result)
         result = trace_choose(session, error);
     if (!result && take_snapshot(session))

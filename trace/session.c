@@ -220,7 +220,6 @@ int trace_open(struct trace_session **out, const struct trace_options *options,
         return result ? result : sprof_error_memory(error);
     }
     session->lock_fd = lock_fd;
-    session->keeper = TRACE_KEEPER_NONE;
     if (injects)
         trace_keeper_begin(&session->keeper, options->log);
     session->options = *options;

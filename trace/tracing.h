@@ -27,7 +27,8 @@ struct trace_file {
 
 /* A jump from where the loader tells debuggers of libraries to the agent, which tells sprof. */
 struct trace_hook {
-    uint64_t at; /* 0: it is not there */
+    uint64_t at;     /* 0: it is not there */
+    uint64_t wanted; /* where it is to be in a process that runs; 0: nowhere */
     uint8_t original[TRACE_JUMP_BYTES], jump[TRACE_JUMP_BYTES];
 };
 
@@ -269,7 +270,13 @@ int trace_place(struct trace_session *session, struct sprof_error *error);
 int trace_place_file(struct trace_session *session, struct trace_file *file,
                      struct sprof_error *error);
 
-/* Writes session->hook, a jump to the agent at an address of the loader, whose path is given. */
+/* The same but for the jumps to them, of a file that may run: trace_place_live_file writes those.
+ */
+int trace_place_copies(struct trace_session *session, struct trace_file *file,
+                       struct sprof_error *error);
+
+/* Writes session->hook, a jump to the agent at an address of the loader, whose path is given. In a
+ * process that runs trace_place_live writes it. */
 int trace_place_hook(struct trace_session *session, const char *loader, uint64_t at,
                      struct sprof_error *error);
 
@@ -293,6 +300,10 @@ int64_t trace_attached_ask(struct trace_session *session, const struct probe_req
 /* Makes the shared memory in the process, and opens it here. */
 int trace_attach_memory(struct trace_session *session, struct sprof_error *error);
 
+/* Borrows a thread again, wherever it is, until trace_attach_let_go: to map something, not to load.
+ */
+int trace_attach_borrow(struct trace_session *session, struct sprof_error *error);
+
 /* Lets thunks measure, and finds out what they take. Probes are not placed yet. */
 int trace_attach_begin(struct trace_session *session, struct sprof_error *error);
 
@@ -315,6 +326,10 @@ void trace_attach_free(struct trace_attachment *attachment);
 
 /* Lets thunks measure, and writes the jumps to them into a process that runs. */
 int trace_place_live(struct trace_session *session, struct sprof_error *error);
+
+/* Writes the probes of one more file, whose code may run already. */
+int trace_place_live_file(struct trace_session *session, struct trace_file *file,
+                          struct sprof_error *error);
 
 /* == owner.c == */
 

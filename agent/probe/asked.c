@@ -42,10 +42,18 @@ static int64_t find_handle(const struct probe_asked *asked)
     return (int64_t)(uintptr_t)handle;
 }
 
+static int64_t say_hello(struct probe_hello *hello)
+{
+    if (!probe_say_hello(hello))
+        return -ENOMEM;
+    probe_find_loader(hello);
+    return 0;
+}
+
 static int64_t answer(struct probe_asked *asked)
 {
     switch (asked->request.kind) {
-    case PROBE_HELLO: close_left_over(); return probe_say_hello(&asked->hello) ? 0 : -ENOMEM;
+    case PROBE_HELLO: close_left_over(); return say_hello(&asked->hello);
     case PROBE_MAKE_MEMORY: return make_memory();
     case PROBE_MAP_SHARED:
         left_over = -1; /* it is closed there */

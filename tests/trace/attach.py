@@ -221,7 +221,6 @@ def refused():
     process.wait()
     process = running()
     says(process.pid, "finds none of", "--function", "no_such_function")
-    says(process.pid, "'no_such.so' matches nothing", "--module", "no_such.so")
     process.send_signal(signal.SIGSTOP)
     wait_for(lambda: " T " in open(f"/proc/{process.pid}/stat").read(), "its stop")
     says(process.pid, "it is stopped\n.*kill -CONT")
