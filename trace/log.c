@@ -193,8 +193,8 @@ static bool is_known(const struct trace_session *session, uint64_t header)
 static bool is_stuck(const struct trace_session *session, struct trace_thread *thread,
                      uint64_t place)
 {
-    if (thread->waits_at != place) {
-        thread->waits_at = place;
+    if (thread->waits_for != place + 1) {
+        thread->waits_for = place + 1;
         thread->waits_since_ns = session->now_ns;
     }
     return thread->is_over || session->now_ns - thread->waits_since_ns > STUCK_NS;

@@ -132,7 +132,8 @@ struct trace_thread {
     struct store_call_packer packer;        /* of those that have ended */
     uint64_t last_start_ns;                 /* of the call in the log that began last */
     bool is_over;                           /* the thread has ended, or the trace has */
-    uint64_t waits_at, waits_since_ns;      /* a place in the ring that is not filled in */
+    uint64_t waits_for;      /* what follows a place in the ring that is not filled in; 0: none */
+    uint64_t waits_since_ns; /* … since when */
 };
 
 struct trace_governor {
