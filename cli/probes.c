@@ -13,8 +13,10 @@ enum { REFUSED_SHOWN = 8 };
 struct arguments {
     pid_t pid;
     bool refused, all, no_cache;
-    const char *function;
+    struct cli_texts functions;
     const char *flags; /* the compiler */
+    bool embed;
+    const char *output;
     enum cli_format format;
 };
 
@@ -33,9 +35,15 @@ static const struct cli_option options[] = {
     {"refused", 0, NULL, "list the functions without a probe, or with one at the entry only",
      FIELD(refused), cli_set_flag},
     {"all", 0, NULL, "list all functions", FIELD(all), cli_set_flag},
-    {"function", 0, "NAME", "one function and what it calls", FIELD(function), cli_set_text},
+    {"function", 0, "NAME", "one function and what it calls; for --embed a regular expression",
+     FIELD(functions), cli_add_text},
     {"flags", 0, "gcc|clang", "print the compiler's option that leaves room for probes",
      FIELD(flags), set_compiler},
+    {"embed", 0, NULL,
+     "put probes into a copy of the file, which -o names: they are off until "
+     "sprof trace runs it",
+     FIELD(embed), cli_set_flag},
+    {"output", 'o', "FILE", "the copy", FIELD(output), cli_set_text},
     {"format", 0, "text|csv|json",
      "for people (text), or for programs: csv and json list functions", FIELD(format),
      cli_set_format},
@@ -294,7 +302,7 @@ static void print_function(const struct trace_plan *plan, const struct trace_fun
 
 static void find_function(struct view *view, const struct trace_plan *plan)
 {
-    const char *name = view->arguments->function;
+    const char *name = *view->arguments->functions.list.items;
     for (size_t i = 0; i < plan->function_count; i++) {
         const struct trace_function *function = &plan->functions[i];
         if (is_name(function, name)) {
@@ -322,9 +330,54 @@ static int no_such_function(struct view *view, struct sprof_error *error)
 {
     struct sprof_str near = {0};
     sprof_suggest_append(&near, &view->near);
-    const int code = sprof_error_set(error, SPROF_ENOTFOUND, 0, "there is no function `%s`%s",
-                                     view->arguments->function, near.text ? near.text : "");
+    const int code =
+        sprof_error_set(error, SPROF_ENOTFOUND, 0, "there is no function `%s`%s",
+                        *view->arguments->functions.list.items, near.text ? near.text : "");
     sprof_str_release(&near);
+    return code;
+}
+
+/* == Embedding == */
+
+static void print_embedded(const struct trace_embedding *embedding,
+                           const struct trace_embedded *embedded)
+{
+    bool first = true;
+    printf("%s: %s probes embedded (", embedding->output, digits_of(embedded->embedded).text);
+    for (unsigned mechanism = 1; mechanism < TRACE_MECHANISMS; mechanism++)
+        if (embedded->by[mechanism]) {
+            printf("%s%s %s", first ? "" : " · ", trace_mechanism_text(mechanism),
+                   digits_of(embedded->by[mechanism]).text);
+            first = false;
+        }
+    printf("), all off; entry only %s", digits_of(embedded->entry_only).text);
+    if (embedded->refused)
+        printf(" · left out %s: %s: %s%s", digits_of(embedded->refused).text,
+               embedded->refused_name, embedded->refused_why, embedded->refused > 1 ? " …" : "");
+    putchar('\n');
+}
+
+static int embed(const struct arguments *arguments, const struct cli_operands *operands,
+                 struct sprof_error *error)
+{
+    if (arguments->pid || operands->count != 1 || !arguments->output)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "--embed reads one file and writes another: `sprof probes ./program "
+                               "--embed -o ./program.probes`");
+    if (arguments->refused || arguments->all || arguments->flags || arguments->format != CLI_TEXT)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "--embed goes with --function, -o and --no-cache alone: what can "
+                               "have a probe is listed without it");
+    const struct trace_embedding embedding = {.path = operands->items[0],
+                                              .output = arguments->output,
+                                              .functions = arguments->functions.list.items,
+                                              .function_count = arguments->functions.list.count};
+    struct trace_embedded embedded;
+    struct cache *cache = arguments->no_cache ? NULL : cache_open(NULL);
+    const int code = trace_embed(&embedding, cache, &embedded, error);
+    cache_free(cache, 0);
+    if (!code)
+        print_embedded(&embedding, &embedded);
     return code;
 }
 
@@ -336,7 +389,7 @@ static void show_plan(struct view *view, const struct trace_plan *plan)
     view->modules++;
     if (arguments->flags)
         print_flags(plan, arguments->flags);
-    else if (arguments->function)
+    else if (arguments->functions.list.count)
         find_function(view, plan);
     else if (arguments->refused || arguments->all || arguments->format != CLI_TEXT)
         list_functions(view, plan);
@@ -380,11 +433,17 @@ static int show(struct view *view, const char *file, struct sprof_error *error)
     return code;
 }
 
-static int run(struct cli_terminal *terminal, void *all, const struct cli_operands *operands,
-               struct sprof_error *error)
+static int carry_out(struct cli_terminal *terminal, const struct arguments *arguments,
+                     const struct cli_operands *operands, struct sprof_error *error)
 {
-    const struct arguments *arguments = all;
     struct view view = {.arguments = arguments, .terminal = terminal};
+    if (arguments->embed)
+        return embed(arguments, operands, error);
+    if (arguments->output)
+        return sprof_error_set(error, SPROF_EUSAGE, 0, "-o names what --embed writes");
+    if (arguments->functions.list.count > 1)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "give one --function; --embed takes several");
     const bool lists = !arguments->flags &&
                        (arguments->refused || arguments->all || arguments->format != CLI_TEXT);
     if ((operands->count == 1) == (arguments->pid != 0) || operands->count > 1)
@@ -395,17 +454,27 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
     view.listing.columns = arguments->format == CLI_TEXT ? text_columns : columns;
     view.listing.column_count =
         arguments->format == CLI_TEXT ? sizeof text_columns / sizeof *text_columns : COLUMNS;
-    const bool is_table = lists && (!arguments->function || arguments->format != CLI_TEXT);
+    const bool is_table =
+        lists && (!arguments->functions.list.count || arguments->format != CLI_TEXT);
     if (is_table)
         cli_listing_begin(&view.listing);
     int code = show(&view, arguments->pid ? NULL : operands->items[0], error);
     if (is_table)
         cli_listing_end(&view.listing);
-    if (!code && arguments->function && !view.functions)
+    if (!code && arguments->functions.list.count && !view.functions)
         code = no_such_function(&view, error);
-    if (!code && view.guarded && !lists && !arguments->flags && !arguments->function)
+    if (!code && view.guarded && !lists && !arguments->flags && !arguments->functions.list.count)
         printf("guarded: the process runs generated code, so each probe checks its caller\n");
     sprof_arena_release(&view.names);
+    return code;
+}
+
+static int run(struct cli_terminal *terminal, void *all, const struct cli_operands *operands,
+               struct sprof_error *error)
+{
+    struct arguments *arguments = all;
+    const int code = carry_out(terminal, arguments, operands, error);
+    sprof_vec_release(&arguments->functions.list);
     return code;
 }
 

@@ -164,7 +164,8 @@ struct store_call_cost {
 /* The probe of a function that was called, whose entry is the frame of the node. */
 struct store_probe {
     uint32_t run_id, node_id;
-    const char *mechanism; /* "sled", "fentry", "xray", "prologue", "leave", "slot", "uprobe" */
+    const char *mechanism; /* "sled", "fentry", "xray", "prologue", "leave", "slot", "uprobe",
+                              "embedded" */
     uint64_t address;      /* of the bytes that it changed, as the ELF file numbers them */
 };
 

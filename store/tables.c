@@ -4,8 +4,8 @@
 static const char *const state_words[] = {"recording", "recorded", "complete", NULL};
 static const char *const frame_words[] = {"app", NULL};
 static const char *const probe_tier_words[] = {"timed", "counted", "off", NULL};
-static const char *const mechanism_words[] = {"sled",  "fentry", "xray",   "prologue",
-                                              "leave", "slot",   "uprobe", NULL};
+static const char *const mechanism_words[] = {"sled", "fentry", "xray",     "prologue", "leave",
+                                              "slot", "uprobe", "embedded", NULL};
 static const char *const warning_words[] = {"slow", "stuck", "stack", NULL};
 static const char *const interior_words[] = {"keep", "drop", NULL};
 static const char *const unit_words[] = {"sample", "call", NULL};

@@ -163,6 +163,8 @@ static enum trace_reason decide_prologue(struct trace_planner *planner,
 void trace_decide(struct trace_planner *planner, struct trace_function *function, uint64_t limit)
 {
     struct sprof_bytes code;
+    if (function->mechanism == TRACE_EMBEDDED)
+        return; /* it was decided when the probe was put into the file */
     enum trace_mechanism mechanism = function->mechanism; /* a sled's */
     enum trace_reason why = reason_of_kind(planner, function);
     /* Whoever unwinds for exceptions is entered through functions that leave frames. */

@@ -288,8 +288,14 @@ static int make_island_of(struct trace_session *session, struct trace_file *file
 {
     const struct trace_probe *probes = session->probes.items + file->first;
     const uint64_t each = TRACE_COPY_BYTES_MAX + TRACE_FAR_JUMP_BYTES + 16;
-    return make_island(session, file, file->count * each, file->bias + probes[0].function->site,
-                       file->bias + probes[file->count - 1].function->site + PAGE, error);
+    uint64_t low = UINT64_MAX, high = 0;
+    for (size_t i = 0; i < file->count; i++) {
+        const uint64_t site = probes[i].function->site;
+        low = site < low ? site : low;
+        high = site > high ? site : high;
+    }
+    return make_island(session, file, file->count * each, file->bias + low,
+                       file->bias + high + PAGE, error);
 }
 
 /* Of a running process, while a thread of it is borrowed. */
@@ -366,7 +372,7 @@ static uint64_t place_body(struct writing *writing, const struct trace_file *fil
     const uint64_t at = file->island + writing->island.count;
     struct trace_copy copy;
     if (function->mechanism == TRACE_SLED || function->mechanism == TRACE_FENTRY ||
-        function->mechanism == TRACE_XRAY)
+        function->mechanism == TRACE_XRAY || function->mechanism == TRACE_EMBEDDED)
         return site + function->displaced;
     if (writing->has_shadow_stack && moves_a_call(function))
         return 0;

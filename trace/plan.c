@@ -292,7 +292,7 @@ static void keep_bytes(struct trace_planner *planner)
         struct sprof_bytes code;
         if (function->site && trace_text_at(planner, function->site, &code))
             memcpy(function->original, code.data, function->displaced);
-        landing += function->site > function->start;
+        landing += function->site > function->start && function->mechanism != TRACE_EMBEDDED;
     }
     planner->plan->lands = landing > planner->functions.count / 2;
 }
@@ -312,6 +312,7 @@ static int make(struct trace_planner *planner, struct sprof_error *error)
     trace_targets_of_data(planner);
     trace_scan_code(planner);
     name_slots(planner);
+    trace_find_embedded(planner);
     trace_spread_needs(planner);
     trace_scan_exception_tables(planner);
     trace_find_sleds(planner);

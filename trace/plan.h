@@ -14,7 +14,7 @@
 #include <stdbool.h>
 
 /* What a stored plan is made by; a file of another version is not read. */
-enum { TRACE_PLAN_VERSION = 4 };
+enum { TRACE_PLAN_VERSION = 5 };
 
 /* A jump to a probe, and the room that it takes at a function's entry. */
 enum { TRACE_JUMP_BYTES = 5, TRACE_DISPLACED_MAX = 4 + 15 };
@@ -26,6 +26,7 @@ enum trace_mechanism {
     TRACE_FENTRY,   /* the nop of -mfentry -mnop-mcount -mrecord-mcount */
     TRACE_XRAY,     /* the entry sled of -fxray-instrument */
     TRACE_PROLOGUE, /* its first instructions are moved, and a jump takes their place */
+    TRACE_EMBEDDED, /* a switch in the file leads to the probe: see embed/embedded.h */
     TRACE_LEAVE, /* like that, and it ends frames of others: longjmp, the catching of an exception
                   */
     TRACE_MECHANISMS

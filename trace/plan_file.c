@@ -171,6 +171,9 @@ static bool site_is_valid(const struct file_function *in)
 {
     if (in->mechanism == TRACE_NOT)
         return !in->site && !in->displaced;
+    if (in->mechanism == TRACE_EMBEDDED)
+        return in->site && in->displaced >= TRACE_JUMP_BYTES &&
+               in->displaced <= TRACE_DISPLACED_MAX;
     return in->site >= in->start && in->site < in->end && in->site - in->start <= 16 &&
            in->displaced >= TRACE_JUMP_BYTES && in->displaced <= TRACE_DISPLACED_MAX;
 }

@@ -1,6 +1,6 @@
 /* The plan of a file: from the cache, or made. */
 #include "recording/recording.h"
-#include "trace/plan.h"
+#include "trace/embed/embedded.h"
 
 #include <stdlib.h>
 
@@ -47,8 +47,8 @@ int trace_plan_open(struct trace_plan *plan, const struct image_request *request
 {
     struct image *image;
     static const char *const sections[] = {
-        ".text",   ".rodata", ".eh_frame", ".gcc_except_table", ".symtab", ".strtab",
-        ".dynsym", ".dynstr", ".rela.dyn", ".rela.plt",         NULL};
+        ".text",   ".rodata", ".eh_frame", ".gcc_except_table", ".symtab",     ".strtab",
+        ".dynsym", ".dynstr", ".rela.dyn", ".rela.plt",         EMBEDDED_LIST, NULL};
     struct sprof_digest key = {0};
     *plan = (struct trace_plan){0};
     int code = recording_open_image(&image, request, error);

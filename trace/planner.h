@@ -66,6 +66,9 @@ void trace_decide(struct trace_planner *planner, struct trace_function *function
 /* Sites that compilers made, by the functions they are in. */
 void trace_find_sleds(struct trace_planner *planner);
 
+/* Probes that are in the file already, and what was decided for their functions then. */
+void trace_find_embedded(struct trace_planner *planner);
+
 /* The index of the function that covers a vaddr, or -1. */
 ptrdiff_t trace_function_index(const struct trace_function *functions, size_t count,
                                uint64_t vaddr);

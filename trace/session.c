@@ -36,7 +36,7 @@ int trace_refuse(enum agent_file kind, const char *path, struct sprof_error *err
 }
 
 /* Another C library's loader runs constructors without what the agent needs. */
-static bool has_foreign_loader(const char *path)
+bool trace_has_foreign_loader(const char *path)
 {
     struct image *image;
     const struct image_request request = {.file = {.path = path}};
@@ -56,7 +56,7 @@ static int check_command(const struct trace_options *options, struct sprof_error
     int result = 0;
     if (kind != AGENT_FILE_GOOD)
         result = kind == AGENT_FILE_MISSING ? 0 : trace_refuse(kind, path, error);
-    else if (has_foreign_loader(path))
+    else if (trace_has_foreign_loader(path))
         result = sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
                                  "cannot trace %s: it is not loaded by glibc's loader\n`sprof "
                                  "trace --backend uprobe`, as root, puts nothing into it; `sprof "

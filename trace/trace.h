@@ -6,6 +6,7 @@
 #ifndef SPROF_TRACE_TRACE_H
 #define SPROF_TRACE_TRACE_H
 
+#include "trace/embed/embed.h"
 #include "trace/owner.h"
 #include "trace/plan.h"
 #include "trace/relocate.h"

@@ -494,6 +494,9 @@ int trace_collect_program(struct trace_session *session, enum trace_collecting w
 /* Says why a program cannot be traced. */
 int trace_refuse(enum agent_file kind, const char *path, struct sprof_error *error);
 
+/* Whether a program is loaded by another loader than glibc's. */
+bool trace_has_foreign_loader(const char *path);
+
 /* == processes.c == */
 
 /* A process runs the program from now on. Returns 0 or SPROF_ENOMEM. */

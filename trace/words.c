@@ -2,8 +2,9 @@
 #include "trace/plan.h"
 
 static const char *const mechanisms[TRACE_MECHANISMS] = {
-    [TRACE_NOT] = "none",  [TRACE_SLED] = "sled",         [TRACE_FENTRY] = "fentry",
-    [TRACE_XRAY] = "xray", [TRACE_PROLOGUE] = "prologue", [TRACE_LEAVE] = "leave",
+    [TRACE_NOT] = "none",          [TRACE_SLED] = "sled",         [TRACE_FENTRY] = "fentry",
+    [TRACE_XRAY] = "xray",         [TRACE_PROLOGUE] = "prologue", [TRACE_LEAVE] = "leave",
+    [TRACE_EMBEDDED] = "embedded",
 };
 
 static const char *const reasons[TRACE_REASONS] = {

@@ -1,0 +1,329 @@
+/* Chooses functions of a file, makes the code that their entries lead over, and has the file
+ * written with it. */
+#include "trace/embed/embed.h"
+
+#include "arch/arch.h"
+#include "trace/embed/elf_file.h"
+#include "trace/embed/embedded.h"
+#include "trace/relocate.h"
+#include "trace/tracing.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum {
+    ENTRY_ALIGN = 16,
+    SLOT_ALIGN = 8,
+    FAR_OPCODE = TRACE_FAR_JUMP_BYTES - 8, /* bytes before its target */
+    ONE_BYTE_NOP = 0x90,
+};
+
+struct maker {
+    const struct trace_embedding *embedding;
+    struct trace_embedded *result;
+    struct elf_file file;
+    struct trace_plan plan;
+    struct sprof_str code; /* of the new section */
+    SPROF_VEC(struct embedded_function) functions;
+    struct sprof_suggestions near;
+    size_t found; /* chosen functions */
+    struct sprof_error *error;
+};
+
+/* == What cannot have any == */
+
+static int refuse(const struct maker *maker, const char *why)
+{
+    return sprof_error_set(maker->error, SPROF_EUNSUPPORTED, 0,
+                           "cannot embed probes into %s: it %s", maker->embedding->path, why);
+}
+
+static int check_file(const struct maker *maker)
+{
+    const char *path = maker->embedding->path;
+    const char *why = NULL;
+    switch (agent_check_file(path)) {
+    case AGENT_FILE_SETUID:
+        why = "runs with other rights than its user's: the loader keeps the tracing agent out";
+        break;
+    case AGENT_FILE_GO: why = "is a Go program, which moves its stacks"; break;
+    case AGENT_FILE_SANITIZER:
+        why = "is built with a sanitizer, which keeps books of its own of calls";
+        break;
+    default: break; /* the reading of the file tells */
+    }
+    if (why)
+        return refuse(maker, why);
+    return trace_has_foreign_loader(path)
+               ? refuse(maker, "is not loaded by glibc's loader, which the tracing agent needs")
+               : 0;
+}
+
+static int check_output(const struct maker *maker)
+{
+    struct stat input, output;
+    const struct trace_embedding *embedding = maker->embedding;
+    if (stat(embedding->path, &input) || stat(embedding->output, &output))
+        return 0; /* the reading tells, or there is none yet */
+    if (input.st_dev == output.st_dev && input.st_ino == output.st_ino)
+        return sprof_error_set(maker->error, SPROF_EUSAGE, 0,
+                               "%s is the file that is read: give another name with -o",
+                               embedding->output);
+    if (!S_ISREG(output.st_mode))
+        return sprof_error_set(maker->error, SPROF_EUSAGE, 0,
+                               "%s is no regular file: give the name of a new one with -o",
+                               embedding->output);
+    return 0;
+}
+
+/* == Code == */
+
+static uint64_t here(const struct maker *maker)
+{
+    return maker->file.code + maker->code.length;
+}
+
+static int pad(struct maker *maker, uint64_t align, uint64_t rest)
+{
+    while (here(maker) % align != rest)
+        if (sprof_str_append_bytes(&maker->code, "\xcc", 1))
+            return SPROF_ENOMEM;
+    return 0;
+}
+
+/* What a switch would jump to: from there on to wherever the tracer says, in eight bytes that are
+ * written at once. Returns its vaddr, or 0 where memory is short. */
+static uint64_t put_far_jump(struct maker *maker)
+{
+    uint8_t jump[TRACE_FAR_JUMP_BYTES];
+    trace_far_jump_write(jump, 0);
+    if (pad(maker, SLOT_ALIGN, SLOT_ALIGN - FAR_OPCODE))
+        return 0;
+    const uint64_t at = here(maker);
+    return sprof_str_append_bytes(&maker->code, (const char *)jump, sizeof jump) ? 0 : at;
+}
+
+static bool write_switch(uint8_t *code, uint64_t at, uint64_t target)
+{
+    if (!arch_jump_write(code, at, target))
+        return false;
+    code[0] = EMBEDDED_OFF;
+    return true;
+}
+
+/* The copy of a beginning, which holds nothing that depends on where the file is loaded: a call
+ * would put the address behind it on the stack as a number. */
+static bool make_copy(const struct trace_function *function, uint64_t at, struct trace_copy *copy)
+{
+    enum { ELSEWHERE = 1 << 20 };
+    struct trace_copy other;
+    const size_t own = (size_t)(function->end - function->site);
+    return !trace_copy_make(copy, function->original, function->displaced, own, function->site,
+                            at) &&
+           !trace_copy_make(&other, function->original, function->displaced, own,
+                            function->site + ELSEWHERE, at + ELSEWHERE) &&
+           copy->size == other.size && !memcmp(copy->code, other.code, copy->size);
+}
+
+/* The switch stands where the compiler left room for it. */
+static uint64_t put_sled(struct maker *maker, const struct trace_function *function, uint8_t *entry)
+{
+    const uint64_t far_jump = put_far_jump(maker);
+    if (!far_jump || !write_switch(entry, function->site, far_jump))
+        return 0;
+    memset(entry + TRACE_JUMP_BYTES, ONE_BYTE_NOP, function->displaced - TRACE_JUMP_BYTES);
+    return function->site;
+}
+
+/* The function begins with a jump to the switch, behind which is what it began with. */
+static uint64_t put_prologue(struct maker *maker, const struct trace_function *function,
+                             uint8_t *entry)
+{
+    struct trace_copy copy;
+    uint8_t code[TRACE_JUMP_BYTES + TRACE_COPY_BYTES_MAX];
+    if (pad(maker, ENTRY_ALIGN, 0))
+        return 0;
+    const uint64_t site = here(maker);
+    const size_t start = maker->code.length;
+    if (!make_copy(function, site + TRACE_JUMP_BYTES, &copy) ||
+        !arch_jump_write(entry, function->site, site))
+        return 0;
+    memset(code, ONE_BYTE_NOP, TRACE_JUMP_BYTES);
+    memcpy(code + TRACE_JUMP_BYTES, copy.code, copy.size);
+    if (sprof_str_append_bytes(&maker->code, (const char *)code,
+                               TRACE_JUMP_BYTES + (size_t)copy.size))
+        return 0;
+    const uint64_t far_jump = put_far_jump(maker);
+    if (!far_jump || !write_switch((uint8_t *)maker->code.text + start, site, far_jump))
+        return 0;
+    memset(entry + TRACE_JUMP_BYTES, ONE_BYTE_NOP, function->displaced - TRACE_JUMP_BYTES);
+    return site;
+}
+
+static bool is_sled(const struct trace_function *function)
+{
+    return function->mechanism == TRACE_SLED || function->mechanism == TRACE_FENTRY ||
+           function->mechanism == TRACE_XRAY;
+}
+
+/* == Functions == */
+
+static void leave_out(struct maker *maker, const struct trace_function *function, const char *why)
+{
+    struct trace_embedded *result = maker->result;
+    if (!result->refused++) {
+        snprintf(result->refused_name, sizeof result->refused_name, "%s", function->name);
+        result->refused_why = why;
+    }
+}
+
+static int embed_function(struct maker *maker, const struct trace_function *function)
+{
+    struct embedded_function embedded = {.start = function->start,
+                                         .entry_only = function->entry_only,
+                                         .why = function->why,
+                                         .mechanism = function->mechanism,
+                                         .kept_bytes = function->displaced};
+    uint8_t *entry = elf_file_at(&maker->file, function->site, function->displaced);
+    if (!entry || memcmp(entry, function->original, function->displaced) != 0) {
+        leave_out(maker, function, "the file has other bytes there");
+        return 0;
+    }
+    memcpy(embedded.kept, function->original, function->displaced);
+    if (is_sled(function)) {
+        embedded.site = put_sled(maker, function, entry);
+        embedded.displaced = function->displaced;
+    } else {
+        embedded.site = put_prologue(maker, function, entry);
+        embedded.displaced = TRACE_JUMP_BYTES;
+    }
+    if (maker->code.failed)
+        return sprof_error_memory(maker->error);
+    if (!embedded.site) {
+        memcpy(entry, function->original, function->displaced);
+        leave_out(maker, function, "its beginning works at its place only");
+        return 0;
+    }
+    maker->result->embedded++;
+    maker->result->entry_only += function->entry_only;
+    maker->result->by[function->mechanism]++;
+    return sprof_vec_push(&maker->functions, embedded) ? sprof_error_memory(maker->error) : 0;
+}
+
+/* A function that leaves the frames of others is probed by every trace of the process, whatever is
+ * chosen: what is in the file would not tell of it. */
+static int choose(struct maker *maker, const struct trace_expressions *expressions)
+{
+    int result = 0;
+    for (size_t i = 0; i < maker->plan.function_count && result >= 0; i++) {
+        const struct trace_function *function = &maker->plan.functions[i];
+        if (!trace_is_true_start(function))
+            continue;
+        result = trace_expressions_match(expressions, function, maker->error);
+        if (result <= 0) {
+            if (!result && maker->embedding->function_count)
+                sprof_suggest_offer(&maker->near, *maker->embedding->functions, function->name);
+            continue;
+        }
+        maker->found++;
+        if (function->mechanism == TRACE_NOT)
+            leave_out(maker, function, trace_reason_text(function->why));
+        else if (function->mechanism == TRACE_LEAVE)
+            leave_out(maker, function, "it leaves the frames of others");
+        else
+            result = embed_function(maker, function);
+    }
+    return result < 0 ? result : 0;
+}
+
+static int nothing_embedded(struct maker *maker)
+{
+    const struct trace_embedding *embedding = maker->embedding;
+    const char *first = embedding->function_count ? *embedding->functions : "";
+    if (maker->found)
+        return sprof_error_set(maker->error, SPROF_ENOTFOUND, 0,
+                               "none of %zu chosen functions of %s can have a probe: %s: %s; see "
+                               "`sprof probes --refused %s`",
+                               maker->found, embedding->path, maker->result->refused_name,
+                               maker->result->refused_why, embedding->path);
+    struct sprof_str near = {0};
+    sprof_suggest_append(&near, &maker->near);
+    const int code = sprof_error_set(maker->error, SPROF_ENOTFOUND, 0,
+                                     "--function '%s' finds no function of %s%s", first,
+                                     embedding->path, near.text ? near.text : "");
+    sprof_str_release(&near);
+    return code;
+}
+
+/* == The whole == */
+
+static int write_file(struct maker *maker)
+{
+    struct sprof_str list = {0};
+    int result = embedded_write(&list, maker->functions.items, maker->functions.count);
+    if (result)
+        result = sprof_error_memory(maker->error);
+    else
+        result = elf_file_write(
+            &maker->file, maker->embedding->output, EMBEDDED_CODE,
+            (struct sprof_bytes){(const uint8_t *)maker->code.text, maker->code.length},
+            EMBEDDED_LIST, (struct sprof_bytes){(const uint8_t *)list.text, list.length},
+            maker->error);
+    sprof_str_release(&list);
+    return result;
+}
+
+static bool has_embedded(const struct trace_plan *plan)
+{
+    for (size_t i = 0; i < plan->function_count; i++)
+        if (plan->functions[i].mechanism == TRACE_EMBEDDED)
+            return true;
+    return false;
+}
+
+static int make(struct maker *maker, const struct trace_expressions *expressions)
+{
+    int result = choose(maker, expressions);
+    if (!result && !maker->result->embedded)
+        result = nothing_embedded(maker);
+    return result ? result : write_file(maker);
+}
+
+static int open_plan(struct maker *maker, struct cache *cache)
+{
+    const struct image_request request = {.file = {.path = maker->embedding->path}};
+    const int result = trace_plan_open(&maker->plan, &request, cache, maker->error);
+    if (result)
+        return result;
+    if (has_embedded(&maker->plan))
+        return refuse(maker, "has some already: embed into the file that it was made of");
+    return maker->plan.is_loader ? refuse(maker, "is the dynamic loader") : 0;
+}
+
+int trace_embed(const struct trace_embedding *embedding, struct cache *cache,
+                struct trace_embedded *result, struct sprof_error *error)
+{
+    struct maker maker = {.embedding = embedding, .result = result, .error = error};
+    struct trace_expressions *expressions = NULL;
+    *result = (struct trace_embedded){0};
+    int code = trace_expressions_make(&expressions, embedding->functions, embedding->function_count,
+                                      error);
+    if (!code)
+        code = check_output(&maker);
+    if (!code)
+        code = check_file(&maker);
+    if (!code)
+        code = elf_file_read(&maker.file, embedding->path, error);
+    if (!code)
+        code = open_plan(&maker, cache);
+    if (!code)
+        code = make(&maker, expressions);
+    result->is_library = maker.file.is_library;
+    trace_expressions_free(expressions);
+    trace_plan_release(&maker.plan);
+    elf_file_release(&maker.file);
+    sprof_str_release(&maker.code);
+    sprof_vec_release(&maker.functions);
+    return code;
+}

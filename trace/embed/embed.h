@@ -1,0 +1,31 @@
+/* Puts probes into a copy of a program or a library. */
+#ifndef SPROF_TRACE_EMBED_EMBED_H
+#define SPROF_TRACE_EMBED_EMBED_H
+
+#include "base/base.h"
+#include "cache/cache.h"
+#include "trace/plan.h"
+
+struct trace_embedding {
+    const char *path, *output;
+    /* As in struct trace_options. */
+    const char *const *functions;
+    size_t function_count;
+};
+
+struct trace_embedded {
+    size_t by[TRACE_MECHANISMS]; /* what the original has there */
+    size_t embedded, entry_only;
+    size_t refused; /* chosen functions without a probe */
+    char refused_name[128];
+    const char *refused_why; /* of the first of them */
+    bool is_library;
+};
+
+/* Writes the copy. SPROF_EUNSUPPORTED: the file cannot have any, and why; SPROF_ENOTFOUND: there is
+ * no such function, or none that can have a probe; SPROF_EUSAGE: an expression or the output cannot
+ * be meant so; else as trace_plan_open. There is no output then. */
+int trace_embed(const struct trace_embedding *embedding, struct cache *cache,
+                struct trace_embedded *result, struct sprof_error *error);
+
+#endif
