@@ -28,6 +28,7 @@ struct sched_entity {
 
 struct task_struct {
     int pid;
+    __u64 start_time;
     struct mm_struct *mm;
     struct sched_entity se;
     struct thread_struct thread;
@@ -531,7 +532,7 @@ static __always_inline void take_tick(void *ctx, bool kept)
     struct sampling_due tick = {.due_ns = BPF_CORE_READ(event, hw.hrtimer.node.expires),
                                 .now_ns = bpf_ktime_get_ns(),
                                 .period_ns = BPF_CORE_READ(event, hw.sample_period)};
-    const struct sampling_met met = {.thread = (unsigned long)task,
+    const struct sampling_met met = {.thread = task->start_time,
                                      .switches = task->nvcsw + task->nivcsw,
                                      .sleeps = task->nvcsw,
                                      .used_ns = task->se.sum_exec_runtime,

@@ -74,6 +74,8 @@ struct sampling_clock {
     __u64 charged_ns;       /* and up to when its thread had been charged with CPU time by then */
     __s64 offset_ns;        /* of the scheduler's clock from CLOCK_MONOTONIC, as far as is known */
     __u64 is_unsure;        /* … which is not far */
+    __u64 late_ns;          /* what late ticks stood for, all together, lately … */
+    __u64 stopped_ns;       /* … and for how long the scheduler's clock has stood still */
     struct sampling_tick {
         __u64 time_ns; /* when it was due: its sample's time lies there or later, before the next */
         __u64 weight_ns;

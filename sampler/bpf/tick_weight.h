@@ -9,6 +9,7 @@
 
 enum {
     SAMPLING_GAP_NS_MAX = 1000000000, /* between ticks; beyond it the CPU was away */
+    SAMPLING_LATELY_NS = 2000000000,
     SAMPLING_SETTLED = 8, /* periods without sleep; then a thread's CPU time is followed */
 };
 
@@ -22,7 +23,8 @@ struct sampling_due {
 
 /* The thread that a tick met, as the scheduler knows it. */
 struct sampling_met {
-    __u64 thread, switches; /* whom, and how often it left a CPU */
+    __u64 thread;           /* when it was created: new ones get the structs of old ones */
+    __u64 switches;         /* how often it left a CPU */
     __u64 sleeps;           /* of these, because it wanted to */
     __u64 used_ns;          /* CPU time it has been charged with, up to … */
     __u64 charged_ns;       /* … then, by the scheduler's clock */
@@ -40,6 +42,24 @@ static inline __u64 sampling_rest_of_old_grid(const struct sampling_clock *clock
         first_ns - change_ns >= tick->period_ns || first_ns < clock->grid_ns)
         return 0;
     return (first_ns - clock->grid_ns) % clock->period_ns;
+}
+
+/* How much of a late tick is CPU time of the thread that it met: what the host took is none, where
+ * the scheduler knows of it, and it shows in the next charge only. The late ticks before this one
+ * tell how much it is on average. */
+static inline __u64 sampling_counted(struct sampling_clock *clock, __u64 late_ns)
+{
+    __u64 counted_ns = late_ns;
+    if (clock->late_ns)
+        counted_ns = clock->stopped_ns < clock->late_ns
+                         ? late_ns * (clock->late_ns - clock->stopped_ns) / clock->late_ns
+                         : 0;
+    clock->late_ns += late_ns;
+    if (clock->late_ns > SAMPLING_LATELY_NS) {
+        clock->late_ns /= 2;
+        clock->stopped_ns /= 2;
+    }
+    return counted_ns;
 }
 
 /* The weight of a tick, in nanoseconds; notes that it came. The timer of a clock event fires on a
@@ -63,7 +83,7 @@ static inline __u64 sampling_weigh_tick(struct sampling_clock *clock,
         weight_ns += sampling_rest_of_old_grid(clock, tick);
     clock->grid_ns = tick->due_ns + late_ns;
     clock->period_ns = period_ns;
-    return weight_ns + late_ns;
+    return weight_ns + sampling_counted(clock, late_ns);
 }
 
 /* Notes whom a tick met; returns whether that thread has had the CPU since the tick before.
@@ -82,8 +102,11 @@ static inline bool sampling_meet(struct sampling_clock *clock, const struct samp
     const bool charged = !met_before || clock->charged_ns != met->charged_ns;
     if (!clock->met_ns || clock->offset_ns < least_ns)
         clock->offset_ns = least_ns;
-    else if (charged && clock->offset_ns > most_ns)
+    else if (charged && clock->offset_ns > most_ns) {
+        if (tick->now_ns - clock->met_ns < SAMPLING_GAP_NS_MAX)
+            clock->stopped_ns += (__u64)(clock->offset_ns - most_ns);
         clock->offset_ns = most_ns;
+    }
     if (tick->now_ns - clock->met_ns > 3 * tick->period_ns)
         clock->is_unsure = true;
     else if (charged)
@@ -100,8 +123,7 @@ static inline bool sampling_meet(struct sampling_clock *clock, const struct samp
  * since the last tick that met it, whoever was on the CPU meanwhile. (Were that done from the first
  * tick on, what a thread used before it would be missing; where it slept, its ticks come at random
  * times of what it does, and weights that vary are worse estimates of where the time went.) After a
- * time without ticks it is left to a later one how much of it was the thread's, and not the host's.
- */
+ * time without ticks, a later one corrects how much of it was the thread's, and not the host's. */
 static inline __u64 sampling_weigh_thread(struct sampling_thread *known,
                                           const struct sampling_clock *clock,
                                           const struct sampling_met *met,
@@ -122,8 +144,8 @@ static inline __u64 sampling_weigh_thread(struct sampling_thread *known,
         known->weighed_ns = used_ns;
         return weight_ns;
     }
-    if (clock->is_unsure && since_ns > tick->period_ns)
-        since_ns = tick->period_ns;
+    if (clock->is_unsure && since_ns > weight_ns)
+        since_ns = weight_ns;
     known->weighed_ns += since_ns;
     return since_ns;
 }

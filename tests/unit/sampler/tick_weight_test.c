@@ -127,11 +127,15 @@ static void test_weights_are_the_time_of_threads(void)
 enum { TICK_NS = 4000000 }; /* of the scheduler */
 
 /* A CPU with the thread that is sampled and others that take it away, on a machine that its host
- * may stop. The scheduler's clock is another one, and stands still with it. */
+ * may stop. The scheduler's clock is another one, and stands still with it, if the host says so. */
 struct machine {
     uint64_t now_ns, stolen_ns, used_ns, due_ns, period_ns;
     uint64_t charge_ns, turn_ns, change_ns, stop_ns; /* when these come next */
-    bool others;                                     /* have the CPU */
+    uint64_t longest_stop_ns;
+    bool host_is_silent; /* the scheduler takes stops for CPU time */
+    uint64_t short_ns;   /* 0, or each turn of the CPU is another thread's, at most so long … */
+    uint64_t before_ns;  /* … and what those before it used */
+    bool others;         /* have the CPU */
     struct sampling_met met[2];                      /* the thread, and the others */
     struct sampling_clock clock;
     struct sampling_thread known;
@@ -145,7 +149,7 @@ static void charge(struct machine *machine)
     struct sampling_met *met = &machine->met[machine->others];
     met->charged_ns = 77777777777 + machine->now_ns - machine->stolen_ns;
     if (!machine->others)
-        met->used_ns = machine->used_ns;
+        met->used_ns = machine->used_ns - machine->before_ns;
 }
 
 static void turn(struct machine *machine)
@@ -153,10 +157,15 @@ static void turn(struct machine *machine)
     charge(machine);
     machine->met[machine->others].switches++;
     machine->others = !machine->others;
+    const uint64_t turn_ns = machine->others     ? 5000000
+                             : machine->short_ns ? machine->short_ns
+                                                 : 90000000;
+    if (machine->short_ns && !machine->others) {
+        machine->before_ns = machine->used_ns;
+        machine->met[0] = (struct sampling_met){.thread = machine->met[0].thread + 2};
+    }
     charge(machine);
-    machine->turn_ns =
-        machine->now_ns + (machine->others ? random_below(&machine->random, 5000000)
-                                           : random_below(&machine->random, 90000000));
+    machine->turn_ns = machine->now_ns + random_below(&machine->random, turn_ns);
 }
 
 static void deliver(struct machine *machine)
@@ -185,46 +194,70 @@ static uint64_t least(uint64_t one, uint64_t other)
     return one < other ? one : other;
 }
 
-/* Runs it for a minute; returns how far weights and CPU time were ever apart at a tick. */
-static double worst_of_a_minute(uint64_t longest_stop_ns)
+/* The host stops it. */
+static void stop(struct machine *machine)
 {
-    struct machine machine = {.due_ns = PERIOD_NS,
-                              .period_ns = PERIOD_NS,
-                              .change_ns = 100000000,
-                              .stop_ns = longest_stop_ns ? 100000000 : UINT64_MAX,
-                              .random = 88172645463325252ULL,
-                              .met = {{.thread = 1}, {.thread = 2}}};
-    charge(&machine);
-    machine.turn_ns = 30000000;
-    while (machine.now_ns < 60000000000) {
+    const uint64_t stop_ns = random_below(&machine->random, machine->longest_stop_ns);
+    machine->now_ns += stop_ns;
+    if (!machine->host_is_silent)
+        machine->stolen_ns += stop_ns;
+    else if (!machine->others)
+        machine->used_ns += stop_ns;
+    machine->stop_ns = machine->now_ns + random_below(&machine->random, 100000000);
+}
+
+static void run_a_minute(struct machine *machine)
+{
+    machine->due_ns = machine->period_ns = PERIOD_NS;
+    machine->change_ns = 100000000;
+    machine->stop_ns = machine->longest_stop_ns ? 100000000 : UINT64_MAX;
+    machine->random = 88172645463325252ULL;
+    machine->met[0].thread = 1;
+    machine->met[1].thread = 2;
+    charge(machine);
+    machine->turn_ns = 30000000;
+    while (machine->now_ns < 60000000000) {
         const uint64_t next_ns =
-            least(least(least(machine.due_ns, machine.charge_ns), machine.turn_ns),
-                  least(machine.change_ns, machine.stop_ns));
-        const uint64_t ran_ns = next_ns > machine.now_ns ? next_ns - machine.now_ns : 0;
-        machine.now_ns += ran_ns;
-        machine.used_ns += machine.others ? 0 : ran_ns;
-        if (machine.now_ns >= machine.stop_ns) {
-            const uint64_t stop_ns = random_below(&machine.random, longest_stop_ns);
-            machine.now_ns += stop_ns;
-            machine.stolen_ns += stop_ns;
-            machine.stop_ns = machine.now_ns + random_below(&machine.random, 100000000);
+            least(least(least(machine->due_ns, machine->charge_ns), machine->turn_ns),
+                  least(machine->change_ns, machine->stop_ns));
+        const uint64_t ran_ns = next_ns > machine->now_ns ? next_ns - machine->now_ns : 0;
+        machine->now_ns += ran_ns;
+        machine->used_ns += machine->others ? 0 : ran_ns;
+        if (machine->now_ns >= machine->stop_ns)
+            stop(machine);
+        if (machine->now_ns >= machine->charge_ns) {
+            charge(machine);
+            machine->charge_ns = machine->now_ns + TICK_NS - machine->now_ns % TICK_NS;
         }
-        if (machine.now_ns >= machine.charge_ns) {
-            charge(&machine);
-            machine.charge_ns = machine.now_ns + TICK_NS - machine.now_ns % TICK_NS;
-        }
-        if (machine.now_ns >= machine.due_ns)
-            deliver(&machine);
-        if (machine.now_ns >= machine.turn_ns)
-            turn(&machine);
-        if (machine.now_ns >= machine.change_ns) {
-            machine.clock.change_ns = machine.now_ns;
-            machine.period_ns = PERIOD_NS * 7 / 10 + random_below(&machine.random, 600000);
-            machine.due_ns = machine.now_ns + machine.period_ns;
-            machine.change_ns += 100000000;
+        if (machine->now_ns >= machine->due_ns)
+            deliver(machine);
+        if (machine->now_ns >= machine->turn_ns)
+            turn(machine);
+        if (machine->now_ns >= machine->change_ns) {
+            machine->clock.change_ns = machine->now_ns;
+            machine->period_ns = PERIOD_NS * 7 / 10 + random_below(&machine->random, 600000);
+            machine->due_ns = machine->now_ns + machine->period_ns;
+            machine->change_ns += 100000000;
         }
     }
+}
+
+/* How far weights and CPU time were ever apart at a tick. */
+static double worst_of_a_minute(uint64_t longest_stop_ns)
+{
+    struct machine machine = {.longest_stop_ns = longest_stop_ns};
+    run_a_minute(&machine);
     return machine.worst_ns;
+}
+
+/* Weights of short threads as a share of the CPU time that the scheduler knows of. */
+static double share_of_a_minute(uint64_t short_ns, uint64_t longest_stop_ns, bool host_is_silent)
+{
+    struct machine machine = {.short_ns = short_ns,
+                              .longest_stop_ns = longest_stop_ns,
+                              .host_is_silent = host_is_silent};
+    run_a_minute(&machine);
+    return (double)machine.weighed_ns / (double)machine.used_ns;
 }
 
 /* Whatever others take of the CPU; and where the host stops it, but for what the scheduler has not
@@ -233,6 +266,36 @@ static void test_a_thread_that_does_not_sleep(void)
 {
     CU_ASSERT_TRUE(worst_of_a_minute(0) < PERIOD_NS / 10);
     CU_ASSERT_TRUE(worst_of_a_minute(50000000) < TICK_NS + 2 * PERIOD_NS);
+}
+
+/* Whether or not the scheduler knows what the host took. */
+static void test_short_threads_on_a_stopped_machine(void)
+{
+    static const uint64_t runs[] = {1000000, 3000000, 20000000};
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
+        for (uint64_t stop_ns = 5000000; stop_ns <= 50000000; stop_ns += 45000000) {
+            CU_ASSERT_DOUBLE_EQUAL(share_of_a_minute(runs[i], stop_ns, false), 1, 0.03);
+            CU_ASSERT_DOUBLE_EQUAL(share_of_a_minute(runs[i], stop_ns, true), 1, 0.01);
+        }
+}
+
+/* The place of a thread that has ended is a new one's, which has not slept either. */
+static void test_a_new_thread_is_not_an_old_one(void)
+{
+    struct sampling_clock clock = {0};
+    struct sampling_thread known = {0};
+    struct sampling_met met = {.thread = 5, .used_ns = 70 * PERIOD_NS, .charged_ns = 1000000000};
+    struct sampling_due due = {2000000000, 2000000000, PERIOD_NS, false};
+    sampling_meet(&clock, &met, &due);
+    CU_ASSERT_EQUAL(sampling_weigh_thread(&known, &clock, &met, &due, PERIOD_NS), PERIOD_NS);
+    met.thread = 6;
+    for (int i = 0; i < 3; i++) {
+        due.now_ns = due.due_ns += 4 * PERIOD_NS;
+        met.charged_ns += 4 * PERIOD_NS;
+        met.used_ns = PERIOD_NS / 10;
+        CU_ASSERT_EQUAL(sampling_meet(&clock, &met, &due), i > 0);
+        CU_ASSERT_EQUAL(sampling_weigh_thread(&known, &clock, &met, &due, PERIOD_NS), PERIOD_NS);
+    }
 }
 
 /* One that sleeps, or is met for the first time, is weighed by the timer; and nothing of a pause.
@@ -273,5 +336,8 @@ void sprof_suite_sampler_tick_weight(void)
                 test_the_first_of_a_new_grid_has_the_rest_of_the_old);
     CU_add_test(suite, "weights are the time of threads", test_weights_are_the_time_of_threads);
     CU_add_test(suite, "a thread that does not sleep", test_a_thread_that_does_not_sleep);
+    CU_add_test(suite, "short threads on a stopped machine",
+                test_short_threads_on_a_stopped_machine);
+    CU_add_test(suite, "a new thread is not an old one", test_a_new_thread_is_not_an_old_one);
     CU_add_test(suite, "where the timer counts", test_where_the_timer_counts);
 }
