@@ -47,6 +47,8 @@ struct model_sample {
     uint64_t ip;
     bool in_kernel;               /* interrupted in kernel mode */
     uint64_t weight;              /* in units of the event */
+    int64_t late;                 /* of it, by how much it is above what the event's period and its
+                                     changes give: the timer fired late, or not at all */
     const uint64_t *kernel_chain; /* innermost first, without markers; the first is the ip */
     size_t kernel_chain_count;
     unsigned register_count; /* of user registers; 0 where there were none (and no stack): of kernel

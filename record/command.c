@@ -35,9 +35,13 @@ static int set_rate(struct record_session *session, uint64_t frequency_hz, const
                     struct sprof_error *error)
 {
     uint64_t changed_ns;
+    if (record_account(session, sprof_clock_monotonic_ns()))
+        return sprof_error_memory(error);
     const int result = sampler_set_rate(session->sampler, frequency_hz, &changed_ns, error);
     if (result)
         return result;
+    const struct sampler_facts *facts = sampler_facts(session->sampler);
+    session->ledger.period_ns = facts->event_is_clock ? facts->period : 0;
     session->event.varying = true;
     return recording_change_event(session->recording, &session->event) ||
                    begin_phase(session, changed_ns, mark)

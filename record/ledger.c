@@ -12,28 +12,37 @@ struct store_ledger *record_ledger_second(struct record_ledger *ledger, uint64_t
         const struct store_ledger next = {.run_id = ledger->run_id,
                                           .event_id = ledger->event_id,
                                           .second = (uint32_t)ledger->seconds.count};
-        if (sprof_vec_push(&ledger->seconds, next))
+        if (sprof_vec_reserve(&ledger->sums, ledger->seconds.count + 1) ||
+            sprof_vec_push(&ledger->seconds, next))
             return NULL;
+        ledger->sums.items[ledger->sums.count++] = (struct record_ledger_sums){0};
     }
     if (second < ledger->written)
         ledger->written = second;
     return &ledger->seconds.items[second];
 }
 
-int record_ledger_deliver(struct record_ledger *ledger, uint64_t time_ns, uint64_t weight)
+int record_ledger_deliver(struct record_ledger *ledger, uint64_t time_ns, uint64_t weight_ns,
+                          int64_t late_ns)
 {
     struct store_ledger *second = record_ledger_second(ledger, time_ns);
-    while (second && ledger->longer_ns.count < ledger->seconds.count)
-        if (sprof_vec_push(&ledger->longer_ns, 0) || sprof_vec_push(&ledger->squares, 0))
-            return SPROF_ENOMEM;
     if (!second)
         return SPROF_ENOMEM;
+    struct record_ledger_sums *sums = &ledger->sums.items[second - ledger->seconds.items];
     second->delivered++;
-    const size_t at = (size_t)(second - ledger->seconds.items);
-    const double periods = ledger->period_ns ? (double)weight / (double)ledger->period_ns : 0;
-    ledger->longer_ns.items[at] += (int64_t)(weight - ledger->period_ns);
-    ledger->squares.items[at] += periods * periods;
+    sums->weight_ns += weight_ns;
+    sums->late_ns += late_ns;
+    sums->squares += (double)weight_ns * (double)weight_ns;
     return 0;
+}
+
+/* Adds to the CPU time of a second, and to the samples that it gives. */
+static void expect(struct record_ledger *ledger, struct store_ledger *second, uint64_t cpu_ns)
+{
+    second->expected_cpu_ns += cpu_ns;
+    if (ledger->period_ns)
+        ledger->sums.items[second - ledger->seconds.items].due +=
+            (double)cpu_ns / (double)ledger->period_ns;
 }
 
 static int book(struct record_ledger *ledger, uint64_t from_ns, uint64_t until_ns, uint64_t cpu_ns)
@@ -48,7 +57,7 @@ static int book(struct record_ledger *ledger, uint64_t from_ns, uint64_t until_n
         struct store_ledger *second = record_ledger_second(ledger, at_ns);
         if (!second)
             return SPROF_ENOMEM;
-        second->expected_cpu_ns += so_far_ns - booked_ns;
+        expect(ledger, second, so_far_ns - booked_ns);
         booked_ns = so_far_ns;
         at_ns = next_ns;
     } while (at_ns < until_ns);
@@ -74,6 +83,9 @@ void record_ledger_spread(struct record_ledger *ledger, uint64_t cpu_ns)
         struct store_ledger *second = &ledger->seconds.items[i];
         passed_ns += (double)second->expected_cpu_ns;
         const uint64_t so_far_ns = (uint64_t)((double)cpu_ns * (passed_ns / total_ns));
+        struct record_ledger_sums *sums = &ledger->sums.items[i];
+        if (second->expected_cpu_ns)
+            sums->due *= 1 + (double)(so_far_ns - booked_ns) / (double)second->expected_cpu_ns;
         second->expected_cpu_ns += so_far_ns - booked_ns;
         booked_ns = so_far_ns;
     }
@@ -97,8 +109,7 @@ int record_ledger_clear(struct record_ledger *ledger, uint64_t time_ns)
         const struct store_ledger empty = {
             .run_id = ledger->run_id, .event_id = ledger->event_id, .second = (uint32_t)i};
         ledger->seconds.items[i] = empty;
-        if (i < ledger->longer_ns.count)
-            ledger->longer_ns.items[i] = 0, ledger->squares.items[i] = 0;
+        ledger->sums.items[i] = (struct record_ledger_sums){0};
     }
     ledger->written = 0;
     return 0;
@@ -120,27 +131,32 @@ int record_ledger_throttle(struct record_ledger *ledger, int cpu, bool on, uint6
     return 0;
 }
 
+static void close_second(const struct record_ledger *ledger, struct store_ledger *second,
+                         const struct record_ledger_sums *sums)
+{
+    const double expected_ns = (double)second->expected_cpu_ns;
+    const double period_ns = sums->due > 0 ? expected_ns / sums->due : (double)ledger->period_ns;
+    const double known = (double)second->lost + (double)second->throttled;
+    const double fewer = sums->due - (double)second->delivered - known;
+    /* Fewer samples that weigh more each are none the less. */
+    const double missing = (expected_ns - (double)sums->weight_ns) / period_ns - known;
+    /* Where samples weigh more, fewer of them leave more to chance. */
+    const double squares = sums->squares / (period_ns * period_ns);
+    const bool by_chance = missing <= 3 * sqrt(squares > sums->due ? squares : sums->due);
+    const double late = fmin((double)sums->late_ns / period_ns, fewer);
+    double overrun = late > 0 ? late : 0;
+    if (!by_chance && !ledger->kernel_excluded)
+        overrun += missing;
+    second->excluded = !by_chance && ledger->kernel_excluded ? (uint64_t)missing : 0;
+    second->timer_overrun = (uint64_t)overrun;
+    second->unexplained =
+        llround(fewer - (double)second->excluded - (double)second->timer_overrun);
+}
+
 void record_ledger_close(struct record_ledger *ledger, size_t from)
 {
-    for (size_t i = from; i < ledger->seconds.count; i++) {
-        struct store_ledger *second = &ledger->seconds.items[i];
-        if (!ledger->period_ns)
-            continue;
-        const double expected = (double)second->expected_cpu_ns / (double)ledger->period_ns;
-        const double fewer =
-            expected - (double)second->delivered - (double)second->lost - (double)second->throttled;
-        /* Fewer samples that weigh more each are none the less. */
-        const double longer = i < ledger->longer_ns.count
-                                  ? (double)ledger->longer_ns.items[i] / (double)ledger->period_ns
-                                  : 0;
-        const double missing = fewer - longer;
-        /* Where samples weigh more, fewer of them leave more to chance. */
-        const double squares = i < ledger->squares.count ? ledger->squares.items[i] : 0;
-        const bool by_chance = missing <= 3 * sqrt(squares > expected ? squares : expected);
-        second->excluded = !by_chance && ledger->kernel_excluded ? (uint64_t)missing : 0;
-        second->timer_overrun = !by_chance && !ledger->kernel_excluded ? (uint64_t)missing : 0;
-        second->unexplained = (int64_t)llround(by_chance ? fewer : longer);
-    }
+    for (size_t i = from; i < ledger->seconds.count && ledger->period_ns; i++)
+        close_second(ledger, &ledger->seconds.items[i], &ledger->sums.items[i]);
 }
 
 int record_ledger_rows(struct record_ledger *ledger, struct store_batch *batch)
@@ -157,7 +173,6 @@ int record_ledger_rows(struct record_ledger *ledger, struct store_batch *batch)
 void record_ledger_release(struct record_ledger *ledger)
 {
     sprof_vec_release(&ledger->seconds);
-    sprof_vec_release(&ledger->longer_ns);
-    sprof_vec_release(&ledger->squares);
+    sprof_vec_release(&ledger->sums);
     sprof_map_release(&ledger->throttled_since);
 }

@@ -4,14 +4,20 @@
 
 #include "store/store.h"
 
+/* What is known of a second beside its row. */
+struct record_ledger_sums {
+    double due;         /* samples that the CPU time would give, at the periods in force */
+    uint64_t weight_ns; /* of the delivered samples */
+    int64_t late_ns;    /* of that, what they weigh more because the timer fired late */
+    double squares;     /* of the weights, in ns² */
+};
+
 struct record_ledger {
     SPROF_VEC(struct store_ledger) seconds;
-    SPROF_VEC(int64_t)
-    longer_ns;                 /* [second]: by how much the delivered samples weigh more than
-                                  period_ns each */
-    SPROF_VEC(double) squares; /* [second]: of those weights, in periods */
+    SPROF_VEC(struct record_ledger_sums) sums; /* [second] */
     uint32_t run_id, event_id;
-    uint64_t period_ns; /* of a clock event, the mean where it varies; 0: nothing can be expected */
+    uint64_t period_ns; /* of a clock event, in force now, the mean where it varies; 0: nothing can
+                           be expected */
     bool kernel_excluded;
     uint64_t last_time_ns; /* until when target CPU time is booked … */
     uint64_t last_cpu_ns;  /* … and how much in all */
@@ -24,8 +30,10 @@ struct record_ledger {
 /* The second that a run time (nanoseconds since its start) falls into; NULL when out of memory. */
 struct store_ledger *record_ledger_second(struct record_ledger *ledger, uint64_t time_ns);
 
-/* Books a delivered sample. Returns 0 or SPROF_ENOMEM. */
-int record_ledger_deliver(struct record_ledger *ledger, uint64_t time_ns, uint64_t weight);
+/* Books a delivered sample; `late_ns` of its weight are there because the timer fired late. Returns
+ * 0 or SPROF_ENOMEM. */
+int record_ledger_deliver(struct record_ledger *ledger, uint64_t time_ns, uint64_t weight_ns,
+                          int64_t late_ns);
 
 /* Books the targets' CPU time since the last call, evenly on the seconds that have passed. */
 int record_ledger_expect(struct record_ledger *ledger, uint64_t time_ns, uint64_t cpu_ns);
@@ -44,9 +52,11 @@ int record_ledger_clear(struct record_ledger *ledger, uint64_t time_ns);
  * of a clock event would have given. Of other events nobody knows. Returns 0 or SPROF_ENOMEM. */
 int record_ledger_throttle(struct record_ledger *ledger, int cpu, bool on, uint64_t time_ns);
 
-/* Works out `excluded`, `timer_overrun` and `unexplained` of every second from `from` on. In one
- * second, what is missing beyond three standard errors of the count was either excluded (samples in
- * the kernel, where it is not sampled) or lost by a timer that fired late; the rest is chance. */
+/* Works out `excluded`, `timer_overrun` and `unexplained` of every second from `from` on. A timer
+ * that fired late gave one sample for several: those that a sample stands for beside its own are
+ * overrun. Of what no sample stands for, all that is beyond three standard errors of the count was
+ * either excluded (samples in the kernel, where it is not sampled) or lost by the timer, too; the
+ * rest is chance. */
 void record_ledger_close(struct record_ledger *ledger, size_t from);
 
 /* Adds the rows that may have changed since the last call. */

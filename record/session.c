@@ -61,7 +61,8 @@ static int note_sample(void *context, const struct recording_sampled *sampled)
             record_governor_note_stack(&session->governor, sampled->extent.used);
         session->stack_bytes += sampled->stack_bytes;
     }
-    return record_ledger_deliver(&session->ledger, sampled->time_ns, sampled->weight);
+    return record_ledger_deliver(&session->ledger, sampled->time_ns, sampled->weight,
+                                 sampled->late);
 }
 
 static int open_recording(struct record_session *session, struct sprof_error *error)
@@ -239,8 +240,7 @@ static uint64_t own_cpu_ns(const struct record_session *session)
     return sprof_clock_own_cpu_ns() + sampler_counters(session->sampler).helpers_ns;
 }
 
-/* What the targets and sprof itself have used so far; a recorder that is killed leaves it, too. */
-static int account(struct record_session *session, uint64_t now_ns)
+int record_account(struct record_session *session, uint64_t now_ns)
 {
     struct record_ledger *ledger = &session->ledger;
     const uint64_t time_ns = now_ns - session->start_ns;
@@ -309,7 +309,7 @@ static int govern(struct record_session *session, struct sprof_error *error)
 static int flush(struct record_session *session, uint64_t now_ns, struct sprof_error *error)
 {
     session->next_flush_ns = now_ns + flush_interval_ns;
-    if (account(session, now_ns) ||
+    if (record_account(session, now_ns) ||
         record_ledger_rows(&session->ledger, recording_batch(session->recording)))
         return sprof_error_memory(error);
     const int result = govern(session, error);
@@ -464,7 +464,7 @@ static int account_all(struct record_session *session, struct sprof_error *error
 {
     const uint64_t unseen_ns =
         session->options.delay_ns ? 0 : sampler_unseen_cpu_ns(session->sampler);
-    int result = account(session, sprof_clock_monotonic_ns());
+    int result = record_account(session, sprof_clock_monotonic_ns());
     record_ledger_spread(&session->ledger, unseen_ns);
     session->run->target_cpu_ns += unseen_ns;
     if (!result)

@@ -49,6 +49,10 @@ int record_book_unsampled(struct record_session *session, uint64_t unseen_ns);
 /* unsampled.c: what threads have used up to now counts for nothing. Returns 0 or SPROF_ENOMEM. */
 int record_forget_cpu_time(struct record_session *session);
 
+/* session.c: books what the targets and sprof itself have used up to now; a recorder that is killed
+ * leaves it, too. Returns 0 or SPROF_ENOMEM. */
+int record_account(struct record_session *session, uint64_t now_ns);
+
 /* session.c: what the recording costs so far, as a fraction of the targets' CPU time. */
 double record_overhead(struct record_session *session);
 

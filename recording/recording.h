@@ -22,6 +22,7 @@ struct recording_sampled {
     uint32_t event;
     uint64_t time_ns; /* since the start of the run */
     uint64_t weight;
+    int64_t late; /* struct model_sample's */
     pid_t tid;
     bool has_extent; /* there was a user stack: */
     uint64_t stack_pointer;

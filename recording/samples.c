@@ -59,6 +59,7 @@ static int add_row(struct recording *recording, const struct recording_pending_s
         .event = taken->event,
         .time_ns = row.time_ns,
         .weight = row.weight,
+        .late = taken->sample.late,
         .tid = taken->thread->tid,
         .has_extent = has_registers,
         .stack_pointer = has_registers ? taken->sample.registers[ARCH_SP] : 0,

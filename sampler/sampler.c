@@ -405,7 +405,7 @@ int sampler_next(struct sampler *sampler, const struct model_record **record)
         if (result)
             continue;
         if (taken->type == MODEL_RECORD_SAMPLE && source->kind->weigh)
-            taken->sample.weight = source->kind->weigh(source, taken);
+            source->kind->weigh(source, &taken->sample, taken->time_ns);
         keep_order(sampler, taken);
         *record = taken;
         return 0;

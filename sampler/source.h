@@ -100,8 +100,8 @@ struct source_kind {
      * change the record's time. */
     int (*take)(struct source *source, struct model_record **record);
 
-    /* The weight of the sample just taken, in units of the event. NULL: what the record says. */
-    uint64_t (*weigh)(struct source *source, const struct model_record *sample);
+    /* Weighs the sample just taken, in units of the event. NULL: it weighs what the record says. */
+    void (*weigh)(struct source *source, struct model_sample *sample, uint64_t time_ns);
 
     /* CPU time of the targets since the start, in nanoseconds; 0 where it cannot be known. NULL:
      * never known. */

@@ -126,16 +126,17 @@ void perf_jitter_look(struct perf_source *source, uint64_t now_ns)
         end_ns + (pause_ns > JITTER_INTERVAL_NS ? pause_ns : JITTER_INTERVAL_NS);
 }
 
-uint64_t perf_jitter_weigh(struct source *opened, const struct model_record *sample)
+void perf_jitter_weigh(struct source *opened, struct model_sample *sample, uint64_t time_ns)
 {
     struct perf_source *source = (struct perf_source *)opened;
     const uint64_t *index =
         source->jitters ? sprof_map_get(&source->event_index, source->sample_event) : NULL;
     if (!index)
-        return sample->sample.weight;
+        return;
     struct perf_clock *clock = &source->clocks.items[*index];
     const uint64_t cpu = (uint64_t)source->cpus.items[*index];
-    uint64_t weight_ns = perf_clock_weigh(clock, sample->time_ns);
-    perf_filter_bpf_weigh(&source->filter, cpu, sample->time_ns, &clock->weighed, &weight_ns);
-    return weight_ns;
+    const uint64_t in_time_ns = perf_clock_weigh(clock, time_ns);
+    sample->weight = in_time_ns;
+    perf_filter_bpf_weigh(&source->filter, cpu, time_ns, &clock->weighed, &sample->weight);
+    sample->late = (int64_t)(sample->weight - in_time_ns);
 }

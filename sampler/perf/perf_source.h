@@ -179,7 +179,7 @@ void perf_jitter_look(struct perf_source *source, uint64_t now_ns);
 void perf_jitter_pause(struct perf_source *source, size_t index, bool paused);
 void perf_jitter_rate(struct perf_source *source, size_t index);
 void perf_jitter_replace(struct perf_source *source, size_t index, int fd);
-uint64_t perf_jitter_weigh(struct source *source, const struct model_record *sample);
+void perf_jitter_weigh(struct source *source, struct model_sample *sample, uint64_t time_ns);
 
 /* end_records.c: what is known only when all rings are empty: losses at the very end, and the CPU
  * time of the threads still alive (0 or SPROF_ENOMEM); that of one of them. */

@@ -5,12 +5,19 @@
 static const uint64_t second_ns = UINT64_C(1000000000);
 enum { PERIOD_NS = 1000000, EXPECTED = 1000 }; /* a thousand samples in a second */
 
+static void deliver(struct record_ledger *ledger, uint64_t count, uint64_t weight_ns,
+                    int64_t late_ns)
+{
+    while (count--)
+        CU_ASSERT_EQUAL(record_ledger_deliver(ledger, 5, weight_ns, late_ns), 0);
+}
+
 /* A ledger of one second in which the target used one CPU. */
 static struct record_ledger ledger_of(uint64_t delivered)
 {
     struct record_ledger ledger = {.run_id = 3, .event_id = 4, .period_ns = PERIOD_NS};
     CU_ASSERT_EQUAL_FATAL(record_ledger_expect(&ledger, 0, second_ns), 0);
-    ledger.seconds.items[0].delivered = delivered;
+    deliver(&ledger, delivered, PERIOD_NS, 0);
     return ledger;
 }
 
@@ -21,7 +28,7 @@ static void test_small_gaps_are_chance(void)
     CU_ASSERT_EQUAL(ledger.seconds.items[0].unexplained, 94);
     CU_ASSERT_EQUAL(ledger.seconds.items[0].timer_overrun, 0);
     CU_ASSERT_EQUAL(ledger.seconds.items[0].excluded, 0);
-    sprof_vec_release(&ledger.seconds);
+    record_ledger_release(&ledger);
 }
 
 static void test_large_gaps_are_overrun(void)
@@ -31,7 +38,7 @@ static void test_large_gaps_are_overrun(void)
     CU_ASSERT_EQUAL(ledger.seconds.items[0].timer_overrun, 95);
     CU_ASSERT_EQUAL(ledger.seconds.items[0].unexplained, 0);
     CU_ASSERT_EQUAL(ledger.seconds.items[0].excluded, 0);
-    sprof_vec_release(&ledger.seconds);
+    record_ledger_release(&ledger);
 }
 
 static void test_without_the_kernel_gaps_are_excluded(void)
@@ -42,26 +49,67 @@ static void test_without_the_kernel_gaps_are_excluded(void)
     CU_ASSERT_EQUAL(ledger.seconds.items[0].excluded, EXPECTED / 2);
     CU_ASSERT_EQUAL(ledger.seconds.items[0].timer_overrun, 0);
     CU_ASSERT_EQUAL(ledger.seconds.items[0].unexplained, 0);
-    sprof_vec_release(&ledger.seconds);
+    record_ledger_release(&ledger);
 }
 
 /* Where periods vary, fewer samples that weigh more each account for the same time. */
 static void test_longer_periods_are_no_gap(void)
 {
     struct record_ledger ledger = ledger_of(0);
-    for (int i = 0; i < 800; i++)
-        CU_ASSERT_EQUAL(record_ledger_deliver(&ledger, 5, PERIOD_NS * 5 / 4), 0);
+    deliver(&ledger, 800, PERIOD_NS * 5 / 4, 0);
     record_ledger_close(&ledger, 0);
     CU_ASSERT_EQUAL(ledger.seconds.items[0].delivered, 800);
     CU_ASSERT_EQUAL(ledger.seconds.items[0].timer_overrun, 0);
     CU_ASSERT_EQUAL(ledger.seconds.items[0].unexplained, 200);
     record_ledger_release(&ledger);
     ledger = ledger_of(0);
-    for (int i = 0; i < 600; i++)
-        CU_ASSERT_EQUAL(record_ledger_deliver(&ledger, 5, PERIOD_NS * 5 / 4), 0);
+    deliver(&ledger, 600, PERIOD_NS * 5 / 4, 0);
     record_ledger_close(&ledger, 0);
     CU_ASSERT_EQUAL(ledger.seconds.items[0].timer_overrun, 250);
     CU_ASSERT_EQUAL(ledger.seconds.items[0].unexplained, 150);
+    record_ledger_release(&ledger);
+}
+
+/* A machine that stood still gave one sample for many: what it weighs says how many. Sums of what is
+ * late by chance are no more than what is missing. */
+static void test_late_ticks_are_overrun(void)
+{
+    struct record_ledger ledger = ledger_of(700);
+    deliver(&ledger, 20, 15 * PERIOD_NS, 14 * PERIOD_NS);
+    record_ledger_close(&ledger, 0);
+    CU_ASSERT_EQUAL(ledger.seconds.items[0].timer_overrun, 280);
+    CU_ASSERT_EQUAL(ledger.seconds.items[0].unexplained, 0);
+    record_ledger_release(&ledger);
+    ledger = ledger_of(970);
+    deliver(&ledger, 10, PERIOD_NS / 2, -PERIOD_NS / 2);
+    deliver(&ledger, 10, 4 * PERIOD_NS, 3 * PERIOD_NS);
+    record_ledger_close(&ledger, 0);
+    CU_ASSERT_EQUAL(ledger.seconds.items[0].timer_overrun, 10);
+    CU_ASSERT_EQUAL(ledger.seconds.items[0].unexplained, 0);
+    record_ledger_release(&ledger);
+    ledger = ledger_of(500); /* and what no weight accounts for */
+    deliver(&ledger, 10, 11 * PERIOD_NS, 10 * PERIOD_NS);
+    record_ledger_close(&ledger, 0);
+    CU_ASSERT_EQUAL(ledger.seconds.items[0].timer_overrun, 100 + 390);
+    CU_ASSERT_EQUAL(ledger.seconds.items[0].unexplained, 0);
+    record_ledger_release(&ledger);
+}
+
+/* Half of the second's CPU time was used before the rate became a tenth. */
+static void test_what_is_due_follows_the_rate(void)
+{
+    struct record_ledger ledger = {.period_ns = PERIOD_NS};
+    CU_ASSERT_EQUAL(record_ledger_expect(&ledger, second_ns / 2, second_ns / 2), 0);
+    ledger.period_ns = 10 * PERIOD_NS;
+    CU_ASSERT_EQUAL(record_ledger_expect(&ledger, second_ns, second_ns), 0);
+    deliver(&ledger, 500, PERIOD_NS, 0);
+    deliver(&ledger, 48, 10 * PERIOD_NS, 0);
+    record_ledger_close(&ledger, 0);
+    CU_ASSERT_EQUAL(ledger.seconds.items[0].timer_overrun, 0);
+    CU_ASSERT_EQUAL(ledger.seconds.items[0].unexplained, 2);
+    record_ledger_spread(&ledger, second_ns / 10); /* was used at both rates */
+    record_ledger_close(&ledger, 0);
+    CU_ASSERT_EQUAL(ledger.seconds.items[0].unexplained, 57);
     record_ledger_release(&ledger);
 }
 
@@ -106,7 +154,7 @@ static void test_lost_and_throttled_explain_a_gap(void)
     record_ledger_close(&ledger, 0);
     CU_ASSERT_EQUAL(ledger.seconds.items[0].unexplained, 10);
     CU_ASSERT_EQUAL(ledger.seconds.items[0].timer_overrun, 0);
-    sprof_vec_release(&ledger.seconds);
+    record_ledger_release(&ledger);
 }
 
 static void test_more_than_expected_is_negative(void)
@@ -115,7 +163,7 @@ static void test_more_than_expected_is_negative(void)
     record_ledger_close(&ledger, 0);
     CU_ASSERT_EQUAL(ledger.seconds.items[0].unexplained, -300);
     CU_ASSERT_EQUAL(ledger.seconds.items[0].timer_overrun, 0);
-    sprof_vec_release(&ledger.seconds);
+    record_ledger_release(&ledger);
 }
 
 static void test_what_is_no_clock_expects_nothing(void)
@@ -125,7 +173,7 @@ static void test_what_is_no_clock_expects_nothing(void)
     record_ledger_close(&ledger, 0);
     CU_ASSERT_EQUAL(ledger.seconds.items[0].unexplained, 0);
     CU_ASSERT_EQUAL(ledger.seconds.items[0].timer_overrun, 0);
-    sprof_vec_release(&ledger.seconds);
+    record_ledger_release(&ledger);
 }
 
 /* Closing again after more arrived replaces what was worked out before. */
@@ -134,11 +182,11 @@ static void test_closing_again(void)
     struct record_ledger ledger = ledger_of(0);
     record_ledger_close(&ledger, 0);
     CU_ASSERT_EQUAL(ledger.seconds.items[0].timer_overrun, EXPECTED);
-    ledger.seconds.items[0].delivered = EXPECTED;
+    deliver(&ledger, EXPECTED, PERIOD_NS, 0);
     record_ledger_close(&ledger, 0);
     CU_ASSERT_EQUAL(ledger.seconds.items[0].timer_overrun, 0);
     CU_ASSERT_EQUAL(ledger.seconds.items[0].unexplained, 0);
-    sprof_vec_release(&ledger.seconds);
+    record_ledger_release(&ledger);
 }
 
 static void test_cpu_time_is_booked_where_it_was_used(void)
@@ -155,7 +203,7 @@ static void test_cpu_time_is_booked_where_it_was_used(void)
         CU_ASSERT_EQUAL(ledger.seconds.items[i].expected_cpu_ns, expected[i]);
         CU_ASSERT_EQUAL(ledger.seconds.items[i].second, i);
     }
-    sprof_vec_release(&ledger.seconds);
+    record_ledger_release(&ledger);
 }
 
 static void test_skipped_cpu_time_is_not_expected(void)
@@ -168,7 +216,7 @@ static void test_skipped_cpu_time_is_not_expected(void)
     CU_ASSERT_EQUAL(ledger.seconds.items[1].expected_cpu_ns, 0);
     CU_ASSERT_EQUAL(ledger.seconds.items[2].expected_cpu_ns, 300);
     CU_ASSERT_EQUAL(ledger.skipped_cpu_ns, 700);
-    sprof_vec_release(&ledger.seconds);
+    record_ledger_release(&ledger);
 }
 
 static void test_rows_are_written_until_they_settle(void)
@@ -193,7 +241,7 @@ static void test_rows_are_written_until_they_settle(void)
     CU_ASSERT_EQUAL(batch.ledger.items[0].second, 1);
     CU_ASSERT_EQUAL(batch.ledger.items[0].delivered, 3);
     store_batch_release(&batch);
-    sprof_vec_release(&ledger.seconds);
+    record_ledger_release(&ledger);
 }
 
 void sprof_suite_record_ledger(void);
@@ -203,6 +251,8 @@ void sprof_suite_record_ledger(void)
     CU_add_test(suite, "small gaps are chance", test_small_gaps_are_chance);
     CU_add_test(suite, "longer periods are no gap", test_longer_periods_are_no_gap);
     CU_add_test(suite, "large gaps are overrun", test_large_gaps_are_overrun);
+    CU_add_test(suite, "late ticks are overrun", test_late_ticks_are_overrun);
+    CU_add_test(suite, "what is due follows the rate", test_what_is_due_follows_the_rate);
     CU_add_test(suite, "without the kernel gaps are excluded",
                 test_without_the_kernel_gaps_are_excluded);
     CU_add_test(suite, "late news is spread", test_late_news_is_spread);

@@ -109,9 +109,9 @@ static int toy_take(struct source *source, struct model_record **record)
     return 0;
 }
 
-static uint64_t toy_weigh(struct source *source, const struct model_record *sample)
+static void toy_weigh(struct source *source, struct model_sample *sample, uint64_t time_ns)
 {
-    return sample->time_ns + (source == &toys[1].source);
+    sample->weight = time_ns + (source == &toys[1].source);
 }
 
 static void toy_count(const struct source *source, struct sampler_counters *counters)
