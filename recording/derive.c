@@ -69,6 +69,8 @@ static int run_step(struct derive *derive, const struct recording_names *names,
         result = names ? recording_derive_given_names(derive, names, error)
                        : recording_derive_names(derive, error);
         derive->nothing_new = !result && found_nothing(derive);
+        if (!result && recording_derive_keep_runs(derive))
+            result = sprof_error_memory(error);
         if (!result && !derive->nothing_new)
             result = recording_derive_costs(derive, error);
         if (!result && recording_derive_changed_rows(derive))

@@ -68,6 +68,7 @@ struct derive_frame {
     uint64_t key; /* 0: module and offset say which it is */
     bool wanted;  /* to be looked up */
     bool asked;   /* it was */
+    bool renamed; /* … and has other functions than before */
 };
 
 struct derive_node {
@@ -118,7 +119,8 @@ struct derive_calls {
 struct derive_run {
     uint32_t id;
     bool same_boot, complete;
-    struct model_view view;                /* the least detailed of its phases */
+    bool kept;              /* what is derived of it is right: see recording_derive_keep_runs */
+    struct model_view view; /* the least detailed of its phases */
     SPROF_VEC(struct derive_phase) phases; /* in order; empty where all are of that one mode */
     struct store_sample_summary summary;
     uint64_t latest_ns, disorder_ns; /* of the samples so far */
@@ -216,7 +218,11 @@ int recording_derive_names(struct derive *derive, struct sprof_error *error);
 int recording_derive_given_names(struct derive *derive, const struct recording_names *names,
                                  struct sprof_error *error);
 
-/* Makes call paths and adds up costs. */
+/* Where only what had no name was looked up: runs that none of the new names is in keep their sums.
+ * Returns 0 or SPROF_ENOMEM. */
+int recording_derive_keep_runs(struct derive *derive);
+
+/* Makes call paths and adds up costs, of runs that are not kept. */
 int recording_derive_costs(struct derive *derive, struct sprof_error *error);
 
 /* The rows of what was loaded and has changed, into `derived`. */

@@ -1,6 +1,7 @@
 /* From nodes to call paths, and from sample counts to every stored cost. */
 #include "recording/derive_names.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const struct derive_frame *frame_of(const struct derive *derive, uint32_t id)
@@ -308,24 +309,42 @@ static uint32_t number_place(struct line_tree *tree, const struct derive_level *
     return (uint32_t)tree->frames.count;
 }
 
+/* The nodes that samples of a run stand on, some of which it may have in common with others. */
+static bool *nodes_of_run(const struct derive *derive, const struct derive_run *run)
+{
+    bool *is_of_run = calloc(derive->nodes.count + 1, sizeof *is_of_run);
+    if (!is_of_run)
+        return NULL;
+    for (size_t k = 0; k < run->events.count; k++)
+        for (size_t i = 0; i < run->events.items[k].pairs.count; i++)
+            is_of_run[node_of(derive, &run->events.items[k].pairs.items[i]) - derive->nodes.items] =
+                true;
+    for (size_t i = derive->nodes.count; i-- > 0;)
+        if (is_of_run[i] && derive->nodes.items[i].parent)
+            is_of_run[derive->nodes.items[i].parent - 1] = true;
+    return is_of_run;
+}
+
 static int make_line_tree(struct derive *derive, const struct derive_run *run,
                           struct line_tree *tree)
 {
-    const uint32_t number = (uint32_t)(run - derive->runs.items) + 1;
-    for (size_t i = 0; i < derive->nodes.count; i++) {
+    bool *is_of_run = nodes_of_run(derive, run);
+    int result = is_of_run ? 0 : SPROF_ENOMEM;
+    for (size_t i = 0; i < derive->nodes.count && !result; i++) {
         const struct derive_node *node = &derive->nodes.items[i];
         uint32_t path = node->parent ? tree->node_path.items[node->parent - 1] : 0;
         const struct derive_frame *frame = frame_of(derive, node->frame);
-        for (uint32_t k = node->run == number ? frame->chain_count : 0;
-             k-- > innermost_level(run, frame);) {
+        for (uint32_t k = is_of_run[i] ? frame->chain_count : 0;
+             k-- > innermost_level(run, frame) && !result;) {
             const uint32_t place = number_place(tree, &derive->levels.items[frame->chain + k]);
             if (!place || model_paths_child(&tree->paths, path, place, &path))
-                return SPROF_ENOMEM;
+                result = SPROF_ENOMEM;
         }
-        if (sprof_vec_push(&tree->node_path, path))
-            return SPROF_ENOMEM;
+        if (!result)
+            result = sprof_vec_push(&tree->node_path, path);
     }
-    return 0;
+    free(is_of_run);
+    return result;
 }
 
 static int line_costs(struct derive *derive, const struct costed *run,
@@ -407,11 +426,13 @@ int recording_derive_costs(struct derive *derive, struct sprof_error *error)
     sum_up_nodes(derive);
     int result = 0;
     for (size_t i = 0; i < derive->runs.count && !result; i++)
-        result = make_paths(derive, &derive->runs.items[i]);
+        if (!derive->runs.items[i].kept)
+            result = make_paths(derive, &derive->runs.items[i]);
     if (!result)
         result = number_paths(derive, error);
     for (size_t i = 0; i < derive->runs.count && !result; i++)
-        result = run_costs(derive, &derive->runs.items[i], error);
+        if (!derive->runs.items[i].kept)
+            result = run_costs(derive, &derive->runs.items[i], error);
     if (error && error->code) /* the store's */
         return result;
     if (result == SPROF_EFORMAT)
@@ -425,8 +446,9 @@ int recording_derive_changed_rows(struct derive *derive)
 {
     struct store_derived *derived = &derive->derived;
     derived->replaces_paths = derive->all && !derive->nothing_new;
+    derived->leaves_paths = !derive->all && derive->source->unnamed && !derive->nothing_new;
     for (size_t i = 0; i < derive->runs.count && !derive->nothing_new; i++)
-        if (sprof_vec_push(&derived->runs, derive->runs.items[i].id))
+        if (!derive->runs.items[i].kept && sprof_vec_push(&derived->runs, derive->runs.items[i].id))
             return SPROF_ENOMEM;
     for (size_t i = 0; i < derive->modules.count; i++)
         if (derive->modules.items[i].changed &&

@@ -133,6 +133,7 @@ int recording_derive_add_chain(struct derive *derive, struct derive_frame *frame
                            derive->levels.items[frame->chain + i].frame))
             return SPROF_ENOMEM;
     derive->renamed |= frame->chain_count > 0;
+    frame->renamed = true;
     frame->chain = derive->levels.count;
     frame->chain_count = count;
     for (uint32_t i = 0; i < count; i++) {

@@ -1,6 +1,7 @@
 /* Writes batches of rows and derived rows. */
 #include "store/writer.h"
 
+#include "store/reader.h"
 #include "store/statement.h"
 
 #include <stdio.h>
@@ -143,6 +144,38 @@ static int forget(struct store *store, const struct store_derived *derived, int6
     return status;
 }
 
+/* Ids of call paths. */
+struct path_ids {
+    uint32_t *items;
+    size_t count, capacity;
+};
+
+static int add_path(void *paths, const struct store_cost *cost)
+{
+    return sprof_vec_push((struct path_ids *)paths, cost->id);
+}
+
+/* The paths that runs have before they are derived anew. */
+static int note_paths(struct store *store, const struct store_derived *derived,
+                      struct path_ids *paths, struct sprof_error *error)
+{
+    int status = 0;
+    for (size_t i = 0; i < derived->runs.count && derived->leaves_paths && !status; i++)
+        status = store_each_path_cost(store, derived->runs.items[i], add_path, paths, error);
+    return status == SPROF_ENOMEM ? sprof_error_memory(error) : status;
+}
+
+/* Deletes those that no run has any more. */
+static int forget_paths(struct store *store, const struct path_ids *paths,
+                        struct sprof_error *error)
+{
+    return exec_for_each(store,
+                         "DELETE FROM call_path WHERE id = ?1 AND NOT EXISTS"
+                         " (SELECT 1 FROM event e CROSS JOIN path_cost c ON c.run_id = e.run_id"
+                         "  AND c.event_id = e.id AND c.path_id = ?1)",
+                         paths->items, paths->count, error);
+}
+
 /* Frames are longer with their names than without: where each replaces its own row, every page is
  * full, and is split in two that are half empty. So where all rows from some frame on are written
  * anew, in order, as those of a run that is derived for the first time, the former ones go first.
@@ -175,7 +208,7 @@ static int complete(struct store *store, const struct store_derived *derived, bo
                     struct sprof_error *error)
 {
     int status = 0;
-    if (derived->replaces_paths && had_functions)
+    if ((derived->replaces_paths || derived->leaves_paths) && had_functions)
         status =
             store_exec(store,
                        "DELETE FROM function WHERE id NOT IN (SELECT function_id FROM frame"
@@ -193,10 +226,13 @@ int store_write_derived(struct store *store, const struct store_derived *derived
         PART(STORE_MODULE, derived->modules), PART(STORE_FRAME, derived->frames),
         STORE_DERIVED_OF_ALL(DERIVED_PART) STORE_DERIVED_OF_RUN(DERIVED_PART)};
     int64_t had_functions = 0;
+    struct path_ids former = {0};
     /* Everything is touched at once: the usual 2 MiB of pages would be read again and again. */
     int status = store_exec(store, "PRAGMA cache_size = -65536", error);
     if (!status)
         status = store_begin(store, error);
+    if (!status)
+        status = note_paths(store, derived, &former, error);
     if (!status)
         status = forget(store, derived, &had_functions, error);
     if (!status)
@@ -204,7 +240,10 @@ int store_write_derived(struct store *store, const struct store_derived *derived
     if (!status)
         status = put_parts(store, parts, sizeof parts / sizeof *parts, error);
     if (!status)
+        status = forget_paths(store, &former, error);
+    if (!status)
         status = complete(store, derived, had_functions, error);
+    sprof_vec_release(&former);
     store->rewritten = true;
     return store_end(store, status, error);
 }

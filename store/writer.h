@@ -63,6 +63,7 @@ void store_batch_release(struct store_batch *batch);
 struct store_derived {
     SPROF_VEC(uint32_t) runs;             /* their costs are replaced, and they are complete then */
     bool replaces_paths;                  /* of all runs: call paths and unused functions go, too */
+    bool leaves_paths;                    /* of some: those that no run has any more go */
     SPROF_VEC(uint32_t) forgotten_frames; /* inlined ones that are not there any more */
     SPROF_VEC(struct store_module) modules; /* with key, build id, problem */
     SPROF_VEC(struct store_frame) frames;   /* physical ones, completed, and inlined ones */

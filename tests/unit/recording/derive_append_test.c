@@ -6,6 +6,10 @@
     "SELECT function, exclusive_samples, inclusive_samples FROM v_function WHERE run_id = " run    \
     " ORDER BY function"
 
+#define LINES_OF(run)                                                                              \
+    "SELECT function, line, exclusive_samples, inclusive_samples FROM v_line WHERE run_id = " run  \
+    " ORDER BY function, line"
+
 static void replace_program(const struct handmade *made, const char *source)
 {
     char command[1024];
@@ -114,7 +118,60 @@ static void test_runs_with_a_node_in_common(void)
     ASSERT_HANDMADE(&made, FUNCTIONS_OF("2"), "A1|1|6 A2|2|5 A3|0|2 libgone.so|3|3");
     ASSERT_HANDMADE(&made, "SELECT samples, frames, named_frames FROM v_quality",
                     "6|19|13 6|19|13");
+    CU_ASSERT_EQUAL(handmade_derive(&made, true, NULL), 0);
+    char *lines = strdup(handmade_query(&made, LINES_OF("1")));
+    ASSERT_HANDMADE(&made, LINES_OF("2"), lines);
+    free(lines);
     handmade_close(&made);
+}
+
+/* The program was away when the second run was derived, and is back: what it gave the first run's
+ * functions is not added up again, and nothing is left of the second's without names. Where a stack
+ * stands on a node of the first run, as in merged files, that has no part in it either. */
+static void find_names_later(bool common_node)
+{
+    static const struct recording_derive_options unnamed = {.unnamed = true};
+    struct handmade made;
+    handmade_make(&made, "full", STORE_RECORDED);
+    handmade_copy_program(&made, "moved");
+    strcpy(made.program, fixture_path(&made.fixture, "moved"));
+    handmade_example(&made, 0);
+    handmade_write(&made);
+    handmade_must_derive(&made);
+    fixture_run(&made.fixture, "mv moved away");
+    handmade_append(&made);
+    if (common_node)
+        handmade_execute(&made, "UPDATE stack_node SET parent_distance = parent_distance + 100"
+                                " WHERE parent_id = (SELECT min(id) FROM stack_node"
+                                " WHERE id > 100)");
+    handmade_must_derive(&made);
+    ASSERT_HANDMADE(&made, "SELECT count(*) > 8 FROM call_path", "1");
+    ASSERT_HANDMADE(&made, "SELECT count(*) FROM function WHERE NOT named", "2");
+    handmade_execute(&made, "UPDATE path_cost SET exclusive_weight = 77 WHERE run_id = 1");
+    fixture_run(&made.fixture, "mv away moved");
+    CU_ASSERT_EQUAL(recording_derive(made.path, &unnamed, NULL), 0);
+    ASSERT_HANDMADE(&made, FUNCTIONS_OF("2"), "A1|1|6 A2|2|5 A3|0|2 libgone.so|3|3");
+    ASSERT_HANDMADE(&made, "SELECT DISTINCT exclusive_weight FROM path_cost WHERE run_id = 1",
+                    "77");
+    ASSERT_HANDMADE(
+        &made, "SELECT count(*) FROM path_cost WHERE run_id = 2 AND exclusive_weight = 77", "0");
+    ASSERT_HANDMADE(&made, "SELECT count(*) FROM call_path", "8");
+    ASSERT_HANDMADE(&made, "SELECT count(*) FROM function", "4");
+    ASSERT_HANDMADE(&made,
+                    "SELECT count(*) FROM (SELECT path_id, count(*) AS n FROM path_cost"
+                    " GROUP BY path_id) WHERE n <> 2",
+                    "0");
+    char *lines = strdup(handmade_query(&made, LINES_OF("1")));
+    ASSERT_HANDMADE(&made, LINES_OF("2"), lines);
+    free(lines);
+    ASSERT_HANDMADE(&made, "SELECT state FROM v_run", "complete complete");
+    handmade_close(&made);
+}
+
+static void test_a_run_without_new_names_keeps_its_sums(void)
+{
+    find_names_later(false);
+    find_names_later(true);
 }
 
 /* The rows of new paths come behind those that are stored. */
@@ -212,6 +269,8 @@ void sprof_suite_recording_derive_append(void);
 void sprof_suite_recording_derive_append(void)
 {
     CU_pSuite suite = CU_add_suite("recording/derive_append", handmade_compile, handmade_remove);
+    CU_add_test(suite, "a run without new names keeps its sums",
+                test_a_run_without_new_names_keeps_its_sums);
     CU_add_test(suite, "names outlive a rebuild", test_names_outlive_a_rebuild);
     CU_add_test(suite, "an unchanged program is one module",
                 test_an_unchanged_program_is_one_module);
