@@ -26,7 +26,7 @@
 
 enum {
     PROBE_MAGIC = 0x42505053, /* "SPPB" */
-    PROBE_VERSION = 7,
+    PROBE_VERSION = 8,
     PROBE_THUNK_BYTES = 64,
     PROBE_THUNKS =
         131072, /* one for each function of a process that is probed, and one to calibrate */
@@ -129,8 +129,12 @@ struct probe_stat {
     /* In the last of a slab: where in the slab the bucket is that has still to be raised by one,
      * for the call that ended last. */
     uint64_t pending;
-    uint64_t unlogged;               /* calls that are not in the log, because the ring was full */
-    uint32_t buckets[PROBE_BUCKETS]; /* ended calls by their duration */
+    uint64_t unlogged; /* calls that are not in the log, because the ring was full */
+};
+
+/* Ended calls by their duration. */
+struct probe_histogram {
+    uint32_t buckets[PROBE_BUCKETS];
 };
 
 enum probe_slab_state {
@@ -167,6 +171,7 @@ enum probe_extra {
     PROBE_CALLERS = 2, /* … by pairs of caller and function: paths of two */
     PROBE_LOG = 4,     /* each is written into its thread's ring; not together with the others */
     PROBE_WARN = 8,    /* those that take too long, or too much of the stack, are told */
+    PROBE_SPARE = 16,  /* pages that do not exist yet are not written to: see `stat_pages` */
 };
 
 /* == Warnings == */
@@ -320,10 +325,17 @@ struct probe_owner {
     char output[PROBE_OUTPUT_BYTES]; /* path of the recording */
 };
 
+enum {
+    PROBE_PAGE = 4096,
+    PROBE_STAT_PAGES = 4096, /* of the stats of a slab, at most … */
+    PROBE_NODE_PAGES = 512,  /* … and of its nodes */
+};
+
 /* The file: this structure, then the slabs, then the rings of the log; the slabs are each an array
  * of struct probe_stat by function, and one for the thunk that calibrates, whose number is
- * function_count, and its nodes. The tracer writes what is above the line: the first group before
- * it says go, the second, and `tiers`, at any time.
+ * function_count; then of struct probe_histogram, the first of which takes what nobody wants to
+ * know and each other is that of the function before it; then the nodes. The tracer writes what is
+ * above the line: the first group before it says go, the second, and `tiers`, at any time.
  */
 struct probe_shared {
     uint64_t slab_bytes;
@@ -340,6 +352,7 @@ struct probe_shared {
     _Atomic uint64_t cleared;
     _Atomic uint32_t log_depth;   /* calls that are deeper are not logged */
     _Atomic uint32_t log_is_full; /* none is: they count as not logged */
+    _Atomic uint64_t histograms;  /* all ones, or 0: none are kept */
     /* ==  == */
     _Atomic uint64_t untracked;  /* threads that found no slab */
     _Atomic uint32_t slabs_used; /* slabs from here on were never taken */
@@ -352,22 +365,40 @@ struct probe_shared {
     struct probe_loading loading;
     struct probe_owner owner;
     struct probe_warnings warnings;
+
+    /* With PROBE_SPARE: which pages of each slab exist, a bit for each, as the tracer says. Calls
+     * of functions whose figures would be elsewhere are only counted, here. */
+    _Atomic uint8_t stat_pages[PROBE_SLABS][PROBE_STAT_PAGES / 8];
+    _Atomic uint8_t node_pages[PROBE_SLABS][PROBE_NODE_PAGES / 8];
+    _Atomic uint64_t beyond[PROBE_THUNKS];
 };
 
 #define PROBE_SHARED_BYTES ((sizeof(struct probe_shared) + 4095) / 4096 * 4096)
 
-/* The part of a slab that comes before its nodes. */
+/* The parts of a slab. */
 static inline uint64_t probe_stats_bytes(uint32_t functions)
 {
-    return ((uint64_t)(functions + 1) * sizeof(struct probe_stat) + 4095) / 4096 * 4096;
+    return ((uint64_t)(functions + 1) * sizeof(struct probe_stat) + PROBE_PAGE - 1) / PROBE_PAGE *
+           PROBE_PAGE;
+}
+
+static inline uint64_t probe_histograms_bytes(uint32_t functions)
+{
+    return ((uint64_t)(functions + 2) * sizeof(struct probe_histogram) + PROBE_PAGE - 1) /
+           PROBE_PAGE * PROBE_PAGE;
 }
 
 static inline uint64_t probe_slab_bytes(uint32_t functions)
 {
-    return probe_stats_bytes(functions) + PROBE_NODES * sizeof(struct probe_node);
+    return probe_stats_bytes(functions) + probe_histograms_bytes(functions) +
+           PROBE_NODES * sizeof(struct probe_node);
 }
 
-_Static_assert(sizeof(struct probe_stat) == 384, "whole cache lines");
+_Static_assert(sizeof(struct probe_stat) == 128 && sizeof(struct probe_histogram) == 256,
+               "whole cache lines, the second twice the first");
+_Static_assert(sizeof(struct probe_stat) * PROBE_THUNKS == PROBE_STAT_PAGES * PROBE_PAGE &&
+                   sizeof(struct probe_node) * PROBE_NODES == PROBE_NODE_PAGES * PROBE_PAGE,
+               "a bit for each page");
 _Static_assert(sizeof(struct probe_log_begin) == PROBE_UNIT_BYTES &&
                    sizeof(struct probe_log_end) == PROBE_UNIT_BYTES && PROBE_THUNKS <= 1 << 18,
                "units");

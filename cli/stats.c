@@ -185,6 +185,21 @@ static int show_changed(void *context, int columns, char *const *values, char *c
     return 0;
 }
 
+static int show_spared(void *context, int columns, char *const *values, char *const *names)
+{
+    (void)names;
+    if (columns != 3 || !values[0] || !values[1] || !values[2])
+        return 0;
+    if (!strcmp(values[0], "timed"))
+        fprintf(context, "to hold --memory no percentiles from %s s on\n", values[1]);
+    else
+        fprintf(context,
+                "to hold --memory only counted where a thread had not called them, from "
+                "%s s on: %s\n",
+                values[1], values[2]);
+    return 0;
+}
+
 static int show_footer(FILE *out, struct store *store, uint64_t run, struct sprof_error *error)
 {
     static const struct {
@@ -201,7 +216,13 @@ static int show_footer(FILE *out, struct store *store, uint64_t run, struct spro
         {show_changed,
          "SELECT group_concat(function || printf(' %%.3f s', time_ns / 1e9), ', '), tier FROM "
          "(SELECT function, tier, max(time_ns) AS time_ns FROM v_probe_event WHERE run_id = %1$llu "
-         "GROUP BY function_id ORDER BY time_ns) WHERE tier <> 'timed' GROUP BY tier"},
+         "AND share > 0 GROUP BY function_id ORDER BY time_ns) WHERE tier <> 'timed' GROUP BY "
+         "tier"},
+        {show_spared,
+         "SELECT tier, printf('%%.3f', min(time_ns) / 1e9), group_concat(function, ', ') FILTER "
+         "(WHERE place <= 5) || CASE WHEN count(*) > 5 THEN ', …' ELSE '' END FROM (SELECT *, "
+         "row_number() OVER (PARTITION BY tier ORDER BY time_ns, function) AS place FROM "
+         "v_probe_event WHERE run_id = %1$llu AND share = 0) GROUP BY tier ORDER BY tier DESC"},
     };
     int status = 0;
     for (size_t i = 0; i < sizeof parts / sizeof *parts && !status; i++) {

@@ -26,7 +26,7 @@ struct arguments {
     enum trace_backend backend;
     double max_overhead; /* percent; 0: none */
     uint64_t depth;
-    size_t max_size;
+    size_t max_size, memory;
     struct limits warn_over, watchdog;
     double stack_check; /* percent; 0: none */
     bool append, children, paths, callers, no_cache, paused, verbose;
@@ -92,6 +92,16 @@ static int set_stack_check(void *field, const char *text, struct sprof_error *er
     return sprof_error_set(error, SPROF_EUSAGE, 0, "not a percentage from 1 to 99");
 }
 
+/* Less would not hold the figures of one thread. */
+static int set_memory(void *field, const char *text, struct sprof_error *error)
+{
+    enum { LEAST = 1 << 20 };
+    const int result = cli_set_size(field, text, error);
+    return result || *(size_t *)field >= LEAST
+               ? result
+               : sprof_error_set(error, SPROF_EUSAGE, 0, "give 1M or more");
+}
+
 #define FIELD(name) offsetof(struct arguments, name)
 static const struct cli_option options[] = {
     {"pid", 'p', "PID", "trace a process that runs, until it ends or Ctrl-C", FIELD(pids),
@@ -122,6 +132,10 @@ static const struct cli_option options[] = {
     {"max-overhead", 0, "PERCENT|none",
      "time fewer functions, then take probes out, until they cost no more, such as 5% (none)",
      FIELD(max_overhead), set_overhead},
+    {"memory", 0, "SIZE",
+     "what figures may take in memory: beyond it percentiles are given up, then what threads call "
+     "for the first time is only counted (256M)",
+     FIELD(memory), set_memory},
     {"warn-over", 0, "T[:RE]",
      "warn of calls (of such functions) that take longer, as in 10ms or 2s:^parse",
      FIELD(warn_over), add_limit},
@@ -196,6 +210,15 @@ static void summarize(struct cli_terminal *terminal, const struct trace_options 
                 "to hold --max-overhead %zu functions were only counted in the end, and %zu lost "
                 "their probes: their callers' self times hold theirs",
                 result->governed_count, result->governed_off);
+    if (result->no_percentiles_ns)
+        cli_say(terminal,
+                "to hold --memory there are no percentiles from %.3f s on; figures took %.1f MB at "
+                "most",
+                (double)result->no_percentiles_ns / 1e9, (double)result->memory_bytes / 1e6);
+    if (result->beyond_calls)
+        cli_say(terminal,
+                "… and %llu calls of %u functions were only counted, without their threads",
+                (unsigned long long)result->beyond_calls, result->beyond_functions);
     if (trace->mode == TRACE_LOG)
         cli_say(terminal, "%llu calls written down, %llu not for lack of room: `sprof script`",
                 (unsigned long long)result->logged, (unsigned long long)result->unlogged);
@@ -296,6 +319,7 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
         .output = arguments->output ? arguments->output : CLI_DEFAULT_RECORDING,
         .paths = arguments->paths,
         .max_overhead = arguments->max_overhead,
+        .memory = arguments->memory,
         .warn_over = arguments->warn_over.list.items,
         .warn_over_count = arguments->warn_over.list.count,
         .watchdog = arguments->watchdog.list.items,

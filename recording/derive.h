@@ -114,6 +114,7 @@ struct derive_calls {
     uint64_t total_ns, max_ns;
     double bucket_ns;
     uint64_t buckets[DERIVE_BUCKETS];
+    bool has_gaps; /* some calls that were timed are in no bucket */
 };
 
 struct derive_run {

@@ -24,6 +24,8 @@ static int add_row(void *context, const struct store_call_cost *row)
     calls->total_ns += row->total_ns;
     calls->max_ns = row->max_ns > calls->max_ns ? row->max_ns : calls->max_ns;
     calls->bucket_ns = row->bucket_ns;
+    calls->has_gaps |=
+        row->timed && !row->buckets.size && row->calls > row->counted + row->in_flight;
     for (size_t i = 0; i < DERIVE_BUCKETS && (i + 1) * 4 <= row->buckets.size; i++) {
         uint32_t count;
         memcpy(&count, row->buckets.data + 4 * i, sizeof count);
@@ -93,7 +95,8 @@ int recording_derive_call_latencies(struct derive *derive, const struct derive_r
             .p99_ns = percentile(calls, count, 0.99),
             .p999_ns = percentile(calls, count, 0.999),
         };
-        if (count && row.function_id && sprof_vec_push(&derive->derived.call_latencies, row))
+        if (count && !calls->has_gaps && row.function_id &&
+            sprof_vec_push(&derive->derived.call_latencies, row))
             return SPROF_ENOMEM;
     }
     return 0;

@@ -8,19 +8,20 @@
 #include <string.h>
 #include <unistd.h>
 
-static uint64_t slab_offset(const struct trace_session *session, uint32_t slab)
+uint64_t trace_slab_offset(const struct trace_session *session, uint32_t slab)
 {
     return PROBE_SHARED_BYTES + slab * probe_slab_bytes(session->capacity);
 }
 
 static uint64_t nodes_offset(const struct trace_session *session, uint32_t slab)
 {
-    return slab_offset(session, slab) + probe_stats_bytes(session->capacity);
+    return trace_slab_offset(session, slab) + probe_stats_bytes(session->capacity) +
+           probe_histograms_bytes(session->capacity);
 }
 
 static struct probe_stat *stats_of(const struct trace_session *session, uint32_t slab)
 {
-    return (struct probe_stat *)((uint8_t *)session->shared + slab_offset(session, slab));
+    return (struct probe_stat *)((uint8_t *)session->shared + trace_slab_offset(session, slab));
 }
 
 /* A process that executed another program has threads of the same numbers. */
@@ -38,8 +39,10 @@ static bool has_ended(const struct trace_session *session, const struct trace_th
 
 /* What a thread has called since `base`. Extremes are not differences: they are begun anew where
  * something is cleared. */
-static void subtract(struct probe_stat *stat, const struct probe_stat *base)
+static void subtract(struct trace_figures *figures, const struct trace_figures *base_figures)
 {
+    struct probe_stat *stat = &figures->stat;
+    const struct probe_stat *base = &base_figures->stat;
     stat->calls -= base->calls;
     stat->ended -= base->ended;
     stat->self = (int64_t)((uint64_t)stat->self - (uint64_t)base->self);
@@ -54,11 +57,13 @@ static void subtract(struct probe_stat *stat, const struct probe_stat *base)
     stat->uncertain -= base->uncertain;
     stat->unlogged -= base->unlogged;
     for (size_t i = 0; i < PROBE_BUCKETS; i++)
-        stat->buckets[i] -= base->buckets[i];
+        figures->histogram.buckets[i] -= base_figures->histogram.buckets[i];
 }
 
-static void add(struct probe_stat *to, const struct probe_stat *stat)
+static void add(struct trace_figures *sum, const struct trace_figures *figures)
 {
+    struct probe_stat *to = &sum->stat;
+    const struct probe_stat *stat = &figures->stat;
     to->calls += stat->calls;
     to->ended += stat->ended;
     to->self = (int64_t)((uint64_t)to->self + (uint64_t)stat->self);
@@ -75,7 +80,7 @@ static void add(struct probe_stat *to, const struct probe_stat *stat)
     to->uncertain += stat->uncertain;
     to->unlogged += stat->unlogged;
     for (size_t i = 0; i < PROBE_BUCKETS; i++)
-        to->buckets[i] += stat->buckets[i];
+        sum->histogram.buckets[i] += figures->histogram.buckets[i];
 }
 
 /* == Threads == */
@@ -113,11 +118,10 @@ static int add_row(struct trace_session *session, struct trace_thread *thread)
     return row ? 0 : SPROF_ENOMEM;
 }
 
-/* Beyond so many threads all that come share a row, whose number is 0. */
-static int share_row(struct trace_session *session, struct trace_thread *thread)
+/* Its number is 0. */
+int trace_rest_begin(struct trace_session *session)
 {
     struct trace_thread *rest = &session->rest;
-    thread->shares = true;
     if (rest->row)
         return 0;
     rest->pid = session->pid;
@@ -143,9 +147,8 @@ static int begin_thread(struct trace_session *session, uint32_t slab, uint32_t t
         return SPROF_ENOMEM;
     trace_thread_name(thread->pid, thread->tid, thread->name);
     const size_t most = session->options.children ? 8 * TRACE_THREADS : TRACE_THREADS;
-    if (session->thread_count++ >= most)
-        return share_row(session, thread);
-    return add_row(session, thread);
+    thread->shares = session->thread_count++ >= most;
+    return thread->shares ? trace_rest_begin(session) : add_row(session, thread);
 }
 
 static void free_thread(struct trace_thread *thread)
@@ -177,7 +180,7 @@ static int end_thread(struct trace_session *session, uint32_t slab)
                            ? SPROF_ENOMEM
                            : 0;
     fallocate(session->memory_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-              (off_t)slab_offset(session, slab), (off_t)probe_slab_bytes(session->capacity));
+              (off_t)trace_slab_offset(session, slab), (off_t)probe_slab_bytes(session->capacity));
     trace_log_empty(session, slab);
     free_thread(thread);
     free(thread);
@@ -197,6 +200,8 @@ void trace_figures_release(struct trace_session *session)
     free_thread(&session->rest);
     free(session->rest_stats);
     session->rest_stats = NULL;
+    free(session->memory.beyond);
+    session->memory.beyond = NULL;
     sprof_map_release(&session->ended_tids);
 }
 
@@ -216,53 +221,60 @@ struct trace_cell *trace_cell_of(struct trace_thread *thread, uint32_t function)
 
 /* Adds what is new since the last time to the row that many threads share. */
 static int add_to_rest(struct trace_session *session, struct trace_cell *cell,
-                       const struct probe_stat *stat)
+                       const struct trace_figures *figures)
 {
-    struct probe_stat fresh = *stat;
+    struct trace_figures fresh = *figures;
     if (!cell->base && !(cell->base = calloc(1, sizeof *cell->base)))
         return SPROF_ENOMEM;
     subtract(&fresh, cell->base);
     add(&session->rest_stats[cell->function], &fresh);
-    *cell->base = *stat;
+    *cell->base = *figures;
     session->rest_changed = true;
     return 0;
 }
 
-/* The call that ended last is not in its bucket yet. */
-static struct probe_stat copy_of(const struct trace_session *session, uint32_t function,
-                                 const struct probe_stat *from)
+/* The call that ended last is not in its bucket yet. Where histograms are not kept any more,
+ * reading them would make pages. */
+static struct trace_figures copy_of(const struct trace_session *session, uint32_t function,
+                                    const struct probe_stat *from)
 {
-    struct probe_stat stat = *from;
-    const uint64_t pending = from[session->capacity - function].pending;
-    const uint64_t first = function * sizeof stat + offsetof(struct probe_stat, buckets);
-    if (pending >= first && pending - first < sizeof stat.buckets)
-        stat.buckets[(pending - first) / sizeof *stat.buckets]++;
-    return stat;
+    struct trace_figures figures = {.stat = *from};
+    const struct probe_stat *stats = from - function;
+    const uint64_t all = probe_stats_bytes(session->capacity);
+    const uint64_t first = all + (function + 1) * sizeof figures.histogram;
+    const uint64_t pending = stats[session->capacity].pending;
+    if (session->memory.no_histograms)
+        return figures;
+    figures.histogram = *(const struct probe_histogram *)((const uint8_t *)stats + first);
+    if (pending >= first && pending - first < sizeof figures.histogram)
+        figures.histogram.buckets[(pending - first) / sizeof *figures.histogram.buckets]++;
+    return figures;
 }
 
 /* One function of one thread, where something has happened since the last time. */
 static int read_stat(struct trace_session *session, struct trace_thread *thread, uint32_t function,
                      struct probe_stat *from)
 {
-    struct probe_stat stat = copy_of(session, function, from);
-    const uint64_t calls = stat.calls + stat.counted;
+    const uint64_t calls = from->calls + from->counted;
     struct trace_cell *cell = calls ? trace_cell_of(thread, function) : NULL;
     if (!calls)
         return 0;
     if (!cell)
         return SPROF_ENOMEM;
-    if (cell->calls == calls && cell->ended == stat.ended && cell->untimed == stat.child_counted)
+    struct trace_figures figures = copy_of(session, function, from);
+    struct probe_stat *stat = &figures.stat;
+    if (cell->calls == calls && cell->ended == stat->ended && cell->untimed == stat->child_counted)
         return 0;
     cell->calls = calls;
-    cell->ended = stat.ended;
-    cell->untimed = stat.child_counted;
+    cell->ended = stat->ended;
+    cell->untimed = stat->child_counted;
     if (thread->shares)
-        return add_to_rest(session, cell, &stat);
+        return add_to_rest(session, cell, &figures);
     if (cell->base)
-        subtract(&stat, cell->base);
-    if (!stat.calls && !stat.counted && !cell->written_calls)
+        subtract(&figures, cell->base);
+    if (!stat->calls && !stat->counted && !cell->written_calls)
         return 0;
-    return trace_put_row(session, thread->row, cell, &stat);
+    return trace_put_row(session, thread->row, cell, &figures);
 }
 
 /* Calls `take` for what a thread has of each chosen function. Only what was written to exists:
@@ -271,7 +283,7 @@ static int each_stat(struct trace_session *session, uint32_t slab,
                      int (*take)(struct trace_session *, struct trace_thread *, uint32_t,
                                  struct probe_stat *))
 {
-    const uint64_t begin = slab_offset(session, slab);
+    const uint64_t begin = trace_slab_offset(session, slab);
     const uint64_t end = begin + session->probes.count * sizeof(struct probe_stat);
     struct probe_stat *stats = stats_of(session, slab);
     uint64_t next = 0; /* function */
@@ -297,7 +309,8 @@ static int write_rest(struct trace_session *session)
     int result = 0;
     for (size_t i = 0; session->rest_changed && i < session->probes.count && !result; i++) {
         struct trace_cell *cell = &session->rest.cells.items[i];
-        const struct probe_stat *stat = &session->rest_stats[i];
+        const struct trace_figures *figures = &session->rest_stats[i];
+        const struct probe_stat *stat = &figures->stat;
         const uint64_t calls = stat->calls + stat->counted;
         if (!calls || (cell->calls == calls && cell->ended == stat->ended &&
                        cell->untimed == stat->child_counted))
@@ -305,19 +318,20 @@ static int write_rest(struct trace_session *session)
         cell->calls = calls;
         cell->ended = stat->ended;
         cell->untimed = stat->child_counted;
-        result = trace_put_row(session, session->rest.row, cell, stat);
+        result = trace_put_row(session, session->rest.row, cell, figures);
     }
     session->rest_changed = false;
     return result;
 }
 
 /* Calls that have not ended are of the new period. */
-static struct probe_stat until_now(const struct probe_stat *stat)
+static struct trace_figures until_now(const struct trace_figures *figures)
 {
-    struct probe_stat base = *stat;
+    struct trace_figures base = *figures;
+    const struct probe_stat *stat = &figures->stat;
     const uint64_t open = stat->calls > stat->ended ? stat->calls - stat->ended : 0;
-    base.calls -= open;
-    base.recursive -= open ? open - 1 : 0;
+    base.stat.calls -= open;
+    base.stat.recursive -= open ? open - 1 : 0;
     return base;
 }
 
@@ -330,21 +344,20 @@ static void begin_anew(struct trace_cell *cell)
 static int clear_stat(struct trace_session *session, struct trace_thread *thread, uint32_t function,
                       struct probe_stat *stat)
 {
-    const struct probe_stat copy = copy_of(session, function, stat);
     const bool is_called = stat->calls || stat->counted;
     struct trace_cell *cell = is_called ? trace_cell_of(thread, function) : NULL;
     if (!is_called)
         return 0;
     if (!cell || (!cell->base && !(cell->base = calloc(1, sizeof *cell->base))))
         return SPROF_ENOMEM;
+    const struct trace_figures copy = copy_of(session, function, stat);
     begin_anew(cell);
     *cell->base = until_now(&copy);
     stat->min_mask = stat->max = 0;
     return 0;
 }
 
-/* The slabs that may be in use. */
-static uint32_t slab_count(const struct trace_session *session)
+uint32_t trace_slab_count(const struct trace_session *session)
 {
     const uint32_t used = atomic_load(&session->shared->slabs_used);
     return used < session->slab_count ? used : session->slab_count;
@@ -352,7 +365,7 @@ static uint32_t slab_count(const struct trace_session *session)
 
 int trace_collect_log(struct trace_session *session)
 {
-    const uint32_t count = session->has_logged ? slab_count(session) : 0;
+    const uint32_t count = session->has_logged ? trace_slab_count(session) : 0;
     int result = 0;
     for (uint32_t i = 0; i < count && !result; i++) {
         const uint32_t tid = atomic_load(&session->shared->slabs[i].tid);
@@ -391,7 +404,7 @@ static int add_spent(struct trace_session *session, struct trace_thread *thread,
 
 double trace_spent_ticks(struct trace_session *session)
 {
-    const uint32_t count = slab_count(session);
+    const uint32_t count = trace_slab_count(session);
     session->governor.seen_ticks = 0;
     for (uint32_t i = 0; i < count; i++)
         each_stat(session, i, add_spent);
@@ -401,7 +414,7 @@ double trace_spent_ticks(struct trace_session *session)
 int trace_collect(struct trace_session *session, enum trace_collecting what)
 {
     int result = session->uprobes ? trace_uprobes_read(session, what != TRACE_COLLECT_ENDED) : 0;
-    const uint32_t count = slab_count(session);
+    const uint32_t count = trace_slab_count(session);
     if (!result)
         result = begin_threads(session, count);
     if (!result)
@@ -422,6 +435,8 @@ int trace_collect(struct trace_session *session, enum trace_collecting what)
         if (!result && ended)
             result = end_thread(session, i);
     }
+    if (!result && what != TRACE_COLLECT_ENDED)
+        result = trace_memory_collect(session);
     return result || what == TRACE_COLLECT_ENDED ? result : write_rest(session);
 }
 
@@ -431,16 +446,17 @@ int trace_clear_figures(struct trace_session *session, uint64_t ticks)
     if (!result)
         result = trace_collect(session, TRACE_COLLECT_ENDED);
     atomic_store(&session->shared->cleared, ticks);
-    const uint32_t count = slab_count(session);
+    const uint32_t count = trace_slab_count(session);
     for (uint32_t i = 0; i < count && !result; i++)
         if (session->slabs[i])
             result = trace_clear_paths(session, session->slabs[i], nodes_offset(session, i));
     for (uint32_t i = 0; i < count && !result; i++)
         if (session->slabs[i])
             result = each_stat(session, i, clear_stat);
+    trace_memory_clear(session);
     for (size_t i = 0; i < session->rest.cells.count; i++) {
         begin_anew(&session->rest.cells.items[i]);
-        session->rest_stats[i] = (struct probe_stat){0};
+        session->rest_stats[i] = (struct trace_figures){0};
     }
     trace_log_clear(session, session->now_ns);
     for (size_t i = 0; i < session->probes.count; i++)

@@ -121,20 +121,8 @@ static void remove_probes(struct trace_session *session)
 static int note_change(struct trace_session *session, uint32_t number, double share)
 {
     static const char *const words[] = {"timed", "counted", "off"};
-    const struct trace_probe *probe = &session->probes.items[number];
-    uint32_t node;
-    const int result = trace_node_of(session, number, 0, &node);
-    const struct store_probe_event row = {
-        .run_id = session->run->id,
-        .node_id = node,
-        .time_ns = session->now_ns - session->run->start_monotonic_ns,
-        .tier = words[probe->governed],
-        .share = share < 1 ? share : 1,
-    };
-    if (result)
-        return result == SPROF_ENOTFOUND ? 0 : result;
-    return sprof_vec_push(&recording_batch(session->recording)->probe_events, row) ? SPROF_ENOMEM
-                                                                                   : 0;
+    return trace_put_probe_event(session, number, words[session->probes.items[number].governed],
+                                 share);
 }
 
 /* == Looking == */

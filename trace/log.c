@@ -23,6 +23,8 @@ void trace_set_extras(struct trace_session *session)
         extras = PROBE_LOG;
     if (trace_warns(options))
         extras |= PROBE_WARN;
+    if (session->memory.is_spare)
+        extras |= PROBE_SPARE;
     session->has_logged |= session->mode == TRACE_LOG;
     atomic_store(&session->shared->log_depth, options->depth ? options->depth : UINT32_MAX);
     atomic_store(&session->shared->extras, extras);

@@ -179,6 +179,7 @@ static int share_memory(struct trace_session *session, struct sprof_error *error
     session->shared->slab_count = slabs;
     trace_set_extras(session);
     session->shared->function_count = functions;
+    session->shared->histograms = UINT64_MAX;
     session->shared->main_tid = (uint32_t)pid_of(session);
     session->shared->follows_forks = session->options.children;
     session->shared->cost = session->common->known_cost;

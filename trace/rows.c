@@ -68,13 +68,15 @@ int trace_node_of(struct trace_session *session, uint32_t function, uint32_t cal
     return result;
 }
 
-static int put_call_cost(struct trace_session *session, const struct probe_stat *stat, bool timed,
-                         uint32_t thread, uint32_t node, struct trace_cell *cell)
+static int put_call_cost(struct trace_session *session, const struct trace_figures *figures,
+                         bool timed, uint32_t thread, uint32_t node, struct trace_cell *cell)
 {
+    const struct probe_stat *stat = &figures->stat;
     const struct sprof_bytes buckets = {
         (const uint8_t *)sprof_arena_copy(recording_batch_arena(session->recording),
-                                          (const char *)stat->buckets, sizeof stat->buckets),
-        sizeof stat->buckets};
+                                          (const char *)figures->histogram.buckets,
+                                          sizeof figures->histogram.buckets),
+        sizeof figures->histogram.buckets};
     const struct probe_cost costs = session->uprobes ? trace_uprobes_cost(session, cell->function)
                                                      : session->shared->cost,
                             *cost = &costs;
@@ -99,7 +101,7 @@ static int put_call_cost(struct trace_session *session, const struct probe_stat 
         .recursive = stat->recursive,
         .uncertain = stat->uncertain,
         .bucket_ns = (double)(1u << PROBE_BUCKET_FIRST) * M_SQRT2 * session->ns_per_tick,
-        .buckets = timed ? buckets : (struct sprof_bytes){0},
+        .buckets = timed && !session->memory.no_histograms ? buckets : (struct sprof_bytes){0},
     };
     session->calls += row.calls - cell->written_calls;
     session->probes.items[cell->function].calls += row.calls - cell->written_calls;
@@ -150,6 +152,24 @@ int trace_put_sample(struct trace_session *session, uint64_t calls, int64_t self
     return recording_add_sample(session->recording, &sample);
 }
 
+int trace_put_probe_event(struct trace_session *session, uint32_t number, const char *tier,
+                          double share)
+{
+    uint32_t node;
+    const int result = trace_node_of(session, number, 0, &node);
+    const struct store_probe_event row = {
+        .run_id = session->run->id,
+        .node_id = node,
+        .time_ns = session->now_ns - session->run->start_monotonic_ns,
+        .tier = tier,
+        .share = share < 1 ? share : 1,
+    };
+    if (result)
+        return result == SPROF_ENOTFOUND ? 0 : result;
+    return sprof_vec_push(&recording_batch(session->recording)->probe_events, row) ? SPROF_ENOMEM
+                                                                                   : 0;
+}
+
 /* How the function is probed, and how often it called others that are not timed. */
 static int put_beside(struct trace_session *session, const struct probe_stat *stat, uint32_t thread,
                       uint32_t node, struct trace_cell *cell)
@@ -171,8 +191,9 @@ static int put_beside(struct trace_session *session, const struct probe_stat *st
 }
 
 int trace_put_row(struct trace_session *session, uint32_t thread, struct trace_cell *cell,
-                  const struct probe_stat *stat)
+                  const struct trace_figures *figures)
 {
+    const struct probe_stat *stat = &figures->stat;
     uint32_t node;
     const int result = trace_node_of(session, cell->function, 0, &node);
     if (result)
@@ -181,7 +202,7 @@ int trace_put_row(struct trace_session *session, uint32_t thread, struct trace_c
     const uint64_t calls = stat->calls + stat->counted;
     const uint64_t rest = calls > cell->path_calls ? calls - cell->path_calls : 0;
     const uint32_t at = cell->stack ? cell->stack : node;
-    if (put_call_cost(session, stat, timed, thread, at, cell) ||
+    if (put_call_cost(session, figures, timed, thread, at, cell) ||
         put_beside(session, stat, thread, at, cell))
         return SPROF_ENOMEM;
     return rest || cell->sample || !cell->stack

@@ -226,7 +226,7 @@ static int look_at_program(struct trace_session *session)
         return SPROF_ENOMEM;
     trace_coverage_remove(session);
     trace_bypass_look(session);
-    return 0;
+    return trace_memory_look(session);
 }
 
 static int look(struct trace_session *session, struct sprof_error *error)
@@ -347,6 +347,10 @@ static int finish(struct trace_session *session, struct trace_result *result,
     result->probe_ns = cost * session->ns_per_tick;
     if (session->children)
         trace_children_count(session, result);
+    result->no_percentiles_ns = session->memory.no_histograms_ns;
+    result->beyond_calls = session->memory.beyond_calls;
+    result->beyond_functions = session->memory.beyond_functions;
+    result->memory_bytes = session->memory.most_bytes;
     result->lost = session->uprobes ? trace_uprobes_lost(session) : 0;
     for (size_t i = 0; i < session->probes.count; i++) {
         const struct trace_probe *probe = &session->probes.items[i];

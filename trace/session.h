@@ -53,6 +53,7 @@ struct trace_options {
     enum trace_mode mode;
     enum trace_backend backend;
     double max_overhead; /* of the command's CPU time that probes may take, in percent; 0: any */
+    uint64_t memory;     /* bytes that figures may take; 0: 256 MiB */
     bool append;         /* add a run, where there is a recording already */
     bool children;       /* trace what the command forks and executes, too */
     bool paths;          /* calls by call path, too; in mode stats */
@@ -91,6 +92,10 @@ struct trace_result {
     uint64_t warnings_lost;     /* … for which there was no room */
     size_t programs, processes; /* with `children`: that were traced … */
     size_t left_out;            /* … and executed programs that could not be */
+    uint64_t no_percentiles_ns; /* when they were given up, to hold `memory`; 0: not */
+    uint64_t beyond_calls;      /* that were only counted, to hold it … */
+    uint32_t beyond_functions;  /* … of so many functions */
+    uint64_t memory_bytes;      /* that figures took at most, as was seen */
     uint64_t lost;              /* calls that the kernel found no room for, with TRACE_UPROBE */
     double probe_ns; /* what the probe of one timed call takes, which is taken off; 0: not known */
     uint64_t duration_ns;

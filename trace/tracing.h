@@ -75,12 +75,18 @@ struct trace_range {
     uint64_t since_ns;
 };
 
+/* Figures of one function in one thread. */
+struct trace_figures {
+    struct probe_stat stat;
+    struct probe_histogram histogram;
+};
+
 /* What one thread has called of one function, as it was last read and written. */
 struct trace_cell {
     uint32_t function;
     uint32_t phase;                 /* of its sample row; 0: there is none */
     uint64_t calls, ended, untimed; /* as the agent counts */
-    struct probe_stat *base;    /* owned; what counts no more, or is in the shared row; or NULL */
+    struct trace_figures *base; /* owned; what counts no more, or is in the shared row; or NULL */
     uint64_t sample, sample_ns; /* id and time of its sample row */
     uint64_t phase_calls, before_calls; /* now, and before the phase */
     int64_t phase_self, before_self;
@@ -143,6 +149,17 @@ struct trace_governor {
     double spent_ns;              /* by probes, when they were new */
     double seen_ticks;            /* the same, at the last glance */
     uint32_t calm;                /* looks in a row at which little was spent */
+};
+
+/* What figures may take: see memory.c. */
+struct trace_memory {
+    bool no_histograms;        /* they are not kept any more … */
+    bool is_spare;             /* … and calls that would need another page are only counted */
+    uint64_t *beyond;          /* by probe: such calls, as far as they are in rows; NULL: none */
+    uint64_t most_bytes;       /* of `common`: of all programs, that were seen at a time */
+    uint64_t no_histograms_ns; /* of `common`, of the run; 0: they are kept */
+    uint64_t beyond_calls;     /* of `common` … */
+    uint32_t beyond_functions; /* … of so many functions */
 };
 
 /* So many threads have rows of their own; eight times as many with those of forked processes. */
@@ -212,8 +229,9 @@ struct trace_session {
     struct trace_thread *slabs[PROBE_SLABS]; /* owned; whose slab it is */
     size_t thread_count;                     /* so far */
     struct trace_thread rest;                /* what threads without a row of their own share */
-    struct probe_stat *rest_stats;           /* by probe */
+    struct trace_figures *rest_stats;        /* by probe */
     bool rest_changed;
+    struct trace_memory memory;
     struct sprof_map ended_tids;
     uint32_t phase;                      /* of `common`: counted from 1 */
     uint64_t last_sample;                /* the same: id */
@@ -541,6 +559,26 @@ void trace_thread_name(pid_t pid, int32_t tid, char name[16]);
 
 void trace_figures_release(struct trace_session *session);
 
+/* Where parts of the shared memory are. */
+uint64_t trace_slab_offset(const struct trace_session *session, uint32_t slab);
+/* The slabs that may be in use. */
+uint32_t trace_slab_count(const struct trace_session *session);
+
+/* The row that threads share which have none of their own. Returns 0 or SPROF_ENOMEM. */
+int trace_rest_begin(struct trace_session *session);
+
+/* == memory.c == */
+
+/* Gives up percentiles, then figures of their own for functions that threads have not called yet,
+ * where the figures of all programs take more than they may. Returns 0 or SPROF_ENOMEM. */
+int trace_memory_look(struct trace_session *session);
+
+/* Adds calls that found no room of their own to the row that threads share. */
+int trace_memory_collect(struct trace_session *session);
+
+/* They count no more. */
+void trace_memory_clear(struct trace_session *session);
+
 /* == paths.c == */
 
 /* Writes rows of a thread's call paths, and adds up by function what is in them; begins them anew.
@@ -564,6 +602,12 @@ void trace_take_time(struct trace_session *session);
 
 /* Writes the row of a function of a thread, or writes it again. Returns 0 or SPROF_ENOMEM. */
 int trace_put_row(struct trace_session *session, uint32_t thread, struct trace_cell *cell,
-                  const struct probe_stat *stat);
+                  const struct trace_figures *figures);
+
+/* Notes that a probe does less or more from now on: "timed", "counted" or "off". `share`: what
+ * probes took of the CPU time, in 0 … 1; 0: for lack of memory, and what is timed then has no
+ * percentiles. Returns 0 or SPROF_ENOMEM. */
+int trace_put_probe_event(struct trace_session *session, uint32_t number, const char *tier,
+                          double share);
 
 #endif

@@ -9,6 +9,7 @@
 #define TIER_FULL 4
 #define EXTRA_LOG 4
 #define EXTRA_WARN 8
+#define EXTRA_SPARE 16
 #define DEPTH 0x7fffffff       /* enum logged */
 #define LOGGED 0x80000000
 #define DEPTH_MAX 0x1fffff     /* PROBE_LOG_DEPTH_MAX */
@@ -65,7 +66,8 @@ probe_enter:
         mov     %fs:THREAD_STATS(%rdi), %rcx
         test    %rcx, %rcx
         jz      .Lenter_unusual
-        imul    $STAT_BYTES, %r11, %rdx
+        mov     %r11, %rdx
+        shl     $7, %rdx                        /* STAT_BYTES */
         add     %rdx, %rcx
         lea     56(%rsp), %rdx
         cmpb    $TIER_FULL, SHARED_TIERS(%rax,%r11)
@@ -147,7 +149,7 @@ probe_enter:
 .Lenter_other:
         cmpb    $TIER_COUNT, SHARED_TIERS(%rax,%r11)
         jne     .Lenter_unusual
-        testl   $EXTRA_LOG, SHARED_EXTRAS(%rax)
+        testl   $EXTRA_LOG | EXTRA_SPARE, SHARED_EXTRAS(%rax)
         jnz     .Lenter_unusual
         mov     %fs:THREAD_INNERMOST(%rdi), %rsi
         mov     SHARED_COST_COUNT(%rax), %eax
@@ -370,13 +372,19 @@ probe_leave:
         cmp     $63, %eax
         ja      .Lleave_longest
 .Lleave_count:
-        lea     STAT_BUCKETS(%rdi,%rax,4), %rax
-        mov     probe_thread@gottpoff(%rip), %rdi
-        mov     %fs:THREAD_ROOT+RECORD_STAT(%rdi), %rcx
-        sub     %fs:THREAD_STATS(%rdi), %rax
-        mov     %rax, STAT_PENDING(%rcx)
+/* rcx: offset of struct thread; r11: struct probe_shared; rax: where in the slab the bucket is. A
+ * histogram is twice as long as a stat, and one place further on. */
+        mov     probe_thread@gottpoff(%rip), %rcx
+        mov     probe_inside+INSIDE_SHARED(%rip), %r11
+        sub     %fs:THREAD_STATS(%rcx), %rdi
+        lea     STAT_BYTES(%rdi,%rax,2), %rax
+        add     %rax, %rax
+        and     SHARED_HISTOGRAMS(%r11), %rax
+        mov     %fs:THREAD_ROOT+RECORD_STAT(%rcx), %r11
+        add     %fs:THREAD_HISTOGRAMS(%rcx), %rax
+        mov     %rax, STAT_PENDING(%r11)
         mov     RECORD_RETURN_ADDRESS(%rsi), %rax
-        mov     %rdx, %fs:THREAD_INNERMOST(%rdi)
+        mov     %rdx, %fs:THREAD_INNERMOST(%rcx)
 .Lleave_restore:
         mov     %rax, 64(%rsp)
         restore %rdi
@@ -411,7 +419,7 @@ probe_leave:
         mov     $63, %eax
         jmp     .Lleave_count
 /* r8: struct probe_ring; r9: its function's number, which is the difference of two addresses, by
- * STAT_BYTES = 128 * 3 */
+ * STAT_BYTES */
 .Lleave_log:
         save    %r8
         save    %r9
@@ -424,7 +432,6 @@ probe_leave:
         mov     RECORD_STAT(%rsi), %r9
         sub     %fs:THREAD_STATS(%rdi), %r9
         shr     $7, %r9
-        imul    $-0x55555555, %r9d, %r9d
 /* rcx: as above; r10: place; r9: header */
         cmp     SHARED_FUNCTION_COUNT(%r11), %r9d
         sbb     %rcx, %rcx

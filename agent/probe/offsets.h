@@ -4,6 +4,7 @@
 
 /* struct probe_inside */
 #define INSIDE_ALIVE 0
+#define INSIDE_SHARED 8
 #define INSIDE_FOLLOWS_FORKS 24
 
 /* struct record */
@@ -27,9 +28,10 @@
 #define THREAD_RING 48
 #define THREAD_RING_MASK 56
 #define THREAD_ROOT 64
+#define THREAD_HISTOGRAMS 152
 
 /* struct probe_stat */
-#define STAT_BYTES 384
+#define STAT_BYTES 128
 #define STAT_CALLS 0
 #define STAT_ENDED 8
 #define STAT_SELF 16
@@ -42,7 +44,6 @@
 #define STAT_CHILD_COUNTED 72
 #define STAT_RECURSIVE 80
 #define STAT_PENDING 112
-#define STAT_BUCKETS 128
 
 /* struct probe_shared */
 #define SHARED_FUNCTION_COUNT 12
@@ -50,9 +51,10 @@
 #define SHARED_CLEARED 56
 #define SHARED_LOG_DEPTH 64
 #define SHARED_LOG_IS_FULL 68
-#define SHARED_COST_INSIDE 88
-#define SHARED_COST_WHOLE 92
-#define SHARED_COST_COUNT 96
-#define SHARED_TIERS 98408
+#define SHARED_HISTOGRAMS 72
+#define SHARED_COST_INSIDE 96
+#define SHARED_COST_WHOLE 100
+#define SHARED_COST_COUNT 104
+#define SHARED_TIERS 98416
 
 #endif

@@ -7,6 +7,7 @@
 
 #define AT(type, field, offset) _Static_assert(offsetof(type, field) == (offset), "calls.S")
 AT(struct probe_inside, alive, INSIDE_ALIVE);
+AT(struct probe_inside, shared, INSIDE_SHARED);
 AT(struct probe_inside, follows_forks, INSIDE_FOLLOWS_FORKS);
 AT(struct record, return_address, RECORD_RETURN_ADDRESS);
 AT(struct record, begin, RECORD_BEGIN);
@@ -26,6 +27,7 @@ AT(struct thread, open_logged, THREAD_OPEN_LOGGED);
 AT(struct thread, ring, THREAD_RING);
 AT(struct thread, ring_mask, THREAD_RING_MASK);
 AT(struct thread, root, THREAD_ROOT);
+AT(struct thread, histograms, THREAD_HISTOGRAMS);
 AT(struct probe_stat, calls, STAT_CALLS);
 AT(struct probe_stat, ended, STAT_ENDED);
 AT(struct probe_stat, self, STAT_SELF);
@@ -38,19 +40,21 @@ AT(struct probe_stat, counted, STAT_COUNTED);
 AT(struct probe_stat, child_counted, STAT_CHILD_COUNTED);
 AT(struct probe_stat, recursive, STAT_RECURSIVE);
 AT(struct probe_stat, pending, STAT_PENDING);
-AT(struct probe_stat, buckets, STAT_BUCKETS);
 AT(struct probe_shared, function_count, SHARED_FUNCTION_COUNT);
 AT(struct probe_shared, extras, SHARED_EXTRAS);
 AT(struct probe_shared, log_depth, SHARED_LOG_DEPTH);
 AT(struct probe_shared, log_is_full, SHARED_LOG_IS_FULL);
+AT(struct probe_shared, histograms, SHARED_HISTOGRAMS);
 AT(struct probe_shared, cleared, SHARED_CLEARED);
 AT(struct probe_shared, cost.inside, SHARED_COST_INSIDE);
 AT(struct probe_shared, cost.whole, SHARED_COST_WHOLE);
 AT(struct probe_shared, cost.count, SHARED_COST_COUNT);
 AT(struct probe_shared, tiers, SHARED_TIERS);
-_Static_assert(sizeof(struct probe_stat) == STAT_BYTES, "calls.S");
+_Static_assert(sizeof(struct probe_stat) == STAT_BYTES && STAT_BYTES == 1 << 7 &&
+                   sizeof(struct probe_histogram) == 2 * STAT_BYTES,
+               "calls.S");
 _Static_assert(PROBE_OFF == 0 && PROBE_COUNT == 1 && PROBE_FULL == 4 && PROBE_LOG == 4 &&
-                   PROBE_WARN == 8,
+                   PROBE_WARN == 8 && PROBE_SPARE == 16,
                "calls.S");
 _Static_assert(RECORD_SERIAL + 4 == offsetof(struct record, node), "written together");
 _Static_assert(PROBE_RECORDS == 0x570000000000 && PROBE_SLOT_MASK == (UINT64_C(1) << 42) - 1,
@@ -70,12 +74,34 @@ static inline void add_one(uint32_t *to)
     __asm__ volatile("addl $1, %0" : "+m"(*to) : : "cc");
 }
 
+/* == Memory that is not to grow == */
+
+static inline bool has_bit(const _Atomic uint8_t *bits, uint64_t at)
+{
+    return atomic_load_explicit(&bits[at / 8], memory_order_relaxed) >> at % 8 & 1;
+}
+
+/* Whether a thread's figures of a function are on a page that exists, or may be made. */
+static inline bool has_page(const struct thread *thread, uint32_t extras, uint32_t function)
+{
+    return !(extras & PROBE_SPARE) || function >= probe_inside.shared->function_count ||
+           has_bit(probe_inside.shared->stat_pages[thread->slab],
+                   function * sizeof(struct probe_stat) / PROBE_PAGE);
+}
+
+static inline bool has_node_page(const struct thread *thread, uint32_t node)
+{
+    return !(probe_inside.shared->extras & PROBE_SPARE) ||
+           has_bit(probe_inside.shared->node_pages[thread->slab],
+                   node * sizeof(struct probe_node) / PROBE_PAGE);
+}
+
 /* == Paths == */
 
 static inline struct probe_node *nodes_of(const struct thread *thread)
 {
-    return (struct probe_node *)((uint8_t *)thread->stats +
-                                 probe_stats_bytes(probe_inside.shared->function_count));
+    return (struct probe_node *)((uint8_t *)thread->stats + thread->histograms +
+                                 probe_histograms_bytes(probe_inside.shared->function_count));
 }
 
 /* The node of a function below a caller's, made where there is none yet. 0: no room, or the place
@@ -91,6 +117,8 @@ static uint32_t node_below(const struct thread *thread, uint32_t parent, uint32_
     uint32_t at = (parent * 0x9e3779b1u + function * 0x85ebca77u) >> 16;
     for (int i = 0; i < LOOKS; i++, at++) {
         at = at % PROBE_NODES ? at % PROBE_NODES : 1;
+        if (!has_node_page(thread, at))
+            return 0;
         uint64_t free = 0;
         if (nodes[at].key == key || __atomic_compare_exchange_n(&nodes[at].key, &free, key, false,
                                                                 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
@@ -204,7 +232,7 @@ static void log_end(struct thread *thread, const struct record *record, uint64_t
 _Static_assert(LOGGED == 0x80000000 && DEPTH == 0x7fffffff && PROBE_LOG_DEPTH_MAX == 0x1fffff &&
                    RING_MARGIN == 256 && PROBE_RING_HEADER == 4096 && PROBE_UNIT_BYTES == 32 &&
                    offsetof(struct probe_ring, head) == 0 &&
-                   offsetof(struct probe_ring, tail) == 64 && sizeof(struct probe_stat) == 3 * 128,
+                   offsetof(struct probe_ring, tail) == 64,
                "calls.S");
 _Static_assert(PROBE_LOG_BEGIN == 1 && PROBE_LOG_END == 2 && PROBE_EXIT_RETURN == 0, "calls.S");
 
@@ -273,6 +301,16 @@ static inline uint32_t bucket_of(uint64_t ticks)
     return bucket < PROBE_BUCKETS ? bucket : PROBE_BUCKETS - 1;
 }
 
+static inline struct probe_histogram *histogram_of(const struct thread *thread,
+                                                   const struct probe_stat *stat)
+{
+    struct probe_histogram *all =
+        (struct probe_histogram *)((uint8_t *)thread->stats + thread->histograms);
+    const bool is_kept =
+        atomic_load_explicit(&probe_inside.shared->histograms, memory_order_relaxed) != 0;
+    return is_kept ? &all[stat - thread->stats + 1] : all;
+}
+
 /* What was measured is cleared while calls are in flight: they count from then on. A value that the
  * program wrote there harms its own figures alone. */
 static inline void renew(struct record *record)
@@ -320,7 +358,7 @@ static inline void finish(struct record *record, uint64_t now, bool is_in_chain,
         stat->min_mask = ~length;
     if (length > stat->max)
         stat->max = length;
-    add_one(&stat->buckets[bucket_of(length)]);
+    add_one(&histogram_of(&probe_thread, stat)->buckets[bucket_of(length)]);
     if (!is_in_chain) {
         add(&stat->uncertain, 1);
         return;
@@ -443,6 +481,23 @@ static SAVES_ALL __attribute__((noinline)) void leave_frames(struct thread *thre
               tier == PROBE_JUMP ? PROBE_EXIT_LONGJMP : PROBE_EXIT_EXCEPTION);
 }
 
+/* A call whose figures would have to be on a page that may not be made. */
+static SAVES_ALL __attribute__((noinline)) void count_beyond(struct thread *thread,
+                                                             uint32_t function, uint8_t tiers,
+                                                             uint64_t slot, uint64_t argument)
+{
+    const uint8_t tier = tiers & (uint8_t)~PROBE_QUIET;
+    struct record *caller = thread->innermost;
+    if (tiers == tier) {
+        atomic_fetch_add_explicit(&probe_inside.shared->beyond[function], 1, memory_order_relaxed);
+        add(&caller->child_ticks, probe_inside.shared->cost.count);
+        add(&caller->probe_ticks, probe_inside.shared->cost.count);
+        add(&caller->stat->child_counted, 1);
+    }
+    if (tier == PROBE_LEAVE || tier == PROBE_JUMP)
+        leave_frames(thread, tier, slot, argument);
+}
+
 /* == Entry and exit == */
 
 static inline bool is_thunk(uint64_t address)
@@ -464,10 +519,14 @@ SAVES_ALL int probe_entered(uint32_t function, uint64_t slot, const struct probe
     const uint8_t tier = tiers & (uint8_t)~PROBE_QUIET;
     if (tier == PROBE_OFF || (!thread->stats && !probe_begin_thread(thread)))
         return 1;
-    struct probe_stat *stat = &thread->stats[function];
     const uint32_t extras = probe_inside.shared->extras;
+    struct probe_stat *stat = &thread->stats[function];
     if (extras & PROBE_WARN && slot < (thread->stack_mark ? thread->stack_mark : UINT64_MAX))
         warn_of_stack(thread, function, slot);
+    if (!has_page(thread, extras, function)) {
+        count_beyond(thread, function, tiers, slot, saved->rdi);
+        return 1;
+    }
     if (tier != PROBE_FULL) {
         if (tiers == tier)
             count(thread, stat);

@@ -63,8 +63,8 @@ bool probe_begin_thread(struct thread *thread)
         thread->root.begin = UINT64_MAX;
         thread->root.stat = (struct probe_stat *)(probe_inside.slabs + i * shared->slab_bytes) +
                             shared->function_count;
-        thread->root.stat->pending = shared->function_count * sizeof(struct probe_stat) +
-                                     offsetof(struct probe_stat, buckets);
+        thread->histograms = probe_stats_bytes(shared->function_count);
+        thread->root.stat->pending = thread->histograms;
         thread->innermost = &thread->root;
         thread->slab = (uint16_t)i;
         thread->ring_mask = probe_ring_units(i) - 1;

@@ -39,6 +39,7 @@ static int check_options(const struct trace_options *options, struct sprof_error
                        : options->paths             ? "paths"
                        : options->callers           ? "callers"
                        : options->max_overhead > 0  ? "max-overhead"
+                       : options->memory            ? "memory"
                        : options->children          ? "children"
                        : options->warn_over_count   ? "warn-over"
                        : options->watchdog_count    ? "watchdog"
@@ -404,7 +405,8 @@ static void copy(struct trace_session *session, uint64_t slab, uint32_t function
         stat->max = from->max;
         stat->min_mask = ~(UPROBE_LONG - from->most_below);
     }
-    memcpy(stat->buckets, from->buckets, sizeof stat->buckets);
+    memcpy((struct probe_histogram *)(stats + probe_stats_bytes(session->capacity)) + function + 1,
+           from->buckets, sizeof from->buckets);
 }
 
 static bool has_thread(const struct trace_session *session, uint32_t tid)
