@@ -36,7 +36,11 @@ static int failed(const struct writing *writing, struct sprof_error *error)
     const bool full = errno == ENOSPC || errno == EDQUOT;
     const char *why = writing->libarchive.archive_error_string(writing->archive);
     return sprof_error_set(error, full ? SPROF_EFULL : SPROF_EIO, errno,
-                           "cannot write the archive: %s", why ? why : strerror(errno));
+                           "cannot write the archive: %s%s",
+                           full  ? strerror(errno)
+                           : why ? why
+                                 : strerror(errno),
+                           full ? "; free some space, or name a file on another file system" : "");
 }
 
 static int put_header(struct writing *writing, const char *name, uint64_t size, time_t mtime,

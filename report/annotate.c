@@ -484,6 +484,12 @@ static int annotate(struct annotation *annotation, struct sprof_error *error)
     for (size_t i = 0; i < annotation->set.count; i++)
         annotation->in_set[annotation->set.items[i]] = true;
     annotation->module = dataset->facts.items[annotation->set.items[0] - 1].module;
+    for (size_t i = 1; i < annotation->set.count; i++)
+        if (dataset->facts.items[annotation->set.items[i] - 1].module != annotation->module)
+            return sprof_error_set(error, SPROF_EUSAGE, 0,
+                                   "several builds of %.200s were recorded, and each has code of "
+                                   "its own: choose a run of one of them with --run N",
+                                   dataset->modules.items[annotation->module - 1].name);
     if (!annotation->options->no_instructions)
         result = open_image(annotation);
     if (!result)

@@ -130,6 +130,32 @@ static bool adds_module(const struct by_key *by, enum report_key key)
            !(key == REPORT_ADDRESS && report_by_key_has(by, REPORT_LINE));
 }
 
+static int compare_names(const void *left, const void *right)
+{
+    const struct report_module *const *a = left, *const *b = right;
+    const int names = strcmp((*a)->name, (*b)->name);
+    return names ? names : (*a > *b) - (*a < *b);
+}
+
+/* People are shown build ids where several modules in the rows are called the same: builds of one
+ * library. NULL: for programs only. */
+static const char *build_title(const struct by_key *by)
+{
+    const struct report_module **modules = calloc(by->rows.count + 1, sizeof *modules);
+    const char *title = NULL;
+    size_t count = 0;
+    for (size_t i = 0; modules && i < by->rows.count; i++)
+        if (by->rows.items[i].module)
+            modules[count++] = &by->dataset->modules.items[by->rows.items[i].module - 1];
+    if (count)
+        qsort(modules, count, sizeof *modules, compare_names);
+    for (size_t i = 1; i < count && !title; i++)
+        if (modules[i] != modules[i - 1] && !strcmp(modules[i]->name, modules[i - 1]->name))
+            title = "build id";
+    free(modules);
+    return title;
+}
+
 static void key_columns(struct table *table, const struct by_key *by, enum report_key key)
 {
     const char *word = keys[key].word;
@@ -156,6 +182,7 @@ static void key_columns(struct table *table, const struct by_key *by, enum repor
         name_column(table, word, word);
         second_column(table, "kind");
         name_column(table, NULL, "path");
+        name_column(table, build_title(by), "build_id");
         break;
     case REPORT_LINE:
         name_column(table, "line", "place");
@@ -252,6 +279,7 @@ static void put_key(struct table *table, const struct by_key *by, const struct k
         report_table_put_text(table, module ? module->name : "?");
         report_table_put_text(table, model_kind_text(module ? module->kind : MODEL_KIND_NONE));
         report_table_put_text(table, module ? module->path : "");
+        report_table_put_text(table, module && module->build_id ? module->build_id : "");
         break;
     case REPORT_FUNCTION: report_table_put_text(table, function); break;
     case REPORT_FILE: report_table_put_text(table, frame && frame->file ? frame->file : "?"); break;

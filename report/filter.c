@@ -83,6 +83,12 @@ static int mark_functions(struct report_dataset *dataset, const struct matcher *
     return found < 0 ? found : 0;
 }
 
+/* "[kernel]" is a name, though it reads like one letter of six. */
+static bool is_meant(const char *glob, const char *name)
+{
+    return !strcmp(glob, name) || !fnmatch(glob, name, 0);
+}
+
 static int mark_modules(struct report_dataset *dataset, const char *glob, struct sprof_error *error)
 {
     struct sprof_suggestions near = {0};
@@ -90,7 +96,7 @@ static int mark_modules(struct report_dataset *dataset, const char *glob, struct
     for (size_t i = 0; i < dataset->functions.count; i++) {
         const struct report_module *module =
             &dataset->modules.items[dataset->facts.items[i].module - 1];
-        if (!fnmatch(glob, module->name, 0) || !fnmatch(glob, module->path, 0)) {
+        if (is_meant(glob, module->name) || is_meant(glob, module->path)) {
             dataset->function_filters[i] |= REPORT_IN_MODULE;
             any = true;
         } else {

@@ -189,6 +189,14 @@ static int look_everywhere(struct search *search, const char *wanted, const bool
     return look(search, present);
 }
 
+static const struct report_module *module_of(const struct search *search, uint32_t function)
+{
+    const struct report_dataset *dataset = search->dataset;
+    return &dataset->modules.items[dataset->facts.items[function - 1].module - 1];
+}
+
+/* Parts and copies of one function; in a recording of several runs also those of other builds of
+ * its file. */
 static bool all_alike(const struct search *search)
 {
     const struct report_dataset *dataset = search->dataset;
@@ -198,11 +206,22 @@ static bool all_alike(const struct search *search)
     for (size_t i = 1; i < search->found.count; i++) {
         const char *other = report_dataset_function_name(dataset, search->found.items[i]);
         if (plain_length(other) != length || strncmp(other, name, length) != 0 ||
-            dataset->facts.items[search->found.items[i] - 1].module !=
-                dataset->facts.items[first - 1].module)
+            strcmp(module_of(search, search->found.items[i])->path,
+                   module_of(search, first)->path) != 0)
             return false;
     }
     return true;
+}
+
+/* Whether another module that was found is called the same. */
+static bool has_namesake(const struct search *search, const struct report_module *module)
+{
+    for (size_t i = 0; i < search->found.count; i++) {
+        const struct report_module *other = module_of(search, search->found.items[i]);
+        if (strcmp(other->path, module->path) != 0 && !strcmp(other->name, module->name))
+            return true;
+    }
+    return false;
 }
 
 static int say_ambiguous(const struct search *search, const char *wanted, struct sprof_error *error)
@@ -210,10 +229,12 @@ static int say_ambiguous(const struct search *search, const char *wanted, struct
     struct sprof_str text = {0};
     sprof_str_appendf(&text, "%zu functions are called '%.100s'; choose: ", search->found.count,
                       wanted);
-    for (size_t i = 0; i < search->found.count && i < CANDIDATES_SHOWN; i++)
-        sprof_str_appendf(&text, "%s'%.40s!%.80s'", i ? ", " : "",
-                          report_dataset_module_name(search->dataset, search->found.items[i]),
+    for (size_t i = 0; i < search->found.count && i < CANDIDATES_SHOWN; i++) {
+        const struct report_module *module = module_of(search, search->found.items[i]);
+        sprof_str_appendf(&text, "%s'%s!%.80s'", i ? ", " : "",
+                          has_namesake(search, module) ? module->path : module->name,
                           report_dataset_function_name(search->dataset, search->found.items[i]));
+    }
     if (search->found.count > CANDIDATES_SHOWN)
         sprof_str_appendf(&text, " or %zu more", search->found.count - CANDIDATES_SHOWN);
     return report_error_text(error, SPROF_EUSAGE, &text);

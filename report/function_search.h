@@ -4,8 +4,9 @@
 
 #include "report/dataset.h"
 
-/* Functions of one name in one module: static ones of several files, or the parts that a compiler
- * split one into. Zero is a valid empty set; release with sprof_vec_release. */
+/* Functions of one name in one file: static ones of several sources, the parts that a compiler
+ * split one into, or those of several builds, which are modules of one path. Zero is a valid empty
+ * set; release with sprof_vec_release. */
 struct report_function_set {
     uint32_t *items;
     size_t count, capacity;
@@ -15,7 +16,7 @@ struct report_function_set {
  * without what a compiler appends to copies and parts (".constprop.0", ".cold"), a name without
  * parameters and template arguments, or without its scope, each also behind "module!".
  * SPROF_ENOTFOUND offers what is near, SPROF_EUSAGE lists the candidates where they are not of one
- * name and module. The caller releases the set, also on failure. */
+ * name and path. The caller releases the set, also on failure. */
 int report_function_search(const struct report_dataset *dataset, const char *wanted,
                            struct report_function_set *set, struct sprof_error *error);
 

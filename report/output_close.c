@@ -15,5 +15,8 @@ int report_output_close(FILE *out, struct sprof_error *error)
         fflush(out);
     const int errnum = errno ? errno : EIO;
     return sprof_error_set(error, errnum == ENOSPC ? SPROF_EFULL : SPROF_EIO, errnum,
-                           "cannot write the report: %s", strerror(errnum));
+                           "cannot write the report: %s%s", strerror(errnum),
+                           errnum == ENOSPC || errnum == EDQUOT
+                               ? "; free some space, or write to another file system"
+                               : "");
 }

@@ -268,6 +268,9 @@ static int note_runs(struct report_dataset *dataset, struct quality_parts *notes
 {
     if (dataset->run_count < 2)
         return 0;
+    if (dataset->runs.count > 1)
+        return report_quality_part(dataset, notes, "%zu of %u runs; --run N chooses one",
+                                   dataset->runs.count, dataset->run_count);
     return report_quality_part(dataset, notes, "run %u of %u; --run N chooses", dataset->run_number,
                                dataset->run_count);
 }

@@ -278,7 +278,8 @@ static int add_quality(struct report_loading *loading, struct sprof_error *error
     return 0;
 }
 
-/* What was asked for, in words behind "% of 6 samples". */
+/* What was asked for, in words behind "% of 6 samples". A host stands for its runs, of which all
+ * samples are read. */
 static int say_selection(struct report_dataset *dataset, const struct report_selection *selection)
 {
     const struct {
@@ -294,9 +295,10 @@ static int say_selection(struct report_dataset *dataset, const struct report_sel
     struct sprof_str text = {0};
     sprof_str_append(&text, "");
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (parts[i].value)
+        if (parts[i].value) {
             sprof_str_appendf(&text, " %s %.60s", parts[i].words, parts[i].value);
-    dataset->filtered = text.length > 0;
+            dataset->filtered = dataset->filtered || parts[i].value != selection->host;
+        }
     dataset->thread = selection->thread;
     dataset->all_events = selection->all_events;
     dataset->by_phase = selection->phase || selection->mark;

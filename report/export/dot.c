@@ -8,9 +8,17 @@
 /* Functions and calls with less than this share of all are left out. */
 static const double least_share = 0.005;
 
+/* Graphviz refuses texts of more than 16 KiB, and nobody reads them. */
+enum { QUOTED_MAX = 2000 };
+
 static void put_quoted(FILE *out, const char *text)
 {
+    const char *const start = text;
     for (; *text; text++) {
+        if (text - start >= QUOTED_MAX && (*text & 0xc0) != 0x80) {
+            fputs("…", out);
+            return;
+        }
         if (*text == '"' || *text == '\\')
             fputc('\\', out);
         fputc(*text, out);

@@ -142,6 +142,30 @@ static void test_twins_become_one(void)
     report_dataset_release(&dataset);
 }
 
+/* Runs of one recording may be of several builds; programs of one name in two places are two. */
+static void test_builds_of_one_file_become_one(void)
+{
+    enum { FIRST = 1, SECOND };
+    struct report_dataset dataset = {0};
+    struct report_function_set set;
+    struct sprof_error error;
+    add_function(&dataset, add_module(&dataset, "lib.so", MODEL_KIND_APP), "work");
+    add_function(&dataset, add_module(&dataset, "lib.so", MODEL_KIND_APP), "work");
+    add_path(&dataset, 0, FIRST, 1);
+    add_path(&dataset, 0, SECOND, 2);
+    finish_dataset(&dataset);
+    dataset.modules.items[0].path = dataset.modules.items[1].path = "/here/lib.so";
+    CU_ASSERT_EQUAL(report_function_search(&dataset, "work", &set, NULL), 0);
+    CU_ASSERT_EQUAL(set.count, 2);
+    sprof_vec_release(&set);
+    dataset.modules.items[1].path = "/there/lib.so";
+    CU_ASSERT_EQUAL(find(&dataset, "work", &error), 0);
+    same_text(error.message, "2 functions are called 'work'; choose: '/here/lib.so!work', "
+                             "'/there/lib.so!work'");
+    CU_ASSERT_EQUAL(find(&dataset, "/there/lib.so!work", &error), SECOND);
+    report_dataset_release(&dataset);
+}
+
 static void test_unknown_names_offer_what_is_near(void)
 {
     struct report_dataset dataset = example();
@@ -165,5 +189,6 @@ void sprof_suite_report_function_search(void)
     CU_add_test(suite, "copies and parts", test_copies_and_parts);
     CU_add_test(suite, "several are listed", test_several_are_listed);
     CU_add_test(suite, "twins become one", test_twins_become_one);
+    CU_add_test(suite, "builds of one file become one", test_builds_of_one_file_become_one);
     CU_add_test(suite, "unknown names offer what is near", test_unknown_names_offer_what_is_near);
 }

@@ -66,6 +66,11 @@ static void test_the_rest(void)
     dataset.run_number = 2;
     CU_ASSERT_TRUE(noted(dataset, "run 2 of 2; --run N chooses"));
     dataset = plain();
+    dataset.run_count = 3;
+    CU_ASSERT_EQUAL(sprof_vec_push(&dataset.runs, (struct store_run){.id = 1}), 0);
+    CU_ASSERT_EQUAL(sprof_vec_push(&dataset.runs, (struct store_run){.id = 3}), 0);
+    CU_ASSERT_TRUE(noted(dataset, "2 of 3 runs; --run N chooses one"));
+    dataset = plain();
     dataset.run.stack_bytes_wanted = 65528;
     dataset.run.stack_bytes = 8192;
     CU_ASSERT_TRUE(noted(dataset, "8192 bytes of each stack were copied, not 65528"));
