@@ -2,33 +2,8 @@
 # sprof trace: programs compute what they compute untraced, and calls are counted exactly.
 #   calls.sh random LANGUAGE COMPILER | left | known | paths | coroutines | tails | real PROGRAM | environment | children | refused | kinds | follow
 set -u
-. "$(dirname "$0")/../system/lib.sh"
+. "$(dirname "$0")/lib.sh"
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-
-# traced NAME OPTION… -- COMMAND…: the command prints and ends as it does untraced; the recording is NAME.db.
-traced() {
-    local name=$1 command=() options=() wanted
-    shift
-    while [ "$1" != -- ]; do options+=("$1") && shift; done
-    shift
-    command=("$@")
-    "${command[@]}" >"$name.want" 2>"$name.want_err" </dev/null
-    wanted=$?
-    "$SPROF" trace -o "$name.db" "${options[@]}" -- "${command[@]}" >"$name.got" 2>"$name.got_err" </dev/null
-    status=$?
-    cp "$name.got_err" err
-    [ $status = $wanted ] || fail "$name: exit status $status, untraced $wanted"
-    cmp -s "$name.want" "$name.got" || fail "$name: other output than untraced"
-    grep -v '^sprof: ' "$name.got_err" | cmp -s - "$name.want_err" || fail "$name: other errors than untraced"
-}
-
-# calls FILE: "function calls", sorted.
-calls() {
-    "$SPROF" stats -i "$1" --format csv >stats.csv 2>err || fail "no stats"
-    python3 -c 'import csv, sys
-for row in csv.DictReader(open("stats.csv")):
-    print(row["function"].split("(")[0], row["calls"])' | sort
-}
 
 # in_paths FILE: "function calls", added up over all call paths, sorted.
 in_paths() {
@@ -37,16 +12,6 @@ in_paths() {
     python3 -c 'import csv
 for row in csv.DictReader(open("paths.csv")):
     print(row["function"].split("(")[0], row["calls"])' | sort
-}
-
-# has FUNCTION COLUMN VALUE: of the last calls.
-has() {
-    local found
-    found=$(python3 -c 'import csv, sys
-for row in csv.DictReader(open("stats.csv")):
-    if row["function"].split("(")[0] == sys.argv[1]:
-        print(row[sys.argv[2]])' "$1" "$2")
-    [ "$found" = "$3" ] || fail "$1: $2 is '$found', not $3"
 }
 
 case $1 in
@@ -313,7 +278,7 @@ raise SystemExit(9)'
         traced program --module '*' -- "$node" -e 'const data = [...Array(2000).keys()].map(n => ({n, t: "x" + n}));
             console.log(JSON.parse(JSON.stringify(data)).length); try { null.x } catch (error) { console.log(error.name) }
             setTimeout(() => process.exit(3), 20)'
-        grep -q 'walks stacks by itself' program.got_err || fail "not said that calls are only counted"
+        grep -q 'walks stacks by itself' got_err || fail "not said that calls are only counted"
         ;;
     fortran)
         cat >program.f90 <<'END'

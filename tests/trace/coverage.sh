@@ -3,9 +3,8 @@
 # what they do untraced.
 #   coverage.sh exact | leaves | united | control | kill | real | lcov
 set -u
-. "$(dirname "$0")/modes.sh"
-. "$(dirname "$0")/../system/lib.sh"
-MODE=coverage
+. "$(dirname "$0")/lib.sh"
+tracing=(--mode coverage)
 
 write_program() {
     cat >program.cc <<'END'
@@ -72,7 +71,7 @@ usual="again hot in_thread jumper late main run thrower"
 case $1 in
 exact)
     write_program
-    traced_in_mode program -- ./program
+    traced program -- ./program
     executed program.db >found
     # shellcheck disable=SC2086
     wanted $usual | diff - found >out || fail "other functions"
@@ -91,7 +90,7 @@ assert rows["run"]["tid"] != rows["main"]["tid"], rows["run"]
 assert all(row["file"].endswith("program.cc") and int(row["line"]) > 0 for row in rows.values())
 END
     # Everything at once, libraries too.
-    traced_in_mode program --module '*' -- ./program
+    traced program --module '*' -- ./program
     executed program.db >found
     # shellcheck disable=SC2086
     wanted $usual | while read -r line; do grep -qx "$line" found || fail "$line is missing"; done || exit 1
@@ -138,7 +137,7 @@ END
     ;;
 united)
     write_program
-    traced_in_mode program -- ./program
+    traced program -- ./program
     executed program.db >found
     "$SPROF" trace --mode coverage --append -o program.db -- ./program 10 choice >/dev/null 2>err
     # shellcheck disable=SC2086
@@ -153,7 +152,7 @@ united)
     [ "$(sql calls.db "SELECT sum(exclusive_samples) FROM v_function GROUP BY run_id" | sort -u | wc -l)" = 1 ] ||
         fail "other calls in the second run"
     mv program.db other.db
-    traced_in_mode program -- ./program
+    traced program -- ./program
     expect 0 "$SPROF" merge -o both.db program.db other.db
     # shellcheck disable=SC2086
     wanted $usual by_choice | diff - <(executed both.db) >out || fail "not united by merge"
@@ -217,12 +216,12 @@ kill)
     ;;
 real)
     head -c 2000000 "$SPROF" >input
-    traced_in_mode xz --module '*' -- xz -T2 -1 -c input
+    traced xz --module '*' -- xz -T2 -1 -c input
     grep -q 'functions were called' got_err || fail "no summary"
-    traced_in_mode sqlite --module '*' -- sqlite3 :memory: 'WITH RECURSIVE c (x) AS (SELECT 1 UNION ALL
+    traced sqlite --module '*' -- sqlite3 :memory: 'WITH RECURSIVE c (x) AS (SELECT 1 UNION ALL
         SELECT x + 1 FROM c WHERE x < 200000) SELECT count(*), sum(x), max(x % 7) FROM c;'
     python=$(PATH=/usr/bin:/bin command -v python3) || skip "no python3"
-    traced_in_mode python --module '*' -- "$python" -c '
+    traced python --module '*' -- "$python" -c '
 import json, threading, os, subprocess
 threads = [threading.Thread(target=lambda: sum(range(100000))) for _ in range(8)]
 [thread.start() for thread in threads]; [thread.join() for thread in threads]
@@ -238,7 +237,7 @@ raise SystemExit(9)'
 lcov)
     command -v lcov >/dev/null && command -v genhtml >/dev/null || skip "no lcov"
     write_program
-    traced_in_mode program -- ./program
+    traced program -- ./program
     expect 0 "$SPROF" export -f lcov -o coverage.info program.db
     expect 0 lcov --summary coverage.info
     grep -q 'functions.*(8 of 12 functions)' out err || fail "other sums"

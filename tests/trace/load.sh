@@ -3,7 +3,7 @@
 # constructors on, and the program does what it does untraced.
 #   load.sh loop | threads | python | killed | ended | bad
 set -u
-. "$(dirname "$0")/../system/lib.sh"
+. "$(dirname "$0")/lib.sh"
 
 for i in 0 1 2 3; do
     cat >plugin$i.c <<END
@@ -66,13 +66,6 @@ END
 gcc -O1 -g -pthread program.c -o program || fail "no compiler"
 
 # calls NAME: "function calls" of what was traced.
-calls() {
-    "$SPROF" stats -i "$1" --format csv >stats.csv 2>err || fail "no stats"
-    python3 -c 'import csv
-for row in csv.DictReader(open("stats.csv")):
-    print(row["function"].split("(")[0], row["calls"])' | sort
-}
-
 counted() { # FUNCTION CALLS
     grep -qx "$1 $2" found || fail "$1 was not called $2 times: $(grep "^$1 " found)"
 }

@@ -2,9 +2,8 @@
 # sprof trace --mode log: every call has a row, or is counted as not logged, and programs do what they do untraced.
 #   log.sh random LANGUAGE COMPILER | flow | full | governed | threads | control | kill | callers
 set -u
-. "$(dirname "$0")/modes.sh"
-. "$(dirname "$0")/../system/lib.sh"
-MODE=log
+. "$(dirname "$0")/lib.sh"
+tracing=(--mode log)
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 # rows FILE: "function calls" of rows and of what is not logged, added up, sorted.
@@ -96,19 +95,19 @@ random)
         python3 "$here/generate.py" "$2" "$seed" >program.$suffix || fail "no program"
         for flags in -O0 -O2; do
             "$3" $flags -g -w -pthread program.$suffix -o program || fail "$3 $flags"
-            traced_in_mode program --function '^f[0-9]' -- ./program log
+            traced program --function '^f[0-9]' -- ./program log
             sort log >wanted
             rows program.db >found
             diff wanted found >out || fail "seed $seed, $3 $flags: calls differ"
         done
     done
-    traced_in_mode program --module '*' -- ./program log
+    traced program --module '*' -- ./program log
     rows program.db | grep -E '^f[0-9]+ ' >found
     sort log | diff - found >out || fail "calls differ when all libraries are traced"
     ;;
 flow)
     write_program
-    traced_in_mode program -- ./program
+    traced program -- ./program
     adds_up program.db
     nests program.db
     sql program.db "SELECT depth, function, exit FROM v_call WHERE tid = pid ORDER BY start_ns, depth" |
@@ -194,7 +193,7 @@ END
     [ "$(sql both.db 'SELECT count(DISTINCT call_id) FROM v_call')" = "$((2 * $(sql first.db 'SELECT count(*) FROM v_call')))" ] ||
         fail "merged"
     # Deeper calls are counted, and not logged.
-    traced_in_mode deep --depth 2 -- ./program
+    traced deep --depth 2 -- ./program
     [ "$(sql deep.db 'SELECT max(depth), count(*) FROM v_call WHERE tid = pid')" = "2|6" ] || fail "the depth"
     [ -z "$(sql deep.db 'SELECT * FROM v_not_logged')" ] || fail "what is too deep is no loss"
     expect 2 "$SPROF" trace --depth 3 -- ./program && said 'mode log'
@@ -204,7 +203,7 @@ END
 full)
     # More calls than may be written: figures stay exact, and what has no row is told by function and second.
     write_program
-    traced_in_mode program --max-size 2M -- ./program 5000000
+    traced program --max-size 2M -- ./program 5000000
     grep -q 'largest size' got_err || fail "not said that the file is large enough"
     adds_up program.db
     [ "$(sql program.db "SELECT calls FROM v_call_stats WHERE function LIKE 'hot%'")" = 5000000 ] || fail "not 5000000 calls"
@@ -225,7 +224,7 @@ NI void round_of(int calls) { for (int i = 0; i < calls; i++) hot(); usleep(2000
 int main(void) { for (int i = 0; i < 30; i++) round_of(10000); puts("done"); return 3; }
 END
     gcc -O1 -g program.c -o program || fail "no compiler"
-    traced_in_mode program --max-overhead 2% -- ./program
+    traced program --max-overhead 2% -- ./program
     adds_up program.db
     grep -qx 'round_of 30' counted || fail "not 30 rounds: $(cat counted)"
     [ "$(sql program.db "SELECT count(*) FROM v_call WHERE (exit = 'unseen') AND duration_ns IS NOT NULL")" = 0 ] ||
@@ -271,7 +270,7 @@ int main(void)
 }
 END
     gcc -O1 -g -w -pthread program.c -o program || fail "no compiler"
-    traced_in_mode program -- ./program
+    traced program -- ./program
     adds_up program.db
     grep -qx 'work 1100000' counted && grep -qx 'works 1000' counted || fail "other calls"
     grep -qx "in_handler $(cat handled)" counted || fail "other calls in the handler"

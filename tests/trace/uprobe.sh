@@ -3,49 +3,19 @@
 # process, whoever is killed.
 #   uprobe.sh exact | left | kinds | process | held | refused
 set -u
-. "$(dirname "$0")/../system/lib.sh"
+. "$(dirname "$0")/lib.sh"
+tracing=(--backend uprobe)
 needs_root "uprobes"
 "$SPROF" trace --backend uprobe -o none.db -- /bin/true >out 2>err || {
     ! grep -qE 'not permitted|needs Linux|built without' err || skip "$(head -1 err)"
     fail "no trace of true"
 }
 
-# traced OPTION… -- COMMAND…: prints and ends as it does untraced; its calls are in found, "function calls".
-traced() {
-    local options=() wanted
-    while [ "$1" != -- ]; do options+=("$1") && shift; done
-    shift
-    "$@" >want 2>want_err </dev/null
-    wanted=$?
-    "$SPROF" trace --backend uprobe -o t.db "${options[@]}" -- "$@" >got 2>err </dev/null
-    status=$?
-    [ $status = $wanted ] || fail "exit status $status, untraced $wanted"
-    cmp -s want got || fail "other output than untraced"
-    grep -v '^sprof: ' err | cmp -s - want_err || fail "other errors than untraced"
-    figures
-}
-
-figures() {
-    "$SPROF" stats -i t.db --format csv >stats.csv 2>stats.err || fail "no stats"
-    python3 -c 'import csv
-for row in csv.DictReader(open("stats.csv")):
-    print(row["function"].split("(")[0], row["calls"])' | sort >found
-}
-
 # is LINE…: these are all functions, and their calls.
 is() {
+    calls t.db >found
     printf '%s\n' "$@" | sort >wanted
     diff wanted found >out || fail "other calls than there were"
-}
-
-# has FUNCTION COLUMN VALUE
-has() {
-    local value
-    value=$(python3 -c 'import csv, sys
-for row in csv.DictReader(open("stats.csv")):
-    if row["function"].split("(")[0] == sys.argv[1]:
-        print(row[sys.argv[2]])' "$1" "$2")
-    [ "$value" = "$3" ] || fail "$1: $2 is '$value', not $3"
 }
 
 # Calls, jumps that are calls, recursion, a jump table, a loop at the entry, a condition at the end, threads, a child.
@@ -148,17 +118,18 @@ exact)
     for flags in "-O2 -static" "-O3 -fno-plt -fcf-protection=full -no-pie -fpatchable-function-entry=5"; do
         # shellcheck disable=SC2086
         gcc $flags -g -pthread program.c -o program || fail "no compiler: $flags"
-        traced --function '^(all|choose|depth|even|leaf|main|nothing|odd|perhaps|run|through)$' -- ./program
+        traced t --function '^(all|choose|depth|even|leaf|main|nothing|odd|perhaps|run|through)$' -- ./program
         is "${exact_calls[@]}"
         has choose in_flight 0 && has all in_flight 0
     done
     # The kernel misreads AVX instructions, with which functions of the C library begin.
-    traced --module 'libc.so*' --module program --function '^(__str|__mem|leaf$)' -- ./program
-    grep -q '^leaf 440$' found || fail "other calls than there were beside the C library's"
+    traced t --module 'libc.so*' --module program --function '^(__str|__mem|leaf$)' -- ./program
+    calls t.db | grep -qx 'leaf 440' || fail "other calls than there were beside the C library's"
     ;;
 left)
     g++ -O1 -g -DSTEP_US=10 "$(dirname "$0")/left.cc" -o program || fail "no compiler"
-    traced --function '!spin' -- ./program
+    traced t --function '!spin' -- ./program
+    calls t.db >out
     has middle calls 40 && has deepest calls 40 && has jumps calls 20 && has catches calls 20
     has middle abnormal 40 && has deepest abnormal 40 && has jumps abnormal 0 && has catches abnormal 0
     has middle in_flight 0 && has jumps in_flight 0
@@ -203,7 +174,7 @@ END
     [ -d "$cache" ] || cache=$work/cache
     go=$(command -v go || ls /usr/lib/go-*/bin/go 2>/dev/null | head -1)
     if [ -n "$go" ] && HOME=$work GOCACHE=$cache "$go" build -o program program.go >out 2>err; then
-        traced --function '^main\.(deep|main)$' -- ./program
+        traced t --function '^main\.(deep|main)$' -- ./program
         is 'main.deep 2408' 'main.main 1'
         expect 1 "$SPROF" trace -o none.db -- ./program && said 'trace --backend uprobe'
     fi
@@ -218,11 +189,11 @@ int main(void) { long n = 0; for (int i = 0; i < 500; i++) n = exported(n); prin
 END
     gcc -O2 -shared -fPIC library.c -o liblibrary.so && gcc -O2 program.c -o program -L. -llibrary -Wl,-rpath,"$PWD" &&
         strip program liblibrary.so || fail "no compiler"
-    traced --module 'liblibrary*' --function exported -- ./program
+    traced t --module 'liblibrary*' --function exported -- ./program
     is 'exported 500'
     # A script's interpreter is the program, and it may execute another in its own place.
     printf '#!/bin/sh\nexec ./program\n' >script && chmod +x script
-    traced -- ./script
+    traced t -- ./script
     ;;
 process)
     looping_program

@@ -1,0 +1,37 @@
+# What tests of `sprof trace` share. `tracing` holds the options that a script's traces have in common.
+. "$(dirname "$0")/../system/lib.sh"
+tracing=()
+
+# traced NAME OPTION… -- COMMAND…: traced into NAME.db; prints and ends as it does untraced.
+traced() {
+    local name=$1 options=() wanted
+    shift
+    while [ "$1" != -- ]; do options+=("$1") && shift; done
+    shift
+    "$@" >want 2>want_err </dev/null
+    wanted=$?
+    "$SPROF" trace "${tracing[@]}" -o "$name.db" "${options[@]}" -- "$@" >got 2>got_err </dev/null
+    status=$?
+    cp got_err err
+    [ $status = $wanted ] || fail "$name: exit status $status, untraced $wanted"
+    cmp -s want got || fail "$name: other output than untraced"
+    grep -v '^sprof: ' got_err | cmp -s - want_err || fail "$name: other errors than untraced"
+}
+
+# calls FILE: "function calls", sorted. The figures stay in stats.csv.
+calls() {
+    "$SPROF" stats -i "$1" --format csv >stats.csv 2>err || fail "no stats"
+    python3 -c 'import csv
+for row in csv.DictReader(open("stats.csv")):
+    print(row["function"].split("(")[0], row["calls"])' | sort
+}
+
+# has FUNCTION COLUMN VALUE: of the last calls.
+has() {
+    local value
+    value=$(python3 -c 'import csv, sys
+for row in csv.DictReader(open("stats.csv")):
+    if row["function"].split("(")[0] == sys.argv[1]:
+        print(row[sys.argv[2]])' "$1" "$2")
+    [ "$value" = "$3" ] || fail "$1: $2 is '$value', not $3"
+}
