@@ -1,5 +1,6 @@
 /* sprof ctl: controls a recording of samples, or of calls, while it runs. */
 #include "cli/commands.h"
+#include "cli/controlled.h"
 #include "cli/listing.h"
 #include "cli/open.h"
 #include "cli/stats.h"
@@ -16,8 +17,8 @@
 struct arguments {
     const char *input;
     struct cli_pids pids;
-    char output[TRACE_OUTPUT_BYTES]; /* of the trace of that process */
-    bool frame_app;
+    char output[TRACE_OUTPUT_BYTES]; /* of that process */
+    bool record, trace, frame_app;
     enum cli_format format;
 };
 
@@ -26,8 +27,11 @@ static const struct cli_option options[] = {
     {"input", 'i', "FILE",
      "the recording that is being made (inside a recorded command its own, else sprof.db)",
      FIELD(input), cli_set_text},
-    {"pid", 'p', "PID", "the trace of this process, instead of its file", FIELD(pids),
+    {"pid", 'p', "PID", "the trace or recording of this process, instead of its file", FIELD(pids),
      cli_set_pids},
+    {"record", 0, NULL, "with -p: its recording of samples, where it is traced, too", FIELD(record),
+     cli_set_flag},
+    {"trace", 0, NULL, "with -p: its trace, where it is sampled, too", FIELD(trace), cli_set_flag},
     {"frame", 0, "app", "with mode pc: the innermost application frame instead", FIELD(frame_app),
      cli_set_frame},
     {"format", 0, "text|csv|json", "of status, list and stats: for people (text), or for programs",
@@ -157,8 +161,20 @@ static int choose_recording(struct arguments *arguments, struct sprof_str *path)
     return path->failed ? SPROF_ENOMEM : 0;
 }
 
-/* Of a process: whoever traces it says into which recording. What a tracer that was killed has left
- * can only be taken out; *done: it was. */
+/* Some commands are for one of them only. */
+static enum cli_controlled wanted_of(const struct arguments *arguments, const char *word)
+{
+    static const char *const of_traces[] = {"probe", "list", "stats", "detach"};
+    if (arguments->record || arguments->trace)
+        return arguments->record ? CLI_CONTROL_RECORD : CLI_CONTROL_TRACE;
+    for (size_t i = 0; i < sizeof of_traces / sizeof *of_traces; i++)
+        if (!strcmp(word, of_traces[i]))
+            return CLI_CONTROL_TRACE;
+    return strcmp(word, "rate") ? CLI_CONTROL_ANY : CLI_CONTROL_RECORD;
+}
+
+/* Of a process: whoever records it has the file open. What a tracer that was killed has left can
+ * only be taken out; *done: it was. */
 static int choose_process(struct arguments *arguments, const char *word, bool *done,
                           struct cli_terminal *terminal, struct sprof_error *error)
 {
@@ -166,7 +182,8 @@ static int choose_process(struct arguments *arguments, const char *word, bool *d
     if (arguments->pids.list.count > 1 || arguments->input)
         return sprof_error_set(error, SPROF_EUSAGE, 0, "give one -p PID, or one -i FILE");
     const pid_t pid = *arguments->pids.list.items;
-    const int status = trace_find_owner(pid, arguments->output, &is_alive, error);
+    const int status =
+        cli_find_controlled(pid, wanted_of(arguments, word), arguments->output, &is_alive, error);
     arguments->input = arguments->output;
     *done = !status && !is_alive && !strcmp(word, "detach");
     if (status || is_alive)
@@ -189,6 +206,11 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
                                "mark NAME or end, and for traces probe, list, stats and detach");
     int status = make_request(arguments, operands, &request, error);
     bool done = false;
+    if (!status && (arguments->record || arguments->trace) &&
+        (!arguments->pids.list.count || arguments->record == arguments->trace))
+        status = sprof_error_set(error, SPROF_EUSAGE, 0,
+                                 "--record and --trace choose between two that are made of one "
+                                 "process: give one of them, and -p PID");
     if (!status && arguments->pids.list.count)
         status = choose_process(arguments, operands->items[0], &done, terminal, error);
     else if (!status && choose_recording(arguments, &path))

@@ -7,6 +7,7 @@
 
 #include "base/base.h"
 
+#include <sys/types.h>
 #include <sys/un.h>
 
 enum {
@@ -46,6 +47,18 @@ void control_server_close(struct control_server *control);
  * SPROF_ENOTFOUND (no such directory) or SPROF_ELIMIT (the name is too long). */
 int control_address(const char *output, struct sockaddr_un *address, int *directory_fd,
                     struct sprof_error *error);
+
+/* == Of a process == */
+
+/* Paths of recordings. Zero is a valid empty value. */
+struct control_files {
+    SPROF_VEC(char *) list; /* owned */
+};
+
+/* Finds the recordings that sprof makes of a process now, as far as their recorders are the
+ * caller's or the caller is root. Returns 0 or SPROF_ENOMEM; to be released in both cases. */
+int control_find(pid_t pid, struct control_files *files);
+void control_files_release(struct control_files *files);
 
 /* == Commands == */
 

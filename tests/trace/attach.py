@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Traces programs that run already: attaches at random moments, detaches, attaches again.
 
-attach.py text|own|kill|controlled|passed|refused|python|sqlite|xz|bash SPROF [SEED [ROUNDS]]
+attach.py text|own|kill|controlled|both|passed|refused|python|sqlite|xz|bash SPROF [SEED [ROUNDS]]
 
 A program prints and ends as it does untraced. `text`: afterwards its code is that of its files, and it
 has the mappings that it had but for those of malloc and of its threads. `kill`: sprof is killed at any
@@ -157,6 +157,57 @@ def controlled():
     check_same(process, want)
 
 
+def both():
+    """Recorded and traced at the same time, by either way of tracing: one is chosen, or the only one is meant."""
+    process = begin_own(own_program(1000000))
+
+    def says(status, text, *words):
+        answer = ctl(process.pid, *words)
+        if answer.returncode != status or not re.search(text, answer.stdout + answer.stderr):
+            fail(f"{answer.args[1:]}: {answer.returncode} {answer.stdout}{answer.stderr}")
+
+    def begun(*words):
+        wait_for(lambda: ctl(process.pid, *words, "status").returncode == 0, f"{words}")
+
+    says(1, "is not being traced or recorded", "status")
+    recorder = targets.begin([sprof, "record", "-o", "r.db", "-p", str(process.pid)],
+                             stdout=subprocess.DEVNULL, stderr=open("record.err", "w"))
+    begun("--record")
+    says(0, "recording for", "status")
+    says(1, "is not being traced by", "--trace", "status")
+    for options in ([], ["--backend", "uprobe"]):
+        os.makedirs("here", exist_ok=True)
+        tracer = targets.begin([sprof, "trace", "-o", "here/../t.db", "-p", str(process.pid), "--module", "program", *options],
+                               stdout=subprocess.DEVNULL, stderr=open("err", "w"))
+        wait_for(lambda: ctl(process.pid, "--trace", "status").returncode == 0 or tracer.poll() is not None, "the trace")
+        if options and tracer.poll() and re.search("CAP_|BPF|bpf|uprobe", open("err").read()):
+            print("no uprobes here:", open("err").read())
+            break
+        says(2, "is .* into .*/[rt].db and .* into .*/[rt].db: choose with --record or --trace", "status")
+        says(0, "recording for", "--record", "status")
+        says(0, "tracing for", "--trace", "status")
+        says(0, "", "--trace", "stop")
+        says(0, "paused, tracing", "--trace", "status")
+        says(0, "recording for", "--record", "status")
+        says(0, "99 samples", "rate", "99")
+        says(0, "-leaf|probes are on", "probe", "-leaf")
+        says(2, "unknown command `list`", "--record", "list")
+        says(0, "", "--trace", "end")
+        if status_of(tracer):
+            fail("the trace failed")
+        says(0, "recording for", "status")
+        os.unlink("t.db")
+    answer = targets.ctl("-i", "r.db", "--record", "status")
+    if answer.returncode != 2 or "give one of them, and -p PID" not in answer.stderr:
+        fail(f"--record without a process: {answer.stderr}")
+    says(0, "", "--record", "end")
+    if status_of(recorder):
+        fail("the recording failed")
+    says(1, "is not being traced or recorded", "status")
+    process.kill()
+    process.wait()
+
+
 def passed_thunks(pid):
     """How many thunks there are, and how many of them are passed at their first instruction."""
     for line in mappings(pid):
@@ -281,7 +332,7 @@ def attach_while_running(command):
     print(f"{traced} of {ROUNDS} traced while it ran")
 
 
-cases = {"text": text, "kill": kill, "controlled": controlled, "passed": passed, "refused": refused}
+cases = {"text": text, "kill": kill, "controlled": controlled, "both": both, "passed": passed, "refused": refused}
 with tempfile.TemporaryDirectory() as directory:
     os.chdir(directory)
     if targets.case in cases:

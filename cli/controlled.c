@@ -1,0 +1,95 @@
+/* Chooses between the recordings and traces that are being made of a process. */
+#include "cli/controlled.h"
+#include "control/control.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct choice {
+    pid_t pid;
+    enum cli_controlled wanted;
+    size_t records, traces;
+    const char *output; /* of the last one that is wanted */
+    struct sprof_str text;
+};
+
+static void add(struct choice *choice, const char *output, bool is_trace)
+{
+    const bool is_wanted =
+        choice->wanted == CLI_CONTROL_ANY || is_trace == (choice->wanted == CLI_CONTROL_TRACE);
+    if (!is_wanted)
+        return;
+    const size_t before = choice->records + choice->traces;
+    sprof_str_appendf(&choice->text, "%s%s into %s", before ? " and " : "",
+                      is_trace ? "traced" : "sampled", output);
+    choice->records += !is_trace;
+    choice->traces += is_trace;
+    choice->output = output;
+}
+
+/* What answers as traces do is one. */
+static void add_file(struct choice *choice, const char *output)
+{
+    struct sprof_str answer = {0};
+    struct sprof_error unanswered = {0};
+    if (!control_send(output, "status fields", &answer, &unanswered) && answer.text)
+        add(choice, output, strstr(answer.text, "probes#") != NULL);
+    sprof_str_release(&answer);
+}
+
+static int choose(const struct choice *choice, struct sprof_error *error)
+{
+    static const char *const nothing[] = {
+        [CLI_CONTROL_ANY] = "is not being traced or recorded by anybody whom you may ask",
+        [CLI_CONTROL_RECORD] = "is not being recorded by anybody whom you may ask",
+        [CLI_CONTROL_TRACE] = "is not being traced by anybody whom you may ask",
+    };
+    const size_t count = choice->records + choice->traces;
+    if (count == 1)
+        return 0;
+    if (!count)
+        return sprof_error_set(error, SPROF_ESTATE, 0,
+                               "process %d %s\n`sprof ctl -i FILE` controls what is recorded into "
+                               "a file",
+                               (int)choice->pid, nothing[choice->wanted]);
+    return sprof_error_set(error, SPROF_EUSAGE, 0, "process %d is %s: choose with %s",
+                           (int)choice->pid, choice->text.text ? choice->text.text : "",
+                           choice->records == 1 && choice->traces == 1 ? "--record or --trace"
+                                                                       : "-i FILE");
+}
+
+int cli_find_controlled(pid_t pid, enum cli_controlled wanted, char output[TRACE_OUTPUT_BYTES],
+                        bool *is_alive, struct sprof_error *error)
+{
+    struct choice choice = {.pid = pid, .wanted = wanted};
+    struct control_files files;
+    char traced[TRACE_OUTPUT_BYTES] = "";
+    const int owned = trace_find_owner(pid, traced, is_alive, error);
+    if (owned && owned != SPROF_ESTATE && owned != SPROF_EPERMISSION)
+        return owned;
+    if (control_find(pid, &files))
+        return sprof_error_memory(error);
+    if (!owned && *is_alive)
+        add(&choice, traced, true);
+    char *resolved = realpath(traced, NULL); /* as the kernel names it */
+    for (size_t i = 0; i < files.list.count; i++)
+        if (!resolved || strcmp(files.list.items[i], resolved) != 0)
+            add_file(&choice, files.list.items[i]);
+    const bool is_left = !owned && !*is_alive && wanted != CLI_CONTROL_RECORD;
+    int result = 0;
+    if (is_left && choice.records + choice.traces == 0)
+        choice.output = traced;
+    else if (owned == SPROF_EPERMISSION && choice.records + choice.traces == 0)
+        result = owned;
+    else
+        result = choose(&choice, error);
+    if (!result) {
+        snprintf(output, TRACE_OUTPUT_BYTES, "%s", choice.output);
+        *is_alive = choice.output != traced || *is_alive;
+    }
+    free(resolved);
+    sprof_str_release(&choice.text);
+    control_files_release(&files);
+    return result;
+}
