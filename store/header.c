@@ -45,13 +45,20 @@ static uint64_t expected_size(const uint8_t *header)
     return number_at(header, PAGE_COUNT) * (page == 1 ? 65536 : page);
 }
 
+/* perf.data, or what is compressed as pprof's files are. */
+static bool is_of_another_profiler(const uint8_t *header)
+{
+    return !memcmp(header, "PERFILE2", 8) || (header[0] == 0x1f && header[1] == 0x8b);
+}
+
 static int look_at_header(const char *path, const uint8_t *header, uint64_t size,
                           struct store_file *file, struct sprof_error *error)
 {
     if (memcmp(header, "SQLite format 3", 16) ||
         number_at(header, APPLICATION_ID) != STORE_APPLICATION_ID)
-        return sprof_error_set(error, SPROF_EFORMAT, 0,
-                               "%s is not a recording of sprof; name another file", path);
+        return sprof_error_set(
+            error, SPROF_EFORMAT, 0, "%s is not a recording of sprof; name another file%s", path,
+            is_of_another_profiler(header) ? ", or make one with `sprof import`" : "");
     const bool beside = exists_with(path, "-wal") || exists_with(path, "-journal");
     if (!beside && size < expected_size(header))
         return sprof_error_set(error, SPROF_EFORMAT, 0,

@@ -80,8 +80,10 @@ END
     # What was kept of then is no answer any more when the file is there.
     export XDG_CACHE_HOME=$PWD/kept
     "$SPROF" symbolize -i e.db 2>err || fail "symbolize without it, with a cache: $(cat err)"
+    without=$(ls kept/sprof | grep -c '^lines-')
     mv away/shared .
     "$SPROF" symbolize -i f.db 2>err || fail "symbolize with it again: $(cat err)"
+    [ "$(ls kept/sprof | grep -c '^lines-')" -gt "$without" ] || fail "kept with the shared file as without it"
     [ "$(names f.db)" = "mix_of_both work_one " ] || fail "found without the shared file, and kept: $(names f.db)"
     # A shared file that claims to unpack to more than any memory.
     objcopy --compress-debug-sections=zlib-gabi shared/common.debug || fail "objcopy"

@@ -225,7 +225,7 @@ static void test_what_is_no_recording(void)
     int file = open(place.path, O_WRONLY | O_CREAT, 0600);
     read_is(&place, SPROF_EFORMAT, "is empty");
     CU_ASSERT_EQUAL(write(file, "PERFILE2", 8), 8);
-    read_is(&place, SPROF_EFORMAT, "not a recording of sprof");
+    read_is(&place, SPROF_EFORMAT, "or make one with `sprof import`");
     close(file);
     unlink(place.path);
     CU_ASSERT_EQUAL(mkfifo(place.path, 0600), 0);
