@@ -45,23 +45,17 @@ static int set_paused(struct trace_session *session, bool paused, struct sprof_e
     return result ? result : begin_phase(session, NULL, error);
 }
 
-/* Probes that have left see no calls any more. */
 static int set_mode(struct trace_session *session, enum trace_mode mode, struct sprof_error *error)
 {
-    size_t covered, left;
     if (session->mode == mode)
         return 0;
     if (session->uprobes)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "a trace by uprobes has mode stats only: mode %s needs the agent",
                                trace_mode_words[mode]);
-    trace_coverage_count(session, &covered, &left);
-    if (left)
-        return sprof_error_set(error, SPROF_ESTATE, 0,
-                               "the probes of %zu functions have left the command with their first "
-                               "call: begin another trace for mode %s",
-                               left, trace_mode_words[mode]);
-    int result = trace_flush(session, error);
+    int result = trace_coverage_return(session, error);
+    if (!result)
+        result = trace_flush(session, error);
     const enum trace_mode before = session->mode;
     if (mode == TRACE_LOG && (session->options.paths || session->options.callers))
         result = sprof_error_set(error, SPROF_EUSAGE, 0,

@@ -121,15 +121,26 @@ static void clear_program(struct trace_session *program)
     }
 }
 
-int trace_coverage_clear(struct trace_session *session, struct sprof_error *error)
+int trace_coverage_return(struct trace_session *session, struct sprof_error *error)
 {
     size_t covered, left;
+    int result = 0;
     trace_coverage_count(session, &covered, &left);
-    if (left)
+    if (left && session->children)
         return sprof_error_set(error, SPROF_ESTATE, 0,
-                               "the probes of %zu functions have left the command with their first "
-                               "call: what they saw stays; begin another trace",
+                               "the probes of %zu functions have left with their first call, and "
+                               "with --children they do not come back: begin another trace",
                                left);
+    for (size_t i = 0; i < session->programs.count && left && !result; i++)
+        result = trace_place_again(session->programs.items[i], error);
+    return result;
+}
+
+int trace_coverage_clear(struct trace_session *session, struct sprof_error *error)
+{
+    const int result = trace_coverage_return(session, error);
+    if (result)
+        return result;
     sprof_map_clear(&session->covered);
     session->covered_count = 0;
     for (size_t i = 0; i < session->programs.count; i++)
@@ -139,16 +150,18 @@ int trace_coverage_clear(struct trace_session *session, struct sprof_error *erro
 
 /* == Taking probes back == */
 
-static bool may_leave(const struct trace_probe *probe)
+/* One that could not come back stays, and is off. */
+static bool may_leave(const struct trace_session *session, const struct trace_probe *probe)
 {
     return probe->first_ns && probe->is_placed && !probe->is_left &&
-           (probe->tier == PROBE_FULL || probe->tier == PROBE_COUNT);
+           (probe->tier == PROBE_FULL || probe->tier == PROBE_COUNT) &&
+           trace_can_place_live(session, probe);
 }
 
 static bool is_any_to_leave(const struct trace_session *session)
 {
     for (size_t i = 0; i < session->probes.count; i++)
-        if (may_leave(&session->probes.items[i]))
+        if (may_leave(session, &session->probes.items[i]))
             return true;
     return false;
 }
@@ -161,7 +174,7 @@ static void restore(struct trace_session *session, int memory_fd)
         struct trace_probe *probe = &session->probes.items[i];
         const off_t site = (off_t)(session->files.items[probe->file].bias + probe->function->site);
         uint8_t there[TRACE_JUMP_BYTES];
-        if (!may_leave(probe))
+        if (!may_leave(session, probe))
             continue;
         probe->is_left = true; /* or is none of ours any more: the file may be unloaded */
         if (pread(memory_fd, there, sizeof there, site) == (ssize_t)sizeof there &&

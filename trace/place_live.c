@@ -72,6 +72,12 @@ static bool is_whole(uint64_t address)
     return address / PAGE == (address + TRACE_JUMP_BYTES - 1) / PAGE;
 }
 
+bool trace_can_place_live(const struct trace_session *session, const struct trace_probe *probe)
+{
+    const uint64_t address = session->files.items[probe->file].bias + probe->function->site;
+    return probe->jump[0] && is_whole(address) && !returns_inside(probe->function);
+}
+
 static int list_sites(struct placing *placing, size_t first, size_t count)
 {
     struct trace_session *session = placing->session;
@@ -81,10 +87,11 @@ static int list_sites(struct placing *placing, size_t first, size_t count)
         sprof_vec_push(&placing->sites, hooked))
         return SPROF_ENOMEM;
     for (size_t i = first; i < first + count; i++) {
-        struct trace_probe *probe = &session->probes.items[i];
+        const struct trace_probe *probe = &session->probes.items[i];
         const uint64_t address = session->files.items[probe->file].bias + probe->function->site;
         const struct site site = {.address = address, .probe = (uint32_t)i};
-        if (probe->jump[0] && is_whole(address) && !returns_inside(probe->function) &&
+        const bool is_there = probe->is_placed && !probe->is_left;
+        if (!is_there && trace_can_place_live(session, probe) &&
             sprof_vec_push(&placing->sites, site))
             return SPROF_ENOMEM;
     }
@@ -190,10 +197,12 @@ static bool put_jump(struct trace_session *session, const struct site *site, uin
     if (memcmp(there, probe ? probe->function->original : hook->original, TRACE_JUMP_BYTES) != 0)
         return false;
     memcpy(there, probe ? probe->jump : hook->jump, TRACE_JUMP_BYTES);
-    if (probe)
-        probe->is_placed = true;
-    else
+    if (!probe)
         hook->at = site->address;
+    else {
+        probe->is_placed = true;
+        probe->is_left = false;
+    }
     return true;
 }
 
@@ -317,11 +326,6 @@ static int place_jumps(struct trace_session *session, size_t first, size_t count
         result = sprof_error_memory(error);
     if (!result)
         result = place_in_stops(&placing, error);
-    for (size_t i = first; i < first + count; i++) {
-        struct trace_probe *probe = &session->probes.items[i];
-        session->refused += probe->is_chosen && !probe->is_placed && probe->jump[0];
-        probe->is_chosen &= probe->is_placed;
-    }
     if (placing.fd >= 0)
         close(placing.fd);
     sprof_vec_release(&placing.sites);
@@ -330,12 +334,39 @@ static int place_jumps(struct trace_session *session, size_t first, size_t count
     return result;
 }
 
+static int place_first(struct trace_session *session, size_t first, size_t count,
+                       struct sprof_error *error)
+{
+    const int result = place_jumps(session, first, count, error);
+    for (size_t i = first; i < first + count; i++) {
+        struct trace_probe *probe = &session->probes.items[i];
+        session->refused += probe->is_chosen && !probe->is_placed && probe->jump[0];
+        probe->is_chosen &= probe->is_placed;
+    }
+    return result;
+}
+
 int trace_place_live(struct trace_session *session, struct sprof_error *error)
 {
     const int result = trace_attach_begin(session, error);
     session->start_ns = sprof_clock_monotonic_ns();
     session->start_ticks = probe_ticks();
-    return result ? result : place_jumps(session, 0, session->probes.count, error);
+    return result ? result : place_first(session, 0, session->probes.count, error);
+}
+
+int trace_place_again(struct trace_session *session, struct sprof_error *error)
+{
+    size_t left = 0;
+    const int result = place_jumps(session, 0, session->probes.count, error);
+    for (size_t i = 0; i < session->probes.count; i++)
+        left += session->probes.items[i].is_placed && session->probes.items[i].is_left;
+    if (result || !left)
+        return result;
+    return sprof_error_set(error, SPROF_ESTATE, 0,
+                           "the probes of %zu functions, which had left with their first call, "
+                           "could not be put back, because threads stand where they would be\ntry "
+                           "again",
+                           left);
 }
 
 int trace_place_live_file(struct trace_session *session, struct trace_file *file,
@@ -346,5 +377,5 @@ int trace_place_live_file(struct trace_session *session, struct trace_file *file
         result = trace_place_copies(session, file, error);
         trace_attach_let_go(session);
     }
-    return result ? result : place_jumps(session, file->first, file->count, error);
+    return result ? result : place_first(session, file->first, file->count, error);
 }

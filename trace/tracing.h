@@ -346,6 +346,13 @@ void trace_attach_free(struct trace_attachment *attachment);
 /* Lets thunks measure, and writes the jumps to them into a process that runs. */
 int trace_place_live(struct trace_session *session, struct sprof_error *error);
 
+/* Whether a jump can be written into a process that runs. */
+bool trace_can_place_live(const struct trace_session *session, const struct trace_probe *probe);
+
+/* Writes the jumps to probes that have left, so that they see calls again. SPROF_ESTATE: not to all
+ * of them. */
+int trace_place_again(struct trace_session *session, struct sprof_error *error);
+
 /* Writes the probes of one more file, whose code may run already. */
 int trace_place_live_file(struct trace_session *session, struct trace_file *file,
                           struct sprof_error *error);
@@ -429,8 +436,11 @@ int trace_coverage_begin(struct trace_session *session);
 /* Notes which functions have been called since the last time. Returns 0 or SPROF_ENOMEM. */
 int trace_coverage_collect(struct trace_session *session);
 
-/* What was called so far counts as not called. SPROF_ESTATE where probes have left: they would not
- * see it. */
+/* Has probes that have left see calls again, in all programs. SPROF_ESTATE where that is not
+ * possible, as with --children; else as trace_stop_begin. */
+int trace_coverage_return(struct trace_session *session, struct sprof_error *error);
+
+/* What was called so far counts as not called. Errors as of trace_coverage_return. */
 int trace_coverage_clear(struct trace_session *session, struct sprof_error *error);
 
 /* Takes back the probes that have seen a call, where it is time for that: their functions cost
