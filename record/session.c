@@ -369,47 +369,6 @@ static int record_until_end(struct record_session *session, struct record_result
     }
 }
 
-/* What an agent inside the command could not do, and what that means. */
-static void warn_of_agents(const struct record_session *session)
-{
-    const struct sampler_counters counters = sampler_counters(session->sampler);
-    const struct sprof_log *log = session->options.log;
-    const bool by_agents = sampler_facts(session->sampler)->weights == SAMPLER_WEIGHTS_TICK;
-    if (!by_agents && session->options.fine_clock)
-        sprof_log_message(log, SPROF_LOG_WARNING,
-                          "--agent-clock had no effect: perf events are permitted, and were used");
-    if (!by_agents)
-        return;
-    if (!counters.agents)
-        sprof_log_message(log, SPROF_LOG_WARNING,
-                          "no sample could be taken: the agent did not get into the command, or "
-                          "could not reach sprof from there");
-    if (counters.agents_standing_back)
-        sprof_log_message(log, SPROF_LOG_WARNING,
-                          "%llu of %llu programs use SIGPROF themselves: they were left alone",
-                          (unsigned long long)counters.agents_standing_back,
-                          (unsigned long long)counters.agents);
-    if (counters.agents_without_memory)
-        sprof_log_message(
-            log, SPROF_LOG_WARNING,
-            "%llu of %llu programs have no room for the agent's memory (`ulimit -v`): "
-            "they were not sampled",
-            (unsigned long long)counters.agents_without_memory,
-            (unsigned long long)counters.agents);
-    if (counters.programs_left_out)
-        sprof_log_message(log, SPROF_LOG_WARNING,
-                          "%llu program%s that the command started ran without an agent: linked "
-                          "statically, of Go, set-user-id, built with a sanitizer, or of another "
-                          "word size; their CPU time is [not sampled]",
-                          (unsigned long long)counters.programs_left_out,
-                          counters.programs_left_out == 1 ? "" : "s");
-    if (counters.unsampled_threads)
-        sprof_log_message(log, SPROF_LOG_WARNING,
-                          "%llu threads could not be sampled: more than 4096 at once, too few "
-                          "pending signals (`ulimit -i`), or made by clone past libc",
-                          (unsigned long long)counters.unsampled_threads);
-}
-
 /* Everything still in the rings, and every sample that still waits. */
 static int drain_all(struct record_session *session, struct sprof_error *error)
 {
@@ -526,7 +485,7 @@ int record_run(struct record_session *session, struct record_result *result,
     if (failed)
         goto done;
     failed = drain_all(session, error);
-    warn_of_agents(session);
+    record_warn(session, result);
     if (failed)
         goto done;
     session->run->wait_status = result->has_wait_status ? result->wait_status : -1;

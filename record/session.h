@@ -46,6 +46,9 @@ int record_describe(struct record_session *session, struct sprof_error *error);
  * of their ends. Returns 0 or SPROF_ENOMEM. */
 int record_book_unsampled(struct record_session *session, uint64_t unseen_ns);
 
+/* warnings.c: says what of the targets was not recorded, and what helps. */
+void record_warn(const struct record_session *session, const struct record_result *result);
+
 /* unsampled.c: what threads have used up to now counts for nothing. Returns 0 or SPROF_ENOMEM. */
 int record_forget_cpu_time(struct record_session *session);
 

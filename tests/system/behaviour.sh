@@ -206,6 +206,25 @@ children() {
         FROM v_thread") > 0.8" "the children's share"
 }
 
+# A command that ends and leaves a server running: that it is recorded no longer is said, with its number. Not so of
+# what is still in the command's session, which is about to end.
+background() {
+    local source
+    for source in "" "--source sigprof"; do
+        rm -f server
+        # shellcheck disable=SC2016,SC2086
+        expect 0 "$SPROF" record $source -o t.db -- bash -c 'sleep 100 & echo $! >other
+            setsid bash -c "echo \$\$ >server; exec sleep 100" & until [ -s server ]; do sleep 0.05; done'
+        kill -9 "$(cat server)" "$(cat other)" || fail "they do not run"
+        grep -q "1 process that the command left in the background is no longer .*-p $(cat server)\`" err ||
+            fail "no word of the server, $(cat server)"
+    done
+    expect 0 "$SPROF" record -o t.db -- bash -c 'sleep 100 & echo $! >other'
+    kill -9 "$(cat other)"
+    grep -q background err && fail "the session's own"
+    return 0
+}
+
 # One spinning thread gives the rate that was asked for, not more: nothing is counted twice.
 rate() {
     for how in "" --per-thread; do
