@@ -267,8 +267,9 @@ for stack, n in tree:
         calls[call] -= n
 if any(calls.values()):
     sys.exit(f"edges and the tree differ in {dict(+calls)}, {dict(-calls)}")
-# Values of callgrind are the function's own, behind each line number.
-names, own, skip = {}, collections.Counter(), False
+# Values of callgrind behind each line number are the function's own, or what a call passes on; its viewers add
+# both up. In recursion they meet a sample more than once.
+names, own, passed, skip = {}, collections.Counter(), collections.Counter(), False
 for line in ask("export", "-f", "callgrind", "a.db", "-o", "-").splitlines():
     match = re.match(r"(c?fn)=\((\d+)\)(?: (.*))?$", line)
     if match:
@@ -277,10 +278,12 @@ for line in ask("export", "-f", "callgrind", "a.db", "-o", "-").splitlines():
     elif line.startswith("calls="):
         skip = True
     elif re.match(r"[+\-*\d]", line):
-        if not skip:
-            own[current] += int(line.split()[1])
+        (passed if skip else own)[current] += int(line.split()[1])
         skip = False
 answers["exclusive"]["callgrind"] = +own
+for name, samples in inclusive.items():
+    if name not in recursive and own[name] + passed[name] != samples:
+        sys.exit(f"callgrind adds up to {own[name] + passed[name]} samples of {name}, the report has {samples}")
 
 # The graph for Graphviz has percentages of the functions that are large enough.
 dot = ask("export", "-f", "dot", "a.db", "-o", "-")
