@@ -127,7 +127,7 @@ static bool try_file(struct search *search, const char *file, const char *root)
     }
     if (!is_requested(image, search->request)) {
         sprof_error_set(&error, SPROF_ENOTFOUND, 0,
-                        "%s was replaced while it was running: the file there now has another %s",
+                        "%s was replaced since it was run: the file there now has another %s",
                         search->path, search->request->file.build_id_size ? "build id" : "inode");
         remember(search, &error, true);
         image_free(image);
