@@ -223,7 +223,9 @@ static void summarize(struct cli_terminal *terminal, const struct trace_options 
         cli_say(terminal, "%llu calls written down, %llu not for lack of room: `sprof script`",
                 (unsigned long long)result->logged, (unsigned long long)result->unlogged);
     if (result->lost)
-        cli_say(terminal, "%llu calls found no room for their figures: choose fewer functions",
+        cli_say(terminal,
+                "%llu calls found no room for their figures: 1024 threads at a time have some, and "
+                "65536 pairs of a thread and a function; choose fewer functions",
                 (unsigned long long)result->lost);
     if (result->warnings || result->warnings_lost)
         cli_say(terminal,

@@ -178,7 +178,9 @@ static int put_beside(struct trace_session *session, const struct probe_stat *st
     struct trace_probe *probe = &session->probes.items[cell->function];
     const uint32_t run = session->run->id;
     const struct store_probe row = {
-        run, probe->node, trace_mechanism_text(probe->function->mechanism), probe->function->site};
+        run, probe->node,
+        session->uprobes ? "uprobe" : trace_mechanism_text(probe->function->mechanism),
+        probe->function->site ? probe->function->site : probe->function->start};
     const struct store_call_untimed untimed = {run, thread, node, stat->child_counted};
     if (!probe->is_described && sprof_vec_push(&batch->probes, row))
         return SPROF_ENOMEM;

@@ -1,7 +1,7 @@
 #!/bin/bash
 # sprof trace --backend uprobe: programs compute what they compute untraced, every call is counted, and nothing is in the
 # process, whoever is killed.
-#   uprobe.sh exact | left | kinds | process | held | refused
+#   uprobe.sh exact | left | kinds | process | held | threads | refused
 set -u
 . "$(dirname "$0")/lib.sh"
 tracing=(--backend uprobe)
@@ -262,6 +262,39 @@ held)
         wait $tracer 2>/dev/null
         wait_until 60 eval '! pgrep -x held_program >/dev/null'
     done
+    ;;
+threads)
+    # More at a time than have room: what the others call is not in the figures, and is said.
+    cat >program.c <<'END'
+#include <pthread.h>
+#include <stdlib.h>
+static pthread_barrier_t all_have;
+__attribute__((noinline, noclone)) void work(void) { __asm__ volatile("" ::: "memory"); }
+static void *run(void *x) { work(); pthread_barrier_wait(&all_have); return x; }
+int main(int count, char **arguments)
+{
+    static pthread_t threads[2000];
+    const int wanted = atoi(arguments[count - 1]);
+    pthread_attr_t small;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, 65536);
+    pthread_barrier_init(&all_have, NULL, (unsigned)wanted);
+    for (int i = 0; i < wanted; i++)
+        if (pthread_create(&threads[i], &small, run, NULL)) return 1;
+    for (int i = 0; i < wanted; i++) pthread_join(threads[i], NULL);
+    return 0;
+}
+END
+    gcc -O1 -g -pthread program.c -o program || fail "no compiler"
+    ./program 1100 || skip "1100 threads are not possible here"
+    expect 0 "$SPROF" trace "${tracing[@]}" --function '^work$' -o t.db -- ./program 1000
+    is "work 1000"
+    ! grep -q 'found no room' err || fail "calls of 1000 threads are lost"
+    expect 0 "$SPROF" trace "${tracing[@]}" --function '^work$' -o t.db -- ./program 1100
+    lost=$(sed -n 's/.*: \([0-9]*\) calls found no room for their figures.*/\1/p' err)
+    calls t.db >found
+    [ "$((${lost:-0} + $(sed -n 's/^work //p' found)))" = 1100 ] || fail "calls are missing: $(cat found) and ${lost:-0} lost"
+    [ "${lost:-0}" -gt 0 ] || fail "1100 threads have room, which the message denies"
     ;;
 refused)
     exact_program

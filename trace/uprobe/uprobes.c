@@ -29,6 +29,7 @@ struct trace_uprobes {
     struct sprof_map slabs;        /* thread id → its slab, with OVER */
     SPROF_VEC(uint32_t) tids;      /* of those that have not ended */
     uint64_t next_read_ns;
+    uint64_t left_over; /* calls read last, of threads for which there was no slab */
 };
 
 /* == What cannot be done == */
@@ -356,7 +357,8 @@ struct probe_cost trace_uprobes_cost(const struct trace_session *session, uint32
 
 uint64_t trace_uprobes_lost(const struct trace_session *session)
 {
-    return __atomic_load_n(&session->uprobes->kernel.control->lost, __ATOMIC_SEQ_CST);
+    return __atomic_load_n(&session->uprobes->kernel.control->lost, __ATOMIC_SEQ_CST) +
+           session->uprobes->left_over;
 }
 
 /* == Figures == */
@@ -434,11 +436,14 @@ static int take_figures(struct trace_session *session, const struct sprof_map *e
     struct uprobe_figures *figures = &uprobes->figures;
     if (uprobe_kernel_read(&uprobes->kernel, figures))
         return SPROF_ENOMEM;
+    uprobes->left_over = 0;
     for (size_t i = 0; i < figures->keys.count; i++) {
         const struct uprobe_key *key = &figures->keys.items[i];
         uint64_t *slab = key->function < session->probes.count ? slab_of(session, key->tid) : NULL;
         if (slab)
             copy(session, *slab, key->function, &figures->stats.items[i]);
+        else
+            uprobes->left_over += figures->stats.items[i].calls + figures->stats.items[i].counted;
         if (slab && sprof_map_get(ended, key->tid))
             uprobe_kernel_forget(&uprobes->kernel, key);
     }
