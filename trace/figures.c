@@ -182,6 +182,8 @@ static int end_thread(struct trace_session *session, uint32_t slab)
     fallocate(session->memory_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
               (off_t)trace_slab_offset(session, slab), (off_t)probe_slab_bytes(session->capacity));
     trace_log_empty(session, slab);
+    if (session->memory.is_spare)
+        trace_memory_forget(session, slab);
     free_thread(thread);
     free(thread);
     session->slabs[slab] = NULL;

@@ -5,7 +5,6 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -110,6 +109,17 @@ static void note_all_pages(const struct trace_session *session)
     }
 }
 
+void trace_memory_forget(struct trace_session *session, uint32_t slab)
+{
+    struct probe_shared *shared = session->shared;
+    for (size_t i = 0; i < PROBE_STAT_PAGES / 8; i++)
+        if (atomic_load(&shared->stat_pages[slab][i]))
+            atomic_store(&shared->stat_pages[slab][i], 0);
+    for (size_t i = 0; i < PROBE_NODE_PAGES / 8; i++)
+        if (atomic_load(&shared->node_pages[slab][i]))
+            atomic_store(&shared->node_pages[slab][i], 0);
+}
+
 /* Pages are noted before the agent looks at that, and again for those made meanwhile. */
 static int begin_sparing(struct trace_session *session)
 {
@@ -130,8 +140,11 @@ static void end_sparing(struct trace_session *session)
 {
     session->memory.is_spare = false;
     trace_set_extras(session);
-    memset((void *)session->shared->stat_pages, 0, sizeof session->shared->stat_pages);
-    memset((void *)session->shared->node_pages, 0, sizeof session->shared->node_pages);
+    for (uint32_t i = 0; i < trace_slab_count(session) && i < PROBE_SLABS; i++)
+        trace_memory_forget(session, i);
+    sprof_log_message(session->options.log, SPROF_LOG_NOTE,
+                      "figures take less than --memory allows again: what threads call for the "
+                      "first time is timed");
 }
 
 int trace_memory_look(struct trace_session *session)

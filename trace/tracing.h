@@ -586,6 +586,9 @@ int trace_memory_look(struct trace_session *session);
 /* Adds calls that found no room of their own to the row that threads share. */
 int trace_memory_collect(struct trace_session *session);
 
+/* The pages of a slab do not exist any more, or may be made again. */
+void trace_memory_forget(struct trace_session *session, uint32_t slab);
+
 /* They count no more. */
 void trace_memory_clear(struct trace_session *session);
 

@@ -1,13 +1,14 @@
 #!/bin/bash
 # sprof trace --memory: where figures would take more, percentiles go first, then functions that a thread calls for the first
 # time are only counted; calls stay exact, and what was given up is said.
-#   memory.sh given_up | held | log | bad
+#   memory.sh given_up | lifted | held | log | bad
 set -u
 . "$(dirname "$0")/../system/lib.sh"
 
 # Functions fill pages: 32 threads that call all 400 of them take 5 MB, and 2 without percentiles. With each line that the
-# program reads there are 32 threads more, and all there are call all functions ten times.
+# program reads there are 32 threads more, and all there are call all functions ten times; or all end, and later ones are named.
 {
+    echo '#define _GNU_SOURCE'
     echo '#include <pthread.h>'
     echo '#include <stdio.h>'
     for ((i = 0; i < 400; i++)); do
@@ -19,15 +20,19 @@ set -u
 };
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static int threads, turn, done;
+static int threads, turn, done, is_over, is_late;
 static void *work(void *first)
 {
     long sum = 0;
+    if (is_late)
+        pthread_setname_np(pthread_self(), "late");
     for (int mine = (int)(long)first;; mine++) {
         pthread_mutex_lock(&mutex);
         while (turn < mine)
             pthread_cond_wait(&changed, &mutex);
         pthread_mutex_unlock(&mutex);
+        if (is_over)
+            return first;
         for (int k = 0; k < 10; k++)
             for (int i = 0; i < 400; i++)
                 sum += all[i](k);
@@ -39,18 +44,21 @@ static void *work(void *first)
 }
 int main(void)
 {
-    pthread_t thread;
+    static pthread_t all_threads[1000];
     char line[80];
     while (fgets(line, sizeof line, stdin)) {
-        for (int i = 0; i < 32; i++, threads++)
-            pthread_create(&thread, 0, work, (void *)(long)(turn + 1));
+        is_over = line[0] == 'e';
+        for (int i = 0; i < 32 && !is_over; i++, threads++)
+            pthread_create(&all_threads[threads], 0, work, (void *)(long)(turn + 1));
         pthread_mutex_lock(&mutex);
         done = 0;
         turn++;
         pthread_cond_broadcast(&changed);
-        while (done < threads)
+        while (done < threads && !is_over)
             pthread_cond_wait(&changed, &mutex);
         pthread_mutex_unlock(&mutex);
+        for (; threads && is_over; is_late = 1)
+            pthread_join(all_threads[--threads], 0);
         puts("called");
         fflush(stdout);
     }
@@ -69,9 +77,9 @@ traced() {
     exec 7>to
 }
 
-# rounds N: the N-th, in which there are 32 threads more.
+# rounds N [end]: the N-th, in which there are 32 threads more, or all end.
 rounds() {
-    echo more >&7
+    echo "${2:-more}" >&7
     wait_until 60 eval "[ \"\$(wc -l <got)\" -ge $1 ]"
 }
 
@@ -85,6 +93,12 @@ ended() {
 exact() {
     [ "$(sql t.db "SELECT count(*) FROM v_call_stats WHERE function GLOB 'f[0-9]*' AND calls = $1")" = 400 ] ||
         fail "not $1 calls of each: $(sql t.db 'SELECT function, calls FROM v_call_stats LIMIT 3')"
+}
+
+# All functions were timed in a thread that came later.
+timed_late() {
+    [ "$(sql t.db "SELECT count(DISTINCT c.node_id) FROM call_cost c JOIN thread t ON t.id = c.thread_id WHERE t.name = 'late' AND
+        c.calls = 10 AND c.counted = 0")" = 400 ]
 }
 
 case $1 in
@@ -108,6 +122,19 @@ given_up)
     "$SPROF" stats -i t.db >out 2>err || fail "no stats"
     grep -q 'to hold --memory no percentiles from' out || fail "stats do not say that there are none"
     grep -q 'to hold --memory only counted where a thread had not called them' out || fail "stats do not say what is counted"
+    ;;
+lifted)
+    # When threads have ended there is room again: those that come then are timed.
+    traced --memory 1M
+    rounds 1
+    wait_until 60 grep -q 'is only counted from now on' err
+    rounds 2 end
+    wait_until 60 grep -q 'less than --memory allows again' err
+    rounds 3
+    # Threads have names while they live: sprof has to see them.
+    wait_until 60 timed_late
+    ended
+    exact 640
     ;;
 held)
     # There is enough of it: nothing is given up.
