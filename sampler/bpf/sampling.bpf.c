@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "agent/probe_window.h"
+#include "sampler/bpf/ids.h" /* of members */
 #include "sampler/bpf/tick_weight.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
@@ -85,27 +86,6 @@ const volatile __u64 wake_bytes; /* of tails that sprof has not given back: then
 
 /* == Members ================================================================================== */
 
-/* A bit for each thread id, which sprof sets through its own mapping. */
-struct {
-    __uint(type, BPF_MAP_TYPE_ARRAY);
-    __uint(map_flags, BPF_F_MMAPABLE);
-    __uint(max_entries, SAMPLING_MEMBER_WORDS);
-    __type(key, __u32);
-    __type(value, __u64);
-} members SEC(".maps");
-
-static __always_inline __u64 *member_word(__u32 tid)
-{
-    const __u32 word = tid / 64;
-    return bpf_map_lookup_elem(&members, &word);
-}
-
-static __always_inline bool is_member(__u32 tid)
-{
-    const __u64 *word = member_word(tid);
-    return word && *word >> tid % 64 & 1;
-}
-
 static __always_inline __u32 current_tid(void)
 {
     return (__u32)bpf_get_current_pid_tgid();
@@ -117,12 +97,9 @@ SEC("raw_tp/sched_process_fork")
 int add_child(struct bpf_raw_tracepoint_args *ctx)
 {
     struct task_struct *child = (void *)ctx->args[1];
-    if (!is_member(current_tid()))
+    if (!ids_has(current_tid()))
         return 0;
-    const __u32 tid = BPF_CORE_READ(child, pid);
-    __u64 *word = member_word(tid);
-    if (word)
-        __sync_fetch_and_or(word, 1ULL << tid % 64);
+    ids_add(BPF_CORE_READ(child, pid));
     return 0;
 }
 
@@ -132,10 +109,7 @@ SEC("raw_tp/sched_process_free")
 int remove_thread(struct bpf_raw_tracepoint_args *ctx)
 {
     struct task_struct *task = (void *)ctx->args[0];
-    const __u32 tid = BPF_CORE_READ(task, pid);
-    __u64 *word = member_word(tid);
-    if (word && *word >> tid % 64 & 1)
-        __sync_fetch_and_and(word, ~(1ULL << tid % 64));
+    ids_remove(BPF_CORE_READ(task, pid));
     return 0;
 }
 
@@ -562,7 +536,7 @@ static __always_inline __u64 slice_bytes(void *ctx)
 SEC("perf_event")
 int take_sample(void *ctx)
 {
-    const bool kept = is_member(current_tid());
+    const bool kept = ids_has(current_tid());
     if (keeps_ticks)
         take_tick(ctx, kept);
     if (kept && captures) {

@@ -3,11 +3,12 @@
 #ifndef SPROF_SAMPLER_BPF_SAMPLING_H
 #define SPROF_SAMPLER_BPF_SAMPLING_H
 
+#include "sampler/bpf/id_words.h"
+
 #include <linux/types.h>
 
 enum {
-    SAMPLING_MEMBER_WORDS = 1 << 16, /* of 64 bits: one for each thread id, PID_MAX_LIMIT */
-    SAMPLING_TAIL_MAX = 1 << 20,     /* bytes of one captured tail */
+    SAMPLING_TAIL_MAX = 1 << 20, /* bytes of one captured tail */
     SAMPLING_FIRST_STACK_SPAN = 128
                                 << 20, /* the kernel keeps mappings that far from a first stack */
     SAMPLING_SPAN_MAX = 16 << 20, /* an end that far above the stack pointer is another stack's */

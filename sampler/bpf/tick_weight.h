@@ -23,11 +23,11 @@ struct sampling_due {
 
 /* The thread that a tick met, as the scheduler knows it. */
 struct sampling_met {
-    __u64 thread;           /* when it was created: new ones get the structs of old ones */
-    __u64 switches;         /* how often it left a CPU */
-    __u64 sleeps;           /* of these, because it wanted to */
-    __u64 used_ns;          /* CPU time it has been charged with, up to … */
-    __u64 charged_ns;       /* … then, by the scheduler's clock */
+    __u64 thread;     /* when it was created: new ones get the structs of old ones */
+    __u64 switches;   /* how often it left a CPU */
+    __u64 sleeps;     /* of these, because it wanted to */
+    __u64 used_ns;    /* CPU time it has been charged with, up to … */
+    __u64 charged_ns; /* … then, by the scheduler's clock */
 };
 
 /* From the change of the period on, the timer fires on a new grid. Of the old one, the part of a

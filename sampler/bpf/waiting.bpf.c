@@ -11,6 +11,7 @@
 #include <bpf/bpf_helpers.h>
 #include <stdbool.h>
 
+#include "sampler/bpf/ids.h" /* of target processes */
 #include "sampler/bpf/waiting.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
@@ -54,38 +55,14 @@ struct waiting_seen seen;
 
 /* == Processes ================================================================================ */
 
-/* A bit for each process id, which sprof sets through its own mapping. */
-struct {
-    __uint(type, BPF_MAP_TYPE_ARRAY);
-    __uint(map_flags, BPF_F_MMAPABLE);
-    __uint(max_entries, WAITING_PROCESS_WORDS);
-    __type(key, __u32);
-    __type(value, __u64);
-} processes SEC(".maps");
-
-static __always_inline __u64 *process_word(__u32 pid)
-{
-    const __u32 word = pid / 64;
-    return bpf_map_lookup_elem(&processes, &word);
-}
-
-static __always_inline bool is_target(__u32 pid)
-{
-    const __u64 *word = process_word(pid);
-    return word && *word >> pid % 64 & 1;
-}
-
 /* sched_process_fork(parent, child): processes that targets start are targets. */
 SEC("raw_tp/sched_process_fork")
 int add_process(struct bpf_raw_tracepoint_args *ctx)
 {
     struct task_struct *child = (void *)ctx->args[1];
-    if (!is_target(bpf_get_current_pid_tgid() >> 32))
+    if (!ids_has(bpf_get_current_pid_tgid() >> 32))
         return 0;
-    const __u32 pid = BPF_CORE_READ(child, tgid);
-    __u64 *word = process_word(pid);
-    if (word)
-        __sync_fetch_and_or(word, 1ULL << pid % 64);
+    ids_add(BPF_CORE_READ(child, tgid));
     return 0;
 }
 
@@ -95,9 +72,8 @@ int remove_process(struct bpf_raw_tracepoint_args *ctx)
 {
     struct task_struct *task = (void *)ctx->args[0];
     const __u32 pid = BPF_CORE_READ(task, pid);
-    __u64 *word = process_word(pid);
-    if (word && *word >> pid % 64 & 1 && pid == (__u32)BPF_CORE_READ(task, tgid))
-        __sync_fetch_and_and(word, ~(1ULL << pid % 64));
+    if (pid == (__u32)BPF_CORE_READ(task, tgid))
+        ids_remove(pid);
     return 0;
 }
 
@@ -199,7 +175,7 @@ int look_at_thread(struct bpf_iter__task *ctx)
 {
     struct task_struct *task = ctx->task;
     const __u32 zero = 0;
-    if (!task || !is_target(task->tgid) || task->exit_state ||
+    if (!task || !ids_has(task->tgid) || task->exit_state ||
         (only_tid && (__u32)task->pid != only_tid))
         return 0;
     struct room *room = bpf_map_lookup_elem(&rooms, &zero);

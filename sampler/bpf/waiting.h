@@ -2,12 +2,13 @@
 #ifndef SPROF_SAMPLER_BPF_WAITING_H
 #define SPROF_SAMPLER_BPF_WAITING_H
 
+#include "sampler/bpf/id_words.h"
+
 #include <linux/types.h>
 
 enum {
-    WAITING_PROCESS_WORDS = 1 << 16, /* of 64 bits: one for each process id, PID_MAX_LIMIT */
-    WAITING_CHAIN_MAX = 127,         /* kernel frames: kernel.perf_event_max_stack */
-    WAITING_STACK_PAGES = 6,         /* a record has to fit into 32 KiB */
+    WAITING_CHAIN_MAX = 127, /* kernel frames: kernel.perf_event_max_stack */
+    WAITING_STACK_PAGES = 6, /* a record has to fit into 32 KiB */
     WAITING_STACK_MAX = WAITING_STACK_PAGES * 4096,
     WAITING_REGISTERS = 32, /* room for those of every architecture */
 };

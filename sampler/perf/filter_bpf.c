@@ -14,7 +14,7 @@
 #include "sampler/bpf/sampling.h"
 #include "sampler/bpf/sampling.lskel.h"
 
-enum { MEMBERS_BYTES = SAMPLING_MEMBER_WORDS * sizeof(uint64_t) };
+enum { MEMBERS_BYTES = SAMPLER_ID_WORDS * sizeof(uint64_t) };
 
 /* Loads the programs as the kernel's verifier shall see them: what is constant decides what of them
  * is there at all. */
@@ -48,7 +48,7 @@ static int load(struct perf_filter_bpf *filter, const struct perf_filter_bpf_tai
 static int map_members(struct perf_filter_bpf *filter)
 {
     void *mapped = mmap(NULL, MEMBERS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
-                        filter->programs->maps.members.map_fd, 0);
+                        filter->programs->maps.ids.map_fd, 0);
     if (mapped == MAP_FAILED)
         return -errno;
     filter->members = mapped;
@@ -72,7 +72,7 @@ static int map_clocks(struct perf_filter_bpf *filter, size_t count)
  * its link is open, needs none. */
 static void close_spare(struct sampling_bpf *programs)
 {
-    int *const fds[] = {&programs->maps.members.map_fd,
+    int *const fds[] = {&programs->maps.ids.map_fd,
                         &programs->maps.clocks.map_fd,
                         &programs->maps.threads.map_fd,
                         &programs->maps.rodata.map_fd,
@@ -113,7 +113,7 @@ int perf_filter_bpf_open(struct perf_filter_bpf *filter, bool follow_forks,
 
 static uint64_t *word_of(const struct perf_filter_bpf *filter, pid_t tid)
 {
-    return &filter->members[(uint32_t)tid / 64 % SAMPLING_MEMBER_WORDS];
+    return &filter->members[(uint32_t)tid / 64 % SAMPLER_ID_WORDS];
 }
 
 static uint64_t bit_of(pid_t tid)

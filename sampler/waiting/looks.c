@@ -11,7 +11,7 @@
 #include "sampler/bpf/waiting.lskel.h"
 
 enum {
-    PROCESSES_BYTES = WAITING_PROCESS_WORDS * sizeof(uint64_t),
+    PROCESSES_BYTES = SAMPLER_ID_WORDS * sizeof(uint64_t),
     PIECE_WORDS = 8 << 10, /* the kernel hands over half of that at once at most: whole records */
 };
 
@@ -39,7 +39,7 @@ int waiting_looks_open(struct waiting_looks *looks, pid_t only_tid)
     if (result)
         return result;
     void *mapped = mmap(NULL, PROCESSES_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
-                        looks->programs->maps.processes.map_fd, 0);
+                        looks->programs->maps.ids.map_fd, 0);
     result = mapped == MAP_FAILED ? -errno : 0;
     looks->processes = result ? NULL : mapped;
     if (!result)
@@ -60,7 +60,7 @@ void waiting_looks_close(struct waiting_looks *looks)
 
 void waiting_looks_add(const struct waiting_looks *looks, pid_t pid)
 {
-    __atomic_fetch_or(&looks->processes[(uint32_t)pid / 64 % WAITING_PROCESS_WORDS],
+    __atomic_fetch_or(&looks->processes[(uint32_t)pid / 64 % SAMPLER_ID_WORDS],
                       UINT64_C(1) << pid % 64, __ATOMIC_SEQ_CST);
 }
 
