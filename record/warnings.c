@@ -40,9 +40,10 @@ static void warn_of_agents(const struct record_session *session)
                           counters.programs_left_out == 1 ? "" : "s");
     if (counters.unsampled_threads)
         sprof_log_message(log, SPROF_LOG_WARNING,
-                          "%llu threads could not be sampled: more than 4096 at once, too few "
+                          "%llu thread%s could not be sampled: more than 4096 at once, too few "
                           "pending signals (`ulimit -i`), or made by clone past libc",
-                          (unsigned long long)counters.unsampled_threads);
+                          (unsigned long long)counters.unsampled_threads,
+                          counters.unsampled_threads == 1 ? "" : "s");
 }
 
 /* Whether a process of the recording lives on in a session of its own. (What is in sprof's session

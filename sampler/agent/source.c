@@ -279,10 +279,11 @@ static int look(struct source *base, uint64_t now_ns, const struct pollfd *polls
         return 0;
     source->busy = false;
     int result = sigprof_look_for_processes(source, now_ns);
+    const uint64_t after_ns = sprof_clock_monotonic_ns(); /* the beginnings of those that came */
     if (!result)
-        result = sigprof_scan_threads(source, now_ns);
+        result = sigprof_scan_threads(source, after_ns);
     for (size_t i = 0; !result && i < source->processes.count; i++)
-        result = sigprof_maps_look(source, source->processes.items[i], now_ns);
+        result = sigprof_maps_look(source, source->processes.items[i], after_ns);
     if (!result)
         result = sigprof_look_at_rings(source);
     source->seen_ns = now_ns;

@@ -231,6 +231,7 @@ END
     expect 0 "${record[@]}" -- bash storm.sh
     [ ! -s out ] || fail "a program died"
     holds "$(counter agent.programs) >= 600" "forks and programs"
+    holds "$(sql t.db "SELECT count(*) - count(DISTINCT pid) FROM process") <= 3" "no process is two"
     # Used before an agent is there and after it: not sampled, but booked.
     local all
     all=$(sql t.db "SELECT sum(exclusive_weight) FROM v_function")
