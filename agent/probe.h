@@ -10,7 +10,11 @@
  *
  * Where the programs that a command executes are traced, too, PROBE_VARIABLE is '@' and the name of
  * a socket in Linux's abstract namespace, to which the agent of each connects. The environment
- * stays as it is then. */
+ * stays as it is then.
+ *
+ * Where PROBE_VARIABLE is PROBE_LISTEN the tracer comes later, and connects to the agent. With the
+ * hello comes a descriptor of the program's memory; "go" is answered when the agent has begun, and
+ * the connection stays until the trace is over. */
 #ifndef SPROF_AGENT_PROBE_H
 #define SPROF_AGENT_PROBE_H
 
@@ -21,6 +25,8 @@
 #include <stdint.h>
 
 #define PROBE_VARIABLE "SPROF_PROBE"
+#define PROBE_LISTEN "listen"        /* as its value: the program waits for a tracer */
+#define PROBE_LISTENS "sprof-probe-" /* … at this name and its process number */
 #define PROBE_LIBRARY "libsprof-probe.so"
 #define PROBE_MEMORY_NAME "sprof-probe" /* of the memfd */
 

@@ -355,6 +355,10 @@ static void print_embedded(const struct trace_embedding *embedding,
         printf(" · left out %s: %s: %s%s", digits_of(embedded->refused).text,
                embedded->refused_name, embedded->refused_why, embedded->refused > 1 ? " …" : "");
     putchar('\n');
+    if (!embedded->is_library && *embedded->agent)
+        printf("  trace it: sprof trace -- %s\n  … or later, without ptrace: SPROF_PROBE=listen "
+               "LD_PRELOAD=%s %s, and then sprof trace -p PID\n",
+               embedding->output, embedded->agent, embedding->output);
 }
 
 static int embed(const struct arguments *arguments, const struct cli_operands *operands,
@@ -419,8 +423,8 @@ static int show(struct view *view, const char *file, struct sprof_error *error)
     struct cache *cache = arguments->no_cache ? NULL : cache_open(NULL);
     int code;
     if (arguments->pid) {
-        code = trace_plan_process(arguments->pid, cache, NULL, show_module, view, &view->guarded,
-                                  error);
+        code = trace_plan_process(arguments->pid, -1, cache, NULL, show_module, view,
+                                  &view->guarded, error);
     } else {
         const struct image_request request = {.file = {.path = file}};
         struct trace_plan plan;

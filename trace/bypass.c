@@ -20,7 +20,7 @@ void trace_bypass_begin(struct trace_session *session)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/mem", (int)session->pid);
-    if (!session->options.children)
+    if (!session->options.children && !session->listens)
         session->code_fd = open(path, O_RDWR | O_CLOEXEC);
 }
 

@@ -237,8 +237,9 @@ static int choose_function(struct chooser *chooser, uint32_t file,
     chooser->found += found > 0;
     if (in_module && !found && chooser->session->options.function_count && !chooser->found)
         sprof_suggest_offer(&chooser->near, *chooser->session->options.functions, function->name);
-    const bool can = function->mechanism != TRACE_NOT ||
-                     (found && session->uprobes && uprobe_may_stand(function));
+    const bool has_place =
+        session->listens ? function->mechanism == TRACE_EMBEDDED : function->mechanism != TRACE_NOT;
+    const bool can = has_place || (found && session->uprobes && uprobe_may_stand(function));
     if (found && !can)
         session->refused++;
     if (!can || (!found && function->mechanism != TRACE_LEAVE))
@@ -320,6 +321,12 @@ static int nothing_chosen(const struct chooser *chooser, struct sprof_error *err
                                "functions%s",
                                options->function_count ? options->functions[0] : "", chooser->seen,
                                near.text ? near.text : "");
+    else if (chooser->session->listens)
+        code = sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                               "process %d listens, and none of the %zu chosen functions has a "
+                               "probe in its file: `sprof probes FILE --embed -o COPY` puts them "
+                               "there",
+                               (int)chooser->session->pid, chooser->found);
     else
         code = sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
                                "none of the %zu chosen functions can have a probe: `sprof probes "
@@ -381,8 +388,8 @@ int trace_choose(struct trace_session *session, struct sprof_error *error)
     bool generated;
     int result = open_chooser(&chooser, session, error);
     if (!result)
-        result = trace_plan_process(session->pid, cache, wants, take_module, &chooser, &generated,
-                                    error);
+        result = trace_plan_process(session->pid, session->listens ? session->code_fd : -1, cache,
+                                    wants, take_module, &chooser, &generated, error);
     if (!result)
         result = choose_functions(&chooser, 0);
     size_t chosen = 0;

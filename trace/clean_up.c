@@ -1,6 +1,7 @@
 /* Takes probes out of a process whose tracer was killed, by what the process itself has: the jumps
  * in its code, and what the tracer noted in the memory that the two shared. */
 #include "trace/leaving.h"
+#include "trace/listening.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -148,6 +149,11 @@ static int clean_up(pid_t pid, const struct probe_owner *owner, uint32_t functio
 /* Once the lock is there the tracer's keeper may have done it. */
 int trace_clean_up(pid_t pid, const struct sprof_log *log, struct sprof_error *error)
 {
+    if (trace_listens(pid)) /* its agent is meant to stay */
+        return sprof_error_set(error, SPROF_ESTATE, 0,
+                               "process %d listens: its agent switched all probes off when their "
+                               "tracer was killed, and there is nothing to take out",
+                               (int)pid);
     struct probe_owner *owner = malloc(sizeof *owner);
     uint32_t functions;
     int lock_fd = -1;

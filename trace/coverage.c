@@ -195,13 +195,16 @@ void trace_coverage_remove(struct trace_session *session)
         !is_any_to_leave(session))
         return;
     snprintf(path, sizeof path, "/proc/%d/mem", (int)session->pid);
-    const int memory_fd = open(path, O_RDWR | O_CLOEXEC);
+    const int memory_fd = session->listens ? fcntl(session->code_fd, F_DUPFD_CLOEXEC, 0)
+                                           : open(path, O_RDWR | O_CLOEXEC);
     const uint64_t begin_ns = sprof_clock_monotonic_ns();
-    const int result =
-        memory_fd < 0 ? SPROF_ENOTFOUND : trace_stop_begin(&stop, session->pid, &why);
+    const int result = memory_fd < 0      ? SPROF_ENOTFOUND
+                       : session->listens ? 0
+                                          : trace_stop_begin(&stop, session->pid, &why);
     if (!result) {
         restore(session, memory_fd);
-        trace_stop_end(&stop);
+        if (!session->listens)
+            trace_stop_end(&stop);
     }
     if (memory_fd >= 0)
         close(memory_fd);

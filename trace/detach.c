@@ -1,6 +1,7 @@
 /* Takes probes out of a running process: code as it was, return addresses back where calls in
  * flight look for them, and the memory that was mapped for it gone. */
 #include "trace/leaving.h"
+#include "trace/listening.h"
 #include "trace/load.h"
 #include "trace/uprobe/uprobes.h"
 
@@ -484,6 +485,10 @@ int trace_detach(struct trace_session *session, struct sprof_error *error)
         .session = session, .memory_fd = -1, .pages_fd = -1, .error = error};
     if (session->uprobes) {
         trace_uprobes_take_out(session);
+        return 0;
+    }
+    if (session->listens) {
+        trace_listening_leave(session);
         return 0;
     }
     if (session->shared)

@@ -99,17 +99,21 @@ static void remove_probes(struct trace_session *session)
     struct trace_stop stop = {0};
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/mem", (int)session->pid);
-    const int memory_fd = open(path, O_RDWR | O_CLOEXEC);
+    const int memory_fd = session->listens ? fcntl(session->code_fd, F_DUPFD_CLOEXEC, 0)
+                                           : open(path, O_RDWR | O_CLOEXEC);
     const uint64_t begin_ns = sprof_clock_monotonic_ns();
-    if (memory_fd >= 0 && !session->executed && !trace_stop_begin(&stop, session->pid, NULL)) {
+    /* What is in the file is switched by one byte: nobody has to stand still. */
+    if (memory_fd >= 0 && !session->executed &&
+        (session->listens || !trace_stop_begin(&stop, session->pid, NULL))) {
         for (size_t i = 0; i < session->probes.count; i++) {
             struct trace_probe *probe = &session->probes.items[i];
             if (probe->is_placed && probe->governed == TRACE_GOVERNED_OFF &&
                 !take_back(session, memory_fd, probe))
                 break;
         }
-        trace_stop_end(&stop);
-        const uint64_t took_ns = sprof_clock_monotonic_ns() - begin_ns;
+        if (!session->listens)
+            trace_stop_end(&stop);
+        const uint64_t took_ns = session->listens ? 0 : sprof_clock_monotonic_ns() - begin_ns;
         session->stopped_ns = took_ns > session->stopped_ns ? took_ns : session->stopped_ns;
     }
     if (memory_fd >= 0)

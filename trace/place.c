@@ -1,5 +1,6 @@
 /* Puts probes into a command that waits for them: asks its agent for memory, writes copies and
  * thunks, and last the jumps to them. */
+#include "trace/listening.h"
 #include "trace/load.h"
 #include "trace/uprobe/uprobes.h"
 #include "trace/warn.h"
@@ -396,6 +397,9 @@ static int place_probe(struct writing *writing, const struct trace_file *file, u
         return 1;
     trace_thunk_write(writing->thunks + (number - writing->first) * PROBE_THUNK_BYTES, thunk,
                       number, session->hello.enter, session->hello.leave, body);
+    if (session->listens)
+        return trace_listening_aim(writing->session, site, function, thunk + PROBE_THUNK_ENTRY,
+                                   jump, writing->error);
     if (arch_jump_write(jump, site, thunk + PROBE_THUNK_ENTRY))
         return 0;
     uint8_t far_jump[TRACE_FAR_JUMP_BYTES];
@@ -411,7 +415,7 @@ static int place_copies(struct writing *writing, struct trace_file *file)
 {
     struct trace_session *session = writing->session;
     struct trace_probe *probes = session->probes.items + file->first;
-    int result = make_island_of(session, file, writing->error);
+    int result = session->listens ? 0 : make_island_of(session, file, writing->error);
     writing->island.count = 0;
     for (size_t i = 0; i < file->count && !result; i++)
         if (place_probe(writing, file, (uint32_t)(file->first + i), probes[i].jump)) {
@@ -490,7 +494,8 @@ static int begin_writing(struct writing *writing, struct trace_session *session,
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/mem", (int)pid_of(session));
     *writing = (struct writing){.session = session,
-                                .fd = open(path, O_RDWR | O_CLOEXEC),
+                                .fd = session->listens ? fcntl(session->code_fd, F_DUPFD_CLOEXEC, 0)
+                                                       : open(path, O_RDWR | O_CLOEXEC),
                                 .thunks = calloc(count + 1, PROBE_THUNK_BYTES),
                                 .first = first,
                                 .has_shadow_stack = has_shadow_stack(pid_of(session)),
@@ -519,7 +524,7 @@ static int write_probes(struct trace_session *session, struct sprof_error *error
         result = place_calibration(&writing);
     if (!result)
         result = place_files(&writing, session->files.items, session->files.count,
-                             session->attachment != NULL);
+                             session->attachment || session->listens);
     end_writing(&writing);
     return result;
 }
@@ -578,7 +583,7 @@ int trace_place(struct trace_session *session, struct sprof_error *error)
 {
     if (session->uprobes)
         return trace_uprobes_place(session, error);
-    int result = session->options.pid ? trace_attach_enter(session, error) : 0;
+    int result = session->options.pid && !session->listens ? trace_attach_enter(session, error) : 0;
     if (!result)
         result = share_memory(session, error);
     if (!result && session->attachment)
@@ -595,7 +600,7 @@ int trace_place(struct trace_session *session, struct sprof_error *error)
         result = trace_ranges_begin(session, error);
     if (!result && session != session->common)
         result = trace_ranges_adopt(session, session->common, error);
-    if (!result && !session->attachment)
+    if (!result && !session->attachment && !session->listens)
         result = trace_loads_begin(session, error);
     if (result)
         return result;
@@ -605,6 +610,8 @@ int trace_place(struct trace_session *session, struct sprof_error *error)
         result = trace_place_live(session, error);
         return result ? result : trace_loads_catch_up(session, error);
     }
+    if (session->listens)
+        return trace_listening_begin(session, error);
     session->start_ns = sprof_clock_monotonic_ns();
     session->start_ticks = probe_ticks();
     const struct probe_request go = {.kind = PROBE_GO};

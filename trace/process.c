@@ -1,4 +1,5 @@
 /* Plans of all files that a live process runs. */
+#include "base/file.h"
 #include "recording/recording.h"
 #include "target/target.h"
 #include "trace/plan.h"
@@ -6,8 +7,14 @@
 #include <errno.h>
 #include <string.h>
 
-struct survey {
+/* What bytes of a process are read by. */
+struct reader {
     pid_t pid;
+    int fd; /* -1: none */
+};
+
+struct survey {
+    struct reader reader;
     struct cache *cache;
     bool (*wants)(void *context, const char *path);
     int (*module)(void *context, struct trace_module *module);
@@ -18,7 +25,9 @@ struct survey {
 
 static size_t read_process(void *context, uint64_t address, void *buffer, size_t size)
 {
-    return target_read_memory(*(const pid_t *)context, address, buffer, size);
+    const struct reader *reader = context;
+    return reader->fd >= 0 ? sprof_file_read(reader->fd, address, buffer, size)
+                           : target_read_memory(reader->pid, address, buffer, size);
 }
 
 static bool is_file(const struct sprof_file_id *file)
@@ -49,18 +58,25 @@ static uint64_t bias_of(const struct image_request *request, const struct model_
     return mapping->address - vaddr;
 }
 
-void trace_plan_mapping(struct trace_module *module, pid_t pid, const struct model_mmap *mapping,
-                        struct cache *cache)
+static void plan_mapping(struct trace_module *module, struct reader *reader,
+                         const struct model_mmap *mapping, struct cache *cache)
 {
     const struct image_request request = {.file = mapping->file,
-                                          .pid = pid,
+                                          .pid = reader->pid,
                                           .map_start = mapping->address,
                                           .map_end = mapping->address + mapping->size};
     if (trace_plan_open(&module->plan, &request, cache, &module->error))
         return;
     module->bias = bias_of(&request, mapping);
-    module->differing = trace_plan_compare(&module->plan, module->bias, read_process, &pid);
+    module->differing = trace_plan_compare(&module->plan, module->bias, read_process, reader);
     trace_plan_count(&module->plan);
+}
+
+void trace_plan_mapping(struct trace_module *module, pid_t pid, const struct model_mmap *mapping,
+                        struct cache *cache)
+{
+    struct reader reader = {pid, -1};
+    plan_mapping(module, &reader, mapping, cache);
 }
 
 static int compare_mapping(void *context, const struct model_mmap *mapping)
@@ -80,26 +96,29 @@ static int take_mapping(void *context, const struct model_mmap *mapping)
         (survey->wants && !survey->wants(survey->context, mapping->file.path)))
         return 0;
     struct trace_module module = {.path = mapping->file.path};
-    trace_plan_mapping(&module, survey->pid, mapping, survey->cache);
+    plan_mapping(&module, &survey->reader, mapping, survey->cache);
     /* It may have been unloaded meanwhile, and something else be there. */
     const bool is_gone = (module.differing || module.error.code) &&
-                         !target_each_mapping(survey->pid, compare_mapping, (void *)mapping);
+                         !target_each_mapping(survey->reader.pid, compare_mapping, (void *)mapping);
     const int result = is_gone ? 0 : survey->module(survey->context, &module);
     trace_plan_release(&module.plan);
     return result;
 }
 
-int trace_plan_process(pid_t pid, struct cache *cache,
+int trace_plan_process(pid_t pid, int memory_fd, struct cache *cache,
                        bool (*wants)(void *context, const char *path),
                        int (*module)(void *context, struct trace_module *module), void *context,
                        bool *runs_generated_code, struct sprof_error *error)
 {
-    struct survey survey = {
-        .pid = pid, .cache = cache, .wants = wants, .module = module, .context = context};
+    struct survey survey = {.reader = {pid, memory_fd},
+                            .cache = cache,
+                            .wants = wants,
+                            .module = module,
+                            .context = context};
     int code = target_check(pid, false, error);
     if (code)
         return code;
-    if (target_may_read(pid))
+    if (memory_fd < 0 && target_may_read(pid))
         return sprof_error_set(
             error, SPROF_EPERMISSION, EPERM,
             "the memory of process %d may not be read: run sprof as its owner or "

@@ -2,6 +2,7 @@
  * ends. */
 #include "trace/children.h"
 #include "trace/governor.h"
+#include "trace/listening.h"
 #include "trace/load.h"
 #include "trace/uprobe/uprobes.h"
 
@@ -61,10 +62,11 @@ static int set_up(struct trace_session *session, struct sprof_error *error)
         session->start_ticks = probe_ticks();
         return trace_ranges_begin(session, error);
     }
-    int result = session->uprobes && session->options.pid ? 0
-                 : session->uprobes                       ? trace_uprobes_hold(session, error)
-                 : session->options.pid                   ? trace_loads_note(session, error)
-                                                          : trace_meet(session, error);
+    int result = session->listens                           ? trace_listening_meet(session, error)
+                 : session->uprobes && session->options.pid ? 0
+                 : session->uprobes                         ? trace_uprobes_hold(session, error)
+                 : session->options.pid                     ? trace_loads_note(session, error)
+                                                            : trace_meet(session, error);
     if (!result)
         result = trace_choose(session, error);
     if (!result && take_snapshot(session))
@@ -371,6 +373,8 @@ static int finish(struct trace_session *session, struct trace_result *result,
 static void leave(struct trace_session *session)
 {
     struct sprof_error error = {0};
+    if (session->listens)
+        trace_listening_leave(session);
     if (!session->attachment || session->is_out)
         return;
     const int result =
@@ -424,7 +428,8 @@ int trace_run(struct trace_session *session, struct trace_result *result, struct
         recording_abandon(session->recording);
         return failed;
     }
-    trace_close(&session->agent_fd);
+    if (!session->listens) /* else its end tells the agent of ours */
+        trace_close(&session->agent_fd);
     if (!session->children && session->mode == TRACE_COVERAGE && trace_coverage_begin(session))
         failed = sprof_error_memory(error);
     if (!failed)

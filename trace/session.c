@@ -1,5 +1,6 @@
 /* Opens a tracing session: the command is launched or the process found, and a recording begun. */
 #include "trace/children.h"
+#include "trace/listening.h"
 #include "trace/load.h"
 #include "trace/uprobe/uprobes.h"
 #include "trace/warn.h"
@@ -168,6 +169,7 @@ static void describe(struct trace_session *session)
     run->command = options->pid ? command_of(session, options->pid)
                                 : sprof_command_text(&session->arena, options->command);
     run->source = options->backend == TRACE_UPROBE ? "uprobes"
+                  : session->listens               ? "probes embedded"
                   : options->pid                   ? "probes injected"
                                                    : "probes preloaded";
 }
@@ -210,17 +212,24 @@ int trace_open(struct trace_session **out, const struct trace_options *options,
     int lock_fd = -1;
     result = options->pid ? target_check(options->pid, false, error) : 0;
     const bool injects = options->backend == TRACE_INJECT;
+    int agent_fd = -1, listens = 0;
+    if (!result && options->pid && injects) {
+        listens = trace_listening_connect(options->pid, &agent_fd, &lock_fd, error);
+        result = listens < 0 ? listens : 0;
+    }
     if (!result)
         result = !injects       ? trace_uprobes_check(options, error)
+                 : listens      ? 0
                  : options->pid ? trace_attach_check(options->pid, &lock_fd, error)
                                 : check_command(options, error);
     struct trace_session *session = result ? NULL : calloc(1, sizeof *session);
     if (!session) {
+        trace_close(&agent_fd);
         trace_close(&lock_fd);
         return result ? result : sprof_error_memory(error);
     }
     session->lock_fd = lock_fd;
-    if (injects)
+    if (injects && !listens)
         trace_keeper_begin(&session->keeper, options->log);
     session->options = *options;
     session->common = session;
@@ -229,7 +238,9 @@ int trace_open(struct trace_session **out, const struct trace_options *options,
     session->mode = options->mode;
     if (!session->options.output)
         session->options.output = "sprof.db";
-    session->agent_fd = session->child_fd = session->memory_fd = -1;
+    session->child_fd = session->memory_fd = -1;
+    session->agent_fd = agent_fd;
+    session->listens = listens != 0;
     session->control = CONTROL_SERVER_NONE;
     const struct target_options target = {.command = options->pid ? NULL : options->command,
                                           .pids = &options->pid,

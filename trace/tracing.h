@@ -198,6 +198,7 @@ struct trace_session {
     int memory_fd;          /* of the shared memory … */
     int code_fd;            /* its own memory; 0, -1: not open */
     int memory_there;       /* … and in a running process, while it is being mapped */
+    bool listens; /* its agent was there, and is spoken to over its socket: see listening.h */
     struct trace_attachment *attachment; /* to a running process; NULL: it was launched */
     struct probe_shared *shared;
     uint64_t shared_bytes;

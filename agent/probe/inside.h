@@ -5,6 +5,7 @@
 #include "agent/probe.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/syscall.h>
 
 /* Set before the first thunk can be entered. */
@@ -54,6 +55,23 @@ void probe_publish(void) __attribute__((visibility("hidden")));
 
 /* Whether that is what was said, by this agent. */
 bool probe_is_published(const struct probe_window *window) __attribute__((visibility("hidden")));
+
+/* Serves a tracer's requests until it says go. False: it is gone, or has given up. */
+bool probe_serve(int socket_fd) __attribute__((visibility("hidden")));
+
+/* Sends a message, with a descriptor where it is not -1. */
+bool probe_send(int socket_fd, const void *data, size_t size, int fd)
+    __attribute__((visibility("hidden")));
+
+/* Begins the thread that waits for a tracer. */
+void probe_listen(void) __attribute__((visibility("hidden")));
+
+/* This thread was not made by libc: its number is put where libc puts others'. */
+void probe_note_tid(void) __attribute__((visibility("hidden")));
+
+/* Assembly: begins a thread with clone(2). */
+long probe_clone(uint64_t flags, void *stack, void *pointer, void (*run)(void))
+    __attribute__((visibility("hidden")));
 
 /* For a thread that the tracer borrows. */
 void probe_hand(void) __attribute__((visibility("hidden")));

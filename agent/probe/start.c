@@ -80,8 +80,10 @@ static int connect_to(const char *text)
     return result ? -1 : (int)fd;
 }
 
-/* The descriptor, or -1 where nobody traces. What this program executes is to find the variables,
- * too, where they lead to a socket by name. */
+enum { TO_LISTEN = -2 };
+
+/* The descriptor, -1 where nobody traces, or TO_LISTEN. What this program executes is to find the
+ * variables, too, where they lead to a socket by name. */
 static int take_variables(char **environment)
 {
     int fd = -1;
@@ -92,7 +94,7 @@ static int take_variables(char **environment)
             continue;
         if (*value == '@')
             return connect_to(value);
-        fd = 0;
+        fd = *value == *PROBE_LISTEN ? TO_LISTEN : 0;
         for (; *value >= '0' && *value <= '9' && fd < 1 << 24; value++)
             fd = 10 * fd + (*value - '0');
         remove_at(at);
@@ -101,7 +103,7 @@ static int take_variables(char **environment)
     for (char **at = environment; *at && !preload; at++)
         if (value_of(*at, "LD_PRELOAD"))
             preload = at;
-    if (fd >= 0 && preload)
+    if (fd != -1 && preload)
         take_library(preload, value_of(*preload, "LD_PRELOAD"));
     return fd;
 }
@@ -168,6 +170,15 @@ static uint32_t find_tid(uint32_t tid)
     return 0;
 }
 
+static uint32_t tid_offset; /* of the thread that began the program */
+
+void probe_note_tid(void)
+{
+    const uint32_t tid = (uint32_t)inside_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
+    if (tid_offset)
+        *(uint32_t *)(uintptr_t)(thread_pointer() + tid_offset) = tid;
+}
+
 /* == The tracer's requests == */
 
 struct message {
@@ -203,10 +214,15 @@ static bool receive(int socket_fd, struct probe_request *request, int *fd)
     return got == sizeof *request;
 }
 
-static bool send_to(int socket_fd, const void *data, size_t size)
+bool probe_send(int socket_fd, const void *data, size_t size, int fd)
 {
-    return inside_call(SYS_sendto, socket_fd, (long)data, (long)size, NO_SIGNAL, 0, 0) ==
-           (long)size;
+    struct vector vector = {(void *)(uintptr_t)data, size};
+    struct control control = {20, SOCKET_LEVEL, RIGHTS, fd, 0};
+    const struct message message = {.vectors = &vector,
+                                    .vector_count = 1,
+                                    .control = fd >= 0 ? &control : NULL,
+                                    .control_size = fd >= 0 ? sizeof control : 0};
+    return inside_call(SYS_sendmsg, socket_fd, (long)&message, NO_SIGNAL, 0, 0, 0) == (long)size;
 }
 
 static int64_t map_shared(uint64_t size, int fd)
@@ -232,7 +248,7 @@ int64_t probe_answer_of(const struct probe_request *request, int fd)
 }
 
 /* Until the tracer says that all is in place, or is gone. */
-static bool serve(int socket_fd)
+bool probe_serve(int socket_fd)
 {
     struct probe_request request;
     int fd;
@@ -242,7 +258,7 @@ static bool serve(int socket_fd)
         if (request.kind == PROBE_GIVE_UP)
             return false;
         const struct probe_answer answer = {probe_answer_of(&request, fd)};
-        if (!send_to(socket_fd, &answer, sizeof answer))
+        if (!probe_send(socket_fd, &answer, sizeof answer, -1))
             return false;
     }
     return false;
@@ -290,7 +306,7 @@ static void meet(int socket_fd)
     if (!probe_say_hello(&hello))
         return;
     probe_find_loader(&hello);
-    if (!send_to(socket_fd, &hello, sizeof hello) || !serve(socket_fd))
+    if (!probe_send(socket_fd, &hello, sizeof hello, -1) || !probe_serve(socket_fd))
         return;
     probe_begin();
     if (!probe_inside.shared->cost.whole) /* else the tracer knows it of another program */
@@ -304,6 +320,10 @@ static __attribute__((constructor, used)) void start(int count, char **arguments
     if (!gnu_get_libc_version || environment != arguments + count + 1)
         return;
     const int fd = take_variables(environment);
+    if (fd == TO_LISTEN) {
+        tid_offset = find_tid((uint32_t)inside_call(SYS_gettid, 0, 0, 0, 0, 0, 0));
+        probe_listen();
+    }
     if (fd < 0)
         return;
     meet(fd);

@@ -101,6 +101,206 @@ refused() { # STATUS PATTERN COMMAND …: and there is no output
     return 0
 }
 
+# Two threads call step a thousand times each for every line that is read.
+cat >counter.c <<'END'
+#include <pthread.h>
+#include <stdio.h>
+#define NI __attribute__((noinline))
+NI int step(int n) { __asm__ volatile("" : "+r"(n)); return n * 2 + 1; }
+static void *work(void *rounds)
+{
+    long sum = 0;
+    for (long i = 0; i < (long)rounds; i++)
+        sum += step((int)i);
+    return (void *)sum;
+}
+int main(void)
+{
+    char line[16];
+    while (fgets(line, sizeof line, stdin)) {
+        pthread_t threads[2];
+        void *sum[2];
+        for (int i = 0; i < 2; i++)
+            pthread_create(&threads[i], NULL, work, (void *)1000);
+        for (int i = 0; i < 2; i++)
+            pthread_join(threads[i], &sum[i]);
+        printf("%ld\n", (long)sum[0] + (long)sum[1]);
+        fflush(stdout);
+    }
+    return 3;
+}
+END
+
+# Runs a command to which the kernel refuses ptrace, and what goes with it: other processes' memory, whether it is read,
+# written, or opened to be written. (SQLite opens its files by other flags.)
+cat >without_ptrace.py <<'END'
+import ctypes, os, struct, sys
+PTRACE, READV, WRITEV, OPENAT = 101, 310, 311, 257
+LOAD, EQUAL, RETURN = 0x20, 0x15, 0x06
+ALLOW, REFUSE = 0x7fff0000, 0x00050000 | 1
+def rule(code, true, false, value):
+    return struct.pack("HBBI", code, true, false, value)
+rules = [rule(LOAD, 0, 0, 0), rule(EQUAL, 7, 0, PTRACE), rule(EQUAL, 6, 0, READV), rule(EQUAL, 5, 0, WRITEV),
+         rule(EQUAL, 0, 3, OPENAT), rule(LOAD, 0, 0, 16 + 2 * 8), rule(EQUAL, 0, 1, os.O_RDWR | os.O_CLOEXEC),
+         rule(EQUAL, 1, 1, 0), rule(RETURN, 0, 0, ALLOW), rule(RETURN, 0, 0, REFUSE)]
+rules[7] = struct.pack("HBBI", 0x05, 0, 0, 1) # to the refusal
+code = b"".join(rules)
+buffer = ctypes.create_string_buffer(code)
+class Program(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_ushort), ("rules", ctypes.c_void_p)]
+os.environ["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0" # which would use ptrace
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.prctl(38, 1, 0, 0, 0) == 0
+assert libc.prctl(22, 2, ctypes.byref(Program(len(rules), ctypes.addressof(buffer)))) == 0, ctypes.get_errno()
+os.execvp(sys.argv[1], sys.argv[1:])
+END
+
+start() { # [VARIABLE=VALUE …]: the counter, whose process is `target`; it has begun
+    rm -f lines sums
+    mkfifo lines && : >sums
+    env "$@" ./counter.probes <lines >sums &
+    target=$!
+    children+=($target)
+    exec 5>lines
+}
+
+line() { # TOTAL: gives it a line, and waits until that many sums are there
+    echo >&5
+    for _ in $(seq 600); do
+        [ "$(wc -l <sums)" = "$1" ] && return
+        sleep 0.1
+    done
+    fail "the counter does not go on"
+}
+
+ends_well() { # LINES: the counter ends, and has computed what it computes
+    exec 5>&-
+    wait $target
+    [ $? = 3 ] || fail "the counter ended with another status"
+    [ "$(sort -u sums)" = 2000000 ] && [ "$(wc -l <sums)" = "$1" ] || fail "wrong sums: $(cat sums)"
+}
+
+wait_for() { # PATTERN RECORDING: in what its trace says of itself
+    for _ in $(seq 300); do
+        "$SPROF" ctl -i "$2" status >status.txt 2>&1
+        grep -q "$1" status.txt && return
+        sleep 0.1
+    done
+    fail "no '$1': $(cat status.txt trace.txt)"
+}
+
+trace_it() { # RECORDING [OPTION …]: in the background, without ptrace; `tracer`; probes are in place when it returns
+    local recording=$1
+    shift
+    python3 without_ptrace.py "$SPROF" trace -p $target -o "$recording" "$@" 2>trace.txt &
+    tracer=$!
+    children+=($tracer)
+    wait_for '2 of 2 probes on' "$recording"
+}
+
+agent=$(dirname "$SPROF")/libexec/sprof/libsprof-probe.so
+listening=(LD_PRELOAD="$agent" SPROF_PROBE=listen)
+
+wait_for_socket() {
+    for _ in $(seq 600); do
+        grep -q "@sprof-probe-$target\$" /proc/net/unix && return
+        sleep 0.1
+    done
+    fail "the counter does not listen"
+}
+
+listen_listens() {
+    start "${listening[@]}"
+    wait_for_socket
+    line 1
+    trace_it one.db --mode stats
+    line 2
+    line 3
+    "$SPROF" ctl -i one.db stop >ctl.txt 2>&1 || fail "stop: $(cat ctl.txt)"
+    line 4
+    "$SPROF" ctl -i one.db probe '-^work' >ctl.txt 2>&1 || fail "probe: $(cat ctl.txt)"
+    "$SPROF" ctl -i one.db start >ctl.txt 2>&1 || fail "start: $(cat ctl.txt)"
+    line 5
+    "$SPROF" ctl -i one.db detach >ctl.txt 2>&1 || fail "detach: $(cat ctl.txt)"
+    wait $tracer || fail "the trace: $(cat trace.txt)"
+    line 6
+    counts one.db step 6000 work 4
+    # Byte for byte what the file has, where the switches are.
+    python3 - $target <<'END' || fail "the code is not as it was"
+import re, subprocess, sys
+sections = subprocess.run(["readelf", "-SW", "counter.probes"], capture_output=True, text=True).stdout
+vaddr, offset, size = (int(x, 16) for x in re.search(r"\.sprof\.text +PROGBITS +(\w+) (\w+) (\w+)", sections).groups())
+base = next(int(line.split("-")[0], 16) for line in open(f"/proc/{sys.argv[1]}/maps") if "counter.probes" in line)
+there = open(f"/proc/{sys.argv[1]}/mem", "rb")
+there.seek(base + vaddr)
+file = open("counter.probes", "rb")
+file.seek(offset)
+# Behind each far jump stands where it led to; all else is equal.
+ours, theirs = file.read(size), there.read(size)
+different = {i for i in range(size) if ours[i] != theirs[i]}
+slots = {m.end() + i for m in re.finditer(re.escape(b"\xff\x25\0\0\0\0"), ours) for i in range(8)}
+assert different <= slots, sorted(different - slots)
+END
+    python3 without_ptrace.py "$SPROF" trace -p $target -o two.db >again.txt 2>&1 && fail "a second trace began"
+    grep -q 'was traced once before' again.txt || fail "$(cat again.txt)"
+    ends_well 6
+}
+
+listen_listens_killed() {
+    start "${listening[@]}"
+    wait_for_socket
+    trace_it one.db
+    line 1
+    kill -9 $tracer
+    wait $tracer 2>/dev/null
+    line 2
+    line 3
+    "$SPROF" ctl -p $target detach >ctl.txt 2>&1 && fail "detached what listens"
+    grep -q 'listens' ctl.txt || fail "$(cat ctl.txt)"
+    line 4
+    ends_well 4
+    # In mode coverage a probe leaves without that anybody stands still.
+    start "${listening[@]}"
+    wait_for_socket
+    trace_it covered.db --mode coverage
+    line 1
+    wait_for '2 functions called' covered.db
+    "$SPROF" ctl -i covered.db end >ctl.txt 2>&1 || fail "end: $(cat ctl.txt)"
+    wait $tracer || fail "the trace: $(cat trace.txt)"
+    grep -q '2 of 2 functions were called' trace.txt || fail "$(cat trace.txt)"
+    line 2
+    ends_well 2
+}
+
+listen_listens_bad() {
+    # A process that does not listen cannot be traced like this: the test's own filter works.
+    start
+    line 1
+    python3 without_ptrace.py "$SPROF" trace -p $target -o none.db >none.txt 2>&1 && fail "traced without ptrace"
+    ends_well 1
+    # Somebody else is sent away.
+    start "${listening[@]}"
+    wait_for_socket
+    python3 - $target <<'END' || fail "another user is let in"
+import os, socket, sys
+if os.geteuid() == 0:
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+    peer = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    peer.connect("\0sprof-probe-" + sys.argv[1])
+    assert peer.recv(4096) == b""
+END
+    python3 without_ptrace.py "$SPROF" trace -p $target -o none.db --function '^main$' >none.txt 2>&1 && fail "no error"
+    grep -q 'none of the 1 chosen functions has a probe in its file' none.txt || fail "$(cat none.txt)"
+    trace_it one.db # what could not be traced before can be now
+    line 1
+    "$SPROF" ctl -i one.db end >ctl.txt 2>&1 || fail "end: $(cat ctl.txt)"
+    wait $tracer || fail "the trace: $(cat trace.txt)"
+    counts one.db step 2000 work 2
+    ends_well 1
+}
+
 make_source
 case $1 in
 prologue)
@@ -177,6 +377,12 @@ real)
     perl -e "$script" >plain.txt
     ./perl.probes -e "$script" >embedded.txt
     [ $? = 6 ] && cmp -s plain.txt embedded.txt || fail "perl"
+    ;;
+listens | listens_killed | listens_bad)
+    gcc -O2 -g counter.c -pthread -o counter || fail "no compiler"
+    output=counter.probes embed counter --function '^(step|work)$'
+    grep -q 'prologue 2' embed.txt || fail "$(cat embed.txt)"
+    listen_$1
     ;;
 refused)
     g++ -O2 -g program.cc -o program && gcc -x c -O1 -static - -o static <<<'int main(void) { return 0; }' &&

@@ -320,6 +320,9 @@ int trace_embed(const struct trace_embedding *embedding, struct cache *cache,
     if (!code)
         code = make(&maker, expressions);
     result->is_library = maker.file.is_library;
+    char agent[TARGET_PATH_MAX];
+    if (!code && !target_find_library(PROBE_LIBRARY, agent, NULL))
+        snprintf(result->agent, sizeof result->agent, "%.*s", (int)sizeof result->agent - 1, agent);
     trace_expressions_free(expressions);
     trace_plan_release(&maker.plan);
     elf_file_release(&maker.file);

@@ -4,6 +4,7 @@
 
 #include "base/base.h"
 #include "cache/cache.h"
+#include "trace/owner.h"
 #include "trace/plan.h"
 
 struct trace_embedding {
@@ -20,6 +21,7 @@ struct trace_embedded {
     char refused_name[128];
     const char *refused_why; /* of the first of them */
     bool is_library;
+    char agent[TRACE_OUTPUT_BYTES]; /* path of the tracing agent; "": it is not there */
 };
 
 /* Writes the copy. SPROF_EUNSUPPORTED: the file cannot have any, and why; SPROF_ENOTFOUND: there is

@@ -1,0 +1,161 @@
+/* Lets a tracer in later, without ptrace: a thread that waits at a socket, has no descriptors of
+ * the program's, none of its capabilities, and no signals. Only in programs that were started with
+ * PROBE_VARIABLE=listen. */
+#include "agent/probe/inside.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+enum {
+    PAGE = 4096,
+    BLOCK_BYTES = 256 << 10, /* its stack, what it has of its own, and a page that is nobody's */
+    THREAD_FLAGS = 0x100 | 0x800 | 0x10000 | 0x80000, /* VM, SIGHAND, THREAD, SETTLS */
+    SET_MASK = 2,                                     /* SIG_SETMASK */
+    SIGNALS_BYTES = 8,
+    SET_NAME = 15,               /* PR_SET_NAME */
+    NO_NEW_PRIVILEGES = 38,      /* PR_SET_NO_NEW_PRIVS */
+    CAPABILITIES_3 = 0x20080522, /* _LINUX_CAPABILITY_VERSION_3 */
+    LOCAL = 1,                   /* AF_UNIX */
+    SEQUENCED = 5,               /* SOCK_SEQPACKET */
+    CLOSE_ON_EXEC = 02000000,    /* SOCK_CLOEXEC, O_CLOEXEC */
+    READ_WRITE = 2,              /* O_RDWR */
+    SOCKET_LEVEL = 1,            /* SOL_SOCKET */
+    PEER = 17,                   /* SO_PEERCRED */
+    BACKLOG = 4,
+};
+
+/* Calls of one trace stay in flight when it has ended, and threads know its memory. */
+static bool was_traced;
+
+/* == Who asks == */
+
+/* Its owner, or root. */
+static bool is_welcome(long fd)
+{
+    struct {
+        int32_t pid;
+        uint32_t user, group;
+    } peer = {0};
+    uint32_t size = sizeof peer;
+    if (inside_call(SYS_getsockopt, fd, SOCKET_LEVEL, PEER, (long)&peer, (long)&size, 0))
+        return false;
+    return !peer.user || peer.user == (uint32_t)inside_call(SYS_geteuid, 0, 0, 0, 0, 0, 0);
+}
+
+/* With the program's memory, which is the tracer's to write code into. */
+static bool say(int fd, const struct probe_hello *hello)
+{
+    const long memory =
+        inside_call(SYS_openat, -100, (long)"/proc/self/mem", READ_WRITE | CLOSE_ON_EXEC, 0, 0, 0);
+    const bool said = memory >= 0 && probe_send(fd, hello, sizeof *hello, (int)memory);
+    if (memory >= 0)
+        inside_call(SYS_close, memory, 0, 0, 0, 0, 0);
+    return said;
+}
+
+/* Until the tracer is done or dead: thunks pass through from then on. */
+static void converse(int fd)
+{
+    struct probe_hello hello;
+    struct probe_answer begun = {0};
+    if (!probe_say_hello(&hello))
+        return;
+    if (was_traced)
+        hello.window_error = EALREADY;
+    if (!say(fd, &hello) || !probe_serve(fd))
+        return;
+    was_traced = true;
+    probe_begin();
+    if (!probe_inside.shared->cost.whole)
+        probe_calibrate();
+    if (probe_send(fd, &begun, sizeof begun, -1))
+        probe_serve(fd);
+    *(volatile uint64_t *)(uintptr_t)probe_inside.alive = 0;
+}
+
+/* == The thread == */
+
+static uint32_t put_number(char *at, uint32_t number)
+{
+    uint32_t length = number >= 10 ? put_number(at, number / 10) : 0;
+    at[length] = (char)('0' + number % 10);
+    return length + 1;
+}
+
+/* In Linux's abstract namespace: nothing is left of it when the program is gone. */
+static long open_socket(void)
+{
+    struct {
+        uint16_t family;
+        char path[sizeof PROBE_LISTENS + 16]; /* begins with a NUL */
+    } address = {.family = LOCAL};
+    uint32_t length = 1;
+    for (const char *name = PROBE_LISTENS; *name; name++)
+        address.path[length++] = *name;
+    length +=
+        put_number(address.path + length, (uint32_t)inside_call(SYS_getpid, 0, 0, 0, 0, 0, 0));
+    const long fd = inside_call(SYS_socket, LOCAL, SEQUENCED | CLOSE_ON_EXEC, 0, 0, 0, 0);
+    if (fd < 0 ||
+        inside_call(SYS_bind, fd, (long)&address,
+                    (long)(offsetof(__typeof__(address), path) + length), 0, 0, 0) ||
+        inside_call(SYS_listen, fd, BACKLOG, 0, 0, 0, 0))
+        return -1;
+    return fd;
+}
+
+/* What it does not need could be used through it. */
+static void give_up_rights(void)
+{
+    const struct {
+        uint32_t version;
+        int32_t pid;
+    } header = {CAPABILITIES_3, 0};
+    const uint32_t none[6] = {0};
+    inside_call(SYS_prctl, NO_NEW_PRIVILEGES, 1, 0, 0, 0, 0);
+    inside_call(SYS_capset, (long)&header, (long)none, 0, 0, 0, 0);
+}
+
+/* The descriptors are a copy of the program's: it may close its own, and find the numbers free. */
+static void listen(void)
+{
+    inside_call(SYS_prctl, SET_NAME, (long)"sprof", 0, 0, 0, 0);
+    give_up_rights();
+    probe_note_tid();
+    if (inside_call(SYS_close_range, 0, UINT32_MAX, 0, 0, 0, 0))
+        return;
+    const long fd = open_socket();
+    while (fd >= 0) {
+        const long peer = inside_call(SYS_accept4, fd, 0, 0, CLOSE_ON_EXEC, 0, 0);
+        if (peer == -EINTR || peer == -ECONNABORTED)
+            continue;
+        if (peer < 0)
+            return;
+        if (is_welcome(peer))
+            converse((int)peer);
+        inside_call(SYS_close, peer, 0, 0, 0, 0, 0);
+    }
+}
+
+void probe_listen(void)
+{
+    struct probe_hello thread;
+    const long block = inside_call(SYS_mmap, 0, BLOCK_BYTES, 3, 0x22, -1, 0);
+    if (block < 0 && block > -4096)
+        return;
+    inside_call(SYS_mprotect, block, PAGE, 0, 0, 0, 0);
+    probe_say_thread(&thread);
+    /* As libc has it: what a thread has of its own lies below what its pointer points to, which is
+     * that address. */
+    uint64_t *pointer = (uint64_t *)(uintptr_t)(block + BLOCK_BYTES - PAGE);
+    pointer[0] = pointer[2] = (uint64_t)(uintptr_t)pointer;
+    const int64_t below = thread.thread < 0 ? -thread.thread : 0;
+    if (below > BLOCK_BYTES / 2) {
+        inside_call(SYS_munmap, block, BLOCK_BYTES, 0, 0, 0, 0);
+        return;
+    }
+    const uint64_t all = UINT64_MAX;
+    uint64_t mask;
+    inside_call(SYS_rt_sigprocmask, SET_MASK, (long)&all, (long)&mask, SIGNALS_BYTES, 0, 0);
+    probe_clone(THREAD_FLAGS, (uint8_t *)pointer - (below + PAGE) / PAGE * PAGE, pointer, listen);
+    inside_call(SYS_rt_sigprocmask, SET_MASK, (long)&mask, 0, SIGNALS_BYTES, 0, 0);
+}
