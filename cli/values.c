@@ -229,7 +229,7 @@ int cli_set_profile_format(void *field, const char *value, struct sprof_error *e
 
 int cli_set_tid(void *field, const char *value, struct sprof_error *error)
 {
-    uint64_t tid;
+    uint64_t tid = 0;
     const int status = parse_number(value, 1, INT_MAX, &tid, error);
     if (!status)
         *(pid_t *)field = (pid_t)tid;
@@ -238,7 +238,7 @@ int cli_set_tid(void *field, const char *value, struct sprof_error *error)
 
 static int add_pid(struct cli_pids *pids, const char *text, struct sprof_error *error)
 {
-    uint64_t pid;
+    uint64_t pid = 0;
     if (parse_number(text, 1, INT_MAX, &pid, NULL))
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "`%s` is not a process id: write numbers, as in 4242,4243", text);

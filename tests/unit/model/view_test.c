@@ -92,9 +92,9 @@ static struct model_paths naive(const struct random_stacks *random, const struct
         for (size_t k = 0; k < count; k++)
             is_app[k] = stack[k] < 'S';
         char kept[16] = "Y";
-        size_t first, last, length = 0;
+        size_t first = 0, last = 0, length = 0;
         if (model_view_cut(view, is_app, count, &first, &last)) {
-            for (size_t k = first; k <= last; k++)
+            for (size_t k = first; k <= last && length + 1 < sizeof kept; k++)
                 if (!view->drop_interior || is_app[k])
                     kept[length++] = stack[k];
             kept[length] = '\0';
