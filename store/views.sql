@@ -22,7 +22,7 @@ JOIN module m ON m.id = c.module_id;
 
 -- `path` names the functions from the root. It stops growing after 512 functions, where a final "…"
 -- says so: a recursion 10 000 deep would take a gigabyte otherwise.
-CREATE VIEW v_call_tree AS
+CREATE VIEW v_path AS
 WITH RECURSIVE named (id, path) AS (
     SELECT p.id, f.name
     FROM call_path p JOIN function f ON f.id = p.function_id
@@ -35,12 +35,15 @@ WITH RECURSIVE named (id, path) AS (
     JOIN call_path p ON p.parent_id = named.id
     JOIN function f ON f.id = p.function_id
 )
+SELECT id AS path_id, path FROM named;
+
+CREATE VIEW v_call_tree AS
 SELECT c.run_id, e.name AS event, c.path_id, p.parent_id, p.depth, f.name AS function,
        m.name AS module, named.path,
        c.exclusive_samples, c.inclusive_samples, c.exclusive_weight, c.inclusive_weight,
        (SELECT word FROM word WHERE list = 'kind' AND number = m.kind) AS kind
-FROM named
-CROSS JOIN call_path p ON p.id = named.id
+FROM v_path named
+CROSS JOIN call_path p ON p.id = named.path_id
 CROSS JOIN function f ON f.id = p.function_id
 CROSS JOIN module m ON m.id = f.module_id
 CROSS JOIN event e
@@ -91,20 +94,8 @@ JOIN event e ON e.run_id = p.run_id
 LEFT JOIN spent s ON s.event_id = e.id AND s.thread_id = t.id;
 
 -- `address` is where the leaf frame was in the process at that time; where no mapping is known, its
--- offset in the module. `path` and its limit are those of v_call_tree.
+-- offset in the module. `path` and its limit are those of v_path.
 CREATE VIEW v_sample AS
-WITH RECURSIVE named (id, path) AS (
-    SELECT p.id, f.name
-    FROM call_path p JOIN function f ON f.id = p.function_id
-    WHERE p.parent_id IS NULL
-    UNION ALL
-    SELECT p.id, CASE WHEN p.depth <= 512 THEN named.path || ';' || f.name
-                      WHEN p.depth = 513 THEN named.path || ';…'
-                      ELSE named.path END
-    FROM named
-    JOIN call_path p ON p.parent_id = named.id
-    JOIN function f ON f.id = p.function_id
-)
 SELECT s.run_id, e.name AS event, s.time_ns, p.pid, t.tid, s.cpu, s.weight,
        coalesce((SELECT a.start + (f.file_offset - a.file_offset)
                  FROM mapping a
@@ -128,7 +119,7 @@ CROSS JOIN frame f ON f.id = n.frame_id
 CROSS JOIN module m ON m.id = f.module_id
 LEFT JOIN function leaf ON leaf.id = f.function_id
 LEFT JOIN node_path q ON q.node_id = s.node_id
-LEFT JOIN named ON named.id = q.path_id;
+LEFT JOIN v_path named ON named.path_id = q.path_id;
 
 -- How far the numbers of a run can be trusted. Frames are physical ones, counted once per sample
 -- that holds them. The samples of runs that are not complete are added up here; 0 is `root`.

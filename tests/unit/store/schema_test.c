@@ -38,7 +38,7 @@ static void test_tables_are_strict(void)
                  "SELECT count(*), min(strict) FROM pragma_table_list "
                  "WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite_%'",
                  "38|1");
-    ASSERT_QUERY(store, "SELECT count(*) FROM sqlite_schema WHERE type = 'view'", "17");
+    ASSERT_QUERY(store, "SELECT count(*) FROM sqlite_schema WHERE type = 'view'", "18");
     store_close(store, NULL);
     place_remove(&place);
 }
