@@ -66,7 +66,9 @@ int cli_find_controlled(pid_t pid, enum cli_controlled wanted, char output[TRACE
     struct control_files files;
     char traced[TRACE_OUTPUT_BYTES] = "";
     const int owned = trace_find_owner(pid, traced, is_alive, error);
-    if (owned && owned != SPROF_ESTATE && owned != SPROF_EPERMISSION)
+    const bool may_be_recorded =
+        owned == SPROF_ESTATE || owned == SPROF_EPERMISSION || owned == SPROF_EUNSUPPORTED;
+    if (owned && !may_be_recorded)
         return owned;
     if (control_find(pid, &files))
         return sprof_error_memory(error);
@@ -80,7 +82,7 @@ int cli_find_controlled(pid_t pid, enum cli_controlled wanted, char output[TRACE
     int result = 0;
     if (is_left && choice.records + choice.traces == 0)
         choice.output = traced;
-    else if (owned == SPROF_EPERMISSION && choice.records + choice.traces == 0)
+    else if (owned && owned != SPROF_ESTATE && choice.records + choice.traces == 0)
         result = owned;
     else
         result = choose(&choice, error);

@@ -162,8 +162,9 @@ static void wait_for_libraries(pid_t pid)
 static int check_owner(pid_t pid, bool alive_alone, struct sprof_error *error)
 {
     struct probe_owner owner;
-    if (!trace_owner_read(pid, &owner, NULL))
-        return 0;
+    const int version = trace_owner_check_version(pid, error);
+    if (version || !trace_owner_read(pid, &owner, NULL))
+        return version;
     if (trace_owner_is_alive(&owner))
         return sprof_error_set(error, SPROF_ESTATE, 0,
                                "process %d is being traced already, into %s by process %u\n`sprof "

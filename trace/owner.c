@@ -86,11 +86,32 @@ void trace_owner_drop_island(struct trace_session *session, uint64_t address)
         owner->island_count--;
 }
 
+/* Whether what is shared with a tracer is laid out as here: its own notes say so, which are written
+ * before the process maps it. */
+static bool is_of_this_version(pid_t pid, uint64_t at)
+{
+    uint32_t words[2] = {0}; /* as struct probe_hello begins */
+    return target_read_memory(pid, at + offsetof(struct probe_shared, owner.hello), words,
+                              sizeof words) == sizeof words &&
+           words[0] == PROBE_MAGIC && words[1] == PROBE_VERSION;
+}
+
+int trace_owner_check_version(pid_t pid, struct sprof_error *error)
+{
+    const uint64_t at = find_shared(pid);
+    if (!at || is_of_this_version(pid, at))
+        return 0;
+    return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                           "process %d has probes of another version of sprof\nend that trace with "
+                           "that sprof's own `sprof ctl -p %d detach`, or start the process anew",
+                           (int)pid, (int)pid);
+}
+
 bool trace_owner_read(pid_t pid, struct probe_owner *owner, uint32_t *functions)
 {
     const uint64_t at = find_shared(pid);
     uint32_t count = 0;
-    if (!at ||
+    if (!at || !is_of_this_version(pid, at) ||
         target_read_memory(pid, at + offsetof(struct probe_shared, owner), owner, sizeof *owner) !=
             sizeof *owner ||
         target_read_memory(pid, at + offsetof(struct probe_shared, function_count), &count,
@@ -124,6 +145,9 @@ int trace_find_owner(pid_t pid, char output[TRACE_OUTPUT_BYTES], bool *is_alive,
                                "the memory of process %d may not be read: run sprof as its owner "
                                "or as root (and see /proc/sys/kernel/yama/ptrace_scope)",
                                (int)pid);
+    const int version = trace_owner_check_version(pid, error);
+    if (version)
+        return version;
     if (!trace_owner_read(pid, &owner, NULL))
         return sprof_error_set(error, SPROF_ESTATE, 0,
                                "process %d is not being traced; a recording of samples is "

@@ -375,6 +375,10 @@ void trace_owner_drop_island(struct trace_session *session, uint64_t address);
 /* Who traces a process, or did until it was killed, and how many functions have probes. False:
  * nobody. */
 bool trace_owner_read(pid_t pid, struct probe_owner *owner, uint32_t *functions);
+
+/* SPROF_EUNSUPPORTED: somebody traces it, or did, whose sprof is of another version than this one.
+ */
+int trace_owner_check_version(pid_t pid, struct sprof_error *error);
 bool trace_owner_is_alive(const struct probe_owner *owner);
 
 /* == thunk.c == */

@@ -304,6 +304,25 @@ def refused():
         fail("what the program had mapped is not as it was")
     taken.kill()
     taken.wait()
+    with open("other.c", "w") as file:
+        file.write("""#define _GNU_SOURCE
+            #include <sys/mman.h>
+            #include <unistd.h>
+            int main(void)
+            {
+                const long size = 64L << 20;
+                const int fd = memfd_create("sprof-probe", 0);
+                if (ftruncate(fd, size) || mmap(0, size, PROT_READ, MAP_SHARED, fd, 0) == MAP_FAILED) return 1;
+                for (;;) pause();
+            }""")
+    subprocess.run(["gcc", "other.c", "-o", "other"], check=True)
+    other = subprocess.Popen(["./other"])
+    wait_for(lambda: "memfd:sprof-probe" in open(f"/proc/{other.pid}/maps").read(), "its mapping")
+    says(other.pid, "has probes of another version of sprof\n.*ctl -p [0-9]+ detach., or start the process anew")
+    if "of another version of sprof" not in ctl(other.pid, "detach").stderr:
+        fail("ctl does not say that the agent is of another version")
+    other.kill()
+    other.wait()
     process.kill()
     wait_for(lambda: " Z " in open(f"/proc/{process.pid}/stat").read(), "its end")
     says(process.pid, "has ended|zombie")
