@@ -162,6 +162,9 @@ def check_calls(**wanted):
     found = {}
     for row in csv.DictReader(text.splitlines()):
         found[row["function"]] = found.get(row["function"], 0) + int(row["calls"])
+    if "together" in wanted:  # names that may be one
+        names = wanted.pop("together")
+        found[names[0]] = sum(found.pop(name, 0) for name in names)
     if found != wanted:
         fail(f"found {found}, not {wanted}")
 
@@ -244,7 +247,8 @@ def replaced():
     host.do("run 0 10", runs(10, 5))
     host.end(tracer)
     host.do("run 0 10", runs(10, 5))
-    check_calls(plugin_run=3, inner0=10, other0=30, construct0=1, destruct0=1, prepare0=2, construct1=1, destruct1=1, prepare1=2)
+    # Which file a library is of is found out beside the trace: where it went before that, its names are the new one's.
+    check_calls(together=("inner0", "other0"), plugin_run=3, inner0=40, construct0=1, destruct0=1, prepare0=2, construct1=1, destruct1=1, prepare1=2)
     host.do("unload 0", 0)
     check_text(host.pid)
     host.quit()
