@@ -133,6 +133,7 @@ static double walk_all(struct bench *bench, struct unwind_counters *counters)
     if (recording_images_init(&recording->images, SIZE_MAX, NULL, NULL) ||
         recording_walk_init(&recording->walk, &recording->process_table, &recording->images, &view))
         exit(1);
+    recording_lookups_init(&recording->lookups, recording->images.done_fd);
     for (size_t i = 0; i < bench->kept.count; i++) {
         const struct model_record *record = &bench->kept.items[i].record;
         if (record->type == MODEL_RECORD_SAMPLE)
@@ -142,6 +143,7 @@ static double walk_all(struct bench *bench, struct unwind_counters *counters)
             recording_event(recording, record);
     }
     *counters = unwind_walker_counters(recording->walk.walker);
+    recording_lookups_release(&recording->lookups);
     recording_walk_release(&recording->walk);
     recording_images_release(&recording->images);
     model_process_table_release(&recording->process_table);
