@@ -149,8 +149,7 @@ static void close_second(const struct record_ledger *ledger, struct store_ledger
         overrun += missing;
     second->excluded = !by_chance && ledger->kernel_excluded ? (uint64_t)missing : 0;
     second->timer_overrun = (uint64_t)overrun;
-    second->unexplained =
-        llround(fewer - (double)second->excluded - (double)second->timer_overrun);
+    second->unexplained = llround(fewer - (double)second->excluded - (double)second->timer_overrun);
 }
 
 void record_ledger_close(struct record_ledger *ledger, size_t from)

@@ -1,7 +1,8 @@
 /* Puts the tracing agent into a program that runs already, and takes it out again: a borrowed
  * thread calls the loader. */
+#include "trace/attach.h"
 #include "trace/hand.h"
-#include "trace/tracing.h"
+#include "trace/meet.h"
 
 #include "agent/agent.h"
 

@@ -5,6 +5,7 @@
 #include "trace/children.h"
 #include "trace/governor.h"
 #include "trace/load.h"
+#include "trace/meet.h"
 
 #include "agent/agent.h"
 

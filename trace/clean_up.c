@@ -1,5 +1,6 @@
 /* Takes probes out of a process whose tracer was killed, by what the process itself has: the jumps
  * in its code, and what the tracer noted in the memory that the two shared. */
+#include "trace/attach.h"
 #include "trace/leaving.h"
 #include "trace/listening.h"
 

@@ -1,5 +1,6 @@
 /* Takes probes out of a running process: code as it was, return addresses back where calls in
  * flight look for them, and the memory that was mapped for it gone. */
+#include "trace/attach.h"
 #include "trace/leaving.h"
 #include "trace/listening.h"
 #include "trace/load.h"

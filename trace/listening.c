@@ -3,6 +3,7 @@
 
 #include "base/proc.h"
 #include "trace/embed/embedded.h"
+#include "trace/meet.h"
 
 #include <errno.h>
 #include <poll.h>

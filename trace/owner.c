@@ -1,5 +1,5 @@
 /* Finds out who traces a process, from the memory that the process shares with its tracer. */
-#include "trace/tracing.h"
+#include "trace/attach.h"
 
 #include <errno.h>
 #include <fcntl.h>

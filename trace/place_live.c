@@ -1,4 +1,5 @@
 /* Writes the jumps to probes into a process that runs, in stops of its threads. */
+#include "trace/attach.h"
 #include "trace/leaving.h"
 
 #include <errno.h>

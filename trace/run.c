@@ -1,9 +1,11 @@
 /* Runs a tracing session: the program gets its probes, and what they measure is written until it
  * ends. */
+#include "trace/attach.h"
 #include "trace/children.h"
 #include "trace/governor.h"
 #include "trace/listening.h"
 #include "trace/load.h"
+#include "trace/meet.h"
 #include "trace/uprobe/uprobes.h"
 
 #include <errno.h>

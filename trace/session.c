@@ -1,4 +1,5 @@
 /* Opens a tracing session: the command is launched or the process found, and a recording begun. */
+#include "trace/attach.h"
 #include "trace/children.h"
 #include "trace/listening.h"
 #include "trace/load.h"

@@ -279,10 +279,6 @@ int trace_choose_module(struct trace_session *session, struct trace_module *modu
 
 /* == place.c == */
 
-/* Waits for the agent's hello. SPROF_EUNSUPPORTED where the agent cannot work there, or where the
- * command ended before. */
-int trace_meet(struct trace_session *session, struct sprof_error *error);
-
 /* Makes the shared memory, writes thunks, copies and jumps into the command, and lets it go. */
 int trace_place(struct trace_session *session, struct sprof_error *error);
 
@@ -299,48 +295,6 @@ int trace_place_copies(struct trace_session *session, struct trace_file *file,
  * process that runs trace_place_live writes it. */
 int trace_place_hook(struct trace_session *session, const char *loader, uint64_t at,
                      struct sprof_error *error);
-
-/* Whether the agent's hello is one that can be worked with. */
-int trace_hello_check(const struct trace_session *session, struct sprof_error *error);
-
-/* == attach.c == */
-
-/* Whether a running process can be traced, and its lock. The target is untouched. */
-int trace_attach_check(pid_t pid, int *lock_fd, struct sprof_error *error);
-
-/* Loads the agent into the process, by a thread that is borrowed, and stays so until
- * trace_attach_let_go, and has it say hello. */
-int trace_attach_enter(struct trace_session *session, struct sprof_error *error);
-void trace_attach_let_go(struct trace_session *session);
-
-/* Has the borrowed thread ask the agent. Returns the answer. */
-int64_t trace_attached_ask(struct trace_session *session, const struct probe_request *request,
-                           struct sprof_error *error);
-
-/* Makes the shared memory in the process, and opens it here. */
-int trace_attach_memory(struct trace_session *session, struct sprof_error *error);
-
-/* Borrows a thread again, wherever it is, until trace_attach_let_go: to map something, not to load.
- */
-int trace_attach_borrow(struct trace_session *session, struct sprof_error *error);
-
-/* Lets thunks measure, and finds out what they take. Probes are not placed yet. */
-int trace_attach_begin(struct trace_session *session, struct sprof_error *error);
-
-/* What the agent is unloaded by, and at which address; 0: it stays. */
-uint64_t trace_attach_handle(const struct trace_session *session, uint64_t *close);
-
-/* Unloads an agent that has done nothing yet, if there is one. */
-int trace_attach_give_up(struct trace_session *session, struct sprof_error *error);
-
-/* Takes an agent out of a process that was being loaded into it, or had been, before there was any
- * shared memory. */
-int trace_attach_sweep(pid_t pid, struct sprof_error *error);
-
-/* Unloads the agent, in which nobody is any more. False: it stays. */
-bool trace_attach_unload(pid_t pid, uint64_t handle, uint64_t close_at, struct sprof_error *error);
-
-void trace_attach_free(struct trace_attachment *attachment);
 
 /* == place_live.c == */
 

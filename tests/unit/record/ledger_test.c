@@ -70,8 +70,8 @@ static void test_longer_periods_are_no_gap(void)
     record_ledger_release(&ledger);
 }
 
-/* A machine that stood still gave one sample for many: what it weighs says how many. Sums of what is
- * late by chance are no more than what is missing. */
+/* A machine that stood still gave one sample for many: what it weighs says how many. Sums of what
+ * is late by chance are no more than what is missing. */
 static void test_late_ticks_are_overrun(void)
 {
     struct record_ledger ledger = ledger_of(700);

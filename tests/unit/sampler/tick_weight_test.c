@@ -136,7 +136,7 @@ struct machine {
     uint64_t short_ns;   /* 0, or each turn of the CPU is another thread's, at most so long … */
     uint64_t before_ns;  /* … and what those before it used */
     bool others;         /* have the CPU */
-    struct sampling_met met[2];                      /* the thread, and the others */
+    struct sampling_met met[2]; /* the thread, and the others */
     struct sampling_clock clock;
     struct sampling_thread known;
     uint64_t random, weighed_ns;
@@ -253,9 +253,8 @@ static double worst_of_a_minute(uint64_t longest_stop_ns)
 /* Weights of short threads as a share of the CPU time that the scheduler knows of. */
 static double share_of_a_minute(uint64_t short_ns, uint64_t longest_stop_ns, bool host_is_silent)
 {
-    struct machine machine = {.short_ns = short_ns,
-                              .longest_stop_ns = longest_stop_ns,
-                              .host_is_silent = host_is_silent};
+    struct machine machine = {
+        .short_ns = short_ns, .longest_stop_ns = longest_stop_ns, .host_is_silent = host_is_silent};
     run_a_minute(&machine);
     return (double)machine.weighed_ns / (double)machine.used_ns;
 }

@@ -1,0 +1,195 @@
+/* Meets the agent of a command: its hello, requests, and the memory that both share. */
+#include "trace/meet.h"
+#include "trace/attach.h"
+#include "trace/load.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+    SLOW_START_MS = 10000, /* after which it is said that the command has not come yet */
+    LATER_PROBES = 16384,  /* room for those of libraries that are loaded later */
+};
+#define SHARED_BYTES_MAX (UINT64_C(64) << 30)
+#define STACK_BYTES_DEFAULT (UINT64_C(8) << 20)
+#define STACK_BYTES_MOST (UINT64_C(1) << 30)
+
+/* == The agent == */
+
+static int no_agent(struct sprof_error *error, const char *command)
+{
+    return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                           "%s was not traced: it ended, or ran, without the tracing agent, which "
+                           "its loader should have put into it",
+                           command);
+}
+
+int trace_hello_check(const struct trace_session *session, struct sprof_error *error)
+{
+    const struct probe_hello *hello = &session->hello;
+    if (hello->magic != PROBE_MAGIC || hello->version != PROBE_VERSION)
+        return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                               "the tracing agent is of another version than sprof: install both "
+                               "together with `cmake --install`");
+    if (hello->window_error)
+        return sprof_error_set(error, SPROF_ELIMIT, hello->window_error,
+                               "cannot trace process %d: the addresses for its calls cannot be "
+                               "reserved: %s; see `ulimit -v`, `ulimit -d` and "
+                               "/proc/sys/vm/overcommit_memory",
+                               (int)session->pid, strerror(hello->window_error));
+    return 0;
+}
+
+int trace_meet(struct trace_session *session, struct sprof_error *error)
+{
+    const char *command = *session->options.command;
+    struct pollfd polls[4] = {{.fd = session->agent_fd, .events = POLLIN}};
+    bool blind, told = false;
+    size_t count = 1;
+    if (target_poll_count(session->target) < sizeof polls / sizeof *polls)
+        count += target_polls(session->target, polls + 1, &blind);
+    for (;;) {
+        const int ready = poll(polls, count, SLOW_START_MS);
+        if (polls[0].revents & (POLLIN | POLLHUP))
+            break;
+        if (target_ended(session->target, NULL))
+            return no_agent(error, command);
+        if (!ready && !told) {
+            sprof_log_message(session->options.log, SPROF_LOG_WARNING,
+                              "the agent has not begun in %s yet", command);
+            told = true;
+        }
+    }
+    struct probe_hello *hello = &session->hello;
+    if (recv(session->agent_fd, hello, sizeof *hello, 0) != sizeof *hello)
+        return no_agent(error, command);
+    return trace_hello_check(session, error);
+}
+
+/* Sends a request, with a descriptor where it is not -1. False: the agent is gone. */
+static bool send_request(const struct trace_session *session, const struct probe_request *request,
+                         int fd)
+{
+    struct iovec vector = {(void *)request, sizeof *request};
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = {0};
+    struct msghdr message = {.msg_iov = &vector, .msg_iovlen = 1};
+    if (fd >= 0) {
+        message.msg_control = &control;
+        message.msg_controllen = sizeof control;
+        struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+        *header = (struct cmsghdr){CMSG_LEN(sizeof fd), SOL_SOCKET, SCM_RIGHTS};
+        memcpy(CMSG_DATA(header), &fd, sizeof fd);
+    }
+    return sendmsg(session->agent_fd, &message, MSG_NOSIGNAL) == sizeof *request;
+}
+
+int64_t trace_ask(struct trace_session *session, enum probe_request_kind kind, uint64_t address,
+                  uint64_t size, int fd)
+{
+    const struct probe_request request = {
+        .kind = kind, .fd = session->memory_there, .address = address, .size = size};
+    struct probe_answer answer;
+    ssize_t got;
+    if (trace_loads_is_serving(session))
+        return trace_loads_ask(session, &request);
+    if (session->attachment)
+        return trace_attached_ask(session, &request, NULL);
+    if (!send_request(session, &request, fd))
+        return -EPIPE;
+    do
+        got = recv(session->agent_fd, &answer, sizeof answer, 0);
+    while (got < 0 && errno == EINTR);
+    return got == sizeof answer ? answer.result : -EPIPE;
+}
+
+int trace_send_off(struct trace_session *session, struct sprof_error *error)
+{
+    const struct probe_request go = {.kind = PROBE_GO};
+    return send_request(session, &go, -1)
+               ? 0
+               : no_agent(error, session->options.command ? *session->options.command
+                                                          : session->executable);
+}
+
+/* == Shared memory == */
+
+/* The main thread's stack, from its top as far down as it may grow. */
+static void find_stack(struct trace_session *session)
+{
+    char path[64], line[512];
+    struct rlimit limit = {.rlim_cur = RLIM_INFINITY};
+    prlimit(session->pid, RLIMIT_STACK, NULL, &limit);
+    uint64_t bytes = STACK_BYTES_MOST;
+    if (limit.rlim_cur < STACK_BYTES_MOST)
+        bytes = limit.rlim_cur < STACK_BYTES_DEFAULT ? STACK_BYTES_DEFAULT : limit.rlim_cur;
+    session->shared->stack_bytes = bytes == STACK_BYTES_MOST ? STACK_BYTES_DEFAULT : bytes;
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)session->pid);
+    FILE *maps = fopen(path, "re");
+    while (maps && fgets(line, sizeof line, maps)) {
+        unsigned long start, end;
+        if (!strstr(line, "[stack]") || sscanf(line, "%lx-%lx", &start, &end) != 2)
+            continue;
+        session->shared->stack_high = end;
+        session->shared->stack_low = end - bytes;
+    }
+    if (maps)
+        fclose(maps);
+}
+
+int trace_share_memory(struct trace_session *session, struct sprof_error *error)
+{
+    const size_t probes = session->probes.count;
+    const uint32_t functions = session->capacity =
+        (uint32_t)(probes + LATER_PROBES < PROBE_THUNKS ? probes + LATER_PROBES : PROBE_THUNKS - 1);
+    const uint64_t slab_bytes = probe_slab_bytes(functions);
+    const uint64_t most = SHARED_BYTES_MAX / slab_bytes;
+    const uint32_t slabs = most < PROBE_SLABS ? (uint32_t)most : PROBE_SLABS;
+    session->slab_count = slabs;
+    session->shared_bytes = PROBE_SHARED_BYTES + slabs * slab_bytes + probe_ring_offset(slabs);
+    if (!session->attachment)
+        session->memory_fd = memfd_create(PROBE_MEMORY_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    else if (trace_attach_memory(session, error))
+        return error->code;
+    if (session->memory_fd < 0 || ftruncate(session->memory_fd, (off_t)session->shared_bytes) ||
+        fcntl(session->memory_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+        return sprof_error_set(error, SPROF_ELIMIT, errno, "cannot make shared memory: %s",
+                               strerror(errno));
+    void *mapped = mmap(NULL, session->shared_bytes, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_NORESERVE, session->memory_fd, 0);
+    if (mapped == MAP_FAILED)
+        return sprof_error_set(error, SPROF_ELIMIT, errno,
+                               "cannot map the shared memory: %s; see `ulimit -v`",
+                               strerror(errno));
+    session->shared = mapped;
+    session->shared->slab_bytes = slab_bytes;
+    session->shared->slab_count = slabs;
+    trace_set_extras(session);
+    session->shared->function_count = functions;
+    session->shared->histograms = UINT64_MAX;
+    session->shared->main_tid = (uint32_t)session->pid;
+    session->shared->follows_forks = session->options.children;
+    session->shared->cost = session->common->known_cost;
+    find_stack(session);
+    for (size_t i = 0; i < probes; i++)
+        session->shared->tiers[i] = session->probes.items[i].tier;
+    trace_owner_write(session);
+    trace_keeper_share(&session->common->keeper, session->pid, session->memory_fd);
+    const int64_t there =
+        trace_ask(session, PROBE_MAP_SHARED, 0, session->shared_bytes, session->memory_fd);
+    session->shared_at = there > 0 ? (uint64_t)there : 0;
+    return there > 0 ? 0
+                     : sprof_error_set(error, SPROF_ELIMIT, (int)-there,
+                                       "the shared memory cannot be mapped into the command: %s; "
+                                       "see `ulimit -v`",
+                                       strerror((int)-there));
+}
