@@ -102,7 +102,9 @@ struct model_record {
             uint64_t cpu_time_ns;
         } cpu_time;
         struct {
-            uint64_t count;
+            uint64_t count;    /* of samples */
+            uint64_t since_ns; /* they were due after that; 0: not known */
+            bool of_ring;      /* which had no room for them, nor for what `count` holds besides */
         } lost;
         struct {
             bool on;

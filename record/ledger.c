@@ -45,23 +45,37 @@ static void expect(struct record_ledger *ledger, struct store_ledger *second, ui
             (double)cpu_ns / (double)ledger->period_ns;
 }
 
-static int book(struct record_ledger *ledger, uint64_t from_ns, uint64_t until_ns, uint64_t cpu_ns)
+static void lose(struct record_ledger *ledger, struct store_ledger *second, uint64_t samples)
+{
+    (void)ledger;
+    second->lost += samples;
+}
+
+/* Books an amount evenly on the seconds of a span. */
+static int book(struct record_ledger *ledger, uint64_t from_ns, uint64_t until_ns, uint64_t amount,
+                void (*add)(struct record_ledger *, struct store_ledger *, uint64_t))
 {
     const double span_ns = (double)(until_ns - from_ns);
-    uint64_t at_ns = from_ns, booked_ns = 0;
+    uint64_t at_ns = from_ns, booked = 0;
     do {
         const uint64_t end_ns = (at_ns / second_ns + 1) * second_ns;
         const uint64_t next_ns = end_ns < until_ns ? end_ns : until_ns;
         const double share = next_ns == until_ns ? 1 : (double)(next_ns - from_ns) / span_ns;
-        const uint64_t so_far_ns = (uint64_t)((double)cpu_ns * share);
+        const uint64_t so_far = (uint64_t)((double)amount * share);
         struct store_ledger *second = record_ledger_second(ledger, at_ns);
         if (!second)
             return SPROF_ENOMEM;
-        expect(ledger, second, so_far_ns - booked_ns);
-        booked_ns = so_far_ns;
+        add(ledger, second, so_far - booked);
+        booked = so_far;
         at_ns = next_ns;
     } while (at_ns < until_ns);
     return 0;
+}
+
+int record_ledger_lose(struct record_ledger *ledger, uint64_t since_ns, uint64_t time_ns,
+                       uint64_t count)
+{
+    return book(ledger, since_ns < time_ns ? since_ns : time_ns, time_ns, count, lose);
 }
 
 int record_ledger_expect(struct record_ledger *ledger, uint64_t time_ns, uint64_t cpu_ns)
@@ -70,7 +84,7 @@ int record_ledger_expect(struct record_ledger *ledger, uint64_t time_ns, uint64_
     const uint64_t used_ns = cpu_ns > ledger->last_cpu_ns ? cpu_ns - ledger->last_cpu_ns : 0;
     ledger->last_time_ns = time_ns;
     ledger->last_cpu_ns += used_ns;
-    return book(ledger, from_ns, time_ns, used_ns);
+    return book(ledger, from_ns, time_ns, used_ns, expect);
 }
 
 void record_ledger_spread(struct record_ledger *ledger, uint64_t cpu_ns)

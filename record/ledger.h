@@ -35,6 +35,11 @@ struct store_ledger *record_ledger_second(struct record_ledger *ledger, uint64_t
 int record_ledger_deliver(struct record_ledger *ledger, uint64_t time_ns, uint64_t weight_ns,
                           int64_t late_ns);
 
+/* Books lost samples, evenly on the time from `since_ns` to `time_ns`. Returns 0 or SPROF_ENOMEM.
+ */
+int record_ledger_lose(struct record_ledger *ledger, uint64_t since_ns, uint64_t time_ns,
+                       uint64_t count);
+
 /* Books the targets' CPU time since the last call, evenly on the seconds that have passed. */
 int record_ledger_expect(struct record_ledger *ledger, uint64_t time_ns, uint64_t cpu_ns);
 

@@ -201,15 +201,14 @@ static uint64_t run_time(const struct record_session *session, uint64_t time_ns)
 
 static int apply(struct record_session *session, const struct model_record *record)
 {
-    struct store_ledger *second;
     switch (record->type) {
     case MODEL_RECORD_SAMPLE:
         return recording_sample(session->recording, record, session->event.id);
     case MODEL_RECORD_LOST:
-        second = record_ledger_second(&session->ledger, run_time(session, record->time_ns));
-        if (second)
-            second->lost += record->lost.count;
-        return second ? 0 : SPROF_ENOMEM;
+        return record_ledger_lose(
+            &session->ledger,
+            run_time(session, record->lost.since_ns ? record->lost.since_ns : record->time_ns),
+            run_time(session, record->time_ns), record->lost.count);
     case MODEL_RECORD_THROTTLE:
         return record_ledger_throttle(&session->ledger, record->cpu, record->throttle.on,
                                       run_time(session, record->time_ns));

@@ -21,6 +21,7 @@ struct sampler_ring {
     uint64_t tail;           /* up to where we have read */
     uint64_t published;      /* the tail the writer knows */
     uint64_t scanned;        /* up to where deep stacks were looked for */
+    uint64_t last_ns;        /* time of the record that was read last */
     bool untrusted; /* the writer may change what it has written: records are always copied */
     int fd;         /* the event that owns the ring, closed with it; -1: none */
     void *mapping;  /* unmapped with the ring; NULL: the memory is somebody else's */

@@ -276,7 +276,7 @@ static void close_events(struct perf_source *source, size_t first, size_t count)
     for (size_t i = first; i < first + count; i++)
         perf_event_disable(events->items[i]);
     for (size_t i = first; i < first + count; i++) {
-        source->lost_of_closed += perf_event_lost(events->items[i]);
+        perf_losses_close_event(source, SIZE_MAX, events->items[i]);
         close(events->items[i]);
     }
     events->count -= count;

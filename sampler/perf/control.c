@@ -92,7 +92,7 @@ static int replace_cpu_events(struct perf_source *source, const struct perf_conf
     for (size_t i = 0; i < others.count; i++) {
         const int former_fd = source->events.items[i];
         perf_jitter_replace(source, i, others.items[i]);
-        source->lost_of_closed += perf_event_lost(former_fd);
+        perf_losses_close_event(source, i, former_fd);
         close(former_fd);
     }
     sprof_vec_release(&others);

@@ -13,29 +13,19 @@ static int push_cpu_time(struct perf_source *source, pid_t pid, pid_t tid, uint6
     return sprof_vec_push(&source->end_records, record);
 }
 
-static uint64_t lost_of(const struct sprof_id_list *fds)
-{
-    uint64_t lost = 0;
-    for (size_t i = 0; i < fds->count; i++)
-        lost += perf_event_lost(fds->items[i]);
-    return lost;
-}
-
 /* The kernel writes LOST with the next record that fits: what was lost last is only in the events.
  */
 static int push_untold_loss(struct perf_source *source)
 {
-    uint64_t lost = source->lost_of_closed + lost_of(&source->events) + lost_of(&source->trackers);
-    for (size_t i = 0; i < source->cpu_rings; i++)
-        lost += perf_event_lost(source->merge.rings.items[i].fd);
-    if (lost <= source->lost_told)
+    const uint64_t lost = perf_losses_at_the_end(source);
+    if (!lost)
         return 0;
     struct model_record record = {.type = MODEL_RECORD_LOST,
                                   .time_ns = sprof_clock_monotonic_ns(),
                                   .pid = -1,
                                   .tid = -1,
                                   .cpu = -1};
-    record.lost.count = lost - source->lost_told;
+    record.lost.count = lost;
     source->counts.lost += record.lost.count;
     return sprof_vec_push(&source->end_records, record);
 }

@@ -65,11 +65,13 @@ uint64_t perf_event_count(int fd)
     return read(fd, &value, sizeof value) == (ssize_t)sizeof value ? value : 0;
 }
 
-uint64_t perf_event_lost(int fd)
+bool perf_event_lost(int fd, uint64_t *lost)
 {
     uint64_t value_and_lost[2];
-    const ssize_t got = read(fd, value_and_lost, sizeof value_and_lost);
-    return got == (ssize_t)sizeof value_and_lost ? value_and_lost[1] : 0;
+    if (read(fd, value_and_lost, sizeof value_and_lost) != (ssize_t)sizeof value_and_lost)
+        return false;
+    *lost = value_and_lost[1];
+    return true;
 }
 
 int perf_event_set_period(int fd, uint64_t period)

@@ -3,6 +3,7 @@
 #define SPROF_SAMPLER_PERF_EVENTS_H
 
 #include <linux/perf_event.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -26,8 +27,9 @@ uint64_t perf_event_id(int fd);
 /* The value of a counting event, 0 when it cannot be read. */
 uint64_t perf_event_count(int fd);
 
-/* How many records a PERF_FORMAT_LOST event had no room for, 0 when that cannot be known. */
-uint64_t perf_event_lost(int fd);
+/* How many records of a PERF_FORMAT_LOST event had no room. False, and *lost as it was, where that
+ * cannot be known. */
+bool perf_event_lost(int fd, uint64_t *lost);
 
 /* Changes the period of an event, and begins a new one, on all CPUs at once; not of those inherited
  * from it. Returns 0 or a negative errno. */

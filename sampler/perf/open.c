@@ -226,6 +226,8 @@ static int settle_cpu_scope(struct perf_source *source, struct sprof_error *erro
 {
     end_filter(source);
     perf_jitter_open(source);
+    if (perf_losses_open(source))
+        return sprof_error_memory(error);
     for (size_t i = 0; i < source->cpus.count; i++) {
         const int result = open_cpu_event(source, i);
         if (result)

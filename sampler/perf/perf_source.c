@@ -61,6 +61,7 @@ static void perf_free(struct source *opened)
         close(source->trackers.items[i]);
     sprof_vec_release(&source->events);
     sprof_vec_release(&source->trackers);
+    sprof_vec_release(&source->losses);
     sprof_vec_release(&source->cpus);
     perf_stack_tail_bpf_close(&source->tail_bpf);
     sampler_stack_ends_close(&source->tails.ends);
@@ -204,6 +205,7 @@ static void perf_count(const struct source *opened, struct sampler_counters *cou
     counters->samples += mine->samples;
     counters->foreign_samples += mine->foreign_samples;
     counters->lost += mine->lost;
+    counters->lost_others += mine->lost_others;
     counters->copied_records += mine->copied_records;
     counters->unknown_records += mine->unknown_records;
     counters->bytes += mine->bytes;

@@ -27,6 +27,12 @@ struct perf_generation {
     uint64_t from_ns, to_ns;
 };
 
+/* What the event on a CPU, and those before it there, have lost. */
+struct perf_loss {
+    uint64_t of_closed; /* by events that are closed */
+    uint64_t told;      /* samples that were told of as lost */
+};
+
 struct perf_source {
     struct source source;
     struct sampler_facts facts; /* its part of them */
@@ -81,6 +87,7 @@ struct perf_source {
     SPROF_VEC(struct perf_pause) pauses; /* of events that go on: their samples are dropped */
     size_t pause;                        /* the first that samples yet to be read may lie in */
     uint64_t lost_of_closed;             /* records that events closed since had no room for */
+    SPROF_VEC(struct perf_loss) losses;  /* for each of `cpus`, where events are on CPUs */
 
     bool stopped;
     uint64_t start_ns;   /* samples before it do not count */
@@ -183,6 +190,21 @@ void perf_jitter_weigh(struct source *source, struct model_sample *sample, uint6
 
 /* end_records.c: what is known only when all rings are empty: losses at the very end, and the CPU
  * time of the threads still alive (0 or SPROF_ENOMEM); that of one of them. */
+/* == losses.c == */
+
+/* Keeps account of what is lost on each CPU. Returns 0 or SPROF_ENOMEM. */
+int perf_losses_open(struct perf_source *source);
+
+/* An event is about to be closed; `cpu` is its index among `cpus`, SIZE_MAX: it is a thread's. */
+void perf_losses_close_event(struct perf_source *source, size_t cpu, int fd);
+
+/* A ring tells of a loss: leaves the samples in it, and counts the rest apart, where that is known.
+ */
+void perf_losses_tell(struct perf_source *source, size_t ring, struct model_record *record);
+
+/* How many samples were lost that no ring has told of. */
+uint64_t perf_losses_at_the_end(struct perf_source *source);
+
 int perf_end_records_make(struct perf_source *source);
 uint64_t perf_end_records_thread_cpu_ns(struct source *source, pid_t pid, pid_t tid);
 

@@ -110,8 +110,11 @@ static int take_of_rings(struct perf_source *source, struct sampler_ring *ring, 
         record->lost.count = 1;
         break;
     case SAMPLER_DECODED_RECORD:
-        if (record->type == MODEL_RECORD_LOST)
-            source->lost_told += record->lost.count;
+        if (record->type == MODEL_RECORD_LOST && record->lost.of_ring) {
+            record->lost.since_ns = ring->last_ns;
+            perf_losses_tell(source, (size_t)(ring - source->merge.rings.items), record);
+        }
+        ring->last_ns = record->time_ns;
         if (!admit(source, record, event_id))
             return 1;
         break;

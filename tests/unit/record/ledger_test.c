@@ -157,6 +157,20 @@ static void test_lost_and_throttled_explain_a_gap(void)
     record_ledger_release(&ledger);
 }
 
+/* A ring that stood full tells of it when it has room again. */
+static void test_losses_are_booked_on_the_time_in_which_they_were_due(void)
+{
+    struct record_ledger ledger = {.period_ns = 1000000};
+    CU_ASSERT_EQUAL(record_ledger_lose(&ledger, 500000000, 3000000000, 2501), 0);
+    CU_ASSERT_EQUAL_FATAL(ledger.seconds.count, 3);
+    CU_ASSERT_EQUAL(ledger.seconds.items[0].lost, 500);
+    CU_ASSERT_EQUAL(ledger.seconds.items[1].lost, 1000);
+    CU_ASSERT_EQUAL(ledger.seconds.items[2].lost, 1001);
+    CU_ASSERT_EQUAL(record_ledger_lose(&ledger, 2000000000, 1000000000, 7), 0);
+    CU_ASSERT_EQUAL(ledger.seconds.items[1].lost, 1007);
+    record_ledger_release(&ledger);
+}
+
 static void test_more_than_expected_is_negative(void)
 {
     struct record_ledger ledger = ledger_of(EXPECTED + 300);
@@ -258,6 +272,8 @@ void sprof_suite_record_ledger(void)
     CU_add_test(suite, "late news is spread", test_late_news_is_spread);
     CU_add_test(suite, "throttled time is samples", test_throttled_time_is_samples);
     CU_add_test(suite, "lost and throttled explain a gap", test_lost_and_throttled_explain_a_gap);
+    CU_add_test(suite, "losses are booked on the time in which they were due",
+                test_losses_are_booked_on_the_time_in_which_they_were_due);
     CU_add_test(suite, "more than expected is negative", test_more_than_expected_is_negative);
     CU_add_test(suite, "what is no clock expects nothing", test_what_is_no_clock_expects_nothing);
     CU_add_test(suite, "closing again", test_closing_again);

@@ -29,8 +29,7 @@ static void check_losses(enum sampler_scope scope)
     CU_ASSERT_EQUAL(lost, sampler_counters(sampler).lost);
     /* Ten ticks each millisecond: on a busy machine several come as one. */
     const double expected = 9973 * (double)sampler_target_cpu_ns(sampler) / 1e9;
-    if (scope == SAMPLER_SCOPE_TASK) /* those of whole CPUs also lose what others map */
-        CU_ASSERT_TRUE((double)(samples + lost) <= 1.1 * expected + 5 * sqrt(expected));
+    CU_ASSERT_TRUE((double)(samples + lost) <= 1.1 * expected + 5 * sqrt(expected));
     CU_ASSERT_TRUE((double)(samples + lost) >= 0.2 * expected && samples < lost);
     sampler_free(sampler);
     live_end(pid);

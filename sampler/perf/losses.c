@@ -1,0 +1,94 @@
+/* Tells samples that were lost from mappings, forks and names that were.
+ *
+ * A LOST record counts all that its ring had no room for. Since Linux 6.0 each event knows how much
+ * of its own that was; of the event that samples a CPU, that is samples alone. */
+#include "sampler/perf/perf_source.h"
+
+/* Samples of one CPU that were lost and nobody has been told of. */
+static bool untold(struct perf_source *source, size_t cpu, uint64_t *count)
+{
+    uint64_t lost;
+    if (!perf_event_lost(source->events.items[cpu], &lost))
+        return false;
+    const struct perf_loss *loss = &source->losses.items[cpu];
+    lost += loss->of_closed;
+    *count = lost > loss->told ? lost - loss->told : 0;
+    return true;
+}
+
+static bool is_known(const struct perf_source *source)
+{
+    return source->scope != SAMPLER_SCOPE_TASK && source->losses.count &&
+           source->losses.count == source->events.count;
+}
+
+int perf_losses_open(struct perf_source *source)
+{
+    const struct perf_loss none = {0};
+    while (source->losses.count < source->cpus.count)
+        if (sprof_vec_push(&source->losses, none))
+            return SPROF_ENOMEM;
+    return 0;
+}
+
+void perf_losses_close_event(struct perf_source *source, size_t cpu, int fd)
+{
+    uint64_t lost = 0;
+    perf_event_lost(fd, &lost);
+    source->lost_of_closed += lost;
+    if (cpu < source->losses.count)
+        source->losses.items[cpu].of_closed += lost;
+}
+
+void perf_losses_tell(struct perf_source *source, size_t ring, struct model_record *record)
+{
+    uint64_t samples;
+    const size_t cpu = ring % (source->cpu_rings ? source->cpu_rings : 1);
+    source->lost_told += record->lost.count;
+    if (!is_known(source) || cpu >= source->losses.count || !untold(source, cpu, &samples))
+        return;
+    if (samples > record->lost.count) /* the rest was lost later: the next record tells of it */
+        samples = record->lost.count;
+    source->losses.items[cpu].told += samples;
+    source->counts.lost_others += record->lost.count - samples;
+    record->lost.count = samples;
+}
+
+static uint64_t lost_of(const struct sprof_id_list *fds)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < fds->count; i++) {
+        uint64_t lost = 0;
+        perf_event_lost(fds->items[i], &lost);
+        sum += lost;
+    }
+    return sum;
+}
+
+/* Of everything, by all events. */
+static uint64_t all_untold(const struct perf_source *source)
+{
+    uint64_t all = source->lost_of_closed + lost_of(&source->events) + lost_of(&source->trackers);
+    for (size_t i = 0; i < source->cpu_rings; i++) {
+        uint64_t lost = 0;
+        perf_event_lost(source->merge.rings.items[i].fd, &lost);
+        all += lost;
+    }
+    return all > source->lost_told ? all - source->lost_told : 0;
+}
+
+uint64_t perf_losses_at_the_end(struct perf_source *source)
+{
+    const uint64_t all = all_untold(source);
+    uint64_t samples = 0;
+    for (size_t cpu = 0; cpu < source->losses.count && is_known(source); cpu++) {
+        uint64_t lost;
+        if (!untold(source, cpu, &lost))
+            return all;
+        samples += lost;
+    }
+    if (!is_known(source))
+        return all;
+    source->counts.lost_others += all > samples ? all - samples : 0;
+    return samples;
+}
