@@ -14,6 +14,7 @@
 #include "base/intern.h"
 #include "base/log.h"
 #include "base/map.h"
+#include "base/message.h"
 #include "base/proc.h"
 #include "base/str.h"
 #include "base/suggest.h"

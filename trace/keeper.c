@@ -88,35 +88,10 @@ static void take_note(struct watch *watch, const struct message *message, int fd
     close_fd(fd);
 }
 
-union descriptor {
-    struct cmsghdr header;
-    char bytes[CMSG_SPACE(sizeof(int))];
-};
-
-/* False: the tracer has ended. *fd: what came along, or -1. */
-static bool receive(int socket_fd, struct message *message, int *fd)
-{
-    union descriptor control = {0};
-    struct iovec vector = {message, sizeof *message};
-    struct msghdr header = {.msg_iov = &vector,
-                            .msg_iovlen = 1,
-                            .msg_control = &control,
-                            .msg_controllen = sizeof control};
-    ssize_t got;
-    do
-        got = recvmsg(socket_fd, &header, MSG_CMSG_CLOEXEC);
-    while (got < 0 && errno == EINTR);
-    const struct cmsghdr *with = CMSG_FIRSTHDR(&header);
-    *fd = -1;
-    if (with && with->cmsg_type == SCM_RIGHTS && with->cmsg_len == CMSG_LEN(sizeof *fd))
-        memcpy(fd, CMSG_DATA(with), sizeof *fd);
-    return got == sizeof *message;
-}
-
 static void wait_for_death(struct watch *watch, int socket_fd)
 {
     struct message message;
-    for (int fd; receive(socket_fd, &message, &fd);)
+    for (int fd; sprof_message_receive(socket_fd, &message, sizeof message, &fd);)
         take_note(watch, &message, fd);
 }
 
@@ -212,22 +187,11 @@ void trace_keeper_begin(struct trace_keeper *keeper, const struct sprof_log *log
         close(ends[0]);
 }
 
+/* A keeper that somebody has stopped must not stop the trace. */
 static void tell(const struct trace_keeper *keeper, const struct message *message, int fd)
 {
-    struct iovec vector = {(void *)message, sizeof *message};
-    union descriptor control = {0};
-    struct msghdr header = {.msg_iov = &vector, .msg_iovlen = 1};
-    if (fd >= 0) {
-        header.msg_control = &control;
-        header.msg_controllen = sizeof control;
-        struct cmsghdr *with = CMSG_FIRSTHDR(&header);
-        *with = (struct cmsghdr){CMSG_LEN(sizeof fd), SOL_SOCKET, SCM_RIGHTS};
-        memcpy(CMSG_DATA(with), &fd, sizeof fd);
-    }
-    /* A keeper that somebody has stopped must not stop the trace. */
-    while (keeper->pid && sendmsg(keeper->fd, &header, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 &&
-           errno == EINTR)
-        ;
+    if (keeper->pid)
+        sprof_message_send(keeper->fd, message, sizeof *message, fd, MSG_DONTWAIT);
 }
 
 void trace_keeper_watch(const struct trace_keeper *keeper, pid_t pid, bool is_running, int lock_fd)

@@ -107,24 +107,11 @@ int trace_listening_connect(pid_t pid, int *agent_fd, int *lock_fd, struct sprof
 
 static bool receive_hello(struct trace_session *session)
 {
-    struct iovec vector = {&session->hello, sizeof session->hello};
-    union {
-        struct cmsghdr header;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control = {0};
-    struct msghdr message = {.msg_iov = &vector,
-                             .msg_iovlen = 1,
-                             .msg_control = &control,
-                             .msg_controllen = sizeof control};
     struct pollfd readable = {.fd = session->agent_fd, .events = POLLIN};
-    if (poll(&readable, 1, HELLO_MS) != 1 ||
-        recvmsg(session->agent_fd, &message, MSG_CMSG_CLOEXEC) != sizeof session->hello)
-        return false;
-    const struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-    if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
-        header->cmsg_len == CMSG_LEN(sizeof(int)))
-        memcpy(&session->code_fd, CMSG_DATA(header), sizeof session->code_fd);
-    return session->code_fd > 0;
+    return poll(&readable, 1, HELLO_MS) == 1 &&
+           sprof_message_receive(session->agent_fd, &session->hello, sizeof session->hello,
+                                 &session->code_fd) &&
+           session->code_fd >= 0;
 }
 
 int trace_listening_meet(struct trace_session *session, struct sprof_error *error)

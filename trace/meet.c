@@ -73,26 +73,6 @@ int trace_meet(struct trace_session *session, struct sprof_error *error)
     return trace_hello_check(session, error);
 }
 
-/* Sends a request, with a descriptor where it is not -1. False: the agent is gone. */
-static bool send_request(const struct trace_session *session, const struct probe_request *request,
-                         int fd)
-{
-    struct iovec vector = {(void *)request, sizeof *request};
-    union {
-        struct cmsghdr header;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control = {0};
-    struct msghdr message = {.msg_iov = &vector, .msg_iovlen = 1};
-    if (fd >= 0) {
-        message.msg_control = &control;
-        message.msg_controllen = sizeof control;
-        struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-        *header = (struct cmsghdr){CMSG_LEN(sizeof fd), SOL_SOCKET, SCM_RIGHTS};
-        memcpy(CMSG_DATA(header), &fd, sizeof fd);
-    }
-    return sendmsg(session->agent_fd, &message, MSG_NOSIGNAL) == sizeof *request;
-}
-
 int64_t trace_ask(struct trace_session *session, enum probe_request_kind kind, uint64_t address,
                   uint64_t size, int fd)
 {
@@ -104,7 +84,7 @@ int64_t trace_ask(struct trace_session *session, enum probe_request_kind kind, u
         return trace_loads_ask(session, &request);
     if (session->attachment)
         return trace_attached_ask(session, &request, NULL);
-    if (!send_request(session, &request, fd))
+    if (!sprof_message_send(session->agent_fd, &request, sizeof request, fd, 0))
         return -EPIPE;
     do
         got = recv(session->agent_fd, &answer, sizeof answer, 0);
@@ -115,7 +95,7 @@ int64_t trace_ask(struct trace_session *session, enum probe_request_kind kind, u
 int trace_send_off(struct trace_session *session, struct sprof_error *error)
 {
     const struct probe_request go = {.kind = PROBE_GO};
-    return send_request(session, &go, -1)
+    return sprof_message_send(session->agent_fd, &go, sizeof go, -1, 0)
                ? 0
                : no_agent(error, session->options.command ? *session->options.command
                                                           : session->executable);
