@@ -394,8 +394,27 @@ uint64_t trace_attach_handle(const struct trace_session *session, uint64_t *clos
 
 /* == Out again == */
 
-bool trace_attach_unload(pid_t pid, uint64_t handle, uint64_t close_at, struct sprof_error *error)
+bool trace_attach_stays(const struct trace_session *session)
 {
+    char path[64], line[TARGET_PATH_MAX + 256];
+    const uint64_t thunks = session->hello.thunks;
+    bool has = false;
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)session->pid);
+    FILE *maps = fopen(path, "re");
+    while (maps && !has && fgets(line, sizeof line, maps)) {
+        unsigned long start, end;
+        has = sscanf(line, "%lx-%lx", &start, &end) == 2 && strstr(line, PROBE_LIBRARY) &&
+              (!thunks || (thunks >= start && thunks < end));
+    }
+    if (maps)
+        fclose(maps);
+    return has;
+}
+
+bool trace_attach_unload(const struct trace_session *session, uint64_t handle, uint64_t close_at,
+                         struct sprof_error *error)
+{
+    const pid_t pid = session->pid;
     struct trace_code *code;
     struct cache *cache = cache_open(NULL);
     struct trace_hand *hand = calloc(1, sizeof *hand);
@@ -407,7 +426,8 @@ bool trace_attach_unload(pid_t pid, uint64_t handle, uint64_t close_at, struct s
     if (!result) {
         result = trace_hand_take(hand, pid, fd, code, false, error);
         if (!result) {
-            result = trace_hand_call_plainly(hand, close_at, handle, error);
+            if (trace_attach_stays(session))
+                result = trace_hand_call_plainly(hand, close_at, handle, error);
             trace_hand_release(hand);
         }
         trace_code_free(code);
@@ -463,7 +483,7 @@ int trace_attach_give_up(struct trace_session *session, struct sprof_error *erro
     uint64_t close_at;
     trace_attach_let_go(session);
     const uint64_t handle = trace_attach_handle(session, &close_at);
-    return !handle || trace_attach_unload(session->pid, handle, close_at, error) ? 0 : SPROF_ESTATE;
+    return !handle || trace_attach_unload(session, handle, close_at, error) ? 0 : SPROF_ESTATE;
 }
 
 void trace_attach_free(struct trace_attachment *attachment)

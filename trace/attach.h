@@ -36,8 +36,13 @@ int trace_attach_give_up(struct trace_session *session, struct sprof_error *erro
  * shared memory. */
 int trace_attach_sweep(pid_t pid, struct sprof_error *error);
 
-/* Unloads the agent, in which nobody is any more. False: it stays. */
-bool trace_attach_unload(pid_t pid, uint64_t handle, uint64_t close_at, struct sprof_error *error);
+/* Whether the agent that said hello is in the process still. */
+bool trace_attach_stays(const struct trace_session *session);
+
+/* Unloads the agent, in which nobody is any more. False: it stays. Nothing is called where the
+ * process has executed another program: what was its code may be anything there. */
+bool trace_attach_unload(const struct trace_session *session, uint64_t handle, uint64_t close_at,
+                         struct sprof_error *error);
 
 void trace_attach_free(struct trace_attachment *attachment);
 

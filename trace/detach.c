@@ -473,7 +473,8 @@ int trace_leave(struct trace_leaving *leaving)
     }
     if (leaving->handle &&
         (while_stopped(leaving, has_left) ||
-         !trace_attach_unload(session->pid, leaving->handle, leaving->close_at, &stays)))
+         !trace_attach_unload(session, leaving->handle, leaving->close_at, &stays)) &&
+        trace_attach_stays(session))
         sprof_log_message(session->options.log, SPROF_LOG_NOTE,
                           "the probes are out; the tracing agent stays in process %d: %s",
                           (int)session->pid, stays.message);
