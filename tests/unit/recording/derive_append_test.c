@@ -28,17 +28,23 @@ static void make_two_runs(struct handmade *made)
     handmade_append(made);
 }
 
+/* A run that is derived, of a copy of the program which a test may replace. */
+static void make_moved(struct handmade *made)
+{
+    handmade_make(made, "full", STORE_RECORDED);
+    handmade_copy_program(made, "moved");
+    strcpy(made->program, fixture_path(&made->fixture, "moved"));
+    handmade_example(made, 0);
+    handmade_write(made);
+    handmade_must_derive(made);
+}
+
 /* The program is rebuilt in place, on the same inode and without a build id: what was named before
  * stays, and both programs are modules of their own. */
 static void test_names_outlive_a_rebuild(void)
 {
     struct handmade made;
-    handmade_make(&made, "full", STORE_RECORDED);
-    handmade_copy_program(&made, "moved");
-    strcpy(made.program, fixture_path(&made.fixture, "moved"));
-    handmade_example(&made, 0);
-    handmade_write(&made);
-    handmade_must_derive(&made);
+    make_moved(&made);
     ASSERT_HANDMADE(&made, FUNCTIONS_OF("1"), "A1|1|6 A2|2|5 A3|0|2 libgone.so|3|3");
     char *tree = strdup(handmade_query(&made, HAND_PATHS));
     replace_program(&made, "volatile int x; int main(void) { for (;;) x += 3; }");
@@ -76,12 +82,7 @@ static void test_an_unchanged_program_is_one_module(void)
 static void test_names_outlive_their_file(void)
 {
     struct handmade made;
-    handmade_make(&made, "full", STORE_RECORDED);
-    handmade_copy_program(&made, "moved");
-    strcpy(made.program, fixture_path(&made.fixture, "moved"));
-    handmade_example(&made, 0);
-    handmade_write(&made);
-    handmade_must_derive(&made);
+    make_moved(&made);
     handmade_append(&made);
     replace_program(&made, "int main(void) { return 0; }");
     CU_ASSERT_EQUAL(handmade_derive(&made, true, NULL), 0);
@@ -132,12 +133,7 @@ static void find_names_later(bool common_node)
 {
     static const struct recording_derive_options unnamed = {.unnamed = true};
     struct handmade made;
-    handmade_make(&made, "full", STORE_RECORDED);
-    handmade_copy_program(&made, "moved");
-    strcpy(made.program, fixture_path(&made.fixture, "moved"));
-    handmade_example(&made, 0);
-    handmade_write(&made);
-    handmade_must_derive(&made);
+    make_moved(&made);
     fixture_run(&made.fixture, "mv moved away");
     handmade_append(&made);
     if (common_node)

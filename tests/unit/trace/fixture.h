@@ -9,6 +9,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+/* A function in a source of assembly. */
+#define FUNCTION(name, body)                                                                       \
+    ".p2align 4\n.globl " name "\n.type " name ",@function\n" name ":\n.cfi_startproc\n" body      \
+    "\n.cfi_endproc\n.size " name ",.-" name "\n"
+
 struct fixture {
     char directory[64];
     char path[96];

@@ -2,10 +2,6 @@
 #include "tests/unit/trace/fixture.h"
 #include "trace/uprobe/sites.h"
 
-#define FUNCTION(name, body)                                                                       \
-    ".p2align 4\n.globl " name "\n.type " name ",@function\n" name ":\n.cfi_startproc\n" body      \
-    "\n.cfi_endproc\n.size " name ",.-" name "\n"
-
 /* clang-format off */
 static const char assembly[] =
     ".text\n"
