@@ -70,7 +70,7 @@ static int add_limit(void *field, const char *value, struct sprof_error *error)
     struct arguments *arguments = field;
     static const struct {
         const char *before, *after;
-        int kind;
+        enum report_diff_limit_kind kind;
     } forms[] = {{"total grown", "", REPORT_TOTAL_GROWN_BY},
                  {"grown", "", REPORT_GROWN_BY},
                  {"", "of all", REPORT_GROWN_OF_ALL}};
@@ -269,7 +269,7 @@ static int compare_sides(struct arguments *arguments, const struct sides *sides,
         return result;
     if (why[0])
         cli_say(terminal, "%s", why);
-    return outcome;
+    return (int)outcome;
 }
 
 static int run(struct cli_terminal *terminal, void *all, const struct cli_operands *operands,

@@ -145,7 +145,7 @@ struct record_choice record_governor_decide(struct record_governor *governor,
                                             const struct record_use *use, struct record_choice now)
 {
     const uint64_t target_ns = use->target_ns - governor->decided.target_ns;
-    if (!governor->most || use->target_ns < governor->decided.target_ns ||
+    if (governor->most <= 0 || use->target_ns < governor->decided.target_ns ||
         target_ns < least_target_ns)
         return now;
     const double share = cost_ns(governor, use) / (double)target_ns;

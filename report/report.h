@@ -218,7 +218,11 @@ enum report_diff_per {
 
 /* One --fail-if. */
 struct report_diff_limit {
-    enum { REPORT_GROWN_BY, REPORT_GROWN_OF_ALL, REPORT_TOTAL_GROWN_BY } kind;
+    enum report_diff_limit_kind {
+        REPORT_GROWN_BY,
+        REPORT_GROWN_OF_ALL,
+        REPORT_TOTAL_GROWN_BY
+    } kind;
     double percent;
 };
 

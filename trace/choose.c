@@ -291,7 +291,8 @@ static int choose_functions(struct chooser *chooser, uint32_t first_file)
     }
     for (size_t i = 0; i < session->probes.count; i++)
         if (session->probes.items[i].file >= first_file)
-            session->probes.items[i].tier = tier_of(session, session->probes.items[i].function);
+            session->probes.items[i].tier =
+                (uint8_t)tier_of(session, session->probes.items[i].function);
     if (!result && chooser->callees && !first_file)
         trace_callees_tell(chooser->callees);
     trace_callees_free(chooser->callees);

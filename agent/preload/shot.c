@@ -47,7 +47,8 @@ static size_t copy_unknown(struct agent_thread *thread, uintptr_t from, size_t s
     const size_t first = size < thread->ring_bytes - start ? size : thread->ring_bytes - start;
     const struct iovec local[2] = {{thread->ring + start, first}, {thread->ring, size - first}};
     const struct iovec remote = {(void *)from, size};
-    const long got = syscall(SYS_process_vm_readv, thread->pid, local, 2, &remote, 1, 0);
+    /* The last one is passed on the stack, where an int is half of what the kernel takes. */
+    const long got = syscall(SYS_process_vm_readv, thread->pid, local, 2L, &remote, 1L, 0L);
     return got > 0 ? (size_t)got & ~(size_t)7 : 0;
 }
 

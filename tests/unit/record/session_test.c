@@ -227,7 +227,7 @@ static void test_an_older_one_is_not_put_back(void)
 /* == Attached == */
 
 /* A process that uses one CPU until spin_end. */
-static pid_t spin_begin(void)
+static __attribute__((noinline)) pid_t spin_begin(void)
 {
     const pid_t child = fork();
     if (child)

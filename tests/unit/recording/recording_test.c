@@ -59,7 +59,7 @@ static void feed_process(struct scene *scene)
     target_snapshot_release(&snapshot);
 }
 
-static int feed_sample(struct scene *scene, uint64_t time_ns)
+static __attribute__((noinline)) int feed_sample(struct scene *scene, uint64_t time_ns)
 {
     struct this_sample taken = this_process_sample(SLICE);
     const struct model_record record = {.type = MODEL_RECORD_SAMPLE,

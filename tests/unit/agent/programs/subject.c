@@ -375,14 +375,18 @@ static int other_stack(int unused)
     return 0;
 }
 
-/* Frames of known size, then work. */
-static __attribute__((noinline)) int descend(int depth)
+/* Frames of known size, then work. Compilers shall not make a loop of it, nor less of a frame. */
+static int descend(int depth);
+static int (*volatile descend_further)(int) = descend;
+
+static int descend(int depth)
 {
-    volatile char frame[4096];
+    char frame[4096];
     frame[0] = (char)depth;
+    __asm__ volatile("" : : "r"(frame) : "memory");
     if (depth == 0)
         spin_us(100000);
-    return depth ? descend(depth - 1) + frame[0] : 0;
+    return depth ? descend_further(depth - 1) + frame[0] : 0;
 }
 
 static int deep(int frames)
