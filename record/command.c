@@ -41,7 +41,7 @@ static int set_rate(struct record_session *session, uint64_t frequency_hz, const
     if (result)
         return result;
     const struct sampler_facts *facts = sampler_facts(session->sampler);
-    session->ledger.period_ns = facts->event_is_clock ? facts->period : 0;
+    session->ledger.period_ns = facts->due_ns;
     session->event.varying = true;
     return recording_change_event(session->recording, &session->event) ||
                    begin_phase(session, changed_ns, mark)

@@ -96,6 +96,6 @@ int record_describe(struct record_session *session, struct sprof_error *error)
         .period = facts->period,
     };
     session->ledger.kernel_excluded = facts->kernel_excluded;
-    session->ledger.period_ns = facts->event_is_clock ? facts->period : 0;
+    session->ledger.period_ns = facts->due_ns;
     return session->run->source ? 0 : sprof_error_memory(error);
 }

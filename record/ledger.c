@@ -75,7 +75,13 @@ static int book(struct record_ledger *ledger, uint64_t from_ns, uint64_t until_n
 int record_ledger_lose(struct record_ledger *ledger, uint64_t since_ns, uint64_t time_ns,
                        uint64_t count)
 {
-    return book(ledger, since_ns < time_ns ? since_ns : time_ns, time_ns, count, lose);
+    const uint64_t from_ns = since_ns < time_ns ? since_ns : time_ns;
+    if (from_ns >= ledger->begins_ns)
+        return book(ledger, from_ns, time_ns, count, lose);
+    if (time_ns <= ledger->begins_ns)
+        return 0;
+    const double share = (double)(time_ns - ledger->begins_ns) / (double)(time_ns - from_ns);
+    return book(ledger, ledger->begins_ns, time_ns, (uint64_t)((double)count * share), lose);
 }
 
 int record_ledger_expect(struct record_ledger *ledger, uint64_t time_ns, uint64_t cpu_ns)
@@ -112,7 +118,7 @@ void record_ledger_skip(struct record_ledger *ledger, uint64_t time_ns, uint64_t
     const uint64_t used_ns = cpu_ns > ledger->last_cpu_ns ? cpu_ns - ledger->last_cpu_ns : 0;
     ledger->skipped_cpu_ns += used_ns;
     ledger->last_cpu_ns += used_ns;
-    ledger->last_time_ns = time_ns;
+    ledger->last_time_ns = ledger->begins_ns = time_ns;
 }
 
 int record_ledger_clear(struct record_ledger *ledger, uint64_t time_ns)
@@ -139,8 +145,9 @@ int record_ledger_throttle(struct record_ledger *ledger, int cpu, bool on, uint6
     struct store_ledger *second = record_ledger_second(ledger, time_ns);
     if (!second)
         return SPROF_ENOMEM;
-    if (time_ns + 1 > *since)
-        second->throttled += (time_ns + 1 - *since) / ledger->period_ns;
+    const uint64_t from_ns = *since - 1 > ledger->begins_ns ? *since - 1 : ledger->begins_ns;
+    if (time_ns > from_ns)
+        second->throttled += (time_ns - from_ns) / ledger->period_ns;
     *since = 0;
     return 0;
 }

@@ -22,6 +22,7 @@ struct record_ledger {
     uint64_t last_time_ns; /* until when target CPU time is booked … */
     uint64_t last_cpu_ns;  /* … and how much in all */
     uint64_t skipped_cpu_ns;
+    uint64_t begins_ns;               /* nothing before it counts: a delay, or what was cleared */
     uint64_t unsampled_ns;            /* CPU time booked on "[not sampled]" */
     struct sprof_map throttled_since; /* CPU → time, while sampling is paused there */
     size_t written;                   /* seconds already given to the database for good */
@@ -35,8 +36,8 @@ struct store_ledger *record_ledger_second(struct record_ledger *ledger, uint64_t
 int record_ledger_deliver(struct record_ledger *ledger, uint64_t time_ns, uint64_t weight_ns,
                           int64_t late_ns);
 
-/* Books lost samples, evenly on the time from `since_ns` to `time_ns`. Returns 0 or SPROF_ENOMEM.
- */
+/* Books lost samples, evenly on the time from `since_ns` to `time_ns`, as far as that counts.
+ * Returns 0 or SPROF_ENOMEM. */
 int record_ledger_lose(struct record_ledger *ledger, uint64_t since_ns, uint64_t time_ns,
                        uint64_t count);
 
@@ -47,7 +48,8 @@ int record_ledger_expect(struct record_ledger *ledger, uint64_t time_ns, uint64_
  * booked with before. */
 void record_ledger_spread(struct record_ledger *ledger, uint64_t cpu_ns);
 
-/* Passes over the targets' CPU time up to now: nobody was to sample it (--delay). */
+/* Passes over the targets' CPU time up to now: nobody was to sample it (--delay), or it was
+ * cleared. What is lost before that counts no more. */
 void record_ledger_skip(struct record_ledger *ledger, uint64_t time_ns, uint64_t cpu_ns);
 
 /* Forgets what was booked on the seconds up to a run time. Returns 0 or SPROF_ENOMEM. */

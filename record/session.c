@@ -307,7 +307,9 @@ static int govern(struct record_session *session, struct sprof_error *error)
 
 static int flush(struct record_session *session, uint64_t now_ns, struct sprof_error *error)
 {
-    session->next_flush_ns = now_ns + flush_interval_ns;
+    /* As a second of the run ends, so that the ledger's seconds hold what was used in them. */
+    const uint64_t run_ns = now_ns - session->start_ns;
+    session->next_flush_ns = now_ns + flush_interval_ns - run_ns % flush_interval_ns;
     if (record_account(session, now_ns) ||
         record_ledger_rows(&session->ledger, recording_batch(session->recording)))
         return sprof_error_memory(error);

@@ -77,6 +77,7 @@ struct sampler_facts {
     uint64_t frequency_hz; /* asked; 0 when a period was */
     uint64_t period; /* between samples, in event units: of a clock that varies, the mean; of other
                         events that vary, 0 */
+    uint64_t due_ns; /* CPU time for which one sample is due; 0 where nobody knows */
     bool kernel_excluded;          /* samples only in user mode */
     char kernel_excluded_why[256]; /* one line naming the setting; empty where asked for */
     size_t stack_bytes;            /* slice really asked from the kernel */

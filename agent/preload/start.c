@@ -5,6 +5,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -185,19 +186,54 @@ static bool receive_welcome(int fd, struct agent_welcome *welcome, int fds[2])
     return true;
 }
 
-static bool converse(uint32_t flags, struct agent_welcome *welcome, int fds[2])
+/* The socket; fails with EMFILE where there is no room for the two descriptors that come over it.
+ */
+static int open_socket(void)
+{
+    const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    const int first = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    const int second = first < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (first >= 0)
+        close(first);
+    if (second >= 0)
+        close(second);
+    else if (fd >= 0)
+        close(fd);
+    return second < 0 ? -1 : fd;
+}
+
+/* Of a program that has used up its descriptors: as many more as may be, for this moment. */
+static bool raise_limit(struct rlimit *before)
+{
+    if (errno != EMFILE || getrlimit(RLIMIT_NOFILE, before) || before->rlim_cur >= before->rlim_max)
+        return false;
+    const struct rlimit raised = {before->rlim_max, before->rlim_max};
+    return setrlimit(RLIMIT_NOFILE, &raised) == 0;
+}
+
+static bool converse_over(int fd, uint32_t flags, struct agent_welcome *welcome, int fds[2])
 {
     const struct timeval patience = {.tv_sec = 2}; /* sprof may be stopped, or ending */
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     memcpy(address.sun_path, agent_process.socket_path, sizeof address.sun_path);
-    const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return false;
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-    const bool agreed = connect(fd, (struct sockaddr *)&address, sizeof address) == 0 &&
-                        send_hello(fd, flags) && receive_welcome(fd, welcome, fds);
-    close(fd);
+    return connect(fd, (struct sockaddr *)&address, sizeof address) == 0 && send_hello(fd, flags) &&
+           receive_welcome(fd, welcome, fds);
+}
+
+static bool converse(uint32_t flags, struct agent_welcome *welcome, int fds[2])
+{
+    struct rlimit before;
+    int fd = open_socket();
+    const bool raised = fd < 0 && raise_limit(&before);
+    if (raised)
+        fd = open_socket();
+    const bool agreed = fd >= 0 && converse_over(fd, flags, welcome, fds);
+    if (fd >= 0)
+        close(fd);
+    if (raised)
+        setrlimit(RLIMIT_NOFILE, &before);
     return agreed;
 }
 

@@ -7,6 +7,18 @@ int sigprof_most_hz(enum sampler_clock clock, bool fine)
     return clock == SAMPLER_CLOCK_WALL ? SAMPLER_WALL_HZ_MAX : fine ? 10000 : 1000000;
 }
 
+/* A timer fires in the first tick that finds it expired. One whose period is near the tick asks for
+ * less than it, see agent_timer_set. */
+uint64_t sigprof_due_ns(const struct sigprof_source *source)
+{
+    const uint64_t period_ns = source->period_ns, tick_ns = source->tick_ns;
+    if (source->clock == SAMPLER_CLOCK_WALL)
+        return 0;
+    if (source->fine && period_ns < tick_ns)
+        return period_ns;
+    return period_ns < tick_ns * 3 / 2 ? tick_ns : period_ns;
+}
+
 void sigprof_control_process(const struct sigprof_source *source, struct sigprof_process *process)
 {
     struct agent_control *control = &process->shared->control;

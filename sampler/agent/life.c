@@ -69,7 +69,9 @@ int sigprof_tell_losses(struct sigprof_source *source, struct sigprof_process *p
     const uint64_t lost = atomic_load_explicit(&control->lost, memory_order_relaxed);
     struct model_record record = sigprof_record_of(MODEL_RECORD_LOST, -1, -1, now_ns);
     record.lost.count = believable(lost - process->lost);
+    record.lost.since_ns = process->lost_until_ns;
     process->lost = lost;
+    process->lost_until_ns = now_ns;
     for (size_t why = 0; why < AGENT_REFUSALS; why++) {
         const uint64_t refused = atomic_load_explicit(&control->refused[why], memory_order_relaxed);
         source->counts.unsampled_threads += believable(refused - process->refused[why]);
@@ -212,6 +214,7 @@ static int add_process(struct sigprof_source *source, const struct sigprof_calle
     int result = 0;
     if (process->begin_ns > now_ns || process->begin_ns < source->last_ns)
         process->begin_ns = source->last_ns;
+    process->lost_until_ns = process->begin_ns;
     process->standing = caller->hello.standing;
     count_standing(source, process->standing);
     atomic_store(&process->shared->control.standing, process->standing);

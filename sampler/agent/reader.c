@@ -198,5 +198,10 @@ int sigprof_take(struct source *base, struct model_record **record)
     if (source->record.time_ns > source->last_ns)
         source->last_ns = source->record.time_ns;
     *record = &source->record;
-    return source->record.type == MODEL_RECORD_SAMPLE && sigprof_is_paused(source, &source->record);
+    if (source->record.type != MODEL_RECORD_SAMPLE)
+        return 0;
+    const bool paused = sigprof_is_paused(source, &source->record);
+    source->record.sample.late =
+        (int64_t)source->record.sample.weight - (int64_t)sigprof_due_ns(source);
+    return paused;
 }

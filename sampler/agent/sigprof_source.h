@@ -63,7 +63,9 @@ uint64_t sigprof_used_ns(struct sigprof_source *source);
 size_t sigprof_count_strangers(struct sigprof_process *process);
 int sigprof_scan_threads(struct sigprof_source *source, uint64_t now_ns);
 
-/* control.c */
+/* control.c. For how much CPU time one sample is due: the tick, where more was asked for; 0 where
+ * samples are taken by time. */
+uint64_t sigprof_due_ns(const struct sigprof_source *source);
 int sigprof_most_hz(enum sampler_clock clock, bool fine);
 void sigprof_control_process(const struct sigprof_source *source, struct sigprof_process *process);
 bool sigprof_is_paused(const struct sigprof_source *source, struct model_record *sample);

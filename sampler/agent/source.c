@@ -216,6 +216,7 @@ static void facts(const struct source *base, struct sampler_facts *facts)
     facts->may_miss_threads = !wall; /* of threads' lives there is no sum to hold samples against */
     facts->event_is_clock = true;
     facts->varying_period = true;
+    facts->due_ns = sigprof_due_ns(source);
     facts->frequency_hz = wall ? 0 : source->frequency_hz;
     if (wall) {
         facts->period = source->period_ns;

@@ -47,6 +47,7 @@ void perf_source_state_facts(struct perf_source *source)
                  (!config->event->is_clock || source->jitters || source->generations.count));
     if (!config->frequency_hz || config->event->is_clock)
         facts->period = perf_config_period(config);
+    facts->due_ns = config->event->is_clock && !wall ? facts->period : 0;
     facts->kernel_excluded = config->exclude_kernel;
     facts->stack_bytes = config->stack_bytes;
     facts->stack_bytes_wanted = config->stack_bytes_wanted;

@@ -568,6 +568,85 @@ END
     holds "$(counter sampler.tails_with_sample) > 20" "stacks captured beyond their slices"
 }
 
+# The ledger expects as many samples as were asked for, where that is no more than ticks, or the helper makes them:
+# those that another one stands for are overrun, and nothing is left over but chance.
+ledger() {
+    local due_hz options
+    for options in "-F 50" "-F 10000 --agent-clock fine"; do
+        due_hz=${options//[^0-9]/}
+        expect 0 "${record[@]}" $options -- "$PROGRAMS/split" threads 2 2500
+        local expected booked unexplained delivered seconds lost
+        IFS='|' read -r expected booked unexplained delivered seconds lost < <(sql t.db "SELECT
+            sum(expected_cpu_ns) / 1e9 * $due_hz, sum(delivered + lost + throttled + excluded + timer_overrun +
+            unexplained), sum(unexplained), sum(delivered), count(*), sum(lost) FROM ledger")
+        echo "$expected expected, $booked booked, of these $delivered delivered, $lost lost, $unexplained unexplained"
+        holds "$delivered == $(value samples)" "each sample is in the ledger once"
+        holds "($expected - $booked) ^ 2 <= ($seconds + 1) ^ 2" "the ledger balances"
+        holds "$unexplained <= 0.15 * $expected + 5 * sqrt($expected) + 5" "what is unexplained is chance"
+    done
+}
+
+# A program that has used up its descriptors: its children are sampled, and find their limit and numbers as they are.
+descriptors() {
+    cat >filled.c <<'END'
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static __attribute__((noinline)) void work(void)
+{
+    for (volatile unsigned i = 0; i < 600000000; i++)
+        ;
+}
+static void say(const char *who)
+{
+    struct rlimit limit;
+    getrlimit(RLIMIT_NOFILE, &limit);
+    const int next = dup(0);
+    printf("%s: limit %lu, next %d, error %d\n", who, (unsigned long)limit.rlim_cur, next, next < 0 ? errno : 0);
+    fflush(stdout);
+    if (next >= 0)
+        close(next);
+}
+int main(int argc, char **argv)
+{
+    struct rlimit limit;
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = 64;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    const int spare = argc > 1 ? argv[1][0] - '0' : 0;
+    int last = 0, status;
+    for (int fd; (fd = open("/dev/null", O_RDONLY)) >= 0;)
+        last = fd;
+    for (int i = 0; i < spare; i++)
+        close(last - i);
+    say("parent");
+    if (fork() == 0) {
+        say("child");
+        work();
+        _exit(3);
+    }
+    wait(&status);
+    for (int fd = 3; fd < 64; fd++)
+        close(fd);
+    say("closed");
+    return WEXITSTATUS(status) + 2;
+}
+END
+    cc -O1 -o filled filled.c || fail "cannot compile"
+    local spare
+    for spare in 0 1 2; do
+        ./filled $spare >wanted
+        expect 5 "${record[@]}" -- ./filled $spare
+        cmp -s out wanted || fail "the program finds other descriptors: $(diff out wanted)"
+        holds "$(counter agent.programs) == 2" "programs and forks that an agent is in"
+        holds "$(sql t.db "SELECT sum(exclusive_weight) * 1.0 / (SELECT target_cpu_ns FROM run) FROM v_function
+            WHERE function = 'work'") > 0.5" "the child's CPU time"
+    done
+}
+
 # More samples than ticks; work in step with the tick is met at its share.
 fine() {
     record+=(--agent-clock fine)

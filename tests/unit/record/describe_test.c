@@ -13,6 +13,7 @@ static const struct sampler_facts facts = {
     .event_is_clock = true,
     .frequency_hz = 997,
     .period = 1003009,
+    .due_ns = 1003009,
     .source = "perf per CPU",
     .kernel_excluded = true,
     .kernel_excluded_why = "kernel.perf_event_paranoid is 2",

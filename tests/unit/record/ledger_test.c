@@ -171,6 +171,25 @@ static void test_losses_are_booked_on_the_time_in_which_they_were_due(void)
     record_ledger_release(&ledger);
 }
 
+/* The kernel tells of some losses when what they belong to was cleared. */
+static void test_losses_before_a_clear_do_not_count(void)
+{
+    struct record_ledger ledger = {.period_ns = 1000000};
+    record_ledger_skip(&ledger, 3 * second_ns / 2, second_ns);
+    CU_ASSERT_EQUAL(record_ledger_clear(&ledger, 3 * second_ns / 2), 0);
+    CU_ASSERT_EQUAL(record_ledger_lose(&ledger, second_ns, 3 * second_ns / 2, 500), 0);
+    CU_ASSERT_EQUAL(record_ledger_lose(&ledger, second_ns, second_ns, 3), 0);
+    CU_ASSERT_EQUAL(record_ledger_lose(&ledger, second_ns / 2, 5 * second_ns / 2, 2000), 0);
+    CU_ASSERT_EQUAL(record_ledger_throttle(&ledger, 1, true, second_ns), 0);
+    CU_ASSERT_EQUAL(record_ledger_throttle(&ledger, 1, false, 3 * second_ns / 2 + 20000000), 0);
+    CU_ASSERT_EQUAL_FATAL(ledger.seconds.count, 3);
+    CU_ASSERT_EQUAL(ledger.seconds.items[0].lost, 0);
+    CU_ASSERT_EQUAL(ledger.seconds.items[1].lost, 500);
+    CU_ASSERT_EQUAL(ledger.seconds.items[2].lost, 500);
+    CU_ASSERT_EQUAL(ledger.seconds.items[1].throttled, 20);
+    record_ledger_release(&ledger);
+}
+
 static void test_more_than_expected_is_negative(void)
 {
     struct record_ledger ledger = ledger_of(EXPECTED + 300);
@@ -274,6 +293,8 @@ void sprof_suite_record_ledger(void)
     CU_add_test(suite, "lost and throttled explain a gap", test_lost_and_throttled_explain_a_gap);
     CU_add_test(suite, "losses are booked on the time in which they were due",
                 test_losses_are_booked_on_the_time_in_which_they_were_due);
+    CU_add_test(suite, "losses before a clear do not count",
+                test_losses_before_a_clear_do_not_count);
     CU_add_test(suite, "more than expected is negative", test_more_than_expected_is_negative);
     CU_add_test(suite, "what is no clock expects nothing", test_what_is_no_clock_expects_nothing);
     CU_add_test(suite, "closing again", test_closing_again);

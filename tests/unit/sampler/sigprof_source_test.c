@@ -35,6 +35,24 @@ static void test_facts(void)
     CU_ASSERT_EQUAL(live.out_of_order, 0);
 }
 
+/* No timer of the kernel's fires more often than it ticks; the helper does, and so does time. */
+static void test_what_is_due(void)
+{
+    struct sigprof_source source = {
+        .clock = SAMPLER_CLOCK_CPU, .tick_ns = 4000000, .period_ns = 1003009};
+    CU_ASSERT_EQUAL(sigprof_due_ns(&source), 4000000);
+    source.period_ns = 5999999; /* asks for the tick */
+    CU_ASSERT_EQUAL(sigprof_due_ns(&source), 4000000);
+    source.period_ns = 10000000;
+    CU_ASSERT_EQUAL(sigprof_due_ns(&source), 10000000);
+    source.fine = true;
+    CU_ASSERT_EQUAL(sigprof_due_ns(&source), 10000000);
+    source.period_ns = 1003009;
+    CU_ASSERT_EQUAL(sigprof_due_ns(&source), 1003009);
+    source.clock = SAMPLER_CLOCK_WALL;
+    CU_ASSERT_EQUAL(sigprof_due_ns(&source), 0);
+}
+
 /* One thread's samples, births, ends and CPU times. */
 static void test_threads(void)
 {
@@ -246,6 +264,7 @@ void sprof_suite_sampler_sigprof_source(void)
 {
     CU_pSuite suite = CU_add_suite("sampler/sigprof_source", NULL, NULL);
     CU_ADD_TEST(suite, test_facts);
+    CU_ADD_TEST(suite, test_what_is_due);
     CU_ADD_TEST(suite, test_threads);
     CU_ADD_TEST(suite, test_what_it_cannot_do);
     CU_ADD_TEST(suite, test_when_it_stands_in);
