@@ -25,17 +25,19 @@
 #include <stdint.h>
 
 #define PROBE_VARIABLE "SPROF_PROBE"
-#define PROBE_LISTEN "listen"        /* as its value: the program waits for a tracer */
-#define PROBE_LISTENS "sprof-probe-" /* … at this name and its process number */
+#define PROBE_LISTEN "listen"               /* as its value: the program waits for a tracer */
+#define PROBE_BINDS_NOW "LD_BIND_NOW=sprof" /* … and "=": stays until the agent has started */
+#define PROBE_LISTENS "sprof-probe-"        /* … at this name and its process number */
 #define PROBE_LIBRARY "libsprof-probe.so"
 #define PROBE_MEMORY_NAME "sprof-probe" /* of the memfd */
 
 enum {
     PROBE_MAGIC = 0x42505053, /* "SPPB" */
-    PROBE_VERSION = 8,
+    PROBE_VERSION = 9,
     PROBE_THUNK_BYTES = 64,
     PROBE_THUNKS =
         131072, /* one for each function of a process that is probed, and one to calibrate */
+    PROBE_POINTS = 32768,  /* thunks behind them, for places that call: see trace/points.h */
     PROBE_SLABS = 4096,    /* threads of one process that can be traced at the same time */
     PROBE_BUCKETS = 64,    /* of a histogram */
     PROBE_BUCKET_FIRST = 4 /* … the first ends at 2^(this + 1/2) ticks; two an octave */
@@ -57,6 +59,8 @@ struct probe_hello {
     uint64_t loaded;       /* … and what it is to call in its place */
     int64_t thread;        /* what a thread has of its own, from its thread pointer … */
     uint64_t thread_bytes; /* … which is zero before its first probe */
+    uint64_t points;       /* address of the area for call points … */
+    uint64_t point_enter, point_leave; /* … and what their thunks call */
 };
 
 enum probe_request_kind {
@@ -324,6 +328,7 @@ struct probe_owner {
     uint64_t start; /* of that process, in clock ticks since boot */
     uint64_t shared_at;
     uint64_t handle, close; /* what dlclose, at `close`, unloads the agent by; 0: it stays */
+    uint32_t has_points;    /* there are call points, which stay until the process ends */
     struct probe_hello hello;
     struct {
         uint64_t address, bytes;
@@ -377,6 +382,9 @@ struct probe_shared {
     _Atomic uint8_t stat_pages[PROBE_SLABS][PROBE_STAT_PAGES / 8];
     _Atomic uint8_t node_pages[PROBE_SLABS][PROBE_NODE_PAGES / 8];
     _Atomic uint64_t beyond[PROBE_THUNKS];
+
+    /* Call points with this number and above are not of one function alone. */
+    uint32_t first_open_point;
 };
 
 #define PROBE_SHARED_BYTES ((sizeof(struct probe_shared) + 4095) / 4096 * 4096)

@@ -146,7 +146,8 @@ static void bash_names(FILE *out, const struct cli_command *command)
 {
     fprintf(out, "        %s) names='--help", command->name);
     for (const struct cli_option *option = command->options; option->name; option++)
-        fprintf(out, " --%s", option->name);
+        if (option->help)
+            fprintf(out, " --%s", option->name);
     fputs("' operands='", out);
     print_operand_words(out, command);
     fputs("' ;;\n", out);
@@ -241,7 +242,8 @@ static void print_zsh(FILE *out)
         const struct cli_command *command = cli_commands[i];
         fprintf(out, "    %s) _arguments -s \\\n", command->name);
         for (const struct cli_option *option = command->options; option->name; option++)
-            zsh_option(out, command, option);
+            if (option->help)
+                zsh_option(out, command, option);
         fputs("        '(-h --help)'{-h,--help}'[print the help]' \\\n", out);
         if (has_operand_words(command)) {
             fputs("        '1:what:(", out);
@@ -308,7 +310,8 @@ static void print_fish(FILE *out)
         print_quoted(out, command->summary, "\\");
         fputs("'\n", out);
         for (const struct cli_option *option = command->options; option->name; option++)
-            fish_option(out, command, option);
+            if (option->help)
+                fish_option(out, command, option);
         if (command->command_follows)
             fprintf(out,
                     "complete -c sprof -n '__fish_seen_subcommand_from %s' -a "

@@ -30,7 +30,8 @@ void cli_help_command(FILE *out, const struct cli_command *command)
             command->operands ? " " : "", command->operands ? command->operands : "",
             command->summary);
     for (const struct cli_option *option = command->options; option->name; option++)
-        print_option(out, option);
+        if (option->help) /* else it is for engineers */
+            print_option(out, option);
     fprintf(out, "  %-*s  print this help\n", OPTION_WIDTH, "-h, --help");
     if (command->details)
         fprintf(out, "\n%s", command->details);

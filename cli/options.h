@@ -14,7 +14,7 @@ struct cli_option {
     const char *name;     /* without dashes; NULL ends a table */
     char letter;          /* 0: none */
     const char *argument; /* what help calls its value; NULL: it takes none */
-    const char *help;     /* one line */
+    const char *help;     /* one line; NULL: help and shells do not offer it */
     size_t offset;        /* of the field it sets, in the command's struct of arguments */
     /* Returns 0, SPROF_EUSAGE with a message that says what a good value is, or SPROF_ENOMEM.
      * `value` is NULL for options without an argument, and lives as long as the process else. */

@@ -29,7 +29,7 @@ struct arguments {
     size_t max_size, memory;
     struct limits warn_over, watchdog;
     double stack_check; /* percent; 0: none */
-    bool append, children, paths, callers, no_cache, paused, verbose;
+    bool append, children, paths, callers, all_points, no_cache, paused, verbose;
 };
 
 static int set_mode(void *field, const char *value, struct sprof_error *error)
@@ -129,6 +129,7 @@ static const struct cli_option options[] = {
     {"paths", 0, NULL, "count and time calls by who called whom, too", FIELD(paths), cli_set_flag},
     {"callers", 0, NULL, "… by caller and function alone, which costs less room", FIELD(callers),
      cli_set_flag},
+    {"all-points", 0, NULL, NULL, FIELD(all_points), cli_set_flag},
     {"max-overhead", 0, "PERCENT|none",
      "time fewer functions, then take probes out, until they cost no more, such as 5% (none)",
      FIELD(max_overhead), set_overhead},
@@ -184,6 +185,9 @@ static void summarize(struct cli_terminal *terminal, const struct trace_options 
     else
         cli_say(terminal, "%zu probes (%zu see the entry only)%s", result->probes,
                 result->entry_only, refused);
+    if (trace->all_points)
+        cli_say(terminal, "%zu call points, and %llu calls through them", result->points,
+                (unsigned long long)result->point_calls);
     if (result->left_out)
         cli_say(terminal, "%zu times a program was executed that could not be traced",
                 result->left_out);
@@ -281,6 +285,11 @@ static int check(const struct arguments *arguments, const struct cli_operands *o
     if (arguments->mode != TRACE_LOG && (arguments->depth || arguments->max_size))
         return sprof_error_set(error, SPROF_EUSAGE, 0, "--%s goes with --mode log",
                                arguments->depth ? "depth" : "max-size");
+    if (arguments->all_points &&
+        (pids || arguments->children || arguments->backend != TRACE_INJECT))
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "--all-points is written into a command before it runs: it does not "
+                               "go with -p, --children and --backend uprobe");
     if (arguments->mode == TRACE_COVERAGE &&
         (arguments->warn_over.list.count || arguments->watchdog.list.count ||
          arguments->stack_check > 0))
@@ -328,6 +337,7 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
         .watchdog_count = arguments->watchdog.list.count,
         .stack_check = arguments->stack_check,
         .callers = arguments->callers,
+        .all_points = arguments->all_points,
         .depth = arguments->depth < UINT32_MAX ? (uint32_t)arguments->depth : 0,
         .max_size = arguments->max_size,
         .no_cache = arguments->no_cache,

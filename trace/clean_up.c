@@ -159,7 +159,14 @@ int trace_clean_up(pid_t pid, const struct sprof_log *log, struct sprof_error *e
     uint32_t functions;
     int lock_fd = -1;
     int result = owner ? trace_lock(pid, &lock_fd, error) : sprof_error_memory(error);
-    if (!result && trace_owner_read(pid, owner, &functions))
+    const bool is_there = !result && trace_owner_read(pid, owner, &functions);
+    if (is_there && owner->has_points)
+        result = sprof_error_set(error, SPROF_ESTATE, 0,
+                                 "process %d was started with --all-points: its probes were "
+                                 "switched off when their tracer was killed, and stay until it "
+                                 "ends",
+                                 (int)pid);
+    else if (is_there)
         result = clean_up(pid, owner, functions, log, error);
     if (lock_fd >= 0)
         close(lock_fd);
@@ -175,6 +182,8 @@ bool trace_clean_up_after(const struct trace_tracer *tracer, pid_t pid, bool is_
     bool is_out = owner != NULL;
     if (owner && !trace_owner_read(pid, owner, &functions))
         is_out = !is_running || !trace_attach_sweep(pid, error);
+    else if (owner && owner->has_points)
+        is_out = true; /* they are off, and stay */
     else if (owner && owner->pid == (uint32_t)tracer->pid && owner->start == tracer->start)
         is_out =
             !clean_up(pid, owner, functions, NULL, error) && !trace_owner_read(pid, owner, NULL);

@@ -228,6 +228,10 @@ static int detach(void *context, char *argument, struct sprof_str *answer,
 {
     struct trace_session *session = context;
     (void)argument;
+    if (session->points)
+        return sprof_error_set(error, SPROF_ESTATE, 0,
+                               "the call points of --all-points stay until the command ends: "
+                               "`sprof ctl off` switches them off, with all probes");
     session->paused = true;
     switch_all(session);
     const int result = trace_detach(session, error);

@@ -1,5 +1,6 @@
 /* Reads what the agent measured, thread by thread. The command can write anything there, so each
  * number is checked where it matters. */
+#include "trace/points.h"
 #include "trace/uprobe/uprobes.h"
 #include "trace/warn.h"
 
@@ -179,6 +180,7 @@ static int end_thread(struct trace_session *session, uint32_t slab)
                                 recording_event(session->recording, &exit))
                            ? SPROF_ENOMEM
                            : 0;
+    trace_points_collect(session, stats_of(session, slab));
     fallocate(session->memory_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
               (off_t)trace_slab_offset(session, slab), (off_t)probe_slab_bytes(session->capacity));
     trace_log_empty(session, slab);

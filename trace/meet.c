@@ -2,6 +2,7 @@
 #include "trace/meet.h"
 #include "trace/attach.h"
 #include "trace/load.h"
+#include "trace/points.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -129,8 +130,10 @@ static void find_stack(struct trace_session *session)
 int trace_share_memory(struct trace_session *session, struct sprof_error *error)
 {
     const size_t probes = session->probes.count;
-    const uint32_t functions = session->capacity =
-        (uint32_t)(probes + LATER_PROBES < PROBE_THUNKS ? probes + LATER_PROBES : PROBE_THUNKS - 1);
+    const uint32_t points = trace_points_count(session), most_functions = PROBE_THUNKS - 1 - points;
+    const uint32_t own =
+        probes + LATER_PROBES < most_functions ? (uint32_t)probes + LATER_PROBES : most_functions;
+    const uint32_t functions = session->capacity = own + points;
     const uint64_t slab_bytes = probe_slab_bytes(functions);
     const uint64_t most = SHARED_BYTES_MAX / slab_bytes;
     const uint32_t slabs = most < PROBE_SLABS ? (uint32_t)most : PROBE_SLABS;
@@ -159,6 +162,7 @@ int trace_share_memory(struct trace_session *session, struct sprof_error *error)
     session->shared->main_tid = (uint32_t)session->pid;
     session->shared->follows_forks = session->options.children;
     session->shared->cost = session->common->known_cost;
+    trace_points_number(session, own);
     find_stack(session);
     for (size_t i = 0; i < probes; i++)
         session->shared->tiers[i] = session->probes.items[i].tier;

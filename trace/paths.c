@@ -1,5 +1,5 @@
 /* Call paths: which function was called below which, as the agent counts them in each thread. */
-#include "trace/tracing.h"
+#include "trace/points.h"
 
 #include <unistd.h>
 
@@ -12,7 +12,7 @@ static bool node_at(const struct trace_session *session, const struct probe_node
                     uint32_t index, struct node *node)
 {
     const uint64_t key = nodes[index].key;
-    const uint32_t function = (uint32_t)key - 1;
+    const uint32_t function = trace_points_caller(session, (uint32_t)key - 1);
     *node = (struct node){function, PROBE_NODE_PARENT(key)};
     return index && key && function < session->probes.count &&
            session->probes.items[function].is_chosen;

@@ -4,6 +4,7 @@
 #include "trace/listening.h"
 #include "trace/load.h"
 #include "trace/meet.h"
+#include "trace/points.h"
 #include "trace/uprobe/uprobes.h"
 #include "trace/warn.h"
 
@@ -76,9 +77,8 @@ static uint64_t find_room(const struct gaps *gaps, uint64_t size, uint64_t low, 
     return above;
 }
 
-/* Room that jumps from all of `low` to `high` reach. A library that was loaded before has some. */
-static int make_island(struct trace_session *session, struct trace_file *file, uint64_t bytes,
-                       uint64_t low, uint64_t high, struct sprof_error *error)
+int trace_make_island(struct trace_session *session, struct trace_file *file, uint64_t bytes,
+                      uint64_t low, uint64_t high, struct sprof_error *error)
 {
     if (file->island && reaches(file->island, file->island_bytes, low, high))
         return 0;
@@ -120,8 +120,8 @@ static int make_island_of(struct trace_session *session, struct trace_file *file
         low = site < low ? site : low;
         high = site > high ? site : high;
     }
-    return make_island(session, file, file->count * each, file->bias + low,
-                       file->bias + high + PAGE, error);
+    return trace_make_island(session, file, file->count * each, file->bias + low,
+                             file->bias + high + PAGE, error);
 }
 
 /* Of a running process, while a thread of it is borrowed. */
@@ -385,7 +385,7 @@ int trace_place_hook(struct trace_session *session, const char *loader_path, uin
     struct writing writing;
     int result = begin_writing(&writing, session, 0, 0, error);
     if (!result)
-        result = make_island(session, &loader, PAGE, at, at + PAGE, error);
+        result = trace_make_island(session, &loader, PAGE, at, at + PAGE, error);
     trace_far_jump_write(far_jump, session->hello.loaded);
     if (!result)
         result = write_code(&writing, loader.island, far_jump, sizeof far_jump);
@@ -418,6 +418,8 @@ int trace_place(struct trace_session *session, struct sprof_error *error)
         trace_attach_let_go(session);
     if (!result)
         result = write_probes(session, error);
+    if (!result)
+        result = trace_points_place(session, error);
     if (!result)
         result = trace_warnings_begin(session, 0, error);
     if (!result)

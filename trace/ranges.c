@@ -1,6 +1,7 @@
 /* Which probes are on: numbered ranges, each of which adds functions or takes them out, and is
  * itself on or off. The last one that holds a function and is on decides. */
 #include "trace/governor.h"
+#include "trace/points.h"
 #include "trace/uprobe/uprobes.h"
 
 #include <ctype.h>
@@ -228,6 +229,7 @@ void trace_switch(struct trace_session *session)
     }
     if (session->uprobes)
         trace_uprobes_switch(session);
+    trace_points_switch(session, !session->paused);
 }
 
 /* "1,3-5": calls `set` for each number. */

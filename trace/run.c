@@ -6,6 +6,7 @@
 #include "trace/listening.h"
 #include "trace/load.h"
 #include "trace/meet.h"
+#include "trace/points.h"
 #include "trace/uprobe/uprobes.h"
 
 #include <errno.h>
@@ -71,6 +72,8 @@ static int set_up(struct trace_session *session, struct sprof_error *error)
                                                             : trace_meet(session, error);
     if (!result)
         result = trace_choose(session, error);
+    if (!result)
+        result = trace_points_find(session, error);
     if (!result && take_snapshot(session))
         result = sprof_error_memory(error);
     if (!result && session->runtime)
@@ -341,6 +344,8 @@ static int finish(struct trace_session *session, struct trace_result *result,
     result->refused = session->refused;
     result->logged = sums.logged;
     result->unlogged = sums.unlogged;
+    result->points = trace_points_count(session);
+    result->point_calls = trace_points_calls(session);
     trace_coverage_count(session, &result->covered, &result->left);
     result->stopped_ns = session->stopped_ns;
     result->untracked = sums.untracked;

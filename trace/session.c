@@ -3,6 +3,7 @@
 #include "trace/children.h"
 #include "trace/listening.h"
 #include "trace/load.h"
+#include "trace/points.h"
 #include "trace/uprobe/uprobes.h"
 #include "trace/warn.h"
 
@@ -89,7 +90,8 @@ static int set_environment(struct trace_session *session, struct sprof_error *er
     int result = target_find_library(PROBE_LIBRARY, library, error);
     if (result)
         return result;
-    const char *others = getenv("LD_PRELOAD");
+    const char *others = getenv("LD_PRELOAD"), *bound = getenv("LD_BIND_NOW");
+    const bool binds = session->options.all_points && !(bound && *bound);
     sprof_str_appendf(&preload, "LD_PRELOAD=%s%s%s", library, others ? ":" : "",
                       others ? others : "");
     snprintf(variable, sizeof variable, PROBE_VARIABLE "=%d", session->child_fd);
@@ -104,6 +106,7 @@ static int set_environment(struct trace_session *session, struct sprof_error *er
     if (preload.failed || sanitizer.failed ||
         target_set_environment(session->target, preload.text) ||
         target_set_environment(session->target, variable) ||
+        (binds && target_set_environment(session->target, PROBE_BINDS_NOW "=")) ||
         (sanitizer.text && target_set_environment(session->target, sanitizer.text)))
         result = sprof_error_memory(error);
     sprof_str_release(&preload);
@@ -293,6 +296,7 @@ void trace_program_release(struct trace_session *session)
         trace_plan_release(&session->files.items[i].plan);
     trace_figures_release(session);
     trace_warnings_free(session);
+    trace_points_free(session);
     trace_attach_free(session->attachment);
     sprof_vec_release(&session->files);
     sprof_vec_release(&session->probes);

@@ -58,6 +58,7 @@ struct trace_options {
     bool children;       /* trace what the command forks and executes, too */
     bool paths;          /* calls by call path, too; in mode stats */
     bool callers;        /* … by caller and function */
+    bool all_points;     /* of a command: places that call have probes, too (points.h) */
     uint32_t depth;      /* mode log: of the calls that are logged, at most; 0: any */
     uint64_t max_size;   /* … bytes of the recording, from which on no more are; 0: no bound */
     const struct trace_limit *warn_over; /* of a call that took longer, there is a warning … */
@@ -79,6 +80,8 @@ struct trace_result {
     size_t probes;                       /* functions that were probed … */
     size_t entry_only;                   /* … of which only calls are counted */
     size_t refused;                      /* chosen functions without a probe */
+    size_t points;                       /* with `all_points`: places that call … */
+    uint64_t point_calls;                /* … and calls through them, of threads that have ended */
     size_t governed_count, governed_off; /* only counted at the end, off, to hold max_overhead */
     uint64_t calls;
     uint64_t in_flight;         /* calls that had not ended */

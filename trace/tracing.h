@@ -174,6 +174,7 @@ struct trace_session {
     struct trace_session *common;               /* what trace_open made; may be itself */
     SPROF_VEC(struct trace_session *) programs; /* of `common`: those that run, in any order */
     struct trace_warnings *warnings;            /* NULL: nobody wants any; owned */
+    struct trace_points *points;                /* NULL: without --all-points; owned */
     struct trace_children *children;            /* of `common`, with --children; owned */
     SPROF_VEC(struct trace_process) processes;  /* that run the program; the first executed it */
     struct sprof_map process_index;             /* pid → the newest of that number */
@@ -295,6 +296,11 @@ int trace_place_copies(struct trace_session *session, struct trace_file *file,
  * process that runs trace_place_live writes it. */
 int trace_place_hook(struct trace_session *session, const char *loader, uint64_t at,
                      struct sprof_error *error);
+
+/* Makes file->island, of so many bytes, where jumps from all of `low` to `high` reach it. A library
+ * that was loaded before has one. */
+int trace_make_island(struct trace_session *session, struct trace_file *file, uint64_t bytes,
+                      uint64_t low, uint64_t high, struct sprof_error *error);
 
 /* == place_live.c == */
 

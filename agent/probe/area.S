@@ -57,4 +57,28 @@ probe_thunks:
         .cfi_endproc
         .size   probe_thunks, . - probe_thunks
 
+/* The same for those of call points (points.S). Theirs is the caller's frame of the thunk of the
+ * function that they call, with the same S: the canonical frame address is S + 10, and the record
+ * that of S ^ 2^40. */
+        .globl  probe_points
+        .hidden probe_points
+        .type   probe_points, @function
+probe_points:
+        .cfi_startproc
+        .cfi_escape 0x0f, 60, \
+            AT_LEAST(2), AT_LEAST(15), SUB, AT_LEAST(22), SUB, AT_LEAST(29), ADD, \
+            AT_LEAST(31), ADD, AT_LEAST(44), SUB, \
+            0x33, 0x24, BREG_RSP, ADD, 0x3a, ADD        /* lit3, shl, rsp, plus, lit10, plus */
+        .cfi_escape 0x16, 7, 2, 0x32, SUB
+        .cfi_escape 0x10, 16, 56, \
+            0x3a, SUB,                                  /* lit10, minus */ \
+            AT_LEAST(22), AT_LEAST(45), SUB, 0x31, SUB, /* 0: in the record */ \
+            0x28, 32, 0,                                /* bra: to the end */ \
+            0x0e, 0, 0, 0, 0, 0, 1, 0, 0, 0x27,         /* const8u, xor */ \
+            0x0e, 0xff, 0xff, 0xff, 0xff, 0xff, 3, 0, 0, 0x1a, 0x33, 0x24, \
+            0x0e, 0, 0, 0, 0, 0, 0x57, 0, 0, ADD        /* const8u, and, lit3, shl, const8u, plus */
+        .fill   32768 * 64, 1, 0xcc
+        .cfi_endproc
+        .size   probe_points, . - probe_points
+
         .section .note.GNU-stack, "", @progbits

@@ -3,7 +3,14 @@
 #include "agent/probe/offsets.h"
 
 #define RECORDS 0x570000000000 /* PROBE_RECORDS */
+/* Call points (points.S) have slots with the lowest bit set, and other records: see thread.h. */
+#ifdef POINTS
+#define POINT 1
+#define THUNKS_BYTES 0xa00000  /* with those of call points */
+#else
+#define POINT 0
 #define THUNKS_BYTES 0x800000  /* PROBE_THUNKS of PROBE_THUNK_BYTES */
+#endif
 #define TIER_OFF 0
 #define TIER_COUNT 1
 #define TIER_FULL 4
@@ -35,6 +42,9 @@
         .macro  record_of slot, record, scratch
         mov     \slot, \record
         shl     $22, \record
+#ifdef POINTS
+        btc     $62, \record
+#endif
         movabs  $RECORDS, \scratch
         shr     $19, \record
         add     \scratch, \record
@@ -69,9 +79,13 @@ probe_enter:
         mov     %r11, %rdx
         shl     $7, %rdx                        /* STAT_BYTES */
         add     %rdx, %rcx
-        lea     56(%rsp), %rdx
+        lea     56+POINT(%rsp), %rdx
         cmpb    $TIER_FULL, SHARED_TIERS(%rax,%r11)
+#ifdef POINTS
+        jne     .Lenter_unusual
+#else
         jne     .Lenter_other
+#endif
 /* rsi: the caller's record, whose slot lies above on the thread's own stack */
         mov     %fs:THREAD_INNERMOST(%rdi), %rsi
         cmp     %fs:THREAD_LOW(%rdi), %rdx
@@ -84,6 +98,10 @@ probe_enter:
 /* rsi: the record, which must not be in use; rdx: return address, which must not be a thunk's */
         mov     %rdx, %rsi
         shl     $22, %rsi
+#ifdef POINTS
+        btr     $22, %rsi
+        btc     $62, %rsi
+#endif
         movabs  $RECORDS, %rdx
         shr     $19, %rsi
         add     %rdx, %rsi
@@ -95,10 +113,14 @@ probe_enter:
         cmp     $THUNKS_BYTES, %rdx
         jb      .Lenter_unusual
         cmpl    $0, SHARED_EXTRAS(%rax)
+#ifdef POINTS
+        jne     .Lenter_unusual
+#else
         jne     .Lenter_extra
+#endif
 /* From here on it is a call. */
         mov     56(%rsp), %rdx
-        lea     56(%rsp), %r11
+        lea     56+POINT(%rsp), %r11
         mov     %rdx, RECORD_RETURN_ADDRESS(%rsi)
         mov     %r11, RECORD_SLOT(%rsi)
         mov     %fs:THREAD_INNERMOST(%rdi), %rdx
@@ -145,6 +167,7 @@ probe_enter:
 .Lenter_recursive:
         incq    STAT_RECURSIVE(%rcx)
         jmp     .Lenter_time
+#ifndef POINTS
 /* Counted, and taken off the caller. */
 .Lenter_other:
         cmpb    $TIER_COUNT, SHARED_TIERS(%rax,%r11)
@@ -258,13 +281,14 @@ probe_enter:
         ret
         .cfi_restore_state
         .cfi_adjust_cfa_offset -16
+#endif
 /* The first six arguments, as the program passed them, for the C part to look at. */
 .Lenter_unusual:
         save    %r9
         save    %r8
 .Lenter_saved:
         mov     %r11d, %edi
-        lea     72(%rsp), %rsi
+        lea     72+POINT(%rsp), %rsi
         mov     %rsp, %rdx
         call    probe_entered
         neg     %eax
@@ -318,7 +342,11 @@ probe_leave:
         testl   $EXTRA_WARN, SHARED_EXTRAS(%r11)
         jnz     .Lleave_unusual
         cmpl    $0, RECORD_NODE(%rsi)
+#ifdef POINTS
+        jne     .Lleave_unusual
+#else
         jne     .Lleave_extra
+#endif
 .Lleave_figures:
 /* The call before it goes into its bucket only now: a bucket whose address is not known yet would
  * hold up all that follows. */
@@ -331,7 +359,12 @@ probe_leave:
         movl    $0, RECORD_SERIAL(%rsi)
         mov     SHARED_COST_WHOLE(%r11), %ecx
 /* rax: ticks; rcx: what a probe takes; rdx: the caller's record */
+#ifdef POINTS
+        mov     RECORD_CHILD_TICKS(%rsi), %r11 /* the rest is the caller's own */
+        add     %rcx, %r11
+#else
         lea     (%rax,%rcx), %r11
+#endif
         add     RECORD_PROBE_TICKS(%rsi), %rcx
         add     %r11, RECORD_CHILD_TICKS(%rdx)
         add     %rcx, RECORD_PROBE_TICKS(%rdx)
@@ -399,14 +432,16 @@ probe_leave:
         ret
         .cfi_restore_state
         .cfi_adjust_cfa_offset 40
+#ifndef POINTS
 /* It is in the log, or is too deep for it, or found no room; else it is counted by path. */
 .Lleave_extra:
         js      .Lleave_log
         cmpl    $EXTRA_LOG, SHARED_EXTRAS(%r11)
         je      .Lleave_figures
+#endif
 .Lleave_unusual:
         xor     %edi, %edi
-        lea     64(%rsp), %rsi
+        lea     64+POINT(%rsp), %rsi
         call    probe_left
         jmp     .Lleave_restore
 .Lleave_min:
@@ -418,6 +453,7 @@ probe_leave:
 .Lleave_longest:
         mov     $63, %eax
         jmp     .Lleave_count
+#ifndef POINTS
 /* r8: struct probe_ring; r9: its function's number, which is the difference of two addresses, by
  * STAT_BYTES */
 .Lleave_log:
@@ -477,9 +513,11 @@ probe_leave:
         restore %r9
         restore %r8
         jmp     .Lleave_unusual
+#endif
         .cfi_endproc
         .size   probe_leave, . - probe_leave
 
+#ifndef POINTS
 /* Does nothing, and calls as many others below it as probe_below says, each below the one before: to
  * calibrate with. */
         .globl  probe_nothing
@@ -500,5 +538,6 @@ probe_nothing:
         ret
         .cfi_endproc
         .size   probe_nothing, . - probe_nothing
+#endif
 
         .section .note.GNU-stack, "", @progbits

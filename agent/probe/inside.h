@@ -23,10 +23,13 @@ struct probe_inside {
 
 extern struct probe_inside probe_inside __attribute__((visibility("hidden")));
 extern uint8_t probe_thunks[] __attribute__((visibility("hidden")));
+extern uint8_t probe_points[] __attribute__((visibility("hidden"))); /* they end behind these */
 
 /* Assembly, for thunks alone. */
 void probe_enter(void) __attribute__((visibility("hidden")));
 void probe_leave(void) __attribute__((visibility("hidden")));
+void probe_point_enter(void) __attribute__((visibility("hidden")));
+void probe_point_leave(void) __attribute__((visibility("hidden")));
 
 /* Maps the records, and the page whose first word says whether calls are measured. False: there is
  * no memory for that. */
@@ -84,6 +87,10 @@ struct probe_saved {
 /* A call of `function` begins, whose return address is at `slot`. Returns 0 where it is measured, 1
  * where the body is to be entered as if nothing were there. */
 int probe_entered(uint32_t function, uint64_t slot, const struct probe_saved *saved)
+    __attribute__((visibility("hidden"), no_caller_saved_registers));
+
+/* The same of a call point, whose slot has its lowest bit set: see struct record. */
+int probe_point_entered(uint32_t point, uint64_t slot, const struct probe_saved *saved)
     __attribute__((visibility("hidden"), no_caller_saved_registers));
 
 /* It has returned: to where? */

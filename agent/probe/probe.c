@@ -133,6 +133,9 @@ static uint32_t node_below(const struct thread *thread, uint32_t parent, uint32_
 static uint32_t pair_node(const struct thread *thread, const struct record *caller,
                           uint32_t function)
 {
+    while (caller != &thread->root && caller->slot & POINT &&
+           (uint32_t)(caller->stat - thread->stats) >= probe_inside.shared->first_open_point)
+        caller = caller->parent ? caller->parent : &thread->root;
     const uint32_t from =
         caller == &thread->root ? UINT32_MAX : (uint32_t)(caller->stat - thread->stats);
     const uint32_t parent = from == UINT32_MAX ? 0 : node_below(thread, 0, from);
@@ -332,6 +335,7 @@ static inline void finish(struct record *record, uint64_t now, bool is_in_chain,
     struct probe_stat *stat = record->stat;
     const uint64_t whole = probe_inside.shared->cost.whole;
     const uint64_t begin = record->begin;
+    const bool is_point = record->slot & POINT;
     renew(record);
     const uint64_t ticks = now - record->begin;
     const uint64_t total = ticks - record->probe_ticks;
@@ -341,7 +345,7 @@ static inline void finish(struct record *record, uint64_t now, bool is_in_chain,
         const uint64_t self = ticks - record->child_ticks, passed = now - begin;
         log_end(&probe_thread, record, begin, (int64_t)passed > 0 ? passed : 0,
                 (int64_t)self > 0 ? self : 0, exit);
-    } else if (record->node && is_counted_by_path()) {
+    } else if (record->node && !is_point && is_counted_by_path()) {
         struct probe_node *node = &nodes_of(&probe_thread)[record->node];
         add((uint64_t *)&node->self, ticks - record->child_ticks);
         add(&node->ended, 1);
@@ -366,7 +370,8 @@ static inline void finish(struct record *record, uint64_t now, bool is_in_chain,
     struct record *parent = record->parent;
     if (parent) {
         renew(parent);
-        add(&parent->child_ticks, ticks + whole);
+        /* The time between a place that calls and what it calls is the caller's own. */
+        add(&parent->child_ticks, (is_point ? record->child_ticks : ticks) + whole);
         add(&parent->probe_ticks, record->probe_ticks + whole);
         add(&parent->stat->child_calls, 1);
     }
@@ -429,9 +434,15 @@ static inline void end_call(struct thread *thread, struct record *record, uint64
         thread->innermost = parent;
 }
 
+SAVES_ALL void probe_end_call(struct thread *thread, struct record *record, uint64_t now,
+                              enum probe_exit exit)
+{
+    end_call(thread, record, now, exit);
+}
+
 /* Ends the frames on the thread's own stack that are below an address or at it. */
-static SAVES_ALL __attribute__((noinline)) void end_below(struct thread *thread, uint64_t address,
-                                                          uint64_t now, enum probe_exit exit)
+SAVES_ALL __attribute__((noinline)) void probe_end_below(struct thread *thread, uint64_t address,
+                                                         uint64_t now, enum probe_exit exit)
 {
     while (thread->innermost != &thread->root &&
            (!is_own(thread, thread->innermost->slot) || thread->innermost->slot <= address))
@@ -477,8 +488,8 @@ static SAVES_ALL __attribute__((noinline)) void leave_frames(struct thread *thre
     if (!is_own(thread, slot))
         return;
     const uint64_t target = tier == PROBE_JUMP ? jump_target(thread, argument, slot) : 0;
-    end_below(thread, target ? target - 1 : slot, now,
-              tier == PROBE_JUMP ? PROBE_EXIT_LONGJMP : PROBE_EXIT_EXCEPTION);
+    probe_end_below(thread, target ? target - 1 : slot | POINT, now,
+                    tier == PROBE_JUMP ? PROBE_EXIT_LONGJMP : PROBE_EXIT_EXCEPTION);
 }
 
 /* A call whose figures would have to be on a page that may not be made. */
@@ -548,7 +559,7 @@ SAVES_ALL int probe_entered(uint32_t function, uint64_t slot, const struct probe
     struct record *caller = thread->innermost;
     if (caller != &thread->root && is_own(thread, slot) &&
         (caller->slot <= slot || !is_own(thread, caller->slot))) {
-        end_below(thread, slot, probe_ticks(), PROBE_EXIT_LEFT);
+        probe_end_below(thread, slot, probe_ticks(), PROBE_EXIT_LEFT);
         caller = thread->innermost;
     }
     if (!is_tail)

@@ -103,6 +103,11 @@ static int take_variables(char **environment)
     for (char **at = environment; *at && !preload; at++)
         if (value_of(*at, "LD_PRELOAD"))
             preload = at;
+    for (char **at = environment; *at && fd >= 0; at++)
+        if (value_of(*at, PROBE_BINDS_NOW)) {
+            remove_at(at);
+            break;
+        }
     if (fd != -1 && preload)
         take_library(preload, value_of(*preload, "LD_PRELOAD"));
     return fd;
@@ -283,6 +288,9 @@ bool probe_say_hello(struct probe_hello *hello)
         .hand = (uint64_t)(uintptr_t)probe_hand,
         .alive = (uint64_t)(uintptr_t)alive,
         .loaded = (uint64_t)(uintptr_t)probe_loaded,
+        .points = (uint64_t)(uintptr_t)probe_points,
+        .point_enter = (uint64_t)(uintptr_t)probe_point_enter,
+        .point_leave = (uint64_t)(uintptr_t)probe_point_leave,
     };
     probe_say_thread(hello);
     probe_inside.alive = alive;

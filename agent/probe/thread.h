@@ -14,7 +14,7 @@ struct record {
     struct record *parent;   /* the call below which it began; NULL: taken from the chain */
     uint64_t child_ticks;    /* of calls directly below it that are over, with their probes */
     uint64_t probe_ticks;    /* what probes took of all calls below it */
-    uint64_t slot;
+    uint64_t slot;           /* of call points with its lowest bit set: one call has both */
     struct probe_stat *stat;
     uint32_t serial; /* of the thread while it is open, else 0 */
     uint32_t node;   /* of its path; in a log enum logged and the depth; 0: none */
@@ -48,15 +48,28 @@ struct thread {
 
 extern _Thread_local TLS_MODEL struct thread probe_thread __attribute__((visibility("hidden")));
 
+/* A place that calls, and the function that it calls, are two calls of one slot: the record of the
+ * first is where that of another slot would be, 1 TiB away, where Linux has no stack. */
+enum { POINT = 1 };
+#define POINT_DISTANCE (UINT64_C(1) << 40)
+
 static inline struct record *record_of(uint64_t slot)
 {
-    return (struct record *)(uintptr_t)(PROBE_RECORDS + (slot & PROBE_SLOT_MASK) * 8);
+    const uint64_t place = slot & POINT ? slot ^ POINT ^ POINT_DISTANCE : slot;
+    return (struct record *)(uintptr_t)(PROBE_RECORDS + (place & PROBE_SLOT_MASK) * 8);
 }
 
 static inline bool is_own(const struct thread *thread, uint64_t slot)
 {
     return slot - thread->low < thread->high - thread->low;
 }
+
+/* Ends a call, and what is below it; and all on the thread's own stack that are at or below an
+ * address. */
+void probe_end_call(struct thread *thread, struct record *record, uint64_t now,
+                    enum probe_exit exit) __attribute__((visibility("hidden"))) SAVES_ALL;
+void probe_end_below(struct thread *thread, uint64_t address, uint64_t now, enum probe_exit exit)
+    __attribute__((visibility("hidden"))) SAVES_ALL;
 
 /* Of the thread that runs. */
 uint32_t probe_thread_id(const struct probe_shared *shared)

@@ -68,7 +68,8 @@ static void put_options(const struct cli_command *command)
 {
     puts(".SH OPTIONS");
     for (const struct cli_option *option = command->options; option->name; option++)
-        put_option(option);
+        if (option->help) /* else its page has a section of its own for it */
+            put_option(option);
     puts(".TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR\nPrint the help.");
 }
 

@@ -26,6 +26,16 @@ for row in csv.DictReader(open("stats.csv")):
     print(row["function"].split("(")[0], row["calls"])' | sort
 }
 
+# rows FILE: "function calls" of rows and of what is not logged, added up, sorted.
+rows() {
+    "$SPROF" sql "$1" --format csv "SELECT function, sum(n) AS n FROM (SELECT function, count(*) AS n FROM v_call GROUP BY function \
+UNION ALL SELECT function, sum(not_logged) FROM v_not_logged GROUP BY function) GROUP BY function" >rows.csv 2>err ||
+        fail "no rows"
+    python3 -c 'import csv
+for row in csv.DictReader(open("rows.csv")):
+    print(row["function"].split("(")[0], row["n"])' | sort
+}
+
 # has FUNCTION COLUMN VALUE: of the last calls.
 has() {
     local value
