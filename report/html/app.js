@@ -36,9 +36,14 @@ class App {
         this.host = host;
         this.trees = new Map();
         const saved = new URLSearchParams(location.hash.slice(1));
-        this.setTheme(saved.get('theme') ||
-            (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light'));
         this.palette = new Palette(data);
+        this.darkScreen = matchMedia('(prefers-color-scheme: dark)');
+        this.darkScreen.addEventListener('change', () => {
+            this.showTheme();
+            this.update();
+        });
+        this.chosenTheme = saved.get('theme');
+        this.showTheme();
         this.functionSearch = new FunctionSearch(data);
         this.state = this.restore(saved);
         this.build();
@@ -49,7 +54,10 @@ class App {
         });
         window.addEventListener('hashchange', () => {
             if (location.hash.slice(1) !== this.written) {
-                this.state = this.restore(new URLSearchParams(location.hash.slice(1)));
+                const kept = new URLSearchParams(location.hash.slice(1));
+                this.chosenTheme = kept.get('theme');
+                this.state = this.restore(kept);
+                this.showTheme();
                 this.update();
             }
         });
@@ -118,8 +126,7 @@ class App {
         put('absolute', state.absolute ? '' : '0', '');
         put('zoom', state.zoom.join('.'), '');
         put('slots', state.slots ? state.slots.join('-') : '', '');
-        put('theme', document.documentElement.dataset.theme,
-            matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light');
+        put('theme', this.chosenTheme, null);
         this.written = kept.toString();
         history.replaceState(null, '', '#' + this.written);
     }
@@ -297,13 +304,10 @@ class App {
         event.preventDefault();
     }
 
-    // Paper is light, whatever the screen is, and has no scroll bars.
+    // Paper has no scroll bars.
     print(begins) {
         printing = begins;
-        if (begins)
-            this.themeOfScreen = document.documentElement.dataset.theme;
-        this.setTheme(begins ? 'light' : this.themeOfScreen);
-        this.palette.setTheme(document.documentElement.dataset.theme === 'dark');
+        this.showTheme();
         this.update();
     }
 
@@ -426,13 +430,23 @@ class App {
         this.live.textContent = text;
     }
 
-    setTheme(theme) {
-        document.documentElement.dataset.theme = theme === 'dark' ? 'dark' : 'light';
+    // The theme that was chosen, or that of the screen, also when that changes; paper is always light.
+    showTheme() {
+        const theme = printing ? 'light' : this.chosenTheme === 'dark' || this.chosenTheme === 'light'
+            ? this.chosenTheme : this.themeOfScreen();
+        document.documentElement.dataset.theme = theme;
+        this.palette.setTheme(theme === 'dark');
     }
 
+    themeOfScreen() {
+        return this.darkScreen.matches ? 'dark' : 'light';
+    }
+
+    // What is chosen as the screen has it follows the screen.
     turnTheme() {
-        this.setTheme(document.documentElement.dataset.theme === 'dark' ? 'light' : 'dark');
-        this.palette.setTheme(document.documentElement.dataset.theme === 'dark');
+        const theme = document.documentElement.dataset.theme === 'dark' ? 'light' : 'dark';
+        this.chosenTheme = theme === this.themeOfScreen() ? null : theme;
+        this.showTheme();
         this.update();
     }
 

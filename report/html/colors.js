@@ -15,7 +15,6 @@ class Palette {
         this.data = data;
         this.dark = false;
         this.cache = [];
-        this.setTheme(document.documentElement.dataset.theme === 'dark');
     }
 
     setTheme(dark) {

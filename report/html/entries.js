@@ -45,91 +45,95 @@ class DownEntry {
     }
 }
 
-// Bottom-up: occurrences of a function (nodes reached, and the costs carried to each) and, one step
-// further out, their callers.
+// Bottom-up: a function and, one step further out, its callers. `reached` holds nodes of the function, and
+// `origins`, side by side with it, the nodes whose costs were carried there; its part of both begins at
+// `from` and ends before `to`. `own` are the costs that are carried.
 class UpEntry {
-    constructor(profile, fn, up, carried) {
+    constructor(profile, fn, up, own, carried) {
         this.profile = profile;
         this.function = fn;
         this.up = up;
         this.depth = up ? up.depth + 1 : 0;
+        this.own = own;
         this.carried = carried;
-        this.samples = this.weight = 0;
-        for (let i = 0; i < carried.nodes.length; i++) {
-            this.samples += carried.samples[i];
-            this.weight += carried.weight[i];
-        }
+        this.samples = carried.samples;
+        this.weight = carried.weight;
         this.value = profile.byWeight ? this.weight : this.samples;
         this.self = this.selfSamples = this.selfWeight = 0;
     }
 
     children() {
-        if (this.kids)
-            return this.kids;
-        const {tree} = this.profile, {nodes, samples, weight} = this.carried, callers = new Callers(this.profile);
-        for (let i = 0; i < nodes.length; i++)
-            if (tree.parent[nodes[i]])
-                callers.add(tree.parent[nodes[i]], samples[i], weight[i]);
-        this.carried = null;
-        return this.kids = callers.entries(this);
+        if (!this.kids) {
+            const {reached, origins, from, to} = this.carried;
+            this.carried = null;
+            this.kids = callerEntries(this, this.own, reached, origins, from, to);
+        }
+        return this.kids;
     }
 }
 
 // A function with all of its own cost: where that arose is looked up when its callers are asked for.
 class LeafEntry {
-    constructor(profile, fn, up) {
-        const costs = profile.functions();
-        Object.assign(this, {profile, function: fn, up, depth: 1});
+    constructor(profile, fn, up, costs) {
+        this.profile = profile;
+        this.function = fn;
+        this.up = up;
+        this.depth = 1;
         this.samples = this.selfSamples = costs.selfSamples[fn];
         this.weight = this.selfWeight = costs.selfWeight[fn];
         this.value = this.self = profile.byWeight ? this.weight : this.samples;
     }
 
     children() {
-        if (this.kids)
-            return this.kids;
-        const {tree, costs} = this.profile, callers = new Callers(this.profile);
-        for (const id of tree.nodesOf(this.function))
-            if (tree.parent[id] && (costs.selfSamples[id] || costs.selfWeight[id]))
-                callers.add(tree.parent[id], costs.selfSamples[id], costs.selfWeight[id]);
-        return this.kids = callers.entries(this);
+        if (!this.kids) {
+            const {tree, costs} = this.profile, own = {samples: costs.selfSamples, weight: costs.selfWeight};
+            const nodes = tree.nodesOf(this.function).filter(id => own.samples[id] || own.weight[id]);
+            this.kids = callerEntries(this, own, nodes, nodes, 0, nodes.length);
+        }
+        return this.kids;
     }
 }
 
-// Costs carried to nodes, grouped by the nodes' functions. Where a node and a function stand is kept in
-// arrays of the profile's tree, which are zero between uses.
-class Callers {
-    constructor(profile) {
-        this.profile = profile;
-        this.nodePlaces = profile.tree.nodePlaces ||= new Uint32Array(profile.tree.count + 1);
-        this.groupPlaces = profile.tree.groupPlaces ||= new Uint32Array(profile.data.functions.count);
-        this.groups = [];
+// The entries of the functions that call the nodes reached, largest first. The nodes are counted by their
+// parents' functions, then put side by side. Where a function stands among those met is kept in an array
+// of the profile's tree, which is zero between uses.
+function callerEntries(up, own, reached, origins, from, to) {
+    const {profile} = up, {parent, function: fns} = profile.tree;
+    const places = profile.tree.groupPlaces ||= new Uint32Array(profile.data.functions.count);
+    const groups = [];
+    let above = 0;
+    for (let i = from; i < to; i++) {
+        const node = parent[reached[i]];
+        if (!node)
+            continue;
+        const fn = fns[node];
+        const group = places[fn] ? groups[places[fn] - 1]
+            : groups[(places[fn] = groups.length + 1) - 1] = {fn, from: 0, to: 0, samples: 0, weight: 0};
+        group.to++;
+        group.samples += own.samples[origins[i]];
+        group.weight += own.weight[origins[i]];
+        above++;
     }
-
-    add(node, samples, weight) {
-        const fn = this.profile.tree.function[node];
-        let at = this.groupPlaces[fn];
-        if (!at)
-            at = this.groupPlaces[fn] = this.groups.push({fn, nodes: [], samples: [], weight: []});
-        const group = this.groups[at - 1], place = this.nodePlaces[node];
-        if (place) {
-            group.samples[place - 1] += samples;
-            group.weight[place - 1] += weight;
-        } else {
-            this.nodePlaces[node] = group.nodes.push(node);
-            group.samples.push(samples);
-            group.weight.push(weight);
-        }
+    const nodes = new Uint32Array(above), carriers = new Uint32Array(above);
+    let next = 0;
+    for (const group of groups) {
+        next += group.to;
+        group.from = group.to = next - group.to;
+        group.reached = nodes;
+        group.origins = carriers;
     }
-
-    entries(up) {
-        for (const {fn, nodes} of this.groups) {
-            this.groupPlaces[fn] = 0;
-            for (const node of nodes)
-                this.nodePlaces[node] = 0;
-        }
-        return this.groups.map(group => new UpEntry(this.profile, group.fn, up, group)).sort(byValue);
+    for (let i = from; i < to; i++) {
+        const node = parent[reached[i]];
+        if (!node)
+            continue;
+        const at = groups[places[fns[node]] - 1].to++;
+        nodes[at] = node;
+        carriers[at] = origins[i];
     }
+    const entries = groups.map(group => new UpEntry(profile, group.fn, up, own, group));
+    for (const group of groups)
+        places[group.fn] = 0;
+    return entries.sort(byValue);
 }
 
 const byValue = (a, b) => b.value - a.value || a.function - b.function;
@@ -143,19 +147,18 @@ function topDown(profile) {
 function bottomUp(profile) {
     if (profile.bottomUpRoot)
         return profile.bottomUpRoot;
-    const own = profile.functions(), kids = [];
-    const root = new UpEntry(profile, -1, null, {nodes: [0], samples: [profile.costs.samples[0]],
-                                                 weight: [profile.costs.weight[0]]});
+    const own = profile.functions(), kids = [], {samples, weight} = profile.costs;
+    const root = new UpEntry(profile, -1, null, null, {samples: samples[0], weight: weight[0]});
     for (let fn = 0; fn < own.samples.length; fn++)
         if (own.selfSamples[fn] || own.selfWeight[fn])
-            kids.push(new LeafEntry(profile, fn, root));
+            kids.push(new LeafEntry(profile, fn, root, own));
     root.kids = kids.sort(byValue);
     return profile.bottomUpRoot = root;
 }
 
 function outermostNodes(profile, fn) {
     const {tree, costs} = profile;
-    return [...tree.nodesOf(fn).filter(id => tree.outermost[id] && (costs.samples[id] || costs.weight[id]))];
+    return tree.nodesOf(fn).filter(id => tree.outermost[id] && (costs.samples[id] || costs.weight[id]));
 }
 
 // The callees and callers of a function, from its outermost occurrences on.
@@ -166,7 +169,10 @@ function calleesOf(profile, fn) {
 }
 
 function callersOf(profile, fn) {
-    const nodes = outermostNodes(profile, fn), {costs} = profile;
-    return new UpEntry(profile, fn, null, {nodes, samples: nodes.map(id => costs.samples[id]),
-                                           weight: nodes.map(id => costs.weight[id])});
+    const nodes = outermostNodes(profile, fn), {samples, weight} = profile.costs;
+    return new UpEntry(profile, fn, null, profile.costs, {
+        reached: nodes, origins: nodes, from: 0, to: nodes.length,
+        samples: nodes.reduce((sum, id) => sum + samples[id], 0),
+        weight: nodes.reduce((sum, id) => sum + weight[id], 0),
+    });
 }

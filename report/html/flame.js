@@ -27,7 +27,10 @@ class FlameGraph {
         this.canvas.addEventListener('keydown', event => this.key(event));
         this.canvas.addEventListener('wheel', event => this.wheel(event), {passive: false});
         this.scroller.addEventListener('scroll', () => this.rows && this.soon());
-        new ResizeObserver(() => this.root && this.layout()).observe(this.scroller);
+        new ResizeObserver(() => {
+            if (this.root)
+                this.scroller.clientWidth === this.laidOutFor ? this.extend(true) : this.layout();
+        }).observe(this.scroller);
     }
 
     show(root, profile, options) {
@@ -52,6 +55,7 @@ class FlameGraph {
         if (!width)
             return;
         this.rows = [];
+        this.laidOutFor = width;
         const put = (entry, x, w, depth, dim) => {
             const box = {entry, x, w, depth, dim};
             (this.rows[depth] ||= []).push(box);
@@ -66,7 +70,7 @@ class FlameGraph {
         this.next = null;
         if (!this.rootsAtBottom)
             this.scroller.scrollTop = Math.max(0, (this.zoomed.depth - 4) * FLAME_ROW);
-        this.extend();
+        this.extend(true);
         if (this.rootsAtBottom)
             this.scroller.scrollTop = this.scroller.scrollHeight;
     }
@@ -79,9 +83,11 @@ class FlameGraph {
     }
 
     // Lays out rows down to a screen below what is in sight; what is deeper follows when it is scrolled
-    // to. A flame graph stands on its last row, so all of it is needed; what takes long goes on later.
-    extend() {
+    // to. A flame graph stands on its last row, so all of it is needed; what takes long goes on later, and
+    // is painted when some of it is in sight.
+    extend(paint) {
         const {scrollTop, clientHeight} = this.scroller, end = performance.now() + FLAME_BUDGET_MS;
+        const known = this.rows.length;
         const most = this.rootsAtBottom ? Infinity : (scrollTop + 2 * clientHeight) / FLAME_ROW;
         while (this.level.length && this.rows.length < most && performance.now() < end)
             this.layRow(end);
@@ -90,7 +96,9 @@ class FlameGraph {
         this.tall.style.height = this.height + 'px';
         if (this.rootsAtBottom)
             this.scroller.scrollTop = this.scroller.scrollHeight - fromEnd;
-        this.paint();
+        const y = this.y(known), inSight = y < clientHeight && y + FLAME_ROW > 0;
+        if (paint || this.scroller.scrollTop !== this.paintedAt || this.rows.length > known && inSight)
+            this.paint();
         if (this.level.length && this.rows.length < most)
             this.soon();
     }
@@ -141,6 +149,7 @@ class FlameGraph {
         const width = this.scroller.clientWidth, height = this.scroller.clientHeight;
         if (!this.rows || !height)
             return;
+        this.paintedAt = this.scroller.scrollTop;
         const ratio = window.devicePixelRatio || 1;
         const pixels = [Math.round(width * ratio), Math.round(height * ratio)];
         if (this.canvas.width !== pixels[0] || this.canvas.height !== pixels[1]) {

@@ -27,7 +27,14 @@ function formatSeconds(ns) {
 }
 
 // The name without the parameters and template arguments of its outermost level.
+const shortNames = new Map();
 function shortName(name) {
+    if (!shortNames.has(name))
+        shortNames.set(name, makeShortName(name));
+    return shortNames.get(name);
+}
+
+function makeShortName(name) {
     let depth = 0, short = '';
     for (const c of name.replace(/\boperator(<<=?|<=>|<=?|>>=?|->\*?|>=?|\(\))/g, m => m.replace(/[<>()]/g,
              x => ({'<': '\u0001', '>': '\u0002', '(': '\u0003', ')': '\u0004'})[x]))) {

@@ -119,7 +119,7 @@ def widths(browser, work):
     for width in (1600, 1000, 520):
         browser.resize(width, 900)
         for theme in ("light", "dark"):
-            browser.run(f"sprof.setTheme('{theme}'); sprof.palette.setTheme('{theme}' === 'dark'); sprof.update()")
+            browser.run(f"sprof.chosenTheme = '{theme}'; sprof.showTheme(); sprof.update()")
             for tab in ("summary", "flame", "tree", "functions", "modules", "callers", "source", "heat"):
                 page.browser.run(f"sprof.set({{tab: '{tab}'}})")
                 over = browser.run("return document.documentElement.scrollWidth - window.innerWidth")
@@ -323,6 +323,37 @@ def patterns(browser, work):
         raise SystemExit(f"/LEAF_4/ finds {shown()}")
 
 
+def theme(browser, work):
+    """The page is dark or light as the screen is, also when that changes, until somebody chooses."""
+    page_of_stacks(browser, work, ["main;work 3"])
+
+    def expect(wanted, why):
+        shown = "return [document.documentElement.dataset.theme, sprof.palette.dark ? 'dark' : 'light'].join()"
+        browser.until(f"return (() => {{ {shown} }})() === '{wanted},{wanted}'", seconds=30)
+        chosen = browser.run("return new URLSearchParams(location.hash.slice(1)).get('theme')")
+        if chosen != why:
+            raise SystemExit(f"the address says {chosen} of the theme, not {why}")
+
+    def screen(value):
+        browser.devtools("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": value}])
+
+    screen("light")
+    expect("light", None)
+    screen("dark")
+    expect("dark", None)
+    browser.type("body", "d")
+    expect("light", "light")
+    screen("light")
+    screen("dark")
+    expect("light", "light")
+    browser.type("body", "d")
+    expect("dark", None)
+    screen("light")
+    expect("light", None)
+    browser.run("location.hash = 'theme=dark'")
+    expect("dark", "dark")
+
+
 def paper(browser, work):
     """Printed tables hold their rows, which on the screen exist only where they are in sight."""
     page = page_of_stacks(browser, work, (f"main;function_{index:04} {2000 - index}" for index in range(1000)))
@@ -399,7 +430,7 @@ def keyboard(browser, work):
         if nameless:
             raise SystemExit(f"{tab}: these have no name: {nameless}")
     themes = browser.run("""
-        sprof.setTheme('dark');
+        sprof.chosenTheme = 'dark';
         const themes = ['beforeprint', 'afterprint'].map(name => {
             window.dispatchEvent(new Event(name));
             return document.documentElement.dataset.theme;
@@ -411,4 +442,4 @@ def keyboard(browser, work):
 
 if __name__ == "__main__":
     sys.exit(main(worked_example, recorded_program, recorded_shell, widths, hostile_names, source, wheel, nothing,
-         patterns, paper, calls, keyboard))
+         patterns, paper, calls, keyboard, theme))
