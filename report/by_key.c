@@ -130,30 +130,62 @@ static bool adds_module(const struct by_key *by, enum report_key key)
            !(key == REPORT_ADDRESS && report_by_key_has(by, REPORT_LINE));
 }
 
+/* What tells rows apart that are called the same: programs of one name in several places, and builds
+ * of one file. */
+struct namesakes {
+    bool paths, builds;
+};
+
+struct row_name {
+    const char *function; /* "" where rows are modules */
+    const struct report_module *module;
+};
+
 static int compare_names(const void *left, const void *right)
 {
-    const struct report_module *const *a = left, *const *b = right;
-    const int names = strcmp((*a)->name, (*b)->name);
-    return names ? names : (*a > *b) - (*a < *b);
+    const struct row_name *a = left, *b = right;
+    int order = strcmp(a->function, b->function);
+    order = order ? order : strcmp(a->module->name, b->module->name);
+    order = order ? order : strcmp(a->module->path, b->module->path);
+    return order ? order : (a->module > b->module) - (a->module < b->module);
 }
 
-/* People are shown build ids where several modules in the rows are called the same: builds of one
- * library. NULL: for programs only. */
-static const char *build_title(const struct by_key *by)
+static bool same_names(const struct row_name *a, const struct row_name *b)
 {
-    const struct report_module **modules = calloc(by->rows.count + 1, sizeof *modules);
-    const char *title = NULL;
+    return a->module != b->module && !strcmp(a->function, b->function) &&
+           !strcmp(a->module->name, b->module->name);
+}
+
+static struct namesakes find_namesakes(const struct by_key *by, bool functions)
+{
+    struct row_name *names = calloc(by->rows.count + 1, sizeof *names);
+    struct namesakes found = {0};
     size_t count = 0;
-    for (size_t i = 0; modules && i < by->rows.count; i++)
-        if (by->rows.items[i].module)
-            modules[count++] = &by->dataset->modules.items[by->rows.items[i].module - 1];
+    for (size_t i = 0; names && i < by->rows.count; i++) {
+        const struct key_row *row = &by->rows.items[i];
+        if (row->module)
+            names[count++] = (struct row_name){
+                functions && row->function ? report_dataset_function_name(by->dataset, row->function)
+                                           : "",
+                &by->dataset->modules.items[row->module - 1]};
+    }
     if (count)
-        qsort(modules, count, sizeof *modules, compare_names);
-    for (size_t i = 1; i < count && !title; i++)
-        if (modules[i] != modules[i - 1] && !strcmp(modules[i]->name, modules[i - 1]->name))
-            title = "build id";
-    free(modules);
-    return title;
+        qsort(names, count, sizeof *names, compare_names);
+    for (size_t i = 1; i < count; i++)
+        if (same_names(&names[i - 1], &names[i])) {
+            const bool one_path = !strcmp(names[i - 1].module->path, names[i].module->path);
+            found.paths |= !one_path;
+            found.builds |= one_path;
+        }
+    free(names);
+    return found;
+}
+
+/* Paths and build ids of modules: people are shown them where names repeat, programs always. */
+static void namesake_columns(struct table *table, struct namesakes namesakes)
+{
+    name_column(table, namesakes.paths ? "path" : NULL, "path");
+    name_column(table, namesakes.builds ? "build id" : NULL, "build_id");
 }
 
 static void key_columns(struct table *table, const struct by_key *by, enum report_key key)
@@ -181,8 +213,7 @@ static void key_columns(struct table *table, const struct by_key *by, enum repor
     case REPORT_MODULE:
         name_column(table, word, word);
         second_column(table, "kind");
-        name_column(table, NULL, "path");
-        name_column(table, build_title(by), "build_id");
+        namesake_columns(table, find_namesakes(by, false));
         break;
     case REPORT_LINE:
         name_column(table, "line", "place");
@@ -196,6 +227,8 @@ static void key_columns(struct table *table, const struct by_key *by, enum repor
         subject_column(table, "function");
     if (adds_module(by, key))
         second_column(table, "module");
+    if (adds_module(by, key) && key == REPORT_FUNCTION)
+        namesake_columns(table, find_namesakes(by, true));
 }
 
 static void put_formatted(struct table *table, struct report_dataset *dataset, const char *text,
@@ -227,6 +260,12 @@ static void put_line(struct table *table, struct report_dataset *dataset,
         put_formatted(table, dataset, short_path(frame->file), frame->line, ":%" PRIu64);
     report_table_put_text(table, frame && frame->file ? frame->file : "");
     report_table_put_count(table, frame ? frame->line : 0);
+}
+
+static void put_namesake(struct table *table, const struct report_module *module)
+{
+    report_table_put_text(table, module ? module->path : "");
+    report_table_put_text(table, module && module->build_id ? module->build_id : "");
 }
 
 static void put_key(struct table *table, const struct by_key *by, const struct key_row *row,
@@ -278,8 +317,7 @@ static void put_key(struct table *table, const struct by_key *by, const struct k
     case REPORT_MODULE:
         report_table_put_text(table, module ? module->name : "?");
         report_table_put_text(table, model_kind_text(module ? module->kind : MODEL_KIND_NONE));
-        report_table_put_text(table, module ? module->path : "");
-        report_table_put_text(table, module && module->build_id ? module->build_id : "");
+        put_namesake(table, module);
         break;
     case REPORT_FUNCTION: report_table_put_text(table, function); break;
     case REPORT_FILE: report_table_put_text(table, frame && frame->file ? frame->file : "?"); break;
@@ -294,6 +332,8 @@ static void put_key(struct table *table, const struct by_key *by, const struct k
         report_table_put_text(table, function);
     if (adds_module(by, key))
         report_table_put_text(table, module ? module->name : "?");
+    if (adds_module(by, key) && key == REPORT_FUNCTION)
+        put_namesake(table, module);
 }
 
 /* == The table == */

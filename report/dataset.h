@@ -138,6 +138,7 @@ struct report_dataset {
     SPROF_VEC(struct store_run) runs;      /* the selected ones; texts in the arena */
     struct store_run run;                  /* the newest of them */
     uint32_t run_number, run_count;        /* "run 2 of 3" */
+    bool compared;                         /* a run of one side of a comparison */
     SPROF_VEC(struct store_event) events;  /* of the selected runs; names in the arena */
     struct store_event event;              /* of `run`, the one read; id 0 where the run has none */
     struct store_quality quality;          /* of the selected runs as a whole */

@@ -226,6 +226,7 @@ static int read_run(struct diff_comparison *comparison, size_t side, size_t run,
     report_dataset_release(&comparison->dataset);
     int result = report_dataset_load(&comparison->dataset, source->store, &selection,
                                      report_diff_kinds[diff->by].parts, error);
+    comparison->dataset.compared = true;
     if (!result)
         result = check_same(comparison, error);
     if (!result)

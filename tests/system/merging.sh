@@ -82,6 +82,13 @@ print(json.load(sys.stdin)["rows"][0]["exclusive_samples"])')
     [ "$both" = "$found" ] || fail "in_library has $both samples in the files, $found in the merged one"
     expect 0 "$SPROF" report all.db --run all
     grep -q '^2 of 2 runs; --run N chooses one' out || fail "the report says of one run that it is all"
+    [ "$(grep -c ' in_library .* liblibrary.so .*[0-9a-f…]\{9\}$' out)" = 2 ] && grep -q ' build id$' out ||
+        fail "in_library of two builds cannot be told apart: $(cat out)"
+    expect 0 "$SPROF" report all.db --run 1
+    ! grep -q 'build id' out || fail "a function table has build ids where there is one build"
+    expect 0 "$SPROF" diff all.db:1 all.db:2
+    grep -q 'of the last run after, 2 of 2 in its file; FILE:RUN chooses' out && ! grep -q -e '--run' out ||
+        fail "diff says something else of its runs: $(tail -3 out)"
     expect 2 "$SPROF" annotate in_library all.db --run all
     said_only 'several builds of liblibrary.so.*--run'
     expect 1 "$SPROF" report all.db --host elsewhere

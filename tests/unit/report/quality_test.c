@@ -71,6 +71,12 @@ static void test_the_rest(void)
     CU_ASSERT_EQUAL(sprof_vec_push(&dataset.runs, (struct store_run){.id = 3}), 0);
     CU_ASSERT_TRUE(noted(dataset, "2 of 3 runs; --run N chooses one"));
     dataset = plain();
+    dataset.compared = true;
+    dataset.run_count = 2;
+    dataset.run_number = 2;
+    CU_ASSERT_TRUE(noted(dataset, "these quality figures are of the last run after, 2 of 2 in its "
+                                  "file; FILE:RUN chooses"));
+    dataset = plain();
     dataset.run.stack_bytes_wanted = 65528;
     dataset.run.stack_bytes = 8192;
     CU_ASSERT_TRUE(noted(dataset, "8192 bytes of each stack were copied, not 65528"));
