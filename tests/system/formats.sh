@@ -56,8 +56,9 @@ EOF
     ;;
 import_perf)
     command -v perf >/dev/null || skip "no perf"
-    # Of user code, without build ids: Debian's perf aborts on longer ones than it knows.
-    perf record -B -N -e cpu-clock:u -c 1003009 -g -o p.data ./subject >out 2>err || skip "perf: $(tail -n1 err)"
+    # Of user code, with build ids where files are mapped: Debian's perf aborts on other ones, and, beside
+    # sprof's recordings, on what it finds without.
+    perf record --buildid-mmap -N -e cpu-clock:u -c 1003009 -g -o p.data ./subject >out 2>err || skip "perf: $(tail -n1 err)"
     perf script -i p.data --no-inline >p.txt 2>err || fail "perf script"
     samples=$(grep -c 'cpu-clock' p.txt)
     work=$(awk '/cpu-clock/ { getline; if ($2 ~ /^work/) n++ } END { print n }' p.txt)
@@ -122,8 +123,10 @@ EOF
     "$SPROF" export -f chrome a.db -o - 2>err | grep -q '"one_sample_shown_in":1[^0-9]' || fail "samples left out"
     ;;
 same_numbers)
-    # One recording: whoever is asked, a function has the same samples. The page is asked by the browser's tests.
+    # One recording: whoever is asked, a function has the same samples.
+    command -v node >/dev/null || skip "no node"
     record_subject
+    "$SPROF" html a.db -o page.html 2>err && node "$here/page_numbers.js" page.html >page.json 2>err || fail "the page"
     python3 - <<'EOF' || fail "they differ"
 import collections, csv, html, io, json, os, re, subprocess, sys
 sprof = os.environ["SPROF"]
@@ -303,6 +306,38 @@ for key, row in keyed:
         sys.exit(f"dot lacks {key}")
 if not drawn.keys() <= keys.keys():
     sys.exit(f"dot has {drawn.keys() - keys.keys()}, which the report has not")
+
+# The page's own script, without a browser: functions in each mode, modules, both trees, threads, and a range of time.
+page = json.load(open("page.json"))
+
+def of_page(listed):
+    return {measure: added((row["name"], row[measure]) for row in listed) for measure in answers}
+
+def times_of_page(listed):
+    return {measure: added((row["name"], row[measure + "Time"]) for row in listed) for measure in answers}
+
+def of_report(key, column, *more):
+    listed = list(rows(ask(*report, "--inclusive", "--format", "csv", *more)))
+    return {measure: added((row[key], row[f"{measure}_{column}"]) for row in listed) for measure in answers}
+
+how = {"full": (), "app": ("-m", "app"), "app-drop": ("-m", "app", "--app-interior", "drop"),
+       "pc-app": ("-m", "pc", "--frame", "app"), "pc": ("-m", "pc")}
+if page["pruned"] or page["modes"].keys() != how.keys():
+    sys.exit(f"the page is pruned or has the modes {page['modes'].keys()}")
+pairs = [(f"functions in mode {mode}", of_page(page["modes"][mode]), of_report("function", "samples", *words))
+         for mode, words in how.items()]
+pairs += [("their times", times_of_page(page["modes"]["full"]), of_report("function", "weight")),
+          ("modules", of_page(page["modules"]), of_report("module", "samples", "--modules")),
+          ("the times of modules", times_of_page(page["modules"]), of_report("module", "weight", "--modules")),
+          ("a range of time", of_page(page["ofTime"]), of_report("function", "samples", "--time", "{},{}".format(*page["time"]))),
+          ("threads", added(page["threads"]), added((int(row["tid"]), row["inclusive_samples"]) for row in rows(
+              ask(*report, "--threads", "--format", "csv")))),
+          ("stacks top-down", added((tuple(stack), n) for stack, n in page["topDown"]), added((tuple(stack), n) for stack, n in tree)),
+          ("stacks bottom-up", added((tuple(stack), n) for stack, n in page["bottomUp"]),
+           added((tuple(stack[::-1]), n) for stack, n, _ in turned))]
+for what, found, expected_there in pairs:
+    if found != expected_there:
+        sys.exit(f"the page has as {what} {found}, the report {expected_there}")
 
 # Two functions of one name (libc's and the vdso's clock_gettime) are one where modules are not told.
 names = collections.Counter(row["function"] for row in rows(ask(*report, "--inclusive", "--format", "csv")))
