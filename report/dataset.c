@@ -258,9 +258,15 @@ static uint32_t find_pseudo_function(const struct report_dataset *dataset, const
 
 static int load_rows(struct report_loading *loading, struct sprof_error *error)
 {
-    int result = store_each_module(loading->store, add_module, loading, error);
+    int result = report_dataset_choose_paths(loading, error);
     if (!result)
-        result = store_each_function(loading->store, add_function, loading, error);
+        result = store_each_module(loading->store, add_module, loading, error);
+    if (!result)
+        result =
+            loading->few_paths && loading->only_run
+                ? store_each_function_of_run(loading->store, loading->dataset->runs.items[0].id,
+                                             add_function, loading, error)
+                : store_each_function(loading->store, add_function, loading, error);
     if (!result)
         result = report_dataset_load_paths(loading, error);
     if (!result &&
@@ -293,8 +299,9 @@ int report_dataset_load(struct report_dataset *dataset, struct store *store,
                         const struct report_selection *selection, unsigned parts,
                         struct sprof_error *error)
 {
-    *dataset = (struct report_dataset){.parts = parts};
-    struct report_loading loading = {.dataset = dataset, .store = store};
+    *dataset = (struct report_dataset){.parts = parts & ~(unsigned)REPORT_ONLY_RUN};
+    struct report_loading loading = {
+        .dataset = dataset, .store = store, .only_run = parts & REPORT_ONLY_RUN};
     int result = report_dataset_select(&loading, selection, error);
     if (!result)
         result = load_rows(&loading, error);

@@ -33,6 +33,7 @@ enum report_part {
      * report_selection_takes_all. */
     REPORT_THREAD_COSTS = 8, /* costs by thread, without nodes */
     REPORT_LINE_COSTS = 16,  /* frames and line_costs */
+    REPORT_ONLY_RUN = 64,    /* no functions that only other runs met, where these are many */
 };
 
 struct report_module {

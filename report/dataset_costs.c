@@ -11,14 +11,36 @@ static int add_path(void *context, const struct model_path *row)
     };
     if (!path.function || (row->parent && !path.parent))
         return SPROF_EFORMAT;
+    if (report_dataset_number(&loading->paths, row->id)) /* of several events */
+        return 0;
     if (sprof_vec_push(&loading->rows, path))
         return SPROF_ENOMEM;
     return report_row_numbers_put(&loading->paths, row->id, loading->rows.count);
 }
 
+/* Whether nothing is asked of threads or stacks. */
+static bool takes_all(const struct report_loading *loading)
+{
+    const struct report_dataset *dataset = loading->dataset;
+    return !(dataset->parts & REPORT_STACKS) && !dataset->thread && !dataset->process;
+}
+
+int report_dataset_choose_paths(struct report_loading *loading, struct sprof_error *error)
+{
+    const struct report_dataset *dataset = loading->dataset;
+    if (dataset->runs.count != 1 || !takes_all(loading) || loading->from_samples ||
+        dataset->parts & REPORT_INLINED)
+        return 0;
+    return store_has_few_paths(loading->store, dataset->runs.items[0].id, &loading->few_paths,
+                               error);
+}
+
 int report_dataset_load_paths(struct report_loading *loading, struct sprof_error *error)
 {
-    return store_each_path(loading->store, add_path, loading, error);
+    return loading->few_paths
+               ? store_each_path_of_run(loading->store, loading->dataset->runs.items[0].id,
+                                        add_path, loading, error)
+               : store_each_path(loading->store, add_path, loading, error);
 }
 
 /* Counts a cost that is selected. */
@@ -110,13 +132,6 @@ static int add_line_cost(void *context, const struct store_cost *row)
     if (!report_dataset_number(&loading->events, row->event_id))
         return 0;
     return cost.frame ? sprof_vec_push(&loading->dataset->line_costs, cost) : SPROF_EFORMAT;
-}
-
-/* Whether nothing is asked of threads or stacks. */
-static bool takes_all(const struct report_loading *loading)
-{
-    const struct report_dataset *dataset = loading->dataset;
-    return !(dataset->parts & REPORT_STACKS) && !dataset->thread && !dataset->process;
 }
 
 /* == From samples == */

@@ -17,6 +17,8 @@ struct report_loading {
     struct store *store;
     struct model_kind_rules rules; /* which modules are application; count 0: as recorded */
     bool from_samples; /* what was asked for is only in the samples themselves: CPU, time, phase */
+    bool only_run;  /* functions that only other runs met are not asked for */
+    bool few_paths; /* only those of the one run that was chosen are read */
     struct report_row_numbers modules, frames;
     struct report_row_numbers paths;  /* of the rows */
     struct report_row_numbers events; /* of those selected */
@@ -30,6 +32,9 @@ struct report_loading {
  * the selection says beyond modes and filters is in the dataset and in `loading` from then on. */
 int report_dataset_select(struct report_loading *loading, const struct report_selection *selection,
                           struct sprof_error *error);
+
+/* Sets few_paths: the costs of one run among many need only its own paths. */
+int report_dataset_choose_paths(struct report_loading *loading, struct sprof_error *error);
 
 /* Reads call paths; costs, after all that they refer to. */
 int report_dataset_load_paths(struct report_loading *loading, struct sprof_error *error);

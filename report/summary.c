@@ -132,7 +132,7 @@ int report_summary(FILE *out, struct store *store, const char *path, unsigned co
     int result = store_begin_reading(store, error);
     if (result)
         return result;
-    result = report_dataset_load(&dataset, store, &selection, 0, error);
+    result = report_dataset_load(&dataset, store, &selection, REPORT_ONLY_RUN, error);
     if (!result)
         result = count_modules(store, dataset.run.id, &modules, error);
     if (!result && write_summary(out, &dataset, modules, path, columns ? columns : 100))

@@ -104,6 +104,8 @@ STORE_DERIVED_OF_ALL(STORE_X)
 EACH_IN_RANGE(node_from, store_node, STORE_NODE_RANGE)
 EACH_IN_RANGE(frame_from, store_frame, STORE_FRAME_RANGE)
 EACH_OF_ALL(run, store_run, STORE_RUN)
+EACH_OF_RUN(path_of_run, model_path, STORE_PATH_OF_RUN)
+EACH_OF_RUN(function_of_run, store_function, STORE_FUNCTION_OF_RUN)
 EACH_OF_RUN(raw_sample, store_sample, STORE_SAMPLE)
 EACH(raw_sample_from, store_sample, open_samples(&cursor, store, first, error), NOT_HELD,
      uint64_t first, )
@@ -140,6 +142,67 @@ int store_each_node_cost(struct store *store, const struct store_filter *filter,
     return stored ? store_each_stored_node_cost(store, filter, row, context, error)
                   : store_each_sampled_node_cost(store, filter, row, context, error);
 }
+
+/* == Call paths == */
+
+int store_has_few_paths(struct store *store, uint32_t run_id, bool *few, struct sprof_error *error)
+{
+    char sql[192];
+    int64_t found = 0;
+    *few = false;
+    if (store->held) /* they are not in the database */
+        return 0;
+    snprintf(sql, sizeof sql,
+             "SELECT NOT EXISTS (SELECT 1 FROM path_cost WHERE run_id = %u"
+             " LIMIT 1 OFFSET (SELECT coalesce(max(id), 0) / 4 FROM call_path))",
+             run_id);
+    const int status = store_scalar(store, sql, &found, error);
+    *few = found;
+    return status;
+}
+
+static int find_path(struct store *store, sqlite3_stmt *statement, uint32_t parent_id,
+                     uint32_t function_id, uint32_t *id, struct sprof_error *error)
+{
+    sqlite3_reset(statement);
+    const int bound = parent_id ? sqlite3_bind_int64(statement, 1, parent_id)
+                                : sqlite3_bind_null(statement, 1);
+    if (bound != SQLITE_OK || sqlite3_bind_int64(statement, 2, function_id) != SQLITE_OK)
+        return store_fail(store, error);
+    const int stepped = sqlite3_step(statement);
+    if (stepped != SQLITE_ROW && stepped != SQLITE_DONE)
+        return store_fail(store, error);
+    const int64_t found = stepped == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
+    if (found < 0 || found > UINT32_MAX)
+        return store_fail_damaged(store, "call_path", error);
+    *id = (uint32_t)found;
+    return 0;
+}
+
+int store_find_paths(struct store *store, const struct model_path *paths, size_t count,
+                     uint32_t *rows, struct sprof_error *error)
+{
+    sqlite3_stmt *statement = NULL;
+    int status = store_exec(store,
+                            "CREATE INDEX IF NOT EXISTS call_path_child"
+                            " ON call_path (parent_id, function_id)",
+                            error);
+    if (!status)
+        status = store_prepare(store,
+                               "SELECT id FROM call_path WHERE parent_id IS ?1 AND function_id = ?2"
+                               " ORDER BY id LIMIT 1",
+                               &statement, error);
+    for (size_t i = 0; i < count && !status; i++) {
+        const uint32_t parent_id = paths[i].parent ? rows[paths[i].parent - 1] : 0;
+        rows[i] = 0;
+        if (parent_id || !paths[i].parent)
+            status = find_path(store, statement, parent_id, paths[i].function, &rows[i], error);
+    }
+    sqlite3_finalize(statement);
+    return status;
+}
+
+/* == Where a run begins, and its quality == */
 
 int store_first_node(struct store *store, uint32_t run_id, uint32_t *node,
                      struct sprof_error *error)

@@ -74,6 +74,26 @@ int store_each_frame_from(struct store *store, uint32_t first, uint32_t last,
                           int (*row)(void *, const struct store_frame *), void *context,
                           struct sprof_error *error);
 
+/* The call paths that have costs in a run, each event's in order of id: parents come before their
+ * children, and those that several events have come several times. */
+int store_each_path_of_run(struct store *store, uint32_t run_id,
+                           int (*row)(void *, const struct model_path *), void *context,
+                           struct sprof_error *error);
+
+/* The functions that have costs in a run, in order of id. */
+int store_each_function_of_run(struct store *store, uint32_t run_id,
+                               int (*row)(void *, const struct store_function *), void *context,
+                               struct sprof_error *error);
+
+/* Whether those paths are so few among the paths of all runs that reading only them is less work. */
+int store_has_few_paths(struct store *store, uint32_t run_id, bool *few, struct sprof_error *error);
+
+/* Looks paths up by content. Of each of paths[0 … count), whose parents are positions + 1 in it and
+ * come first, rows[i] becomes the id of its row; 0: it is not stored. The first call for a file
+ * makes an index of its paths, so the store must be writable. */
+int store_find_paths(struct store *store, const struct model_path *paths, size_t count,
+                     uint32_t *rows, struct sprof_error *error);
+
 /* The smallest id of a node at which samples or calls of a run end; 0: it has none. */
 int store_first_node(struct store *store, uint32_t run_id, uint32_t *node,
                      struct sprof_error *error);

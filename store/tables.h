@@ -71,6 +71,8 @@ enum store_table_id {
     STORE_SAMPLE_RANGE,                  /* samples ?1 to ?2 */
     STORE_NODE_RANGE,                    /* nodes ?1 to ?2 */
     STORE_FRAME_RANGE,                   /* frames ?1 to ?2 */
+    STORE_PATH_OF_RUN,                   /* call paths of the costs of run ?1 */
+    STORE_FUNCTION_OF_RUN,               /* functions of the costs of run ?1 */
     STORE_FIRST_QUERY,                   /* those in store/queries.c begin here */
     STORE_NODE_COST = STORE_FIRST_QUERY, /* struct store_node_cost */
     STORE_NODE_COST_STORED,              /* the same, from thread_node_cost */

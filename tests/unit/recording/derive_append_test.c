@@ -191,6 +191,35 @@ static void test_a_further_run_with_more_paths(void)
     handmade_close(&made);
 }
 
+/* In a file of several runs with many paths those of a short run are looked up: the others are not
+ * read, whatever became of them, and of its own only the one that is missing is added. */
+static void test_a_short_run_looks_its_paths_up(void)
+{
+    enum { MANY = 60 };
+    struct handmade made;
+    handmade_make(&made, "full", STORE_RECORDED);
+    handmade_example(&made, 0);
+    const size_t nodes = made.batch.nodes.count, samples = made.batch.samples.count;
+    uint32_t node = 0;
+    for (int i = 0; i < MANY; i++)
+        node = handmade_node(&made, node, i % 2 ? HAND_A1 : HAND_A3, 1);
+    handmade_write(&made);
+    made.batch.nodes.count = nodes;
+    made.batch.samples.count = samples;
+    for (int run = 2; run < 5; run++)
+        handmade_append(&made);
+    handmade_must_derive(&made);
+    ASSERT_HANDMADE(&made, "SELECT count(*), max(id) FROM call_path", "68|68");
+    handmade_execute(&made, "UPDATE call_path SET function_id = 0 WHERE id > 8;"
+                            " DELETE FROM call_path WHERE id = 8");
+    handmade_append(&made);
+    handmade_must_derive(&made);
+    ASSERT_HANDMADE(&made, "SELECT path_id FROM path_cost WHERE run_id = 5", "1 2 3 4 5 6 7 69");
+    ASSERT_HANDMADE(&made, FUNCTIONS_OF("5"), "A1|1|6 A2|2|5 A3|0|2 libgone.so|3|3");
+    ASSERT_HANDMADE(&made, "SELECT count(*), max(id) FROM call_path", "68|69");
+    handmade_close(&made);
+}
+
 /* == The kernel of another boot == */
 
 static void add_kernel(struct handmade *made)
@@ -278,4 +307,5 @@ void sprof_suite_recording_derive_append(void)
     CU_add_test(suite, "a complete run is not read", test_a_complete_run_is_not_read);
     CU_add_test(suite, "runs with a node in common", test_runs_with_a_node_in_common);
     CU_add_test(suite, "a further run with more paths", test_a_further_run_with_more_paths);
+    CU_add_test(suite, "a short run looks its paths up", test_a_short_run_looks_its_paths_up);
 }

@@ -129,10 +129,48 @@ static void test_a_missing_row_is_called_damage(void)
     place_remove(&place);
 }
 
+/* What a summary, or the usual report, says; to be freed. */
+static char *answer(const struct place *place, bool summary)
+{
+    struct captured *captured = capture();
+    struct store *store;
+    CU_ASSERT_EQUAL_FATAL(store_open_read(&store, place->path, NULL), 0);
+    CU_ASSERT_EQUAL(summary ? report_summary(captured->out, store, "sprof.db", 100, NULL)
+                            : report_write(captured->out, store, &(struct report_request){0}, NULL),
+                    0);
+    char *text = strdup(captured_text(captured));
+    store_close(store, NULL);
+    capture_free(captured);
+    return text;
+}
+
+/* Rows that only other runs need are not read where they are many: these could not be. */
+static void test_rows_of_other_runs_are_not_read(void)
+{
+    static const char *const harms[] = {
+        "WITH RECURSIVE n (id) AS (SELECT 101 UNION ALL SELECT id + 1 FROM n WHERE id < 300)"
+        " INSERT INTO call_path (id, function_id, depth) SELECT id, 0, 1 FROM n",
+        "INSERT INTO function (id, module_id, name, start, size, named, startup)"
+        " VALUES (99, 99, 'lost', 0, 0, 1, 0)"};
+    const struct place place = place_make();
+    example_make(&place);
+    char *report = answer(&place, false), *summary = answer(&place, true);
+    for (int i = 0; i < 2; i++) {
+        harm(&place, harms[i]);
+        char *harmed = answer(&place, i);
+        assert_text(harmed, i ? summary : report);
+        free(harmed);
+    }
+    free(report);
+    free(summary);
+    place_remove(&place);
+}
+
 void sprof_suite_report_damage(void);
 void sprof_suite_report_damage(void)
 {
     CU_pSuite suite = CU_add_suite("report/damage", NULL, NULL);
     CU_add_test(suite, "every report of every damage", test_every_report_of_every_damage);
     CU_add_test(suite, "a missing row is called damage", test_a_missing_row_is_called_damage);
+    CU_add_test(suite, "rows of other runs are not read", test_rows_of_other_runs_are_not_read);
 }
