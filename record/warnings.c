@@ -9,12 +9,17 @@ static void warn_of_agents(const struct record_session *session)
 {
     const struct sampler_counters counters = sampler_counters(session->sampler);
     const struct sprof_log *log = session->options.log;
-    const bool by_agents = sampler_facts(session->sampler)->weights == SAMPLER_WEIGHTS_TICK;
+    const struct sampler_facts *facts = sampler_facts(session->sampler);
+    const bool by_agents = facts->weights == SAMPLER_WEIGHTS_TICK;
     if (!by_agents && session->options.fine_clock)
         sprof_log_message(log, SPROF_LOG_WARNING,
                           "--agent-clock had no effect: perf events are permitted, and were used");
     if (!by_agents)
         return;
+    if (*facts->source_cure)
+        sprof_log_message(log, SPROF_LOG_NOTE,
+                          "perf events would sample the kernel, too, and at the rate asked for: %s",
+                          facts->source_cure);
     if (!counters.agents)
         sprof_log_message(log, SPROF_LOG_WARNING,
                           "no sample could be taken: the agent did not get into the command, or "

@@ -84,6 +84,14 @@ static void say_both(const struct sprof_error *first, const struct sprof_error *
                         (int)strcspn(other->message, "\n"), other->message, first->message + line);
 }
 
+static void keep_reason(struct sampler_facts *facts, const char *message)
+{
+    const size_t line = strcspn(message, "\n");
+    snprintf(facts->source_why, sizeof facts->source_why, "%.*s", (int)line, message);
+    snprintf(facts->source_cure, sizeof facts->source_cure, "%s",
+             message[line] ? message + line + 1 : "");
+}
+
 /* Opens the source asked for by name, or the first that is not refused here. The error names the
  * cure of the first: it is the better one. */
 static int open_source(struct sampler *sampler, const struct source_kind *const *kinds,
@@ -105,8 +113,7 @@ static int open_source(struct sampler *sampler, const struct source_kind *const 
         if (kinds[i]->stands_in && kinds[i]->stands_in(options))
             result = sampler_add_source(sampler, kinds[i], options, &other);
     if (!result && refused)
-        snprintf(sampler->facts.source_why, sizeof sampler->facts.source_why, "%.*s",
-                 (int)strcspn(first.message, "\n"), first.message);
+        keep_reason(&sampler->facts, first.message);
     if (result && error)
         say_both(&first, &other, error);
     return result ? refused : 0;

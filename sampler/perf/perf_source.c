@@ -197,6 +197,7 @@ static void perf_facts(const struct source *opened, struct sampler_facts *facts)
     *facts = source->facts;
     facts->command_pid = general.command_pid;
     memcpy(facts->source_why, general.source_why, sizeof facts->source_why);
+    memcpy(facts->source_cure, general.source_cure, sizeof facts->source_cure);
 }
 
 static void perf_count(const struct source *opened, struct sampler_counters *counters)
