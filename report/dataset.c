@@ -70,10 +70,29 @@ static const char *hexadecimal(struct report_dataset *dataset, struct sprof_byte
     return text;
 }
 
+/* Runs that were appended have modules of their own, a merged recording has them once: they are one
+ * where all of their row is the same, those of one process and of several kernels apart. */
+static uint64_t module_content(const struct report_loading *loading, const struct store_module *row)
+{
+    const bool shared =
+        row->key && !row->process_id && (row->kind != MODEL_KIND_KERNEL || loading->one_boot);
+    if (!shared)
+        return sprof_hash_pair(0, loading->dataset->modules.count);
+    uint64_t content = sprof_hash_pair(sprof_hash_pair(1, row->key), row->kind);
+    content = sprof_hash_pair(content, sprof_hash_text(row->path ? row->path : ""));
+    content = sprof_hash_pair(content, sprof_hash_text(row->name ? row->name : ""));
+    content = sprof_hash_pair(content, sprof_hash_bytes(row->build_id.data, row->build_id.size));
+    return sprof_hash_pair(content, row->main_executable);
+}
+
 static int add_module(void *context, const struct store_module *row)
 {
     struct report_loading *loading = context;
     struct report_dataset *dataset = loading->dataset;
+    const uint64_t content = module_content(loading, row);
+    const uint64_t *known = sprof_map_get(&loading->module_contents, content);
+    if (known)
+        return report_row_numbers_put(&loading->modules, row->id, (uint32_t)*known);
     const bool as_stored = !loading->rules.count || row->kind == MODEL_KIND_NONE || !row->path;
     bool failed = false;
     const struct report_module module = {
@@ -85,7 +104,8 @@ static int add_module(void *context, const struct store_module *row)
         .key = row->key,
         .build_id = hexadecimal(dataset, row->build_id, &failed),
     };
-    if (failed || sprof_vec_push(&dataset->modules, module))
+    if (failed || sprof_vec_push(&dataset->modules, module) ||
+        sprof_map_put(&loading->module_contents, content, dataset->modules.count))
         return SPROF_ENOMEM;
     return report_row_numbers_put(&loading->modules, row->id, dataset->modules.count);
 }
@@ -256,8 +276,19 @@ static uint32_t find_pseudo_function(const struct report_dataset *dataset, const
     return 0;
 }
 
+static bool all_of_one_boot(const struct report_dataset *dataset)
+{
+    for (size_t i = 0; i < dataset->runs.count; i++) {
+        const char *boot = dataset->runs.items[i].boot_id;
+        if (!boot || strcmp(boot, dataset->runs.items[0].boot_id) != 0)
+            return false;
+    }
+    return true;
+}
+
 static int load_rows(struct report_loading *loading, struct sprof_error *error)
 {
+    loading->one_boot = all_of_one_boot(loading->dataset);
     int result = report_dataset_choose_paths(loading, error);
     if (!result)
         result = store_each_module(loading->store, add_module, loading, error);
@@ -320,6 +351,7 @@ int report_dataset_load(struct report_dataset *dataset, struct store *store,
     if (!result)
         result = report_dataset_filter(dataset, selection, error);
     report_row_numbers_release(&loading.modules);
+    sprof_map_release(&loading.module_contents);
     report_row_numbers_release(&loading.frames);
     report_row_numbers_release(&loading.paths);
     report_row_numbers_release(&loading.events);

@@ -20,6 +20,8 @@ struct report_loading {
     bool only_run;  /* functions that only other runs met are not asked for */
     bool few_paths; /* only those of the one run that was chosen are read */
     struct report_row_numbers modules, frames;
+    struct sprof_map module_contents; /* what a module's row says → its number */
+    bool one_boot;                    /* all selected runs are of one boot of one machine */
     struct report_row_numbers paths;  /* of the rows */
     struct report_row_numbers events; /* of those selected */
     SPROF_VEC(struct report_path_row) rows;

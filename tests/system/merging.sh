@@ -1,6 +1,6 @@
 #!/bin/bash
 # Recordings of several hosts and builds in one file.
-#   merging.sh builds|brackets
+#   merging.sh builds|appended|brackets
 set -uf
 . "$(dirname "$0")/lib.sh"
 command -v gcc >/dev/null || skip "no gcc"
@@ -101,6 +101,50 @@ print(json.load(sys.stdin)["rows"][0]["exclusive_samples"])')
     "$SPROF" diff 1.db 2.db --all --format csv >rows.csv 2>err || fail "diff of the files"
     sort rows.csv >files.csv
     cmp diff.csv files.csv || fail "runs of one file differ otherwise than files: $(diff diff.csv files.csv)"
+    ;;
+appended)
+    # Three runs of two builds on two hosts, recorded with --append; and each of them alone, cut out of that file.
+    for number in 1 2 1; do
+        build $number
+        "$SPROF" record --append -o all.db -- ./program >out 2>err || fail "record --append"
+    done
+    sqlite3 all.db "UPDATE run SET host = 'elsewhere' WHERE id = 2" || fail "sqlite3"
+    tables=$(sqlite3 all.db "SELECT m.name FROM sqlite_master m, pragma_table_info(m.name) c
+                             WHERE m.type = 'table' AND c.name = 'run_id'") && [ "$tables" ] || fail "no tables"
+    for number in 1 2 3; do
+        cp all.db $number.db
+        {
+            for table in $tables; do
+                echo "DELETE FROM $table WHERE run_id <> $number;"
+            done
+            echo "DELETE FROM run WHERE id <> $number;
+                  DELETE FROM mapping WHERE process_id NOT IN (SELECT id FROM process);
+                  DELETE FROM thread WHERE process_id NOT IN (SELECT id FROM process);"
+        } | sqlite3 $number.db || fail "sqlite3"
+    done
+    "$SPROF" merge 1.db 2.db 3.db -o merged.db >out 2>err || fail "merge"
+    same_answers() { # WORD ... : rows of the same cost stand in any order
+        "$SPROF" "$1" all.db "${@:2}" >one 2>err || fail "of the appended: $*"
+        "$SPROF" "$1" merged.db "${@:2}" >two 2>err || fail "of the merged: $*"
+        [ "$(wc -l <one)" -gt 1 ] || fail "nothing to compare: $*"
+        diff <(sort one) <(sort two) >differences || fail "$*: $(head -5 differences)"
+    }
+    for view in "" --inclusive --lines --edges --threads --processes --tree --bottom-up "--callers in_library" \
+        "--callees in_library" "--by module" "--by file" "--by address" "--by host" "--by run" "--by host,module" \
+        "--by run,function" "--by cpu" "--by event" "-m app --tree" "-m pc" "--time 10%,90%"; do
+        same_answers report --run all --format csv -n 0 $view
+    done
+    for choice in "--run 2" "--host elsewhere"; do
+        for view in "" --lines --tree "--by address"; do
+            same_answers report --format csv -n 0 $choice $view
+        done
+    done
+    for format in folded tsv; do
+        same_answers export -f $format --run all -o -
+    done
+    "$SPROF" diff all.db:1 all.db:2 --all --format csv >one 2>err && "$SPROF" diff merged.db:1 merged.db:2 --all --format csv >two 2>err ||
+        fail "diff"
+    diff <(sort one) <(sort two) >differences || fail "diff: $(head -5 differences)"
     ;;
 brackets)
     # "[odd]" is a name of five letters, and as a pattern one letter of three.
