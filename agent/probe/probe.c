@@ -91,25 +91,19 @@ static inline bool has_page(const struct thread *thread, uint32_t extras, uint32
 
 static inline bool has_node_page(const struct thread *thread, uint32_t node)
 {
-    return !(probe_inside.shared->extras & PROBE_SPARE) ||
-           has_bit(probe_inside.shared->node_pages[thread->slab],
+    return has_bit(probe_inside.shared->node_pages[thread->slab],
                    node * sizeof(struct probe_node) / PROBE_PAGE);
 }
 
 /* == Paths == */
 
-static inline struct probe_node *nodes_of(const struct thread *thread)
-{
-    return (struct probe_node *)((uint8_t *)thread->stats + thread->histograms +
-                                 probe_histograms_bytes(probe_inside.shared->function_count));
-}
-
 /* The node of a function below a caller's, made where there is none yet. 0: no room, or the place
  * is not to be found by few looks. */
-static uint32_t node_below(const struct thread *thread, uint32_t parent, uint32_t function)
+static inline uint32_t node_below(const struct thread *thread, uint32_t parent, uint32_t function,
+                                  bool is_spare)
 {
     enum { LOOKS = 32 };
-    struct probe_node *nodes = nodes_of(thread);
+    struct probe_node *nodes = thread->nodes;
     uint64_t depth = parent ? PROBE_NODE_DEPTH(nodes[parent].key) + 1 : 0;
     if (depth >= PROBE_PATH_DEPTH)
         depth = parent = 0;
@@ -117,11 +111,13 @@ static uint32_t node_below(const struct thread *thread, uint32_t parent, uint32_
     uint32_t at = (parent * 0x9e3779b1u + function * 0x85ebca77u) >> 16;
     for (int i = 0; i < LOOKS; i++, at++) {
         at = at % PROBE_NODES ? at % PROBE_NODES : 1;
-        if (!has_node_page(thread, at))
+        if (is_spare && !has_node_page(thread, at))
             return 0;
+        if (nodes[at].key == key)
+            return at;
         uint64_t free = 0;
-        if (nodes[at].key == key || __atomic_compare_exchange_n(&nodes[at].key, &free, key, false,
-                                                                __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        if (__atomic_compare_exchange_n(&nodes[at].key, &free, key, false, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED))
             return at;
         if (free == key) /* by a signal's handler, just now */
             return at;
@@ -131,15 +127,15 @@ static uint32_t node_below(const struct thread *thread, uint32_t parent, uint32_
 
 /* The same of two: the function that called it, if one did, and the function. */
 static uint32_t pair_node(const struct thread *thread, const struct record *caller,
-                          uint32_t function)
+                          uint32_t function, bool is_spare)
 {
     while (caller != &thread->root && caller->slot & POINT &&
            (uint32_t)(caller->stat - thread->stats) >= probe_inside.shared->first_open_point)
         caller = caller->parent ? caller->parent : &thread->root;
     const uint32_t from =
         caller == &thread->root ? UINT32_MAX : (uint32_t)(caller->stat - thread->stats);
-    const uint32_t parent = from == UINT32_MAX ? 0 : node_below(thread, 0, from);
-    return from != UINT32_MAX && !parent ? 0 : node_below(thread, parent, function);
+    const uint32_t parent = from == UINT32_MAX ? 0 : node_below(thread, 0, from, is_spare);
+    return from != UINT32_MAX && !parent ? 0 : node_below(thread, parent, function, is_spare);
 }
 
 /* == The log == */
@@ -346,7 +342,7 @@ static inline void finish(struct record *record, uint64_t now, bool is_in_chain,
         log_end(&probe_thread, record, begin, (int64_t)passed > 0 ? passed : 0,
                 (int64_t)self > 0 ? self : 0, exit);
     } else if (record->node && !is_point && is_counted_by_path()) {
-        struct probe_node *node = &nodes_of(&probe_thread)[record->node];
+        struct probe_node *node = &probe_thread.nodes[record->node];
         add((uint64_t *)&node->self, ticks - record->child_ticks);
         add(&node->ended, 1);
     }
@@ -571,10 +567,11 @@ SAVES_ALL int probe_entered(uint32_t function, uint64_t slot, const struct probe
     record->stat = stat;
     record->node = 0;
     if (extras & (PROBE_PATHS | PROBE_CALLERS)) {
-        record->node = extras & PROBE_PATHS ? node_below(thread, caller->node, function)
-                                            : pair_node(thread, caller, function);
+        record->node = extras & PROBE_PATHS
+                           ? node_below(thread, caller->node, function, extras & PROBE_SPARE)
+                           : pair_node(thread, caller, function, extras & PROBE_SPARE);
         if (record->node)
-            add(&nodes_of(thread)[record->node].calls, 1);
+            add(&thread->nodes[record->node].calls, 1);
     }
     if (stat->calls != stat->ended)
         add(&stat->recursive, 1);

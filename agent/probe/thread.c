@@ -64,6 +64,9 @@ bool probe_begin_thread(struct thread *thread)
         thread->root.stat = (struct probe_stat *)(probe_inside.slabs + i * shared->slab_bytes) +
                             shared->function_count;
         thread->histograms = probe_stats_bytes(shared->function_count);
+        thread->nodes =
+            (struct probe_node *)(probe_inside.slabs + i * shared->slab_bytes + thread->histograms +
+                                  probe_histograms_bytes(shared->function_count));
         thread->root.stat->pending = thread->histograms;
         thread->innermost = &thread->root;
         thread->slab = (uint16_t)i;

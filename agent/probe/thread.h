@@ -43,7 +43,8 @@ struct thread {
     /* Where its stack ends, how much may be in use, and where deeper calls are told of; 0: not
      * known. */
     uint64_t stack_bottom, stack_limit, stack_mark;
-    uint64_t histograms; /* where in its slab they are */
+    uint64_t histograms;      /* where in its slab they are */
+    struct probe_node *nodes; /* of its paths */
 };
 
 extern _Thread_local TLS_MODEL struct thread probe_thread __attribute__((visibility("hidden")));
