@@ -24,7 +24,8 @@ enum {
     SHARE = 10,        /* it works at most this part of its time */
     NAP_NS = 10000000, /* more, while it does not help */
     READY_S = 1,       /* until it has let go of the program's descriptors */
-    ALONE_LOOKS = 512, /* without anybody working, until it asks whether it is alone */
+    REST_LOOKS = 64,   /* without anybody working, until it looks as the kernel ticks … */
+    ALONE_LOOKS = 128, /* … and until it asks whether it is alone */
     ALL_SIGNALS_BYTES = 8,
 };
 
@@ -191,7 +192,8 @@ static void help(void)
         used_ns = clock_of(CLOCK_THREAD_CPUTIME_ID);
         atomic_store_explicit(&control->helper_ns, used_ns, memory_order_relaxed);
         period_ns = next_period_ns(used_ns - before_ns);
-        const uint64_t wait_ns = helps ? period_ns : period_ns + NAP_NS;
+        const bool rests = idle > REST_LOOKS && period_ns < tick_ns;
+        const uint64_t wait_ns = !helps ? period_ns + NAP_NS : rests ? tick_ns : period_ns;
         next_ns = (next_ns + wait_ns < now_ns ? now_ns : next_ns) + wait_ns * 7 / 10 +
                   agent_random_below(wait_ns * 6 / 10 + 1, now_ns, agent_process.pid);
         last_ns = now_ns;
