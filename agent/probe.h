@@ -18,6 +18,7 @@
 #ifndef SPROF_AGENT_PROBE_H
 #define SPROF_AGENT_PROBE_H
 
+#include "agent/probe_heap.h"
 #include "agent/probe_window.h"
 
 #include <stdatomic.h>
@@ -108,6 +109,7 @@ enum probe_tier {
     PROBE_LEAVE, /* counts, and ends the frames below: an exception is being caught */
     PROBE_JUMP,  /* the same, and those that a longjmp leaves: its buffer is the first argument */
     PROBE_FULL,  /* counts and times */
+    PROBE_BYTES, /* of an allocator: counts bytes for checked calls, and nothing else */
 
     /* A flag: the first call is noted in `hits`, and the agent takes the flag off; where nothing
      * else is wanted of the probe, it is off then. Nothing is counted. */
@@ -189,6 +191,9 @@ enum probe_extra {
 enum probe_warning_kind {
     PROBE_SLOW = 1, /* a call took longer than `slow` of its function allows; ticks */
     PROBE_STACK,    /* it began so deep that more than `stack_part` of the stack is in use; bytes */
+    PROBE_HEAP,     /* it left more bytes allocated than it may */
+    PROBE_CHUNK,    /* `value`: a block whose header, or with `limit` that so many bytes behind its
+                       beginning, is not what the allocator has put there */
 };
 
 /* Places are counted from the beginning of the trace; one is at `place mod PROBE_WARNINGS`. */
@@ -196,7 +201,9 @@ struct probe_warning {
     _Atomic uint64_t place; /* its own, + 1, when the rest is there */
     uint64_t time;          /* ticks */
     uint64_t value, limit;
-    uint32_t function, slab, kind, reserved;
+    uint32_t function, slab, kind;
+    uint32_t allocations, frees; /* with PROBE_HEAP */
+    uint32_t reserved;
 };
 
 enum { PROBE_WARNINGS = 1024 };
@@ -376,6 +383,7 @@ struct probe_shared {
     struct probe_loading loading;
     struct probe_owner owner;
     struct probe_warnings warnings;
+    struct probe_heap heap;
 
     /* With PROBE_SPARE: which pages of each slab exist, a bit for each, as the tracer says. Calls
      * of functions whose figures would be elsewhere are only counted, here. */

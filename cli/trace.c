@@ -16,6 +16,10 @@ struct limits {
     SPROF_VEC(struct trace_limit) list;
 };
 
+struct heap_limits {
+    SPROF_VEC(struct trace_heap_limit) list;
+};
+
 struct arguments {
     struct cli_rules rules;
     struct cli_texts functions, children_of, modules;
@@ -28,6 +32,7 @@ struct arguments {
     uint64_t depth;
     size_t max_size, memory;
     struct limits warn_over, watchdog;
+    struct heap_limits heap_check;
     double stack_check; /* percent; 0: none */
     bool append, children, paths, callers, all_points, no_cache, paused, verbose;
 };
@@ -81,6 +86,28 @@ static int add_limit(void *field, const char *text, struct sprof_error *error)
     limit.function = text[length] ? text + length + 1 : NULL;
     if (result)
         return result;
+    return sprof_vec_push(&limits->list, limit) ? sprof_error_memory(error) : 0;
+}
+
+/* "RE" or "SIZE:RE". Where what stands before a colon is no size it is part of the expression, as
+ * in "std::". */
+static int add_heap_limit(void *field, const char *text, struct sprof_error *error)
+{
+    struct heap_limits *limits = field;
+    struct trace_heap_limit limit = {.function = text};
+    char size[32];
+    size_t bytes = 0;
+    const size_t length = strcspn(text, ":");
+    snprintf(size, sizeof size, "%.*s", (int)length, text);
+    const bool has_size = text[length] && *text >= '0' && *text <= '9' && length < sizeof size &&
+                          (!strcmp(size, "0") || !cli_set_size(&bytes, size, NULL));
+    if (has_size) {
+        limit.bytes = bytes;
+        limit.function = text + length + 1;
+    }
+    if (!*limit.function)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "name functions by a regular expression: write RE or 4K:RE");
     return sprof_vec_push(&limits->list, limit) ? sprof_error_memory(error) : 0;
 }
 
@@ -145,6 +172,10 @@ static const struct cli_option options[] = {
     {"stack-check", 0, "PERCENT",
      "warn of calls that begin with more of their thread's stack in use", FIELD(stack_check),
      set_stack_check},
+    {"heap-check", 0, "[SIZE:]RE",
+     "warn of calls of such functions that leave more bytes allocated than before, and of broken "
+     "blocks",
+     FIELD(heap_check), add_heap_limit},
     {"depth", 0, "N", "mode log: calls in at most so many others (all)", FIELD(depth),
      cli_set_positive},
     {"max-size", 0, "SIZE",
@@ -292,11 +323,11 @@ static int check(const struct arguments *arguments, const struct cli_operands *o
                                "go with -p, --children and --backend uprobe");
     if (arguments->mode == TRACE_COVERAGE &&
         (arguments->warn_over.list.count || arguments->watchdog.list.count ||
-         arguments->stack_check > 0))
+         arguments->stack_check > 0 || arguments->heap_check.list.count))
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "--mode coverage sees the first call of each function alone: "
-                               "--warn-over, --watchdog and --stack-check go with modes stats and "
-                               "log");
+                               "--warn-over, --watchdog, --stack-check and --heap-check go with "
+                               "modes stats and log");
     return 0;
 }
 
@@ -336,6 +367,8 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
         .watchdog = arguments->watchdog.list.items,
         .watchdog_count = arguments->watchdog.list.count,
         .stack_check = arguments->stack_check,
+        .heap_check = arguments->heap_check.list.items,
+        .heap_check_count = arguments->heap_check.list.count,
         .callers = arguments->callers,
         .all_points = arguments->all_points,
         .depth = arguments->depth < UINT32_MAX ? (uint32_t)arguments->depth : 0,
@@ -371,6 +404,7 @@ static void release(void *all)
     sprof_vec_release(&arguments->pids.list);
     sprof_vec_release(&arguments->warn_over.list);
     sprof_vec_release(&arguments->watchdog.list);
+    sprof_vec_release(&arguments->heap_check.list);
     sprof_vec_release(&arguments->rules.list);
     sprof_vec_release(&arguments->functions.list);
     sprof_vec_release(&arguments->children_of.list);

@@ -1,5 +1,4 @@
-/* A table of warnings: calls that took too long, have not returned, or began deep in their stack.
- */
+/* A table of warnings: calls that took too long or too much, or have not returned. */
 #include "cli/warnings.h"
 
 #include <stdlib.h>
@@ -31,11 +30,15 @@ static int note_count(void *context, int columns, char *const *values, char *con
     return 0;
 }
 
-static void amount_text(char text[32], const char *kind, const char *value)
+static void amount_text(char text[32], const char *kind, const char *value, bool is_bound)
 {
     const double amount = strtod(value, NULL);
     if (!strcmp(kind, "stack"))
         snprintf(text, 32, "%.1f KiB", amount / 1024);
+    else if (!strcmp(kind, "chunk") && !is_bound)
+        snprintf(text, 32, "0x%llx", strtoull(value, NULL, 10)); /* which block */
+    else if (!strcmp(kind, "heap") || !strcmp(kind, "chunk"))
+        snprintf(text, 32, "%.0f bytes", amount);
     else
         snprintf(text, 32, "%.3f ms", amount / 1e6);
 }
@@ -54,8 +57,8 @@ static int show_row(void *context, int columns, char *const *values, char *const
     char time[32], took[32], may_take[32], thread[64];
     const char *const text[] = {time, cells[1], took, may_take, thread, cells[3], cells[2]};
     snprintf(time, sizeof time, "%.6f s", strtod(cells[0], NULL) / 1e9);
-    amount_text(took, cells[1], cells[4]);
-    amount_text(may_take, cells[1], cells[5]);
+    amount_text(took, cells[1], cells[4], false);
+    amount_text(may_take, cells[1], cells[5], true);
     snprintf(thread, sizeof thread, "%s %s", cells[8], cells[7]);
     cli_listing_row(&showing->listing, text);
     return 0;

@@ -288,8 +288,10 @@ struct store_probe_event {
 struct store_warning {
     uint32_t run_id, thread_id, node_id; /* the function's entry is the frame of the node */
     uint64_t time_ns;
-    const char *kind;      /* "slow", "stuck" or "stack" */
-    uint64_t value, bound; /* nanoseconds, or of "stack" bytes: what it took, and what it may */
+    const char *kind;      /* "slow", "stuck", "stack", "heap" or "chunk" */
+    uint64_t value, bound; /* nanoseconds, or of "stack" and "heap" bytes: what it took, and what it
+                              may; of "chunk" a block's address, and the bytes behind which what is
+                              broken stands, 0: before it */
 };
 
 /* The first call of a function in a run; as in struct store_entry_coverage. */

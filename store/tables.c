@@ -6,7 +6,7 @@ static const char *const frame_words[] = {"app", NULL};
 static const char *const probe_tier_words[] = {"timed", "counted", "off", NULL};
 static const char *const mechanism_words[] = {"sled", "fentry", "xray",     "prologue", "leave",
                                               "slot", "uprobe", "embedded", NULL};
-static const char *const warning_words[] = {"slow", "stuck", "stack", NULL};
+static const char *const warning_words[] = {"slow", "stuck", "stack", "heap", "chunk", NULL};
 static const char *const interior_words[] = {"keep", "drop", NULL};
 static const char *const unit_words[] = {"sample", "call", NULL};
 static const char *const exit_words[] = {"return",     "tail", "exception", "longjmp", "left",

@@ -2,6 +2,7 @@
  * others, without which figures would be wrong. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "trace/callees.h"
+#include "trace/heap.h"
 #include "trace/uprobe/sites.h"
 
 #include <fnmatch.h>
@@ -193,15 +194,19 @@ static bool wants(void *context, const char *path)
 {
     const struct chooser *chooser = context;
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    return strcmp(name, PROBE_LIBRARY) != 0 && (is_chosen(chooser, path) || may_leave_frames(path));
+    return strcmp(name, PROBE_LIBRARY) != 0 &&
+           (is_chosen(chooser, path) || may_leave_frames(path) ||
+            trace_heap_is_allocator(chooser->session, path));
 }
 
 /* == Functions == */
 
 /* How much its probe does. Where a runtime walks stacks by itself, their return addresses stay. */
-static enum probe_tier tier_of(const struct trace_session *session,
-                               const struct trace_function *function)
+static enum probe_tier tier_of(const struct trace_session *session, const struct trace_probe *probe)
 {
+    const struct trace_function *function = probe->function;
+    if (probe->operation && !probe->is_chosen)
+        return PROBE_BYTES;
     if (function->mechanism == TRACE_LEAVE)
         return function->linkage_name && strstr(function->linkage_name, "longjmp") ? PROBE_JUMP
                                                                                    : PROBE_LEAVE;
@@ -242,9 +247,11 @@ static int choose_function(struct chooser *chooser, uint32_t file,
     const bool can = has_place || (found && session->uprobes && uprobe_may_stand(function));
     if (found && !can)
         session->refused++;
-    if (!can || (!found && function->mechanism != TRACE_LEAVE))
+    const uint8_t operation = can ? trace_heap_operation(&session->files.items[file], function) : 0;
+    if (!can || (!found && function->mechanism != TRACE_LEAVE && !operation))
         return 0;
-    const struct trace_probe probe = {.file = file, .function = function, .is_chosen = found > 0};
+    const struct trace_probe probe = {
+        .file = file, .function = function, .is_chosen = found > 0, .operation = operation};
     return sprof_vec_push(&session->probes, probe) ? sprof_error_memory(chooser->error) : 0;
 }
 
@@ -292,7 +299,7 @@ static int choose_functions(struct chooser *chooser, uint32_t first_file)
     for (size_t i = 0; i < session->probes.count; i++)
         if (session->probes.items[i].file >= first_file)
             session->probes.items[i].tier =
-                (uint8_t)tier_of(session, session->probes.items[i].function);
+                (uint8_t)tier_of(session, &session->probes.items[i]);
     if (!result && chooser->callees && !first_file)
         trace_callees_tell(chooser->callees);
     trace_callees_free(chooser->callees);
@@ -392,7 +399,11 @@ int trace_choose(struct trace_session *session, struct sprof_error *error)
         result = trace_plan_process(session->pid, session->listens ? session->code_fd : -1, cache,
                                     wants, take_module, &chooser, &generated, error);
     if (!result)
+        result = trace_heap_find(session, error);
+    if (!result)
         result = choose_functions(&chooser, 0);
+    if (!result)
+        result = trace_heap_check_probes(session, error);
     size_t chosen = 0;
     for (size_t i = 0; i < session->probes.count; i++)
         chosen += session->probes.items[i].is_chosen;

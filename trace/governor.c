@@ -172,10 +172,11 @@ static int lower(struct trace_session *session, struct spent *list, size_t count
     qsort(list, count, sizeof *list, by_worth);
     for (size_t i = 0; i < count && all > limit && !result; i++) {
         struct trace_probe *probe = &session->probes.items[list[i].probe];
-        if (list[i].ns < limit / 100)
-            continue;
         const bool is_timed = trace_governed_tier(probe, probe->tier) == PROBE_FULL;
-        const bool counts = is_timed && list[i].counted <= limit;
+        const bool must_stay = probe->operation != 0; /* the heap check needs all of them */
+        if (list[i].ns < limit / 100 || (must_stay && !is_timed))
+            continue;
+        const bool counts = is_timed && (list[i].counted <= limit || must_stay);
         probe->governed = counts ? TRACE_GOVERNED_COUNT : TRACE_GOVERNED_OFF;
         all -= list[i].ns - (counts ? list[i].counted : 0);
         removes |= !counts;

@@ -205,6 +205,7 @@ int trace_ranges_begin(struct trace_session *session, struct sprof_error *error)
  * that must see how frames are left goes on doing that, and counts nothing. */
 void trace_switch(struct trace_session *session)
 {
+    bool switched = false; /* probes that see all bytes that checked calls allocate */
     for (size_t i = 0; i < session->probes.count; i++) {
         struct trace_probe *probe = &session->probes.items[i];
         probe->is_on = false;
@@ -223,10 +224,16 @@ void trace_switch(struct trace_session *session)
             tier = counts && probe->is_chosen && !atomic_load(&session->shared->hits[i].first)
                        ? still | PROBE_COVER
                        : still;
+        if (probe->operation && !session->paused && session->mode != TRACE_COVERAGE &&
+            tier != PROBE_FULL)
+            tier = PROBE_BYTES;
         if (tier != PROBE_OFF)
             trace_bypass_end(session, i);
+        switched |= probe->operation && tier != atomic_load(&session->shared->tiers[i]);
         atomic_store(&session->shared->tiers[i], tier);
     }
+    if (switched)
+        atomic_fetch_add(&session->shared->heap.epoch, 1);
     if (session->uprobes)
         trace_uprobes_switch(session);
     trace_points_switch(session, !session->paused);

@@ -31,6 +31,12 @@ struct trace_limit {
     const char *function; /* a regular expression as below; NULL: all */
 };
 
+/* So many bytes may a call of these functions leave allocated. */
+struct trace_heap_limit {
+    uint64_t bytes;
+    const char *function; /* a regular expression as below */
+};
+
 /* Zero values take the defaults. All is borrowed until trace_free. */
 struct trace_options {
     char *const *command; /* to launch, … */
@@ -66,6 +72,8 @@ struct trace_options {
     const struct trace_limit *watchdog; /* … or has not returned until then … */
     size_t watchdog_count;
     double stack_check; /* … or began with more of the stack in use, in percent; 0: any */
+    const struct trace_heap_limit *heap_check; /* … or left more bytes allocated */
+    size_t heap_check_count;
     bool no_cache;
     bool paused; /* measure nothing until somebody says so over the control socket */
     const char *sprof_version;

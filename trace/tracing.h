@@ -20,9 +20,10 @@ struct trace_file {
     size_t first, count;           /* its functions among the probes */
     /* Of what was loaded later: */
     bool is_loaded;
-    uint64_t loaded_at; /* address of its code */
-    uint32_t module;    /* its row; 0: it was there from the start */
-    uint64_t offset;    /* of its code in the file, less the vaddr */
+    uint64_t loaded_at;                /* address of its code */
+    uint32_t module;                   /* its row; 0: it was there from the start */
+    uint64_t offset;                   /* of its code in the file, less the vaddr */
+    struct trace_allocator *allocator; /* of --heap-check: see heap.c; NULL: it is none */
 };
 
 /* A jump from where the loader tells debuggers of libraries to the agent, which tells sprof. */
@@ -44,6 +45,7 @@ struct trace_probe {
     uint32_t file;
     const struct trace_function *function;
     uint8_t tier;                   /* enum probe_tier */
+    uint8_t operation;              /* of an allocator, as in struct probe_heap; 0: none */
     bool is_chosen;                 /* else it has one because it leaves the frames of others */
     bool is_on;                     /* as ranges have it */
     bool is_placed;                 /* the process jumps to it … */

@@ -1,9 +1,11 @@
-/* Warnings: of calls that took too long and of stacks that are nearly full, as the agent notes
- * them, and of calls that have not returned, which are found in the records of threads. The program
- * can write anything there, so each number is checked where it matters. */
+/* Warnings: of calls that took too long, left too much allocated, or were deep in their stack, as
+ * the agent notes them, and of calls that have not returned, which are found in the records of
+ * threads. The program can write anything there, so each number is checked where it matters. */
 #include "trace/warn.h"
+#include "trace/heap.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     LINES_MOST = 50, /* of a run; then there are rows only */
@@ -43,7 +45,8 @@ struct trace_warnings {
 
 bool trace_warns(const struct trace_options *options)
 {
-    return options->warn_over_count || options->watchdog_count || options->stack_check > 0;
+    return options->warn_over_count || options->watchdog_count || options->stack_check > 0 ||
+           options->heap_check_count;
 }
 
 static int check_limits(const struct trace_limit *limits, size_t count, struct sprof_error *error)
@@ -60,8 +63,10 @@ static int check_limits(const struct trace_limit *limits, size_t count, struct s
 
 int trace_warnings_check(const struct trace_options *options, struct sprof_error *error)
 {
-    const int result = check_limits(options->warn_over, options->warn_over_count, error);
-    return result ? result : check_limits(options->watchdog, options->watchdog_count, error);
+    int result = check_limits(options->warn_over, options->warn_over_count, error);
+    if (!result)
+        result = check_limits(options->watchdog, options->watchdog_count, error);
+    return result ? result : trace_heap_check_options(options, error);
 }
 
 /* The shortest time that one of the limits leaves to a function; 0: any. */
@@ -145,6 +150,8 @@ int trace_warnings_begin(struct trace_session *session, size_t first, struct spr
         result = make_all(&stuck, options->watchdog, options->watchdog_count, error);
     if (!result)
         result = set_limits(session, first, slow, stuck, error);
+    if (!result)
+        result = trace_heap_begin(session, first, error);
     free_all(slow, options->warn_over_count);
     free_all(stuck, options->watchdog_count);
     return result;
@@ -152,35 +159,56 @@ int trace_warnings_begin(struct trace_session *session, size_t first, struct spr
 
 /* == Rows and lines == */
 
-static void say(struct trace_session *session, const struct trace_thread *thread,
-                const char *function, const struct store_warning *row)
+/* What is to be said of a warning, without the thread. */
+static void describe(struct sprof_str *text, const char *function, const struct store_warning *row,
+                     const struct probe_warning *noted)
 {
-    const bool is_stack = row->kind[1] == 't' && row->kind[2] == 'a';
+    const double value = (double)row->value, bound = (double)row->bound;
+    if (!strcmp(row->kind, "stack"))
+        sprof_str_appendf(text,
+                          "stack: %s was called with %.1f KiB of its stack in use, more than %.1f "
+                          "KiB",
+                          function, value / 1024, bound / 1024);
+    else if (!strcmp(row->kind, "heap"))
+        sprof_str_appendf(text,
+                          "heap: %s left %llu bytes allocated, more than %llu: by %u allocations "
+                          "and %u frees",
+                          function, (unsigned long long)row->value, (unsigned long long)row->bound,
+                          noted->allocations, noted->frees);
+    else if (!strcmp(row->kind, "chunk"))
+        sprof_str_appendf(text,
+                          "chunk: what the allocator keeps %s the block at 0x%llx is broken: seen "
+                          "when that was freed, in or after a call of %s",
+                          row->bound ? "behind" : "before", (unsigned long long)row->value,
+                          function);
+    else
+        sprof_str_appendf(text,
+                          !strcmp(row->kind, "slow")
+                              ? "slow: %s took %.6g ms, more than %.6g ms"
+                              : "stuck: %s has not returned after %.6g ms, more than %.6g ms",
+                          function, value / 1e6, bound / 1e6);
+}
+
+static void say(struct trace_session *session, const struct trace_thread *thread,
+                const char *function, const struct store_warning *row,
+                const struct probe_warning *noted)
+{
     const struct sprof_log *log = session->options.log;
+    struct sprof_str text = {0};
     if (session->common->warnings_told++ >= LINES_MOST) {
         if (session->common->warnings_told == LINES_MOST + 1)
             sprof_log_message(log, SPROF_LOG_WARNING,
                               "there are more warnings: `sprof stats --warnings` shows all");
         return;
     }
-    if (is_stack)
-        sprof_log_message(log, SPROF_LOG_WARNING,
-                          "stack: %s was called with %.1f KiB of its stack in use, more than %.1f "
-                          "KiB (thread %d, %s)",
-                          function, (double)row->value / 1024, (double)row->bound / 1024,
-                          (int)thread->tid, thread->name);
-    else
-        sprof_log_message(log, SPROF_LOG_WARNING,
-                          row->kind[1] == 'l'
-                              ? "slow: %s took %.6g ms, more than %.6g ms (thread %d, %s)"
-                              : "stuck: %s has not returned after %.6g ms, more than %.6g ms "
-                                "(thread %d, %s)",
-                          function, (double)row->value / 1e6, (double)row->bound / 1e6,
-                          (int)thread->tid, thread->name);
+    describe(&text, function, row, noted);
+    sprof_log_message(log, SPROF_LOG_WARNING, "%s (thread %d, %s)", text.text ? text.text : "",
+                      (int)thread->tid, thread->name);
+    sprof_str_release(&text);
 }
 
 static int put(struct trace_session *session, uint32_t slab, uint32_t function, const char *kind,
-               uint64_t ticks, uint64_t value, uint64_t bound)
+               uint64_t ticks, uint64_t value, uint64_t bound, const struct probe_warning *noted)
 {
     const struct trace_thread *thread = session->slabs[slab];
     const struct trace_probe *probe = &session->probes.items[function];
@@ -205,7 +233,7 @@ static int put(struct trace_session *session, uint32_t slab, uint32_t function, 
         .bound = bound,
     };
     session->common->warning_count++;
-    say(session, thread, probe->function->name, &row);
+    say(session, thread, probe->function->name, &row, noted);
     return sprof_vec_push(&recording_batch(session->recording)->warnings, row) ? SPROF_ENOMEM : 0;
 }
 
@@ -225,14 +253,17 @@ static uint64_t in_ns(double ticks, double ns_per_tick)
 
 static int take_noted(struct trace_session *session, const struct probe_warning *warning)
 {
-    const bool is_stack = warning->kind == PROBE_STACK;
-    if (!is_known(session, warning->function, warning->slab) ||
-        (!is_stack && warning->kind != PROBE_SLOW))
+    static const char *const kinds[] = {[PROBE_SLOW] = "slow",
+                                        [PROBE_STACK] = "stack",
+                                        [PROBE_HEAP] = "heap",
+                                        [PROBE_CHUNK] = "chunk"};
+    const struct probe_warning noted = *warning; /* the program may change it */
+    if (!is_known(session, noted.function, noted.slab) ||
+        noted.kind >= sizeof kinds / sizeof *kinds || !kinds[noted.kind])
         return 0;
-    const double scale = is_stack ? 1 : session->common->tick_ns;
-    return put(session, warning->slab, warning->function, is_stack ? "stack" : "slow",
-               warning->time, in_ns((double)warning->value, scale),
-               in_ns((double)warning->limit, scale));
+    const double scale = noted.kind == PROBE_SLOW ? session->common->tick_ns : 1;
+    return put(session, noted.slab, noted.function, kinds[noted.kind], noted.time,
+               in_ns((double)noted.value, scale), in_ns((double)noted.limit, scale), &noted);
 }
 
 static int read_noted(struct trace_session *session)
@@ -296,7 +327,7 @@ static int look_at_record(struct trace_session *session, uint32_t slab, const st
         return 0;
     return sprof_vec_push(&warnings->told, stuck)
                ? SPROF_ENOMEM
-               : put(session, slab, stuck.function, "stuck", now, value_ns, limit_ns);
+               : put(session, slab, stuck.function, "stuck", now, value_ns, limit_ns, NULL);
 }
 
 static int look_at_thread(struct trace_session *session, uint32_t slab)

@@ -97,9 +97,8 @@ int probe_point_entered(uint32_t point, uint64_t slot, const struct probe_saved 
 uint64_t probe_left(uint32_t function, uint64_t slot)
     __attribute__((visibility("hidden"), no_caller_saved_registers));
 
-/* Notes a warning for the tracer. */
-void probe_warn(uint32_t slab, uint32_t function, enum probe_warning_kind kind, uint64_t time,
-                uint64_t value, uint64_t limit)
+/* Notes a warning for the tracer; its place is found here. */
+void probe_warn(const struct probe_warning *noted)
     __attribute__((visibility("hidden"), no_caller_saved_registers, noinline));
 
 /* Does nothing, `probe_below` times more below itself, through what `probe_called` says. */

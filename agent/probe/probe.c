@@ -1,5 +1,6 @@
 /* What thunks call: takes calls and their ends into records and figures. No system call, no libc,
  * no lock, nothing but general registers; a signal may interrupt it anywhere and enter it again. */
+#include "agent/probe/heap.h"
 #include "agent/probe/offsets.h"
 #include "agent/probe/thread.h"
 
@@ -244,7 +245,12 @@ static inline void warn_of_time(const struct thread *thread, const struct record
     const uint64_t limit =
         atomic_load_explicit(&probe_inside.shared->warnings.slow[function], memory_order_relaxed);
     if (limit && length > limit)
-        probe_warn(thread->slab, function, PROBE_SLOW, now, length, limit);
+        probe_warn(&(struct probe_warning){.time = now,
+                                           .value = length,
+                                           .limit = limit,
+                                           .function = function,
+                                           .slab = thread->slab,
+                                           .kind = PROBE_SLOW});
 }
 
 /* Where a thread's stack ends: behind its thread pointer libc has noted the block that holds both,
@@ -277,8 +283,12 @@ static SAVES_ALL __attribute__((noinline)) void warn_of_stack(struct thread *thr
     }
     if (slot >= thread->stack_mark)
         return;
-    probe_warn(thread->slab, function, PROBE_STACK, probe_ticks(), thread->high - slot,
-               thread->stack_limit);
+    probe_warn(&(struct probe_warning){.time = probe_ticks(),
+                                       .value = thread->high - slot,
+                                       .limit = thread->stack_limit,
+                                       .function = function,
+                                       .slab = thread->slab,
+                                       .kind = PROBE_STACK});
     thread->stack_mark = thread->stack_bottom + (slot - thread->stack_bottom) / 2;
 }
 
@@ -346,9 +356,13 @@ static inline void finish(struct record *record, uint64_t now, bool is_in_chain,
         add((uint64_t *)&node->self, ticks - record->child_ticks);
         add(&node->ended, 1);
     }
-    if (probe_inside.shared->extras & PROBE_WARN)
-        warn_of_time(&probe_thread, record, now, length);
     add(&stat->ended, 1);
+    if (probe_inside.shared->extras & PROBE_WARN) {
+        const uint32_t function = (uint32_t)(stat - probe_thread.stats);
+        warn_of_time(&probe_thread, record, now, length);
+        if (probe_heap_is_checked(function))
+            probe_heap_end(&probe_thread, function, record->slot, stat->ended == stat->calls);
+    }
     add((uint64_t *)&stat->self, ticks - record->child_ticks);
     if (stat->ended == stat->calls) {
         add((uint64_t *)&stat->total, total);
@@ -505,12 +519,34 @@ static SAVES_ALL __attribute__((noinline)) void count_beyond(struct thread *thre
         leave_frames(thread, tier, slot, argument);
 }
 
-/* == Entry and exit == */
+/* == Functions of allocators that nobody has chosen == */
 
 static inline bool is_thunk(uint64_t address)
 {
     return address - (uint64_t)(uintptr_t)probe_thunks < (uint64_t)PROBE_THUNKS * PROBE_THUNK_BYTES;
 }
+
+enum { OF_BYTES = 1u << 31 }; /* in serials of records, of such calls alone */
+
+/* Has the call return to its thunk. It is in no chain: for figures, paths and the log it is a part
+ * of its caller. Returns as probe_entered. */
+static SAVES_ALL __attribute__((noinline)) int
+see_bytes(struct thread *thread, uint32_t function, uint64_t slot, const struct probe_saved *saved)
+{
+    struct record *record = record_of(slot);
+    const uint64_t return_address = *(const uint64_t *)(uintptr_t)slot;
+    if (!probe_heap_enters(thread, function, slot, saved) ||
+        (record->serial == thread->serial && is_thunk(return_address)))
+        return 1;
+    if (!is_thunk(return_address))
+        record->return_address = return_address;
+    record->begin = probe_ticks();
+    record->slot = slot;
+    record->serial = thread->serial | OF_BYTES;
+    return 0;
+}
+
+/* == Entry and exit == */
 
 SAVES_ALL int probe_entered(uint32_t function, uint64_t slot, const struct probe_saved *saved)
 {
@@ -524,6 +560,8 @@ SAVES_ALL int probe_entered(uint32_t function, uint64_t slot, const struct probe
         tiers &= (uint8_t)~PROBE_COVER;
     }
     const uint8_t tier = tiers & (uint8_t)~PROBE_QUIET;
+    if (tier == PROBE_BYTES)
+        return see_bytes(thread, function, slot, saved);
     if (tier == PROBE_OFF || (!thread->stats && !probe_begin_thread(thread)))
         return 1;
     const uint32_t extras = probe_inside.shared->extras;
@@ -587,8 +625,14 @@ SAVES_ALL int probe_entered(uint32_t function, uint64_t slot, const struct probe
         record->begin = probe_ticks() + probe_inside.shared->cost.inside;
     record->serial = thread->serial;
     thread->innermost = record;
+    if (extras & PROBE_WARN && probe_heap_is_checked(function))
+        probe_heap_begin(thread, function, slot);
+    if (extras & PROBE_WARN && probe_inside.shared->heap.operations[function])
+        probe_heap_enters(thread, function, slot, saved);
     return 0;
 }
+
+enum { RESULT = -3 }; /* words from the slot: where probe_leave has saved rax */
 
 SAVES_ALL uint64_t probe_left(uint32_t function, uint64_t slot)
 {
@@ -596,7 +640,11 @@ SAVES_ALL uint64_t probe_left(uint32_t function, uint64_t slot)
     struct thread *thread = &probe_thread;
     struct record *record = record_of(slot);
     (void)function;
-    if (*probe_inside.alive && thread->stats && record->serial == thread->serial)
+    if (*probe_inside.alive && thread->stats && !(slot & POINT) && probe_inside.shared->heap.epoch)
+        probe_heap_leaves(thread, slot, ((const uint64_t *)(uintptr_t)slot)[RESULT]);
+    if (record->serial & OF_BYTES)
+        record->serial = 0;
+    else if (*probe_inside.alive && thread->stats && record->serial == thread->serial)
         end_call(thread, record, now, PROBE_EXIT_RETURN);
     return record->return_address;
 }

@@ -45,6 +45,7 @@ static int check_options(const struct trace_options *options, struct sprof_error
                        : options->warn_over_count   ? "warn-over"
                        : options->watchdog_count    ? "watchdog"
                        : options->stack_check > 0   ? "stack-check"
+                       : options->heap_check_count  ? "heap-check"
                                                     : NULL;
     return flag ? sprof_error_set(error, SPROF_EUSAGE, 0,
                                   "--%s needs the agent: with --backend uprobe calls are counted "

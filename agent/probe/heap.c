@@ -1,0 +1,313 @@
+/* Adds up what calls of checked functions allocate and free, and looks at the headers of glibc's
+ * blocks. Reads only what a live block has: its own header, and where its size is known to be
+ * right, that of its neighbour. */
+#include "agent/probe/heap.h"
+
+_Static_assert((int)PROBE_HEAP_FUNCTIONS == (int)PROBE_THUNKS &&
+                   (int)PROBE_HEAP_THREADS == (int)PROBE_SLABS,
+               "one for each");
+
+enum { CHUNK_HEADER = 16, CHUNK_LEAST = 32 };
+
+/* Bits of the word before a block (glibc, malloc/malloc.c). */
+enum { BEFORE_IN_USE = 1, MAPPED = 2, OTHER_ARENA = 4, NEVER = 8, FLAGS = 7 };
+
+static const uint64_t size_most = UINT64_C(1) << 40;
+
+static inline uint64_t word_at(uint64_t address)
+{
+    return __atomic_load_n((const uint64_t *)(uintptr_t)address, __ATOMIC_RELAXED);
+}
+
+static struct probe_heap_thread *heap_of(const struct thread *thread)
+{
+    struct probe_heap_thread *heap = &probe_inside.shared->heap.threads[thread->slab];
+    if (heap->serial != thread->serial) { /* the slab was another thread's */
+        heap->open = 0;
+        heap->slot = heap->told = 0;
+        heap->serial = thread->serial;
+    }
+    return heap;
+}
+
+/* == What allocators call a block == */
+
+/* Functions of allocators take and return nothing in vector registers, so that nobody misses what
+ * this one changes of them. */
+static __attribute__((force_align_arg_pointer, noinline)) uint64_t ask_allocator(uint64_t usable,
+                                                                                 uint64_t block)
+{
+    return ((uint64_t(*)(uint64_t))(uintptr_t)usable)(block);
+}
+
+/* Bytes that may be used; of glibc as malloc_usable_size says. Whoever frees a block reads the word
+ * before it first. */
+static SAVES_ALL uint64_t bytes_of(uint32_t function, uint64_t block)
+{
+    const struct probe_heap *all = &probe_inside.shared->heap;
+    const uint64_t usable =
+        all->usable[all->operations[function] >> PROBE_HEAP_SHIFT & (PROBE_HEAP_ALLOCATORS - 1)];
+    if (!block || (!usable && block % CHUNK_HEADER))
+        return 0;
+    if (usable)
+        return ask_allocator(usable, block);
+    const uint64_t header = word_at(block - 8), size = header & ~(uint64_t)FLAGS;
+    const uint64_t taken = header & MAPPED ? CHUNK_HEADER : 8;
+    return size >= CHUNK_LEAST && size < size_most ? size - taken : 0;
+}
+
+static bool is_glibc(uint32_t function)
+{
+    const struct probe_heap *all = &probe_inside.shared->heap;
+    return !all->usable[all->operations[function] >> PROBE_HEAP_SHIFT &
+                        (PROBE_HEAP_ALLOCATORS - 1)];
+}
+
+/* == Blocks that are watched == */
+
+static inline uint64_t key_of(uint64_t block)
+{
+    return block >> 4 | (uint64_t)probe_inside.pid << 43;
+}
+
+static inline struct probe_heap_block *place_of(uint64_t key)
+{
+    const uint64_t mixed = key * UINT64_C(0x9e3779b97f4a7c15);
+    return &probe_inside.shared->heap.watched[mixed >> 48 & (PROBE_HEAP_WATCHED - 1)];
+}
+
+/* 26 bits of the key, the size in units of 16, the two flags that stay as they are. Two threads may
+ * write to one place at the same time: the bits of the key tell what belongs together. */
+static inline uint64_t header_noted(uint64_t key, uint64_t header)
+{
+    return (key * UINT64_C(0xd6e8feb86659fd93)) >> 38 << 38 | (header >> 4) << 2 |
+           (header >> 1 & 3);
+}
+
+static void watch(uint64_t block, uint32_t function)
+{
+    const uint64_t key = key_of(block), header = word_at(block - 8);
+    struct probe_heap_block *place = place_of(key);
+    if (header >= size_most)
+        return;
+    atomic_store(&place->key, 0);
+    atomic_store(&place->function, function);
+    atomic_store(&place->header, header_noted(key, header));
+    atomic_store(&place->key, key);
+}
+
+static void unwatch(uint64_t block)
+{
+    uint64_t key = key_of(block);
+    struct probe_heap_block *place = place_of(key);
+    if (atomic_load_explicit(&place->key, memory_order_relaxed) == key)
+        atomic_compare_exchange_strong(&place->key, &key, 0);
+}
+
+enum watched { UNKNOWN, SAME, CHANGED };
+
+/* Whether what stands before a block is what stood there when it was allocated; it must be watched
+ * before and after that is read. */
+static enum watched look_up(uint64_t block)
+{
+    const uint64_t key = key_of(block);
+    struct probe_heap_block *place = place_of(key);
+    if (atomic_load(&place->key) != key)
+        return UNKNOWN;
+    const uint64_t noted = atomic_load(&place->header);
+    const uint64_t now = word_at(block - 8);
+    if ((noted ^ header_noted(key, 0)) >> 38 || atomic_load(&place->key) != key)
+        return UNKNOWN;
+    return now < size_most && noted == header_noted(key, now) && !(now & NEVER) ? SAME : CHANGED;
+}
+
+/* == Headers == */
+
+enum broken { GOOD, OWN, NEXT };
+
+static inline bool is_same_page(uint64_t one, uint64_t other)
+{
+    return one / PROBE_PAGE == other / PROBE_PAGE;
+}
+
+/* What can stand in a header of an arena; fenceposts at its ends have 16 or nothing. */
+static bool is_header(uint64_t header)
+{
+    const uint64_t size = header & ~(uint64_t)FLAGS;
+    return !(header & (MAPPED | NEVER)) && size < size_most;
+}
+
+/* The header behind a block of which the size is right. Where a watched block is next, that must be
+ * as it was; else what is there must lead to the end of a page, where arenas end, or to another
+ * header, as far as that is on a page which is known to be there. */
+static enum broken look_behind(uint64_t block, uint64_t size, bool is_other_arena)
+{
+    const uint64_t next = block + size, header = word_at(next - 8);
+    const uint64_t next_size = header & ~(uint64_t)FLAGS;
+    if (!(header & BEFORE_IN_USE) || !is_header(header) || next_size < CHUNK_HEADER ||
+        (header & OTHER_ARENA && !is_other_arena) || look_up(next) == CHANGED)
+        return NEXT;
+    const uint64_t end = next - CHUNK_HEADER + next_size;
+    if (end % PROBE_PAGE == 0 || !is_same_page(end + 8, next - 8))
+        return GOOD;
+    const bool leads_on = is_header(word_at(end + 8));
+    return leads_on || word_at(next - 8) != header ? GOOD : NEXT; /* others may have changed it */
+}
+
+/* Of a block that this thread is about to free. Where its size is not known from before, no more
+ * than its own page is read. */
+static enum broken look_at(uint64_t block, enum watched known)
+{
+    const uint64_t header = word_at(block - 8), size = header & ~(uint64_t)FLAGS;
+    if (known == CHANGED)
+        return OWN;
+    if (header & MAPPED)
+        return known == SAME ||
+                       (block - CHUNK_HEADER - word_at(block - CHUNK_HEADER)) % PROBE_PAGE == 0
+                   ? GOOD
+                   : OWN;
+    if (size < CHUNK_LEAST || size >= size_most || header & NEVER)
+        return OWN;
+    if (known != SAME && !is_same_page(block - 8, block + size - 8))
+        return GOOD;
+    return look_behind(block, size, header & OTHER_ARENA);
+}
+
+/* A block is freed, or its size changed: what stands before it, and behind it, is looked at where
+ * it is watched, or a checked call is open. */
+static void look_before_free(struct thread *thread, struct probe_heap_thread *heap, uint64_t block)
+{
+    const bool is_open = heap && heap->open;
+    if (!block || block % CHUNK_HEADER)
+        return;
+    const enum watched known = look_up(block);
+    if (known == UNKNOWN && !is_open)
+        return;
+    const uint32_t function = known == UNKNOWN ? heap->calls[heap->open - 1].function
+                                               : atomic_load(&place_of(key_of(block))->function);
+    const enum broken broken = look_at(block, known);
+    if (broken == GOOD || (heap && heap->told == block) ||
+        (!thread->stats && !probe_begin_thread(thread)))
+        return;
+    if (heap)
+        heap->told = known == UNKNOWN ? block : 0;
+    const uint64_t size = word_at(block - 8) & ~(uint64_t)FLAGS;
+    probe_warn(&(struct probe_warning){.time = probe_ticks(),
+                                       .value = block,
+                                       .limit = broken == NEXT ? size - 8 : 0,
+                                       .function = function,
+                                       .slab = thread->slab,
+                                       .kind = PROBE_CHUNK});
+}
+
+/* == Functions of allocators == */
+
+static inline bool takes_block(uint32_t operation)
+{
+    return operation == PROBE_HEAP_FREE || operation == PROBE_HEAP_REALLOCATE;
+}
+
+static inline uint32_t operation_of(uint32_t function)
+{
+    return probe_inside.shared->heap.operations[function] & PROBE_HEAP_OPERATION;
+}
+
+SAVES_ALL bool probe_heap_enters(struct thread *thread, uint32_t function, uint64_t slot,
+                                 const struct probe_saved *saved)
+{
+    const uint32_t operation = operation_of(function);
+    const bool takes = takes_block(operation);
+    struct probe_heap_thread *heap = thread->stats && is_own(thread, slot) ? heap_of(thread) : NULL;
+    const bool is_open = heap && heap->open;
+    /* An allocator's function that another one calls does a part of its work. */
+    const bool is_inside = is_open && heap->slot && slot < heap->slot;
+    if (takes && !is_inside && is_glibc(function)) {
+        look_before_free(thread, heap, saved->rdi);
+        unwatch(saved->rdi);
+    }
+    if (!is_open || is_inside)
+        return false;
+    heap->slot = slot;
+    heap->function = function;
+    heap->argument = saved->rdi;
+    heap->old_bytes = takes ? bytes_of(function, saved->rdi) : 0;
+    heap->frees_all =
+        operation == PROBE_HEAP_FREE || (operation == PROBE_HEAP_REALLOCATE && !saved->rsi);
+    return true;
+}
+
+SAVES_ALL void probe_heap_leaves(struct thread *thread, uint64_t slot, uint64_t result)
+{
+    struct probe_heap_thread *heap = heap_of(thread);
+    if (heap->slot != slot || !slot)
+        return;
+    const uint32_t operation = operation_of(heap->function);
+    uint64_t block = operation == PROBE_HEAP_FREE ? 0 : result;
+    if (operation == PROBE_HEAP_PUT)
+        block = (uint32_t)result ? 0 : word_at(heap->argument);
+    if (takes_block(operation) && heap->argument && (block || heap->frees_all)) {
+        heap->bytes -= heap->old_bytes;
+        heap->frees++;
+    }
+    if (block) {
+        heap->bytes += bytes_of(heap->function, block);
+        heap->allocations++;
+        if (heap->open && is_glibc(heap->function))
+            watch(block, heap->calls[heap->open - 1].function);
+    }
+    heap->slot = 0;
+}
+
+/* == Calls of checked functions == */
+
+/* Those on the thread's own stack lie one below the other: what is at a call's place or below it
+ * has been left. Room is taken before it is filled in: a signal's handler may come between. */
+SAVES_ALL void probe_heap_begin(struct thread *thread, uint32_t function, uint64_t slot)
+{
+    if (!is_own(thread, slot))
+        return;
+    struct probe_heap_thread *heap = heap_of(thread);
+    uint32_t open = heap->open % (PROBE_HEAP_CALLS + 1);
+    while (open && heap->calls[open - 1].slot <= slot)
+        open--;
+    if (!open)
+        heap->slot = 0; /* nobody has waited for an end that comes now */
+    if (open == PROBE_HEAP_CALLS)
+        return;
+    struct probe_heap_call *call = &heap->calls[open];
+    call->slot = slot;
+    heap->open = open + 1;
+    call->bytes = heap->bytes;
+    call->allocations = heap->allocations;
+    call->frees = heap->frees;
+    call->function = function;
+    call->epoch = atomic_load(&probe_inside.shared->heap.epoch);
+}
+
+/* A call that leaves more than it may; of calls in calls of the same function the outermost tells
+ * for all. */
+SAVES_ALL void probe_heap_end(struct thread *thread, uint32_t function, uint64_t slot,
+                              bool is_outermost)
+{
+    const struct probe_heap *all = &probe_inside.shared->heap;
+    struct probe_heap_thread *heap = heap_of(thread);
+    uint32_t open = heap->open % (PROBE_HEAP_CALLS + 1);
+    while (open && heap->calls[open - 1].slot < slot)
+        open--;
+    if (!open || heap->calls[open - 1].slot != slot)
+        return;
+    const struct probe_heap_call call = heap->calls[open - 1];
+    const int64_t left = (int64_t)(heap->bytes - call.bytes);
+    const uint64_t limit = atomic_load_explicit(&all->limits[function], memory_order_relaxed);
+    heap->open = open - 1;
+    if (is_outermost && limit && left > 0 && (uint64_t)left >= limit &&
+        call.epoch == atomic_load(&all->epoch))
+        probe_warn(&(struct probe_warning){.time = probe_ticks(),
+                                           .value = (uint64_t)left,
+                                           .limit = limit - 1,
+                                           .function = function,
+                                           .slab = thread->slab,
+                                           .kind = PROBE_HEAP,
+                                           .allocations = heap->allocations - call.allocations,
+                                           .frees = heap->frees - call.frees});
+}

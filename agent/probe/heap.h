@@ -1,0 +1,29 @@
+/* The tracing agent, inside: the bytes that calls of checked functions leave allocated. */
+#ifndef SPROF_AGENT_PROBE_INSIDE_HEAP_H
+#define SPROF_AGENT_PROBE_INSIDE_HEAP_H
+
+#include "agent/probe/thread.h"
+
+/* A function of an allocator begins. True: its exit is to be seen, because a checked call is open
+ * in this thread, whose stack it runs on. */
+bool probe_heap_enters(struct thread *thread, uint32_t function, uint64_t slot,
+                       const struct probe_saved *saved)
+    __attribute__((visibility("hidden"))) SAVES_ALL;
+
+/* Whatever ended at that slot returned this. */
+void probe_heap_leaves(struct thread *thread, uint64_t slot, uint64_t result)
+    __attribute__((visibility("hidden"))) SAVES_ALL;
+
+/* A call of a checked function begins, and ends; `is_outermost`: of that function. */
+void probe_heap_begin(struct thread *thread, uint32_t function, uint64_t slot)
+    __attribute__((visibility("hidden"))) SAVES_ALL;
+void probe_heap_end(struct thread *thread, uint32_t function, uint64_t slot, bool is_outermost)
+    __attribute__((visibility("hidden"))) SAVES_ALL;
+
+static inline bool probe_heap_is_checked(uint32_t function)
+{
+    return atomic_load_explicit(&probe_inside.shared->heap.limits[function],
+                                memory_order_relaxed) != 0;
+}
+
+#endif
