@@ -20,7 +20,7 @@ void sprof_reader_seek(struct sprof_reader *reader, size_t offset)
     if (offset > (size_t)(reader->end - reader->start))
         reader->failed = 1;
     else
-        reader->next = reader->start + offset;
+        reader->next = offset ? reader->start + offset : reader->start; /* NULL where it is empty */
 }
 
 uint64_t sprof_reader_long_uleb(struct sprof_reader *reader)

@@ -101,7 +101,7 @@ static int restore(struct recording_pending *pending, struct recording_pending_s
     sample->stack = pending->buffer;
     if (waiting->stack)
         recording_stack_copy_read(waiting->stack, pending->buffer);
-    sample->tail = pending->buffer + sample->stack_size;
+    sample->tail = bytes ? pending->buffer + sample->stack_size : NULL;
     if (waiting->tail)
         recording_stack_copy_read(waiting->tail, pending->buffer + sample->stack_size);
     return 0;

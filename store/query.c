@@ -88,9 +88,10 @@ static int each_row(struct store *store, sqlite3_stmt *statement,
                     void *context, struct sprof_error *error)
 {
     const int columns = sqlite3_column_count(statement);
-    char **names = calloc(2 * (size_t)columns + 1, sizeof *names), **values = names + columns;
+    char **names = calloc(2 * (size_t)columns + 1, sizeof *names);
     if (!names)
         return sprof_error_memory(error);
+    char **values = names + columns;
     int stepped, stopped = 0;
     for (int i = 0; i < columns; i++)
         names[i] = (char *)sqlite3_column_name(statement, i);

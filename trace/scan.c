@@ -294,10 +294,10 @@ static int compare_callees(const void *left, const void *right)
 /* Each callee of the function just scanned once. */
 static void sort_callees(struct trace_planner *planner, struct trace_function *function)
 {
-    struct trace_callee *first = &planner->callees.items[function->first_callee];
-    size_t kept = 0;
     if (planner->failed || !function->callees)
         return;
+    struct trace_callee *first = &planner->callees.items[function->first_callee];
+    size_t kept = 0;
     qsort(first, function->callees, sizeof *first, compare_callees);
     for (size_t i = 0; i < function->callees; i++)
         if (!kept || compare_callees(&first[kept - 1], &first[i]) != 0)

@@ -37,7 +37,7 @@ static bool read_line(char *text, struct line *line)
     }
     line->text = strrchr(at, '\t');
     at[strcspn(at, "\n")] = '\0';
-    return line->size && line->text++;
+    return line->size && line->text && line->text++;
 }
 
 /* Prefixes that stand alone, and what objdump does not know, are no instructions. */
