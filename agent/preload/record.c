@@ -91,5 +91,6 @@ void agent_record_end(struct agent_thread *thread)
     prctl(PR_GET_NAME, comm.name);
     put_record(thread, PERF_RECORD_COMM, &comm, sizeof comm);
     put_record(thread, PERF_RECORD_READ, &used, sizeof used);
-    put_record(thread, PERF_RECORD_EXIT, &task, sizeof task);
+    if (thread->tid != thread->pid) /* the process goes on without it: sprof sees when it ends */
+        put_record(thread, PERF_RECORD_EXIT, &task, sizeof task);
 }

@@ -98,11 +98,13 @@ static int leave(struct sigprof_source *source, struct sigprof_process *process,
         result = sigprof_tell_losses(source, process, now_ns);
     source->counts.unsampled_threads += sigprof_count_strangers(process);
     process->ended = process->left = true;
+    bool ends_without_slot = has_ended && !is_replaced;
     for (size_t i = 0; !result && i < process->ring_count; i++) {
         const pid_t tid = sigprof_process_tid(process, process->rings[i].tid);
         if (tid <= 0 || tid == process->rings[i].gone_tid)
             continue;
         const bool goes_on = !has_ended || (is_replaced && tid == process->pid);
+        ends_without_slot &= tid != process->pid;
         struct model_record used =
             sigprof_record_of(MODEL_RECORD_CPU_TIME, process->pid, tid, now_ns);
         used.cpu_time.cpu_time_ns = cpu_ns_of_thread(process, i);
@@ -112,6 +114,11 @@ static int leave(struct sigprof_source *source, struct sigprof_process *process,
             result = sigprof_events_add(&source->events, &used);
         if (!result && !goes_on)
             result = sigprof_events_add(&source->events, &exited);
+    }
+    if (!result && ends_without_slot) {
+        const struct model_record exited =
+            sigprof_record_of(MODEL_RECORD_EXIT, process->pid, process->pid, now_ns);
+        result = sigprof_events_add(&source->events, &exited);
     }
     if (process->has_cpu) {
         source->dead_cpu_ns += process->cpu_ns;

@@ -423,6 +423,34 @@ END
     holds "$two > 1.2 * $one && $two < 3.5 * $one" "twice as much in the second"
 }
 
+# The first thread ends, and the others go on: nothing is lost, and the process ends with the last of them.
+main_ends() {
+    cat >ends.c <<'END'
+#include <pthread.h>
+static __attribute__((noinline)) void *work(void *argument)
+{
+    for (volatile unsigned i = 0; i < 300000000; i++)
+        ;
+    return argument;
+}
+int main(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, 0, work, 0);
+    pthread_exit(0);
+}
+END
+    cc -O1 -pthread -o ends ends.c || fail "cannot compile"
+    local clock
+    for clock in tick fine; do
+        expect 0 "${record[@]}" --agent-clock $clock -- ./ends
+        holds "$(value lost) == 0 && $(value samples) > 5" "samples, and none lost"
+        holds "$(sql t.db "SELECT count(*) FROM process WHERE end_ns >= (SELECT max(end_ns) FROM thread)") == 1" \
+            "the process ends with its last thread"
+        holds "$(sql t.db "SELECT count(*) FROM thread WHERE end_ns IS NULL") == 0" "threads without an end"
+    done
+}
+
 # Threads that nobody told libc of.
 raw_threads() {
     [ "$(uname -m)" = x86_64 ] || skip "the program is written for x86-64"
