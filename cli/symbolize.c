@@ -2,6 +2,7 @@
 #include "cli/commands.h"
 #include "cli/open.h"
 #include "cli/root.h"
+#include "cli/selection.h"
 #include "cli/values.h"
 #include "recording/recording.h"
 
@@ -56,8 +57,10 @@ static int has_all_names(const char *path, struct sprof_error *error)
 static int run(struct cli_terminal *terminal, void *all, const struct cli_operands *operands,
                struct sprof_error *error)
 {
-    (void)operands;
-    const struct arguments *arguments = all;
+    struct arguments *arguments = all;
+    int status = cli_take_input(&arguments->input, operands, error);
+    if (status)
+        return status;
     const char *path = arguments->input ? arguments->input : CLI_DEFAULT_RECORDING;
     terminal->verbose = arguments->verbose;
     const bool again = arguments->again || arguments->rules.list.count || arguments->archive;
@@ -69,7 +72,7 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
         return 0;
     }
     struct cli_root root;
-    int status = cli_root_open(&root, arguments->archive, error);
+    status = cli_root_open(&root, arguments->archive, error);
     if (status)
         return status;
     const struct recording_derive_options finish = {
@@ -88,6 +91,7 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
 const struct cli_command cli_symbolize_command = {
     .name = "symbolize",
     .summary = "Find the names of a recording's functions",
+    .operands = "[RECORDING]",
     .options = options,
     .details =
         "For recordings made with --no-symbolize, and after debug files were installed: what has\n"

@@ -1,5 +1,6 @@
 /* sprof unwind-replay: samples kept by `record --keep-failed`, unwound again. */
 #include "cli/commands.h"
+#include "cli/selection.h"
 #include "cli/values.h"
 #include "record/record.h"
 
@@ -62,11 +63,13 @@ static int on_replay(void *context, const struct record_replay *replay)
 static int run(struct cli_terminal *terminal, void *all, const struct cli_operands *operands,
                struct sprof_error *error)
 {
-    (void)operands;
-    const struct arguments *arguments = all;
+    struct arguments *arguments = all;
+    int status = cli_take_input(&arguments->input, operands, error);
+    if (status)
+        return status;
     const char *path = arguments->input ? arguments->input : CLI_DEFAULT_RECORDING;
     struct tally tally = {.stacks = arguments->stacks};
-    const int status = record_replay_failed(path, on_replay, &tally, error);
+    status = record_replay_failed(path, on_replay, &tally, error);
     for (size_t i = 0; !status && i < tally.changes.count; i++)
         printf("%8llu  %s, now %s\n", (unsigned long long)tally.changes.items[i].count,
                tally.changes.items[i].was, tally.changes.items[i].now);
@@ -79,6 +82,7 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
 const struct cli_command cli_unwind_replay_command = {
     .name = "unwind-replay",
     .summary = "Unwind again the samples that `record --keep-failed` kept",
+    .operands = "[RECORDING]",
     .options = options,
     .details =
         "Registers, stack slice and mappings come from the recording, so that a change of the\n"

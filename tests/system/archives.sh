@@ -23,7 +23,7 @@ elsewhere)
         cmp here.csv there.csv || fail "annotate shows something else with $archive"
         grep -q 'sum = mix' there.csv || fail "no source"
     done
-    "$SPROF" symbolize --no-cache -i b.db 2>err || fail "symbolize"
+    "$SPROF" symbolize --no-cache b.db 2>err || fail "symbolize"
     "$SPROF" report b.db --format csv | grep -q ',work,subject' && fail "names from nowhere"
     "$SPROF" symbolize --archive a.tar.zst -i b.db 2>err || fail "symbolize --archive: $(cat err)"
     "$SPROF" report b.db --format csv | grep -q ',work,subject' || fail "no names from the archive"
