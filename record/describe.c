@@ -63,6 +63,16 @@ static void describe_machine(struct record_session *session)
     run->recorder_start = own_start_time();
 }
 
+int record_describe_source(struct record_session *session)
+{
+    const struct sampler_facts *facts = sampler_facts(session->sampler);
+    struct sprof_str source = {0};
+    sprof_str_appendf(&source, "%s%s%s%s", facts->source, *facts->source_why ? " (" : "",
+                      facts->source_why, *facts->source_why ? ")" : "");
+    session->run->source = keep(session, &source);
+    return session->run->source ? 0 : SPROF_ENOMEM;
+}
+
 static void describe_settings(struct record_session *session, const struct sampler_facts *facts)
 {
     struct store_run *run = session->run;
@@ -72,10 +82,6 @@ static void describe_settings(struct record_session *session, const struct sampl
     run->command = sprof_command_text(&session->arena, options->command);
     run->targets = targets_text(session);
     run->module_rules = rules_text(session);
-    struct sprof_str source = {0};
-    sprof_str_appendf(&source, "%s%s%s%s", facts->source, *facts->source_why ? " (" : "",
-                      facts->source_why, *facts->source_why ? ")" : "");
-    run->source = keep(session, &source);
     run->kernel_excluded =
         facts->kernel_excluded ? keep_text(session, facts->kernel_excluded_why) : NULL;
     run->frequency_hz = facts->frequency_hz;
@@ -97,5 +103,5 @@ int record_describe(struct record_session *session, struct sprof_error *error)
     };
     session->ledger.kernel_excluded = facts->kernel_excluded;
     session->ledger.period_ns = facts->due_ns;
-    return session->run->source ? 0 : sprof_error_memory(error);
+    return record_describe_source(session) ? sprof_error_memory(error) : 0;
 }

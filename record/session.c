@@ -47,6 +47,7 @@ static int begin_sampler(struct record_session *session, struct sprof_error *err
         .tid = options->tid,
         .minimum_scope = options->thread_scope ? SAMPLER_SCOPE_TASK : SAMPLER_SCOPE_CPU_FILTERED,
         .paused = options->paused,
+        .early = true,
         .log = options->log,
     };
     return sampler_begin(&session->sampler, &sampler, error);
@@ -427,6 +428,8 @@ static int account_all(struct record_session *session, struct sprof_error *error
     int result = record_account(session, sprof_clock_monotonic_ns());
     record_ledger_spread(&session->ledger, unseen_ns);
     session->run->target_cpu_ns += unseen_ns;
+    if (!result)
+        result = record_describe_source(session);
     if (!result)
         result = conclude_governor(session);
     if (!result)

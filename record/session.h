@@ -41,6 +41,10 @@ struct record_session {
  * Returns 0 or SPROF_ENOMEM. */
 int record_describe(struct record_session *session, struct sprof_error *error);
 
+/* How samples are taken, for the run's row: what a command is let go without may be refused later.
+ * Returns 0 or SPROF_ENOMEM. */
+int record_describe_source(struct record_session *session);
+
 /* Adds rows for what no sample stands for: CPU time of threads that were never sampled, what short
  * ones had left over after their last sample, and in equal parts on those that ended, `unseen_ns`
  * of their ends. Returns 0 or SPROF_ENOMEM. */

@@ -259,6 +259,7 @@ void sampler_stop(struct sampler *sampler)
     sampler->stopped = true;
     for (size_t i = 0; i < sampler->sources.count; i++)
         sampler->sources.items[i]->kind->stop(sampler->sources.items[i]);
+    sampler->sources.items[0]->kind->facts(sampler->sources.items[0], &sampler->facts);
 }
 
 void sampler_interrupt(struct sampler *sampler)

@@ -51,9 +51,11 @@ struct sampler_options {
     char *const *command;     /* argv of a command to launch, NULL-terminated; or NULL */
     const pid_t *pids;        /* processes to attach to, all their threads */
     size_t pid_count;
-    pid_t tid;                        /* one thread to attach to; 0: none */
-    bool user_only;                   /* do not even ask for kernel samples */
-    bool paused;                      /* begin without taking samples: see sampler_set_paused */
+    pid_t tid;      /* one thread to attach to; 0: none */
+    bool user_only; /* do not even ask for kernel samples */
+    bool paused;    /* begin without taking samples: see sampler_set_paused */
+    bool early; /* a command may be let go before its samples are filtered in the kernel, and its
+                   deep stacks captured there: sprof does it for the first milliseconds */
     enum sampler_scope minimum_scope; /* do not try scopes before this one; 0: the best there is */
     const struct sprof_log *log;
 };
@@ -65,7 +67,8 @@ enum sampler_weights {
 };
 
 /* What was asked for and what there is; changed by sampler_set_rate, sampler_set_capture and
- * sampler_set_slice only. */
+ * sampler_set_slice, and by sampler_stop, where samples of a command were not filtered in the
+ * kernel as they were to be. */
 struct sampler_facts {
     char source[160];     /* which source, and how it works here: "perf per CPU, …" */
     char source_why[256]; /* why not the one before it; empty where it was the first or asked for */

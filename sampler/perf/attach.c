@@ -362,6 +362,24 @@ int perf_attach_filter(struct perf_source *source, struct sprof_error *error)
     return result ? perf_explain(0, true, -result, error) : 0;
 }
 
+/* Who forks while the records of forks are looked through is a member already, and so are its
+ * children; who did so before has left a record by then. */
+int perf_attach_filter_later(struct perf_source *source)
+{
+    const struct intake intake = {&source->tids_taken_in, add_to_filter, add_member};
+    const struct sprof_map *threads = &source->members.threads;
+    int result = 0;
+    for (size_t i = 0; !result && i < threads->capacity; i++)
+        if (threads->slots[i].key && threads->slots[i].value)
+            result =
+                add_to_filter(source, (pid_t)threads->slots[i].value, (pid_t)threads->slots[i].key);
+    for (size_t before = SIZE_MAX; !result && before != source->tids_taken_in.count;) {
+        before = source->tids_taken_in.count;
+        result = note_forks(source, &intake);
+    }
+    return result ? SPROF_ENOMEM : 0;
+}
+
 /* == Counters == */
 
 static void open_spares(struct perf_source *source)

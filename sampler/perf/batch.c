@@ -32,14 +32,16 @@ int perf_batch_wait_for(struct source *opened, uint64_t now_ns, struct source_wa
         .active = source->active,
         .rings_unpollable = source->rings_unpollable,
         .batch_interval_ns = source->batch_interval_ns,
-        .deep_until_ns = source->deep_until_ns,
+        .deep_until_ns = source->filter_comes ? UINT64_MAX : source->deep_until_ns,
         .samples_per_second = perf_config_samples_per_second(&source->config),
     };
     state.has_record = sampler_merge_first(&source->merge, &state.first_ns) != NULL;
     const struct perf_wait_plan plan = perf_wait_plan(&state, now_ns);
     if (plan.deadline_ns < wait->deadline_ns)
         wait->deadline_ns = plan.deadline_ns;
-    const struct pollfd tails = {.fd = source->tail_bpf.wake_fd, .events = POLLIN};
+    const int fd =
+        source->filter_comes ? source->filter_loading.ended_fd : source->tail_bpf.wake_fd;
+    const struct pollfd tails = {.fd = fd, .events = POLLIN};
     if (sprof_vec_push(&wait->polls, tails))
         return SPROF_ENOMEM;
     for (size_t i = 0; plan.polls_rings && i < source->merge.rings.count; i++) {
@@ -60,12 +62,15 @@ int perf_batch_look(struct source *opened, uint64_t now_ns, const struct pollfd 
         return 0;
     /* A ring whose CPU went offline, or whose owner was a thread that ended, is always "ready":
      * then the rings are looked at from time to time. */
-    if (count && polls[0].revents)
+    if (count && polls[0].revents && !source->filter_comes)
         perf_stack_tail_bpf_take_wake(&source->tail_bpf);
     for (size_t i = 1; i < count; i++)
         source->rings_unpollable |= polls[i].revents & (POLLHUP | POLLERR | POLLNVAL);
     source->members.command_runs_ns = target_started_ns(source->target);
-    source->active = sampler_merge_refresh(&source->merge);
+    const bool arrives = source->filter_comes && perf_filter_loading_ended(&source->filter_loading);
+    if (arrives && perf_filter_arrival_take(source))
+        return SPROF_ENOMEM;
+    source->active = sampler_merge_refresh(&source->merge) || arrives;
     perf_stack_tail_copy(source);
     source->seen_ns = now_ns;
     source->horizon_ns = now_ns - PERF_SLACK_NS;

@@ -14,6 +14,8 @@ int perf_control_pause(struct source *opened, bool paused, struct sprof_error *e
     const uint64_t now_ns = sprof_clock_monotonic_ns();
     if (source->paused == paused)
         return 0;
+    if (perf_filter_arrival_take(source))
+        return sprof_error_memory(error);
     /* Events of threads also report mappings and forks, which must not be missed: they go on, and
      * their samples are dropped. */
     if (source->scope == SAMPLER_SCOPE_TASK) {
@@ -129,6 +131,8 @@ int perf_control_rate(struct source *opened, uint64_t frequency_hz, struct sprof
     int result = perf_config_set_rate(&config, frequency_hz, error);
     if (result)
         return result;
+    if (perf_filter_arrival_take(source))
+        return sprof_error_memory(error);
     if (!config.event->is_clock || source->scope == SAMPLER_SCOPE_TASK)
         return settle(source, replace_events(source, &config, error));
     source->config = config;
@@ -144,6 +148,8 @@ int perf_control_slice(struct source *opened, size_t stack_bytes, struct sprof_e
     struct perf_config config = source->config;
     if (!config.layout.has_stack)
         return 0;
+    if (perf_filter_arrival_take(source))
+        return sprof_error_memory(error);
     perf_config_set_slice(&config, stack_bytes);
     perf_config_fit_stack(&config, source->merge.rings.items[source->event_rings].size);
     return config.stack_bytes == source->config.stack_bytes
@@ -158,6 +164,8 @@ int perf_control_capture(struct source *opened, enum sampler_capture capture,
     struct perf_config config = source->config;
     if (capture == source->config.capture)
         return 0;
+    if (perf_filter_arrival_take(source))
+        return sprof_error_memory(error);
     perf_config_set_capture(&config, capture);
     perf_source_enlarge_rings(source, &config);
     perf_config_fit_stack(&config, source->merge.rings.items[source->event_rings].size);

@@ -19,13 +19,11 @@ enum { MEMBERS_BYTES = SAMPLER_ID_WORDS * sizeof(uint64_t) };
 /* Loads the programs as the kernel's verifier shall see them: what is constant decides what of them
  * is there at all. */
 static int load(struct perf_filter_bpf *filter, const struct perf_filter_bpf_tails *tails,
-                size_t clock_count, sem_t *mapped)
+                size_t clock_count)
 {
     struct sampling_bpf *programs = sampling_bpf__open();
     if (!programs)
         return -ENOMEM;
-    if (mapped)
-        sem_post(mapped);
     programs->rodata->captures = tails->wanted;
     programs->rodata->tail_bytes = tails->most_bytes;
     programs->rodata->wake_bytes = tails->ring_bytes / 2;
@@ -85,19 +83,25 @@ static void close_spare(struct sampling_bpf *programs)
     }
 }
 
+/* Whether a kernel that refused the programs may take those that ask for less of it. (A signal has
+ * broken off the verification: -EAGAIN.) */
+static bool may_take_less(int result)
+{
+    return result && result != -EPERM && result != -EAGAIN;
+}
+
 int perf_filter_bpf_open(struct perf_filter_bpf *filter, bool follow_forks,
-                         const struct perf_filter_bpf_tails *tails, size_t clock_count,
-                         sem_t *mapped)
+                         const struct perf_filter_bpf_tails *tails, size_t clock_count)
 {
     static const struct perf_filter_bpf_tails none = {0};
     *filter = PERF_FILTER_BPF_NONE;
     if (!sprof_proc_in_first_pid_namespace())
         return -ENOENT;
-    int result = load(filter, tails, clock_count, mapped);
-    if (result && result != -EPERM && tails->wanted)
-        result = load(filter, &none, clock_count, NULL);
-    if (result && result != -EPERM && clock_count)
-        result = load(filter, &none, clock_count = 0, NULL);
+    int result = load(filter, tails, clock_count);
+    if (may_take_less(result) && tails->wanted)
+        result = load(filter, &none, clock_count);
+    if (may_take_less(result) && clock_count)
+        result = load(filter, &none, clock_count = 0);
     if (!result)
         result = map_members(filter);
     if (!result)
@@ -202,13 +206,11 @@ void perf_filter_bpf_close(struct perf_filter_bpf *filter)
 #else /* a build without BPF */
 
 int perf_filter_bpf_open(struct perf_filter_bpf *filter, bool follow_forks,
-                         const struct perf_filter_bpf_tails *tails, size_t clock_count,
-                         sem_t *mapped)
+                         const struct perf_filter_bpf_tails *tails, size_t clock_count)
 {
     (void)follow_forks;
     (void)tails;
     (void)clock_count;
-    (void)mapped;
     *filter = PERF_FILTER_BPF_NONE;
     return -ENOSYS;
 }

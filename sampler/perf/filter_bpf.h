@@ -4,7 +4,6 @@
 #ifndef SPROF_SAMPLER_PERF_FILTER_BPF_H
 #define SPROF_SAMPLER_PERF_FILTER_BPF_H
 
-#include <semaphore.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -34,14 +33,12 @@ struct perf_filter_bpf_tails {
 
 /* Loads the programs; with follow_forks, children of members become members from then on. With
  * `clock_count` CPUs, the programs keep what each sample weighs: for clock events that do not leave
- * the kernel out. `mapped` is posted, unless it is NULL, when all memory is mapped that loading
- * needs: what is left is the kernel's work. Works in the first pid namespace only, since programs
+ * the kernel out. Works in the first pid namespace only, since programs
  * see the system's own thread ids. Kernels that have not all that capturing needs still filter.
  * Returns 0 or a negative errno: -ENOSYS in a build without BPF, -ENOENT in another pid namespace,
- * -EPERM where it is not permitted. */
+ * -EPERM where it is not permitted, -EAGAIN where a signal to this thread broke it off. */
 int perf_filter_bpf_open(struct perf_filter_bpf *filter, bool follow_forks,
-                         const struct perf_filter_bpf_tails *tails, size_t clock_count,
-                         sem_t *mapped);
+                         const struct perf_filter_bpf_tails *tails, size_t clock_count);
 
 /* Why perf_filter_bpf_open failed, in a few words. */
 const char *perf_filter_bpf_reason(int result);

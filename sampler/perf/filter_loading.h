@@ -6,23 +6,43 @@
 #include "sampler/perf/filter_bpf.h"
 
 #include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+
+/* What to load, and what the thread does before. */
+struct perf_filter_wanted {
+    bool follow_forks;
+    struct perf_filter_bpf_tails tails;
+    size_t clocks;
+    void (*first)(void *context); /* NULL: nothing */
+    void *context;
+};
 
 struct perf_filter_loading {
     pthread_t thread;
     bool running;
-    bool follow_forks;
-    struct perf_filter_bpf_tails tails;
-    size_t clocks;
-    sem_t mapped;                  /* posted when the thread maps nothing any more */
+    struct perf_filter_wanted wanted;
+    sem_t first_done;
+    int ended_fd; /* readable when the thread has ended; -1: could not be had */
+    atomic_bool ended;
     struct perf_filter_bpf filter; /* what the thread has loaded, */
     int result;                    /* … or why not */
 };
 
-/* Begins what perf_filter_bpf_open does, and waits until it has mapped its memory: a ring that is
- * mapped meanwhile would keep it waiting, each for a millisecond. The struct stays where it is
- * until the end. */
-void perf_filter_loading_begin(struct perf_filter_loading *loading, bool follow_forks,
-                               const struct perf_filter_bpf_tails *tails, size_t clocks);
+/* Begins with `first`, and with what perf_filter_bpf_open does after it. Where no thread can be had
+ * `first` is done here. The struct stays where it is until the end. */
+void perf_filter_loading_begin(struct perf_filter_loading *loading,
+                               const struct perf_filter_wanted *wanted);
+
+/* Waits until `first` is done. To be called once. */
+void perf_filter_loading_await_first(struct perf_filter_loading *loading);
+
+/* Whether it has come to its end, well or not. */
+bool perf_filter_loading_ended(const struct perf_filter_loading *loading);
+
+/* Nobody needs the programs any more: has the kernel break off their verification, and returns at
+ * once. What is left is ended by perf_filter_loading_cancel. */
+void perf_filter_loading_give_up(struct perf_filter_loading *loading);
 
 /* Waits for it, and hands the programs over: the caller closes them. Where other tails are wanted
  * by now, or no thread could be had, they are loaded here. Returns as perf_filter_bpf_open. */

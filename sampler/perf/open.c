@@ -4,11 +4,15 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { DEFAULT_BUDGET_BYTES = 64 << 20 };
+enum {
+    DEFAULT_BUDGET_BYTES = 64 << 20,
+    WAITED_NS_MAX = 3000000, /* for a CPU while things are opened: then CPUs are free enough */
+};
 
 /* The soft limit on open files is for programs that use select; events are counted in thousands.
  * The command was forked before and keeps its own. */
@@ -69,6 +73,7 @@ static pid_t ring_owner(const struct perf_source *source)
     return source->scope == SAMPLER_SCOPE_TASK ? 0 : -1;
 }
 
+/* Opens the largest rings there are, and touches nothing else: it may run in another thread. */
 static int open_rings(struct perf_source *source, struct sprof_error *error)
 {
     const size_t least = perf_config_ring_least(&source->config);
@@ -86,10 +91,15 @@ static int open_rings(struct perf_source *source, struct sprof_error *error)
         if (size / 2 < least)
             return perf_explain_rings(size, -result, error);
     }
+    return 0;
+}
+
+static void fit_rings(struct perf_source *source)
+{
+    const size_t size = source->merge.rings.items->size;
     perf_config_fit_stack(&source->config, size);
     source->facts.rings = (unsigned)source->cpu_rings;
     source->facts.ring_bytes = size * source->cpu_rings;
-    return 0;
 }
 
 /* Decided before the first sampling event is opened. */
@@ -107,18 +117,46 @@ static void explain_no_bpf(struct perf_source *source, int result)
                       perf_filter_bpf_reason(result), strerror(-result));
 }
 
-static void begin_filter(struct perf_source *source, enum sampler_scope best)
+static void open_rings_beside(void *context)
 {
-    const struct perf_filter_bpf_tails tails = perf_stack_tail_wanted(source);
+    struct perf_source *source = context;
+    source->rings_result = open_rings(source, &source->rings_error);
+}
+
+/* For how long the calling thread could have run and had no CPU, since it began, in nanoseconds; 0
+ * where the kernel does not count it. (The second number: Documentation/scheduler/sched-stats.rst.)
+ */
+static uint64_t waited_for_cpu_ns(void)
+{
+    char line[128], *second;
+    sprof_proc_line("/proc/thread-self/schedstat", line, sizeof line);
+    strtoull(line, &second, 10);
+    return strtoull(second, NULL, 10);
+}
+
+/* Begins to open rings, which takes the kernel a millisecond each, and then to load programs. */
+static void begin_rings_and_filter(struct perf_source *source)
+{
+    struct perf_filter_wanted wanted = {.follow_forks = !source->members.only_thread,
+                                        .tails = perf_stack_tail_wanted(source),
+                                        .first = open_rings_beside,
+                                        .context = source};
     const bool weighs = source->config.event->is_clock && !source->config.exclude_kernel;
-    size_t clocks = 0;
     for (size_t i = 0; weighs && i < source->cpus.count; i++)
-        if ((size_t)source->cpus.items[i] >= clocks)
-            clocks = (size_t)source->cpus.items[i] + 1;
-    source->wants_filter = best <= SAMPLER_SCOPE_CPU_FILTERED;
-    if (source->wants_filter)
-        perf_filter_loading_begin(&source->filter_loading, !source->members.only_thread, &tails,
-                                  clocks);
+        if ((size_t)source->cpus.items[i] >= wanted.clocks)
+            wanted.clocks = (size_t)source->cpus.items[i] + 1;
+    source->waited_ns = waited_for_cpu_ns();
+    perf_filter_loading_begin(&source->filter_loading, &wanted);
+}
+
+static int end_rings(struct perf_source *source, struct sprof_error *error)
+{
+    perf_filter_loading_await_first(&source->filter_loading);
+    if (source->rings_result && error)
+        *error = source->rings_error;
+    if (!source->rings_result)
+        fit_rings(source);
+    return source->rings_result;
 }
 
 static void end_filter(struct perf_source *source)
@@ -208,23 +246,48 @@ static int add_targets(struct perf_source *source)
     return result ? SPROF_ENOMEM : 0;
 }
 
-/* Leaves the sampling events to settle_cpu_scope: they need the program that is being loaded. */
+/* Leaves the sampling events to settle_cpu_scope: they need the program that is being loaded; and
+ * the rings of a command, which runs later. */
 static int open_cpu_scope(struct perf_source *source, const struct sampler_options *options,
                           struct sprof_error *error)
 {
     settle_layout(source);
     source->scope = SAMPLER_SCOPE_CPU;
-    begin_filter(source, options->minimum_scope);
-    const int result = open_rings(source, error);
+    source->wants_filter = options->minimum_scope <= SAMPLER_SCOPE_CPU_FILTERED;
+    if (source->wants_filter)
+        begin_rings_and_filter(source);
+    if (source->wants_filter && target_command(source->target))
+        return 0;
+    const int result = source->wants_filter ? end_rings(source, error) : open_rings(source, error);
+    if (!result && !source->wants_filter)
+        fit_rings(source);
     /* What the processes map is reported before they are looked at. */
     for (size_t i = 0; !result && !target_command(source->target) && i < source->cpu_rings; i++)
         perf_event_enable(source->merge.rings.items[i].fd);
     return result;
 }
 
+/* A command need not wait until the programs are verified: until then sprof drops what is not the
+ * command's, and copies deep stacks itself. Not where CPUs are busy: then it would not come to that
+ * in time, and verification takes long. What waits is sampled by programs only, from the beginning.
+ */
+static bool may_come_later(const struct perf_source *source)
+{
+    return source->early && source->wants_filter && target_command(source->target) &&
+           source->config.clock == SAMPLER_CLOCK_CPU && source->filter_loading.running &&
+           !perf_filter_loading_ended(&source->filter_loading) &&
+           waited_for_cpu_ns() - source->waited_ns < WAITED_NS_MAX;
+}
+
 static int settle_cpu_scope(struct perf_source *source, struct sprof_error *error)
 {
-    end_filter(source);
+    const bool rings_come = source->wants_filter && target_command(source->target);
+    const int failed = rings_come ? end_rings(source, error) : 0;
+    if (failed)
+        return failed;
+    source->filter_comes = may_come_later(source);
+    if (!source->filter_comes)
+        end_filter(source);
     perf_jitter_open(source);
     if (perf_losses_open(source))
         return sprof_error_memory(error);
@@ -235,7 +298,8 @@ static int settle_cpu_scope(struct perf_source *source, struct sprof_error *erro
     }
     const bool filtered = source->filter.programs;
     perf_stack_tail_open(source);
-    source->scope = filtered ? SAMPLER_SCOPE_CPU_FILTERED : SAMPLER_SCOPE_CPU;
+    source->scope =
+        filtered || source->filter_comes ? SAMPLER_SCOPE_CPU_FILTERED : SAMPLER_SCOPE_CPU;
     source->members.trust = filtered ? PERF_TRUST_SAMPLES : PERF_TRUST_NOTHING;
     if (target_command(source->target))
         return filtered && perf_filter_bpf_add(&source->filter, target_command(source->target))
@@ -288,6 +352,7 @@ static int open_task_scope(struct perf_source *source, const struct sampler_opti
     const int result = open_rings(source, error);
     if (result)
         return result;
+    fit_rings(source);
     if (options->minimum_scope < SAMPLER_SCOPE_TASK)
         explain_no_bpf(source, -EPERM);
     perf_stack_tail_open(source);

@@ -56,6 +56,8 @@ void perf_source_state_facts(struct perf_source *source)
 static void perf_free(struct source *opened)
 {
     struct perf_source *source = perf_of(opened);
+    perf_filter_loading_give_up(&source->filter_loading);
+    perf_filter_loading_cancel(&source->filter_loading);
     for (size_t i = 0; i < source->events.count; i++)
         close(source->events.items[i]);
     for (size_t i = 0; i < source->trackers.count; i++)
@@ -67,7 +69,6 @@ static void perf_free(struct source *opened)
     perf_stack_tail_bpf_close(&source->tail_bpf);
     sampler_stack_ends_close(&source->tails.ends);
     sampler_stack_mapper_free(source->stack_mapper);
-    perf_filter_loading_cancel(&source->filter_loading);
     perf_filter_bpf_close(&source->filter);
     perf_counters_release(&source->counters);
     sampler_merge_release(&source->merge);
@@ -116,6 +117,7 @@ static int perf_open_source(struct source **opened, const struct source_request 
     source->target = request->target;
     source->log = request->log;
     source->paused = request->options->paused;
+    source->early = request->options->early;
     source->filter = PERF_FILTER_BPF_NONE;
     source->tail_bpf = PERF_STACK_TAIL_BPF_NONE;
     source->spare_fds[0] = source->spare_fds[1] = -1;
@@ -142,9 +144,11 @@ static int perf_settle(struct source *opened, const struct sprof_log *log,
     source->log = log;
     const int result = perf_source_settle_events(source, error);
     source->log = NULL;
+    if (result)
+        return result;
     source->batch_interval_ns = perf_batch_interval_ns(source);
     perf_source_state_facts(source);
-    return result;
+    return 0;
 }
 
 /* == Running == */
@@ -179,6 +183,7 @@ static int perf_start(struct source *opened, struct sprof_error *error)
 static void perf_stop(struct source *opened)
 {
     struct perf_source *source = perf_of(opened);
+    perf_filter_arrival_give_up(source);
     for_each_event(source, perf_event_disable);
     perf_counters_disable(&source->counters);
     source->stopped = true;

@@ -50,6 +50,8 @@ struct perf_source {
     size_t cpu_rings;   /* the first rings of `merge`: one for each of `cpus`, in their order */
     size_t event_rings; /* the first of those that new sampling events write to, likewise */
     size_t ring_budget_bytes;
+    int rings_result;                  /* of opening rings in the thread that loads programs; */
+    struct sprof_error rings_error;    /* … why it failed */
     struct sprof_id_list events;       /* descriptors of sampling events */
     struct sprof_id_list trackers;     /* descriptors of further events that report mappings and
                                           forks */
@@ -69,6 +71,11 @@ struct perf_source {
     bool counters_full;                /* no more of them: the kernel refused one */
     int spare_fds[2]; /* held until then: for reading /proc when no others are left */
     bool wants_filter;
+    bool early;                /* as the options have it */
+    uint64_t waited_ns;        /* the opening thread for a CPU, when it began */
+    bool filter_comes;         /* the programs are being loaded while the target runs */
+    uint64_t filtered_from_ns; /* samples from then on have passed the program; 0: all have, or none
+                                  ever will */
     struct perf_filter_loading filter_loading;
     struct perf_filter_bpf filter;
 
@@ -114,10 +121,17 @@ struct perf_source {
 };
 
 /* open.c: events and rings in the best scope there is, for the targets already known. On whole CPUs
- * the sampling events and counters are opened by the second, which waits for the BPF programs. */
+ * the sampling events and counters are opened by the second, which waits for the BPF programs, but
+ * not those of a launched command, which may run before they are loaded. */
 int perf_source_open_events(struct perf_source *source, const struct sampler_options *options,
                             struct sprof_error *error);
 int perf_source_settle_events(struct perf_source *source, struct sprof_error *error);
+
+/* filter_arrival.c: puts the programs on the events of a command that runs, waiting for them where
+ * they are not loaded yet; gives them up where the command has ended before. Nothing where they do
+ * not come, or have come. Returns 0 or SPROF_ENOMEM. */
+int perf_filter_arrival_take(struct perf_source *source);
+void perf_filter_arrival_give_up(struct perf_source *source);
 
 /* Opens the sampling event of the CPU at an index of `cpus`, disabled, into that CPU's ring; period
  * 0: as configured. Returns a descriptor or a negative errno. */
@@ -143,6 +157,10 @@ bool perf_control_in_pause(struct perf_source *source, uint64_t time_ns);
 /* attach.c: takes in all threads of the attached processes, whatever they start meanwhile. */
 int perf_attach_tasks(struct perf_source *source, struct sprof_error *error);
 int perf_attach_filter(struct perf_source *source, struct sprof_error *error);
+
+/* Makes all threads of the targets members of a filter that is loaded while they run. Returns 0 or
+ * SPROF_ENOMEM. */
+int perf_attach_filter_later(struct perf_source *source);
 
 /* Replaces the events of threads by those that `config` asks for, on all threads of all targets;
  * both run until all are open. Returns 0 or a negative errno, and then the former ones go on. */
@@ -209,13 +227,14 @@ int perf_end_records_make(struct perf_source *source);
 uint64_t perf_end_records_thread_cpu_ns(struct source *source, pid_t pid, pid_t tid);
 
 /* stack_tail_capture.c: which stacks the kernel is to capture beyond their slices; maps what it
- * captures, or makes ready to copy it, where samples carry stacks, from now on at the latest; maps
- * what it captures; copies what follows the slices of the records not looked at yet; gives the
- * record just decoded its copy; notes that it was a stack deeper than its slice; learns where a
- * stack ends; a thread has a new stack. */
+ * captures, or makes ready to copy it, where samples carry stacks, from now on at the latest; does
+ * so once more, for the kernel captures them now, or is known not to; copies what follows the
+ * slices of the records not looked at yet; gives the record just decoded its copy; notes that it
+ * was a stack deeper than its slice; learns where a stack ends; a thread has a new stack. */
 struct perf_filter_bpf_tails perf_stack_tail_wanted(const struct perf_source *source);
 void perf_stack_tail_open(struct perf_source *source);
 void perf_stack_tail_begin(struct perf_source *source);
+void perf_stack_tail_begin_anew(struct perf_source *source);
 void perf_stack_tail_copy(struct perf_source *source);
 void perf_stack_tail_attach(struct perf_source *source, size_t ring, uint64_t offset);
 void perf_stack_tail_expect(struct perf_source *source);

@@ -21,6 +21,9 @@ static bool admit(struct perf_source *source, const struct model_record *record,
 {
     if (source->generations.count && !perf_attach_counts(source, record, event_id))
         return false;
+    if (source->filtered_from_ns)
+        source->members.trust =
+            record->time_ns >= source->filtered_from_ns ? PERF_TRUST_SAMPLES : PERF_TRUST_NOTHING;
     if (!perf_members_admit(&source->members, record)) {
         source->counts.foreign_samples += record->type == MODEL_RECORD_SAMPLE;
         return false;

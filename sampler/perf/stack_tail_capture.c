@@ -163,10 +163,19 @@ void perf_stack_tail_begin(struct perf_source *source)
         !sampler_stack_ends_open(&source->tails.ends, perf_filter_bpf_stacks_fd(&source->filter)) &&
         !perf_stack_tail_bpf_open(&source->tail_bpf, &source->filter, apart_ns(&source->config)))
         return;
-    sprof_log_message(source->log, SPROF_LOG_DEBUG,
-                      "stacks deeper than %zu bytes are not captured in the kernel",
-                      source->config.stack_bytes);
+    if (!source->filter_comes)
+        sprof_log_message(source->log, SPROF_LOG_DEBUG,
+                          "stacks deeper than %zu bytes are not captured in the kernel",
+                          source->config.stack_bytes);
     sampler_stack_ends_close(&source->tails.ends);
     sampler_stack_ends_open(&source->tails.ends, -1);
     source->stack_mapper = sampler_stack_mapper_new();
+}
+
+void perf_stack_tail_begin_anew(struct perf_source *source)
+{
+    sampler_stack_ends_close(&source->tails.ends);
+    sampler_stack_mapper_free(source->stack_mapper);
+    source->stack_mapper = NULL;
+    perf_stack_tail_begin(source);
 }

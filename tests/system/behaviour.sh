@@ -283,7 +283,7 @@ two_events() {
         shown=$(tr -d '\r' <out | awk -F, -v event="$event" '$2 == event { print $1 }')
         [ "$shown" = "$samples" ] || fail "--by event shows '$shown' of $event instead of $samples"
         expect 0 "$SPROF" report -i t.db --run all --event "$event" --by function --format csv
-        shown=$(tr -d '\r' <out | grep -c ',split$')
+        shown=$(tr -d '\r' <out | grep -c ',split,')
         case $event in
         cpu-clock) [ "$shown" -gt 0 ] || fail "the functions of $event are not shown" ;;
         task-clock) [ "$shown" = 0 ] || fail "$event has functions of the other one" ;;

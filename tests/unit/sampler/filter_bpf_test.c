@@ -17,7 +17,7 @@
 static bool open_filter(struct perf_filter_bpf *filter, bool follow)
 {
     static const struct perf_filter_bpf_tails none = {0};
-    const int result = perf_filter_bpf_open(filter, follow, &none, 0, NULL);
+    const int result = perf_filter_bpf_open(filter, follow, &none, 0);
     if (!result)
         return true;
     CU_ASSERT_TRUE(geteuid() || result == -ENOENT || result == -EPERM || result == -ENOSYS);

@@ -1,0 +1,42 @@
+/* Puts the BPF programs on the events of a command that was let go while they were loaded. */
+#include "sampler/perf/perf_source.h"
+
+static int attach_all(struct perf_source *source)
+{
+    for (size_t i = 0; i < source->events.count; i++) {
+        const int result = perf_filter_bpf_attach(&source->filter, source->events.items[i]);
+        if (result)
+            return result;
+    }
+    return 0;
+}
+
+int perf_filter_arrival_take(struct perf_source *source)
+{
+    if (!source->filter_comes)
+        return 0;
+    source->filter_comes = false;
+    const struct perf_filter_bpf_tails tails = perf_stack_tail_wanted(source);
+    int result = perf_filter_loading_end(&source->filter_loading, &tails, &source->filter);
+    if (!result && perf_attach_filter_later(source))
+        return SPROF_ENOMEM;
+    if (!result)
+        result = attach_all(source);
+    if (result) { /* sprof goes on filtering, also where some events have the program */
+        source->no_bpf_why = perf_filter_bpf_reason(result);
+        source->scope = SAMPLER_SCOPE_CPU;
+    } else {
+        source->filtered_from_ns = sprof_clock_monotonic_ns();
+    }
+    perf_stack_tail_begin_anew(source);
+    source->batch_interval_ns = perf_batch_interval_ns(source);
+    perf_source_state_facts(source);
+    return 0;
+}
+
+void perf_filter_arrival_give_up(struct perf_source *source)
+{
+    if (source->filter_comes)
+        perf_filter_loading_give_up(&source->filter_loading);
+    source->filter_comes = false;
+}
