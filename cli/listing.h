@@ -10,7 +10,7 @@
 
 enum cli_format { CLI_TEXT, CLI_CSV, CLI_JSON };
 
-enum { CLI_COLUMNS_MAX = 24 };
+enum { CLI_COLUMNS_MAX = 32 };
 
 struct cli_column {
     const char *name;

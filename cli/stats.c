@@ -14,65 +14,123 @@
 
 enum { ROWS_SHOWN = 40, WARNINGS_SHOWN = 8 };
 
+/* What a row is of. */
+enum by { BY_FUNCTION, BY_PROCESS, BY_CALLER };
+static const char *const by_words[] = {"function", "process", "caller"};
+enum { OF_FUNCTION = 1 << BY_FUNCTION, OF_PROCESS = 1 << BY_PROCESS, OF_CALLER = 1 << BY_CALLER };
+enum { OF_TIMED = OF_FUNCTION | OF_PROCESS, OF_ALL = OF_TIMED | OF_CALLER };
+
 /* What can be shown and sorted by. */
 enum kind { NUMBER, TIME, PERCENT, ADDRESS, TEXT };
 static const struct field {
-    const char *name, *column; /* of v_call_stats */
+    const char *name, *column; /* of the figures below */
     enum kind kind;
     bool in_text; /* people see it without --wide */
-    unsigned width;
+    unsigned width, of;
 } fields[] = {
-    {"self", "self_ns", TIME, true, 9},
-    {"self-percent", "self_percent", PERCENT, true, 12},
-    {"total", "total_ns", TIME, true, 9},
-    {"total-percent", "total_percent", PERCENT, false, 13},
-    {"calls", "calls", NUMBER, true, 11},
-    {"average", "average_ns", TIME, true, 9},
-    {"self-average", "self_average_ns", TIME, false, 12},
-    {"min", "min_ns", TIME, false, 9},
-    {"p50", "p50_ns", TIME, true, 9},
-    {"p90", "p90_ns", TIME, false, 9},
-    {"p99", "p99_ns", TIME, true, 9},
-    {"p999", "p999_ns", TIME, false, 9},
-    {"max", "max_ns", TIME, true, 9},
-    {"open", "in_flight", NUMBER, false, 5},
-    {"abnormal", "abnormal", NUMBER, false, 8},
-    {"tails", "tails", NUMBER, false, 8},
-    {"recursive", "recursive", NUMBER, false, 9},
-    {"counted", "counted", NUMBER, false, 9},
-    {"untimed", "untimed_calls", NUMBER, false, 9},
-    {"address", "address", ADDRESS, false, 12},
-    {"probe", "probe_address", ADDRESS, false, 12},
-    {"mechanism", "mechanism", TEXT, false, 9},
-    {"module", "module", TEXT, true, 20},
-    {"function", "function", TEXT, true, 0},
+    {"self", "self_ns", TIME, true, 9, OF_ALL},
+    {"self-percent", "self_percent", PERCENT, true, 12, OF_ALL},
+    {"total", "total_ns", TIME, true, 9, OF_TIMED},
+    {"total-percent", "total_percent", PERCENT, false, 13, OF_FUNCTION},
+    {"calls", "calls", NUMBER, true, 11, OF_ALL},
+    {"average", "average_ns", TIME, true, 9, OF_TIMED},
+    {"self-average", "self_average_ns", TIME, false, 12, OF_ALL},
+    {"min", "min_ns", TIME, false, 9, OF_TIMED},
+    {"p50", "p50_ns", TIME, true, 9, OF_FUNCTION},
+    {"p90", "p90_ns", TIME, false, 9, OF_FUNCTION},
+    {"p99", "p99_ns", TIME, true, 9, OF_FUNCTION},
+    {"p999", "p999_ns", TIME, false, 9, OF_FUNCTION},
+    {"max", "max_ns", TIME, true, 9, OF_TIMED},
+    {"open", "in_flight", NUMBER, false, 5, OF_TIMED},
+    {"abnormal", "abnormal", NUMBER, false, 8, OF_TIMED},
+    {"tails", "tails", NUMBER, false, 8, OF_TIMED},
+    {"recursive", "recursive", NUMBER, false, 9, OF_TIMED},
+    {"counted", "counted", NUMBER, false, 9, OF_TIMED},
+    {"untimed", "untimed_calls", NUMBER, false, 9, OF_FUNCTION},
+    {"address", "address", ADDRESS, false, 12, OF_FUNCTION},
+    {"probe", "probe_address", ADDRESS, false, 12, OF_FUNCTION},
+    {"mechanism", "mechanism", TEXT, false, 9, OF_FUNCTION},
+    {"pid", "pid", NUMBER, true, 8, OF_PROCESS | OF_CALLER},
+    {"process", "process", TEXT, true, 16, OF_PROCESS | OF_CALLER},
+    {"module", "module", TEXT, true, 20, OF_ALL},
+    {"caller", "caller", TEXT, true, 30, OF_CALLER},
+    {"function", "function", TEXT, true, 0, OF_ALL},
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
 _Static_assert((int)FIELDS <= (int)CLI_COLUMNS_MAX, "a listing has room for them");
 
+/* Where figures come from, of a run. Processes and callers come from rows that hold less. */
+static const char *const figures[] = {
+    [BY_FUNCTION] = "SELECT * FROM v_call_stats WHERE run_id = %llu",
+    [BY_PROCESS] =
+        "SELECT pid, process, module, function, calls, total_ns, self_ns, 100.0 * self_ns / "
+        "nullif(sum(self_ns) OVER (), 0) AS self_percent, CASE WHEN finished > recursive THEN "
+        "total_ns / (finished - recursive) END AS average_ns, CASE WHEN finished > 0 THEN self_ns "
+        "/ finished END AS self_average_ns, min_ns, max_ns, in_flight, abnormal, tails, recursive, "
+        "counted FROM (SELECT r.pid, r.name AS process, m.name AS module, f.name AS function, "
+        "sum(c.calls) AS calls, CASE WHEN max(c.timed) THEN sum(c.total_ns) END AS total_ns, CASE "
+        "WHEN max(c.timed) THEN sum(c.self_ns) END AS self_ns, min(c.min_ns) AS min_ns, "
+        "max(c.max_ns) AS max_ns, sum(c.in_flight) AS in_flight, sum(c.abnormal) AS abnormal, "
+        "sum(c.tails) AS tails, sum(c.recursive) AS recursive, sum(c.counted) AS counted, "
+        "sum(c.calls - c.counted - c.in_flight) AS finished FROM call_cost c JOIN thread t ON t.id "
+        "= c.thread_id JOIN process r ON r.id = t.process_id JOIN node_path n ON n.node_id = "
+        "c.node_id JOIN call_path p ON p.id = n.path_id JOIN function f ON f.id = p.function_id "
+        "JOIN module m ON m.id = f.module_id WHERE c.run_id = %llu GROUP BY r.id, f.id)",
+    [BY_CALLER] =
+        "SELECT pid, process, module, caller, function, calls, self_ns, 100.0 * self_ns / "
+        "nullif(sum(self_ns) OVER (), 0) AS self_percent, self_ns / nullif(calls, 0) AS "
+        "self_average_ns FROM (SELECT r.pid, r.name AS process, m.name AS module, g.name AS "
+        "caller, "
+        "f.name AS function, sum(s.count) AS calls, sum(s.weight) AS self_ns FROM sample s JOIN "
+        "thread t ON t.id = s.thread_id JOIN process r ON r.id = t.process_id JOIN node_path n ON "
+        "n.node_id = s.node_id JOIN call_path p ON p.id = n.path_id JOIN function f ON f.id = "
+        "p.function_id JOIN module m ON m.id = f.module_id LEFT JOIN call_path q ON q.id = "
+        "p.parent_id LEFT JOIN function g ON g.id = q.function_id WHERE s.run_id = %llu GROUP BY "
+        "r.id, g.id, f.id)",
+};
+
 struct arguments {
     const char *input;
     const struct field *sort;
+    enum by by;
     bool ascending, follow, coverage, unexecuted, wide, warnings;
     uint64_t run, limit, interval_ns;
     enum cli_format format;
 };
 
-static int set_sort(void *field, const char *value, struct sprof_error *error)
+static int no_such_field(const char *name, enum by by, struct sprof_error *error)
 {
     struct sprof_str names = {0};
     for (size_t i = 0; i < FIELDS; i++)
-        if (!strcmp(fields[i].name, value)) {
-            *(const struct field **)field = &fields[i];
-            sprof_str_release(&names);
-            return 0;
-        }
-    for (size_t i = 0; i < FIELDS; i++)
-        sprof_str_appendf(&names, "%s%s", i ? ", " : "", fields[i].name);
-    const int code = sprof_error_set(error, SPROF_EUSAGE, 0, "`%s` is no column: sort by one of %s",
-                                     value, names.text ? names.text : "");
+        if (fields[i].of & 1u << by)
+            sprof_str_appendf(&names, "%s%s", names.length ? ", " : "", fields[i].name);
+    const int code = sprof_error_set(
+        error, SPROF_EUSAGE, 0, "`%s` is no column%s%s: sort by one of %s", name,
+        by ? " of --by " : "", by ? by_words[by] : "", names.text ? names.text : "");
     sprof_str_release(&names);
     return code;
+}
+
+static int set_sort(void *field, const char *value, struct sprof_error *error)
+{
+    for (size_t i = 0; i < FIELDS; i++)
+        if (!strcmp(fields[i].name, value)) {
+            *(const struct field **)field = &fields[i];
+            return 0;
+        }
+    return no_such_field(value, BY_FUNCTION, error);
+}
+
+static int set_by(void *field, const char *value, struct sprof_error *error)
+{
+    for (size_t i = 0; i < sizeof by_words / sizeof *by_words; i++)
+        if (!strcmp(by_words[i], value)) {
+            *(enum by *)field = (enum by)i;
+            return 0;
+        }
+    return sprof_error_set(error, SPROF_EUSAGE, 0,
+                           "`%s` is nothing that rows can be of: give function, process or caller",
+                           value);
 }
 
 #define FIELD(name) offsetof(struct arguments, name)
@@ -81,6 +139,9 @@ static const struct cli_option options[] = {
     {"run", 0, "N", "of this run (the newest that was traced)", FIELD(run), cli_set_positive},
     {"sort", 0, "FIELD", "self, total, calls, average, p99, max, function, … (self)", FIELD(sort),
      set_sort},
+    {"by", 0, "function|process|caller",
+     "a row a function (function), a process and function, or a process, caller and function",
+     FIELD(by), set_by},
     {"asc", 0, NULL, "smallest first", FIELD(ascending), cli_set_flag},
     {"wide", 0, NULL, "all columns, for people too: addresses, how it is probed, …", FIELD(wide),
      cli_set_flag},
@@ -157,13 +218,14 @@ static int show_base(void *context, int columns, char *const *values, char *cons
 {
     char self[32], wall[32];
     (void)names;
-    if (columns == 3 && values[0] && values[1])
-        fprintf(
-            context,
-            "\nself-percent: of %s, the self time of all probed functions · total-percent: of %s, "
-            "the wall time of the %s thread%s seen\n",
-            time_text(self, values[0]), time_text(wall, values[1]), values[2],
-            strcmp(values[2], "1") ? "s" : "");
+    if (columns != 4 || !values[0] || !values[1])
+        return 0;
+    fprintf(context, "\nself-percent: of %s, the self time of all probed functions",
+            time_text(self, values[0]));
+    if (!strcmp(values[3], "0")) /* by function */
+        fprintf(context, " · total-percent: of %s, the wall time of the %s thread%s seen",
+                time_text(wall, values[1]), values[2], strcmp(values[2], "1") ? "s" : "");
+    fputc('\n', context);
     return 0;
 }
 
@@ -201,14 +263,16 @@ static int show_spared(void *context, int columns, char *const *values, char *co
     return 0;
 }
 
-static int show_footer(FILE *out, struct store *store, uint64_t run, struct sprof_error *error)
+static int show_footer(FILE *out, struct store *store, uint64_t run, enum by by,
+                       struct sprof_error *error)
 {
     static const struct {
         int (*show)(void *, int, char *const *, char *const *);
         const char *sql;
     } parts[] = {
-        {show_base, "SELECT sum(self_ns), max(wall_ns), (SELECT count(DISTINCT thread_id) FROM "
-                    "call_cost WHERE run_id = %1$llu) FROM v_call_stats WHERE run_id = %1$llu"},
+        {show_base,
+         "SELECT sum(self_ns), max(wall_ns), (SELECT count(DISTINCT thread_id) FROM "
+         "call_cost WHERE run_id = %1$llu), %2$d FROM v_call_stats WHERE run_id = %1$llu"},
         {show_untimed, "SELECT group_concat(text, ', ') FILTER (WHERE place <= 5), count(*) FROM "
                        "(SELECT function "
                        "|| ' ' || untimed_calls AS text, row_number() OVER (ORDER BY untimed_calls "
@@ -228,7 +292,7 @@ static int show_footer(FILE *out, struct store *store, uint64_t run, struct spro
     int status = 0;
     for (size_t i = 0; i < sizeof parts / sizeof *parts && !status; i++) {
         char sql[640];
-        snprintf(sql, sizeof sql, parts[i].sql, (unsigned long long)run);
+        snprintf(sql, sizeof sql, parts[i].sql, (unsigned long long)run, (int)by);
         status = store_query(store, sql, parts[i].show, out, error);
     }
     return status;
@@ -290,6 +354,8 @@ static int show(void *context, FILE *out, struct store *store, struct sprof_erro
         return cli_show_warnings(out, store, &warnings, error);
     sprof_str_append(&sql, "SELECT ");
     for (size_t i = 0; i < FIELDS; i++) {
+        if (!(fields[i].of & 1u << arguments->by))
+            continue;
         if (view->listing.format == CLI_TEXT && !fields[i].in_text && !arguments->wide &&
             &fields[i] != sort)
             continue;
@@ -302,11 +368,10 @@ static int show(void *context, FILE *out, struct store *store, struct sprof_erro
     const uint64_t limit = arguments->limit                   ? arguments->limit
                            : view->listing.format == CLI_TEXT ? (uint64_t)ROWS_SHOWN
                                                               : (uint64_t)INT64_MAX;
-    sprof_str_appendf(&sql,
-                      " FROM v_call_stats WHERE run_id = %llu ORDER BY %s %s NULLS LAST, calls "
-                      "DESC, function LIMIT %llu",
-                      (unsigned long long)run, sort->column, ascending ? "ASC" : "DESC",
-                      (unsigned long long)limit);
+    sprof_str_append(&sql, " FROM (");
+    sprof_str_appendf(&sql, figures[arguments->by], (unsigned long long)run);
+    sprof_str_appendf(&sql, ") ORDER BY %s %s NULLS LAST, calls DESC, function LIMIT %llu",
+                      sort->column, ascending ? "ASC" : "DESC", (unsigned long long)limit);
     view->listing.columns = columns;
     view->listing.column_count = view->count;
     if (sql.failed) {
@@ -317,7 +382,7 @@ static int show(void *context, FILE *out, struct store *store, struct sprof_erro
         cli_listing_end(&view->listing);
     }
     if (!status && view->listing.format == CLI_TEXT && view->listing.rows)
-        status = show_footer(out, store, run, error);
+        status = show_footer(out, store, run, arguments->by, error);
     sprof_str_release(&sql);
     if (!status && arguments->follow && arguments->format == CLI_TEXT)
         status = cli_show_warnings(out, store, &warnings, error);
@@ -347,6 +412,11 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
                                "give one recording: `sprof stats sprof.db`");
     if (arguments->interval_ns && !arguments->follow)
         return sprof_error_set(error, SPROF_EUSAGE, 0, "--interval goes with --follow");
+    if (arguments->sort && !(arguments->sort->of & 1u << arguments->by))
+        return no_such_field(arguments->sort->name, arguments->by, error);
+    if (arguments->by && (arguments->coverage || arguments->warnings))
+        return sprof_error_set(error, SPROF_EUSAGE, 0, "--by goes with figures, not with --%s",
+                               arguments->coverage ? "coverage" : "warnings");
     if (arguments->unexecuted && !arguments->coverage)
         return sprof_error_set(error, SPROF_EUSAGE, 0, "--unexecuted goes with --coverage");
     if (arguments->coverage && (arguments->sort || arguments->ascending))

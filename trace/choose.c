@@ -154,8 +154,9 @@ struct chooser {
     struct trace_expressions *expressions;
     struct trace_callees *callees; /* NULL: nobody asked what functions call */
     struct sprof_suggestions near;
-    size_t seen;  /* functions of chosen modules … */
-    size_t found; /* … that the expressions find */
+    size_t seen;      /* functions of chosen modules … */
+    size_t found;     /* … that the expressions find */
+    size_t elsewhere; /* … and whose files have no probe for them, where only such can be used */
     char executable[PATH_MAX];
     struct sprof_error *error;
 };
@@ -246,7 +247,7 @@ static int choose_function(struct chooser *chooser, uint32_t file,
         session->listens ? function->mechanism == TRACE_EMBEDDED : function->mechanism != TRACE_NOT;
     const bool can = has_place || (found && session->uprobes && uprobe_may_stand(function));
     if (found && !can)
-        session->refused++;
+        (*(session->listens ? &chooser->elsewhere : &session->refused))++;
     const uint8_t operation = can ? trace_heap_operation(&session->files.items[file], function) : 0;
     if (!can || (!found && function->mechanism != TRACE_LEAVE && !operation))
         return 0;
@@ -298,8 +299,7 @@ static int choose_functions(struct chooser *chooser, uint32_t first_file)
     }
     for (size_t i = 0; i < session->probes.count; i++)
         if (session->probes.items[i].file >= first_file)
-            session->probes.items[i].tier =
-                (uint8_t)tier_of(session, &session->probes.items[i]);
+            session->probes.items[i].tier = (uint8_t)tier_of(session, &session->probes.items[i]);
     if (!result && chooser->callees && !first_file)
         trace_callees_tell(chooser->callees);
     trace_callees_free(chooser->callees);
@@ -404,6 +404,11 @@ int trace_choose(struct trace_session *session, struct sprof_error *error)
         result = choose_functions(&chooser, 0);
     if (!result)
         result = trace_heap_check_probes(session, error);
+    if (!result && chooser.elsewhere)
+        sprof_log_message(session->options.log, SPROF_LOG_NOTE,
+                          "%zu of %zu chosen functions have no probe in their files, which `sprof "
+                          "probes FILE --embed -o COPY` puts there",
+                          chooser.elsewhere, chooser.found);
     size_t chosen = 0;
     for (size_t i = 0; i < session->probes.count; i++)
         chosen += session->probes.items[i].is_chosen;

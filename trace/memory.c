@@ -59,6 +59,18 @@ static void empty_histograms(const struct trace_session *session)
                   (off_t)probe_histograms_bytes(session->capacity));
 }
 
+/* Rows of functions that have been called, and have no percentiles from now on. */
+static int put_no_percentiles(struct trace_session *session)
+{
+    int result = 0;
+    for (uint32_t i = 0; i < session->probes.count && !result; i++) {
+        const struct trace_probe *probe = &session->probes.items[i];
+        if (probe->is_described && probe->tier == PROBE_FULL)
+            result = trace_put_probe_event(session, i, "timed", 0);
+    }
+    return result;
+}
+
 /* What has been called until now is written with its percentiles. */
 static int drop_histograms(struct trace_session *session)
 {
@@ -67,9 +79,8 @@ static int drop_histograms(struct trace_session *session)
     atomic_store(&session->shared->histograms, 0);
     session->memory.no_histograms = true;
     empty_histograms(session);
-    for (uint32_t i = 0; i < session->probes.count && !result; i++)
-        if (session->probes.items[i].calls && session->probes.items[i].tier == PROBE_FULL)
-            result = trace_put_probe_event(session, i, "timed", 0);
+    if (!result)
+        result = put_no_percentiles(session);
     if (!common->no_histograms_ns) {
         common->no_histograms_ns = session->now_ns - session->run->start_monotonic_ns;
         sprof_log_message(session->options.log, SPROF_LOG_WARNING,
@@ -172,7 +183,9 @@ static int add_beyond(struct trace_session *session, uint32_t function, uint64_t
 {
     struct trace_memory *memory = &session->memory, *common = &session->common->memory;
     struct probe_stat *stat = &session->rest_stats[function].stat;
-    const bool is_first = !memory->beyond[function];
+    struct trace_probe *probe = &session->probes.items[function];
+    const bool is_first = !probe->is_beyond;
+    probe->is_beyond = true;
     stat->counted += calls;
     if (session->mode == TRACE_LOG)
         stat->unlogged += calls;
@@ -199,6 +212,14 @@ int trace_memory_collect(struct trace_session *session)
 void trace_memory_clear(struct trace_session *session)
 {
     session->common->memory.beyond_calls = 0;
+    session->common->memory.beyond_functions = 0;
     for (uint32_t i = 0; session->memory.beyond && i < session->capacity; i++)
         session->memory.beyond[i] = atomic_load(&session->shared->beyond[i]);
+    for (size_t i = 0; i < session->probes.count; i++)
+        session->probes.items[i].is_beyond = false;
+}
+
+int trace_memory_tell_again(struct trace_session *session)
+{
+    return session->memory.no_histograms ? put_no_percentiles(session) : 0;
 }

@@ -140,7 +140,10 @@ int trace_clear(struct trace_session *session)
     }
     if (session->children)
         trace_children_clear(session);
-    return recording_clear(session->recording, session->cleared_ns);
+    int result = recording_clear(session->recording, session->cleared_ns);
+    for (size_t i = 0; i < session->programs.count && !result; i++)
+        result = trace_memory_tell_again(session->programs.items[i]);
+    return result;
 }
 
 void trace_program_add_up(const struct trace_session *program, struct trace_sums *sums)

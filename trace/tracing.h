@@ -65,6 +65,7 @@ struct trace_probe {
     bool is_left;       /* its place is as it was before */
     bool was_off;       /* when that was looked at last; … */
     bool is_passed;     /* … its thunk is passed: see bypass.c */
+    bool is_beyond;     /* a row says that calls of it are only counted: see memory.c */
 };
 
 /* Functions that are switched together, and keep their number. */
@@ -558,6 +559,10 @@ void trace_memory_forget(struct trace_session *session, uint32_t slab);
 
 /* They count no more. */
 void trace_memory_clear(struct trace_session *session);
+
+/* What has been given up stays so after a clear: its rows are written again. Returns 0 or
+ * SPROF_ENOMEM. */
+int trace_memory_tell_again(struct trace_session *session);
 
 /* == paths.c == */
 

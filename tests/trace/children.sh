@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof trace --children: processes that the command forks or starts are traced, each with figures of its own.
-#   children.sh forks | executed | left | many | modes | controlled | kinds | bad
+#   children.sh forks | by | executed | left | many | modes | controlled | kinds | bad
 set -u
 . "$(dirname "$0")/../system/lib.sh"
 
@@ -136,6 +136,39 @@ want() { # FUNCTION CALLS…
 
 chosen='^(work|calls|threads|never)$'
 case $1 in
+by)
+    # The rows of `sprof stats` by process, and by process, caller and function.
+    traced --callers --function "$chosen" -- ./program forks
+    expect 0 "$SPROF" stats t.db --by process --format csv --sort calls && mv out process.csv
+    expect 0 "$SPROF" stats t.db --by caller --format json && mv out caller.json
+    "$SPROF" sql t.db --format json "SELECT * FROM v_process_call" >view.json || fail "no sql"
+    python3 - <<'END' || fail "other figures"
+import csv, json
+rows = list(csv.DictReader(open("process.csv")))
+view = {(str(row["pid"]), row["function"]): row for row in json.load(open("view.json"))}
+assert len(rows) == len(view) > 5, (rows, view)
+calls = [int(row["calls"]) for row in rows]
+assert calls == sorted(calls, reverse=True), calls
+for row in rows:
+    of = view[row["pid"], row["function"]]
+    for column in "calls", "total_ns", "self_ns", "min_ns", "max_ns", "in_flight":
+        assert row[column] == ("" if of[column] is None else str(of[column])), (column, row, of)
+assert abs(sum(float(row["self_percent"]) for row in rows) - 100) < 0.1
+pairs = json.load(open("caller.json"))
+for (pid, function), of in view.items():
+    below = [row for row in pairs if str(row["pid"]) == pid and row["function"] == function]
+    assert sum(int(row["calls"]) for row in below) == int(of["calls"]), (below, of)
+assert [row["caller"] for row in pairs if row["calls"] == 1000] == ["calls"], pairs
+assert sorted(row["calls"] for row in pairs if row["caller"] == "threads") == [3, 50], pairs
+END
+    expect 0 "$SPROF" stats t.db --by process
+    grep -qE ' 1000 .* program +program +work$' out || fail "no table"
+    expect 0 "$SPROF" stats t.db --by caller --wide
+    grep -qE 'program +program +calls +work$' out || fail "no callers"
+    expect 2 "$SPROF" stats t.db --by caller --sort p99 && said '`p99` is no column of --by caller: sort by one of self, '
+    expect 2 "$SPROF" stats t.db --by thread && said 'give function, process or caller'
+    expect 2 "$SPROF" stats t.db --by process --warnings && said 'by goes with figures'
+    ;;
 forks)
     traced --function "$chosen" -- ./program forks
     want work 11 11 13 50 1000

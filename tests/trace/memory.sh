@@ -1,7 +1,7 @@
 #!/bin/bash
 # sprof trace --memory: where figures would take more, percentiles go first, then functions that a thread calls for the first
 # time are only counted; calls stay exact, and what was given up is said.
-#   memory.sh given_up | lifted | held | log | bad
+#   memory.sh cleared | given_up | lifted | held | log | bad
 set -u
 . "$(dirname "$0")/../system/lib.sh"
 
@@ -102,6 +102,23 @@ timed_late() {
 }
 
 case $1 in
+cleared)
+    # What was given up stays so after a clear, and so do the rows that say it.
+    traced --memory 1M
+    rounds 1
+    wait_until 60 grep -q 'is only counted from now on' err
+    rounds 2
+    "$SPROF" ctl -i t.db clear >out || fail "not cleared"
+    rounds 3
+    ended
+    [ "$(sql t.db "SELECT count(*) > 0 FROM v_probe_event WHERE tier = 'timed' AND share = 0")" = 1 ] ||
+        fail "no row says that percentiles are given up"
+    [ "$(sql t.db "SELECT count(DISTINCT function) FROM v_probe_event WHERE tier = 'counted' AND share = 0")" = 400 ] ||
+        fail "no row for each that is only counted"
+    exact 960
+    expect 0 "$SPROF" stats t.db
+    grep -q 'to hold --memory no percentiles from' out || fail "stats do not say it"
+    ;;
 given_up)
     traced --memory 1M
     rounds 1
