@@ -76,6 +76,7 @@ static int open_recording(struct record_session *session, struct sprof_error *er
         .rules = options->rules,
         .keep_failed = options->keep_failed,
         .no_cache = options->no_cache,
+        .early_names = !options->no_symbolize && !(options->max_overhead > 0),
         .table_budget_bytes = options->table_budget_bytes,
         .sampled = note_sample,
         .context = session,

@@ -8,6 +8,7 @@
 
 void recording_derive_release(struct derive *derive)
 {
+    recording_closing_end(&derive->closing);
     for (size_t i = 0; i < derive->modules.count; i++) {
         image_free(derive->modules.items[i].owned_image);
         unwind_table_free(derive->modules.items[i].table);

@@ -5,10 +5,12 @@
 #define SPROF_RECORDING_DERIVE_H
 
 #include "model/model.h"
+#include "recording/early_names.h"
 #include "recording/images.h"
 #include "recording/jit_owner.h"
 #include "recording/kernel_opening.h"
 #include "recording/recording.h"
+#include "recording/sessions.h"
 #include "store/store.h"
 #include "symbolize/symbolize.h"
 
@@ -16,6 +18,7 @@
 struct recording_derive_source {
     const struct recording_images *images; /* of the session that just ended; NULL: none */
     const struct recording_jit_owners *jit_owners;
+    struct recording_early *early;           /* what was prepared meanwhile, or NULL */
     struct recording_kernel_opening *kernel; /* the kernel's symbols, being opened; NULL: not yet */
     const struct sprof_log *log;
     struct model_kind_rules rules; /* count > 0: replaces the kinds stored */
@@ -141,9 +144,10 @@ struct derive {
     struct {
         uint32_t frame, node;
         uint64_t sample;
-    } read;                          /* the largest ids that were read */
-    struct symbolize_kernel *kernel; /* opened when a frame needs it; NULL: not yet or never */
-    struct sprof_error kernel_error; /* why never */
+    } read;                           /* the largest ids that were read */
+    struct recording_closing closing; /* sessions of modules that have their names */
+    struct symbolize_kernel *kernel;  /* opened when a frame needs it; NULL: not yet or never */
+    struct sprof_error kernel_error;  /* why never */
     struct sprof_arena arena;
     uint32_t outside;                           /* the function "[outside the application]" */
     SPROF_VEC(struct derive_run) runs;          /* those to be derived */

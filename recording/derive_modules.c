@@ -125,16 +125,23 @@ static int symbolize_file(struct derive *derive, struct derive_job *job,
         return SPROF_ENOMEM;
     const struct symbolize_bounds bounds = {find_bounds, module};
     module->cache = derive->source->cache;
-    const struct symbolize_options options = {.cache = derive->source->cache,
-                                              .log = derive->source->log};
     /* Without a file and its tables nothing tells functions apart: they count for the module. */
     if (!module->image && !module->known_table)
         return 0;
     if (!module->image)
         return symbolize_without_image(result, module->row.name, job->addresses, job->address_count,
                                        &bounds, NULL);
-    return symbolize_image(result, module->image, job->addresses, job->address_count, &bounds,
-                           &options, NULL);
+    const struct symbolize_options options = {.cache = derive->source->cache,
+                                              .log = derive->source->log};
+    struct recording_early *early = derive->source->early;
+    if (!early || !recording_early_take(early, module->row.id, module->image, &job->open)) {
+        const int failed =
+            symbolize_session_open(&job->open.session, module->image, &options, NULL);
+        if (failed)
+            return failed;
+    }
+    return symbolize_session_ask(job->open.session, result, job->addresses, job->address_count,
+                                 &bounds, NULL);
 }
 
 /* Once for all modules of the kernel: to open it may take tens of milliseconds. */

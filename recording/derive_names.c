@@ -227,8 +227,10 @@ static int name_modules(struct derive *derive, const struct grouped *grouped)
     for (size_t i = 0; i < count; i++) {
         symbolize_result_release(&jobs[i].result);
         free(jobs[i].addresses);
+        recording_closing_add(&derive->closing, &jobs[i].open);
     }
     free(jobs);
+    recording_closing_begin(&derive->closing);
     return result;
 }
 
@@ -237,6 +239,9 @@ static int name_modules(struct derive *derive, const struct grouped *grouped)
 int recording_derive_names(struct derive *derive, struct sprof_error *error)
 {
     struct grouped grouped = {0};
+    if (derive->source->early)
+        recording_early_end(derive->source->early);
+    recording_closing_end(&derive->closing);
     int result = group_by_module(derive, &grouped);
     if (!result) {
         open_images(derive, grouped.is_used);

@@ -22,6 +22,7 @@ struct derive_job {
     bool asked; /* `failed` and `result` are the symbolizer's answer */
     int failed;
     struct symbolize_result result;
+    struct recording_session open;
 };
 
 /* Takes over a function that is stored, as the next one. All return 0 or SPROF_ENOMEM. */

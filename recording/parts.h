@@ -3,6 +3,7 @@
 #ifndef SPROF_RECORDING_PARTS_H
 #define SPROF_RECORDING_PARTS_H
 
+#include "recording/early_names.h"
 #include "recording/jit_owner.h"
 #include "recording/lookups.h"
 #include "recording/pending.h"
@@ -20,6 +21,7 @@ struct recording {
     struct model_process_table process_table;
     struct cache *cache; /* NULL: none */
     struct recording_images images;
+    struct recording_early early;
     struct recording_lookups lookups;
     struct recording_jit_owners jit_owners;
     struct recording_walk walk;

@@ -132,9 +132,12 @@ void recording_free(struct recording *recording)
     if (!recording)
         return;
     recording_close(recording, NULL); /* its rows borrow texts of the run */
+    recording_early_stop(&recording->early);
     if (recording_hurried(recording) &&
-        (!recording_images_stop(&recording->images, STOP_MS) || recording->lookups.waiting))
+        (!recording_images_stop(&recording->images, STOP_MS) ||
+         !recording_early_wait(&recording->early, STOP_MS) || recording->lookups.waiting))
         return;
+    recording_early_release(&recording->early);
     recording_lookups_release(&recording->lookups);
     recording_walk_release(&recording->walk);
     recording_pending_release(&recording->pending);
@@ -274,9 +277,20 @@ static int end_phase(struct recording *recording)
     return sprof_vec_push(&recording_batch(recording)->phases, recording->phase);
 }
 
+/* A short recording is named afterwards: what would be spared is less than what it costs. */
+static int give_early(struct recording *recording)
+{
+    static const uint64_t earliest_ns = UINT64_C(900000000);
+    const uint64_t now_ns = sprof_clock_monotonic_ns();
+    if (!recording->options.early_names || now_ns - recording->start_ns < earliest_ns)
+        return 0;
+    return recording_early_give(&recording->early, &recording->walk, recording->start_ns,
+                                recording->cache);
+}
+
 int recording_flush(struct recording *recording, struct sprof_error *error)
 {
-    if (recording_collect_rows(recording, false) || add_run(recording))
+    if (recording_collect_rows(recording, false) || add_run(recording) || give_early(recording))
         return sprof_error_memory(error);
     return recording_writer_submit(&recording->writer, error);
 }
@@ -302,6 +316,7 @@ static int derive(struct recording *recording, const struct recording_end *end,
     const uint64_t begin_ns = sprof_clock_own_cpu_ns();
     const struct recording_derive_source source = {.images = &recording->images,
                                                    .jit_owners = &recording->jit_owners,
+                                                   .early = &recording->early,
                                                    .kernel = kernel,
                                                    .cache = recording->cache,
                                                    .log = recording->options.log};
@@ -323,6 +338,7 @@ int recording_finish(struct recording *recording, const struct recording_end *en
     struct recording_kernel_opening kernel = {0};
     recording->run.state = STORE_RECORDED;
     int result = 0;
+    recording_early_stop(&recording->early);
     if (derives && !end->names && recording->walk.saw_kernel)
         recording_kernel_opening_begin(&kernel);
     if (recording_collect_rows(recording, true) || add_run(recording) || end_phase(recording) ||

@@ -38,6 +38,7 @@ struct recording_options {
     struct model_kind_rules rules;
     bool keep_failed; /* keep registers, stack and end reason of stacks that are not whole */
     bool no_cache;    /* neither read nor write what is kept from one recording to the next */
+    bool early_names; /* debug information is read while the recording goes on */
     size_t table_budget_bytes; /* bound of all unwind tables together; 0: 64 MiB */
     /* Called for each sample row, in the order in which they are added, which is not that of time
      * where samples had to wait. Non-zero ends the call that added it, and is returned by it. */

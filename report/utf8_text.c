@@ -43,10 +43,25 @@ static bool is_control(const unsigned char *text, size_t length)
     return marks || (text[1] == 0x81 && text[2] >= 0xa6 && text[2] <= 0xa9);
 }
 
+/* Bytes of printable ASCII at `text`: nearly all that a name consists of. */
+static size_t plain_length(const unsigned char *text)
+{
+    size_t length = 0;
+    while (text[length] >= 0x20 && text[length] < 0x7f)
+        length++;
+    return length;
+}
+
 int report_utf8_clean(struct sprof_str *out, const char *text)
 {
     int result = sprof_str_append_bytes(out, "", 0);
     for (const unsigned char *at = (const unsigned char *)text; *at && !result;) {
+        const size_t plain = plain_length(at);
+        if (plain) {
+            result = sprof_str_append_bytes(out, (const char *)at, plain);
+            at += plain;
+            continue;
+        }
         const size_t length = sequence_length(at);
         if (length && !is_control(at, length))
             result = sprof_str_append_bytes(out, (const char *)at, length);
@@ -60,6 +75,9 @@ int report_utf8_clean(struct sprof_str *out, const char *text)
 const char *report_utf8_copy(struct sprof_arena *arena, const char *text)
 {
     struct sprof_str clean = {0};
+    const size_t plain = plain_length((const unsigned char *)text);
+    if (!text[plain])
+        return sprof_arena_copy(arena, text, plain);
     report_utf8_clean(&clean, text);
     return report_utf8_keep(arena, &clean);
 }

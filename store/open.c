@@ -8,6 +8,7 @@
 #include "store/schema.h"
 #include "store/store.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,11 +41,19 @@ static int harden(struct store *store, struct sprof_error *error)
                       error);
 }
 
+/* To count what it allocates SQLite takes a lock twice a row that is written. */
+static void configure(void)
+{
+    sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+}
+
 static int open_database(struct store *store, struct sprof_error *error)
 {
+    static pthread_once_t configured = PTHREAD_ONCE_INIT;
     char *path = plain_path(store->path);
     if (!path)
         return sprof_error_memory(error);
+    pthread_once(&configured, configure);
     const int opened = sqlite3_open_v2(
         path, &store->database,
         (store->writable ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) | SQLITE_OPEN_NOMUTEX,

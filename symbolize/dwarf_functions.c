@@ -241,16 +241,20 @@ static bool stop_at_wanted(void *context, uint64_t low, uint64_t high)
     return !wanting->found;
 }
 
+/* A unit without them may have its code anywhere. */
+static bool has_ranges(const struct dwarf_unit *unit)
+{
+    const struct dwarf_extent *extent = &unit->extent;
+    return extent->ranges_class != DWARF_NONE || (extent->low_is_known && extent->high_pc);
+}
+
 /* Whether a unit holds an address; of one that gives no ranges, nobody knows. */
 static bool unit_is_wanted(struct walk *walk, struct dwarf_unit *unit)
 {
-    const struct dwarf_extent *extent = &unit->extent;
-    if (!walk->addresses)
-        return true;
-    if (extent->ranges_class == DWARF_NONE && !(extent->low_is_known && extent->high_pc))
+    if (!walk->addresses || !has_ranges(unit))
         return true;
     struct wanting wanting = {.walk = walk};
-    dwarf_each_range(&walk->names->dwarf, unit, extent, stop_at_wanted, &wanting);
+    dwarf_each_range(&walk->names->dwarf, unit, &unit->extent, stop_at_wanted, &wanting);
     return wanting.found;
 }
 
@@ -275,15 +279,31 @@ static void add_unit_without_functions(struct walk *walk)
     dwarf_each_range(&walk->names->dwarf, walk->unit, &walk->unit->extent, note_unit_range, walk);
 }
 
+/* What so many addresses add to the index at most, in programs with many inlined calls: to grow
+ * step by step would be to copy it again and again. Memory that is not used is not touched. */
+static void reserve(struct function_index *index, size_t addresses)
+{
+    const size_t count = addresses < 1 << 16 ? addresses : 1 << 16;
+    index->failed |=
+        sprof_vec_reserve(&index->descriptions, index->descriptions.count + 12 * count) ||
+        sprof_vec_reserve(&index->calls, index->calls.count + 40 * count) ||
+        sprof_vec_reserve(&index->ranges, index->ranges.count + 64 * count) ||
+        sprof_vec_reserve(&index->lines, index->lines.count + 48 * count);
+}
+
 void dwarf_functions_add(struct dwarf_names *names, uint64_t delta,
-                         const struct addresses *addresses)
+                         const struct addresses *addresses, const atomic_bool *stop)
 {
     struct walk walk = {
         .names = names, .index = names->index, .delta = delta, .addresses = addresses};
     struct dwarf_rows rows = {.names = names, .delta = delta};
+    if (addresses)
+        reserve(names->index, addresses->count);
     for (size_t i = 0; i < names->dwarf.units.count && !walk.index->failed; i++) {
         struct dwarf_entry root;
         struct dwarf_unit *unit = walk.unit = &names->dwarf.units.items[i];
+        if (stop && atomic_load_explicit(stop, memory_order_relaxed))
+            break;
         if (!dwarf_unit_open(&names->dwarf, unit) || !unit_is_wanted(&walk, unit))
             continue;
         const size_t first_piece = walk.index->pieces.count;
@@ -301,4 +321,39 @@ void dwarf_functions_add(struct dwarf_names *names, uint64_t delta,
     sprof_vec_release(&walk.ranges);
     sprof_map_release(&walk.descriptions);
     dwarf_rows_release(&rows);
+}
+
+struct claim {
+    struct dwarf *dwarf;
+    const struct addresses *addresses;
+    uint64_t delta;
+    bool *claimed;
+};
+
+static bool claim_range(void *context, uint64_t low, uint64_t high)
+{
+    const struct claim *claim = context;
+    const struct addresses *addresses = claim->addresses;
+    for (size_t i = addresses_lower_bound(addresses, low - claim->delta);
+         i < addresses->count && addresses->items[i] < high - claim->delta &&
+         claim->dwarf->steps_left;
+         i++) {
+        claim->dwarf->steps_left--;
+        claim->claimed[i] = true;
+    }
+    return true;
+}
+
+bool dwarf_functions_claim(struct dwarf_names *names, uint64_t delta,
+                           const struct addresses *addresses, bool *claimed)
+{
+    struct dwarf *dwarf = &names->dwarf;
+    struct claim claim = {dwarf, addresses, delta, claimed};
+    for (size_t i = 0; i < dwarf->units.count; i++) {
+        struct dwarf_unit *unit = &dwarf->units.items[i];
+        if (!dwarf_unit_open(dwarf, unit) || !has_ranges(unit))
+            return false;
+        dwarf_each_range(dwarf, unit, &unit->extent, claim_range, &claim);
+    }
+    return dwarf->steps_left > 0;
 }

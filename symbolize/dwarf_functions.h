@@ -5,12 +5,21 @@
 #include "symbolize/addresses.h"
 #include "symbolize/dwarf_names.h"
 
+#include <stdatomic.h>
+
 /* Adds to the index every function, with all its inlined calls and lines, that holds one of the
  * addresses (vaddrs; DWARF's address = vaddr + delta); where that is NULL, all functions, and the
  * lines of units that have none. What they are called is left to
  * dwarf_names_describe. What cannot be read here (split units, files that dwz shares, functions
- * inside types, damage) is left out, for libdw. The index must be sorted afterwards. */
+ * inside types, damage) is left out, for libdw. Ends before the next unit once `stop` (may be NULL)
+ * is true. The index must be sorted afterwards. */
 void dwarf_functions_add(struct dwarf_names *names, uint64_t delta,
-                         const struct addresses *addresses);
+                         const struct addresses *addresses, const atomic_bool *stop);
+
+/* Which of the addresses (sorted) may be in code that debug information describes: *claimed says it
+ * for each. Returns false where nobody knows, as a unit does not say where its code is, or cannot be
+ * read here. */
+bool dwarf_functions_claim(struct dwarf_names *names, uint64_t delta,
+                           const struct addresses *addresses, bool *claimed);
 
 #endif

@@ -102,6 +102,7 @@ void dwarf_line_table_release(struct dwarf_line_table *table)
 {
     sprof_vec_release(&table->directories);
     sprof_vec_release(&table->files);
+    sprof_vec_release(&table->sequences);
     *table = (struct dwarf_line_table){0};
 }
 
@@ -127,6 +128,7 @@ struct state {
     uint64_t address, file, line;
     bool has_row; /* a row before this one, in the same sequence */
     uint64_t row_address, row_file, row_line;
+    uint64_t low, high; /* of all rows of the sequence */
     dwarf_line_row *row;
     void *context;
 };
@@ -134,9 +136,12 @@ struct state {
 /* The row before ends where this one begins. Of rows at one address the last counts. */
 static inline void emit(struct state *state)
 {
-    if (state->has_row && state->address > state->row_address)
+    if (state->has_row && state->address > state->row_address) {
+        state->low = state->row_address < state->low ? state->row_address : state->low;
+        state->high = state->address > state->high ? state->address : state->high;
         state->row(state->context, state->row_address, state->address, state->row_file,
                    state->row_line);
+    }
     state->has_row = true;
     state->row_address = state->address;
     state->row_file = state->file;
@@ -150,22 +155,24 @@ static void start(struct state *state)
     state->has_row = false;
 }
 
-static void run_extended(struct state *state, struct sprof_reader *reader)
+/* Returns true where the sequence ends. */
+static bool run_extended(struct state *state, struct sprof_reader *reader)
 {
     const uint64_t length = sprof_reader_uleb(reader);
     const uint8_t *bytes = length ? sprof_reader_take(reader, (size_t)length) : NULL;
     if (!bytes)
-        return;
+        return false;
     if (bytes[0] == DW_LNE_end_sequence) {
         emit(state);
-        start(state);
-    } else if (bytes[0] == DW_LNE_set_address && length == 9) {
-        memcpy(&state->address, bytes + 1, sizeof state->address);
+        return true;
     }
+    if (bytes[0] == DW_LNE_set_address && length == 9)
+        memcpy(&state->address, bytes + 1, sizeof state->address);
+    return false;
 }
 
-static inline void run_standard(struct state *state, const struct dwarf_line_table *table,
-                                uint8_t opcode, struct sprof_reader *reader)
+static void run_standard(struct state *state, const struct dwarf_line_table *table, uint8_t opcode,
+                         struct sprof_reader *reader)
 {
     switch (opcode) {
     case DW_LNS_copy: emit(state); break;
@@ -191,30 +198,86 @@ struct special {
     int16_t line;
 };
 
-void dwarf_line_table_run(const struct dwarf_line_table *table, struct dwarf *dwarf,
-                          dwarf_line_row *row, void *context)
+struct run {
+    const struct dwarf_line_table *table;
+    struct dwarf *dwarf;
+    struct special specials[256];
+    bool short_column; /* DW_LNS_set_column takes one number, as the standard says */
+};
+
+/* Runs the program from where the reader stands to the end of the sequence, or of the program. Most
+ * of it are special opcodes and columns. */
+static void run_sequence(const struct run *run, struct sprof_reader *reader, struct state *state)
+{
+    const struct dwarf_line_table *table = run->table;
+    const uint8_t *next = reader->next, *const end = reader->end;
+    uint64_t steps = run->dwarf->steps_left;
+    bool ended = false;
+    start(state);
+    while (!ended && next < end && steps) {
+        const uint8_t opcode = *next++;
+        steps--;
+        if (opcode >= table->opcode_base) {
+            state->address += run->specials[opcode].address;
+            state->line += (uint64_t)run->specials[opcode].line;
+            emit(state);
+        } else if (opcode == DW_LNS_set_column && run->short_column && next < end && *next < 0x80) {
+            next++;
+        } else {
+            reader->next = next;
+            if (opcode)
+                run_standard(state, table, opcode, reader);
+            else
+                ended = run_extended(state, reader);
+            next = reader->failed ? end : reader->next;
+        }
+    }
+    reader->next = next;
+    run->dwarf->steps_left = steps;
+}
+
+/* Runs all sequences and notes where they are. */
+static void run_all(const struct run *run, struct dwarf_line_table *table, struct state *state)
 {
     struct sprof_reader reader = sprof_reader_of(table->program);
+    bool noted = true;
+    while (!reader.failed && sprof_reader_left(&reader) && run->dwarf->steps_left) {
+        struct dwarf_sequence sequence = {.offset = sprof_reader_offset(&reader)};
+        state->low = UINT64_MAX;
+        state->high = 0;
+        run_sequence(run, &reader, state);
+        sequence.low = state->low;
+        sequence.high = state->high;
+        if (sequence.low < sequence.high)
+            noted &= !sprof_vec_push(&table->sequences, sequence);
+    }
+    table->has_sequences = noted && run->dwarf->steps_left;
+    if (!table->has_sequences)
+        sprof_vec_release(&table->sequences);
+}
+
+void dwarf_line_table_run(struct dwarf_line_table *table, struct dwarf *dwarf, dwarf_line_row *row,
+                          dwarf_line_wants *wants, void *context)
+{
+    struct run run = {.table = table, .dwarf = dwarf};
     struct state state = {.row = row, .context = context};
-    struct special specials[256] = {0};
     for (unsigned opcode = table->opcode_base; opcode < 256; opcode++) {
         const unsigned adjusted = opcode - table->opcode_base;
-        specials[opcode] =
+        run.specials[opcode] =
             (struct special){(uint16_t)(adjusted / table->line_range * table->instruction_bytes),
                              (int16_t)(table->line_base + (int)(adjusted % table->line_range))};
     }
-    start(&state);
-    while (!reader.failed && sprof_reader_left(&reader) && dwarf->steps_left) {
-        const uint8_t opcode = sprof_reader_u8(&reader);
-        dwarf->steps_left--;
-        if (opcode >= table->opcode_base) {
-            state.address += specials[opcode].address;
-            state.line += (uint64_t)specials[opcode].line;
-            emit(&state);
-        } else if (!opcode) {
-            run_extended(&state, &reader);
-        } else {
-            run_standard(&state, table, opcode, &reader);
-        }
+    run.short_column =
+        table->opcode_base > DW_LNS_set_column && table->lengths[DW_LNS_set_column - 1] == 1;
+    if (!table->has_sequences) {
+        run_all(&run, table, &state);
+        return;
+    }
+    for (size_t i = 0; i < table->sequences.count && dwarf->steps_left; i++) {
+        const struct dwarf_sequence *sequence = &table->sequences.items[i];
+        struct sprof_reader reader = sprof_reader_of(table->program);
+        sprof_reader_seek(&reader, sequence->offset);
+        if (wants(context, sequence->low, sequence->high))
+            run_sequence(&run, &reader, &state);
     }
 }

@@ -9,6 +9,12 @@ struct dwarf_file {
     uint64_t directory;
 };
 
+/* A stretch of the program that begins anew: what rows it makes lies between these addresses. */
+struct dwarf_sequence {
+    uint64_t low, high;
+    size_t offset;
+};
+
 /* One unit's table: its header, read. Texts are the sections'. */
 struct dwarf_line_table {
     uint16_t version;
@@ -18,6 +24,8 @@ struct dwarf_line_table {
     struct sprof_bytes program;
     SPROF_VEC(const char *) directories;
     SPROF_VEC(struct dwarf_file) files;
+    SPROF_VEC(struct dwarf_sequence) sequences; /* of the whole program, once it has been run */
+    bool has_sequences;
 };
 
 /* Reads the header of a unit's line table; false where there is none, or it is damaged. Release in
@@ -32,10 +40,11 @@ bool dwarf_line_table_file(const struct dwarf_line_table *table, uint64_t number
                            struct sprof_str *name);
 
 /* Calls back for each stretch of addresses that one row covers: sequences in the order of the
- * table. */
+ * table. From the second time on only sequences are run that `wants` something of. */
 typedef void dwarf_line_row(void *context, uint64_t low, uint64_t high, uint64_t file,
                             uint64_t line);
-void dwarf_line_table_run(const struct dwarf_line_table *table, struct dwarf *dwarf,
-                          dwarf_line_row *row, void *context);
+typedef bool dwarf_line_wants(void *context, uint64_t low, uint64_t high);
+void dwarf_line_table_run(struct dwarf_line_table *table, struct dwarf *dwarf, dwarf_line_row *row,
+                          dwarf_line_wants *wants, void *context);
 
 #endif

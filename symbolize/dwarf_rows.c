@@ -71,6 +71,14 @@ static void note_row(void *context, uint64_t low, uint64_t high, uint64_t file, 
     }
 }
 
+/* Whether a sequence may have rows of a piece. */
+static bool wants_rows(void *context, uint64_t low, uint64_t high)
+{
+    const struct dwarf_rows *rows = context;
+    const size_t at = first_behind(rows, low - rows->delta);
+    return at < rows->pieces.count && rows->pieces.items[at].low < high - rows->delta;
+}
+
 /* == Sorting == */
 
 static int by_address(const void *left, const void *right)
@@ -142,8 +150,9 @@ void dwarf_rows_add(struct dwarf_rows *rows, struct dwarf_unit *unit, size_t fir
     if (index->failed)
         return;
     qsort(rows->pieces.items, rows->pieces.count, sizeof *rows->pieces.items, by_low);
-    const struct dwarf_line_table table = files->lines; /* the list of tables may move */
-    dwarf_line_table_run(&table, &rows->names->dwarf, note_row, rows);
+    struct dwarf_line_table table = files->lines; /* the list of tables may move */
+    dwarf_line_table_run(&table, &rows->names->dwarf, note_row, wants_rows, rows);
+    dwarf_names_files(rows->names, unit)->lines = table;
     if (!sort_by_pieces(rows)) {
         index->failed = true;
         return;

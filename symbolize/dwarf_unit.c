@@ -353,6 +353,11 @@ void dwarf_open(struct dwarf *dwarf, const struct dwarf_sections *sections)
         ;
 }
 
+void dwarf_refill_steps(struct dwarf *dwarf)
+{
+    dwarf->steps_left = max_steps;
+}
+
 void dwarf_release(struct dwarf *dwarf)
 {
     sprof_vec_release(&dwarf->units);

@@ -89,6 +89,9 @@ struct dwarf {
 void dwarf_open(struct dwarf *dwarf, const struct dwarf_sections *sections);
 void dwarf_release(struct dwarf *dwarf);
 
+/* The bound of what is read counts anew: for the next question. */
+void dwarf_refill_steps(struct dwarf *dwarf);
+
 /* Reads the unit's abbreviations and root entry, once; false where it cannot be read here. */
 bool dwarf_unit_open(struct dwarf *dwarf, struct dwarf_unit *unit);
 

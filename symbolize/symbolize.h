@@ -13,6 +13,7 @@
 #include "cache/cache.h"
 #include "image/image.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -72,6 +73,39 @@ struct symbolize_options {
 int symbolize_image(struct symbolize_result *result, struct image *image, const uint64_t *addresses,
                     size_t count, const struct symbolize_bounds *bounds,
                     const struct symbolize_options *options, struct sprof_error *error);
+
+/* == Sessions: the same in several steps == */
+
+/* An image whose symbols and debug information stay open from one question to the next. Used by one
+ * thread at a time. */
+struct symbolize_session;
+
+/* The image is borrowed until the session is closed, as is what the options point to. Returns 0 or
+ * SPROF_ENOMEM. */
+int symbolize_session_open(struct symbolize_session **session, struct image *image,
+                           const struct symbolize_options *options, struct sprof_error *error);
+
+/* As symbolize_image. */
+int symbolize_session_ask(struct symbolize_session *session, struct symbolize_result *result,
+                          const uint64_t *addresses, size_t count,
+                          const struct symbolize_bounds *bounds, struct sprof_error *error);
+
+/* What debug information there is to be read of an image before its addresses are asked for, in
+ * bytes. 0: there is none, what was read of it is in the cache already, or it would have to be
+ * waited for (debuginfod). */
+uint64_t symbolize_session_preparable(struct symbolize_session *session);
+
+/* Reads what symbolize_session_ask will need for these addresses, so that it need not: the answer
+ * is the same. Gives up between two compile units or addresses once `stop` is true; what was read
+ * until then is kept. */
+void symbolize_session_prepare(struct symbolize_session *session, const uint64_t *addresses,
+                               size_t count, const atomic_bool *stop);
+
+/* Whether closing it takes time: there is something to be put into the cache. */
+bool symbolize_session_has_news(const struct symbolize_session *session);
+
+/* Puts what was read into the cache, where it is worth it, and frees. NULL is fine. */
+void symbolize_session_close(struct symbolize_session *session);
 
 /* Calls `found` with the start (vaddr) of each function that was declared inline and has a body of
  * its own all the same, as far as debug information says so: GCC's does, clang's does not. */

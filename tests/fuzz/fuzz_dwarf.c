@@ -13,7 +13,7 @@ static void flatten(const struct dwarf_sections *sections, const struct addresse
     struct function_index index = {0};
     struct dwarf_names dwarf;
     dwarf_names_open(&dwarf, sections, &index);
-    dwarf_functions_add(&dwarf, 0, addresses);
+    dwarf_functions_add(&dwarf, 0, addresses, NULL);
     function_index_sort(&index);
     FUZZ_REQUIRE(index.pieces.count + index.calls.count + index.ranges.count + index.lines.count <
                  ITEMS_MAX);

@@ -16,7 +16,7 @@ static struct sprof_bytes sound_index(void)
     FUZZ_REQUIRE(mkdtemp(directory));
     struct cache *cache = cache_open(directory);
     dwarf_names_open(&dwarf, &sections, &index);
-    dwarf_functions_add(&dwarf, 0, &addresses);
+    dwarf_functions_add(&dwarf, 0, &addresses, NULL);
     function_index_sort(&index);
     for (size_t i = 0; i < index.descriptions.count; i++)
         dwarf_names_describe(&dwarf, &index.descriptions.items[i]);

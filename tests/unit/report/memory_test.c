@@ -109,7 +109,7 @@ static int summary(struct sprof_error *error)
     }                                                                                              \
     static void test_##name(void)                                                                  \
     {                                                                                              \
-        scarce_memory_fail_each(use_##name, 9);                                                    \
+        scarce_memory_fail_each(use_##name, 5);                                                    \
     }
 FAIL_EACH(functions)
 FAIL_EACH(modules)

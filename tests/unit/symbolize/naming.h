@@ -72,6 +72,31 @@ static inline void naming_run(struct naming *naming, const struct symbolize_boun
     CU_ASSERT_EQUAL_FATAL(naming->result.address_count, naming->addresses.count);
 }
 
+static inline bool naming_same_text(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+/* How many of two answers to the same addresses differ in anything; 0: none. */
+static inline size_t naming_differences(const struct naming *left, const struct naming *right)
+{
+    const struct symbolize_result *a = &left->result, *b = &right->result;
+    size_t count = a->address_count != b->address_count || a->frame_count != b->frame_count;
+    for (size_t i = 0; !count && i <= a->address_count; i++)
+        count += a->first[i] != b->first[i];
+    for (size_t i = 0; !count && i < a->frame_count; i++) {
+        const struct symbolize_frame *x = &a->frames[i], *y = &b->frames[i];
+        const struct symbolize_function *f = &a->functions[x->function],
+                                        *g = &b->functions[y->function];
+        count += x->line != y->line || !naming_same_text(x->file, y->file) ||
+                 !naming_same_text(f->name, g->name) ||
+                 !naming_same_text(f->linkage_name, g->linkage_name) ||
+                 !naming_same_text(f->file, g->file) || f->start != g->start ||
+                 f->size != g->size || f->line != g->line || f->named != g->named;
+    }
+    return count;
+}
+
 static inline void naming_close(struct naming *naming)
 {
     symbolize_result_release(&naming->result);

@@ -40,37 +40,14 @@ static void name_all(struct naming *naming, struct fixture *fixture, const char 
     name(naming, cache);
 }
 
-static bool same_text(const char *a, const char *b)
-{
-    return a && b ? strcmp(a, b) == 0 : a == b;
-}
-
-static size_t differences(const struct naming *left, const struct naming *right)
-{
-    const struct symbolize_result *a = &left->result, *b = &right->result;
-    size_t count = a->address_count != b->address_count || a->frame_count != b->frame_count;
-    for (size_t i = 0; !count && i <= a->address_count; i++)
-        count += a->first[i] != b->first[i];
-    for (size_t i = 0; !count && i < a->frame_count; i++) {
-        const struct symbolize_frame *x = &a->frames[i], *y = &b->frames[i];
-        const struct symbolize_function *f = &a->functions[x->function],
-                                        *g = &b->functions[y->function];
-        count += x->line != y->line || !same_text(x->file, y->file) ||
-                 !same_text(f->name, g->name) || !same_text(f->linkage_name, g->linkage_name) ||
-                 !same_text(f->file, g->file) || f->start != g->start || f->size != g->size ||
-                 f->line != g->line || f->named != g->named;
-    }
-    return count;
-}
-
 static void check_file(struct fixture *fixture, const char *file, struct cache *cache)
 {
     struct naming without, first, second;
     name_all(&without, fixture, file, NULL);
     name_all(&first, fixture, file, cache);
     name_all(&second, fixture, file, cache);
-    CU_ASSERT_EQUAL(differences(&without, &first), 0);
-    CU_ASSERT_EQUAL(differences(&without, &second), 0);
+    CU_ASSERT_EQUAL(naming_differences(&without, &first), 0);
+    CU_ASSERT_EQUAL(naming_differences(&without, &second), 0);
     naming_close(&without);
     naming_close(&first);
     naming_close(&second);

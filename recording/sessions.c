@@ -1,0 +1,49 @@
+/* Closes sessions of the symbolizer beside other work. */
+#include "recording/sessions.h"
+
+#include <signal.h>
+
+void recording_session_close(struct recording_session *open)
+{
+    symbolize_session_close(open->session);
+    image_free(open->image);
+    *open = (struct recording_session){0};
+}
+
+void recording_closing_add(struct recording_closing *closing, struct recording_session *open)
+{
+    const bool later = open->session && symbolize_session_has_news(open->session) &&
+                       !sprof_vec_push(&closing->sessions, *open);
+    if (!later)
+        recording_session_close(open);
+    *open = (struct recording_session){0};
+}
+
+static void *close_all(void *context)
+{
+    struct recording_closing *closing = context;
+    for (size_t i = 0; i < closing->sessions.count; i++)
+        recording_session_close(&closing->sessions.items[i]);
+    return NULL;
+}
+
+void recording_closing_begin(struct recording_closing *closing)
+{
+    sigset_t all, before;
+    if (!closing->sessions.count)
+        return;
+    sigfillset(&all); /* signals are the main thread's */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    closing->running = !pthread_create(&closing->thread, NULL, close_all, closing);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void recording_closing_end(struct recording_closing *closing)
+{
+    if (closing->running)
+        pthread_join(closing->thread, NULL);
+    else
+        close_all(closing);
+    sprof_vec_release(&closing->sessions);
+    *closing = (struct recording_closing){0};
+}

@@ -1,0 +1,34 @@
+/* Sessions of the symbolizer: who owns them, and how they are closed beside other work. */
+#ifndef SPROF_RECORDING_SESSIONS_H
+#define SPROF_RECORDING_SESSIONS_H
+
+#include "symbolize/symbolize.h"
+
+#include <pthread.h>
+
+/* Zero is a valid empty one. */
+struct recording_session {
+    struct image *image; /* its own; NULL: it borrows somebody else's */
+    struct symbolize_session *session;
+};
+void recording_session_close(struct recording_session *open);
+
+/* Sessions that have answered. To put what they read into the cache takes as long as to add up
+ * costs, which need not wait for it. Zero is a valid empty one. */
+struct recording_closing {
+    SPROF_VEC(struct recording_session) sessions;
+    pthread_t thread;
+    bool running;
+};
+
+/* Takes a session over, which is closed at once where it has nothing to put into the cache. Nothing
+ * may be added between recording_closing_begin and recording_closing_end. */
+void recording_closing_add(struct recording_closing *closing, struct recording_session *open);
+
+/* Closes them in a thread of its own, where one can be had. */
+void recording_closing_begin(struct recording_closing *closing);
+
+/* Waits until all are closed. */
+void recording_closing_end(struct recording_closing *closing);
+
+#endif
