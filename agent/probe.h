@@ -14,7 +14,7 @@
  *
  * Where PROBE_VARIABLE is PROBE_LISTEN the tracer comes later, and connects to the agent. With the
  * hello comes a descriptor of the program's memory; "go" is answered when the agent has begun, and
- * the connection stays until the trace is over. */
+ * the connection stays until the trace is over. Then the agent waits for the next one. */
 #ifndef SPROF_AGENT_PROBE_H
 #define SPROF_AGENT_PROBE_H
 
@@ -34,7 +34,7 @@
 
 enum {
     PROBE_MAGIC = 0x42505053, /* "SPPB" */
-    PROBE_VERSION = 9,
+    PROBE_VERSION = 10,
     PROBE_THUNK_BYTES = 64,
     PROBE_THUNKS =
         131072, /* one for each function of a process that is probed, and one to calibrate */
@@ -370,12 +370,14 @@ struct probe_shared {
     _Atomic uint64_t cleared;
     _Atomic uint32_t log_depth;   /* calls that are deeper are not logged */
     _Atomic uint32_t log_is_full; /* none is: they count as not logged */
-    _Atomic uint64_t histograms;  /* all ones, or 0: none are kept */
+    _Atomic uint64_t histograms;  /* 2^n - 1, which all offsets in a slab fit in; 0: none are kept */
     /* ==  == */
     _Atomic uint64_t untracked;  /* threads that found no slab */
     _Atomic uint32_t slabs_used; /* slabs from here on were never taken */
     _Atomic uint32_t next_serial;
     struct probe_cost cost;
+    uint32_t generation; /* of this process's traces: counted from 1, before calls are measured */
+    uint32_t reserved;
     struct probe_slab slabs[PROBE_SLABS];
     _Atomic uint8_t tiers[PROBE_THUNKS]; /* enum probe_tier by function, with the one that
                                             calibrates; the agent only takes PROBE_COVER off */
@@ -393,6 +395,10 @@ struct probe_shared {
 
     /* Call points with this number and above are not of one function alone. */
     uint32_t first_open_point;
+
+    /* The tracer's, of a program that listens: where the switch of a function's probe is. When the
+     * trace is over the agent turns off what the tracer has left on. */
+    uint64_t switches[PROBE_THUNKS];
 };
 
 #define PROBE_SHARED_BYTES ((sizeof(struct probe_shared) + 4095) / 4096 * 4096)
@@ -414,6 +420,12 @@ static inline uint64_t probe_slab_bytes(uint32_t functions)
 {
     return probe_stats_bytes(functions) + probe_histograms_bytes(functions) +
            PROBE_NODES * sizeof(struct probe_node);
+}
+
+/* The whole file. */
+static inline uint64_t probe_shared_bytes(uint32_t slabs, uint64_t slab_bytes)
+{
+    return PROBE_SHARED_BYTES + slabs * slab_bytes + probe_ring_offset(slabs);
 }
 
 _Static_assert(sizeof(struct probe_stat) == 128 && sizeof(struct probe_histogram) == 256,

@@ -48,6 +48,11 @@ static int choose(const struct choice *choice, struct sprof_error *error)
     const size_t count = choice->records + choice->traces;
     if (count == 1)
         return 0;
+    if (!count && choice->wanted == CLI_CONTROL_TRACE && trace_listens(choice->pid))
+        return sprof_error_set(error, SPROF_ESTATE, 0,
+                               "process %d listens, and nobody traces it: its probes are off, and "
+                               "there is nothing to take out\n`sprof trace -p %d` traces it",
+                               (int)choice->pid, (int)choice->pid);
     if (!count)
         return sprof_error_set(error, SPROF_ESTATE, 0,
                                "process %d %s\n`sprof ctl -i FILE` controls what is recorded into "

@@ -12,7 +12,7 @@
 static bool set_entry(const struct trace_session *session, size_t probe, uint8_t first)
 {
     const uint64_t at =
-        session->hello.thunks + probe * (uint64_t)PROBE_THUNK_BYTES + PROBE_THUNK_ENTRY;
+        trace_thunk_address(session, &session->probes.items[probe]) + PROBE_THUNK_ENTRY;
     return session->code_fd > 0 && pwrite(session->code_fd, &first, 1, (off_t)at) == 1;
 }
 

@@ -251,8 +251,11 @@ static int choose_function(struct chooser *chooser, uint32_t file,
     const uint8_t operation = can ? trace_heap_operation(&session->files.items[file], function) : 0;
     if (!can || (!found && function->mechanism != TRACE_LEAVE && !operation))
         return 0;
-    const struct trace_probe probe = {
-        .file = file, .function = function, .is_chosen = found > 0, .operation = operation};
+    const struct trace_probe probe = {.file = file,
+                                      .function = function,
+                                      .thunk = (uint32_t)session->probes.count,
+                                      .is_chosen = found > 0,
+                                      .operation = operation};
     return sprof_vec_push(&session->probes, probe) ? sprof_error_memory(chooser->error) : 0;
 }
 

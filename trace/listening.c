@@ -4,10 +4,12 @@
 #include "base/proc.h"
 #include "trace/embed/embedded.h"
 #include "trace/meet.h"
+#include "trace/owner.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -16,6 +18,7 @@
 enum {
     HELLO_MS = 10000,
     JUMP = 0xe9,
+    NO_CODE = 0xcc, /* as the agent's area begins */
     FAR_OPCODE = TRACE_FAR_JUMP_BYTES - 8, /* bytes before its target */
 };
 
@@ -121,13 +124,75 @@ int trace_listening_meet(struct trace_session *session, struct sprof_error *erro
                                "process %d listens, but its tracing agent does not answer: it may "
                                "be stopped, another user's, or not allowed to open its own memory",
                                (int)session->pid);
-    if (session->hello.window_error == EALREADY)
-        return sprof_error_set(error, SPROF_ESTATE, 0,
-                               "process %d listens, but was traced once before, and calls of that "
-                               "time may still be in flight\nstart it again; one trace can be "
-                               "switched off and on for as long as it lasts: `sprof ctl stop`",
-                               (int)session->pid);
     return trace_hello_check(session, error);
+}
+
+/* == Thunks == */
+
+/* Whatever leads to a thunk, and whoever is within one, may come to the end of it only when another
+ * trace has begun: so each, once written, is of one function for as long as the process lives. */
+struct thunks {
+    struct sprof_map bodies; /* address → place + 1 */
+    uint8_t *is_taken;       /* by place, up to `end` */
+    uint32_t end;
+};
+
+/* Those that a trace has written are side by side from the first place on, but for some that
+ * calibrated. */
+static int read_thunks(const struct trace_session *session, struct thunks *thunks)
+{
+    enum { PIECE = 1024 };
+    const size_t size = PIECE * PROBE_THUNK_BYTES;
+    uint8_t *piece = malloc(size);
+    int result = piece ? 0 : SPROF_ENOMEM;
+    bool is_over = false;
+    for (uint32_t first = 0; first < PROBE_THUNKS && !is_over && !result; first += PIECE) {
+        const uint64_t at = session->hello.thunks + (uint64_t)first * PROBE_THUNK_BYTES;
+        is_over = pread(session->code_fd, piece, size, (off_t)at) != (ssize_t)size;
+        for (uint32_t i = 0; i < PIECE && !is_over && !result; i++) {
+            const uint8_t *thunk = piece + (size_t)i * PROBE_THUNK_BYTES;
+            uint64_t body;
+            memcpy(&body, thunk + PROBE_THUNK_BODY, sizeof body);
+            is_over = *thunk == NO_CODE;
+            if (is_over || !body || body == session->hello.nothing)
+                continue;
+            thunks->end = first + i + 1;
+            thunks->is_taken[first + i] = 1;
+            result = sprof_map_put(&thunks->bodies, body, first + i + 1);
+        }
+    }
+    free(piece);
+    return result;
+}
+
+int trace_listening_number(struct trace_session *session, struct sprof_error *error)
+{
+    struct thunks thunks = {.is_taken = calloc(PROBE_THUNKS, 1)};
+    int result = !thunks.is_taken || read_thunks(session, &thunks) ? sprof_error_memory(error) : 0;
+    uint32_t next = 0;
+    for (size_t i = 0; i < session->probes.count && !result; i++) {
+        struct trace_probe *probe = &session->probes.items[i];
+        const uint64_t body = session->files.items[probe->file].bias + probe->function->site +
+                              probe->function->displaced;
+        const uint64_t *place = sprof_map_get(&thunks.bodies, body);
+        if (place) {
+            probe->thunk = (uint32_t)*place - 1;
+            continue;
+        }
+        while (next < PROBE_THUNKS && thunks.is_taken[next])
+            next++;
+        probe->thunk = next++;
+        thunks.end = next > thunks.end ? next : thunks.end;
+    }
+    session->capacity = thunks.end;
+    if (!result && thunks.end >= PROBE_THUNKS)
+        result = sprof_error_set(error, SPROF_ELIMIT, 0,
+                                 "process %d has had %d functions probed in its life, and no more "
+                                 "can be: choose those of traces before, or start it again",
+                                 (int)session->pid, PROBE_THUNKS - 1);
+    sprof_map_release(&thunks.bodies);
+    free(thunks.is_taken);
+    return result;
 }
 
 /* == Switches == */
@@ -177,6 +242,8 @@ int trace_listening_begin(struct trace_session *session, struct sprof_error *err
     session->start_ticks = probe_ticks();
     for (size_t i = 0; i < session->probes.count; i++) {
         struct trace_probe *probe = &session->probes.items[i];
+        session->shared->switches[i] =
+            session->files.items[probe->file].bias + probe->function->site;
         if (probe->jump[0])
             probe->is_placed = turn(session, probe, EMBEDDED_OFF, JUMP);
         session->refused += probe->is_chosen && !probe->is_placed;

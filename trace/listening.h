@@ -10,11 +10,11 @@
  * listens there is somebody else, or must not be spoken to. */
 int trace_listening_connect(pid_t pid, int *agent_fd, int *lock_fd, struct sprof_error *error);
 
-/* Whether a process listens, traced or not. */
-bool trace_listens(pid_t pid);
-
 /* Waits for the agent's hello, with which the memory comes: session->code_fd. */
 int trace_listening_meet(struct trace_session *session, struct sprof_error *error);
+
+/* Says which thunks the chosen probes have, and how many there are: session->capacity. */
+int trace_listening_number(struct trace_session *session, struct sprof_error *error);
 
 /* Notes where a probe's switch leads to, and how it is turned: `jump` is what it is when on. */
 int trace_listening_aim(struct trace_session *session, uint64_t site,

@@ -127,18 +127,36 @@ static void find_stack(struct trace_session *session)
         fclose(maps);
 }
 
-int trace_share_memory(struct trace_session *session, struct sprof_error *error)
+/* 2^n - 1, at least so much. */
+static uint64_t mask_of(uint64_t bytes)
+{
+    uint64_t mask = 1;
+    while (mask < bytes)
+        mask = mask << 1 | 1;
+    return mask;
+}
+
+/* More come with libraries; but not where a process listens, of which it is known already. */
+static uint32_t capacity_of(const struct trace_session *session)
 {
     const size_t probes = session->probes.count;
     const uint32_t points = trace_points_count(session), most_functions = PROBE_THUNKS - 1 - points;
-    const uint32_t own =
-        probes + LATER_PROBES < most_functions ? (uint32_t)probes + LATER_PROBES : most_functions;
-    const uint32_t functions = session->capacity = own + points;
+    if (session->listens)
+        return session->capacity;
+    return (probes + LATER_PROBES < most_functions ? (uint32_t)probes + LATER_PROBES
+                                                   : most_functions) +
+           points;
+}
+
+int trace_share_memory(struct trace_session *session, struct sprof_error *error)
+{
+    const size_t probes = session->probes.count;
+    const uint32_t functions = session->capacity = capacity_of(session);
     const uint64_t slab_bytes = probe_slab_bytes(functions);
     const uint64_t most = SHARED_BYTES_MAX / slab_bytes;
     const uint32_t slabs = most < PROBE_SLABS ? (uint32_t)most : PROBE_SLABS;
     session->slab_count = slabs;
-    session->shared_bytes = PROBE_SHARED_BYTES + slabs * slab_bytes + probe_ring_offset(slabs);
+    session->shared_bytes = probe_shared_bytes(slabs, slab_bytes);
     if (!session->attachment)
         session->memory_fd = memfd_create(PROBE_MEMORY_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     else if (trace_attach_memory(session, error))
@@ -158,7 +176,7 @@ int trace_share_memory(struct trace_session *session, struct sprof_error *error)
     session->shared->slab_count = slabs;
     trace_set_extras(session);
     session->shared->function_count = functions;
-    session->shared->histograms = UINT64_MAX;
+    session->shared->histograms = mask_of(slab_bytes);
     session->shared->main_tid = (uint32_t)session->pid;
     session->shared->follows_forks = session->options.children;
     session->shared->cost = session->common->known_cost;

@@ -12,6 +12,15 @@
 /* For who holds a process's lock to let go of it. */
 enum { LOCK_MS = 10000 };
 
+/* Of a trace that is over nothing is left in it but its version. */
+static bool is_retired(pid_t pid, uint64_t at)
+{
+    struct probe_owner owner;
+    return target_read_memory(pid, at + offsetof(struct probe_shared, owner), &owner,
+                              sizeof owner) == sizeof owner &&
+           !owner.pid && owner.hello.magic == PROBE_MAGIC;
+}
+
 static uint64_t find_shared(pid_t pid)
 {
     char path[64], line[512];
@@ -21,7 +30,8 @@ static uint64_t find_shared(pid_t pid)
     while (maps && !at && fgets(line, sizeof line, maps)) {
         unsigned long start, offset;
         if (strstr(line, "/memfd:" PROBE_MEMORY_NAME " ") &&
-            sscanf(line, "%lx-%*x %*s %lx", &start, &offset) == 2 && !offset)
+            sscanf(line, "%lx-%*x %*s %lx", &start, &offset) == 2 && !offset &&
+            !is_retired(pid, start))
             at = start;
     }
     if (maps)

@@ -15,6 +15,9 @@ enum { TRACE_OUTPUT_BYTES = 1024 };
 int trace_find_owner(pid_t pid, char output[TRACE_OUTPUT_BYTES], bool *is_alive,
                      struct sprof_error *error);
 
+/* Whether a process has an agent that waits for tracers, or is traced through that. */
+bool trace_listens(pid_t pid);
+
 /* Takes probes out of a process whose tracer was killed. Errors as when it detaches. */
 int trace_clean_up(pid_t pid, const struct sprof_log *log, struct sprof_error *error);
 

@@ -215,7 +215,7 @@ static int place_probe(struct writing *writing, const struct trace_file *file, u
     const struct trace_session *session = writing->session;
     const struct trace_function *function = session->probes.items[number].function;
     const uint64_t site = file->bias + function->site;
-    const uint64_t thunk = session->hello.thunks + (uint64_t)number * PROBE_THUNK_BYTES;
+    const uint64_t thunk = trace_thunk_address(session, &session->probes.items[number]);
     const uint64_t body = place_body(writing, file, function);
     if (!body)
         return 1;
@@ -279,6 +279,22 @@ static int place_calibration(struct writing *writing)
     return write_code(writing, at, thunk, sizeof thunk);
 }
 
+/* Of so many probes from the first one on: those that stand side by side at once. */
+static int write_thunks(struct writing *writing, size_t count)
+{
+    const struct trace_session *session = writing->session;
+    const struct trace_probe *probes = session->probes.items + writing->first;
+    int result = 0;
+    for (size_t first = 0, end; first < count && !result; first = end) {
+        for (end = first + 1; end < count && probes[end].thunk == probes[end - 1].thunk + 1;)
+            end++;
+        result = write_code(writing, trace_thunk_address(session, &probes[first]),
+                            writing->thunks + first * PROBE_THUNK_BYTES,
+                            (end - first) * PROBE_THUNK_BYTES);
+    }
+    return result;
+}
+
 /* Of the probes of these files, which are all from the first one's on; without the jumps to them
  * where their code may run. */
 static int place_files(struct writing *writing, struct trace_file *files, size_t count,
@@ -291,9 +307,7 @@ static int place_files(struct writing *writing, struct trace_file *files, size_t
         result = files[i].count ? place_copies(writing, &files[i]) : 0;
     }
     if (!result)
-        result =
-            write_code(writing, writing->session->hello.thunks + writing->first * PROBE_THUNK_BYTES,
-                       writing->thunks, probes * PROBE_THUNK_BYTES);
+        result = write_thunks(writing, probes);
     for (size_t i = 0; i < count && !result && !is_live; i++)
         result = place_jumps(writing, &files[i]);
     return result;

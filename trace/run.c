@@ -72,6 +72,8 @@ static int set_up(struct trace_session *session, struct sprof_error *error)
                                                             : trace_meet(session, error);
     if (!result)
         result = trace_choose(session, error);
+    if (!result && session->listens)
+        result = trace_listening_number(session, error);
     if (!result)
         result = trace_points_find(session, error);
     if (!result && take_snapshot(session))

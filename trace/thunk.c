@@ -42,6 +42,11 @@ void trace_thunk_write(uint8_t thunk[PROBE_THUNK_BYTES], uint64_t at, uint32_t n
     memcpy(thunk + PROBE_THUNK_BODY, &body, sizeof body);
 }
 
+uint64_t trace_thunk_address(const struct trace_session *session, const struct trace_probe *probe)
+{
+    return session->hello.thunks + (uint64_t)probe->thunk * PROBE_THUNK_BYTES;
+}
+
 void trace_far_jump_write(uint8_t code[TRACE_FAR_JUMP_BYTES], uint64_t target)
 {
     static const uint8_t jump[] = {0xff, 0x25, 0, 0, 0, 0}; /* jmp *0(%rip) */

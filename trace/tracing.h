@@ -44,6 +44,7 @@ enum trace_governed {
 struct trace_probe {
     uint32_t file;
     const struct trace_function *function;
+    uint32_t thunk; /* its place: its own number, but where another trace has left thunks */
     uint8_t tier;                   /* enum probe_tier */
     uint8_t operation;              /* of an allocator, as in struct probe_heap; 0: none */
     bool is_chosen;                 /* else it has one because it leaves the frames of others */
@@ -349,6 +350,9 @@ bool trace_owner_is_alive(const struct probe_owner *owner);
 /* The thunk of function `number`, to stand at `at`; `body` is called. */
 void trace_thunk_write(uint8_t thunk[PROBE_THUNK_BYTES], uint64_t at, uint32_t number,
                        uint64_t enter, uint64_t leave, uint64_t body);
+
+/* Where a probe's thunk stands. */
+uint64_t trace_thunk_address(const struct trace_session *session, const struct trace_probe *probe);
 
 /* A jump to anywhere, TRACE_FAR_JUMP_BYTES long. */
 enum { TRACE_FAR_JUMP_BYTES = 14 };

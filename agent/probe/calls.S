@@ -73,9 +73,10 @@ probe_enter:
         save    %rdi
 /* rax: struct probe_shared; rdi: offset of struct thread; rcx: struct probe_stat; rdx: slot */
         mov     probe_thread@gottpoff(%rip), %rdi
+        mov     SHARED_GENERATION(%rax), %edx
         mov     %fs:THREAD_STATS(%rdi), %rcx
-        test    %rcx, %rcx
-        jz      .Lenter_unusual
+        cmp     %fs:THREAD_GENERATION(%rdi), %edx
+        jne     .Lenter_unusual
         mov     %r11, %rdx
         shl     $7, %rdx                        /* STAT_BYTES */
         add     %rdx, %rcx
@@ -331,7 +332,10 @@ probe_leave:
         mov     (%r11), %r11
         test    %r11, %r11
         jz      .Lleave_unusual
+        mov     SHARED_GENERATION(%r11), %ecx
         cmp     %fs:THREAD_INNERMOST(%rdi), %rsi
+        jne     .Lleave_unusual
+        cmp     %fs:THREAD_GENERATION(%rdi), %ecx
         jne     .Lleave_unusual
         mov     RECORD_PARENT(%rsi), %rdx
         mov     SHARED_CLEARED(%r11), %rcx
@@ -406,7 +410,9 @@ probe_leave:
         ja      .Lleave_longest
 .Lleave_count:
 /* rcx: offset of struct thread; r11: struct probe_shared; rax: where in the slab the bucket is. A
- * histogram is twice as long as a stat, and one place further on. */
+ * histogram is twice as long as a stat, and one place further on. Where a signal's handler came upon
+ * all this during another trace, rdi is of that one's memory, and the difference anything: the mask
+ * keeps it within the memory of this one. */
         mov     probe_thread@gottpoff(%rip), %rcx
         mov     probe_inside+INSIDE_SHARED(%rip), %r11
         sub     %fs:THREAD_STATS(%rcx), %rdi

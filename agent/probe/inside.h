@@ -15,10 +15,11 @@ struct probe_inside {
      * measured. The second is the number of the thread that saw the page first. */
     const volatile uint64_t *alive;
     struct probe_shared *shared;
-    uint8_t *slabs;
     uint32_t follows_forks; /* as in `shared` */
     uint32_t pid;
     bool is_forked; /* the process was: its parent was measured before it */
+    /* Of the traces before: how many there were, and the numbers that their threads had. */
+    uint32_t generations, serials;
 };
 
 extern struct probe_inside probe_inside __attribute__((visibility("hidden")));

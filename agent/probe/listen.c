@@ -22,10 +22,12 @@ enum {
     SOCKET_LEVEL = 1,            /* SOL_SOCKET */
     PEER = 17,                   /* SO_PEERCRED */
     BACKLOG = 4,
+    REMOVE = 9,           /* MADV_REMOVE */
+    TRACES = 16,          /* so many traces back memory may still be written to */
+    SWITCH_ON = 0xe9,     /* a jump … */
+    SWITCH_OFF = 0x3d,    /* … or cmp, of the same length; see trace/embed/embedded.h */
+    FAR_JUMP = 0x25ff,    /* jmp *0(%rip), and the address: where a switch leads */
 };
-
-/* Calls of one trace stay in flight when it has ended, and threads know its memory. */
-static bool was_traced;
 
 /* == Who asks == */
 
@@ -42,15 +44,80 @@ static bool is_welcome(long fd)
     return !peer.user || peer.user == (uint32_t)inside_call(SYS_geteuid, 0, 0, 0, 0, 0, 0);
 }
 
+static int open_memory(void)
+{
+    return (int)inside_call(SYS_openat, -100, (long)"/proc/self/mem", READ_WRITE | CLOSE_ON_EXEC, 0,
+                            0, 0);
+}
+
 /* With the program's memory, which is the tracer's to write code into. */
 static bool say(int fd, const struct probe_hello *hello)
 {
-    const long memory =
-        inside_call(SYS_openat, -100, (long)"/proc/self/mem", READ_WRITE | CLOSE_ON_EXEC, 0, 0, 0);
-    const bool said = memory >= 0 && probe_send(fd, hello, sizeof *hello, (int)memory);
+    const int memory = open_memory();
+    const bool said = memory >= 0 && probe_send(fd, hello, sizeof *hello, memory);
     if (memory >= 0)
         inside_call(SYS_close, memory, 0, 0, 0, 0, 0);
     return said;
+}
+
+/* == The end of a trace == */
+
+static bool read_memory(int memory, uint64_t at, void *to, uint64_t size)
+{
+    return inside_call(SYS_pread64, memory, (long)to, (long)size, (long)at, 0, 0) == (long)size;
+}
+
+/* Whether a switch is on, and leads to a thunk: what the tracer noted of it may be wrong by now, for
+ * a library may have been unloaded. */
+static bool is_on(int memory, uint64_t at)
+{
+    struct __attribute__((packed)) {
+        uint8_t code;
+        int32_t distance;
+    } here;
+    struct __attribute__((packed)) {
+        uint16_t code;
+        int32_t zero;
+        uint64_t to;
+    } there;
+    return at && read_memory(memory, at, &here, sizeof here) && here.code == SWITCH_ON &&
+           read_memory(memory, at + sizeof here + (uint64_t)(int64_t)here.distance, &there,
+                       sizeof there) &&
+           there.code == FAR_JUMP && !there.zero &&
+           there.to - (uint64_t)(uintptr_t)probe_thunks < PROBE_THUNKS * PROBE_THUNK_BYTES;
+}
+
+/* What a tracer that was killed has left on. */
+static void turn_off(const struct probe_shared *shared)
+{
+    const uint8_t off = SWITCH_OFF;
+    const int memory = open_memory();
+    for (uint32_t i = 0; memory >= 0 && i < PROBE_THUNKS && i < shared->function_count; i++)
+        if (is_on(memory, shared->switches[i]))
+            inside_call(SYS_pwrite64, memory, (long)&off, 1, (long)shared->switches[i], 0, 0);
+    if (memory >= 0)
+        inside_call(SYS_close, memory, 0, 0, 0, 0, 0);
+}
+
+/* A thread may stand within a probe for a long time, and will write to the figures that it was
+ * about to. Their memory is given back now, and their addresses some traces later. */
+static void retire(struct probe_shared *shared)
+{
+    static struct {
+        struct probe_shared *at;
+        uint64_t bytes;
+    } old[TRACES];
+    static uint32_t count;
+    const uint64_t bytes = probe_shared_bytes(shared->slab_count, shared->slab_bytes);
+    const uint32_t place = count++ % TRACES;
+    probe_inside.serials = atomic_load(&shared->next_serial);
+    inside_call(SYS_madvise, (long)shared, (long)bytes, REMOVE, 0, 0, 0);
+    shared->owner.hello.magic = PROBE_MAGIC;
+    shared->owner.hello.version = PROBE_VERSION;
+    if (old[place].at)
+        inside_call(SYS_munmap, (long)old[place].at, (long)old[place].bytes, 0, 0, 0, 0);
+    old[place].at = shared;
+    old[place].bytes = bytes;
 }
 
 /* Until the tracer is done or dead: thunks pass through from then on. */
@@ -58,19 +125,20 @@ static void converse(int fd)
 {
     struct probe_hello hello;
     struct probe_answer begun = {0};
-    if (!probe_say_hello(&hello))
+    const struct probe_shared *before = probe_inside.shared;
+    if (!probe_say_hello(&hello) || !say(fd, &hello))
         return;
-    if (was_traced)
-        hello.window_error = EALREADY;
-    if (!say(fd, &hello) || !probe_serve(fd))
-        return;
-    was_traced = true;
-    probe_begin();
-    if (!probe_inside.shared->cost.whole)
-        probe_calibrate();
-    if (probe_send(fd, &begun, sizeof begun, -1))
-        probe_serve(fd);
-    *(volatile uint64_t *)(uintptr_t)probe_inside.alive = 0;
+    if (probe_serve(fd) && probe_inside.shared != before) {
+        probe_begin();
+        if (!probe_inside.shared->cost.whole)
+            probe_calibrate();
+        if (probe_send(fd, &begun, sizeof begun, -1))
+            probe_serve(fd);
+        *(volatile uint64_t *)(uintptr_t)probe_inside.alive = 0;
+        turn_off(probe_inside.shared);
+    }
+    if (probe_inside.shared != before)
+        retire(probe_inside.shared);
 }
 
 /* == The thread == */

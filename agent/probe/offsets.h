@@ -5,7 +5,7 @@
 /* struct probe_inside */
 #define INSIDE_ALIVE 0
 #define INSIDE_SHARED 8
-#define INSIDE_FOLLOWS_FORKS 24
+#define INSIDE_FOLLOWS_FORKS 16
 
 /* struct record */
 #define RECORD_RETURN_ADDRESS 0
@@ -29,6 +29,7 @@
 #define THREAD_RING_MASK 56
 #define THREAD_ROOT 64
 #define THREAD_HISTOGRAMS 152
+#define THREAD_GENERATION 168
 
 /* struct probe_stat */
 #define STAT_BYTES 128
@@ -55,6 +56,7 @@
 #define SHARED_COST_INSIDE 96
 #define SHARED_COST_WHOLE 100
 #define SHARED_COST_COUNT 104
-#define SHARED_TIERS 98416
+#define SHARED_GENERATION 112
+#define SHARED_TIERS 98424
 
 #endif

@@ -38,7 +38,7 @@ SAVES_ALL int probe_point_entered(uint32_t number, uint64_t slot, const struct p
     if (!*probe_inside.alive ||
         atomic_load_explicit(&probe_inside.shared->tiers[number], memory_order_relaxed) !=
             PROBE_FULL ||
-        (!thread->stats && !probe_begin_thread(thread)))
+        (!has_begun(thread) && !probe_begin_thread(thread)))
         return 1;
     struct record *record = record_of(slot);
     const uint64_t now = probe_ticks();

@@ -29,6 +29,7 @@ AT(struct thread, ring, THREAD_RING);
 AT(struct thread, ring_mask, THREAD_RING_MASK);
 AT(struct thread, root, THREAD_ROOT);
 AT(struct thread, histograms, THREAD_HISTOGRAMS);
+AT(struct thread, generation, THREAD_GENERATION);
 AT(struct probe_stat, calls, STAT_CALLS);
 AT(struct probe_stat, ended, STAT_ENDED);
 AT(struct probe_stat, self, STAT_SELF);
@@ -50,6 +51,7 @@ AT(struct probe_shared, cleared, SHARED_CLEARED);
 AT(struct probe_shared, cost.inside, SHARED_COST_INSIDE);
 AT(struct probe_shared, cost.whole, SHARED_COST_WHOLE);
 AT(struct probe_shared, cost.count, SHARED_COST_COUNT);
+AT(struct probe_shared, generation, SHARED_GENERATION);
 AT(struct probe_shared, tiers, SHARED_TIERS);
 _Static_assert(sizeof(struct probe_stat) == STAT_BYTES && STAT_BYTES == 1 << 7 &&
                    sizeof(struct probe_histogram) == 2 * STAT_BYTES,
@@ -333,6 +335,13 @@ static inline void renew(struct record *record)
     }
 }
 
+/* Whether figures are in a thread's slab. They are of a trace before where a signal's handler came
+ * upon a probe during that one, and has had calls measured by this one. */
+static inline bool is_of(const struct thread *thread, const struct probe_stat *stat)
+{
+    return (uint64_t)((const uint8_t *)stat - (const uint8_t *)thread->stats) < thread->histograms;
+}
+
 /* The call is over; the caller takes it out of the chain. Sums are not cut off at zero, or those of
  * short calls, which come out now above and now below their mean, would be too large. */
 static inline void finish(struct record *record, uint64_t now, bool is_in_chain,
@@ -347,6 +356,8 @@ static inline void finish(struct record *record, uint64_t now, bool is_in_chain,
     const uint64_t total = ticks - record->probe_ticks;
     const uint64_t length = (int64_t)total > 0 ? total : 0;
     record->serial = 0;
+    if (!is_of(&probe_thread, stat))
+        return;
     if (record->node & LOGGED) {
         const uint64_t self = ticks - record->child_ticks, passed = now - begin;
         log_end(&probe_thread, record, begin, (int64_t)passed > 0 ? passed : 0,
@@ -400,7 +411,7 @@ static inline void count(const struct thread *thread, struct probe_stat *stat)
 void probe_take_off(uint64_t ticks)
 {
     struct thread *thread = &probe_thread;
-    if (!thread->stats || thread->innermost == &thread->root)
+    if (!has_begun(thread) || thread->innermost == &thread->root)
         return;
     add(&thread->innermost->child_ticks, ticks);
     add(&thread->innermost->probe_ticks, ticks);
@@ -562,7 +573,7 @@ SAVES_ALL int probe_entered(uint32_t function, uint64_t slot, const struct probe
     const uint8_t tier = tiers & (uint8_t)~PROBE_QUIET;
     if (tier == PROBE_BYTES)
         return see_bytes(thread, function, slot, saved);
-    if (tier == PROBE_OFF || (!thread->stats && !probe_begin_thread(thread)))
+    if (tier == PROBE_OFF || (!has_begun(thread) && !probe_begin_thread(thread)))
         return 1;
     const uint32_t extras = probe_inside.shared->extras;
     struct probe_stat *stat = &thread->stats[function];
@@ -640,11 +651,12 @@ SAVES_ALL uint64_t probe_left(uint32_t function, uint64_t slot)
     struct thread *thread = &probe_thread;
     struct record *record = record_of(slot);
     (void)function;
-    if (*probe_inside.alive && thread->stats && !(slot & POINT) && probe_inside.shared->heap.epoch)
+    if (*probe_inside.alive && has_begun(thread) && !(slot & POINT) &&
+        probe_inside.shared->heap.epoch)
         probe_heap_leaves(thread, slot, ((const uint64_t *)(uintptr_t)slot)[RESULT]);
     if (record->serial & OF_BYTES)
         record->serial = 0;
-    else if (*probe_inside.alive && thread->stats && record->serial == thread->serial)
+    else if (*probe_inside.alive && has_begun(thread) && record->serial == thread->serial)
         end_call(thread, record, now, PROBE_EXIT_RETURN);
     return record->return_address;
 }

@@ -238,7 +238,6 @@ static int64_t map_shared(uint64_t size, int fd)
         return at;
     inside_call(SYS_madvise, at, (long)size, ADVICE_DONTDUMP, 0, 0, 0);
     probe_inside.shared = (struct probe_shared *)at;
-    probe_inside.slabs = (uint8_t *)at + PROBE_SHARED_BYTES;
     return at;
 }
 
@@ -304,6 +303,8 @@ void probe_begin(void)
     probe_inside.shared->tid_offset = find_tid(tid);
     probe_inside.follows_forks = probe_inside.shared->follows_forks;
     probe_inside.pid = (uint32_t)inside_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
+    atomic_store(&probe_inside.shared->next_serial, probe_inside.serials);
+    probe_inside.shared->generation = ++probe_inside.generations;
     page[1] = tid;
     page[0] = (uint64_t)(uintptr_t)probe_inside.shared;
 }

@@ -36,7 +36,9 @@ static bool is_on_main_stack(const struct probe_shared *shared, uint32_t tid)
 bool probe_begin_thread(struct thread *thread)
 {
     struct probe_shared *shared = probe_inside.shared;
-    if (thread->is_untracked)
+    uint8_t *slabs = (uint8_t *)shared + PROBE_SHARED_BYTES;
+    const uint32_t generation = shared->generation;
+    if (thread->untracked_in == generation)
         return false;
     for (uint32_t i = 0; i < shared->slab_count; i++) {
         uint32_t state = PROBE_SLAB_FREE;
@@ -61,8 +63,7 @@ bool probe_begin_thread(struct thread *thread)
         thread->serial = atomic_fetch_add(&shared->next_serial, 1) + 1;
         thread->root.slot = high;
         thread->root.begin = UINT64_MAX;
-        thread->root.stat = (struct probe_stat *)(probe_inside.slabs + i * shared->slab_bytes) +
-                            shared->function_count;
+        thread->root.stat = (struct probe_stat *)(slabs + i * shared->slab_bytes) + shared->function_count;
         thread->histograms = probe_stats_bytes(shared->function_count);
         thread->nodes =
             (struct probe_node *)(probe_inside.slabs + i * shared->slab_bytes + thread->histograms +
@@ -72,13 +73,15 @@ bool probe_begin_thread(struct thread *thread)
         thread->slab = (uint16_t)i;
         thread->ring_mask = probe_ring_units(i) - 1;
         thread->open_logged = 0;
-        thread->ring = (struct probe_ring *)(probe_inside.slabs +
-                                             (uint64_t)shared->slab_count * shared->slab_bytes +
-                                             probe_ring_offset(i));
-        thread->stats = (struct probe_stat *)(probe_inside.slabs + i * shared->slab_bytes);
+        thread->stack_mark = 0;
+        thread->ring =
+            (struct probe_ring *)(slabs + (uint64_t)shared->slab_count * shared->slab_bytes +
+                                  probe_ring_offset(i));
+        thread->stats = (struct probe_stat *)(slabs + i * shared->slab_bytes);
+        thread->generation = generation;
         return true;
     }
-    thread->is_untracked = true;
+    thread->untracked_in = generation;
     atomic_fetch_add(&shared->untracked, 1);
     return false;
 }
@@ -98,8 +101,7 @@ static void renew_forked(const struct probe_shared *shared, uint32_t pid)
     const uint32_t used = atomic_load(&shared->slabs_used);
     for (uint32_t i = 0; i < used && i < PROBE_SLABS && shared->tid_offset; i++) {
         const uint64_t pointer = atomic_load(&shared->slabs[i].thread);
-        uint32_t tid = 0;
-        void *none[2] = {NULL, NULL}; /* stats, innermost */
+        uint32_t tid = 0, none[2] = {0, 0}; /* generation, untracked_in */
         struct vector here = {&tid, sizeof tid},
                       there = {(void *)(uintptr_t)(pointer + shared->tid_offset), sizeof tid};
         if (atomic_load(&shared->slabs[i].pid) != probe_inside.pid ||
@@ -109,7 +111,8 @@ static void renew_forked(const struct probe_shared *shared, uint32_t pid)
             continue;
         here = (struct vector){none, sizeof none};
         there = (struct vector){
-            (void *)(uintptr_t)(pointer + (uint64_t)(uintptr_t)&probe_thread - thread_pointer()),
+            (void *)(uintptr_t)(pointer + (uint64_t)(uintptr_t)&probe_thread.generation -
+                                thread_pointer()),
             sizeof none};
         inside_call(SYS_process_vm_writev, pid, (long)&here, 1, (long)&there, 1, 0);
     }
@@ -128,10 +131,8 @@ bool probe_begin_process(struct thread *thread)
     if (atomic_compare_exchange_strong(&page[1], &first, tid)) {
         if (tid != pid)
             renew_forked(shared, pid);
-        thread->stats = NULL;
-        thread->innermost = NULL;
-        thread->stack_mark = 0;
-        thread->is_untracked = false;
+        thread->generation = 0;
+        thread->untracked_in = 0;
         probe_inside.pid = pid;
         probe_inside.is_forked = true;
         atomic_store(&page[0], (uint64_t)(uintptr_t)shared);
@@ -152,5 +153,5 @@ void probe_say_thread(struct probe_hello *hello)
 const struct probe_stat *probe_stat_of(uint32_t function)
 {
     struct thread *thread = &probe_thread;
-    return thread->stats || probe_begin_thread(thread) ? &thread->stats[function] : NULL;
+    return has_begun(thread) || probe_begin_thread(thread) ? &thread->stats[function] : NULL;
 }

@@ -35,7 +35,6 @@ struct thread {
     uint64_t low, high; /* its own stack */
     uint32_t serial;
     uint16_t slab;           /* its number */
-    bool is_untracked;       /* no slab was free */
     uint64_t open_logged;    /* calls in the log that have not ended */
     struct probe_ring *ring; /* of the log … */
     uint64_t ring_mask;      /* … its units, less one: a power of two */
@@ -45,6 +44,8 @@ struct thread {
     uint64_t stack_bottom, stack_limit, stack_mark;
     uint64_t histograms;      /* where in its slab they are */
     struct probe_node *nodes; /* of its paths */
+    /* The trace that all this is of, as in struct probe_shared; and one in which no slab was free. */
+    uint32_t generation, untracked_in;
 };
 
 extern _Thread_local TLS_MODEL struct thread probe_thread __attribute__((visibility("hidden")));
@@ -76,7 +77,12 @@ void probe_end_below(struct thread *thread, uint64_t address, uint64_t now, enum
 uint32_t probe_thread_id(const struct probe_shared *shared)
     __attribute__((visibility("hidden"))) SAVES_ALL;
 
-/* A thread's first probe: takes a slab. False: none is free. */
+static inline bool has_begun(const struct thread *thread)
+{
+    return thread->generation == probe_inside.shared->generation;
+}
+
+/* A thread's first probe in a trace: takes a slab. False: none is free. */
 bool probe_begin_thread(struct thread *thread) __attribute__((visibility("hidden"))) SAVES_ALL;
 
 /* The first probe of a process that was forked: from now on it is measured, and its threads take

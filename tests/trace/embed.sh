@@ -195,9 +195,10 @@ trace_it() { # RECORDING [OPTION …]: in the background, without ptrace; `trace
     python3 without_ptrace.py "$SPROF" trace -p $target -o "$recording" "$@" 2>trace.txt &
     tracer=$!
     children+=($tracer)
-    wait_for '2 of 2 probes on' "$recording"
+    wait_for "$probes of $probes probes on" "$recording"
 }
 
+probes=2
 agent=$(dirname "$SPROF")/libexec/sprof/libsprof-probe.so
 listening=(LD_PRELOAD="$agent" SPROF_PROBE=listen)
 
@@ -241,9 +242,135 @@ different = {i for i in range(size) if ours[i] != theirs[i]}
 slots = {m.end() + i for m in re.finditer(re.escape(b"\xff\x25\0\0\0\0"), ours) for i in range(8)}
 assert different <= slots, sorted(different - slots)
 END
-    python3 without_ptrace.py "$SPROF" trace -p $target -o two.db >again.txt 2>&1 && fail "a second trace began"
-    grep -q 'was traced once before' again.txt || fail "$(cat again.txt)"
     ends_well 6
+}
+
+# Each line begins a call that ends with the program; two of its three threads are there from the beginning to the end.
+make_deep() {
+    cat >deep.c <<'END'
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+#define NI __attribute__((noinline))
+NI int step(int n) { __asm__ volatile("" : "+r"(n)); return n * 2 + 1; }
+static int to_worker[2], from_worker[2];
+NI long work(long rounds)
+{
+    long sum = 0;
+    for (long i = 0; i < rounds; i++)
+        sum += step((int)i);
+    return sum;
+}
+static void *worker(void *unused)
+{
+    char one;
+    long sum;
+    while (read(to_worker[0], &one, 1) == 1) {
+        sum = work(1000);
+        if (write(from_worker[1], &sum, sizeof sum) != sizeof sum)
+            break;
+    }
+    return unused;
+}
+static void *young(void *rounds) { return (void *)work((long)rounds); }
+NI int serve(long sum)
+{
+    char line[16];
+    pthread_t thread;
+    void *third;
+    long other;
+    int depth;
+    printf("%ld\n", sum);
+    fflush(stdout);
+    if (!fgets(line, sizeof line, stdin))
+        return 0;
+    pthread_create(&thread, NULL, young, (void *)1000);
+    if (write(to_worker[1], "", 1) != 1 || read(from_worker[0], &other, sizeof other) != sizeof other)
+        return 1000;
+    sum = work(1000) + other;
+    pthread_join(thread, &third);
+    depth = serve(sum + (long)third);
+    __asm__ volatile("" : "+r"(depth));
+    return depth + 1;
+}
+int main(void)
+{
+    pthread_t thread;
+    if (pipe(to_worker) || pipe(from_worker))
+        return 100;
+    pthread_create(&thread, NULL, worker, NULL);
+    return serve(3000000);
+}
+END
+    gcc -O2 -fno-optimize-sibling-calls -g deep.c -pthread -o deep || fail "no compiler"
+    output=counter.probes embed deep --function '^(step|work|serve)$'
+    grep -q 'prologue 3' embed.txt || fail "$(cat embed.txt)"
+}
+
+switches() { # the first bytes of the copy's switches
+    python3 - $target <<'END'
+import re, struct, subprocess, sys
+text = subprocess.run(["readelf", "-SW", "counter.probes"], capture_output=True, text=True).stdout
+vaddr, size = (int(x, 16) for x in re.search(r"\.sprof\.probes +PROGBITS +(\w+) \w+ (\w+)", text).groups())
+base = next(int(line.split("-")[0], 16) for line in open(f"/proc/{sys.argv[1]}/maps") if "counter.probes" in line)
+there = open(f"/proc/{sys.argv[1]}/mem", "rb")
+there.seek(base + vaddr)
+entries = there.read(size)
+for i in range(struct.unpack_from("<I", entries, 12)[0]):
+    there.seek(base + struct.unpack_from("<Q", entries, 16 + 48 * i + 8)[0])
+    print(there.read(1).hex())
+END
+}
+
+switched_off() { # which the agent does where the tracer was killed
+    for _ in $(seq 300); do
+        [ "$(switches | sort -u)" = 3d ] && return
+        sleep 0.1
+    done
+    fail "switches are on: $(switches)"
+}
+
+# One trace after another: each has the calls of its time, of all threads, whatever came before; also where the one before
+# it was just killed, or is about to end. Other functions are chosen each time, in other modes.
+listen_listens_again() {
+    local lines=1 expected options tracers=() ended=() one
+    make_deep
+    start "${listening[@]}"
+    wait_for_socket
+    for round in $(seq 20); do
+        case $((round % 4)) in
+        0) expected="step 3000 work 3 serve 1" probes=3 options="--mode stats" ;;
+        1) expected="step 3000" probes=1 options="--function ^step$" ;;
+        2) expected="step 3000 serve 1" probes=2 options="--function ^(step|serve)$ --callers" ;;
+        3) expected="step 3000 work 3 serve 1" probes=3 options="--mode log" ;;
+        esac
+        # shellcheck disable=SC2086
+        trace_it again.$round.db $options
+        line $((++lines))
+        if [ $((round % 5)) = 3 ]; then
+            kill -9 $tracer
+            wait $tracer 2>/dev/null
+            [ $round != 3 ] || switched_off
+            continue
+        fi
+        "$SPROF" ctl -i again.$round.db end >ctl.txt 2>&1 || fail "end: $(cat ctl.txt)"
+        [ $((round % 2)) = 0 ] || wait $tracer || fail "the trace: $(cat trace.txt)"
+        [ $((round % 2)) = 1 ] || tracers+=($tracer)
+        ended+=("again.$round.db $expected")
+    done
+    for one in "${tracers[@]}"; do
+        wait "$one" || fail "a trace: $(cat trace.txt)"
+    done
+    line $((++lines))
+    switched_off
+    for one in "${ended[@]}"; do
+        # shellcheck disable=SC2086
+        counts $one
+    done
+    exec 5>&-
+    wait $target
+    [ $? = $((lines - 1)) ] || fail "the program ended with another status"
+    [ "$(sort -u sums)" = 3000000 ] && [ "$(wc -l <sums)" = $lines ] || fail "wrong sums: $(cat sums)"
 }
 
 listen_listens_killed() {
@@ -378,7 +505,7 @@ real)
     ./perl.probes -e "$script" >embedded.txt
     [ $? = 6 ] && cmp -s plain.txt embedded.txt || fail "perl"
     ;;
-listens | listens_killed | listens_bad)
+listens | listens_killed | listens_bad | listens_again)
     gcc -O2 -g counter.c -pthread -o counter || fail "no compiler"
     output=counter.probes embed counter --function '^(step|work)$'
     grep -q 'prologue 2' embed.txt || fail "$(cat embed.txt)"
