@@ -265,5 +265,4 @@ void trace_listening_leave(struct trace_session *session)
             turn(session, probe, JUMP, EMBEDDED_OFF);
         probe->is_placed = false;
     }
-    trace_close(&session->agent_fd);
 }

@@ -180,7 +180,7 @@ int trace_share_memory(struct trace_session *session, struct sprof_error *error)
     session->shared->main_tid = (uint32_t)session->pid;
     session->shared->follows_forks = session->options.children;
     session->shared->cost = session->common->known_cost;
-    trace_points_number(session, own);
+    trace_points_number(session, functions - trace_points_count(session));
     find_stack(session);
     for (size_t i = 0; i < probes; i++)
         session->shared->tiers[i] = session->probes.items[i].tier;

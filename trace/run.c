@@ -385,8 +385,10 @@ static int finish(struct trace_session *session, struct trace_result *result,
 static void leave(struct trace_session *session)
 {
     struct sprof_error error = {0};
-    if (session->listens)
+    if (session->listens) {
         trace_listening_leave(session);
+        trace_close(&session->agent_fd);
+    }
     if (!session->attachment || session->is_out)
         return;
     const int result =
