@@ -44,6 +44,7 @@ bool probe_begin_thread(struct thread *thread)
         uint32_t state = PROBE_SLAB_FREE;
         if (!atomic_compare_exchange_strong(&shared->slabs[i].state, &state, PROBE_SLAB_TAKEN))
             continue;
+        uint8_t *slab = slabs + i * shared->slab_bytes;
         const uint32_t tid = probe_thread_id(shared);
         const bool is_main = is_on_main_stack(shared, tid);
         uint64_t high = is_main ? shared->stack_high : thread_pointer();
@@ -63,11 +64,10 @@ bool probe_begin_thread(struct thread *thread)
         thread->serial = atomic_fetch_add(&shared->next_serial, 1) + 1;
         thread->root.slot = high;
         thread->root.begin = UINT64_MAX;
-        thread->root.stat = (struct probe_stat *)(slabs + i * shared->slab_bytes) + shared->function_count;
+        thread->root.stat = (struct probe_stat *)slab + shared->function_count;
         thread->histograms = probe_stats_bytes(shared->function_count);
-        thread->nodes =
-            (struct probe_node *)(probe_inside.slabs + i * shared->slab_bytes + thread->histograms +
-                                  probe_histograms_bytes(shared->function_count));
+        thread->nodes = (struct probe_node *)(slab + thread->histograms +
+                                              probe_histograms_bytes(shared->function_count));
         thread->root.stat->pending = thread->histograms;
         thread->innermost = &thread->root;
         thread->slab = (uint16_t)i;
@@ -77,7 +77,7 @@ bool probe_begin_thread(struct thread *thread)
         thread->ring =
             (struct probe_ring *)(slabs + (uint64_t)shared->slab_count * shared->slab_bytes +
                                   probe_ring_offset(i));
-        thread->stats = (struct probe_stat *)(slabs + i * shared->slab_bytes);
+        thread->stats = (struct probe_stat *)slab;
         thread->generation = generation;
         return true;
     }
@@ -110,10 +110,10 @@ static void renew_forked(const struct probe_shared *shared, uint32_t pid)
             tid != pid)
             continue;
         here = (struct vector){none, sizeof none};
-        there = (struct vector){
-            (void *)(uintptr_t)(pointer + (uint64_t)(uintptr_t)&probe_thread.generation -
-                                thread_pointer()),
-            sizeof none};
+        there = (struct vector){(void *)(uintptr_t)(pointer +
+                                                    (uint64_t)(uintptr_t)&probe_thread.generation -
+                                                    thread_pointer()),
+                                sizeof none};
         inside_call(SYS_process_vm_writev, pid, (long)&here, 1, (long)&there, 1, 0);
     }
 }
