@@ -217,7 +217,8 @@ SAVES_ALL bool probe_heap_enters(struct thread *thread, uint32_t function, uint6
 {
     const uint32_t operation = operation_of(function);
     const bool takes = takes_block(operation);
-    struct probe_heap_thread *heap = has_begun(thread) && is_own(thread, slot) ? heap_of(thread) : NULL;
+    struct probe_heap_thread *heap =
+        has_begun(thread) && is_own(thread, slot) ? heap_of(thread) : NULL;
     const bool is_open = heap && heap->open;
     /* An allocator's function that another one calls does a part of its work. */
     const bool is_inside = is_open && heap->slot && slot < heap->slot;
