@@ -370,7 +370,7 @@ struct probe_shared {
     _Atomic uint64_t cleared;
     _Atomic uint32_t log_depth;   /* calls that are deeper are not logged */
     _Atomic uint32_t log_is_full; /* none is: they count as not logged */
-    _Atomic uint64_t histograms;  /* 2^n - 1, which all offsets in a slab fit in; 0: none are kept */
+    _Atomic uint64_t histograms;  /* 2^n - 1, which offsets in a slab fit in; 0: none are kept */
     /* ==  == */
     _Atomic uint64_t untracked;  /* threads that found no slab */
     _Atomic uint32_t slabs_used; /* slabs from here on were never taken */

@@ -24,8 +24,8 @@ int trace_listening_aim(struct trace_session *session, uint64_t site,
 /* Has the agent measure, and turns the switches. */
 int trace_listening_begin(struct trace_session *session, struct sprof_error *error);
 
-/* Turns them off. Calls in flight end as they began, through the agent, which stays. What the memory
- * holds is there until session->agent_fd is closed. */
+/* Turns them off. Calls in flight end as they began, through the agent, which stays. What the
+ * memory holds is there until session->agent_fd is closed. */
 void trace_listening_leave(struct trace_session *session);
 
 #endif

@@ -67,8 +67,8 @@ static bool read_memory(int memory, uint64_t at, void *to, uint64_t size)
     return inside_call(SYS_pread64, memory, (long)to, (long)size, (long)at, 0, 0) == (long)size;
 }
 
-/* Whether a switch is on, and leads to a thunk: what the tracer noted of it may be wrong by now, for
- * a library may have been unloaded. */
+/* Whether a switch is on, and leads to a thunk: what the tracer noted of it may be wrong by now,
+ * for a library may have been unloaded. */
 static bool is_on(int memory, uint64_t at)
 {
     struct __attribute__((packed)) {

@@ -44,7 +44,7 @@ struct thread {
     uint64_t stack_bottom, stack_limit, stack_mark;
     uint64_t histograms;      /* where in its slab they are */
     struct probe_node *nodes; /* of its paths */
-    /* The trace that all this is of, as in struct probe_shared; and one in which no slab was free. */
+    /* The trace that all this is of, as in struct probe_shared; one in which no slab was free. */
     uint32_t generation, untracked_in;
 };
 
