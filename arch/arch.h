@@ -6,7 +6,7 @@
  * are DWARF's. What machine.h says:
  *
  *   ARCH_NAME               "x86_64", …: as CMAKE_SYSTEM_PROCESSOR has it
- *   ARCH_REGISTERS          how many a sample, a signal frame and an unwinder's state hold; at most 64
+ *   ARCH_REGISTERS          how many a sample, a signal frame and an unwinder's state hold; at most 33
  *   ARCH_GENERAL_REGISTERS  numbers below are general registers, which rules may name; at most 32
  *   ARCH_PC, ARCH_SP, ARCH_FP   the instruction, stack and frame pointer
  *   ARCH_LINK               the register that holds the return address on entry, -1: it is pushed

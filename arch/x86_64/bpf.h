@@ -32,4 +32,17 @@ struct thread_struct {
         (to)[15] = (registers)->r14, (to)[16] = (registers)->r15;                                  \
     } while (0)
 
+/* What conditions of jumps are about, and whether the one of that number, as it is encoded, holds.
+ */
+#define ARCH_BPF_FLAGS(registers) ((registers)->flags)
+static inline __attribute__((always_inline)) unsigned long
+arch_bpf_condition_holds(unsigned long condition, unsigned long flags)
+{
+    const unsigned long carry = flags & 1, parity = flags >> 2 & 1, zero = flags >> 6 & 1,
+                        sign = flags >> 7 & 1, overflow = flags >> 11 & 1, less = sign ^ overflow;
+    const unsigned long all = overflow | carry << 1 | zero << 2 | (carry | zero) << 3 | sign << 4 |
+                              parity << 5 | less << 6 | (zero | less) << 7;
+    return (all >> (condition >> 1 & 7) & 1) ^ (condition & 1);
+}
+
 #endif

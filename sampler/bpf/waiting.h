@@ -10,7 +10,7 @@ enum {
     WAITING_CHAIN_MAX = 127, /* kernel frames: kernel.perf_event_max_stack */
     WAITING_STACK_PAGES = 6, /* a record has to fit into 32 KiB */
     WAITING_STACK_MAX = WAITING_STACK_PAGES * 4096,
-    WAITING_REGISTERS = 32, /* room for those of every architecture */
+    WAITING_REGISTERS = 33, /* MODEL_REGISTERS_MAX */
 };
 
 /* What a look at all threads writes for one that has no CPU. Behind it come `chain_bytes` of kernel

@@ -12,7 +12,7 @@
 #include "trace/uprobe/calls.h"
 
 #define KERNEL_STRUCT
-#include SPROF_ARCH_BPF_HEADER /* struct pt_regs */
+#include SPROF_ARCH_BPF_HEADER /* struct pt_regs, conditions */
 
 #define MAP(number) ((void *)((__u64)UPROBE_MAP_MARK << 32 | (number)))
 #define IN_PLACE static __attribute__((always_inline))
@@ -182,16 +182,6 @@ IN_PLACE bool is_open(struct uprobe_thread *thread, __u64 slot)
     return false;
 }
 
-/* Whether the condition of that number holds that a conditional jump asks for. */
-IN_PLACE __u64 holds(__u64 condition, __u64 flags)
-{
-    const __u64 carry = flags & 1, parity = flags >> 2 & 1, zero = flags >> 6 & 1,
-                sign = flags >> 7 & 1, overflow = flags >> 11 & 1, less = sign ^ overflow;
-    const __u64 all = overflow | carry << 1 | zero << 2 | (carry | zero) << 3 | sign << 4 |
-                      parity << 5 | less << 6 | (zero | less) << 7;
-    return (all >> (condition >> 1 & 7) & 1) ^ (condition & 1);
-}
-
 /* == Beginnings == */
 
 IN_PLACE void enter(struct uprobe_control *control, struct uprobe_thread *thread,
@@ -261,7 +251,8 @@ IN_PLACE bool may_end(__u64 cookie, __u64 flags)
 {
     const __u64 exit = UPROBE_COOKIE_EXIT(cookie);
     return exit == UPROBE_EXIT_RETURN || exit == UPROBE_EXIT_TAIL ||
-           (exit == UPROBE_EXIT_BRANCH && holds(UPROBE_COOKIE_CONDITION(cookie), flags));
+           (exit == UPROBE_EXIT_BRANCH &&
+            arch_bpf_condition_holds(UPROBE_COOKIE_CONDITION(cookie), flags));
 }
 
 /* What to do is found out anew behind the loop of end_calls, which the verifier follows for each
@@ -283,7 +274,7 @@ __attribute__((section("at_probe"), used)) int probe_reached(struct pt_regs *reg
                                           : bpf_map_lookup_elem(MAP(UPROBE_MAP_THREADS), &tid);
     if (!thread)
         return 0;
-    thread->all = !begins && may_end(cookie, registers->flags) && is_open(thread, sp);
+    thread->all = !begins && may_end(cookie, ARCH_BPF_FLAGS(registers)) && is_open(thread, sp);
     if (!begins && !thread->all && UPROBE_COOKIE_EXIT(cookie) != UPROBE_EXIT_LEAVE)
         return 0;
     /* At an entry, what was entered with this stack pointer, or below it, was left unseen. */
@@ -295,7 +286,7 @@ __attribute__((section("at_probe"), used)) int probe_reached(struct pt_regs *reg
     struct uprobe_stat *stat = tier ? find(UPROBE_MAP_STATS, &key, control) : NULL;
     if (!stat)
         return 0;
-    if (tier == UPROBE_TIME && may_end(cookie, registers->flags)) {
+    if (tier == UPROBE_TIME && may_end(cookie, ARCH_BPF_FLAGS(registers))) {
         pass(control, stat,
              UPROBE_COOKIE_EXIT(cookie) == UPROBE_EXIT_RETURN ? UPROBE_RETURNS : UPROBE_TAILS);
     } else {
