@@ -192,7 +192,7 @@ wait_for() { # PATTERN RECORDING: in what its trace says of itself
 trace_it() { # RECORDING [OPTION …]: in the background, without ptrace; `tracer`; probes are in place when it returns
     local recording=$1
     shift
-    python3 without_ptrace.py "$SPROF" trace -p $target -o "$recording" "$@" 2>trace.txt &
+    python3 without_ptrace.py "$SPROF" trace -p $target -o "$recording" --max-overhead none "$@" 2>trace.txt &
     tracer=$!
     children+=($tracer)
     wait_for "$probes of $probes probes on" "$recording"
