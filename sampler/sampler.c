@@ -259,7 +259,10 @@ void sampler_stop(struct sampler *sampler)
     sampler->stopped = true;
     for (size_t i = 0; i < sampler->sources.count; i++)
         sampler->sources.items[i]->kind->stop(sampler->sources.items[i]);
-    sampler->sources.items[0]->kind->facts(sampler->sources.items[0], &sampler->facts);
+    /* The other facts are in use, also by those who write them down. */
+    struct sampler_facts last = sampler->facts;
+    sampler->sources.items[0]->kind->facts(sampler->sources.items[0], &last);
+    memcpy(sampler->facts.source, last.source, sizeof last.source);
 }
 
 void sampler_interrupt(struct sampler *sampler)
