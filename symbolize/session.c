@@ -1,0 +1,160 @@
+/* Questions about one image, one after the other, or one alone. */
+#include "symbolize/session.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+static void add_unnamed(struct builder *builder, const char *module, uint64_t address,
+                        const struct symbolize_bounds *bounds)
+{
+    builder_open_chain(builder);
+    builder_add_frame(builder, builder_add_unnamed(builder, module, address, bounds), NULL, 0);
+}
+
+int symbolize_session_open(struct symbolize_session **out, struct image *image,
+                           const struct symbolize_options *options, struct sprof_error *error)
+{
+    struct symbolize_session *session = *out = calloc(1, sizeof *session);
+    if (!session)
+        return sprof_error_memory(error);
+    session->image = session->plt.image = image;
+    if (options)
+        session->options = *options;
+    struct image *debug = session->debug = module_open_debug(image, &session->options);
+    /* What debuginfod may send has no identity before it is there. */
+    session->certain = debug || !module_may_use_debuginfod(&session->options);
+    session->keyed = session->certain && session->options.cache;
+    session->has_dwarf =
+        !session->options.symbols_only && (!session->certain || session_file_has_dwarf(image) ||
+                                           (debug && session_file_has_dwarf(debug)));
+    return 0;
+}
+
+bool symbolize_session_has_news(const struct symbolize_session *session)
+{
+    return session_is_worth_storing(session) && !session->index.failed;
+}
+
+void symbolize_session_close(struct symbolize_session *session)
+{
+    if (!session)
+        return;
+    if (symbolize_session_has_news(session))
+        function_index_store(&session->index, session->options.cache, *session_index_key(session));
+    dwarf_names_release(&session->names);
+    function_index_release(&session->index);
+    symbol_table_release(&session->table);
+    module_release(&session->module);
+    image_free(session->debug);
+    free(session);
+}
+
+static void begin_question(struct symbolize_session *session, const uint64_t *addresses,
+                           size_t count, const struct symbolize_bounds *bounds)
+{
+    session->question = (struct question){.addresses = {addresses, count}, .bounds = bounds};
+    session->asked = count;
+    session->plt.steps = 0;
+    dwarf_refill_steps(&session->names.dwarf);
+}
+
+/* What is left of a question besides the answer. */
+static void end_question(struct symbolize_session *session)
+{
+    struct question *question = &session->question;
+    sprof_map_release(&question->inlined);
+    sprof_map_release(&question->left_index);
+    free((void *)question->left.items);
+    free((void *)question->missing.items);
+    units_release(&question->flat);
+    symbols_release(&question->symbols);
+    session->question = (struct question){0};
+}
+
+int symbolize_session_ask(struct symbolize_session *session, struct symbolize_result *result,
+                          const uint64_t *addresses, size_t count,
+                          const struct symbolize_bounds *bounds, struct sprof_error *error)
+{
+    begin_question(session, addresses, count, bounds);
+    struct builder *builder = &session->question.builder;
+    builder->failed = session_read(session) != 0;
+    for (size_t i = 0; i < count && !builder->failed; i++) {
+        if (session->readable)
+            session_add_chain(session, i);
+        else
+            add_unnamed(builder, image_path(session->image), addresses[i], bounds);
+    }
+    const int code = builder_finish(builder, result, error);
+    end_question(session);
+    return code;
+}
+
+uint64_t symbolize_session_preparable(struct symbolize_session *session)
+{
+    static const uint64_t incredible = UINT64_C(1) << 40; /* what a forged header may claim */
+    uint64_t offset, bytes = 0;
+    if (!session->certain || !session->has_dwarf)
+        return 0;
+    if (session->keyed) {
+        const int kept = cache_open_entry(session->options.cache, CACHE_LINES,
+                                          *session_index_key(session), &offset);
+        if (kept >= 0) {
+            close(kept);
+            return 0;
+        }
+    }
+    struct image *const files[] = {session->image, session->debug};
+    for (size_t i = 0; i < 2 && files[i]; i++) {
+        struct image_extent extent;
+        for (const char *const *name = session_debug_sections; *name; name++)
+            if (image_section_extent(files[i], *name, &extent))
+                bytes += extent.size;
+        const uint64_t unpacked = image_packing(files[i]).unpacked;
+        bytes += unpacked < incredible ? unpacked : incredible;
+    }
+    return bytes;
+}
+
+/* Answers as symbolize_session_ask does and forgets the answer, but for what only libdw can read.
+ */
+void symbolize_session_prepare(struct symbolize_session *session, const uint64_t *addresses,
+                               size_t count, const atomic_bool *stop)
+{
+    struct symbolize_result answer;
+    begin_question(session, addresses, count, NULL);
+    session->stop = stop;
+    struct builder *builder = &session->question.builder;
+    builder->failed = session_read(session) != 0;
+    for (size_t i = 0; i < count && !builder->failed && session->readable; i++) {
+        if (atomic_load_explicit(stop, memory_order_relaxed))
+            break;
+        if (function_index_find(&session->index, addresses[i]))
+            session_add_chain(session, i);
+    }
+    if (!builder_finish(builder, &answer, NULL))
+        symbolize_result_release(&answer);
+    end_question(session);
+    session->stop = NULL;
+}
+
+int symbolize_image(struct symbolize_result *result, struct image *image, const uint64_t *addresses,
+                    size_t count, const struct symbolize_bounds *bounds,
+                    const struct symbolize_options *options, struct sprof_error *error)
+{
+    struct symbolize_session *session;
+    int code = symbolize_session_open(&session, image, options, error);
+    if (!code)
+        code = symbolize_session_ask(session, result, addresses, count, bounds, error);
+    symbolize_session_close(session);
+    return code;
+}
+
+int symbolize_without_image(struct symbolize_result *result, const char *module_name,
+                            const uint64_t *addresses, size_t count,
+                            const struct symbolize_bounds *bounds, struct sprof_error *error)
+{
+    struct builder builder = {0};
+    for (size_t i = 0; i < count && !builder.failed; i++)
+        add_unnamed(&builder, module_name, addresses[i], bounds);
+    return builder_finish(&builder, result, error);
+}

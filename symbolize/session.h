@@ -1,0 +1,73 @@
+/* What a session has read of an image, and the question that it answers. */
+#ifndef SPROF_SYMBOLIZE_SESSION_H
+#define SPROF_SYMBOLIZE_SESSION_H
+
+#include "symbolize/addresses.h"
+#include "symbolize/builder.h"
+#include "symbolize/dwarf_functions.h"
+#include "symbolize/function_index.h"
+#include "symbolize/plt.h"
+#include "symbolize/symbols.h"
+#include "symbolize/units.h"
+
+/* What is asked for, and the answer while it grows. */
+struct question {
+    struct addresses addresses;
+    const struct symbolize_bounds *bounds;
+    struct builder builder;
+    struct symbols symbols;
+    struct addresses missing;    /* those that the index has not */
+    struct addresses left;       /* of these what is left to libdw */
+    struct sprof_map left_index; /* address → its place among them */
+    struct flat flat;            /* of these */
+    bool settled;                /* all this is known */
+    struct sprof_map inlined;    /* identity of an entry → its function */
+};
+
+struct symbolize_session {
+    struct image *image;
+    struct symbolize_options options;
+    struct module module; /* opened when something is needed that the cache has not */
+    bool module_opened, module_usable;
+    struct symbol_table table;
+    bool table_read, readable; /* `readable`: the image, as far as its symbols show */
+    bool index_loaded;
+    const atomic_bool *stop; /* of what is prepared; NULL: a question, which is answered */
+    struct image *debug;     /* the separate debug file, NULL where there is none */
+    bool certain;            /* nothing more may come from debuginfod */
+    bool keyed;              /* what is found can be kept in the cache */
+    bool has_dwarf;          /* perhaps */
+    bool has_index_key;
+    struct sprof_digest index_key;
+    struct function_index index;
+    struct dwarf_names names; /* what the index is filled from */
+    Dwarf *dwarf;             /* NULL: not opened, or there is none */
+    uint64_t delta;           /* DWARF's address = vaddr + delta */
+    bool dwarf_opened;
+    struct plt plt;
+    size_t asked, added, described; /* addresses, those that the index had not, and names read */
+    struct question question;
+};
+
+bool session_file_has_dwarf(const struct image *image);
+
+/* The sections that names and lines are read from; NULL ends. */
+extern const char *const session_debug_sections[];
+
+/* The key of the session's index in the cache. */
+const struct sprof_digest *session_index_key(struct symbolize_session *session);
+
+/* Reads the symbols of the image and its debug file, once, and of its debug information what the
+ * question needs. Returns 0 or SPROF_ENOMEM. */
+int session_read(struct symbolize_session *session);
+
+/* Opens its debug information, once; false: there is none. */
+bool session_open_dwarf(struct symbolize_session *session);
+
+/* Whether what was read is more than the cache has by enough to be written. */
+bool session_is_worth_storing(const struct symbolize_session *session);
+
+/* Adds the chain of one of the question's addresses to its answer. */
+void session_add_chain(struct symbolize_session *session, size_t address);
+
+#endif
