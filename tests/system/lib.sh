@@ -38,9 +38,9 @@ skip() {
     exit 77
 }
 
-# weights_fit FILE: the weights of all samples are the CPU time, within two percent but for chance, for which five
-# standard errors are left. A host that takes its CPUs away makes ticks late, which stand for what was due meanwhile,
-# and what it takes counts as CPU time or not. What is weighed twice, or not at all, is off by more.
+# weights_fit FILE: the weights of all samples are the CPU time, but for chance, for which five standard errors are left.
+# A host that takes its CPUs away makes ticks late, which stand for what was due meanwhile, and what it takes counts as
+# CPU time or not. What is weighed twice, or not at all, is off by more.
 weights_fit() {
     local weight cpu chance
     IFS='|' read -r weight cpu chance < <(sql "$1" "SELECT sum(s.weight) / 1e9, r.target_cpu_ns / 1e9,
