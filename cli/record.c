@@ -157,14 +157,23 @@ static int summarize(struct cli_terminal *terminal, struct store *store,
                      const struct record_options *record, const struct record_result *result,
                      struct sprof_error *error)
 {
-    if (!result->without_names)
-        return report_summary(stderr, store, record->output, cli_columns(stderr, 0), error);
+    if (!result->without_names) {
+        const int told =
+            report_summary(stderr, store, record->output, cli_columns(stderr, 0), error);
+        if (told != SPROF_EUSAGE)
+            return told;
+    }
     struct store_quality quality;
     const int status = store_quality(store, result->run_id, &quality, error);
-    if (!status)
+    if (status)
+        return status;
+    const unsigned long long samples = quality.samples;
+    if (result->without_names)
         cli_say(terminal, "%llu samples in %s, without names: `sprof symbolize -i %s` finds them",
-                (unsigned long long)quality.samples, record->output, record->output);
-    return status;
+                samples, record->output, record->output);
+    else /* phases in modes that no report can take together: the error says which */
+        cli_say(terminal, "%llu samples in %s; %s", samples, record->output, error->message);
+    return 0;
 }
 
 /* A command that outlived its recording (--duration, or a failure) is waited for: it is sprof's

@@ -152,6 +152,15 @@ modes_together)
         fail "functions do not have all samples"
     expect 0 "$SPROF" report -i t.db --phase 2 --tree
     grep -q _start out || fail "the second phase is whole"
+    # What no report can take together is recorded all the same, and said.
+    record_spin -m app -F 997
+    sleep $span
+    ctl 0 mode pc
+    sleep $span
+    end_all
+    grep -q 'samples in t.db; .*choose one with --run or --phase' record.err || fail "no summary of modes app and pc"
+    expect 2 "$SPROF" report -i t.db
+    expect 0 "$SPROF" report -i t.db --phase 1
     ;;
 governor)
     # A rate that costs more than 1 % comes down; weights still add up to the CPU time.
