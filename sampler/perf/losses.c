@@ -43,7 +43,9 @@ void perf_losses_close_event(struct perf_source *source, size_t cpu, int fd)
 void perf_losses_tell(struct perf_source *source, size_t ring, struct model_record *record)
 {
     uint64_t samples;
-    const size_t cpu = ring % (source->cpu_rings ? source->cpu_rings : 1);
+    /* Larger rings come as one for each CPU, too, but behind whatever was opened before. */
+    const size_t first = ring < source->event_rings ? 0 : source->event_rings,
+                 cpu = (ring - first) % (source->cpu_rings ? source->cpu_rings : 1);
     source->lost_told += record->lost.count;
     if (!is_known(source) || cpu >= source->losses.count || !untold(source, cpu, &samples))
         return;
