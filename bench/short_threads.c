@@ -29,6 +29,16 @@ static void *work_of_thread(void *us)
     return NULL;
 }
 
+/* Threads of one length come in step with the kernel's tick, which then meets them always or never:
+ * the pause before each is of another length, up to 0.1 ms. */
+static void pause_before(unsigned *state)
+{
+    *state = *state * 1664525 + 1013904223;
+    const uint64_t end_ns = cpu_ns(CLOCK_THREAD_CPUTIME_ID) + (*state >> 16) * 100000ul / 65536;
+    while (cpu_ns(CLOCK_THREAD_CPUTIME_ID) < end_ns)
+        ;
+}
+
 /* Before all other work, where that is allowed: threads that share a CPU begin with the kernel's
  * tick. */
 int main(int argc, char **argv)
@@ -37,9 +47,11 @@ int main(int argc, char **argv)
     if (argc != 3)
         return 2;
     sched_setscheduler(0, SCHED_FIFO, &lowest);
+    unsigned pauses = (unsigned)cpu_ns(CLOCK_MONOTONIC);
     const uint64_t before_ns = cpu_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu_ns(CLOCK_THREAD_CPUTIME_ID);
     for (int i = atoi(argv[2]); i > 0; i--) {
         pthread_t thread;
+        pause_before(&pauses);
         if (pthread_create(&thread, NULL, work_of_thread, (void *)(uintptr_t)atoi(argv[1])))
             return 1;
         pthread_join(thread, NULL);
