@@ -140,7 +140,8 @@ struct derive {
     bool nothing_new; /* of what was looked up again: all sums stay as they are */
     bool live;        /* it is derived again and again as its run goes on: see recording/live.c */
     bool lines;       /* … and costs of lines are asked for, too */
-    bool renamed;     /* … and some frame has other functions than before: no path is valid */
+    bool repath;      /* … and frames have other functions or stacks another mode than before: no
+                         path is valid */
     struct {
         uint32_t frame, node;
         uint64_t sample;

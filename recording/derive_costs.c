@@ -24,8 +24,8 @@ static void sum_up_nodes(struct derive *derive)
         if (!node->run)
             continue;
         node->named = (parent ? parent->named : 0) + recording_derive_frame_is_named(derive, frame);
-        if (!derive->live || derive->renamed)
-            node->path = 0;
+        if (!derive->live || derive->repath)
+            node->path = node->reading = 0;
     }
 }
 

@@ -132,7 +132,7 @@ int recording_derive_add_chain(struct derive *derive, struct derive_frame *frame
         if (sprof_vec_push(&derive->derived.forgotten_frames,
                            derive->levels.items[frame->chain + i].frame))
             return SPROF_ENOMEM;
-    derive->renamed |= frame->chain_count > 0;
+    derive->repath |= frame->chain_count > 0;
     frame->renamed = true;
     frame->chain = derive->levels.count;
     frame->chain_count = count;

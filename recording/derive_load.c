@@ -362,8 +362,10 @@ static void mark_full(struct derive *derive, const struct derive_run *run,
         const uint32_t phase = derive->nodes.items[at - 1].phase;
         if (run->phases.items[phase - 1].view.mode != MODEL_MODE_FULL)
             continue;
-        for (; at && !derive->nodes.items[at - 1].in_full; at = derive->nodes.items[at - 1].parent)
+        for (; at && !derive->nodes.items[at - 1].in_full; at = derive->nodes.items[at - 1].parent) {
             derive->nodes.items[at - 1].in_full = true;
+            derive->repath |= derive->nodes.items[at - 1].path != 0;
+        }
     }
 }
 
@@ -498,8 +500,10 @@ int recording_derive_load_more(struct derive *derive, struct sprof_error *error)
         result = load_owners(derive, error);
     if (!result)
         result = recording_derive_scan_more(derive, run, error);
-    for (size_t k = 0; k < run->events.count && !result; k++)
+    for (size_t k = 0; k < run->events.count && !result; k++) {
         reach(derive, run, &run->events.items[k]);
+        mark_full(derive, run, &run->events.items[k]);
+    }
     if (!result) {
         choose_frames(derive);
         note_read(derive);

@@ -128,15 +128,17 @@ struct scan {
 };
 
 /* A stack that was met in two modes alike is read in the more detailed. */
-static void note_phase(const struct derive_run *run, const struct store_sample *sample,
-                       struct derive_node *node)
+static void note_phase(struct derive *derive, const struct derive_run *run,
+                       const struct store_sample *sample, struct derive_node *node)
 {
     uint32_t at = (uint32_t)run->phases.count;
     while (at > 1 && run->phases.items[at - 1].start_ns > sample->time_ns)
         at--;
-    if (!node->phase || model_view_lost(&run->phases.items[at - 1].view) <
-                            model_view_lost(&run->phases.items[node->phase - 1].view))
-        node->phase = at;
+    if (node->phase && model_view_lost(&run->phases.items[at - 1].view) >=
+                           model_view_lost(&run->phases.items[node->phase - 1].view))
+        return;
+    node->phase = at;
+    derive->repath |= node->path != 0;
 }
 
 static void add_to_summary(struct derive_run *run, const struct store_sample *sample,
@@ -172,7 +174,7 @@ static int add_sample(void *context, const struct store_sample *sample)
         return SPROF_EFORMAT;
     add_to_summary(scan->run, sample, &scan->derive->nodes.items[node - 1]);
     if (scan->run->phases.count)
-        note_phase(scan->run, sample, &scan->derive->nodes.items[node - 1]);
+        note_phase(scan->derive, scan->run, sample, &scan->derive->nodes.items[node - 1]);
     uint32_t pair;
     if (!event || add_to_thread(scan->run, event, sample) ||
         add_to_pair(scan->run, event, sample, &pair))

@@ -161,13 +161,12 @@ static int note_unit(void *context, const struct store_event *event)
     return 0;
 }
 
-/* Runs of several modes, what probes measured, and stacks between those of other runs are derived
- * as a whole at each look. */
+/* What probes measured, and stacks between those of other runs, are derived as a whole each time. */
 static int is_plain(const struct derive *derive, bool *plain, struct sprof_error *error)
 {
     const size_t nodes = derive->nodes.count;
     bool of_calls = false;
-    *plain = derive->runs.count == 1 && !derive->runs.items[0].phases.count &&
+    *plain = derive->runs.count == 1 &&
              (!nodes || derive->nodes.items[nodes - 1].id - derive->nodes.items[0].id == nodes - 1);
     const int result = *plain ? store_each_event(derive->store, derive->runs.items[0].id, note_unit,
                                                  &of_calls, error)
@@ -182,6 +181,7 @@ static int derive_more(struct recording_live *live, struct sprof_error *error)
     int result;
     if (live->derived) {
         clear_rows(derive);
+        derive->repath = false;
         result = recording_derive_load_more(derive, error);
     } else {
         *derive = (struct derive){
@@ -195,9 +195,8 @@ static int derive_more(struct recording_live *live, struct sprof_error *error)
         result = is_plain(derive, &plain, error);
     if (result || !plain)
         return result;
-    derive->renamed = false;
     result = recording_derive_names(derive, error);
-    if (!result && derive->renamed) {
+    if (!result && derive->repath) {
         model_paths_release(&derive->paths);
         derive->path_rows.count = derive->derived.paths.count = 0;
     }
@@ -213,12 +212,19 @@ static int derive_more(struct recording_live *live, struct sprof_error *error)
     return result;
 }
 
-/* Whether phases of other modes have come is seen in the database only. */
+struct phases {
+    const struct derive_run *run;
+    size_t count;
+};
+
+/* 1: another mode came to a run of one. */
 static int note_phase(void *context, const struct store_phase *phase)
 {
-    const struct derive_run *run = *(const struct derive_run **)context;
+    struct phases *phases = context;
     const struct model_view view = model_view_of(phase->mode, phase->frame, phase->app_interior);
-    return model_view_lost(&view) != model_view_lost(&run->view);
+    phases->count++;
+    return !phases->run->phases.count &&
+           model_view_lost(&view) != model_view_lost(&phases->run->view);
 }
 
 /* 1: what was kept is of no use any more. */
@@ -232,8 +238,10 @@ static int update(struct recording_live *live, struct sprof_error *error)
         forget(live);
         return 0;
     }
-    const struct derive_run *run = &live->derive.runs.items[0];
-    return store_each_phase(live->store, run->id, note_phase, &run, error);
+    /* Whether phases have come is seen in the database only. */
+    struct phases phases = {.run = &live->derive.runs.items[0]};
+    status = store_each_phase(live->store, phases.run->id, note_phase, &phases, error);
+    return status ? status : phases.run->phases.count && phases.count != phases.run->phases.count;
 }
 
 int recording_live_look(struct recording_live *live, const struct sprof_log *log,

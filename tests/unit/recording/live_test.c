@@ -357,6 +357,21 @@ static void test_it_is_replaced(void)
     end(&scene);
 }
 
+/* The run goes on in another mode from a time on. */
+static void change_mode(struct scene *scene, int phase, int from_ns, const char *mode)
+{
+    char sql[600];
+    snprintf(sql, sizeof sql,
+             "INSERT INTO phase SELECT %d, run_id, %d, end_ns, (SELECT number FROM word"
+             " WHERE list = 'mode' AND word = '%s'), frame, app_interior, frequency_hz,"
+             " stack_bytes, paused, mark FROM phase LIMIT 1;"
+             "UPDATE run SET mode = (SELECT number FROM word WHERE list = 'mode' AND"
+             " word = 'app')",
+             phase, from_ns, mode);
+    handmade_execute(&scene->made, sql);
+    scene->made.run.mode = "app";
+}
+
 /* From a phase of another mode on, the whole is read in the less detailed one. */
 static void test_its_mode_changes(void)
 {
@@ -365,16 +380,49 @@ static void test_its_mode_changes(void)
     handmade_write(&scene.made);
     note_written(&scene);
     look(&scene, true);
-    handmade_execute(&scene.made,
-                     "INSERT INTO phase SELECT 2, run_id, 2000, end_ns, (SELECT number FROM word"
-                     " WHERE list = 'mode' AND word = 'app'), frame, app_interior, frequency_hz,"
-                     " stack_bytes, paused, mark FROM phase;"
-                     "UPDATE run SET mode = (SELECT number FROM word WHERE list = 'mode' AND"
-                     " word = 'app')");
-    scene.made.run.mode = "app";
+    change_mode(&scene, 2, 2000, "app");
     add_samples(&scene);
     write_more(&scene);
     look(&scene, true);
+    look(&scene, true);
+    add_inlined(&scene);
+    write_more(&scene);
+    look(&scene, true);
+    add_samples(&scene);
+    write_more(&scene);
+    look(&scene, true);
+    end(&scene);
+}
+
+/* Stacks that were met in mode app are met in mode full: first as callers of another, then
+ * themselves. */
+static void test_its_mode_changes_back(void)
+{
+    struct scene scene;
+    struct store_batch *batch = &scene.made.batch;
+    begin(&scene);
+    for (size_t i = 0; i < batch->samples.count; i++)
+        batch->samples.items[i].time_ns = 10000;
+    handmade_write(&scene.made);
+    note_written(&scene);
+    change_mode(&scene, 2, 6000, "app");
+    look(&scene, true);
+    uint32_t in_library = 0;
+    for (size_t i = 0; i < batch->samples.count; i++)
+        if (batch->nodes.items[batch->samples.items[i].node_id - 1].frame_id == HAND_S2)
+            in_library = batch->samples.items[i].node_id;
+    CU_ASSERT_TRUE_FATAL(in_library > 0);
+    handmade_node(&scene.made, in_library, HAND_A3, 1);
+    batch->samples.items[batch->samples.count - 1].time_ns = 1000;
+    write_more(&scene);
+    look(&scene, true);
+    look(&scene, true);
+    add_samples(&scene); /* before 6000 */
+    write_more(&scene);
+    look(&scene, true);
+    change_mode(&scene, 3, 30000, "full");
+    add_inlined(&scene);
+    write_more(&scene);
     look(&scene, true);
     end(&scene);
 }
@@ -402,5 +450,6 @@ void sprof_suite_recording_live(void)
     CU_add_test(suite, "it is cleared", test_it_is_cleared);
     CU_add_test(suite, "it is replaced", test_it_is_replaced);
     CU_add_test(suite, "its mode changes", test_its_mode_changes);
+    CU_add_test(suite, "its mode changes back", test_its_mode_changes_back);
     CU_add_test(suite, "there is none", test_there_is_none);
 }
