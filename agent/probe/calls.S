@@ -1,5 +1,5 @@
 /* What thunks call at entries and exits: the usual case of each, which is most of what a probe
- * costs; whatever is not usual goes to probe.c, which has both cases in words. */
+ * costs; whatever is not usual goes to probe.c and end.c, which have both cases in words. */
 #include "agent/probe/offsets.h"
 
 #define RECORDS 0x570000000000 /* PROBE_RECORDS */

@@ -22,11 +22,11 @@ enum {
     SOCKET_LEVEL = 1,            /* SOL_SOCKET */
     PEER = 17,                   /* SO_PEERCRED */
     BACKLOG = 4,
-    REMOVE = 9,           /* MADV_REMOVE */
-    TRACES = 16,          /* so many traces back memory may still be written to */
-    SWITCH_ON = 0xe9,     /* a jump … */
-    SWITCH_OFF = 0x3d,    /* … or cmp, of the same length; see trace/embed/embedded.h */
-    FAR_JUMP = 0x25ff,    /* jmp *0(%rip), and the address: where a switch leads */
+    REMOVE = 9,        /* MADV_REMOVE */
+    TRACES = 16,       /* so many traces back memory may still be written to */
+    SWITCH_ON = 0xe9,  /* a jump … */
+    SWITCH_OFF = 0x3d, /* … or cmp, of the same length; see trace/embed/embedded.h */
+    FAR_JUMP = 0x25ff, /* jmp *0(%rip), and the address: where a switch leads */
 };
 
 /* == Who asks == */

@@ -1,4 +1,4 @@
-/* Where assembly finds what C describes; probe.c asserts each. */
+/* Where assembly finds what C describes; offsets.c asserts each. */
 #ifndef SPROF_AGENT_PROBE_OFFSETS_H
 #define SPROF_AGENT_PROBE_OFFSETS_H
 

@@ -55,6 +55,9 @@ extern _Thread_local TLS_MODEL struct thread probe_thread __attribute__((visibil
 enum { POINT = 1 };
 #define POINT_DISTANCE (UINT64_C(1) << 40)
 
+/* In serials of records of allocators' calls that nobody has chosen. */
+enum { OF_BYTES = 1u << 31 };
+
 static inline struct record *record_of(uint64_t slot)
 {
     const uint64_t place = slot & POINT ? slot ^ POINT ^ POINT_DISTANCE : slot;
@@ -71,6 +74,10 @@ static inline bool is_own(const struct thread *thread, uint64_t slot)
 void probe_end_call(struct thread *thread, struct record *record, uint64_t now,
                     enum probe_exit exit) __attribute__((visibility("hidden"))) SAVES_ALL;
 void probe_end_below(struct thread *thread, uint64_t address, uint64_t now, enum probe_exit exit)
+    __attribute__((visibility("hidden"))) SAVES_ALL;
+
+/* Warns where so much of the thread's stack is in use at a slot. */
+void probe_warn_of_stack(struct thread *thread, uint32_t function, uint64_t slot)
     __attribute__((visibility("hidden"))) SAVES_ALL;
 
 /* Of the thread that runs. */

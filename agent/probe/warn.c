@@ -1,6 +1,6 @@
 /* Tells the tracer of calls that take too long or too much. Who finds no room for that
  * is counted. */
-#include "agent/probe/inside.h"
+#include "agent/probe/thread.h"
 
 enum { MARGIN = 64 }; /* threads that have looked for room at the same time, at most */
 
@@ -22,4 +22,42 @@ void probe_warn(const struct probe_warning *noted)
     warning->allocations = noted->allocations;
     warning->frees = noted->frees;
     atomic_store(&warning->place, place + 1);
+}
+
+/* Where a thread's stack ends: behind its thread pointer libc has noted the block that holds both,
+ * its size and that of the guard. 0: not found. */
+static uint64_t stack_bottom(const struct thread *thread, uint64_t pointer)
+{
+    enum { FROM = 0x100, TO = 0x8e8, PAGE = 4096, ABOVE = 64 << 10 };
+    for (uint64_t at = pointer + FROM; at < pointer + TO; at += 8) {
+        const uint64_t *words = (const uint64_t *)(uintptr_t)at;
+        const uint64_t block = words[0], size = words[1], guard = words[2];
+        if (!((block | size | guard) % PAGE) && block && block < thread->high && guard < size &&
+            size <= UINT64_C(1) << 40 && block + size >= pointer && block + size - pointer < ABOVE)
+            return block + guard;
+    }
+    return 0;
+}
+
+/* The next warning of a thread comes when half of what was left is in use, too. */
+SAVES_ALL void probe_warn_of_stack(struct thread *thread, uint32_t function, uint64_t slot)
+{
+    const uint64_t part = atomic_load(&probe_inside.shared->warnings.stack_part);
+    if (!part || !is_own(thread, slot))
+        return;
+    if (!thread->stack_mark) {
+        const bool is_main = thread->high == probe_inside.shared->stack_high;
+        thread->stack_bottom = is_main ? thread->low : stack_bottom(thread, thread->high);
+        thread->stack_limit = (thread->high - thread->stack_bottom) / 256 * part;
+        thread->stack_mark = thread->stack_bottom ? thread->high - thread->stack_limit : 1;
+    }
+    if (slot >= thread->stack_mark)
+        return;
+    probe_warn(&(struct probe_warning){.time = probe_ticks(),
+                                       .value = thread->high - slot,
+                                       .limit = thread->stack_limit,
+                                       .function = function,
+                                       .slab = thread->slab,
+                                       .kind = PROBE_STACK});
+    thread->stack_mark = thread->stack_bottom + (slot - thread->stack_bottom) / 2;
 }

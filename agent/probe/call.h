@@ -1,0 +1,73 @@
+/* The tracing agent, inside: what entries of functions and of call points share. */
+#ifndef SPROF_AGENT_PROBE_CALL_H
+#define SPROF_AGENT_PROBE_CALL_H
+
+#include "agent/probe/thread.h"
+
+/* One instruction, so that a signal handler's addition cannot get lost. */
+static inline void add(uint64_t *to, uint64_t value)
+{
+    __asm__ volatile("addq %1, %0" : "+m"(*to) : "er"(value) : "cc");
+}
+
+static inline void add_one(uint32_t *to)
+{
+    __asm__ volatile("addl $1, %0" : "+m"(*to) : : "cc");
+}
+
+/* What a call that is only counted takes is no part of the call that makes it. */
+static inline void count_in(struct record *caller)
+{
+    add(&caller->child_ticks, probe_inside.shared->cost.count);
+    add(&caller->probe_ticks, probe_inside.shared->cost.count);
+    add(&caller->stat->child_counted, 1);
+}
+
+/* Whether a return address is in thunks that begin at one. */
+static inline bool is_in_thunks(uint64_t address, const uint8_t *thunks, uint64_t count)
+{
+    return address - (uint64_t)(uintptr_t)thunks < count * PROBE_THUNK_BYTES;
+}
+
+/* A call has ended by a jump at its function's end. */
+static inline void end_tail(struct thread *thread, struct record *record)
+{
+    add(&record->stat->tails, 1);
+    probe_end_call(thread, record, probe_ticks(), PROBE_EXIT_TAIL);
+}
+
+/* Ends the calls that were left where another one begins at a slot, whose record this is. Returns
+ * the caller. */
+static inline struct record *end_left(struct thread *thread, struct record *record, uint64_t slot)
+{
+    const struct record *caller = thread->innermost;
+    if (record->serial == thread->serial && !is_own(thread, slot)) {
+        add(&record->stat->abnormal, 1);
+        probe_end_call(thread, record, probe_ticks(), PROBE_EXIT_LEFT);
+        caller = thread->innermost;
+    }
+    if (caller != &thread->root && is_own(thread, slot) &&
+        (caller->slot <= slot || !is_own(thread, caller->slot)))
+        probe_end_below(thread, slot, probe_ticks(), PROBE_EXIT_LEFT);
+    return thread->innermost;
+}
+
+/* All but when the call begins, its node and where it returns to. */
+static inline void fill_record(struct record *record, struct record *caller, uint64_t slot,
+                               struct probe_stat *stat)
+{
+    record->parent = caller;
+    record->child_ticks = 0;
+    record->probe_ticks = 0;
+    record->slot = slot;
+    record->stat = stat;
+}
+
+static inline void count_call(struct probe_stat *stat)
+{
+    if (stat->calls != stat->ended)
+        add(&stat->recursive, 1);
+    add(&stat->calls, 1);
+}
+
+#endif

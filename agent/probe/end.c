@@ -1,0 +1,202 @@
+/* Ends calls: what they took goes into figures, paths and the log. As probe.c, no system call, no
+ * libc, no lock; a signal may interrupt it anywhere and enter it again. */
+#include "agent/probe/call.h"
+#include "agent/probe/heap.h"
+#include "agent/probe/log.h"
+
+/* A node that was left in a record when calls were logged is none. */
+static inline bool is_counted_by_path(void)
+{
+    return probe_inside.shared->extras & (PROBE_PATHS | PROBE_CALLERS);
+}
+
+static inline uint32_t bucket_of(uint64_t ticks)
+{
+    if (ticks < UINT64_C(1) << PROBE_BUCKET_FIRST)
+        return 0;
+    const uint32_t octave = 63 - (uint32_t)__builtin_clzll(ticks);
+    const uint32_t bucket =
+        2 * (octave - PROBE_BUCKET_FIRST) + (uint32_t)(ticks >> (octave - 1) & 1);
+    return bucket < PROBE_BUCKETS ? bucket : PROBE_BUCKETS - 1;
+}
+
+static inline struct probe_histogram *histogram_of(const struct thread *thread,
+                                                   const struct probe_stat *stat)
+{
+    struct probe_histogram *all =
+        (struct probe_histogram *)((uint8_t *)thread->stats + thread->histograms);
+    const bool is_kept =
+        atomic_load_explicit(&probe_inside.shared->histograms, memory_order_relaxed) != 0;
+    return is_kept ? &all[stat - thread->stats + 1] : all;
+}
+
+/* What was measured is cleared while calls are in flight: they count from then on. A value that the
+ * program wrote there harms its own figures alone. */
+static inline void renew(struct record *record)
+{
+    const uint64_t cleared =
+        atomic_load_explicit(&probe_inside.shared->cleared, memory_order_relaxed);
+    if (record->begin < cleared) {
+        record->begin = cleared;
+        record->child_ticks = 0;
+        record->probe_ticks = 0;
+    }
+}
+
+static inline void warn_of_time(const struct thread *thread, const struct record *record,
+                                uint64_t now, uint64_t length)
+{
+    const uint32_t function = (uint32_t)(record->stat - thread->stats);
+    const uint64_t limit =
+        atomic_load_explicit(&probe_inside.shared->warnings.slow[function], memory_order_relaxed);
+    if (limit && length > limit)
+        probe_warn(&(struct probe_warning){.time = now,
+                                           .value = length,
+                                           .limit = limit,
+                                           .function = function,
+                                           .slab = thread->slab,
+                                           .kind = PROBE_SLOW});
+}
+
+/* Whether figures are in a thread's slab. They are of a trace before where a signal's handler came
+ * upon a probe during that one, and has had calls measured by this one. */
+static inline bool is_of(const struct thread *thread, const struct probe_stat *stat)
+{
+    return (uint64_t)((const uint8_t *)stat - (const uint8_t *)thread->stats) < thread->histograms;
+}
+
+/* The call is over; the caller takes it out of the chain. Sums are not cut off at zero, or those of
+ * short calls, which come out now above and now below their mean, would be too large. */
+static inline void finish(struct record *record, uint64_t now, bool is_in_chain,
+                          enum probe_exit exit)
+{
+    struct probe_stat *stat = record->stat;
+    const uint64_t whole = probe_inside.shared->cost.whole;
+    const uint64_t begin = record->begin;
+    const bool is_point = record->slot & POINT;
+    renew(record);
+    const uint64_t ticks = now - record->begin;
+    const uint64_t total = ticks - record->probe_ticks;
+    const uint64_t length = (int64_t)total > 0 ? total : 0;
+    record->serial = 0;
+    if (!is_of(&probe_thread, stat))
+        return;
+    if (record->node & LOGGED) {
+        const uint64_t self = ticks - record->child_ticks, passed = now - begin;
+        log_end(&probe_thread, record, begin, (int64_t)passed > 0 ? passed : 0,
+                (int64_t)self > 0 ? self : 0, exit);
+    } else if (record->node && !is_point && is_counted_by_path()) {
+        struct probe_node *node = &probe_thread.nodes[record->node];
+        add((uint64_t *)&node->self, ticks - record->child_ticks);
+        add(&node->ended, 1);
+    }
+    add(&stat->ended, 1);
+    if (probe_inside.shared->extras & PROBE_WARN) {
+        const uint32_t function = (uint32_t)(stat - probe_thread.stats);
+        warn_of_time(&probe_thread, record, now, length);
+        if (probe_heap_is_checked(function))
+            probe_heap_end(&probe_thread, function, record->slot, stat->ended == stat->calls);
+    }
+    add((uint64_t *)&stat->self, ticks - record->child_ticks);
+    if (stat->ended == stat->calls) {
+        add((uint64_t *)&stat->total, total);
+        add(&stat->probe_ticks, record->probe_ticks);
+    }
+    if (~length > stat->min_mask)
+        stat->min_mask = ~length;
+    if (length > stat->max)
+        stat->max = length;
+    add_one(&histogram_of(&probe_thread, stat)->buckets[bucket_of(length)]);
+    if (!is_in_chain) {
+        add(&stat->uncertain, 1);
+        return;
+    }
+    struct record *parent = record->parent;
+    if (parent) {
+        renew(parent);
+        /* The time between a place that calls and what it calls is the caller's own. */
+        add(&parent->child_ticks, (is_point ? record->child_ticks : ticks) + whole);
+        add(&parent->probe_ticks, record->probe_ticks + whole);
+        add(&parent->stat->child_calls, 1);
+    }
+}
+
+void probe_take_off(uint64_t ticks)
+{
+    struct thread *thread = &probe_thread;
+    if (!has_begun(thread) || thread->innermost == &thread->root)
+        return;
+    add(&thread->innermost->child_ticks, ticks);
+    add(&thread->innermost->probe_ticks, ticks);
+}
+
+/* Takes the innermost frame out: an own one was left without a return; a foreign one is suspended
+ * or left, and its own end or the next use of its slot will show. */
+static inline void drop_innermost(struct thread *thread, uint64_t now, enum probe_exit exit)
+{
+    struct record *record = thread->innermost;
+    struct record *parent = record->parent;
+    if (is_own(thread, record->slot)) {
+        add(&record->stat->abnormal, 1);
+        finish(record, now, true, exit);
+    }
+    thread->innermost = parent;
+    record->parent = NULL;
+}
+
+/* Makes a frame that is open the innermost. False: it is not in the chain. */
+static SAVES_ALL __attribute__((noinline)) bool uncover(struct thread *thread,
+                                                        struct record *record, uint64_t now)
+{
+    struct record *at = thread->innermost;
+    while (at && at != record)
+        at = at->parent;
+    if (!at)
+        return false;
+    while (thread->innermost != record)
+        drop_innermost(thread, now, PROBE_EXIT_LEFT);
+    return true;
+}
+
+static inline void end_call(struct thread *thread, struct record *record, uint64_t now,
+                            enum probe_exit exit)
+{
+    const bool is_in_chain = thread->innermost == record || uncover(thread, record, now);
+    struct record *parent = record->parent;
+    finish(record, now, is_in_chain, exit);
+    if (is_in_chain)
+        thread->innermost = parent;
+}
+
+SAVES_ALL void probe_end_call(struct thread *thread, struct record *record, uint64_t now,
+                              enum probe_exit exit)
+{
+    end_call(thread, record, now, exit);
+}
+
+/* Ends the frames on the thread's own stack that are below an address or at it. */
+SAVES_ALL __attribute__((noinline)) void probe_end_below(struct thread *thread, uint64_t address,
+                                                         uint64_t now, enum probe_exit exit)
+{
+    while (thread->innermost != &thread->root &&
+           (!is_own(thread, thread->innermost->slot) || thread->innermost->slot <= address))
+        drop_innermost(thread, now, exit);
+}
+
+enum { RESULT = -3 }; /* words from the slot: where probe_leave has saved rax */
+
+SAVES_ALL uint64_t probe_left(uint32_t function, uint64_t slot)
+{
+    const uint64_t now = probe_ticks();
+    struct thread *thread = &probe_thread;
+    struct record *record = record_of(slot);
+    (void)function;
+    if (*probe_inside.alive && has_begun(thread) && !(slot & POINT) &&
+        probe_inside.shared->heap.epoch)
+        probe_heap_leaves(thread, slot, ((const uint64_t *)(uintptr_t)slot)[RESULT]);
+    if (record->serial & OF_BYTES)
+        record->serial = 0;
+    else if (*probe_inside.alive && has_begun(thread) && record->serial == thread->serial)
+        end_call(thread, record, now, PROBE_EXIT_RETURN);
+    return record->return_address;
+}

@@ -1,0 +1,105 @@
+/* The tracing agent, inside: writes calls and their ends into a thread's ring. */
+#ifndef SPROF_AGENT_PROBE_LOG_H
+#define SPROF_AGENT_PROBE_LOG_H
+
+#include "agent/probe/call.h"
+
+/* In a record's `node`. */
+enum logged {
+    LOGGED = 1u << 31,
+    DEPTH = LOGGED - 1,
+};
+
+/* The depth of a call below a caller: the outermost one that the log sees has 1. */
+static inline uint32_t depth_below(const struct record *caller)
+{
+    const uint32_t depth = caller->node & DEPTH;
+    return depth < PROBE_LOG_DEPTH_MAX ? depth + 1 : depth;
+}
+
+/* So much stays free for what signal handlers log between a look and what follows from it. */
+enum { RING_MARGIN = 256 };
+
+/* One instruction, for the same reason as add(). */
+static inline uint64_t take_room(uint64_t *head, uint64_t units)
+{
+    __asm__ volatile("xaddq %0, %1" : "+r"(units), "+m"(*head) : : "cc", "memory");
+    return units;
+}
+
+static inline uint64_t *unit_at(const struct thread *thread, uint64_t place)
+{
+    return (uint64_t *)((uint8_t *)thread->ring + PROBE_RING_HEADER +
+                        (place & thread->ring_mask) * PROBE_UNIT_BYTES);
+}
+
+/* What is in a header says that the rest is there. */
+static inline void put_header(uint64_t *unit, uint64_t header)
+{
+    __atomic_store_n(unit, header, __ATOMIC_RELEASE);
+}
+
+/* Whether there is room for a beginning, and for the ends of all that are open. */
+static inline bool has_room(const struct thread *thread)
+{
+    const uint64_t units = thread->ring_mask + 1, ends = thread->open_logged + 1;
+    const uint64_t used = __atomic_load_n(&thread->ring->head, __ATOMIC_RELAXED) -
+                          atomic_load_explicit(&thread->ring->tail, memory_order_acquire);
+    return used + 2 + (ends < units / 4 ? ends : units / 4) + RING_MARGIN <= units;
+}
+
+/* Calls that only calibrate cost the same and leave nothing. */
+static inline bool log_begin(struct thread *thread, uint32_t function, uint32_t kind,
+                             uint32_t depth, uint64_t begin, const struct probe_saved *saved)
+{
+    const struct probe_shared *shared = probe_inside.shared;
+    const bool is_real = function < shared->function_count;
+    if (depth > atomic_load_explicit(&shared->log_depth, memory_order_relaxed))
+        return false;
+    if (atomic_load_explicit(&shared->log_is_full, memory_order_relaxed) || !has_room(thread)) {
+        add(&thread->stats[function].unlogged, is_real);
+        return false;
+    }
+    const uint64_t place = take_room(&thread->ring->head, is_real ? 2 : 0);
+    uint64_t *first = unit_at(thread, place), *second = unit_at(thread, place + 1);
+    first[1] = begin;
+    first[2] = saved->rdi;
+    first[3] = saved->rsi;
+    second[0] = saved->rdx;
+    second[1] = saved->rcx;
+    second[2] = saved->r8;
+    second[3] = saved->r9;
+    put_header(first, is_real ? probe_log_header(place, kind, 0, depth, function) : 0);
+    return true;
+}
+
+/* A call that is measured. Returns its record's node. */
+static inline uint32_t log_call(struct thread *thread, uint32_t function, uint32_t depth,
+                                uint64_t begin, const struct probe_saved *saved)
+{
+    const bool is_logged = log_begin(thread, function, PROBE_LOG_BEGIN, depth, begin, saved);
+    thread->open_logged += is_logged;
+    return depth | (is_logged ? LOGGED : 0);
+}
+
+static inline void log_end(struct thread *thread, const struct record *record, uint64_t begin,
+                           uint64_t ticks, uint64_t self, enum probe_exit exit)
+{
+    const uint32_t function = (uint32_t)(record->stat - thread->stats);
+    const bool is_real = function < probe_inside.shared->function_count;
+    const uint64_t used =
+        thread->ring->head - atomic_load_explicit(&thread->ring->tail, memory_order_acquire);
+    thread->open_logged -= thread->open_logged > 0;
+    if (used > thread->ring_mask) /* more were open than there was room kept for */
+        return;
+    const uint64_t place = take_room(&thread->ring->head, is_real);
+    uint64_t *unit = unit_at(thread, place);
+    unit[1] = begin;
+    unit[2] = ticks;
+    unit[3] = self;
+    put_header(
+        unit,
+        is_real ? probe_log_header(place, PROBE_LOG_END, exit, record->node & DEPTH, function) : 0);
+}
+
+#endif

@@ -1,0 +1,70 @@
+/* Asserts that what calls.S knows is so; it makes no code. */
+#include "agent/probe/offsets.h"
+#include "agent/probe/log.h"
+
+#define AT(type, field, offset) _Static_assert(offsetof(type, field) == (offset), "calls.S")
+AT(struct probe_inside, alive, INSIDE_ALIVE);
+AT(struct probe_inside, shared, INSIDE_SHARED);
+AT(struct probe_inside, follows_forks, INSIDE_FOLLOWS_FORKS);
+AT(struct record, return_address, RECORD_RETURN_ADDRESS);
+AT(struct record, begin, RECORD_BEGIN);
+AT(struct record, parent, RECORD_PARENT);
+AT(struct record, child_ticks, RECORD_CHILD_TICKS);
+AT(struct record, probe_ticks, RECORD_PROBE_TICKS);
+AT(struct record, slot, RECORD_SLOT);
+AT(struct record, stat, RECORD_STAT);
+AT(struct record, serial, RECORD_SERIAL);
+AT(struct record, node, RECORD_NODE);
+AT(struct thread, stats, THREAD_STATS);
+AT(struct thread, innermost, THREAD_INNERMOST);
+AT(struct thread, low, THREAD_LOW);
+AT(struct thread, high, THREAD_HIGH);
+AT(struct thread, serial, THREAD_SERIAL);
+AT(struct thread, open_logged, THREAD_OPEN_LOGGED);
+AT(struct thread, ring, THREAD_RING);
+AT(struct thread, ring_mask, THREAD_RING_MASK);
+AT(struct thread, root, THREAD_ROOT);
+AT(struct thread, histograms, THREAD_HISTOGRAMS);
+AT(struct thread, generation, THREAD_GENERATION);
+AT(struct probe_stat, calls, STAT_CALLS);
+AT(struct probe_stat, ended, STAT_ENDED);
+AT(struct probe_stat, self, STAT_SELF);
+AT(struct probe_stat, total, STAT_TOTAL);
+AT(struct probe_stat, probe_ticks, STAT_PROBE_TICKS);
+AT(struct probe_stat, max, STAT_MAX);
+AT(struct probe_stat, min_mask, STAT_MIN_MASK);
+AT(struct probe_stat, child_calls, STAT_CHILD_CALLS);
+AT(struct probe_stat, counted, STAT_COUNTED);
+AT(struct probe_stat, child_counted, STAT_CHILD_COUNTED);
+AT(struct probe_stat, recursive, STAT_RECURSIVE);
+AT(struct probe_stat, pending, STAT_PENDING);
+AT(struct probe_shared, function_count, SHARED_FUNCTION_COUNT);
+AT(struct probe_shared, extras, SHARED_EXTRAS);
+AT(struct probe_shared, log_depth, SHARED_LOG_DEPTH);
+AT(struct probe_shared, log_is_full, SHARED_LOG_IS_FULL);
+AT(struct probe_shared, histograms, SHARED_HISTOGRAMS);
+AT(struct probe_shared, cleared, SHARED_CLEARED);
+AT(struct probe_shared, cost.inside, SHARED_COST_INSIDE);
+AT(struct probe_shared, cost.whole, SHARED_COST_WHOLE);
+AT(struct probe_shared, cost.count, SHARED_COST_COUNT);
+AT(struct probe_shared, generation, SHARED_GENERATION);
+AT(struct probe_shared, tiers, SHARED_TIERS);
+_Static_assert(sizeof(struct probe_stat) == STAT_BYTES && STAT_BYTES == 1 << 7 &&
+                   sizeof(struct probe_histogram) == 2 * STAT_BYTES,
+               "calls.S");
+_Static_assert(PROBE_OFF == 0 && PROBE_COUNT == 1 && PROBE_FULL == 4 && PROBE_LOG == 4 &&
+                   PROBE_WARN == 8 && PROBE_SPARE == 16,
+               "calls.S");
+_Static_assert(RECORD_SERIAL + 4 == offsetof(struct record, node), "written together");
+_Static_assert(PROBE_RECORDS == 0x570000000000 && PROBE_SLOT_MASK == (UINT64_C(1) << 42) - 1,
+               "calls.S");
+_Static_assert(PROBE_THUNKS *PROBE_THUNK_BYTES == 0x800000 && PROBE_BUCKETS == 64 &&
+                   PROBE_BUCKET_FIRST == 4,
+               "calls.S");
+
+_Static_assert(LOGGED == 0x80000000 && DEPTH == 0x7fffffff && PROBE_LOG_DEPTH_MAX == 0x1fffff &&
+                   RING_MARGIN == 256 && PROBE_RING_HEADER == 4096 && PROBE_UNIT_BYTES == 32 &&
+                   offsetof(struct probe_ring, head) == 0 &&
+                   offsetof(struct probe_ring, tail) == 64,
+               "calls.S");
+_Static_assert(PROBE_LOG_BEGIN == 1 && PROBE_LOG_END == 2 && PROBE_EXIT_RETURN == 0, "calls.S");

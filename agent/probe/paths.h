@@ -1,0 +1,72 @@
+/* The tracing agent, inside: the pages that a thread's figures may be on, and the nodes of its
+ * paths. */
+#ifndef SPROF_AGENT_PROBE_PATHS_H
+#define SPROF_AGENT_PROBE_PATHS_H
+
+#include "agent/probe/thread.h"
+
+/* == Memory that is not to grow == */
+
+static inline bool has_bit(const _Atomic uint8_t *bits, uint64_t at)
+{
+    return atomic_load_explicit(&bits[at / 8], memory_order_relaxed) >> at % 8 & 1;
+}
+
+/* Whether a thread's figures of a function are on a page that exists, or may be made. */
+static inline bool has_page(const struct thread *thread, uint32_t extras, uint32_t function)
+{
+    return !(extras & PROBE_SPARE) || function >= probe_inside.shared->function_count ||
+           has_bit(probe_inside.shared->stat_pages[thread->slab],
+                   function * sizeof(struct probe_stat) / PROBE_PAGE);
+}
+
+static inline bool has_node_page(const struct thread *thread, uint32_t node)
+{
+    return has_bit(probe_inside.shared->node_pages[thread->slab],
+                   node * sizeof(struct probe_node) / PROBE_PAGE);
+}
+
+/* == Paths == */
+
+/* The node of a function below a caller's, made where there is none yet. 0: no room, or the place
+ * is not to be found by few looks. */
+static inline uint32_t node_below(const struct thread *thread, uint32_t parent, uint32_t function,
+                                  bool is_spare)
+{
+    enum { LOOKS = 32 };
+    struct probe_node *nodes = thread->nodes;
+    uint64_t depth = parent ? PROBE_NODE_DEPTH(nodes[parent].key) + 1 : 0;
+    if (depth >= PROBE_PATH_DEPTH)
+        depth = parent = 0;
+    const uint64_t key = depth << 48 | (uint64_t)parent << 32 | (function + 1);
+    uint32_t at = (parent * 0x9e3779b1u + function * 0x85ebca77u) >> 16;
+    for (int i = 0; i < LOOKS; i++, at++) {
+        at = at % PROBE_NODES ? at % PROBE_NODES : 1;
+        if (is_spare && !has_node_page(thread, at))
+            return 0;
+        if (nodes[at].key == key)
+            return at;
+        uint64_t free = 0;
+        if (__atomic_compare_exchange_n(&nodes[at].key, &free, key, false, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED))
+            return at;
+        if (free == key) /* by a signal's handler, just now */
+            return at;
+    }
+    return 0;
+}
+
+/* The same of two: the function that called it, if one did, and the function. */
+static uint32_t pair_node(const struct thread *thread, const struct record *caller,
+                          uint32_t function, bool is_spare)
+{
+    while (caller != &thread->root && caller->slot & POINT &&
+           (uint32_t)(caller->stat - thread->stats) >= probe_inside.shared->first_open_point)
+        caller = caller->parent ? caller->parent : &thread->root;
+    const uint32_t from =
+        caller == &thread->root ? UINT32_MAX : (uint32_t)(caller->stat - thread->stats);
+    const uint32_t parent = from == UINT32_MAX ? 0 : node_below(thread, 0, from, is_spare);
+    return from != UINT32_MAX && !parent ? 0 : node_below(thread, parent, function, is_spare);
+}
+
+#endif
