@@ -46,6 +46,19 @@ bool image_vaddr_of_offset(const struct image *image, uint64_t offset, uint64_t 
     return false;
 }
 
+bool image_vaddr_of_mapping(const struct image *image, uint64_t offset, uint64_t *vaddr)
+{
+    for (size_t i = 0; i < image->text.count; i++) {
+        const struct image_segment *segment = &image->text.items[i];
+        if (offset >= (segment->offset & ~UINT64_C(4095)) &&
+            offset < segment->offset + segment->size) {
+            *vaddr = segment->vaddr + (offset - segment->offset);
+            return true;
+        }
+    }
+    return false;
+}
+
 bool image_offset_of_vaddr(const struct image *image, uint64_t vaddr, uint64_t *offset)
 {
     for (size_t i = 0; i < image->loads.count; i++) {

@@ -84,6 +84,10 @@ bool image_is_executable(const struct image *image);
 bool image_vaddr_of_offset(const struct image *image, uint64_t offset, uint64_t *vaddr);
 bool image_offset_of_vaddr(const struct image *image, uint64_t vaddr, uint64_t *offset);
 
+/* The vaddr that the first byte of an executable mapping has, by the file offset of that: a mapping
+ * begins at a page, which may hold the end of another segment, too. */
+bool image_vaddr_of_mapping(const struct image *image, uint64_t offset, uint64_t *vaddr);
+
 /* The executable PT_LOAD segments, in order of vaddr. */
 struct image_segment {
     uint64_t vaddr, offset, size; /* size in the file */

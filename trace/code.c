@@ -190,7 +190,7 @@ static struct module *module_of(struct trace_code *code, const struct model_mmap
     if (recording_open_image(&image, &request, NULL))
         return module;
     uint64_t vaddr = mapping->file_offset;
-    image_vaddr_of_offset(image, mapping->file_offset, &vaddr);
+    image_vaddr_of_mapping(image, mapping->file_offset, &vaddr);
     module->bias = mapping->address - vaddr;
     module->kind = kind_of(module->path, image);
     if (!recording_find_built(&module->built, image, code->cache))

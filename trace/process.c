@@ -53,7 +53,7 @@ static uint64_t bias_of(const struct image_request *request, const struct model_
     uint64_t vaddr = mapping->file_offset;
     if (recording_open_image(&image, request, NULL))
         return 0;
-    image_vaddr_of_offset(image, mapping->file_offset, &vaddr);
+    image_vaddr_of_mapping(image, mapping->file_offset, &vaddr);
     image_free(image);
     return mapping->address - vaddr;
 }

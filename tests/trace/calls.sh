@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof trace: programs compute what they compute untraced, and calls are counted exactly.
-#   calls.sh random LANGUAGE COMPILER | left | known | paths | coroutines | tails | real PROGRAM | environment | children | refused | kinds | follow
+#   calls.sh random LANGUAGE COMPILER | left | known | paths | coroutines | tails | real PROGRAM | environment | children | refused | kinds | packed | follow
 set -u
 . "$(dirname "$0")/lib.sh"
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -507,6 +507,45 @@ END
         calls program.db >found
         has twice calls 1000
     fi
+    ;;
+packed)
+    # Linkers that leave no gap in the file (lld, Rust's default) put the end of another segment into the first page of code.
+    command -v ld.lld >/dev/null || skip "no lld"
+    cat >library.c <<'END'
+__attribute__((noinline)) long thrice(long n) { __asm__ volatile("" : "+r"(n)); return n * 3; }
+END
+    cat >program.c <<'END'
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+long thrice(long n);
+__attribute__((noinline)) long twice(long n) { return thrice(n) + thrice(n + 1); }
+int main(int argc, char **argv)
+{
+    long s = 0, rounds = atol(argv[1]);
+    for (int i = 0; i < rounds && access("end", F_OK); i++) { s += twice(i); if (argc > 2) usleep(1000); }
+    printf("%ld\n", argc > 2 ? 0 : s);
+    return 0;
+}
+END
+    gcc -O1 -g -shared -fPIC -fuse-ld=lld library.c -o libthrice.so &&
+        gcc -O1 -g -fuse-ld=lld program.c -o program -L. -lthrice "-Wl,-rpath,$PWD" || fail "no compiler"
+    readelf -lW program | awk '$1 == "LOAD" && / R E / && $2 != $3 && substr($2, length($2) - 2) != "000"' | grep -q . ||
+        skip "this lld leaves gaps"
+    traced program --module program --module 'libthrice*' -- ./program 1000
+    calls program.db >found
+    has main calls 1
+    has twice calls 1000
+    has thrice calls 2000
+    ./program 1000000 slowly >out &
+    children+=($!)
+    "$SPROF" trace -p $! -o late.db --module program --module 'libthrice*' --duration 300ms 2>err || fail "not attached"
+    touch end
+    wait $! || fail "the program's exit status"
+    grep -qx 0 out || fail "the program's output"
+    calls late.db >found
+    awk '{ n[$1] = $2 } END { exit !(n["twice"] > 0 && n["thrice"] >= 2 * n["twice"] - 2 && n["thrice"] <= 2 * n["twice"] + 2) }' \
+        found || fail "calls of a running program"
     ;;
 follow)
     # While the command runs its figures can be read, more each time.

@@ -31,6 +31,9 @@ static void test_vaddr_differs_from_offset(void)
     CU_ASSERT_EQUAL(offset, text->offset + 16);
     CU_ASSERT_FALSE(image_offset_of_vaddr(image, 0x10, &offset));
     CU_ASSERT_FALSE(image_vaddr_of_offset(image, UINT64_MAX, &vaddr));
+    CU_ASSERT_TRUE(image_vaddr_of_mapping(image, 0, &vaddr));
+    CU_ASSERT_EQUAL(vaddr, text->vaddr - text->offset);
+    CU_ASSERT_FALSE(image_vaddr_of_mapping(image, UINT64_MAX, &vaddr));
     CU_ASSERT_TRUE(image_is_executable(image));
     image_free(image);
     fixture_close(&fixture);
