@@ -18,6 +18,7 @@ struct arguments {
     const char *source, *event, *output;
     struct cli_pids pids;
     pid_t tid;
+    bool all_cpus;
     uint64_t duration_ns, delay_ns;
     size_t stack_bytes;
     double max_overhead; /* percent */
@@ -52,6 +53,9 @@ static const struct cli_option options[] = {
     {"pid", 'p', "PID[,PID…]", "attach to running processes, all their threads", FIELD(pids),
      cli_set_pids},
     {"tid", 't', "TID", "attach to one running thread", FIELD(tid), cli_set_tid},
+    {"all-cpus", 'a', NULL,
+     "all that runs on the machine (not in this version: it says what works)", FIELD(all_cpus),
+     cli_set_flag},
     {"duration", 0, "T", "end the recording after 10, 10s, 500ms, 2m", FIELD(duration_ns),
      cli_set_duration},
     {"delay", 0, "T", "begin it so long after the start", FIELD(delay_ns), cli_set_duration},
@@ -85,7 +89,9 @@ static int check_targets(const struct arguments *arguments, const struct cli_ope
 {
     const int kinds =
         (operands->count > 0) + (arguments->pids.list.count > 0) + (arguments->tid > 0);
-    if (!kinds)
+    if (arguments->all_cpus && (arguments->pids.list.count > 0 || arguments->tid > 0))
+        return usage(error, "-a is all that runs, -p and -t are some of it: give one of them");
+    if (!kinds && !arguments->all_cpus)
         return usage(error, "nothing to record: give a command (`sprof record -- PROGRAM`), -p PID "
                             "or -t TID");
     if (kinds > 1)
@@ -142,6 +148,7 @@ static struct record_options options_of(const struct arguments *arguments,
         .pids = arguments->pids.list.items,
         .pid_count = arguments->pids.list.count,
         .tid = arguments->tid,
+        .all_cpus = arguments->all_cpus,
         .max_overhead = arguments->max_overhead / 100,
         .paused = arguments->paused,
         .delay_ns = arguments->delay_ns,
@@ -157,9 +164,14 @@ static int summarize(struct cli_terminal *terminal, struct store *store,
                      const struct record_options *record, const struct record_result *result,
                      struct sprof_error *error)
 {
+    char note[320] = "";
+    if (*result->source_cure)
+        snprintf(note, sizeof note,
+                 "perf events would sample the kernel, too, and at the rate asked for: %s",
+                 result->source_cure);
     if (!result->without_names) {
         const int told =
-            report_summary(stderr, store, record->output, cli_columns(stderr, 0), error);
+            report_summary(stderr, store, record->output, note, cli_columns(stderr, 0), error);
         if (told != SPROF_EUSAGE)
             return told;
     }
@@ -173,6 +185,8 @@ static int summarize(struct cli_terminal *terminal, struct store *store,
                 samples, record->output, record->output);
     else /* phases in modes that no report can take together: the error says which */
         cli_say(terminal, "%llu samples in %s; %s", samples, record->output, error->message);
+    if (*note)
+        cli_say(terminal, "%s", note);
     return 0;
 }
 

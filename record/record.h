@@ -32,6 +32,7 @@ struct record_options {
     const pid_t *pids;
     size_t pid_count;
     pid_t tid;
+    bool all_cpus;                  /* whatever runs; beside it a command says for how long */
     uint64_t delay_ns, duration_ns; /* 0: none, no end */
     double max_overhead; /* the rate goes down until sprof and its samples cost no more than this
                             fraction of the targets' CPU time; 0: it stays */
@@ -48,6 +49,7 @@ struct record_result {
     bool interrupted;     /* by record_interrupt */
     bool without_names;   /* as asked for, or because record_hurry was called */
     uint32_t run_id;
+    const char *source_cure; /* what would let a better source be used, the session's; or empty */
 };
 
 struct record_session;

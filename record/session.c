@@ -45,6 +45,7 @@ static int begin_sampler(struct record_session *session, struct sprof_error *err
         .pids = options->pids,
         .pid_count = options->pid_count,
         .tid = options->tid,
+        .all_cpus = options->all_cpus,
         .minimum_scope = options->thread_scope ? SAMPLER_SCOPE_TASK : SAMPLER_SCOPE_CPU_FILTERED,
         .paused = options->paused,
         .early = true,
@@ -491,6 +492,7 @@ int record_run(struct record_session *session, struct record_result *result,
         goto done;
     failed = drain_all(session, error);
     record_warn(session, result);
+    result->source_cure = sampler_facts(session->sampler)->source_cure;
     if (failed)
         goto done;
     session->run->wait_status = result->has_wait_status ? result->wait_status : -1;

@@ -16,10 +16,6 @@ static void warn_of_agents(const struct record_session *session)
                           "--agent-clock had no effect: perf events are permitted, and were used");
     if (!by_agents)
         return;
-    if (*facts->source_cure)
-        sprof_log_message(log, SPROF_LOG_NOTE,
-                          "perf events would sample the kernel, too, and at the rate asked for: %s",
-                          facts->source_cure);
     if (!counters.agents)
         sprof_log_message(log, SPROF_LOG_WARNING,
                           "no sample could be taken: the agent did not get into the command, or "

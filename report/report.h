@@ -142,9 +142,10 @@ int report_write(FILE *out, struct store *store, const struct report_request *re
                  struct sprof_error *error);
 
 /* What `sprof record` says at its end (DESIGN §10): two or three lines, the top functions, what to
- * do next. `path` is the file's name as the user gave it. */
-int report_summary(FILE *out, struct store *store, const char *path, unsigned columns,
-                   struct sprof_error *error);
+ * do next. `path` is the file's name as the user gave it. `note` is a line behind the one that says
+ * which source took the samples; empty: none. */
+int report_summary(FILE *out, struct store *store, const char *path, const char *note,
+                   unsigned columns, struct sprof_error *error);
 
 /* One sample after the other in time order: a line of thread, pid/tid, cpu, time, weight, event and
  * end reason, then a line a frame with address, function, module and source line. `limit` samples;

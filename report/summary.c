@@ -105,7 +105,7 @@ static void write_next(FILE *out, const char *path)
 }
 
 static int write_summary(FILE *out, struct report_dataset *dataset, uint64_t modules,
-                         const char *path, unsigned columns)
+                         const char *path, const char *note, unsigned columns)
 {
     static const char prefix[] = "sprof: ";
     struct quality_parts parts = {0}, notes = {0};
@@ -115,6 +115,8 @@ static int write_summary(FILE *out, struct report_dataset *dataset, uint64_t mod
     report_quality_write_parts(out, &parts, prefix, columns);
     if (report_quality_is_by_agents(dataset)) /* why they were used */
         fprintf(out, "%s%s\n", prefix, dataset->run.source);
+    if (*note)
+        fprintf(out, "%s%s\n", prefix, note);
     for (size_t i = 0; i < notes.count; i++)
         fprintf(out, "%s%s\n", prefix, notes.items[i]);
     if (write_top(out, dataset, columns))
@@ -123,8 +125,8 @@ static int write_summary(FILE *out, struct report_dataset *dataset, uint64_t mod
     return 0;
 }
 
-int report_summary(FILE *out, struct store *store, const char *path, unsigned columns,
-                   struct sprof_error *error)
+int report_summary(FILE *out, struct store *store, const char *path, const char *note,
+                   unsigned columns, struct sprof_error *error)
 {
     struct report_dataset dataset;
     uint64_t modules = 0;
@@ -135,7 +137,7 @@ int report_summary(FILE *out, struct store *store, const char *path, unsigned co
     result = report_dataset_load(&dataset, store, &selection, REPORT_ONLY_RUN, error);
     if (!result)
         result = count_modules(store, dataset.run.id, &modules, error);
-    if (!result && write_summary(out, &dataset, modules, path, columns ? columns : 100))
+    if (!result && write_summary(out, &dataset, modules, path, note, columns ? columns : 100))
         result = sprof_error_memory(error);
     report_dataset_release(&dataset);
     store_end_reading(store);

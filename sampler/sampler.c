@@ -146,6 +146,7 @@ static int open_parts(struct sampler *sampler, const struct source_kind *const *
         .pids = options->pids,
         .pid_count = options->pid_count,
         .tid = options->tid,
+        .all = options->all_cpus,
         .in_child = warm_up_sources,
     };
     int result = target_open(&sampler->target, &target, error);

@@ -52,6 +52,7 @@ struct sampler_options {
     const pid_t *pids;        /* processes to attach to, all their threads */
     size_t pid_count;
     pid_t tid;      /* one thread to attach to; 0: none */
+    bool all_cpus;  /* whatever runs on the machine: no source can do that yet */
     bool user_only; /* do not even ask for kernel samples */
     bool paused;    /* begin without taking samples: see sampler_set_paused */
     bool early; /* a command may be let go before its samples are filtered in the kernel, and its

@@ -28,7 +28,7 @@ struct target {
 static int check(const struct target_options *options, struct sprof_error *error)
 {
     const int kinds = !!options->command + !!options->pid_count + !!options->tid;
-    if (kinds != 1)
+    if (options->all ? options->pid_count || options->tid : kinds != 1)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "give either a command, or processes, or one thread");
     int result = options->tid ? target_check(options->tid, true, error) : 0;

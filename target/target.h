@@ -13,12 +13,14 @@
 
 /* == The target of a recording == */
 
-/* Exactly one of command, pids and tid is given. All is borrowed until target_open returns. */
+/* Of pids, tid and all one is given, or a command (or a command and all). All is borrowed until
+ * target_open returns. */
 struct target_options {
     char *const *command; /* argv of a command to launch, NULL-terminated */
     const pid_t *pids;    /* processes to attach to, all their threads */
     size_t pid_count;
     pid_t tid;              /* one thread to attach to */
+    bool all;               /* whatever runs on the machine */
     void (*in_child)(void); /* called in the launched child while it waits; NULL: nothing */
 };
 

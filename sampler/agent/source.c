@@ -57,7 +57,7 @@ static int check_request(const struct sampler_options *options, struct sprof_err
     const int result = options->clock == SAMPLER_CLOCK_WALL ? check_wall(options, error) : 0;
     if (result)
         return result;
-    if (!options->command)
+    if (!options->command || options->all_cpus)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "the SIGPROF agent samples a command that sprof launches, nothing "
                                "that runs already\n" CURE);
@@ -323,7 +323,7 @@ static uint64_t cpu_ns(struct source *base)
 /* Only where the choice was left to sprof, and what it launches can be sampled so at all. */
 static bool stands_in(const struct sampler_options *options)
 {
-    return options->command && !options->event && !options->period;
+    return options->command && !options->all_cpus && !options->event && !options->period;
 }
 
 const struct source_kind sampler_sigprof_kind = {

@@ -40,12 +40,28 @@ void perf_losses_close_event(struct perf_source *source, size_t cpu, int fd)
         source->losses.items[cpu].of_closed += lost;
 }
 
+/* The index of a ring's CPU; SIZE_MAX: it is a counter's. */
+static size_t cpu_of(const struct perf_source *source, size_t ring)
+{
+    if (ring < source->cpu_rings)
+        return ring;
+    for (size_t i = 0; i < source->larger_rings.count; i++) {
+        const size_t first = source->larger_rings.items[i];
+        if (ring >= first && ring - first < source->cpus.count)
+            return ring - first;
+    }
+    return SIZE_MAX;
+}
+
 void perf_losses_tell(struct perf_source *source, size_t ring, struct model_record *record)
 {
     uint64_t samples;
-    /* Larger rings come as one for each CPU, too, but behind whatever was opened before. */
-    const size_t first = ring < source->event_rings ? 0 : source->event_rings,
-                 cpu = (ring - first) % (source->cpu_rings ? source->cpu_rings : 1);
+    const size_t cpu = cpu_of(source, ring);
+    if (cpu == SIZE_MAX) {
+        source->counts.lost_others += record->lost.count;
+        record->lost.count = 0;
+        return;
+    }
     source->lost_told += record->lost.count;
     if (!is_known(source) || cpu >= source->losses.count || !untold(source, cpu, &samples))
         return;

@@ -192,10 +192,13 @@ void perf_source_enlarge_rings(struct perf_source *source, const struct perf_con
     const size_t first = source->merge.rings.count;
     size_t size =
         perf_config_ring_bytes(&whole, budget > spent ? (budget - spent) / source->cpus.count : 0);
+    if (sprof_vec_reserve(&source->larger_rings, source->larger_rings.count + 1))
+        return;
     while (size > now && add_larger_rings(source, size))
         size /= 2;
     if (size <= now)
         return;
+    source->larger_rings.items[source->larger_rings.count++] = first;
     source->event_rings = first;
     source->facts.rings += (unsigned)source->cpus.count;
     source->facts.ring_bytes += size * source->cpus.count;

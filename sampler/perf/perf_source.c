@@ -1,5 +1,6 @@
 /* The source of perf events: opens them, starts and stops them, and says what they are. */
 #include "sampler/perf/perf_source.h"
+#include "sampler/perf/permission.h"
 #include "sampler/waiting/waiting_source.h"
 
 #include <stdio.h>
@@ -65,6 +66,7 @@ static void perf_free(struct source *opened)
     sprof_vec_release(&source->events);
     sprof_vec_release(&source->trackers);
     sprof_vec_release(&source->losses);
+    sprof_vec_release(&source->larger_rings);
     sprof_vec_release(&source->cpus);
     perf_stack_tail_bpf_close(&source->tail_bpf);
     sampler_stack_ends_close(&source->tails.ends);
@@ -107,6 +109,8 @@ static int perf_open_source(struct source **opened, const struct source_request 
 {
     struct perf_config config;
     int result = perf_config_make(&config, request->options, error);
+    if (!result && request->options->all_cpus)
+        result = perf_explain_all_cpus(error);
     if (result)
         return result;
     struct perf_source *source = calloc(1, sizeof *source);

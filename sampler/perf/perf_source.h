@@ -49,6 +49,7 @@ struct perf_source {
     struct sprof_id_list cpus;
     size_t cpu_rings;   /* the first rings of `merge`: one for each of `cpus`, in their order */
     size_t event_rings; /* the first of those that new sampling events write to, likewise */
+    SPROF_VEC(size_t) larger_rings; /* the first of each such set that was opened later */
     size_t ring_budget_bytes;
     int rings_result;                  /* of opening rings in the thread that loads programs; */
     struct sprof_error rings_error;    /* … why it failed */
@@ -206,8 +207,6 @@ void perf_jitter_rate(struct perf_source *source, size_t index);
 void perf_jitter_replace(struct perf_source *source, size_t index, int fd);
 void perf_jitter_weigh(struct source *source, struct model_sample *sample, uint64_t time_ns);
 
-/* end_records.c: what is known only when all rings are empty: losses at the very end, and the CPU
- * time of the threads still alive (0 or SPROF_ENOMEM); that of one of them. */
 /* == losses.c == */
 
 /* Keeps account of what is lost on each CPU. Returns 0 or SPROF_ENOMEM. */
@@ -216,13 +215,15 @@ int perf_losses_open(struct perf_source *source);
 /* An event is about to be closed; `cpu` is its index among `cpus`, SIZE_MAX: it is a thread's. */
 void perf_losses_close_event(struct perf_source *source, size_t cpu, int fd);
 
-/* A ring tells of a loss: leaves the samples in it, and counts the rest apart, where that is known.
- */
+/* A ring tells of a loss: leaves the samples in it, and counts the rest apart, where that is known:
+ * all of it in the ring of a counter. */
 void perf_losses_tell(struct perf_source *source, size_t ring, struct model_record *record);
 
 /* How many samples were lost that no ring has told of. */
 uint64_t perf_losses_at_the_end(struct perf_source *source);
 
+/* end_records.c: what is known only when all rings are empty: losses at the very end, and the CPU
+ * time of the threads still alive (0 or SPROF_ENOMEM); that of one of them. */
 int perf_end_records_make(struct perf_source *source);
 uint64_t perf_end_records_thread_cpu_ns(struct source *source, pid_t pid, pid_t tid);
 

@@ -35,6 +35,30 @@ static bool under_seccomp(void)
     return is;
 }
 
+static int explain_seccomp(int errnum, long paranoid, struct sprof_error *error)
+{
+    return sprof_error_set(
+        error, SPROF_EPERMISSION, errnum,
+        "perf events are refused (%s) by a seccomp filter, as containers have "
+        "(kernel.perf_event_paranoid is %ld, which would allow them)\nrun the container with "
+        "`--cap-add PERFMON --security-opt seccomp=unconfined`, or run sprof on the host with "
+        "`sprof record -p PID`",
+        strerror(errnum), paranoid);
+}
+
+/* There is no such system call. A kernel that has it has its setting, too. */
+static int explain_hidden(int errnum, struct sprof_error *error)
+{
+    const long paranoid = sprof_proc_number(paranoid_path, PARANOID_UNKNOWN);
+    if (paranoid != PARANOID_UNKNOWN && under_seccomp())
+        return explain_seccomp(errnum, paranoid, error);
+    return sprof_error_set(
+        error, SPROF_EUNSUPPORTED, errnum,
+        "this kernel has no perf events (CONFIG_PERF_EVENTS), or a sandbox hides "
+        "them\nrun sprof on a kernel built with CONFIG_PERF_EVENTS=y, or "
+        "outside the sandbox");
+}
+
 /* Nothing at all may be opened: the setting, a filter, or a security module. */
 static int explain_all_refused(int errnum, struct sprof_error *error)
 {
@@ -46,13 +70,7 @@ static int explain_all_refused(int errnum, struct sprof_error *error)
                                "kernel.perf_event_paranoid=1`, or run sprof as root",
                                paranoid);
     if (under_seccomp())
-        return sprof_error_set(
-            error, SPROF_EPERMISSION, errnum,
-            "perf events are refused (%s) by a seccomp filter, as containers have "
-            "(kernel.perf_event_paranoid is %ld, which would allow them)\nrun the container with "
-            "`--cap-add PERFMON --security-opt seccomp=unconfined`, or run sprof on the host with "
-            "`sprof record -p PID`",
-            strerror(errnum), paranoid);
+        return explain_seccomp(errnum, paranoid, error);
     return sprof_error_set(error, SPROF_EPERMISSION, errnum,
                            "perf events are refused (%s; kernel.perf_event_paranoid is %ld), by a "
                            "security module or a missing capability\nrun `sudo sysctl "
@@ -70,10 +88,7 @@ int perf_explain(pid_t target, bool is_thread, int errnum, struct sprof_error *e
             return explain_all_refused(errnum, error);
         return target_explain(target, is_thread, errnum, error);
     }
-    case ENOSYS:
-        return sprof_error_set(error, SPROF_EUNSUPPORTED, errnum,
-                               "this kernel has no perf events (CONFIG_PERF_EVENTS), or a filter "
-                               "hides them");
+    case ENOSYS: return explain_hidden(errnum, error);
     case ESRCH:
         return sprof_error_set(error, SPROF_ENOTFOUND, errnum, "%s %d has ended meanwhile",
                                is_thread ? "thread" : "process", target);
@@ -90,6 +105,17 @@ int perf_explain(pid_t target, bool is_thread, int errnum, struct sprof_error *e
         return sprof_error_set(error, SPROF_EIO, errnum, "cannot open the sampling event: %s",
                                strerror(errnum));
     }
+}
+
+int perf_explain_all_cpus(struct sprof_error *error)
+{
+    const int refused = open_harmless();
+    if (refused)
+        return perf_explain(0, false, -refused, error);
+    return sprof_error_set(error, SPROF_EUSAGE, 0,
+                           "this version of sprof cannot sample the whole machine yet\nrecord a "
+                           "command with all that it starts (`sprof record -- PROGRAM`), or what "
+                           "runs already with all its threads (`sprof record -p PID,PID`)");
 }
 
 int perf_explain_rings(size_t ring_bytes, int errnum, struct sprof_error *error)

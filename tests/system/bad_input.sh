@@ -27,6 +27,10 @@ frobnicate|sprof --help
 record|nothing to record
 record -p 1 -- true|give one of them
 record -p 1 -t 1|give one of them
+record -a -p 1|give one of them
+record --all-cpus -t 1|give one of them
+record -a -F 100 -c 1000|exclude each other
+record --source sigprof -a|the SIGPROF agent samples a command
 record -p one|not a process id
 record --mdoe pc true|did you mean --mode
 record -m whole true|choose pc, full or app
@@ -49,7 +53,7 @@ import -f wat x|pprof, perf-script, folded
 import a b|one input
 script --format xml|text, csv, json
 END
-    [ "$cases" = 27 ] || fail "$cases cases"
+    [ "$cases" = 31 ] || fail "$cases cases"
     [ ! -e sprof.db ] || fail "a usage error made a recording"
 }
 
@@ -152,10 +156,11 @@ ordinary_user() {
 refused() { # ERRNO
     keep
     start sleep 60
-    for how in "--source perf -- true" "-e cpu-clock -- true" "-p $child" "-t $child"; do
+    for how in "--source perf -- true" "-e cpu-clock -- true" "-p $child" "-t $child" "-a" "-a -- true"; do
         expect 1 "$PROGRAMS/refuse" perf_event_open "$1" "$SPROF" record $how
         said 'perf_event_open|perf events'
         said 'seccomp|perf_event_paranoid|CONFIG_PERF_EVENTS'
+        said '^sprof: run '
         [ "$(wc -l <err)" -le 2 ] || fail "more than one message"
     done
     kept
@@ -163,6 +168,19 @@ refused() { # ERRNO
 refused_eperm() { refused EPERM; }
 refused_eacces() { refused EACCES; }
 refused_enosys() { refused ENOSYS; }
+
+# Where events are permitted, it is sprof that cannot.
+whole_machine() {
+    run "$SPROF" record --source perf -o t.db -- true
+    [ "$status" = 0 ] || skip "perf events are refused here"
+    keep
+    for how in -a "-a -- true" "-a --clock wall" "-a --append"; do
+        expect 2 "$SPROF" record $how
+        said_only 'cannot sample the whole machine'
+        said 'sprof record -p PID,PID'
+    done
+    kept
+}
 
 no_room_for_rings() {
     needs_root "to change perf_event_mlock_kb for a moment"

@@ -3,13 +3,15 @@
 static void test_summary(void)
 {
     struct captured *captured = capture();
-    CU_ASSERT_EQUAL(report_summary(captured->out, example.store, "sprof.db", 100, NULL), 0);
+    CU_ASSERT_EQUAL(
+        report_summary(captured->out, example.store, "sprof.db", "What cures it.", 100, NULL), 0);
     assert_text(
         captured_text(captured),
         "sprof: 6 samples in 6.0 ms (cpu-clock, 997 Hz asked) · 3 lost · 66.67 % whole stacks\n"
         "sprof: 1 guessed frame · 82.35 % named · 2 processes, 3 threads, 3 modules · own cost "
         "20.0 ms CPU\n"
         "sprof: sprof.db\n"
+        "sprof: What cures it.\n"
         "sprof: the target was on a CPU for 0 % of the time: where it waited is not seen by these "
         "samples\n"
         "sprof: 24.9 % of the CPU time has no sample, mostly of very short threads: [not sampled]\n"
@@ -22,7 +24,8 @@ static void test_summary(void)
         "next: sprof report · sprof report --inclusive · sprof report --tree\n");
     capture_free(captured);
     captured = capture();
-    CU_ASSERT_EQUAL(report_summary(captured->out, example.store, example.place.path, 100, NULL), 0);
+    CU_ASSERT_EQUAL(report_summary(captured->out, example.store, example.place.path, "", 100, NULL),
+                    0);
     CU_ASSERT_PTR_NOT_NULL(strstr(captured_text(captured), "sprof.db, 0."));
     CU_ASSERT_PTR_NOT_NULL(strstr(captured->text, "next: sprof report -i /tmp/"));
     capture_free(captured);

@@ -112,6 +112,24 @@ static int check_seccomp(int errnum)
     return 0;
 }
 
+/* The whole machine as well: not even a command that is given makes an agent stand in. */
+static int check_whole_machine(void)
+{
+    LIVE_EXPECT(forbid_perf(EPERM));
+    const struct sampler_options options = {.command = true_command, .all_cpus = true};
+    struct sampler *sampler;
+    struct sprof_error error = {0};
+    LIVE_EXPECT(sampler_open(&sampler, &options, &error) == SPROF_EPERMISSION);
+    LIVE_EXPECT(strstr(error.message, "--cap-add PERFMON"));
+    LIVE_EXPECT(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD);
+    return 0;
+}
+
+static int check_seccomp_enosys(void)
+{
+    return check_seccomp(ENOSYS);
+}
+
 static int check_seccomp_eperm(void)
 {
     return check_seccomp(EPERM);
@@ -126,6 +144,8 @@ static void test_a_seccomp_filter(void)
 {
     CU_ASSERT_EQUAL(live_in_child(check_seccomp_eperm, false), 0);
     CU_ASSERT_EQUAL(live_in_child(check_seccomp_eacces, false), 0);
+    CU_ASSERT_EQUAL(live_in_child(check_seccomp_enosys, false), 0);
+    CU_ASSERT_EQUAL(live_in_child(check_whole_machine, false), 0);
 }
 
 void sprof_suite_sampler_permission(void);

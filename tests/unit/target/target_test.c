@@ -82,6 +82,15 @@ static void test_one_kind_of_target(void)
     CU_ASSERT_EQUAL(target_open(&target, &none, &error), SPROF_EUSAGE);
     CU_ASSERT_EQUAL(target_open(&target, &both, &error), SPROF_EUSAGE);
     CU_ASSERT_PTR_NULL(target);
+    const pid_t self = getpid();
+    const struct target_options all = {.all = true},
+                                some_of_all = {.all = true, .pids = &self, .pid_count = 1};
+    size_t count = 1;
+    CU_ASSERT_EQUAL(target_open(&target, &some_of_all, &error), SPROF_EUSAGE);
+    CU_ASSERT_EQUAL_FATAL(target_open(&target, &all, &error), 0);
+    target_processes(target, &count);
+    CU_ASSERT_EQUAL(count, 0);
+    target_free(target);
 }
 
 static void test_memory(void)
