@@ -336,6 +336,7 @@ struct probe_owner {
     uint64_t shared_at;
     uint64_t handle, close; /* what dlclose, at `close`, unloads the agent by; 0: it stays */
     uint32_t has_points;    /* there are call points, which stay until the process ends */
+    uint32_t is_ending;     /* the trace is over, and about to leave */
     struct probe_hello hello;
     struct {
         uint64_t address, bytes;

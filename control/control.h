@@ -52,7 +52,8 @@ int control_address(const char *output, struct sockaddr_un *address, int *direct
 
 /* Paths of recordings. Zero is a valid empty value. */
 struct control_files {
-    SPROF_VEC(char *) list; /* owned */
+    SPROF_VEC(char *) list;     /* owned */
+    SPROF_VEC(pid_t) recorders; /* … and who makes each */
 };
 
 /* Finds the recordings that sprof makes of a process now, as far as their recorders are the

@@ -56,7 +56,7 @@ static int look_at(pid_t recorder, pid_t pid, struct control_files *files)
     char *copy = knows_it && *output ? strdup(output) : NULL;
     if (!knows_it || !*output)
         return 0;
-    if (copy && !sprof_vec_push(&files->list, copy))
+    if (copy && !sprof_vec_push(&files->recorders, recorder) && !sprof_vec_push(&files->list, copy))
         return 0;
     free(copy);
     return SPROF_ENOMEM;
@@ -86,4 +86,5 @@ void control_files_release(struct control_files *files)
     for (size_t i = 0; i < files->list.count; i++)
         free(files->list.items[i]);
     sprof_vec_release(&files->list);
+    sprof_vec_release(&files->recorders);
 }

@@ -197,7 +197,7 @@ struct store_thread_node_cost recording_derive_pair_row(const struct store_threa
 /* The function whose entry a node is: of the chain of inlined ones the outermost. 0: none. */
 uint32_t recording_derive_entry_function(const struct derive *derive, uint32_t node);
 
-/* The same for the functions that it looked for. */
+/* The same for the functions that it looked for, and those whose probes did less or more. */
 int recording_derive_reach_coverage(struct derive *derive, const struct derive_run *run,
                                     struct sprof_error *error);
 

@@ -1,5 +1,5 @@
 /* Which functions were called, from where their entries were: two entries of one function are one.
- */
+ * And those without a call that rows name: a probe that was off since the figures were cleared. */
 #include "recording/derive.h"
 
 struct covering {
@@ -18,12 +18,25 @@ static int reach_entry(void *context, const struct store_entry_coverage *entry)
     return 0;
 }
 
+/* It has a row of its path, by which the view finds its function. */
+static int reach_changed(void *context, const struct store_probe_event *event)
+{
+    struct covering *covering = context;
+    const size_t at = recording_derive_find_node(covering->derive, event->node_id);
+    if (!at)
+        return SPROF_EFORMAT;
+    covering->derive->nodes.items[at - 1].sampled = true;
+    recording_derive_reach(covering->derive, covering->run, at);
+    return 0;
+}
+
 int recording_derive_reach_coverage(struct derive *derive, const struct derive_run *run,
                                     struct sprof_error *error)
 {
     struct covering covering = {.derive = derive, .run = run};
-    const int result =
-        store_each_entry_coverage(derive->store, run->id, reach_entry, &covering, error);
+    int result = store_each_entry_coverage(derive->store, run->id, reach_entry, &covering, error);
+    if (!result)
+        result = store_each_probe_event(derive->store, run->id, reach_changed, &covering, error);
     return result == SPROF_EFORMAT && (!error || !error->code)
                ? sprof_error_set(error, SPROF_EFORMAT, 0,
                                  "the recording is damaged: the place of a function is missing")

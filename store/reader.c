@@ -165,8 +165,8 @@ static int find_path(struct store *store, sqlite3_stmt *statement, uint32_t pare
                      uint32_t function_id, uint32_t *id, struct sprof_error *error)
 {
     sqlite3_reset(statement);
-    const int bound = parent_id ? sqlite3_bind_int64(statement, 1, parent_id)
-                                : sqlite3_bind_null(statement, 1);
+    const int bound =
+        parent_id ? sqlite3_bind_int64(statement, 1, parent_id) : sqlite3_bind_null(statement, 1);
     if (bound != SQLITE_OK || sqlite3_bind_int64(statement, 2, function_id) != SQLITE_OK)
         return store_fail(store, error);
     const int stepped = sqlite3_step(statement);
@@ -212,7 +212,8 @@ int store_first_node(struct store *store, uint32_t run_id, uint32_t *node,
     sprof_str_appendf(&sql,
                       "WITH of_run(id) AS (SELECT min(node_id) FROM sample WHERE %s"
                       " UNION ALL SELECT min(node_id) FROM call_cost WHERE run_id = ?1"
-                      " UNION ALL SELECT min(node_id) FROM entry_coverage WHERE run_id = ?1)"
+                      " UNION ALL SELECT min(node_id) FROM entry_coverage WHERE run_id = ?1"
+                      " UNION ALL SELECT min(node_id) FROM probe_event WHERE run_id = ?1)"
                       " SELECT coalesce(min(id), 0) FROM of_run",
                       store_table(STORE_SAMPLE)->of_run);
     sqlite3_stmt *statement = NULL;

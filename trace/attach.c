@@ -159,23 +159,19 @@ static void wait_for_libraries(pid_t pid)
     }
 }
 
-/* Without the lock a dead one may have a keeper that is about to take its probes out. */
-static int check_owner(pid_t pid, bool alive_alone, struct sprof_error *error)
+/* With the lock: without it, who died may have a keeper that is about to take its probes out. */
+static int check_owner(pid_t pid, struct sprof_error *error)
 {
     struct probe_owner owner;
-    const int version = trace_owner_check_version(pid, error);
-    if (version || !trace_owner_read(pid, &owner, NULL))
-        return version;
-    if (trace_owner_is_alive(&owner))
-        return sprof_error_set(error, SPROF_ESTATE, 0,
-                               "process %d is being traced already, into %s by process %u\n`sprof "
-                               "ctl -p %d probe +RE` adds to that, `sprof ctl -p %d end` ends it",
-                               (int)pid, owner.output, owner.pid, (int)pid, (int)pid);
-    return alive_alone ? 0
-                       : sprof_error_set(error, SPROF_ESTATE, 0,
-                                         "process %d has probes of a trace that was killed\n`sprof "
-                                         "ctl -p %d detach` takes them out",
-                                         (int)pid, (int)pid);
+    int result = trace_owner_check_version(pid, error);
+    if (!result)
+        result = trace_owner_check_alone(pid, error);
+    if (result || !trace_owner_read(pid, &owner, NULL))
+        return result;
+    return sprof_error_set(error, SPROF_ESTATE, 0,
+                           "process %d has probes of a trace that was killed\n`sprof ctl -p %d "
+                           "detach` takes them out",
+                           (int)pid, (int)pid);
 }
 
 static int refuse_reader(pid_t pid, struct sprof_error *error)
@@ -200,9 +196,7 @@ int trace_attach_check(pid_t pid, int *lock_fd, struct sprof_error *error)
     char library[TARGET_PATH_MAX];
     if (target_may_read(pid))
         return refuse_reader(pid, error);
-    int result = check_owner(pid, true, error);
-    if (!result && (result = trace_lock(pid, lock_fd, error)) == SPROF_ESTATE)
-        check_owner(pid, true, error);
+    int result = trace_lock_alone(pid, lock_fd, error);
     if (!result)
         result = check_state(pid, error);
     if (!result)
@@ -212,7 +206,7 @@ int trace_attach_check(pid_t pid, int *lock_fd, struct sprof_error *error)
     if (!result)
         wait_for_libraries(pid);
     if (!result)
-        result = check_owner(pid, false, error);
+        result = check_owner(pid, error);
     if (result && *lock_fd >= 0) {
         close(*lock_fd);
         *lock_fd = -1;

@@ -218,6 +218,7 @@ static int end(void *context, char *argument, struct sprof_str *answer, struct s
     (void)argument;
     (void)error;
     session->paused = session->ended = true;
+    trace_owner_end(session, true);
     switch_all(session);
     sprof_str_append(answer, "the trace ends");
     return 0;
@@ -233,10 +234,13 @@ static int detach(void *context, char *argument, struct sprof_str *answer,
                                "the call points of --all-points stay until the command ends: "
                                "`sprof ctl off` switches them off, with all probes");
     session->paused = true;
+    trace_owner_end(session, true);
     switch_all(session);
     const int result = trace_detach(session, error);
-    if (result)
+    if (result) {
+        trace_owner_end(session, false);
         return result;
+    }
     session->ended = true;
     sprof_str_appendf(answer,
                       "the probes are out, and the trace ends; threads stood still for %.1f ms",

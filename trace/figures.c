@@ -464,7 +464,7 @@ int trace_clear_figures(struct trace_session *session, uint64_t ticks)
     }
     trace_log_clear(session, session->now_ns);
     for (size_t i = 0; i < session->probes.count; i++)
-        session->probes.items[i].calls = 0;
+        session->probes.items[i].calls = session->probes.items[i].governed_calls = 0;
     session->calls = session->in_flight = session->abnormal = 0;
     return result;
 }

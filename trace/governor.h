@@ -14,6 +14,10 @@ uint64_t trace_govern_next_ns(const struct trace_session *session);
 /* Probes are new, or do more than before: they are watched closely for a second. */
 void trace_govern_anew(struct trace_session *session);
 
+/* What it does to probes goes on after a clear: the rows that say so are written again. Returns 0
+ * or SPROF_ENOMEM. */
+int trace_govern_tell_again(struct trace_session *session);
+
 /* What is left of a tier. */
 uint8_t trace_governed_tier(const struct trace_probe *probe, uint8_t tier);
 

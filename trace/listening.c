@@ -18,7 +18,7 @@
 enum {
     HELLO_MS = 10000,
     JUMP = 0xe9,
-    NO_CODE = 0xcc, /* as the agent's area begins */
+    NO_CODE = 0xcc,                        /* as the agent's area begins */
     FAR_OPCODE = TRACE_FAR_JUMP_BYTES - 8, /* bytes before its target */
 };
 
@@ -93,11 +93,7 @@ int trace_listening_connect(pid_t pid, int *agent_fd, int *lock_fd, struct sprof
                                  "what the tracing agent needs could end it",
                                  (int)pid);
     if (!result)
-        result = trace_lock(pid, lock_fd, error);
-    if (result == SPROF_ESTATE)
-        sprof_error_set(error, SPROF_ESTATE, 0,
-                        "process %d is being traced already: `sprof ctl -i FILE` controls that",
-                        (int)pid);
+        result = trace_lock_alone(pid, lock_fd, error);
     if (result) {
         close(fd);
         return result;

@@ -6,11 +6,17 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
-/* For who holds a process's lock to let go of it. */
-enum { LOCK_MS = 10000 };
+enum {
+    LOCK_MS = 10000, /* for who holds a process's lock to let go of it … */
+    BEGIN_MS = 1000, /* … so long that it is not told of, unless it notes itself who it is */
+    LOOK_MS = 50,    /* between two looks for that */
+    TRY_MS = 5,
+};
 
 /* Of a trace that is over nothing is left in it but its version. */
 static bool is_retired(pid_t pid, uint64_t at)
@@ -39,9 +45,90 @@ static uint64_t find_shared(pid_t pid)
     return at;
 }
 
-int trace_lock(pid_t pid, int *fd, struct sprof_error *error)
+/* == The lock == */
+
+/* The process that has locked what the descriptor leads to; 0: not known. */
+static pid_t find_holder(int fd)
 {
-    const uint64_t until_ns = sprof_clock_monotonic_ns() + LOCK_MS * UINT64_C(1000000);
+    struct stat status;
+    char line[256];
+    int pid = 0, found = 0;
+    FILE *locks = fstat(fd, &status) ? NULL : fopen("/proc/locks", "re");
+    while (locks && !found && fgets(line, sizeof line, locks)) {
+        unsigned major, minor;
+        unsigned long inode;
+        if (sscanf(line, "%*d: FLOCK %*s %*s %d %x:%x:%lu", &pid, &major, &minor, &inode) == 4 &&
+            inode == status.st_ino && makedev(major, minor) == status.st_dev)
+            found = pid;
+    }
+    if (locks)
+        fclose(locks);
+    return found;
+}
+
+static int refuse_second(pid_t pid, const char *output, pid_t tracer, struct sprof_error *error)
+{
+    return sprof_error_set(error, SPROF_ESTATE, 0,
+                           "process %d is being traced already, into %s by process %d\n`sprof ctl "
+                           "-p %d probe +RE` adds to that, `sprof ctl -p %d end` ends it",
+                           (int)pid, output, (int)tracer, (int)pid, (int)pid);
+}
+
+int trace_owner_check_alone(pid_t pid, struct sprof_error *error)
+{
+    struct probe_owner owner;
+    return trace_owner_read(pid, &owner, NULL) && !owner.is_ending && trace_owner_is_alive(&owner)
+               ? refuse_second(pid, owner.output, (pid_t)owner.pid, error)
+               : 0;
+}
+
+/* Whoever has just begun has noted nothing in the process yet, but has its recording open. */
+static int check_beginner(pid_t pid, int fd, struct sprof_error *error)
+{
+    const pid_t holder = find_holder(fd);
+    struct control_files files = {0};
+    int result = holder > 0 && control_find(pid, &files) ? sprof_error_memory(error) : 0;
+    for (size_t i = 0; i < files.list.count && !result; i++)
+        if (files.recorders.items[i] == holder)
+            result = refuse_second(pid, files.list.items[i], holder, error);
+    control_files_release(&files);
+    return result;
+}
+
+static int refuse_lock(pid_t pid, int fd, struct sprof_error *error)
+{
+    const pid_t holder = find_holder(fd);
+    char name[16] = "", by[64] = "";
+    if (holder > 0)
+        sprof_proc_comm(holder, holder, name);
+    if (*name)
+        snprintf(by, sizeof by, ", process %d (%s),", (int)holder, name);
+    return sprof_error_set(error, SPROF_ESTATE, 0,
+                           "another sprof%s puts probes into process %d, or takes them out, just "
+                           "now\ntry again in a few seconds",
+                           by, (int)pid);
+}
+
+/* `alone`: in vain where somebody traces the process. */
+static int wait_for_lock(pid_t pid, int fd, bool alone, struct sprof_error *error)
+{
+    const struct timespec pause = {.tv_nsec = TRY_MS * 1000000};
+    for (int waited_ms = 0; flock(fd, LOCK_EX | LOCK_NB); waited_ms += TRY_MS) {
+        int result = 0;
+        if (alone && waited_ms % LOOK_MS == 0)
+            result = trace_owner_check_alone(pid, error);
+        if (!result && alone && waited_ms >= BEGIN_MS && waited_ms % LOOK_MS == 0)
+            result = check_beginner(pid, fd, error);
+        if (!result && (waited_ms >= LOCK_MS || nanosleep(&pause, NULL)))
+            result = refuse_lock(pid, fd, error);
+        if (result)
+            return result;
+    }
+    return 0;
+}
+
+static int lock(pid_t pid, int *fd, bool alone, struct sprof_error *error)
+{
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
     *fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -49,18 +136,29 @@ int trace_lock(pid_t pid, int *fd, struct sprof_error *error)
         return sprof_error_set(error, errno == ENOENT ? SPROF_ENOTFOUND : SPROF_EPERMISSION, errno,
                                "the mappings of process %d cannot be read: %s", (int)pid,
                                strerror(errno));
-    while (flock(*fd, LOCK_EX | LOCK_NB)) {
-        const struct timespec pause = {.tv_nsec = 5000000};
-        if (sprof_clock_monotonic_ns() < until_ns && !nanosleep(&pause, NULL))
-            continue;
-        close(*fd);
-        *fd = -1;
-        return sprof_error_set(error, SPROF_ESTATE, 0,
-                               "another sprof puts probes into process %d, or takes them out, just "
-                               "now\ntry again in a few seconds",
-                               (int)pid);
-    }
-    return 0;
+    const int result = wait_for_lock(pid, *fd, alone, error);
+    if (result)
+        trace_close(fd);
+    return result;
+}
+
+int trace_lock(pid_t pid, int *fd, struct sprof_error *error)
+{
+    return lock(pid, fd, false, error);
+}
+
+int trace_lock_alone(pid_t pid, int *fd, struct sprof_error *error)
+{
+    return lock(pid, fd, true, error);
+}
+
+/* == Notes == */
+
+void trace_owner_end(struct trace_session *session, bool is_ending)
+{
+    for (size_t i = 0; i < session->programs.count; i++)
+        if (session->programs.items[i]->shared)
+            session->programs.items[i]->shared->owner.is_ending = is_ending;
 }
 
 void trace_owner_write(struct trace_session *session)

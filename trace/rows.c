@@ -157,10 +157,13 @@ int trace_put_probe_event(struct trace_session *session, uint32_t number, const 
 {
     uint32_t node;
     const int result = trace_node_of(session, number, 0, &node);
+    struct trace_probe *probe = &session->probes.items[number];
+    const uint64_t now_ns = session->now_ns - session->run->start_monotonic_ns;
+    probe->event_ns = now_ns > probe->event_ns ? now_ns : probe->event_ns + 1; /* rows' key */
     const struct store_probe_event row = {
         .run_id = session->run->id,
         .node_id = node,
-        .time_ns = session->now_ns - session->run->start_monotonic_ns,
+        .time_ns = probe->event_ns,
         .tier = tier,
         .share = share < 1 ? share : 1,
     };
@@ -182,9 +185,13 @@ static int put_beside(struct trace_session *session, const struct probe_stat *st
         session->uprobes ? "uprobe" : trace_mechanism_text(probe->function->mechanism),
         probe->function->site ? probe->function->site : probe->function->start};
     const struct store_call_untimed untimed = {run, thread, node, stat->child_counted};
-    if (!probe->is_described && sprof_vec_push(&batch->probes, row))
+    const bool is_first = !probe->is_described;
+    if (is_first && sprof_vec_push(&batch->probes, row))
         return SPROF_ENOMEM;
     probe->is_described = true;
+    if (is_first && session->memory.no_histograms && probe->tier == PROBE_FULL &&
+        trace_put_probe_event(session, cell->function, "timed", 0))
+        return SPROF_ENOMEM;
     if (stat->child_counted != cell->written_untimed &&
         sprof_vec_push(&batch->call_untimeds, untimed))
         return SPROF_ENOMEM;

@@ -143,8 +143,11 @@ int trace_clear(struct trace_session *session)
     if (session->children)
         trace_children_clear(session);
     int result = recording_clear(session->recording, session->cleared_ns);
-    for (size_t i = 0; i < session->programs.count && !result; i++)
+    for (size_t i = 0; i < session->programs.count && !result; i++) {
         result = trace_memory_tell_again(session->programs.items[i]);
+        if (!result)
+            result = trace_govern_tell_again(session->programs.items[i]);
+    }
     return result;
 }
 
@@ -316,6 +319,7 @@ static int wait_for_end(struct trace_session *session, struct trace_result *resu
             failed = trace_serve_commands(session, error);
     }
     sprof_vec_release(&polls.list);
+    trace_owner_end(session, true);
     if (failed)
         return failed;
     result->has_wait_status =

@@ -44,18 +44,20 @@ enum trace_governed {
 struct trace_probe {
     uint32_t file;
     const struct trace_function *function;
-    uint32_t thunk; /* its place: its own number, but where another trace has left thunks */
-    uint8_t tier;                   /* enum probe_tier */
-    uint8_t operation;              /* of an allocator, as in struct probe_heap; 0: none */
-    bool is_chosen;                 /* else it has one because it leaves the frames of others */
-    bool is_on;                     /* as ranges have it */
-    bool is_placed;                 /* the process jumps to it … */
+    uint32_t thunk;    /* its place: its own number, but where another trace has left thunks */
+    uint8_t tier;      /* enum probe_tier */
+    uint8_t operation; /* of an allocator, as in struct probe_heap; 0: none */
+    bool is_chosen;    /* else it has one because it leaves the frames of others */
+    bool is_on;        /* as ranges have it */
+    bool is_placed;    /* the process jumps to it … */
     uint8_t jump[TRACE_JUMP_BYTES]; /* … so */
     uint32_t node;                  /* of its entry; 0: not made yet */
     uint64_t calls;                 /* of all threads, as last written … */
     uint64_t timed_calls, self_ns;  /* … those that were timed, and ended */
     uint8_t governed;               /* enum trace_governed */
     uint64_t governed_calls;        /* when the governor looked last */
+    double governed_share;          /* of the CPU time, that all probes took when it decided */
+    uint64_t event_ns;              /* of its last row of that, of the run */
     bool is_logged;                 /* blocks of calls may name it */
     bool is_described;              /* it has a row of its own */
     uint64_t unlogged;              /* of all threads, since the last row of it … */
@@ -327,6 +329,15 @@ int trace_place_live_file(struct trace_session *session, struct trace_file *file
 /* While the descriptor is open, wherever it was passed to, nobody else puts probes into the process
  * or takes them out. Waits for that for seconds; SPROF_ESTATE: somebody else does. */
 int trace_lock(pid_t pid, int *fd, struct sprof_error *error);
+
+/* The same, but does not wait for the end of a trace that goes on: SPROF_ESTATE says whose. */
+int trace_lock_alone(pid_t pid, int *fd, struct sprof_error *error);
+
+/* SPROF_ESTATE: the process is being traced, and not about to be left alone. */
+int trace_owner_check_alone(pid_t pid, struct sprof_error *error);
+
+/* Whoever wants to trace its processes next may wait for that, or not, after all. */
+void trace_owner_end(struct trace_session *session, bool is_ending);
 
 /* Notes in the shared memory who traces, and what is put where: before it is, so that all that is
  * there is known. */

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Traces programs that run already: attaches at random moments, detaches, attaches again.
 
-attach.py text|own|kill|controlled|both|passed|refused|python|sqlite|xz|bash SPROF [SEED [ROUNDS]]
+attach.py text|own|kill|controlled|beginning|both|passed|refused|python|sqlite|xz|bash SPROF [SEED [ROUNDS]]
 
 A program prints and ends as it does untraced. `text`: afterwards its code is that of its files, and it
 has the mappings that it had but for those of malloc and of its threads. `kill`: sprof is killed at any
@@ -155,6 +155,30 @@ def controlled():
         print(how, check_text(process.pid), "bytes of code compared")
     open("end", "w").close()
     check_same(process, want)
+
+
+def beginning():
+    """A trace that has not come to its target yet, and stands still, is told of, too: with its file and its process."""
+    process = begin_own(own_program(1000000))
+    for _ in range(20):
+        tracer = trace(process.pid, "--no-cache", "--module", "*")
+        wait_for(lambda: os.path.exists("t.db.ctl"), "the control socket")
+        tracer.send_signal(signal.SIGSTOP)
+        wait_for(lambda: open(f"/proc/{tracer.pid}/stat").read().split(") ")[1][0] == "T", "the stop")
+        is_early = "sprof" not in open(f"/proc/{process.pid}/maps").read()
+        if is_early:
+            second = subprocess.run([sprof, "trace", "-p", str(process.pid), "-o", "u.db"], capture_output=True, text=True)
+            if second.returncode != 1 or not re.search(f"traced already, into .*/t.db by process {tracer.pid}\n", second.stderr):
+                fail(f"a second trace: {second.returncode} {second.stderr}")
+        tracer.send_signal(signal.SIGCONT)
+        wait_for(lambda: ctl(process.pid, "end").returncode == 0, "the trace")
+        status_of(tracer)
+        if is_early:
+            break
+    else:
+        fail("the tracer never stood still before it came to its target")
+    process.kill()
+    process.wait()
 
 
 def both():
@@ -351,7 +375,8 @@ def attach_while_running(command):
     print(f"{traced} of {ROUNDS} traced while it ran")
 
 
-cases = {"text": text, "kill": kill, "controlled": controlled, "both": both, "passed": passed, "refused": refused}
+cases = {"text": text, "kill": kill, "controlled": controlled, "beginning": beginning, "both": both, "passed": passed,
+         "refused": refused}
 with tempfile.TemporaryDirectory() as directory:
     os.chdir(directory)
     if targets.case in cases:

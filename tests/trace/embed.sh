@@ -421,6 +421,8 @@ END
     python3 without_ptrace.py "$SPROF" trace -p $target -o none.db --function '^main$' >none.txt 2>&1 && fail "no error"
     grep -q 'none of the 1 chosen functions has a probe in its file' none.txt || fail "$(cat none.txt)"
     trace_it one.db # what could not be traced before can be now
+    "$SPROF" trace -p $target -o none.db >none.txt 2>&1 && fail "traced twice"
+    grep -q "is being traced already, into .*one.db by process $tracer" none.txt || fail "$(cat none.txt)"
     line 1
     "$SPROF" ctl -i one.db end >ctl.txt 2>&1 || fail "end: $(cat ctl.txt)"
     wait $tracer || fail "the trace: $(cat trace.txt)"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # sprof trace --max-overhead: functions whose probes cost too much are counted only, then lose their probe; every change
 # is a row, and what is still counted is counted exactly.
-#   governor.sh counted | off | none | bad
+#   governor.sh counted | off | cleared | none | bad
 set -u
 . "$(dirname "$0")/../system/lib.sh"
 
@@ -66,6 +66,24 @@ off)
     [ "$(calls_of slow)" = 250 ] || fail "$(calls_of slow) calls of slow, not 250"
     [ "$(sql t.db "SELECT min(share) > 0.02 FROM v_probe_event")" = 1 ] || fail "a change without cause"
     [ "$(calls_of hot)" -lt 500000000 ] || fail "all calls of hot were counted"
+    ;;
+cleared)
+    # What is not measured stays so after a clear, and so do the rows that say it.
+    "$SPROF" trace -o t.db --max-overhead 2% --function '^(hot|warm|slow)$' -- ./program 1000000 2000000 2 >got 2>err &
+    recorder=$!
+    children+=("$recorder")
+    wait_until 60 grep -q 'more than --max-overhead: .*hot (off)' err
+    "$SPROF" ctl -i t.db clear >out || fail "not cleared"
+    "$SPROF" ctl -i t.db mark later >out || fail "no mark"
+    sleep 0.3
+    program=$(pgrep -P "$recorder" -x program) || fail "there is no program"
+    kill "$program" && wait "$recorder"
+    [ "$(sql t.db "SELECT tier, share > 0.02 AND time_ns > 0 FROM v_probe_event WHERE function = 'hot' ORDER BY time_ns DESC LIMIT 1" |
+        tr '\t,|' '   ')" = 'off 1' ] || fail "no row says that hot is off: $(sql t.db 'SELECT * FROM v_probe_event')"
+    [ "$(sql t.db "SELECT min(time_ns) >= (SELECT min(start_ns) FROM phase) FROM probe_event")" = 1 ] ||
+        fail "rows of before the clear are there"
+    expect 0 "$SPROF" stats t.db
+    grep -q 'off to hold --max-overhead, since: .*hot' out || fail "stats do not say it"
     ;;
 none)
     traced --max-overhead none -- 50 200000 10
