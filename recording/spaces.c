@@ -148,6 +148,27 @@ void recording_spaces_get_past(struct recording_spaces *spaces, const struct mod
                                  model_mappings_generation(&spaces->process_table->mappings)};
 }
 
+static const struct recording_region *outer(const struct unwind_region *region)
+{
+    return (const struct recording_region *)region;
+}
+
+bool recording_region_is_gone(const struct unwind_region *region)
+{
+    return outer(region)->mapping->end_ns != 0;
+}
+
+int recording_region_read(const struct unwind_region *region, uint64_t address, void *buffer,
+                          size_t size)
+{
+    const struct model_mapping *mapping = outer(region)->mapping;
+    const struct recording_image *image = outer(region)->image;
+    if (!image || !recording_image_settled(image) || !image->image || region->end - address < size)
+        return SPROF_EIO;
+    const uint64_t offset = address - mapping->start + mapping->file_offset;
+    return image_read(image->image, offset, buffer, size) == size ? 0 : SPROF_EIO;
+}
+
 void recording_spaces_release(struct recording_spaces *spaces)
 {
     for (size_t i = 0; i < spaces->items.count; i++) {

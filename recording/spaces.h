@@ -9,7 +9,7 @@
 
 /* One executable mapping; `region.owner` points to its image, NULL for code without a file. */
 struct recording_region {
-    struct unwind_region region;
+    struct unwind_region region; /* the first: found, it stands for the whole */
     const struct model_mapping *mapping;
     struct recording_image *image;
 };
@@ -45,5 +45,13 @@ int recording_spaces_get(struct recording_spaces *spaces, const struct model_pro
 /* The space as it was at `time_ns`. */
 void recording_spaces_get_past(struct recording_spaces *spaces, const struct model_process *process,
                                uint64_t time_ns, struct unwind_space *space);
+
+/* Whether the process has unmapped a region since, or become another program. */
+bool recording_region_is_gone(const struct unwind_region *region);
+
+/* Reads code of a region, which `find` has returned last, from its file. Returns 0, or SPROF_EIO
+ * where it has none that is open by now. */
+int recording_region_read(const struct unwind_region *region, uint64_t address, void *buffer,
+                          size_t size);
 
 #endif

@@ -12,7 +12,13 @@ enum {
 static int read_live(const struct recording_stack *stack, uint64_t address, uint8_t *buffer,
                      size_t size)
 {
-    return target_read_memory(stack->pid, address, buffer, size) == size ? 0 : SPROF_EIO;
+    const struct unwind_space *space = stack->space;
+    const struct unwind_region *code = space ? space->find(space->context, address) : NULL;
+    if (code && recording_region_is_gone(code))
+        return recording_region_read(code, address, buffer, size);
+    if (target_read_memory(stack->pid, address, buffer, size) == size)
+        return 0;
+    return code ? recording_region_read(code, address, buffer, size) : SPROF_EIO;
 }
 
 /* Reads across an end of what was captured are refused while smaller ones are possible: the walk

@@ -1,18 +1,20 @@
-/* The memory of one sample's stack: its slice, what else was captured of it, and the live target's.
- */
+/* The memory of one sample's stack: its slice, what else was captured of it, and the live target's;
+ * and the code that its return addresses lead to. */
 #ifndef SPROF_RECORDING_STACK_H
 #define SPROF_RECORDING_STACK_H
 
-#include "model/model.h"
-#include "unwind/unwind.h"
+#include "recording/spaces.h"
 
 struct recording_stack {
     pid_t pid;
     const struct model_sample *sample;
+    const struct unwind_space *space; /* of recording/spaces.h; NULL: nothing is known of code */
 };
 
 /* The `read` of struct unwind_memory, for what lies beyond the slice; `context` is a struct
- * recording_stack. What was captured goes before what the target has there now. */
+ * recording_stack. What was captured goes before what the target has there now. Code is read from
+ * the target, which may have changed it, and from its file where the target has ended or become
+ * another program. */
 int recording_stack_read(void *context, uint64_t address, void *buffer, size_t size);
 
 /* Where the walk of a sample's stack has shown that it ends. */

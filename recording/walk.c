@@ -227,7 +227,7 @@ static int add_user(struct recording_walk *walk, const struct model_sample *samp
                     struct place place, const struct unwind_space *space,
                     struct recording_outcome *outcome)
 {
-    struct recording_stack beyond = {.pid = place.process->pid, .sample = sample};
+    struct recording_stack beyond = {.pid = place.process->pid, .sample = sample, .space = space};
     const struct unwind_memory memory = {
         .calls = sample->calls,
         .call_count = sample->call_count,

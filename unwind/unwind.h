@@ -180,7 +180,7 @@ struct unwind_space {
  * `size` bytes at `address` from the live process (or a core, or a replay) and returns 0 or a
  * negative code; NULL when nothing more can be read. Both mark the stack `stitched`; what `read`
  * brings is believed only while the CFA grows and each return address follows a call instruction,
- * which the code must still be there to show. */
+ * which `read` must bring, too: of a region that is PENDING it may later. */
 struct unwind_memory {
     const struct model_open_call *calls; /* of a traced thread, as they were at that moment */
     size_t call_count;

@@ -32,6 +32,18 @@ static bool is_bottom(struct walk *walk, const struct walk_caller *caller)
     return true;
 }
 
+/* An address from memory that is not the sample's own: the walk goes on only where code shows that
+ * it was called from there. Code that cannot be read now may be when its file is open. */
+static bool believe(struct walk *walk, uint64_t address)
+{
+    const enum walk_belief belief = unwind_walk_is_return_address(walk, address);
+    if (belief == WALK_YES)
+        return true;
+    const bool waits = belief == WALK_UNKNOWN &&
+                       unwind_rule_kind(unwind_walk_rule(walk, address - 1)) == UNWIND_RULE_PENDING;
+    return unwind_walk_end(walk, waits ? MODEL_END_PENDING : MODEL_END_TRUNCATED);
+}
+
 bool unwind_walk_go_on(struct walk *walk, const struct walk_caller *caller)
 {
     struct unwind_walker *walker = walk->walker;
@@ -39,9 +51,8 @@ bool unwind_walk_go_on(struct walk *walk, const struct walk_caller *caller)
         return unwind_walk_end(walk,
                                is_bottom(walk, caller) ? MODEL_END_ROOT : MODEL_END_BAD_MEMORY);
     const bool doubtful = walk->from == WALK_FROM_LIVE || (walk->from && !caller->address);
-    if (doubtful && caller->found_by != MODEL_BY_SIGNAL &&
-        unwind_walk_is_return_address(walk, caller->address) != WALK_YES)
-        return unwind_walk_end(walk, MODEL_END_TRUNCATED);
+    if (doubtful && caller->found_by != MODEL_BY_SIGNAL && !believe(walk, caller->address))
+        return false;
     const uint64_t pc = caller->address - (caller->found_by != MODEL_BY_SIGNAL);
     if (unwind_walk_rule(walk, pc) == UNWIND_RULE_NOT_CODE) {
         walk->outside = caller->address;

@@ -72,6 +72,52 @@ static void test_nothing_where_the_target_is_gone(void)
     CU_ASSERT_NOT_EQUAL(recording_stack_read(&stack, address_of(2 * PAGE - 8), buffer, 16), 0);
 }
 
+/* == Code == */
+
+static const struct unwind_region *find_only(void *context, uint64_t address)
+{
+    const struct recording_region *only = context;
+    return address - only->region.start < only->region.end - only->region.start ? &only->region
+                                                                                : NULL;
+}
+
+static bool begins_a_file(const struct recording_stack *stack)
+{
+    uint8_t buffer[4] = {0};
+    return !recording_stack_read((void *)(uintptr_t)stack, address_of(PAGE), buffer,
+                                 sizeof buffer) &&
+           !memcmp(buffer, "\177ELF", sizeof buffer);
+}
+
+/* Code is the target's own, which may have been changed, as long as the target has it. */
+static void test_code_of_a_target_that_is_gone(void)
+{
+    const struct model_sample sample = sample_with_rest(0, 0);
+    const struct image_request request = {.file = {.path = "/proc/self/exe"}};
+    struct recording_image image = {0};
+    struct model_mapping mapping = {.start = address_of(PAGE), .end = address_of(2 * PAGE)};
+    struct recording_region only = {.region = {.start = mapping.start, .end = mapping.end},
+                                    .mapping = &mapping};
+    struct unwind_space space = {.find = find_only, .context = &only};
+    struct recording_stack stack = {.pid = getpid(), .sample = &sample, .space = &space};
+    CU_ASSERT_EQUAL_FATAL(image_open(&image.image, &request, NULL), 0);
+    only.image = &image;
+    CU_ASSERT_FALSE(begins_a_file(&stack)); /* still mapped: what is in memory counts */
+    mapping.end_ns = 1;
+    CU_ASSERT_TRUE(begins_a_file(&stack)); /* what is there now is another program's */
+    mapping.end_ns = 0;
+    stack.pid = -1;
+    CU_ASSERT_TRUE(begins_a_file(&stack));
+    image.state = RECORDING_IMAGE_WAITING; /* the builder's */
+    CU_ASSERT_FALSE(begins_a_file(&stack));
+    image.state = RECORDING_IMAGE_READY;
+    only.region.end = only.region.start + 2; /* it ends before the bytes do */
+    CU_ASSERT_FALSE(begins_a_file(&stack));
+    image_free(image.image);
+}
+
+/* == Ends == */
+
 static void expect_extent(const struct model_sample *sample, const struct unwind_stack *stack,
                           enum model_stack_extent_kind kind, uint64_t end)
 {
@@ -185,6 +231,7 @@ void sprof_suite_recording_stack(void)
     CU_add_test(suite, "captured bytes go first", test_captured_bytes_go_first);
     CU_add_test(suite, "reads across an end", test_reads_across_an_end);
     CU_add_test(suite, "nothing where the target is gone", test_nothing_where_the_target_is_gone);
+    CU_add_test(suite, "code of a target that is gone", test_code_of_a_target_that_is_gone);
     CU_add_test(suite, "ends are told as pages", test_ends_are_told_as_pages);
     CU_add_test(suite, "only walks that failed go on", test_only_walks_that_failed_go_on);
     CU_add_test(suite, "the chain goes on behind an address", test_chain_goes_on_behind_an_address);

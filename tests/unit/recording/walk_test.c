@@ -7,6 +7,7 @@
 #include <gnu/libc-version.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { ROUNDS = 200, SLICE = 65528, NOW_NS = 2 * THIS_START_NS };
@@ -125,6 +126,32 @@ static void test_a_budget_smaller_than_one_stack(void)
     scene_open(&scene, &full, 1);
     const struct recording_outcome outcome = walk_again(&scene, NOW_NS);
     CU_ASSERT_EQUAL(outcome.end, MODEL_END_ROOT);
+    scene_close(&scene);
+}
+
+/* A stack that was copied a little after its sample, of a process that is gone when it is walked:
+ * its files show that the return addresses follow calls. */
+static void test_the_process_is_gone(void)
+{
+    enum { KEPT = 64 };
+    struct scene scene;
+    scene_open(&scene, &full, NO_LIMIT);
+    struct model_sample *sample = &scene.taken.sample;
+    struct model_process *process = this_process_of(&scene.process_table);
+    const struct recording_outcome whole = walk_again(&scene, NOW_NS);
+    sample->tail = sample->stack + KEPT;
+    sample->tail_address = sample->registers[ARCH_SP] + KEPT;
+    sample->tail_size = sample->stack_size - KEPT;
+    sample->stack_size = KEPT;
+    process->pid = fork();
+    if (!process->pid)
+        _exit(0);
+    CU_ASSERT_EQUAL_FATAL(waitpid(process->pid, NULL, 0), process->pid);
+    const struct recording_outcome gone = walk_again(&scene, NOW_NS);
+    process->pid = getpid();
+    CU_ASSERT_EQUAL(gone.end, MODEL_END_ROOT);
+    CU_ASSERT_TRUE(gone.stitched);
+    CU_ASSERT_EQUAL(gone.node, whole.node);
     scene_close(&scene);
 }
 
@@ -316,6 +343,7 @@ void sprof_suite_recording_walk(void)
     CU_add_test(suite, "the whole stack", test_the_whole_stack);
     CU_add_test(suite, "equal stacks are one node", test_equal_stacks_are_one_node);
     CU_add_test(suite, "a budget smaller than one stack", test_a_budget_smaller_than_one_stack);
+    CU_add_test(suite, "the process is gone", test_the_process_is_gone);
     CU_add_test(suite, "before the mappings there was nothing",
                 test_before_the_mappings_there_was_nothing);
     CU_add_test(suite, "application part", test_application_part);

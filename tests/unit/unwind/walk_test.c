@@ -527,6 +527,21 @@ static void test_pending(void)
     scene_free(scene);
 }
 
+/* Beyond the slice a return address counts only after a call. Code that cannot be read from the
+ * process any more may be read when its file is open. */
+static void test_pending_beyond_the_slice(void)
+{
+    struct scene *scene = scene_of_all();
+    scene_live(scene, 1);
+    scene->stack[1] = SCENE_PENDING + 5;
+    const struct unwind_stack stack = scene_walk(scene, at(PLAIN));
+    EXPECT(stack, MODEL_END_PENDING, {at(PLAIN), MODEL_BY_CFI, false});
+    CU_ASSERT_PTR_EQUAL(stack.pending, &scene->regions[3]);
+    scene->stack[1] = SCENE_BARE + 5;
+    EXPECT(scene_walk(scene, at(PLAIN)), MODEL_END_TRUNCATED, {at(PLAIN), MODEL_BY_CFI, false});
+    scene_free(scene);
+}
+
 static void test_empty_slice(void)
 {
     struct scene *scene = scene_of_all();
@@ -594,6 +609,7 @@ void sprof_suite_unwind_walk(void)
     CU_add_test(suite, "bare code by scanning", test_bare_by_scanning);
     CU_add_test(suite, "a gap on top", test_gap_on_top);
     CU_add_test(suite, "pending region", test_pending);
+    CU_add_test(suite, "pending beyond the slice", test_pending_beyond_the_slice);
     CU_add_test(suite, "empty slice", test_empty_slice);
     CU_add_test(suite, "absurd stack pointers", test_absurd_stack_pointers);
     CU_add_test(suite, "names", test_names);
