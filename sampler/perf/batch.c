@@ -25,14 +25,17 @@ uint64_t perf_batch_interval_ns(const struct perf_source *source)
 int perf_batch_wait_for(struct source *opened, uint64_t now_ns, struct source_wait *wait)
 {
     struct perf_source *source = (struct perf_source *)opened;
+    perf_early_copies_lock(source);
     sampler_merge_publish(&source->merge);
+    perf_early_copies_unlock(source);
     if (source->stopped)
         return 0;
+    const bool copies_by_itself = source->filter_comes && !source->early_copies.running;
     struct perf_wait_state state = {
         .active = source->active,
-        .rings_unpollable = source->rings_unpollable,
+        .rings_unpollable = source->rings_unpollable || source->early_copies.running,
         .batch_interval_ns = source->batch_interval_ns,
-        .deep_until_ns = source->filter_comes ? UINT64_MAX : source->deep_until_ns,
+        .deep_until_ns = copies_by_itself ? UINT64_MAX : source->deep_until_ns,
         .samples_per_second = perf_config_samples_per_second(&source->config),
     };
     state.has_record = sampler_merge_first(&source->merge, &state.first_ns) != NULL;
@@ -70,8 +73,11 @@ int perf_batch_look(struct source *opened, uint64_t now_ns, const struct pollfd 
     const bool arrives = source->filter_comes && perf_filter_loading_ended(&source->filter_loading);
     if (arrives && perf_filter_arrival_take(source))
         return SPROF_ENOMEM;
+    perf_early_copies_lock(source);
+    sampler_stack_tail_copies_drop_taken(&source->tail_copies);
     source->active = sampler_merge_refresh(&source->merge) || arrives;
     perf_stack_tail_copy(source);
+    perf_early_copies_unlock(source);
     source->seen_ns = now_ns;
     source->horizon_ns = now_ns - PERF_SLACK_NS;
     perf_jitter_look(source, now_ns);

@@ -18,10 +18,14 @@ int perf_filter_arrival_take(struct perf_source *source)
     source->filter_comes = false;
     const struct perf_filter_bpf_tails tails = perf_stack_tail_wanted(source);
     int result = perf_filter_loading_end(&source->filter_loading, &tails, &source->filter);
-    if (!result && perf_attach_filter_later(source))
-        return SPROF_ENOMEM;
-    if (!result)
+    perf_early_copies_lock(source);
+    const int failed = result ? 0 : perf_attach_filter_later(source);
+    perf_early_copies_unlock(source);
+    if (!result && !failed)
         result = attach_all(source);
+    perf_early_copies_end(source);
+    if (failed)
+        return failed;
     if (result) { /* sprof goes on filtering, also where some events have the program */
         source->no_bpf_why = perf_filter_bpf_reason(result);
         source->scope = SAMPLER_SCOPE_CPU;
@@ -38,5 +42,6 @@ void perf_filter_arrival_give_up(struct perf_source *source)
 {
     if (source->filter_comes)
         perf_filter_loading_give_up(&source->filter_loading);
+    perf_early_copies_end(source);
     source->filter_comes = false;
 }

@@ -58,6 +58,7 @@ static void perf_free(struct source *opened)
 {
     struct perf_source *source = perf_of(opened);
     perf_filter_loading_give_up(&source->filter_loading);
+    perf_early_copies_end(source);
     perf_filter_loading_cancel(&source->filter_loading);
     for (size_t i = 0; i < source->events.count; i++)
         close(source->events.items[i]);
@@ -174,6 +175,8 @@ static int perf_start(struct source *opened, struct sprof_error *error)
     (void)error;
     struct perf_source *source = perf_of(opened);
     const bool launches = target_command(source->target) != 0;
+    if (source->filter_comes)
+        perf_early_copies_begin(source);
     /* The events of a command in task scope begin with its execve. */
     if (!launches || source->scope != SAMPLER_SCOPE_TASK)
         for_each_event(source, perf_event_enable);

@@ -5,6 +5,7 @@
 #include "sampler/merge.h"
 #include "sampler/perf/clock_period.h"
 #include "sampler/perf/counters.h"
+#include "sampler/perf/early_copies.h"
 #include "sampler/perf/event_config.h"
 #include "sampler/perf/filter_bpf.h"
 #include "sampler/perf/filter_loading.h"
@@ -78,6 +79,7 @@ struct perf_source {
     uint64_t filtered_from_ns; /* samples from then on have passed the program; 0: all have, or none
                                   ever will */
     struct perf_filter_loading filter_loading;
+    struct perf_early_copies early_copies; /* until then */
     struct perf_filter_bpf filter;
 
     struct sampler_merge merge;

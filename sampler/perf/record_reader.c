@@ -167,7 +167,10 @@ int perf_record_take(struct source *opened, struct model_record **record)
     struct sampler_ring *ring = ripe_ring(source, &time_ns);
     if (ring) {
         *record = &source->record;
-        return take_of_rings(source, ring, time_ns);
+        perf_early_copies_lock(source);
+        const int result = take_of_rings(source, ring, time_ns);
+        perf_early_copies_unlock(source);
+        return result;
     }
     if (!source->end_records_made && perf_end_records_make(source))
         return SPROF_ENOMEM;

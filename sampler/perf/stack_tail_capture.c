@@ -2,6 +2,7 @@
  */
 #include "arch/arch.h"
 #include "sampler/perf/perf_source.h"
+#include "target/target.h"
 
 /* How long after a stack deeper than its slice the next ones are expected. */
 static const uint64_t deep_ns = 200000000;
@@ -32,27 +33,43 @@ static uint64_t settled_ns(const struct perf_source *source)
     return source->last_ns > LATE_NS ? source->last_ns - LATE_NS : 0;
 }
 
+/* How much to copy above a slice. Of a stack that nothing is known of yet, a slice that is not full
+ * may end at a page that was never used, and not with the stack: then all of it counts, where there
+ * is memory behind what is worth copying otherwise. */
+static size_t bytes_wanted(const struct perf_source *source, const struct sampler_stack *stack,
+                           bool *known)
+{
+    const size_t wanted =
+        sampler_stack_ends_beyond(&source->tails.ends, stack, STACK_TAIL_BYTES_MAX, known);
+    const uint64_t end = stack->pointer + stack->captured + wanted;
+    uint64_t word;
+    if (*known || !wanted || wanted == STACK_TAIL_BYTES_MAX ||
+        target_read_memory(stack->pid, end - sizeof word, &word, sizeof word) != sizeof word)
+        return wanted;
+    return STACK_TAIL_BYTES_MAX;
+}
+
 /* What follows the slices of a ring's new records, where the kernel has not captured it. */
 static void copy_new(struct perf_source *source, size_t index)
 {
-    struct sampler_ring *ring = &source->merge.rings.items[index];
+    struct sampler_ring *ring = &source->merge.rings.items[index], now = *ring;
     uint64_t offset = ring->scanned > ring->tail ? ring->scanned : ring->tail;
     struct perf_event_header header;
-    for (; sampler_ring_header(ring, offset, &header); offset += header.size) {
+    sampler_ring_refresh(&now);
+    for (; sampler_ring_header(&now, offset, &header); offset += header.size) {
         struct sampler_stack stack;
         struct sampler_stack_tail bytes;
         bool known;
-        if (!sampler_decode_peek_stack(&source->layouts, ring, offset, &stack) ||
+        if (!sampler_decode_peek_stack(&source->layouts, &now, offset, &stack) ||
             !perf_members_know(&source->members, stack.pid, stack.tid))
             continue;
-        const size_t wanted =
-            sampler_stack_ends_beyond(&source->tails.ends, &stack, STACK_TAIL_BYTES_MAX, &known);
+        const size_t wanted = bytes_wanted(source, &stack, &known);
         if (!known && source->stack_mapper)
             sampler_stack_mapper_ask(source->stack_mapper, stack.pid, stack.tid, stack.pointer);
         if (wanted && !perf_stack_tail_bpf_find(&source->tail_bpf, &stack, &bytes))
             sampler_stack_tail_copies_make(&source->tail_copies, index, offset, &stack, wanted);
     }
-    ring->scanned = ring->head;
+    ring->scanned = offset;
 }
 
 /* Where the mapping of a stack cannot be found, its end is where copies end. */
@@ -72,7 +89,6 @@ void perf_stack_tail_copy(struct perf_source *source)
     if (!source->config.layout.has_stack)
         return;
     take_mappings(source);
-    sampler_stack_tail_copies_drop_taken(&source->tail_copies);
     perf_stack_tail_bpf_drop(&source->tail_bpf, settled_ns(source));
     for (size_t i = 0; i < source->merge.rings.count; i++)
         copy_new(source, i);
@@ -119,8 +135,10 @@ void perf_stack_tail_learn(struct source *opened, pid_t tid, uint64_t stack_poin
                            struct model_stack_extent extent)
 {
     struct perf_source *source = (struct perf_source *)opened;
+    perf_early_copies_lock(source);
     sampler_stack_tails_learn(&source->tails, tid, stack_pointer,
                               stack_pointer + source->config.stack_bytes, extent);
+    perf_early_copies_unlock(source);
 }
 
 void perf_stack_tail_forget(struct perf_source *source, pid_t tid)

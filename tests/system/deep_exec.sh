@@ -1,7 +1,23 @@
 #!/bin/bash
 # Stacks of programs that become others: what was captured with a sample needs nothing of the process.
+#     deep_exec.sh [early]      early: in their first milliseconds, when it is copied from the process and the
+#                               recorder has much else to do
 . "$(dirname "$0")/lib.sh"
 needs_kernel_samples
+
+if [ "${1-}" = early ]; then
+    user=0 whole=0
+    for run in 1 2 3 4 5 6 7 8 9 10; do
+        expect 0 "$SPROF" record --no-symbolize -o "$run.db" -- "$PROGRAMS/deep_exec" 4 10
+        IFS='|' read -r run_user run_whole < <(sql "$run.db" "SELECT user_stacks, whole_stacks FROM v_quality")
+        user=$((user + run_user)) whole=$((whole + run_whole))
+    done
+    echo "$user stacks, $whole whole"
+    holds "$user >= 40" "stacks"
+    holds "$whole >= 0.985 * $user" "whole stacks"
+    exit 0
+fi
+
 expect 0 "$SPROF" record -v -o t.db -- "$PROGRAMS/deep_exec" 80 10
 ! grep -q 'are not captured in the kernel' err || skip "stacks are not captured in the kernel here"
 IFS='|' read -r user whole stitched < <(sql t.db "SELECT user_stacks, whole_stacks, stitched FROM v_quality")

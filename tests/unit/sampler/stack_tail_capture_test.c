@@ -5,6 +5,7 @@
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 enum { PAGE_BYTES = 4096 };
 
@@ -130,10 +131,44 @@ static void test_copied_stacks_are_mostly_true(void)
     CU_ASSERT_EQUAL(deep.exact, 0);
 }
 
+/* Until the kernel captures them, stacks are copied at once, whatever the recorder does meanwhile.
+ */
+static void test_early_stacks_are_true(void)
+{
+    char *const command[] = {SAMPLER_DEEP, NULL};
+    const struct sampler_options options = {
+        .event = "cpu-clock", .capture = SAMPLER_CAPTURE_USER, .command = command, .early = true};
+    const struct timespec busy = {.tv_nsec = 60000000};
+    struct sampler *sampler;
+    const struct model_record *next;
+    struct deep deep = {0};
+    if (!live_is_root())
+        return;
+    CU_ASSERT_EQUAL_FATAL(sampler_open(&sampler, &options, NULL), 0);
+    const bool filtered = live_scope(sampler_facts(sampler)) == SAMPLER_SCOPE_CPU_FILTERED;
+    const pid_t pid = sampler_facts(sampler)->command_pid;
+    CU_ASSERT_EQUAL(sampler_start(sampler, NULL), 0);
+    nanosleep(&busy, NULL);
+    live_end(pid);
+    sampler_wait(sampler, 0, -1);
+    sampler_stop(sampler);
+    while (filtered && !sampler_next(sampler, &next))
+        if (next->type == MODEL_RECORD_SAMPLE)
+            see_sample(&deep, sampler, next, false);
+    sampler_free(sampler);
+    if (!filtered) {
+        sprof_test_skip("samples cannot be filtered in the kernel here");
+        return;
+    }
+    CU_ASSERT_TRUE(deep.full > 0);
+    CU_ASSERT_TRUE(deep.true_stacks * 10 >= deep.full * 9);
+}
+
 void sprof_suite_sampler_stack_tail_capture(void);
 void sprof_suite_sampler_stack_tail_capture(void)
 {
     CU_pSuite suite = CU_add_suite("sampler/stack_tail_capture", NULL, NULL);
     CU_add_test(suite, "captured stacks are true", test_captured_stacks_are_true);
+    CU_add_test(suite, "early stacks are true", test_early_stacks_are_true);
     CU_add_test(suite, "copied stacks are mostly true", test_copied_stacks_are_mostly_true);
 }
