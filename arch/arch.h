@@ -17,6 +17,7 @@
  *   ARCH_USER_BITS          user addresses are below 1 << this
  *   ARCH_CALL_BYTES, ARCH_INSTRUCTION_BYTES   the longest call, the longest instruction
  *   ARCH_MOVED_BYTES, ARCH_JUMP_BYTES         the longest form of an instruction that was moved; a jump
+ *   ARCH_MOVED_CALL_BYTES   the longest form that arch_call_move writes
  *   ARCH_STAGE_BEFORE, ARCH_STAGE_AFTER       what arch_code_stage looks at
  *   ARCH_PLT_JUMP_BYTES     what arch_code_plt_slot looks at
  *   ARCH_PLT_ENTRY_BYTES, ARCH_PLT_HEAD_PUSH_BYTES   of .plt where its entries push: an entry, and
@@ -26,6 +27,8 @@
  *   ARCH_ELF_MACHINE        e_machine of its ELF files
  *   ARCH_RELOCATION_IRELATIVE, _RELATIVE, _JUMP_SLOT, _GLOB_DAT   types of relocations: a slot that a
  *                           resolver fills, an address of the file itself, slots of a symbol
+ *   ARCH_PROPERTY_FEATURES, ARCH_FEATURE_SHADOW_STACK   the property (.note.gnu.property) that a file with
+ *                           shadow stacks has, and its bit
  *   ARCH_GO_ENTRY           how the names begin of functions that start a Go program
  *   ARCH_CAPSTONE, ARCH_CAPSTONE_MODE   what Capstone calls it; left out where that does not know it
  *   arch_return_address     strips what a processor keeps in the upper bits of a return address
@@ -189,6 +192,18 @@ bool arch_instruction_decode(const uint8_t *code, size_t size,
  * moved, or not that far. */
 size_t arch_instruction_move(const uint8_t *code, const struct arch_instruction *instruction,
                              uint64_t from, uint64_t to, uint8_t moved[ARCH_MOVED_BYTES]);
+
+/* How many bytes more than before the call are on the stack from the instruction at `at` on. */
+struct arch_pushed {
+    uint8_t at, bytes;
+};
+enum { ARCH_PUSHED_STEPS = 3 };
+
+/* The same for a call, without a number in it that would have to be changed where the file is
+ * loaded elsewhere. It keeps no shadow stack. */
+size_t arch_call_move(const uint8_t *code, const struct arch_instruction *instruction,
+                      uint64_t from, uint64_t to, uint8_t moved[ARCH_MOVED_CALL_BYTES],
+                      struct arch_pushed pushed[ARCH_PUSHED_STEPS]);
 
 /* Writes a jump at an address. Returns its length, at most ARCH_JUMP_BYTES, or 0 where that is too
  * far. */

@@ -355,6 +355,8 @@ static void print_embedded(const struct trace_embedding *embedding,
         printf(" · left out %s: %s: %s%s", digits_of(embedded->refused).text,
                embedded->refused_name, embedded->refused_why, embedded->refused > 1 ? " …" : "");
     putchar('\n');
+    if (embedded->frameless)
+        printf("  call frame information could not be added: stacks end in what was moved\n");
     if (!embedded->is_library && *embedded->agent)
         printf("  trace it: sprof trace -- %s\n  … or later, without ptrace: SPROF_PROBE=listen "
                "LD_PRELOAD=%s %s, and then sprof trace -p PID\n",

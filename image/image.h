@@ -88,6 +88,17 @@ bool image_offset_of_vaddr(const struct image *image, uint64_t vaddr, uint64_t *
  * begins at a page, which may hold the end of another segment, too. */
 bool image_vaddr_of_mapping(const struct image *image, uint64_t offset, uint64_t *vaddr);
 
+/* Files whose code was changed after linking list where instructions went, in a section of these,
+ * in order of `now`: from there on stands what stood at `before` in the original; 0: nothing did.
+ */
+#define IMAGE_MOVED_SECTION ".sprof.moved"
+struct image_moved {
+    uint64_t now, before; /* vaddr */
+};
+
+/* Where the instruction at a vaddr stood before it was moved; elsewhere the vaddr itself. */
+uint64_t image_before_move(struct image *image, uint64_t vaddr);
+
 /* The executable PT_LOAD segments, in order of vaddr. */
 struct image_segment {
     uint64_t vaddr, offset, size; /* size in the file */

@@ -120,6 +120,8 @@ static int symbolize_file(struct derive *derive, struct derive_job *job,
         struct derive_frame *frame = job->frames[i];
         if (!module->image || !image_vaddr_of_offset(module->image, frame->offset, &frame->lookup))
             frame->lookup = frame->offset;
+        else
+            frame->lookup = image_before_move(module->image, frame->lookup);
     }
     if (sort_job(job))
         return SPROF_ENOMEM;

@@ -181,7 +181,8 @@ static int count_stack(struct annotation *annotation, size_t index,
         uint64_t vaddr;
         if (frame && frame->module == annotation->module && annotation->image &&
             image_vaddr_of_offset(annotation->image, frame->file_offset, &vaddr)) {
-            struct instruction *instruction = find_instruction(annotation, vaddr);
+            struct instruction *instruction =
+                find_instruction(annotation, image_before_move(annotation->image, vaddr));
             if (instruction)
                 count(&instruction->costs, &instruction->seen, index, !i, cost);
         }

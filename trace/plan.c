@@ -1,5 +1,6 @@
 /* Makes the plan of an image: gathers its functions, names them, reads their code, decides for
  * each. */
+#include "trace/embed/embedded.h"
 #include "trace/planner.h"
 
 #include "symbolize/symbolize.h"
@@ -29,10 +30,11 @@ static bool in_section(struct trace_planner *planner, const char *name, uint64_t
     return vaddr >= start && vaddr - start < bytes.size;
 }
 
-/* Entries of the PLT are no functions, though tables cover them. */
+/* Entries of the PLT are no functions, though tables cover them; nor is what was moved out of some.
+ */
 static bool is_code_of_linker(struct trace_planner *planner, uint64_t vaddr)
 {
-    static const char *const sections[] = {".plt", ".plt.sec", ".plt.got"};
+    static const char *const sections[] = {".plt", ".plt.sec", ".plt.got", EMBEDDED_CODE};
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
         if (in_section(planner, sections[i], vaddr))
             return true;

@@ -35,6 +35,8 @@ int trace_copy_make(struct trace_copy *copy, const uint8_t *original, size_t dis
         if (ends(&instruction)) /* a call returns to where it stood, behind the bytes */
             return 0;
     }
+    copy->back = copy->size;
+    copy->goes_on = (uint8_t)from;
     length = arch_jump_write(copy->code + copy->size, at + copy->size, site + from);
     copy->size = (uint8_t)(copy->size + length);
     return length ? 0 : SPROF_ELIMIT;

@@ -19,6 +19,7 @@ struct trace_copy {
     struct {
         uint8_t original, copied;
     } places[TRACE_COPIED_MAX];
+    uint8_t back, goes_on; /* the jump back, and where it leads; 0: there is none */
 };
 
 /* Makes the copy of `displaced` bytes that stand at `original` and belong at address `site`, for

@@ -139,6 +139,35 @@ int unwind_each_exception_table(struct sprof_bytes eh_frame, uint64_t eh_frame_v
                                 void (*found)(void *context, uint64_t function, uint64_t table),
                                 void *context);
 
+/* A piece of code, [start, end), that instructions of a function were moved into. It begins as the
+ * function is at places[0].original; from each `moved` on the stack is as it was at `original`, but
+ * for `pushed` bytes more. Places rise, and the originals are of one function. */
+enum { UNWIND_MOVED_PLACES = 16 };
+struct unwind_moved {
+    uint64_t start, end; /* vaddr */
+    size_t count;        /* of the places, at least 1 */
+    struct unwind_moved_place {
+        uint64_t moved, original; /* vaddr */
+        unsigned pushed;
+    } places[UNWIND_MOVED_PLACES];
+};
+
+/* The call frame information of a file, to be written anew. */
+struct unwind_frames {
+    struct sprof_bytes eh_frame, eh_frame_hdr;
+    uint64_t eh_frame_vaddr, eh_frame_hdr_vaddr;
+    bool is_fixed; /* the file is loaded where it says, so that addresses stand there as they are */
+    const struct unwind_moved *moved; /* in order of start */
+    size_t moved_count;
+};
+
+/* Writes .eh_frame_hdr for another address, `vaddr`, and .eh_frame for the next multiple of 64
+ * behind it: they say what they said, and what holds in the moved pieces. Both are
+ * appended. Returns 0, SPROF_EUNSUPPORTED where they have a form that cannot be moved, or
+ * SPROF_ENOMEM; what was appended then is worth nothing. */
+int unwind_frames_extend(struct sprof_str *eh_frame_hdr, struct sprof_str *eh_frame,
+                         const struct unwind_frames *frames, uint64_t vaddr);
+
 /* One row, spelled out. */
 struct unwind_row {
     uint64_t vaddr; /* first address the rule holds for */

@@ -72,9 +72,9 @@ static void put_same(struct writer *writer, const uint8_t *code,
     put(writer, code + behind, instruction->length - behind);
 }
 
-/* FF /2 becomes FF /4, a jump, behind a push. What counts from the stack pointer would be another
- * then. */
-static void put_indirect_call(struct writer *writer, const uint8_t *code,
+/* FF /2 becomes FF /4, a jump. What counts from the stack pointer would be another behind a push.
+ */
+static void put_indirect_jump(struct writer *writer, const uint8_t *code,
                               const struct arch_instruction *instruction, uint64_t next)
 {
     uint8_t jump[ARCH_INSTRUCTION_BYTES];
@@ -89,7 +89,6 @@ static void put_indirect_call(struct writer *writer, const uint8_t *code,
         return;
     }
     jump[opcode + 1] = (uint8_t)((modrm & ~0x38u) | 4u << 3);
-    put_push(writer, next);
     put_same(writer, jump, instruction, next);
 }
 
@@ -112,11 +111,41 @@ size_t arch_instruction_move(const uint8_t *code, const struct arch_instruction 
         put_distance(&writer, target, 0);
         break;
     case ARCH_FLOW_BRANCH: put_branch(&writer, code, instruction, target); break;
-    case ARCH_FLOW_CALL_INDIRECT: put_indirect_call(&writer, code, instruction, next); break;
+    case ARCH_FLOW_CALL_INDIRECT:
+        put_push(&writer, next);
+        put_indirect_jump(&writer, code, instruction, next);
+        break;
     case ARCH_FLOW_NEXT:
     case ARCH_FLOW_JUMP_INDIRECT:
     case ARCH_FLOW_RETURN:
     case ARCH_FLOW_STOP: put_same(&writer, code, instruction, next); break;
+    }
+    return writer.failed ? 0 : writer.length;
+}
+
+/* The return address is changed behind a call of the next instructions but one, so that the
+ * processor still counts as many calls as returns. */
+size_t arch_call_move(const uint8_t *code, const struct arch_instruction *instruction,
+                      uint64_t from, uint64_t to, uint8_t moved[ARCH_MOVED_CALL_BYTES],
+                      struct arch_pushed pushed[ARCH_PUSHED_STEPS])
+{
+    static const uint8_t call[] = {0xe8, 1, 0, 0, 0, 0xcc};
+    static const uint8_t load[] = {0x50, 0x48, 0x8d, 0x05}; /* push %rax; lea …,%rax */
+    static const uint8_t store[] = {0x48, 0x89, 0x44, 0x24, 0x08, 0x58}; /* mov %rax,8(%rsp); pop */
+    struct writer writer = {.bytes = moved, .address = to};
+    const uint64_t next = from + instruction->length;
+    put(&writer, call, sizeof call);
+    pushed[0] = (struct arch_pushed){(uint8_t)writer.length, 8};
+    put(&writer, load, sizeof load);
+    pushed[1] = (struct arch_pushed){(uint8_t)(pushed[0].at + 1), 16};
+    put_distance(&writer, next, 0);
+    put(&writer, store, sizeof store);
+    pushed[2] = (struct arch_pushed){(uint8_t)writer.length, 8};
+    if (instruction->flow == ARCH_FLOW_CALL) {
+        put_byte(&writer, 0xe9);
+        put_distance(&writer, next + (uint64_t)instruction->value, 0);
+    } else {
+        put_indirect_jump(&writer, code, instruction, next);
     }
     return writer.failed ? 0 : writer.length;
 }

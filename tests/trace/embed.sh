@@ -4,6 +4,7 @@
 #     embed.sh CASE
 set -u
 . "$(dirname "$0")/../system/lib.sh"
+here=$(dirname "$0")
 
 make_source() {
     cat >program.cc <<'END'
@@ -154,6 +155,133 @@ assert libc.prctl(38, 1, 0, 0, 0) == 0
 assert libc.prctl(22, 2, ctypes.byref(Program(len(rules), ctypes.addressof(buffer)))) == 0, ctypes.get_errno()
 os.execvp(sys.argv[1], sys.argv[1:])
 END
+
+# Steps through its functions one instruction at a time, and at each of those that were moved has libgcc's unwinder walk to
+# where it began. Then the first instruction of a function faults; the signal's handler throws, and a caller catches.
+make_step() {
+    cat >step.cc <<'END'
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+#include <link.h>
+#include <ucontext.h>
+#include <unwind.h>
+#define NI extern "C" __attribute__((noinline))
+NI long at_once(long n);
+NI long leaf(long n) { __asm__ volatile("" : "+r"(n)); return n * 3 + 1; }
+NI long loads(const long *n) { return *n + leaf(*n); }
+NI long at_once(long n) { long sum = leaf(n); return sum ^ leaf(sum); }
+NI long through(long (*volatile f)(long), long n) { return f(n) + 1; }
+NI long pushes(long a, long b, long c, long d) { long e = leaf(a), f = leaf(b), g = leaf(c), h = leaf(d); return e * f - g * h + leaf(e + f + g + h); }
+NI long framed(long n) { volatile char room[64 + (n & 7)]; room[n & 7] = 1; return leaf(n) + room[n & 7]; }
+NI long again(long n) { long below = n ? again(n - 1) : leaf(0); __asm__ volatile("" : "+r"(below)); return below + 1; }
+NI long throws(long n) { if (n % 2) throw n; return leaf(n); }
+NI long catches(long n) { try { return throws(n) + 1; } catch (long thrown) { return thrown; } }
+NI long faults(const long *n) { return *n * 3; }
+NI long guarded(const long *n) { long sum; try { sum = faults(n); } catch (int) { sum = -1; } return sum + 1; }
+static void fault(int) { throw 1; }
+static uintptr_t first, last;
+static _Unwind_Word beginning;
+static unsigned long steps, inside, lost;
+static _Unwind_Reason_Code find(struct _Unwind_Context *context, void *found)
+{
+    *(bool *)found |= _Unwind_GetCFA(context) == beginning;
+    return _URC_NO_REASON;
+}
+static void step(int, siginfo_t *, void *context)
+{
+    const uintptr_t pc = ((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+    bool found = false;
+    steps++;
+    if (pc < first || pc >= last)
+        return;
+    inside++;
+    _Unwind_Backtrace(find, &found);
+    lost += !found;
+}
+static int take(struct dl_phdr_info *info, size_t, void *)
+{
+    for (int i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_LOAD && info->dlpi_phdr[i].p_flags & PF_X) {
+            first = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr; // the last of them is what was embedded
+            last = first + info->dlpi_phdr[i].p_memsz;
+        }
+    return 1;
+}
+static _Unwind_Reason_Code note(struct _Unwind_Context *context, void *count)
+{
+    beginning = _Unwind_GetCFA(context);
+    return ++*(int *)count == 2 ? _URC_END_OF_STACK : _URC_NO_REASON;
+}
+NI long work(void)
+{
+    int count = 0;
+    long sum = 0, one = 1;
+    _Unwind_Backtrace(note, &count);
+    __asm__ volatile("pushf; orl $0x100, (%%rsp); popf" ::: "memory", "cc");
+    for (long i = 0; i < 3; i++)
+        sum += at_once(i) + loads(&one) + through(leaf, i) + pushes(i, 1, 2, 3) + framed(i) + again(i) + catches(i);
+    __asm__ volatile("pushf; andl $~0x100, (%%rsp); popf" ::: "memory", "cc");
+    return sum;
+}
+int main(int argc, char **)
+{
+    struct sigaction action = {};
+    action.sa_sigaction = step;
+    action.sa_flags = SA_SIGINFO;
+    sigaction(SIGTRAP, &action, nullptr);
+    dl_iterate_phdr(take, nullptr);
+    long sum = work();
+    action.sa_handler = fault;
+    action.sa_flags = SA_NODEFER;
+    sigaction(SIGSEGV, &action, nullptr);
+    sum += guarded(nullptr) * 3 + guarded(&sum);
+    printf("%ld\n", sum);
+    if (argc > 1)
+        fprintf(stderr, "%lu instructions, %lu moved, %lu without a way back\n", steps, inside, lost);
+    return argc > 1 && (lost || inside < 100);
+}
+END
+}
+
+# stepped NAME PATTERN FLAG …: what it says of the copy's making has the pattern
+stepped() {
+    local name=$1 pattern=$2
+    shift 2
+    g++ -g -mno-red-zone -fnon-call-exceptions "$@" step.cc -o "$name" || fail "no compiler"
+    output=$name.probes embed "$name" --function '!^(work|step|find|note|take|main|fault)'
+    grep -qE "$pattern" embed.txt || fail "$*: $(cat embed.txt)"
+    same "$name"
+    ./"$name".probes count >counted.txt 2>&1 || fail "$*: frames: $(cat counted.txt)"
+    cat counted.txt
+    strip -o stripped "$name".probes && ./stripped count >counted.txt 2>&1 || fail "$*: stripped: $(cat counted.txt)"
+}
+
+# recorded_copy LANGUAGE COMPILER: a random program's copy is recorded: whole stacks, and the names of the program's functions
+recorded_copy() {
+    local suffix=c user whole
+    [ "$1" = c ] || suffix=cc
+    { python3 "$here/generate.py" "$1" 5 | sed 's/^int main(/int once(/' &&
+        echo 'int main(int count, char **arguments) { for (int i = 0; i < 150; i++) once(count, arguments); return 0; }'; } \
+        >random.$suffix || fail "no program"
+    "$2" -g -w -O2 -pthread random.$suffix -o random || fail "no compiler"
+    output=random.probes embed random
+    for source in perf sigprof; do
+        rm -f copy.db
+        "$SPROF" record --source $source -F 4999 -o copy.db -- ./random.probes log >out 2>err || fail "not recorded"
+        IFS=, read -r user whole < <("$SPROF" sql copy.db --format csv "SELECT user_stacks, whole_stacks FROM v_quality" | tail -1)
+        moved=$("$SPROF" sql copy.db --format csv "SELECT count(*) FROM frame WHERE file_offset >= $(stat -c %s random) AND
+            module_id IN (SELECT id FROM module WHERE name = 'random.probes')" 2>err | tail -1 | tr -d '\r')
+        echo "$1 by $source: $user stacks, $whole whole, $moved places among what was moved"
+        [ "$moved" -ge 3 ] || fail "too few samples in what was moved"
+        holds "$whole >= 0.99 * $user" "whole stacks"
+        "$SPROF" sql copy.db --format csv "SELECT DISTINCT f.name FROM function f JOIN module m ON m.id = f.module_id
+            WHERE m.name = 'random.probes'" 2>err | tail -n +2 | tr -d '\r' | sed 's/"//g; s/(.*//; s/@plt//' | sort -u >names.txt
+        comm -13 <(nm -C random | cut -c20- | sed 's/(.*//; s/@.*//' | sort -u) names.txt >others.txt
+        [ ! -s others.txt ] || fail "names that the program has not: $(cat others.txt)"
+    done
+}
 
 start() { # [VARIABLE=VALUE …]: the counter, whose process is `target`; it has begun
     rm -f lines sums
@@ -506,6 +634,38 @@ real)
     perl -e "$script" >plain.txt
     ./perl.probes -e "$script" >embedded.txt
     [ $? = 6 ] && cmp -s plain.txt embedded.txt || fail "perl"
+    ;;
+frames)
+    make_step
+    stepped optimised 'prologue 1[0-9]\).* only 0$' -O2
+    stepped unoptimised 'prologue [0-9]*\).* only 0$' -O0
+    stepped pointers 'prologue [0-9]*\).* only 0$' -O2 -fno-omit-frame-pointer -no-pie -fno-pie
+    # A processor with a shadow stack compares return addresses.
+    stepped shadows 'left out [0-9]: .*shadow stack' -O2 -fcf-protection=full -Wl,-z,shstk
+    stepped tails 'prologue [0-9]*\).* only 0$' -O1 -foptimize-sibling-calls
+    # Without a table for unwinders there is none to add to.
+    g++ -O2 -Wl,--no-eh-frame-hdr program.cc -o bare || fail "no compiler"
+    output=bare.probes embed bare
+    grep -q 'could not be added' embed.txt || fail "$(cat embed.txt)"
+    same bare
+    # What counts calls by return addresses counts the same.
+    gcc -x c -O1 -pg - -o counted <<'END' || fail "no compiler"
+__attribute__((noinline)) int leaf(int n) { __asm__ volatile("" : "+r"(n)); return n + 1; }
+__attribute__((noinline)) int step(int n) { return leaf(n) * leaf(n + 1); }
+int main(void) { int sum = 0; for (int i = 0; i < 700; i++) sum ^= step(i); return sum & 1; }
+END
+    output=counted.probes embed counted --function '^(leaf|step)$'
+    grep -q 'prologue 2)' embed.txt || fail "$(cat embed.txt)"
+    ./counted
+    gprof -b -q counted gmon.out >plain.txt && rm gmon.out && ./counted.probes
+    gprof -b -q counted gmon.out >embedded.txt
+    grep -q '1400/1400 *step' plain.txt || fail "gprof: $(cat plain.txt)"
+    cmp -s <(grep -oE '[0-9]+/[0-9]+ .*' plain.txt) <(grep -oE '[0-9]+/[0-9]+ .*' embedded.txt) || fail "gprof: $(cat embedded.txt)"
+    ;;
+recorded)
+    needs_kernel_samples
+    recorded_copy c gcc
+    recorded_copy c++ g++
     ;;
 listens | listens_killed | listens_bad | listens_again)
     gcc -O2 -g counter.c -pthread -o counter || fail "no compiler"

@@ -16,8 +16,8 @@
 enum {
     PAGE = 4096,
     MOVED_ALIGN = 64, /* what moves keeps its alignment up to this */
-    CODE_ALIGN = 64,
-    LIST_ALIGN = 8,
+    SECTION_ALIGN = 64,
+    SECTIONS_MAX = 8, /* that are added */
 };
 #define BYTES_MAX (UINT64_C(4) << 30)
 
@@ -65,7 +65,7 @@ static int check(const struct elf_file *file, struct sprof_error *error)
         return unfit(file, "is of another processor or word size than sprof", error);
     if (header->e_type != ET_EXEC && header->e_type != ET_DYN)
         return unfit(file, "is neither a program nor a shared library: link it first", error);
-    if (!header->e_shnum || header->e_shnum >= SHN_LORESERVE - 2 ||
+    if (!header->e_shnum || header->e_shnum >= SHN_LORESERVE - SECTIONS_MAX ||
         header->e_shentsize != sizeof(Elf64_Shdr) || header->e_shstrndx >= header->e_shnum ||
         header->e_shoff % 8 || !fits(file, header->e_shoff, header->e_shnum * sizeof(Elf64_Shdr)))
         return unfit(file, "has no section headers: embed before they are stripped", error);
@@ -126,6 +126,7 @@ static int check_dynamic(struct elf_file *file, struct sprof_error *error)
                          error);
     }
     file->is_library = !is_program;
+    file->is_fixed = header_of(file)->e_type == ET_EXEC;
     return count ? 0
                  : unfit(file, "is linked statically: no loader puts the tracing agent into it",
                          error);
@@ -216,8 +217,10 @@ static void find_end(struct elf_file *file)
     file->vaddr = align_up(end, PAGE);
     file->offset = align_up(file->size, PAGE);
     file->moved_to = file->vaddr + file->moved_vaddr % MOVED_ALIGN;
-    file->code = align_up(file->moved_to + (file->moved_end - file->moved), CODE_ALIGN);
+    file->code = align_up(file->moved_to + (file->moved_end - file->moved), SECTION_ALIGN);
 }
+
+static bool has_shadow_stack(const struct elf_file *file);
 
 static int read_bytes(struct elf_file *file, struct sprof_error *error)
 {
@@ -263,6 +266,8 @@ int elf_file_read(struct elf_file *file, const char *path, struct sprof_error *e
         result = make_room(file, error);
     if (!result)
         find_end(file);
+    if (!result)
+        file->has_shadow_stack = has_shadow_stack(file);
     return result;
 }
 
@@ -284,18 +289,67 @@ uint8_t *elf_file_at(struct elf_file *file, uint64_t vaddr, uint64_t size)
     return NULL;
 }
 
+static const Elf64_Shdr *find_section(const struct elf_file *file, const char *name)
+{
+    for (size_t i = 0; i < header_of(file)->e_shnum; i++)
+        if (!strcmp(name_of(file, &sections_of(file)[i]), name))
+            return &sections_of(file)[i];
+    return NULL;
+}
+
+struct sprof_bytes elf_file_section(const struct elf_file *file, const char *name, uint64_t *vaddr)
+{
+    const Elf64_Shdr *section = find_section(file, name);
+    if (!section || section->sh_type == SHT_NOBITS || section->sh_flags & SHF_COMPRESSED)
+        return (struct sprof_bytes){0};
+    *vaddr = section->sh_addr;
+    return (struct sprof_bytes){file->bytes + section->sh_offset, section->sh_size};
+}
+
+/* Linux Extensions to gABI, "Program Property". */
+static bool has_shadow_stack(const struct elf_file *file)
+{
+    enum { NAME_BYTES = 4, ALIGN = 8 };
+    uint64_t vaddr;
+    struct sprof_reader reader =
+        sprof_reader_of(elf_file_section(file, ".note.gnu.property", &vaddr));
+    const uint32_t name = sprof_reader_u32(&reader);
+    sprof_reader_u32(&reader);
+    if (sprof_reader_u32(&reader) != NT_GNU_PROPERTY_TYPE_0 || name != NAME_BYTES)
+        return false;
+    sprof_reader_u32(&reader);
+    while (!reader.failed && sprof_reader_left(&reader)) {
+        const uint32_t type = sprof_reader_u32(&reader), size = sprof_reader_u32(&reader);
+        struct sprof_reader data = reader;
+        if (type == ARCH_PROPERTY_FEATURES && size == sizeof(uint32_t))
+            return sprof_reader_u32(&data) & ARCH_FEATURE_SHADOW_STACK;
+        sprof_reader_take(&reader, (size_t)align_up(size, ALIGN));
+    }
+    return false;
+}
+
 /* == Writing == */
 
 struct writing {
     struct elf_file *file;
+    const struct elf_section *sections;
+    size_t count;
     uint8_t *out;
     uint64_t size;
-    uint64_t list;  /* vaddr */
     uint64_t end;   /* of the segment, vaddr */
     uint64_t names; /* offset of the section names */
     uint64_t names_size, old_names_size;
-    uint64_t sections; /* offset */
+    uint64_t headers; /* offset of the section headers */
 };
+
+void elf_file_place(const struct elf_file *file, struct elf_section *sections, size_t count)
+{
+    uint64_t vaddr = file->code;
+    for (size_t i = 0; i < count; i++) {
+        sections[i].vaddr = vaddr;
+        vaddr = align_up(vaddr + sections[i].bytes.size, SECTION_ALIGN);
+    }
+}
 
 static uint64_t offset_of(const struct elf_file *file, uint64_t vaddr)
 {
@@ -347,6 +401,19 @@ static void move_symbols(struct elf_file *file)
     }
 }
 
+/* What unwinders look for is where the new section is. */
+static void move_eh_frame_hdr(const struct writing *writing, Elf64_Phdr *segment)
+{
+    for (size_t i = 0; i < writing->count; i++) {
+        const struct elf_section *section = &writing->sections[i];
+        if (!section->bytes.size || strcmp(section->name, ".eh_frame_hdr") != 0)
+            continue;
+        segment->p_offset = offset_of(writing->file, section->vaddr);
+        segment->p_vaddr = segment->p_paddr = section->vaddr;
+        segment->p_filesz = segment->p_memsz = section->bytes.size;
+    }
+}
+
 /* The new one is the last of those that are loaded, as its addresses are. */
 static void write_segments(const struct writing *writing)
 {
@@ -359,6 +426,8 @@ static void write_segments(const struct writing *writing)
     for (size_t i = 0; i < header->e_phnum; i++) {
         Elf64_Phdr *segment = &segments[i];
         last = segment->p_type == PT_LOAD ? i : last;
+        if (segment->p_type == PT_GNU_EH_FRAME)
+            move_eh_frame_hdr(writing, segment);
         if (segment->p_type == PT_PHDR) {
             segment->p_filesz += sizeof *segment;
             segment->p_memsz += sizeof *segment;
@@ -385,12 +454,41 @@ static void write_segments(const struct writing *writing)
     header->e_phnum++;
 }
 
-static void write_sections(const struct writing *writing, const char *code_name, uint64_t code_size,
-                           const char *list_name, uint64_t list_size)
+/* Appends a name, and returns where it stands among the names. */
+static uint32_t put_name(const struct writing *writing, uint64_t *used, const char *name)
+{
+    const uint64_t at = *used;
+    strcpy((char *)writing->out + writing->names + at, name);
+    *used += strlen(name) + 1;
+    return (uint32_t)at;
+}
+
+static void write_section(const struct writing *writing, const struct elf_section *section,
+                          uint64_t *names_used)
 {
     const struct elf_file *file = writing->file;
     Elf64_Ehdr *header = (void *)writing->out;
-    Elf64_Shdr *sections = (void *)(writing->out + writing->sections);
+    Elf64_Shdr *sections = (void *)(writing->out + writing->headers);
+    const Elf64_Shdr *own = section->former ? find_section(file, section->name) : NULL;
+    if (own)
+        sections[own - sections_of(file)].sh_name = put_name(writing, names_used, section->former);
+    sections[header->e_shnum++] =
+        (Elf64_Shdr){.sh_name = put_name(writing, names_used, section->name),
+                     .sh_type = own ? own->sh_type : SHT_PROGBITS,
+                     .sh_flags = SHF_ALLOC | (section->is_code ? SHF_EXECINSTR : 0),
+                     .sh_addr = section->vaddr,
+                     .sh_offset = offset_of(file, section->vaddr),
+                     .sh_size = section->bytes.size,
+                     .sh_addralign = section->is_code ? SECTION_ALIGN : 8};
+    memcpy(writing->out + offset_of(file, section->vaddr), section->bytes.data,
+           section->bytes.size);
+}
+
+static void write_sections(const struct writing *writing)
+{
+    const struct elf_file *file = writing->file;
+    Elf64_Ehdr *header = (void *)writing->out;
+    Elf64_Shdr *sections = (void *)(writing->out + writing->headers);
     const uint64_t shift = file->moved_to - file->moved_vaddr;
     memcpy(sections, sections_of(file), header->e_shnum * sizeof *sections);
     for (size_t i = 0; i < header->e_shnum; i++) {
@@ -400,30 +498,15 @@ static void write_sections(const struct writing *writing, const char *code_name,
         sections[i].sh_addr += shift;
         sections[i].sh_offset = offset_of(file, sections[i].sh_addr);
     }
-    char *names = (char *)writing->out + writing->names;
     const Elf64_Shdr *old = &sections_of(file)[header->e_shstrndx];
-    memcpy(names, file->bytes + old->sh_offset, writing->old_names_size);
-    strcpy(names + writing->old_names_size, code_name);
-    strcpy(names + writing->old_names_size + strlen(code_name) + 1, list_name);
+    memcpy(writing->out + writing->names, file->bytes + old->sh_offset, writing->old_names_size);
     sections[header->e_shstrndx].sh_offset = writing->names;
     sections[header->e_shstrndx].sh_size = writing->names_size;
-    const uint32_t name = (uint32_t)writing->old_names_size;
-    sections[header->e_shnum] = (Elf64_Shdr){.sh_name = name,
-                                             .sh_type = SHT_PROGBITS,
-                                             .sh_flags = SHF_ALLOC | SHF_EXECINSTR,
-                                             .sh_addr = file->code,
-                                             .sh_offset = offset_of(file, file->code),
-                                             .sh_size = code_size,
-                                             .sh_addralign = CODE_ALIGN};
-    sections[header->e_shnum + 1] = (Elf64_Shdr){.sh_name = name + (uint32_t)strlen(code_name) + 1,
-                                                 .sh_type = SHT_PROGBITS,
-                                                 .sh_flags = SHF_ALLOC,
-                                                 .sh_addr = writing->list,
-                                                 .sh_offset = offset_of(file, writing->list),
-                                                 .sh_size = list_size,
-                                                 .sh_addralign = LIST_ALIGN};
-    header->e_shoff = writing->sections;
-    header->e_shnum = (uint16_t)(header->e_shnum + 2);
+    uint64_t names_used = writing->old_names_size;
+    for (size_t i = 0; i < writing->count; i++)
+        if (writing->sections[i].bytes.size)
+            write_section(writing, &writing->sections[i], &names_used);
+    header->e_shoff = writing->headers;
 }
 
 static bool write_whole(int fd, const uint8_t *bytes, uint64_t size)
@@ -468,19 +551,34 @@ static int put(const struct writing *writing, const char *output, struct sprof_e
     return result;
 }
 
-int elf_file_write(struct elf_file *file, const char *output, const char *code_name,
-                   struct sprof_bytes code, const char *list_name, struct sprof_bytes list,
-                   struct sprof_error *error)
+/* Where everything is, from the end of the segment on. */
+static void lay_out(struct writing *writing)
 {
+    const struct elf_file *file = writing->file;
     const Elf64_Ehdr *header = header_of(file);
-    struct writing writing = {.file = file};
-    writing.list = align_up(file->code + code.size, LIST_ALIGN);
-    writing.end = writing.list + list.size;
-    writing.names = offset_of(file, writing.end);
-    writing.old_names_size = sections_of(file)[header->e_shstrndx].sh_size;
-    writing.names_size = writing.old_names_size + strlen(code_name) + strlen(list_name) + 2;
-    writing.sections = align_up(writing.names + writing.names_size, 8);
-    writing.size = writing.sections + (header->e_shnum + 2) * sizeof(Elf64_Shdr);
+    size_t added = 0;
+    writing->old_names_size = sections_of(file)[header->e_shstrndx].sh_size;
+    writing->names_size = writing->old_names_size;
+    for (size_t i = 0; i < writing->count; i++) {
+        const struct elf_section *section = &writing->sections[i];
+        if (!section->bytes.size)
+            continue;
+        added++;
+        writing->end = section->vaddr + section->bytes.size;
+        writing->names_size += strlen(section->name) + 1;
+        if (section->former && find_section(file, section->name))
+            writing->names_size += strlen(section->former) + 1;
+    }
+    writing->names = offset_of(file, writing->end);
+    writing->headers = align_up(writing->names + writing->names_size, 8);
+    writing->size = writing->headers + (header->e_shnum + added) * sizeof(Elf64_Shdr);
+}
+
+int elf_file_write(struct elf_file *file, const char *output, const struct elf_section *sections,
+                   size_t count, struct sprof_error *error)
+{
+    struct writing writing = {.file = file, .sections = sections, .count = count};
+    lay_out(&writing);
     writing.out = calloc(1, (size_t)writing.size);
     if (!writing.out)
         return sprof_error_memory(error);
@@ -489,9 +587,7 @@ int elf_file_write(struct elf_file *file, const char *output, const char *code_n
     move_dynamic(file);
     memcpy(writing.out, file->bytes, file->size);
     memcpy(writing.out + offset_of(file, file->moved_to), file->bytes + file->moved, moved_size);
-    memcpy(writing.out + offset_of(file, file->code), code.data, code.size);
-    memcpy(writing.out + offset_of(file, writing.list), list.data, list.size);
-    write_sections(&writing, code_name, code.size, list_name, list.size);
+    write_sections(&writing);
     write_segments(&writing);
     const int result = put(&writing, output, error);
     free(writing.out);

@@ -15,6 +15,8 @@ struct elf_file {
     size_t size;
     mode_t mode;            /* its permissions */
     bool is_library;        /* no program */
+    bool has_shadow_stack;  /* a processor may check its returns */
+    bool is_fixed;          /* it is loaded where it says */
     uint64_t vaddr, offset; /* of the new segment */
     /* What moves into its beginning: */
     uint64_t moved, moved_end; /* offsets in the file */
@@ -31,10 +33,25 @@ void elf_file_release(struct elf_file *file);
 /* The bytes of `size` at a vaddr, or NULL where the file has them not. */
 uint8_t *elf_file_at(struct elf_file *file, uint64_t vaddr, uint64_t size);
 
-/* Writes the file with the new segment: what moved, code from file->code on, and a list behind it;
- * each is a section of that name. `output` is replaced when all is written. */
-int elf_file_write(struct elf_file *file, const char *output, const char *code_name,
-                   struct sprof_bytes code, const char *list_name, struct sprof_bytes list,
-                   struct sprof_error *error);
+/* A section of the file; its vaddr in *vaddr. Empty where it has none. */
+struct sprof_bytes elf_file_section(const struct elf_file *file, const char *name, uint64_t *vaddr);
+
+/* A section of the new segment. */
+struct elf_section {
+    const char *name;
+    const char *former; /* the new name of the file's own section of this name; NULL: it has none */
+    struct sprof_bytes bytes; /* borrowed */
+    uint64_t vaddr;           /* set by elf_file_place */
+    bool is_code;
+};
+
+/* Gives sections addresses, one behind the other, from file->code on: each is aligned to 64 bytes.
+ * Sections without bytes take no room. */
+void elf_file_place(const struct elf_file *file, struct elf_section *sections, size_t count);
+
+/* Writes the file with the new segment: what moved, and the sections that have bytes, where they
+ * were placed. `output` is replaced when all is written. */
+int elf_file_write(struct elf_file *file, const char *output, const struct elf_section *sections,
+                   size_t count, struct sprof_error *error);
 
 #endif

@@ -26,6 +26,7 @@ struct maker {
     struct trace_plan plan;
     struct sprof_str code; /* of the new section */
     SPROF_VEC(struct embedded_function) functions;
+    SPROF_VEC(struct unwind_moved) moved;
     struct sprof_suggestions near;
     size_t found; /* chosen functions */
     struct sprof_error *error;
@@ -112,18 +113,81 @@ static bool write_switch(uint8_t *code, uint64_t at, uint64_t target)
     return true;
 }
 
-/* The copy of a beginning, which holds nothing that depends on where the file is loaded: a call
- * would put the address behind it on the stack as a number. */
-static bool make_copy(const struct trace_function *function, uint64_t at, struct trace_copy *copy)
+/* What a function began with, for the address `at`. */
+struct beginning {
+    uint8_t code[TRACE_COPY_BYTES_MAX + ARCH_MOVED_CALL_BYTES];
+    size_t size;
+    struct unwind_moved moved; /* its places alone */
+    bool calls;
+};
+
+static void add_place(struct beginning *beginning, uint64_t moved, uint64_t original,
+                      unsigned pushed)
+{
+    struct unwind_moved *places = &beginning->moved;
+    if (places->count < UNWIND_MOVED_PLACES)
+        places->places[places->count++] = (struct unwind_moved_place){moved, original, pushed};
+}
+
+/* Replaces a call's copy, which holds its return address as a number. */
+static bool move_call(const struct trace_function *function, const struct trace_copy *copy,
+                      uint64_t at, struct beginning *beginning)
+{
+    struct arch_instruction instruction;
+    struct arch_pushed pushed[ARCH_PUSHED_STEPS];
+    const size_t last = copy->count - 1u;
+    const size_t from = copy->places[last].original, to = copy->places[last].copied;
+    if (!arch_instruction_decode(function->original + from, function->displaced - from,
+                                 &instruction) ||
+        (instruction.flow != ARCH_FLOW_CALL && instruction.flow != ARCH_FLOW_CALL_INDIRECT))
+        return true;
+    const size_t length =
+        arch_call_move(function->original + from, &instruction, function->site + from, at + to,
+                       beginning->code + to, pushed);
+    for (size_t i = 0; i < ARCH_PUSHED_STEPS && length; i++)
+        add_place(beginning, at + to + pushed[i].at, function->site + from, pushed[i].bytes);
+    beginning->size = to + length;
+    beginning->calls = true;
+    return length != 0;
+}
+
+static bool make_at(const struct trace_function *function, uint64_t site, uint64_t at,
+                    struct beginning *beginning)
+{
+    struct trace_copy copy;
+    const size_t own = (size_t)(function->end - function->site);
+    *beginning = (struct beginning){0};
+    if (trace_copy_make(&copy, function->original, function->displaced, own, site, at))
+        return false;
+    memcpy(beginning->code, copy.code, copy.size);
+    beginning->size = copy.size;
+    for (size_t i = 0; i < copy.count; i++)
+        add_place(beginning, at + copy.places[i].copied, site + copy.places[i].original, 0);
+    struct trace_function there = *function;
+    there.site = site;
+    if (!copy.count || !move_call(&there, &copy, at, beginning))
+        return false;
+    if (!beginning->calls && copy.back)
+        add_place(beginning, at + copy.back, site + copy.goes_on, 0);
+    return true;
+}
+
+/* It holds nothing that depends on where the file is loaded. */
+static bool make_beginning(const struct trace_function *function, uint64_t at,
+                           struct beginning *beginning)
 {
     enum { ELSEWHERE = 1 << 20 };
-    struct trace_copy other;
-    const size_t own = (size_t)(function->end - function->site);
-    return !trace_copy_make(copy, function->original, function->displaced, own, function->site,
-                            at) &&
-           !trace_copy_make(&other, function->original, function->displaced, own,
-                            function->site + ELSEWHERE, at + ELSEWHERE) &&
-           copy->size == other.size && !memcmp(copy->code, other.code, copy->size);
+    struct beginning other;
+    return make_at(function, function->site, at, beginning) &&
+           make_at(function, function->site + ELSEWHERE, at + ELSEWHERE, &other) &&
+           beginning->size == other.size && !memcmp(beginning->code, other.code, beginning->size);
+}
+
+static bool keep_moved(struct maker *maker, struct unwind_moved moved)
+{
+    moved.end = here(maker);
+    maker->code.failed |= sprof_vec_push(&maker->moved, moved) != 0;
+    return !maker->code.failed;
 }
 
 /* The switch stands where the compiler left room for it. */
@@ -133,32 +197,39 @@ static uint64_t put_sled(struct maker *maker, const struct trace_function *funct
     if (!far_jump || !write_switch(entry, function->site, far_jump))
         return 0;
     memset(entry + TRACE_JUMP_BYTES, ONE_BYTE_NOP, function->displaced - TRACE_JUMP_BYTES);
-    return function->site;
+    const struct unwind_moved moved = {
+        .start = far_jump, .count = 1, .places = {{far_jump, function->site, 0}}};
+    return keep_moved(maker, moved) ? function->site : 0;
 }
 
 /* The function begins with a jump to the switch, behind which is what it began with. */
 static uint64_t put_prologue(struct maker *maker, const struct trace_function *function,
-                             uint8_t *entry)
+                             uint8_t *entry, const char **why)
 {
-    struct trace_copy copy;
-    uint8_t code[TRACE_JUMP_BYTES + TRACE_COPY_BYTES_MAX];
-    if (pad(maker, ENTRY_ALIGN, 0))
+    struct beginning beginning;
+    uint8_t code[TRACE_JUMP_BYTES];
+    const size_t before = maker->code.length;
+    const uint64_t far_jump = put_far_jump(maker);
+    if (!far_jump || pad(maker, ENTRY_ALIGN, 0))
         return 0;
     const uint64_t site = here(maker);
-    const size_t start = maker->code.length;
-    if (!make_copy(function, site + TRACE_JUMP_BYTES, &copy) ||
-        !arch_jump_write(entry, function->site, site))
+    *why = "its beginning works at its place only";
+    bool made = make_beginning(function, site + TRACE_JUMP_BYTES, &beginning);
+    if (made && beginning.calls && maker->file.has_shadow_stack) {
+        *why = "it calls at once, which a shadow stack would notice (-fcf-protection)";
+        made = false;
+    }
+    if (!made || !arch_jump_write(entry, function->site, site) ||
+        !write_switch(code, site, far_jump)) {
+        maker->code.length = before;
         return 0;
-    memset(code, ONE_BYTE_NOP, TRACE_JUMP_BYTES);
-    memcpy(code + TRACE_JUMP_BYTES, copy.code, copy.size);
-    if (sprof_str_append_bytes(&maker->code, (const char *)code,
-                               TRACE_JUMP_BYTES + (size_t)copy.size))
-        return 0;
-    const uint64_t far_jump = put_far_jump(maker);
-    if (!far_jump || !write_switch((uint8_t *)maker->code.text + start, site, far_jump))
+    }
+    if (sprof_str_append_bytes(&maker->code, (const char *)code, sizeof code) ||
+        sprof_str_append_bytes(&maker->code, (const char *)beginning.code, beginning.size))
         return 0;
     memset(entry + TRACE_JUMP_BYTES, ONE_BYTE_NOP, function->displaced - TRACE_JUMP_BYTES);
-    return site;
+    beginning.moved.start = far_jump;
+    return keep_moved(maker, beginning.moved) ? site : 0;
 }
 
 static bool is_sled(const struct trace_function *function)
@@ -185,6 +256,7 @@ static int embed_function(struct maker *maker, const struct trace_function *func
                                          .why = function->why,
                                          .mechanism = function->mechanism,
                                          .kept_bytes = function->displaced};
+    const char *why = "a jump does not reach so far";
     uint8_t *entry = elf_file_at(&maker->file, function->site, function->displaced);
     if (!entry || memcmp(entry, function->original, function->displaced) != 0) {
         leave_out(maker, function, "the file has other bytes there");
@@ -195,14 +267,14 @@ static int embed_function(struct maker *maker, const struct trace_function *func
         embedded.site = put_sled(maker, function, entry);
         embedded.displaced = function->displaced;
     } else {
-        embedded.site = put_prologue(maker, function, entry);
+        embedded.site = put_prologue(maker, function, entry, &why);
         embedded.displaced = TRACE_JUMP_BYTES;
     }
     if (maker->code.failed)
         return sprof_error_memory(maker->error);
     if (!embedded.site) {
         memcpy(entry, function->original, function->displaced);
-        leave_out(maker, function, "its beginning works at its place only");
+        leave_out(maker, function, why);
         return 0;
     }
     maker->result->embedded++;
@@ -258,19 +330,78 @@ static int nothing_embedded(struct maker *maker)
 
 /* == The whole == */
 
+/* Where instructions stood, for those who name addresses. */
+static int write_moved(struct maker *maker, struct sprof_str *list)
+{
+    for (size_t i = 0; i < maker->moved.count; i++) {
+        const struct unwind_moved *moved = &maker->moved.items[i];
+        struct image_moved entry = {moved->start, moved->places[0].original};
+        sprof_str_append_bytes(list, (const char *)&entry, sizeof entry);
+        for (size_t k = 1; k < moved->count; k++) {
+            entry = (struct image_moved){moved->places[k].moved, moved->places[k].original};
+            sprof_str_append_bytes(list, (const char *)&entry, sizeof entry);
+        }
+        entry = (struct image_moved){moved->end, 0};
+        sprof_str_append_bytes(list, (const char *)&entry, sizeof entry);
+    }
+    return list->failed ? sprof_error_memory(maker->error) : 0;
+}
+
+static struct sprof_bytes bytes_of(const struct sprof_str *text)
+{
+    return (struct sprof_bytes){(const uint8_t *)text->text, text->length};
+}
+
+/* What is new, in this order. */
+enum { CODE, LIST, MOVED, FRAMES_HEADER, FRAMES, SECTIONS };
+
+/* Frames of the new code, with all that there were: they are found by one table. */
+static int write_frames(struct maker *maker, struct elf_section *sections, struct sprof_str *header,
+                        struct sprof_str *frames)
+{
+    struct unwind_frames known = {.is_fixed = maker->file.is_fixed,
+                                  .moved = maker->moved.items,
+                                  .moved_count = maker->moved.count};
+    known.eh_frame = elf_file_section(&maker->file, ".eh_frame", &known.eh_frame_vaddr);
+    known.eh_frame_hdr = elf_file_section(&maker->file, ".eh_frame_hdr", &known.eh_frame_hdr_vaddr);
+    elf_file_place(&maker->file, sections, SECTIONS);
+    const int code = unwind_frames_extend(header, frames, &known, sections[FRAMES_HEADER].vaddr);
+    if (code == SPROF_ENOMEM)
+        return sprof_error_memory(maker->error);
+    if (code)
+        maker->result->frameless = true;
+    else {
+        sections[FRAMES_HEADER].bytes = bytes_of(header);
+        sections[FRAMES].bytes = bytes_of(frames);
+        elf_file_place(&maker->file, sections, SECTIONS);
+    }
+    return 0;
+}
+
 static int write_file(struct maker *maker)
 {
-    struct sprof_str list = {0};
+    struct sprof_str list = {0}, moved = {0}, header = {0}, frames = {0};
+    struct elf_section sections[SECTIONS] = {
+        [CODE] = {.name = EMBEDDED_CODE, .is_code = true},
+        [LIST] = {.name = EMBEDDED_LIST},
+        [MOVED] = {.name = IMAGE_MOVED_SECTION},
+        [FRAMES_HEADER] = {.name = ".eh_frame_hdr", .former = ".sprof.eh_frame_hdr"},
+        [FRAMES] = {.name = ".eh_frame", .former = ".sprof.eh_frame"},
+    };
     int result = embedded_write(&list, maker->functions.items, maker->functions.count);
-    if (result)
-        result = sprof_error_memory(maker->error);
-    else
-        result = elf_file_write(
-            &maker->file, maker->embedding->output, EMBEDDED_CODE,
-            (struct sprof_bytes){(const uint8_t *)maker->code.text, maker->code.length},
-            EMBEDDED_LIST, (struct sprof_bytes){(const uint8_t *)list.text, list.length},
-            maker->error);
+    result = result ? sprof_error_memory(maker->error) : write_moved(maker, &moved);
+    sections[CODE].bytes = bytes_of(&maker->code);
+    sections[LIST].bytes = bytes_of(&list);
+    sections[MOVED].bytes = bytes_of(&moved);
+    if (!result)
+        result = write_frames(maker, sections, &header, &frames);
+    if (!result)
+        result = elf_file_write(&maker->file, maker->embedding->output, sections, SECTIONS,
+                                maker->error);
     sprof_str_release(&list);
+    sprof_str_release(&moved);
+    sprof_str_release(&header);
+    sprof_str_release(&frames);
     return result;
 }
 
@@ -328,5 +459,6 @@ int trace_embed(const struct trace_embedding *embedding, struct cache *cache,
     elf_file_release(&maker.file);
     sprof_str_release(&maker.code);
     sprof_vec_release(&maker.functions);
+    sprof_vec_release(&maker.moved);
     return code;
 }

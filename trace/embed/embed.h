@@ -21,6 +21,7 @@ struct trace_embedded {
     char refused_name[128];
     const char *refused_why; /* of the first of them */
     bool is_library;
+    bool frameless;                 /* call frame information of what moved could not be written */
     char agent[TRACE_OUTPUT_BYTES]; /* path of the tracing agent; "": it is not there */
 };
 
