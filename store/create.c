@@ -106,10 +106,13 @@ int store_clear_the_way(const char *path, struct sprof_error *error)
     int status = store_refuse_link(path, error);
     if (!status)
         status = store_file_look(path, &file, error);
-    if (status || file.kind == STORE_FILE_ABSENT)
-        return status;
-    return file.kind == STORE_FILE_EMPTY ? remove_empty(path, error)
-                                         : set_aside(path, &file, error);
+    if (!status && file.kind == STORE_FILE_EMPTY)
+        status = remove_empty(path, error);
+    else if (!status && file.kind != STORE_FILE_ABSENT)
+        status = set_aside(path, &file, error);
+    if (!status) /* of a recording that was removed by name */
+        store_remove_logs(path);
+    return status;
 }
 
 /* == The new file == */

@@ -21,8 +21,8 @@ int store_refuse_link(const char *path, struct sprof_error *error);
 /* Removes what may lie beside a database: a log replayed into another one destroys it. */
 void store_remove_logs(const char *path);
 
-/* Makes the path free: an existing recording becomes `path`.old, an empty file goes. Errors as
- * store_create. */
+/* Makes the path free: an existing recording becomes `path`.old, an empty file and logs of what is
+ * gone go. Errors as store_create. */
 int store_clear_the_way(const char *path, struct sprof_error *error);
 
 #endif

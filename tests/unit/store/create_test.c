@@ -38,6 +38,28 @@ static void test_only_the_owner_reads(void)
     place_remove(&place);
 }
 
+/* Its log stays behind when a recording is removed by name. */
+static void test_a_log_that_is_left(void)
+{
+    const struct place place = place_make();
+    struct store *store = example_create(&place);
+    char copy[256];
+    snprintf(copy, sizeof copy, "%s", place_with(&place, ".kept"));
+    CU_ASSERT_EQUAL_FATAL(link(place_with(&place, "-wal"), copy), 0);
+    unlink(place_with(&place, "-wal"));
+    unlink(place_with(&place, "-shm"));
+    unlink(place.path);
+    store_close(store, NULL);
+    CU_ASSERT_EQUAL_FATAL(rename(copy, place_with(&place, "-wal")), 0);
+    CU_ASSERT_EQUAL_FATAL(store_create(&store, place.path, NULL), 0);
+    ASSERT_QUERY(store, "SELECT count(*) FROM run", "0");
+    store_close(store, NULL);
+    CU_ASSERT_EQUAL_FATAL(store_open_read(&store, place.path, NULL), 0);
+    ASSERT_QUERY(store, "SELECT count(*) FROM run", "0");
+    store_close(store, NULL);
+    place_remove(&place);
+}
+
 static void test_existing_becomes_old(void)
 {
     const struct place place = place_make();
@@ -284,6 +306,7 @@ void sprof_suite_store_create(void)
     CU_add_test(suite, "only the owner reads", test_only_the_owner_reads);
     CU_add_test(suite, "new is as the schema makes it", test_new_is_as_the_schema_makes_it);
     CU_add_test(suite, "an existing recording becomes .old", test_existing_becomes_old);
+    CU_add_test(suite, "a log that was left is not taken in", test_a_log_that_is_left);
     CU_add_test(suite, "a killed one too", test_killed_recording_becomes_old_with_its_log);
     CU_add_test(suite, "an open one is not taken away", test_open_recording_is_not_taken_away);
     CU_add_test(suite, "other files stay untouched", test_other_files_stay_untouched);
