@@ -8,15 +8,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Among the strings of one hash. */
+static uint32_t find_among(const struct sprof_intern *table, uint32_t number, const char *text)
+{
+    while (number && strcmp(table->texts[number - 1], text) != 0)
+        number = table->next[number - 1];
+    return number;
+}
+
 uint32_t sprof_intern_find(const struct sprof_intern *table, const char *text)
 {
     if (!text)
         return 0;
     const uint64_t *first = sprof_map_get(&table->first, sprof_hash_text(text));
-    uint32_t number = first ? (uint32_t)*first : 0;
-    while (number && strcmp(table->texts[number - 1], text) != 0)
-        number = table->next[number - 1];
-    return number;
+    return first ? find_among(table, (uint32_t)*first, text) : 0;
 }
 
 static int make_room(struct sprof_intern *table)
@@ -35,18 +40,24 @@ static int make_room(struct sprof_intern *table)
 
 int sprof_intern_put(struct sprof_intern *table, const char *text, uint32_t *number)
 {
-    *number = sprof_intern_find(table, text);
-    if (*number || !text)
+    *number = 0;
+    if (!text)
         return 0;
-    const uint64_t hash = sprof_hash_text(text);
-    const uint64_t *first = sprof_map_get(&table->first, hash);
-    const uint32_t older = first ? (uint32_t)*first : 0;
-    char *copy = sprof_arena_copy(&table->arena, text, strlen(text));
-    if (!copy || make_room(table) || sprof_map_put(&table->first, hash, table->count + 1))
+    const size_t length = strlen(text);
+    uint64_t *first = sprof_map_at(&table->first, sprof_hash_bytes(text, length));
+    if (!first)
+        return SPROF_ENOMEM;
+    const uint32_t older = (uint32_t)*first; /* 0: none */
+    *number = find_among(table, older, text);
+    if (*number)
+        return 0;
+    char *copy = sprof_arena_copy(&table->arena, text, length);
+    if (!copy || make_room(table))
         return SPROF_ENOMEM;
     table->texts[table->count] = copy;
     table->next[table->count] = older;
     *number = (uint32_t)++table->count;
+    *first = *number;
     return 0;
 }
 

@@ -1,4 +1,5 @@
-/* Names addresses of one file, once for each state of the cache, and tells the CPU time of each:
+/* Names addresses of one file, once for each state of the cache, and tells the CPU time of each, of
+ * all threads, and how long it took:
  *     bench_symbolize FILE CACHE-DIRECTORY < ADDRESSES     (vaddrs in hexadecimal, one a line) */
 #include "symbolize/symbolize.h"
 
@@ -11,25 +12,26 @@ static int compare(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-static double run(const char *path, const uint64_t *addresses, size_t count, struct cache *cache)
+static void run(const char *what, const char *path, const uint64_t *addresses, size_t count,
+                struct cache *cache)
 {
     struct image *image;
     struct symbolize_result result;
     struct sprof_error error = {0};
     const struct image_request request = {.file.path = path};
     const struct symbolize_options options = {.no_debuginfod = true, .cache = cache};
-    const uint64_t begin = sprof_clock_own_cpu_ns();
+    const uint64_t begin_cpu = sprof_clock_own_cpu_ns(), begin = sprof_clock_monotonic_ns();
     if (image_open(&image, &request, &error) ||
         symbolize_image(&result, image, addresses, count, NULL, &options, &error)) {
         fprintf(stderr, "bench_symbolize: %s\n", error.message);
         exit(1);
     }
-    const double seconds = (double)(sprof_clock_own_cpu_ns() - begin) / 1e9;
-    printf("  %7zu addresses  %8zu frames  %7zu functions", count, result.frame_count,
-           result.function_count);
+    const double cpu = (double)(sprof_clock_own_cpu_ns() - begin_cpu) / 1e9;
+    const double seconds = (double)(sprof_clock_monotonic_ns() - begin) / 1e9;
+    printf("  %7zu addresses  %8zu frames  %7zu functions  %.3f s CPU  %.3f s %s\n", count,
+           result.frame_count, result.function_count, cpu, seconds, what);
     symbolize_result_release(&result);
     image_free(image);
-    return seconds;
 }
 
 int main(int argc, char **argv)
@@ -50,9 +52,9 @@ int main(int argc, char **argv)
         if (!count || addresses.items[count - 1] != addresses.items[i])
             addresses.items[count++] = addresses.items[i];
     struct cache *cache = cache_open(argv[2]);
-    printf("  %.3f s without a cache\n", run(argv[1], addresses.items, count, NULL));
-    printf("  %.3f s with an empty cache\n", run(argv[1], addresses.items, count, cache));
-    printf("  %.3f s the second time\n", run(argv[1], addresses.items, count, cache));
+    run("without a cache", argv[1], addresses.items, count, NULL);
+    run("with an empty cache", argv[1], addresses.items, count, cache);
+    run("the second time", argv[1], addresses.items, count, cache);
     cache_free(cache, 0);
     sprof_vec_release(&addresses);
     return 0;

@@ -26,25 +26,41 @@ static inline const struct dwarf_abbreviation *read_kind(const struct dwarf_abbr
     return code && code <= count && kinds[code - 1].tag ? &kinds[code - 1] : NULL;
 }
 
+/* The number at the beginning of the bytes, of which there are enough. */
+static inline uint64_t plain_number(const uint8_t *bytes, uint8_t size)
+{
+    uint64_t number = 0;
+    switch (size) {
+    case 1: return *bytes;
+    case 2: memcpy(&number, bytes, 2); return number;
+    case 4: memcpy(&number, bytes, 4); return number;
+    default: memcpy(&number, bytes, 8); return number;
+    }
+}
+
+/* Plain numbers and short expressions are most of what is met. */
 static inline bool take_step(const struct dwarf *dwarf, const struct dwarf_unit *unit,
                              struct sprof_reader *reader, const struct dwarf_step *step,
                              struct dwarf_value *value)
 {
-    sprof_reader_take(reader, step->skip);
-    if (step->form == DW_FORM_exprloc && !step->name)
-        return sprof_reader_take(reader, (size_t)sprof_reader_uleb(reader)) || !reader->failed;
-    if (!step->bytes)
-        return dwarf_value_read(dwarf, unit, reader, step->form, step->implicit, value);
-    uint64_t number = 0;
-    switch (step->bytes) {
-    case 1: number = sprof_reader_u8(reader); break;
-    case 2: number = sprof_reader_u16(reader); break;
-    case 4: number = sprof_reader_u32(reader); break;
-    default: number = sprof_reader_u64(reader);
+    const bool expression = step->form == DW_FORM_exprloc && !step->name;
+    const size_t left = sprof_reader_left(reader);
+    const uint8_t *at = left > step->skip ? reader->next + step->skip : NULL;
+    if (at && expression && *at < 0x80 && left - step->skip > *at) {
+        reader->next = at + 1 + *at;
+        return true;
     }
-    value->class = (enum dwarf_class)step->class;
-    value->number = step->class == DWARF_REFERENCE ? number + unit->offset : number;
-    return !reader->failed;
+    if (at && step->bytes && left - step->skip >= step->bytes) {
+        const uint64_t number = plain_number(at, step->bytes);
+        reader->next = at + step->bytes;
+        value->class = (enum dwarf_class)step->class;
+        value->number = step->class == DWARF_REFERENCE ? number + unit->offset : number;
+        return true;
+    }
+    sprof_reader_take(reader, step->skip);
+    if (expression)
+        return sprof_reader_take(reader, (size_t)sprof_reader_uleb(reader)) || !reader->failed;
+    return dwarf_value_read(dwarf, unit, reader, step->form, step->implicit, value);
 }
 
 static void take(struct dwarf_entry *entry, uint16_t name, const struct dwarf_value *value)
@@ -63,38 +79,74 @@ static void take(struct dwarf_entry *entry, uint16_t name, const struct dwarf_va
     }
 }
 
+/* Goes past an entry whose attributes are not all of fixed size, and to its sibling where it tells
+ * that. Returns whether children follow. */
+static bool pass(const struct dwarf *dwarf, const struct dwarf_unit *unit,
+                 struct sprof_reader *reader, const struct dwarf_abbreviation *kind,
+                 uint64_t offset)
+{
+    const struct dwarf_step *steps = &dwarf->steps.items[kind->first_step];
+    struct dwarf_value value;
+    for (uint32_t i = 0; i < kind->step_count; i++) {
+        if (!take_step(dwarf, unit, reader, &steps[i], &value)) {
+            reader->failed = 1;
+            return false;
+        }
+        if (steps[i].name == DW_AT_sibling && value.number > offset) {
+            sprof_reader_seek(reader, (size_t)value.number);
+            return false;
+        }
+    }
+    sprof_reader_take(reader, kind->tail);
+    return kind->children;
+}
+
+static bool read_entry(const struct dwarf *dwarf, const struct dwarf_unit *unit,
+                       struct sprof_reader *reader, const struct dwarf_abbreviation *kind,
+                       uint64_t offset, struct dwarf_entry *entry)
+{
+    const struct dwarf_step *steps = &dwarf->steps.items[kind->first_step];
+    struct dwarf_value value;
+    *entry =
+        (struct dwarf_entry){.offset = offset, .tag = kind->tag, .has_children = kind->children};
+    for (uint32_t i = 0; i < kind->step_count; i++) {
+        if (!take_step(dwarf, unit, reader, &steps[i], &value))
+            return false;
+        take(entry, steps[i].name, &value);
+    }
+    sprof_reader_take(reader, kind->tail);
+    entry->children = sprof_reader_offset(reader);
+    return !reader->failed;
+}
+
 bool dwarf_entry_next(struct dwarf *dwarf, const struct dwarf_unit *unit, uint64_t offset,
                       struct dwarf_entry *entry)
 {
     const struct dwarf_abbreviation *kinds = dwarf->abbreviations.items + unit->first_abbreviation;
     struct sprof_reader reader = reader_at(dwarf, unit, offset);
-    *entry = (struct dwarf_entry){0};
-    while (dwarf->steps_left) {
+    uint64_t inside = 0; /* lists of children that have been entered and not been left */
+    while (dwarf->steps_left && !reader.failed) {
         bool end;
-        struct dwarf_value value;
-        entry->offset = sprof_reader_offset(&reader);
+        const uint64_t at = sprof_reader_offset(&reader);
         const struct dwarf_abbreviation *kind =
             read_kind(kinds, unit->abbreviation_count, &reader, &end);
         dwarf->steps_left--;
-        if (!kind) {
-            entry->children = sprof_reader_offset(&reader);
-            return end;
-        }
-        const struct dwarf_step *steps = &dwarf->steps.items[kind->first_step];
-        for (uint32_t i = 0; i < kind->step_count; i++) {
-            if (!take_step(dwarf, unit, &reader, &steps[i], &value))
-                return false;
-            take(entry, steps[i].name, &value);
-        }
-        sprof_reader_take(&reader, kind->tail);
-        if (reader.failed)
+        if (!kind && !end)
             return false;
-        if (kind->leaf)
-            continue;
-        entry->tag = kind->tag;
-        entry->has_children = kind->children;
-        entry->children = sprof_reader_offset(&reader);
-        return true;
+        if (!kind && !inside) {
+            *entry = (struct dwarf_entry){.offset = at, .children = sprof_reader_offset(&reader)};
+            return true;
+        }
+        if (!kind) {
+            inside--;
+        } else if (!inside && !kind->passed) {
+            return read_entry(dwarf, unit, &reader, kind, at, entry);
+        } else if (!kind->step_count && sprof_reader_left(&reader) >= kind->tail) {
+            reader.next += kind->tail;
+            inside += kind->children;
+        } else {
+            inside += pass(dwarf, unit, &reader, kind, at);
+        }
     }
     return false;
 }

@@ -5,7 +5,8 @@
 
 #include "symbolize/dwarf_unit.h"
 
-/* An entry that is a function or an inlined call, or has children, or ends a list of children. */
+/* An entry that is a function or an inlined call, or may have such among its children, or ends a
+ * list of children. */
 struct dwarf_entry {
     uint64_t offset, children; /* `children`: where what follows the attributes begins */
     uint64_t sibling;          /* 0 unknown */
@@ -17,8 +18,8 @@ struct dwarf_entry {
     uint64_t call_line;
 };
 
-/* Reads the first such entry at an offset or behind it, past entries that are neither. False where
- * it is damaged or nothing is left. */
+/* Reads the first such entry at an offset or behind it, past others with all that is inside of
+ * them. False where it is damaged or nothing is left. */
 bool dwarf_entry_next(struct dwarf *dwarf, const struct dwarf_unit *unit, uint64_t offset,
                       struct dwarf_entry *entry);
 

@@ -281,9 +281,10 @@ static void add_unit_without_functions(struct walk *walk)
 
 /* What so many addresses add to the index at most, in programs with many inlined calls: to grow
  * step by step would be to copy it again and again. Memory that is not used is not touched. */
-static void reserve(struct function_index *index, size_t addresses)
+void dwarf_functions_reserve(struct function_index *index, const struct addresses *addresses)
 {
-    const size_t count = addresses < 1 << 16 ? addresses : 1 << 16;
+    enum { MOST = 1 << 16 };
+    const size_t asked = addresses ? addresses->count : 0, count = asked < MOST ? asked : MOST;
     index->failed |=
         sprof_vec_reserve(&index->descriptions, index->descriptions.count + 12 * count) ||
         sprof_vec_reserve(&index->calls, index->calls.count + 40 * count) ||
@@ -291,15 +292,14 @@ static void reserve(struct function_index *index, size_t addresses)
         sprof_vec_reserve(&index->lines, index->lines.count + 48 * count);
 }
 
-void dwarf_functions_add(struct dwarf_names *names, uint64_t delta,
-                         const struct addresses *addresses, const atomic_bool *stop)
+void dwarf_functions_add_units(struct dwarf_names *names, uint64_t delta,
+                               const struct addresses *addresses, const atomic_bool *stop,
+                               size_t first, size_t end)
 {
     struct walk walk = {
         .names = names, .index = names->index, .delta = delta, .addresses = addresses};
     struct dwarf_rows rows = {.names = names, .delta = delta};
-    if (addresses)
-        reserve(names->index, addresses->count);
-    for (size_t i = 0; i < names->dwarf.units.count && !walk.index->failed; i++) {
+    for (size_t i = first; i < end && !walk.index->failed; i++) {
         struct dwarf_entry root;
         struct dwarf_unit *unit = walk.unit = &names->dwarf.units.items[i];
         if (stop && atomic_load_explicit(stop, memory_order_relaxed))
@@ -321,6 +321,13 @@ void dwarf_functions_add(struct dwarf_names *names, uint64_t delta,
     sprof_vec_release(&walk.ranges);
     sprof_map_release(&walk.descriptions);
     dwarf_rows_release(&rows);
+}
+
+void dwarf_functions_add(struct dwarf_names *names, uint64_t delta,
+                         const struct addresses *addresses, const atomic_bool *stop)
+{
+    dwarf_functions_reserve(names->index, addresses);
+    dwarf_functions_add_units(names, delta, addresses, stop, 0, names->dwarf.units.count);
 }
 
 struct claim {

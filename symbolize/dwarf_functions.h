@@ -16,9 +16,16 @@
 void dwarf_functions_add(struct dwarf_names *names, uint64_t delta,
                          const struct addresses *addresses, const atomic_bool *stop);
 
+/* Its parts: makes room for what so many addresses will add, and adds the functions of the units
+ * from `first` to before `end`. */
+void dwarf_functions_reserve(struct function_index *index, const struct addresses *addresses);
+void dwarf_functions_add_units(struct dwarf_names *names, uint64_t delta,
+                               const struct addresses *addresses, const atomic_bool *stop,
+                               size_t first, size_t end);
+
 /* Which of the addresses (sorted) may be in code that debug information describes: *claimed says it
- * for each. Returns false where nobody knows, as a unit does not say where its code is, or cannot be
- * read here. */
+ * for each. Returns false where nobody knows, as a unit does not say where its code is, or cannot
+ * be read here. */
 bool dwarf_functions_claim(struct dwarf_names *names, uint64_t delta,
                            const struct addresses *addresses, bool *claimed);
 

@@ -128,7 +128,8 @@ struct state {
     uint64_t address, file, line;
     bool has_row; /* a row before this one, in the same sequence */
     uint64_t row_address, row_file, row_line;
-    uint64_t low, high; /* of all rows of the sequence */
+    uint64_t low, high;            /* of all rows of the sequence */
+    uint64_t quiet_low, quiet_end; /* rows between these are wanted by nobody */
     dwarf_line_row *row;
     void *context;
 };
@@ -139,8 +140,11 @@ static inline void emit(struct state *state)
     if (state->has_row && state->address > state->row_address) {
         state->low = state->row_address < state->low ? state->row_address : state->low;
         state->high = state->address > state->high ? state->address : state->high;
-        state->row(state->context, state->row_address, state->address, state->row_file,
-                   state->row_line);
+        if (state->address > state->quiet_end || state->row_address < state->quiet_low) {
+            state->quiet_low = state->row_address;
+            state->quiet_end = state->row(state->context, state->row_address, state->address,
+                                          state->row_file, state->row_line);
+        }
     }
     state->has_row = true;
     state->row_address = state->address;
@@ -148,15 +152,15 @@ static inline void emit(struct state *state)
     state->row_line = state->line;
 }
 
-static void start(struct state *state)
+static inline void start(struct state *state)
 {
-    state->address = 0;
+    state->address = state->quiet_end = 0;
     state->file = state->line = 1;
     state->has_row = false;
 }
 
 /* Returns true where the sequence ends. */
-static bool run_extended(struct state *state, struct sprof_reader *reader)
+static inline bool run_extended(struct state *state, struct sprof_reader *reader)
 {
     const uint64_t length = sprof_reader_uleb(reader);
     const uint8_t *bytes = length ? sprof_reader_take(reader, (size_t)length) : NULL;
@@ -171,8 +175,8 @@ static bool run_extended(struct state *state, struct sprof_reader *reader)
     return false;
 }
 
-static void run_standard(struct state *state, const struct dwarf_line_table *table, uint8_t opcode,
-                         struct sprof_reader *reader)
+static inline void run_standard(struct state *state, const struct dwarf_line_table *table,
+                                uint8_t opcode, struct sprof_reader *reader)
 {
     switch (opcode) {
     case DW_LNS_copy: emit(state); break;
@@ -202,36 +206,76 @@ struct run {
     const struct dwarf_line_table *table;
     struct dwarf *dwarf;
     struct special specials[256];
-    bool short_column; /* DW_LNS_set_column takes one number, as the standard says */
+    bool short_opcodes; /* columns and statements are as long as the standard says */
 };
 
-/* Runs the program from where the reader stands to the end of the sequence, or of the program. Most
- * of it are special opcodes and columns. */
-static void run_sequence(const struct run *run, struct sprof_reader *reader, struct state *state)
+/* Runs an operation of few bytes, as almost all are; `next` is behind its opcode, and MARGIN bytes
+ * or more follow. NULL, and nothing has changed: it is of another kind. */
+static inline const uint8_t *run_short(const struct run *run, struct state *state, uint8_t opcode,
+                                       const uint8_t *next)
 {
-    const struct dwarf_line_table *table = run->table;
+    switch (opcode) {
+    case DW_LNS_copy: emit(state); return next;
+    case DW_LNS_set_column: return run->short_opcodes && next[0] < 0x80 ? next + 1 : NULL;
+    case DW_LNS_negate_stmt: return run->short_opcodes ? next : NULL;
+    case DW_LNS_set_file:
+        if (next[0] >= 0x80)
+            return NULL;
+        state->file = next[0];
+        return next + 1;
+    case DW_LNS_advance_pc:
+        if (next[0] >= 0x80)
+            return NULL;
+        state->address += (uint64_t)next[0] * run->table->instruction_bytes;
+        return next + 1;
+    case DW_LNS_advance_line:
+        if (next[0] < 0x80) {
+            state->line += (uint64_t)((int64_t)(next[0] ^ 0x40) - 0x40);
+            return next + 1;
+        }
+        if (next[1] < 0x80) {
+            const int64_t bits = (next[0] & 0x7f) | next[1] << 7;
+            state->line += (uint64_t)((bits ^ 0x2000) - 0x2000);
+            return next + 2;
+        }
+        return NULL;
+    case 0: return next[0] == 2 && next[1] == DW_LNE_set_discriminator ? next + 3 : NULL;
+    default: return NULL;
+    }
+}
+
+/* Runs the program from where the reader stands to the end of the sequence, or of the program. The
+ * state is copied, so that it can stay in registers. */
+static void run_sequence(const struct run *run, struct sprof_reader *reader, struct state *shared)
+{
+    enum { MARGIN = 3 };
+    const unsigned opcode_base = run->table->opcode_base;
     const uint8_t *next = reader->next, *const end = reader->end;
     uint64_t steps = run->dwarf->steps_left;
+    struct state state = *shared;
     bool ended = false;
-    start(state);
-    while (!ended && next < end && steps) {
+    start(&state);
+    for (; !ended && next < end && steps; steps--) {
         const uint8_t opcode = *next++;
-        steps--;
-        if (opcode >= table->opcode_base) {
-            state->address += run->specials[opcode].address;
-            state->line += (uint64_t)run->specials[opcode].line;
-            emit(state);
-        } else if (opcode == DW_LNS_set_column && run->short_column && next < end && *next < 0x80) {
-            next++;
-        } else {
-            reader->next = next;
-            if (opcode)
-                run_standard(state, table, opcode, reader);
-            else
-                ended = run_extended(state, reader);
-            next = reader->failed ? end : reader->next;
+        if (opcode >= opcode_base) {
+            state.address += run->specials[opcode].address;
+            state.line += (uint64_t)run->specials[opcode].line;
+            emit(&state);
+            continue;
         }
+        const uint8_t *behind = end - next >= MARGIN ? run_short(run, &state, opcode, next) : NULL;
+        if (behind) {
+            next = behind;
+            continue;
+        }
+        reader->next = next;
+        if (opcode)
+            run_standard(&state, run->table, opcode, reader);
+        else
+            ended = run_extended(&state, reader);
+        next = reader->failed ? end : reader->next;
     }
+    *shared = state;
     reader->next = next;
     run->dwarf->steps_left = steps;
 }
@@ -267,8 +311,9 @@ void dwarf_line_table_run(struct dwarf_line_table *table, struct dwarf *dwarf, d
             (struct special){(uint16_t)(adjusted / table->line_range * table->instruction_bytes),
                              (int16_t)(table->line_base + (int)(adjusted % table->line_range))};
     }
-    run.short_column =
-        table->opcode_base > DW_LNS_set_column && table->lengths[DW_LNS_set_column - 1] == 1;
+    run.short_opcodes = table->opcode_base > DW_LNS_negate_stmt &&
+                        table->lengths[DW_LNS_set_column - 1] == 1 &&
+                        table->lengths[DW_LNS_negate_stmt - 1] == 0;
     if (!table->has_sequences) {
         run_all(&run, table, &state);
         return;

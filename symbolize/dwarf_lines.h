@@ -40,9 +40,10 @@ bool dwarf_line_table_file(const struct dwarf_line_table *table, uint64_t number
                            struct sprof_str *name);
 
 /* Calls back for each stretch of addresses that one row covers: sequences in the order of the
- * table. From the second time on only sequences are run that `wants` something of. */
-typedef void dwarf_line_row(void *context, uint64_t low, uint64_t high, uint64_t file,
-                            uint64_t line);
+ * table. The answer is an address: rows that follow in the sequence and end there or before may be
+ * left out. From the second time on only sequences are run that `wants` something of. */
+typedef uint64_t dwarf_line_row(void *context, uint64_t low, uint64_t high, uint64_t file,
+                                uint64_t line);
 typedef bool dwarf_line_wants(void *context, uint64_t low, uint64_t high);
 void dwarf_line_table_run(struct dwarf_line_table *table, struct dwarf *dwarf, dwarf_line_row *row,
                           dwarf_line_wants *wants, void *context);

@@ -39,8 +39,9 @@ static void add_row(struct dwarf_rows *rows, size_t number, uint64_t low, uint32
 }
 
 /* A row goes into every piece that it covers some of; where it ends inside of one, an empty line
- * says that none is known from there on, until the next row begins there. */
-static void note_row(void *context, uint64_t low, uint64_t high, uint64_t file, uint64_t line)
+ * says that none is known from there on, until the next row begins there. What lies before the next
+ * piece need not come here. */
+static uint64_t note_row(void *context, uint64_t low, uint64_t high, uint64_t file, uint64_t line)
 {
     struct dwarf_rows *rows = context;
     const struct dwarf_rows_piece *pieces = rows->pieces.items;
@@ -48,15 +49,15 @@ static void note_row(void *context, uint64_t low, uint64_t high, uint64_t file, 
     low -= rows->delta;
     high -= rows->delta;
     size_t at = rows->last;
-    if (pieces[at].low > low && (!at || pieces[at - 1].high <= low)) {
-        if (pieces[at].low >= high)
-            return; /* between two pieces */
-    } else if (pieces[at].low > low || pieces[at].high <= low) {
+    if (pieces[at].low > low ? at && pieces[at - 1].high > low : pieces[at].high <= low) {
         at = first_behind(rows, low);
         if (at == count)
-            return;
+            return UINT64_MAX;
         rows->last = at;
     }
+    if (pieces[at].low >= high)
+        return pieces[at].low + rows->delta;
+    const uint32_t text = dwarf_names_file(rows->names, rows->unit, file);
     for (; at < count && pieces[at].low < high; at++) {
         const struct dwarf_row *before =
             rows->rows.count ? &rows->rows.items[rows->rows.count - 1] : NULL;
@@ -65,10 +66,11 @@ static void note_row(void *context, uint64_t low, uint64_t high, uint64_t file, 
             rows->rows.count--;
             rows->pieces.items[at].count--;
         }
-        add_row(rows, at, low, dwarf_names_file(rows->names, rows->unit, file), line);
+        add_row(rows, at, low, text, line);
         if (high < pieces[at].high)
             add_row(rows, at, high, 0, 0);
     }
+    return 0;
 }
 
 /* Whether a sequence may have rows of a piece. */

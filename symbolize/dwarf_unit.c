@@ -179,6 +179,24 @@ static bool is_function(uint16_t tag)
     return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine;
 }
 
+/* Functions and calls, and what they may stand in. */
+static bool is_walked(const struct dwarf_abbreviation *kind)
+{
+    switch (kind->tag) {
+    case DW_TAG_subprogram:
+    case DW_TAG_inlined_subroutine: return true;
+    case DW_TAG_compile_unit:
+    case DW_TAG_partial_unit:
+    case DW_TAG_namespace:
+    case DW_TAG_module:
+    case DW_TAG_lexical_block:
+    case DW_TAG_try_block:
+    case DW_TAG_catch_block:
+    case DW_TAG_with_stmt: return kind->children;
+    default: return false;
+    }
+}
+
 /* The attributes that a walk looks at. */
 static bool is_needed(const struct dwarf_abbreviation *kind, uint16_t name)
 {
@@ -217,7 +235,7 @@ static void make_steps(struct dwarf *dwarf, const struct dwarf_unit *unit,
                        struct dwarf_abbreviation *made)
 {
     uint32_t skip = 0;
-    made->leaf = !made->children && !is_function(made->tag);
+    made->passed = !is_walked(made);
     made->first_step = (uint32_t)dwarf->steps.count;
     for (uint32_t i = 0; i < made->count; i++) {
         const struct dwarf_attribute *attribute = &dwarf->attributes.items[made->first + i];

@@ -30,7 +30,7 @@ struct dwarf_step {
 struct dwarf_abbreviation {
     uint16_t tag; /* 0: there is none of this code */
     bool children;
-    bool leaf;             /* a walk goes past it: neither a function nor a call nor a parent */
+    bool passed;           /* a walk goes past it and all that is inside of it */
     uint32_t first, count; /* attributes */
     uint32_t first_step, step_count;
     uint32_t tail; /* bytes behind the last step */

@@ -27,6 +27,66 @@ const char *function_index_text_of(const struct function_index *index, uint32_t 
                : sprof_intern_text(&index->texts, number - index->loaded_bytes);
 }
 
+#define APPEND(vec, other)                                                                         \
+    ((other)->count == 0 ? 0                                                                       \
+                         : sprof_vec_reserve((vec), (vec)->count + (other)->count) ||              \
+                               (memcpy((vec)->items + (vec)->count, (other)->items,                \
+                                       (other)->count * sizeof *(vec)->items),                     \
+                                (vec)->count += (other)->count, 0))
+
+static int append_all(struct function_index *index, const struct function_index *other)
+{
+    return APPEND(&index->descriptions, &other->descriptions) ||
+           APPEND(&index->pieces, &other->pieces) || APPEND(&index->calls, &other->calls) ||
+           APPEND(&index->ranges, &other->ranges) || APPEND(&index->lines, &other->lines);
+}
+
+/* Where something begins that was appended, and what its texts have become. */
+struct appended {
+    size_t descriptions, pieces, calls, ranges, lines;
+    const uint32_t *texts;
+};
+
+static void renumber_appended(struct function_index *index, const struct appended *from)
+{
+    for (size_t i = from->descriptions; i < index->descriptions.count; i++) {
+        struct index_description *description = &index->descriptions.items[i];
+        description->linkage_name = from->texts[description->linkage_name];
+        description->name = from->texts[description->name];
+        description->file = from->texts[description->file];
+    }
+    for (size_t i = from->pieces; i < index->pieces.count; i++) {
+        struct index_piece *piece = &index->pieces.items[i];
+        piece->description += piece->description ? (uint32_t)from->descriptions : 0;
+        piece->first_call += (uint32_t)from->calls;
+        piece->first_range += (uint32_t)from->ranges;
+        piece->first_line += (uint32_t)from->lines;
+    }
+    for (size_t i = from->calls; i < index->calls.count; i++) {
+        index->calls.items[i].description += (uint32_t)from->descriptions;
+        index->calls.items[i].file = from->texts[index->calls.items[i].file];
+    }
+    for (size_t i = from->lines; i < index->lines.count; i++)
+        index->lines.items[i].file = from->texts[index->lines.items[i].file];
+}
+
+uint32_t *function_index_append(struct function_index *index, const struct function_index *other)
+{
+    uint32_t *texts = calloc(other->texts.count + 1, sizeof *texts);
+    const struct appended from = {index->descriptions.count, index->pieces.count,
+                                  index->calls.count,        index->ranges.count,
+                                  index->lines.count,        texts};
+    for (uint32_t i = 1; texts && i <= other->texts.count; i++)
+        texts[i] = function_index_text(index, sprof_intern_text(&other->texts, i));
+    if (!texts || index->failed || append_all(index, other)) {
+        index->failed = true;
+        free(texts);
+        return NULL;
+    }
+    renumber_appended(index, &from);
+    return texts;
+}
+
 /* The position breaks ties, so that the one that came first is first. */
 static int by_low(const void *left, const void *right)
 {

@@ -66,6 +66,11 @@ void function_index_own(struct function_index *index);
 uint32_t function_index_text(struct function_index *index, const char *text);
 const char *function_index_text_of(const struct function_index *index, uint32_t number);
 
+/* Appends what another index holds that was not loaded, as if it had been added here. Returns which
+ * number each of its texts has here, by its number there, to be freed; NULL where memory runs out.
+ */
+uint32_t *function_index_append(struct function_index *index, const struct function_index *other);
+
 /* Brings the pieces into order; of pieces that overlap, the one that came first stays. */
 void function_index_sort(struct function_index *index);
 

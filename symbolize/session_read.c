@@ -1,6 +1,7 @@
 /* Reads what a question needs and the cache does not have: symbols, then debug information. */
 #include "symbolize/session.h"
 
+#include "symbolize/dwarf_shares.h"
 #include "symbolize/lines.h"
 
 #include <stdlib.h>
@@ -162,13 +163,26 @@ static bool is_read_whole(const struct symbolize_session *session)
            packing(session).unpacked <= WHOLE_BYTES;
 }
 
+/* What is prepared is read by its own thread alone, whose use of time is bounded. NULL: all. */
+static void add_functions(struct symbolize_session *session, const struct addresses *addresses)
+{
+    const size_t count = addresses ? addresses->count : SIZE_MAX;
+    const unsigned threads = session->options.threads
+                                 ? session->options.threads
+                                 : dwarf_shares_threads(&session->names.dwarf, count);
+    if (session->stop)
+        dwarf_functions_add(&session->names, session->delta, addresses, session->stop);
+    else
+        dwarf_shares_add(&session->names, session->delta, addresses, threads);
+}
+
 /* What had to be unpacked is read with all functions and names, so that it need not be unpacked
  * again as long as the cache has them. */
 static void read_whole(struct symbolize_session *session)
 {
     struct function_index *index = &session->index;
     function_index_release(index);
-    dwarf_functions_add(&session->names, session->delta, NULL, NULL);
+    add_functions(session, NULL);
     for (size_t i = 0; i < index->descriptions.count && !index->failed; i++)
         if (index->descriptions.items[i].entry)
             dwarf_names_describe(&session->names, &index->descriptions.items[i]);
@@ -206,8 +220,7 @@ static int read_dwarf(struct symbolize_session *session)
     if (is_read_whole(session) && !session->index.whole)
         read_whole(session);
     else if (!session->index.whole)
-        dwarf_functions_add(&session->names, session->delta, &session->question.missing,
-                            session->stop);
+        add_functions(session, &session->question.missing);
     function_index_sort(&session->index);
     if (session->index.failed || find_missing(session))
         return SPROF_ENOMEM;

@@ -62,6 +62,7 @@ struct symbolize_options {
     bool no_debuginfod;
     bool symbols_only;   /* names by ELF symbols; no inlined calls, no lines */
     struct cache *cache; /* borrowed; NULL: none */
+    unsigned threads;    /* that may read one image; 0: as many as shorten it, up to four */
     const struct sprof_log *log;
 };
 
@@ -77,7 +78,7 @@ int symbolize_image(struct symbolize_result *result, struct image *image, const 
 /* == Sessions: the same in several steps == */
 
 /* An image whose symbols and debug information stay open from one question to the next. Used by one
- * thread at a time. */
+ * thread at a time, which may have others help it until it has its answer. */
 struct symbolize_session;
 
 /* The image is borrowed until the session is closed, as is what the options point to. Returns 0 or
