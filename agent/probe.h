@@ -34,7 +34,7 @@
 
 enum {
     PROBE_MAGIC = 0x42505053, /* "SPPB" */
-    PROBE_VERSION = 10,
+    PROBE_VERSION = 11,
     PROBE_THUNK_BYTES = 64,
     PROBE_THUNKS =
         131072, /* one for each function of a process that is probed, and one to calibrate */
@@ -372,6 +372,9 @@ struct probe_shared {
     _Atomic uint32_t log_depth;   /* calls that are deeper are not logged */
     _Atomic uint32_t log_is_full; /* none is: they count as not logged */
     _Atomic uint64_t histograms;  /* 2^n - 1, which offsets in a slab fit in; 0: none are kept */
+    /* Ticks: a call that ends later has all probes do nothing, for nobody has renewed this.
+     * UINT64_MAX: it never ends, or has ended. */
+    _Atomic uint64_t lease;
     /* ==  == */
     _Atomic uint64_t untracked;  /* threads that found no slab */
     _Atomic uint32_t slabs_used; /* slabs from here on were never taken */
@@ -379,6 +382,10 @@ struct probe_shared {
     struct probe_cost cost;
     uint32_t generation; /* of this process's traces: counted from 1, before calls are measured */
     uint32_t reserved;
+    _Atomic uint64_t lease_over; /* the agent's: the lease that ended; 0: none has */
+    /* The tracer's: for how long it is renewed, 0: for ever, but not beyond a time at which probes
+     * are to be off, whoever lives; 0: none. */
+    _Atomic uint64_t lease_ticks, deadline;
     struct probe_slab slabs[PROBE_SLABS];
     _Atomic uint8_t tiers[PROBE_THUNKS]; /* enum probe_tier by function, with the one that
                                             calibrates; the agent only takes PROBE_COVER off */
@@ -401,6 +408,22 @@ struct probe_shared {
      * trace is over the agent turns off what the tracer has left on. */
     uint64_t switches[PROBE_THUNKS];
 };
+
+/* Until when a lease goes that is renewed now; and renews it, unless it has ended. */
+static inline uint64_t probe_lease_until(struct probe_shared *shared, uint64_t now)
+{
+    const uint64_t ticks = atomic_load(&shared->lease_ticks);
+    const uint64_t deadline = atomic_load(&shared->deadline);
+    const uint64_t until = ticks ? now + ticks : UINT64_MAX;
+    return deadline && deadline < until ? deadline : until;
+}
+
+static inline void probe_lease_renew(struct probe_shared *shared, uint64_t now)
+{
+    uint64_t before = atomic_load(&shared->lease);
+    if (before != UINT64_MAX)
+        atomic_compare_exchange_strong(&shared->lease, &before, probe_lease_until(shared, now));
+}
 
 #define PROBE_SHARED_BYTES ((sizeof(struct probe_shared) + 4095) / 4096 * 4096)
 

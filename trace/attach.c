@@ -2,6 +2,7 @@
  * thread calls the loader. */
 #include "trace/attach.h"
 #include "trace/hand.h"
+#include "trace/leaving.h"
 #include "trace/meet.h"
 
 #include "agent/agent.h"
@@ -159,8 +160,9 @@ static void wait_for_libraries(pid_t pid)
     }
 }
 
-/* With the lock: without it, who died may have a keeper that is about to take its probes out. */
-static int check_owner(pid_t pid, struct sprof_error *error)
+/* What a tracer that was killed has left is taken out. With the lock: without it, there may be a
+ * keeper that is about to do so. */
+static int clean_up_before(pid_t pid, const struct sprof_log *log, struct sprof_error *error)
 {
     struct probe_owner owner;
     int result = trace_owner_check_version(pid, error);
@@ -168,10 +170,13 @@ static int check_owner(pid_t pid, struct sprof_error *error)
         result = trace_owner_check_alone(pid, error);
     if (result || !trace_owner_read(pid, &owner, NULL))
         return result;
-    return sprof_error_set(error, SPROF_ESTATE, 0,
-                           "process %d has probes of a trace that was killed\n`sprof ctl -p %d "
-                           "detach` takes them out",
-                           (int)pid, (int)pid);
+    result = trace_clean_up_locked(pid, log, error);
+    if (!result)
+        sprof_log_message(log, SPROF_LOG_NOTE,
+                          "process %d had probes of a trace that was killed, into %s: they were "
+                          "taken out",
+                          (int)pid, owner.output);
+    return result;
 }
 
 static int refuse_reader(pid_t pid, struct sprof_error *error)
@@ -191,7 +196,8 @@ static int refuse_reader(pid_t pid, struct sprof_error *error)
 }
 
 /* The lock comes first: who holds it may have the process stand still. */
-int trace_attach_check(pid_t pid, int *lock_fd, struct sprof_error *error)
+int trace_attach_check(pid_t pid, int *lock_fd, const struct sprof_log *log,
+                       struct sprof_error *error)
 {
     char library[TARGET_PATH_MAX];
     if (target_may_read(pid))
@@ -206,7 +212,7 @@ int trace_attach_check(pid_t pid, int *lock_fd, struct sprof_error *error)
     if (!result)
         wait_for_libraries(pid);
     if (!result)
-        result = check_owner(pid, error);
+        result = clean_up_before(pid, log, error);
     if (result && *lock_fd >= 0) {
         close(*lock_fd);
         *lock_fd = -1;

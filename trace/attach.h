@@ -4,8 +4,10 @@
 
 #include "trace/tracing.h"
 
-/* Whether a running process can be traced, and its lock. The target is untouched. */
-int trace_attach_check(pid_t pid, int *lock_fd, struct sprof_error *error);
+/* Whether a running process can be traced, and its lock. The target is untouched, but that probes
+ * of a trace that was killed are taken out. */
+int trace_attach_check(pid_t pid, int *lock_fd, const struct sprof_log *log,
+                       struct sprof_error *error);
 
 /* Loads the agent into the process, by a thread that is borrowed, and stays so until
  * trace_attach_let_go, and has it say hello. */

@@ -147,18 +147,11 @@ static int clean_up(pid_t pid, const struct probe_owner *owner, uint32_t functio
     return result;
 }
 
-/* Once the lock is there the tracer's keeper may have done it. */
-int trace_clean_up(pid_t pid, const struct sprof_log *log, struct sprof_error *error)
+int trace_clean_up_locked(pid_t pid, const struct sprof_log *log, struct sprof_error *error)
 {
-    if (trace_listens(pid)) /* its agent is meant to stay */
-        return sprof_error_set(error, SPROF_ESTATE, 0,
-                               "process %d listens: its agent switched all probes off when their "
-                               "tracer was killed, and there is nothing to take out",
-                               (int)pid);
     struct probe_owner *owner = malloc(sizeof *owner);
     uint32_t functions;
-    int lock_fd = -1;
-    int result = owner ? trace_lock(pid, &lock_fd, error) : sprof_error_memory(error);
+    int result = owner ? 0 : sprof_error_memory(error);
     const bool is_there = !result && trace_owner_read(pid, owner, &functions);
     if (is_there && owner->has_points)
         result = sprof_error_set(error, SPROF_ESTATE, 0,
@@ -168,9 +161,24 @@ int trace_clean_up(pid_t pid, const struct sprof_log *log, struct sprof_error *e
                                  (int)pid);
     else if (is_there)
         result = clean_up(pid, owner, functions, log, error);
+    free(owner);
+    return result;
+}
+
+/* Once the lock is there the tracer's keeper may have done it. */
+int trace_clean_up(pid_t pid, const struct sprof_log *log, struct sprof_error *error)
+{
+    if (trace_listens(pid)) /* its agent is meant to stay */
+        return sprof_error_set(error, SPROF_ESTATE, 0,
+                               "process %d listens: its agent switched all probes off when their "
+                               "tracer was killed, and there is nothing to take out",
+                               (int)pid);
+    int lock_fd = -1;
+    int result = trace_lock(pid, &lock_fd, error);
+    if (!result)
+        result = trace_clean_up_locked(pid, log, error);
     if (lock_fd >= 0)
         close(lock_fd);
-    free(owner);
     return result;
 }
 

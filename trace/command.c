@@ -22,6 +22,19 @@ static int begin_phase(struct trace_session *session, const char *mark, struct s
     return recording_add_phase(session->recording, &phase) ? sprof_error_memory(error) : 0;
 }
 
+int trace_note_gap(struct trace_session *session, uint64_t gap_ns, struct sprof_error *error)
+{
+    int result = trace_flush(session, error);
+    const uint64_t now_ns = session->now_ns;
+    session->now_ns -= gap_ns < now_ns - session->start_ns ? gap_ns : now_ns - session->start_ns;
+    session->paused = true;
+    if (!result)
+        result = begin_phase(session, NULL, error);
+    session->now_ns = now_ns;
+    session->paused = false;
+    return result ? result : begin_phase(session, NULL, error);
+}
+
 /* Lets the probes of all programs do what the session wants of them. */
 static void switch_all(struct trace_session *session)
 {
@@ -108,7 +121,7 @@ static int start(void *context, char *argument, struct sprof_str *answer, struct
         result = set_paused(session, false, error);
     if (result)
         return result;
-    session->off_ns = duration_ns ? sprof_clock_monotonic_ns() + duration_ns : 0;
+    trace_lease_set_deadline(session, duration_ns ? sprof_clock_monotonic_ns() + duration_ns : 0);
     if (duration_ns)
         sprof_str_appendf(answer, "calls are being measured, for %.3g s",
                           (double)duration_ns / 1e9);
@@ -121,7 +134,7 @@ static int stop(void *context, char *argument, struct sprof_str *answer, struct 
 {
     struct trace_session *session = context;
     (void)argument;
-    session->off_ns = 0;
+    trace_lease_set_deadline(session, 0);
     sprof_str_append(answer, "no calls are being measured; `sprof ctl start` goes on");
     return set_paused(session, true, error);
 }
@@ -360,6 +373,7 @@ int trace_serve_commands(struct trace_session *session, struct sprof_error *erro
     control_server_serve(&session->control, carry_out, session);
     if (!session->off_ns || sprof_clock_monotonic_ns() < session->off_ns)
         return 0;
-    session->off_ns = 0;
-    return set_paused(session, true, error);
+    const int result = set_paused(session, true, error);
+    trace_lease_set_deadline(session, 0);
+    return result;
 }

@@ -6,10 +6,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -19,6 +21,7 @@
 enum {
     TRIES = 20, /* to take probes out; each may take some seconds … */
     BETWEEN_MS = 500,
+    RENEW_MS = 500, /* between two times that leases are renewed */
 };
 
 enum message_kind {
@@ -36,9 +39,10 @@ struct message {
 /* A process with probes. */
 struct watched {
     pid_t pid;
-    uint64_t start;         /* so that another process of the same number is left alone */
-    bool is_running;        /* it gets the agent while it runs */
-    int lock_fd, memory_fd; /* -1: not there */
+    uint64_t start;              /* so that another process of the same number is left alone */
+    bool is_running;             /* it gets the agent while it runs */
+    int lock_fd, memory_fd;      /* -1: not there */
+    struct probe_shared *shared; /* as much of it as leases take; NULL: not there */
 };
 
 struct watch {
@@ -68,31 +72,71 @@ static struct watched *find(struct watch *watch, pid_t pid)
     return NULL;
 }
 
+/* Where the tracer stands still, as at Ctrl-Z, its probes go on. */
+_Static_assert(offsetof(struct probe_shared, deadline) + sizeof(uint64_t) <= PROBE_PAGE,
+               "the first page has all that a lease needs");
+
+static void release(struct watched *process)
+{
+    close_fd(process->lock_fd);
+    close_fd(process->memory_fd);
+    if (process->shared)
+        munmap(process->shared, PROBE_PAGE);
+}
+
+static void share(struct watched *process, int fd)
+{
+    close_fd(process->memory_fd);
+    if (process->shared)
+        munmap(process->shared, PROBE_PAGE);
+    void *mapped = mmap(NULL, PROBE_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    process->memory_fd = fd;
+    process->shared = mapped == MAP_FAILED ? NULL : mapped;
+}
+
 /* Takes the descriptor. */
 static void take_note(struct watch *watch, const struct message *message, int fd)
 {
     struct watched *process = find(watch, message->pid);
-    const struct watched new = {message->pid, start_of(message->pid), message->is_running, fd, -1};
+    const struct watched new = {message->pid, start_of(message->pid), message->is_running, fd, -1,
+                                NULL};
     if (message->kind == MESSAGE_WATCH && !process && !sprof_vec_push(&watch->processes, new))
         return;
     if (message->kind == MESSAGE_SHARE && process) {
-        close_fd(process->memory_fd);
-        process->memory_fd = fd;
+        share(process, fd);
         return;
     }
     if (message->kind == MESSAGE_FORGET && process) {
-        close_fd(process->lock_fd);
-        close_fd(process->memory_fd);
+        release(process);
         *process = watch->processes.items[--watch->processes.count];
     }
     close_fd(fd);
 }
 
+static void renew_leases(const struct watch *watch)
+{
+    for (size_t i = 0; i < watch->processes.count; i++)
+        if (watch->processes.items[i].shared)
+            probe_lease_renew(watch->processes.items[i].shared, probe_ticks());
+}
+
 static void wait_for_death(struct watch *watch, int socket_fd)
 {
+    struct pollfd ready = {.fd = socket_fd, .events = POLLIN};
     struct message message;
-    for (int fd; sprof_message_receive(socket_fd, &message, sizeof message, &fd);)
-        take_note(watch, &message, fd);
+    uint64_t next_ns = 0;
+    for (int fd;;) {
+        if (poll(&ready, 1, RENEW_MS) > 0) {
+            if (!sprof_message_receive(socket_fd, &message, sizeof message, &fd))
+                return;
+            take_note(watch, &message, fd);
+        }
+        const uint64_t now_ns = sprof_clock_monotonic_ns();
+        if (now_ns < next_ns)
+            continue;
+        renew_leases(watch);
+        next_ns = now_ns + RENEW_MS * UINT64_C(1000000);
+    }
 }
 
 static void pause_ms(long milliseconds)

@@ -107,6 +107,10 @@ struct trace_tracer {
     uint64_t start; /* of that process, in clock ticks since boot */
 };
 
+/* Takes out what a tracer that was killed left in a process whose lock we hold, if there is
+ * anything. Errors as of trace_clean_up. */
+int trace_clean_up_locked(pid_t pid, const struct sprof_log *log, struct sprof_error *error);
+
 /* Takes out what a tracer that has ended left in a process whose lock we hold; with `is_running`
  * also what there is of an agent that was being put into it. False: something is left. */
 bool trace_clean_up_after(const struct trace_tracer *tracer, pid_t pid, bool is_running,

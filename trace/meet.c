@@ -172,6 +172,7 @@ int trace_share_memory(struct trace_session *session, struct sprof_error *error)
                                "cannot map the shared memory: %s; see `ulimit -v`",
                                strerror(errno));
     session->shared = mapped;
+    trace_lease_make(session);
     session->shared->slab_bytes = slab_bytes;
     session->shared->slab_count = slabs;
     trace_set_extras(session);

@@ -246,7 +246,9 @@ static int look_at_program(struct trace_session *session)
 
 static int look(struct trace_session *session, struct sprof_error *error)
 {
-    int result = session->children && trace_children_serve(session) ? sprof_error_memory(error) : 0;
+    int result = trace_lease_serve(session, error);
+    if (!result && session->children && trace_children_serve(session))
+        result = sprof_error_memory(error);
     trace_take_time(session);
     for (size_t i = 0; i < session->programs.count && !result; i++) {
         struct trace_session *program = session->programs.items[i];

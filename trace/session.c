@@ -224,7 +224,7 @@ int trace_open(struct trace_session **out, const struct trace_options *options,
     if (!result)
         result = !injects       ? trace_uprobes_check(options, error)
                  : listens      ? 0
-                 : options->pid ? trace_attach_check(options->pid, &lock_fd, error)
+                 : options->pid ? trace_attach_check(options->pid, &lock_fd, options->log, error)
                                 : check_command(options, error);
     struct trace_session *session = result ? NULL : calloc(1, sizeof *session);
     if (!session) {

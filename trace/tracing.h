@@ -233,6 +233,7 @@ struct trace_session {
     bool paused, ended;                      /* as commands have it */
     bool is_out;                             /* the process has no probes any more */
     uint64_t off_ns;                         /* when to pause; 0: no deadline */
+    bool has_lease;                          /* see lease.c */
     uint64_t cleared_ns, cleared_cpu_ns;     /* at the last clear; 0: none */
     struct trace_thread *slabs[PROBE_SLABS]; /* owned; whose slab it is */
     size_t thread_count;                     /* so far */
@@ -356,6 +357,18 @@ bool trace_owner_read(pid_t pid, struct probe_owner *owner, uint32_t *functions)
 int trace_owner_check_version(pid_t pid, struct sprof_error *error);
 bool trace_owner_is_alive(const struct probe_owner *owner);
 
+/* == lease.c == */
+
+/* The shared memory is new: nothing ends yet. */
+void trace_lease_make(struct trace_session *session);
+
+/* When all programs are to pause; 0: not by themselves. */
+void trace_lease_set_deadline(struct trace_session *session, uint64_t off_ns);
+
+/* Renews the leases of all programs, and has probes go on whose lease has ended, which is told of
+ * where it was not meant. Returns 0 or a negative code. */
+int trace_lease_serve(struct trace_session *session, struct sprof_error *error);
+
 /* == thunk.c == */
 
 /* The thunk of function `number`, to stand at `at`; `body` is called. */
@@ -407,6 +420,9 @@ int trace_commands_begin(struct trace_session *session, struct sprof_error *erro
 
 /* The run has started: its first phase is a pause where that was asked for. */
 int trace_begin_paused(struct trace_session *session, struct sprof_error *error);
+
+/* Nothing was measured for so long, until now: a pause. Returns 0 or a negative code. */
+int trace_note_gap(struct trace_session *session, uint64_t gap_ns, struct sprof_error *error);
 
 /* Carries out the commands that have come in, and what was to be done at this time. */
 int trace_serve_commands(struct trace_session *session, struct sprof_error *error);

@@ -343,6 +343,8 @@ probe_leave:
         jb      .Lleave_unusual
         cmp     %rcx, RECORD_BEGIN(%rdx)
         jb      .Lleave_unusual
+        cmp     SHARED_LEASE(%r11), %rax
+        ja      .Lleave_unusual
         testl   $EXTRA_WARN, SHARED_EXTRAS(%r11)
         jnz     .Lleave_unusual
         cmpl    $0, RECORD_NODE(%rsi)

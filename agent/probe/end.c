@@ -191,6 +191,8 @@ SAVES_ALL uint64_t probe_left(uint32_t function, uint64_t slot)
     struct thread *thread = &probe_thread;
     struct record *record = record_of(slot);
     (void)function;
+    if (*probe_inside.alive && has_begun(thread))
+        probe_end_lease(now);
     if (*probe_inside.alive && has_begun(thread) && !(slot & POINT) &&
         probe_inside.shared->heap.epoch)
         probe_heap_leaves(thread, slot, ((const uint64_t *)(uintptr_t)slot)[RESULT]);

@@ -98,6 +98,10 @@ int probe_point_entered(uint32_t point, uint64_t slot, const struct probe_saved 
 uint64_t probe_left(uint32_t function, uint64_t slot)
     __attribute__((visibility("hidden"), no_caller_saved_registers));
 
+/* Has all probes do nothing where their lease ended before `now`. */
+void probe_end_lease(uint64_t now)
+    __attribute__((visibility("hidden"), no_caller_saved_registers, noinline));
+
 /* Notes a warning for the tracer; its place is found here. */
 void probe_warn(const struct probe_warning *noted)
     __attribute__((visibility("hidden"), no_caller_saved_registers, noinline));

@@ -44,6 +44,7 @@ AT(struct probe_shared, log_depth, SHARED_LOG_DEPTH);
 AT(struct probe_shared, log_is_full, SHARED_LOG_IS_FULL);
 AT(struct probe_shared, histograms, SHARED_HISTOGRAMS);
 AT(struct probe_shared, cleared, SHARED_CLEARED);
+AT(struct probe_shared, lease, SHARED_LEASE);
 AT(struct probe_shared, cost.inside, SHARED_COST_INSIDE);
 AT(struct probe_shared, cost.whole, SHARED_COST_WHOLE);
 AT(struct probe_shared, cost.count, SHARED_COST_COUNT);

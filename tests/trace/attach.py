@@ -70,6 +70,19 @@ def text():
         os.unlink("end")
 
 
+TIERS = 98456  # SHARED_TIERS of agent/probe/offsets.h
+
+
+def tiers_of(pid):
+    """What the first functions' probes do, as the memory has it that the process shares with sprof; empty: there is none."""
+    for line in open(f"/proc/{pid}/maps"):
+        if "/memfd:sprof-probe " in line:
+            with open(f"/proc/{pid}/mem", "rb") as memory:
+                memory.seek(int(line.split("-")[0], 16) + TIERS)
+                return memory.read(16)
+    return b""
+
+
 def cut_short(out):
     """The last line counts waits that ended by a stop: sprof has them made again, unless it is killed just then."""
     return out.split("\n")[:-2]
@@ -133,7 +146,7 @@ def controlled():
         return subprocess.run([sprof, "trace", "-p", str(process.pid), "-o", "u.db"], capture_output=True, text=True)
 
     says(ctl(process.pid, "status"), 1, "is not being traced")
-    for how in ("end", "detach", "kill"):
+    for how in ("end", "detach", "kill", "again"):
         tracer = trace(process.pid, "--module", "*")
         wait_for(lambda: ctl(process.pid, "status").returncode == 0, "the trace")
         says(second(), 1, "is being traced already, into .*/t.db by process [0-9]+\n.*sprof ctl -p [0-9]+ probe")
@@ -143,9 +156,17 @@ def controlled():
             os.kill(keeper_of(tracer.pid), signal.SIGKILL)
             tracer.kill()
             status_of(tracer)
-            says(second(), 1, "a trace that was killed\n.*detach. takes them out")
             says(ctl(process.pid, "stats"), 1, "was killed\n.*detach. takes the probes out")
+            # Nobody is there to renew what probes may go on by.
+            wait_for(lambda: not any(tiers_of(process.pid)), "the end of the lease")
             says(ctl(process.pid, "detach"), 0, "the probes are out")
+        elif how == "again":
+            os.kill(keeper_of(tracer.pid), signal.SIGKILL)
+            tracer.kill()
+            status_of(tracer)
+            again = subprocess.run([sprof, "trace", "-p", str(process.pid), "-o", "u.db", "--duration", "50ms"],
+                                   capture_output=True, text=True)
+            says(again, 0, "a trace that was killed, into .*/t.db: they were taken out")
         else:
             says(ctl(process.pid, how), 0, "")
             if status_of(tracer):

@@ -2,7 +2,7 @@
 # Traces that are controlled while they run. The traced program does what it is told, so that the test knows
 # which calls are in flight when.
 #   control.sh in_flight_on | in_flight_off | in_flight_left | in_flight_clear | in_flight_end |
-#              in_flight_detach | executed | ranges | deadline | together | formats | bad
+#              in_flight_detach | executed | ranges | deadline | stopped | together | formats | bad
 set -u
 . "$(dirname "$0")/../system/lib.sh"
 
@@ -249,6 +249,39 @@ deadline)
     ! grep -q 'off in' out || fail "the deadline stays"
     finish_program
     is work calls 1
+    ;;
+stopped)
+    # A time that is over ends the probes also where sprof stands still: by the first call that ends then.
+    trace --paused
+    ctl 0 on 0.5s
+    kill -STOP "$tracer"
+    sleep 1
+    for i in 1 2 3 4 5; do say w; done
+    kill -CONT "$tracer"
+    wait_until 60 eval '"$SPROF" ctl -i t.db status | grep -q ^paused'
+    [ "$(sql t.db "SELECT coalesce(sum(calls), 0) <= 1 FROM v_call_stats WHERE function = 'work'")" = 1 ] ||
+        fail "measured beyond the time: $(sql t.db "SELECT calls FROM v_call_stats")"
+    # Without a time they go on, for who keeps watch sees that it lives …
+    ctl 0 clear
+    ctl 0 on
+    kill -STOP "$tracer"
+    sleep 4
+    for i in 1 2 3 4 5; do say w; done
+    kill -CONT "$tracer"
+    ctl 0 status
+    is work calls 5
+    # … unless that stands still, too.
+    keeper=$(pgrep -P "$tracer" -x sprof-keeper) || fail "there is no keeper"
+    kill -STOP "$tracer" "$keeper"
+    sleep 4
+    for i in 1 2 3 4 5; do say w; done
+    kill -CONT "$tracer" "$keeper"
+    wait_until 60 grep -q 'sprof stood still, so probes did so, too: calls of the last [0-9.]* s are not measured' trace.err
+    say w
+    finish_program
+    is work calls 7
+    [ "$(sql t.db "SELECT max(end_ns - start_ns) > 500000000 FROM phase WHERE paused AND id > 2")" = 1 ] ||
+        fail "the pause is not in the recording: $(sql t.db "SELECT * FROM phase")"
     ;;
 together)
     trace

@@ -1,0 +1,82 @@
+/* Renews the lease of probes, which do nothing when it is over: so they end by themselves where
+ * sprof is killed with all who would clean up, and a time that was given ends them also where sprof
+ * stands still. */
+#include "trace/governor.h"
+
+#define LEASE_NS UINT64_C(3000000000)
+#define LATE_NS UINT64_C(20000000) /* sprof itself is earlier, as long as it runs */
+
+static double tick_ns(const struct trace_session *common)
+{
+    const uint64_t ns = sprof_clock_monotonic_ns() - common->opened_ns;
+    const uint64_t ticks = probe_ticks() - common->opened_ticks;
+    return ns && ticks ? (double)ns / (double)ticks : 1;
+}
+
+void trace_lease_make(struct trace_session *session)
+{
+    const double ticks = (double)LEASE_NS / tick_ns(session->common);
+    atomic_store(&session->shared->lease, UINT64_MAX);
+    if (!session->listens) /* its agent sees the end of the socket */
+        atomic_store(&session->shared->lease_ticks, (uint64_t)ticks);
+}
+
+static void set_deadline(struct trace_session *session)
+{
+    const struct trace_session *common = session->common;
+    const uint64_t now_ns = sprof_clock_monotonic_ns(), now = probe_ticks();
+    const uint64_t left_ns = (common->off_ns > now_ns ? common->off_ns - now_ns : 0) + LATE_NS;
+    const double left = (double)left_ns / tick_ns(common);
+    const bool is_soon = common->off_ns && left < (double)(UINT64_MAX / 2);
+    atomic_store(&session->shared->deadline, is_soon ? now + (uint64_t)left : 0);
+}
+
+static void begin(struct trace_session *session)
+{
+    set_deadline(session);
+    atomic_store(&session->shared->lease_over, 0);
+    atomic_store(&session->shared->lease, probe_lease_until(session->shared, probe_ticks()));
+    session->has_lease = true;
+}
+
+void trace_lease_set_deadline(struct trace_session *session, uint64_t off_ns)
+{
+    session->off_ns = off_ns;
+    for (size_t i = 0; i < session->programs.count && !session->uprobes; i++)
+        begin(session->programs.items[i]);
+}
+
+/* When the lease ended, in ticks, though it was to go on; 0: it did not. */
+static uint64_t serve(struct trace_session *session)
+{
+    const uint64_t over = atomic_load(&session->shared->lease_over);
+    const bool is_deadline = over && over == atomic_load(&session->shared->deadline);
+    if (!over && session->has_lease) {
+        probe_lease_renew(session->shared, probe_ticks());
+        return 0;
+    }
+    if (is_deadline)
+        session->common->off_ns = 1; /* long ago */
+    begin(session);
+    if (over && !is_deadline)
+        trace_switch(session);
+    return is_deadline ? 0 : over;
+}
+
+int trace_lease_serve(struct trace_session *session, struct sprof_error *error)
+{
+    uint64_t first = 0;
+    for (size_t i = 0; i < session->programs.count && !session->uprobes; i++) {
+        const uint64_t over = serve(session->programs.items[i]);
+        first = over && (!first || over < first) ? over : first;
+    }
+    const uint64_t now = probe_ticks();
+    if (!first || session->paused || session->ended)
+        return 0;
+    const double gap_ns = first < now ? (double)(now - first) * tick_ns(session) : 0;
+    sprof_log_message(session->options.log, SPROF_LOG_WARNING,
+                      "sprof stood still, so probes did so, too: calls of the last %.1f s are not "
+                      "measured",
+                      gap_ns / 1e9);
+    return trace_note_gap(session, gap_ns < 9e18 ? (uint64_t)gap_ns : 0, error);
+}
