@@ -41,6 +41,8 @@ static int set_rate(struct record_session *session, uint64_t frequency_hz, const
     if (result)
         return result;
     const struct sampler_facts *facts = sampler_facts(session->sampler);
+    if (record_note_past_events(session, changed_ns))
+        return sprof_error_memory(error);
     session->ledger.period_ns = facts->due_ns;
     session->event.varying = true;
     return recording_change_event(session->recording, &session->event) ||
@@ -62,7 +64,10 @@ int record_change_slice(struct record_session *session, size_t stack_bytes,
     const int result = sampler_set_slice(session->sampler, stack_bytes, &changed_ns, error);
     if (result)
         return result;
-    return begin_phase(session, changed_ns, session->mark) ? sprof_error_memory(error) : 0;
+    return record_note_past_events(session, changed_ns) ||
+                   begin_phase(session, changed_ns, session->mark)
+               ? sprof_error_memory(error)
+               : 0;
 }
 
 static int set_paused(struct record_session *session, bool paused, struct sprof_error *error)
@@ -138,7 +143,7 @@ static int mode(void *context, char *argument, struct sprof_str *answer, struct 
     record_governor_ask(&session->governor, asked);
     const struct model_view least = model_view_of(run->mode, run->frame, run->app_interior);
     session->view = view;
-    if (begin_phase(session, changed_ns, NULL))
+    if (record_note_past_events(session, changed_ns) || begin_phase(session, changed_ns, NULL))
         return sprof_error_memory(error);
     if (model_view_lost(&view) > model_view_lost(&least)) {
         run->mode = model_mode_text(view.mode);

@@ -167,6 +167,7 @@ void record_free(struct record_session *session)
     sampler_free(session->sampler);
     record_ledger_release(&session->ledger);
     sprof_map_release(&session->cpu_before);
+    sprof_vec_release(&session->past_events);
     sprof_arena_release(&session->arena);
     free(session);
 }
@@ -183,6 +184,7 @@ static int start(struct record_session *session, struct sprof_error *error)
     session->run->start_realtime_ns = sprof_clock_realtime_ns();
     session->run->start_monotonic_ns = session->start_ns;
     const uint64_t first_ns = session->start_ns + options->delay_ns;
+    session->events_from_ns = session->start_ns;
     session->end_ns = options->duration_ns ? first_ns + options->duration_ns : 0;
     session->next_flush_ns = options->delay_ns ? first_ns : first_ns + flush_interval_ns;
     int result = recording_start(session->recording, session->start_ns, options->delay_ns, error);

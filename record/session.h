@@ -12,6 +12,12 @@
 
 #include <signal.h>
 
+/* Events that were replaced, or whose rate was changed: where they are of threads, each thread had
+ * up to a period left over when they ended. */
+struct record_past_events {
+    uint64_t from_ns, to_ns, period_ns;
+};
+
 struct record_session {
     struct record_options options; /* copies of the caller's pointers */
     struct sampler *sampler;
@@ -33,7 +39,9 @@ struct record_session {
     uint64_t cleared_samples;    /* of the sampler's count, those taken before the last clear */
     struct sprof_map cpu_before; /* id of a thread that was there when what counts began (a delay
                                     ended, or all was cleared) → what it had used by then, in ns */
-    bool paused, ended;          /* as commands have it */
+    SPROF_VEC(struct record_past_events) past_events;
+    uint64_t events_from_ns; /* since when those at hand are */
+    bool paused, ended;      /* as commands have it */
     volatile sig_atomic_t interrupted;
 };
 
@@ -46,9 +54,13 @@ int record_describe(struct record_session *session, struct sprof_error *error);
 int record_describe_source(struct record_session *session);
 
 /* Adds rows for what no sample stands for: CPU time of threads that were never sampled, what short
- * ones had left over after their last sample, and in equal parts on those that ended, `unseen_ns`
- * of their ends. Returns 0 or SPROF_ENOMEM. */
+ * ones had left over after their last sample and all when events were replaced, and in equal parts
+ * on those that ended, `unseen_ns` of their ends. Returns 0 or SPROF_ENOMEM. */
 int record_book_unsampled(struct record_session *session, uint64_t unseen_ns);
+
+/* The events at hand, of ledger.period_ns, are replaced by others at `changed_ns`. Returns 0 or
+ * SPROF_ENOMEM. */
+int record_note_past_events(struct record_session *session, uint64_t changed_ns);
 
 /* warnings.c: says what of the targets was not recorded, and what helps. */
 void record_warn(const struct record_session *session, const struct record_result *result);

@@ -28,6 +28,30 @@ static uint64_t counted_ns(const struct record_session *session, const struct mo
     return thread->cpu_time_ns > *before_ns ? thread->cpu_time_ns - *before_ns : 0;
 }
 
+int record_note_past_events(struct record_session *session, uint64_t changed_ns)
+{
+    const struct record_past_events past = {session->events_from_ns, changed_ns,
+                                            session->ledger.period_ns};
+    session->events_from_ns = changed_ns;
+    return sprof_vec_push(&session->past_events, past) ? SPROF_ENOMEM : 0;
+}
+
+/* The most that a thread can have left over of the periods of all events that it has had. Of those
+ * that still count in a thread that lives nothing is said: their period may yet end. */
+static uint64_t most_left_ns(const struct record_session *session,
+                             const struct model_thread *thread)
+{
+    const uint64_t first_ns = session->start_ns + session->options.delay_ns;
+    const uint64_t end_ns = thread->end_ns ? thread->end_ns : UINT64_MAX;
+    uint64_t most_ns = thread->end_ns > session->events_from_ns ? session->ledger.period_ns : 0;
+    for (size_t i = 0; i < session->past_events.count; i++) {
+        const struct record_past_events *past = &session->past_events.items[i];
+        if (past->to_ns > first_ns && past->to_ns > thread->start_ns && past->from_ns < end_ns)
+            most_ns += past->period_ns;
+    }
+    return most_ns;
+}
+
 /* The clock of a per-thread event starts anew in every thread, so that one that ended has up to a
  * period left over, which counts where threads are many and short. Where the kernel is not sampled,
  * what is left over may be the kernel's. */
@@ -38,10 +62,11 @@ static uint64_t unsampled_ns(const struct record_session *session,
     const uint64_t cpu_ns = counted_ns(session, thread);
     if (!thread->samples)
         return cpu_ns;
-    if (!thread->end_ns || ledger->kernel_excluded || cpu_ns <= thread->sampled_weight)
+    if (ledger->kernel_excluded || cpu_ns <= thread->sampled_weight)
         return 0;
-    const uint64_t left_ns = cpu_ns - thread->sampled_weight;
-    return left_ns < ledger->period_ns ? left_ns : ledger->period_ns;
+    const uint64_t left_ns = cpu_ns - thread->sampled_weight,
+                   most_ns = most_left_ns(session, thread);
+    return left_ns < most_ns ? left_ns : most_ns;
 }
 
 static int add_row(struct record_session *session, const struct model_thread *thread, uint32_t node,

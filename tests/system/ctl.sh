@@ -87,6 +87,47 @@ rate)
     holds "$(sql t.db "SELECT group_concat(frequency_hz, '-') = '99-1999' FROM phase") == 1" "both rates"
     holds "$(sql t.db "SELECT varying FROM event") == 1" "weights count"
     ;;
+rate_often) # Each change cuts off what a thread has used of a period: with long periods and many threads, much of it.
+    start "$SPROF" record "${source[@]}" -F 150 -o t.db -- "$PROGRAMS/wakes" server 2500 >record.out 2>record.err
+    recorder=$child
+    for _ in $(seq 8); do
+        sleep 0.2
+        "$SPROF" ctl -i t.db rate 120 >/dev/null 2>&1
+        sleep 0.2
+        "$SPROF" ctl -i t.db rate 160 >/dev/null 2>&1
+    done
+    wait "$recorder" || fail "the recording: $(cat record.err)"
+    holds "$(sql t.db "SELECT count(*) FROM phase") >= 3" "changes of the rate"
+    IFS='|' read -r all sampled cpu error < <(sql t.db "SELECT sum(weight) / 1e9, sum(weight) FILTER (WHERE count > 0) / 1e9,
+        (SELECT target_cpu_ns FROM run) / 1e9, sqrt(sum(1.0 * weight * weight) FILTER (WHERE count > 0)) / 1e9 FROM sample")
+    echo "weights of $all s, without [not sampled] $sampled, standard error $error, CPU time $cpu"
+    holds "$all <= 1.02 * $cpu + 5 * $error" "weighed twice"
+    holds "$all >= 0.95 * $cpu - 3 * $error" "weighed by nobody"
+    ;;
+loads) # Threads that block and wake, processes that live for a moment, the rate changed all the while.
+    cat >load.sh <<'END'
+TIMEFORMAT='%3U %3S'
+{ time { "$1/wakes" server 1200; "$1/wakes" pipes 800; for _ in $(seq 60); do /bin/true; done; }; } 2>used
+END
+    start "$SPROF" record "${source[@]}" -o t.db -- bash load.sh "$PROGRAMS" >record.out 2>record.err
+    recorder=$child
+    for _ in $(seq 8); do # each cuts a period of every thread off where events are of threads
+        "$SPROF" ctl -i t.db rate $((300 + RANDOM % 1200)) >/dev/null 2>&1
+        sleep 0.2
+    done
+    wait "$recorder" || fail "the recording: $(cat record.err)"
+    IFS='|' read -r all sampled error < <(sql t.db "SELECT sum(weight) / 1e9, sum(weight) FILTER (WHERE count > 0) / 1e9,
+        sqrt(sum(1.0 * weight * weight) FILTER (WHERE count > 0)) / 1e9 FROM sample")
+    read -r user system <used # what the kernel told the shell of itself and its children
+    echo "weights of $all s, without [not sampled] $sampled, standard error $error, CPU time $user + $system"
+    holds "$(sql t.db "SELECT count(*) FROM phase") >= 3" "changes of the rate"
+    for sum in "$all" "$sampled"; do
+        holds "$sum <= $user + $system + 0.02 + 5 * $error" "weighed twice"
+    done
+    [ "${2-}" != sigprof ] || error=0 # what its samples fall short of is [not sampled], to the last
+    holds "$all >= $user + $system - 0.05 - 5 * $error" "weighed by nobody"
+    holds "$sampled >= ($user + $system) / 2" "most of it is sampled"
+    ;;
 rate_of_period)
     # A period was asked for; then there is a rate: shares go by weight, which is the CPU time.
     record_spin -c 20000000
