@@ -55,9 +55,45 @@ int sprof_suggest_nearest(const char *word, const char *const *names)
     return beginning >= 0 && smallest > 1 ? beginning : nearest;
 }
 
-void sprof_suggest_offer(struct sprof_suggestions *suggestions, const char *word, const char *name)
+/* The last part of a C++, Rust or Ada name, without scope, parameters and arguments of templates:
+ * where it begins, and its length. */
+static const char *plain_name(const char *name, size_t *length)
 {
-    const size_t distance = strcasestr(name, word) ? 0 : sprof_suggest_distance(word, name);
+    const size_t whole = strcspn(name, "(<");
+    const char *begin = name;
+    for (const char *at = name; at + 1 < name + whole; at++)
+        if (at[0] == ':' && at[1] == ':')
+            begin = at + 2;
+    *length = (size_t)(name + whole - begin);
+    return begin;
+}
+
+/* The smaller one of the distances to the name and to its plain part. */
+static size_t name_distance(const char *word, const char *name)
+{
+    char plain[LONGEST + 1];
+    size_t length;
+    const char *begin = plain_name(name, &length);
+    const size_t distance = sprof_suggest_distance(word, name);
+    if (!length || length > LONGEST)
+        return distance;
+    memcpy(plain, begin, length);
+    plain[length] = '\0';
+    return least(distance, sprof_suggest_distance(word, plain));
+}
+
+void sprof_suggest_offer(struct sprof_suggestions *suggestions, const char *expression,
+                         const char *name)
+{
+    char word[LONGEST + 1];
+    const char *begin = expression + (*expression == '^');
+    size_t length = strlen(begin);
+    length -= length && begin[length - 1] == '$';
+    if (length > LONGEST)
+        return;
+    memcpy(word, begin, length);
+    word[length] = '\0';
+    const size_t distance = strcasestr(name, word) ? 0 : name_distance(word, name);
     if (distance == SPROF_DISTANCE_NEVER)
         return;
     for (size_t i = 0; i < suggestions->count; i++)

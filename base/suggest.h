@@ -22,8 +22,11 @@ struct sprof_suggestions {
     size_t count;
 };
 
-/* Offers a name. Kept where it holds the word, or is within sprof_suggest_distance of it. */
-void sprof_suggest_offer(struct sprof_suggestions *suggestions, const char *word, const char *name);
+/* Offers a name. Kept where it holds the word, or it, or it without scope and parameters, is within
+ * sprof_suggest_distance of the word. A ^ before the word and a $ behind it, as in regular
+ * expressions, are no part of it; one of more than 60 letters is near nothing. */
+void sprof_suggest_offer(struct sprof_suggestions *suggestions, const char *expression,
+                         const char *name);
 
 /* "; near it: a, b, c" or nothing. 0 or SPROF_ENOMEM. */
 int sprof_suggest_append(struct sprof_str *out, const struct sprof_suggestions *suggestions);

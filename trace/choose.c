@@ -327,11 +327,11 @@ static int nothing_chosen(const struct chooser *chooser, struct sprof_error *err
                                "information; name libraries with --module",
                                options->command ? *options->command : chooser->executable);
     else if (!chooser->found)
-        code = sprof_error_set(error, SPROF_ENOTFOUND, 0,
-                               "--function '%s' finds none of %zu "
-                               "functions%s",
-                               options->function_count ? options->functions[0] : "", chooser->seen,
-                               near.text ? near.text : "");
+        code = sprof_error_set(
+            error, SPROF_ENOTFOUND, 0, "--function '%s' finds none of %zu functions%s%s",
+            options->function_count ? options->functions[0] : "", chooser->seen,
+            near.text ? near.text : "",
+            options->module_count ? "" : "; those of libraries are looked at with --module");
     else if (chooser->session->listens)
         code = sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
                                "process %d listens, and none of the %zu chosen functions has a "

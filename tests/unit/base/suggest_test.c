@@ -26,6 +26,15 @@ static void test_case_is_ignored(void)
     check("parse", names, "; near it: PARSE_ALL");
 }
 
+static void test_scope_and_parameters_are_left_out(void)
+{
+    static const char *const names[] = {"ns::catcher(int)", "core::ptr::drop_in_place<T>",
+                                        "(anonymous namespace)::x(int)", "far", NULL};
+    check("catchr", names, "; near it: ns::catcher(int)");
+    check("^drp_in_place$", names, "; near it: core::ptr::drop_in_place<T>");
+    check("^FAR$", names, "; near it: far");
+}
+
 static void test_nothing_is_near(void)
 {
     static const char *const names[] = {"alpha", "beta", NULL};
@@ -81,6 +90,7 @@ void sprof_suite_base_suggest(void)
     CU_add_test(suite, "nearest", test_nearest);
     CU_add_test(suite, "parts come before slips", test_parts_come_before_slips);
     CU_add_test(suite, "case is ignored", test_case_is_ignored);
+    CU_add_test(suite, "scope and parameters", test_scope_and_parameters_are_left_out);
     CU_add_test(suite, "nothing is near", test_nothing_is_near);
     CU_add_test(suite, "only the best are kept", test_only_the_best_are_kept);
     CU_add_test(suite, "long names are bounded", test_long_names_are_bounded);
