@@ -217,9 +217,7 @@ void trace_switch(struct trace_session *session)
         const bool leaves = probe->tier == PROBE_LEAVE || probe->tier == PROBE_JUMP;
         const bool counts = probe->is_on && !session->paused;
         const uint8_t still = leaves ? (uint8_t)(probe->tier | PROBE_QUIET) : PROBE_OFF;
-        uint8_t tier = counts || (leaves && !probe->is_chosen)
-                           ? trace_governed_tier(probe, probe->tier)
-                           : still;
+        uint8_t tier = counts ? trace_governed_tier(probe, probe->tier) : still;
         if (session->mode == TRACE_COVERAGE)
             tier = counts && probe->is_chosen && !atomic_load(&session->shared->hits[i].first)
                        ? still | PROBE_COVER

@@ -44,6 +44,9 @@ left)
     calls program.db >found
     has middle calls 40 && has middle abnormal 40 && has deepest abnormal 40 && has jumps abnormal 0
     has middle in_flight 0
+    # Probes that end frames where nobody has chosen their functions are in no figures.
+    has middle untimed_calls 0 && has deepest untimed_calls 0
+    "$SPROF" stats -i program.db >out 2>err && ! grep -q 'only counted' out || fail "functions that nobody has chosen"
     # What comes after is charged to the function that contains it: its 80 ms and more are not in those left.
     python3 - <<'END' || fail "times after a jump or catch are charged to what was left"
 import csv
