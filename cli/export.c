@@ -71,7 +71,7 @@ const struct cli_command cli_export_command = {
         "speedscope  www.speedscope.app\n"
         "firefox     profiler.firefox.com\n"
         "callgrind   callgrind_annotate, KCachegrind\n"
-        "chrome      chrome://tracing, Perfetto: slices inferred from samples\n"
+        "chrome      chrome://tracing, Perfetto: slices inferred from samples; of a log its calls\n"
         "tsv         databases and spreadsheets: a row for each thread and call path\n"
         "svg         a flame graph as a picture\n"
         "dot         the call graph, for Graphviz\n"

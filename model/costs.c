@@ -141,7 +141,8 @@ static int number_edges(const struct model_paths *paths, uint32_t *things,
         things[i] = known ? (uint32_t)*known : (uint32_t)edges->items.count + 1;
         if (known)
             continue;
-        result = sprof_vec_push(&edges->items, (struct model_edge){caller, path->function, {0}});
+        result =
+            sprof_vec_push(&edges->items, (struct model_edge){caller, path->function, {0}, {0}});
         if (!result)
             result = sprof_map_put(&numbers, key, things[i]);
     }
@@ -169,8 +170,10 @@ int model_edge_costs(const struct model_paths *paths, struct model_edges *edges)
     result = costs ? add_up(paths, things, edges->items.count, costs) : SPROF_ENOMEM;
     if (result)
         goto done;
-    for (size_t i = 0; i < edges->items.count; i++)
+    for (size_t i = 0; i < edges->items.count; i++) {
         edges->items.items[i].cost = costs[i].inclusive;
+        edges->items.items[i].innermost = costs[i].exclusive;
+    }
     if (edges->items.count)
         qsort(edges->items.items, edges->items.count, sizeof *edges->items.items, compare_edges);
 done:

@@ -80,7 +80,8 @@ int model_line_costs(const struct model_paths *lines, size_t count, struct model
 /* Per pair of caller and callee: samples that hold the call at least once. */
 struct model_edge {
     uint32_t caller, callee;
-    struct model_cost cost;
+    struct model_cost cost;      /* of all samples that hold the call */
+    struct model_cost innermost; /* of those whose innermost call it is */
 };
 struct model_edges {
     SPROF_VEC(struct model_edge) items; /* sorted by caller, callee */

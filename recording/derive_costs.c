@@ -168,9 +168,9 @@ static int find_path(void *context, const struct model_path *row)
     return sprof_map_put(&finding->known, row->id, path);
 }
 
-/* Where the stored paths are many, those of a short run are looked up instead of read: a row that is
- * read costs about a quarter of one that is looked up. The index for it takes as long as reading all
- * of them four times, so that only a file of several runs gets one. */
+/* Where the stored paths are many, those of a short run are looked up instead of read: a row that
+ * is read costs about a quarter of one that is looked up. The index for it takes as long as reading
+ * all of them four times, so that only a file of several runs gets one. */
 enum { RUNS_WORTH_AN_INDEX = 4 };
 
 static int find_paths(struct derive *derive, struct sprof_error *error)
@@ -281,7 +281,9 @@ static int edge_costs(struct derive *derive, const struct costed *run)
     struct model_edges edges = {0};
     int result = model_edge_costs(&derive->paths, &edges);
     for (size_t i = 0; i < edges.items.count && !result; i++) {
-        const struct store_edge_cost row = {run->run, run->event, edges.items.items[i]};
+        struct store_edge_cost row = {run->run, run->event, edges.items.items[i]};
+        if (run->totals) /* calls of the callee, and none of what it called */
+            row.edge.cost.samples = row.edge.innermost.samples;
         result = sprof_vec_push(&derive->derived.edge_costs, row);
     }
     model_edges_release(&edges);

@@ -76,7 +76,10 @@ static int show(struct table *table, struct report_dataset *dataset, uint32_t fu
     sprof_str_append(&title, direction->before);
     report_utf8_shortened(&title, bare.text, 40);
     sprof_str_append(&title, direction->behind);
-    sprof_str_appendf(&note, "%s of %s samples contain ", report_number_grouped(part, all.samples),
+    sprof_str_appendf(&note,
+                      report_counts_calls(dataset) ? "%s of %s calls are in or below "
+                                                   : "%s of %s samples contain ",
+                      report_number_grouped(part, all.samples),
                       report_number_grouped(whole, dataset->total.samples));
     report_utf8_shortened(&note, bare.text, 24);
     sprof_str_release(&bare);

@@ -35,7 +35,7 @@ enum { FEW_SAMPLES = 1000 };
 const struct measure report_measure_exclusive = {
     .title = "self", .keys = KEYS("exclusive"), .ranking = true};
 const struct measure report_measure_inclusive = {
-    .title = "total", .keys = KEYS("inclusive"), .ranking = true};
+    .title = "total", .keys = KEYS("inclusive"), .with_below = true, .ranking = true};
 /* Where the two are the same: threads, processes. */
 const struct measure report_measure_share = {
     .title = "share", .keys = KEYS("inclusive"), .ranking = true};
@@ -88,9 +88,13 @@ static void figure_column(struct table *table, const struct report_dataset *data
                                });
 }
 
-static const char *count_title(const struct report_dataset *dataset)
+/* A function's inclusive samples are those that hold it; of calls they are its own and those below,
+ * which is not how often it was called. */
+static const char *count_title(const struct report_dataset *dataset, const struct measure *measure)
 {
-    return report_counts_calls(dataset) ? "calls" : "samples";
+    return !report_counts_calls(dataset) ? "samples"
+           : measure->with_below         ? "calls in it"
+                                         : "calls";
 }
 
 static void ranking_columns(struct table *table, const struct report_dataset *dataset,
@@ -103,14 +107,14 @@ static void ranking_columns(struct table *table, const struct report_dataset *da
         figure_column(table, dataset, measure, MEASURE_OF_ALL, "of all");
     if (dataset->event.is_clock)
         figure_column(table, dataset, measure, MEASURE_TIME, "time");
-    figure_column(table, dataset, measure, MEASURE_SAMPLES, count_title(dataset));
+    figure_column(table, dataset, measure, MEASURE_SAMPLES, count_title(dataset, measure));
     figure_column(table, dataset, measure, MEASURE_WEIGHT, NULL);
 }
 
 static void tree_columns(struct table *table, const struct report_dataset *dataset,
                          const struct measure *measure)
 {
-    figure_column(table, dataset, measure, MEASURE_SAMPLES, count_title(dataset));
+    figure_column(table, dataset, measure, MEASURE_SAMPLES, count_title(dataset, measure));
     if (measure->of_function)
         figure_column(table, dataset, measure, MEASURE_OF_FUNCTION, measure->of_function);
     figure_column(table, dataset, measure, MEASURE_PERCENT,

@@ -20,6 +20,7 @@ struct measure {
     const char *group; /* text: above the titles; NULL */
     const char *title; /* text: of the first percent column */
     const char *keys[MEASURE_FIGURES];
+    bool with_below;         /* counts what is below, too */
     bool ranking;            /* "6.1 %  0.8  0.22 s  61": else samples first, and no interval */
     const char *of_function; /* text: title of a percent column of function_cost; NULL none */
     struct model_cost function_cost;

@@ -196,6 +196,12 @@ static inline bool report_counts_calls(const struct report_dataset *dataset)
     return dataset->event.unit == STORE_UNIT_CALL;
 }
 
+/* What is counted, as a word: "call" or "sample". */
+static inline const char *report_counted(const struct report_dataset *dataset)
+{
+    return report_counts_calls(dataset) ? "call" : "sample";
+}
+
 /* Reads what is selected; `parts` of enum report_part, added up. Errors as report_write. The caller
  * releases, also on failure. */
 int report_dataset_load(struct report_dataset *dataset, struct store *store,

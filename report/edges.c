@@ -14,19 +14,28 @@ int report_table_of_edges(struct table *table, struct report_dataset *dataset,
 {
     struct model_edges edges = {0};
     uint32_t *order = NULL;
+    struct measure measure = report_measure_inclusive;
     const char *note = report_columns_base(dataset);
     int result = note ? model_edge_costs(&dataset->paths, &edges) : SPROF_ENOMEM;
     if (result)
         goto done;
-    report_columns_begin(table, dataset, "Calls by inclusive samples", note);
-    report_columns_measure(table, dataset, &report_measure_inclusive);
+    report_columns_begin(table, dataset,
+                         report_counts_calls(dataset) ? "Calls by inclusive time"
+                                                      : "Calls by inclusive samples",
+                         note);
+    measure.with_below = false;
+    report_columns_measure(table, dataset, &measure);
     name_column(table, "caller", "caller");
     name_column(table, NULL, "caller_module");
     name_column(table, "callee", "callee");
     name_column(table, NULL, "callee_module");
     for (size_t i = 0; i < edges.items.count; i++) {
         const struct model_edge *edge = &edges.items.items[i];
-        report_cells_measure(table, dataset, &report_measure_inclusive, edge->cost);
+        /* Where calls are counted, those of the callee alone; its time holds what it called. */
+        const struct model_cost cost = {report_counts_calls(dataset) ? edge->innermost.samples
+                                                                     : edge->cost.samples,
+                                        edge->cost.weight};
+        report_cells_measure(table, dataset, &measure, cost);
         report_table_put_text(table, report_dataset_function_name(dataset, edge->caller));
         report_table_put_text(table, report_dataset_module_name(dataset, edge->caller));
         report_table_put_text(table, report_dataset_function_name(dataset, edge->callee));

@@ -248,7 +248,10 @@ static int say_unknown(const struct search *search, const bool *present, struct 
         if (present[id])
             sprof_suggest_offer(&near, search->wanted, report_dataset_function_name(dataset, id));
     struct sprof_str text = {0};
-    sprof_str_appendf(&text, "no sample contains a function '%.200s'", search->wanted);
+    sprof_str_appendf(&text,
+                      report_counts_calls(dataset) ? "no call of a function '%.200s' was counted"
+                                                   : "no sample contains a function '%.200s'",
+                      search->wanted);
     sprof_suggest_append(&text, &near);
     return report_error_text(error, SPROF_ENOTFOUND, &text);
 }

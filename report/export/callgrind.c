@@ -1,6 +1,7 @@
 /* Callgrind's format (version 1, as the valgrind manual describes it) for callgrind_annotate and
  * KCachegrind: self cost by function and line, and for each call its inclusive cost. A sampler does
- * not know how often a call was made: the count is that of the samples, which the file says. */
+ * not know how often a call was made: the count is that of the samples, which the file says. Probes
+ * do. */
 #include "report/export/export.h"
 
 #include <inttypes.h>
@@ -10,6 +11,7 @@
 struct spot {
     uint32_t function, line, callee; /* callee 0: the function's own cost */
     struct model_cost cost;
+    uint64_t calls; /* of the callee, where they were counted */
 };
 
 struct graph {
@@ -71,7 +73,8 @@ static int add_stack(struct graph *graph, const struct report_stack *stack, stru
         size_t index;
         if (!function)
             return SPROF_EFORMAT;
-        const struct spot spot = {function, line_of(graph->dataset, frame, function), callee, {0}};
+        const struct spot spot = {
+            function, line_of(graph->dataset, frame, function), callee, {0}, 0};
         callee = function;
         if (!is_innermost(graph, function))
             continue;
@@ -79,6 +82,7 @@ static int add_stack(struct graph *graph, const struct report_stack *stack, stru
             return SPROF_ENOMEM;
         graph->spots.items[index].cost.samples += cost.samples;
         graph->spots.items[index].cost.weight += cost.weight;
+        graph->spots.items[index].calls += i == 1 ? cost.samples : 0;
     }
     return 0;
 }
@@ -133,7 +137,8 @@ static void put_costs(FILE *out, const struct graph *graph, struct names *names)
         current = spot->function;
         if (spot->callee) {
             put_function(out, graph->dataset, spot->callee, "c", names);
-            fprintf(out, "calls=%" PRIu64 " %u\n", spot->cost.samples,
+            fprintf(out, "calls=%" PRIu64 " %u\n",
+                    report_counts_calls(graph->dataset) ? spot->calls : spot->cost.samples,
                     graph->dataset->functions.items[spot->callee - 1].line);
         } else {
             total.samples += spot->cost.samples;
@@ -168,14 +173,18 @@ int report_callgrind_write(FILE *out, const struct report_content *content,
     struct graph graph = {.dataset = dataset};
     struct names names = {calloc(dataset->functions.count + 1, sizeof *names.functions),
                           calloc(dataset->modules.count + 1, sizeof *names.modules)};
+    const bool calls = report_counts_calls(dataset);
     int result = names.functions && names.modules ? build(&graph) : SPROF_ENOMEM;
     if (!result) {
         fprintf(out,
                 "# callgrind format\nversion: 1\ncreator: sprof\ncmd: %s\n"
-                "desc: Note: from samples; counts of calls are counts of samples\n"
-                "positions: line\nevent: Weight : %s%s\nevents: Samples Weight\n",
-                report_export_title(dataset), dataset->event.name ? dataset->event.name : "weight",
-                dataset->event.is_clock ? ", nanoseconds" : "");
+                "desc: Note: %s\n"
+                "positions: line\nevent: Weight : %s%s\nevents: %s Weight\n",
+                report_export_title(dataset),
+                calls ? "calls are counted, not sampled"
+                      : "from samples; counts of calls are counts of samples",
+                dataset->event.name ? dataset->event.name : "weight",
+                dataset->event.is_clock ? ", nanoseconds" : "", calls ? "Calls" : "Samples");
         put_costs(out, &graph, &names);
     }
     free(names.functions);

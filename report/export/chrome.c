@@ -192,6 +192,10 @@ int report_chrome_write(FILE *out, const struct report_content *content, struct 
     int known = report_export_calls(content, 0, &calls, put_call, NULL, error);
     if (known || calls)
         return known ? known : write_calls(out, content, calls, error);
+    if (report_counts_calls(dataset))
+        return sprof_error_set(error, SPROF_ENOTFOUND, 0,
+                               "calls were counted, and not written down: slices need the times of "
+                               "calls, which `sprof trace --mode log` keeps");
     struct drawing drawing = {.dataset = dataset, .period_ns = period_of(dataset)};
     struct export_threads threads = {0};
     int result = report_export_threads(content, &threads, error);

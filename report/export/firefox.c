@@ -311,7 +311,7 @@ static void put_samples(struct json *json, const struct report_dataset *dataset,
     uint64_t last_ns = 0;
     report_json_open_object(json, "samples");
     report_json_count(json, "length", thread->count + (is_log ? 2 : 0));
-    report_json_text(json, "weightType", "samples");
+    report_json_text(json, "weightType", report_counts_calls(dataset) ? "tracing-ms" : "samples");
     report_json_open_array(json, "stack");
     if (is_log)
         report_json_null(json, NULL);
@@ -335,7 +335,10 @@ static void put_samples(struct json *json, const struct report_dataset *dataset,
     if (is_log)
         report_json_count(json, NULL, 0);
     for (struct export_cursor at = {0}; report_export_next(thread, &at);)
-        report_json_count(json, NULL, at.sample.count);
+        if (report_counts_calls(dataset))
+            put_ms(json, NULL, at.sample.weight);
+        else
+            report_json_count(json, NULL, at.sample.count);
     if (is_log)
         report_json_count(json, NULL, 0);
     report_json_close_array(json);

@@ -10,7 +10,7 @@
 struct line {
     const uint32_t *functions;
     uint32_t depth;
-    uint64_t samples;
+    uint64_t value; /* samples, or nanoseconds where calls were timed */
 };
 
 struct name {
@@ -56,7 +56,7 @@ static int compare_lines(const void *a, const void *b, void *context)
     }
     if (first->depth != second->depth)
         return first->depth < second->depth ? -1 : 1;
-    return (first->samples < second->samples) - (first->samples > second->samples);
+    return (first->value < second->value) - (first->value > second->value);
 }
 
 static const char *clean_name(struct sprof_arena *arena, const char *name, bool root)
@@ -106,7 +106,7 @@ static void put_line(FILE *out, const struct name *names, const struct line *lin
         else
             fputs_unlocked(name->root, out);
     }
-    fprintf(out, " %" PRIu64 "\n", line->samples);
+    fprintf(out, " %" PRIu64 "\n", line->value);
 }
 
 int report_folded_write(FILE *out, const struct report_content *content, struct sprof_error *error)
@@ -118,13 +118,14 @@ int report_folded_write(FILE *out, const struct report_content *content, struct 
     int result = names ? 0 : SPROF_ENOMEM;
     for (size_t i = 0; i < dataset->paths.items.count && !result; i++) {
         const struct model_path *path = &dataset->paths.items.items[i];
-        if (!path->costs.exclusive.samples)
+        const uint64_t value = report_counts_calls(dataset) ? path->costs.exclusive.weight
+                                                            : path->costs.exclusive.samples;
+        if (!value)
             continue;
         result = report_export_chain(dataset, path->id, &chain);
         const size_t bytes = chain.functions.count * sizeof *chain.functions.items;
         uint32_t *functions = result ? NULL : sprof_arena_alloc(&dataset->arena, bytes);
-        const struct line line = {functions, (uint32_t)chain.functions.count,
-                                  path->costs.exclusive.samples};
+        const struct line line = {functions, (uint32_t)chain.functions.count, value};
         if (!functions || sprof_vec_push(&lines, line))
             result = SPROF_ENOMEM;
         else

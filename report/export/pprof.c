@@ -274,12 +274,13 @@ static int write_message(FILE *out, struct profile *profile)
     message.period = (int64_t)dataset->event.period;
     /* The texts of types come last, when all others are in their places. */
     const char *unit = dataset->event.is_clock ? "nanoseconds" : "count";
-    const char *kind = !dataset->event.is_clock               ? dataset->event.name
-                       : report_quality_sees_waiting(dataset) ? "wall"
-                                                              : "cpu";
+    const bool calls = report_counts_calls(dataset);
+    const char *kind = !dataset->event.is_clock                        ? dataset->event.name
+                       : calls || report_quality_sees_waiting(dataset) ? "wall"
+                                                                       : "cpu";
     Perftools__Profiles__ValueType counted = PERFTOOLS__PROFILES__VALUE_TYPE__INIT;
     Perftools__Profiles__ValueType weighed = PERFTOOLS__PROFILES__VALUE_TYPE__INIT;
-    counted.type = string_of(profile, "samples");
+    counted.type = string_of(profile, calls ? "calls" : "samples");
     counted.unit = string_of(profile, "count");
     weighed.type = string_of(profile, kind ? kind : "weight");
     weighed.unit = string_of(profile, unit);

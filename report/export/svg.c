@@ -57,7 +57,7 @@ static int draw(struct picture *picture, const struct box *box, double width, do
     report_number_grouped(samples, path->costs.inclusive.samples);
     fputs("<g><title>", picture->out);
     report_export_xml(picture->out, name);
-    fprintf(picture->out, " (%s sample%s, %s) in ", samples,
+    fprintf(picture->out, " (%s %s%s, %s) in ", samples, report_counted(dataset),
             report_number_plural(path->costs.inclusive.samples), share);
     report_export_xml(picture->out, report_dataset_module_name(dataset, path->function));
     fprintf(picture->out,
@@ -117,8 +117,8 @@ static int draw_picture(struct picture *picture, const struct box *boxes, size_t
             "<text x=\"%d\" y=\"20\" font-size=\"14\">",
             WIDTH, height, WIDTH, height, MARGIN);
     report_export_xml(picture->out, report_export_title(dataset));
-    fprintf(picture->out, " · %s sample%s</text>\n",
-            report_number_grouped(samples, dataset->total.samples),
+    fprintf(picture->out, " · %s %s%s</text>\n",
+            report_number_grouped(samples, dataset->total.samples), report_counted(dataset),
             report_number_plural(dataset->total.samples));
     result = draw_boxes(picture, boxes, count, false);
     fputs("</svg>\n", picture->out);

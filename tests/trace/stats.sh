@@ -79,3 +79,33 @@ expect 0 "$SPROF" stats t.db --sort untimed
 sed -n 2p out | grep -q 'caller$' || fail "not sorted by what is untimed"
 expect 0 "$SPROF" stats t.db --sort address --asc --format csv
 [ "$(sed -n '2,$s/.*,\(0x[0-9a-f]*\),0x.*/\1/p' out | sort -c 2>&1)" = "" ] || fail "not sorted by address"
+
+# What is counted are calls, in every table and export: how often each pair of caller and callee, and their times.
+"$SPROF" trace --paths -o paths.db -- ./program >got 2>err || fail "exit status with --paths"
+expect 0 "$SPROF" stats paths.db --format csv && mv out stats.csv
+expect 0 "$SPROF" report --edges paths.db && mv out edges
+grep -q 'Calls by inclusive time' edges && ! grep -q samples edges || fail "callers are not told in calls"
+grep -Eq ' 2000 +run +works' edges && grep -Eq ' 2000 +works +leaf' edges || fail "other numbers of calls by caller"
+[ "$("$SPROF" sql paths.db --format csv "SELECT samples FROM v_edge WHERE caller = 'run' AND callee = 'works'" | tail -n 1 | tr -d '\r')" = 2000 ] ||
+    fail "other numbers of calls in v_edge"
+for format in folded callgrind svg firefox; do
+    "$SPROF" export -f $format -o export.$format paths.db 2>err || fail "no $format"
+done
+grep -q '^events: Calls Weight$' export.callgrind && grep -q '^calls=2000 ' export.callgrind && ! grep -qi samples export.callgrind ||
+    fail "callgrind's numbers of calls"
+grep -q ' calls' export.svg && ! grep -q sample export.svg || fail "the picture's numbers"
+python3 - <<'E' || fail "times in exports"
+import csv, json
+own = sum(int(row["self_ns"] or 0) for row in csv.DictReader(open("stats.csv")))
+folded = sum(int(line.rsplit(" ", 1)[1]) for line in open("export.folded"))
+assert abs(folded - own) <= 0.001 * own, (folded, own)
+threads = json.load(open("export.firefox"))["threads"]
+assert all(thread["samples"]["weightType"] == "tracing-ms" for thread in threads), threads
+weights = sum(sum(thread["samples"]["weight"]) for thread in threads)
+assert abs(weights * 1e6 - own) <= 0.001 * own, (weights, own)
+E
+expect 1 "$SPROF" export -f chrome -o export.chrome paths.db
+said 'sprof trace --mode log'
+[ ! -e export.chrome ] || fail "an export without slices was left"
+expect 1 "$SPROF" report --callers absent -i paths.db
+said "no call of a function 'absent' was counted"
