@@ -16,12 +16,13 @@ static int width_of(const char *text)
 
 static void print_option(FILE *out, const struct cli_option *option)
 {
-    char left[80];
     const char letter[] = {option->letter ? '-' : ' ', option->letter ? option->letter : ' ', '\0'};
-    snprintf(left, sizeof left, "%s%s --%s%s%s", letter, option->letter ? "," : " ", option->name,
-             option->argument ? " " : "", option->argument ? option->argument : "");
-    const int padding = OPTION_WIDTH - width_of(left);
-    fprintf(out, "  %s%*s  %s\n", left, padding > 0 ? padding : 0, "", option->help);
+    const char *argument = option->argument ? option->argument : "", *space = *argument ? " " : "";
+    const int width = (int)strlen("-x, --") + width_of(option->name) + width_of(space) +
+                      width_of(argument),
+              padding = OPTION_WIDTH - width;
+    fprintf(out, "  %s%s --%s%s%s%*s  %s\n", letter, option->letter ? "," : " ", option->name,
+            space, argument, padding > 0 ? padding : 0, "", option->help);
 }
 
 void cli_help_command(FILE *out, const struct cli_command *command)

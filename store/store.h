@@ -1,6 +1,6 @@
 /* store: the recording as one SQLite file. Only this library speaks to SQLite.
  *
- * The tables (schema version 2) are listed in store/table_list.h; their rows are the structs of
+ * The tables are listed in store/table_list.h; their rows are the structs of
  * store/rows.h, their columns are in store/tables.c, the views in store/views.sql; docs/schema.md
  * describes all of them for users. Producers fill a struct store_batch: runs, events (several a run
  * are fine, each has costs of its own), phases (one a run at least: its mode, rate and slice),

@@ -127,6 +127,24 @@ static void test_help_lists_every_option(void)
     free(text);
 }
 
+#define WORDS                                                                                      \
+    "the-first-of-many|the-second-of-many|the-third-of-many|the-fourth-of-many|the-fifth-of-many"
+
+static void test_help_cuts_nothing(void)
+{
+    static const struct cli_option words[] = {
+        {"format", 'f', WORDS, "whose", offsetof(struct arguments, output), cli_set_text}, {0}};
+    const struct cli_command command = {.name = "x", .summary = "Test", .options = words};
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(out);
+    cli_help_command(out, &command);
+    fclose(out);
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, "  -f, --format " WORDS "  whose\n"));
+    free(text);
+}
+
 void sprof_suite_cli_options(void);
 void sprof_suite_cli_options(void)
 {
@@ -135,4 +153,5 @@ void sprof_suite_cli_options(void)
     CU_add_test(suite, "the command keeps its options", test_the_command_keeps_its_options);
     CU_add_test(suite, "mistakes name the cure", test_mistakes_name_the_cure);
     CU_add_test(suite, "help lists every option", test_help_lists_every_option);
+    CU_add_test(suite, "help cuts nothing", test_help_cuts_nothing);
 }

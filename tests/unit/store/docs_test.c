@@ -1,4 +1,5 @@
 /* The queries of docs/schema.md, run as they stand there. */
+#include "store/schema.h"
 #include "tests/unit/store/recording.h"
 
 #include <stdio.h>
@@ -100,6 +101,9 @@ static int add_name(void *context, int columns, char *const *values, char *const
 static void test_everything_is_described(void)
 {
     struct sprof_str names = {0};
+    char version[64];
+    snprintf(version, sizeof version, "`PRAGMA user_version` (now %d)", STORE_SCHEMA_VERSION);
+    CU_ASSERT_PTR_NOT_NULL(strstr(page, version));
     CU_ASSERT_EQUAL(
         store_query(store,
                     "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') "

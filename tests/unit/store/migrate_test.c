@@ -127,7 +127,7 @@ static void test_reading_leaves_it_as_it_is(void)
     char *before = bytes_of(place.path, &before_size);
     CU_ASSERT_EQUAL_FATAL(store_open_read(&store, place.path, NULL), 0);
     expect_answers(store, expected);
-    ASSERT_QUERY(store, "PRAGMA user_version", "3");
+    assert_query_number(store, "PRAGMA user_version", "%d", STORE_SCHEMA_VERSION);
     CU_ASSERT_EQUAL(store_query(store, "DELETE FROM counter", add_answer, NULL, NULL),
                     SPROF_EUSAGE);
     store_close(store, NULL);

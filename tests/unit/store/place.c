@@ -135,3 +135,11 @@ void assert_text(const char *actual, const char *expected)
     if (strcmp(actual, expected))
         fprintf(stderr, "\nexpected %s\nbut got  %s\n", expected, actual);
 }
+
+void assert_query_number(struct store *store, const char *sql, const char *format, int number)
+{
+    char expected[64];
+    const char *actual = query_text(store, sql);
+    snprintf(expected, sizeof expected, format, number);
+    assert_text(actual, expected);
+}

@@ -1,3 +1,4 @@
+#include "store/schema.h"
 #include "tests/unit/store/recording.h"
 
 #include <string.h>
@@ -104,7 +105,7 @@ static void test_nothing_is_written(void)
 static void test_schema_may_be_looked_at(void)
 {
     ASSERT_QUERY(example.store, "SELECT count(*) FROM pragma_table_info('sample')", "8");
-    ASSERT_QUERY(example.store, "PRAGMA user_version", "3");
+    assert_query_number(example.store, "PRAGMA user_version", "%d", STORE_SCHEMA_VERSION);
     ASSERT_QUERY(example.store, "SELECT count(*) > 20 FROM sqlite_schema", "1");
     ASSERT_QUERY(example.store, "EXPLAIN QUERY PLAN SELECT 1", "1|0|0|SCAN CONSTANT ROW");
 }

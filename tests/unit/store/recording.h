@@ -62,4 +62,7 @@ bool file_exists(const char *path);
 void assert_text(const char *actual, const char *expected);
 #define ASSERT_QUERY(store, sql, expected) assert_text(query_text(store, sql), expected)
 
+/* The same where what is expected has a number in it: `format` is printf's. */
+void assert_query_number(struct store *store, const char *sql, const char *format, int number);
+
 #endif
