@@ -3,15 +3,12 @@
  * executing anything need nothing; those that have not called anything yet are found in /proc where
  * it matters. */
 #include "trace/children.h"
-#include "trace/governor.h"
 #include "trace/load.h"
 #include "trace/meet.h"
-
-#include "agent/agent.h"
+#include "trace/program.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,41 +108,6 @@ int trace_children_polls(const struct trace_session *session, struct trace_polls
 
 /* == Programs that come == */
 
-static struct trace_session *program_make(struct trace_session *common, int fd, pid_t pid,
-                                          const struct probe_hello *hello)
-{
-    struct trace_session *program = calloc(1, sizeof *program);
-    char link[64], path[PATH_MAX];
-    if (!program)
-        return NULL;
-    program->options = common->options;
-    program->options.command = NULL;
-    program->common = common;
-    program->recording = common->recording;
-    program->run = common->run;
-    program->event = common->event;
-    program->mode = common->mode;
-    program->paused = common->paused;
-    program->agent_fd = fd;
-    program->child_fd = program->memory_fd = -1;
-    program->control = CONTROL_SERVER_NONE;
-    program->ns_per_tick = 1;
-    program->pid = pid;
-    program->hello = *hello;
-    program->start_ns = sprof_clock_monotonic_ns();
-    snprintf(link, sizeof link, "/proc/%d/exe", (int)pid);
-    const ssize_t length = readlink(link, path, sizeof path - 1);
-    path[length > 0 ? length : 0] = '\0';
-    program->executable = sprof_arena_text(&program->arena, length > 0 ? path : "a program");
-    return program;
-}
-
-static void program_free(struct trace_session *program)
-{
-    trace_program_release(program);
-    free(program);
-}
-
 static bool has_figures(const struct trace_session *program, pid_t pid)
 {
     const uint32_t used = atomic_load(&program->shared->slabs_used);
@@ -186,105 +148,6 @@ static int leave_program(struct trace_session *common, pid_t pid, bool *was_know
     return 0;
 }
 
-/* Whose child it is, of those that are known; else the command's. */
-static pid_t known_parent(const struct trace_session *common, pid_t pid)
-{
-    struct sprof_proc_status status;
-    if (sprof_proc_status_read(pid, &status))
-        for (size_t i = 0; i < common->programs.count; i++)
-            if (trace_process_find(common->programs.items[i], status.parent))
-                return status.parent;
-    return common->pid;
-}
-
-/* Rows of a process that has executed a program, with what it has mapped. Figures of two programs
- * are kept apart by having two rows. */
-static int note_process(struct trace_session *program, bool was_known)
-{
-    struct trace_session *common = program->common;
-    struct model_record record = {.type = MODEL_RECORD_FORK,
-                                  .time_ns = sprof_clock_monotonic_ns(),
-                                  .pid = program->pid,
-                                  .tid = program->pid,
-                                  .cpu = -1};
-    struct target_snapshot snapshot = {0};
-    const struct model_record *mapped;
-    char name[16];
-    int result = 0;
-    record.fork.parent_pid = record.fork.parent_tid = known_parent(common, program->pid);
-    if (was_known)
-        result = recording_replace_process(program->recording, program->pid, record.time_ns);
-    else if (program->pid != common->pid)
-        result = recording_event(program->recording, &record);
-    sprof_proc_comm(program->pid, program->pid, name);
-    record.type = MODEL_RECORD_COMM;
-    record.comm.exec = true;
-    record.comm.name = sprof_arena_text(&program->arena, name);
-    if (!result)
-        result = recording_event(program->recording, &record);
-    if (!result)
-        result = target_snapshot_process(&snapshot, program->pid, record.time_ns);
-    while (!result && (mapped = target_snapshot_next(&snapshot)))
-        if (mapped->type == MODEL_RECORD_MMAP)
-            result = recording_event(program->recording, mapped);
-    target_snapshot_release(&snapshot);
-    return result ? SPROF_ENOMEM : 0;
-}
-
-/* Which modules its files are: later the process may have executed something else. */
-static void note_modules(struct trace_session *program)
-{
-    const uint64_t now_ns = sprof_clock_monotonic_ns();
-    for (size_t i = 0; i < program->files.count; i++) {
-        struct trace_file *file = &program->files.items[i];
-        if (!file->count)
-            continue;
-        const uint64_t start = program->probes.items[file->first].function->start;
-        uint64_t offset = 0;
-        file->module = recording_module_at(program->recording, program->pid, file->bias + start,
-                                           now_ns, &offset);
-        file->offset = offset - start;
-    }
-}
-
-static int check_program(const struct trace_session *program, struct sprof_error *error)
-{
-    char link[64];
-    snprintf(link, sizeof link, "/proc/%d/exe", (int)program->pid);
-    const enum agent_file kind = agent_check_file(link);
-    return kind == AGENT_FILE_GO || kind == AGENT_FILE_SANITIZER
-               ? trace_refuse(kind, program->executable, error)
-               : 0;
-}
-
-/* The agent waits. What it must be given is written into its process. */
-static int program_begin(struct trace_session *program, bool was_known, struct sprof_error *error)
-{
-    struct trace_session *common = program->common;
-    if (trace_process_add(program, program->pid))
-        return sprof_error_memory(error);
-    int result = trace_hello_check(program, error);
-    if (!result)
-        result = check_program(program, error);
-    if (!result && note_process(program, was_known))
-        result = sprof_error_memory(error);
-    if (!result)
-        result = trace_choose(program, error);
-    if (result)
-        return result;
-    if (common->programs.count)
-        common->known_cost = common->programs.items[0]->shared->cost;
-    note_modules(program);
-    result = trace_place(program, error);
-    close(program->agent_fd);
-    program->agent_fd = -1;
-    if (!result && program->mode == TRACE_COVERAGE && trace_coverage_begin(program))
-        result = sprof_error_memory(error);
-    trace_govern_anew(program);
-    program->governor.cpu_ns = trace_command_cpu_ns(program);
-    return result;
-}
-
 /* Once for each executable. */
 static int say_refused(struct trace_session *common, const struct trace_session *program,
                        const struct sprof_error *error)
@@ -309,13 +172,13 @@ static int take_program(struct trace_session *common, int fd, pid_t pid,
     bool was_known = false;
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     int result = leave_program(common, pid, &was_known);
-    struct trace_session *program = result ? NULL : program_make(common, fd, pid, hello);
+    struct trace_session *program = result ? NULL : trace_program_make(common, fd, pid, hello);
     if (!program || sprof_vec_reserve(&common->programs, common->programs.count + 1)) {
         close(fd);
         free(program);
         return SPROF_ENOMEM;
     }
-    result = program_begin(program, was_known, &error);
+    result = trace_program_begin(program, was_known, &error);
     if (!result) {
         common->programs.items[common->programs.count++] = program;
         children->programs++;
@@ -330,7 +193,7 @@ static int take_program(struct trace_session *common, int fd, pid_t pid,
         if (say_refused(common, program, &error))
             result = SPROF_ENOMEM;
     }
-    program_free(program);
+    trace_program_free(program);
     return result == SPROF_ENOMEM ? SPROF_ENOMEM : 0;
 }
 
@@ -506,7 +369,7 @@ static int end_program(struct trace_session *common, size_t index)
     if (program->stopped_ns > common->stopped_ns)
         common->stopped_ns = program->stopped_ns;
     common->programs.items[index] = common->programs.items[--common->programs.count];
-    program_free(program);
+    trace_program_free(program);
     return result;
 }
 
@@ -595,7 +458,7 @@ void trace_children_free(struct trace_session *session)
         return;
     trace_children_close(session);
     for (size_t i = 0; i < session->programs.count; i++)
-        program_free(session->programs.items[i]);
+        trace_program_free(session->programs.items[i]);
     session->programs.count = 0;
     sprof_vec_release(&children->newcomers);
     sprof_vec_release(&children->strangers);

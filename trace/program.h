@@ -1,0 +1,18 @@
+/* trace, inside: one of the programs that the command and its children execute. */
+#ifndef SPROF_TRACE_PROGRAM_H
+#define SPROF_TRACE_PROGRAM_H
+
+#include "trace/tracing.h"
+
+/* Of a process whose agent has said hello and waits at a descriptor, which is the program's from
+ * now on. NULL: no memory. */
+struct trace_session *trace_program_make(struct trace_session *common, int fd, pid_t pid,
+                                         const struct probe_hello *hello);
+
+/* The agent waits: what it must be given is written into its process. `was_known`: the process has
+ * a row from what it ran before. Returns 0 or a negative code. */
+int trace_program_begin(struct trace_session *program, bool was_known, struct sprof_error *error);
+
+void trace_program_free(struct trace_session *program);
+
+#endif
