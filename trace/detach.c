@@ -386,6 +386,8 @@ static int while_stopped(struct trace_leaving *leaving, bool (*act)(struct trace
             leaving->session->stopped_ns = took_ns;
         if (done)
             return 0;
+        if (leaving->held.count)
+            trace_leaving_know_files(leaving);
         pause_ms(between_ms);
         between_ms += between_ms < BETWEEN_MAX_MS ? BETWEEN_MS : 0;
     }

@@ -102,9 +102,9 @@ bool trace_leaving_is_drained(struct trace_leaving *leaving)
 
 /* Who unwinds a stack, as for an exception, holds a copy of a return address into a thunk, and
  * looks at the slot that it is from once more, and at its record, before it goes on: neither may
- * change until then. Such a copy may also be left over, where a sleeping thread does not use its
- * stack. */
-enum { SLEEPING_NS = 200000000 };
+ * change until then. Such a copy may also be left over, where a thread sleeps, or works for long in
+ * a function that leaves some of its stack unused. */
+enum { LEFT_OVER_NS = 200000000 };
 
 static bool is_thunk_return(const struct trace_leaving *leaving, uint64_t word)
 {
@@ -155,15 +155,7 @@ static bool leads_to_unwinder(struct trace_leaving *leaving, const struct trace_
 {
     (void)thread;
     (void)address;
-    for (size_t k = 0; k < leaving->texts.count; k++) {
-        const struct trace_text *text = &leaving->texts.items[k];
-        if (!strstr(text->path, "/libgcc_s") && !strstr(text->path, "/libunwind"))
-            continue;
-        for (size_t i = 0; i < count; i++)
-            if (trace_span_holds(&text->span, words[i]))
-                return true;
-    }
-    return false;
+    return trace_leaving_is_unwinder(leaving, words, count);
 }
 
 /* A copy in a register is in use now. */
@@ -177,14 +169,16 @@ static bool is_in_register(const struct trace_leaving *leaving, const struct use
     return false;
 }
 
-/* The thread waits for something all the time, and nothing on its stack leads to an unwinder. */
+/* It has been there for long, and nothing on the thread's stack leads to an unwinder, nor is it in
+ * one. */
 static bool is_left_over(struct trace_leaving *leaving, const struct trace_held *held)
 {
     for (size_t i = 0; i < leaving->stop.threads.count; i++) {
         const struct trace_stopped *thread = &leaving->stop.threads.items[i];
+        const uint64_t ip = thread->registers.rip;
         if (thread->tid == held->tid)
-            return (int64_t)thread->registers.orig_rax >= 0 &&
-                   sprof_clock_monotonic_ns() - held->since_ns > SLEEPING_NS &&
+            return sprof_clock_monotonic_ns() - held->since_ns > LEFT_OVER_NS &&
+                   !trace_leaving_is_unwinder(leaving, &ip, 1) &&
                    !each_piece(leaving, thread, leads_to_unwinder);
     }
     return true;

@@ -105,5 +105,6 @@ void trace_leaving_release(struct trace_leaving *leaving)
     sprof_vec_release(&leaving->writable);
     sprof_vec_release(&leaving->texts);
     sprof_vec_release(&leaving->held);
+    sprof_vec_release(&leaving->known_files);
     sprof_arena_release(&leaving->arena);
 }

@@ -32,6 +32,12 @@ struct trace_held {
     bool is_there;
 };
 
+/* A file whose code runs in the process. */
+struct trace_known_file {
+    const char *path;
+    bool unwinds; /* has an unwinder in it */
+};
+
 /* The calls of a borrowed thread, and its registers behind them, as agent/probe/hand.S takes them.
  */
 struct trace_errand {
@@ -55,6 +61,7 @@ struct trace_leaving {
     SPROF_VEC(struct trace_span) writable;
     SPROF_VEC(struct trace_text) texts;
     SPROF_VEC(struct trace_held) held;
+    SPROF_VEC(struct trace_known_file) known_files; /* that were looked into */
     bool shares_all;  /* who was killed may have put code back, and changes are not known */
     bool held_failed; /* out of memory: one is not there */
     uint64_t handle, close_at; /* by which the agent is unloaded; 0: it stays */
@@ -94,6 +101,17 @@ int trace_leaving_look(struct trace_leaving *leaving);
 bool trace_leaving_is_anybody_inside(const struct trace_leaving *leaving);
 bool trace_leaving_is_drained(struct trace_leaving *leaving);
 bool trace_leaving_is_anybody_unwinding(struct trace_leaving *leaving);
+
+/* == unwinders.c == */
+
+/* Looks into the files whose code runs in the process, as far as that was not done. It takes some
+ * milliseconds: for while the process runs. */
+void trace_leaving_know_files(struct trace_leaving *leaving);
+
+/* Whether one of the words is an address in code of a file that has an unwinder in it, or that was
+ * not looked into. */
+bool trace_leaving_is_unwinder(const struct trace_leaving *leaving, const uint64_t *words,
+                               size_t count);
 
 /* == detach.c == */
 

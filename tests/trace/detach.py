@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Takes probes out of programs while they run, at random moments.
 
-detach.py text|kill|own|throws|python|sqlite|xz|bash SPROF [SEED [ROUNDS]]
+detach.py text|copies|kill|own|throws|python|sqlite|xz|bash SPROF [SEED [ROUNDS]]
 
 A program prints and ends as it does untraced. `text`: afterwards its code is that of its files, no page
 of it is the process's own, and nothing that was mapped for probes is left. `kill`: sprof is killed
@@ -73,6 +73,37 @@ def text():
         os.unlink("end")
 
 
+def copies():
+    """A thread that works all the time has copies of its return addresses on its stack, and nobody unwinds that."""
+    with open("copies.c", "w") as file:
+        file.write("""#include <stdio.h>
+            __attribute__((noinline)) static void copy(volatile long *to)
+            {
+                const volatile long *frame = __builtin_frame_address(0);
+                for (int i = 0; i < 24; i++) to[i] = frame[i];
+            }
+            __attribute__((noinline)) static long work(void)
+            {
+                volatile long kept[24], n = 0;
+                copy(kept);
+                puts("works");
+                fflush(stdout);
+                while (n >= 0) n = (n + 1) & 0xffff;
+                return kept[1];
+            }
+            int main(void) { return work() == 1; }""")
+    subprocess.run(["gcc", "-O1", "-g", "-w", "copies.c", "-o", "copies"], check=True)
+    tracer = targets.trace(open("out", "w"), "--", "./copies")
+    wait_for(lambda: "works" in open("out").read(), "the program's work")
+    answer = ctl("detach")
+    if answer.returncode:
+        fail(f"detach: {answer.stderr}")
+    target = wait_for(lambda: command_of(tracer.pid), "the command")
+    print(f"{check_text(target)} bytes of code compared")
+    os.kill(target, signal.SIGKILL)
+    status_of(tracer)
+
+
 def throws():
     """All threads handle exceptions all the time: who unwinds a stack reads what detaching changes."""
     with open("throws.cc", "w") as file:
@@ -97,8 +128,10 @@ def throws():
                 for (auto thread : threads) pthread_join(thread, nullptr);
                 return caught[0] + caught[1] + caught[2] == 36000 ? 6 : 1;
             }""")
-    subprocess.run(["g++", "-O1", "-g", "-w", "-pthread", "throws.cc", "-o", "throws"], check=True)
-    detach_while_running(["./throws"])
+    # The second has an unwinder of its own, without a name.
+    for flags in ["-g"], ["-static-libgcc", "-static-libstdc++", "-s"]:
+        subprocess.run(["g++", "-O1", *flags, "-w", "-pthread", "throws.cc", "-o", "throws"], check=True)
+        detach_while_running(["./throws"])
 
 
 def kill():
@@ -142,7 +175,7 @@ def kill():
         controller.wait()
 
 
-cases = {"text": text, "kill": kill, "throws": throws}
+cases = {"text": text, "copies": copies, "kill": kill, "throws": throws}
 with tempfile.TemporaryDirectory() as directory:
     os.chdir(directory)
     if targets.case in cases:
