@@ -202,7 +202,8 @@ static bool wants(void *context, const char *path)
 
 /* == Functions == */
 
-/* How much its probe does. Where a runtime walks stacks by itself, their return addresses stay. */
+/* How much its probe does. Where a runtime walks stacks by itself, or something copies them, their
+ * return addresses stay. */
 static enum probe_tier tier_of(const struct trace_session *session, const struct trace_probe *probe)
 {
     const struct trace_function *function = probe->function;
@@ -211,7 +212,7 @@ static enum probe_tier tier_of(const struct trace_session *session, const struct
     if (function->mechanism == TRACE_LEAVE)
         return function->linkage_name && strstr(function->linkage_name, "longjmp") ? PROBE_JUMP
                                                                                    : PROBE_LEAVE;
-    return function->entry_only || session->runtime ? PROBE_COUNT : PROBE_FULL;
+    return function->entry_only || session->runtime || session->copier ? PROBE_COUNT : PROBE_FULL;
 }
 
 /* By name, or because a chosen one calls it. */
@@ -401,6 +402,8 @@ int trace_choose(struct trace_session *session, struct sprof_error *error)
     if (!result)
         result = trace_plan_process(session->pid, session->listens ? session->code_fd : -1, cache,
                                     wants, take_module, &chooser, &generated, error);
+    if (!result && trace_copiers_find(session))
+        result = sprof_error_memory(error);
     if (!result)
         result = trace_heap_find(session, error);
     if (!result)

@@ -352,6 +352,8 @@ static int take_new(struct trace_loads *loads, struct mapped *mapped, struct cac
                                           .pid = session->pid,
                                           .map_start = mapped->address,
                                           .map_end = mapped->address + mapped->size};
+    if (trace_copier_came(session, &mapping))
+        trace_switch(session);
     if (!trace_wants(session, mapped->file.path) || is_known(loads, mapped))
         return 0;
     trace_plan_mapping(&module, session->pid, &mapping, cache);

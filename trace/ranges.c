@@ -234,7 +234,7 @@ void trace_switch(struct trace_session *session)
         atomic_fetch_add(&session->shared->heap.epoch, 1);
     if (session->uprobes)
         trace_uprobes_switch(session);
-    trace_points_switch(session, !session->paused);
+    trace_points_switch(session, !session->paused && !session->copier);
 }
 
 /* "1,3-5": calls `set` for each number. */

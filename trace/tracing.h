@@ -249,6 +249,7 @@ struct trace_session {
     const char *executable; /* that the command ran at first */
     bool executed;          /* another one took its place */
     const char *runtime;    /* that walks stacks by itself; NULL: none */
+    const char *copier;     /* what copies stacks; NULL: nothing */
     pid_t pid;              /* the command's */
     uint64_t start_ns, start_ticks;
     uint64_t now_ns;    /* when time was last taken; at the end that of the end … */
@@ -284,6 +285,16 @@ bool trace_wants(struct trace_session *session, const char *path);
  * the plan. */
 int trace_choose_module(struct trace_session *session, struct trace_module *module,
                         struct sprof_error *error);
+
+/* == copiers.c == */
+
+/* Has calls counted alone in a process in which something copies stacks. Returns 0, or a negative
+ * code where its mappings cannot be read. */
+int trace_copiers_find(struct trace_session *session);
+
+/* The same where a mapping is the first of such a library: true; then trace_switch is to be called.
+ */
+bool trace_copier_came(struct trace_session *session, const struct model_mmap *mapping);
 
 /* == place.c == */
 

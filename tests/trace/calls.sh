@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof trace: programs compute what they compute untraced, and calls are counted exactly.
-#   calls.sh random LANGUAGE COMPILER | left | known | paths | coroutines | tails | real PROGRAM | environment | children | refused | kinds | packed | follow
+#   calls.sh random LANGUAGE COMPILER | left | known | paths | coroutines | copied | tails | real PROGRAM | environment | children | refused | kinds | packed | follow
 set -u
 . "$(dirname "$0")/lib.sh"
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -220,6 +220,83 @@ END
             has step calls 3000 && has step in_flight 0 && has step abnormal 0
         done
     done
+    ;;
+copied)
+    # A library, named as Python's greenlet, that puts back what it has copied of the stack, when others have used
+    # the places of return addresses.
+    cat >stacks.c <<'END'
+#include <setjmp.h>
+#include <string.h>
+static jmp_buf state;
+static char copy[65536], *low;
+static size_t size;
+void *PyInit__greenlet(void) { return 0; }
+/* 0; 1 where the stack was put back as it was. */
+__attribute__((noinline)) int keep(char *base)
+{
+    if (setjmp(state)) return 1;
+    low = (char *)__builtin_frame_address(0) - 512;
+    size = (size_t)(base - low);
+    memcpy(copy, low, size);
+    return 0;
+}
+__attribute__((noinline)) void put_back(void)
+{
+    volatile char room[4096];
+    room[0] = 0;
+    if ((char *)room > low - 4096) put_back();
+    memcpy(low, copy, size);
+    longjmp(state, 1);
+}
+END
+    cat >program.c <<'END'
+#include <dlfcn.h>
+#include <stdio.h>
+static int (*keep)(char *);
+static void (*put_back)(void);
+static char *base;
+static long sum, times, calls;
+__attribute__((noinline)) long down(long n) { return calls++, n ? down(n - 1) + 1 : keep(base) + 100; }
+__attribute__((noinline)) long other(long n) { return calls++, n ? other(n - 1) * 3 + 1 : 1; }
+__attribute__((noinline)) void again(void) { sum += other(40) & 1; if (times++ < 5) put_back(); }
+int main(int count, char **arguments)
+{
+    void *library = dlopen("./_greenlet.so", RTLD_NOW);
+    if (!library) return puts(arguments[0]);
+    keep = (int (*)(char *))dlsym(library, "keep");
+    put_back = (void (*)(void))dlsym(library, "put_back");
+    base = __builtin_frame_address(0);
+    if (count > 1 && puts("loaded") >= 0 && !fflush(stdout)) getchar();
+    sum += down(20);
+    again();
+    printf("%ld %ld\n", sum, calls);
+    return 3;
+}
+END
+    gcc -O1 -g -shared -fPIC -fno-stack-protector -U_FORTIFY_SOURCE stacks.c -o _greenlet.so &&
+        gcc -O1 -g -fno-stack-protector program.c -o program || fail "no compiler"
+    for options in "" --paths --all-points "--mode log"; do
+        # shellcheck disable=SC2086
+        traced program $options -- ./program
+        grep -q 'greenlets copy stacks: calls are counted' got_err || fail "$options: not said that calls are only counted"
+        calls program.db >found
+        has other calls 246
+        has down calls 21
+    done
+    mkfifo go
+    ./program wait <go >live & target=$!
+    exec 3>go
+    wait_until 60 grep -q loaded live
+    "$SPROF" trace -p $target -o live.db 2>err & tracer=$!
+    wait_until 60 eval '"$SPROF" ctl -i live.db status >/dev/null 2>&1'
+    echo >&3
+    wait $target
+    [ $? = 3 ] || fail "the program that was attached to does something else"
+    wait $tracer || fail "the tracer's status"
+    ./program >plain
+    tail -n 1 live | diff - plain >out || fail "the program that was attached to computes something else"
+    calls live.db >found
+    has other calls 246
     ;;
 tails)
     cat >program.c <<'END'
