@@ -117,8 +117,12 @@ static int check_program(pid_t pid, struct sprof_error *error)
     case AGENT_FILE_SANITIZER:
         return refuse_file(pid, "is built with a sanitizer, which keeps books of its own of calls",
                            error);
-    default: return 0;
+    default: break;
     }
+    return trace_has_foreign_loader(link)
+               ? refuse_file(pid, "is not loaded by glibc's loader, which the tracing agent needs",
+                             error)
+               : 0;
 }
 
 /* The agent's file, by a path by which the process sees the same. */

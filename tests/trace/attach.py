@@ -303,14 +303,20 @@ def refused():
         if answer.returncode not in (1, 2) or not re.search(text, answer.stderr) or os.path.exists("u.db"):
             fail(f"{answer.returncode}: {answer.stderr}")
 
-    def running(*flags):
-        subprocess.run(["gcc", *flags, "plain.c", "-o", "plain"], check=True)
+    def running(*flags, compiler="gcc"):
+        subprocess.run([compiler, *flags, "plain.c", "-o", "plain"], check=True)
         return subprocess.Popen(["./plain"])
 
     process = running("-static")
     says(process.pid, "is linked statically")
     process.kill()
     process.wait()
+    if shutil.which("musl-gcc"):
+        process = running(compiler="musl-gcc")
+        wait_for(lambda: "/plain" in str(mappings(process.pid)), "the program")
+        says(process.pid, "not loaded by glibc's loader.*\n.*--backend uprobe")
+        process.kill()
+        process.wait()
     process = running("-fsanitize=address")
     says(process.pid, "sanitizer")
     process.kill()
