@@ -324,8 +324,8 @@ static int scan(struct trace_session *common, size_t *coming)
     while (directory && !result && (entry = readdir(directory))) {
         const pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
         bool is_assigned, is = false;
-        if (pid <= 0 || pid == getpid() || !sprof_proc_stat_read(pid, &stat) ||
-            stat.start_ticks < oldest || stat.state == 'Z')
+        if (pid <= 0 || pid == getpid() || pid == common->keeper.pid || /* it maps a part, too */
+            !sprof_proc_stat_read(pid, &stat) || stat.start_ticks < oldest || stat.state == 'Z')
             continue;
         result = assign(common, pid, &is_assigned);
         if (!result && !is_assigned && has_our_environment(children, pid))
