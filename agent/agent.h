@@ -23,7 +23,7 @@
 
 enum {
     AGENT_MAGIC = 0x47415053, /* "SPAG" */
-    AGENT_VERSION = 4,
+    AGENT_VERSION = 5,
     AGENT_SLOTS = 4096,        /* threads of one process that can be sampled at the same time */
     AGENT_RING_MIN = 16 << 10, /* bytes of a thread's ring: a power of two */
     AGENT_RING_MAX = 256 << 10,
@@ -45,6 +45,14 @@ enum agent_standing {
     AGENT_SAMPLES,     /* timers run */
     AGENT_HAS_HANDLER, /* the program handles SIGPROF itself: it is left alone */
     AGENT_NO_MEMORY,   /* the rings could not be mapped */
+};
+
+/* Why what a program started has no agent. */
+enum agent_left_out {
+    AGENT_LEFT_OUT_KIND,        /* a file that cannot take one */
+    AGENT_LEFT_OUT_PLACE,       /* where the library or the socket is out of reach */
+    AGENT_LEFT_OUT_DESCRIPTORS, /* a child of fork that has none left, and no higher limit */
+    AGENT_LEFT_OUT_REASONS
 };
 
 struct agent_hello {
@@ -129,7 +137,7 @@ struct agent_control {
     _Atomic uint64_t maps_ns;      /* … and when last */
     _Atomic uint64_t end_cpu_ns;   /* CPU time of the process when it called exit; 0: not yet */
     _Atomic uint64_t refused[AGENT_REFUSALS];
-    _Atomic uint64_t left_out; /* programs it started without an agent, which cannot take one */
+    _Atomic uint64_t left_out[AGENT_LEFT_OUT_REASONS]; /* programs it started without an agent */
     _Atomic uint64_t lost; /* samples for which no ring had room; their weight is with the next */
     struct agent_tail tail[AGENT_TAILS];
 };

@@ -39,6 +39,20 @@ static void warn_of_agents(const struct record_session *session)
                           "word size; their CPU time is [not sampled]",
                           (unsigned long long)counters.programs_left_out,
                           counters.programs_left_out == 1 ? "" : "s");
+    if (counters.programs_out_of_reach)
+        sprof_log_message(log, SPROF_LOG_WARNING,
+                          "%llu program%s that the command started could not reach the agent's "
+                          "library or sprof: in another root directory or mount namespace, or run "
+                          "by another user; their CPU time is [not sampled]",
+                          (unsigned long long)counters.programs_out_of_reach,
+                          counters.programs_out_of_reach == 1 ? "" : "s");
+    if (counters.programs_without_descriptors)
+        sprof_log_message(log, SPROF_LOG_WARNING,
+                          "%llu process%s forked with all descriptors in use and no higher hard "
+                          "limit (`ulimit -Hn`), so that the agent could not call sprof; their CPU "
+                          "time is [not sampled]",
+                          (unsigned long long)counters.programs_without_descriptors,
+                          counters.programs_without_descriptors == 1 ? " was" : "es were");
     if (counters.unsampled_threads)
         sprof_log_message(log, SPROF_LOG_WARNING,
                           "%llu thread%s could not be sampled: more than 4096 at once, too few "

@@ -46,7 +46,7 @@ struct agent_process {
     struct agent_shared *shared;   /* NULL: not sampling */
     const _Atomic uint32_t *owner; /* the recorder's mutex */
     pthread_key_t key;             /* its destructor ends a thread */
-    bool has_key, has_handler;
+    bool has_key, has_handler, lacks_descriptors;
     unsigned ring_shift;
     _Atomic uint32_t slots; /* that are mapped, and may be taken */
     bool has_tails;         /* … as are the places for deep stacks */

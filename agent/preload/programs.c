@@ -52,21 +52,31 @@ static bool is_wanted(char *const *environment)
     return true;
 }
 
+static void count_left_out(enum agent_left_out why)
+{
+    if (agent_active())
+        atomic_fetch_add_explicit(&agent_process.shared->control.left_out[why], 1,
+                                  memory_order_relaxed);
+}
+
 /* Where the library cannot be read (another root), the loader would complain to the program's
- * standard error. */
+ * standard error; where the socket cannot be written to (another user), nobody would answer. */
 static bool is_reachable(void)
 {
     const int saved = errno;
-    const bool reachable = access(agent_process.library + sizeof "LD_PRELOAD", R_OK) == 0;
+    const bool reachable = access(agent_process.library + sizeof "LD_PRELOAD", R_OK) == 0 &&
+                           access(agent_process.socket_path, W_OK) == 0;
     errno = saved;
+    if (!reachable)
+        count_left_out(AGENT_LEFT_OUT_PLACE);
     return reachable;
 }
 
 /* Whether a program is of a kind that can take the agent; one that is not is counted. */
 static bool is_good(enum agent_file kind)
 {
-    if (kind != AGENT_FILE_GOOD && kind != AGENT_FILE_MISSING && agent_active())
-        atomic_fetch_add_explicit(&agent_process.shared->control.left_out, 1, memory_order_relaxed);
+    if (kind != AGENT_FILE_GOOD && kind != AGENT_FILE_MISSING)
+        count_left_out(AGENT_LEFT_OUT_KIND);
     return kind == AGENT_FILE_GOOD;
 }
 

@@ -229,6 +229,7 @@ static bool converse(uint32_t flags, struct agent_welcome *welcome, int fds[2])
     const bool raised = fd < 0 && raise_limit(&before);
     if (raised)
         fd = open_socket();
+    agent_process.lacks_descriptors = fd < 0 && (errno == EMFILE || errno == ENFILE);
     const bool agreed = fd >= 0 && converse_over(fd, flags, welcome, fds);
     if (fd >= 0)
         close(fd);
@@ -352,7 +353,9 @@ static void begin_child(void)
         agent_process.has_key ? agent_next()->getspecific(agent_process.key) : NULL;
     if (thread)
         like = *thread;
-    munmap(agent_process.shared, agent_process.mapped_bytes);
+    struct agent_control *parents = &agent_process.shared->control;
+    munmap((uint8_t *)parents + sizeof agent_process.shared->page,
+           agent_process.mapped_bytes - sizeof agent_process.shared->page);
     munmap((void *)(uintptr_t)agent_process.owner, 4096);
     agent_process.shared = NULL;
     agent_process.owner = NULL; /* where nobody answers any more, programs are started without */
@@ -364,7 +367,10 @@ static void begin_child(void)
     if (join(AGENT_HELLO_FORKED)) {
         agent_helper_start();
         begin_main_thread(&like);
+    } else if (agent_process.lacks_descriptors) { /* nobody but the parent can say so */
+        atomic_fetch_add(&parents->left_out[AGENT_LEFT_OUT_DESCRIPTORS], 1);
     }
+    munmap(parents, sizeof agent_process.shared->page);
 }
 
 /* glibc's pthread_atfork is linked statically and calls the first; musl has the second. */

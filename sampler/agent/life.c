@@ -77,9 +77,16 @@ int sigprof_tell_losses(struct sigprof_source *source, struct sigprof_process *p
         source->counts.unsampled_threads += believable(refused - process->refused[why]);
         process->refused[why] = refused;
     }
-    const uint64_t left_out = atomic_load_explicit(&control->left_out, memory_order_relaxed);
-    source->counts.programs_left_out += believable(left_out - process->left_out);
-    process->left_out = left_out;
+    uint64_t *const left_out[] = {
+        [AGENT_LEFT_OUT_KIND] = &source->counts.programs_left_out,
+        [AGENT_LEFT_OUT_PLACE] = &source->counts.programs_out_of_reach,
+        [AGENT_LEFT_OUT_DESCRIPTORS] = &source->counts.programs_without_descriptors,
+    };
+    for (size_t why = 0; why < AGENT_LEFT_OUT_REASONS; why++) {
+        const uint64_t count = atomic_load_explicit(&control->left_out[why], memory_order_relaxed);
+        *left_out[why] += believable(count - process->left_out[why]);
+        process->left_out[why] = count;
+    }
     const uint32_t standing = atomic_load_explicit(&control->standing, memory_order_relaxed);
     if (process->standing == AGENT_SAMPLES)
         count_standing(source, standing);

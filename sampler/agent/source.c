@@ -306,6 +306,8 @@ static void count(const struct source *base, struct sampler_counters *counters)
     counters->agents_standing_back += own->agents_standing_back;
     counters->agents_without_memory += own->agents_without_memory;
     counters->programs_left_out += own->programs_left_out;
+    counters->programs_out_of_reach += own->programs_out_of_reach;
+    counters->programs_without_descriptors += own->programs_without_descriptors;
     counters->unsampled_threads += own->unsampled_threads;
     counters->helpers_ns += own->helpers_ns;
     for (size_t i = 0; i < source->processes.count; i++)

@@ -422,6 +422,31 @@ END
         holds "$(sql t.db "SELECT sum(exclusive_weight) * 1.0 / (SELECT target_cpu_ns FROM run) FROM v_function
             WHERE function = 'work'") > 0.5" "the child's CPU time"
     done
+    # Where the limit cannot be raised, the child runs without, and the reason is named.
+    (ulimit -n 64 && ./filled 0) >wanted
+    expect 5 "${record[@]}" -- bash -c 'ulimit -n 64; exec ./filled 0'
+    cmp -s out wanted || fail "the program finds other descriptors: $(diff out wanted)"
+    said '1 process was forked with all descriptors in use'
+    holds "$(sql t.db "SELECT sum(weight) * 1.0 / (SELECT target_cpu_ns FROM run) FROM sample WHERE count = 0") > 0.5" \
+        "the child's CPU time"
+}
+
+# A program in another root directory, or of another user, finds no agent, and runs as it does without.
+out_of_reach() {
+    needs_root "to be another user, and to change the root directory"
+    prepare_ordinary_user
+    expect 0 "${record[@]}" -- bash -c "setpriv --reuid=65534 --clear-groups '$work/user/split' once 300 | wc -l; :"
+    [ "$(cat out)" = 1 ] || fail "another output"
+    said '1 program that the command started could not reach .*another user'
+    mkdir -p root/lib64 root/lib
+    cp "$PROGRAMS/wakes" root/
+    ldd "$PROGRAMS/wakes" | grep -o '/[^ ]*' | while read -r library; do
+        mkdir -p "root${library%/*}" && cp "$library" "root$library"
+    done
+    expect 0 "${record[@]}" -- bash -c "chroot root /wakes pipes 100; :"
+    ! grep -q 'ld.so' err || fail "the loader complained: $(cat err)"
+    said '1 program that the command started could not reach .*another root directory'
+    holds "$(sql t.db "SELECT sum(weight) FILTER (WHERE count = 0) FROM sample") > 90000000" "its time is booked"
 }
 
 # An ordinary user, who reads no manual, in a container that refuses perf events.
