@@ -201,7 +201,7 @@ static void summarize(struct cli_terminal *terminal, const struct trace_options 
 {
     char refused[80] = "", abnormal[80] = "", in_flight[80] = "", probe[80] = "";
     if (result->refused)
-        snprintf(refused, sizeof refused, ", %zu refused: `sprof probes --refused`",
+        snprintf(refused, sizeof refused, ", %zu refused: `sprof probes --refused FILE`",
                  result->refused);
     if (result->abnormal)
         snprintf(abnormal, sizeof abnormal, " · %llu left without returning",

@@ -226,6 +226,11 @@ class App {
         return this.event().calls ? 'calls' : 'samples';
     }
 
+    // Of calls that were counted by function alone it is not known who made them.
+    hasStacks() {
+        return !this.event().calls || this.data.hasCallers;
+    }
+
     hasTime() {
         return this.run().durationNs > 0 && !this.event().calls;
     }

@@ -207,11 +207,11 @@ class CompareView {
 const VIEWS = [
     ['summary', 'Summary', (app, host) => new SummaryView(app, host)],
     ['compare', 'Comparison', (app, host) => new CompareView(app, host), app => app.comparing],
-    ['flame', 'Flame graph', (app, host) => new FlameView(app, host), app => !app.event().calls],
-    ['tree', 'Call tree', (app, host) => new TreeView(app, host), app => !app.event().calls],
+    ['flame', 'Flame graph', (app, host) => new FlameView(app, host), app => app.hasStacks()],
+    ['tree', 'Call tree', (app, host) => new TreeView(app, host), app => app.hasStacks()],
     ['functions', 'Functions', (app, host) => new FunctionsView(app, host)],
     ['modules', 'Modules', (app, host) => new ModulesView(app, host)],
-    ['callers', 'Callers & callees', (app, host) => new CallersView(app, host), app => !app.event().calls],
+    ['callers', 'Callers & callees', (app, host) => new CallersView(app, host), app => app.hasStacks()],
     ['source', 'Source', (app, host) => new SourceView(app, host), app => !app.event().calls && app.data.sources.some(source => source?.functions.length)],
     ['heat', 'Heat map', (app, host) => new HeatView(app, host), app => app.hasTime()],
 ];

@@ -349,9 +349,9 @@ function describeEntry(profile, entry) {
     }
     const time = profile.isClock ? ` · ${formatTime(entry.weight)}` : '';
     lines.push(element('span', {}, `${formatPercent(entry.value, profile.total, samples)} · ` +
-        `${formatCount(entry.samples)} samples${time}`));
+        `${formatCount(entry.samples)} ${profile.unit}${time}`));
     if (entry.self)
         lines.push(element('span', {}, `itself ${formatPercent(entry.self, profile.total, samples)}` +
-            ` · ${formatCount(entry.selfSamples)} samples`));
+            ` · ${formatCount(entry.selfSamples)} ${profile.unit}`));
     return lines;
 }

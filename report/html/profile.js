@@ -45,6 +45,7 @@ class Profile {
         this.costs = treeCosts(view, selected.choose(selection));
         const event = data.events[selection.event];
         this.isClock = event.clock;
+        this.unit = event.calls ? 'calls' : 'samples';
         this.byWeight = event.varying;
         this.value = this.byWeight ? this.costs.weight : this.costs.samples;
         this.selfValue = this.byWeight ? this.costs.selfWeight : this.costs.selfSamples;

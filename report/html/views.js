@@ -224,12 +224,12 @@ class CallersView {
                 text: row => functionName(app, row.entry.function),
                 tip: row => app.data.functions.names[row.entry.function] + ' · ' +
                     moduleName(app, row.entry.function)},
-            {title: 'of it', number: true, width: '82px', help: 'of the samples that contain the function',
+            {title: 'of it', number: true, width: '82px', help: `of the ${app.unit()} that contain the function`,
                 bar: row => this.value ? row.entry.value / this.value : 0,
                 text: row => formatPercent(row.entry.value, this.value, this.samples)},
-            {title: 'of all', number: true, width: '78px', help: 'of all selected samples',
+            {title: 'of all', number: true, width: '78px', help: `of all selected ${app.unit()}`,
                 text: row => formatPercent(row.entry.value, app.profile.total, app.profile.costs.samples[0])},
-            {title: 'samples', rank: 1, number: true, width: '80px', text: row => formatCount(row.entry.samples)},
+            {title: app.event().calls ? 'calls in it' : 'samples', rank: 1, number: true, width: '84px', text: row => formatCount(row.entry.samples)},
         ];
         callers.append(element('h3', {}, 'Callers: who calls it'));
         callees.append(element('h3', {}, 'Callees: what it calls'));
@@ -260,10 +260,10 @@ class CallersView {
         const self = profile.functions();
         this.center.replaceChildren(element('b', {}, profile.nameOf(fn)),
             element('div', {class: 'muted'}, moduleName(app, fn) + (file ? ` · ${file}:${data.functions.line[fn]}` : '')),
-            element('div', {}, `in ${formatCount(below.samples)} of ${formatCount(all)} samples, ` +
+            element('div', {}, `in ${formatCount(below.samples)} of ${formatCount(all)} ${profile.unit}, ` +
                 `${formatPercent(below.value, profile.total, all)} · itself ` +
                 `${formatCount(self.selfSamples[fn])}, ${formatPercent(profile.pickSelf(self)[fn], profile.total, all)} `,
-                sourceOf(data, state.event)?.places.has(fn) ? element('button', {class: 'chip',
+                !app.event().calls && sourceOf(data, state.event)?.places.has(fn) ? element('button', {class: 'chip',
                     onclick: () => app.set({tab: 'source', function: fn})}, 'source') : null));
         for (const single of [this.callers, this.callees])
             single.hide(Boolean(comparison));

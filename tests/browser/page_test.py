@@ -391,6 +391,19 @@ def calls(browser, work):
     page.tab("summary")
     if "samples" in browser.run("return document.querySelector('#app').innerText"):
         raise SystemExit("the summary of a trace speaks of samples")
+    # With --paths it is known who made them.
+    done = subprocess.run([SPROF, "trace", "--paths", "-o", recording, "--", *SPLIT, "100"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if done.returncode:
+        raise SystemExit(f"sprof trace --paths: {done.stderr}")
+    page = Page(browser, make_page(work, recording))
+    tabs = browser.run("return [...document.querySelectorAll('[data-tab]')].map(tab => tab.dataset.tab)")
+    if tabs != ["summary", "flame", "tree", "functions", "modules", "callers"]:
+        raise SystemExit(f"a trace with paths has the views {tabs}")
+    for tab in ("flame", "tree", "callers"):
+        page.tab(tab)
+        text = browser.run("return document.querySelector('#app').innerText")
+        if "samples" in text or (tab != "flame" and "calls" not in text):
+            raise SystemExit(f"the view {tab} of a trace speaks of samples: {text[:300]}")
 
 
 def keyboard(browser, work):
