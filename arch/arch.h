@@ -18,6 +18,7 @@
  *   ARCH_CALL_BYTES, ARCH_INSTRUCTION_BYTES   the longest call, the longest instruction
  *   ARCH_MOVED_BYTES, ARCH_JUMP_BYTES         the longest form of an instruction that was moved; a jump
  *   ARCH_MOVED_CALL_BYTES   the longest form that arch_call_move writes
+ *   ARCH_PUSHED_BYTES, ARCH_PUSHED_PART       see arch_code_pushes
  *   ARCH_STAGE_BEFORE, ARCH_STAGE_AFTER       what arch_code_stage looks at
  *   ARCH_PLT_JUMP_BYTES     what arch_code_plt_slot looks at
  *   ARCH_PLT_ENTRY_BYTES, ARCH_PLT_HEAD_PUSH_BYTES   of .plt where its entries push: an entry, and
@@ -84,6 +85,13 @@ enum arch_stage {
     ARCH_STAGE_FP_PUSHED, /* the caller's frame pointer is at sp, the return address behind it */
 };
 enum arch_stage arch_code_stage(const uint8_t code[ARCH_STAGE_BEFORE + ARCH_STAGE_AFTER]);
+
+/* Whether the instruction puts the stack pointer into the frame pointer. */
+bool arch_code_sets_fp(const uint8_t *code, size_t length);
+
+/* Whether the bytes begin with the push of a return address that arch_instruction_move makes of a
+ * call; it has ARCH_PUSHED_BYTES, of which the first ARCH_PUSHED_PART move the stack pointer. */
+bool arch_code_pushes(const uint8_t *code, size_t size, uint64_t *address);
 
 /* Whether a function ends in the bytes: a return with padding behind it. Bytes that only look so
  * are taken for an end, too. */

@@ -40,7 +40,7 @@ enum cfi_value_how {
     CFI_AT_CFA,      /* saved at CFA + offset */
     CFI_AT_REGISTER, /* saved at register + offset */
     CFI_IN_REGISTER, /* held by another register */
-    CFI_THUNK,       /* in a record of the tracer's: see CFI_EXPR_THUNK */
+    CFI_THUNK,       /* in a record of the tracer's: see CFI_EXPR_THUNK; reg 1: of a call point */
     CFI_COMPLEX,
 };
 
@@ -77,7 +77,7 @@ struct cfi_expression {
     uint8_t reg;
     int64_t offset; /* constant; register + offset; first offset of DEREF; PLT: see above;
                        THUNK: where the records are */
-    int64_t add;
+    int64_t add;    /* THUNK: 1: of a call point */
 };
 
 /* Reduces a DWARF expression. `initial_cfa`: the CFA is on the stack when it starts (as for

@@ -238,19 +238,28 @@ static bool is_plt(struct sprof_bytes bytes, struct cfi_expression *expression)
 
 /* What the tracing agent says of the return address in its thunks (agent/probe/area.S): on the
  * stack at CFA - 9, or in the record of that slot, by the offset of the instruction in its thunk.
- */
+ * In those of call points it is at CFA - 10, and the record that of another slot. */
 static bool is_thunk(struct sprof_bytes bytes, struct cfi_expression *expression)
 {
-    static const uint8_t form[] = {
+    static const uint8_t function[] = {
         0x39, 0x1c, 0x80, 0,    0x08, 63,   0x1a, 0x08, 22, 0x2a, /* lit9, minus, pc & 63 >= 22 */
         0x80, 0,    0x08, 63,   0x1a, 0x08, 45,   0x2a,           /* pc & 63 >= 45 */
         0x1c, 0x31, 0x1c, 0x28, 22,   0,                          /* not between them: to the end */
         0x0e, 0xff, 0xff, 0xff, 0xff, 0xff, 3,    0,    0,  0x1a, 0x33, 0x24, 0x0e};
-    if (ARCH_PC != 16 || !ARCH_CALL_PUSHES || bytes.size != sizeof form + sizeof(uint64_t) + 1 ||
-        memcmp(bytes.data, form, sizeof form) != 0 || bytes.data[bytes.size - 1] != 0x22)
+    static const uint8_t point[] = {
+        0x3a, 0x1c, 0x80, 0,    0x08, 63,   0x1a, 0x08, 22, 0x2a, /* lit10 … */
+        0x80, 0,    0x08, 63,   0x1a, 0x08, 45,   0x2a,           /* … */
+        0x1c, 0x31, 0x1c, 0x28, 32,   0,                          /* … */
+        0x0e, 0,    0,    0,    0,    0,    1,    0,    0,  0x27, /* xor 2^40 */
+        0x0e, 0xff, 0xff, 0xff, 0xff, 0xff, 3,    0,    0,  0x1a, 0x33, 0x24, 0x0e};
+    const bool is_point = bytes.size == sizeof point + sizeof(uint64_t) + 1;
+    const uint8_t *form = is_point ? point : function;
+    const size_t size = is_point ? sizeof point : sizeof function;
+    if (ARCH_PC != 16 || !ARCH_CALL_PUSHES || bytes.size != size + sizeof(uint64_t) + 1 ||
+        memcmp(bytes.data, form, size) != 0 || bytes.data[bytes.size - 1] != 0x22)
         return false;
-    *expression = (struct cfi_expression){.kind = CFI_EXPR_THUNK};
-    memcpy(&expression->offset, bytes.data + sizeof form, sizeof expression->offset);
+    *expression = (struct cfi_expression){.kind = CFI_EXPR_THUNK, .add = is_point};
+    memcpy(&expression->offset, bytes.data + size, sizeof expression->offset);
     return !(expression->offset & UINT32_MAX);
 }
 

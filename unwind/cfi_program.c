@@ -241,6 +241,7 @@ static void op_expression(struct machine *machine)
         .how = CFI_AT_REGISTER, .reg = expression.reg, .offset = expression.offset};
     const bool in_thunk = expression.kind == CFI_EXPR_THUNK;
     const struct cfi_value other = {.how = in_thunk ? CFI_THUNK : CFI_COMPLEX,
+                                    .reg = in_thunk && expression.add,
                                     .offset = in_thunk ? expression.offset >> 32 : 0};
     set(machine, reg, simple ? value : other);
 }

@@ -97,7 +97,7 @@ static bool go_on_by(struct walk *walk,
 bool unwind_walk_fallback_frame_pointer(struct walk *walk, uint64_t rule)
 {
     static bool (*const attempts[])(struct walk *, struct walk_caller *) = {
-        unwind_walk_leaf_caller, frame_pointer_caller, NULL};
+        unwind_walk_moved_caller, unwind_walk_leaf_caller, frame_pointer_caller, NULL};
     (void)rule;
     return go_on_by(walk, attempts);
 }

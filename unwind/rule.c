@@ -97,7 +97,8 @@ uint64_t unwind_rule_of_state(const struct cfi_state *state)
     if (state->ra.how == CFI_UNDEFINED)
         return UNWIND_RULE_END;
     if (state->ra.how == CFI_THUNK)
-        return UNWIND_RULE_THUNK | (uint64_t)state->ra.offset << 32;
+        return UNWIND_RULE_THUNK | unwind_rule_with_register(state->ra.reg) |
+               (uint64_t)state->ra.offset << 32;
     if (state->sp.how == CFI_IN_REGISTER)
         return jump_rule(state);
     if (state->sp.how != CFI_SAME)

@@ -40,7 +40,8 @@ enum unwind_rule_kind {
     UNWIND_RULE_FRAME_POINTER,   /* code without tables that keeps frame pointers: JIT */
     UNWIND_RULE_BARE,            /* a file without tables: frame pointer, else scan */
     UNWIND_RULE_COMPLEX,         /* only libunwind can tell */
-    UNWIND_RULE_THUNK,    /* a thunk of the tracer's: its records begin at bits 32-63 << 32 */
+    UNWIND_RULE_THUNK, /* a thunk of the tracer's: its records begin at bits 32-63 << 32; register
+                          1: of a place that calls, 0: of a function */
     UNWIND_RULE_NOT_CODE, /* walk only: no region holds the address */
     UNWIND_RULE_PENDING,  /* walk only: the region's table is not built yet */
     UNWIND_RULE_KINDS

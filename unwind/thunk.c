@@ -18,6 +18,11 @@ enum {
 
 #define SLOT_MASK ((UINT64_C(1) << 42) - 1)
 
+/* A place that calls, and the function that it calls, have one slot and two records: that of the
+ * place is where another slot's would be, and has a bit in it (agent/probe/thread.h). */
+enum { POINT = 1 };
+#define POINT_DISTANCE (UINT64_C(1) << 40)
+
 /* Where the call pushed its return address, by the rules of agent/probe/area.S. */
 static uint64_t slot_of(uint64_t sp, unsigned offset)
 {
@@ -40,32 +45,45 @@ static bool recorded_call(struct walk *walk, uint64_t records, uint64_t slot,
                           struct model_open_call *call)
 {
     uint64_t record[RECORD_WORDS];
+    const uint64_t place = slot & POINT ? slot ^ POINT ^ POINT_DISTANCE : slot;
     walk->from = WALK_FROM_LIVE;
-    if (unwind_walk_read_live(walk, records + 8 * (slot & SLOT_MASK), record, sizeof record))
+    if (unwind_walk_read_live(walk, records + 8 * (place & SLOT_MASK), record, sizeof record))
         return false;
     *call =
         (struct model_open_call){record[RECORD_SLOT], record[RECORD_RETURN], record[RECORD_BEGAN]};
     return call->slot == slot && (!walk->call_began || call->began < walk->call_began);
 }
 
+static bool is_point(uint64_t rule)
+{
+    return unwind_rule_register(rule) == POINT;
+}
+
+/* A record leads to a thunk only where a function's leads to that of the place that called it: nor
+ * may a forged one do so, for ever. */
+static bool is_believed(struct walk *walk, uint64_t rule, uint64_t address)
+{
+    const uint64_t next = unwind_walk_rule(walk, address - 1);
+    return unwind_rule_kind(next) != UNWIND_RULE_THUNK || (is_point(next) && !is_point(rule));
+}
+
 bool unwind_walk_thunk(struct walk *walk, uint64_t rule)
 {
     const struct unwind_frame *frame = &walk->walker->frames[walk->count - 1];
     const unsigned offset = (unsigned)(frame->address % THUNK_BYTES);
-    const uint64_t slot = slot_of(walk->sp, offset);
+    const uint64_t slot = slot_of(walk->sp, offset), of = slot | (is_point(rule) ? POINT : 0);
     struct walk_caller caller = {.sp = slot + 8, .fp = walk->fp, .found_by = MODEL_BY_CFI};
     struct model_open_call call;
+    walk->walker->knows_thunks = true;
     if (offset < IN_RECORD || offset >= ON_STACK) {
         if (unwind_walk_read_word(walk, slot, &caller.address) != WALK_READ_OK)
             return unwind_walk_end(walk, MODEL_END_TRUNCATED);
     } else {
-        if (!captured_call(walk, slot, &call) &&
-            !recorded_call(walk, rule >> 32 << 32, slot, &call))
+        if (!captured_call(walk, of, &call) && !recorded_call(walk, rule >> 32 << 32, of, &call))
             return unwind_walk_end(walk, MODEL_END_TRUNCATED);
         walk->call_began = call.began;
         caller.address = call.return_address;
-        /* A record never leads to a thunk: nor may a forged one, for ever. */
-        if (unwind_rule_kind(unwind_walk_rule(walk, caller.address - 1)) == UNWIND_RULE_THUNK)
+        if (!is_believed(walk, rule, caller.address))
             return unwind_walk_end(walk, MODEL_END_BAD_MEMORY);
     }
     walk->count -= frame->is_return; /* what runs in a thunk is shown; what calls from one is not */

@@ -67,6 +67,7 @@ struct unwind_walker {
     struct unwind_known_call calls[UNWIND_CALLS_KNOWN]; /* by return address */
     struct libunwind_fallback *fallback;
     struct unwind_counters counters;
+    bool knows_thunks; /* it has met some: what it walks is being traced */
 };
 
 /* Where words of the stack come from: of the sample's moment, of it but perhaps zeroes that stand
@@ -173,6 +174,10 @@ bool unwind_walk_end(struct walk *walk, enum model_end end);
 /* The caller of an interrupted instruction that no table covers, where the code itself tells it
  * beyond doubt; false where it does not. */
 bool unwind_walk_leaf_caller(struct walk *walk, struct walk_caller *caller);
+
+/* Where the interrupted instruction is one that the tracer has moved out of a function: makes the
+ * frame that of the function, at the place where that goes on, and finds its caller. */
+bool unwind_walk_moved_caller(struct walk *walk, struct walk_caller *caller);
 
 /* Where the call that ends at a return address leads: directly, or through the jump of a PLT entry.
  * False where it is not a direct call. */

@@ -1,23 +1,27 @@
 /* What the thunks of call points call where the case is not the usual one: see trace/points.h. */
 #include "agent/probe/call.h"
 
+/* Ends a call whose function has made another by a jump at its end. Its return address is back
+ * where it was before that: who walks the stack of this moment finds no record of the call any
+ * more. */
+static void end_before(struct thread *thread, struct record *ended, uint64_t slot)
+{
+    *(volatile uint64_t *)(uintptr_t)slot = ended->return_address;
+    atomic_signal_fence(memory_order_seq_cst);
+    end_tail(thread, ended);
+}
+
 /* Where a call returns to that is made by a jump at the end of a function, which ends here, and
  * with it the call point that had called that. */
 static uint64_t end_tails(struct thread *thread, struct record *point, uint64_t slot)
 {
-    uint64_t return_address = *(const uint64_t *)(uintptr_t)slot;
+    const volatile uint64_t *const place = (const volatile uint64_t *)(uintptr_t)slot;
     struct record *function = record_of(slot);
-    if (is_in_thunks(return_address, probe_thunks, PROBE_THUNKS) &&
-        function->serial == thread->serial) {
-        end_tail(thread, function);
-        return_address = function->return_address;
-    }
-    if (is_in_thunks(return_address, probe_points, PROBE_POINTS) &&
-        point->serial == thread->serial) {
-        end_tail(thread, point);
-        return_address = point->return_address;
-    }
-    return return_address;
+    if (is_in_thunks(*place, probe_thunks, PROBE_THUNKS) && function->serial == thread->serial)
+        end_before(thread, function, slot);
+    if (is_in_thunks(*place, probe_points, PROBE_POINTS) && point->serial == thread->serial)
+        end_before(thread, point, slot);
+    return *place;
 }
 
 SAVES_ALL int probe_point_entered(uint32_t number, uint64_t slot, const struct probe_saved *saved)

@@ -47,6 +47,26 @@ enum arch_stage arch_code_stage(const uint8_t code[ARCH_STAGE_BEFORE + ARCH_STAG
     return ARCH_STAGE_UNKNOWN;
 }
 
+bool arch_code_sets_fp(const uint8_t *code, size_t length)
+{
+    return length == 3 && code[0] == 0x48 &&
+           ((code[1] == 0x89 && code[2] == 0xe5) || (code[1] == 0x8b && code[2] == 0xec));
+}
+
+/* push $…; movl $…,4(%rsp) */
+bool arch_code_pushes(const uint8_t *code, size_t size, uint64_t *address)
+{
+    static const uint8_t upper[] = {0xc7, 0x44, 0x24, 0x04};
+    uint32_t low, high;
+    if (size < ARCH_PUSHED_BYTES || code[0] != 0x68 ||
+        memcmp(code + ARCH_PUSHED_PART, upper, sizeof upper) != 0)
+        return false;
+    memcpy(&low, code + 1, sizeof low);
+    memcpy(&high, code + ARCH_PUSHED_PART + sizeof upper, sizeof high);
+    *address = (uint64_t)high << 32 | low;
+    return true;
+}
+
 /* nop of any length and int3: the first bytes of longer nops: 66 …, 0f 1f. */
 static bool is_padding(const uint8_t *code, size_t left)
 {

@@ -66,6 +66,18 @@ enum arch_stage arch_code_stage(const uint8_t code[ARCH_STAGE_BEFORE + ARCH_STAG
     return at == PUSH_FRAME || at == RETURN ? ARCH_STAGE_NO_FRAME : ARCH_STAGE_UNKNOWN;
 }
 
+/* add x29, sp, #n */
+bool arch_code_sets_fp(const uint8_t *code, size_t length)
+{
+    return length == 4 && (word_at(code) & 0xffc003ff) == 0x910003fd;
+}
+
+bool arch_code_pushes(const uint8_t *code, size_t size, uint64_t *address)
+{
+    (void)code, (void)size, (void)address;
+    return false; /* a call keeps its return address in a register */
+}
+
 bool arch_code_holds_end(struct sprof_bytes code)
 {
     for (size_t i = 0; i + 4 <= code.size; i += 4)
