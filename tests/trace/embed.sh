@@ -501,6 +501,70 @@ listen_listens_again() {
     [ "$(sort -u sums)" = 3000000 ] && [ "$(wc -l <sums)" = $lines ] || fail "wrong sums: $(cat sums)"
 }
 
+# Leaves three frames a call, by exceptions and by longjmp, for each byte that it reads.
+make_leaver() {
+    cat >leaver.cc <<'END'
+#include <csetjmp>
+#include <cstdio>
+#include <ctime>
+#include <unistd.h>
+#define NI extern "C" __attribute__((noinline))
+static jmp_buf place;
+static inline void busy(long us) { timespec a, b; clock_gettime(CLOCK_MONOTONIC, &a); do clock_gettime(CLOCK_MONOTONIC, &b); while ((b.tv_sec - a.tv_sec) * 1000000000L + b.tv_nsec - a.tv_nsec < us * 1000); }
+NI void third(int n) { busy(100); if (n & 1) longjmp(place, 1); throw n; }
+NI void second(int n) { busy(100); third(n); busy(1); }
+NI void first(int n) { busy(100); second(n); busy(1); }
+NI void jumps(int n) { if (!setjmp(place)) first(n); busy(500); }
+NI void catches(int n) { try { first(n); } catch (int) { } busy(500); }
+int main()
+{
+    char byte;
+    while (read(0, &byte, 1) == 1)
+        for (int i = 0; i < 200; i++) { if (i & 1) jumps(i); else catches(i); }
+    std::puts("done");
+    return 7;
+}
+END
+    g++ -O1 -g leaver.cc -o leaver || fail "no compiler"
+    chosen='^(third|second|first|jumps|catches)(\(|$)'
+    output=leaver.probes embed leaver --function "$chosen"
+    grep -q 'prologue 5)' embed.txt || fail "$(cat embed.txt)"
+}
+
+left_frames() { # RECORDING: who was called how often, and left how often
+    "$SPROF" sql "$1" --format csv "SELECT function, calls, abnormal, in_flight FROM v_call_stats
+        WHERE function IN ('first', 'second', 'third', 'jumps', 'catches') ORDER BY function" 2>err || fail "no figures in $1"
+}
+
+listen_left() {
+    local program
+    make_leaver
+    for program in leaver leaver.probes; do
+        printf x | "$SPROF" trace --max-overhead none --function "$chosen" -o $program.db -- ./$program >out 2>err
+        [ $? = 7 ] || fail "$program ends with another status"
+    done
+    left_frames leaver.db >plain.txt
+    left_frames leaver.probes.db >embedded.txt
+    grep -q '^third,200,200,0' plain.txt || fail "$(cat plain.txt)"
+    cmp -s plain.txt embedded.txt || fail "embedded: $(cat embedded.txt)"
+    # Who catches works five times as long as who is left, and it is his time.
+    "$SPROF" sql leaver.probes.db --format csv "SELECT sum(self_ns * (function IN ('jumps', 'catches'))) >
+        sum(self_ns * (function = 'third')) FROM v_call_stats" 2>err | grep -q '^1' || fail "time of functions that were left"
+    # Without ptrace only the count and the time of who catches is the same.
+    cp leaver.probes counter.probes
+    start "${listening[@]}"
+    wait_for_socket
+    probes=5
+    trace_it listened.db --function "$chosen" 5>&- # the program reads to the end
+    printf x >&5
+    for _ in $(seq 600); do [ ! -s sums ] || break; exec 5>&-; sleep 0.1; done
+    wait $target
+    [ $? = 7 ] || fail "the program ended with another status"
+    wait $tracer || fail "the trace: $(cat trace.txt)"
+    left_frames listened.db >embedded.txt
+    cmp -s plain.txt embedded.txt || fail "listening: $(cat embedded.txt)"
+}
+
 listen_listens_killed() {
     start "${listening[@]}"
     wait_for_socket
@@ -673,6 +737,7 @@ listens | listens_killed | listens_bad | listens_again)
     grep -q 'prologue 2' embed.txt || fail "$(cat embed.txt)"
     listen_$1
     ;;
+left) listen_left ;;
 refused)
     g++ -O2 -g program.cc -o program && gcc -x c -O1 -static - -o static <<<'int main(void) { return 0; }' &&
         gcc -x c -O1 -static-pie - -o static_pie <<<'int main(void) { return 0; }' && g++ -c program.cc -o program.o &&
