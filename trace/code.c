@@ -132,6 +132,34 @@ static int add_functions(struct image *image, uint64_t bias, const char *const *
     return 0;
 }
 
+/* A wait may leave the waiting to another function and be off the stack: pthread_join does. */
+static int add_tails(struct trace_code *code, struct image *image, const struct module *module)
+{
+    uint64_t vaddr;
+    const struct sprof_bytes text = image_section(image, ".text", &vaddr);
+    for (size_t i = 0, count = code->waits.count; i < count && module->built.table; i++) {
+        const struct unwind_range wait = code->waits.items[i];
+        const uint64_t begin = wait.start - module->bias - vaddr, size = wait.end - wait.start;
+        struct arch_instruction instruction;
+        struct unwind_range tail;
+        if (begin >= text.size || size > text.size - begin)
+            continue;
+        for (uint64_t at = 0; at < size; at += instruction.length) {
+            if (!arch_instruction_decode(text.data + begin + at, size - at, &instruction))
+                break;
+            const uint64_t target = at + instruction.length + (uint64_t)instruction.value;
+            if (instruction.flow != ARCH_FLOW_JUMP || target < size ||
+                !unwind_table_function(module->built.table, vaddr + begin + target, &tail))
+                continue;
+            tail.start += module->bias;
+            tail.end += module->bias;
+            if (sprof_vec_push(&code->waits, tail))
+                return SPROF_ENOMEM;
+        }
+    }
+    return 0;
+}
+
 /* Of libc before 2.34, which keeps them elsewhere, what it has for itself. */
 static void find_loading(struct trace_code *code, struct image *image, uint64_t bias)
 {
@@ -157,13 +185,16 @@ static void find_signal_return(struct trace_code *code, struct image *image, uin
         code->signal_return = bias + vaddr + (uint64_t)(at - (const uint8_t *)text.data);
 }
 
-static int look_into_libc(struct trace_code *code, struct image *image, uint64_t bias)
+static int look_into_libc(struct trace_code *code, struct image *image, const struct module *module)
 {
+    const uint64_t bias = module->bias;
     struct image_symbol symbols[sizeof waits / sizeof *waits + sizeof locked / sizeof *locked];
     find_loading(code, image, bias);
     find_signal_return(code, image, bias);
     int result =
         add_functions(image, bias, waits, sizeof waits / sizeof *waits - 1, symbols, code, true);
+    if (!result)
+        result = add_tails(code, image, module);
     if (!result)
         result = add_functions(image, bias, locked, sizeof locked / sizeof *locked - 1, symbols,
                                code, false);
@@ -195,7 +226,7 @@ static struct module *module_of(struct trace_code *code, const struct model_mmap
     module->kind = kind_of(module->path, image);
     if (!recording_find_built(&module->built, image, code->cache))
         recording_build(&module->built, image, code->cache, NULL);
-    const int result = module->kind == MODULE_LIBC ? look_into_libc(code, image, module->bias) : 0;
+    const int result = module->kind == MODULE_LIBC ? look_into_libc(code, image, module) : 0;
     image_free(image);
     return result ? NULL : module;
 }

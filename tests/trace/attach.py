@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Traces programs that run already: attaches at random moments, detaches, attaches again.
 
-attach.py text|own|kill|controlled|beginning|both|passed|refused|python|sqlite|xz|bash SPROF [SEED [ROUNDS]]
+attach.py text|own|kill|controlled|beginning|both|passed|joins|refused|python|sqlite|xz|bash SPROF [SEED [ROUNDS]]
 
 A program prints and ends as it does untraced. `text`: afterwards its code is that of its files, and it
 has the mappings that it had but for those of malloc and of its threads. `kill`: sprof is killed at any
@@ -293,6 +293,43 @@ def passed():
     print("3 times probes were passed, and not passed any more")
 
 
+JOINS = """
+#include <pthread.h>
+__attribute__((noinline)) static long work(long n) { long sum = 0; while (n--) sum += n * n ^ sum >> 3; return sum; }
+static void *life(void *n) { return (void *)work((long)n); }
+static void *parent(void *unused)
+{
+    for (;;) {
+        pthread_t thread;
+        pthread_create(&thread, 0, life, (void *)20000);
+        pthread_join(thread, 0);
+    }
+}
+int main(void)
+{
+    pthread_t parents[2];
+    for (int i = 0; i < 2; i++) pthread_create(parents + i, 0, parent, 0);
+    for (int i = 0; i < 2; i++) pthread_join(parents[i], 0);
+}
+"""
+
+
+def joins():
+    """Attaches where all that wait do so in pthread_join, for threads that live a moment."""
+    with open("joins.c", "w") as file:
+        file.write(JOINS)
+    subprocess.run(["gcc", "-O2", "joins.c", "-o", "joins"], check=True)
+    process = begin_own("./joins")
+    for i in range(ROUNDS):
+        tracer = trace(process.pid, "--function", "^work$", "--duration", "200ms")
+        if status_of(tracer) or not re.search("[1-9] calls in", open("err").read()):
+            fail(open("err").read())
+    if process.poll() is not None:
+        fail("it ended")
+    process.kill()
+    process.wait()
+
+
 def refused():
     """Says why, and leaves the process as it is."""
     with open("plain.c", "w") as file:
@@ -403,7 +440,7 @@ def attach_while_running(command):
 
 
 cases = {"text": text, "kill": kill, "controlled": controlled, "beginning": beginning, "both": both, "passed": passed,
-         "refused": refused}
+         "joins": joins, "refused": refused}
 with tempfile.TemporaryDirectory() as directory:
     os.chdir(directory)
     if targets.case in cases:
