@@ -362,7 +362,8 @@ static void mark_full(struct derive *derive, const struct derive_run *run,
         const uint32_t phase = derive->nodes.items[at - 1].phase;
         if (run->phases.items[phase - 1].view.mode != MODEL_MODE_FULL)
             continue;
-        for (; at && !derive->nodes.items[at - 1].in_full; at = derive->nodes.items[at - 1].parent) {
+        for (; at && !derive->nodes.items[at - 1].in_full;
+             at = derive->nodes.items[at - 1].parent) {
             derive->nodes.items[at - 1].in_full = true;
             derive->repath |= derive->nodes.items[at - 1].path != 0;
         }

@@ -161,7 +161,7 @@ static int note_unit(void *context, const struct store_event *event)
     return 0;
 }
 
-/* What probes measured, and stacks between those of other runs, are derived as a whole each time. */
+/* What probes measured, and stacks between those of other runs, are derived whole each time. */
 static int is_plain(const struct derive *derive, bool *plain, struct sprof_error *error)
 {
     const size_t nodes = derive->nodes.count;

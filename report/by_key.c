@@ -130,8 +130,8 @@ static bool adds_module(const struct by_key *by, enum report_key key)
            !(key == REPORT_ADDRESS && report_by_key_has(by, REPORT_LINE));
 }
 
-/* What tells rows apart that are called the same: programs of one name in several places, and builds
- * of one file. */
+/* What tells rows apart that are called the same: programs of one name in several places, and
+ * builds of one file. */
 struct namesakes {
     bool paths, builds;
 };
@@ -164,10 +164,11 @@ static struct namesakes find_namesakes(const struct by_key *by, bool functions)
     for (size_t i = 0; names && i < by->rows.count; i++) {
         const struct key_row *row = &by->rows.items[i];
         if (row->module)
-            names[count++] = (struct row_name){
-                functions && row->function ? report_dataset_function_name(by->dataset, row->function)
-                                           : "",
-                &by->dataset->modules.items[row->module - 1]};
+            names[count++] =
+                (struct row_name){functions && row->function
+                                      ? report_dataset_function_name(by->dataset, row->function)
+                                      : "",
+                                  &by->dataset->modules.items[row->module - 1]};
     }
     if (count)
         qsort(names, count, sizeof *names, compare_names);

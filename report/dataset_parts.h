@@ -17,8 +17,8 @@ struct report_loading {
     struct store *store;
     struct model_kind_rules rules; /* which modules are application; count 0: as recorded */
     bool from_samples; /* what was asked for is only in the samples themselves: CPU, time, phase */
-    bool only_run;  /* functions that only other runs met are not asked for */
-    bool few_paths; /* only those of the one run that was chosen are read */
+    bool only_run;     /* functions that only other runs met are not asked for */
+    bool few_paths;    /* only those of the one run that was chosen are read */
     struct report_row_numbers modules, frames;
     struct sprof_map module_contents; /* what a module's row says → its number */
     bool one_boot;                    /* all selected runs are of one boot of one machine */

@@ -85,7 +85,7 @@ int store_each_function_of_run(struct store *store, uint32_t run_id,
                                int (*row)(void *, const struct store_function *), void *context,
                                struct sprof_error *error);
 
-/* Whether those paths are so few among the paths of all runs that reading only them is less work. */
+/* Whether those paths are so few among those of all runs that reading only them is less work. */
 int store_has_few_paths(struct store *store, uint32_t run_id, bool *few, struct sprof_error *error);
 
 /* Looks paths up by content. Of each of paths[0 … count), whose parents are positions + 1 in it and

@@ -85,11 +85,11 @@ struct trace_result {
     bool has_wait_status; /* the command has ended */
     int wait_status;      /* as from waitpid */
     uint32_t run_id;
-    size_t probes;                       /* functions that were probed … */
-    size_t entry_only;                   /* … of which only calls are counted */
-    size_t refused;                      /* chosen functions without a probe */
-    size_t points;                       /* with `all_points`: places that call … */
-    uint64_t point_calls;                /* … and calls through them, of threads that have ended */
+    size_t probes;        /* functions that were probed … */
+    size_t entry_only;    /* … of which only calls are counted */
+    size_t refused;       /* chosen functions without a probe */
+    size_t points;        /* with `all_points`: places that call … */
+    uint64_t point_calls; /* … and calls through them, of threads that have ended */
     size_t governed_count, governed_off; /* only counted at the end, off, to hold max_overhead */
     uint64_t calls;
     uint64_t in_flight;         /* calls that had not ended */

@@ -3,8 +3,8 @@
  *     seconds SECONDS
  *
  * Prints a line for each thread and look at its clocks, SECONDS + 1 of them: thread id,
- * CLOCK_MONOTONIC and its CPU time in nanoseconds, how often it has lost its CPU to others so far, and
- * how long, in ticks of `getconf CLK_TCK`, a virtual machine did not run (steal) on that CPU. */
+ * CLOCK_MONOTONIC and its CPU time in nanoseconds, how often it has lost its CPU to others so far,
+ * and how long, in ticks of `getconf CLK_TCK`, a virtual machine did not run (steal) on that CPU. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
@@ -25,7 +25,7 @@ static struct {
     int cpu;
     pid_t tid;
     struct line lines[LINES_MAX];
-} *all;
+} * all;
 static int seconds;
 
 static uint64_t now(clockid_t clock)

@@ -54,7 +54,8 @@ static void test_stat(void)
     CU_ASSERT_TRUE(stat_is("7 (a b) R 4 (x) S 3 " FIELDS "8571", 'S', 3, 4194560, 8571));
     CU_ASSERT_TRUE(
         stat_is("7 ()) Z 1 " FIELDS "18446744073709551615", 'Z', 1, 4194560, UINT64_MAX));
-    static const char *const bad[] = {"", "7 sh S 3", "7 (sh)", ("7 (sh) S 3 " FIELDS), "7 (sh) S x"};
+    static const char *const bad[] = {"", "7 sh S 3", "7 (sh)", ("7 (sh) S 3 " FIELDS),
+                                      "7 (sh) S x"};
     struct sprof_proc_stat stat;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         CU_ASSERT_FALSE(sprof_proc_parse_stat(bad[i], &stat));
