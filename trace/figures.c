@@ -255,6 +255,16 @@ static struct trace_figures copy_of(const struct trace_session *session, uint32_
     return figures;
 }
 
+/* Paths are read before functions are: a call between the two is in none until the next time, when
+ * its function may not have been called again. */
+static bool is_unchanged(const struct trace_cell *cell, const struct probe_stat *stat,
+                         uint64_t calls)
+{
+    return cell->calls == calls && cell->ended == stat->ended &&
+           cell->untimed == stat->child_counted && cell->written_path_calls == cell->path_calls &&
+           cell->written_path_self == cell->path_self;
+}
+
 /* One function of one thread, where something has happened since the last time. */
 static int read_stat(struct trace_session *session, struct trace_thread *thread, uint32_t function,
                      struct probe_stat *from)
@@ -267,11 +277,13 @@ static int read_stat(struct trace_session *session, struct trace_thread *thread,
         return SPROF_ENOMEM;
     struct trace_figures figures = copy_of(session, function, from);
     struct probe_stat *stat = &figures.stat;
-    if (cell->calls == calls && cell->ended == stat->ended && cell->untimed == stat->child_counted)
+    if (is_unchanged(cell, stat, calls))
         return 0;
     cell->calls = calls;
     cell->ended = stat->ended;
     cell->untimed = stat->child_counted;
+    cell->written_path_calls = cell->path_calls;
+    cell->written_path_self = cell->path_self;
     if (thread->shares)
         return add_to_rest(session, cell, &figures);
     if (cell->base)

@@ -98,8 +98,10 @@ struct trace_cell {
     int64_t phase_self, before_self;
     uint64_t written_calls, written_in_flight, written_abnormal, written_timed, written_self;
     uint64_t written_unlogged, written_untimed;
-    uint64_t path_calls; /* in paths: what is in them is not in the row of its sample */
+    uint64_t path_calls; /* in paths: what is in them is not in the row of its sample … */
     int64_t path_self;
+    uint64_t written_path_calls; /* … as that was last written */
+    int64_t written_path_self;
     uint32_t stack; /* of one of its paths, which stands for it; 0: it is in none */
 };
 
