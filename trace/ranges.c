@@ -242,8 +242,8 @@ static int each_number(struct trace_session *session, const char *text, bool is_
                        struct sprof_error *error)
 {
     const char *at = text;
+    char *end;
     do {
-        char *end;
         errno = 0;
         const unsigned long from = isdigit((unsigned char)*at) ? strtoul(at, &end, 10) : 0;
         unsigned long to = from;
@@ -258,8 +258,8 @@ static int each_number(struct trace_session *session, const char *text, bool is_
                                    session->ranges.count);
         for (unsigned long n = from; n <= to; n++)
             session->ranges.items[n - 1].is_on = is_on;
-        at = *end ? end + 1 : end;
-    } while (*at);
+        at = end + 1;
+    } while (*end);
     return 0;
 }
 

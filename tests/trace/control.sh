@@ -320,6 +320,7 @@ bad)
     ctl 2 probe +wrok && said 'near it: work'
     ctl 2 probe '-#2' && said 'no range #2.* shows 1'
     ctl 2 probe '-#1,x' && said 'no list of numbers'
+    ctl 2 probe '-#1,' && said 'no list of numbers'
     ctl 2 probe work && said 'write \+RE'
     ctl 2 probe +0x10-0x10 && said 'is empty'
     ctl 2 probe +0x10-0x20 && said 'covers the entry of no function'
