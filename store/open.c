@@ -11,8 +11,12 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-enum { BUSY_TIMEOUT_MS = 3000 };
+enum {
+    BUSY_TIMEOUT_MS = 3000,
+    ALONE_TIMEOUT_MS = 1000, /* until nobody else has a recording open that is finished */
+};
 
 /* "./" keeps SQLite from seeing a URI ("file:…") or a name of its own (":memory:"). */
 static char *plain_path(const char *path)
@@ -247,6 +251,20 @@ static void close_gaps(struct store *store)
         store_vacuum(store);
 }
 
+/* Who looks at a recording while it is made has it open for a moment. SQLite gives up at once. */
+static int step_alone(sqlite3_stmt *statement)
+{
+    const struct timespec between = {.tv_nsec = 10000000};
+    const uint64_t until_ns = sprof_clock_monotonic_ns() + UINT64_C(1000000) * ALONE_TIMEOUT_MS;
+    int stepped;
+    while (((stepped = sqlite3_step(statement)) & 0xff) == SQLITE_BUSY &&
+           sprof_clock_monotonic_ns() < until_ns) {
+        sqlite3_reset(statement);
+        nanosleep(&between, NULL);
+    }
+    return stepped;
+}
+
 /* Back to one file. Needs to be the only one who has it open. */
 static int fold_log(struct store *store, struct sprof_error *error)
 {
@@ -256,7 +274,7 @@ static int fold_log(struct store *store, struct sprof_error *error)
         status = store_prepare(store, "PRAGMA journal_mode = DELETE", &statement, error);
     if (status)
         return status;
-    const int stepped = sqlite3_step(statement);
+    const int stepped = step_alone(statement);
     if ((stepped & 0xff) == SQLITE_BUSY)
         status = sprof_error_set(error, SPROF_ESTATE, 0,
                                  "another program has %s open: part of the recording stays in "

@@ -3,6 +3,7 @@
 #include "tests/unit/store/recording.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -348,6 +349,31 @@ static void test_close_while_another_reads(void)
     place_remove(&place);
 }
 
+static void *close_later(void *reader)
+{
+    usleep(50000);
+    store_close(reader, NULL);
+    return NULL;
+}
+
+/* One who looks for a moment does not. */
+static void test_close_while_another_looks(void)
+{
+    const struct place place = place_make();
+    struct store *writer = example_create(&place), *reader;
+    pthread_t thread;
+    CU_ASSERT_EQUAL_FATAL(store_open_read(&reader, place.path, NULL), 0);
+    ASSERT_QUERY(reader, "SELECT samples FROM v_quality", "6");
+    CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, close_later, reader), 0);
+    CU_ASSERT_EQUAL(store_close(writer, NULL), 0);
+    pthread_join(thread, NULL);
+    CU_ASSERT_FALSE(file_exists(place_with(&place, "-wal")));
+    CU_ASSERT_EQUAL_FATAL(store_open_read(&reader, place.path, NULL), 0);
+    ASSERT_QUERY(reader, "SELECT samples FROM v_quality", "6");
+    store_close(reader, NULL);
+    place_remove(&place);
+}
+
 static void test_append(void)
 {
     const struct place place = place_make();
@@ -391,5 +417,6 @@ void sprof_suite_store_open(void)
     CU_add_test(suite, "rollback journal where WAL cannot work",
                 test_rollback_journal_where_wal_cannot_work);
     CU_add_test(suite, "closing while another reads", test_close_while_another_reads);
+    CU_add_test(suite, "closing while another looks", test_close_while_another_looks);
     CU_add_test(suite, "append", test_append);
 }
