@@ -76,8 +76,6 @@ static void free_all(struct recording_lookup *lookup)
 
 void recording_lookups_release(struct recording_lookups *lookups)
 {
-    if (!lookups->questions_end)
-        return;
     if (lookups->running) {
         pthread_mutex_lock(&lookups->mutex);
         lookups->stopping = true;
@@ -85,6 +83,8 @@ void recording_lookups_release(struct recording_lookups *lookups)
         pthread_mutex_unlock(&lookups->mutex);
         pthread_join(lookups->thread, NULL);
     }
+    if (!lookups->questions_end) /* never begun */
+        return;
     free_all(lookups->questions);
     free_all(lookups->answers);
     pthread_mutex_destroy(&lookups->mutex);
