@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum {
     BUSY_TIMEOUT_MS = 3000,
@@ -265,11 +266,28 @@ static int step_alone(sqlite3_stmt *statement)
     return stepped;
 }
 
+/* Whether somebody has made another file where the recording was. The log beside that is not its.
+ */
+static bool is_replaced(struct store *store)
+{
+    int has_moved = 0;
+    return sqlite3_file_control(store->database, NULL, SQLITE_FCNTL_HAS_MOVED, &has_moved) ==
+               SQLITE_OK &&
+           has_moved && !access(store->path, F_OK);
+}
+
 /* Back to one file. Needs to be the only one who has it open. */
 static int fold_log(struct store *store, struct sprof_error *error)
 {
     sqlite3_stmt *statement = NULL;
     int status = store_be_durable(store, error);
+    if (is_replaced(store)) {
+        sqlite3_wal_checkpoint_v2(store->database, NULL, SQLITE_CHECKPOINT_FULL, NULL, NULL);
+        return sprof_error_set(error, SPROF_ESTATE, 0,
+                               "%s is another file now: it was removed or renamed while it was "
+                               "written; what was written is in the one that was there",
+                               store->path);
+    }
     if (!status)
         status = store_prepare(store, "PRAGMA journal_mode = DELETE", &statement, error);
     if (status)

@@ -374,6 +374,27 @@ static void test_close_while_another_looks(void)
     place_remove(&place);
 }
 
+/* The one that is there now has a log of its own. */
+static void test_close_while_another_is_in_its_place(void)
+{
+    const struct place place = place_make();
+    struct store *moved = example_create(&place), *store;
+    struct sprof_error error = {0};
+    CU_ASSERT_EQUAL_FATAL(rename(place.path, place_with(&place, ".moved")), 0);
+    CU_ASSERT_EQUAL_FATAL(store_create(&store, place.path, NULL), 0);
+    const struct store_run run = example_run();
+    CU_ASSERT_EQUAL(store_write(store, &(struct store_batch){.run = &run}, NULL), 0);
+    CU_ASSERT_TRUE_FATAL(file_exists(place_with(&place, "-wal")));
+    CU_ASSERT_EQUAL(store_close(moved, &error), SPROF_ESTATE);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "another file now"));
+    CU_ASSERT_TRUE(file_exists(place_with(&place, "-wal")));
+    CU_ASSERT_EQUAL(store_close(store, NULL), 0);
+    CU_ASSERT_EQUAL_FATAL(store_open_read(&store, place_with(&place, ".moved"), NULL), 0);
+    ASSERT_QUERY(store, "SELECT samples FROM v_quality", "6");
+    store_close(store, NULL);
+    place_remove(&place);
+}
+
 static void test_append(void)
 {
     const struct place place = place_make();
@@ -418,5 +439,7 @@ void sprof_suite_store_open(void)
                 test_rollback_journal_where_wal_cannot_work);
     CU_add_test(suite, "closing while another reads", test_close_while_another_reads);
     CU_add_test(suite, "closing while another looks", test_close_while_another_looks);
+    CU_add_test(suite, "closing while another is in its place",
+                test_close_while_another_is_in_its_place);
     CU_add_test(suite, "append", test_append);
 }
