@@ -21,6 +21,7 @@ enum {
     REACH = 0x7fff0000,       /* of a jump, with some to spare */
     LOWEST_ADDRESS = 0x10000, /* vm.mmap_min_addr */
     HEAP_ROOM = 1 << 30,      /* above the end of a program, where its heap grows */
+    ROOM_EACH = TRACE_COPY_BYTES_MAX + TRACE_FAR_JUMP_BYTES + 16, /* of an island, a function */
 };
 
 /* == Islands: room near a file, for copies of its functions' beginnings == */
@@ -113,14 +114,13 @@ static int make_island_of(struct trace_session *session, struct trace_file *file
                           struct sprof_error *error)
 {
     const struct trace_probe *probes = session->probes.items + file->first;
-    const uint64_t each = TRACE_COPY_BYTES_MAX + TRACE_FAR_JUMP_BYTES + 16;
     uint64_t low = UINT64_MAX, high = 0;
     for (size_t i = 0; i < file->count; i++) {
         const uint64_t site = probes[i].function->site;
         low = site < low ? site : low;
         high = site > high ? site : high;
     }
-    return trace_make_island(session, file, file->count * each, file->bias + low,
+    return trace_make_island(session, file, file->count * ROOM_EACH, file->bias + low,
                              file->bias + high + PAGE, error);
 }
 
@@ -161,11 +161,16 @@ static int write_code(const struct writing *writing, uint64_t address, const voi
     return 0;
 }
 
-/* Appends to the island; *at is the address. */
+static size_t align_in_island(size_t size)
+{
+    return (size + 15) / 16 * 16;
+}
+
+/* Appends to the island. */
 static int put_in_island(struct writing *writing, const struct trace_file *file, const void *bytes,
                          size_t size)
 {
-    const size_t aligned = (writing->island.count + size + 15) / 16 * 16;
+    const size_t aligned = align_in_island(writing->island.count + size);
     if (aligned > file->island_bytes || sprof_vec_reserve(&writing->island, aligned))
         return SPROF_ENOMEM;
     memcpy(writing->island.items + writing->island.count, bytes, size);
@@ -189,48 +194,82 @@ static bool moves_a_call(const struct trace_function *function)
     return false;
 }
 
-/* Where the body begins that a thunk calls: behind a sled, or the copy of what the jump takes the
- * place of. 0: there can be none, as *refused says; else as sprof_error. */
-static uint64_t place_body(struct writing *writing, const struct trace_file *file,
-                           const struct trace_function *function)
+static int skip_in_island(struct writing *writing, size_t size)
 {
-    const uint64_t site = file->bias + function->site;
-    const uint64_t at = file->island + writing->island.count;
-    struct trace_copy copy;
-    if (function->mechanism == TRACE_SLED || function->mechanism == TRACE_FENTRY ||
-        function->mechanism == TRACE_XRAY || function->mechanism == TRACE_EMBEDDED)
-        return site + function->displaced;
-    if (writing->has_shadow_stack && moves_a_call(function))
-        return 0;
-    if (trace_copy_make(&copy, function->original, function->displaced,
-                        (size_t)(function->end - function->site), site, at) ||
-        put_in_island(writing, file, copy.code, copy.size))
-        return 0;
-    return at;
+    if (sprof_vec_reserve(&writing->island, writing->island.count + size))
+        return SPROF_ENOMEM;
+    memset(writing->island.items + writing->island.count, 0xcc, size);
+    writing->island.count += size;
+    return 0;
 }
 
-static int place_probe(struct writing *writing, const struct trace_file *file, uint32_t number,
-                       uint8_t jump[TRACE_JUMP_BYTES])
+/* How much to leave free before a copy of that size, so that it and the far jump behind it are at
+ * distances from the entry that differ in the last byte only: see bypass.c. */
+static size_t gap_before(uint64_t entry, uint64_t at, size_t size)
 {
-    const struct trace_session *session = writing->session;
-    const struct trace_function *function = session->probes.items[number].function;
+    enum { DISTANCES = 256 };
+    const size_t last = (at - entry - TRACE_JUMP_BYTES) % DISTANCES;
+    return last + align_in_island(size) < DISTANCES ? 0 : align_in_island(DISTANCES - last);
+}
+
+/* Returns the address of the copy, or 0 as place_body does. */
+static uint64_t place_copy(struct writing *writing, const struct trace_file *file, uint32_t number)
+{
+    const struct trace_function *function = writing->session->probes.items[number].function;
     const uint64_t site = file->bias + function->site;
-    const uint64_t thunk = trace_thunk_address(session, &session->probes.items[number]);
-    const uint64_t body = place_body(writing, file, function);
+    const size_t own = (size_t)(function->end - function->site);
+    uint64_t at = file->island + writing->island.count;
+    struct trace_copy copy;
+    if (trace_copy_make(&copy, function->original, function->displaced, own, site, at))
+        return 0;
+    const size_t gap = gap_before(site, at, copy.size);
+    if (gap && writing->island.count + gap <= (number - file->first) * ROOM_EACH) {
+        at += gap;
+        if (skip_in_island(writing, gap) ||
+            trace_copy_make(&copy, function->original, function->displaced, own, site, at))
+            return 0;
+    }
+    return put_in_island(writing, file, copy.code, copy.size) ? 0 : at;
+}
+
+/* Where the body begins that a thunk calls: behind a sled, or the copy of what the jump takes the
+ * place of. 0: there can be none, as *refused says; else as sprof_error. */
+static uint64_t place_body(struct writing *writing, const struct trace_file *file, uint32_t number)
+{
+    const struct trace_function *function = writing->session->probes.items[number].function;
+    if (function->mechanism == TRACE_SLED || function->mechanism == TRACE_FENTRY ||
+        function->mechanism == TRACE_XRAY || function->mechanism == TRACE_EMBEDDED)
+        return file->bias + function->site + function->displaced;
+    if (writing->has_shadow_stack && moves_a_call(function))
+        return 0;
+    return place_copy(writing, file, number);
+}
+
+static int place_probe(struct writing *writing, const struct trace_file *file, uint32_t number)
+{
+    struct trace_session *session = writing->session;
+    struct trace_probe *probe = &session->probes.items[number];
+    const struct trace_function *function = probe->function;
+    const uint64_t site = file->bias + function->site;
+    const uint64_t thunk = trace_thunk_address(session, probe);
+    const uint64_t body = place_body(writing, file, number);
     if (!body)
         return 1;
     trace_thunk_write(writing->thunks + (number - writing->first) * PROBE_THUNK_BYTES, thunk,
                       number, session->hello.enter, session->hello.leave, body);
     if (session->listens)
-        return trace_listening_aim(writing->session, site, function, thunk + PROBE_THUNK_ENTRY,
-                                   jump, writing->error);
-    if (arch_jump_write(jump, site, thunk + PROBE_THUNK_ENTRY))
+        return trace_listening_aim(session, site, function, thunk + PROBE_THUNK_ENTRY, probe->jump,
+                                   writing->error);
+    if (arch_jump_write(probe->jump, site, thunk + PROBE_THUNK_ENTRY))
         return 0;
     uint8_t far_jump[TRACE_FAR_JUMP_BYTES];
     const uint64_t at = file->island + writing->island.count;
     trace_far_jump_write(far_jump, thunk + PROBE_THUNK_ENTRY);
-    return put_in_island(writing, file, far_jump, sizeof far_jump) ||
-           !arch_jump_write(jump, site, at);
+    if (put_in_island(writing, file, far_jump, sizeof far_jump) ||
+        !arch_jump_write(probe->jump, site, at))
+        return 1;
+    trace_bypass_note(session, probe, body);
+    return 0;
 }
 
 /* Copies first, then jumps: a site leads to nothing that is not there yet. Thunks are written by
@@ -241,8 +280,9 @@ static int place_copies(struct writing *writing, struct trace_file *file)
     struct trace_probe *probes = session->probes.items + file->first;
     int result = session->listens ? 0 : make_island_of(session, file, writing->error);
     writing->island.count = 0;
+    trace_bypass_look_at_file(session, file);
     for (size_t i = 0; i < file->count && !result; i++)
-        if (place_probe(writing, file, (uint32_t)(file->first + i), probes[i].jump)) {
+        if (place_probe(writing, file, (uint32_t)(file->first + i))) {
             memset(probes[i].jump, 0, TRACE_JUMP_BYTES);
             session->refused += probes[i].is_chosen;
             probes[i].tier = PROBE_OFF;

@@ -18,6 +18,7 @@ struct trace_file {
     bool is_chosen;
     uint64_t island, island_bytes; /* address of the copies of its functions' beginnings */
     size_t first, count;           /* its functions among the probes */
+    bool stays;                    /* it cannot be unloaded; see bypass.c */
     /* Of what was loaded later: */
     bool is_loaded;
     uint64_t loaded_at;                /* address of its code */
@@ -51,6 +52,7 @@ struct trace_probe {
     bool is_on;        /* as ranges have it */
     bool is_placed;    /* the process jumps to it … */
     uint8_t jump[TRACE_JUMP_BYTES]; /* … so */
+    uint8_t pass_at, pass_byte;     /* which byte of that leads past the thunk; 0: none does */
     uint32_t node;                  /* of its entry; 0: not made yet */
     uint64_t calls;                 /* of all threads, as last written … */
     uint64_t timed_calls, self_ns;  /* … those that were timed, and ended */
@@ -67,7 +69,7 @@ struct trace_probe {
     bool is_looked_for; /* it has a row of coverage */
     bool is_left;       /* its place is as it was before */
     bool was_off;       /* when that was looked at last; … */
-    bool is_passed;     /* … its thunk is passed: see bypass.c */
+    bool is_passed;     /* … its thunk is passed, or its first instructions: see bypass.c */
     bool is_beyond;     /* a row says that calls of it are only counted: see memory.c */
 };
 
@@ -420,7 +422,14 @@ void trace_switch(struct trace_session *session);
  * processes. */
 void trace_bypass_begin(struct trace_session *session);
 
-/* Probes that have been off since the last look cost their functions a nanosecond from now on. */
+/* Notes whether the file stays mapped for as long as the program runs. */
+void trace_bypass_look_at_file(const struct trace_session *session, struct trace_file *file);
+
+/* Notes which byte of the probe's jump, to its thunk, has to be another one to lead to the body of
+ * its function: all others of the two jumps are the same. */
+void trace_bypass_note(struct trace_session *session, struct trace_probe *probe, uint64_t body);
+
+/* Probes that have been off since the last look cost their functions a jump or two from now on. */
 void trace_bypass_look(struct trace_session *session);
 
 /* The probe is about to be on. */

@@ -4,7 +4,7 @@
  *
  * Prints a line for each thread and look at its clocks, SECONDS + 1 of them: thread id,
  * CLOCK_MONOTONIC and its CPU time in nanoseconds, how often it has lost its CPU to others so far,
- * and how long, in ticks of `getconf CLK_TCK`, a virtual machine did not run (steal) on that CPU. */
+ * and how long, in ticks of `getconf CLK_TCK`, a virtual machine did not run there (steal). */
 #include <pthread.h>
 #include <sched.h>
 #include <stdint.h>

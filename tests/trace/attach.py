@@ -266,10 +266,36 @@ def passed_thunks(pid):
     return 0, 0
 
 
+def passed_entries(pid, program):
+    """How many functions of the program have a jump to a probe, and how many of these lead past the thunk: not to
+    a jump that goes on to any address."""
+    size = count = past = 0
+    with open(f"/proc/{pid}/mem", "rb", 0) as memory:
+        for line in mappings(pid):
+            if "x" not in line[1] or len(line) < 6 or os.path.realpath(line[5]) != os.path.realpath(program):
+                continue
+            start, end = (int(part, 16) for part in line[0].split("-"))
+            memory.seek(start)
+            code = memory.read(end - start)
+            with open(program, "rb") as file:
+                file.seek(int(line[2], 16))
+                size, original = len(code), file.read(len(code))
+            for at in range(size - 5):
+                target = start + at + 5 + int.from_bytes(code[at + 1:at + 5], "little", signed=True)
+                if code[at] != 0xe9 or code[at:at + 5] == original[at:at + 5] or start <= target < end:
+                    continue
+                memory.seek(target)
+                count += 1
+                past += memory.read(2) != b"\xff\x25"
+    return count, past
+
+
 def passed():
-    """Probes that are off for a while are passed, and count again once they are on."""
-    process = begin_own(own_program(1000000))
-    tracer = trace(process.pid, "--module", "program")
+    """Probes that are off for a while are passed, and count again once they are on: those of the program by their
+    entries, others by their thunks."""
+    command = own_program(1000000)
+    process = begin_own(command)
+    tracer = trace(process.pid, "--module", "*")
     wait_for(lambda: ctl(process.pid, "status").returncode == 0, "the trace")
 
     def calls():
@@ -280,10 +306,13 @@ def passed():
         if ctl(process.pid, "stop").returncode:
             fail("it could not be stopped")
         wait_for(lambda: passed_thunks(process.pid)[1] > 5, "thunks that are passed")
+        wait_for(lambda: passed_entries(process.pid, command[0])[1] > 1, "entries that lead past their thunks")
         wait_for(lambda: calls() == calls(), "no calls to be counted any more")
         before = calls()
         if ctl(process.pid, "start").returncode or passed_thunks(process.pid)[1]:
             fail(f"{passed_thunks(process.pid)[1]} thunks are passed, although their probes are on")
+        if passed_entries(process.pid, command[0])[1]:
+            fail("entries lead past their thunks, although their probes are on")
         wait_for(lambda: calls() > before, "calls")
     if ctl(process.pid, "detach").returncode or status_of(tracer):
         fail("it could not be detached from")
