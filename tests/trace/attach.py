@@ -351,7 +351,7 @@ def joins():
     process = begin_own("./joins")
     for i in range(ROUNDS):
         tracer = trace(process.pid, "--function", "^work$", "--duration", "200ms")
-        if status_of(tracer) or not re.search("[1-9] calls in", open("err").read()):
+        if status_of(tracer) or not re.search(r"[1-9]\d* calls in", open("err").read()):
             fail(open("err").read())
     if process.poll() is not None:
         fail("it ended")
