@@ -210,9 +210,11 @@ int trace_put_row(struct trace_session *session, uint32_t thread, struct trace_c
     const bool timed = session->probes.items[cell->function].tier == PROBE_FULL;
     const uint64_t calls = stat->calls + stat->counted;
     const uint64_t rest = calls > cell->path_calls ? calls - cell->path_calls : 0;
-    const uint32_t at = cell->stack ? cell->stack : node;
-    if (put_call_cost(session, figures, timed, thread, at, cell) ||
-        put_beside(session, stat, thread, at, cell))
+    /* Its first row may have been written before any of its paths was read. */
+    if (!cell->row_node)
+        cell->row_node = cell->stack ? cell->stack : node;
+    if (put_call_cost(session, figures, timed, thread, cell->row_node, cell) ||
+        put_beside(session, stat, thread, cell->row_node, cell))
         return SPROF_ENOMEM;
     return rest || cell->sample || !cell->stack
                ? trace_put_sample(session, rest, stat->self - cell->path_self, thread, node, cell)

@@ -104,7 +104,8 @@ struct trace_cell {
     int64_t path_self;
     uint64_t written_path_calls; /* … as that was last written */
     int64_t written_path_self;
-    uint32_t stack; /* of one of its paths, which stands for it; 0: it is in none */
+    uint32_t stack;    /* of one of its paths, which stands for it; 0: it is in none */
+    uint32_t row_node; /* that its row of figures has: each node would have a row of its own */
 };
 
 /* A function below those that called it, in one thread. */

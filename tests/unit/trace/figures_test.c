@@ -7,12 +7,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+enum { NODE = 5 };
+
 /* A session with --paths of one function, which the main thread calls. */
 struct figures {
     struct trace_session session;
     struct trace_function function;
     struct probe_stat *stat;
-    struct probe_node *node; /* of the function, below nothing */
+    struct probe_node *node;      /* of the function, below nothing … */
+    struct probe_node *recursion; /* … and below itself */
 };
 
 static void make(struct figures *figures)
@@ -34,16 +37,20 @@ static void make(struct figures *figures)
     CU_ASSERT_EQUAL_FATAL(recording_open(&session->recording, &options, NULL), 0);
     session->run = recording_run(session->recording);
     const struct trace_probe probe = {
-        .function = &figures->function, .tier = PROBE_FULL, .is_chosen = true, .node = 1};
+        .function = &figures->function, .tier = PROBE_FULL, .is_chosen = true};
+    const struct trace_file file = {.path = "", .module = 1};
     CU_ASSERT_EQUAL_FATAL(sprof_vec_push(&session->probes, probe), 0);
+    CU_ASSERT_EQUAL_FATAL(sprof_vec_push(&session->files, file), 0);
     struct trace_thread *thread = session->slabs[0] = calloc(1, sizeof *thread);
     CU_ASSERT_PTR_NOT_NULL_FATAL(thread);
     thread->pid = thread->tid = getpid();
     uint8_t *slab = (uint8_t *)session->shared + trace_slab_offset(session, 0);
     figures->stat = (struct probe_stat *)slab;
     figures->node =
-        (struct probe_node *)(slab + probe_stats_bytes(1) + probe_histograms_bytes(1)) + 5;
+        (struct probe_node *)(slab + probe_stats_bytes(1) + probe_histograms_bytes(1)) + NODE;
     figures->node->key = 1;
+    figures->recursion = figures->node + 1;
+    figures->recursion->key = (uint64_t)1 << 48 | (uint64_t)NODE << 32 | 1;
 }
 
 static void release(struct figures *figures)
@@ -51,6 +58,7 @@ static void release(struct figures *figures)
     struct trace_session *session = &figures->session;
     trace_figures_release(session);
     sprof_vec_release(&session->probes);
+    sprof_vec_release(&session->files);
     recording_free(session->recording);
     munmap(session->shared, session->shared_bytes);
     close(session->memory_fd);
@@ -95,10 +103,29 @@ static void test_calls_between_two_looks(void)
     release(&figures);
 }
 
+/* A row that was written before any path was read is the one that later ones take the place of. */
+static void test_row_before_paths(void)
+{
+    struct figures figures;
+    make(&figures);
+    call(&figures, 0, 3);
+    figures.recursion->calls = figures.recursion->ended = 8;
+    call(&figures, 0, 8);
+    const struct store_batch *batch = recording_batch(figures.session.recording);
+    CU_ASSERT_EQUAL_FATAL(batch->call_costs.count, 2);
+    CU_ASSERT_EQUAL_FATAL(figures.session.slabs[0]->paths.count, 2);
+    CU_ASSERT_NOT_EQUAL(figures.session.slabs[0]->paths.items[1].stack,
+                        batch->call_costs.items[0].node_id);
+    CU_ASSERT_EQUAL(batch->call_costs.items[0].node_id, batch->call_costs.items[1].node_id);
+    CU_ASSERT_EQUAL(batch->call_costs.items[1].calls, 8);
+    release(&figures);
+}
+
 void sprof_suite_trace_figures(void);
 
 void sprof_suite_trace_figures(void)
 {
     CU_pSuite suite = CU_add_suite("trace/figures", NULL, NULL);
     CU_add_test(suite, "calls between two looks", test_calls_between_two_looks);
+    CU_add_test(suite, "a row before paths", test_row_before_paths);
 }
