@@ -43,15 +43,20 @@ static bool set_passed(const struct trace_session *session, struct trace_probe *
                             is_passed ? PROBE_ENTRY_OFF : PROBE_ENTRY_ON);
 }
 
+static bool is_program(pid_t pid, const char *file)
+{
+    char path[64], program[4096];
+    snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+    const ssize_t length = readlink(path, program, sizeof program - 1);
+    program[length > 0 ? length : 0] = 0;
+    return !strcmp(file, program);
+}
+
 /* What may be unloaded while its code is looked at, and something else be there when it is written
  * to, is left alone. */
 void trace_bypass_look_at_file(const struct trace_session *session, struct trace_file *file)
 {
-    char path[64], program[4096];
-    snprintf(path, sizeof path, "/proc/%d/exe", (int)session->pid);
-    const ssize_t length = readlink(path, program, sizeof program - 1);
-    program[length > 0 ? length : 0] = 0;
-    file->stays = session->options.pid ? !strcmp(file->path, program) : !file->is_loaded;
+    file->stays = session->options.pid ? is_program(session->pid, file->path) : !file->is_loaded;
 }
 
 void trace_bypass_note(struct trace_session *session, struct trace_probe *probe, uint64_t body)

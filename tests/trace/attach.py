@@ -302,11 +302,14 @@ def passed():
         lines = ctl(process.pid, "status", "--format", "csv").stdout.splitlines()
         return int(lines[1].split(",")[lines[0].split(",").index("calls")]) if len(lines) > 1 else -1
 
-    for i in range(3):
+    def stop():
         if ctl(process.pid, "stop").returncode:
             fail("it could not be stopped")
         wait_for(lambda: passed_thunks(process.pid)[1] > 5, "thunks that are passed")
         wait_for(lambda: passed_entries(process.pid, command[0])[1] > 1, "entries that lead past their thunks")
+
+    for i in range(3):
+        stop()
         wait_for(lambda: calls() == calls(), "no calls to be counted any more")
         before = calls()
         if ctl(process.pid, "start").returncode or passed_thunks(process.pid)[1]:
@@ -314,8 +317,17 @@ def passed():
         if passed_entries(process.pid, command[0])[1]:
             fail("entries lead past their thunks, although their probes are on")
         wait_for(lambda: calls() > before, "calls")
+    stop()
     if ctl(process.pid, "detach").returncode or status_of(tracer):
         fail("it could not be detached from")
+    check_text(process.pid)
+    tracer = trace(process.pid, "--module", "*")
+    wait_for(lambda: ctl(process.pid, "status").returncode == 0, "the trace")
+    stop()
+    keeper = keeper_of(tracer.pid)
+    tracer.kill()
+    status_of(tracer)
+    wait_for(lambda: has_ended(keeper), "the keeper's end")
     check_text(process.pid)
     process.kill()
     process.wait()
