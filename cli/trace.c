@@ -56,12 +56,15 @@ static int set_mode(void *field, const char *value, struct sprof_error *error)
 
 static int set_backend(void *field, const char *value, struct sprof_error *error)
 {
-    const bool is_uprobe = !strcmp(value, "uprobe");
-    *(enum trace_backend *)field = is_uprobe ? TRACE_UPROBE : TRACE_INJECT;
-    return is_uprobe || !strcmp(value, "inject")
-               ? 0
-               : sprof_error_set(error, SPROF_EUSAGE, 0,
-                                 "`%s` is no back end: give inject or uprobe", value);
+    static const char *const words[] = {
+        [TRACE_ANY] = "auto", [TRACE_INJECT] = "inject", [TRACE_UPROBE] = "uprobe"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        *(enum trace_backend *)field = (enum trace_backend)i;
+        if (!strcmp(value, words[i]))
+            return 0;
+    }
+    return sprof_error_set(error, SPROF_EUSAGE, 0,
+                           "`%s` is no back end: give auto, inject or uprobe", value);
 }
 
 /* "5%", or "none". */
@@ -149,9 +152,11 @@ static const struct cli_option options[] = {
      "count and time calls (stats), find out which functions are called, at no cost but for each "
      "one's first call, or write down every call",
      FIELD(mode), set_mode},
-    {"backend", 0, "inject|uprobe",
+    {"backend", 0, "auto|inject|uprobe",
      "measure by probes inside the process (inject), or by the kernel, which puts nothing into it, "
-     "needs root, and takes microseconds for each call (uprobe)",
+     "needs root, and takes microseconds for each call (uprobe); auto: the kernel where nothing "
+     "can "
+     "be put into the program",
      FIELD(backend), set_backend},
     {"paths", 0, NULL, "count and time calls by who called whom, too", FIELD(paths), cli_set_flag},
     {"callers", 0, NULL, "… by caller and function alone, which costs less room", FIELD(callers),
@@ -216,6 +221,11 @@ static void summarize(struct cli_terminal *terminal, const struct trace_options 
     else
         cli_say(terminal, "%zu probes (%zu see the entry only)%s", result->probes,
                 result->entry_only, refused);
+    if (result->uprobes_because)
+        cli_say(terminal,
+                "counted by uprobes, as the program %s: no log, coverage, paths, callers or "
+                "warnings, nor libraries that it loaded later",
+                result->uprobes_because);
     if (trace->all_points)
         cli_say(terminal, "%zu call points, and %llu calls through them", result->points,
                 (unsigned long long)result->point_calls);
@@ -317,7 +327,7 @@ static int check(const struct arguments *arguments, const struct cli_operands *o
         return sprof_error_set(error, SPROF_EUSAGE, 0, "--%s goes with --mode log",
                                arguments->depth ? "depth" : "max-size");
     if (arguments->all_points &&
-        (pids || arguments->children || arguments->backend != TRACE_INJECT))
+        (pids || arguments->children || arguments->backend == TRACE_UPROBE))
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "--all-points is written into a command before it runs: it does not "
                                "go with -p, --children and --backend uprobe");

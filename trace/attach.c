@@ -62,21 +62,6 @@ static int check_state(pid_t pid, struct sprof_error *error)
                                "cannot trace process %d: process %s traces it already (a debugger, "
                                "strace, or another sprof that is just beginning)\nend that first",
                                (int)pid, value);
-    read_status(pid, "Seccomp", value, sizeof value);
-    if (atoi(value))
-        return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
-                               "cannot trace process %d: seccomp restricts its system calls, and "
-                               "loading the tracing agent could end it\n`sprof trace "
-                               "--backend uprobe -p %d`, as root, puts nothing into it; `sprof "
-                               "record -p %d` can sample it",
-                               (int)pid, (int)pid, (int)pid);
-    read_status(pid, "x86_Thread_features", value, sizeof value);
-    if (strstr(value, "shstk"))
-        return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
-                               "cannot trace process %d: it has a shadow stack, which a borrowed "
-                               "thread's return would not agree with\ntrace it from its start: "
-                               "`sprof trace -- COMMAND`",
-                               (int)pid);
     if (!sprof_proc_status_read(pid, &status))
         return sprof_error_set(error, SPROF_ENOTFOUND, 0, "process %d is gone", (int)pid);
     if (status.state == 'T' || status.state == 't')
@@ -92,37 +77,17 @@ static int check_state(pid_t pid, struct sprof_error *error)
     return 0;
 }
 
-static int refuse_file(pid_t pid, const char *reason, struct sprof_error *error)
+const char *trace_attach_obstacle(pid_t pid)
 {
-    return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
-                           "cannot trace process %d: its program %s\n`sprof trace --backend "
-                           "uprobe -p %d`, as root, puts nothing into it; `sprof record -p %d` "
-                           "can sample it",
-                           (int)pid, reason, (int)pid, (int)pid);
-}
-
-static int check_program(pid_t pid, struct sprof_error *error)
-{
-    char link[64];
-    snprintf(link, sizeof link, "/proc/%d/exe", (int)pid);
-    switch (agent_check_file(link)) {
-    case AGENT_FILE_STATIC:
-        return refuse_file(pid, "is linked statically: there is no loader in it", error);
-    case AGENT_FILE_CLASS:
-        return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
-                               "cannot trace process %d: its program is of another processor or "
-                               "word size than sprof\n`sprof record -p %d` can sample it",
-                               (int)pid, (int)pid);
-    case AGENT_FILE_GO: return refuse_file(pid, "is of Go, which moves its stacks", error);
-    case AGENT_FILE_SANITIZER:
-        return refuse_file(pid, "is built with a sanitizer, which keeps books of its own of calls",
-                           error);
-    default: break;
-    }
-    return trace_has_foreign_loader(link)
-               ? refuse_file(pid, "is not loaded by glibc's loader, which the tracing agent needs",
-                             error)
-               : 0;
+    char value[128];
+    read_status(pid, "Seccomp", value, sizeof value);
+    if (atoi(value))
+        return "is under seccomp, which may end it where it loads the tracing agent";
+    read_status(pid, "x86_Thread_features", value, sizeof value);
+    return strstr(value, "shstk")
+               ? "has a shadow stack, which a borrowed thread's return would not "
+                 "agree with"
+               : NULL;
 }
 
 /* The agent's file, by a path by which the process sees the same. */
@@ -209,8 +174,6 @@ int trace_attach_check(pid_t pid, int *lock_fd, const struct sprof_log *log,
     int result = trace_lock_alone(pid, lock_fd, error);
     if (!result)
         result = check_state(pid, error);
-    if (!result)
-        result = check_program(pid, error);
     if (!result)
         result = find_library(pid, library, error);
     if (!result)

@@ -9,6 +9,9 @@
 int trace_attach_check(pid_t pid, int *lock_fd, const struct sprof_log *log,
                        struct sprof_error *error);
 
+/* What the process "is" that the agent cannot be put into; NULL: nothing. */
+const char *trace_attach_obstacle(pid_t pid);
+
 /* Loads the agent into the process, by a thread that is borrowed, and stays so until
  * trace_attach_let_go, and has it say hello. */
 int trace_attach_enter(struct trace_session *session, struct sprof_error *error);

@@ -371,6 +371,7 @@ static int finish(struct trace_session *session, struct trace_result *result,
     result->beyond_calls = session->memory.beyond_calls;
     result->beyond_functions = session->memory.beyond_functions;
     result->memory_bytes = session->memory.most_bytes;
+    result->uprobes_because = session->choice.reason;
     result->lost = session->uprobes ? trace_uprobes_lost(session) : 0;
     for (size_t i = 0; i < session->probes.count; i++) {
         const struct trace_probe *probe = &session->probes.items[i];

@@ -17,61 +17,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-/* == What cannot be traced == */
-
-int trace_refuse(enum agent_file kind, const char *path, struct sprof_error *error)
-{
-    static const char *const reasons[] = {
-        [AGENT_FILE_STATIC] = "is linked statically: no loader puts the tracing agent into it",
-        [AGENT_FILE_CLASS] = "is of another processor or word size than sprof",
-        [AGENT_FILE_SETUID] = "runs with other rights than yours: the loader keeps the tracing "
-                              "agent out",
-        [AGENT_FILE_GO] = "is a Go program, which moves its stacks",
-        [AGENT_FILE_SANITIZER] = "is built with a sanitizer, which must be loaded first and keeps "
-                                 "books of its own of calls",
-    };
-    return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
-                           "cannot trace %s: it %s\n%s`sprof record` can sample it", path,
-                           reasons[kind],
-                           kind == AGENT_FILE_CLASS
-                               ? ""
-                               : "`sprof trace --backend uprobe`, as root, puts nothing into it; ");
-}
-
-/* Another C library's loader runs constructors without what the agent needs. */
-bool trace_has_foreign_loader(const char *path)
-{
-    struct image *image;
-    const struct image_request request = {.file = {.path = path}};
-    if (image_open(&image, &request, NULL))
-        return false;
-    const struct sprof_bytes interpreter = image_section(image, ".interp", NULL);
-    const bool is_foreign =
-        interpreter.size && !memmem(interpreter.data, interpreter.size, "ld-linux", 8);
-    image_free(image);
-    return is_foreign;
-}
-
-static int check_command(const struct trace_options *options, struct sprof_error *error)
-{
-    char path[AGENT_PATH_MAX];
-    const enum agent_file kind = agent_check_command(*options->command, getenv("PATH"), path);
-    int result = 0;
-    if (kind != AGENT_FILE_GOOD)
-        result = kind == AGENT_FILE_MISSING ? 0 : trace_refuse(kind, path, error);
-    else if (trace_has_foreign_loader(path))
-        result = sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
-                                 "cannot trace %s: it is not loaded by glibc's loader\n`sprof "
-                                 "trace --backend uprobe`, as root, puts nothing into it; `sprof "
-                                 "record` can sample it",
-                                 path);
-    if (!result || !options->children)
-        return result;
-    sprof_log_message(options->log, SPROF_LOG_WARNING, "%s", error->message);
-    *error = (struct sprof_error){0}; /* what it executes may be */
-    return 0;
-}
-
 /* == Opening == */
 
 void trace_close(int *fd)
@@ -172,10 +117,13 @@ static void describe(struct trace_session *session)
     run->sprof_version = options->sprof_version;
     run->command = options->pid ? command_of(session, options->pid)
                                 : sprof_command_text(&session->arena, options->command);
-    run->source = options->backend == TRACE_UPROBE ? "uprobes"
-                  : session->listens               ? "probes embedded"
-                  : options->pid                   ? "probes injected"
-                                                   : "probes preloaded";
+    if (session->choice.reason)
+        snprintf(text, sizeof text, "uprobes: the program %s", session->choice.reason);
+    run->source = session->choice.reason ? keep(session, text)
+                  : session->uprobes     ? "uprobes"
+                  : session->listens     ? "probes embedded"
+                  : options->pid         ? "probes injected"
+                                         : "probes preloaded";
 }
 
 static int open_recording(struct trace_session *session, struct sprof_error *error)
@@ -200,6 +148,26 @@ static int open_recording(struct trace_session *session, struct sprof_error *err
                : 0;
 }
 
+/* Says so where nobody has asked for them. */
+static int open_uprobes(struct trace_session *session, struct sprof_error *error)
+{
+    const struct trace_options *options = &session->options;
+    char name[64];
+    if (trace_uprobes_open(&session->uprobes, error))
+        return trace_backend_explain(options, &session->choice, error);
+    snprintf(name, sizeof name, "process %d", (int)options->pid);
+    if (session->choice.reason) {
+        uint64_t least_ns, most_ns;
+        trace_uprobes_call_ns(session->uprobes, &least_ns, &most_ns);
+        sprof_log_message(options->log, SPROF_LOG_NOTE,
+                          "%s %s, so nothing can be put into it: the kernel counts and times its "
+                          "calls by uprobes, which takes %.1f to %.1f µs for each",
+                          options->pid ? name : *options->command, session->choice.reason,
+                          (double)least_ns / 1e3, (double)most_ns / 1e3);
+    }
+    return 0;
+}
+
 int trace_open(struct trace_session **out, const struct trace_options *options,
                struct sprof_error *error)
 {
@@ -215,17 +183,17 @@ int trace_open(struct trace_session **out, const struct trace_options *options,
         return result;
     int lock_fd = -1;
     result = options->pid ? target_check(options->pid, false, error) : 0;
-    const bool injects = options->backend == TRACE_INJECT;
+    struct trace_choice choice = {.backend = TRACE_INJECT};
     int agent_fd = -1, listens = 0;
-    if (!result && options->pid && injects) {
+    if (!result && options->pid && options->backend != TRACE_UPROBE) {
         listens = trace_listening_connect(options->pid, &agent_fd, &lock_fd, error);
         result = listens < 0 ? listens : 0;
     }
-    if (!result)
-        result = !injects       ? trace_uprobes_check(options, error)
-                 : listens      ? 0
-                 : options->pid ? trace_attach_check(options->pid, &lock_fd, options->log, error)
-                                : check_command(options, error);
+    if (!result && !listens)
+        result = trace_backend_choose(options, &choice, error);
+    const bool injects = choice.backend == TRACE_INJECT;
+    if (!result && !listens && injects && options->pid)
+        result = trace_attach_check(options->pid, &lock_fd, options->log, error);
     struct trace_session *session = result ? NULL : calloc(1, sizeof *session);
     if (!session) {
         trace_close(&agent_fd);
@@ -236,6 +204,7 @@ int trace_open(struct trace_session **out, const struct trace_options *options,
     if (injects && !listens)
         trace_keeper_begin(&session->keeper, options->log);
     session->options = *options;
+    session->choice = choice;
     session->common = session;
     session->opened_ns = sprof_clock_monotonic_ns();
     session->opened_ticks = probe_ticks();
@@ -254,7 +223,7 @@ int trace_open(struct trace_session **out, const struct trace_options *options,
     if (options->children)
         result = trace_children_open(session, error);
     else
-        result = !injects       ? trace_uprobes_open(&session->uprobes, error)
+        result = !injects       ? open_uprobes(session, error)
                  : options->pid ? 0
                                 : open_sockets(session, error);
     if (!result)

@@ -21,6 +21,7 @@ extern const char *const trace_mode_words[];
 
 /* What counts and times calls. */
 enum trace_backend {
+    TRACE_ANY,    /* the agent, or the kernel where that cannot be put into the program */
     TRACE_INJECT, /* the tracing agent, in the process */
     TRACE_UPROBE, /* the kernel, which stops at probes: nothing is put into the process */
 };
@@ -92,22 +93,24 @@ struct trace_result {
     uint64_t point_calls; /* … and calls through them, of threads that have ended */
     size_t governed_count, governed_off; /* only counted at the end, off, to hold max_overhead */
     uint64_t calls;
-    uint64_t in_flight;         /* calls that had not ended */
-    uint64_t abnormal;          /* calls left without returning */
-    size_t covered;             /* functions that were called, in mode coverage … */
-    size_t left;                /* … whose probes were taken back while the command ran */
-    uint64_t logged;            /* calls with a row of their own, in mode log */
-    uint64_t unlogged;          /* … for which there was no room */
-    uint64_t untracked;         /* threads that found no room */
-    uint64_t warnings;          /* of --warn-over and its kin … */
-    uint64_t warnings_lost;     /* … for which there was no room */
-    size_t programs, processes; /* with `children`: that were traced … */
-    size_t left_out;            /* … and executed programs that could not be */
-    uint64_t no_percentiles_ns; /* when they were given up, to hold `memory`; 0: not */
-    uint64_t beyond_calls;      /* that were only counted, to hold it … */
-    uint32_t beyond_functions;  /* … of so many functions */
-    uint64_t memory_bytes;      /* that figures took at most, as was seen */
-    uint64_t lost;              /* calls that the kernel found no room for, with TRACE_UPROBE */
+    uint64_t in_flight;          /* calls that had not ended */
+    uint64_t abnormal;           /* calls left without returning */
+    size_t covered;              /* functions that were called, in mode coverage … */
+    size_t left;                 /* … whose probes were taken back while the command ran */
+    uint64_t logged;             /* calls with a row of their own, in mode log */
+    uint64_t unlogged;           /* … for which there was no room */
+    uint64_t untracked;          /* threads that found no room */
+    uint64_t warnings;           /* of --warn-over and its kin … */
+    uint64_t warnings_lost;      /* … for which there was no room */
+    size_t programs, processes;  /* with `children`: that were traced … */
+    size_t left_out;             /* … and executed programs that could not be */
+    uint64_t no_percentiles_ns;  /* when they were given up, to hold `memory`; 0: not */
+    uint64_t beyond_calls;       /* that were only counted, to hold it … */
+    uint32_t beyond_functions;   /* … of so many functions */
+    uint64_t memory_bytes;       /* that figures took at most, as was seen */
+    uint64_t lost;               /* calls that the kernel found no room for, with TRACE_UPROBE */
+    const char *uprobes_because; /* what the program is that the agent cannot be put into; NULL:
+                                    it was, or nobody wanted that */
     double probe_ns; /* what the probe of one timed call takes, which is taken off; 0: not known */
     uint64_t duration_ns;
     uint64_t stopped_ns; /* how long threads stood still, at most at a time */

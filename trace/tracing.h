@@ -104,6 +104,13 @@ struct trace_memory {
     uint32_t beyond_functions; /* … of so many functions */
 };
 
+/* What counts calls. */
+struct trace_choice {
+    enum trace_backend backend; /* TRACE_INJECT or TRACE_UPROBE */
+    const char *reason; /* what the program "is" that the agent cannot be put into; NULL: it can, or
+                           somebody wants uprobes */
+};
+
 /* So many threads have rows of their own; eight times as many with those of forked processes. */
 enum { TRACE_THREADS = 512 };
 
@@ -113,6 +120,7 @@ enum { TRACE_THREADS = 512 };
  * them. The others borrow from it. */
 struct trace_session {
     struct trace_options options;
+    struct trace_choice choice;
     struct trace_session *common;               /* what trace_open made; may be itself */
     SPROF_VEC(struct trace_session *) programs; /* of `common`: those that run, in any order */
     struct trace_warnings *warnings;            /* NULL: nobody wants any; owned */
@@ -465,6 +473,18 @@ void trace_program_add_up(const struct trace_session *session, struct trace_sums
 
 /* Takes all that one program has called. Returns 0 or SPROF_ENOMEM. */
 int trace_collect_program(struct trace_session *session, enum trace_collecting what);
+
+/* == backend.c == */
+
+/* Which back end it is to be, before anything is done. SPROF_EUNSUPPORTED: none can be, or not with
+ * these options. */
+int trace_backend_choose(const struct trace_options *options, struct trace_choice *choice,
+                         struct sprof_error *error);
+
+/* The kernel's refusal of uprobes that nobody has asked for: says why they would be needed. Returns
+ * the error's code. */
+int trace_backend_explain(const struct trace_options *options, const struct trace_choice *choice,
+                          struct sprof_error *error);
 
 /* Says why a program cannot be traced. */
 int trace_refuse(enum agent_file kind, const char *path, struct sprof_error *error);

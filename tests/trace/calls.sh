@@ -662,7 +662,8 @@ refused)
     printf 'int main(void) { return 0; }\n' >program.c
     gcc program.c -o program && gcc -static program.c -o static || fail "no compiler"
     expect 2 "$SPROF" trace && said 'nothing to trace'
-    expect 1 "$SPROF" trace -- ./static && said 'linked statically'
+    expect 1 "$SPROF" trace --backend inject -- ./static && said 'linked statically'
+    expect 1 "$SPROF" trace --mode log -- ./static && said 'with --mode: it is linked statically'
     expect 1 "$SPROF" trace -- ./missing && said 'not found'
     expect 2 "$SPROF" trace --function '(' -- ./program && said 'parenthesis'
     expect 1 "$SPROF" trace --function 'maim' -- ./program && said 'finds none of .*main'
@@ -670,9 +671,9 @@ refused)
     rm -f none.db
     ! ls ./*.db >/dev/null 2>&1 || fail "a recording was left"
     gcc -fsanitize=address program.c -o sanitized 2>/dev/null &&
-        expect 1 "$SPROF" trace -- ./sanitized && said 'sanitizer'
+        expect 1 "$SPROF" trace --backend inject -- ./sanitized && said 'sanitizer'
     if command -v musl-gcc >/dev/null; then
-        musl-gcc program.c -o musl && expect 1 "$SPROF" trace -- ./musl && said "glibc's loader"
+        musl-gcc program.c -o musl && expect 1 "$SPROF" trace --backend inject -- ./musl && said "glibc's loader"
     fi
     if gcc -m32 program.c -o small 2>/dev/null; then
         expect 1 "$SPROF" trace -- ./small && said 'processor or word size'

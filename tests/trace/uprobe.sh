@@ -1,7 +1,7 @@
 #!/bin/bash
 # sprof trace --backend uprobe: programs compute what they compute untraced, every call is counted, and nothing is in the
 # process, whoever is killed.
-#   uprobe.sh exact | left | kinds | process | held | threads | refused
+#   uprobe.sh exact | chosen | left | kinds | process | held | threads | refused
 set -u
 . "$(dirname "$0")/lib.sh"
 tracing=(--backend uprobe)
@@ -126,6 +126,53 @@ exact)
     traced t --module 'libc.so*' --module program --function '^(__str|__mem|leaf$)' -- ./program
     calls t.db | grep -qx 'leaf 440' || fail "other calls than there were beside the C library's"
     ;;
+chosen)
+    # Nothing can be put into these: nobody has to say so. A program that runs calls work 300 times for each line that it reads.
+    exact_program
+    cat >served.c <<'END'
+#include <stdio.h>
+__attribute__((noinline, noclone)) long work(long n) { __asm__ volatile("" : "+r"(n)); return n * 5; }
+int main(void)
+{
+    long sum = 0;
+    for (int c; (c = getchar()) != EOF;)
+        for (long i = 0; i < 300; i++)
+            sum += work(i);
+    printf("%ld\n", sum);
+    return 6;
+}
+END
+    mkfifo input
+    for compiler in "gcc -static" "gcc -static-pie" "musl-gcc" "musl-gcc -static"; do
+        command -v "${compiler%% *}" >/dev/null || continue
+        tracing=()
+        $compiler -O2 -g -pthread program.c -o program && $compiler -O1 -g served.c -o served || fail "no compiler: $compiler"
+        traced t --function '^(all|choose|depth|even|leaf|main|nothing|odd|perhaps|run|through)$' -- ./program
+        is "${exact_calls[@]}"
+        grep -qE '(linked statically|not loaded by glibc.s loader), so nothing .* uprobes, which takes [0-9.]+ to [0-9.]+ µs' got_err ||
+            fail "$compiler: nothing is said of uprobes"
+        "$SPROF" sql t.db 'SELECT source FROM run' | grep -qE '^uprobes: the program is (linked|not loaded)' || fail "no reason"
+        [ "$(sql t.db "SELECT count(*) FROM v_call_stats WHERE mechanism <> 'uprobe'")" = 0 ] || fail "other probes"
+        ./served <input >served.out &
+        served=$!
+        children+=("$served")
+        exec 9>input
+        wait_until 60 eval '[ "$(state_of $served)" = S ]'
+        "$SPROF" trace -p $served --function '^work$' -o p.db >out 2>err &
+        tracer=$!
+        children+=("$tracer")
+        wait_until 60 "$SPROF" ctl -i p.db status
+        printf '%7s' '' >&9
+        wait_until 60 eval '"$SPROF" ctl -i p.db status | grep -q " 2100 calls"'
+        expect 0 "$SPROF" ctl -p $served end
+        wait $tracer || fail "the tracer ended with $?"
+        calls p.db >found
+        [ "$(cat found)" = "work 2100" ] || fail "$compiler: other calls of the process: $(cat found)"
+        exec 9>&-
+        wait $served
+        [ $? = 6 ] && [ "$(cat served.out)" = 1569750 ] || fail "$compiler: the process computed $(cat served.out)"
+    done
+    ;;
 left)
     g++ -O1 -g -DSTEP_US=10 "$(dirname "$0")/left.cc" -o program || fail "no compiler"
     traced t --function '!spin' -- ./program
@@ -176,7 +223,7 @@ END
     if [ -n "$go" ] && HOME=$work GOCACHE=$cache "$go" build -o program program.go >out 2>err; then
         traced t --function '^main\.(deep|main)$' -- ./program
         is 'main.deep 2408' 'main.main 1'
-        expect 1 "$SPROF" trace -o none.db -- ./program && said 'trace --backend uprobe'
+        expect 1 "$SPROF" trace --backend inject -o none.db -- ./program && said 'it is of Go'
     fi
     # Stripped, and a library's function: named by where it begins, or by its export.
     cat >library.c <<'END'
@@ -239,8 +286,8 @@ END
     exec 9>input
     wait_until 60 grep -q '^Seccomp:.*1' /proc/$loops/status
     wait_until 60 eval '[ "$(state_of $loops)" = S ]' # it reads, behind its first step
-    expect 1 "$SPROF" trace -p $loops -o none.db && said "trace --backend uprobe -p $loops"
-    "$SPROF" trace --backend uprobe -p $loops -o s.db >out 2>err &
+    expect 1 "$SPROF" trace --backend inject -p $loops -o none.db && said "under seccomp"
+    "$SPROF" trace -p $loops -o s.db >out 2>tracer_err &
     tracer=$!
     children+=("$tracer")
     wait_until 60 "$SPROF" ctl -i s.db status
@@ -248,6 +295,8 @@ END
     wait_until 60 eval '"$SPROF" ctl -i s.db status | grep -q " 500 calls"'
     expect 0 "$SPROF" ctl -i s.db end
     wait $tracer || fail "the tracer ended with $?"
+    cp tracer_err err
+    said "process $loops is under seccomp.* uprobes"
     ;;
 held)
     # Killed at whatever moment, sprof leaves no command that stands still.
@@ -299,12 +348,14 @@ END
 refused)
     exact_program
     gcc -O1 -static -g -pthread program.c -o program || fail "no compiler"
-    expect 1 "$SPROF" trace -o none.db -- ./program && said 'trace --backend uprobe'
+    expect 1 "$SPROF" trace --backend inject -o none.db -- ./program && said 'is linked statically'
     for options in '--mode log' '--mode coverage' --paths --callers '--max-overhead 5%'; do
         # shellcheck disable=SC2086
         expect 2 "$SPROF" trace --backend uprobe -o none.db $options -- ./program && said 'needs the agent'
+        # shellcheck disable=SC2086
+        expect 1 "$SPROF" trace -o none.db $options -- ./program && said "with ${options%% *}: it is linked statically"
     done
-    expect 2 "$SPROF" trace --backend kprobe -- ./program && said 'give inject or uprobe'
+    expect 2 "$SPROF" trace --backend kprobe -- ./program && said 'give auto, inject or uprobe'
     expect 1 "$SPROF" trace --backend uprobe -o none.db --function 'chose$' -- ./program && said 'finds none of .*choose'
     expect 1 "$SPROF" trace --backend uprobe -o none.db -- ./missing && said 'not found'
     expect 1 "$SPROF" trace --backend uprobe -o none.db -p 4194304
@@ -313,6 +364,8 @@ refused)
     expect 1 setpriv --reuid 65534 --clear-groups "$user_sprof" trace --backend uprobe -o /tmp/none.db -- \
         "$work/user/program"
     said 'run sprof as root'
+    expect 1 setpriv --reuid 65534 --clear-groups "$user_sprof" trace -o /tmp/none.db -- "$work/user/program"
+    said 'is linked statically, so nothing can be put into it, and uprobes are not permitted to you: run sprof as root'
     if gcc -m32 -x c - -o small 2>/dev/null <<<'int main(void) { return 0; }'; then
         expect 1 "$SPROF" trace --backend uprobe -- ./small && said 'processor or word size'
     fi

@@ -34,53 +34,35 @@ struct trace_uprobes {
 
 /* == What cannot be done == */
 
-static int check_options(const struct trace_options *options, struct sprof_error *error)
+const char *trace_uprobes_excluded(const struct trace_options *options)
 {
-    const char *flag = options->mode != TRACE_STATS ? "mode"
-                       : options->paths             ? "paths"
-                       : options->callers           ? "callers"
-                       : options->max_overhead > 0  ? "max-overhead"
-                       : options->memory            ? "memory"
-                       : options->children          ? "children"
-                       : options->warn_over_count   ? "warn-over"
-                       : options->watchdog_count    ? "watchdog"
-                       : options->stack_check > 0   ? "stack-check"
-                       : options->heap_check_count  ? "heap-check"
-                                                    : NULL;
-    return flag ? sprof_error_set(error, SPROF_EUSAGE, 0,
-                                  "--%s needs the agent: with --backend uprobe calls are counted "
-                                  "and timed by function, as in mode stats",
-                                  flag)
-                : 0;
-}
-
-static int check_file(const char *path, const char *name, struct sprof_error *error)
-{
-    return agent_check_file(path) == AGENT_FILE_CLASS
-               ? sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
-                                 "cannot trace %s: it is of another processor or word size than "
-                                 "sprof\n`sprof record` can sample it",
-                                 name)
-               : 0;
+    return options->mode != TRACE_STATS ? "mode"
+           : options->paths             ? "paths"
+           : options->callers           ? "callers"
+           : options->max_overhead > 0  ? "max-overhead"
+           : options->memory            ? "memory"
+           : options->children          ? "children"
+           : options->all_points        ? "all-points"
+           : options->warn_over_count   ? "warn-over"
+           : options->watchdog_count    ? "watchdog"
+           : options->stack_check > 0   ? "stack-check"
+           : options->heap_check_count  ? "heap-check"
+                                        : NULL;
 }
 
 int trace_uprobes_check(const struct trace_options *options, struct sprof_error *error)
 {
-    char path[AGENT_PATH_MAX], name[64];
-    const int result = check_options(options, error);
-    if (result)
-        return result;
+    const char *flag = trace_uprobes_excluded(options);
+    if (flag)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "--%s needs the agent: with --backend uprobe calls are counted and "
+                               "timed by function, as in mode stats",
+                               flag);
     if (!sprof_proc_in_first_pid_namespace())
         return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
                                "uprobes know processes by the numbers that they have outside of "
                                "this container\nrun sprof out there");
-    if (!options->pid)
-        return agent_check_command(*options->command, getenv("PATH"), path) == AGENT_FILE_CLASS
-                   ? check_file(path, path, error)
-                   : 0;
-    snprintf(path, sizeof path, "/proc/%d/exe", (int)options->pid);
-    snprintf(name, sizeof name, "process %d", (int)options->pid);
-    return check_file(path, name, error);
+    return 0;
 }
 
 /* == Opening == */
@@ -354,6 +336,13 @@ struct probe_cost trace_uprobes_cost(const struct trace_session *session, uint32
     return (struct probe_cost){.inside = inside,
                                .whole = inside + control->outside[UPROBE_RETURNS],
                                .count = control->count[entry]};
+}
+
+void trace_uprobes_call_ns(const struct trace_uprobes *uprobes, uint64_t *least, uint64_t *most)
+{
+    const struct uprobe_control *control = uprobes->kernel.control;
+    *least = control->inside[UPROBE_ENTRY_PUSH] + control->outside[UPROBE_RETURNS];
+    *most = control->inside[UPROBE_ENTRY_STEP] + control->outside[UPROBE_RETURNS];
 }
 
 uint64_t trace_uprobes_lost(const struct trace_session *session)

@@ -7,8 +7,10 @@
 
 struct trace_uprobes;
 
-/* Whether options go with uprobes (SPROF_EUSAGE), and whether the process (0: a command is to be
- * launched) can have any. */
+/* The first option that only the agent can fulfil; NULL: there is none. */
+const char *trace_uprobes_excluded(const struct trace_options *options);
+
+/* Whether options go with uprobes (SPROF_EUSAGE), and processes can have any from here. */
 int trace_uprobes_check(const struct trace_options *options, struct sprof_error *error);
 
 /* Loads the program, and finds out what uprobes take. The caller frees. */
@@ -49,6 +51,10 @@ void trace_uprobes_take_out(struct trace_session *session);
 
 /* What the probes of a function's calls take, on average. */
 struct probe_cost trace_uprobes_cost(const struct trace_session *session, uint32_t function);
+
+/* What the probes of a call take that returns: where the kernel executes its first instruction
+ * itself, and where it has the processor do so. */
+void trace_uprobes_call_ns(const struct trace_uprobes *uprobes, uint64_t *least, uint64_t *most);
 
 /* Calls for which there was no room. */
 uint64_t trace_uprobes_lost(const struct trace_session *session);

@@ -1,0 +1,135 @@
+/* Decides what is to count the calls of a program: the agent, put into it, or the kernel where
+ * nothing can be put there. */
+#include "trace/attach.h"
+#include "trace/uprobe/uprobes.h"
+
+#include "agent/agent.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Another C library's loader runs constructors without what the agent needs. */
+bool trace_has_foreign_loader(const char *path)
+{
+    struct image *image;
+    const struct image_request request = {.file = {.path = path}};
+    if (image_open(&image, &request, NULL))
+        return false;
+    const struct sprof_bytes interpreter = image_section(image, ".interp", NULL);
+    const bool is_foreign =
+        interpreter.size && !memmem(interpreter.data, interpreter.size, "ld-linux", 8);
+    image_free(image);
+    return is_foreign;
+}
+
+/* Why nothing can be put into a program of such a file; NULL: it can, or it cannot be run. */
+static const char *obstacle_of_file(enum agent_file kind, const char *path)
+{
+    switch (kind) {
+    case AGENT_FILE_STATIC: return "is linked statically";
+    case AGENT_FILE_SETUID: return "runs with other rights than yours";
+    case AGENT_FILE_GO: return "is of Go, which moves its stacks";
+    case AGENT_FILE_SANITIZER: return "is built with a sanitizer";
+    case AGENT_FILE_GOOD:
+        return trace_has_foreign_loader(path) ? "is not loaded by glibc's loader" : NULL;
+    default: return NULL;
+    }
+}
+
+static int refuse_class(const char *name, struct sprof_error *error)
+{
+    return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                           "cannot trace %s: it is of another processor or word size than "
+                           "sprof\n`sprof record` can sample it",
+                           name);
+}
+
+int trace_refuse(enum agent_file kind, const char *path, struct sprof_error *error)
+{
+    const char *reason = obstacle_of_file(kind, path);
+    return reason ? sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                                    "cannot trace %s: it %s\n`sprof trace -- %s`, as root, has the "
+                                    "kernel count its calls; `sprof record` can sample it",
+                                    path, reason, path)
+                  : refuse_class(path, error);
+}
+
+/* What the user asked for that only the agent can do, as it would have to be left away. */
+static int refuse_option(const char *name, const char *reason, const char *flag,
+                         struct sprof_error *error)
+{
+    return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                           "cannot trace %s with --%s: it %s\nwithout --%s the kernel counts and "
+                           "times its calls by function, as in mode stats",
+                           name, flag, reason, flag);
+}
+
+static int refuse_injection(const char *name, const char *reason, struct sprof_error *error)
+{
+    return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                           "cannot put probes into %s: it %s\nwithout --backend inject, as root, "
+                           "the kernel counts its calls; `sprof record` can sample it",
+                           name, reason);
+}
+
+/* The process's number or the command's file. */
+static enum agent_file find_program(const struct trace_options *options, char *path, size_t size,
+                                    char *name, size_t name_size)
+{
+    if (!options->pid) {
+        const enum agent_file kind = agent_check_command(*options->command, getenv("PATH"), path);
+        snprintf(name, name_size, "%s", path);
+        return kind;
+    }
+    snprintf(path, size, "/proc/%d/exe", (int)options->pid);
+    snprintf(name, name_size, "process %d", (int)options->pid);
+    return agent_check_file(path);
+}
+
+int trace_backend_choose(const struct trace_options *options, struct trace_choice *choice,
+                         struct sprof_error *error)
+{
+    char path[AGENT_PATH_MAX], name[AGENT_PATH_MAX];
+    *choice = (struct trace_choice){.backend = options->backend};
+    const enum agent_file kind = find_program(options, path, sizeof path, name, sizeof name);
+    if (kind == AGENT_FILE_CLASS && !options->children)
+        return refuse_class(name, error);
+    if (options->backend == TRACE_UPROBE)
+        return trace_uprobes_check(options, error);
+    choice->backend = TRACE_INJECT;
+    const char *reason = obstacle_of_file(kind, path);
+    if (!reason && options->pid)
+        reason = trace_attach_obstacle(options->pid);
+    if (options->children && (reason || kind == AGENT_FILE_CLASS)) {
+        /* What it executes may be traced. */
+        struct sprof_error why = {0};
+        trace_refuse(kind, path, &why);
+        sprof_log_message(options->log, SPROF_LOG_WARNING, "%s", why.message);
+        return 0;
+    }
+    if (!reason)
+        return 0;
+    if (options->backend == TRACE_INJECT)
+        return refuse_injection(name, reason, error);
+    const char *flag = trace_uprobes_excluded(options);
+    if (flag)
+        return refuse_option(name, reason, flag, error);
+    choice->backend = TRACE_UPROBE;
+    choice->reason = reason;
+    return trace_uprobes_check(options, error);
+}
+
+int trace_backend_explain(const struct trace_options *options, const struct trace_choice *choice,
+                          struct sprof_error *error)
+{
+    struct sprof_error why = *error;
+    char name[64];
+    if (!choice->reason)
+        return error->code;
+    snprintf(name, sizeof name, "process %d", (int)options->pid);
+    return sprof_error_set(error, why.code, why.errnum,
+                           "cannot trace %s: it %s, so nothing can be put into it, and %s\n`sprof "
+                           "record` can sample it",
+                           options->pid ? name : *options->command, choice->reason, why.message);
+}
