@@ -255,14 +255,31 @@ static struct trace_figures copy_of(const struct trace_session *session, uint32_
     return figures;
 }
 
-/* Paths are read before functions are: a call between the two is in none until the next time, when
- * its function may not have been called again. */
-static bool is_unchanged(const struct trace_cell *cell, const struct probe_stat *stat,
-                         uint64_t calls)
+static bool is_unchanged(const struct trace_cell *cell, const struct probe_stat *stat)
 {
-    return cell->calls == calls && cell->ended == stat->ended &&
-           cell->untimed == stat->child_counted && cell->written_path_calls == cell->path_calls &&
-           cell->written_path_self == cell->path_self;
+    return cell->calls == stat->calls + stat->counted && cell->ended == stat->ended &&
+           cell->self == stat->self && cell->untimed == stat->child_counted;
+}
+
+/* Before paths are read: see paths.c. */
+static int note_stat(struct trace_session *session, struct trace_thread *thread, uint32_t function,
+                     struct probe_stat *from)
+{
+    (void)session;
+    const struct trace_sum sum = {from->calls, from->ended, from->self};
+    struct trace_cell *cell = sum.calls ? trace_cell_of(thread, function) : NULL;
+    if (cell)
+        cell->seen = sum;
+    return cell || !sum.calls ? 0 : SPROF_ENOMEM;
+}
+
+/* What was timed is as its paths have it, when those have been read. */
+static void take_paths(const struct trace_cell *cell, struct probe_stat *stat)
+{
+    const uint64_t ended = cell->in_paths.ended + cell->alone.ended;
+    stat->calls = cell->in_paths.calls + cell->alone.calls;
+    stat->ended = ended < stat->calls ? ended : stat->calls;
+    stat->self = (int64_t)((uint64_t)cell->in_paths.self + (uint64_t)cell->alone.self);
 }
 
 /* One function of one thread, where something has happened since the last time. */
@@ -277,13 +294,14 @@ static int read_stat(struct trace_session *session, struct trace_thread *thread,
         return SPROF_ENOMEM;
     struct trace_figures figures = copy_of(session, function, from);
     struct probe_stat *stat = &figures.stat;
-    if (is_unchanged(cell, stat, calls))
+    if (trace_has_paths(session, thread))
+        take_paths(cell, stat);
+    if (is_unchanged(cell, stat))
         return 0;
-    cell->calls = calls;
+    cell->calls = stat->calls + stat->counted;
     cell->ended = stat->ended;
+    cell->self = stat->self;
     cell->untimed = stat->child_counted;
-    cell->written_path_calls = cell->path_calls;
-    cell->written_path_self = cell->path_self;
     if (thread->shares)
         return add_to_rest(session, cell, &figures);
     if (cell->base)
@@ -353,7 +371,11 @@ static struct trace_figures until_now(const struct trace_figures *figures)
 
 static void begin_anew(struct trace_cell *cell)
 {
-    const struct trace_cell anew = {.function = cell->function, .base = cell->base};
+    const struct trace_cell anew = {.function = cell->function,
+                                    .base = cell->base,
+                                    .seen = cell->seen,
+                                    .in_paths = cell->in_paths,
+                                    .alone = cell->alone};
     *cell = anew;
 }
 
@@ -366,7 +388,9 @@ static int clear_stat(struct trace_session *session, struct trace_thread *thread
         return 0;
     if (!cell || (!cell->base && !(cell->base = calloc(1, sizeof *cell->base))))
         return SPROF_ENOMEM;
-    const struct trace_figures copy = copy_of(session, function, stat);
+    struct trace_figures copy = copy_of(session, function, stat);
+    if (trace_has_paths(session, thread))
+        take_paths(cell, &copy.stat);
     begin_anew(cell);
     *cell->base = until_now(&copy);
     stat->min_mask = stat->max = 0;
@@ -427,6 +451,16 @@ double trace_spent_ticks(struct trace_session *session)
     return session->governor.seen_ticks;
 }
 
+/* A thread's paths, where calls are counted by them. */
+static int read_paths(struct trace_session *session, uint32_t slab,
+                      int (*read)(struct trace_session *, struct trace_thread *, uint64_t))
+{
+    if (!trace_has_paths(session, session->slabs[slab]))
+        return 0;
+    const int result = each_stat(session, slab, note_stat);
+    return result ? result : read(session, session->slabs[slab], nodes_offset(session, slab));
+}
+
 int trace_collect(struct trace_session *session, enum trace_collecting what)
 {
     int result = session->uprobes ? trace_uprobes_read(session, what != TRACE_COLLECT_ENDED) : 0;
@@ -441,7 +475,7 @@ int trace_collect(struct trace_session *session, enum trace_collecting what)
         const bool ended =
             what == TRACE_COLLECT_LAST || (!result && has_ended(session, session->slabs[i]));
         if (!result && (ended || what == TRACE_COLLECT_ALL))
-            result = trace_read_paths(session, session->slabs[i], nodes_offset(session, i));
+            result = read_paths(session, i, trace_read_paths);
         if (!result && (ended || what == TRACE_COLLECT_ALL))
             result = each_stat(session, i, read_stat);
         if (!result && session->has_logged)
@@ -463,12 +497,13 @@ int trace_clear_figures(struct trace_session *session, uint64_t ticks)
         result = trace_collect(session, TRACE_COLLECT_ENDED);
     atomic_store(&session->shared->cleared, ticks);
     const uint32_t count = trace_slab_count(session);
-    for (uint32_t i = 0; i < count && !result; i++)
-        if (session->slabs[i])
-            result = trace_clear_paths(session, session->slabs[i], nodes_offset(session, i));
-    for (uint32_t i = 0; i < count && !result; i++)
-        if (session->slabs[i])
+    for (uint32_t i = 0; i < count && !result; i++) {
+        if (!session->slabs[i])
+            continue;
+        result = read_paths(session, i, trace_clear_paths);
+        if (!result)
             result = each_stat(session, i, clear_stat);
+    }
     trace_memory_clear(session);
     for (size_t i = 0; i < session->rest.cells.count; i++) {
         begin_anew(&session->rest.cells.items[i]);

@@ -14,29 +14,38 @@ struct trace_figures {
     struct probe_histogram histogram;
 };
 
+/* Calls of one function in one thread, since the thread began. */
+struct trace_sum {
+    uint64_t calls, ended;
+    int64_t self; /* ticks */
+};
+
 /* What one thread has called of one function, as it was last read and written. */
 struct trace_cell {
     uint32_t function;
     uint32_t phase;                 /* of its sample row; 0: there is none */
     uint64_t calls, ended, untimed; /* as the agent counts */
+    int64_t self;
     struct trace_figures *base; /* owned; what counts no more, or is in the shared row; or NULL */
     uint64_t sample, sample_ns; /* id and time of its sample row */
     uint64_t phase_calls, before_calls; /* now, and before the phase */
     int64_t phase_self, before_self;
     uint64_t written_calls, written_in_flight, written_abnormal, written_timed, written_self;
     uint64_t written_unlogged, written_untimed;
-    uint64_t path_calls; /* in paths: what is in them is not in the row of its sample … */
+    uint64_t path_calls; /* in paths: what is in them is not in the row of its sample */
     int64_t path_self;
-    uint64_t written_path_calls; /* … as that was last written */
-    int64_t written_path_self;
+    /* With --paths and --callers: timed calls as they were before paths were read, those in all of
+     * its paths, and those that are in none. */
+    struct trace_sum seen, in_paths, alone;
     uint32_t stack;    /* of one of its paths, which stands for it; 0: it is in none */
     uint32_t row_node; /* that its row of figures has: each node would have a row of its own */
 };
 
 /* A function below those that called it, in one thread. */
 struct trace_path {
-    uint32_t index;      /* of the agent's node */
-    uint32_t stack;      /* id of the recording's node */
+    uint32_t index; /* of the agent's node */
+    uint32_t stack; /* id of the recording's node */
+    struct trace_sum now;
     uint64_t base_calls; /* what counts no more */
     int64_t base_self;
     struct trace_cell cell;
@@ -136,8 +145,11 @@ int trace_memory_tell_again(struct trace_session *session);
 
 /* == paths.c == */
 
+/* Whether calls of a thread are counted by path. */
+bool trace_has_paths(const struct trace_session *session, const struct trace_thread *thread);
+
 /* Writes rows of a thread's call paths, and adds up by function what is in them; begins them anew.
- * `nodes`: where its nodes are in the shared memory. */
+ * Cells have what was seen before. `nodes`: where its nodes are in the shared memory. */
 int trace_read_paths(struct trace_session *session, struct trace_thread *thread, uint64_t nodes);
 int trace_clear_paths(struct trace_session *session, struct trace_thread *thread, uint64_t nodes);
 

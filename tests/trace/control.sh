@@ -2,7 +2,7 @@
 # Traces that are controlled while they run. The traced program does what it is told, so that the test knows
 # which calls are in flight when.
 #   control.sh in_flight_on | in_flight_off | in_flight_left | in_flight_clear | in_flight_end |
-#              in_flight_detach | executed | ranges | deadline | stopped | together | formats | bad
+#              in_flight_detach | executed | ranges | deadline | stopped | together | summed | formats | bad
 set -u
 . "$(dirname "$0")/../system/lib.sh"
 
@@ -297,6 +297,63 @@ together)
     [ "$(sql t.db "SELECT count(DISTINCT mark) FROM phase")" = 24 ] || fail "marks"
     [ "$(sql t.db "SELECT count(*) FROM phase p JOIN phase q ON q.id = p.id + 1 WHERE p.end_ns <> q.start_ns")" = 0 ] ||
         fail "phases overlap"
+    ;;
+summed)
+    # Cleared and switched while four threads call: the tree and the functions have the same calls.
+    cat >busy.c <<'END'
+#include <pthread.h>
+#include <stdio.h>
+#define NI __attribute__((noinline))
+#define KEEP __asm__ volatile("" ::: "memory")
+NI void last(void) { __asm__ volatile("nop; nop; nop; nop; nop"); }
+NI void middle(int n) { for (int i = 0; i < n; i++) last(); KEEP; }
+NI void again(int n) { if (n) again(n - 1); else last(); KEEP; }
+NI void first(void) { middle(3); middle(2); again(5); last(); KEEP; }
+static _Atomic int ends;
+static void *run(void *unused) { while (!ends) first(); return unused; }
+int main(void)
+{
+    pthread_t threads[3];
+    for (int i = 0; i < 3; i++) pthread_create(&threads[i], 0, run, 0);
+    getchar();
+    ends = 1;
+    for (int i = 0; i < 3; i++) pthread_join(threads[i], 0);
+    first();
+    return 3;
+}
+END
+    gcc -O1 -g -pthread -fno-optimize-sibling-calls busy.c -o busy || fail "no compiler"
+    sums() {
+        "$SPROF" sql t.db --format csv "SELECT function, sum(calls) FROM v_call_stats GROUP BY function ORDER BY function" >functions 2>err &&
+            "$SPROF" sql t.db --format csv "SELECT function, sum(exclusive_samples) FROM v_call_tree GROUP BY function \
+ORDER BY function" >tree 2>err || fail "no figures"
+        tail -n +2 functions | grep -v ',0' >out
+        tail -n +2 tree | grep -v ',0' | diff out - >differ || { cp differ err && fail "$1: calls of functions and in the tree differ"; }
+    }
+    for kind in --paths --callers; do
+        rm -f in t.db
+        mkfifo in
+        "$SPROF" trace -o t.db $kind --function '^(first|middle|again|last)$' -- ./busy <in 2>trace.err &
+        tracer=$!
+        children+=("$tracer")
+        exec 7>in
+        wait_until 60 eval '"$SPROF" ctl -i t.db status >status.out 2>&1'
+        for i in $(seq 12); do
+            ctl 0 clear
+            ctl 0 mark "$i"
+            ctl 0 off
+            wait_until 60 eval '"$SPROF" ctl -i t.db status | grep -q " 0 in flight"'
+            ctl 0 stats
+            sums "$kind, clear $i"
+            ctl 0 on
+        done
+        ctl 0 clear
+        exec 7>&-
+        wait "$tracer"
+        [ $? = 3 ] || { cp trace.err err && fail "the status of a program that was switched"; }
+        sums "$kind"
+        [ "$(grep -c . out)" = 4 ] || fail "$kind: not four functions were called"
+    done
     ;;
 formats)
     trace

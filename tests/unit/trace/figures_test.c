@@ -87,19 +87,70 @@ static void call(struct figures *figures, uint64_t in_path, uint64_t in_all)
     CU_ASSERT_EQUAL(trace_collect(&figures->session, TRACE_COLLECT_ALL), 0);
 }
 
-/* Paths are read before functions are: calls between the two are in no path until the paths are
- * read again, though the function may not be called any more. */
+/* The agent counts a call in its path first: what comes between the two looks is in paths alone,
+ * and counts for the function, too. */
 static void test_calls_between_two_looks(void)
 {
     struct figures figures;
     make(&figures);
     call(&figures, 4, 4);
     CU_ASSERT_EQUAL(sampled(&figures), 4);
-    call(&figures, 6, 10);
+    CU_ASSERT_EQUAL(figures.session.calls, 4);
+    call(&figures, 10, 6);
     CU_ASSERT_EQUAL(sampled(&figures), 10);
+    CU_ASSERT_EQUAL(figures.session.calls, 10);
     call(&figures, 10, 10);
     CU_ASSERT_EQUAL(sampled(&figures), 10);
     CU_ASSERT_EQUAL(figures.session.calls, 10);
+    release(&figures);
+}
+
+/* What is in no path stays so, whatever comes in paths meanwhile: no phase gets less than nothing.
+ */
+static void test_calls_without_path(void)
+{
+    struct figures figures;
+    make(&figures);
+    call(&figures, 4, 7);
+    CU_ASSERT_EQUAL(sampled(&figures), 7);
+    figures.session.phase++;
+    call(&figures, 12, 9);
+    CU_ASSERT_EQUAL(sampled(&figures), 15);
+    CU_ASSERT_EQUAL(figures.session.calls, 15);
+    figures.session.phase++;
+    call(&figures, 12, 16);
+    CU_ASSERT_EQUAL(sampled(&figures), 16);
+    CU_ASSERT_EQUAL(figures.session.calls, 16);
+    release(&figures);
+}
+
+/* Figures are cleared at one moment, for paths and functions: a call that was counted in its path
+ * alone until then is in neither afterwards. */
+static void test_clear_between(void)
+{
+    struct figures figures;
+    make(&figures);
+    call(&figures, 4, 4);
+    figures.node->calls = figures.node->ended = 10;
+    CU_ASSERT_EQUAL(trace_clear_figures(&figures.session, 1), 0);
+    recording_batch(figures.session.recording)->samples.count = 0;
+    call(&figures, 13, 13);
+    CU_ASSERT_EQUAL(sampled(&figures), 3);
+    CU_ASSERT_EQUAL(figures.session.calls, 3);
+    release(&figures);
+}
+
+/* A path that was not read before figures were cleared counts from then on, too. */
+static void test_clear_before_path(void)
+{
+    struct figures figures;
+    make(&figures);
+    figures.node->calls = figures.node->ended = 5;
+    figures.stat->calls = figures.stat->ended = 5;
+    CU_ASSERT_EQUAL(trace_clear_figures(&figures.session, 1), 0);
+    call(&figures, 7, 7);
+    CU_ASSERT_EQUAL(sampled(&figures), 2);
+    CU_ASSERT_EQUAL(figures.session.calls, 2);
     release(&figures);
 }
 
@@ -110,14 +161,14 @@ static void test_row_before_paths(void)
     make(&figures);
     call(&figures, 0, 3);
     figures.recursion->calls = figures.recursion->ended = 8;
-    call(&figures, 0, 8);
+    call(&figures, 0, 11);
     const struct store_batch *batch = recording_batch(figures.session.recording);
     CU_ASSERT_EQUAL_FATAL(batch->call_costs.count, 2);
     CU_ASSERT_EQUAL_FATAL(figures.session.slabs[0]->paths.count, 2);
     CU_ASSERT_NOT_EQUAL(figures.session.slabs[0]->paths.items[1].stack,
                         batch->call_costs.items[0].node_id);
     CU_ASSERT_EQUAL(batch->call_costs.items[0].node_id, batch->call_costs.items[1].node_id);
-    CU_ASSERT_EQUAL(batch->call_costs.items[1].calls, 8);
+    CU_ASSERT_EQUAL(batch->call_costs.items[1].calls, 11);
     release(&figures);
 }
 
@@ -127,5 +178,8 @@ void sprof_suite_trace_figures(void)
 {
     CU_pSuite suite = CU_add_suite("trace/figures", NULL, NULL);
     CU_add_test(suite, "calls between two looks", test_calls_between_two_looks);
+    CU_add_test(suite, "calls without a path", test_calls_without_path);
+    CU_add_test(suite, "a clear between two looks", test_clear_between);
+    CU_add_test(suite, "a clear before a path is read", test_clear_before_path);
     CU_add_test(suite, "a row before paths", test_row_before_paths);
 }
