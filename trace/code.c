@@ -4,8 +4,10 @@
 #include "recording/recording.h"
 #include "target/target.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <ucontext.h>
 
 enum module_kind {
     MODULE_OTHER,
@@ -36,7 +38,8 @@ struct trace_code {
     uint64_t dlopen, dlclose, signal_return;
 };
 
-/* Functions in which threads sleep without any lock that the loader needs. */
+/* Functions in which threads sleep, or signals come to them, without any lock that the loader
+ * needs. */
 static const char *const waits[] = {"read",
                                     "readv",
                                     "recv",
@@ -90,6 +93,9 @@ static const char *const waits[] = {"read",
                                     "fcntl",
                                     "ioctl",
                                     "tcdrain",
+                                    "kill",
+                                    "sigprocmask",
+                                    "pthread_sigmask",
                                     NULL};
 
 /* Functions that must not be entered again by a thread that is in them. */
@@ -360,24 +366,57 @@ static size_t count_startup(struct trace_code *code, const struct unwind_stack *
     return of_libc ? count : 0;
 }
 
-/* Frames of libc: innermost a wait, outermost the start of the program or thread. */
-static const char *unfit_in_libc(struct trace_code *code, const struct unwind_stack *stack,
-                                 size_t leaves)
+/* Frames from `from` to `to`, of the program or of a signal handler of it. Of libc's, innermost a
+ * wait, outermost, of the last `startup`, the start of the program or thread. */
+static const char *unfit_between(struct trace_code *code, const struct unwind_stack *stack,
+                                 size_t from, size_t to, size_t startup)
 {
-    bool is_waiting = !leaves;
-    const size_t startup = count_startup(code, stack);
-    for (size_t i = 0; i < stack->count; i++) {
+    size_t leaves = from;
+    bool is_waiting = false;
+    for (size_t i = from; i < to; i++) {
         const uint64_t address = unwind_frame_lookup_address(&stack->frames[i]);
         const struct module *module = module_at(code, address);
-        if (!module || module->kind != MODULE_LIBC)
+        const enum module_kind kind = module ? module->kind : MODULE_OTHER;
+        if (kind == MODULE_LOADER)
+            return "is in the loader";
+        if (kind == MODULE_UNWINDER)
+            return "is handling an exception";
+        if (kind == MODULE_ALLOCATOR && i == from)
+            return "works in a program that has its own malloc";
+        if (kind != MODULE_LIBC)
             continue;
         if (holds(code->locked.items, code->locked.count, address))
             return "is in malloc or the loader";
-        is_waiting |= i < leaves && holds(code->waits.items, code->waits.count, address);
-        if (i >= leaves && i + startup < stack->count)
+        if (i == leaves) {
+            leaves++;
+            is_waiting |= holds(code->waits.items, code->waits.count, address);
+        } else if (i + startup < stack->count) {
             return "is called by libc";
+        }
     }
-    return is_waiting ? NULL : "works in libc";
+    return is_waiting || leaves == from ? NULL : "works in libc";
+}
+
+/* Whether the frame to which a signal handler returns is on the stack that the signal interrupted,
+ * by the kernel's frame there. *at: where to look for it from; behind it afterwards. */
+static bool is_same_stack(const struct trace_code *code, const struct unwind_memory *memory,
+                          const struct unwind_frame *trampoline, size_t *at)
+{
+    for (; *at + sizeof(uint64_t) + offsetof(ucontext_t, uc_sigmask) <= memory->slice_size;
+         *at += sizeof(uint64_t)) {
+        uint64_t word;
+        ucontext_t context;
+        memcpy(&word, code->stack + *at, sizeof word);
+        if (word != trampoline->address)
+            continue;
+        memcpy(&context, code->stack + *at + sizeof word, offsetof(ucontext_t, uc_sigmask));
+        if ((uint64_t)context.uc_mcontext.gregs[REG_RIP] != trampoline[1].address)
+            continue;
+        const uint64_t address = memory->slice_address + *at;
+        *at += sizeof word;
+        return address - (uintptr_t)context.uc_stack.ss_sp >= context.uc_stack.ss_size;
+    }
+    return false;
 }
 
 const char *trace_code_unfit(struct trace_code *code, const struct user_regs_struct *r)
@@ -393,24 +432,25 @@ const char *trace_code_unfit(struct trace_code *code, const struct user_regs_str
         .read = read_stack,
         .context = code};
     const struct unwind_stack stack = unwind_walk(code->walker, &space, &memory, &registers);
-    size_t leaves = 0;
+    const size_t startup = count_startup(code, &stack);
+    size_t from = 0, at = 0;
     if (stack.end != MODEL_END_ROOT)
         return "has a stack whose end cannot be found";
-    for (size_t i = 0; i < stack.count; i++) {
-        const struct unwind_frame *frame = &stack.frames[i];
-        const struct module *module = module_at(code, unwind_frame_lookup_address(frame));
-        const enum module_kind kind = module ? module->kind : MODULE_OTHER;
-        if (frame->found_by == MODEL_BY_SIGNAL)
-            return "is in a signal handler";
-        if (frame->found_by == MODEL_BY_SCAN)
+    for (size_t i = 0; i < stack.count; i++)
+        if (stack.frames[i].found_by == MODEL_BY_SCAN)
             return "has a stack that cannot be walked";
-        if (kind == MODULE_LOADER)
-            return "is in the loader";
-        if (kind == MODULE_UNWINDER)
-            return "is handling an exception";
-        if (kind == MODULE_ALLOCATOR && !i)
-            return "works in a program that has its own malloc";
-        leaves += kind == MODULE_LIBC && i == leaves;
+    /* What a signal interrupted must be as fit as what handles it. */
+    for (size_t i = 1; i < stack.count; i++) {
+        if (stack.frames[i].found_by != MODEL_BY_SIGNAL)
+            continue;
+        if (i - 1 == from)
+            return "ends a signal handler";
+        const char *unfit = unfit_between(code, &stack, from, i - 1, startup);
+        if (unfit)
+            return unfit;
+        if (!is_same_stack(code, &memory, &stack.frames[i - 1], &at))
+            return "is in a signal handler on another stack";
+        from = i;
     }
-    return unfit_in_libc(code, &stack, leaves);
+    return unfit_between(code, &stack, from, stack.count, startup);
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Traces programs that run already: attaches at random moments, detaches, attaches again.
 
-attach.py text|own|kill|controlled|beginning|both|passed|joins|refused|python|sqlite|xz|bash SPROF [SEED [ROUNDS]]
+attach.py text|own|kill|controlled|beginning|both|passed|joins|handler|refused|python|sqlite|xz|bash SPROF [SEED [ROUNDS]]
 
 A program prints and ends as it does untraced. `text`: afterwards its code is that of its files, and it
 has the mappings that it had but for those of malloc and of its threads. `kill`: sprof is killed at any
@@ -371,6 +371,72 @@ def joins():
     process.wait()
 
 
+HANDLER = """
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static char other[64 << 10];
+static volatile sig_atomic_t way;
+__attribute__((noinline)) static long work(long n) { long sum = 0; while (n--) sum += n * n ^ sum >> 3; way += 0; return sum; }
+static void handle(int number)
+{
+    (void)number;
+    long sum = 0;
+    puts("handles");
+    fflush(stdout);
+    for (int i = 0; access("end", F_OK); i++, poll(0, 0, 5))
+        sum += work(1000 + i) - work(1000 + i);
+    printf("%ld\\n", sum);
+    exit(3);
+}
+static int compare(const void *a, const void *b)
+{
+    if (way == 3) raise(SIGALRM);
+    return *(const char *)a - *(const char *)b;
+}
+int main(int count, char **arguments)
+{
+    (void)count;
+    way = atoi(arguments[1]);
+    struct sigaction action = {.sa_handler = handle, .sa_flags = way == 2 ? SA_ONSTACK : 0};
+    char here[32 << 10], letters[] = "some letters";
+    stack_t stack = {.ss_sp = way == 2 ? here : other, .ss_size = sizeof here};
+    sigaltstack(&stack, 0);
+    sigaction(SIGALRM, &action, 0);
+    if (way == 3) qsort(letters, strlen(letters), 1, compare);
+    alarm(1);
+    for (;;) pause();
+}
+"""
+
+
+def handler():
+    """Attaches to a program all of whose work is done in a signal handler, where what that interrupted holds no lock,
+    and to none that has come there out of libc, or is on another stack, which may be small."""
+    with open("handler.c", "w") as file:
+        file.write(HANDLER)
+    subprocess.run(["gcc", "-O1", "handler.c", "-o", "handler"], check=True)
+    for way, says in ("1", None), ("2", "is in a signal handler on another stack"), ("3", "is called by libc|works in libc"):
+        process = begin(["./handler", way])
+        wait_for(lambda: open("out").read() == "handles\n", "the handler")
+        before = files_of(process.pid)
+        status, notes = status_of(trace(process.pid, "--function", "^work$", "--duration", "200ms")), open("err").read()
+        if says and (status != 1 or not re.search(says, notes)):
+            fail(f"{way}: {status} {notes}")
+        if not says and (status or not re.search(r"[1-9]\d* calls in", notes)):
+            fail(f"{way}: {status} {notes}")
+        if files_of(process.pid) != before:
+            fail(f"{way}: mappings differ")
+        check_text(process.pid)
+        open("end", "w").close()
+        if status_of(process) != 3 or open("out").read() != "handles\n0\n":
+            fail(f"{way}: it ended with {process.returncode}: {open('out').read()}")
+        os.unlink("end")
+
+
 def refused():
     """Says why, and leaves the process as it is."""
     with open("plain.c", "w") as file:
@@ -482,7 +548,7 @@ def attach_while_running(command):
 
 
 cases = {"text": text, "kill": kill, "controlled": controlled, "beginning": beginning, "both": both, "passed": passed,
-         "joins": joins, "refused": refused}
+         "joins": joins, "handler": handler, "refused": refused}
 with tempfile.TemporaryDirectory() as directory:
     os.chdir(directory)
     if targets.case in cases:
