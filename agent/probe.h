@@ -396,7 +396,8 @@ struct probe_shared {
     struct probe_heap heap;
 
     /* With PROBE_SPARE: which pages of each slab exist, a bit for each, as the tracer says. Calls
-     * of functions whose figures would be elsewhere are only counted, here. */
+     * of functions whose figures would be elsewhere are only counted, in `beyond`, and so are those
+     * of threads that found no slab. */
     _Atomic uint8_t stat_pages[PROBE_SLABS][PROBE_STAT_PAGES / 8];
     _Atomic uint8_t node_pages[PROBE_SLABS][PROBE_NODE_PAGES / 8];
     _Atomic uint64_t beyond[PROBE_THUNKS];

@@ -278,7 +278,9 @@ static void summarize(struct cli_terminal *terminal, const struct trace_options 
                 (unsigned long long)result->warnings, result->warnings == 1 ? "" : "s",
                 (unsigned long long)result->warnings_lost);
     if (result->untracked)
-        cli_say(terminal, "%llu threads found no room for their figures and were not traced",
+        cli_say(terminal,
+                "%llu threads found no room for their figures: their calls were counted, and not "
+                "timed",
                 (unsigned long long)result->untracked);
 }
 

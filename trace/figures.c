@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define CROWDED_NS UINT64_C(2000000000)
+
 uint64_t trace_slab_offset(const struct trace_session *session, uint32_t slab)
 {
     return PROBE_SHARED_BYTES + slab * probe_slab_bytes(session->capacity);
@@ -146,10 +148,12 @@ static int begin_thread(struct trace_session *session, uint32_t slab, uint32_t t
     thread->pid = trace_process_seen(session, atomic_load(&session->shared->slabs[slab].pid));
     if (!thread->pid)
         return SPROF_ENOMEM;
-    trace_thread_name(thread->pid, thread->tid, thread->name);
     const size_t most = session->options.children ? 8 * TRACE_THREADS : TRACE_THREADS;
     thread->shares = session->thread_count++ >= most;
-    return thread->shares ? trace_rest_begin(session) : add_row(session, thread);
+    if (thread->shares)
+        return trace_rest_begin(session);
+    trace_thread_name(thread->pid, thread->tid, thread->name);
+    return add_row(session, thread);
 }
 
 static void free_thread(struct trace_thread *thread)
@@ -166,7 +170,80 @@ static void free_thread(struct trace_thread *thread)
     }
 }
 
-/* Gives a slab back, empty. */
+/* Whether a slab can be the next thread's as it is, which spares both sides making its pages anew:
+ * of threads in the row that many share, whose calls have all ended. */
+static bool is_reusable(const struct trace_session *session, uint32_t slab)
+{
+    const struct trace_thread *thread = session->slabs[slab];
+    const struct probe_stat *stats = stats_of(session, slab);
+    bool is = thread->shares && session->now_ns < session->crowded_ns && !session->uprobes &&
+              !session->has_logged && !session->points && !session->memory.no_histograms;
+    for (size_t i = 0; i < thread->cells.count && is; i++)
+        is = stats[thread->cells.items[i].function].calls ==
+             stats[thread->cells.items[i].function].ended;
+    return is;
+}
+
+/* The call that ended last has been read as if it were in its bucket. */
+static void settle(struct trace_session *session, uint32_t slab)
+{
+    struct probe_stat *stats = stats_of(session, slab);
+    const uint64_t all = probe_stats_bytes(session->capacity);
+    const uint64_t pending = stats[session->capacity].pending;
+    if (pending >= all + sizeof(struct probe_histogram) && pending % sizeof(uint32_t) == 0 &&
+        pending < all + probe_histograms_bytes(session->capacity))
+        ++*(uint32_t *)((uint8_t *)stats + pending);
+    stats[session->capacity].pending = all;
+}
+
+static void give_back(struct trace_session *session, uint32_t slab)
+{
+    atomic_store(&session->shared->slabs[slab].tid, 0);
+    atomic_store(&session->shared->slabs[slab].state, PROBE_SLAB_FREE);
+}
+
+/* Another thread has taken a slab with the figures of those before it. */
+static int resume_slab(struct trace_session *session, uint32_t slab, uint32_t tid)
+{
+    struct trace_thread *thread = session->slabs[slab];
+    thread->is_idle = false;
+    thread->tid = (int32_t)tid;
+    thread->pid = trace_process_seen(session, atomic_load(&session->shared->slabs[slab].pid));
+    session->thread_count++;
+    return thread->pid ? 0 : SPROF_ENOMEM;
+}
+
+static void empty_slab(struct trace_session *session, uint32_t slab)
+{
+    fallocate(session->memory_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+              (off_t)trace_slab_offset(session, slab), (off_t)probe_slab_bytes(session->capacity));
+    trace_log_empty(session, slab);
+    if (session->memory.is_spare)
+        trace_memory_forget(session, slab);
+    free_thread(session->slabs[slab]);
+    free(session->slabs[slab]);
+    session->slabs[slab] = NULL;
+}
+
+void trace_slabs_empty(struct trace_session *session)
+{
+    enum { AT_ONCE = 64 };
+    const uint32_t count = trace_slab_count(session);
+    size_t emptied = 0;
+    for (uint32_t i = 0; i < count && emptied < AT_ONCE && session->now_ns >= session->crowded_ns;
+         i++) {
+        uint32_t state = PROBE_SLAB_FREE;
+        if (!session->slabs[i] || !session->slabs[i]->is_idle ||
+            !atomic_compare_exchange_strong(&session->shared->slabs[i].state, &state,
+                                            PROBE_SLAB_TAKEN))
+            continue;
+        empty_slab(session, i);
+        give_back(session, i);
+        emptied++;
+    }
+}
+
+/* Gives a slab back. */
 static int end_thread(struct trace_session *session, uint32_t slab)
 {
     struct trace_thread *thread = session->slabs[slab];
@@ -181,16 +258,13 @@ static int end_thread(struct trace_session *session, uint32_t slab)
                            ? SPROF_ENOMEM
                            : 0;
     trace_points_collect(session, stats_of(session, slab));
-    fallocate(session->memory_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-              (off_t)trace_slab_offset(session, slab), (off_t)probe_slab_bytes(session->capacity));
-    trace_log_empty(session, slab);
-    if (session->memory.is_spare)
-        trace_memory_forget(session, slab);
-    free_thread(thread);
-    free(thread);
-    session->slabs[slab] = NULL;
-    atomic_store(&session->shared->slabs[slab].tid, 0);
-    atomic_store(&session->shared->slabs[slab].state, PROBE_SLAB_FREE);
+    if (is_reusable(session, slab)) {
+        settle(session, slab);
+        thread->is_idle = true;
+    } else {
+        empty_slab(session, slab);
+    }
+    give_back(session, slab);
     return result;
 }
 
@@ -403,6 +477,14 @@ uint32_t trace_slab_count(const struct trace_session *session)
     return used < session->slab_count ? used : session->slab_count;
 }
 
+static int see_thread(struct trace_session *session, uint32_t slab, uint32_t tid)
+{
+    const struct trace_thread *known = session->slabs[slab];
+    return !known           ? begin_thread(session, slab, tid)
+           : known->is_idle ? resume_slab(session, slab, tid)
+                            : 0;
+}
+
 int trace_collect_log(struct trace_session *session)
 {
     const uint32_t count = session->has_logged ? trace_slab_count(session) : 0;
@@ -411,23 +493,27 @@ int trace_collect_log(struct trace_session *session)
         const uint32_t tid = atomic_load(&session->shared->slabs[i].tid);
         if (atomic_load(&session->shared->slabs[i].state) != PROBE_SLAB_TAKEN || !tid)
             continue;
-        if (!session->slabs[i])
-            result = begin_thread(session, i, tid);
+        result = see_thread(session, i, tid);
         if (!result)
             result = trace_log_read(session, session->slabs[i], i);
     }
     return result;
 }
 
+/* Where an eighth of all slabs is taken between two looks, looks must come sooner. */
 static int begin_threads(struct trace_session *session, uint32_t count)
 {
     int result = 0;
+    uint32_t taken = 0;
     for (uint32_t i = 0; i < count && !result; i++) {
         const uint32_t tid = atomic_load(&session->shared->slabs[i].tid);
-        if (atomic_load(&session->shared->slabs[i].state) == PROBE_SLAB_TAKEN && tid &&
-            !session->slabs[i])
-            result = begin_thread(session, i, tid);
+        if (atomic_load(&session->shared->slabs[i].state) != PROBE_SLAB_TAKEN || !tid)
+            continue;
+        taken += !session->slabs[i] || session->slabs[i]->is_idle;
+        result = see_thread(session, i, tid);
     }
+    if (taken > session->slab_count / 8)
+        session->crowded_ns = session->now_ns + CROWDED_NS;
     return result;
 }
 
@@ -470,7 +556,7 @@ int trace_collect(struct trace_session *session, enum trace_collecting what)
     if (!result)
         result = trace_warnings_collect(session);
     for (uint32_t i = 0; i < count && !result; i++) {
-        if (!session->slabs[i])
+        if (!session->slabs[i] || session->slabs[i]->is_idle)
             continue;
         const bool ended =
             what == TRACE_COLLECT_LAST || (!result && has_ended(session, session->slabs[i]));

@@ -75,6 +75,7 @@ struct trace_thread {
     char name[16];
     uint32_t row; /* id of its row */
     bool shares;  /* it has none of its own */
+    bool is_idle; /* it has ended, and its slab is the next thread's with the figures in it */
     SPROF_VEC(struct trace_cell) cells;
     struct sprof_map index; /* function → cell */
     SPROF_VEC(struct trace_path) paths;
@@ -118,6 +119,10 @@ void trace_figures_release(struct trace_session *session);
 
 /* Where parts of the shared memory are. */
 uint64_t trace_slab_offset(const struct trace_session *session, uint32_t slab);
+/* Takes the figures out of slabs that nobody uses any more, some at a time, once threads come and
+ * go no longer by the hundred. */
+void trace_slabs_empty(struct trace_session *session);
+
 /* The slabs that may be in use. */
 uint32_t trace_slab_count(const struct trace_session *session);
 

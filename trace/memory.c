@@ -131,11 +131,19 @@ void trace_memory_forget(struct trace_session *session, uint32_t slab)
             atomic_store(&shared->node_pages[slab][i], 0);
 }
 
+static int begin_beyond(struct trace_session *session)
+{
+    struct trace_memory *memory = &session->memory;
+    if (!memory->beyond)
+        memory->beyond = calloc(session->capacity, sizeof *memory->beyond);
+    return memory->beyond ? 0 : SPROF_ENOMEM;
+}
+
 /* Pages are noted before the agent looks at that, and again for those made meanwhile. */
 static int begin_sparing(struct trace_session *session)
 {
     struct trace_memory *memory = &session->memory;
-    if (!memory->beyond && !(memory->beyond = calloc(session->capacity, sizeof *memory->beyond)))
+    if (begin_beyond(session))
         return SPROF_ENOMEM;
     note_all_pages(session);
     memory->is_spare = true;
@@ -198,8 +206,10 @@ static int add_beyond(struct trace_session *session, uint32_t function, uint64_t
 
 int trace_memory_collect(struct trace_session *session)
 {
+    int result = atomic_load(&session->shared->untracked) ? begin_beyond(session) : 0;
     const uint64_t *known = session->memory.beyond;
-    int result = known ? trace_rest_begin(session) : 0;
+    if (!result && known)
+        result = trace_rest_begin(session);
     for (uint32_t i = 0; known && i < session->probes.count && i < session->capacity && !result;
          i++) {
         const uint64_t calls = atomic_load(&session->shared->beyond[i]);

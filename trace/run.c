@@ -18,7 +18,8 @@
 #include <unistd.h>
 
 enum {
-    LOOK_MS = 100,         /* how often threads that have ended are looked for */
+    LOOK_MS = 100,         /* how often threads that have ended are looked for … */
+    CROWDED_MS = 10,       /* … where they come and go in great numbers */
     LOG_MS = 4,            /* how often calls are taken out of rings */
     FLUSH_NS = 1000000000, /* between two times that rows are written … */
     FLUSH_SHARE = 20,      /* … or so many times as long as that takes */
@@ -217,7 +218,10 @@ static int wait_ms(const struct trace_session *session)
     for (size_t i = 0; i < session->programs.count; i++) {
         const uint64_t govern_ns = trace_govern_next_ns(session->programs.items[i]);
         next_ns = govern_ns < next_ns ? govern_ns : next_ns;
-        look_ms = session->programs.items[i]->has_logged ? LOG_MS : look_ms;
+        const uint64_t program_ms = session->programs.items[i]->has_logged            ? LOG_MS
+                                    : now_ns < session->programs.items[i]->crowded_ns ? CROWDED_MS
+                                                                                      : LOOK_MS;
+        look_ms = program_ms < look_ms ? program_ms : look_ms;
     }
     if (next_ns > now_ns && next_ns - now_ns > look_ms * UINT64_C(1000000))
         return (int)look_ms;
@@ -232,7 +236,8 @@ static int look_at_program(struct trace_session *session)
         return SPROF_ENOMEM;
     if (session->now_ns < session->next_look_ns)
         return 0;
-    session->next_look_ns = session->now_ns + (LOOK_MS - 1) * UINT64_C(1000000);
+    const uint64_t look_ms = session->now_ns < session->crowded_ns ? CROWDED_MS : LOOK_MS;
+    session->next_look_ns = session->now_ns + (look_ms - 1) * UINT64_C(1000000);
     if (!session->options.children)
         note_exec(session);
     if (trace_collect(session, TRACE_COLLECT_ENDED) || trace_coverage_collect(session))
@@ -241,6 +246,7 @@ static int look_at_program(struct trace_session *session)
         return SPROF_ENOMEM;
     trace_coverage_remove(session);
     trace_bypass_look(session);
+    trace_slabs_empty(session);
     return trace_memory_look(session);
 }
 

@@ -181,8 +181,9 @@ struct trace_session {
     uint64_t cleared_ns, cleared_cpu_ns;     /* at the last clear; 0: none */
     struct trace_thread *slabs[PROBE_SLABS]; /* owned; whose slab it is */
     size_t thread_count;                     /* so far */
-    struct trace_thread rest;                /* what threads without a row of their own share */
-    struct trace_figures *rest_stats;        /* by probe */
+    uint64_t crowded_ns;      /* until then threads are taken to come and go in great numbers */
+    struct trace_thread rest; /* what threads without a row of their own share */
+    struct trace_figures *rest_stats; /* by probe */
     bool rest_changed;
     struct trace_memory memory;
     struct sprof_map ended_tids;

@@ -48,6 +48,13 @@ static SAVES_ALL __attribute__((noinline)) void leave_frames(struct thread *thre
                     tier == PROBE_JUMP ? PROBE_EXIT_LONGJMP : PROBE_EXIT_EXCEPTION);
 }
 
+/* A call of a thread for whose figures there is no room. */
+static SAVES_ALL __attribute__((noinline)) void count_untracked(uint32_t function, uint8_t tiers)
+{
+    if (!(tiers & PROBE_QUIET) && function < probe_inside.shared->function_count)
+        atomic_fetch_add_explicit(&probe_inside.shared->beyond[function], 1, memory_order_relaxed);
+}
+
 /* A call whose figures would have to be on a page that may not be made. */
 static SAVES_ALL __attribute__((noinline)) void count_beyond(struct thread *thread,
                                                              uint32_t function, uint8_t tiers,
@@ -140,8 +147,12 @@ SAVES_ALL int probe_entered(uint32_t function, uint64_t slot, const struct probe
     const uint8_t tier = tiers & (uint8_t)~PROBE_QUIET;
     if (tier == PROBE_BYTES)
         return see_bytes(thread, function, slot, saved);
-    if (tier == PROBE_OFF || (!has_begun(thread) && !probe_begin_thread(thread)))
+    if (tier == PROBE_OFF)
         return 1;
+    if (!has_begun(thread) && !probe_begin_thread(thread)) {
+        count_untracked(function, tiers);
+        return 1;
+    }
     const uint32_t extras = probe_inside.shared->extras;
     if (extras & PROBE_WARN && slot < (thread->stack_mark ? thread->stack_mark : UINT64_MAX))
         probe_warn_of_stack(thread, function, slot);

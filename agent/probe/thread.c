@@ -4,6 +4,8 @@
 
 _Thread_local TLS_MODEL struct thread probe_thread;
 
+enum { CALLS_BETWEEN_LOOKS = 256 }; /* for a slab, of a thread that found none */
+
 /* == Threads == */
 
 static inline uint64_t thread_pointer(void)
@@ -38,11 +40,14 @@ bool probe_begin_thread(struct thread *thread)
     struct probe_shared *shared = probe_inside.shared;
     uint8_t *slabs = (uint8_t *)shared + PROBE_SHARED_BYTES;
     const uint32_t generation = shared->generation;
-    if (thread->untracked_in == generation)
+    const bool had_none = thread->untracked_in == generation;
+    if (had_none && ++thread->untracked_calls % CALLS_BETWEEN_LOOKS)
         return false;
     for (uint32_t i = 0; i < shared->slab_count; i++) {
         uint32_t state = PROBE_SLAB_FREE;
-        if (!atomic_compare_exchange_strong(&shared->slabs[i].state, &state, PROBE_SLAB_TAKEN))
+        if (atomic_load_explicit(&shared->slabs[i].state, memory_order_relaxed) !=
+                PROBE_SLAB_FREE ||
+            !atomic_compare_exchange_strong(&shared->slabs[i].state, &state, PROBE_SLAB_TAKEN))
             continue;
         uint8_t *slab = slabs + i * shared->slab_bytes;
         const uint32_t tid = probe_thread_id(shared);
@@ -82,7 +87,8 @@ bool probe_begin_thread(struct thread *thread)
         return true;
     }
     thread->untracked_in = generation;
-    atomic_fetch_add(&shared->untracked, 1);
+    if (!had_none)
+        atomic_fetch_add(&shared->untracked, 1);
     return false;
 }
 

@@ -44,8 +44,9 @@ struct thread {
     uint64_t stack_bottom, stack_limit, stack_mark;
     uint64_t histograms;      /* where in its slab they are */
     struct probe_node *nodes; /* of its paths */
-    /* The trace that all this is of, as in struct probe_shared; one in which no slab was free. */
-    uint32_t generation, untracked_in;
+    /* The trace that all this is of, as in struct probe_shared; one in which no slab was free; and
+     * how many calls found that since. */
+    uint32_t generation, untracked_in, untracked_calls;
 };
 
 extern _Thread_local TLS_MODEL struct thread probe_thread __attribute__((visibility("hidden")));
@@ -89,7 +90,8 @@ static inline bool has_begun(const struct thread *thread)
     return thread->generation == probe_inside.shared->generation;
 }
 
-/* A thread's first probe in a trace: takes a slab. False: none is free. */
+/* A thread's first probe in a trace: takes a slab. False: none is free, which is looked at again
+ * now and then. */
 bool probe_begin_thread(struct thread *thread) __attribute__((visibility("hidden"))) SAVES_ALL;
 
 /* The first probe of a process that was forked: from now on it is measured, and its threads take

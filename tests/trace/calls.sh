@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof trace: programs compute what they compute untraced, and calls are counted exactly.
-#   calls.sh random LANGUAGE COMPILER | left | known | paths | coroutines | copied | tails | real PROGRAM | environment | children | refused | kinds | packed | follow
+#   calls.sh random LANGUAGE COMPILER | left | known | paths | coroutines | copied | tails | threads | storm | real PROGRAM | environment | children | refused | kinds | packed | follow
 set -u
 . "$(dirname "$0")/lib.sh"
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -480,6 +480,76 @@ END
     # The forked children's thousand calls each are theirs; what runs between vfork and exec is the parent's.
     has work calls 200 && has fork_below calls 600 && has spawn calls 100 && has spawn in_flight 0
     traced program --module '*' -- ./program
+    ;;
+storm)
+    # Threads by the thousand: N that live at once, or M in groups of so many. A third leaves by pthread_exit, with calls open.
+    cat >program.c <<'END'
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#define NI __attribute__((noinline, noclone))
+static pthread_barrier_t all_live;
+static int lives;
+NI long work(long n) { __asm__ volatile("" : "+r"(n)); return n + 1; }
+NI void leave(long n) { pthread_exit((void *)n); }
+NI void *run(void *x)
+{
+    long n = 0;
+    for (int i = 0; i < 10; i++)
+        n = work(n);
+    if (lives)
+        pthread_barrier_wait(&all_live);
+    else if ((long)x % 3 == 0)
+        leave(n);
+    return (void *)n;
+}
+int main(int count, char **arguments)
+{
+    static pthread_t threads[5000];
+    const long wanted = atol(arguments[1]), group = atol(arguments[2]);
+    pthread_attr_t small;
+    long sum = 0;
+    lives = count > 3;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, 65536);
+    pthread_barrier_init(&all_live, NULL, (unsigned)group);
+    for (long begun = 0; begun < wanted; begun += group) {
+        for (long i = 0; i < group; i++)
+            if (pthread_create(&threads[i], &small, run, (void *)(begun + i)))
+                return 1;
+        for (long i = 0; i < group; i++) {
+            void *result;
+            pthread_join(threads[i], &result);
+            sum += (long)result;
+        }
+    }
+    printf("%ld\n", sum);
+    return 7;
+}
+END
+    gcc -O1 -g -pthread program.c -o program || fail "no compiler"
+    ./program 4400 4400 live >out
+    [ $? = 7 ] || skip "4400 threads are not possible here"
+    # More than have room for figures: what they call is counted all the same, and they say so.
+    traced t --function '^(run|work)$' -- ./program 4400 4400 live
+    said '[0-9]+ threads found no room for their figures: their calls were counted'
+    calls t.db >found
+    [ "$(cat found)" = "$(printf 'run 4400\nwork 44000')" ] || fail "other calls of many threads: $(cat found)"
+    # As fast as they can: their slabs are used again, with what is in them.
+    traced t --function '^(leave|run|work)$' -- ./program 40000 100
+    calls t.db >found
+    [ "$(cat found)" = "$(printf 'leave 13334\nrun 40000\nwork 400000')" ] || fail "other calls of a storm: $(cat found)"
+    # Each call that was timed to its end is in one bucket, whoever had the slab before.
+    python3 - <<'END' || fail "other durations than calls that have ended"
+import sqlite3, struct
+seen = 0
+for row in sqlite3.connect("t.db").execute("SELECT calls - counted - in_flight, buckets, total_ns, self_ns FROM call_cost"):
+    ended, buckets, total, self = row[0], row[1] or b"", row[2], row[3]
+    seen += ended
+    assert sum(struct.unpack("<%dI" % (len(buckets) // 4), buckets)) == ended, row
+    assert self <= total + 1e6 and -1e6 < total < 120e9, row
+assert seen > 40000, seen
+END
     ;;
 threads)
     cat >program.c <<'END'
