@@ -30,6 +30,7 @@ struct arguments {
     enum trace_backend backend;
     double max_overhead; /* percent; 0: none */
     uint64_t depth;
+    uint64_t rest_ns;
     size_t max_size, memory;
     struct limits warn_over, watchdog;
     struct heap_limits heap_check;
@@ -72,6 +73,13 @@ static int set_overhead(void *field, const char *text, struct sprof_error *error
 {
     *(double *)field = 0;
     return strcmp(text, "none") != 0 ? cli_set_overhead(field, text, error) : 0;
+}
+
+/* "10s", or "off". */
+static int set_rest(void *field, const char *text, struct sprof_error *error)
+{
+    *(uint64_t *)field = TRACE_NEVER;
+    return strcmp(text, "off") != 0 ? cli_set_duration(field, text, error) : 0;
 }
 
 /* "T" or "T:RE". */
@@ -194,6 +202,10 @@ static const struct cli_option options[] = {
      cli_set_system_module},
     {"paused", 0, NULL, "begin without measuring; `sprof ctl start` starts it", FIELD(paused),
      cli_set_flag},
+    {"rest", 0, "T|off",
+     "so long probes are off until their functions' code is as without them, and a probe that is "
+     "switched on again needs a short stop (10s)",
+     FIELD(rest_ns), set_rest},
     {"no-cache", 0, NULL, "compute all plans and names anew, and keep none", FIELD(no_cache),
      cli_set_flag},
     {"verbose", 'v', NULL, "tell more", FIELD(verbose), cli_set_flag},
@@ -387,6 +399,7 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
         .max_size = arguments->max_size,
         .no_cache = arguments->no_cache,
         .paused = arguments->paused,
+        .rest_ns = arguments->rest_ns,
         .sprof_version = SPROF_VERSION,
         .log = &terminal->log,
     };

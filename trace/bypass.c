@@ -23,7 +23,7 @@ static bool turn_jump(const struct trace_session *session, struct trace_probe *p
 {
     const uint64_t site = session->files.items[probe->file].bias + probe->function->site;
     uint8_t there[TRACE_JUMP_BYTES];
-    if (session->code_fd <= 0 || probe->is_left ||
+    if (session->code_fd <= 0 || probe->is_left || probe->rests ||
         pread(session->code_fd, there, sizeof there, (off_t)site) != (ssize_t)sizeof there ||
         memcmp(there, probe->jump, sizeof there) != 0 ||
         !write_byte(session, site + probe->pass_at, probe->pass_byte))
@@ -98,8 +98,8 @@ void trace_bypass_look(struct trace_session *session)
 {
     for (size_t i = 0; i < session->probes.count && session->code_fd > 0; i++) {
         struct trace_probe *probe = &session->probes.items[i];
-        const bool is_off =
-            probe->is_placed && !probe->is_left && !atomic_load(&session->shared->tiers[i]);
+        const bool is_off = probe->is_placed && !probe->is_left && !probe->rests &&
+                            !atomic_load(&session->shared->tiers[i]);
         if (is_off && probe->was_off && !probe->is_passed)
             probe->is_passed = set_passed(session, probe, true);
         probe->was_off = is_off;

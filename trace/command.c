@@ -127,7 +127,7 @@ static int start(void *context, char *argument, struct sprof_str *answer, struct
                           (double)duration_ns / 1e9);
     else
         sprof_str_append(answer, "calls are being measured");
-    return result;
+    return trace_check_awake(session, error);
 }
 
 static int stop(void *context, char *argument, struct sprof_str *answer, struct sprof_error *error)
@@ -195,15 +195,16 @@ static int status(void *context, char *argument, struct sprof_str *answer,
     const double left =
         session->off_ns > session->now_ns ? (double)(session->off_ns - session->now_ns) / 1e9 : 0;
     if (!strcmp(argument, "fields")) {
-        sprof_str_appendf(answer,
-                          "state\tseconds#\tcalls#\tin_flight#\tprobes#\tprobes_on#\tmode\t"
-                          "off_in_seconds#\tprocess#\n%s\t%.3f\t%llu\t%llu\t%zu\t%zu\t%s\t",
-                          session->paused ? "paused" : "tracing", seconds,
-                          (unsigned long long)sums.calls, (unsigned long long)sums.in_flight,
-                          sums.probes, sums.probes_on, trace_mode_words[session->mode]);
+        sprof_str_appendf(
+            answer,
+            "state\tseconds#\tcalls#\tin_flight#\tprobes#\tprobes_on#\tmode\t"
+            "off_in_seconds#\tprocess#\tprobes_resting#\n%s\t%.3f\t%llu\t%llu\t%zu\t%zu\t%s\t",
+            session->paused ? "paused" : "tracing", seconds, (unsigned long long)sums.calls,
+            (unsigned long long)sums.in_flight, sums.probes, sums.probes_on,
+            trace_mode_words[session->mode]);
         if (left > 0)
             sprof_str_appendf(answer, "%.3f", left);
-        sprof_str_appendf(answer, "\t%d\n", (int)session->pid);
+        sprof_str_appendf(answer, "\t%d\t%zu\n", (int)session->pid, sums.probes_resting);
         return 0;
     }
     if (*argument)
@@ -220,6 +221,9 @@ static int status(void *context, char *argument, struct sprof_str *answer,
         trace_coverage_count(session, &covered, &removed);
         sprof_str_appendf(answer, ", %zu functions called, %zu probes have left", covered, removed);
     }
+    if (sums.probes_resting)
+        sprof_str_appendf(answer, ", %zu probes rest: their functions' code is as without them",
+                          sums.probes_resting);
     if (left > 0)
         sprof_str_appendf(answer, ", off in %.1f s", left);
     return 0;
@@ -269,11 +273,11 @@ static int probe(void *context, char *argument, struct sprof_str *answer, struct
     switch_all(session);
     trace_add_up(session, &sums);
     sprof_str_appendf(answer, "%zu probes are on", sums.probes_on);
-    return result;
+    return result ? result : trace_check_awake(session, error);
 }
 
 struct range_sums {
-    size_t sites, on, timed;
+    size_t sites, on, timed, resting;
     uint64_t calls;
 };
 
@@ -285,6 +289,7 @@ static void add_range_of(const struct trace_session *program, size_t r, struct r
         const struct trace_probe *probe = &program->probes.items[i];
         const bool is_on = range->holds[i] && probe->is_on;
         sums->calls += range->holds[i] ? probe->calls : 0;
+        sums->resting += range->holds[i] && probe->rests;
         sums->on += is_on && probe->governed != TRACE_GOVERNED_OFF;
         sums->timed += is_on && trace_governed_tier(probe, probe->tier) == PROBE_FULL;
     }
@@ -295,16 +300,17 @@ static int list(void *context, char *argument, struct sprof_str *answer, struct 
     struct trace_session *session = context;
     (void)argument;
     const int result = trace_flush(session, error);
-    sprof_str_append(answer, "number#\tstate\tsites#\ton#\ttimed#\tcalls#\tsince#\trange\n");
+    sprof_str_append(answer,
+                     "number#\tstate\tsites#\ton#\ttimed#\tresting#\tcalls#\tsince#\trange\n");
     for (size_t r = 0; r < session->ranges.count; r++) {
         const struct trace_range *range = &session->ranges.items[r];
         struct range_sums sums = {0};
         for (size_t i = 0; i < session->programs.count; i++)
             add_range_of(session->programs.items[i], r, &sums);
-        sprof_str_appendf(answer, "%u\t%s\t%zu\t%zu\t%zu\t%llu\t%.1f\t%s\n", range->number,
+        sprof_str_appendf(answer, "%u\t%s\t%zu\t%zu\t%zu\t%zu\t%llu\t%.1f\t%s\n", range->number,
                           range->is_on ? "on" : "off", sums.sites, sums.on, sums.timed,
-                          (unsigned long long)sums.calls, (double)range->since_ns / 1e9,
-                          range->text);
+                          sums.resting, (unsigned long long)sums.calls,
+                          (double)range->since_ns / 1e9, range->text);
     }
     return result;
 }

@@ -150,10 +150,11 @@ int trace_coverage_clear(struct trace_session *session, struct sprof_error *erro
 
 /* == Taking probes back == */
 
-/* One that could not come back stays, and is off. */
+/* One that could not come back stays, and is off; one that rests is out already, and comes back
+ * when it is to be on. */
 static bool may_leave(const struct trace_session *session, const struct trace_probe *probe)
 {
-    return probe->first_ns && probe->is_placed && !probe->is_left &&
+    return probe->first_ns && probe->is_placed && !probe->is_left && !probe->rests &&
            (probe->tier == PROBE_FULL || probe->tier == PROBE_COUNT) &&
            trace_can_place_live(session, probe);
 }

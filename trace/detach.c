@@ -147,60 +147,6 @@ static int list_changed(struct trace_leaving *leaving)
     return 0;
 }
 
-static int compare_changed(const void *a, const void *b)
-{
-    const struct trace_changed *x = a, *y = b;
-    return x->address < y->address ? -1 : x->address > y->address;
-}
-
-/* What is not as it was left, such as the code of a library that was unloaded, is left alone. */
-static bool restore_one(const struct trace_leaving *leaving, const struct trace_changed *changed)
-{
-    uint8_t there[TRACE_JUMP_BYTES];
-    return !trace_leaving_read(leaving, changed->address, there, sizeof there) ||
-           memcmp(there, changed->jump, sizeof there) != 0 ||
-           trace_leaving_write(leaving, changed->address, changed->original, sizeof there);
-}
-
-/* Places in one page at once: all threads wait for this. */
-static bool restore_page(const struct trace_leaving *leaving, const struct trace_changed *first,
-                         size_t count)
-{
-    uint8_t page[TRACE_PAGE];
-    const uint64_t at = first->address / TRACE_PAGE * TRACE_PAGE;
-    bool is_changed = false, is_done = true;
-    if (!trace_leaving_read(leaving, at, page, sizeof page))
-        return true;
-    for (size_t i = 0; i < count; i++) {
-        uint8_t *there = page + (first[i].address - at);
-        if (first[i].address + TRACE_JUMP_BYTES > at + TRACE_PAGE ||
-            memcmp(there, first[i].jump, TRACE_JUMP_BYTES) != 0)
-            continue;
-        memcpy(there, first[i].original, TRACE_JUMP_BYTES);
-        is_changed = true;
-    }
-    if (is_changed)
-        is_done = trace_leaving_write(leaving, at, page, sizeof page);
-    /* One that goes on in the next page is the last. */
-    const struct trace_changed *last = &first[count - 1];
-    if (last->address + TRACE_JUMP_BYTES > at + TRACE_PAGE)
-        is_done &= restore_one(leaving, last);
-    return is_done;
-}
-
-static bool restore_code(const struct trace_leaving *leaving)
-{
-    const struct trace_changed *items = leaving->changed.items;
-    for (size_t first = 0, end; first < leaving->changed.count; first = end) {
-        for (end = first; end < leaving->changed.count &&
-                          items[end].address / TRACE_PAGE == items[first].address / TRACE_PAGE;)
-            end++;
-        if (!restore_page(leaving, items + first, end - first))
-            return false;
-    }
-    return true;
-}
-
 /* == Memory == */
 
 static void add_call(struct trace_errand *errand, long number, uint64_t a, uint64_t b, uint64_t c)
@@ -399,7 +345,7 @@ static int while_stopped(struct trace_leaving *leaving, bool (*act)(struct trace
 
 static bool take_code_back(struct trace_leaving *leaving)
 {
-    return restore_code(leaving);
+    return trace_leaving_restore(leaving);
 }
 
 /* Should the agent stay loaded, it finds threads as it would new ones. */
@@ -450,9 +396,7 @@ static bool is_unmapped(const struct trace_session *session)
 int trace_leave(struct trace_leaving *leaving)
 {
     struct trace_session *session = leaving->session;
-    if (leaving->changed.count)
-        qsort(leaving->changed.items, leaving->changed.count, sizeof *leaving->changed.items,
-              compare_changed);
+    trace_leaving_sort(leaving);
     int result = while_stopped(leaving, take_code_back);
     if (result)
         return result;

@@ -94,6 +94,15 @@ bool trace_leaving_write(const struct trace_leaving *leaving, uint64_t address, 
 /* Reads the mappings of the process. Returns 0 or SPROF_ENOMEM. */
 int trace_leaving_look(struct trace_leaving *leaving);
 
+/* == restore.c == */
+
+/* By address, before the threads of the process are stopped. */
+void trace_leaving_sort(struct trace_leaving *leaving);
+
+/* Puts the code of all that changed back, while they stand: a jump is one instruction, so nobody is
+ * within it. What is not as it was left is left alone. False: something could not be written. */
+bool trace_leaving_restore(const struct trace_leaving *leaving);
+
 /* == drain.c == */
 
 /* Of the stopped threads: whether one is within thunks, copies or the agent; whether no signal

@@ -202,7 +202,7 @@ static void forget_file(struct trace_session *session, struct trace_file *file)
 {
     file->is_loaded = false;
     for (size_t i = file->first; i < file->first + file->count; i++)
-        session->probes.items[i].is_placed = false;
+        session->probes.items[i].is_placed = session->probes.items[i].rests = false;
 }
 
 static void forget_gone(struct trace_loads *loads)

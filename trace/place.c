@@ -301,7 +301,8 @@ static int place_jumps(const struct writing *writing, const struct trace_file *f
         struct trace_probe *probe = &session->probes.items[i];
         probe->is_placed = probe->jump[0] != 0;
         probe->is_left = false;
-        if (probe->is_placed)
+        probe->rests = probe->is_placed && trace_rests_at_once(session, probe);
+        if (probe->is_placed && !probe->rests)
             result = write_code(writing, file->bias + probe->function->site, probe->jump,
                                 TRACE_JUMP_BYTES);
     }
@@ -470,6 +471,8 @@ int trace_place(struct trace_session *session, struct sprof_error *error)
         result = trace_loads_begin(session, error);
     if (session->attachment)
         trace_attach_let_go(session);
+    trace_bypass_begin(session);
+    session->rests = session->paused;
     if (!result)
         result = write_probes(session, error);
     if (!result)
@@ -484,7 +487,6 @@ int trace_place(struct trace_session *session, struct sprof_error *error)
         result = trace_loads_begin(session, error);
     if (result)
         return result;
-    trace_bypass_begin(session);
     trace_switch(session);
     if (session->attachment) {
         result = trace_place_live(session, error);

@@ -13,7 +13,8 @@
 enum {
     PAGE = 4096,
     STOPS_MAX = 12,    /* in which sites are tried that a thread stands in */
-    SLOW_MS = 5000,    /* for all threads to stop */
+    SLOW_MS = 5000,    /* for all threads to stop, … */
+    WAKE_MS = 600,     /* … where somebody waits for probes that rested */
     BETWEEN_MS = 5,    /* between two stops */
     SCAN_WORDS = 4096, /* of a stack at a time */
     SCAN_BYTES = 1 << 20,
@@ -40,6 +41,7 @@ struct placing {
     struct trace_session *session;
     struct trace_stop stop;
     int fd;                       /* /proc/PID/mem */
+    bool wakes;                   /* probes that rested */
     SPROF_VEC(struct site) sites; /* by address, that wait */
     SPROF_VEC(struct trace_span) writable;
     SPROF_VEC(struct code) code; /* by address */
@@ -79,20 +81,27 @@ bool trace_can_place_live(const struct trace_session *session, const struct trac
     return probe->jump[0] && is_whole(address) && !returns_inside(probe->function);
 }
 
+static bool is_missing(const struct placing *placing, size_t number)
+{
+    const struct trace_probe *probe = &placing->session->probes.items[number];
+    if (placing->wakes)
+        return probe->rests && probe->is_placed && trace_is_wanted(placing->session, number);
+    return !probe->rests && (!probe->is_placed || probe->is_left);
+}
+
 static int list_sites(struct placing *placing, size_t first, size_t count)
 {
     struct trace_session *session = placing->session;
     const struct trace_hook *hook = &session->hook;
     const struct site hooked = {.address = hook->wanted, .probe = HOOK};
-    if (hook->wanted && !hook->at && is_whole(hook->wanted) &&
+    if (hook->wanted && !hook->at && !placing->wakes && is_whole(hook->wanted) &&
         sprof_vec_push(&placing->sites, hooked))
         return SPROF_ENOMEM;
     for (size_t i = first; i < first + count; i++) {
         const struct trace_probe *probe = &session->probes.items[i];
         const uint64_t address = session->files.items[probe->file].bias + probe->function->site;
         const struct site site = {.address = address, .probe = (uint32_t)i};
-        const bool is_there = probe->is_placed && !probe->is_left;
-        if (!is_there && trace_can_place_live(session, probe) &&
+        if (is_missing(placing, i) && trace_can_place_live(session, probe) &&
             sprof_vec_push(&placing->sites, site))
             return SPROF_ENOMEM;
     }
@@ -202,7 +211,7 @@ static bool put_jump(struct trace_session *session, const struct site *site, uin
         hook->at = site->address;
     else {
         probe->is_placed = true;
-        probe->is_left = false;
+        probe->is_left = probe->rests = false;
     }
     return true;
 }
@@ -284,7 +293,8 @@ static void pause_ms(long milliseconds)
 static int place_in_stops(struct placing *placing, struct sprof_error *error)
 {
     struct trace_session *session = placing->session;
-    const uint64_t until_ns = sprof_clock_monotonic_ns() + SLOW_MS * UINT64_C(1000000);
+    const uint64_t until_ns =
+        sprof_clock_monotonic_ns() + (placing->wakes ? WAKE_MS : SLOW_MS) * UINT64_C(1000000);
     for (int stops = 0; placing->sites.count && stops < STOPS_MAX;) {
         const uint64_t begin_ns = sprof_clock_monotonic_ns();
         const int result = trace_stop_begin(&placing->stop, session->pid, error);
@@ -310,14 +320,16 @@ static int place_in_stops(struct placing *placing, struct sprof_error *error)
     return 0;
 }
 
-/* The jumps to so many probes, and to the agent from the loader where that is wanted. */
-static int place_jumps(struct trace_session *session, size_t first, size_t count,
+/* The jumps to so many probes, and to the agent from the loader where that is wanted. Where the
+ * process has executed another program the memory that is open is not its any more. */
+static int place_jumps(struct trace_session *session, size_t first, size_t count, bool wakes,
                        struct sprof_error *error)
 {
-    struct placing placing = {.session = session, .fd = -1};
+    struct placing placing = {.session = session, .fd = -1, .wakes = wakes};
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/mem", (int)session->pid);
-    placing.fd = open(path, O_RDWR | O_CLOEXEC);
+    placing.fd = session->code_fd > 0 ? fcntl(session->code_fd, F_DUPFD_CLOEXEC, 0)
+                                      : open(path, O_RDWR | O_CLOEXEC);
     int result = 0;
     if (placing.fd < 0)
         result = sprof_error_set(
@@ -338,7 +350,12 @@ static int place_jumps(struct trace_session *session, size_t first, size_t count
 static int place_first(struct trace_session *session, size_t first, size_t count,
                        struct sprof_error *error)
 {
-    const int result = place_jumps(session, first, count, error);
+    for (size_t i = first; i < first + count; i++) {
+        struct trace_probe *probe = &session->probes.items[i];
+        probe->rests = probe->jump[0] && trace_rests_at_once(session, probe);
+        probe->is_placed |= probe->rests;
+    }
+    const int result = place_jumps(session, first, count, false, error);
     for (size_t i = first; i < first + count; i++) {
         struct trace_probe *probe = &session->probes.items[i];
         session->refused += probe->is_chosen && !probe->is_placed && probe->jump[0];
@@ -358,7 +375,7 @@ int trace_place_live(struct trace_session *session, struct sprof_error *error)
 int trace_place_again(struct trace_session *session, struct sprof_error *error)
 {
     size_t left = 0;
-    const int result = place_jumps(session, 0, session->probes.count, error);
+    const int result = place_jumps(session, 0, session->probes.count, false, error);
     for (size_t i = 0; i < session->probes.count; i++)
         left += session->probes.items[i].is_placed && session->probes.items[i].is_left;
     if (result || !left)
@@ -368,6 +385,11 @@ int trace_place_again(struct trace_session *session, struct sprof_error *error)
                            "could not be put back, because threads stand where they would be\ntry "
                            "again",
                            left);
+}
+
+int trace_place_woken(struct trace_session *session, struct sprof_error *error)
+{
+    return place_jumps(session, 0, session->probes.count, true, error);
 }
 
 int trace_place_live_file(struct trace_session *session, struct trace_file *file,

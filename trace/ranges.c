@@ -232,6 +232,8 @@ void trace_switch(struct trace_session *session)
     }
     if (switched)
         atomic_fetch_add(&session->shared->heap.epoch, 1);
+    session->rests &= session->paused;
+    trace_wake(session);
     if (session->uprobes)
         trace_uprobes_switch(session);
     trace_points_switch(session, !session->paused && !session->copier);

@@ -164,6 +164,8 @@ void trace_program_add_up(const struct trace_session *program, struct trace_sums
     for (size_t i = 0; i < program->probes.count; i++) {
         sums->probes += program->probes.items[i].is_chosen;
         sums->probes_on += program->probes.items[i].is_chosen && program->probes.items[i].is_on;
+        sums->probes_resting +=
+            program->probes.items[i].is_chosen && program->probes.items[i].rests;
     }
 }
 
@@ -246,6 +248,7 @@ static int look_at_program(struct trace_session *session)
         return SPROF_ENOMEM;
     trace_coverage_remove(session);
     trace_bypass_look(session);
+    trace_rest_look(session);
     trace_slabs_empty(session);
     return trace_memory_look(session);
 }

@@ -17,6 +17,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#define REST_NS UINT64_C(10000000000)
+
 /* == Opening == */
 
 void trace_close(int *fd)
@@ -205,6 +207,7 @@ int trace_open(struct trace_session **out, const struct trace_options *options,
         trace_keeper_begin(&session->keeper, options->log);
     session->options = *options;
     session->choice = choice;
+    session->options.rest_ns = options->rest_ns ? options->rest_ns : REST_NS;
     session->common = session;
     session->opened_ns = sprof_clock_monotonic_ns();
     session->opened_ticks = probe_ticks();

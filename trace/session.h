@@ -38,6 +38,8 @@ struct trace_heap_limit {
     const char *function; /* a regular expression as below */
 };
 
+#define TRACE_NEVER UINT64_MAX
+
 /* Zero values take the defaults. All is borrowed until trace_free. */
 struct trace_options {
     char *const *command; /* to launch, … */
@@ -77,6 +79,9 @@ struct trace_options {
     size_t heap_check_count;
     bool no_cache;
     bool paused; /* measure nothing until somebody says so over the control socket */
+    /* So long a probe is off until its function's code is as without it; where the trace begins
+     * with a pause, at once. 0: ten seconds. */
+    uint64_t rest_ns;
     const char *sprof_version;
     const struct sprof_log *log;
 };

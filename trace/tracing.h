@@ -71,6 +71,8 @@ struct trace_probe {
     bool is_left;       /* its place is as it was before */
     bool was_off;       /* when that was looked at last; … */
     bool is_passed;     /* … its thunk is passed, or its first instructions: see bypass.c */
+    bool rests;         /* its place is as it was before, until it is to be on: see rest.c */
+    uint64_t off_ns;    /* when it was seen to be off; 0: it is on, or rests */
     bool is_beyond;     /* a row says that calls of it are only counted: see memory.c */
 };
 
@@ -151,6 +153,10 @@ struct trace_session {
     int memory_there;       /* … and in a running process, while it is being mapped */
     bool listens; /* its agent was there, and is spoken to over its socket: see listening.h */
     struct trace_attachment *attachment; /* to a running process; NULL: it was launched */
+    bool rests;                          /* probes that are placed now are to rest */
+    size_t asleep;                       /* probes that are to be on, and rest still; … */
+    uint64_t next_wake_ns;               /* … until then … */
+    uint64_t next_rest_ns;               /* … and others go on until then: see rest.c */
     struct probe_shared *shared;
     uint64_t shared_bytes;
     uint64_t shared_at;  /* in the process */
@@ -277,6 +283,10 @@ bool trace_can_place_live(const struct trace_session *session, const struct trac
  * of them. */
 int trace_place_again(struct trace_session *session, struct sprof_error *error);
 
+/* Writes the jumps to probes that rest and are to be on. Some may rest still where it returns 0:
+ * threads stand in their places. Else as trace_stop_begin. */
+int trace_place_woken(struct trace_session *session, struct sprof_error *error);
+
 /* Writes the probes of one more file, whose code may run already. */
 int trace_place_live_file(struct trace_session *session, struct trace_file *file,
                           struct sprof_error *error);
@@ -376,6 +386,24 @@ void trace_bypass_look(struct trace_session *session);
 /* The probe is about to be on. */
 void trace_bypass_end(struct trace_session *session, size_t number);
 
+/* == rest.c == */
+
+/* Whether a probe has something to do now. */
+bool trace_is_wanted(const struct trace_session *session, size_t number);
+
+/* Whether a probe that is placed now rests from the start. */
+bool trace_rests_at_once(const struct trace_session *session, const struct trace_probe *probe);
+
+/* Lets probes rest that have been off for as long as the options say, and wakes those that could
+ * not be woken when they were to be. */
+void trace_rest_look(struct trace_session *session);
+
+/* Has probes in place that rest and are to be on; session->asleep says of how many that failed. */
+void trace_wake(struct trace_session *session);
+
+/* SPROF_ESTATE where probes of programs are to be on, and rest still. */
+int trace_check_awake(const struct trace_session *session, struct sprof_error *error);
+
 /* == command.c == */
 
 /* Opens the control socket. */
@@ -467,7 +495,7 @@ int trace_flush(struct trace_session *session, struct sprof_error *error);
 /* What all programs have been seen to call. */
 struct trace_sums {
     uint64_t calls, in_flight, abnormal, logged, unlogged, untracked, warnings_lost;
-    size_t probes, probes_on; /* of those that run */
+    size_t probes, probes_on, probes_resting; /* of those that run */
 };
 void trace_add_up(const struct trace_session *session, struct trace_sums *sums);
 void trace_program_add_up(const struct trace_session *session, struct trace_sums *sums);

@@ -295,7 +295,7 @@ def passed():
     entries, others by their thunks."""
     command = own_program(1000000)
     process = begin_own(command)
-    tracer = trace(process.pid, "--module", "*")
+    tracer = trace(process.pid, "--module", "*", "--rest", "off")
     wait_for(lambda: ctl(process.pid, "status").returncode == 0, "the trace")
 
     def calls():
@@ -321,7 +321,7 @@ def passed():
     if ctl(process.pid, "detach").returncode or status_of(tracer):
         fail("it could not be detached from")
     check_text(process.pid)
-    tracer = trace(process.pid, "--module", "*")
+    tracer = trace(process.pid, "--module", "*", "--rest", "off")
     wait_for(lambda: ctl(process.pid, "status").returncode == 0, "the trace")
     stop()
     keeper = keeper_of(tracer.pid)

@@ -212,7 +212,7 @@ ranges)
     ctl 0 probe +^other '-#1'
     say w && say x
     ctl 0 list --format csv
-    tr -d '\r' <out | cut -d, -f1-4,8 >listed
+    tr -d '\r' <out | cut -d, -f1-4,9 >listed
     printf '%s\n' number,state,sites,on,range '1,off,3,1,+^(nest|work|other)$' '2,off,1,0,-^work' '3,on,1,1,+^other' |
         diff - listed || fail "the list"
     ctl 0 list
