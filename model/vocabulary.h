@@ -86,6 +86,9 @@ enum model_pseudo {
 /* The event of samples of threads that work or wait: its weights are nanoseconds of their lives. */
 #define MODEL_EVENT_WALL "wall-clock"
 
+/* How `run.source` begins where perf events of whole CPUs took the samples. */
+#define MODEL_SOURCE_PERF_CPUS "perf per CPU"
+
 /* How `run.source` begins where agents inside the targets took the samples. */
 #define MODEL_SOURCE_AGENT "SIGPROF agent"
 

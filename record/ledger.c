@@ -179,6 +179,24 @@ void record_ledger_close(struct record_ledger *ledger, size_t from)
         close_second(ledger, &ledger->seconds.items[i], &ledger->sums.items[i]);
 }
 
+uint64_t record_ledger_missed_ns(const struct record_ledger *ledger, uint64_t cpu_ns)
+{
+    double seen_ns = 0, squares = 0, least_squares = 0;
+    for (size_t i = 0; i < ledger->seconds.count && ledger->period_ns; i++) {
+        const struct store_ledger *second = &ledger->seconds.items[i];
+        const struct record_ledger_sums *sums = &ledger->sums.items[i];
+        const double expected_ns = (double)second->expected_cpu_ns;
+        const double period_ns =
+            sums->due > 0 ? expected_ns / sums->due : (double)ledger->period_ns;
+        seen_ns += (double)sums->weight_ns + (double)(second->lost + second->throttled) * period_ns;
+        squares += sums->squares;
+        least_squares += expected_ns * period_ns;
+    }
+    const double missed_ns = (double)cpu_ns - seen_ns;
+    const double variance = squares > least_squares ? squares : least_squares;
+    return ledger->period_ns && missed_ns > 3 * sqrt(variance) ? (uint64_t)missed_ns : 0;
+}
+
 int record_ledger_rows(struct record_ledger *ledger, struct store_batch *batch)
 {
     record_ledger_close(ledger, ledger->written);

@@ -200,6 +200,16 @@ static int note_outside(struct report_dataset *dataset, struct quality_parts *no
         report_number_percent(share, part, whole, 0));
 }
 
+static bool source_begins(const struct report_dataset *dataset, const char *with)
+{
+    return dataset->run.source && !strncmp(dataset->run.source, with, strlen(with));
+}
+
+bool report_quality_is_by_agents(const struct report_dataset *dataset)
+{
+    return source_begins(dataset, MODEL_SOURCE_AGENT);
+}
+
 static int note_not_sampled(struct report_dataset *dataset, struct quality_parts *notes)
 {
     const uint64_t part = dataset->not_sampled.weight;
@@ -211,13 +221,9 @@ static int note_not_sampled(struct report_dataset *dataset, struct quality_parts
         report_number_percent(share, part, dataset->total.weight, 1),
         report_quality_is_by_agents(dataset)
             ? "threads shorter than the kernel's tick, and programs no agent is in"
+        : source_begins(dataset, MODEL_SOURCE_PERF_CPUS)
+            ? "threads that wake for some microseconds at a time"
             : "very short threads");
-}
-
-bool report_quality_is_by_agents(const struct report_dataset *dataset)
-{
-    return dataset->run.source &&
-           !strncmp(dataset->run.source, MODEL_SOURCE_AGENT, sizeof MODEL_SOURCE_AGENT - 1);
 }
 
 static int note_lost(struct report_dataset *dataset, struct quality_parts *notes)

@@ -20,7 +20,7 @@ static void describe(const struct perf_source *source, char *text, size_t size)
     const bool in_step = source->config.frequency_hz && source->config.event->is_clock &&
                          !source->jitters; /* asked for a rate, but not for a fixed interval */
     snprintf(text, size, "%s%s%s%s%s%s%s",
-             source->scope == SAMPLER_SCOPE_TASK ? "perf per thread" : "perf per CPU",
+             source->scope == SAMPLER_SCOPE_TASK ? "perf per thread" : MODEL_SOURCE_PERF_CPUS,
              source->scope == SAMPLER_SCOPE_CPU_FILTERED ? ", filtered in the kernel" : "",
              source->no_bpf_why ? ", without BPF (" : "",
              source->no_bpf_why ? source->no_bpf_why : "", source->no_bpf_why ? ")" : "",

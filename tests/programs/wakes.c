@@ -1,6 +1,7 @@
 /* Threads that block and are woken thousands of times a second.
  *
  *     wakes pipes MS       two threads that hand a byte to and fro
+ *     wakes naps MS        a thread that sleeps 50 µs, works for some, and sleeps again
  *     wakes server MS      64 threads that sleep, and work for some microseconds when they wake
  *
  * They end when the process has used MS milliseconds of CPU time. What they work is of random
@@ -75,6 +76,16 @@ static int run_pipes(void)
 
 /* == Sleepers == */
 
+static int run_naps(void)
+{
+    const struct timespec nap = {.tv_nsec = 50000};
+    for (uint32_t state = 1; !ended;) {
+        nanosleep(&nap, NULL);
+        work(next_random(&state) % 10000);
+    }
+    return 0;
+}
+
 static void *serve(void *number)
 {
     uint32_t state = (uint32_t)(uintptr_t)number * 2654435761u;
@@ -102,5 +113,7 @@ int main(int argc, char **argv)
     if (argc != 3)
         return 2;
     limit_ns = strtoull(argv[2], NULL, 10) * 1000000;
-    return strcmp(argv[1], "pipes") == 0 ? run_pipes() : run_server();
+    return strcmp(argv[1], "pipes") == 0  ? run_pipes()
+           : strcmp(argv[1], "naps") == 0 ? run_naps()
+                                          : run_server();
 }

@@ -38,13 +38,13 @@ skip() {
     exit 77
 }
 
-# weights_fit FILE: the weights of all samples are the CPU time, but for chance, for which five standard errors are left.
+# weights_fit FILE: the weights of all samples (not what was booked without one) are the CPU time, but for chance, for which five standard errors are left.
 # A host that takes its CPUs away makes ticks late, which stand for what was due meanwhile, and what it takes counts as
 # CPU time or not. What is weighed twice, or not at all, is off by more.
 weights_fit() {
     local weight cpu chance
     IFS='|' read -r weight cpu chance < <(sql "$1" "SELECT sum(s.weight) / 1e9, r.target_cpu_ns / 1e9,
-        5 * sqrt(sum(1.0 * s.weight * s.weight)) / 1e9 FROM sample s JOIN run r ON r.id = s.run_id")
+        5 * sqrt(sum(1.0 * s.weight * s.weight)) / 1e9 FROM sample s JOIN run r ON r.id = s.run_id WHERE s.count > 0")
     echo "weights of $weight s, CPU time $cpu s"
     holds "$weight < 1.3 * $cpu + $chance" "weights are no more than the time"
     holds "$weight > 0.75 * $cpu - $chance" "weights are no less than the time"

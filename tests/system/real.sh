@@ -1,6 +1,6 @@
 #!/bin/bash
 # Real programs, and what must be found in their profiles.
-#   real.sh python|gxx|xz|sqlite|short_processes|short_processes_per_thread|short_threads
+#   real.sh python|gxx|xz|sqlite|short_processes|short_processes_per_thread|short_threads|naps
 . "$(dirname "$0")/lib.sh"
 
 # quality FILE LEAST-SHARE: nothing lost, and at least this share of the user stacks is whole.
@@ -98,9 +98,9 @@ sqlite() {
 
 # CPU time the command said it used, beside the weight of all samples: short threads are most of it, and without
 # whole CPUs' events a hundredth of them is seen. (Events count what the host of this machine takes as CPU time.)
-covered() { # SECONDS
+covered() { # SECONDS [CONDITION-ON-V_FUNCTION]
     local weight
-    weight=$(sql t.db "SELECT sum(exclusive_weight) / 1e9 FROM v_function")
+    weight=$(sql t.db "SELECT sum(exclusive_weight) / 1e9 FROM v_function WHERE ${2-1}")
     echo "$1 s of CPU time used, $weight s covered"
     holds "$1 > 0.2" "the command's CPU time"
     holds "$weight > 0.6 * $1 && $weight < 1.7 * $1" "CPU time covered"
@@ -119,7 +119,7 @@ record_short_processes() {
 
 short_processes() {
     record_short_processes -F 3989
-    covered "$(seconds_of_times)"
+    covered "$(seconds_of_times)" "function <> '[not sampled]'"
 }
 
 # The kernel takes a per-thread event away before a process has quite ended; what it charged the
@@ -133,7 +133,21 @@ short_processes_per_thread() {
 short_threads() {
     needs_kernel_samples
     expect 0 "$SPROF" record -F 3989 -o t.db -- "$PROGRAMS/split" short-threads 15000
-    covered "$(awk '{ print $1 / 1e9 }' out)"
+    covered "$(awk '{ print $1 / 1e9 }' out)" "function <> '[not sampled]'"
+}
+
+# A thread that sleeps a moment at a time is charged with more than ticks can meet of it, for the more the idler its CPU
+# is: what is beyond chance is booked on it, and not more than there is.
+naps() {
+    needs_kernel_samples
+    expect 0 "$SPROF" record -F 3989 -o t.db -- "$PROGRAMS/wakes" naps 1000
+    local all cpu sampled error
+    IFS='|' read -r all cpu sampled error < <(sql t.db "SELECT sum(s.weight) / 1e9, r.target_cpu_ns / 1e9,
+        sum(s.weight) FILTER (WHERE s.count > 0) / 1e9, sqrt(max(sum(1.0 * s.weight * s.weight) FILTER (WHERE s.count > 0),
+            r.target_cpu_ns * 1e9 / 3989)) / 1e9 FROM sample s JOIN run r ON r.id = s.run_id")
+    echo "$cpu s of CPU time used, $sampled s sampled, $all s with what was booked, standard error $error s"
+    holds "$all > $cpu - 3.1 * $error" "booked or sampled"
+    holds "$all < $cpu + 5 * $error" "booked once"
 }
 
 "$1"

@@ -52,6 +52,37 @@ static void test_without_the_kernel_gaps_are_excluded(void)
     record_ledger_release(&ledger);
 }
 
+/* Of the CPU time of all seconds, once it is beyond what chance gives. */
+static void test_what_was_missed_is_beyond_chance(void)
+{
+    struct record_ledger ledger = ledger_of(EXPECTED - 94);
+    CU_ASSERT_EQUAL(record_ledger_missed_ns(&ledger, second_ns), 0);
+    CU_ASSERT_EQUAL(record_ledger_missed_ns(&ledger, second_ns + PERIOD_NS), 95 * PERIOD_NS);
+    record_ledger_second(&ledger, 5)->lost = 30;
+    record_ledger_second(&ledger, 5)->throttled = 20;
+    CU_ASSERT_EQUAL(record_ledger_missed_ns(&ledger, second_ns + PERIOD_NS), 0);
+    CU_ASSERT_EQUAL(record_ledger_missed_ns(&ledger, second_ns + 60 * PERIOD_NS), 104 * PERIOD_NS);
+    CU_ASSERT_EQUAL(record_ledger_missed_ns(&ledger, second_ns / 2), 0); /* more than was used */
+    ledger.period_ns = 0;
+    CU_ASSERT_EQUAL(record_ledger_missed_ns(&ledger, 2 * second_ns), 0);
+    record_ledger_release(&ledger);
+}
+
+/* Samples that weigh more leave more to chance, and what is expected does where there are none. */
+static void test_chance_goes_by_weights(void)
+{
+    struct record_ledger ledger = ledger_of(0);
+    deliver(&ledger, 80, 10 * PERIOD_NS, 0); /* three standard errors: 268 periods */
+    CU_ASSERT_EQUAL(record_ledger_missed_ns(&ledger, second_ns + 60 * PERIOD_NS), 0);
+    CU_ASSERT_EQUAL(record_ledger_missed_ns(&ledger, second_ns + 70 * PERIOD_NS), 270 * PERIOD_NS);
+    record_ledger_release(&ledger);
+    ledger = (struct record_ledger){.period_ns = PERIOD_NS};
+    CU_ASSERT_EQUAL(record_ledger_expect(&ledger, second_ns, 8 * PERIOD_NS), 0);
+    CU_ASSERT_EQUAL(record_ledger_missed_ns(&ledger, 8 * PERIOD_NS), 0);
+    CU_ASSERT_EQUAL(record_ledger_missed_ns(&ledger, 10 * PERIOD_NS), 10 * PERIOD_NS);
+    record_ledger_release(&ledger);
+}
+
 /* Where periods vary, fewer samples that weigh more each account for the same time. */
 static void test_longer_periods_are_no_gap(void)
 {
@@ -284,6 +315,8 @@ void sprof_suite_record_ledger(void)
     CU_add_test(suite, "small gaps are chance", test_small_gaps_are_chance);
     CU_add_test(suite, "longer periods are no gap", test_longer_periods_are_no_gap);
     CU_add_test(suite, "large gaps are overrun", test_large_gaps_are_overrun);
+    CU_add_test(suite, "what was missed is beyond chance", test_what_was_missed_is_beyond_chance);
+    CU_add_test(suite, "chance goes by weights", test_chance_goes_by_weights);
     CU_add_test(suite, "late ticks are overrun", test_late_ticks_are_overrun);
     CU_add_test(suite, "what is due follows the rate", test_what_is_due_follows_the_rate);
     CU_add_test(suite, "without the kernel gaps are excluded",
