@@ -26,6 +26,19 @@ static int unite(const struct model_paths *paths, const struct report_function_s
     return result;
 }
 
+/* Adds a cost to the way of a path that ends in the function: its callers, nearest first. */
+static int add_way(const struct model_paths *paths, uint32_t id, struct model_cost cost,
+                   struct model_paths *out)
+{
+    uint32_t at = 0;
+    int result = 0;
+    for (; id && !result; id = paths->items.items[id - 1].parent)
+        result = model_paths_child(out, at, paths->items.items[id - 1].function, &at);
+    if (!result)
+        model_paths_add(out, at, cost);
+    return result;
+}
+
 /* The ways into a function turned round: the function is the root, and each path has its callers
  * below. */
 static int callers_of(const struct model_paths *paths, uint32_t function, struct model_paths *out)
@@ -37,13 +50,34 @@ static int callers_of(const struct model_paths *paths, uint32_t function, struct
         return result;
     for (size_t i = 0; i < ways.items.count && !result; i++) {
         const struct model_path *path = &ways.items.items[i];
-        uint32_t at = 0;
-        if (!path->costs.exclusive.samples && !path->costs.exclusive.weight)
-            continue;
-        for (uint32_t id = path->id; id && !result; id = ways.items.items[id - 1].parent)
-            result = model_paths_child(out, at, ways.items.items[id - 1].function, &at);
-        if (!result)
-            model_paths_add(out, at, path->costs.exclusive);
+        if (path->costs.exclusive.samples || path->costs.exclusive.weight)
+            result = add_way(&ways, path->id, path->costs.exclusive, out);
+    }
+    model_paths_sum(out);
+    model_paths_release(&ways);
+    return result;
+}
+
+/* The same of calls: how often each caller calls the function, also from within itself, and the
+ * time of its outermost calls. */
+static int calls_of(const struct model_paths *paths, uint32_t function, struct model_paths *out)
+{
+    struct model_paths ways;
+    int result = model_paths_callers(paths, function, &ways);
+    *out = (struct model_paths){0};
+    if (result)
+        return result;
+    for (size_t i = 0; i < ways.items.count && !result; i++) {
+        const struct model_path *path = &ways.items.items[i];
+        const struct model_cost time = {.weight = path->costs.exclusive.weight};
+        if (time.weight)
+            result = add_way(&ways, path->id, time, out);
+    }
+    for (size_t i = 0; i < paths->items.count && !result; i++) {
+        const struct model_path *path = &paths->items.items[i];
+        const struct model_cost calls = {.samples = path->costs.exclusive.samples};
+        if (path->function == function && calls.samples)
+            result = add_way(paths, path->id, calls, out);
     }
     model_paths_sum(out);
     model_paths_release(&ways);
@@ -57,6 +91,8 @@ struct direction {
     const char *before, *behind; /* the function's name in the title */
     const char *group;
     bool exclusive;
+    const char *counted; /* behind "3 of 4": what those are of the function */
+    bool with_below;
     int (*paths)(const struct model_paths *, uint32_t, struct model_paths *);
 };
 
@@ -76,15 +112,12 @@ static int show(struct table *table, struct report_dataset *dataset, uint32_t fu
     sprof_str_append(&title, direction->before);
     report_utf8_shortened(&title, bare.text, 40);
     sprof_str_append(&title, direction->behind);
-    sprof_str_appendf(&note,
-                      report_counts_calls(dataset) ? "%s of %s calls are in or below "
-                                                   : "%s of %s samples contain ",
-                      report_number_grouped(part, all.samples),
-                      report_number_grouped(whole, dataset->total.samples));
+    sprof_str_appendf(&note, "%s of %s %s ", report_number_grouped(part, all.samples),
+                      report_number_grouped(whole, dataset->total.samples), direction->counted);
     report_utf8_shortened(&note, bare.text, 24);
     sprof_str_release(&bare);
     const char *of_function = report_utf8_keep(&dataset->arena, &of);
-    const struct report_tree tree = {
+    struct report_tree tree = {
         .dataset = dataset,
         .paths = paths,
         .options = options,
@@ -98,6 +131,7 @@ static int show(struct table *table, struct report_dataset *dataset, uint32_t fu
         .has_exclusive = direction->exclusive,
         .callers = !direction->exclusive,
     };
+    tree.inclusive.with_below = direction->with_below;
     return of_function && tree.title && tree.note ? report_table_of_paths(table, &tree, error)
                                                   : SPROF_ENOMEM;
 }
@@ -125,15 +159,25 @@ static int make(struct table *table, struct report_dataset *dataset,
 int report_table_of_callees(struct table *table, struct report_dataset *dataset,
                             const struct report_table_options *options, struct sprof_error *error)
 {
-    static const struct direction callees = {"Callees of ", ", from any caller", "inclusive", true,
-                                             model_paths_callees};
+    const struct direction callees = {
+        .before = "Callees of ",
+        .behind = ", from any caller",
+        .group = "inclusive",
+        .exclusive = true,
+        .counted = report_counts_calls(dataset) ? "calls are in or below" : "samples contain",
+        .with_below = true,
+        .paths = model_paths_callees};
     return make(table, dataset, options, &callees, error);
 }
 
 int report_table_of_callers(struct table *table, struct report_dataset *dataset,
                             const struct report_table_options *options, struct sprof_error *error)
 {
-    static const struct direction callers = {"Callers of ", ", nearest first", NULL, false,
-                                             callers_of};
+    const bool counts_calls = report_counts_calls(dataset);
+    const struct direction callers = {.before = "Callers of ",
+                                      .behind = ", nearest first",
+                                      .counted = counts_calls ? "calls are of" : "samples contain",
+                                      .with_below = !counts_calls,
+                                      .paths = counts_calls ? calls_of : callers_of};
     return make(table, dataset, options, &callers, error);
 }

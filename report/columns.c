@@ -93,7 +93,7 @@ static void figure_column(struct table *table, const struct report_dataset *data
 static const char *count_title(const struct report_dataset *dataset, const struct measure *measure)
 {
     return !report_counts_calls(dataset) ? "samples"
-           : measure->with_below         ? "calls in it"
+           : measure->with_below         ? "in or below"
                                          : "calls";
 }
 

@@ -229,7 +229,7 @@ class CallersView {
                 text: row => formatPercent(row.entry.value, this.value, this.samples)},
             {title: 'of all', number: true, width: '78px', help: `of all selected ${app.unit()}`,
                 text: row => formatPercent(row.entry.value, app.profile.total, app.profile.costs.samples[0])},
-            {title: app.event().calls ? 'calls in it' : 'samples', rank: 1, number: true, width: '84px', text: row => formatCount(row.entry.samples)},
+            {title: app.event().calls ? 'in or below' : 'samples', rank: 1, number: true, width: '84px', text: row => formatCount(row.entry.samples)},
         ];
         callers.append(element('h3', {}, 'Callers: who calls it'));
         callees.append(element('h3', {}, 'Callees: what it calls'));

@@ -88,6 +88,10 @@ grep -q 'Calls by inclusive time' edges && ! grep -q samples edges || fail "call
 grep -Eq ' 2000 +run +works' edges && grep -Eq ' 2000 +works +leaf' edges || fail "other numbers of calls by caller"
 [ "$("$SPROF" sql paths.db --format csv "SELECT samples FROM v_edge WHERE caller = 'run' AND callee = 'works'" | tail -n 1 | tr -d '\r')" = 2000 ] ||
     fail "other numbers of calls in v_edge"
+# A function's own calls by caller, not those below it, too.
+expect 0 "$SPROF" report --callers works paths.db && mv out callers
+grep -q '2 000 of .* calls are of works' callers && grep -q '^ *calls  of works' callers && grep -Eq '^ *2000 .* └ run' callers ||
+    fail "callers of a function are not told by its calls"
 for format in folded callgrind svg firefox; do
     "$SPROF" export -f $format -o export.$format paths.db 2>err || fail "no $format"
 done
