@@ -2,10 +2,12 @@
  */
 #include "cli/commands.h"
 #include "cli/listing.h"
+#include "cli/producers.h"
 #include "cli/values.h"
 #include "trace/trace.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { REFUSED_SHOWN = 8 };
@@ -247,9 +249,10 @@ static void print_summary(const struct trace_plan *plan)
 
 /* Room for a jump behind the entry; with landing marks GCC and clang put the room behind the mark.
  */
-static void print_flags(const struct trace_plan *plan, const char *compiler)
+static void print_flags(const struct trace_plan *plan, const char *path, const char *compiler)
 {
     const int room = plan->lands ? 16 : TRACE_JUMP_BYTES;
+    cli_print_producers(plan->module, path, room);
     printf("%s: %s -fpatchable-function-entry=%d\n", plan->module, compiler, room);
     printf("  CMake: target_compile_options(TARGET PRIVATE -fpatchable-function-entry=%d)\n", room);
     if (!strcmp(compiler, "clang"))
@@ -270,14 +273,18 @@ static void print_callee(const struct trace_plan *plan, const struct trace_calle
     const struct trace_function *target =
         callee->is_slot ? NULL : trace_plan_find(plan, callee->address);
     const char *how = callee->is_tail ? "jumps to" : "calls";
+    char *readable = callee->imported ? trace_readable_name(callee->imported) : NULL;
     if (callee->is_slot)
         printf("  %s %s, by the slot at 0x%llx\n", how,
-               callee->imported ? callee->imported : "what is not known",
+               readable           ? readable
+               : callee->imported ? callee->imported
+                                  : "what is not known",
                (unsigned long long)callee->address);
     else if (target && target->start == callee->address)
         printf("  %s %s\n", how, target->name);
     else
         printf("  %s 0x%llx\n", how, (unsigned long long)callee->address);
+    free(readable);
 }
 
 static void print_function(const struct trace_plan *plan, const struct trace_function *function)
@@ -389,12 +396,12 @@ static int embed(const struct arguments *arguments, const struct cli_operands *o
 
 /* == The command == */
 
-static void show_plan(struct view *view, const struct trace_plan *plan)
+static void show_plan(struct view *view, const struct trace_plan *plan, const char *path)
 {
     const struct arguments *arguments = view->arguments;
     view->modules++;
     if (arguments->flags)
-        print_flags(plan, arguments->flags);
+        print_flags(plan, path, arguments->flags);
     else if (arguments->functions.list.count)
         find_function(view, plan);
     else if (arguments->refused || arguments->all || arguments->format != CLI_TEXT)
@@ -415,7 +422,7 @@ static int show_module(void *context, struct trace_module *module)
         cli_say(view->terminal,
                 "%s: the process runs other bytes of %zu functions than the file has", module->path,
                 module->differing);
-    show_plan(view, &module->plan);
+    show_plan(view, &module->plan, module->path);
     return 0;
 }
 
@@ -432,7 +439,7 @@ static int show(struct view *view, const char *file, struct sprof_error *error)
         struct trace_plan plan;
         code = trace_plan_open(&plan, &request, cache, error);
         if (!code)
-            show_plan(view, &plan);
+            show_plan(view, &plan, file);
         trace_plan_release(&plan);
     }
     cache_free(cache, 0);

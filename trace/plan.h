@@ -181,6 +181,9 @@ int trace_plan_save(const struct trace_plan *plan, struct sprof_bytes *bytes);
 int trace_plan_load(struct trace_plan *plan, struct sprof_bytes bytes);
 
 /* Words: "prologue", "needs its own return address", "entry". */
+/* A linkage name as people write it; malloc'd. NULL: it is no other. */
+char *trace_readable_name(const char *linkage_name);
+
 const char *trace_mechanism_text(enum trace_mechanism mechanism);
 const char *trace_reason_text(enum trace_reason reason);
 const char *trace_point_text(enum trace_point point);

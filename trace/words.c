@@ -1,4 +1,5 @@
 /* The words of plans. */
+#include "symbolize/symbolize.h"
 #include "trace/plan.h"
 
 static const char *const mechanisms[TRACE_MECHANISMS] = {
@@ -64,4 +65,9 @@ bool trace_is_true_start(const struct trace_function *function)
     case TRACE_SIGNAL_RETURN: return false;
     default: return true;
     }
+}
+
+char *trace_readable_name(const char *linkage_name)
+{
+    return symbolize_demangle(linkage_name);
 }

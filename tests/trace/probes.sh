@@ -69,12 +69,26 @@ summary)
     make_program -fcf-protection
     expect 0 "$SPROF" probes program --flags clang
     has 'clang -fpatchable-function-entry=16$'
+    # Other compilers than those of C say so in the file.
+    ! grep -qE 'rustc|fpc' output || fail "a C program is told of other compilers"
+    if command -v rustc >/dev/null && echo 'fn main() {}' >rust.rs && rustc rust.rs -o rust 2>err; then
+        expect 0 "$SPROF" probes rust --flags gcc
+        has "^rust: rustc has no such option but nightly's.*-Zpatchable-function-entry=5$"
+    fi
+    if command -v fpc >/dev/null && echo 'program pascal; begin end.' >pascal.pas && fpc -v0 pascal.pas >out 2>err; then
+        expect 0 "$SPROF" probes pascal --flags gcc
+        has '^pascal: fpc has no such option'
+    fi
     ;;
 functions)
     make_program
     expect 0 "$SPROF" probes program --function inner
     has '^program!inner: 0x[0-9a-f]+, [0-9]+ bytes: prologue at 0x'
     has '  calls leaf$'
+    printf '#include <ios>\nvoid fails(int n) { if (n) throw std::ios_base::failure("no"); }\n' >fails.cc
+    g++ -O1 -shared -fPIC fails.cc -o libfails.so || fail "no compiler"
+    expect 0 "$SPROF" probes libfails.so --function fails
+    has '  calls std::.*ios_base::failure' && ! grep -q ' _ZN' output || fail "imported functions are not named for people"
     expect 0 "$SPROF" probes program --function where_from
     has 'entry only: needs its own return address'
     expect 0 "$SPROF" probes program --refused
