@@ -81,6 +81,7 @@ static int add_cost(void *context, const struct store_node_cost *row)
         .thread = thread,
         .event = event,
         .cpu = -1,
+        .phase = loading->phase,
         .cost = row->cost,
     };
     return own.node ? sprof_vec_push(&dataset->costs, own) : SPROF_EFORMAT;
@@ -266,6 +267,8 @@ int report_dataset_load_costs(struct report_loading *loading, struct sprof_error
     else
         for (size_t i = 0; i < loading->dataset->runs.count && !result; i++) {
             const struct store_filter filter = {.run_id = loading->dataset->runs.items[i].id};
+            /* With the samples unread, each run has one phase (report/selection.c). */
+            loading->phase = loading->dataset->parts & REPORT_PHASES ? (uint32_t)i + 1 : 0;
             if (!takes_all(loading)) {
                 result = store_each_node_cost(loading->store, &filter, add_cost, loading, error);
                 continue;

@@ -16,6 +16,7 @@ struct report_loading {
     struct report_dataset *dataset;
     struct store *store;
     struct model_kind_rules rules; /* which modules are application; count 0: as recorded */
+    uint32_t phase; /* what is added up by phase, but not from samples: that of the run at work */
     bool from_samples; /* what was asked for is only in the samples themselves: CPU, time, phase */
     bool only_run;     /* functions that only other runs met are not asked for */
     bool few_paths;    /* only those of the one run that was chosen are read */

@@ -311,14 +311,27 @@ static int say_selection(struct report_dataset *dataset, const struct report_sel
     return dataset->selected ? 0 : SPROF_ENOMEM;
 }
 
+/* Whether what is asked of phases is true of whole runs: each had one, and it is selected. */
+static bool phases_are_runs(const struct report_dataset *dataset)
+{
+    if (dataset->phases.count != dataset->runs.count)
+        return false;
+    for (size_t i = 0; i < dataset->phases.count; i++)
+        if (dataset->phases.items[i].run != dataset->runs.items[i].id ||
+            !dataset->phases.items[i].selected)
+            return false;
+    return true;
+}
+
 /* Reads the CPUs and the stretch of each run, and finds out whether only samples tell them. */
 static int choose_samples(struct report_loading *loading, const struct report_selection *selection,
                           struct sprof_error *error)
 {
     struct report_dataset *dataset = loading->dataset;
     int result = 0;
-    loading->from_samples = dataset->parts & (REPORT_CPUS | REPORT_PHASES) || selection->cpus ||
-                            selection->time || selection->phase || selection->mark;
+    const bool asks_phases = dataset->parts & REPORT_PHASES || selection->phase || selection->mark;
+    loading->from_samples = dataset->parts & REPORT_CPUS || selection->cpus || selection->time ||
+                            (asks_phases && !phases_are_runs(dataset));
     if (selection->cpus) {
         struct report_cpu_set *cpus = sprof_arena_alloc(&dataset->arena, sizeof *cpus);
         result = cpus ? report_cpu_set_parse(cpus, selection->cpus, error) : SPROF_ENOMEM;

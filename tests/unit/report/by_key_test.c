@@ -2,18 +2,26 @@
 #include "report/dataset.h"
 #include "tests/unit/report/recorded.h"
 
+#include <sqlite3.h>
+
 /* The report as CSV; the caller frees the capture. */
-static struct captured *csv_of(const struct report_selection *selection,
-                               const struct report_table_options *table)
+static struct captured *csv_from(struct store *store, const struct report_selection *selection,
+                                 const struct report_table_options *table)
 {
     struct captured *captured = capture();
     struct sprof_error error = {0};
     const struct report_request request = {
         .selection = *selection, .table = *table, .style = style_of("csv")};
-    CU_ASSERT_EQUAL(report_write(captured->out, example.store, &request, &error), 0);
+    CU_ASSERT_EQUAL(report_write(captured->out, store, &request, &error), 0);
     assert_text(error.message, "");
     captured_text(captured);
     return captured;
+}
+
+static struct captured *csv_of(const struct report_selection *selection,
+                               const struct report_table_options *table)
+{
+    return csv_from(example.store, selection, table);
 }
 
 static void check(const enum report_key *keys, size_t count, const char *show, const char *expected)
@@ -165,6 +173,32 @@ static void test_phases(void)
     capture_free(none);
 }
 
+/* Of a run that had one phase only, what is stored says it all. */
+static void test_one_phase_needs_no_samples(void)
+{
+    static const enum report_key keys[] = {REPORT_PHASE, REPORT_FUNCTION};
+    static const struct report_selection selections[] = {{0}, {.phase = "1"}};
+    static const char show[] = "exclusive_samples,inclusive_samples,phase,function";
+    const struct report_table_options table = {.keys = keys, .key_count = 2, .show = show};
+    const struct place place = place_make();
+    struct store *store;
+    sqlite3 *database;
+    example_make(&place);
+    CU_ASSERT_EQUAL_FATAL(sqlite3_open(place.path, &database), SQLITE_OK);
+    CU_ASSERT_EQUAL(sqlite3_exec(database, "DELETE FROM sample", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(database);
+    CU_ASSERT_EQUAL_FATAL(store_open_read(&store, place.path, NULL), 0);
+    for (size_t i = 0; i < sizeof selections / sizeof *selections; i++) {
+        struct captured *captured = csv_from(store, &selections[i], &table);
+        assert_text(captured->text, "exclusive_samples,inclusive_samples,phase,function\r\n"
+                                    "3,3,1,S2\r\n2,5,1,A2\r\n0,0,1,[not sampled]\r\n"
+                                    "1,6,1,A1\r\n0,2,1,A3\r\n0,3,1,S1\r\n");
+        capture_free(captured);
+    }
+    CU_ASSERT_EQUAL(store_close(store, NULL), 0);
+    place_remove(&place);
+}
+
 static void test_wrong_columns(void)
 {
     check_usage(&(struct report_table_options){.sort = "cost"}, "no column 'cost'; it has exclu");
@@ -185,5 +219,6 @@ void sprof_suite_report_by_key(void)
     CU_add_test(suite, "stored sums are the same", test_stored_sums_are_the_same);
     CU_add_test(suite, "sort", test_sort);
     CU_add_test(suite, "phases", test_phases);
+    CU_add_test(suite, "one phase needs no samples", test_one_phase_needs_no_samples);
     CU_add_test(suite, "wrong columns", test_wrong_columns);
 }
