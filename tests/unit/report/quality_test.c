@@ -81,6 +81,10 @@ static void test_the_rest(void)
     dataset.run.stack_bytes = 8192;
     CU_ASSERT_TRUE(noted(dataset, "8192 bytes of each stack were copied, not 65528"));
     dataset = plain();
+    dataset.run.stack_bytes_wanted = 65528;
+    dataset.run.stack_bytes = 64232; /* what fits into the rings of an ordinary user */
+    CU_ASSERT_FALSE(noted(dataset, "of each stack were copied"));
+    dataset = plain();
     dataset.quality.tails_dropped = 1;
     CU_ASSERT_TRUE(noted(dataset, "1 deep stack found no memory when sampled, and was read later"));
     dataset = plain();
