@@ -214,6 +214,7 @@ static const struct {
 } runtimes[] = {
     {"JNI_CreateJavaVM", "Java"},   {"_ZN2v82V810GetVersionEv", "V8"}, {"mono_jit_init", "Mono"},
     {"coreclr_initialize", ".NET"}, {"luaJIT_setmode", "LuaJIT"},      {"PyPy_Initialize", "PyPy"},
+    {"caml_call_gc", "OCaml"},
 };
 enum { RUNTIMES = sizeof runtimes / sizeof *runtimes };
 

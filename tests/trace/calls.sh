@@ -360,6 +360,30 @@ raise SystemExit(9)'
             setTimeout(() => process.exit(3), 20)'
         grep -q 'walks stacks by itself' got_err || fail "not said that calls are only counted"
         ;;
+    ocaml)
+        command -v ocamlopt >/dev/null || skip "no ocamlopt"
+        cat >program.ml <<'END'
+exception Found of int
+let rec find n = if n = 0 then raise (Found 3) else 1 + find (n - 1)
+let rec down n = if n = 0 then [] else begin
+    let rest = down (n - 1) in
+    if n mod 100 = 0 then Gc.minor ();
+    string_of_int n :: rest
+  end
+let () =
+  let found = ref 0 and length = ref 0 in
+  for _ = 1 to 100 do try ignore (find 20) with Found n -> found := !found + n done;
+  for _ = 1 to 20 do length := !length + List.length (down 1000) done;
+  Gc.full_major ();
+  Printf.printf "%d %d\n" !found !length;
+  exit 5
+END
+        ocamlopt -g program.ml -o program || fail "no program"
+        traced program --module '*' -- ./program
+        grep -q 'OCaml, which walks stacks by itself' got_err || fail "not said that calls are only counted"
+        calls program.db >found
+        grep -qE '^camlProgram__find_[0-9]+ 2100$' found && grep -qE '^camlProgram__down_[0-9]+ 20020$' found || fail "other calls"
+        ;;
     fortran)
         cat >program.f90 <<'END'
 program sums
