@@ -42,16 +42,19 @@ enum agent_hello_flags {
 
 /* How the agent stands in a process; in the hello and, when it changes, in agent_control. */
 enum agent_standing {
-    AGENT_SAMPLES,     /* timers run */
-    AGENT_HAS_HANDLER, /* the program handles SIGPROF itself: it is left alone */
-    AGENT_NO_MEMORY,   /* the rings could not be mapped */
+    AGENT_SAMPLES,        /* timers run */
+    AGENT_HAS_HANDLER,    /* the program handles SIGPROF itself: it is left alone */
+    AGENT_NO_MEMORY,      /* the rings could not be mapped */
+    AGENT_NO_DESCRIPTORS, /* the rings' and the owner's have no room; in the hello, to which no
+                             welcome is due */
 };
 
 /* Why what a program started has no agent. */
 enum agent_left_out {
     AGENT_LEFT_OUT_KIND,        /* a file that cannot take one */
     AGENT_LEFT_OUT_PLACE,       /* where the library or the socket is out of reach */
-    AGENT_LEFT_OUT_DESCRIPTORS, /* a child of fork that has none left, and no higher limit */
+    AGENT_LEFT_OUT_DESCRIPTORS, /* a child of fork that has not even one left, and no higher
+                                   limit */
     AGENT_LEFT_OUT_REASONS
 };
 

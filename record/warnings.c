@@ -48,11 +48,11 @@ static void warn_of_agents(const struct record_session *session)
                           counters.programs_out_of_reach == 1 ? "" : "s");
     if (counters.programs_without_descriptors)
         sprof_log_message(log, SPROF_LOG_WARNING,
-                          "%llu process%s forked with all descriptors in use and no higher hard "
-                          "limit (`ulimit -Hn`), so that the agent could not call sprof; their CPU "
-                          "time is [not sampled]",
+                          "%llu process%s fewer than three descriptors left and no higher hard "
+                          "limit (`ulimit -Hn`), so that the agent could not reach sprof's memory; "
+                          "their CPU time is [not sampled]",
                           (unsigned long long)counters.programs_without_descriptors,
-                          counters.programs_without_descriptors == 1 ? " was" : "es were");
+                          counters.programs_without_descriptors == 1 ? " had" : "es had");
     if (counters.unsampled_threads)
         sprof_log_message(log, SPROF_LOG_WARNING,
                           "%llu thread%s could not be sampled: more than 4096 at once, too few "

@@ -206,7 +206,7 @@ struct sampler_counters {
     uint64_t agents_without_memory; /* … and that the rings have no room in */
     uint64_t programs_left_out;     /* started by those, and of a kind that no agent gets into */
     uint64_t programs_out_of_reach; /* … or in another root, or of another user */
-    uint64_t programs_without_descriptors; /* forked with none left for an agent */
+    uint64_t programs_without_descriptors; /* with too few left for an agent */
     uint64_t unsampled_threads;            /* threads that got no timer */
     uint64_t helpers_ns;    /* CPU time of agents' own threads, no part of the targets' */
     uint64_t tails_dropped; /* … and not captured at the moment, for the ring was full */

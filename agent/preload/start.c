@@ -145,7 +145,7 @@ static bool take_variables(void)
 
 /* == The conversation with sprof == */
 
-static bool send_hello(int fd, uint32_t flags)
+static bool send_hello(int fd, uint32_t flags, uint32_t standing)
 {
     const struct agent_hello hello = {
         .magic = AGENT_MAGIC,
@@ -153,7 +153,7 @@ static bool send_hello(int fd, uint32_t flags)
         .pid = (uint32_t)agent_process.pid,
         .tid = (uint32_t)syscall(SYS_gettid),
         .flags = flags,
-        .standing = agent_process.has_handler ? AGENT_HAS_HANDLER : AGENT_SAMPLES,
+        .standing = standing,
         .tick_ns = (uint32_t)agent_process.tick_ns,
         .time_ns = agent_clock_ns(CLOCK_MONOTONIC),
         .cpu_ns = agent_clock_ns(CLOCK_PROCESS_CPUTIME_ID),
@@ -211,15 +211,24 @@ static bool raise_limit(struct rlimit *before)
     return setrlimit(RLIMIT_NOFILE, &raised) == 0;
 }
 
-static bool converse_over(int fd, uint32_t flags, struct agent_welcome *welcome, int fds[2])
+static bool call_sprof(int fd)
 {
     const struct timeval patience = {.tv_sec = 2}; /* sprof may be stopped, or ending */
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     memcpy(address.sun_path, agent_process.socket_path, sizeof address.sun_path);
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-    return connect(fd, (struct sockaddr *)&address, sizeof address) == 0 && send_hello(fd, flags) &&
-           receive_welcome(fd, welcome, fds);
+    return connect(fd, (struct sockaddr *)&address, sizeof address) == 0;
+}
+
+/* Where there is room for the socket alone, sprof can be told at least; it need not answer. */
+static bool say_no_descriptors(uint32_t flags)
+{
+    const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    const bool said = fd >= 0 && call_sprof(fd) && send_hello(fd, flags, AGENT_NO_DESCRIPTORS);
+    if (fd >= 0)
+        close(fd);
+    return said;
 }
 
 static bool converse(uint32_t flags, struct agent_welcome *welcome, int fds[2])
@@ -229,8 +238,12 @@ static bool converse(uint32_t flags, struct agent_welcome *welcome, int fds[2])
     const bool raised = fd < 0 && raise_limit(&before);
     if (raised)
         fd = open_socket();
-    agent_process.lacks_descriptors = fd < 0 && (errno == EMFILE || errno == ENFILE);
-    const bool agreed = fd >= 0 && converse_over(fd, flags, welcome, fds);
+    agent_process.lacks_descriptors =
+        fd < 0 && (errno == EMFILE || errno == ENFILE) && !say_no_descriptors(flags);
+    const bool agreed =
+        fd >= 0 && call_sprof(fd) &&
+        send_hello(fd, flags, agent_process.has_handler ? AGENT_HAS_HANDLER : AGENT_SAMPLES) &&
+        receive_welcome(fd, welcome, fds);
     if (fd >= 0)
         close(fd);
     if (raised)

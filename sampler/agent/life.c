@@ -253,6 +253,10 @@ static int answer(struct sigprof_source *source, const struct sigprof_caller *ca
                   uint64_t now_ns)
 {
     int memory_fd;
+    if (caller->hello.standing == AGENT_NO_DESCRIPTORS) {
+        source->counts.programs_without_descriptors++;
+        return 0;
+    }
     if (sprof_vec_reserve(&source->processes, source->processes.count + 1))
         return SPROF_ENOMEM;
     struct sigprof_process *process =
