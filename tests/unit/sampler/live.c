@@ -125,11 +125,16 @@ void live_end(pid_t pid)
     waitpid(pid, NULL, 0);
 }
 
+bool live_count_lies(uint64_t samples, double hz, uint64_t least_cpu_ns, uint64_t most_cpu_ns)
+{
+    const double least = hz * (double)least_cpu_ns / 1e9, most = hz * (double)most_cpu_ns / 1e9;
+    return (double)samples <= 1.1 * most + 5 * sqrt(most) + 1 &&
+           (double)samples >= 0.5 * least - 5 * sqrt(least);
+}
+
 bool live_count_fits(uint64_t samples, double hz, uint64_t cpu_ns)
 {
-    const double expected = hz * (double)cpu_ns / 1e9, chance = 5 * sqrt(expected);
-    return (double)samples <= 1.1 * expected + chance + 1 &&
-           (double)samples >= 0.5 * expected - chance;
+    return live_count_lies(samples, hz, cpu_ns, cpu_ns);
 }
 
 bool live_weight_fits(uint64_t weight_ns, double hz, uint64_t cpu_ns)

@@ -52,6 +52,10 @@ void live_end(pid_t pid);
  * So these tell what is off by a factor: a thread that is counted twice, half of the threads or of
  * the CPUs missing, another rate. */
 bool live_count_fits(uint64_t samples, double hz, uint64_t cpu_ns);
+
+/* The same of a count in at least and at most so much CPU time. */
+bool live_count_lies(uint64_t samples, double hz, uint64_t least_cpu_ns, uint64_t most_cpu_ns);
+
 bool live_weight_fits(uint64_t weight_ns, double hz, uint64_t cpu_ns);
 
 /* Whether two counters of the same work, which start and stop one after the other, agree: between
