@@ -297,7 +297,11 @@ static int place_in_stops(struct placing *placing, struct sprof_error *error)
         sprof_clock_monotonic_ns() + (placing->wakes ? WAKE_MS : SLOW_MS) * UINT64_C(1000000);
     for (int stops = 0; placing->sites.count && stops < STOPS_MAX;) {
         const uint64_t begin_ns = sprof_clock_monotonic_ns();
-        const int result = trace_stop_begin(&placing->stop, session->pid, error);
+        const int result =
+            placing->wakes && trace_stop_would_wait(session->pid)
+                ? sprof_error_set(error, SPROF_ESTATE, 0,
+                                  "a thread waits in the kernel, as for a child of vfork")
+                : trace_stop_begin(&placing->stop, session->pid, error);
         if (result == SPROF_ESTATE && begin_ns < until_ns) {
             pause_ms(BETWEEN_MS);
             continue;

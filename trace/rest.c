@@ -46,20 +46,6 @@ static bool is_due(const struct trace_session *session, const struct trace_probe
            may_rest(session, probe);
 }
 
-/* A thread that waits in the kernel, as for a disk or a child of vfork, does not stop, and the
- * others would stand still until that is clear. */
-static bool is_anybody_stuck(pid_t pid)
-{
-    struct sprof_id_list threads = {0};
-    bool is_stuck = sprof_proc_threads(pid, &threads) != 0;
-    for (size_t i = 0; i < threads.count && !is_stuck; i++) {
-        struct sprof_proc_stat stat;
-        is_stuck = sprof_proc_stat_read(threads.items[i], &stat) && stat.state == 'D';
-    }
-    sprof_vec_release(&threads);
-    return is_stuck;
-}
-
 static struct trace_changed changed_by(const struct trace_session *session,
                                        const struct trace_probe *probe)
 {
@@ -130,7 +116,7 @@ static void rest(struct trace_session *session)
 {
     struct trace_leaving leaving = {.session = session, .memory_fd = -1, .pages_fd = -1};
     session->next_rest_ns = session->now_ns + AGAIN_NS;
-    if (is_anybody_stuck(session->pid))
+    if (trace_stop_would_wait(session->pid))
         return;
     leaving.memory_fd = fcntl(session->code_fd, F_DUPFD_CLOEXEC, 0);
     if (leaving.memory_fd >= 0 && !list_due(&leaving) && !take_back(&leaving))

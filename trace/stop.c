@@ -244,6 +244,18 @@ static int stop_threads(struct trace_stop *stop, struct sprof_error *error)
     return result < 0 ? result : added;
 }
 
+bool trace_stop_would_wait(pid_t pid)
+{
+    struct sprof_id_list threads = {0};
+    bool would_wait = sprof_proc_threads(pid, &threads) != 0;
+    for (size_t i = 0; i < threads.count && !would_wait; i++) {
+        struct sprof_proc_stat stat;
+        would_wait = sprof_proc_stat_read(threads.items[i], &stat) && stat.state == 'D';
+    }
+    sprof_vec_release(&threads);
+    return would_wait;
+}
+
 int trace_stop_begin(struct trace_stop *stop, pid_t pid, struct sprof_error *error)
 {
     int added;

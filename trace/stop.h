@@ -29,6 +29,10 @@ struct trace_stop {
  * process is gone. On failure nobody is stopped. */
 int trace_stop_begin(struct trace_stop *stop, pid_t pid, struct sprof_error *error);
 
+/* Whether a thread waits in the kernel as for a disk or a child of vfork: it does not stop, and the
+ * others would stand still until that is clear. */
+bool trace_stop_would_wait(pid_t pid);
+
 /* The kernel makes a call that was cut short again when its thread goes on, but not where the
  * registers are others by then: sets them to what makes it again. */
 void trace_stop_restart(struct trace_stopped *thread);

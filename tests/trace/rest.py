@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Probes that have been off for a while rest: the functions' code is that of their files, until they are on again.
 
-rest.py text|counts|ranges|toggled|fork|load|kill|c|c++ SPROF [SEED [ROUNDS]]
+rest.py text|counts|ranges|toggled|fork|load|waiting|kill|c|c++ SPROF [SEED [ROUNDS]]
 
 `text`: all pages, attached and launched. `counts`: what is called over on, rest and on again, with calls in flight.
 `kill`: sprof is killed while probes go to rest or come back. `c`, `c++`: programs of generate.py."""
 import csv
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -343,6 +344,64 @@ def load():
         told.is_calls("loaded", calls=4)
 
 
+WAITS = """
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+__attribute__((noinline)) void work(void) { __asm__ volatile("nop; nop; nop; nop; nop" ::: "memory"); }
+static void *spawn(void *unused)
+{
+    if (!vfork()) {
+        while (access("go on", F_OK)) usleep(1000);
+        _exit(0);
+    }
+    return unused;
+}
+int main(void)
+{
+    char line[16];
+    pthread_t thread;
+    while (fgets(line, sizeof line, stdin)) {
+        if (*line == 'v') pthread_create(&thread, 0, spawn, 0);
+        if (*line == 'w') work();
+        puts("done");
+        fflush(stdout);
+    }
+    return 9;
+}
+"""
+
+
+def waiting():
+    """A thread that waits for a child of vfork cannot be stopped: others do not stand still for that, and `on` says so."""
+    compile_program(WAITS)
+    for attached in (True, False):
+        told = Told(attached, "--function", "^work$", "--rest", "50ms", "--paused")
+        told.say("v")
+        wait_for(lambda: any(" D " in open(f"/proc/{told.pid}/task/{tid}/stat").read()
+                             for tid in os.listdir(f"/proc/{told.pid}/task")), "a thread that waits")
+        says(told.pid, "not yet those of [0-9]+ functions", "on", status=1)
+        told.say("w")
+        if not resting(told.pid):
+            fail("nothing rests")
+        open("go on", "w").close()
+        wait_for(lambda: not resting(told.pid), "probes")
+        told.say("w")
+        os.kill(told.pid, signal.SIGSTOP)
+        wait_for(lambda: " T " in open(f"/proc/{told.pid}/stat").read(), "its stop")
+        says(told.pid, "", "off")
+        wait_for(lambda: resting(told.pid), "rest")
+        says(told.pid, "being measured", "on")
+        if resting(told.pid) or " T " not in open(f"/proc/{told.pid}/stat").read():
+            fail("it goes on, or probes rest")
+        os.kill(told.pid, signal.SIGCONT)
+        told.say("w")
+        told.end()
+        told.is_calls("work", calls=2)
+        os.unlink("go on")
+
+
 def kill():
     """At any moment of going to rest and of coming back; what it leaves is taken out."""
     want = subprocess.run(own_program(1000), capture_output=True, text=True)
@@ -437,7 +496,7 @@ def random_programs(language):
         print(f"{number} {level} {'launched' if launched else 'attached'}: {len(found)} functions, switched {switched} times")
 
 
-cases = {"text": text, "counts": counts, "ranges": ranges, "toggled": toggled, "fork": fork, "load": load, "kill": kill}
+cases = {"text": text, "counts": counts, "ranges": ranges, "toggled": toggled, "fork": fork, "load": load, "waiting": waiting, "kill": kill}
 with tempfile.TemporaryDirectory() as directory:
     os.chdir(directory)
     if targets.case in cases:
