@@ -190,8 +190,9 @@ def text():
 
 
 def counts():
+    """They are passed at first, by a byte of their jumps, and rest then."""
     for attached in (True, False):
-        told = Told(attached, "--function", "^(nest|work|other)$", "--rest", "50ms", "--paused")
+        told = Told(attached, "--function", "^(nest|work|other)$", "--rest", "500ms", "--paused")
         told.say("w")
         says(told.pid, "being measured", "on")
         told.say("w")
