@@ -186,6 +186,9 @@ static int choose_process(struct arguments *arguments, const char *word, bool *d
         cli_find_controlled(pid, wanted_of(arguments, word), arguments->output, &is_alive, error);
     arguments->input = arguments->output;
     *done = !status && !is_alive && !strcmp(word, "detach");
+    if (!status && is_alive && trace_is_child(pid, arguments->output))
+        cli_say(terminal, "process %d is traced with others, into %s: this holds for all of them",
+                (int)pid, arguments->output);
     if (status || is_alive)
         return status;
     return *done ? trace_clean_up(pid, &terminal->log, error)

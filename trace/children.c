@@ -337,6 +337,12 @@ static int scan(struct trace_session *common, size_t *coming)
     return result;
 }
 
+int trace_children_find(struct trace_session *session)
+{
+    size_t coming;
+    return scan(session, &coming);
+}
+
 /* == Programs that end == */
 
 static void add_sums(struct trace_sums *to, const struct trace_sums *sums)

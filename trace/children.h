@@ -20,6 +20,10 @@ int trace_children_polls(const struct trace_session *session, struct trace_polls
  * 0 or SPROF_ENOMEM. */
 int trace_children_serve(struct trace_session *session);
 
+/* Finds processes of the programs that have been forked and have not called anything yet. Returns 0
+ * or SPROF_ENOMEM. */
+int trace_children_find(struct trace_session *session);
+
 /* Whether nothing that the command has started is traced any more, or may still come to be. */
 bool trace_children_are_over(struct trace_session *session);
 

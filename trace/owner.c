@@ -265,3 +265,15 @@ int trace_find_owner(pid_t pid, char output[TRACE_OUTPUT_BYTES], bool *is_alive,
     *is_alive = trace_owner_is_alive(&owner);
     return 0;
 }
+
+bool trace_is_child(pid_t pid, const char *output)
+{
+    struct probe_owner owner;
+    struct sprof_proc_status status;
+    uint32_t follows_forks = 0;
+    return trace_owner_read(pid, &owner, NULL) && !strcmp(owner.output, output) &&
+           target_read_memory(pid, owner.shared_at + offsetof(struct probe_shared, follows_forks),
+                              &follows_forks, sizeof follows_forks) == sizeof follows_forks &&
+           follows_forks && sprof_proc_status_read(pid, &status) &&
+           (uint32_t)status.parent != owner.pid;
+}

@@ -21,4 +21,7 @@ bool trace_listens(pid_t pid);
 /* Takes probes out of a process whose tracer was killed. Errors as when it detaches. */
 int trace_clean_up(pid_t pid, const struct sprof_log *log, struct sprof_error *error);
 
+/* Whether a process is traced into that file as a child of the command that is traced. */
+bool trace_is_child(pid_t pid, const char *output);
+
 #endif

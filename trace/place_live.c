@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -39,9 +40,12 @@ struct code {
 
 struct placing {
     struct trace_session *session;
+    pid_t pid;
+    bool is_ours; /* its memory is the program's; else it has executed something meanwhile */
     struct trace_stop stop;
     int fd;                       /* /proc/PID/mem */
     bool wakes;                   /* probes that rested */
+    bool returns;                 /* those that have left, in one process of some */
     SPROF_VEC(struct site) sites; /* by address, that wait */
     SPROF_VEC(struct trace_span) writable;
     SPROF_VEC(struct code) code; /* by address */
@@ -86,6 +90,8 @@ static bool is_missing(const struct placing *placing, size_t number)
     const struct trace_probe *probe = &placing->session->probes.items[number];
     if (placing->wakes)
         return probe->rests && probe->is_placed && trace_is_wanted(placing->session, number);
+    if (placing->returns)
+        return !probe->rests && probe->is_placed && probe->is_left;
     return !probe->rests && (!probe->is_placed || probe->is_left);
 }
 
@@ -94,8 +100,8 @@ static int list_sites(struct placing *placing, size_t first, size_t count)
     struct trace_session *session = placing->session;
     const struct trace_hook *hook = &session->hook;
     const struct site hooked = {.address = hook->wanted, .probe = HOOK};
-    if (hook->wanted && !hook->at && !placing->wakes && is_whole(hook->wanted) &&
-        sprof_vec_push(&placing->sites, hooked))
+    if (hook->wanted && !hook->at && !placing->wakes && !placing->returns &&
+        is_whole(hook->wanted) && sprof_vec_push(&placing->sites, hooked))
         return SPROF_ENOMEM;
     for (size_t i = first; i < first + count; i++) {
         const struct trace_probe *probe = &session->probes.items[i];
@@ -176,16 +182,22 @@ static uint64_t digest_of_path(const char *path)
 
 static int look_at_mappings(struct placing *placing)
 {
+    const struct trace_session *session = placing->session;
     char path[64], line[4608], rights[8];
+    struct stat shared;
+    uint64_t inode;
     int result = 0;
     placing->writable.count = placing->code.count = 0;
-    snprintf(path, sizeof path, "/proc/%d/maps", (int)placing->session->pid);
-    FILE *maps = fopen(path, "re");
+    placing->is_ours = false;
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)placing->pid);
+    FILE *maps = fstat(session->memory_fd, &shared) ? NULL : fopen(path, "re");
     while (maps && !result && fgets(line, sizeof line, maps)) {
         struct code code = {0};
         const char *name = strchr(line, '/');
-        if (sscanf(line, "%lx-%lx %7s", &code.span.start, &code.span.end, rights) != 3)
+        if (sscanf(line, "%lx-%lx %7s %*s %*s %lu", &code.span.start, &code.span.end, rights,
+                   &inode) != 4)
             continue;
+        placing->is_ours |= code.span.start == session->shared_at && inode == shared.st_ino;
         if (rights[1] == 'w' && code.span.start != PROBE_RECORDS)
             result = sprof_vec_push(&placing->writable, code.span);
         code.path = rights[2] == 'x' && name ? digest_of_path(name) : 0;
@@ -200,8 +212,9 @@ static int look_at_mappings(struct placing *placing)
 /* == Writing == */
 
 /* Whether the jump is there now, which stands where the bytes of the file do. */
-static bool put_jump(struct trace_session *session, const struct site *site, uint8_t *there)
+static bool put_jump(const struct placing *placing, const struct site *site, uint8_t *there)
 {
+    struct trace_session *session = placing->session;
     struct trace_hook *hook = &session->hook;
     struct trace_probe *probe = site->probe == HOOK ? NULL : &session->probes.items[site->probe];
     if (memcmp(there, probe ? probe->function->original : hook->original, TRACE_JUMP_BYTES) != 0)
@@ -211,7 +224,8 @@ static bool put_jump(struct trace_session *session, const struct site *site, uin
         hook->at = site->address;
     else {
         probe->is_placed = true;
-        probe->is_left = probe->rests = false;
+        probe->rests = false;
+        probe->is_left &= placing->returns; /* until all processes have it */
     }
     return true;
 }
@@ -248,7 +262,7 @@ static bool write_page(struct placing *placing, size_t first, size_t end)
     for (size_t i = first; i < end; i++) {
         const struct site *site = &placing->sites.items[i];
         if (!site->is_busy)
-            is_changed |= put_jump(session, site, page + (site->address - at));
+            is_changed |= put_jump(placing, site, page + (site->address - at));
     }
     return !is_changed || pwrite(placing->fd, page, PAGE, (off_t)at) == PAGE;
 }
@@ -260,6 +274,8 @@ static bool write_sites(struct placing *placing)
         return false;
     for (size_t i = 0; i < placing->sites.count; i++)
         placing->sites.items[i].is_busy = false;
+    if (!placing->is_ours)
+        return true;
     for (size_t i = 0; i < placing->stop.threads.count; i++) {
         mark(placing, placing->stop.threads.items[i].registers.rip);
         mark_interrupted(placing, placing->stop.threads.items[i].registers.rsp, STACKS);
@@ -298,10 +314,10 @@ static int place_in_stops(struct placing *placing, struct sprof_error *error)
     for (int stops = 0; placing->sites.count && stops < STOPS_MAX;) {
         const uint64_t begin_ns = sprof_clock_monotonic_ns();
         const int result =
-            placing->wakes && trace_stop_would_wait(session->pid)
+            placing->wakes && trace_stop_would_wait(placing->pid)
                 ? sprof_error_set(error, SPROF_ESTATE, 0,
                                   "a thread waits in the kernel, as for a child of vfork")
-                : trace_stop_begin(&placing->stop, session->pid, error);
+                : trace_stop_begin(&placing->stop, placing->pid, error);
         if (result == SPROF_ESTATE && begin_ns < until_ns) {
             pause_ms(BETWEEN_MS);
             continue;
@@ -314,7 +330,7 @@ static int place_in_stops(struct placing *placing, struct sprof_error *error)
         session->stopped_ns = took_ns > session->stopped_ns ? took_ns : session->stopped_ns;
         if (!written)
             return sprof_error_set(error, SPROF_EPERMISSION, errno,
-                                   "cannot write probes into process %d: %s", (int)session->pid,
+                                   "cannot write probes into process %d: %s", (int)placing->pid,
                                    strerror(errno));
         keep_busy(placing);
         stops++;
@@ -324,31 +340,37 @@ static int place_in_stops(struct placing *placing, struct sprof_error *error)
     return 0;
 }
 
-/* The jumps to so many probes, and to the agent from the loader where that is wanted. Where the
- * process has executed another program the memory that is open is not its any more. */
-static int place_jumps(struct trace_session *session, size_t first, size_t count, bool wakes,
+/* The jumps to those of so many probes that have none, and to the agent from the loader where that
+ * is wanted; sites that could not be written stay in the list. Where the process has executed
+ * another program the memory that is open is not its any more. */
+static int place_jumps(struct placing *placing, size_t first, size_t count,
                        struct sprof_error *error)
 {
-    struct placing placing = {.session = session, .fd = -1, .wakes = wakes};
+    const struct trace_session *session = placing->session;
     char path[64];
-    snprintf(path, sizeof path, "/proc/%d/mem", (int)session->pid);
-    placing.fd = session->code_fd > 0 ? fcntl(session->code_fd, F_DUPFD_CLOEXEC, 0)
-                                      : open(path, O_RDWR | O_CLOEXEC);
+    snprintf(path, sizeof path, "/proc/%d/mem", (int)placing->pid);
+    placing->fd = session->code_fd > 0 && placing->pid == session->pid
+                      ? fcntl(session->code_fd, F_DUPFD_CLOEXEC, 0)
+                      : open(path, O_RDWR | O_CLOEXEC);
     int result = 0;
-    if (placing.fd < 0)
+    if (placing->fd < 0)
         result = sprof_error_set(
             error, errno == EACCES || errno == EPERM ? SPROF_EPERMISSION : SPROF_ENOTFOUND, errno,
-            "the memory of process %d may not be written: %s", (int)session->pid, strerror(errno));
-    else if (list_sites(&placing, first, count))
+            "the memory of process %d may not be written: %s", (int)placing->pid, strerror(errno));
+    else if (list_sites(placing, first, count))
         result = sprof_error_memory(error);
     if (!result)
-        result = place_in_stops(&placing, error);
-    if (placing.fd >= 0)
-        close(placing.fd);
-    sprof_vec_release(&placing.sites);
-    sprof_vec_release(&placing.writable);
-    sprof_vec_release(&placing.code);
+        result = place_in_stops(placing, error);
+    if (placing->fd >= 0)
+        close(placing->fd);
     return result;
+}
+
+static void release(struct placing *placing)
+{
+    sprof_vec_release(&placing->sites);
+    sprof_vec_release(&placing->writable);
+    sprof_vec_release(&placing->code);
 }
 
 static int place_first(struct trace_session *session, size_t first, size_t count,
@@ -359,7 +381,9 @@ static int place_first(struct trace_session *session, size_t first, size_t count
         probe->rests = probe->jump[0] && trace_rests_at_once(session, probe);
         probe->is_placed |= probe->rests;
     }
-    const int result = place_jumps(session, first, count, false, error);
+    struct placing placing = {.session = session, .pid = session->pid};
+    const int result = place_jumps(&placing, first, count, error);
+    release(&placing);
     for (size_t i = first; i < first + count; i++) {
         struct trace_probe *probe = &session->probes.items[i];
         session->refused += probe->is_chosen && !probe->is_placed && probe->jump[0];
@@ -376,24 +400,26 @@ int trace_place_live(struct trace_session *session, struct sprof_error *error)
     return result ? result : place_first(session, 0, session->probes.count, error);
 }
 
-int trace_place_again(struct trace_session *session, struct sprof_error *error)
+int trace_place_again(struct trace_session *session, pid_t pid, struct sprof_error *error)
 {
-    size_t left = 0;
-    const int result = place_jumps(session, 0, session->probes.count, false, error);
-    for (size_t i = 0; i < session->probes.count; i++)
-        left += session->probes.items[i].is_placed && session->probes.items[i].is_left;
-    if (result || !left)
-        return result;
-    return sprof_error_set(error, SPROF_ESTATE, 0,
-                           "the probes of %zu functions, which had left with their first call, "
-                           "could not be put back, because threads stand where they would be\ntry "
-                           "again",
-                           left);
+    struct placing placing = {.session = session, .pid = pid, .returns = true};
+    int result = place_jumps(&placing, 0, session->probes.count, error);
+    if (!result && placing.sites.count)
+        result = sprof_error_set(error, SPROF_ESTATE, 0,
+                                 "the probes of %zu functions, which had left with their first "
+                                 "call, could not be put back, because threads stand where they "
+                                 "would be\ntry again",
+                                 placing.sites.count);
+    release(&placing);
+    return result;
 }
 
 int trace_place_woken(struct trace_session *session, struct sprof_error *error)
 {
-    return place_jumps(session, 0, session->probes.count, true, error);
+    struct placing placing = {.session = session, .pid = session->pid, .wakes = true};
+    const int result = place_jumps(&placing, 0, session->probes.count, error);
+    release(&placing);
+    return result;
 }
 
 int trace_place_live_file(struct trace_session *session, struct trace_file *file,

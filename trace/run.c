@@ -137,8 +137,10 @@ int trace_clear(struct trace_session *session)
     session->cleared_cpu_ns = trace_command_cpu_ns(session);
     session->own_cpu_start_ns = sprof_clock_own_cpu_ns();
     for (size_t i = 0; i < session->programs.count; i++) {
-        trace_take_time(session->programs.items[i]);
-        if (trace_clear_figures(session->programs.items[i], probe_ticks()))
+        struct trace_session *program = session->programs.items[i];
+        trace_take_time(program);
+        program->now_ns = session->cleared_ns; /* rows of threads that have ended are from before */
+        if (trace_clear_figures(program, probe_ticks()))
             return SPROF_ENOMEM;
     }
     if (session->children)

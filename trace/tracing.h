@@ -68,7 +68,7 @@ struct trace_probe {
     uint64_t unlogged_in_second;    /* … and says so */
     uint64_t first_ns;  /* of the run: when it was called first; 0: not yet, or nobody looked */
     bool is_looked_for; /* it has a row of coverage */
-    bool is_left;       /* its place is as it was before */
+    bool is_left;       /* its place is as it was before, in one process at least */
     bool was_off;       /* when that was looked at last; … */
     bool is_passed;     /* … its thunk is passed, or its first instructions: see bypass.c */
     bool rests;         /* its place is as it was before, until it is to be on: see rest.c */
@@ -279,9 +279,9 @@ int trace_place_live(struct trace_session *session, struct sprof_error *error);
 /* Whether a jump can be written into a process that runs. */
 bool trace_can_place_live(const struct trace_session *session, const struct trace_probe *probe);
 
-/* Writes the jumps to probes that have left, so that they see calls again. SPROF_ESTATE: not to all
- * of them. */
-int trace_place_again(struct trace_session *session, struct sprof_error *error);
+/* Writes the jumps to probes that have left into a process of the program, so that they see calls
+ * again. SPROF_ESTATE: not to all of them. SPROF_ENOTFOUND: there is no such process any more. */
+int trace_place_again(struct trace_session *session, pid_t pid, struct sprof_error *error);
 
 /* Writes the jumps to probes that rest and are to be on. Some may rest still where it returns 0:
  * threads stand in their places. Else as trace_stop_begin. */
@@ -426,8 +426,8 @@ int trace_coverage_begin(struct trace_session *session);
 /* Notes which functions have been called since the last time. Returns 0 or SPROF_ENOMEM. */
 int trace_coverage_collect(struct trace_session *session);
 
-/* Has probes that have left see calls again, in all programs. SPROF_ESTATE where that is not
- * possible, as with --children; else as trace_stop_begin. */
+/* Has probes that have left see calls again, in all processes of all programs. SPROF_ESTATE where
+ * that is not possible now; else as trace_stop_begin. */
 int trace_coverage_return(struct trace_session *session, struct sprof_error *error);
 
 /* What was called so far counts as not called. Errors as of trace_coverage_return. */

@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof trace --children: processes that the command forks or starts are traced, each with figures of its own.
-#   children.sh forks | by | executed | left | many | modes | controlled | kinds | bad
+#   children.sh forks | by | executed | left | many | modes | covered | controlled | kinds | bad
 set -u
 . "$(dirname "$0")/../system/lib.sh"
 
@@ -236,6 +236,144 @@ modes)
     [ "$(sql t.db "SELECT count(*) FROM v_call WHERE function = 'work'")" = 1085 ] || fail "not every call has a row"
     [ "$(sql t.db "SELECT count(DISTINCT pid) FROM v_call")" = 5 ] || fail "not of every process"
     want work 11 11 13 50 1000
+    ;;
+covered)
+    # Covered again after `clear` and counted after `mode stats`, in processes that were forked before and after probes left,
+    # in one that has executed another program, and beside one that is between vfork and exec.
+    cat >covered.c <<'END'
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#define NI __attribute__((noinline))
+#define KEEP __asm__ volatile("nop; nop; nop; nop; nop" ::: "memory")
+NI void by_all(void) { KEEP; }
+NI void by_parent(void) { KEEP; }
+NI void by_early(void) { KEEP; }
+NI void by_late(void) { KEEP; }
+NI void by_other(void) { KEEP; }
+NI void never(void) { KEEP; }
+static void answer(int fd) { if (write(fd, "", 1) != 1) _exit(8); }
+/* Calls what it is told to, and by_all. */
+static void serve(int in, int out, void (*mine)(void))
+{
+    char order;
+    while (read(in, &order, 1) == 1) {
+        mine();
+        by_all();
+        answer(out);
+    }
+    _exit(0);
+}
+static int ends[3][2];
+static void begin(int who, void (*mine)(void), int executes)
+{
+    int in[2], out[2];
+    if (pipe(in) || pipe(out)) _exit(7);
+    if (!fork()) {
+        for (int i = 0; i < 3; i++) close(ends[i][0]);
+        close(in[1]);
+        close(out[0]);
+        if (executes) {
+            dup2(in[0], 0);
+            dup2(out[1], 1);
+            execl("./covered", "covered", "other", (char *)0);
+        }
+        serve(in[0], out[1], mine);
+    }
+    close(in[0]);
+    close(out[1]);
+    ends[who][0] = in[1];
+    ends[who][1] = out[0];
+}
+int main(int count, char **arguments)
+{
+    char line[16], done;
+    (void)arguments;
+    if (count > 1) serve(0, 1, by_other);
+    begin(0, by_early, 0);
+    begin(1, by_other, 1);
+    while (fgets(line, sizeof line, stdin)) {
+        const int who = *line == 'e' ? 0 : *line == 'o' ? 1 : *line == 'l' ? 2 : -1;
+        if (*line == 'n')
+            begin(2, by_late, 0); /* calls nothing yet */
+        else if (*line == 'v') {
+            if (!vfork()) execl("/bin/true", "true", (char *)0);
+        } else if (who >= 0) {
+            if (write(ends[who][0], "", 1) != 1 || read(ends[who][1], &done, 1) != 1) return 9;
+        } else {
+            by_parent();
+            by_all();
+        }
+        puts("done");
+        fflush(stdout);
+    }
+    for (int i = 0; i < 3; i++) close(ends[i][0]);
+    while (wait(0) > 0) ;
+    return 5;
+}
+END
+    gcc -O1 -g -o covered covered.c || fail "no compiler"
+    mkfifo in out.fifo
+    "$SPROF" trace --children --mode coverage --function '^(by_|never)' -o t.db -- ./covered <in >out.fifo 2>terr &
+    tracer=$!
+    children+=("$tracer")
+    exec 7>in 8<out.fifo
+    ctl() {
+        expect 0 "$SPROF" ctl -i t.db "$@"
+    }
+    say() {
+        local line
+        for order in $1; do
+            echo "$order" >&7
+            read -r -t 60 line <&8 && [ "$line" = done ] || fail "the program does not answer to $order"
+        done
+    }
+    covered() {
+        ctl stats
+        got=$(sql t.db "SELECT group_concat(function, ' ') FROM (SELECT DISTINCT function FROM v_coverage WHERE executed ORDER BY function)")
+        [ "$got" = "$1" ] || fail "covered: '$got', not '$1'"
+    }
+    have_left() {
+        wait_until 60 eval "'$SPROF' ctl -i t.db status | grep -q ' $1 probes have left'"
+    }
+    say "p e o"
+    have_left 5 # by_all in two programs
+    covered "by_all by_early by_other by_parent"
+    # Each process leads to the trace, which says that it is not alone there.
+    for process in $(pgrep -P "$(pgrep -P "$tracer" -x covered)"); do
+        expect 0 "$SPROF" ctl -p "$process" status
+        grep -q ' 5 probes have left' out || fail "the status of a child"
+        said "process $process is traced with others, into .*/t.db: this holds for all"
+    done
+    expect 0 "$SPROF" ctl -p "$(pgrep -P "$tracer" -x covered)" status
+    ! grep -q others err || fail "the command itself is told to be a child"
+    say n
+    ctl clear
+    covered ""
+    say l
+    covered "by_all by_late"
+    say "e v"
+    covered "by_all by_early by_late"
+    say "o p"
+    covered "by_all by_early by_late by_other by_parent"
+    ctl clear
+    say o
+    covered "by_all by_other"
+    for process in e o l p; do say $process; done
+    ctl mode stats
+    for i in 1 2 3; do say "e l l o p v"; done
+    exec 7>&-
+    cat <&8 >/dev/null
+    wait "$tracer"
+    status=$?
+    exec 8<&-
+    cp terr err
+    [ $status = 5 ] || fail "exit status $status"
+    want by_all 3 3 3 6
+    want by_late 6
+    want by_parent 3
     ;;
 controlled)
     # What is switched off is off in programs that come later.
