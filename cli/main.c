@@ -1,6 +1,7 @@
 /* sprof: finds the command and runs it. */
 #include "cli/commands.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,8 +81,25 @@ static int run(int argc, char **argv, struct cli_terminal *terminal, struct spro
     return 0;
 }
 
+static void go_on(int number)
+{
+    (void)number;
+}
+
+/* A file that may not grow any more (`ulimit -f`) is an error that is told, not sprof's death,
+ * which would leave a traced process to its keeper. Commands get no handler of sprof's. */
+static void survive_full_files(void)
+{
+    struct sigaction action;
+    if (sigaction(SIGXFSZ, NULL, &action) || action.sa_handler != SIG_DFL)
+        return;
+    action = (struct sigaction){.sa_handler = go_on};
+    sigaction(SIGXFSZ, &action, NULL);
+}
+
 int main(int argc, char **argv)
 {
+    survive_full_files();
     struct cli_terminal terminal;
     cli_terminal_init(&terminal);
     struct sprof_error error = {0};

@@ -100,6 +100,9 @@ int store_file_look(const char *path, struct store_file *file, struct sprof_erro
     const int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (descriptor < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG))
         return 0;
+    if (descriptor < 0 && (errno == EMFILE || errno == ENFILE))
+        return sprof_error_set(error, SPROF_ELIMIT, errno, "cannot read %s: %s; see `ulimit -n`",
+                               path, strerror(errno));
     if (descriptor < 0)
         return sprof_error_set(error, errno == EACCES ? SPROF_EPERMISSION : SPROF_EIO, errno,
                                "cannot read %s: %s; run sprof as its owner, or have the file "

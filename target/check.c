@@ -4,13 +4,20 @@
 #include <errno.h>
 #include <pwd.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 int target_check(pid_t pid, bool is_thread, struct sprof_error *error)
 {
     const char *kind = is_thread ? "thread" : "process";
     struct sprof_proc_status status;
-    if (!sprof_proc_status_read(pid, &status))
+    errno = 0;
+    const bool is_there = sprof_proc_status_read(pid, &status);
+    if (!is_there && (errno == EMFILE || errno == ENFILE))
+        return sprof_error_set(error, SPROF_ELIMIT, errno,
+                               "%s %d cannot be looked at: %s\nsee `ulimit -n`", kind, pid,
+                               strerror(errno));
+    if (!is_there)
         return sprof_error_set(error, SPROF_ENOTFOUND, ESRCH,
                                "%s %d does not exist\nrun `ps -e%s` to see which do", kind, pid,
                                is_thread ? "L" : "");

@@ -326,7 +326,8 @@ static int nothing_chosen(const struct chooser *chooser, struct sprof_error *err
         code = sprof_error_set(error, SPROF_ENOTFOUND, 0,
                                "no function of %s is known: it has neither symbols nor call frame "
                                "information; name libraries with --module",
-                               options->command ? *options->command : chooser->executable);
+                               options->command && *options->command ? *options->command
+                                                                     : chooser->executable);
     else if (!chooser->found)
         code = sprof_error_set(
             error, SPROF_ENOTFOUND, 0, "--function '%s' finds none of %zu functions%s%s",

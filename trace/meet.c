@@ -163,7 +163,8 @@ int trace_share_memory(struct trace_session *session, struct sprof_error *error)
         return error->code;
     if (session->memory_fd < 0 || ftruncate(session->memory_fd, (off_t)session->shared_bytes) ||
         fcntl(session->memory_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
-        return sprof_error_set(error, SPROF_ELIMIT, errno, "cannot make shared memory: %s",
+        return sprof_error_set(error, SPROF_ELIMIT, errno,
+                               "cannot make shared memory: %s\nsee `ulimit -f -n`",
                                strerror(errno));
     void *mapped = mmap(NULL, session->shared_bytes, PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_NORESERVE, session->memory_fd, 0);

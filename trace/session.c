@@ -8,6 +8,7 @@
 #include "trace/warn.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -150,6 +151,28 @@ static int open_recording(struct trace_session *session, struct sprof_error *err
                : 0;
 }
 
+/* A trace that runs out of descriptors in the midst of it may not find one to take its probes out
+ * by: so many must be free, whatever they are needed for. */
+static int check_descriptors(const struct trace_options *options, struct sprof_error *error)
+{
+    enum { OF_COMMAND = 20, OF_PROCESS = 28 };
+    int taken[OF_PROCESS], count = 0, errnum = 0;
+    while (count < (options->pid ? OF_PROCESS : OF_COMMAND) && !errnum) {
+        taken[count] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        errnum = taken[count] < 0 ? errno : 0;
+        count += !errnum;
+    }
+    for (int i = 0; i < count; i++)
+        close(taken[i]);
+    return errnum == EMFILE || errnum == ENFILE
+               ? sprof_error_set(error, SPROF_ELIMIT, errnum,
+                                 "cannot trace with only %d more descriptors: %s\nraise `ulimit "
+                                 "-n` by %d",
+                                 count, strerror(errnum),
+                                 (options->pid ? OF_PROCESS : OF_COMMAND) - count)
+               : 0;
+}
+
 /* Says so where nobody has asked for them. */
 static int open_uprobes(struct trace_session *session, struct sprof_error *error)
 {
@@ -184,7 +207,9 @@ int trace_open(struct trace_session **out, const struct trace_options *options,
     if (result)
         return result;
     int lock_fd = -1;
-    result = options->pid ? target_check(options->pid, false, error) : 0;
+    result = check_descriptors(options, error);
+    if (!result && options->pid)
+        result = target_check(options->pid, false, error);
     struct trace_choice choice = {.backend = TRACE_INJECT};
     int agent_fd = -1, listens = 0;
     if (!result && options->pid && options->backend != TRACE_UPROBE) {

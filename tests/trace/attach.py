@@ -8,6 +8,7 @@ has the mappings that it had but for those of malloc and of its threads. `kill`:
 moment, and who keeps watch on it in some rounds."""
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -468,6 +469,17 @@ def refused():
     process.wait()
     process = running()
     says(process.pid, "finds none of", "--function", "no_such_function")
+    # Limits of sprof's own are told, and leave nothing in the process.
+    for limit, most, text in ((resource.RLIMIT_NOFILE, 24, "raise .ulimit -n. by"),
+                              (resource.RLIMIT_FSIZE, 800 << 10, "File too large\n.*ulimit -f"),
+                              (resource.RLIMIT_AS, 1 << 30, "ulimit -v")):
+        answer = subprocess.run([sprof, "trace", "-p", str(process.pid), "-o", "u.db", "--module", "libc.so*",
+                                 "--function", "^(free|malloc)$"], capture_output=True, text=True,
+                                preexec_fn=lambda: resource.setrlimit(limit, (most, most)))
+        if answer.returncode != 1 or not re.search(text, answer.stderr) or os.path.exists("u.db"):
+            fail(f"with limit {limit} {answer.returncode}: {answer.stderr}")
+        if "sprof" in str(mappings(process.pid)):
+            fail(f"with limit {limit} the process keeps {mappings(process.pid)}")
     process.send_signal(signal.SIGSTOP)
     wait_for(lambda: " T " in open(f"/proc/{process.pid}/stat").read(), "its stop")
     says(process.pid, "it is stopped\n.*kill -CONT")

@@ -759,6 +759,12 @@ refused)
     expect 1 "$SPROF" trace --backend inject -- ./static && said 'linked statically'
     expect 1 "$SPROF" trace --mode log -- ./static && said 'with --mode: it is linked statically'
     expect 1 "$SPROF" trace -- ./missing && said 'not found'
+    # Limits of sprof's own: what it prints does not go into a file, which could not grow.
+    for limit in "-n 16" "-f 0"; do
+        # shellcheck disable=SC2016
+        bash -c 'ulimit $1; exec "$0" trace -o none.db -- ./program' "$SPROF" "$limit" 2>&1 | cat >err
+        [ "${PIPESTATUS[0]}" = 1 ] && said "raise .ulimit ${limit% *}"
+    done
     expect 2 "$SPROF" trace --function '(' -- ./program && said 'parenthesis'
     expect 1 "$SPROF" trace --function 'maim' -- ./program && said 'finds none of .*main'
     expect 0 "$SPROF" trace -o none.db --module 'nothing*' -- ./program && said 'matches nothing'
