@@ -18,6 +18,7 @@
 #include "base/proc.h"
 #include "base/str.h"
 #include "base/suggest.h"
+#include "base/threads.h"
 #include "base/vec.h"
 
 #endif

@@ -28,12 +28,21 @@ uint64_t sprof_hash_text(const char *text)
     return sprof_hash_bytes(text, strlen(text));
 }
 
-void sprof_digest_add(struct sprof_digest *digest, const void *data, size_t size)
+struct sprof_digest sprof_digest_of_piece(const void *data, size_t size)
 {
     const XXH128_hash_t piece = XXH3_128bits(data, size);
-    const uint64_t chain[] = {digest->low, digest->high, piece.low64, piece.high64, size};
-    const XXH128_hash_t sum = XXH3_128bits(chain, sizeof chain);
-    *digest = (struct sprof_digest){sum.low64, sum.high64};
+    return (struct sprof_digest){piece.low64, piece.high64};
+}
+
+void sprof_digest_chain(struct sprof_digest *digest, struct sprof_digest piece, size_t size)
+{
+    const uint64_t chain[] = {digest->low, digest->high, piece.low, piece.high, size};
+    *digest = sprof_digest_of_piece(chain, sizeof chain);
+}
+
+void sprof_digest_add(struct sprof_digest *digest, const void *data, size_t size)
+{
+    sprof_digest_chain(digest, sprof_digest_of_piece(data, size), size);
 }
 
 void sprof_digest_add_number(struct sprof_digest *digest, uint64_t number)

@@ -41,6 +41,12 @@ struct sprof_digest {
 /* Adds one piece: XXH3-128 of it, chained to what came before, so that the order and the borders of
  * the pieces matter. */
 void sprof_digest_add(struct sprof_digest *digest, const void *data, size_t size);
+
+/* The same in two steps, of which the first needs no order: the XXH3-128 of a piece, and adding a
+ * piece of `size` bytes by it. */
+struct sprof_digest sprof_digest_of_piece(const void *data, size_t size);
+void sprof_digest_chain(struct sprof_digest *digest, struct sprof_digest piece, size_t size);
+
 void sprof_digest_add_number(struct sprof_digest *digest, uint64_t number);
 
 static inline int sprof_digest_equal(struct sprof_digest a, struct sprof_digest b)

@@ -34,12 +34,13 @@ static bool stand_in(const struct image *image, const char *const *sections,
 }
 
 /* A section without a header is found by its segment. */
-static void add_section(struct image *image, const char *name, struct sprof_digest *digest)
+static void add_section(struct image *image, const char *name, unsigned threads,
+                        struct sprof_digest *digest)
 {
     const struct image_section_header *header = image_section_header(image, name);
     sprof_digest_add(digest, name, strlen(name));
     if (header && header->type != SHT_NOBITS) {
-        image_digest_add(image, header->offset, header->size, IMAGE_MAX_CONTENT, digest);
+        image_digest_add(image, header->offset, header->size, IMAGE_MAX_CONTENT, threads, digest);
     } else if (!header && image->has_eh_frame_hdr) {
         const struct sprof_bytes bytes = image_section(image, name, NULL);
         sprof_digest_add(digest, bytes.data, bytes.size);
@@ -60,13 +61,13 @@ void image_identify(struct image *image, struct cache *cache)
 {
     static const char *const no_sections[] = {NULL};
     if (cache && !image->build_id_size && !image->has_digest) {
-        image->digest = image_content(image, cache, no_sections);
+        image->digest = image_content(image, cache, no_sections, 1);
         image->has_digest = true;
     }
 }
 
 struct sprof_digest image_content(struct image *image, struct cache *cache,
-                                  const char *const *sections)
+                                  const char *const *sections, unsigned threads)
 {
     struct sprof_digest before, after, content;
     const bool settled = stand_in(image, sections, &before);
@@ -74,7 +75,7 @@ struct sprof_digest image_content(struct image *image, struct cache *cache,
         return content;
     content = image_digest(image);
     for (size_t i = 0; sections[i]; i++)
-        add_section(image, sections[i], &content);
+        add_section(image, sections[i], threads, &content);
     if (settled && stand_in(image, sections, &after) && sprof_digest_equal(before, after)) {
         const struct sprof_bytes piece = {(const uint8_t *)&content, sizeof content};
         cache_put(cache, CACHE_IDENTITY, before, &piece, 1);

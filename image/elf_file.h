@@ -84,9 +84,12 @@ bool image_extent_of(const struct image *image, const struct image_section_heade
 /* Fills soname, flags_1 and build_id. Absence is normal. */
 void image_read_identity(struct image *image);
 
-/* Adds a part of the file to a digest; of one longer than `most` its beginning and its end. */
+/* == digest.c == */
+
+/* Adds a part of the file to a digest; of one longer than `most` its beginning and its end. A large
+ * part is read by up to `threads` threads, the caller included; the digest is the same. */
 void image_digest_add(const struct image *image, uint64_t offset, uint64_t size, uint64_t most,
-                      struct sprof_digest *digest);
+                      unsigned threads, struct sprof_digest *digest);
 
 /* == open.c, image.c == */
 

@@ -93,26 +93,6 @@ static void read_build_id(struct image *image)
 
 /* == Digest == */
 
-/* Through a buffer of the stack's size: one of the heap's would cost more to get than to read. */
-void image_digest_add(const struct image *image, uint64_t offset, uint64_t size, uint64_t most,
-                      struct sprof_digest *digest)
-{
-    uint8_t piece[IMAGE_PIECE];
-    const uint64_t head = size <= most ? size : most / 2, skipped = size <= most ? 0 : size - most;
-    sprof_digest_add_number(digest, size);
-    for (uint64_t at = 0; at < size;) {
-        const uint64_t end = at < head ? head : size;
-        const uint64_t want = end - at < sizeof piece ? end - at : sizeof piece;
-        const size_t got = image_read(image, offset + at, piece, (size_t)want);
-        if (!got)
-            return;
-        sprof_digest_add(digest, piece, got);
-        at += got;
-        if (at == head)
-            at += skipped;
-    }
-}
-
 static void add_section_header(struct sprof_digest *digest,
                                const struct image_section_header *header)
 {
@@ -130,11 +110,11 @@ static bool add_tables(const struct image *image, struct sprof_digest *digest)
     bool any = image->has_eh_frame_hdr;
     if (any)
         image_digest_add(image, image->eh_frame_hdr.p_offset, image->eh_frame_hdr.p_filesz,
-                         MOST_STARTS, digest);
+                         MOST_STARTS, 1, digest);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const struct image_section_header *header = image_section_header(image, names[i]);
         if (header && header->type != SHT_NOBITS) {
-            image_digest_add(image, header->offset, header->size, MOST_OTHER, digest);
+            image_digest_add(image, header->offset, header->size, MOST_OTHER, 1, digest);
             any = true;
         }
     }
@@ -144,7 +124,7 @@ static bool add_tables(const struct image *image, struct sprof_digest *digest)
 static void add_deciding_parts(const struct image *image, struct sprof_digest *digest)
 {
     enum { MOST_NOTES = 64 * 1024, MOST_CODE = 8 << 20 };
-    image_digest_add(image, 0, sizeof(Elf64_Ehdr), sizeof(Elf64_Ehdr), digest);
+    image_digest_add(image, 0, sizeof(Elf64_Ehdr), sizeof(Elf64_Ehdr), 1, digest);
     sprof_digest_add(digest, image->segments.items,
                      image->segments.count * sizeof *image->segments.items);
     for (size_t i = 0; i < image->sections.count; i++)
@@ -152,11 +132,11 @@ static void add_deciding_parts(const struct image *image, struct sprof_digest *d
     for (size_t i = 0; i < image->segments.count; i++)
         if (image->segments.items[i].p_type == PT_NOTE)
             image_digest_add(image, image->segments.items[i].p_offset,
-                             image->segments.items[i].p_filesz, MOST_NOTES, digest);
+                             image->segments.items[i].p_filesz, MOST_NOTES, 1, digest);
     if (!add_tables(image, digest))
         for (size_t i = 0; i < image->text.count; i++)
             image_digest_add(image, image->text.items[i].offset, image->text.items[i].size,
-                             MOST_CODE, digest);
+                             MOST_CODE, 1, digest);
 }
 
 struct sprof_digest image_digest(struct image *image)
@@ -167,7 +147,7 @@ struct sprof_digest image_digest(struct image *image)
     image->digest = (struct sprof_digest){0};
     sprof_digest_add_number(&image->digest, image->file_size);
     if (image->file_size <= SMALL_FILE)
-        image_digest_add(image, 0, image->file_size, SMALL_FILE, &image->digest);
+        image_digest_add(image, 0, image->file_size, SMALL_FILE, 1, &image->digest);
     else
         add_deciding_parts(image, &image->digest);
     image->has_digest = true;

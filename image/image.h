@@ -61,9 +61,9 @@ struct sprof_digest image_digest(struct image *image);
 
 /* Digest of that and of all that these sections hold (NULL-terminated names). Where the file is as
  * it was when the cache was told, by device, inode, size and times that are older than two seconds,
- * it is not read again. */
+ * it is not read again. Large sections are read by up to `threads` threads, the caller included. */
 struct sprof_digest image_content(struct image *image, struct cache *cache,
-                                  const char *const *sections);
+                                  const char *const *sections, unsigned threads);
 
 /* Finds the digest through the cache: then image_digest and image_key need not read the file. */
 void image_identify(struct image *image, struct cache *cache);

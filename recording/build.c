@@ -158,14 +158,14 @@ static struct image *open_frames(struct image *image)
 /* By content, and by whatever else decides the result. */
 static struct sprof_digest find_key(struct image *image, struct image *debug, struct cache *cache)
 {
-    struct sprof_digest key = image_content(image, cache, sections_read);
+    struct sprof_digest key = image_content(image, cache, sections_read, 1);
     sprof_digest_add_number(&key, UNWIND_TABLE_VERSION);
     for (size_t i = 0; i < ROOT_NAMES; i++)
         sprof_digest_add(&key, root_names[i], strlen(root_names[i]));
     for (const char *const *name = model_startup_names(); *name; name++)
         sprof_digest_add(&key, *name, strlen(*name));
     if (debug) {
-        const struct sprof_digest content = image_content(debug, cache, sections_read);
+        const struct sprof_digest content = image_content(debug, cache, sections_read, 1);
         sprof_digest_add(&key, &content, sizeof content);
     }
     return key;

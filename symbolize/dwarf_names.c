@@ -5,8 +5,6 @@
 
 #include <stdlib.h>
 
-enum { MAX_ORIGINS = 16 }; /* links from an inlined call to what it calls; real ones have three */
-
 void dwarf_names_open(struct dwarf_names *names, const struct dwarf_sections *sections,
                       struct function_index *index)
 {
@@ -56,36 +54,66 @@ uint32_t dwarf_names_file(struct dwarf_names *names, struct dwarf_unit *unit, ui
     return files->texts[number];
 }
 
-static uint32_t text_of(struct dwarf_names *names, const struct dwarf_unit *unit,
-                        const struct dwarf_value *value)
+static const char *text_of(const struct dwarf *dwarf, const struct dwarf_unit *unit,
+                           const struct dwarf_value *value)
 {
-    const char *text = dwarf_text(&names->dwarf, unit, value);
-    return text && text[0] ? function_index_text(names->index, text) : 0;
+    const char *text = unit ? dwarf_text(dwarf, unit, value) : NULL;
+    return text && text[0] ? text : NULL;
 }
 
-void dwarf_names_describe(struct dwarf_names *names, struct index_description *description)
+void dwarf_names_read(struct dwarf *dwarf, uint64_t entry, struct dwarf_said *said)
 {
-    uint64_t offset = description->entry;
     struct dwarf_value name = {0};
     const struct dwarf_unit *name_unit = NULL;
     struct dwarf_unit *unit;
     struct dwarf_naming naming;
-    for (int i = 0; i < MAX_ORIGINS && offset && (unit = dwarf_unit_of(&names->dwarf, offset)) &&
-                    dwarf_naming_read(&names->dwarf, unit, offset, &naming);
+    said->linkage_name = NULL;
+    said->line = said->file_count = said->files_before_name = 0;
+    for (int i = 0; i < DWARF_ORIGINS_MAX && entry && (unit = dwarf_unit_of(dwarf, entry)) &&
+                    dwarf_naming_read(dwarf, unit, entry, &naming);
          i++) {
-        if (!description->linkage_name)
-            description->linkage_name = text_of(names, unit, &naming.linkage_name);
+        if (!said->linkage_name) {
+            said->linkage_name = text_of(dwarf, unit, &naming.linkage_name);
+            said->files_before_name = said->file_count;
+        }
         if (name.class == DWARF_NONE) {
             name = naming.name;
             name_unit = unit;
         }
-        if (!description->line && naming.line <= UINT32_MAX)
-            description->line = (uint32_t)naming.line;
-        if (!description->file && naming.file)
-            description->file = dwarf_names_file(names, unit, naming.file - 1);
-        offset = naming.origin ? naming.origin : naming.specification;
+        if (!said->line && naming.line <= UINT32_MAX)
+            said->line = (uint32_t)naming.line;
+        if (naming.file) {
+            said->files[said->file_count].number = naming.file - 1;
+            said->files[said->file_count++].unit = (size_t)(unit - dwarf->units.items);
+        }
+        entry = naming.origin ? naming.origin : naming.specification;
     }
-    if (!description->linkage_name && name_unit)
-        description->linkage_name = text_of(names, name_unit, &name);
+    if (!said->linkage_name) {
+        said->linkage_name = text_of(dwarf, name_unit, &name);
+        said->files_before_name = said->file_count;
+    }
+}
+
+/* Texts get their numbers in the order in which they were met. */
+void dwarf_names_take(struct dwarf_names *names, struct index_description *description,
+                      const struct dwarf_said *said)
+{
+    for (uint32_t i = 0; i <= said->file_count; i++) {
+        if (i == said->files_before_name && said->linkage_name)
+            description->linkage_name = function_index_text(names->index, said->linkage_name);
+        if (i == said->file_count || description->file)
+            continue;
+        struct dwarf_unit *unit = &names->dwarf.units.items[said->files[i].unit];
+        if (unit->line_table || dwarf_unit_open(&names->dwarf, unit))
+            description->file = dwarf_names_file(names, unit, said->files[i].number);
+    }
+    description->line = said->line;
     description->entry = 0;
+}
+
+void dwarf_names_describe(struct dwarf_names *names, struct index_description *description)
+{
+    struct dwarf_said said;
+    dwarf_names_read(&names->dwarf, description->entry, &said);
+    dwarf_names_take(names, description, &said);
 }

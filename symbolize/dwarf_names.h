@@ -18,6 +18,19 @@ struct dwarf_names {
     SPROF_VEC(struct dwarf_source_files) files; /* of units, by line_table - 1 */
 };
 
+enum { DWARF_ORIGINS_MAX = 16 }; /* links from a call to what it calls; real ones have three */
+
+/* What a function is called and where it is declared, as the sections have it. */
+struct dwarf_said {
+    const char *linkage_name; /* the section's text; the name where there is none; NULL unknown */
+    uint32_t line;            /* 0 unknown */
+    uint32_t file_count, files_before_name; /* the order in which all this was met */
+    struct {
+        uint64_t number;
+        size_t unit;            /* among the units */
+    } files[DWARF_ORIGINS_MAX]; /* the first that has a text is it */
+};
+
 /* Release in either case. */
 void dwarf_names_open(struct dwarf_names *names, const struct dwarf_sections *sections,
                       struct function_index *index);
@@ -30,8 +43,14 @@ struct dwarf_source_files *dwarf_names_files(struct dwarf_names *names, struct d
 /* The text of a file of the unit, 0 unknown. */
 uint32_t dwarf_names_file(struct dwarf_names *names, struct dwarf_unit *unit, uint64_t number);
 
-/* Reads what an entry of the index still refers to: what the function is called and where it is
- * declared, also through abstract origins and specifications. */
+/* Reads what an entry says about a function, also through abstract origins and specifications. */
+void dwarf_names_read(struct dwarf *dwarf, uint64_t entry, struct dwarf_said *said);
+
+/* Puts what has been read of what an index's description refers to into it. */
+void dwarf_names_take(struct dwarf_names *names, struct index_description *description,
+                      const struct dwarf_said *said);
+
+/* Both. */
 void dwarf_names_describe(struct dwarf_names *names, struct index_description *description);
 
 #endif

@@ -4,12 +4,9 @@
 #include "symbolize/dwarf_shares.h"
 
 #include <pthread.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 
 enum {
-    THREADS_MAX = 4,
     SHARES_OF_A_THREAD = 8, /* so that all end at about the same time */
     FEW_ADDRESSES = 64,
 };
@@ -34,12 +31,9 @@ struct shares {
 
 unsigned dwarf_shares_threads(const struct dwarf *dwarf, size_t addresses)
 {
-    cpu_set_t set;
-    if (addresses < FEW_ADDRESSES || dwarf->sections.info.size < worth_a_thread ||
-        sched_getaffinity(0, sizeof set, &set))
+    if (addresses < FEW_ADDRESSES || dwarf->sections.info.size < worth_a_thread)
         return 1;
-    const int processors = CPU_COUNT(&set);
-    return processors < THREADS_MAX ? (unsigned)processors : THREADS_MAX;
+    return sprof_threads_useful();
 }
 
 /* Cuts the units into runs of about the same size. */
@@ -72,25 +66,13 @@ static struct share *take(struct shares *shares, bool from_end)
     return share;
 }
 
-/* As if nothing had been read of it: what was read is its reader's. */
-static struct dwarf_unit unread(struct dwarf_unit unit)
-{
-    unit.opened = false;
-    unit.abbreviation_count = unit.line_table = 0;
-    return unit;
-}
-
 static void read_share(struct shares *shares, struct share *share)
 {
-    const struct dwarf *whole = &shares->names->dwarf;
-    share->taken = true;
-    share->names = (struct dwarf_names){
-        .dwarf = {.sections = whole->sections, .steps_left = shares->steps},
-        .index = &share->index,
-    };
     struct dwarf *part = &share->names.dwarf;
-    for (size_t i = share->first; i < share->end && !part->failed; i++)
-        part->failed = sprof_vec_push(&part->units, unread(whole->units.items[i])) != 0;
+    share->taken = true;
+    share->names = (struct dwarf_names){.index = &share->index};
+    dwarf_share(part, &shares->names->dwarf, share->first, share->end);
+    part->steps_left = shares->steps;
     dwarf_functions_add_units(&share->names, shares->delta, shares->addresses, NULL, 0,
                               part->units.count);
 }
@@ -140,39 +122,25 @@ static void append(struct shares *shares, struct share *share)
     function_index_release(&share->index);
 }
 
-/* Signals stay with the thread that waits for the others. */
-static size_t start(struct shares *shares, pthread_t *threads, size_t wanted)
-{
-    sigset_t all, before;
-    size_t count = 0;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    while (count < wanted && !pthread_create(&threads[count], NULL, read_from_end, shares))
-        count++;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return count;
-}
-
 void dwarf_shares_add(struct dwarf_names *names, uint64_t delta, const struct addresses *addresses,
                       unsigned threads)
 {
     struct shares shares = {
         .names = names, .delta = delta, .addresses = addresses, .steps = names->dwarf.steps_left};
-    pthread_t others[THREADS_MAX];
+    struct sprof_threads others;
     struct share *share;
-    threads = threads < THREADS_MAX ? threads : THREADS_MAX;
+    threads = threads < SPROF_THREADS_MAX ? threads : SPROF_THREADS_MAX;
     if (threads < 2 || cut(&shares, (size_t)threads * SHARES_OF_A_THREAD)) {
         sprof_vec_release(&shares.shares);
         dwarf_functions_add(names, delta, addresses, NULL);
         return;
     }
     pthread_mutex_init(&shares.mutex, NULL);
-    size_t count = start(&shares, others, threads - 1);
+    sprof_threads_start(&others, threads - 1, read_from_end, &shares);
     dwarf_functions_reserve(names->index, addresses);
     while ((share = take(&shares, false)))
         dwarf_functions_add_units(names, delta, addresses, NULL, share->first, share->end);
-    while (count)
-        pthread_join(others[--count], NULL);
+    sprof_threads_join(&others);
     pthread_mutex_destroy(&shares.mutex);
     for (size_t i = 0; i < shares.shares.count; i++)
         if (shares.shares.items[i].taken)

@@ -371,6 +371,18 @@ void dwarf_open(struct dwarf *dwarf, const struct dwarf_sections *sections)
         ;
 }
 
+void dwarf_share(struct dwarf *share, const struct dwarf *whole, size_t first, size_t end)
+{
+    *share = (struct dwarf){.sections = whole->sections, .steps_left = whole->steps_left};
+    share->failed = sprof_vec_reserve(&share->units, end - first) != 0;
+    for (size_t i = first; i < end && !share->failed; i++) {
+        struct dwarf_unit *unit = &share->units.items[share->units.count++];
+        *unit = whole->units.items[i];
+        unit->opened = false;
+        unit->abbreviation_count = unit->line_table = 0;
+    }
+}
+
 void dwarf_refill_steps(struct dwarf *dwarf)
 {
     dwarf->steps_left = max_steps;

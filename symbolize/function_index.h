@@ -9,6 +9,8 @@
 
 #include <stdbool.h>
 
+enum { INDEX_LEVELS_MAX = 200 }; /* of inlined calls in each other that are told */
+
 /* Texts are numbers that function_index_text_of resolves, 0 for none. */
 
 /* What a function is called and where it is declared. */

@@ -40,7 +40,8 @@ void symbolize_session_close(struct symbolize_session *session)
     if (!session)
         return;
     if (symbolize_session_has_news(session))
-        function_index_store(&session->index, session->options.cache, *session_index_key(session));
+        function_index_store(&session->index, session->options.cache,
+                             *session_index_key(session, 1));
     dwarf_names_release(&session->names);
     function_index_release(&session->index);
     symbol_table_release(&session->table);
@@ -71,6 +72,15 @@ static void end_question(struct symbolize_session *session)
     session->question = (struct question){0};
 }
 
+static void start_names_ahead(struct symbolize_session *session)
+{
+    enum { WORTH_A_THREAD = 64 }; /* addresses */
+    struct question *question = &session->question;
+    if (!question->builder.failed && question->read >= WORTH_A_THREAD)
+        names_ahead_start(&question->ahead, &question->addresses, &session->names,
+                          session_threads(session) - 1);
+}
+
 int symbolize_session_ask(struct symbolize_session *session, struct symbolize_result *result,
                           const uint64_t *addresses, size_t count,
                           const struct symbolize_bounds *bounds, struct sprof_error *error)
@@ -78,12 +88,15 @@ int symbolize_session_ask(struct symbolize_session *session, struct symbolize_re
     begin_question(session, addresses, count, bounds);
     struct builder *builder = &session->question.builder;
     builder->failed = session_read(session) != 0;
+    start_names_ahead(session);
     for (size_t i = 0; i < count && !builder->failed; i++) {
+        names_ahead_reach(&session->question.ahead, i);
         if (session->readable)
             session_add_chain(session, i);
         else
             add_unnamed(builder, image_path(session->image), addresses[i], bounds);
     }
+    names_ahead_stop(&session->question.ahead);
     const int code = builder_finish(builder, result, error);
     end_question(session);
     return code;
@@ -97,7 +110,7 @@ uint64_t symbolize_session_preparable(struct symbolize_session *session)
         return 0;
     if (session->keyed) {
         const int kept = cache_open_entry(session->options.cache, CACHE_LINES,
-                                          *session_index_key(session), &offset);
+                                          *session_index_key(session, 1), &offset);
         if (kept >= 0) {
             close(kept);
             return 0;

@@ -6,6 +6,7 @@
 #include "symbolize/builder.h"
 #include "symbolize/dwarf_functions.h"
 #include "symbolize/function_index.h"
+#include "symbolize/names_ahead.h"
 #include "symbolize/plt.h"
 #include "symbolize/symbols.h"
 #include "symbolize/units.h"
@@ -21,7 +22,9 @@ struct question {
     struct sprof_map left_index; /* address → its place among them */
     struct flat flat;            /* of these */
     bool settled;                /* all this is known */
-    struct sprof_map inlined;    /* identity of an entry → its function */
+    size_t read;                 /* addresses that DWARF was read for */
+    struct names_ahead ahead;
+    struct sprof_map inlined; /* identity of an entry → its function */
 };
 
 struct symbolize_session {
@@ -54,12 +57,16 @@ bool session_file_has_dwarf(const struct image *image);
 /* The sections that names and lines are read from; NULL ends. */
 extern const char *const session_debug_sections[];
 
-/* The key of the session's index in the cache. */
-const struct sprof_digest *session_index_key(struct symbolize_session *session);
+/* The key of the session's index in the cache; up to `threads` threads read the files for it, the
+ * first time. */
+const struct sprof_digest *session_index_key(struct symbolize_session *session, unsigned threads);
 
 /* Reads the symbols of the image and its debug file, once, and of its debug information what the
  * question needs. Returns 0 or SPROF_ENOMEM. */
 int session_read(struct symbolize_session *session);
+
+/* How many threads may read for the session now, the caller included. */
+unsigned session_threads(const struct symbolize_session *session);
 
 /* Opens its debug information, once; false: there is none. */
 bool session_open_dwarf(struct symbolize_session *session);

@@ -18,13 +18,18 @@ struct covering {
 static struct description describe_number(struct symbolize_session *session, uint32_t number)
 {
     struct index_description *found = &session->index.descriptions.items[number - 1];
+    const struct names_ahead_name *ahead = names_ahead_find(&session->question.ahead, number);
     if (found->entry && session_open_dwarf(session)) {
-        dwarf_names_describe(&session->names, found);
+        if (ahead)
+            dwarf_names_take(&session->names, found, &ahead->said);
+        else
+            dwarf_names_describe(&session->names, found);
         session->described++;
     }
+    const char *demangled = function_index_text_of(&session->index, found->name);
     return (struct description){
         .linkage_name = function_index_text_of(&session->index, found->linkage_name),
-        .demangled = function_index_text_of(&session->index, found->name),
+        .demangled = demangled || !ahead ? demangled : ahead->demangled,
         .declared = {function_index_text_of(&session->index, found->file), found->line},
         .ada = found->ada != 0,
     };
@@ -234,14 +239,13 @@ static void add_chain_by_libdw(struct symbolize_session *session, size_t address
 static void add_chain_by_index(struct symbolize_session *session, size_t address,
                                const struct index_piece *piece)
 {
-    enum { MAX_LEVELS = 200 };
     const uint64_t vaddr = session->question.addresses.items[address];
     const struct function_index *index = &session->index;
     const struct index_line *line = function_index_line(index, piece, vaddr);
     const char *file = line ? function_index_text_of(index, line->file) : NULL;
     uint32_t number = line ? line->line : 0;
     const struct index_call *call = function_index_innermost(index, piece, vaddr);
-    for (int level = 0; call && level < MAX_LEVELS; level++) {
+    for (int level = 0; call && level < INDEX_LEVELS_MAX; level++) {
         builder_add_frame(&session->question.builder, inlined_number(session, call->description),
                           file, number);
         file = function_index_text_of(index, call->file);

@@ -77,15 +77,23 @@ const char *const session_debug_sections[] = {
     ".debug_ranges",  ".debug_rnglists", ".debug_addr", ".debug_str_offsets", ".zdebug_info",
     ".zdebug_abbrev", ".zdebug_line",    ".zdebug_str", ".zdebug_ranges",     NULL};
 
-const struct sprof_digest *session_index_key(struct symbolize_session *session)
+/* What is prepared is read by its own thread alone, whose use of time is bounded. */
+unsigned session_threads(const struct symbolize_session *session)
+{
+    if (session->stop)
+        return 1;
+    return session->options.threads ? session->options.threads : sprof_threads_useful();
+}
+
+const struct sprof_digest *session_index_key(struct symbolize_session *session, unsigned threads)
 {
     if (session->has_index_key)
         return &session->index_key;
     struct sprof_digest key =
-        image_content(session->image, session->options.cache, session_debug_sections);
+        image_content(session->image, session->options.cache, session_debug_sections, threads);
     if (session->debug) {
         const struct sprof_digest debug =
-            image_content(session->debug, session->options.cache, session_debug_sections);
+            image_content(session->debug, session->options.cache, session_debug_sections, threads);
         sprof_digest_add(&key, &debug, sizeof debug);
     }
     /* What dwz moved elsewhere is found or not: names found without it are not those with it. */
@@ -95,7 +103,7 @@ const struct sprof_digest *session_index_key(struct symbolize_session *session)
         if (image_open_alternate(&alternate, session->image, files[i], NULL) || !alternate)
             continue;
         const struct sprof_digest shared =
-            image_content(alternate, session->options.cache, session_debug_sections);
+            image_content(alternate, session->options.cache, session_debug_sections, threads);
         sprof_digest_add(&key, &shared, sizeof shared);
         image_free(alternate);
     }
@@ -243,7 +251,8 @@ static int read_debug_information(struct symbolize_session *session)
     if (!session->has_dwarf)
         return 0;
     if (session->keyed && !session->index_loaded)
-        function_index_load(&session->index, session->options.cache, *session_index_key(session));
+        function_index_load(&session->index, session->options.cache,
+                            *session_index_key(session, session_threads(session)));
     session->index_loaded = true;
     if (session->index.failed || find_missing(session))
         return SPROF_ENOMEM;
@@ -252,6 +261,7 @@ static int read_debug_information(struct symbolize_session *session)
         return 0;
     const size_t asked = session->question.missing.count;
     const int code = read_dwarf(session);
+    session->question.read = asked;
     session->added += asked - (session->stop ? session->question.missing.count : 0);
     if (!code && session_is_worth_storing(session)) {
         keep_single_addresses(session);

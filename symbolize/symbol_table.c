@@ -109,10 +109,10 @@ struct sprof_digest symbol_table_key(struct image *image, struct image *debug, s
 {
     static const char *const sections[] = {".symtab", ".strtab",        ".dynsym",
                                            ".dynstr", ".gnu_debugdata", NULL};
-    struct sprof_digest key = image_content(image, cache, sections);
+    struct sprof_digest key = image_content(image, cache, sections, 1);
     sprof_digest_add_number(&key, SYMBOL_TABLE_VERSION);
     if (debug) {
-        const struct sprof_digest content = image_content(debug, cache, sections);
+        const struct sprof_digest content = image_content(debug, cache, sections, 1);
         sprof_digest_add(&key, &content, sizeof content);
     }
     return key;

@@ -55,7 +55,7 @@ int trace_plan_open(struct trace_plan *plan, const struct image_request *request
     if (code)
         return code;
     if (cache)
-        key = image_content(image, cache, sections);
+        key = image_content(image, cache, sections, 1);
     if (!find_cached(plan, cache, key)) {
         code = make(plan, image, cache, error);
         if (!code)
