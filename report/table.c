@@ -128,9 +128,12 @@ static int compare_rows(const void *a, const void *b, void *context)
 int report_table_sort_column(const struct table *table, const char *sort, size_t *column,
                              bool *ascending, struct sprof_error *error)
 {
-    *column = 0;
-    while (table->columns[*column].kind != TABLE_PERCENT)
-        ++*column;
+    size_t share = 0, number = 0;
+    while (share < table->column_count && table->columns[share].kind != TABLE_PERCENT)
+        share++;
+    while (number < table->column_count && report_column_is_text(&table->columns[number]))
+        number++;
+    *column = share < table->column_count ? share : number < table->column_count ? number : 0;
     *ascending = false;
     if (!sort)
         return 0;

@@ -116,7 +116,7 @@ static inline bool report_column_is_text(const struct table_column *column)
 }
 
 /* The column that "COLUMN[:asc|:desc]" names, and whether small values come first; NULL: the first
- * share, the largest first. */
+ * share (where there is none the first number, or the first column), the largest first. */
 int report_table_sort_column(const struct table *table, const char *sort, size_t *column,
                              bool *ascending, struct sprof_error *error);
 
