@@ -34,7 +34,7 @@
 
 enum {
     PROBE_MAGIC = 0x42505053, /* "SPPB" */
-    PROBE_VERSION = 11,
+    PROBE_VERSION = 12,
     PROBE_THUNK_BYTES = 64,
     PROBE_THUNKS =
         131072, /* one for each function of a process that is probed, and one to calibrate */
@@ -42,6 +42,18 @@ enum {
     PROBE_SLABS = 4096,    /* threads of one process that can be traced at the same time */
     PROBE_BUCKETS = 64,    /* of a histogram */
     PROBE_BUCKET_FIRST = 4 /* … the first ends at 2^(this + 1/2) ticks; two an octave */
+};
+
+/* Where things stand in a copy of a function's beginning, of which there is one for each thunk: see
+ * agent/probe/area.S. */
+enum {
+    PROBE_COPY_BYTES = 64,
+    PROBE_COPY_PUSHED = 37,
+    PROBE_COPY_OF = 38,
+    PROBE_COPY_LAST = 39,
+    PROBE_COPY_BRANCH = 40,
+    PROBE_COPY_NEXT = 48,
+    PROBE_COPY_SITE = 56,
 };
 
 /* == What is said over the socket == */
@@ -62,6 +74,7 @@ struct probe_hello {
     uint64_t thread_bytes; /* … which is zero before its first probe */
     uint64_t points;       /* address of the area for call points … */
     uint64_t point_enter, point_leave; /* … and what their thunks call */
+    uint64_t copies;                   /* address of the first copy of a function's beginning */
 };
 
 enum probe_request_kind {

@@ -18,6 +18,8 @@
  *   ARCH_CALL_BYTES, ARCH_INSTRUCTION_BYTES   the longest call, the longest instruction
  *   ARCH_MOVED_BYTES, ARCH_JUMP_BYTES         the longest form of an instruction that was moved; a jump
  *   ARCH_MOVED_CALL_BYTES   the longest form that arch_call_move writes
+ *   ARCH_REACHED_BYTES, ARCH_BORROWED_BYTES   of arch_instruction_reach: the longest form, and what is on
+ *                           the stack meanwhile
  *   ARCH_PUSHED_BYTES, ARCH_PUSHED_PART       see arch_code_pushes
  *   ARCH_STAGE_BEFORE, ARCH_STAGE_AFTER       what arch_code_stage looks at
  *   ARCH_PLT_JUMP_BYTES     what arch_code_plt_slot looks at
@@ -200,6 +202,18 @@ bool arch_instruction_decode(const uint8_t *code, size_t size,
  * moved, or not that far. */
 size_t arch_instruction_move(const uint8_t *code, const struct arch_instruction *instruction,
                              uint64_t from, uint64_t to, uint8_t moved[ARCH_MOVED_BYTES]);
+
+/* Writes the decoded instruction, whose operand is at a distance from it, so that it finds that by
+ * a word that holds its address, `word` bytes behind where this begins, however far it is. *at says
+ * where the instruction itself is; ARCH_BORROWED_BYTES are on the stack there. Returns the length,
+ * or 0 where that cannot be. */
+size_t arch_instruction_reach(const uint8_t *code, const struct arch_instruction *instruction,
+                              size_t word, uint8_t moved[ARCH_REACHED_BYTES], size_t *at);
+
+/* Whether the decoded instruction may fault where it is executed: on memory that is not there, a
+ * division, arithmetic of floating point, or what is not known to be harmless. Memory of the stack,
+ * or at a distance from the instruction itself, is taken to be there. */
+bool arch_instruction_may_fault(const uint8_t *code, const struct arch_instruction *instruction);
 
 /* How many bytes more than before the call are on the stack from the instruction at `at` on. */
 struct arch_pushed {

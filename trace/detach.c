@@ -181,12 +181,14 @@ static bool has_room(const struct trace_leaving *leaving, const struct trace_sto
     return false;
 }
 
-/* One that is not about to take a signal either. */
+/* One that is not about to take a signal either: that of a fault, whose handler may throw, would
+ * find it elsewhere. */
 static struct trace_stopped *find_hand(struct trace_leaving *leaving)
 {
     for (size_t i = 0; i < leaving->stop.threads.count; i++) {
         struct trace_stopped *thread = &leaving->stop.threads.items[i];
-        if (!thread->signal && has_room(leaving, thread))
+        if (!thread->signal && has_room(leaving, thread) &&
+            !trace_stop_has_fault(leaving->session->pid, thread->tid))
             return thread;
     }
     return NULL;

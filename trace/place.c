@@ -140,6 +140,7 @@ struct writing {
     struct trace_session *session;
     int fd;          /* /proc/PID/mem */
     uint8_t *thunks; /* from number `first` on */
+    uint8_t *copies; /* … and of their beginnings, in the agent's area; 0: there is none */
     size_t first;
     SPROF_VEC(uint8_t) island;
     bool has_shadow_stack;
@@ -232,6 +233,44 @@ static uint64_t place_copy(struct writing *writing, const struct trace_file *fil
     return put_in_island(writing, file, copy.code, copy.size) ? 0 : at;
 }
 
+/* Where the rest of a beginning is that does not work elsewhere: near its function. */
+static uint64_t place_rest(struct writing *writing, const struct trace_file *file, uint32_t number,
+                           size_t from)
+{
+    const struct trace_function *function = writing->session->probes.items[number].function;
+    const uint64_t site = file->bias + function->site;
+    const uint64_t at = file->island + writing->island.count;
+    struct trace_copy copy;
+    if (trace_copy_make(&copy, function->original + from, function->displaced - from,
+                        (size_t)(function->end - function->site) - from, site + from, at))
+        return 0;
+    return put_in_island(writing, file, copy.code, copy.size) ? 0 : at;
+}
+
+/* The copy is where unwinders find its frame, because it may fault. Returns as place_copy does. */
+static uint64_t place_far_copy(struct writing *writing, const struct trace_file *file,
+                               uint32_t number)
+{
+    const struct trace_session *session = writing->session;
+    const struct trace_probe *probe = &session->probes.items[number];
+    const struct trace_function *function = probe->function;
+    const uint64_t at = session->hello.copies + (uint64_t)probe->thunk * PROBE_COPY_BYTES;
+    const size_t own = (size_t)(function->end - function->site);
+    struct trace_far_copy copy;
+    const int result = trace_far_copy_make(&copy, function->original, function->displaced, own,
+                                           file->bias + function->site, at);
+    if (result)
+        return result == SPROF_ELIMIT ? place_copy(writing, file, number) : 0;
+    const uint64_t rest = copy.rest ? place_rest(writing, file, number, copy.rest) : 0;
+    if (copy.rest && !rest)
+        return 0;
+    if (copy.rest)
+        memcpy(copy.bytes + PROBE_COPY_NEXT, &rest, sizeof rest);
+    memcpy(writing->copies + (number - writing->first) * PROBE_COPY_BYTES, copy.bytes,
+           sizeof copy.bytes);
+    return at;
+}
+
 /* Where the body begins that a thunk calls: behind a sled, or the copy of what the jump takes the
  * place of. 0: there can be none, as *refused says; else as sprof_error. */
 static uint64_t place_body(struct writing *writing, const struct trace_file *file, uint32_t number)
@@ -242,7 +281,9 @@ static uint64_t place_body(struct writing *writing, const struct trace_file *fil
         return file->bias + function->site + function->displaced;
     if (writing->has_shadow_stack && moves_a_call(function))
         return 0;
-    return place_copy(writing, file, number);
+    return trace_may_fault(function->original, function->displaced)
+               ? place_far_copy(writing, file, number)
+               : place_copy(writing, file, number);
 }
 
 static int place_probe(struct writing *writing, const struct trace_file *file, uint32_t number)
@@ -320,7 +361,34 @@ static int place_calibration(struct writing *writing)
     return write_code(writing, at, thunk, sizeof thunk);
 }
 
+static bool has_far_copy(const struct writing *writing, size_t index)
+{
+    uint64_t site;
+    memcpy(&site, writing->copies + index * PROBE_COPY_BYTES + PROBE_COPY_SITE, sizeof site);
+    return site != 0;
+}
+
 /* Of so many probes from the first one on: those that stand side by side at once. */
+static int write_far_copies(struct writing *writing, size_t count)
+{
+    const struct trace_session *session = writing->session;
+    const struct trace_probe *probes = session->probes.items + writing->first;
+    int result = 0;
+    for (size_t first = 0, end; first < count && !result; first = end) {
+        for (end = first; end < count && has_far_copy(writing, end) &&
+                          (end == first || probes[end].thunk == probes[end - 1].thunk + 1);)
+            end++;
+        if (end == first)
+            end++;
+        else
+            result = write_code(
+                writing, session->hello.copies + (uint64_t)probes[first].thunk * PROBE_COPY_BYTES,
+                writing->copies + first * PROBE_COPY_BYTES, (end - first) * PROBE_COPY_BYTES);
+    }
+    return result;
+}
+
+/* The same. */
 static int write_thunks(struct writing *writing, size_t count)
 {
     const struct trace_session *session = writing->session;
@@ -347,6 +415,8 @@ static int place_files(struct writing *writing, struct trace_file *files, size_t
         probes += files[i].count;
         result = files[i].count ? place_copies(writing, &files[i]) : 0;
     }
+    if (!result)
+        result = write_far_copies(writing, probes);
     if (!result)
         result = write_thunks(writing, probes);
     for (size_t i = 0; i < count && !result && !is_live; i++)
@@ -376,6 +446,7 @@ static int begin_writing(struct writing *writing, struct trace_session *session,
                                 .fd = session->listens ? fcntl(session->code_fd, F_DUPFD_CLOEXEC, 0)
                                                        : open(path, O_RDWR | O_CLOEXEC),
                                 .thunks = calloc(count + 1, PROBE_THUNK_BYTES),
+                                .copies = calloc(count + 1, PROBE_COPY_BYTES),
                                 .first = first,
                                 .has_shadow_stack = has_shadow_stack(session->pid),
                                 .error = error};
@@ -384,7 +455,7 @@ static int begin_writing(struct writing *writing, struct trace_session *session,
                                "the memory of the command may not be written: %s; run sprof as "
                                "its owner or as root",
                                strerror(errno));
-    return writing->thunks ? 0 : sprof_error_memory(error);
+    return writing->thunks && writing->copies ? 0 : sprof_error_memory(error);
 }
 
 static void end_writing(struct writing *writing)
@@ -393,6 +464,7 @@ static void end_writing(struct writing *writing)
         close(writing->fd);
     sprof_vec_release(&writing->island);
     free(writing->thunks);
+    free(writing->copies);
 }
 
 static int write_probes(struct trace_session *session, struct sprof_error *error)

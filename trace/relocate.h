@@ -2,6 +2,7 @@
 #ifndef SPROF_TRACE_RELOCATE_H
 #define SPROF_TRACE_RELOCATE_H
 
+#include "agent/probe.h"
 #include "arch/arch.h"
 #include "trace/plan.h"
 
@@ -29,5 +30,20 @@ struct trace_copy {
  * there is no copy. */
 int trace_copy_make(struct trace_copy *copy, const uint8_t *original, size_t displaced, size_t own,
                     uint64_t site, uint64_t at);
+
+/* Whether one of the instructions may fault, as on memory that is not there, or a division by
+ * zero: other than by the stack's end, or by memory of the file's own. */
+bool trace_may_fault(const uint8_t *original, size_t displaced);
+
+/* Such a copy for the agent's area, however far that is away: see agent/probe/area.S. */
+struct trace_far_copy {
+    uint8_t bytes[PROBE_COPY_BYTES];
+    uint8_t rest; /* from there on the bytes work near their place only; 0: none do */
+};
+
+/* Makes it as trace_copy_make does. A rest has to be copied by that, and its address be put at
+ * PROBE_COPY_NEXT. Returns 0, SPROF_ELIMIT where all is of that kind, or SPROF_EUNSUPPORTED. */
+int trace_far_copy_make(struct trace_far_copy *copy, const uint8_t *original, size_t displaced,
+                        size_t own, uint64_t site, uint64_t at);
 
 #endif

@@ -88,20 +88,39 @@ static uint64_t status_mask(const char *line, const char *name)
     return strncmp(line, name, length) ? 0 : strtoull(line + length, NULL, 16);
 }
 
-/* Whether a signal waits that the thread does not block. */
-static bool has_signal(pid_t pid, pid_t tid)
+/* Signals that wait and that the thread does not block: its own, and of the process. */
+static uint64_t waiting_signals(pid_t pid, pid_t tid, uint64_t *own)
 {
     char path[64], line[256];
-    uint64_t pending = 0, blocked = 0;
+    uint64_t shared = 0, blocked = 0;
+    *own = 0;
     snprintf(path, sizeof path, "/proc/%d/task/%d/status", (int)pid, (int)tid);
     FILE *status = fopen(path, "re");
     while (status && fgets(line, sizeof line, status)) {
-        pending |= status_mask(line, "SigPnd:") | status_mask(line, "ShdPnd:");
+        *own |= status_mask(line, "SigPnd:");
+        shared |= status_mask(line, "ShdPnd:");
         blocked |= status_mask(line, "SigBlk:");
     }
     if (status)
         fclose(status);
-    return pending & ~blocked;
+    *own &= ~blocked;
+    return (*own | shared) & ~blocked;
+}
+
+static bool has_signal(pid_t pid, pid_t tid)
+{
+    uint64_t own;
+    return waiting_signals(pid, tid, &own);
+}
+
+bool trace_stop_has_fault(pid_t pid, pid_t tid)
+{
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+    uint64_t own, mask = 0;
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        mask |= UINT64_C(1) << (faults[i] - 1);
+    waiting_signals(pid, tid, &own);
+    return own & mask;
 }
 
 /* Calls that end with EINTR whenever their thread is stopped, see signal(7). They have done nothing

@@ -37,6 +37,10 @@ bool trace_stop_would_wait(pid_t pid);
  * registers are others by then: sets them to what makes it again. */
 void trace_stop_restart(struct trace_stopped *thread);
 
+/* Whether the signal of a fault waits for the stopped thread, which belongs to the registers that
+ * it has. */
+bool trace_stop_has_fault(pid_t pid, pid_t tid);
+
 /* Lets all go on. */
 void trace_stop_end(struct trace_stop *stop);
 

@@ -40,7 +40,7 @@ enum cfi_value_how {
     CFI_AT_CFA,      /* saved at CFA + offset */
     CFI_AT_REGISTER, /* saved at register + offset */
     CFI_IN_REGISTER, /* held by another register */
-    CFI_THUNK,       /* in a record of the tracer's: see CFI_EXPR_THUNK; reg 1: of a call point */
+    CFI_THUNK,       /* in a record of the tracer's: see CFI_EXPR_THUNK; reg: enum unwind_thunk */
     CFI_COMPLEX,
 };
 
@@ -72,6 +72,7 @@ struct cfi_expression {
         CFI_EXPR_DEREF,
         CFI_EXPR_PLT,
         CFI_EXPR_THUNK,
+        CFI_EXPR_COPY, /* by the tracer, of a function's beginning */
         CFI_EXPR_COMPLEX
     } kind;
     uint8_t reg;

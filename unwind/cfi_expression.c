@@ -263,10 +263,28 @@ static bool is_thunk(struct sprof_bytes bytes, struct cfi_expression *expression
     return !(expression->offset & UINT32_MAX);
 }
 
+/* … and of where it is in a copy of a function's beginning: the place in the function, plus one. */
+static bool is_copy(struct sprof_bytes bytes, struct cfi_expression *expression)
+{
+    static const uint8_t form[] = {
+        0x80, 0,  0x09, 0xc0, 0x1a, 0x23, 56,   0x06,             /* *(pc & -64 + 56) */
+        0x80, 0,  0x08, 63,   0x1a, 0x22, 0x23, 1,                /* + pc & 63 + 1 */
+        0x80, 0,  0x08, 63,   0x1a, 0x80, 0,    0x09, 0xc0, 0x1a, /* pc & 63 > … */
+        0x23, 39, 0x94, 1,    0x2b,                               /* … a byte of the copy */
+        0x80, 0,  0x09, 0xc0, 0x1a, 0x23, 38,   0x94, 1,          /* a byte of it … */
+        0x80, 0,  0x08, 63,   0x1a, 0x1c, 0x1e, 0x22};            /* … - pc & 63, or 0 */
+    if (ARCH_PC != 16 || !ARCH_CALL_PUSHES || bytes.size != sizeof form ||
+        memcmp(bytes.data, form, sizeof form) != 0)
+        return false;
+    *expression = (struct cfi_expression){.kind = CFI_EXPR_COPY};
+    return true;
+}
+
 bool unwind_cfi_expression_reduce(struct sprof_bytes bytes, bool initial_cfa,
                                   struct cfi_expression *expression)
 {
-    if (initial_cfa ? is_thunk(bytes, expression) : is_plt(bytes, expression))
+    if (initial_cfa ? is_thunk(bytes, expression) || is_copy(bytes, expression)
+                    : is_plt(bytes, expression))
         return true;
     struct machine machine = {.reader = sprof_reader_of(bytes)};
     if (initial_cfa)

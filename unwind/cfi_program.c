@@ -1,6 +1,7 @@
 /* The interpreter of CFA programs (DWARF 5, section 6.4.2). It follows only what the walk needs:
  * the CFA, and the rules of the frame pointer, the stack pointer and the return address. */
 #include "unwind/cfi.h"
+#include "unwind/rule.h"
 
 enum { REMEMBERED_MAX = 16 };
 
@@ -214,7 +215,8 @@ static void op_def_cfa_expression(struct machine *machine)
     static const uint8_t hows[] = {
         [CFI_EXPR_CONSTANT] = CFI_CFA_COMPLEX, [CFI_EXPR_REGISTER] = CFI_CFA_REGISTER,
         [CFI_EXPR_DEREF] = CFI_CFA_DEREF,      [CFI_EXPR_PLT] = CFI_CFA_PLT,
-        [CFI_EXPR_THUNK] = CFI_CFA_COMPLEX,    [CFI_EXPR_COMPLEX] = CFI_CFA_COMPLEX};
+        [CFI_EXPR_THUNK] = CFI_CFA_COMPLEX,    [CFI_EXPR_COPY] = CFI_CFA_COMPLEX,
+        [CFI_EXPR_COMPLEX] = CFI_CFA_COMPLEX};
     struct cfi_expression expression;
     if (!unwind_cfi_expression_reduce(block(machine), false, &expression)) {
         machine->failed = true;
@@ -241,7 +243,8 @@ static void op_expression(struct machine *machine)
         .how = CFI_AT_REGISTER, .reg = expression.reg, .offset = expression.offset};
     const bool in_thunk = expression.kind == CFI_EXPR_THUNK;
     const struct cfi_value other = {.how = in_thunk ? CFI_THUNK : CFI_COMPLEX,
-                                    .reg = in_thunk && expression.add,
+                                    .reg = in_thunk && expression.add ? UNWIND_THUNK_POINT
+                                                                      : UNWIND_THUNK_FUNCTION,
                                     .offset = in_thunk ? expression.offset >> 32 : 0};
     set(machine, reg, simple ? value : other);
 }
@@ -257,9 +260,13 @@ static void op_val_expression(struct machine *machine)
 {
     const uint64_t reg = uleb(machine);
     struct cfi_expression expression;
-    if (!unwind_cfi_expression_reduce(block(machine), true, &expression))
+    if (!unwind_cfi_expression_reduce(block(machine), true, &expression)) {
         machine->failed = true;
-    set(machine, reg, (struct cfi_value){.how = CFI_COMPLEX});
+        return;
+    }
+    const struct cfi_value copy = {.how = CFI_THUNK, .reg = UNWIND_THUNK_COPY};
+    set(machine, reg,
+        expression.kind == CFI_EXPR_COPY ? copy : (struct cfi_value){.how = CFI_COMPLEX});
 }
 
 static void op_args_size(struct machine *machine)

@@ -40,8 +40,8 @@ enum unwind_rule_kind {
     UNWIND_RULE_FRAME_POINTER,   /* code without tables that keeps frame pointers: JIT */
     UNWIND_RULE_BARE,            /* a file without tables: frame pointer, else scan */
     UNWIND_RULE_COMPLEX,         /* only libunwind can tell */
-    UNWIND_RULE_THUNK, /* a thunk of the tracer's: its records begin at bits 32-63 << 32; register
-                          1: of a place that calls, 0: of a function */
+    UNWIND_RULE_THUNK,    /* a thunk of the tracer's: its records begin at bits 32-63 << 32; the
+                             register is an enum unwind_thunk */
     UNWIND_RULE_NOT_CODE, /* walk only: no region holds the address */
     UNWIND_RULE_PENDING,  /* walk only: the region's table is not built yet */
     UNWIND_RULE_KINDS
@@ -56,6 +56,12 @@ enum unwind_rule_kind {
 #define UNWIND_RULE_LEADS_NOWHERE (UINT64_C(1) << 11)
 #define UNWIND_RULE_ENDS_CALLERS (UINT64_C(1) << 11)
 #define UNWIND_RULE_OTHER_STACK (UINT64_C(1) << 12)
+
+enum unwind_thunk {
+    UNWIND_THUNK_FUNCTION, /* of a function */
+    UNWIND_THUNK_POINT,    /* of a place that calls */
+    UNWIND_THUNK_COPY,     /* none, but a copy of a function's beginning */
+};
 
 /* Where a return address is. Shifted, because it is tested as it stands in the word. */
 enum unwind_rule_return {

@@ -20,7 +20,7 @@ enum {
 
 /* A place that calls, and the function that it calls, have one slot and two records: that of the
  * place is where another slot's would be, and has a bit in it (agent/probe/thread.h). */
-enum { POINT = 1 };
+enum { POINT = UNWIND_THUNK_POINT };
 #define POINT_DISTANCE (UINT64_C(1) << 40)
 
 /* Where the call pushed its return address, by the rules of agent/probe/area.S. */
@@ -67,8 +67,34 @@ static bool is_believed(struct walk *walk, uint64_t rule, uint64_t address)
     return unwind_rule_kind(next) != UNWIND_RULE_THUNK || (is_point(next) && !is_point(rule));
 }
 
+/* What was moved out of a function stands for the place that it is from (agent/probe/area.S). */
+static bool leave_copy(struct walk *walk)
+{
+    enum { PUSHED = 37, OF = 38, LAST = 39, SITE = 56 };
+    uint8_t copy[THUNK_BYTES];
+    uint64_t place;
+    unsigned offset = (unsigned)(walk->pc % THUNK_BYTES);
+    if (unwind_walk_is_return(walk) ||
+        unwind_walk_read_live(walk, walk->pc - offset, copy, sizeof copy))
+        return unwind_walk_end(walk, MODEL_END_TRUNCATED);
+    memcpy(&place, copy + SITE, sizeof place);
+    if (offset > copy[LAST]) {
+        offset = copy[OF];
+        walk->sp += copy[PUSHED];
+    }
+    place += offset;
+    if (unwind_rule_kind(unwind_walk_rule(walk, place)) == UNWIND_RULE_THUNK)
+        return unwind_walk_end(walk, MODEL_END_BAD_MEMORY);
+    walk->walker->frames[walk->count - 1].address = walk->pc = place;
+    return true;
+}
+
 bool unwind_walk_thunk(struct walk *walk, uint64_t rule)
 {
+    if (unwind_rule_register(rule) == UNWIND_THUNK_COPY) {
+        walk->walker->knows_thunks = true;
+        return leave_copy(walk);
+    }
     const struct unwind_frame *frame = &walk->walker->frames[walk->count - 1];
     const unsigned offset = (unsigned)(frame->address % THUNK_BYTES);
     const uint64_t slot = slot_of(walk->sp, offset), of = slot | (is_point(rule) ? POINT : 0);

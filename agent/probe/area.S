@@ -81,4 +81,37 @@ probe_points:
         .cfi_endproc
         .size   probe_points, . - probe_points
 
+/* Copies of the beginnings of functions, 64 bytes each, as trace/far_copy.c writes them. What was
+ * moved there is where unwinders go first when it faults, and where it came from next: the return
+ * address is the instruction's place in its function, plus one, for it is looked up as one that
+ * follows a call. So the function's own rows hold, and its own handlers are asked. Such a frame has
+ * nothing on the stack: its canonical frame address is the stack pointer. The kernel's frame of the
+ * signal, which is there always, has libgcc tell the two apart.
+ *
+ *      offset
+ *      37  bytes that are on the stack behind the last place that stands as in the function …
+ *      38  … whose place in it they belong to …
+ *      39  … and where it is here
+ *      40  where a branch leads
+ *      48  where it goes on
+ *      56  where the instructions stood
+ */
+#define COPY      0x80, 0, 0x09, 0xc0, 0x1a             /* breg16, const1s -64, and */
+#define BYTE_AT(n) COPY, 0x23, n, 0x94, 1               /* plus_uconst n, deref_size 1 */
+#define IS_BEYOND OFFSET, BYTE_AT(39), 0x2b             /* offset, last place, gt */
+#define MUL 0x1e
+        .globl  probe_copies
+        .hidden probe_copies
+        .type   probe_copies, @function
+probe_copies:
+        .cfi_startproc
+        .cfi_escape 0x0f, 28, BREG_RSP, IS_BEYOND, BYTE_AT(37), MUL, ADD
+        .cfi_escape 0x16, 16, 48, \
+            COPY, 0x23, 56, 0x06, OFFSET, ADD, 0x23, 1, /* *56(copy) + offset + 1 */ \
+            IS_BEYOND, BYTE_AT(38), OFFSET, SUB, MUL, ADD
+/* The first is none: some unwinders look for the byte before the instruction. */
+        .fill   (131072 + 1) * 64, 1, 0xcc
+        .cfi_endproc
+        .size   probe_copies, . - probe_copies
+
         .section .note.GNU-stack, "", @progbits

@@ -25,6 +25,7 @@ struct probe_inside {
 extern struct probe_inside probe_inside __attribute__((visibility("hidden")));
 extern uint8_t probe_thunks[] __attribute__((visibility("hidden")));
 extern uint8_t probe_points[] __attribute__((visibility("hidden"))); /* they end behind these */
+extern uint8_t probe_copies[] __attribute__((visibility("hidden")));
 
 /* Assembly, for thunks alone. */
 void probe_enter(void) __attribute__((visibility("hidden")));

@@ -13,7 +13,7 @@ void probe_publish(void)
     __asm__("movq %%fs:0, %0" : "=r"(thread_pointer));
     window->innermost = (uint64_t)(uintptr_t)&probe_thread + THREAD_INNERMOST - thread_pointer;
     window->code = (uint64_t)(uintptr_t)__ehdr_start;
-    window->code_end = (uint64_t)(uintptr_t)probe_points + PROBE_POINTS * PROBE_THUNK_BYTES;
+    window->code_end = (uint64_t)(uintptr_t)probe_copies + (PROBE_THUNKS + 1) * PROBE_COPY_BYTES;
     window->magic = PROBE_WINDOW_MAGIC;
 }
 

@@ -43,6 +43,8 @@ enum {
     ARCH_INSTRUCTION_BYTES = 15,
     ARCH_MOVED_BYTES = 13 + 15, /* a push of eight bytes, and a jump */
     ARCH_MOVED_CALL_BYTES = 20 + 15,
+    ARCH_REACHED_BYTES = 22 + 15,
+    ARCH_BORROWED_BYTES = 128 + 8,
     ARCH_PUSHED_BYTES = 13,
     ARCH_PUSHED_PART = 5,
     ARCH_JUMP_BYTES = 5,

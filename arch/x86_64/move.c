@@ -150,6 +150,48 @@ size_t arch_call_move(const uint8_t *code, const struct arch_instruction *instru
     return writer.failed ? 0 : writer.length;
 }
 
+/* The bits of prefixes that would make another register of rcx are cleared. */
+static bool prefix_for_rcx(uint8_t *code, size_t opcode_end)
+{
+    enum { VEX_3 = 0xc4, VEX_2 = 0xc5, EVEX = 0x62, REX_B = 1, NOT_VEX_B = 1 << 5 };
+    size_t i = 0;
+    while (i < opcode_end && (code[i] == 0x66 || code[i] >> 1 == 0x79))
+        i++;
+    if (code[i] == VEX_3)
+        code[i + 1] |= NOT_VEX_B;
+    else if (code[i] >> 4 == 4)
+        code[i] &= (uint8_t)~REX_B;
+    return code[i] != EVEX;
+}
+
+/* The operand becomes (%rcx); the red zone stays as it is, and so do flags. What reads or writes a
+ * general register itself may mean rcx: division is known not to. */
+size_t arch_instruction_reach(const uint8_t *code, const struct arch_instruction *instruction,
+                              size_t word, uint8_t moved[ARCH_REACHED_BYTES], size_t *at)
+{
+    static const uint8_t begin[] = {0x48, 0x8d, 0x64, 0x24, 0x80, 0x51, 0x48, 0x8b, 0x0d};
+    static const uint8_t end[] = {0x59, 0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0};
+    enum { RCX = 1, MODRM_RM = 7 };
+    struct writer writer = {.bytes = moved};
+    uint8_t there[ARCH_INSTRUCTION_BYTES];
+    const size_t modrm = instruction->field_at - 1u;
+    if (instruction->base != ARCH_PC || instruction->flow != ARCH_FLOW_NEXT || !modrm)
+        return 0;
+    memcpy(there, code, instruction->length);
+    const bool divides = there[modrm - 1] >> 1 == 0x7b;
+    if (!prefix_for_rcx(there, modrm) || (!divides && (there[modrm] >> 3 & 7) == RCX))
+        return 0;
+    there[modrm] = (uint8_t)((there[modrm] & ~MODRM_RM) | RCX);
+    put(&writer, begin, sizeof begin); /* lea -128(%rsp),%rsp; push %rcx; mov word(%rip),%rcx */
+    put_distance(&writer, word, 0);
+    *at = writer.length;
+    put(&writer, there, modrm + 1);
+    put(&writer, there + instruction->field_at + 4,
+        instruction->length - instruction->field_at - 4u);
+    put(&writer, end, sizeof end); /* pop %rcx; lea 128(%rsp),%rsp */
+    return writer.failed ? 0 : writer.length;
+}
+
 size_t arch_jump_write(uint8_t *code, uint64_t at, uint64_t target)
 {
     int32_t distance;

@@ -216,6 +216,14 @@ static void put_from_pc(struct run *run)
     }
 }
 
+/* What may fault, by a number at a distance; by 0 it does once in 2^32. */
+static void put_division(struct run *run)
+{
+    static const uint8_t code[] = {0x31, 0xd2, 0xf7, 0x35}; /* xor %edx,%edx; divl … */
+    put(run, code, sizeof code);
+    put_distance(run, any_data(run), 0);
+}
+
 static void put_stack(struct run *run)
 {
     static const uint8_t lower[] = {0x48, 0x83, 0xec};
@@ -295,7 +303,8 @@ static void put_end(struct run *run)
 static void make_beginning(struct run *run)
 {
     static void (*const kinds[])(struct run *) = {put_arithmetic, put_memory,      put_from_pc,
-                                                  put_stack,      put_flag_reader, put_branch};
+                                                  put_stack,      put_flag_reader, put_branch,
+                                                  put_division};
     run->size = 0;
     run->pushes = false;
     while (run->size < TRACE_JUMP_BYTES) {
@@ -340,7 +349,7 @@ struct outcome {
     uint8_t data[DATA_BYTES];
 };
 
-static void execute_at(struct run *run, const struct execute_state *in, size_t offset,
+static void execute_at(struct run *run, const struct execute_state *in, const uint8_t *code,
                        struct outcome *outcome)
 {
     const uint64_t back = (uint64_t)(uintptr_t)run->arena + EXIT + 3 * EXECUTE_EXIT_BYTES;
@@ -348,7 +357,7 @@ static void execute_at(struct run *run, const struct execute_state *in, size_t o
     memset(run->stack, 0x5a, sizeof run->stack);
     for (size_t at = 0; at < STACK_BYTES; at += 8) /* whatever is popped, a return comes out */
         memcpy(run->stack + STACK_BYTES + at, &back, sizeof back);
-    execute(in, &outcome->state, run->arena + offset);
+    execute(in, &outcome->state, code);
     /* Below the stack pointer nothing is promised: the push of a call is two instructions. */
     const size_t used = (size_t)(outcome->state.registers[4] - (uint64_t)(uintptr_t)run->stack);
     CU_ASSERT_TRUE_FATAL(used <= sizeof run->stack);
@@ -370,6 +379,30 @@ static struct execute_state random_state(struct run *run)
     in.registers[7] = data + 0x180;
     in.flags = 0x202 | (next_random(run) & EXECUTE_FLAGS);
     return in;
+}
+
+/* Beyond the reach of any distance, with what works near its place only at `at` of the arena.
+ * Returns whether there is one; all of it may be of that kind. */
+static bool place_far(struct run *run, uint8_t *far, size_t at)
+{
+    const uint64_t site = (uint64_t)(uintptr_t)run->arena + SITE;
+    struct trace_far_copy made;
+    struct trace_copy rest;
+    const int code =
+        trace_far_copy_make(&made, run->code, run->size, run->size, site, (uint64_t)(uintptr_t)far);
+    if (code == SPROF_ELIMIT)
+        return false;
+    CU_ASSERT_EQUAL_FATAL(code, 0);
+    memcpy(far, made.bytes, sizeof made.bytes);
+    if (made.rest) {
+        const uint64_t near = (uint64_t)(uintptr_t)run->arena + at;
+        CU_ASSERT_EQUAL_FATAL(trace_copy_make(&rest, run->code + made.rest, run->size - made.rest,
+                                              run->size - made.rest, site + made.rest, near),
+                              0);
+        memcpy(run->arena + at, rest.code, rest.size);
+        memcpy(far + PROBE_COPY_NEXT, &near, sizeof near);
+    }
+    return true;
 }
 
 /* What the plan refuses: a call that returns into the bytes that a jump takes. */
@@ -397,8 +430,11 @@ static void test_executed(void)
 {
     static struct run run = {.random = 0x2545f4914f6cdd1d};
     static struct outcome first, second;
-    size_t executed = 0, exits[EXITS] = {0};
+    size_t executed = 0, far_executed = 0, exits[EXITS] = {0};
     set_up(&run);
+    uint8_t *far = mmap(run.arena - (UINT64_C(1) << 40), PROBE_COPY_BYTES,
+                        PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CU_ASSERT_TRUE_FATAL(far != MAP_FAILED && (size_t)(run.arena - far) > UINT32_MAX);
     for (int round = 0; round < ROUNDS; round++) {
         struct trace_copy copy;
         make_beginning(&run);
@@ -413,10 +449,10 @@ static void test_executed(void)
             trace_copy_make(&copy, run.code, run.size, run.size, arena + SITE, arena + at), 0);
         memcpy(run.arena + at, copy.code, copy.size);
         const struct execute_state in = random_state(&run);
-        execute_at(&run, &in, SITE, &first);
+        execute_at(&run, &in, run.arena + SITE, &first);
         /* As with a probe: the jump has taken the bytes, and nobody may depend on them. */
         memset(run.arena + SITE, 0xcc, TRACE_JUMP_BYTES);
-        execute_at(&run, &in, at, &second);
+        execute_at(&run, &in, run.arena + at, &second);
         if (memcmp(&first, &second, sizeof first) != 0) {
             print_code("original", run.code, run.size);
             print_code("copy", copy.code, copy.size);
@@ -424,10 +460,21 @@ static void test_executed(void)
                    (unsigned long long)second.state.exit);
         }
         CU_ASSERT_EQUAL_FATAL(memcmp(&first, &second, sizeof first), 0);
+        if (place_far(&run, far, at)) {
+            execute_at(&run, &in, far, &second);
+            if (memcmp(&first, &second, sizeof first) != 0) {
+                print_code("original", run.code, run.size);
+                print_code("far copy", far, PROBE_COPY_BYTES);
+            }
+            CU_ASSERT_EQUAL_FATAL(memcmp(&first, &second, sizeof first), 0);
+            far_executed++;
+        }
         exits[first.state.exit]++;
         executed++;
     }
     CU_ASSERT(executed > ROUNDS / 2);
+    CU_ASSERT(far_executed > executed * 2 / 3);
+    munmap(far, PROBE_COPY_BYTES);
     for (size_t i = 0; i < EXITS; i++)
         CU_ASSERT(exits[i] > 100);
     munmap(run.arena, ARENA);
@@ -463,6 +510,59 @@ static void test_places(void)
     CU_ASSERT_EQUAL(copy.size, 1 + 6 + 3 + 5);
 }
 
+/* What instructions may fault, and which places of a far copy belong to which of the original. */
+static void test_faults(void)
+{
+    static const struct {
+        uint8_t code[16];
+        size_t size;
+        bool may;
+    } beginnings[] = {
+        {{0x55, 0x48, 0x89, 0xe5, 0x53}, 5, false},                /* push; mov %rsp,%rbp */
+        {{0x55, 0x48, 0x89, 0xe5, 0x89, 0x7d, 0xfc}, 7, false},    /* … mov %edi,-4(%rbp) */
+        {{0x55, 0x89, 0x7d, 0xfc, 0x90}, 5, true},                 /* without a frame */
+        {{0x48, 0x8b, 0x07, 0x90, 0x90}, 5, true},                 /* mov (%rdi),%rax */
+        {{0x48, 0x8d, 0x07, 0x90, 0x90}, 5, false},                /* lea (%rdi),%rax */
+        {{0x89, 0xf8, 0x99, 0xf7, 0xfe}, 5, true},                 /* idiv %esi */
+        {{0x89, 0xf8, 0x99, 0xf7, 0xee}, 5, false},                /* imul %esi */
+        {{0x66, 0x0f, 0xef, 0xc0, 0xc3}, 5, false},                /* pxor */
+        {{0xf2, 0x0f, 0x5e, 0xc1, 0xc3}, 5, true},                 /* divsd */
+        {{0xff, 0x10, 0x90, 0x90, 0x90}, 5, true},                 /* call *(%rax) */
+        {{0x64, 0x48, 0x8b, 0x04, 0x25, 0x28, 0, 0, 0}, 9, false}, /* mov %fs:0x28,%rax */
+        {{0xf3, 0xa4, 0x90, 0x90, 0x90}, 5, true},                 /* rep movsb */
+        {{0x0f, 0x0b, 0x90, 0x90, 0x90}, 5, true},                 /* ud2 */
+        {{0x8b, 0x05, 0, 0, 0, 0}, 6, false},                      /* mov 0(%rip),%eax */
+        {{0x53, 0xf7, 0x3d, 0, 0, 0, 0}, 7, true},                 /* idivl 0(%rip) */
+        {{0xf3, 0x0f, 0x1e, 0xfa, 0xc3}, 5, false},                /* endbr64 */
+        {{0x48, 0x8b, 0x44, 0x24, 0x08}, 5, false},                /* mov 8(%rsp),%rax */
+    };
+    for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++) {
+        const bool may = trace_may_fault(beginnings[i].code, beginnings[i].size);
+        if (may != beginnings[i].may)
+            print_code("wrong", beginnings[i].code, beginnings[i].size);
+        CU_ASSERT_EQUAL(may, beginnings[i].may);
+    }
+    static const uint8_t call[] = {0x53, 0x48, 0x8b, 0x07, 0xff, 0x50, 0x10};
+    static const uint8_t divide[] = {0x53, 0xf7, 0x3d, 0x10, 0, 0, 0};
+    const uint64_t site = 0x555555555000, at = 0x7f0000000000;
+    struct trace_far_copy copy;
+    uint64_t word;
+    CU_ASSERT_EQUAL_FATAL(trace_far_copy_make(&copy, call, 7, 20, site, at), 0);
+    CU_ASSERT_EQUAL(copy.bytes[PROBE_COPY_LAST], 4);
+    CU_ASSERT_EQUAL(copy.bytes[PROBE_COPY_OF], 4);
+    CU_ASSERT_EQUAL(copy.bytes[PROBE_COPY_PUSHED], 8);
+    CU_ASSERT_EQUAL(copy.rest, 0);
+    memcpy(&word, copy.bytes + PROBE_COPY_SITE, sizeof word);
+    CU_ASSERT_EQUAL(word, site);
+    CU_ASSERT_EQUAL_FATAL(trace_far_copy_make(&copy, divide, 7, 20, site, at), 0);
+    const size_t place = copy.bytes[PROBE_COPY_LAST] + 1u;
+    CU_ASSERT(copy.bytes[place] == 0xf7 && copy.bytes[place + 1] == 0x39); /* idivl (%rcx) */
+    CU_ASSERT_EQUAL(copy.bytes[PROBE_COPY_OF], 1);
+    CU_ASSERT_EQUAL(copy.bytes[PROBE_COPY_PUSHED], ARCH_BORROWED_BYTES);
+    memcpy(&word, copy.bytes + PROBE_COPY_BRANCH, sizeof word);
+    CU_ASSERT_EQUAL(word, site + sizeof divide + 0x10);
+}
+
 void sprof_suite_trace_relocate(void);
 void sprof_suite_trace_relocate(void)
 {
@@ -471,4 +571,5 @@ void sprof_suite_trace_relocate(void)
     CU_add_test(suite, "executed beside the originals", test_executed);
     CU_add_test(suite, "out of reach", test_out_of_reach);
     CU_add_test(suite, "places", test_places);
+    CU_add_test(suite, "what may fault", test_faults);
 }
