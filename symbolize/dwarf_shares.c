@@ -71,8 +71,7 @@ static void read_share(struct shares *shares, struct share *share)
     struct dwarf *part = &share->names.dwarf;
     share->taken = true;
     share->names = (struct dwarf_names){.index = &share->index};
-    dwarf_share(part, &shares->names->dwarf, share->first, share->end);
-    part->steps_left = shares->steps;
+    dwarf_share(part, &shares->names->dwarf, share->first, share->end, shares->steps);
     dwarf_functions_add_units(&share->names, shares->delta, shares->addresses, NULL, 0,
                               part->units.count);
 }

@@ -371,9 +371,10 @@ void dwarf_open(struct dwarf *dwarf, const struct dwarf_sections *sections)
         ;
 }
 
-void dwarf_share(struct dwarf *share, const struct dwarf *whole, size_t first, size_t end)
+void dwarf_share(struct dwarf *share, const struct dwarf *whole, size_t first, size_t end,
+                 uint64_t steps)
 {
-    *share = (struct dwarf){.sections = whole->sections, .steps_left = whole->steps_left};
+    *share = (struct dwarf){.sections = whole->sections, .steps_left = steps};
     share->failed = sprof_vec_reserve(&share->units, end - first) != 0;
     for (size_t i = first; i < end && !share->failed; i++) {
         struct dwarf_unit *unit = &share->units.items[share->units.count++];

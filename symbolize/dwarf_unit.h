@@ -90,8 +90,10 @@ void dwarf_open(struct dwarf *dwarf, const struct dwarf_sections *sections);
 void dwarf_release(struct dwarf *dwarf);
 
 /* Makes one of the units from `first` to before `end` of another, as if nothing had been read of
- * them, for a thread of its own: only the sections are common. Release in any case. */
-void dwarf_share(struct dwarf *share, const struct dwarf *whole, size_t first, size_t end);
+ * them, for a thread of its own, which may take so many steps: only the sections are common. Of the
+ * whole only these units and the sections are read. Release in any case. */
+void dwarf_share(struct dwarf *share, const struct dwarf *whole, size_t first, size_t end,
+                 uint64_t steps);
 
 /* The bound of what is read counts anew: for the next question. */
 void dwarf_refill_steps(struct dwarf *dwarf);

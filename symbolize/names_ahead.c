@@ -123,7 +123,8 @@ static bool prepare(struct names_ahead_work *work, const struct dwarf_names *nam
         atomic_init(&work->descriptions[i].name, NULL);
     }
     for (unsigned i = 0; i < threads; i++) {
-        dwarf_share(&work->readers[i].dwarf, &names->dwarf, 0, names->dwarf.units.count);
+        dwarf_share(&work->readers[i].dwarf, &names->dwarf, 0, names->dwarf.units.count,
+                    names->dwarf.steps_left);
         prepared &= !work->readers[i].dwarf.failed;
     }
     return prepared && work->descriptions;
