@@ -399,7 +399,7 @@ static int event_costs(struct derive *derive, const struct derive_run *run,
     }
     model_paths_sum(&derive->paths);
     if (derive->live)
-        return path_costs(derive, &costed) ||
+        return path_costs(derive, &costed) || (totals && function_costs(derive, &costed)) ||
                        (derive->lines && line_costs(derive, &costed, event, lines))
                    ? SPROF_ENOMEM
                    : 0;

@@ -353,12 +353,32 @@ static const char *title_of(const struct by_key *by)
     return report_utf8_keep(&by->dataset->arena, &text);
 }
 
+static bool is_of_functions(const struct by_key *by)
+{
+    return by->key_count == 1 && by->keys[0] == REPORT_FUNCTION;
+}
+
+static bool knows_inclusive(const struct by_key *by)
+{
+    return !by->of_frames || !report_counts_calls(by->dataset) ||
+           report_dataset_has_paths(by->dataset) ||
+           (is_of_functions(by) && by->dataset->call_totals.count);
+}
+
+static int refuse_inclusive(struct sprof_error *error)
+{
+    return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                           "calls were measured without their paths, so that what they take with "
+                           "all that they call is known by function and for whole runs only\n"
+                           "leave out --inclusive, or trace with --paths");
+}
+
 static void make_rows(struct table *table, const struct by_key *by)
 {
     const struct measure *measures[] = {&report_measure_exclusive, &report_measure_inclusive};
     const bool inclusive = by->inclusive;
-    const bool functions = by->key_count == 1 && by->keys[0] == REPORT_FUNCTION;
-    const bool both = by->of_frames && (inclusive || !functions);
+    const bool both =
+        by->of_frames && !by->without_inclusive && (inclusive || !is_of_functions(by));
     if (!by->of_frames)
         measures[1] = &report_measure_share;
     report_columns_measure(table, by->dataset, measures[inclusive]);
@@ -462,7 +482,9 @@ int report_table_by_keys(struct table *table, struct report_dataset *dataset,
                               : options->limit  ? options->limit
                               : modules         ? SIZE_MAX
                                                 : 40};
-    int result = report_by_key_add(&by);
+    by.without_inclusive = !knows_inclusive(&by);
+    int result =
+        by.without_inclusive && by.inclusive ? refuse_inclusive(error) : report_by_key_add(&by);
     if (!result)
         result = drop_small_rows(&by, options, &cut);
     if (!result) {

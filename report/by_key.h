@@ -17,6 +17,7 @@ struct by_key {
     size_t key_count;
     bool of_samples, of_frames; /* there are keys of that sort */
     bool inclusive;             /* sorted and cut by inclusive */
+    bool without_inclusive;     /* of calls whose paths were not measured */
     SPROF_VEC(struct key_row) rows;
     uint32_t *labels;           /* frame → number of its keys' values; 0: not asked yet */
     struct sprof_map numbers;   /* hash of the values → number */

@@ -15,7 +15,7 @@ static int add_from_tree(struct by_key *by)
     struct model_costs *costs = calloc(count + 1, sizeof *costs);
     int result = costs ? 0 : SPROF_ENOMEM;
     if (!result)
-        result = by_function ? model_function_costs(&dataset->paths, &functions, costs)
+        result = by_function ? report_dataset_function_costs(dataset, costs)
                              : model_module_costs(&dataset->paths, &functions, costs, count);
     for (uint32_t id = 1; id <= count && !result; id++) {
         const struct model_cost inclusive = costs[id - 1].inclusive;

@@ -92,9 +92,9 @@ static void figure_column(struct table *table, const struct report_dataset *data
  * which is not how often it was called. */
 static const char *count_title(const struct report_dataset *dataset, const struct measure *measure)
 {
-    return !report_counts_calls(dataset) ? "samples"
-           : measure->with_below         ? "in or below"
-                                         : "calls";
+    const bool is_below =
+        measure->with_below && (!measure->ranking || report_dataset_has_paths(dataset));
+    return !report_counts_calls(dataset) ? "samples" : is_below ? "in or below" : "calls";
 }
 
 static void ranking_columns(struct table *table, const struct report_dataset *dataset,

@@ -155,6 +155,10 @@ struct report_dataset {
     path_inlined; /* [path - 1], with REPORT_INLINED: only ever inlined into its parent;
                      empty where the paths are not as recorded */
 
+    SPROF_VEC(uint64_t)
+    call_totals; /* [function - 1]: total time of its calls, in ns, as measured; empty: not of
+                    calls, or not known, as of a phase */
+
     struct model_cost all;         /* every sample of the run and event */
     bool all_events;               /* every event is read, not only `event` */
     bool filtered;                 /* the selection may leave some of them out */
@@ -195,6 +199,13 @@ static inline bool report_counts_calls(const struct report_dataset *dataset)
 {
     return dataset->event.unit == STORE_UNIT_CALL;
 }
+
+/* Costs by function, [number - 1] of `functions`: from the tree, and the total times of calls as
+ * they were measured. SPROF_ENOMEM. */
+int report_dataset_function_costs(const struct report_dataset *dataset, struct model_costs *costs);
+
+/* Whether calls were counted with their whole paths, not by function or direct caller alone. */
+bool report_dataset_has_paths(const struct report_dataset *dataset);
 
 /* What is counted, as a word: "call" or "sample". */
 static inline const char *report_counted(const struct report_dataset *dataset)

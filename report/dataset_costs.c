@@ -2,6 +2,8 @@
  * where CPU or time matter. */
 #include "report/dataset_parts.h"
 
+#include <stdlib.h>
+
 static int add_path(void *context, const struct model_path *row)
 {
     struct report_loading *loading = context;
@@ -259,6 +261,87 @@ static int build_tree(struct report_loading *loading)
     return result;
 }
 
+/* == Total times of calls == */
+
+static void add_total(struct report_loading *loading, uint32_t event, uint32_t function_id,
+                      uint64_t total_ns)
+{
+    const struct report_dataset *dataset = loading->dataset;
+    const uint32_t function = report_dataset_number(&dataset->function_numbers, function_id);
+    if (function && report_dataset_number(&loading->events, event))
+        dataset->call_totals.items[function - 1] += total_ns;
+}
+
+static int add_function_cost(void *context, const struct store_cost *row)
+{
+    add_total(context, row->event_id, row->id, row->costs.inclusive.weight);
+    return 0;
+}
+
+static int add_call_total(void *context, const struct store_call_total *row)
+{
+    add_total(context, row->event_id, row->function_id, row->total_ns);
+    return 0;
+}
+
+/* Of calls that were counted by function alone, or by caller, paths do not hold what they called.
+ * By phase and time total times are not stored. */
+static int load_call_totals(struct report_loading *loading, struct sprof_error *error)
+{
+    struct report_dataset *dataset = loading->dataset;
+    int result = 0;
+    if (!report_counts_calls(dataset) || loading->from_samples)
+        return 0;
+    for (size_t i = 0; i < dataset->functions.count && !result; i++)
+        result = sprof_vec_push(&dataset->call_totals, 0);
+    for (size_t i = 0; i < dataset->runs.count && !result; i++) {
+        const struct store_filter filter = {.run_id = dataset->runs.items[i].id,
+                                            .thread = dataset->thread,
+                                            .process = dataset->process};
+        result =
+            dataset->thread || dataset->process
+                ? store_each_call_total(loading->store, &filter, add_call_total, loading, error)
+                : store_each_function_cost(loading->store, filter.run_id, add_function_cost,
+                                           loading, error);
+    }
+    return result;
+}
+
+/* Where only the direct callers of calls are known, what is below a caller ends with its callees,
+ * though one of them may call others in its turn. */
+bool report_dataset_has_paths(const struct report_dataset *dataset)
+{
+    const struct model_path *paths = dataset->paths.items.items;
+    const size_t count = dataset->paths.items.count;
+    bool *calls = calloc(dataset->functions.count + 1, sizeof *calls);
+    bool has_parents = false, is_deep = false, is_cut = !calls;
+    for (size_t i = 0; i < count && !is_cut; i++) {
+        const uint32_t parent = paths[i].parent;
+        has_parents |= parent != 0;
+        is_deep |= parent && paths[parent - 1].parent;
+        if (parent)
+            calls[paths[parent - 1].function] = true;
+    }
+    for (size_t i = 0; i < count && !is_deep && !is_cut; i++)
+        is_cut = paths[i].parent && calls[paths[i].function];
+    free(calls);
+    return has_parents && !is_cut;
+}
+
+int report_dataset_function_costs(const struct report_dataset *dataset, struct model_costs *costs)
+{
+    const struct model_functions functions = report_dataset_facts(dataset);
+    const int result = model_function_costs(&dataset->paths, &functions, costs);
+    const bool has_paths = !dataset->call_totals.count || report_dataset_has_paths(dataset);
+    for (size_t i = 0; i < dataset->call_totals.count && !result; i++) {
+        if (costs[i].inclusive.samples)
+            costs[i].inclusive.weight = dataset->call_totals.items[i];
+        if (!has_paths)
+            costs[i].inclusive.samples = costs[i].exclusive.samples;
+    }
+    return result;
+}
+
 int report_dataset_load_costs(struct report_loading *loading, struct sprof_error *error)
 {
     int result = 0;
@@ -285,5 +368,7 @@ int report_dataset_load_costs(struct report_loading *loading, struct sprof_error
                 result = store_each_line_cost(loading->store, filter.run_id, add_line_cost, loading,
                                               error);
         }
+    if (!result)
+        result = load_call_totals(loading, error);
     return result ? result : build_tree(loading);
 }

@@ -62,7 +62,7 @@ static int add_functions(struct diff_comparison *comparison, size_t side, size_t
     const struct report_dataset *dataset = &comparison->dataset;
     const struct model_functions facts = report_dataset_facts(dataset);
     struct model_costs *costs = calloc(facts.count + 1, sizeof *costs);
-    int result = costs ? model_function_costs(&dataset->paths, &facts, costs) : SPROF_ENOMEM;
+    int result = costs ? report_dataset_function_costs(dataset, costs) : SPROF_ENOMEM;
     for (uint32_t number = 1; number <= facts.count && !result; number++) {
         bool unnamed;
         const uint64_t key = report_diff_function_key(comparison, side, number, &unnamed);

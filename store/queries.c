@@ -8,6 +8,12 @@ static const struct store_column node_cost_columns[] = {
     COLUMN(store_node_cost, sum_squares, REAL),
 };
 
+static const struct store_column call_total_columns[] = {
+    COLUMN(store_call_total, event_id, NUMBER),
+    COLUMN(store_call_total, function_id, NUMBER),
+    COLUMN(store_call_total, total_ns, NUMBER),
+};
+
 static const struct store_column sample_row_columns[] = {
     COLUMN(store_sample_row, sample.id, NUMBER),
     COLUMN(store_sample_row, sample.run_id, NUMBER),
@@ -74,6 +80,16 @@ static const struct store_table queries[STORE_TABLES - STORE_FIRST_QUERY] = {
                  " CROSS JOIN process p ON p.id = t.process_id"
                  " LEFT JOIN node_path q ON q.node_id = c.node_id"
                  " WHERE (?1 = 0 OR r.id = ?1)" CHOSEN},
+    [STORE_CALL_TOTAL -
+        STORE_FIRST_QUERY] = {"call_cost", COLUMNS(call_total_columns, store_call_total),
+                              .read = "SELECT c.event_id, q.function_id, sum(c.total_ns)"
+                                      " FROM run r CROSS JOIN call_cost c ON c.run_id = r.id"
+                                      " CROSS JOIN thread t ON t.id = c.thread_id"
+                                      " CROSS JOIN process p ON p.id = t.process_id"
+                                      " CROSS JOIN node_path n ON n.node_id = c.node_id"
+                                      " CROSS JOIN call_path q ON q.id = n.path_id"
+                                      " WHERE (?1 = 0 OR r.id = ?1)" CHOSEN
+                                      " GROUP BY c.event_id, q.function_id"},
     [STORE_SAMPLE_ROW -
         STORE_FIRST_QUERY] = {"sample", COLUMNS(sample_row_columns, store_sample_row),
                               .read =

@@ -112,6 +112,7 @@ EACH(raw_sample_from, store_sample, open_samples(&cursor, store, first, error), 
 EACH_FILTERED(sorted_sample, store_sample_row, STORE_SAMPLE_ROW)
 EACH_FILTERED(sampled_node_cost, store_node_cost, STORE_NODE_COST)
 EACH_FILTERED(stored_node_cost, store_node_cost, STORE_NODE_COST_STORED)
+EACH_FILTERED(call_total, store_call_total, STORE_CALL_TOTAL)
 
 /* Whether the samples of a run, or of all for 0, are added up in node_cost. */
 static int has_node_costs(struct store *store, uint32_t run_id, int64_t *has,

@@ -120,6 +120,15 @@ int store_each_node_cost(struct store *store, const struct store_filter *filter,
                          int (*row)(void *, const struct store_node_cost *), void *context,
                          struct sprof_error *error);
 
+/* Total times of calls that probes measured, by event and function, of a run's selected threads. */
+struct store_call_total {
+    uint32_t event_id, function_id;
+    uint64_t total_ns;
+};
+int store_each_call_total(struct store *store, const struct store_filter *filter,
+                          int (*row)(void *, const struct store_call_total *), void *context,
+                          struct sprof_error *error);
+
 /* The samples of a run as they were written, in order of id. */
 int store_each_raw_sample(struct store *store, uint32_t run_id,
                           int (*row)(void *, const struct store_sample *), void *context,

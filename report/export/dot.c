@@ -71,7 +71,7 @@ int report_dot_write(FILE *out, const struct report_content *content, struct spr
     const double least = least_share * (double)report_dataset_value(dataset, dataset->total);
     struct model_costs *costs = calloc(facts.count + 1, sizeof *costs);
     struct model_edges edges = {0};
-    int result = costs ? model_function_costs(&dataset->paths, &facts, costs) : SPROF_ENOMEM;
+    int result = costs ? report_dataset_function_costs(dataset, costs) : SPROF_ENOMEM;
     if (!result)
         result = model_edge_costs(&dataset->paths, &edges);
     fputs("digraph profile {\n  node [shape=box, style=\"rounded,filled\", "

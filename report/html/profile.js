@@ -50,6 +50,11 @@ class Profile {
         this.value = this.byWeight ? this.costs.weight : this.costs.samples;
         this.selfValue = this.byWeight ? this.costs.selfWeight : this.costs.selfSamples;
         this.total = this.value[0];
+        // Of calls whose paths were not measured only functions have total times, and those of the whole run.
+        const calls = data.callTotals.get(selection.event);
+        this.hasPaths = !calls || calls.paths;
+        this.callTotals = calls && calls.totals.length && !selection.slots && !(selection.thread >= 0) &&
+            !(selection.process >= 0) ? calls : null;
     }
 
     // In a comparison functions without a name of several builds are one.
@@ -61,13 +66,27 @@ class Profile {
     pickSelf(costs) { return this.byWeight ? costs.selfWeight : costs.selfSamples; }
 
     functions() {
-        return this.functionCosts ||= groupCosts(this.tree, this.costs, null, this.tree.outermost,
-            this.data.functions.count);
+        return this.functionCosts ||= this.withTotals(groupCosts(this.tree, this.costs, null, this.tree.outermost,
+            this.data.functions.count), this.callTotals);
     }
 
     modules() {
-        return this.moduleCosts ||= groupCosts(this.tree, this.costs, moduleNumbers(this.data, this.view.same),
-            this.tree.outermostOfModule, this.data.modules.length);
+        return this.moduleCosts ||= this.withTotals(groupCosts(this.tree, this.costs, moduleNumbers(this.data, this.view.same),
+            this.tree.outermostOfModule, this.data.modules.length), null);
+    }
+
+    // What is not known of calls without paths is zero.
+    withTotals(costs, calls) {
+        if (this.hasPaths)
+            return costs;
+        costs.samples.fill(0);
+        costs.weight.fill(0);
+        for (let i = 0; calls && i < calls.totals.length; i++) {
+            const fn = calls.first + i;
+            costs.weight[fn] = calls.totals[i];
+            costs.samples[fn] = costs.selfSamples[fn];
+        }
+        return costs;
     }
 
     // The half width of the 95 % Wilson interval of a share, in percent.

@@ -30,9 +30,10 @@ class SummaryView {
                 element('div', {}, element('h3', {}, 'Where the time goes: functions, exclusive'),
                     top(profile.functions(), data.functions.count, i => names[i], c => profile.pickSelf(c),
                         fn => app.openFunction(fn)),
-                    element('h3', {}, 'What it is spent for: functions, inclusive'),
-                    top(profile.functions(), data.functions.count, i => names[i], c => profile.pick(c),
-                        fn => app.openFunction(fn), fn => !(flags[fn] & FLAG_STARTUP))),
+                    ...(profile.hasPaths || profile.callTotals ? [
+                        element('h3', {}, 'What it is spent for: functions, inclusive'),
+                        top(profile.functions(), data.functions.count, i => names[i], c => profile.pick(c),
+                            fn => app.openFunction(fn), fn => !(flags[fn] & FLAG_STARTUP))] : [])),
                 element('div', {}, element('h3', {}, 'Modules, exclusive'),
                     top(profile.modules(), data.modules.length, i => data.modules[i].name,
                         c => profile.pickSelf(c), module => app.set({tab: 'functions', module})),
@@ -85,14 +86,15 @@ function costColumns(app, costs, which) {
     const profile = () => app.profile, samples = () => profile().costs.samples[0];
     const value = row => profile().byWeight ? costs(row).weight : costs(row).samples;
     const self = row => profile().byWeight ? costs(row).selfWeight : costs(row).selfSamples;
+    const known = (key, row, text) => key !== 'inclusive' || profile().hasPaths || value(row) ? text() : '–';
     const block = (title, key, pick, count, weight, help) => [
         {key, title, number: true, width: '92px', help, sorted: which === key,
             value: pick, bar: row => profile().total ? pick(row) / profile().total : 0, faint: row => !pick(row),
-            text: row => formatPercent(pick(row), profile().total, samples())},
+            text: row => known(key, row, () => formatPercent(pick(row), profile().total, samples()))},
         {key: key + '-samples', title: app.unit(), rank: app.event().calls ? 1 : 3, number: true, width: '84px', value: count, faint: row => !count(row),
-            text: row => formatCount(count(row))},
+            text: row => known(key, row, () => formatCount(count(row)))},
         ...(app.profile.isClock ? [{key: key + '-time', title: 'time', rank: 2, number: true, width: '94px', value: weight, faint: row => !weight(row),
-            text: row => formatTime(weight(row))}] : []),
+            text: row => known(key, row, () => formatTime(weight(row)))}] : []),
     ];
     return [
         ...block('inclusive', 'inclusive', value, row => costs(row).samples, row => costs(row).weight,
@@ -153,7 +155,7 @@ class TreeView {
 function rowsOf(costs, count, keep) {
     const rows = [];
     for (let id = 0; id < count; id++)
-        if ((costs.samples[id] || costs.weight[id]) && keep(id))
+        if ((costs.samples[id] || costs.weight[id] || costs.selfSamples[id] || costs.selfWeight[id]) && keep(id))
             rows.push({id, samples: costs.samples[id], weight: costs.weight[id],
                        selfSamples: costs.selfSamples[id], selfWeight: costs.selfWeight[id]});
     return rows;

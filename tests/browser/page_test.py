@@ -385,6 +385,15 @@ def calls(browser, work):
     shown = {plain(row[0]): number(row[titles.index("calls")]) for row in page.rows("functions")[0]}
     if not expected or {name: shown.get(name) for name in expected} != expected:
         raise SystemExit(f"the page has the calls {shown}, the report {expected}")
+    # What functions take with all that they call is known, of modules it is not.
+    totals = {row["function"]: float(row["inclusive_percent"]) for row in table_of("report", recording, "--inclusive")}
+    shown = {plain(row[0]): row[titles.index("inclusive")] for row in page.rows("functions")[0]}
+    if any(abs(float(shown.get(name, "-1 %").split()[0]) - total) > 0.6 for name, total in totals.items()):
+        raise SystemExit(f"the page has the total times {shown}, the report {totals}")
+    page.tab("modules")
+    modules = page.columns("modules")
+    if any(row[modules.index("inclusive")] != "–" for row in page.rows("modules")[0]):
+        raise SystemExit(f"the page makes up total times of modules: {page.rows('modules')[0]}")
     tabs = browser.run("return [...document.querySelectorAll('[data-tab]')].map(tab => tab.dataset.tab)")
     if tabs != ["summary", "functions", "modules"] or browser.run("return document.querySelector('.timeline').offsetParent") is not None:
         raise SystemExit(f"a trace has the views {tabs}")

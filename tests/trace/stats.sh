@@ -88,6 +88,40 @@ grep -q 'Calls by inclusive time' edges && ! grep -q samples edges || fail "call
 grep -Eq ' 2000 +run +works' edges && grep -Eq ' 2000 +works +leaf' edges || fail "other numbers of calls by caller"
 [ "$("$SPROF" sql paths.db --format csv "SELECT samples FROM v_edge WHERE caller = 'run' AND callee = 'works'" | tail -n 1 | tr -d '\r')" = 2000 ] ||
     fail "other numbers of calls in v_edge"
+# Total times are those of `stats`, whatever is known of the callers, and what cannot be known is not made up.
+"$SPROF" trace -o flat.db -- ./program >got 2>err && "$SPROF" trace --callers -o callers.db -- ./program >got 2>err ||
+    fail "exit status of traces"
+for trace in flat callers paths; do
+    expect 0 "$SPROF" stats $trace.db --format csv && mv out stats.$trace
+    expect 0 "$SPROF" report --inclusive -n 0 --format csv $trace.db && mv out report.$trace
+    expect 0 "$SPROF" sql $trace.db --format csv "SELECT t.tid, f.name, sum(c.total_ns) AS total FROM call_cost c
+        JOIN thread t ON t.id = c.thread_id JOIN node_path n ON n.node_id = c.node_id JOIN call_path p ON p.id = n.path_id
+        JOIN function f ON f.id = p.function_id GROUP BY 1, 2 HAVING total > 0" && mv out threads.$trace
+    for thread in $(sed '1d; s/,.*//' threads.$trace | sort -u); do
+        expect 0 "$SPROF" report --inclusive -n 0 --format csv --thread $thread $trace.db && mv out report.$trace.$thread
+    done
+done
+python3 - <<'E' || fail "total times in reports"
+import csv
+def of_report(name):
+    return {row["function"]: int(row["inclusive_weight"]) for row in csv.DictReader(open(name)) if row["inclusive_weight"] != "0"}
+for trace in ("flat", "callers", "paths"):
+    total = {row["function"]: int(row["total_ns"]) for row in csv.DictReader(open("stats." + trace)) if row["total_ns"] not in ("", "0")}
+    assert len(total) > 3 and of_report("report." + trace) == total, (trace, of_report("report." + trace), total)
+    threads = {}
+    for row in csv.DictReader(open("threads." + trace)):
+        threads.setdefault(row["tid"], {})[row["name"]] = int(row["total"])
+    assert len(threads) == 3, threads
+    for thread, total in threads.items():
+        assert of_report(f"report.{trace}.{thread}") == total, (trace, thread, of_report(f"report.{trace}.{thread}"), total)
+E
+for trace in flat callers; do
+    expect 1 "$SPROF" report --by module --inclusive $trace.db
+    grep -q 'without their paths' err && grep -q 'trace with --paths' err || fail "no cure for total times of modules"
+    expect 0 "$SPROF" report --by module $trace.db
+    ! grep -q total out || fail "total times of modules are made up"
+done
+expect 0 "$SPROF" report --by module --inclusive paths.db
 # A function's own calls by caller, not those below it, too.
 expect 0 "$SPROF" report --callers works paths.db && mv out callers
 grep -q '2 000 of .* calls are of works' callers && grep -q '^ *calls  of works' callers && grep -Eq '^ *2000 .* └ run' callers ||
