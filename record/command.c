@@ -107,6 +107,10 @@ static int rate(void *context, char *argument, struct sprof_str *answer, struct 
     const struct record_choice asked = {.hz = hz, .slice = session->governor.asked.slice};
     record_governor_ask(&session->governor, asked);
     sprof_str_appendf(answer, "%llu samples a second from now on", hz);
+    const uint64_t due_ns = sampler_facts(session->sampler)->due_ns;
+    if (due_ns && hz > UINT64_C(1000000000) / due_ns)
+        sprof_str_appendf(answer, ", of which this source takes at most %llu",
+                          (unsigned long long)(UINT64_C(1000000000) / due_ns));
     return 0;
 }
 

@@ -82,6 +82,7 @@ rate)
     record_spin -F 99
     sleep 0.5
     ctl 0 rate 1999
+    [ "${2-}" != sigprof ] || grep -q 'this source takes at most [1-9][0-9]*$' out || fail "a rate that the agent does not reach is promised"
     sleep 0.5
     end_all
     holds "$(sql t.db "SELECT group_concat(frequency_hz, '-') = '99-1999' FROM phase") == 1" "both rates"
