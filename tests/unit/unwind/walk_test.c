@@ -19,8 +19,6 @@ enum {
     SAVES = 0xa00,    /* CFA = rsp+16, rbx at CFA-16 */
     PAIR = 0xc00,     /* CFA = rsp+8, from 0x10 on rsp+24 */
     JUMP = 0xd00,     /* CFA = rdi, rsp in r8, rbp in r9, return address in rdx */
-    THUNK = 0xe00,    /* of the tracer's */
-    POINT = 0xf00,    /* … and of a place that calls */
     GAP = 0x1000,
     LENGTH = 0x100,
 };
@@ -42,13 +40,6 @@ static struct scene *scene_of_all(void)
     FDE(scene, SAVES, 0x0e, 16, 0x83, 2);
     FDE(scene, PAIR, 0x50, 0x0e, 24);
     FDE(scene, JUMP, 0x0c, 5, 0, 0x09, 7, 8, 0x09, 6, 9, 0x09, 16, 1);
-    FDE(scene, THUNK, 0x10, 16, 46, 0x39, 0x1c, 0x80, 0, 0x08, 63, 0x1a, 0x08, 22, 0x2a, 0x80, 0,
-        0x08, 63, 0x1a, 0x08, 45, 0x2a, 0x1c, 0x31, 0x1c, 0x28, 22, 0, 0x0e, 0xff, 0xff, 0xff, 0xff,
-        0xff, 3, 0, 0, 0x1a, 0x33, 0x24, 0x0e, 0, 0, 0, 0, 0, 0x57, 0, 0, 0x22);
-    FDE(scene, POINT, 0x10, 16, 56, 0x3a, 0x1c, 0x80, 0, 0x08, 63, 0x1a, 0x08, 22, 0x2a, 0x80, 0,
-        0x08, 63, 0x1a, 0x08, 45, 0x2a, 0x1c, 0x31, 0x1c, 0x28, 32, 0, 0x0e, 0, 0, 0, 0, 0, 1, 0, 0,
-        0x27, 0x0e, 0xff, 0xff, 0xff, 0xff, 0xff, 3, 0, 0, 0x1a, 0x33, 0x24, 0x0e, 0, 0, 0, 0, 0,
-        0x57, 0, 0, 0x22);
     cfi_bytes_cie(&scene->cfi, "zRS");
     FDE(scene, SIGNAL, 0);
     scene_ready(scene);
@@ -361,61 +352,6 @@ static void test_return_address_zero(void)
     scene_free(scene);
 }
 
-/* Return addresses that a tracer has replaced: the callers' are in its records. */
-static void test_thunks(void)
-{
-    struct scene *scene = scene_of_all();
-    const uint64_t thunk = SCENE_TEXT + THUNK;
-    struct model_open_call calls[] = {{SCENE_STACK + 3 * 8, at(ROOT), 7},
-                                      {SCENE_STACK + 1 * 8, at(PLAIN), 9}};
-    scene->stack[1] = scene->stack[3] = thunk + 28;
-    scene->memory.calls = calls;
-    scene->memory.call_count = 2;
-    EXPECT(scene_walk(scene, at(PLAIN)), MODEL_END_ROOT, {at(PLAIN), MODEL_BY_CFI, false},
-           {at(PLAIN), MODEL_BY_CFI, true}, {at(ROOT), MODEL_BY_CFI, true});
-    scene->memory.call_count = 1; /* one is not known, and nothing can be read */
-    EXPECT(scene_walk(scene, at(PLAIN)), MODEL_END_TRUNCATED, {at(PLAIN), MODEL_BY_CFI, false},
-           {thunk + 28, MODEL_BY_CFI, true});
-    scene->memory.call_count = 2;
-    calls[1].return_address = thunk + 28; /* forged */
-    EXPECT(scene_walk(scene, at(PLAIN)), MODEL_END_BAD_MEMORY, {at(PLAIN), MODEL_BY_CFI, false},
-           {thunk + 28, MODEL_BY_CFI, true});
-    calls[1].return_address = at(PLAIN);
-    scene->registers.value[ARCH_SP] = SCENE_STACK + 8; /* entered, and returning */
-    scene->stack[1] = at(PLAIN);
-    EXPECT(scene_walk(scene, thunk), MODEL_END_ROOT, {thunk, MODEL_BY_CFI, false},
-           {at(PLAIN), MODEL_BY_CFI, true}, {at(ROOT), MODEL_BY_CFI, true});
-    scene->stack[1] = 0;
-    scene->registers.value[ARCH_SP] = SCENE_STACK;
-    EXPECT(scene_walk(scene, thunk + 37), MODEL_END_ROOT, {thunk + 37, MODEL_BY_CFI, false},
-           {at(PLAIN), MODEL_BY_CFI, true}, {at(ROOT), MODEL_BY_CFI, true});
-    scene_free(scene);
-}
-
-/* A place that calls has the slot of the function that it calls, and a record of its own. */
-static void test_thunks_of_points(void)
-{
-    struct scene *scene = scene_of_all();
-    const uint64_t thunk = SCENE_TEXT + THUNK, point = SCENE_TEXT + POINT;
-    const uint64_t slot = SCENE_STACK + 1 * 8;
-    struct model_open_call calls[] = {{slot | 1, at(ROOT), 7}, {slot, point + 28, 9}};
-    scene->stack[1] = thunk + 28;
-    scene->memory.calls = calls;
-    scene->memory.call_count = 2;
-    EXPECT(scene_walk(scene, at(PLAIN)), MODEL_END_ROOT, {at(PLAIN), MODEL_BY_CFI, false},
-           {at(ROOT), MODEL_BY_CFI, true});
-    scene->stack[1] = point + 28; /* the function has no probe */
-    EXPECT(scene_walk(scene, at(PLAIN)), MODEL_END_ROOT, {at(PLAIN), MODEL_BY_CFI, false},
-           {at(ROOT), MODEL_BY_CFI, true});
-    calls[0].return_address = point + 28; /* forged */
-    EXPECT(scene_walk(scene, at(PLAIN)), MODEL_END_BAD_MEMORY, {at(PLAIN), MODEL_BY_CFI, false},
-           {point + 28, MODEL_BY_CFI, true});
-    calls[0] = (struct model_open_call){slot, at(ROOT), 7}; /* not that of the place */
-    EXPECT(scene_walk(scene, at(PLAIN)), MODEL_END_TRUNCATED, {at(PLAIN), MODEL_BY_CFI, false},
-           {point + 28, MODEL_BY_CFI, true});
-    scene_free(scene);
-}
-
 /* longjmp: where it goes is in registers, also on another stack. */
 static void test_jump(void)
 {
@@ -629,8 +565,6 @@ void sprof_suite_unwind_walk(void)
     CU_add_test(suite, "the live stack ends", test_live_stack_ends);
     CU_add_test(suite, "tampered memory", test_tampered_memory);
     CU_add_test(suite, "return address 0", test_return_address_zero);
-    CU_add_test(suite, "thunks", test_thunks);
-    CU_add_test(suite, "thunks of places that call", test_thunks_of_points);
     CU_add_test(suite, "longjmp", test_jump);
     CU_add_test(suite, "parent and child behind clone", test_behind_clone);
     CU_add_test(suite, "depth limit", test_depth_limit);
