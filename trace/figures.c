@@ -38,54 +38,6 @@ static bool has_ended(const struct trace_session *session, const struct trace_th
     return (process && process->is_over) || access(path, F_OK) != 0;
 }
 
-/* == Sums == */
-
-/* What a thread has called since `base`. Extremes are not differences: they are begun anew where
- * something is cleared. */
-static void subtract(struct trace_figures *figures, const struct trace_figures *base_figures)
-{
-    struct probe_stat *stat = &figures->stat;
-    const struct probe_stat *base = &base_figures->stat;
-    stat->calls -= base->calls;
-    stat->ended -= base->ended;
-    stat->self = (int64_t)((uint64_t)stat->self - (uint64_t)base->self);
-    stat->total = (int64_t)((uint64_t)stat->total - (uint64_t)base->total);
-    stat->probe_ticks -= base->probe_ticks;
-    stat->child_calls -= base->child_calls;
-    stat->counted -= base->counted;
-    stat->child_counted -= base->child_counted;
-    stat->tails -= base->tails;
-    stat->abnormal -= base->abnormal;
-    stat->recursive -= base->recursive;
-    stat->uncertain -= base->uncertain;
-    stat->unlogged -= base->unlogged;
-    for (size_t i = 0; i < PROBE_BUCKETS; i++)
-        figures->histogram.buckets[i] -= base_figures->histogram.buckets[i];
-}
-
-static void add(struct trace_figures *sum, const struct trace_figures *figures)
-{
-    struct probe_stat *to = &sum->stat;
-    const struct probe_stat *stat = &figures->stat;
-    to->calls += stat->calls;
-    to->ended += stat->ended;
-    to->self = (int64_t)((uint64_t)to->self + (uint64_t)stat->self);
-    to->total = (int64_t)((uint64_t)to->total + (uint64_t)stat->total);
-    to->probe_ticks += stat->probe_ticks;
-    to->max = stat->max > to->max ? stat->max : to->max;
-    to->min_mask = stat->min_mask > to->min_mask ? stat->min_mask : to->min_mask;
-    to->child_calls += stat->child_calls;
-    to->counted += stat->counted;
-    to->child_counted += stat->child_counted;
-    to->recursive += stat->recursive;
-    to->tails += stat->tails;
-    to->abnormal += stat->abnormal;
-    to->uncertain += stat->uncertain;
-    to->unlogged += stat->unlogged;
-    for (size_t i = 0; i < PROBE_BUCKETS; i++)
-        sum->histogram.buckets[i] += figures->histogram.buckets[i];
-}
-
 /* == Threads == */
 
 void trace_thread_name(pid_t pid, int32_t tid, char name[16])
@@ -304,8 +256,8 @@ static int add_to_rest(struct trace_session *session, struct trace_cell *cell,
     struct trace_figures fresh = *figures;
     if (!cell->base && !(cell->base = calloc(1, sizeof *cell->base)))
         return SPROF_ENOMEM;
-    subtract(&fresh, cell->base);
-    add(&session->rest_stats[cell->function], &fresh);
+    trace_figures_subtract(&fresh, cell->base);
+    trace_figures_add(&session->rest_stats[cell->function], &fresh);
     *cell->base = *figures;
     session->rest_changed = true;
     return 0;
@@ -379,7 +331,7 @@ static int read_stat(struct trace_session *session, struct trace_thread *thread,
     if (thread->shares)
         return add_to_rest(session, cell, &figures);
     if (cell->base)
-        subtract(&figures, cell->base);
+        trace_figures_subtract(&figures, cell->base);
     if (!stat->calls && !stat->counted && !cell->written_calls)
         return 0;
     return trace_put_row(session, thread->row, cell, &figures);

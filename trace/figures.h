@@ -130,6 +130,13 @@ uint32_t trace_slab_count(const struct trace_session *session);
 /* The row that threads share which have none of their own. Returns 0 or SPROF_ENOMEM. */
 int trace_rest_begin(struct trace_session *session);
 
+/* == sums.c == */
+
+/* What a thread has called since `base`. Extremes are not differences: they are begun anew where
+ * something is cleared. */
+void trace_figures_subtract(struct trace_figures *figures, const struct trace_figures *base);
+void trace_figures_add(struct trace_figures *sum, const struct trace_figures *figures);
+
 /* == memory.c == */
 
 /* Gives up percentiles, then figures of their own for functions that threads have not called yet,
