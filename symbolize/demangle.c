@@ -96,17 +96,21 @@ char *symbolize_demangle(const char *name)
 
 static size_t underscores(const char *name)
 {
-    return strspn(name, "_");
+    size_t count = 0;
+    while (name[count] == '_' && count < MAX_NAME)
+        count++;
+    return count;
 }
 
+/* Of names without end only the beginning counts: a million symbols may be compared with one. */
 int demangle_compare_aliases(const char *left, const char *right)
 {
     const size_t keys[][2] = {
         {underscores(left), underscores(right)},
-        {strlen(left), strlen(right)},
+        {strnlen(left, MAX_NAME), strnlen(right, MAX_NAME)},
     };
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (keys[i][0] != keys[i][1])
             return keys[i][0] < keys[i][1] ? -1 : 1;
-    return strcmp(left, right);
+    return strncmp(left, right, MAX_NAME);
 }

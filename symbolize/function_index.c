@@ -327,23 +327,31 @@ static bool pieces_are_valid(const struct function_index *index)
     return true;
 }
 
-/* Every text begins inside the texts, which end with a NUL. */
+/* Texts begin behind a NUL: those that shared their ends could be far longer together than all. */
+static bool is_text(const struct function_index *index, uint32_t number)
+{
+    return number <= 1 ? number <= index->loaded_bytes
+                       : number <= index->loaded_bytes && !index->loaded[number - 2];
+}
+
+/* Every text is one of the texts, which end with a NUL. */
 static bool texts_are_valid(const struct function_index *index)
 {
-    const uint32_t texts = index->loaded_bytes;
-    if (texts && index->loaded[texts - 1])
+    if (index->loaded_bytes && index->loaded[index->loaded_bytes - 1])
         return false;
-    for (size_t i = 0; i < index->descriptions.count; i++)
-        if (index->descriptions.items[i].linkage_name > texts ||
-            index->descriptions.items[i].name > texts || index->descriptions.items[i].file > texts)
+    for (size_t i = 0; i < index->descriptions.count; i++) {
+        const struct index_description *description = &index->descriptions.items[i];
+        if (!is_text(index, description->linkage_name) || !is_text(index, description->name) ||
+            !is_text(index, description->file))
             return false;
+    }
     for (size_t i = 0; i < index->calls.count; i++)
         if (!index->calls.items[i].description ||
             index->calls.items[i].description > index->descriptions.count ||
-            index->calls.items[i].file > texts)
+            !is_text(index, index->calls.items[i].file))
             return false;
     for (size_t i = 0; i < index->lines.count; i++)
-        if (index->lines.items[i].file > texts)
+        if (!is_text(index, index->lines.items[i].file))
             return false;
     return true;
 }

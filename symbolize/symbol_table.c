@@ -118,14 +118,18 @@ struct sprof_digest symbol_table_key(struct image *image, struct image *debug, s
     return key;
 }
 
-/* Every name begins inside the texts, which end with a NUL. */
+/* The texts end with a NUL, and every name is one of them, another for each symbol: names that
+ * shared their ends could be far longer together than all texts. */
 static bool is_valid(const struct symbol_table *table)
 {
     if (!table->text_bytes || table->texts[table->text_bytes - 1])
         return false;
-    for (size_t i = 0; i < table->count; i++)
-        if (table->entries[i].name >= table->text_bytes || table->entries[i].rank > UINT8_MAX)
+    for (size_t i = 0; i < table->count; i++) {
+        const uint32_t name = table->entries[i].name;
+        if (name >= table->text_bytes || (name && table->texts[name - 1]) ||
+            (i && name <= table->entries[i - 1].name) || table->entries[i].rank > UINT8_MAX)
             return false;
+    }
     return true;
 }
 

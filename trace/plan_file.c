@@ -137,6 +137,8 @@ struct source {
     const struct file_function *functions;
     const struct file_callee *callees;
     const char *texts;
+    uint32_t last_text;    /* that was asked for */
+    uint64_t callees_seen; /* of the functions so far */
 };
 
 static bool open_source(struct sprof_bytes bytes, struct source *source)
@@ -159,11 +161,17 @@ static bool open_source(struct sprof_bytes bytes, struct source *source)
     return header->text_bytes == left && left && !source->texts[left - 1];
 }
 
-static bool get_text(const struct source *source, uint32_t offset, const char *texts,
-                     const char **text)
+/* Texts are asked for in the order in which they were put. Those that shared their ends could be
+ * far longer together than all. */
+static bool get_text(struct source *source, uint32_t offset, const char *texts, const char **text)
 {
     *text = offset ? texts + offset : NULL;
-    return offset < source->header->text_bytes;
+    if (!offset)
+        return true;
+    if (offset <= source->last_text || offset >= source->header->text_bytes || texts[offset - 1])
+        return false;
+    source->last_text = offset;
+    return true;
 }
 
 /* A site lies in its function, and what it displaces has room for a jump. */
@@ -178,14 +186,15 @@ static bool site_is_valid(const struct file_function *in)
            in->displaced >= TRACE_JUMP_BYTES && in->displaced <= TRACE_DISPLACED_MAX;
 }
 
-static bool get_function(const struct source *source, size_t i, const char *texts,
+static bool get_function(struct source *source, size_t i, const char *texts,
                          struct trace_function *out)
 {
     const struct file_function *in = &source->functions[i];
     if (in->end <= in->start || (i && in->start < source->functions[i - 1].end) ||
         in->mechanism >= TRACE_MECHANISMS || in->why >= TRACE_REASONS || !site_is_valid(in) ||
         in->first_callee > source->header->callees ||
-        in->callees > source->header->callees - in->first_callee)
+        in->callees > source->header->callees - in->first_callee ||
+        (source->callees_seen += in->callees) > source->header->callees)
         return false;
     *out = (struct trace_function){
         .start = in->start,
@@ -206,12 +215,14 @@ static bool get_function(const struct source *source, size_t i, const char *text
         .catches = in->catches,
     };
     memcpy(out->original, in->original, sizeof out->original);
-    return get_text(source, in->name, texts, &out->name) && out->name &&
-           get_text(source, in->linkage_name, texts, &out->linkage_name) && out->linkage_name;
+    if (!get_text(source, in->name, texts, &out->name) || !out->name)
+        return false;
+    out->linkage_name = out->name;
+    return in->linkage_name == in->name ||
+           (get_text(source, in->linkage_name, texts, &out->linkage_name) && out->linkage_name);
 }
 
-static bool get_callee(const struct source *source, size_t i, const char *texts,
-                       struct trace_callee *out)
+static bool get_callee(struct source *source, size_t i, const char *texts, struct trace_callee *out)
 {
     const struct file_callee *in = &source->callees[i];
     *out = (struct trace_callee){
@@ -219,7 +230,7 @@ static bool get_callee(const struct source *source, size_t i, const char *texts,
     return get_text(source, in->imported, texts, &out->imported);
 }
 
-static int read_all(struct trace_plan *plan, const struct source *source)
+static int read_all(struct trace_plan *plan, struct source *source)
 {
     const struct file_header *header = source->header;
     char *texts = sprof_arena_alloc(&plan->texts, (size_t)header->text_bytes);
@@ -228,13 +239,14 @@ static int read_all(struct trace_plan *plan, const struct source *source)
     if (!texts || !plan->functions || !plan->callees)
         return SPROF_ENOMEM;
     memcpy(texts, source->texts, (size_t)header->text_bytes);
-    bool valid = get_text(source, header->module, texts, &plan->module) && plan->module &&
-                 get_text(source, header->runtime, texts, &plan->runtime);
+    bool valid = true;
     for (; plan->function_count < header->functions && valid; plan->function_count++)
         valid = get_function(source, plan->function_count, texts,
                              &plan->functions[plan->function_count]);
     for (; plan->callee_count < header->callees && valid; plan->callee_count++)
         valid = get_callee(source, plan->callee_count, texts, &plan->callees[plan->callee_count]);
+    valid = valid && get_text(source, header->module, texts, &plan->module) && plan->module &&
+            get_text(source, header->runtime, texts, &plan->runtime);
     plan->sanitized = header->sanitized;
     plan->is_loader = header->is_loader;
     plan->lands = header->lands;
@@ -244,7 +256,7 @@ static int read_all(struct trace_plan *plan, const struct source *source)
 
 int trace_plan_load(struct trace_plan *plan, struct sprof_bytes bytes)
 {
-    struct source source;
+    struct source source = {0};
     *plan = (struct trace_plan){0};
     if (!open_source(bytes, &source))
         return SPROF_EFORMAT;

@@ -86,6 +86,26 @@ static void test_order_of_aliases(void)
     CU_ASSERT_EQUAL(demangle_compare_aliases("same", "same"), 0);
 }
 
+static uint64_t time_to_compare(size_t bytes)
+{
+    enum { TIMES = 300 };
+    char *name = malloc(bytes + 1);
+    memset(name, '_', bytes);
+    name[bytes] = '\0';
+    const uint64_t begin = sprof_clock_own_cpu_ns();
+    for (int i = 0; i < TIMES; i++)
+        CU_ASSERT_TRUE(demangle_compare_aliases(name, "f") > 0);
+    const uint64_t taken = sprof_clock_own_cpu_ns() - begin;
+    free(name);
+    return taken;
+}
+
+/* One of many megabytes may be compared with each of a million others. */
+static void test_aliases_without_end(void)
+{
+    CU_ASSERT_TRUE(time_to_compare(64 << 20) < 20 * time_to_compare(64 << 10));
+}
+
 void sprof_suite_symbolize_demangle(void);
 void sprof_suite_symbolize_demangle(void)
 {
@@ -95,4 +115,5 @@ void sprof_suite_symbolize_demangle(void)
     CU_add_test(suite, "Ada only where it is known", test_ada_only_where_it_is_known);
     CU_add_test(suite, "an explosion is cut", test_explosion_is_cut);
     CU_add_test(suite, "order of aliases", test_order_of_aliases);
+    CU_add_test(suite, "aliases without end", test_aliases_without_end);
 }

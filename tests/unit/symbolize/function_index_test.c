@@ -118,6 +118,28 @@ static void test_stored_and_grown(void)
     fixture_close(&fixture);
 }
 
+/* A million names that are each other's ends would be longer than any memory. */
+static void test_texts_that_share_their_ends(void)
+{
+    struct function_index index;
+    struct fixture fixture;
+    fixture_open(&fixture);
+    struct cache *cache = cache_open(fixture_path(&fixture, "cache"));
+    fill(&index);
+    function_index_store(&index, cache, key);
+    function_index_release(&index);
+    CU_ASSERT_TRUE_FATAL(function_index_load(&index, cache, key));
+    function_index_own(&index);
+    index.descriptions.items[0].linkage_name++;
+    CU_ASSERT_STRING_EQUAL(function_index_text_of(&index, index.descriptions.items[0].linkage_name),
+                           "uter");
+    function_index_store(&index, cache, key);
+    function_index_release(&index);
+    CU_ASSERT_FALSE(function_index_load(&index, cache, key));
+    cache_free(cache, 0);
+    fixture_close(&fixture);
+}
+
 /* Whatever the bytes say, asking is safe. */
 static void test_changed_bytes(void)
 {
@@ -167,5 +189,6 @@ void sprof_suite_symbolize_function_index(void)
     CU_pSuite suite = CU_add_suite("symbolize/function_index", NULL, NULL);
     CU_add_test(suite, "what covers an address", test_what_covers_an_address);
     CU_add_test(suite, "stored and grown", test_stored_and_grown);
+    CU_add_test(suite, "texts that share their ends", test_texts_that_share_their_ends);
     CU_add_test(suite, "changed bytes", test_changed_bytes);
 }

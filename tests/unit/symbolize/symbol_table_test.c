@@ -169,6 +169,17 @@ static void test_forged_tables(void)
     bad.text_bytes = 4; /* a name behind it */
     symbol_table_store(&bad, cache, key);
     CU_ASSERT_FALSE(symbol_table_find(&found, cache, key));
+    static const struct symbol_entry sharing[] = {{0x1000, 16, 0x2000, 4, 0},
+                                                  {0x1010, 16, 0x2000, 5, 1}},
+                                     twice[] = {{0x1000, 16, 0x2000, 4, 0},
+                                                {0x1010, 16, 0x2000, 4, 1}};
+    bad = good;
+    bad.entries = sharing; /* a name that is another's end */
+    symbol_table_store(&bad, cache, key);
+    CU_ASSERT_FALSE(symbol_table_find(&found, cache, key));
+    bad.entries = twice;
+    symbol_table_store(&bad, cache, key);
+    CU_ASSERT_FALSE(symbol_table_find(&found, cache, key));
     const uint64_t counts[] = {UINT64_MAX / 16, 8, 0, 0};
     const struct sprof_bytes piece = {(const uint8_t *)counts, sizeof counts};
     cache_put(cache, CACHE_SYMBOLS, key, &piece, 1);

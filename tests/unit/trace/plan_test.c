@@ -281,12 +281,32 @@ static void check_loaded(const uint8_t *data, size_t size)
                                  function->displaced <= TRACE_DISPLACED_MAX);
             CU_ASSERT_TRUE_FATAL((size_t)function->first_callee + function->callees <=
                                  plan.callee_count);
+            CU_ASSERT_TRUE_FATAL(!function->name[-1]); /* it is no other text's end */
             CU_ASSERT_TRUE_FATAL(strlen(function->name) + strlen(function->linkage_name) < size);
         }
         trace_plan_count(&plan);
         trace_plan_release(&plan);
     }
     free(copy);
+}
+
+/* To go through what a million functions call that call all the same would never end. */
+static void test_callees_that_are_shared(void)
+{
+    struct fixture fixture;
+    struct sprof_bytes bytes;
+    struct trace_plan loaded;
+    make_assembly(&fixture);
+    CU_ASSERT_TRUE_FATAL(fixture.plan.callee_count > 0 && fixture.plan.function_count > 1);
+    for (size_t i = 0; i < 2; i++) {
+        fixture.plan.functions[i].first_callee = 0;
+        fixture.plan.functions[i].callees = (uint32_t)fixture.plan.callee_count;
+    }
+    CU_ASSERT_EQUAL_FATAL(trace_plan_save(&fixture.plan, &bytes), 0);
+    CU_ASSERT_EQUAL(trace_plan_load(&loaded, bytes), SPROF_EFORMAT);
+    CU_ASSERT_PTR_NULL(loaded.functions);
+    free((void *)bytes.data);
+    fixture_release(&fixture);
 }
 
 static void test_damaged_plans(void)
@@ -431,6 +451,7 @@ void sprof_suite_trace_plan(void)
     CU_add_test(suite, "sleds", test_sleds);
     CU_add_test(suite, "kinds of programs", test_kinds_of_programs);
     CU_add_test(suite, "a saved plan is the same", test_saved_plan_is_the_same);
+    CU_add_test(suite, "callees that are shared", test_callees_that_are_shared);
     CU_add_test(suite, "damaged plans", test_damaged_plans);
     CU_add_test(suite, "damaged files", test_damaged_files);
     CU_add_test(suite, "other bytes in the process", test_other_bytes_in_the_process);
