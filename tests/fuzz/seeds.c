@@ -132,13 +132,41 @@ static int write_changes(const char *root)
     return failed;
 }
 
+/* One change each, all over what is stored: most are taken, and what they say is used. Numbers of
+ * seeds follow those that are there. */
+static int write_single_changes(const char *root)
+{
+    int failed = 0;
+    for (uint16_t i = 0; i < 40; i++) {
+        const uint16_t index[] = {(uint16_t)(64 + 52 * i), (uint16_t)(i % 4)};
+        const uint8_t symbol[] = {(uint8_t)(24 + 3 * i), (uint8_t)(i % 5), 0};
+        failed |= write_seed(root, "function_index", 2 + i, index, sizeof index);
+        failed |= write_seed(root, "symbol_table", 2 + i, symbol, sizeof symbol);
+    }
+    return failed;
+}
+
+/* Changes to each of the cache's entries: one, a piece less, a piece more, one with the checksum of
+ * before. */
+static int write_entries(const char *root)
+{
+    int failed = 0;
+    for (uint8_t i = 0; i < 48; i++) {
+        const uint8_t seed[] = {i / 4, (const uint8_t[]){0, 2, 4, 1}[i % 4], 24, 0, 16, 0, 0, 255,
+                                0};
+        failed |= write_seed(root, "cache", i, seed, sizeof seed);
+    }
+    return failed;
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 2) {
         fprintf(stderr, "usage: %s DIRECTORY\n", argv[0]);
         return 2;
     }
-    int failed = write_sections(argv[1]) | write_small(argv[1]) | write_changes(argv[1]);
+    int failed = write_sections(argv[1]) | write_small(argv[1]) | write_changes(argv[1]) |
+                 write_entries(argv[1]) | write_single_changes(argv[1]);
     for (unsigned i = 0; i < 14; i++)
         failed |= write_walk(argv[1], i, i * 0x100 + 8, i == 10);
     return failed;
