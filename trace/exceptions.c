@@ -1,5 +1,6 @@
-/* Counts the places where functions catch exceptions, from their exception tables (Itanium C++ ABI,
- * exception handling tables; the form of GCC and LLVM). */
+/* Counts the places where functions catch exceptions, and says which of their instructions lead to
+ * them, from their exception tables (Itanium C++ ABI, exception handling tables; the form of GCC
+ * and LLVM). */
 #include "trace/planner.h"
 
 enum { OMITTED = 0xff };
@@ -27,28 +28,58 @@ static uint64_t read_number(struct sprof_reader *reader, uint8_t encoding)
     }
 }
 
+/* Finds a table's entries: from here on the reader gives them. Returns how their numbers stand. */
+static uint8_t find_entries(struct sprof_reader *reader)
+{
+    const uint8_t landing_encoding = sprof_reader_u8(reader);
+    if (landing_encoding != OMITTED)
+        read_number(reader, landing_encoding);
+    if (sprof_reader_u8(reader) != OMITTED)
+        sprof_reader_uleb(reader);
+    const uint8_t encoding = sprof_reader_u8(reader);
+    const uint64_t size = sprof_reader_uleb(reader);
+    reader->failed |= size > sprof_reader_left(reader);
+    if (!reader->failed)
+        reader->end = reader->next + size;
+    return encoding;
+}
+
+/* Instructions [start, end) of a function lead to a landing pad, 0: to none. */
+struct entry {
+    uint64_t start, end, landing, action;
+};
+
+static bool next_entry(struct sprof_reader *reader, uint8_t encoding, struct entry *entry)
+{
+    if (reader->failed || !sprof_reader_left(reader))
+        return false;
+    entry->start = read_number(reader, encoding);
+    entry->end = entry->start + read_number(reader, encoding);
+    entry->landing = read_number(reader, encoding);
+    entry->action = sprof_reader_uleb(reader);
+    return !reader->failed;
+}
+
 /* Calls with a landing pad and an action: without one, it only cleans up and goes on unwinding. */
 static uint32_t count_catches(struct sprof_reader reader)
 {
-    const uint8_t landing_encoding = sprof_reader_u8(&reader);
-    if (landing_encoding != OMITTED)
-        read_number(&reader, landing_encoding);
-    if (sprof_reader_u8(&reader) != OMITTED)
-        sprof_reader_uleb(&reader);
-    const uint8_t encoding = sprof_reader_u8(&reader);
-    const uint64_t size = sprof_reader_uleb(&reader);
-    if (reader.failed || size > sprof_reader_left(&reader))
-        return 0;
-    reader.end = reader.next + size;
+    const uint8_t encoding = find_entries(&reader);
+    struct entry entry;
     uint32_t count = 0;
-    while (sprof_reader_left(&reader) && !reader.failed) {
-        read_number(&reader, encoding);
-        read_number(&reader, encoding);
-        const uint64_t landing = read_number(&reader, encoding);
-        const uint64_t action = sprof_reader_uleb(&reader);
-        count += !reader.failed && landing && action;
-    }
+    while (next_entry(&reader, encoding, &entry))
+        count += entry.landing && entry.action;
     return count;
+}
+
+bool trace_lands(struct sprof_bytes table, uint64_t from, uint64_t to)
+{
+    struct sprof_reader reader = sprof_reader_of(table);
+    const uint8_t encoding = find_entries(&reader);
+    struct entry entry;
+    while (next_entry(&reader, encoding, &entry))
+        if (entry.landing && entry.start < to && entry.end > from)
+            return true;
+    return false;
 }
 
 static void add_table(void *context, uint64_t start, uint64_t table)

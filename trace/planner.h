@@ -60,6 +60,10 @@ void trace_spread_needs(struct trace_planner *planner);
 /* Counts the places where exceptions are caught. */
 void trace_scan_exception_tables(struct trace_planner *planner);
 
+/* Whether what an instruction in [from, to) throws, counted from the function's beginning, is
+ * caught or cleaned up after in the function, by its exception table. */
+bool trace_lands(struct sprof_bytes table, uint64_t from, uint64_t to);
+
 /* Decides for one function; all code must have been scanned. `limit`: where the next one begins. */
 void trace_decide(struct trace_planner *planner, struct trace_function *function, uint64_t limit);
 

@@ -5,6 +5,7 @@
 #include "arch/arch.h"
 #include "trace/embed/elf_file.h"
 #include "trace/embed/embedded.h"
+#include "trace/planner.h"
 #include "trace/relocate.h"
 #include "trace/tracing.h"
 
@@ -27,6 +28,7 @@ struct maker {
     struct sprof_str code; /* of the new section */
     SPROF_VEC(struct embedded_function) functions;
     SPROF_VEC(struct unwind_moved) moved;
+    struct sprof_map tables; /* starts of functions → vaddr of their exception tables */
     struct sprof_suggestions near;
     size_t found; /* chosen functions */
     struct sprof_error *error;
@@ -232,6 +234,36 @@ static uint64_t put_prologue(struct maker *maker, const struct trace_function *f
     return keep_moved(maker, beginning.moved) ? site : 0;
 }
 
+static void note_table(void *context, uint64_t function, uint64_t table)
+{
+    struct maker *maker = context;
+    maker->code.failed |= sprof_map_put(&maker->tables, function, table) != 0;
+}
+
+static int find_tables(struct maker *maker)
+{
+    uint64_t vaddr;
+    const struct sprof_bytes frames = elf_file_section(&maker->file, ".eh_frame", &vaddr);
+    if (frames.size && unwind_each_exception_table(frames, vaddr, note_table, maker))
+        maker->code.failed = true;
+    return maker->code.failed ? sprof_error_memory(maker->error) : 0;
+}
+
+/* Whether a handler of the function is meant for a fault of what would be moved: handlers are found
+ * by the place of an instruction in its function. */
+static bool catches_at_once(const struct maker *maker, const struct trace_function *function)
+{
+    const uint64_t *at = sprof_map_get(&maker->tables, function->start);
+    const uint64_t from = function->site - function->start;
+    uint64_t vaddr = 0;
+    const struct sprof_bytes tables = elf_file_section(&maker->file, ".gcc_except_table", &vaddr);
+    if (!at || *at < vaddr || *at - vaddr >= tables.size ||
+        !trace_may_fault(function->original, function->displaced))
+        return false;
+    const struct sprof_bytes table = {tables.data + (*at - vaddr), tables.size - (*at - vaddr)};
+    return trace_lands(table, from, from + function->displaced);
+}
+
 static bool is_sled(const struct trace_function *function)
 {
     return function->mechanism == TRACE_SLED || function->mechanism == TRACE_FENTRY ||
@@ -260,6 +292,10 @@ static int embed_function(struct maker *maker, const struct trace_function *func
     uint8_t *entry = elf_file_at(&maker->file, function->site, function->displaced);
     if (!entry || memcmp(entry, function->original, function->displaced) != 0) {
         leave_out(maker, function, "the file has other bytes there");
+        return 0;
+    }
+    if (!is_sled(function) && catches_at_once(maker, function)) {
+        leave_out(maker, function, "it catches what its first instructions may throw");
         return 0;
     }
     memcpy(embedded.kept, function->original, function->displaced);
@@ -449,6 +485,8 @@ int trace_embed(const struct trace_embedding *embedding, struct cache *cache,
     if (!code)
         code = open_plan(&maker, cache);
     if (!code)
+        code = find_tables(&maker);
+    if (!code)
         code = make(&maker, expressions);
     result->is_library = maker.file.is_library;
     char agent[TARGET_PATH_MAX];
@@ -460,5 +498,6 @@ int trace_embed(const struct trace_embedding *embedding, struct cache *cache,
     sprof_str_release(&maker.code);
     sprof_vec_release(&maker.functions);
     sprof_vec_release(&maker.moved);
+    sprof_map_release(&maker.tables);
     return code;
 }
