@@ -6,6 +6,7 @@
 #include "arch/arch.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -94,13 +95,43 @@ void trace_bypass_end(struct trace_session *session, size_t number)
     probe->was_off = false;
 }
 
+/* Whether the process has a handler for faults, which may look for where it came from, or throw: no
+ * unwinder knows where the stack ends in a copy of a function's beginning that nothing has tried
+ * the stack before. */
+static bool handles_faults(const struct trace_session *session)
+{
+    const uint64_t faults = UINT64_C(1) << (SIGSEGV - 1) | UINT64_C(1) << (SIGBUS - 1);
+    char path[64], line[256];
+    unsigned long long caught = 0;
+    snprintf(path, sizeof path, "/proc/%d/status", (int)session->pid);
+    FILE *file = fopen(path, "re");
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "SigCgt: %llx", &caught) == 1)
+            break;
+    if (file)
+        fclose(file);
+    return caught & faults;
+}
+
+static bool is_any_off(const struct trace_session *session)
+{
+    for (size_t i = 0; i < session->probes.count; i++)
+        if (session->probes.items[i].was_off || session->probes.items[i].is_passed)
+            return true;
+    return false;
+}
+
 void trace_bypass_look(struct trace_session *session)
 {
+    const bool handles =
+        !session->listens && session->code_fd > 0 && is_any_off(session) && handles_faults(session);
     for (size_t i = 0; i < session->probes.count && session->code_fd > 0; i++) {
         struct trace_probe *probe = &session->probes.items[i];
         const bool is_off = probe->is_placed && !probe->is_left && !probe->rests &&
                             !atomic_load(&session->shared->tiers[i]);
-        if (is_off && probe->was_off && !probe->is_passed)
+        if (handles && probe->is_passed && set_passed(session, probe, false))
+            probe->is_passed = false;
+        if (!handles && is_off && probe->was_off && !probe->is_passed)
             probe->is_passed = set_passed(session, probe, true);
         probe->was_off = is_off;
     }

@@ -94,18 +94,21 @@ static bool end_branch(struct maker *maker)
     return put_jump(maker, PROBE_COPY_BRANCH);
 }
 
-/* Its operand is too far away, and has to be described none the less where it may fault. */
+/* Its operand is too far away, and has to be described none the less where it may fault: without
+ * that there is no probe. */
 static enum going put_reaching(struct maker *maker, const uint8_t *code,
                                const struct arch_instruction *instruction)
 {
     uint8_t moved[ARCH_REACHED_BYTES];
     size_t at;
-    if (maker->branch_at != NOWHERE || !arch_instruction_may_fault(code, instruction))
+    if (!arch_instruction_may_fault(code, instruction))
         return STAYS;
+    if (maker->branch_at != NOWHERE)
+        return FAILS;
     const size_t length =
         arch_instruction_reach(code, instruction, PROBE_COPY_BRANCH - maker->size, moved, &at);
     if (!length)
-        return STAYS;
+        return FAILS;
     put_word(maker, PROBE_COPY_BRANCH,
              maker->site + maker->size + instruction->length + (uint64_t)instruction->displacement);
     put_last(maker, maker->size + at - 1, maker->size, ARCH_BORROWED_BYTES);

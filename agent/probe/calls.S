@@ -20,6 +20,9 @@
 #define DEPTH 0x7fffffff       /* enum logged */
 #define LOGGED 0x80000000
 #define DEPTH_MAX 0x1fffff     /* PROBE_LOG_DEPTH_MAX */
+/* How far below the return address functions reach with instructions that are moved, which no
+ * unwinder knows in islands: the slot is 16 bytes above. */
+#define REACHED (256 - 16)
 #define RING_MARGIN 256
 #define RING_TAIL 64           /* struct probe_ring */
 #define RING_UNITS 4096        /* PROBE_RING_HEADER */
@@ -59,6 +62,7 @@
         .p2align 6
 probe_enter:
         .cfi_startproc
+        testb   %al, -REACHED(%rsp)             /* where the stack ends it faults here */
         save    %rax
         mov     probe_inside+INSIDE_ALIVE(%rip), %rax
         mov     (%rax), %rax

@@ -29,9 +29,9 @@ static const bool plain_extended[256] = {
 /* An operand on the stack, of the file or of the thread. */
 static bool is_there(const struct arch_instruction *instruction, bool is_of_thread)
 {
+    const bool is_on_stack = instruction->base == ARCH_SP && instruction->displacement >= INT8_MIN;
     return instruction->base == ARCH_PC ||
-           (instruction->index < 0 &&
-            (instruction->base == ARCH_SP || (is_of_thread && instruction->base < 0)));
+           (instruction->index < 0 && (is_on_stack || (is_of_thread && instruction->base < 0)));
 }
 
 bool arch_instruction_may_fault(const uint8_t *code, const struct arch_instruction *instruction)

@@ -150,45 +150,74 @@ size_t arch_call_move(const uint8_t *code, const struct arch_instruction *instru
     return writer.failed ? 0 : writer.length;
 }
 
-/* The bits of prefixes that would make another register of rcx are cleared. */
-static bool prefix_for_rcx(uint8_t *code, size_t opcode_end)
+/* == An operand that is too far away == */
+
+/* What stands before an opcode. */
+enum { VEX_3 = 0xc4, VEX_2 = 0xc5, EVEX = 0x62, XOP = 0x8f };
+
+/* Has the operand's base be one of the first eight registers. */
+static void prefix_for_low_base(uint8_t *prefix)
 {
-    enum { VEX_3 = 0xc4, VEX_2 = 0xc5, EVEX = 0x62, REX_B = 1, NOT_VEX_B = 1 << 5 };
-    size_t i = 0;
-    while (i < opcode_end && (code[i] == 0x66 || code[i] >> 1 == 0x79))
-        i++;
-    if (code[i] == VEX_3)
-        code[i + 1] |= NOT_VEX_B;
-    else if (code[i] >> 4 == 4)
-        code[i] &= (uint8_t)~REX_B;
-    return code[i] != EVEX;
+    enum { REX_B = 1, NOT_VEX_B = 1 << 5, NOT_EVEX_XB = 3 << 5 };
+    if (*prefix == VEX_3)
+        prefix[1] |= NOT_VEX_B;
+    else if (*prefix == EVEX)
+        prefix[1] |= NOT_EVEX_XB;
+    else if (*prefix >> 4 == 4)
+        *prefix &= (uint8_t)~REX_B;
 }
 
-/* The operand becomes (%rcx); the red zone stays as it is, and so do flags. What reads or writes a
- * general register itself may mean rcx: division is known not to. */
+/* A general register that the instruction does not use: by its operands' fields, and none of those
+ * that instructions use which do not name them, but for strings and cmpxchg16b. -1: there is none.
+ */
+static int spare_register(const uint8_t *prefix, unsigned modrm)
+{
+    enum { RBX = 3, RSI = 6, RDI = 7, LOW = 7, NONE = 8 };
+    static const uint8_t candidates[] = {RSI, RDI, RBX};
+    const bool is_vex = *prefix == VEX_2 || *prefix == VEX_3 || *prefix == EVEX;
+    const uint8_t third = prefix[*prefix == VEX_2 ? 1 : 2]; /* holds one more operand, inverted */
+    const unsigned other = is_vex ? (unsigned)~third >> 3 & LOW : NONE;
+    for (size_t i = 0; i < sizeof candidates; i++)
+        if (candidates[i] != (modrm >> 3 & LOW) && candidates[i] != other)
+            return candidates[i];
+    return -1;
+}
+
+/* The operand becomes one at a register; the red zone stays as it is, and so do flags. */
 size_t arch_instruction_reach(const uint8_t *code, const struct arch_instruction *instruction,
                               size_t word, uint8_t moved[ARCH_REACHED_BYTES], size_t *at)
 {
-    static const uint8_t begin[] = {0x48, 0x8d, 0x64, 0x24, 0x80, 0x51, 0x48, 0x8b, 0x0d};
-    static const uint8_t end[] = {0x59, 0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0};
-    enum { RCX = 1, MODRM_RM = 7 };
+    enum { PUSH = 0x50, POP = 0x58, MODRM_RM = 7, MODRM_HERE = 5, STACK_POP = 0x8f, GROUP = 0xff };
+    static const uint8_t begin[] = {0x48, 0x8d, 0x64, 0x24, 0x80};        /* lea -128(%rsp),%rsp */
+    static const uint8_t end[] = {0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0}; /* lea 128(%rsp),%rsp */
     struct writer writer = {.bytes = moved};
     uint8_t there[ARCH_INSTRUCTION_BYTES];
     const size_t modrm = instruction->field_at - 1u;
-    if (instruction->base != ARCH_PC || instruction->flow != ARCH_FLOW_NEXT || !modrm)
+    if (instruction->base != ARCH_PC || instruction->flow != ARCH_FLOW_NEXT ||
+        !instruction->field_at || !modrm)
         return 0;
     memcpy(there, code, instruction->length);
-    const bool divides = there[modrm - 1] >> 1 == 0x7b;
-    if (!prefix_for_rcx(there, modrm) || (!divides && (there[modrm] >> 3 & 7) == RCX))
+    size_t prefix = 0;
+    while (prefix < modrm - 1 && (there[prefix] == 0x66 || there[prefix] >> 1 == 0x79))
+        prefix++;
+    const int base = spare_register(there + prefix, there[modrm]);
+    if (base < 0 || there[prefix] == XOP || there[modrm - 1] == STACK_POP ||
+        there[modrm - 1] == GROUP)
         return 0;
-    there[modrm] = (uint8_t)((there[modrm] & ~MODRM_RM) | RCX);
-    put(&writer, begin, sizeof begin); /* lea -128(%rsp),%rsp; push %rcx; mov word(%rip),%rcx */
+    prefix_for_low_base(there + prefix);
+    there[modrm] = (uint8_t)((there[modrm] & ~MODRM_RM) | base);
+    put(&writer, begin, sizeof begin);
+    put_byte(&writer, (uint8_t)(PUSH + base));
+    put_byte(&writer, 0x48); /* mov word(%rip),base */
+    put_byte(&writer, 0x8b);
+    put_byte(&writer, (uint8_t)(base << 3 | MODRM_HERE));
     put_distance(&writer, word, 0);
     *at = writer.length;
     put(&writer, there, modrm + 1);
     put(&writer, there + instruction->field_at + 4,
         instruction->length - instruction->field_at - 4u);
-    put(&writer, end, sizeof end); /* pop %rcx; lea 128(%rsp),%rsp */
+    put_byte(&writer, (uint8_t)(POP + base));
+    put(&writer, end, sizeof end);
     return writer.failed ? 0 : writer.length;
 }
 

@@ -4,6 +4,7 @@
 long out;
 int zero;
 double none;
+alignas(4096) long barrier[512];
 
 long cell::member()
 {
@@ -23,6 +24,16 @@ int divide_by_zero(int a)
 double divide_by_none(double a)
 {
     return a / none;
+}
+
+double add_to_none(double a, double b)
+{
+    return b / none + a;
+}
+
+void cross(long a)
+{
+    barrier[3] = a;
 }
 
 void store(const long *p)

@@ -1,5 +1,6 @@
 /* Handlers of faults throw, and callers of who faulted catch: in every round each of them, or the program says how many
- * were missed. With STACK also where the stack ends.
+ * were missed. One has what was written to a protected page written after all. With STACK also where the stack ends, and
+ * where the handler jumps.
  *
  *     faults ROUNDS [FILE]     goes on until FILE exists, where one is given
  *
@@ -7,12 +8,16 @@
  */
 #include "faulting.h"
 
+#include <csetjmp>
 #include <csignal>
 #include <cfenv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <alloca.h>
 #include <execinfo.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define NI __attribute__((noinline))
@@ -21,10 +26,17 @@ struct fault {
     int signal;
 };
 
-static bool shows;
+static bool shows, jumps;
+static sigjmp_buf above;
 
-static void handle(int signal, siginfo_t *, void *)
+static void handle(int signal, siginfo_t *info, void *)
 {
+    if (info->si_addr >= barrier && info->si_addr < barrier + 512) {
+        mprotect(barrier, sizeof barrier, PROT_READ | PROT_WRITE);
+        return;
+    }
+    if (jumps)
+        siglongjmp(above, 1);
     if (shows && signal == SIGSEGV) {
         void *frames[64];
         const int depth = backtrace(frames, 64);
@@ -99,6 +111,8 @@ static void once()
 #ifndef LATER /* LLVM's unwinder looks before the instruction, which is another function */
     feenableexcept(FE_DIVBYZERO); /* a handler begins without, and leaves it so */
     catches(SIGFPE, [] { quotient += divide_by_none(3); });
+    feenableexcept(FE_DIVBYZERO);
+    catches(SIGFPE, [] { quotient += add_to_none(3, 4); });
     catches(SIGSEGV, [] { out += middle(nullptr); });
     catches(SIGSEGV, [] { store(nullptr); });
     catches(SIGSEGV, [] { out += through_table(nullptr, 3); });
@@ -115,13 +129,28 @@ int main(int count, char **arguments)
     take(SIGSEGV, stack);
     take(SIGFPE, stack);
     shows = getenv("SHOW") != nullptr;
-    for (long i = atol(arguments[1]); i > 0; i--)
+    for (long i = atol(arguments[1]); i > 0; i--) {
+        mprotect(barrier, sizeof barrier, PROT_READ);
+        cross(i);
+        wrong += barrier[3] != i;
         once();
+    }
     while (count > 2 && access(arguments[2], F_OK))
         once();
 #ifdef STACK
-    for (int i = 0; i < 3; i++)
-        catches(SIGSEGV, [] { int sum = 0; out += deep(0, &sum); });
+    const rlimit room = {1 << 19, RLIM_INFINITY};
+    setrlimit(RLIMIT_STACK, &room);
+    for (size_t i = 1; i < 256; i += 16) /* so that each of its instructions is where the stack ends */
+        catches(SIGSEGV, [i] { int sum = 0; static_cast<volatile char *>(alloca(i))[0] = 1; out += deep(0, &sum); });
+#endif
+#ifdef STACK
+    jumps = true;
+    for (volatile size_t i = 1; i < 256; i += 16)
+        if (!sigsetjmp(above, 1)) {
+            int sum = 0;
+            static_cast<volatile char *>(alloca(16))[0] = 1;
+            wrong += deep(0, &sum) != 0;
+        }
 #endif
     printf("%ld wrong\n", wrong);
     fflush(stdout);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Programs whose handlers of faults throw, and are traced: who faults does so in instructions that were moved.
 #
-#   faults.sh gcc|clang|llvm|static|ada|walked|attach|switched
+#   faults.sh gcc|clang|llvm|static|ada|walked|embedded|attach|switched|off
 here=$(cd "$(dirname "$0")" && pwd)
 . "$(dirname "$0")/lib.sh"
 rounds=200
@@ -147,6 +147,37 @@ switched() {
     "$SPROF" ctl -p $target end >status.txt 2>&1 || fail "does not end: $(cat status.txt)"
     wait $tracer || fail "$(cat err)"
     ends_well
+}
+
+# Where the stack ends in a function whose probe is off, and nothing goes on to rest.
+off() {
+    local tracer flag
+    for flag in -O0 -O1 -O2; do
+        built g++ $flag -fnon-call-exceptions -DSTACK
+        rm -f end
+        "$SPROF" trace --paused --rest off -o off.db -- ./faults 1 "$PWD/end" >sums 2>err &
+        tracer=$!
+        children+=($tracer)
+        sleep 1.5 # probes are looked at ten times a second
+        : >end
+        wait $tracer
+        status=$?
+        [ $status = 0 ] && [ "$(cat sums)" = "0 wrong" ] || fail "$flag: ended with $status: $(cat sums err)"
+    done
+}
+
+# In files that probes were put into: what is caught where it faults has none there.
+embedded() {
+    local flag
+    for flag in -O0 -O1 -O2; do
+        built g++ $flag -fnon-call-exceptions -DOWN -DSTACK
+        "$SPROF" probes faults --embed -o faults.probes >embed.txt 2>err || fail "$flag: not embedded: $(cat err)"
+        [ $flag = -O0 ] || grep -q 'left out [12]: ' embed.txt || fail "$flag: $(cat embed.txt)"
+        [ "$(timeout 60 ./faults.probes 3 2>err)" = "0 wrong" ] || fail "$flag: embedded: $(cat err)"
+        traced embedded -- ./faults.probes $rounds
+    done
+    "$SPROF" probes faults --embed --function '^own' -o own.probes >embed.txt 2>err && fail "own is embedded"
+    grep -q 'catches what its first instructions may throw' err || fail "$(cat err)"
 }
 
 case $1 in
