@@ -89,7 +89,7 @@ void sprof_suggest_offer(struct sprof_suggestions *suggestions, const char *expr
     const char *begin = expression + (*expression == '^');
     size_t length = strlen(begin);
     length -= length && begin[length - 1] == '$';
-    if (length > LONGEST)
+    if (!length || length > LONGEST)
         return;
     memcpy(word, begin, length);
     word[length] = '\0';

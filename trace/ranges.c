@@ -12,11 +12,83 @@
 
 /* == What a range holds == */
 
+/* What an expression that finds no probe would have found otherwise. */
+struct missed {
+    const char *expression;
+    size_t without;   /* functions that it finds, and that have no probe … */
+    size_t refused;   /* … because none can be placed there */
+    const char *name; /* of the first of them */
+    struct sprof_suggestions near, near_without;
+};
+
+static int look_for_missed(struct missed *missed, const struct trace_session *session,
+                           struct trace_expressions *expressions, struct sprof_error *error)
+{
+    for (size_t i = 0; i < session->probes.count; i++)
+        if (session->probes.items[i].is_chosen)
+            sprof_suggest_offer(&missed->near, missed->expression,
+                                session->probes.items[i].function->name);
+    for (size_t f = 0; f < session->files.count; f++) {
+        const struct trace_plan *plan = &session->files.items[f].plan;
+        for (size_t i = 0; i < plan->function_count && session->files.items[f].is_chosen; i++) {
+            const struct trace_function *function = &plan->functions[i];
+            if (!trace_is_true_start(function))
+                continue;
+            const int found = trace_expressions_match(expressions, function, error);
+            if (found < 0)
+                return found;
+            if (!found) {
+                sprof_suggest_offer(&missed->near_without, missed->expression, function->name);
+                continue;
+            }
+            missed->without++;
+            missed->refused += function->mechanism == TRACE_NOT;
+            missed->name = missed->name ? missed->name : function->name;
+        }
+    }
+    return 0;
+}
+
+/* ", but …" or "; near it: …" */
+static void tell_missed(const struct missed *missed, struct sprof_str *out)
+{
+    if (missed->without == 1) {
+        sprof_str_appendf(out, ", but %.100s, which has none", missed->name);
+    } else if (missed->without) {
+        sprof_str_appendf(out, ", but %zu that have none, as %.100s", missed->without,
+                          missed->name);
+    } else if (missed->near.count) {
+        sprof_suggest_append(out, &missed->near);
+    } else if (missed->near_without.count) {
+        sprof_suggest_append(out, &missed->near_without);
+        sprof_str_append(out, " (without a probe)");
+    }
+}
+
+static int refuse_expression(struct trace_session *session, const char *text,
+                             struct trace_expressions *expressions, struct sprof_error *error)
+{
+    struct missed missed = {.expression = text};
+    struct sprof_str names = {0};
+    int result = look_for_missed(&missed, session, expressions, error);
+    if (result)
+        return result;
+    tell_missed(&missed, &names);
+    const bool refused = missed.without && missed.refused == missed.without;
+    result = sprof_error_set(
+        error, SPROF_EUSAGE, 0, "`%.100s` finds no function that has a probe%.400s\n%s", text,
+        names.text ? names.text : "",
+        refused ? "none can be placed there: `sprof probes --refused FILE` says why"
+                : "probes are placed when the trace begins: choose more with --function or "
+                  "--module, and switch them off until they are wanted");
+    sprof_str_release(&names);
+    return result;
+}
+
 static int hold_named(struct trace_session *session, struct trace_range *range,
                       struct sprof_error *error)
 {
     struct trace_expressions *expressions = NULL;
-    struct sprof_suggestions near = {0};
     const char *text = range->text + 1;
     int result = trace_expressions_make(&expressions, &text, 1, error);
     for (size_t i = 0; i < session->probes.count && !result; i++) {
@@ -24,24 +96,13 @@ static int hold_named(struct trace_session *session, struct trace_range *range,
         if (!probe->is_chosen)
             continue;
         const int found = trace_expressions_match(expressions, probe->function, error);
-        if (found < 0)
-            result = found;
-        else if (!found)
-            sprof_suggest_offer(&near, text, probe->function->name);
+        result = found < 0 ? found : 0;
         range->holds[i] = found > 0;
         range->sites += found > 0;
     }
+    if (!result && !range->sites && !session->children) /* what is executed later may have it */
+        result = refuse_expression(session, text, expressions, error);
     trace_expressions_free(expressions);
-    if (result || range->sites || session->children) /* what is executed later may have it */
-        return result;
-    struct sprof_str names = {0};
-    sprof_suggest_append(&names, &near);
-    result = sprof_error_set(error, SPROF_EUSAGE, 0,
-                             "`%.100s` finds no function that has a probe%.300s\nprobes are placed "
-                             "when the command starts: choose more with --function or --module, "
-                             "and switch them off until they are wanted",
-                             text, names.text ? names.text : "");
-    sprof_str_release(&names);
     return result;
 }
 
@@ -307,6 +368,39 @@ int trace_change_ranges(struct trace_session *session, char *text, struct sprof_
         struct trace_session *program = session->programs.items[i];
         result = program == session ? 0 : trace_ranges_adopt(program, session, error);
         trace_switch(program);
+    }
+    return result;
+}
+
+/* The range may be of functions that a program executed later has; then nothing is wrong with it.
+ */
+static int tell_empty(const struct trace_session *session, const struct trace_range *range,
+                      struct sprof_str *answer, struct sprof_error *error)
+{
+    struct trace_expressions *expressions = NULL;
+    struct missed missed = {.expression = range->text + 1};
+    int result = trace_expressions_make(&expressions, &missed.expression, 1, error);
+    for (size_t i = 0; i < session->programs.count && !result; i++)
+        result = look_for_missed(&missed, session->programs.items[i], expressions, error);
+    trace_expressions_free(expressions);
+    if (result)
+        return result;
+    sprof_str_appendf(answer, "\n`%.100s` finds no function that has a probe", range->text + 1);
+    tell_missed(&missed, answer);
+    sprof_str_append(answer, "; it holds for programs that are executed from now on");
+    return 0;
+}
+
+int trace_ranges_tell_empty(const struct trace_session *session, size_t first,
+                            struct sprof_str *answer, struct sprof_error *error)
+{
+    int result = 0;
+    for (size_t r = first; r < session->ranges.count && !result; r++) {
+        size_t sites = 0;
+        for (size_t i = 0; i < session->programs.count; i++)
+            sites += session->programs.items[i]->ranges.items[r].sites;
+        if (!sites)
+            result = tell_empty(session, &session->ranges.items[r], answer, error);
     }
     return result;
 }

@@ -357,6 +357,11 @@ int trace_ranges_begin(struct trace_session *session, struct sprof_error *error)
  * up. SPROF_EUSAGE: there is a mistake in it, and nothing has changed. */
 int trace_change_ranges(struct trace_session *session, char *text, struct sprof_error *error);
 
+/* Names in an answer the ranges from number `first` on that hold no function of any program, as
+ * with --children they may be of programs that are executed later, and what is near them. */
+int trace_ranges_tell_empty(const struct trace_session *session, size_t first,
+                            struct sprof_str *answer, struct sprof_error *error);
+
 /* Takes over the ranges of another session, but for the first. Returns 0 or a negative code. */
 int trace_ranges_adopt(struct trace_session *session, const struct trace_session *from,
                        struct sprof_error *error);

@@ -387,6 +387,8 @@ controlled)
     }
     wait_until 60 eval '"$SPROF" ctl -i t.db status >status.out 2>&1'
     ctl probe -work
+    grep -q '`work` finds no function .* holds for programs that are executed from now on' out ||
+        fail "not said that nothing has such a function yet"
     echo >&7
     wait_until 60 eval '[ "$(grep -c leaf tout)" = 1 ]'
     ctl probe -#2

@@ -375,6 +375,10 @@ bad)
     said 'not being recorded'
     trace
     ctl 2 probe +wrok && said 'near it: work'
+    ctl 2 probe +^serev && said 'near it: serve \(without a probe\)' # it was not chosen
+    ctl 2 probe '+^serve$' && said 'but serve, which has none'
+    ctl 2 probe '+^(serve|answer)$' && said 'but 2 that have none, as (serve|answer)'
+    ctl 2 probe '+^$' && said 'no function that has a probe$'
     ctl 2 probe '-#2' && said 'no range #2.* shows 1'
     ctl 2 probe '-#1,x' && said 'no list of numbers'
     ctl 2 probe '-#1,' && said 'no list of numbers'
