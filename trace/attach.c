@@ -20,7 +20,7 @@
 struct trace_attachment {
     struct trace_code *code;
     struct trace_hand hand;
-    int memory_fd;  /* /proc/PID/mem */
+    int memory_fd;  /* /proc/PID/mem: leads nowhere once the process executes something */
     uint64_t asked; /* address of sprof_probe_asked; 0: the agent is not in the process */
     uint64_t handle;
     char library[TARGET_PATH_MAX];
@@ -153,6 +153,11 @@ static int refuse_reader(pid_t pid, struct sprof_error *error)
     struct sprof_proc_status status;
     const bool is_known = sprof_proc_status_read(pid, &status);
     const struct passwd *owner = is_known ? getpwuid(status.user) : NULL;
+    if (is_known && status.state == 'Z' && status.threads > 1)
+        return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                               "cannot trace process %d: its first thread has ended, by which its "
+                               "memory would be found\n`sprof record -p %d` can sample it",
+                               (int)pid, (int)pid);
     if (is_known && owner && status.user != geteuid())
         return sprof_error_set(error, SPROF_EPERMISSION, EPERM,
                                "process %d may not be traced by you: it belongs to user %s\nrun "
@@ -169,8 +174,11 @@ int trace_attach_check(pid_t pid, int *lock_fd, const struct sprof_log *log,
                        struct sprof_error *error)
 {
     char library[TARGET_PATH_MAX];
-    if (target_may_read(pid))
-        return refuse_reader(pid, error);
+    if (target_may_read(pid)) {
+        trace_wait_for_leader(pid);
+        if (target_may_read(pid))
+            return refuse_reader(pid, error);
+    }
     int result = trace_lock_alone(pid, lock_fd, error);
     if (!result)
         result = check_state(pid, error);
@@ -180,6 +188,8 @@ int trace_attach_check(pid_t pid, int *lock_fd, const struct sprof_log *log,
         wait_for_libraries(pid);
     if (!result)
         result = clean_up_before(pid, log, error);
+    if (result && trace_lock_has_become_stale(pid, *lock_fd))
+        result = trace_refuse_executed(pid, error);
     if (result && *lock_fd >= 0) {
         close(*lock_fd);
         *lock_fd = -1;
@@ -292,6 +302,8 @@ static int open_attachment(struct trace_session *session, struct sprof_error *er
         return sprof_error_set(error, SPROF_EPERMISSION, errno,
                                "the memory of process %d may not be written: %s", (int)session->pid,
                                strerror(errno));
+    if (trace_lock_is_stale(session->pid, session->lock_fd))
+        return trace_refuse_executed(session->pid, error);
     struct cache *cache = session->options.no_cache ? NULL : cache_open(NULL);
     int result = find_library(session->pid, attachment->library, error);
     if (!result)
@@ -315,6 +327,8 @@ int trace_attach_memory(struct trace_session *session, struct sprof_error *error
     const struct probe_request make = {.kind = PROBE_MAKE_MEMORY};
     char path[64];
     const int64_t fd = trace_attached_ask(session, &make, error);
+    if (fd == -EIO && error->code) /* it was not asked */
+        return error->code;
     if (fd < 0)
         return sprof_error_set(error, SPROF_ELIMIT, (int)-fd,
                                "process %d cannot make shared memory: %s; see its `ulimit -n`",
@@ -349,6 +363,11 @@ int trace_attach_begin(struct trace_session *session, struct sprof_error *error)
         !trace_attached_ask(session, &go, error) && !trace_attached_ask(session, &calibrate, error);
     trace_attach_let_go(session);
     return began ? 0 : SPROF_ESTATE;
+}
+
+int trace_attach_memory_fd(const struct trace_attachment *attachment)
+{
+    return fcntl(attachment->memory_fd, F_DUPFD_CLOEXEC, 0);
 }
 
 uint64_t trace_attach_handle(const struct trace_session *session, uint64_t *close)

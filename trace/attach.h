@@ -31,6 +31,10 @@ int trace_attach_borrow(struct trace_session *session, struct sprof_error *error
 /* Lets thunks measure, and finds out what they take. Probes are not placed yet. */
 int trace_attach_begin(struct trace_session *session, struct sprof_error *error);
 
+/* Its memory, as a descriptor of the caller's own. It leads nowhere once the process has executed
+ * another program. -1 with errno. */
+int trace_attach_memory_fd(const struct trace_attachment *attachment);
+
 /* What the agent is unloaded by, and at which address; 0: it stays. */
 uint64_t trace_attach_handle(const struct trace_session *session, uint64_t *close);
 

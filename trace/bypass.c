@@ -1,7 +1,7 @@
 /* Lets calls of functions whose probes are off pass: by a byte of the jump at the function's entry,
  * which then leads to its body and not to its thunk, or where the two are too far from each other
  * by the first byte of the thunk's first instruction, which says whether it leads on. */
-#include "trace/tracing.h"
+#include "trace/attach.h"
 
 #include "arch/arch.h"
 
@@ -84,7 +84,8 @@ void trace_bypass_begin(struct trace_session *session)
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/mem", (int)session->pid);
     if (!session->options.children && !session->listens)
-        session->code_fd = open(path, O_RDWR | O_CLOEXEC);
+        session->code_fd = session->attachment ? trace_attach_memory_fd(session->attachment)
+                                               : open(path, O_RDWR | O_CLOEXEC);
 }
 
 void trace_bypass_end(struct trace_session *session, size_t number)

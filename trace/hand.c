@@ -204,6 +204,13 @@ static const char *try(struct trace_hand *hand, pid_t tid, struct trace_code *co
     return unfit;
 }
 
+/* What was opened is the memory of the program that ran then. */
+static bool has_other_memory(const struct trace_hand *hand)
+{
+    char any;
+    return pread(hand->memory_fd, &any, 1, 0) == 0;
+}
+
 static int take_any(struct trace_hand *hand, struct trace_code *code, char reason[REASON_BYTES],
                     struct sprof_error *error)
 {
@@ -243,6 +250,10 @@ int trace_hand_take(struct trace_hand *hand, pid_t pid, int memory_fd, struct tr
         const int result = take_any(hand, any_place ? NULL : code, reason, error);
         if (result != SPROF_ESTATE)
             return result;
+        if (has_other_memory(hand))
+            return sprof_error_set(error, SPROF_ENOTFOUND, 0,
+                                   "process %d has ended, or executed another program, meanwhile",
+                                   (int)pid);
         if (sprof_clock_monotonic_ns() > until_ns)
             return sprof_error_set(error, SPROF_ESTATE, 0,
                                    "no thread of process %d could be borrowed in five seconds, "

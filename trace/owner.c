@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -16,6 +17,8 @@ enum {
     BEGIN_MS = 1000, /* … so long that it is not told of, unless it notes itself who it is */
     LOOK_MS = 50,    /* between two looks for that */
     TRY_MS = 5,
+    EXECUTE_MS = 500, /* for a program to begin in the place of several threads */
+    KILL_MS = 50,     /* … for these to be killed then */
 };
 
 /* Of a trace that is over nothing is left in it but its version. */
@@ -150,6 +153,55 @@ int trace_lock(pid_t pid, int *fd, struct sprof_error *error)
 int trace_lock_alone(pid_t pid, int *fd, struct sprof_error *error)
 {
     return lock(pid, fd, true, error);
+}
+
+/* The file shows the mappings that there were when it was opened, and none any more once the
+ * process has others. One that ends has no executable either. */
+bool trace_lock_is_stale(pid_t pid, int fd)
+{
+    char path[64], any;
+    snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+    return fd > 0 && pread(fd, &any, 1, 0) == 0 && readlink(path, &any, 1) == 1;
+}
+
+/* While one of several threads executes a program, the process looks as if its first thread had
+ * ended. */
+static bool is_led(pid_t pid)
+{
+    struct sprof_proc_status status;
+    return !sprof_proc_status_read(pid, &status) || status.state != 'Z' || status.threads <= 1;
+}
+
+void trace_wait_for_leader(pid_t pid)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    for (int waited_ms = 0; waited_ms < EXECUTE_MS && !is_led(pid); waited_ms++)
+        nanosleep(&pause, NULL);
+}
+
+bool trace_lock_has_become_stale(pid_t pid, int fd)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    trace_wait_for_leader(pid);
+    for (int waited_ms = 0; waited_ms < KILL_MS; waited_ms++) {
+        if (trace_lock_is_stale(pid, fd))
+            return true;
+        nanosleep(&pause, NULL);
+    }
+    return false;
+}
+
+int trace_refuse_executed(pid_t pid, struct sprof_error *error)
+{
+    char link[64], path[PATH_MAX];
+    snprintf(link, sizeof link, "/proc/%d/exe", (int)pid);
+    const ssize_t length = readlink(link, path, sizeof path - 1);
+    path[length > 0 ? length : 0] = '\0';
+    return sprof_error_set(error, SPROF_ESTATE, 0,
+                           "process %d executed %s before its probes were in place, and runs that "
+                           "untraced\ntry again, or trace it from its start: `sprof trace -- "
+                           "COMMAND`",
+                           (int)pid, *path ? path : "another program");
 }
 
 /* == Notes == */

@@ -442,14 +442,16 @@ static int begin_writing(struct writing *writing, struct trace_session *session,
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/mem", (int)session->pid);
-    *writing = (struct writing){.session = session,
-                                .fd = session->listens ? fcntl(session->code_fd, F_DUPFD_CLOEXEC, 0)
-                                                       : open(path, O_RDWR | O_CLOEXEC),
-                                .thunks = calloc(count + 1, PROBE_THUNK_BYTES),
-                                .copies = calloc(count + 1, PROBE_COPY_BYTES),
-                                .first = first,
-                                .has_shadow_stack = has_shadow_stack(session->pid),
-                                .error = error};
+    *writing =
+        (struct writing){.session = session,
+                         .fd = session->listens      ? fcntl(session->code_fd, F_DUPFD_CLOEXEC, 0)
+                               : session->attachment ? trace_attach_memory_fd(session->attachment)
+                                                     : open(path, O_RDWR | O_CLOEXEC),
+                         .thunks = calloc(count + 1, PROBE_THUNK_BYTES),
+                         .copies = calloc(count + 1, PROBE_COPY_BYTES),
+                         .first = first,
+                         .has_shadow_stack = has_shadow_stack(session->pid),
+                         .error = error};
     if (writing->fd < 0)
         return sprof_error_set(error, SPROF_EPERMISSION, errno,
                                "the memory of the command may not be written: %s; run sprof as "

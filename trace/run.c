@@ -50,7 +50,9 @@ static void note_exec(struct trace_session *session)
         session->executable = sprof_arena_text(&session->arena, path);
         return;
     }
-    session->executed = strcmp(path, session->executable) != 0;
+    session->executed =
+        strcmp(path, session->executable) != 0 ||
+        (session->options.pid && trace_lock_is_stale(session->pid, session->lock_fd));
     if (session->executed)
         sprof_log_message(session->options.log, SPROF_LOG_WARNING,
                           "the command executed %s in its place, which is not traced: what was "
@@ -409,9 +411,12 @@ static void leave(struct trace_session *session)
     }
     if (!session->attachment || session->is_out)
         return;
-    const int result =
-        session->hello.hand ? trace_detach(session, &error) : trace_attach_give_up(session, &error);
-    if (result && error.code != SPROF_ENOTFOUND && !session->executed)
+    int result = 0;
+    if (session->hello.hand)
+        result = trace_detach(session, &error);
+    else if (!session->executed)
+        result = trace_attach_give_up(session, &error);
+    if (result && *error.message && error.code != SPROF_ENOTFOUND && !session->executed)
         sprof_log_message(session->options.log, SPROF_LOG_WARNING, "%s", error.message);
 }
 
@@ -452,10 +457,14 @@ int trace_run(struct trace_session *session, struct trace_result *result, struct
         return failed;
     failed = set_up(session, error);
     if (failed) {
-        if (session->options.pid && target_ended(session->target, NULL))
+        if (session->options.pid && trace_lock_has_become_stale(session->pid, session->lock_fd)) {
+            session->executed = true;
+            failed = trace_refuse_executed(session->pid, error);
+        } else if (session->options.pid && target_ended(session->target, NULL)) {
             failed = sprof_error_set(error, SPROF_ENOTFOUND, 0,
                                      "process %d has ended before its probes were in place",
                                      (int)session->pid);
+        }
         end_command(session);
         recording_abandon(session->recording);
         return failed;

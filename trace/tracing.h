@@ -300,6 +300,19 @@ int trace_lock(pid_t pid, int *fd, struct sprof_error *error);
 /* The same, but does not wait for the end of a trace that goes on: SPROF_ESTATE says whose. */
 int trace_lock_alone(pid_t pid, int *fd, struct sprof_error *error);
 
+/* Whether a process that lives has executed something since the lock was taken. */
+bool trace_lock_is_stale(pid_t pid, int fd);
+
+/* … or does so just now, which may be why something else has failed. */
+bool trace_lock_has_become_stale(pid_t pid, int fd);
+
+/* Waits, half a second at most, while a process seems to have lost its first thread, as one does of
+ * which another thread executes a program. */
+void trace_wait_for_leader(pid_t pid);
+
+/* SPROF_ESTATE: what says so. */
+int trace_refuse_executed(pid_t pid, struct sprof_error *error);
+
 /* SPROF_ESTATE: the process is being traced, and not about to be left alone. */
 int trace_owner_check_alone(pid_t pid, struct sprof_error *error);
 

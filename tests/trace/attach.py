@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Traces programs that run already: attaches at random moments, detaches, attaches again.
 
-attach.py text|own|kill|controlled|beginning|both|passed|joins|handler|refused|python|sqlite|xz|bash SPROF [SEED [ROUNDS]]
+attach.py text|own|kill|controlled|beginning|both|passed|joins|handler|refused|executes|python|sqlite|xz|bash SPROF [SEED [ROUNDS]]
 
 A program prints and ends as it does untraced. `text`: afterwards its code is that of its files, and it
 has the mappings that it had but for those of malloc and of its threads. `kill`: sprof is killed at any
@@ -547,6 +547,47 @@ def refused():
     says(os.getpid(), "either a command or -p", "--", "true")
 
 
+def executes():
+    """A program that executes itself all the time, by its only thread or by one of several: it lives, and either its probes were in place
+    before it did so, or just that is said."""
+    with open("again.c", "w") as file:
+        file.write("""#include <pthread.h>
+            #include <stdlib.h>
+            #include <unistd.h>
+            static char **arguments;
+            __attribute__((noinline)) void work(void) { __asm__ volatile("nop; nop; nop; nop; nop" ::: "memory"); }
+            static void *again(void *none)
+            {
+                for (int i = 0; i < 20; i++, usleep(500)) work();
+                execv(arguments[0], arguments);
+                abort();
+            }
+            static void *wait_for_end(void *none) { for (;;) pause(); }
+            int main(int count, char **strings)
+            {
+                pthread_t threads[3];
+                arguments = strings;
+                for (int i = 0; i < 3 && count > 1; i++)
+                    pthread_create(&threads[i], NULL, i ? wait_for_end : again, NULL);
+                return (count > 1 ? wait_for_end : again)(NULL) != NULL;
+            }""")
+    subprocess.run(["gcc", "-O1", "-g", "-pthread", "again.c", "-o", "again"], check=True)
+    for command in ["./again"], ["./again", "threads"]:
+        process = begin(command)
+        atexit.register(process.kill)
+        for i in range(4 * ROUNDS):
+            time.sleep(rng.random() * 0.02)
+            answer = subprocess.run([sprof, "trace", "-p", str(process.pid), "-o", "t.db", "--function", "^work$",
+                                     "--duration", "100ms"], capture_output=True, text=True)
+            said = "executed .*/again before its probes were in place" if answer.returncode else "calls in"
+            if answer.returncode not in (0, 1) or not re.search(said, answer.stderr):
+                fail(f"{command} round {i}: {answer.returncode}: {answer.stderr}")
+            if process.poll() is not None:
+                fail(f"{command} ended by {process.returncode} in round {i}")
+        process.kill()
+        process.wait()
+
+
 def attach_while_running(command):
     want = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     begun = time.monotonic()
@@ -567,7 +608,7 @@ def attach_while_running(command):
 
 
 cases = {"text": text, "kill": kill, "controlled": controlled, "beginning": beginning, "both": both, "passed": passed,
-         "joins": joins, "handler": handler, "refused": refused}
+         "joins": joins, "handler": handler, "refused": refused, "executes": executes}
 with tempfile.TemporaryDirectory() as directory:
     os.chdir(directory)
     if targets.case in cases:
