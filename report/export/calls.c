@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-enum { COLUMNS = 14 };
+enum { COLUMNS = 15 };
 
 struct putting {
     int (*put)(void *context, const struct export_call *call);
@@ -23,6 +23,7 @@ static int put_row(void *context, int columns, char *const *values, char *const 
         .pid = (int32_t)strtol(values[0], NULL, 10),
         .tid = (int32_t)strtol(values[1], NULL, 10),
         .thread_row = values[13] ? (uint32_t)strtoul(values[13], NULL, 10) : 0,
+        .function_row = values[14] ? (uint32_t)strtoul(values[14], NULL, 10) : 0,
         .thread = values[2] ? values[2] : "",
         .function = values[3] ? values[3] : "?",
         .exit = values[4] ? values[4] : "?",
@@ -55,7 +56,7 @@ int report_export_calls(const struct report_content *content, uint64_t limit, ui
         status = store_query(content->store, sql, note_count, count, error);
     snprintf(sql, sizeof sql,
              "SELECT pid, tid, thread, function, exit, start_ns, duration_ns, word1, word2, word3,"
-             " word4, word5, word6, thread_id FROM v_call WHERE run_id = %u"
+             " word4, word5, word6, thread_id, function_id FROM v_call WHERE run_id = %u"
              " ORDER BY thread_id, start_ns, depth LIMIT %llu",
              content->dataset->run.id, (unsigned long long)limit);
     return status || !limit ? status : store_query(content->store, sql, put_row, &putting, error);

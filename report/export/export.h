@@ -52,7 +52,7 @@ bool report_export_next(const struct export_thread *thread, struct export_cursor
 /* Texts are borrowed for the call; start_ns and duration_ns are since the start of the run. */
 struct export_call {
     int32_t pid, tid;
-    uint32_t thread_row;                  /* id of the thread's */
+    uint32_t thread_row, function_row;    /* ids of the thread's and the function's */
     const char *thread, *function, *exit; /* thread: "" unknown */
     uint64_t start_ns, duration_ns;       /* 0: it did not end, or nobody saw it */
     const char *words[6];

@@ -1,11 +1,11 @@
 /* speedscope's own JSON (its file-format-spec.ts): one profile of all threads with equal stacks
- * merged, and one a thread in the order of time. */
-#include "report/export/export.h"
-#include "report/json.h"
+ * merged, and one a thread in the order of time; of a log of calls one a thread with its calls. */
+#include "report/export/speedscope_calls.h"
 
 #include <inttypes.h>
 
-static void put_frames(struct json *json, const struct report_dataset *dataset)
+static void put_frames(struct json *json, const struct report_dataset *dataset,
+                       const struct speedscope_calls *calls)
 {
     report_json_open_object(json, "shared");
     report_json_open_array(json, "frames");
@@ -19,6 +19,7 @@ static void put_frames(struct json *json, const struct report_dataset *dataset)
             report_json_count(json, "line", function->line);
         report_json_close_object(json);
     }
+    speedscope_calls_put_frames(json, calls);
     report_json_close_array(json);
     report_json_close_object(json);
 }
@@ -125,14 +126,14 @@ static int put_profile(struct json *json, struct report_dataset *dataset, struct
 }
 
 static int put_profiles(struct json *json, struct report_dataset *dataset,
-                        const struct export_threads *threads)
+                        const struct export_threads *threads, bool are_single)
 {
     struct stacks stacks = {.dataset = dataset,
                             .texts = calloc(dataset->paths.items.count + 1, sizeof *stacks.texts)};
     struct sprof_str name = {0};
     int result =
         stacks.texts ? put_profile(json, dataset, &stacks, "all threads", NULL) : SPROF_ENOMEM;
-    for (size_t i = 0; i < threads->count && !result; i++) {
+    for (size_t i = 0; i < threads->count && !result && are_single; i++) {
         if (!threads->items[i].count)
             continue;
         result = report_export_thread_name(dataset, (uint32_t)i + 1, &name);
@@ -151,8 +152,11 @@ int report_speedscope_write(FILE *out, const struct report_content *content,
 {
     struct report_dataset *dataset = content->dataset;
     struct export_threads threads = {0};
+    struct speedscope_calls calls = {0};
     struct json json;
     int result = report_export_threads(content, &threads, error);
+    if (!result)
+        result = speedscope_calls_open(&calls, content, error);
     if (!result)
         result = report_json_begin_dense(&json, out);
     if (!result) {
@@ -160,15 +164,18 @@ int report_speedscope_write(FILE *out, const struct report_content *content,
         report_json_text(&json, "$schema", "https://www.speedscope.app/file-format-schema.json");
         report_json_text(&json, "exporter", "sprof");
         report_json_text(&json, "name", report_export_title(dataset));
-        report_json_count(&json, "activeProfileIndex", 0);
-        put_frames(&json, dataset);
+        report_json_count(&json, "activeProfileIndex", calls.calls != 0);
         report_json_open_array(&json, "profiles");
-        result = put_profiles(&json, dataset, &threads);
+        result = put_profiles(&json, dataset, &threads, !calls.calls);
+        if (!result)
+            result = speedscope_calls_put(&json, &calls, content, error);
         report_json_close_array(&json);
+        put_frames(&json, dataset, &calls);
         report_json_close_object(&json);
         const int ended = report_json_end(&json);
         result = result ? result : ended;
     }
+    speedscope_calls_release(&calls);
     report_export_threads_release(&threads);
     return result;
 }

@@ -142,6 +142,32 @@ assert sum(e["name"].startswith("hot") for e in events) == 10
 six = [e for e in events if e["name"].startswith("six")]
 assert len(six) == 1 and six[0]["ph"] == "X" and six[0]["args"]["word3"] == "0x123456789a", six
 END
+    expect 0 "$SPROF" export -f speedscope -o calls.json program.db
+    python3 - <<'END' || fail "the export for speedscope"
+import json
+file = json.load(open("calls.json"))
+names = [frame["name"].split("(")[0] for frame in file["shared"]["frames"]]
+profiles = [p for p in file["profiles"] if p["type"] == "evented"]
+assert len(profiles) == 2 and file["profiles"][file["activeProfileIndex"]] is profiles[0], file["activeProfileIndex"]
+opened, at_depth = {}, {}
+for profile in profiles:
+    stack, now = [], profile["startValue"]
+    for event in profile["events"]:
+        assert event["at"] >= now, event
+        now = event["at"]
+        if event["type"] == "O":
+            stack.append(event["frame"])
+            name = names[event["frame"]]
+            opened.setdefault(name, []).append(event["frame"])
+            at_depth.setdefault(name, set()).add(len(stack))
+        else:
+            assert stack.pop() == event["frame"], event
+    assert not stack and now == profile["endValue"], (stack, now)
+# One frame for all calls of a function, whatever their arguments; each call in the one that made it.
+assert all(len(set(frames)) == 1 for frames in opened.values()), opened
+assert len(opened["hot"]) == 10 and at_depth["hot"] == {2}, at_depth
+assert len(opened["six"]) == 1 and at_depth["again"] == {2, 3, 4, 5, 6, 7}, at_depth
+END
     expect 0 "$SPROF" export -f firefox -o profile.json program.db
     python3 - <<'END' || fail "the export for firefox"
 import json
