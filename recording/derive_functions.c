@@ -35,6 +35,17 @@ static bool holds_entry(const struct derive_module *module,
     return image_entry(module->image) - function->start < function->size;
 }
 
+/* Debug information may be there for one run and not for another: a function that was declared
+ * somewhere is found by where it starts, too, as it is known without. */
+static int index_by_start(struct derive *derive, const struct store_function *row)
+{
+    const char *linkage_name = row->linkage_name ? row->linkage_name : row->name;
+    const uint64_t identity = function_identity(row->module_id, linkage_name, NULL, 0, row->start);
+    if (!row->file || !row->size || sprof_map_get(&derive->function_index, identity))
+        return 0;
+    return sprof_map_put(&derive->function_index, identity, row->id);
+}
+
 static int add_row(struct derive *derive, const struct derive_module *module,
                    const struct store_function *row, bool changed)
 {
@@ -45,9 +56,12 @@ static int add_row(struct derive *derive, const struct derive_module *module,
         sprof_vec_push(&derive->function_changed, changed) ||
         sprof_vec_push(&derive->functions, model))
         return SPROF_ENOMEM;
-    return sprof_map_put(
-        &derive->function_index,
-        function_identity(row->module_id, linkage_name, row->file, row->line, row->start), row->id);
+    if (sprof_map_put(
+            &derive->function_index,
+            function_identity(row->module_id, linkage_name, row->file, row->line, row->start),
+            row->id))
+        return SPROF_ENOMEM;
+    return index_by_start(derive, row);
 }
 
 int recording_derive_keep_function(struct derive *derive, const struct derive_module *module,
@@ -60,21 +74,50 @@ int recording_derive_keep_function(struct derive *derive, const struct derive_mo
     return add_row(derive, module, &row, false);
 }
 
+/* Whether it is known without the place of its declaration, which is now there. */
+static bool is_without_place(const struct derive *derive, const struct derive_module *module,
+                             const struct symbolize_function *function, const uint64_t **known)
+{
+    if (!function->file || !function->size)
+        return false;
+    *known = sprof_map_get(
+        &derive->function_index,
+        function_identity(module->canonical, function->linkage_name, NULL, 0, function->start));
+    return *known && !derive->function_rows.items[**known - 1].file;
+}
+
+/* Adds to a row what was not known of its function. */
+static int complete_row(struct derive *derive, const struct derive_module *module,
+                        const struct symbolize_function *function, uint64_t identity, uint32_t id)
+{
+    struct store_function *row = &derive->function_rows.items[id - 1];
+    const bool sized = !row->size && function->size, placed = !row->file && function->file;
+    if (!sized && !placed)
+        return 0;
+    derive->function_changed.items[id - 1] = true;
+    if (sized) {
+        row->start = function->start;
+        row->size = function->size;
+    }
+    if (placed) {
+        row->file = sprof_arena_text(&derive->arena, function->file);
+        row->line = function->line;
+        row->key = function_key(module, function);
+        if (sprof_map_put(&derive->function_index, identity, id))
+            return SPROF_ENOMEM;
+    }
+    return index_by_start(derive, row);
+}
+
 int recording_derive_add_function(struct derive *derive, const struct derive_module *module,
                                   const struct symbolize_function *function, uint32_t *id)
 {
     const uint64_t identity = function_identity(module->canonical, function->linkage_name,
                                                 function->file, function->line, function->start);
     const uint64_t *known = sprof_map_get(&derive->function_index, identity);
-    if (known) {
+    if (known || is_without_place(derive, module, function, &known)) {
         *id = (uint32_t)*known;
-        struct store_function *row = &derive->function_rows.items[*id - 1];
-        if (!row->size && function->size) {
-            row->start = function->start;
-            row->size = function->size;
-            derive->function_changed.items[*id - 1] = true;
-        }
-        return 0;
+        return complete_row(derive, module, function, identity, *id);
     }
     const struct store_function row = {
         .id = (uint32_t)derive->function_rows.count + 1,

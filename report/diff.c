@@ -65,9 +65,11 @@ static int add_functions(struct diff_comparison *comparison, size_t side, size_t
     int result = costs ? report_dataset_function_costs(dataset, costs) : SPROF_ENOMEM;
     for (uint32_t number = 1; number <= facts.count && !result; number++) {
         bool unnamed;
-        const uint64_t key = report_diff_function_key(comparison, side, number, &unnamed);
-        result = add(comparison, key, function_row(comparison, side, number, unnamed), run,
-                     chosen(comparison, &costs[number - 1]));
+        uint64_t key;
+        result = report_diff_function_key(comparison, side, number, &key, &unnamed);
+        if (!result)
+            result = add(comparison, key, function_row(comparison, side, number, unnamed), run,
+                         chosen(comparison, &costs[number - 1]));
     }
     free(costs);
     return result;
@@ -118,17 +120,19 @@ static int add_paths(struct diff_comparison *comparison, size_t side, size_t run
     for (size_t i = 0; i < count && !result; i++) {
         const struct model_path *path = &dataset->paths.items.items[i];
         bool unnamed;
-        keys[path->id] =
-            sprof_hash_pair(keys[path->parent],
-                            report_diff_function_key(comparison, side, path->function, &unnamed));
-        result = path_name(dataset, path->id, &name);
+        uint64_t function;
+        result = report_diff_function_key(comparison, side, path->function, &function, &unnamed);
+        if (!result)
+            result = path_name(dataset, path->id, &name);
+        if (result)
+            break;
+        keys[path->id] = sprof_hash_pair(keys[path->parent], function);
         const struct diff_row row = {
             name.text,
             report_diff_module_name(comparison, side,
                                     report_dataset_module_name(dataset, path->function)),
             unnamed};
-        if (!result)
-            result = add(comparison, keys[path->id], row, run, chosen(comparison, &path->costs));
+        result = add(comparison, keys[path->id], row, run, chosen(comparison, &path->costs));
     }
     free(keys);
     sprof_str_release(&name);
@@ -146,8 +150,10 @@ static int add_lines(struct diff_comparison *comparison, size_t side, size_t run
         bool unnamed = false;
         if (!frame->function)
             continue;
-        const uint64_t function =
-            report_diff_function_key(comparison, side, frame->function, &unnamed);
+        uint64_t function;
+        result = report_diff_function_key(comparison, side, frame->function, &function, &unnamed);
+        if (result)
+            break;
         const struct diff_row of_function =
             function_row(comparison, side, frame->function, unnamed);
         sprof_str_clear(&name);
@@ -378,6 +384,7 @@ int report_diff(FILE *out, const struct report_diff *diff, const struct report_s
     sprof_vec_release(&comparison.rows);
     sprof_vec_release(&comparison.costs);
     sprof_map_release(&comparison.indexes);
+    sprof_map_release(&comparison.named);
     sprof_map_release(&comparison.builds[0]);
     sprof_map_release(&comparison.builds[1]);
     report_dataset_release(&comparison.dataset);

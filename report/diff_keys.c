@@ -53,10 +53,30 @@ int report_diff_note_builds(struct diff_comparison *comparison, size_t side)
     return 0;
 }
 
+/* Functions of one name are told apart by their files. One without a file, because a build or a
+ * machine had no debug information, is the one of its name, as long as only one file is known for
+ * it. */
+static int tell_apart_by_file(struct diff_comparison *comparison, uint64_t name, const char *file,
+                              uint64_t *key)
+{
+    enum { SEVERAL_FILES = 1 };
+    const uint64_t without_file = sprof_hash_pair(name, 0);
+    const uint64_t *known = sprof_map_get(&comparison->named, name);
+    *key = sprof_hash_pair(name, report_diff_file_key(file));
+    if (!known)
+        return sprof_map_put(&comparison->named, name, *key);
+    if (*known == SEVERAL_FILES || *known == *key)
+        return 0;
+    if (file && *known != without_file)
+        return sprof_map_put(&comparison->named, name, SEVERAL_FILES);
+    *key = *known;
+    return 0;
+}
+
 /* The identity of a function in all builds. One without a name is known by its address, which says
  * something within one build only. */
-uint64_t report_diff_function_key(const struct diff_comparison *comparison, size_t side,
-                                  uint32_t number, bool *unnamed)
+int report_diff_function_key(struct diff_comparison *comparison, size_t side, uint32_t number,
+                             uint64_t *key, bool *unnamed)
 {
     const struct report_dataset *dataset = &comparison->dataset;
     const struct report_function *function = &dataset->functions.items[number - 1];
@@ -66,9 +86,9 @@ uint64_t report_diff_function_key(const struct diff_comparison *comparison, size
     *unnamed = !function->named && module->kind != MODEL_KIND_NONE;
     const uint64_t build = *unnamed ? module->key : 0;
     const char *name = function->linkage_name ? function->linkage_name : function->name;
-    return sprof_hash_pair(
-        sprof_hash_pair(place, build),
-        sprof_hash_pair(sprof_hash_text(name), report_diff_file_key(function->file)));
+    return tell_apart_by_file(comparison,
+                              sprof_hash_pair(sprof_hash_pair(place, build), sprof_hash_text(name)),
+                              function->file, key);
 }
 
 bool report_diff_same_build(const struct diff_comparison *comparison, const char *module)

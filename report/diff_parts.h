@@ -28,6 +28,7 @@ struct diff_comparison {
     uint64_t least_hz, most_hz; /* asked for; 0: a period was, or it is unknown */
     enum model_mode mode;
     bool frame_app, drop_interior;
+    struct sprof_map named;     /* module and name → key of the functions with it; 1: several */
     struct sprof_map builds[2]; /* key of a module's name → key of its content; 1: several */
 };
 
@@ -59,9 +60,9 @@ uint64_t report_diff_module_key(const struct diff_comparison *comparison, size_t
 /* A source file is known by its last part; 0 for NULL. */
 uint64_t report_diff_file_key(const char *file);
 
-/* The identity of a function of the dataset at hand in all builds. */
-uint64_t report_diff_function_key(const struct diff_comparison *comparison, size_t side,
-                                  uint32_t number, bool *unnamed);
+/* The identity of a function of the dataset at hand in all builds. Returns 0 or SPROF_ENOMEM. */
+int report_diff_function_key(struct diff_comparison *comparison, size_t side, uint32_t number,
+                             uint64_t *key, bool *unnamed);
 
 /* Notes which build of each module a side ran, and whether both ran the same one. */
 int report_diff_note_builds(struct diff_comparison *comparison, size_t side);

@@ -59,12 +59,19 @@ static bool is_packed(const struct symbolize_session *session)
     return packing(session).packed >= CHEAP_BYTES;
 }
 
-/* A handful of addresses that have names already is not worth it; the symbols come from the same
- * file. */
+static bool is_unpacked_soon(const struct symbolize_session *session)
+{
+    enum { SOON_BYTES = 16 << 20 };
+    return packing(session).unpacked <= SOON_BYTES;
+}
+
+/* What takes long to unpack is not worth it for a handful of addresses that have names already; the
+ * symbols come from the same file. Of all others the answer for an address does not depend on how
+ * many are asked for, so that a function is the same one in a short run and in a long one. */
 static bool dwarf_is_worth_it(struct symbolize_session *session)
 {
     enum { FEW = 32 };
-    if (!is_packed(session) || session->question.addresses.count > FEW)
+    if (!is_packed(session) || is_unpacked_soon(session) || session->question.addresses.count > FEW)
         return true;
     for (size_t i = 0; i < session->question.addresses.count; i++)
         if (!is_named_without_dwarf(session, i))
@@ -166,9 +173,8 @@ bool session_open_dwarf(struct symbolize_session *session)
 
 static bool is_read_whole(const struct symbolize_session *session)
 {
-    enum { WHOLE_BYTES = 16 << 20 };
     return session->keyed && !session->names.files.count && is_packed(session) &&
-           packing(session).unpacked <= WHOLE_BYTES;
+           is_unpacked_soon(session);
 }
 
 /* What is prepared is read by its own thread alone, whose use of time is bounded. NULL: all. */

@@ -97,8 +97,10 @@ function matchedValue(profile, match) {
 }
 
 // Functions of two builds are the same when name, file name and module are; those of a library by its
-// name without the version behind ".so.N". Functions without a name are known by their address, which
-// says something within one build only: of several builds all such functions of a module are one.
+// name without the version behind ".so.N". One without a file, because a build or a machine was without
+// debug information, is the one of its name, if there is one only. Functions without a name are known by
+// their address, which says something within one build only: of several builds all such functions of a
+// module are one.
 function sameFunctions(data) {
     if (data.same)
         return data.same;
@@ -109,15 +111,20 @@ function sameFunctions(data) {
         builds.set(name, (builds.get(name) || new Set()).add(module.build));
     }
     const first = new Map(), same = new Int32Array(data.functions.count);
-    const firstModules = new Map();
+    const firstModules = new Map(), files = new Map(); // files: of a name in a module; '': several
+    const moduleOf = fn => stem(data.modules[data.functions.module[fn]].name);
+    const fileOf = fn => data.files[data.functions.file[fn]]?.replace(/^.*\//s, '') || '';
+    const nameOf = fn => data.functions.names[fn] + '\u0000' + moduleOf(fn);
+    for (let fn = 0; fn < same.length; fn++)
+        if (fileOf(fn))
+            files.set(nameOf(fn), (files.get(nameOf(fn)) ?? fileOf(fn)) === fileOf(fn) ? fileOf(fn) : '');
     data.unnamedIn = new Map();
     data.sameModule = new Int32Array(data.modules.length);
     for (let fn = 0; fn < same.length; fn++) {
-        const file = data.files[data.functions.file[fn]] || '';
-        const module = stem(data.modules[data.functions.module[fn]].name);
+        const module = moduleOf(fn);
         const apart = data.functions.flags[fn] & FLAG_UNNAMED && builds.get(module).size > 1;
-        const key = [apart ? '' : data.functions.names[fn], module,
-                     apart ? '' : file.slice(file.lastIndexOf('/') + 1)].join('\u0000');
+        const key = apart ? '\u0000' + module + '\u0000'
+            : [nameOf(fn), fileOf(fn) || files.get(nameOf(fn)) || ''].join('\u0000');
         if (!first.has(key))
             first.set(key, fn);
         same[fn] = first.get(key);

@@ -400,8 +400,24 @@ END
     expect 0 "$SPROF" report -i t.db
     grep -q shown out || fail "a name was lost"
     grep -q hidden out || fail "the debug file was not asked"
+    mv t.db later.db
+    mv late.debug kept
+    expect 0 "$SPROF" record -m full -o t.db -- ./late
+    cp t.db without.db
+    mv kept late.debug
     expect 0 "$SPROF" record --append -m full -o t.db -- ./late
-    [ "$(sql t.db "SELECT count(*) FROM function WHERE name = 'hidden'")" = 1 ] || fail "not one function"
+    [ "$(sql t.db "SELECT count(*), max(file LIKE '%late.c') FROM function WHERE name = 'shown'")" = '1|1' ] ||
+        fail "not one function: $(sql t.db "SELECT * FROM function WHERE name = 'shown'")"
+    mv late.debug kept
+    expect 0 "$SPROF" record --append --no-cache -m full -o t.db -- ./late
+    [ "$(sql t.db "SELECT count(*), max(file LIKE '%late.c') FROM function WHERE name = 'shown'")" = '1|1' ] ||
+        fail "not one function when the file is gone: $(sql t.db "SELECT * FROM function WHERE name = 'shown'")"
+    for sides in 'without.db later.db' 'later.db without.db'; do
+        # shellcheck disable=SC2086
+        expect 0 "$SPROF" diff --all --format csv $sides
+        [ "$(grep -c ',shown,' out)" = 1 ] || fail "not one function in both recordings: $(cat out)"
+        ! grep ',shown,' out | grep -E ',(new|gone),' || fail "a function that both recordings have"
+    done
 }
 
 read_only() {

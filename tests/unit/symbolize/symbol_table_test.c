@@ -109,6 +109,11 @@ static void test_a_packed_debug_file(void)
     const uint64_t steps = naming_nm(&fixture, "a.debug", "steps");
     naming.addresses.count = 40;
     CU_ASSERT_TRUE(steps > naming.addresses.items[39]);
+    naming.addresses.count = 3; /* a short run knows what a long one knows */
+    name(&naming, NULL);
+    for (size_t i = 0; i < naming.result.function_count; i++)
+        CU_ASSERT_PTR_NOT_NULL(naming.result.functions[i].file);
+    naming.addresses.count = 40;
     name(&naming, cache);
     char *before = fixture_output(&fixture, "ls -i cache/lines-*");
     naming.addresses.count = all;
