@@ -72,5 +72,9 @@ int cli_open_recording(struct store **store, const char *path, struct cli_termin
         return cli_open_running(store, path, &terminal->log, error);
     if (!status)
         status = finish(path, state, terminal, error);
+    if (status == SPROF_EPERMISSION || status == SPROF_EFULL) {
+        cli_say(terminal, "it cannot be finished there, and is read as it is: %s", error->message);
+        return cli_open_running(store, path, &terminal->log, error);
+    }
     return status ? status : store_open_read(store, path, error);
 }

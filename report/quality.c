@@ -217,13 +217,13 @@ static int note_not_sampled(struct report_dataset *dataset, struct quality_parts
     if (!part)
         return 0;
     return report_quality_part(
-        dataset, notes, "%s of the CPU time has no sample, mostly of %s: [not sampled]",
+        dataset, notes, "%s of the CPU time has no sample, mostly %s: [not sampled]",
         report_number_percent(share, part, dataset->total.weight, 1),
         report_quality_is_by_agents(dataset)
-            ? "threads shorter than the kernel's tick, and programs no agent is in"
+            ? "before threads' first sample or after their last, and of programs no agent is in"
         : source_begins(dataset, MODEL_SOURCE_PERF_CPUS)
-            ? "threads that wake for some microseconds at a time"
-            : "very short threads");
+            ? "of threads that wake for some microseconds at a time"
+            : "after threads' last sample, and of threads too short for one");
 }
 
 static int note_lost(struct report_dataset *dataset, struct quality_parts *notes)

@@ -9,6 +9,7 @@
 #include "store/store.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -164,6 +165,17 @@ static int read_copy(struct store *store, struct sprof_error *error)
     return status ? status : store_exec(store, "PRAGMA query_only = ON", error);
 }
 
+/* Writes what is there already: a recorder that may not write ends before its command begins. */
+static int try_to_write(struct store *store, struct sprof_error *error)
+{
+    char same[64];
+    snprintf(same, sizeof same, "PRAGMA user_version = %d", STORE_SCHEMA_VERSION);
+    int status = store_exec(store, "BEGIN IMMEDIATE", error);
+    if (!status)
+        status = store_exec(store, same, error);
+    return store_end(store, status, error);
+}
+
 static int check(struct store *store, struct sprof_error *error)
 {
     int64_t version = 0;
@@ -177,9 +189,10 @@ static int check(struct store *store, struct sprof_error *error)
     status = store_migrate(store, error);
     if (!status && version < STORE_SCHEMA_VERSION) /* leave no room where the old tables were */
         store_vacuum(store);
-    if (!status)
-        store_start_log(store);
-    return status;
+    if (status)
+        return status;
+    store_start_log(store);
+    return try_to_write(store, error);
 }
 
 /* The copy is of one moment: SQLite reads it in one transaction. */

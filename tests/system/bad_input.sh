@@ -232,6 +232,19 @@ output_is_something_else() {
     [ ! -e thesis.txt.old ] || fail "it was moved away"
 }
 
+# What cannot be appended to is said before the command runs.
+append_unwritable() {
+    needs_root "to be two users"
+    prepare_ordinary_user
+    expect 0 "$SPROF" record -o home/t.db -- "$PROGRAMS/split" once 1000
+    chmod 644 home/t.db
+    cd home || exit 1
+    sha256sum t.db >"$work/before"
+    expect 1 "${as_ordinary_user[@]}" "$user_sprof" record --append -o t.db -- touch ran
+    said_only 'permission to write'
+    [ ! -e ran ] || fail "the command ran for nothing"
+    sha256sum -c "$work/before" >"$work/out" 2>&1 || fail "the recording has changed"
+}
 output_unwritable() {
     needs_root "to be two users"
     prepare_ordinary_user

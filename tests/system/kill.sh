@@ -18,6 +18,17 @@ kill -9 "$recorder"
 wait "$recorder" 2>/dev/null
 [ "$(state_of "$target")" = R ] || fail "the target ended or stopped with sprof"
 
+# Who may not write beside it reads it as it is.
+if [ "$(id -u)" = 0 ]; then
+    prepare_ordinary_user
+    mkdir -m 755 closed
+    cp t.db t.db-wal t.db-shm closed/
+    chmod 644 closed/*
+    expect 0 "${as_ordinary_user[@]}" "$user_sprof" report -i "$work/closed/t.db"
+    said 'cannot be finished there'
+    grep -q split out || fail "nothing is read of what cannot be finished"
+fi
+
 expect 0 "$SPROF" report -i t.db
 said 'unfinished'
 grep -q delta out || fail "no names"
