@@ -252,7 +252,7 @@ static void print_summary(const struct trace_plan *plan)
 static void print_flags(const struct trace_plan *plan, const char *path, const char *compiler)
 {
     const int room = plan->lands ? 16 : TRACE_JUMP_BYTES;
-    cli_print_producers(plan->module, path, room);
+    cli_print_producers(plan->module, path, compiler, room);
     printf("%s: %s -fpatchable-function-entry=%d\n", plan->module, compiler, room);
     printf("  CMake: target_compile_options(TARGET PRIVATE -fpatchable-function-entry=%d)\n", room);
     if (!strcmp(compiler, "clang"))

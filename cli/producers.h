@@ -2,8 +2,9 @@
 #ifndef SPROF_CLI_PRODUCERS_H
 #define SPROF_CLI_PRODUCERS_H
 
-/* Prints a line for each compiler other than those of C that the file of a module names. Says
+/* Prints what made the units of a module's file, where it has debug information, and a line for
+ * each compiler other than the given one (gcc or clang) and its kin that the file was made by. Says
  * nothing of files that cannot be read. */
-void cli_print_producers(const char *module, const char *path, int room);
+void cli_print_producers(const char *module, const char *path, const char *compiler, int room);
 
 #endif

@@ -113,6 +113,11 @@ void symbolize_session_close(struct symbolize_session *session);
 void symbolize_each_inline_wanted(struct image *image, const struct symbolize_options *options,
                                   void (*found)(void *context, uint64_t start), void *context);
 
+/* Calls `found` with what made each unit of the file, as "GNU C17 12.2.0 -O2 …"; never where there
+ * is no debug information. The text is borrowed for the call. */
+void symbolize_each_producer(struct image *image, const struct symbolize_options *options,
+                             void (*found)(void *context, const char *producer), void *context);
+
 /* A module whose file could not be opened: every address becomes one unnamed function a
  * `bounds` answer, or "module+0xaddress" alone. */
 int symbolize_without_image(struct symbolize_result *result, const char *module_name,

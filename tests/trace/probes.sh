@@ -71,6 +71,26 @@ summary)
     has 'clang -fpatchable-function-entry=16$'
     # Other compilers than those of C say so in the file.
     ! grep -qE 'rustc|fpc' output || fail "a C program is told of other compilers"
+    # Units say what made them; notes also name what is linked in with nothing of it, and can be taken out.
+    echo '__asm__(".section .comment\n.string \"rustc version 1.63.0\"\n.previous"); int main(void) { return 0; }' >noted.c
+    gcc -g -O1 noted.c -o noted || fail "no compiler"
+    expect 0 "$SPROF" probes noted --flags gcc
+    has '^noted: made by GNU C[0-9]* [0-9.]* \(1 unit\)$'
+    ! grep -q rustc output || fail "a note was believed where units say otherwise"
+    strip -g noted
+    expect 0 "$SPROF" probes noted --flags gcc
+    has '^noted: rustc has no such option'
+    ! grep -q 'made by' output || fail "units without debug information"
+    echo 'int other(void); int main(void) { return other(); }' >first.c
+    echo 'int other(void) { return 0; }' >second.c
+    if clang -g -c second.c -o second.o 2>err && gcc -g first.c second.o -o both && objcopy -R .comment both; then
+        expect 0 "$SPROF" probes both --flags gcc
+        has 'made by GNU C.* \(1 unit\) · .*clang version [0-9.]* .*\(1 unit\)$'
+        has '^both: clang -fpatchable-function-entry=5, for its units$'
+        expect 0 "$SPROF" probes both --flags clang
+        has '^both: gcc -fpatchable-function-entry=5, for its units$'
+        ! grep -q 'clang .*for its units' output || fail "clang was told twice"
+    fi
     if command -v rustc >/dev/null && echo 'fn main() {}' >rust.rs && rustc rust.rs -o rust 2>err; then
         expect 0 "$SPROF" probes rust --flags gcc
         has "^rust: rustc has no such option but nightly's.*-Zpatchable-function-entry=5$"
