@@ -1,12 +1,14 @@
 /* sprof stats: a table of the functions that were traced, with calls and times. */
 #include "cli/stats.h"
 #include "cli/commands.h"
+#include "cli/controlled.h"
 #include "cli/coverage.h"
 #include "cli/follow.h"
 #include "cli/listing.h"
 #include "cli/open.h"
 #include "cli/values.h"
 #include "cli/warnings.h"
+#include "control/control.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -96,6 +98,8 @@ struct arguments {
     bool ascending, follow, coverage, unexecuted, wide, warnings;
     uint64_t run, limit, interval_ns;
     enum cli_format format;
+    struct cli_pids pids;
+    char output[TRACE_OUTPUT_BYTES]; /* of that process */
 };
 
 static int no_such_field(const char *name, enum by by, struct sprof_error *error)
@@ -136,6 +140,7 @@ static int set_by(void *field, const char *value, struct sprof_error *error)
 #define FIELD(name) offsetof(struct arguments, name)
 static const struct cli_option options[] = {
     {"input", 'i', "FILE", "the recording (sprof.db)", FIELD(input), cli_set_text},
+    {"pid", 'p', "PID", "of the trace of this process, as it is now", FIELD(pids), cli_set_pids},
     {"run", 0, "N", "of this run (the newest that was traced)", FIELD(run), cli_set_positive},
     {"sort", 0, "FIELD", "self, total, calls, average, p99, max, function, … (self)", FIELD(sort),
      set_sort},
@@ -257,7 +262,7 @@ static int show_spared(void *context, int columns, char *const *values, char *co
         fprintf(context, "to hold --memory no percentiles from %s s on\n", values[1]);
     else
         fprintf(context,
-                "to hold --memory only counted where a thread had not called them, from "
+                "only counted for lack of room (in --memory, or for more threads at a time), from "
                 "%s s on: %s\n",
                 values[1], values[2]);
     return 0;
@@ -402,6 +407,27 @@ int cli_show_stats(const char *path, enum cli_format format, struct cli_terminal
     return status;
 }
 
+/* The recording that a process is traced into, up to now. Who traces it may have been killed. */
+static int choose_process(struct arguments *arguments, struct sprof_error *error)
+{
+    bool is_alive;
+    struct sprof_str answer = {0};
+    if (arguments->pids.list.count > 1 || arguments->input)
+        return sprof_error_set(error, SPROF_EUSAGE, 0, "give one -p PID, or one recording");
+    int status = cli_find_controlled(*arguments->pids.list.items, CLI_CONTROL_TRACE,
+                                     arguments->output, &is_alive, error);
+    arguments->input = arguments->output;
+    if (status == SPROF_ESTATE)
+        return sprof_error_set(error, SPROF_ESTATE, 0,
+                               "process %d is not being traced, or not by you: `sprof trace -p %d` "
+                               "traces it, `sprof stats FILE` shows a trace that is over",
+                               (int)*arguments->pids.list.items, (int)*arguments->pids.list.items);
+    if (!status && is_alive)
+        status = control_send(arguments->input, "stats", &answer, error);
+    sprof_str_release(&answer);
+    return status;
+}
+
 static int run(struct cli_terminal *terminal, void *all, const struct cli_operands *operands,
                struct sprof_error *error)
 {
@@ -429,6 +455,11 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
                                "show something else");
     if (operands->count)
         arguments->input = operands->items[0];
+    if (arguments->pids.list.count) {
+        const int found = choose_process(arguments, error);
+        if (found)
+            return found;
+    }
     if (arguments->follow) {
         const struct cli_follow follow = {.path = arguments->input,
                                           .interval_ns = arguments->interval_ns,
@@ -443,6 +474,12 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
     status = show(arguments, stdout, store, error);
     store_close(store, NULL);
     return status;
+}
+
+static void release(void *all)
+{
+    struct arguments *arguments = all;
+    sprof_vec_release(&arguments->pids.list);
 }
 
 const struct cli_command cli_stats_command = {
@@ -460,5 +497,6 @@ const struct cli_command cli_stats_command = {
         "that\n"
         "runs are at most a second old.\n",
     .arguments_size = sizeof(struct arguments),
+    .release = release,
     .run = run,
 };

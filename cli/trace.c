@@ -320,7 +320,11 @@ static int check(const struct arguments *arguments, const struct cli_operands *o
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "nothing to trace: give a command (`sprof trace -- PROGRAM`) or a "
                                "process (`sprof trace -p PID`)");
-    if (pids > 1 || (pids && operands->count))
+    if (pids > 1)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "one process can be traced at a time: run `sprof trace -p PID -o "
+                               "FILE` for each, and `sprof merge` their files");
+    if (pids && operands->count)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "one process, or one command, can be traced at a time: give either "
                                "a command or -p PID");

@@ -368,6 +368,15 @@ formats)
     ctl 0 stats --format json
     python3 -c 'import json; assert [r["calls"] for r in json.load(open("out")) if r["function"] == "work"] == [1]' ||
         fail "JSON of the figures"
+    # By the process: what was called until now, not until the last second.
+    say w
+    expect 0 "$SPROF" stats -p "$(pgrep -P "$tracer" -x program)" --format json
+    python3 -c 'import json; assert [r["calls"] for r in json.load(open("out")) if r["function"] == "work"] == [2]' ||
+        fail "figures of the process"
+    expect 1 "$SPROF" stats -p $$
+    said 'is not being traced.*sprof trace -p'
+    expect 2 "$SPROF" stats -p $$ t.db
+    said 'one -p PID, or one recording'
     finish_program
     ;;
 bad)
