@@ -212,20 +212,15 @@ static const struct cli_option options[] = {
     {0},
 };
 
-/* Standard output belongs to the command. */
-static void summarize(struct cli_terminal *terminal, const struct trace_options *trace,
-                      const struct trace_result *result)
+/* == What the trace has come to == (on standard error: standard output belongs to the command) */
+
+static void say_probes(struct cli_terminal *terminal, const struct trace_options *trace,
+                       const struct trace_result *result)
 {
-    char refused[80] = "", abnormal[80] = "", in_flight[80] = "", probe[80] = "";
+    char refused[80] = "";
     if (result->refused)
         snprintf(refused, sizeof refused, ", %zu refused: `sprof probes --refused FILE`",
                  result->refused);
-    if (result->abnormal)
-        snprintf(abnormal, sizeof abnormal, " · %llu left without returning",
-                 (unsigned long long)result->abnormal);
-    if (result->in_flight)
-        snprintf(in_flight, sizeof in_flight, " · %llu still open at the end",
-                 (unsigned long long)result->in_flight);
     if (trace->children)
         cli_say(terminal, "%zu process%s of %zu program%s", result->processes,
                 result->processes == 1 ? "" : "es", result->programs,
@@ -244,24 +239,42 @@ static void summarize(struct cli_terminal *terminal, const struct trace_options 
     if (result->left_out)
         cli_say(terminal, "%zu times a program was executed that could not be traced",
                 result->left_out);
+}
+
+static void say_calls(struct cli_terminal *terminal, const struct trace_options *trace,
+                      const struct trace_result *result)
+{
+    char abnormal[80] = "", in_flight[80] = "", probe[80] = "";
+    const double seconds = (double)result->duration_ns / 1e9;
+    if (result->abnormal)
+        snprintf(abnormal, sizeof abnormal, " · %llu left without returning",
+                 (unsigned long long)result->abnormal);
+    if (result->in_flight)
+        snprintf(in_flight, sizeof in_flight, " · %llu still open at the end",
+                 (unsigned long long)result->in_flight);
     if (result->probe_ns > 0)
         snprintf(probe, sizeof probe, " · %.1f ns a call taken off", result->probe_ns);
     if (trace->mode == TRACE_COVERAGE && trace->children)
-        cli_say(terminal, "%zu functions were called in %.3f s · %s", result->covered,
-                (double)result->duration_ns / 1e9, trace->output);
+        cli_say(terminal, "%zu functions were called in %.3f s · %s", result->covered, seconds,
+                trace->output);
     else if (trace->mode == TRACE_COVERAGE)
         cli_say(terminal,
                 "%zu of %zu functions were called (%.1f %%) in %.3f s · %zu probes left while it "
                 "ran · %s",
                 result->covered, result->probes,
                 result->probes ? 100.0 * (double)result->covered / (double)result->probes : 0,
-                (double)result->duration_ns / 1e9, result->left, trace->output);
+                seconds, result->left, trace->output);
     else
         cli_say(terminal, "%llu calls in %.3f s%s%s%s · %s", (unsigned long long)result->calls,
-                (double)result->duration_ns / 1e9, abnormal, in_flight, probe, trace->output);
+                seconds, abnormal, in_flight, probe, trace->output);
     if (result->stopped_ns)
         cli_say(terminal, "threads stood still for %.1f ms at most",
                 (double)result->stopped_ns / 1e6);
+}
+
+/* What was not measured, or less exactly, and which limit is why. */
+static void say_limits(struct cli_terminal *terminal, const struct trace_result *result)
+{
     if (result->governed_count || result->governed_off)
         cli_say(terminal,
                 "to hold --max-overhead %zu functions were only counted in the end, and %zu lost "
@@ -276,9 +289,10 @@ static void summarize(struct cli_terminal *terminal, const struct trace_options 
         cli_say(terminal,
                 "… and %llu calls of %u functions were only counted, without their threads",
                 (unsigned long long)result->beyond_calls, result->beyond_functions);
-    if (trace->mode == TRACE_LOG)
-        cli_say(terminal, "%llu calls written down, %llu not for lack of room: `sprof script`",
-                (unsigned long long)result->logged, (unsigned long long)result->unlogged);
+}
+
+static void say_losses(struct cli_terminal *terminal, const struct trace_result *result)
+{
     if (result->lost)
         cli_say(terminal,
                 "%llu calls found no room for their figures: 1024 threads at a time have some, and "
@@ -294,6 +308,18 @@ static void summarize(struct cli_terminal *terminal, const struct trace_options 
                 "%llu threads found no room for their figures: their calls were counted, and not "
                 "timed",
                 (unsigned long long)result->untracked);
+}
+
+static void summarize(struct cli_terminal *terminal, const struct trace_options *trace,
+                      const struct trace_result *result)
+{
+    say_probes(terminal, trace, result);
+    say_calls(terminal, trace, result);
+    say_limits(terminal, result);
+    if (trace->mode == TRACE_LOG)
+        cli_say(terminal, "%llu calls written down, %llu not for lack of room: `sprof script`",
+                (unsigned long long)result->logged, (unsigned long long)result->unlogged);
+    say_losses(terminal, result);
 }
 
 /* Signals that end the trace of a running process in order; the descriptor becomes readable by
