@@ -93,6 +93,27 @@ struct derive_slot {
     struct model_cost cost;
 };
 
+/* A CPU while a phase lasted. */
+struct derive_place {
+    uint32_t phase; /* as in struct store_place_cost */
+    int32_t cpu;
+};
+
+struct derive_place_cost {
+    uint32_t place, of; /* place: position in `places`; of: position in `pairs` or `threads` */
+    struct model_cost cost;
+};
+
+/* The same by place: see struct store_place_cost and struct store_place_block. */
+struct derive_places {
+    SPROF_VEC(struct derive_place) items;
+    SPROF_VEC(struct derive_place_cost) threads;
+    SPROF_VEC(double) squares; /* of each of `threads` */
+    SPROF_VEC(struct derive_place_cost) pairs;
+    bool too_many;                                    /* pairs: they were given up */
+    struct sprof_map index, thread_index, pair_index; /* → position */
+};
+
 /* What the samples of one event add up to. */
 struct derive_event {
     uint32_t id;
@@ -102,13 +123,19 @@ struct derive_event {
     SPROF_VEC(struct store_thread_node_cost) pairs; /* of thread and node */
     SPROF_VEC(struct store_thread_cost) threads;
     SPROF_VEC(struct derive_slot) slots;
-    SPROF_VEC(uint32_t) last_slots;            /* of each of `pairs`: position + 1 in `slots` */
+    SPROF_VEC(uint32_t) last_slots; /* of each of `pairs`: position + 1 in `slots` */
+    struct derive_places places;
     struct sprof_map pair_index, thread_index; /* → position */
 };
 
 struct derive_phase {
     uint64_t start_ns; /* from the beginning of the run */
     struct model_view view;
+};
+
+/* When a phase was. */
+struct derive_stretch {
+    uint64_t start_ns, end_ns;
 };
 
 /* What was called of one function, by the node of its entry. */
@@ -125,7 +152,8 @@ struct derive_run {
     bool same_boot, complete;
     bool kept;              /* what is derived of it is right: see recording_derive_keep_runs */
     struct model_view view; /* the least detailed of its phases */
-    SPROF_VEC(struct derive_phase) phases; /* in order; empty where all are of that one mode */
+    SPROF_VEC(struct derive_phase) phases;      /* in order; empty where all are of that one mode */
+    SPROF_VEC(struct derive_stretch) stretches; /* of all phases, in order */
     struct store_sample_summary summary;
     uint64_t latest_ns, disorder_ns; /* of the samples so far */
     SPROF_VEC(struct derive_event) events;
@@ -190,6 +218,20 @@ void recording_derive_events_release(struct derive_run *run);
 /* The same for samples that were added since, without rows. */
 int recording_derive_scan_more(struct derive *derive, struct derive_run *run,
                                struct sprof_error *error);
+
+/* Adds a sample of a pair and a thread (positions) to what its event has on its CPU in its phase.
+ * Returns 0 or SPROF_ENOMEM. */
+int recording_derive_add_to_place(const struct derive_run *run, struct derive_event *event,
+                                  const struct store_sample *sample, uint32_t thread,
+                                  uint32_t pair);
+
+/* The rows of it, as far as they are few enough. The same. */
+int recording_derive_place_rows(struct derive *derive, const struct derive_run *run,
+                                const struct derive_event *event);
+void recording_derive_places_release(struct derive_places *places);
+
+/* `squares`, or 0 where the samples of a cost weigh the same. */
+double recording_derive_squares(struct model_cost cost, double squares);
 
 /* A row without squares where its samples weigh the same. */
 struct store_thread_node_cost recording_derive_pair_row(const struct store_thread_node_cost *pair);

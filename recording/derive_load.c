@@ -47,7 +47,11 @@ static int load_phase(void *context, const struct store_phase *phase)
     struct derive_run *run = context;
     const struct derive_phase row = {phase->start_ns,
                                      model_view_of(phase->mode, phase->frame, phase->app_interior)};
-    return sprof_vec_push(&run->phases, row);
+    const struct derive_stretch stretch = {phase->start_ns,
+                                           phase->end_ns ? phase->end_ns : UINT64_MAX};
+    return sprof_vec_push(&run->phases, row) || sprof_vec_push(&run->stretches, stretch)
+               ? SPROF_ENOMEM
+               : 0;
 }
 
 static int load_phases(struct derive *derive, struct sprof_error *error)

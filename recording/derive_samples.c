@@ -20,9 +20,11 @@ void recording_derive_events_release(struct derive_run *run)
         sprof_map_release(&event->pair_index);
         sprof_map_release(&event->thread_index);
         sprof_vec_release(&event->last_slots);
+        recording_derive_places_release(&event->places);
     }
     sprof_vec_release(&run->events);
     sprof_vec_release(&run->phases);
+    sprof_vec_release(&run->stretches);
     sprof_vec_release(&run->calls);
 }
 
@@ -46,7 +48,7 @@ static struct derive_event *event_of(struct derive_run *run, uint32_t id)
 /* == By thread and node == */
 
 static int add_to_thread(struct derive_run *run, struct derive_event *event,
-                         const struct store_sample *sample)
+                         const struct store_sample *sample, uint32_t *thread)
 {
     const uint64_t *known = sprof_map_get(&event->thread_index, sample->thread_id);
     size_t at = known ? (size_t)*known : event->threads.count;
@@ -57,6 +59,7 @@ static int add_to_thread(struct derive_run *run, struct derive_event *event,
             return SPROF_ENOMEM;
     }
     add(&event->threads.items[at].cost, sample);
+    *thread = (uint32_t)at;
     return 0;
 }
 
@@ -175,8 +178,8 @@ static int add_sample(void *context, const struct store_sample *sample)
     add_to_summary(scan->run, sample, &scan->derive->nodes.items[node - 1]);
     if (scan->run->phases.count)
         note_phase(scan->derive, scan->run, sample, &scan->derive->nodes.items[node - 1]);
-    uint32_t pair;
-    if (!event || add_to_thread(scan->run, event, sample) ||
+    uint32_t pair, thread;
+    if (!event || add_to_thread(scan->run, event, sample, &thread) ||
         add_to_pair(scan->run, event, sample, &pair))
         return SPROF_ENOMEM;
     add(&event->cost, sample);
@@ -184,6 +187,8 @@ static int add_sample(void *context, const struct store_sample *sample)
     const struct model_cost cost = {sample->count, sample->weight};
     if (scan->derive->live)
         return 0;
+    if (recording_derive_add_to_place(scan->run, event, sample, thread, pair))
+        return SPROF_ENOMEM;
     while (sample->time_ns / event->slot_ns > UINT32_MAX ||
            (event->slots.count > MOST_SLOT_ROWS && event->slot_ns < LONGEST_SLOT_NS))
         if (coarsen(event))
@@ -250,13 +255,17 @@ static int compare_threads(const void *a, const void *b)
     return first->thread_id < second->thread_id ? -1 : first->thread_id > second->thread_id;
 }
 
+double recording_derive_squares(struct model_cost cost, double squares)
+{
+    const double samples = (double)(cost.samples ? cost.samples : 1);
+    const double equal = (double)cost.weight * (double)cost.weight / samples;
+    return fabs(squares - equal) <= 1e-9 * equal ? 0 : squares;
+}
+
 struct store_thread_node_cost recording_derive_pair_row(const struct store_thread_node_cost *pair)
 {
     struct store_thread_node_cost row = *pair;
-    const double samples = (double)(row.cost.samples ? row.cost.samples : 1);
-    const double equal = (double)row.cost.weight * (double)row.cost.weight / samples;
-    if (fabs(row.squares - equal) <= 1e-9 * equal)
-        row.squares = 0;
+    row.squares = recording_derive_squares(row.cost, row.squares);
     return row;
 }
 
@@ -264,6 +273,8 @@ struct store_thread_node_cost recording_derive_pair_row(const struct store_threa
 static int event_rows(struct derive *derive, struct derive_run *run, struct derive_event *event)
 {
     struct store_derived *derived = &derive->derived;
+    if (recording_derive_place_rows(derive, run, event)) /* sorting threads moves them */
+        return SPROF_ENOMEM;
     struct store_event_cost row = {run->id, event->id, event->cost, event->squares, false, 0};
     row.has_node_costs = 2 * event->pairs.count < event->cost.samples;
     if (row.has_node_costs && slot_rows(derive, run, event))

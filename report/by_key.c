@@ -72,12 +72,12 @@ unsigned report_keys_parts(const struct report_table_options *options,
     bool needs_frames = false;
     for (size_t i = 0; i < by.key_count; i++)
         needs_frames = needs_frames || keys[by.keys[i]].needs_frames;
-    const unsigned from_samples = (report_by_key_has(&by, REPORT_CPU) ? REPORT_CPUS : 0) |
-                                  (report_by_key_has(&by, REPORT_PHASE) ? REPORT_PHASES : 0);
-    if (from_samples)
-        return REPORT_STACKS | from_samples;
+    const unsigned places = (report_by_key_has(&by, REPORT_CPU) ? REPORT_CPUS : 0) |
+                            (report_by_key_has(&by, REPORT_PHASE) ? REPORT_PHASES : 0);
     if (all && !by.of_frames)
-        return REPORT_THREAD_COSTS;
+        return REPORT_THREAD_COSTS | places;
+    if (places)
+        return REPORT_STACKS | places;
     if (all && by.key_count == 1 && by.keys[0] == REPORT_LINE)
         return REPORT_LINE_COSTS;
     return by.of_samples || needs_frames ? REPORT_STACKS : 0;
@@ -276,8 +276,8 @@ static void put_key(struct table *table, const struct by_key *by, const struct k
     const struct report_frame *frame = row->frame ? &dataset->frames.items[row->frame - 1] : NULL;
     const struct report_module *module =
         row->module ? &dataset->modules.items[row->module - 1] : NULL;
-    const struct report_cost *cost = by->of_samples ? &dataset->costs.items[row->sample] : NULL;
-    const struct report_thread *thread = cost ? &dataset->threads.items[cost->thread - 1] : NULL;
+    const struct report_thread *thread =
+        row->thread ? &dataset->threads.items[row->thread - 1] : NULL;
     const char *function =
         row->function ? report_dataset_function_name(dataset, row->function) : "?";
     switch (key) {
@@ -300,17 +300,17 @@ static void put_key(struct table *table, const struct by_key *by, const struct k
             put_key(table, by, row, REPORT_PROCESS);
         break;
     case REPORT_CPU:
-        if (cost->cpu < 0)
+        if (row->cpu < 0)
             report_table_put_text(table, "unknown");
         else
-            put_formatted(table, dataset, "", (uint64_t)cost->cpu, "%" PRIu64);
+            put_formatted(table, dataset, "", (uint64_t)row->cpu, "%" PRIu64);
         break;
     case REPORT_EVENT:
-        report_table_put_text(table, dataset->events.items[cost->event - 1].name);
+        report_table_put_text(table, dataset->events.items[row->event - 1].name);
         break;
     case REPORT_PHASE: {
         const struct report_phase *phase =
-            cost->phase ? &dataset->phases.items[cost->phase - 1] : NULL;
+            row->phase ? &dataset->phases.items[row->phase - 1] : NULL;
         report_table_put_count(table, phase ? phase->number : 0);
         report_table_put_text(table, phase && phase->mark ? phase->mark : "");
         break;

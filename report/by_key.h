@@ -4,9 +4,10 @@
 
 #include "report/dataset.h"
 
-/* One row: where a cost of it was seen, and its sums. */
+/* One row and its sums. */
 struct key_row {
-    uint32_t sample; /* index of a cost; its thread, cpu and event are the row's */
+    uint32_t thread, event, phase; /* of a cost of it; the row's where they are keys */
+    int32_t cpu;
     uint32_t module, function, frame;
     struct model_costs costs;
 };
@@ -22,7 +23,8 @@ struct by_key {
     uint32_t *labels;           /* frame → number of its keys' values; 0: not asked yet */
     struct sprof_map numbers;   /* hash of the values → number */
     SPROF_VEC(uint32_t) row_of; /* label → row + 1 of the group at work, … */
-    SPROF_VEC(uint32_t) seen;   /* … the cost it was last counted for, + 1 */
+    SPROF_VEC(uint32_t) seen;   /* … the cost it was last counted for, by `counted` */
+    uint32_t counted;           /* costs so far */
 };
 
 /* Whether a key is the same for the whole stack. */

@@ -97,15 +97,19 @@ static uint32_t label_of(struct by_key *by, uint32_t frame)
     return by->labels[frame] = number_of(by, hash);
 }
 
-/* The row of a label in the group whose first row is `first`; NULL when out of memory. */
-static struct key_row *row_of(struct by_key *by, size_t first, size_t cost, uint32_t frame,
-                              uint32_t label)
+/* The row of a label in the group whose first row is `first`, which `cost` is one of; NULL when out
+ * of memory. */
+static struct key_row *row_of(struct by_key *by, size_t first, const struct report_cost *cost,
+                              uint32_t frame, uint32_t label)
 {
     uint32_t *row = &by->row_of.items[label - 1];
     if (*row <= first) {
         const uint32_t function = report_dataset_frame_function(by->dataset, frame);
         const struct key_row new = {
-            .sample = (uint32_t)cost,
+            .thread = cost->thread,
+            .event = cost->event,
+            .phase = cost->phase,
+            .cpu = cost->cpu,
             .module = frame      ? by->dataset->frames.items[frame - 1].module
                       : function ? by->dataset->facts.items[function - 1].module
                                  : 0,
@@ -122,6 +126,7 @@ static struct key_row *row_of(struct by_key *by, size_t first, size_t cost, uint
 /* Lines are added up in the recording. Several runs may have the same. */
 static int add_from_lines(struct by_key *by)
 {
+    static const struct report_cost none = {0};
     const struct report_dataset *dataset = by->dataset;
     int result = 0;
     by->labels = calloc(dataset->frames.count + 1, sizeof *by->labels);
@@ -130,7 +135,7 @@ static int add_from_lines(struct by_key *by)
     for (size_t i = 0; i < dataset->line_costs.count && !result; i++) {
         const struct report_line_cost *cost = &dataset->line_costs.items[i];
         const uint32_t label = label_of(by, cost->frame);
-        struct key_row *row = label ? row_of(by, 0, 0, cost->frame, label) : NULL;
+        struct key_row *row = label ? row_of(by, 0, &none, cost->frame, label) : NULL;
         if (!row)
             return SPROF_ENOMEM;
         add_cost(&row->costs.exclusive, cost->costs.exclusive);
@@ -140,22 +145,22 @@ static int add_from_lines(struct by_key *by)
 }
 
 /* Counts a cost for what its stack holds, each label once. */
-static int add_stack(struct by_key *by, size_t first, size_t index,
+static int add_stack(struct by_key *by, size_t first, const struct report_cost *cost,
                      const struct report_stack *stack)
 {
-    const struct report_cost *cost = &by->dataset->costs.items[index];
     const size_t frames = by->of_frames ? stack->frames.count : 1;
+    by->counted++;
     for (size_t i = 0; i < frames; i++) {
         const uint32_t frame = by->of_frames ? stack->frames.items[i] : 0;
         const uint32_t label = label_of(by, frame);
-        struct key_row *row = label ? row_of(by, first, index, frame, label) : NULL;
+        struct key_row *row = label ? row_of(by, first, cost, frame, label) : NULL;
         if (!row)
             return SPROF_ENOMEM;
         if (!i)
             add_cost(&row->costs.exclusive, cost->cost);
-        if (by->seen.items[label - 1] == index + 1)
+        if (by->seen.items[label - 1] == by->counted)
             continue;
-        by->seen.items[label - 1] = (uint32_t)index + 1;
+        by->seen.items[label - 1] = by->counted;
         add_cost(&row->costs.inclusive, cost->cost);
     }
     return 0;
@@ -267,11 +272,10 @@ static int outermost_init(struct by_key *by, struct outermost *outermost)
 
 /* Adds a cost to its node, and its innermost frame's label. */
 static int add_to_node(struct by_key *by, struct outermost *outermost, uint32_t group, size_t first,
-                       size_t index)
+                       const struct report_cost *cost)
 {
-    const struct report_cost *cost = &by->dataset->costs.items[index];
     const uint32_t frame = by->dataset->nodes.items[cost->node - 1].frame;
-    struct key_row *row = row_of(by, first, index, frame, by->labels[frame]);
+    struct key_row *row = row_of(by, first, cost, frame, by->labels[frame]);
     if (!row)
         return SPROF_ENOMEM;
     add_cost(&row->costs.exclusive, cost->cost);
@@ -310,7 +314,7 @@ static void sort_touched(struct outermost *outermost, uint32_t group, size_t nod
 
 /* Hands the costs of a group down to the roots. */
 static int finish_group(struct by_key *by, struct outermost *outermost, uint32_t group,
-                        size_t first, size_t cost)
+                        size_t first, const struct report_cost *cost)
 {
     sort_touched(outermost, group, by->dataset->nodes.count);
     for (size_t i = 0; i < outermost->touched.count; i++) {
@@ -330,74 +334,117 @@ static int finish_group(struct by_key *by, struct outermost *outermost, uint32_t
     return 0;
 }
 
-struct place {
-    uint64_t group;
-    uint32_t cost;
+/* == Group by group == */
+
+/* The costs at hand in the order of their groups. */
+struct grouping {
+    struct sprof_map numbers;   /* hash of the keys' values → number of the group */
+    uint32_t *groups, *sorted;  /* [cost]: its group; indexes of costs, group by group */
+    size_t capacity;            /* of both */
+    SPROF_VEC(uint32_t) starts; /* [group]: where it begins in `sorted` */
 };
 
-static int add_places(struct by_key *by, const struct place *places, size_t count)
+static void grouping_release(struct grouping *grouping)
 {
-    struct outermost outermost = {0};
-    size_t first = 0; /* entries of former groups */
-    uint32_t group = 1;
-    int result = outermost_init(by, &outermost);
-    for (size_t i = 0; i < count && !result; i++) {
-        result = add_to_node(by, &outermost, group, first, places[i].cost);
-        if (!result && (i + 1 == count || places[i + 1].group != places[i].group)) {
-            result = finish_group(by, &outermost, group, first, places[i].cost);
-            first = by->rows.count;
-            group++;
-        }
-    }
-    outermost_release(&outermost);
-    return result;
+    sprof_map_release(&grouping->numbers);
+    free(grouping->groups);
+    free(grouping->sorted);
+    sprof_vec_release(&grouping->starts);
 }
 
-static int compare_places(const void *a, const void *b)
-{
-    const struct place *first = a, *second = b;
-    if (first->group != second->group)
-        return first->group < second->group ? -1 : 1;
-    return first->cost < second->cost ? -1 : first->cost > second->cost;
-}
-
-/* Goes over the costs group by group, so that a label has one row at a time. */
-static int add_from_stacks(struct by_key *by)
+static int number_groups(const struct by_key *by, struct grouping *grouping)
 {
     const struct report_dataset *dataset = by->dataset;
-    const size_t count = dataset->costs.count;
-    struct place *places = malloc((count + 1) * sizeof *places);
-    struct report_stack stack = {0};
-    by->labels = calloc(dataset->frames.count + 1, sizeof *by->labels);
-    int result = places && by->labels ? 0 : SPROF_ENOMEM;
-    for (size_t i = 0; i < count && !result; i++) {
-        places[i] = (struct place){.cost = (uint32_t)i};
+    for (size_t i = 0; i < dataset->costs.count; i++) {
+        uint64_t hash = 1;
         for (size_t k = 0; k < by->key_count; k++)
             if (report_key_is_of_sample(by->keys[k]))
-                places[i].group = sprof_hash_pair(
-                    places[i].group, sample_value(by, by->keys[k], &dataset->costs.items[i]));
+                hash =
+                    sprof_hash_pair(hash, sample_value(by, by->keys[k], &dataset->costs.items[i]));
+        uint64_t *number = sprof_map_at(&grouping->numbers, hash);
+        if (!number || (!*number && sprof_vec_push(&grouping->starts, 0)))
+            return SPROF_ENOMEM;
+        *number = *number ? *number : grouping->starts.count;
+        grouping->groups[i] = (uint32_t)*number - 1;
+        grouping->starts.items[*number - 1]++;
     }
-    if (!result && by->of_samples && count)
-        qsort(places, count, sizeof *places, compare_places);
-    const bool as_recorded = dataset->mode == MODEL_MODE_FULL && !dataset->filters;
-    if (!result && by->of_frames && as_recorded) {
-        result = add_places(by, places, count);
-        free(places);
-        return result;
+    return 0;
+}
+
+static int group_costs(const struct by_key *by, struct grouping *grouping)
+{
+    const size_t count = by->dataset->costs.count;
+    if (count >= grouping->capacity) {
+        free(grouping->groups);
+        free(grouping->sorted);
+        grouping->capacity = count + 1;
+        grouping->groups = malloc(grouping->capacity * sizeof *grouping->groups);
+        grouping->sorted = malloc(grouping->capacity * sizeof *grouping->sorted);
+        if (!grouping->groups || !grouping->sorted)
+            return SPROF_ENOMEM;
     }
-    size_t first = 0; /* entries of former groups */
+    sprof_map_clear(&grouping->numbers);
+    grouping->starts.count = 0;
+    if (number_groups(by, grouping))
+        return SPROF_ENOMEM;
+    uint32_t start = 0;
+    for (size_t i = 0; i < grouping->starts.count; i++) { /* they were counts */
+        const uint32_t own = grouping->starts.items[i];
+        grouping->starts.items[i] = start;
+        start += own;
+    }
+    for (size_t i = 0; i < count; i++)
+        grouping->sorted[grouping->starts.items[grouping->groups[i]]++] = (uint32_t)i;
+    return 0;
+}
+
+/* A group has rows of its own: a label has one at a time. `outermost` is NULL where stacks are read
+ * otherwise than they were recorded. */
+static int add_groups(struct by_key *by, const struct grouping *grouping,
+                      struct outermost *outermost, uint32_t *group, struct report_stack *stack)
+{
+    const struct report_cost *costs = by->dataset->costs.items;
+    const size_t count = by->dataset->costs.count;
+    size_t first = by->rows.count; /* entries of former groups */
+    int result = 0;
     for (size_t i = 0; i < count && !result; i++) {
-        if (i && places[i].group != places[i - 1].group)
-            first = by->rows.count;
-        if (by->of_frames)
-            result =
-                report_dataset_stack(dataset, dataset->costs.items[places[i].cost].node, &stack);
-        if (!result && (stack.frames.count || !by->of_frames))
-            result = add_stack(by, first, places[i].cost, &stack);
+        const uint32_t at = grouping->sorted[i];
+        const bool last =
+            i + 1 == count || grouping->groups[grouping->sorted[i + 1]] != grouping->groups[at];
+        if (outermost)
+            result = add_to_node(by, outermost, *group, first, &costs[at]);
+        else if (by->of_frames)
+            result = report_dataset_stack(by->dataset, costs[at].node, stack);
+        if (!result && !outermost && (stack->frames.count || !by->of_frames))
+            result = add_stack(by, first, &costs[at], stack);
+        if (!last || result)
+            continue;
+        if (outermost)
+            result = finish_group(by, outermost, (*group)++, first, &costs[at]);
+        first = by->rows.count;
     }
-    sprof_vec_release(&stack.frames);
-    free(places);
     return result;
+}
+
+static int add_from_stacks(struct by_key *by)
+{
+    struct report_dataset *dataset = by->dataset;
+    const bool as_recorded = by->of_frames && dataset->mode == MODEL_MODE_FULL && !dataset->filters;
+    struct outermost outermost = {0};
+    struct grouping grouping = {0};
+    struct report_stack stack = {0};
+    uint32_t group = 1;
+    by->labels = calloc(dataset->frames.count + 1, sizeof *by->labels);
+    int result = !by->labels ? SPROF_ENOMEM : as_recorded ? outermost_init(by, &outermost) : 0;
+    while (!result && !(result = report_dataset_next_costs(dataset))) {
+        result = group_costs(by, &grouping);
+        if (!result)
+            result = add_groups(by, &grouping, as_recorded ? &outermost : NULL, &group, &stack);
+    }
+    outermost_release(&outermost);
+    grouping_release(&grouping);
+    sprof_vec_release(&stack.frames);
+    return result < 0 ? result : 0;
 }
 
 int report_by_key_add(struct by_key *by)

@@ -26,6 +26,8 @@ void report_dataset_release(struct report_dataset *dataset)
     sprof_vec_release(&dataset->nodes);
     sprof_vec_release(&dataset->mappings);
     sprof_vec_release(&dataset->costs);
+    sprof_vec_release(&dataset->places);
+    free(dataset->node_stays);
     sprof_vec_release(&dataset->line_costs);
     report_row_numbers_release(&dataset->process_numbers);
     report_row_numbers_release(&dataset->thread_numbers);
@@ -250,8 +252,7 @@ static int load_stacks(struct report_loading *loading, struct sprof_error *error
     struct report_dataset *dataset = loading->dataset;
     int result = store_each_frame(loading->store, add_frame, loading, error);
     const bool needs_nodes =
-        loading->dataset->parts & (REPORT_STACKS | REPORT_CPUS | REPORT_PHASES | REPORT_INLINED) ||
-        loading->from_samples;
+        loading->dataset->parts & (REPORT_STACKS | REPORT_INLINED) || loading->from_samples;
     if (!result) {
         link_inlined(loading);
         result = !needs_nodes ? 0 : store_each_node(loading->store, add_node, loading, error);
@@ -302,7 +303,8 @@ static int load_rows(struct report_loading *loading, struct sprof_error *error)
     if (!result)
         result = report_dataset_load_paths(loading, error);
     if (!result &&
-        (loading->dataset->parts & ~(unsigned)REPORT_THREAD_COSTS || loading->from_samples))
+        (loading->dataset->parts & (REPORT_STACKS | REPORT_INLINED | REPORT_LINE_COSTS) ||
+         loading->from_samples))
         result = load_stacks(loading, error);
     return result ? result : report_dataset_load_costs(loading, error);
 }

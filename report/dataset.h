@@ -26,8 +26,8 @@
 /* Parts that not every view needs; added up. */
 enum report_part {
     REPORT_STACKS = 1,  /* frames, nodes, mappings, and costs by node and thread */
-    REPORT_CPUS = 2,    /* … and costs by CPU */
-    REPORT_PHASES = 32, /* … and costs by phase */
+    REPORT_CPUS = 2,    /* … or costs by thread, by CPU, too: see report_dataset_next_costs */
+    REPORT_PHASES = 32, /* … by phase */
     REPORT_INLINED = 4, /* path_inlined */
     /* Quicker than stacks, and only for selections that take every sample in the mode recorded; see
      * report_selection_takes_all. */
@@ -110,6 +110,14 @@ struct report_cost {
     struct model_cost cost;
 };
 
+/* Costs of stack nodes in one phase and on one CPU, packed as store/places.h says. */
+struct report_packed_costs {
+    uint32_t event, phase; /* as in struct report_cost */
+    int32_t cpu;
+    uint32_t entries;
+    struct sprof_bytes packed;
+};
+
 /* What the selection's expressions say of a function. */
 enum report_filter {
     REPORT_FOCUS = 1,
@@ -188,6 +196,11 @@ struct report_dataset {
     SPROF_VEC(struct report_node) nodes; /* as recorded, whatever the mode read */
     SPROF_VEC(struct report_mapping) mappings;
     SPROF_VEC(struct report_cost) costs;
+    SPROF_VEC(struct report_packed_costs)
+    places; /* what is not in `costs` yet; sorted by phase and CPU */
+    size_t next_place;
+    uint8_t
+        *node_stays; /* [node - 1]: 0 not known yet, 1 filters leave its stack, 2 nothing of it */
     SPROF_VEC(struct report_line_cost) line_costs; /* with REPORT_LINE_COSTS */
 
     /* Database id → number. */
@@ -220,6 +233,11 @@ int report_dataset_load(struct report_dataset *dataset, struct store *store,
                         struct sprof_error *error);
 void report_dataset_release(struct report_dataset *dataset);
 
+/* With REPORT_CPUS or REPORT_PHASES `costs` are those of one CPU and phase after the other where
+ * there are many: call this before they are read, until it returns 1; else 0, or a negative code.
+ */
+int report_dataset_next_costs(struct report_dataset *dataset);
+
 /* Whether every sample of the runs and the event counts, with its whole stack as it was recorded.
  */
 bool report_selection_takes_all(const struct report_selection *selection);
@@ -251,8 +269,16 @@ bool report_dataset_address(const struct report_dataset *dataset, uint32_t frame
 /* The host on which a process ran; "?" unknown. */
 const char *report_dataset_host(const struct report_dataset *dataset, uint32_t process);
 
-/* The phase of a run (by its database id) at a time; 0: none. */
+/* The phase of a run (by its database id) at a time; 0: none. All of a run with one phase is in it.
+ */
 uint32_t report_dataset_phase(const struct report_dataset *dataset, uint32_t run, uint64_t time_ns);
+
+/* The same by its number in the run. */
+uint32_t report_dataset_numbered_phase(const struct report_dataset *dataset, uint32_t run,
+                                       uint32_t number);
+
+/* Whether samples of that phase (0: none) on that CPU are selected. */
+bool report_dataset_takes_place(const struct report_dataset *dataset, uint32_t phase, int32_t cpu);
 
 /* Whether a sample of runs.items[run] is selected by CPU, time and phase. */
 bool report_dataset_takes_sample(const struct report_dataset *dataset, size_t run,

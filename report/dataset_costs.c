@@ -1,5 +1,4 @@
-/* Reads call paths and what they cost: from sums by path, by node and thread, or from the samples
- * where CPU or time matter. */
+/* Reads call paths and what they cost: from sums by path, or by node and thread. */
 #include "report/dataset_parts.h"
 
 #include <stdlib.h>
@@ -45,9 +44,8 @@ int report_dataset_load_paths(struct report_loading *loading, struct sprof_error
                : store_each_path(loading->store, add_path, loading, error);
 }
 
-/* Counts a cost that is selected. */
-static void count(struct report_loading *loading, uint32_t path, struct model_cost cost,
-                  double sum_squares)
+void report_dataset_count(struct report_loading *loading, uint32_t path, struct model_cost cost,
+                          double sum_squares)
 {
     struct model_cost *own = &loading->rows.items[path - 1].costs.exclusive;
     own->samples += cost.samples;
@@ -75,7 +73,7 @@ static int add_cost(void *context, const struct store_node_cost *row)
     dataset->all.weight += row->cost.weight;
     if (!dataset->threads.items[thread - 1].selected)
         return 0;
-    count(loading, path, row->cost, row->sum_squares);
+    report_dataset_count(loading, path, row->cost, row->sum_squares);
     if (!(loading->dataset->parts & REPORT_STACKS))
         return 0;
     const struct report_cost own = {
@@ -101,7 +99,7 @@ static int add_path_cost(void *context, const struct store_cost *row)
         return SPROF_EFORMAT;
     loading->dataset->all.samples += row->costs.exclusive.samples;
     loading->dataset->all.weight += row->costs.exclusive.weight;
-    count(loading, path, row->costs.exclusive, 0);
+    report_dataset_count(loading, path, row->costs.exclusive, 0);
     return 0;
 }
 
@@ -120,11 +118,28 @@ static int add_thread_cost(void *context, const struct store_thread_cost *row)
         .thread = report_dataset_number(&loading->dataset->thread_numbers, row->thread_id),
         .event = report_dataset_number(&loading->events, row->event_id),
         .cpu = -1,
+        .phase = loading->phase,
         .cost = row->cost,
     };
     if (!cost.event)
         return 0;
     return cost.thread ? sprof_vec_push(&loading->dataset->costs, cost) : SPROF_EFORMAT;
+}
+
+static int add_place_cost(void *context, const struct store_place_cost *row)
+{
+    struct report_loading *loading = context;
+    struct report_dataset *dataset = loading->dataset;
+    const struct report_cost cost = {
+        .thread = report_dataset_number(&dataset->thread_numbers, row->thread_id),
+        .event = report_dataset_number(&loading->events, row->event_id),
+        .cpu = row->cpu,
+        .phase = report_dataset_numbered_phase(dataset, row->run_id, row->phase),
+        .cost = row->cost,
+    };
+    if (!cost.event)
+        return 0;
+    return cost.thread ? sprof_vec_push(&dataset->costs, cost) : SPROF_EFORMAT;
 }
 
 static int add_line_cost(void *context, const struct store_cost *row)
@@ -135,97 +150,6 @@ static int add_line_cost(void *context, const struct store_cost *row)
     if (!report_dataset_number(&loading->events, row->event_id))
         return 0;
     return cost.frame ? sprof_vec_push(&loading->dataset->line_costs, cost) : SPROF_EFORMAT;
-}
-
-/* == From samples == */
-
-struct sampling {
-    struct report_loading *loading;
-    size_t run;             /* index of the run at work */
-    bool knows_all;         /* what all of its samples add up to is stored */
-    struct sprof_map costs; /* hash of node, thread, event, cpu → index + 1 */
-};
-
-static int add_to_costs(struct sampling *sampling, const struct report_cost *cost)
-{
-    struct report_dataset *dataset = sampling->loading->dataset;
-    const uint64_t stack = (uint64_t)cost->node << 32 | cost->thread;
-    const uint64_t rest = (uint64_t)cost->event << 32 | (uint32_t)cost->cpu;
-    const uint64_t key = sprof_hash_pair(sprof_hash_pair(stack, rest), cost->phase);
-    const uint64_t *known = sprof_map_get(&sampling->costs, key);
-    if (known) {
-        dataset->costs.items[*known - 1].cost.samples += cost->cost.samples;
-        dataset->costs.items[*known - 1].cost.weight += cost->cost.weight;
-        return 0;
-    }
-    if (sprof_vec_push(&dataset->costs, *cost))
-        return SPROF_ENOMEM;
-    return sprof_map_put(&sampling->costs, key, dataset->costs.count);
-}
-
-static int add_sample(void *context, const struct store_sample_row *row)
-{
-    struct sampling *sampling = context;
-    struct report_loading *loading = sampling->loading;
-    struct report_dataset *dataset = loading->dataset;
-    const struct store_sample *sample = &row->sample;
-    struct report_cost own = {
-        .node = report_dataset_number(&dataset->node_numbers, sample->node_id),
-        .thread = report_dataset_number(&dataset->thread_numbers, sample->thread_id),
-        .event = report_dataset_number(&loading->events, sample->event_id),
-        .cpu = loading->dataset->parts & REPORT_CPUS ? sample->cpu : -1,
-        .phase = loading->dataset->parts & REPORT_PHASES
-                     ? report_dataset_phase(dataset, sample->run_id, sample->time_ns)
-                     : 0,
-        .cost = {sample->count, sample->weight},
-    };
-    if (!own.event)
-        return 0;
-    const uint32_t path = own.node ? loading->node_paths.items[own.node - 1] : 0;
-    if (!path || !own.thread)
-        return SPROF_EFORMAT;
-    if (!sampling->knows_all) {
-        dataset->all.samples += sample->count;
-        dataset->all.weight += sample->weight;
-    }
-    if (!dataset->threads.items[own.thread - 1].selected ||
-        !report_dataset_takes_sample(dataset, sampling->run, sample))
-        return 0;
-    const double each = (double)sample->weight / (double)(sample->count ? sample->count : 1);
-    count(loading, path, own.cost, each * (double)sample->weight);
-    return loading->dataset->parts & REPORT_STACKS ? add_to_costs(sampling, &own) : 0;
-}
-
-static int add_all(void *context, const struct store_event_cost *row)
-{
-    struct sampling *sampling = context;
-    sampling->knows_all = true;
-    if (!report_dataset_number(&sampling->loading->events, row->event_id))
-        return 0;
-    sampling->loading->dataset->all.samples += row->cost.samples;
-    sampling->loading->dataset->all.weight += row->cost.weight;
-    return 0;
-}
-
-/* Of a complete run only the samples of the range are read. */
-static int load_samples(struct report_loading *loading, struct sprof_error *error)
-{
-    const struct report_dataset *dataset = loading->dataset;
-    struct sampling sampling = {.loading = loading};
-    int result = 0;
-    for (; sampling.run < dataset->runs.count && !result; sampling.run++) {
-        struct store_filter filter = {.run_id = dataset->runs.items[sampling.run].id};
-        sampling.knows_all = false;
-        result = store_each_event_cost(loading->store, filter.run_id, add_all, &sampling, error);
-        if (sampling.knows_all && dataset->ranges.count) {
-            filter.from_ns = dataset->ranges.items[sampling.run].from_ns;
-            filter.to_ns = dataset->ranges.items[sampling.run].to_ns;
-        }
-        if (!result)
-            result = store_each_sample(loading->store, &filter, add_sample, &sampling, error);
-    }
-    sprof_map_release(&sampling.costs);
-    return result;
 }
 
 /* == The tree == */
@@ -346,7 +270,7 @@ int report_dataset_load_costs(struct report_loading *loading, struct sprof_error
 {
     int result = 0;
     if (loading->from_samples)
-        result = load_samples(loading, error);
+        result = report_dataset_load_samples(loading, error);
     else
         for (size_t i = 0; i < loading->dataset->runs.count && !result; i++) {
             const struct store_filter filter = {.run_id = loading->dataset->runs.items[i].id};
@@ -361,7 +285,10 @@ int report_dataset_load_costs(struct report_loading *loading, struct sprof_error
             if (!result)
                 result = store_each_event_cost(loading->store, filter.run_id, add_event_cost,
                                                loading, error);
-            if (!result && loading->dataset->parts & REPORT_THREAD_COSTS)
+            if (!result && loading->by_place)
+                result = store_each_place_cost(loading->store, filter.run_id, add_place_cost,
+                                               loading, error);
+            else if (!result && loading->dataset->parts & REPORT_THREAD_COSTS)
                 result = store_each_thread_cost(loading->store, filter.run_id, add_thread_cost,
                                                 loading, error);
             if (!result && loading->dataset->parts & REPORT_LINE_COSTS)

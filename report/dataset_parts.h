@@ -17,7 +17,9 @@ struct report_loading {
     struct store *store;
     struct model_kind_rules rules; /* which modules are application; count 0: as recorded */
     uint32_t phase; /* what is added up by phase, but not from samples: that of the run at work */
-    bool from_samples; /* what was asked for is only in the samples themselves: CPU, time, phase */
+    bool from_samples; /* what was asked for, CPU, time or phase, is only in the samples themselves
+                          and in what they add up to by place */
+    bool by_place;     /* … by thread, CPU and phase, which is added up */
     bool only_run;     /* functions that only other runs met are not asked for */
     bool few_paths;    /* only those of the one run that was chosen are read */
     struct report_row_numbers modules, frames;
@@ -36,12 +38,23 @@ struct report_loading {
 int report_dataset_select(struct report_loading *loading, const struct report_selection *selection,
                           struct sprof_error *error);
 
+/* Which costs by phase and CPU are stored of all selected events of a run. */
+int report_dataset_has_places(const struct report_loading *loading, uint32_t run_id, bool *costs,
+                              bool *blocks, struct sprof_error *error);
+
 /* Sets few_paths: the costs of one run among many need only its own paths. */
 int report_dataset_choose_paths(struct report_loading *loading, struct sprof_error *error);
 
 /* Reads call paths; costs, after all that they refer to. */
 int report_dataset_load_paths(struct report_loading *loading, struct sprof_error *error);
 int report_dataset_load_costs(struct report_loading *loading, struct sprof_error *error);
+
+/* Of runs whose CPUs, phases or times matter: from_samples. */
+int report_dataset_load_samples(struct report_loading *loading, struct sprof_error *error);
+
+/* Counts a cost that is selected for its path, the number of a row. */
+void report_dataset_count(struct report_loading *loading, uint32_t path, struct model_cost cost,
+                          double sum_squares);
 
 /* Reads the tree as another mode where the selection asks for one. */
 int report_dataset_read_mode(struct report_dataset *dataset,
@@ -50,6 +63,9 @@ int report_dataset_read_mode(struct report_dataset *dataset,
 /* Leaves of the tree and of the costs what the selection's expressions and modules say. */
 int report_dataset_filter(struct report_dataset *dataset, const struct report_selection *selection,
                           struct sprof_error *error);
+
+/* Leaves of the costs at hand what the expressions and modules say. 0 or SPROF_ENOMEM. */
+int report_dataset_filter_costs(struct report_dataset *dataset);
 
 /* Computes the totals of the tree. */
 void report_dataset_total(struct report_dataset *dataset);

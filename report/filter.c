@@ -212,14 +212,23 @@ static int filter_tree(const struct report_dataset *dataset, struct model_paths 
     return result;
 }
 
-static int filter_costs(struct report_dataset *dataset)
+int report_dataset_filter_costs(struct report_dataset *dataset)
 {
+    enum { UNKNOWN, STAYS, GOES };
     struct report_stack stack = {0};
     size_t kept = 0;
     int result = 0;
+    if (!dataset->filters)
+        return 0;
+    if (!dataset->node_stays && !(dataset->node_stays = calloc(dataset->nodes.count + 1, 1)))
+        return SPROF_ENOMEM;
     for (size_t i = 0; i < dataset->costs.count && !result; i++) {
-        result = report_dataset_stack(dataset, dataset->costs.items[i].node, &stack);
-        if (stack.frames.count)
+        uint8_t *stays = &dataset->node_stays[dataset->costs.items[i].node - 1];
+        if (*stays == UNKNOWN) {
+            result = report_dataset_stack(dataset, dataset->costs.items[i].node, &stack);
+            *stays = stack.frames.count ? STAYS : GOES;
+        }
+        if (*stays == STAYS)
             dataset->costs.items[kept++] = dataset->costs.items[i];
     }
     dataset->costs.count = kept;
@@ -248,5 +257,5 @@ int report_dataset_filter(struct report_dataset *dataset, const struct report_se
     report_dataset_total(dataset);
     if (before > 0)
         dataset->effective_samples *= (double)dataset->total.samples / before;
-    return filter_costs(dataset);
+    return report_dataset_filter_costs(dataset);
 }

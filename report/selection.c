@@ -323,15 +323,34 @@ static bool phases_are_runs(const struct report_dataset *dataset)
     return true;
 }
 
+/* Where costs by thread, CPU and phase are stored, nothing else is needed; else stacks are read. */
+static int choose_place_costs(struct report_loading *loading, struct sprof_error *error)
+{
+    struct report_dataset *dataset = loading->dataset;
+    bool stored = true;
+    int result = 0;
+    for (size_t i = 0; i < dataset->runs.count && stored && !result; i++)
+        result = report_dataset_has_places(loading, dataset->runs.items[i].id, &stored,
+                                           &(bool){false}, error);
+    loading->from_samples = !stored;
+    loading->by_place = stored;
+    if (!stored)
+        dataset->parts = (dataset->parts & ~(unsigned)REPORT_THREAD_COSTS) | REPORT_STACKS;
+    return result;
+}
+
 /* Reads the CPUs and the stretch of each run, and finds out whether only samples tell them. */
 static int choose_samples(struct report_loading *loading, const struct report_selection *selection,
                           struct sprof_error *error)
 {
     struct report_dataset *dataset = loading->dataset;
-    int result = 0;
     const bool asks_phases = dataset->parts & REPORT_PHASES || selection->phase || selection->mark;
-    loading->from_samples = dataset->parts & REPORT_CPUS || selection->cpus || selection->time ||
-                            (asks_phases && !phases_are_runs(dataset));
+    const bool asks_places = dataset->parts & REPORT_CPUS || selection->cpus ||
+                             (asks_phases && !phases_are_runs(dataset));
+    loading->from_samples = selection->time || asks_places;
+    int result = 0;
+    if (asks_places && dataset->parts & REPORT_THREAD_COSTS)
+        result = choose_place_costs(loading, error);
     if (selection->cpus) {
         struct report_cpu_set *cpus = sprof_arena_alloc(&dataset->arena, sizeof *cpus);
         result = cpus ? report_cpu_set_parse(cpus, selection->cpus, error) : SPROF_ENOMEM;
@@ -395,30 +414,69 @@ static int choose_phases(struct report_loading *loading, const struct report_sel
                            selection->phase ? selection->phase : selection->mark);
 }
 
+/* How many phases there are up to a run's last one that begins by then. */
+static size_t count_phases(const struct report_dataset *dataset, uint32_t run, uint64_t time_ns)
+{
+    size_t low = 0, high = dataset->phases.count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        const struct report_phase *phase = &dataset->phases.items[middle];
+        if (phase->run < run || (phase->run == run && phase->start_ns <= time_ns))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 uint32_t report_dataset_phase(const struct report_dataset *dataset, uint32_t run, uint64_t time_ns)
 {
-    for (size_t i = 0; i < dataset->phases.count; i++) {
-        const struct report_phase *phase = &dataset->phases.items[i];
-        if (phase->run == run && time_ns >= phase->start_ns && time_ns < phase->end_ns)
-            return (uint32_t)i + 1;
-    }
-    return 0;
+    const size_t last = count_phases(dataset, run, UINT64_MAX);
+    const size_t at = count_phases(dataset, run, time_ns);
+    const struct report_phase *phase = at ? &dataset->phases.items[at - 1] : NULL;
+    if (last && dataset->phases.items[last - 1].run == run &&
+        dataset->phases.items[last - 1].number == 1)
+        return (uint32_t)last; /* its only one */
+    return phase && phase->run == run && time_ns < phase->end_ns ? (uint32_t)at : 0;
+}
+
+uint32_t report_dataset_numbered_phase(const struct report_dataset *dataset, uint32_t run,
+                                       uint32_t number)
+{
+    const size_t last = count_phases(dataset, run, UINT64_MAX);
+    const struct report_phase *phase = last ? &dataset->phases.items[last - 1] : NULL;
+    if (!number || !phase || phase->run != run || number > phase->number)
+        return 0;
+    return (uint32_t)last - phase->number + number;
+}
+
+static bool takes_phase(const struct report_dataset *dataset, uint32_t phase)
+{
+    return !dataset->by_phase || (phase && dataset->phases.items[phase - 1].selected);
+}
+
+static bool takes_cpu(const struct report_dataset *dataset, int32_t cpu)
+{
+    const uint32_t bit = (uint32_t)cpu;
+    return !dataset->cpus ||
+           (bit < REPORT_CPUS_MAX && dataset->cpus->bits[bit / 64] >> (bit % 64) & 1);
+}
+
+bool report_dataset_takes_place(const struct report_dataset *dataset, uint32_t phase, int32_t cpu)
+{
+    return takes_phase(dataset, phase) && takes_cpu(dataset, cpu);
 }
 
 bool report_dataset_takes_sample(const struct report_dataset *dataset, size_t run,
                                  const struct store_sample *sample)
 {
-    const uint32_t cpu = (uint32_t)sample->cpu;
-    if (dataset->by_phase) {
-        const uint32_t phase = report_dataset_phase(dataset, sample->run_id, sample->time_ns);
-        if (!phase || !dataset->phases.items[phase - 1].selected)
-            return false;
-    }
+    if (dataset->by_phase &&
+        !takes_phase(dataset, report_dataset_phase(dataset, sample->run_id, sample->time_ns)))
+        return false;
     if (dataset->ranges.count && (sample->time_ns < dataset->ranges.items[run].from_ns ||
                                   sample->time_ns >= dataset->ranges.items[run].to_ns))
         return false;
-    return !dataset->cpus ||
-           (cpu < REPORT_CPUS_MAX && dataset->cpus->bits[cpu / 64] >> (cpu % 64) & 1);
+    return takes_cpu(dataset, sample->cpu);
 }
 
 bool report_selection_takes_all(const struct report_selection *selection)

@@ -8,34 +8,15 @@
  *     number has the same lowest 6 bits (0 for the first); then what they differ by */
 #include "store/calls.h"
 
+#include "store/leb128.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    NUMBER_BYTES = 10, /* at most */
-    CALL_BYTES = (5 + STORE_CALL_WORDS) * NUMBER_BYTES + 1,
+    CALL_BYTES = (5 + STORE_CALL_WORDS) * STORE_NUMBER_BYTES + 1,
     EXITS = 8,
 };
-
-static uint8_t *put_number(uint8_t *at, uint64_t number)
-{
-    for (; number >= 0x80; number >>= 7)
-        *at++ = (uint8_t)(number | 0x80);
-    *at++ = (uint8_t)number;
-    return at;
-}
-
-static uint8_t *put_difference(uint8_t *at, uint64_t number, uint64_t before)
-{
-    const uint64_t difference = number - before;
-    return put_number(at, difference << 1 ^ (0 - (difference >> 63)));
-}
-
-static uint64_t take_difference(struct sprof_reader *reader, uint64_t before)
-{
-    const uint64_t folded = sprof_reader_uleb(reader);
-    return before + (folded >> 1 ^ (0 - (folded & 1)));
-}
 
 int store_call_pack(struct store_call_packer *packer, const struct store_call *call)
 {
@@ -44,19 +25,19 @@ int store_call_pack(struct store_call_packer *packer, const struct store_call *c
     if (!packer->bytes && !(packer->bytes = malloc((size_t)STORE_BLOCK_CALLS * CALL_BYTES)))
         return SPROF_ENOMEM;
     uint8_t *at = packer->bytes + packer->size;
-    at = put_number(at, (uint64_t)call->function * EXITS + call->exit % EXITS);
-    at = put_difference(at, call->depth, before->depth);
-    at = put_difference(at, call->start_ns, before->start_ns);
-    at = put_number(at, call->duration_ns ? call->duration_ns + 1 : 0);
+    at = store_put_number(at, (uint64_t)call->function * EXITS + call->exit % EXITS);
+    at = store_put_difference(at, call->depth, before->depth);
+    at = store_put_difference(at, call->start_ns, before->start_ns);
+    at = store_put_number(at, call->duration_ns ? call->duration_ns + 1 : 0);
     if (call->duration_ns)
-        at = put_difference(at, call->duration_ns, call->self_ns);
+        at = store_put_difference(at, call->duration_ns, call->self_ns);
     uint8_t *differing = at++;
     *differing = 0;
     for (int i = 0; i < STORE_CALL_WORDS; i++) {
         if (words[i] == call->words[i])
             continue;
         *differing |= (uint8_t)(1 << i);
-        at = put_difference(at, call->words[i], words[i]);
+        at = store_put_difference(at, call->words[i], words[i]);
         words[i] = call->words[i];
     }
     packer->size = (size_t)(at - packer->bytes);
@@ -95,19 +76,19 @@ int store_call_unpack(struct store_call_unpacker *unpacker, struct store_call *c
         return sprof_reader_left(reader) ? SPROF_EFORMAT : 1;
     unpacker->left--;
     const uint64_t head = sprof_reader_uleb(reader);
-    const uint64_t depth = take_difference(reader, before->depth);
+    const uint64_t depth = store_take_difference(reader, before->depth);
     call->function = (uint32_t)(head / EXITS);
     call->exit = head % EXITS;
     call->depth = before->depth = (uint32_t)depth;
-    call->start_ns = before->start_ns = take_difference(reader, before->start_ns);
+    call->start_ns = before->start_ns = store_take_difference(reader, before->start_ns);
     const uint64_t duration = sprof_reader_uleb(reader);
     call->duration_ns = duration ? duration - 1 : 0;
-    call->self_ns = duration ? call->duration_ns - (take_difference(reader, 0)) : 0;
+    call->self_ns = duration ? call->duration_ns - (store_take_difference(reader, 0)) : 0;
     const uint8_t differing = sprof_reader_u8(reader);
     uint64_t *words = before->words[call->function % STORE_CALL_SLOTS];
     for (int i = 0; i < STORE_CALL_WORDS; i++)
         if (differing >> i & 1)
-            words[i] = take_difference(reader, words[i]);
+            words[i] = store_take_difference(reader, words[i]);
     memcpy(call->words, words, sizeof call->words);
     return reader->failed || head / EXITS > UINT32_MAX || depth > UINT32_MAX ? SPROF_EFORMAT : 0;
 }

@@ -1,6 +1,8 @@
 /* Copies the rows of one recording to another, under the ids that they have there. */
 #include "store/merge_input.h"
 
+#include "store/places.h"
+
 #include <string.h>
 
 /* Rows of a run keep their order and get ids after the last ones; what runs share is found by its
@@ -187,6 +189,42 @@ COPY_OF_RUN(thread_node_cost, store_thread_node_cost, STORE_THREAD_NODE_COST,
             SHIFT_EVENT SHIFT_THREAD TRANSLATE(nodes, node_id))
 COPY_OF_RUN(slot_cost, store_slot_cost, STORE_SLOT_COST,
             SHIFT_EVENT SHIFT_THREAD TRANSLATE(nodes, node_id))
+COPY_OF_RUN(place_cost, store_place_cost, STORE_PLACE_COST, SHIFT_EVENT SHIFT_THREAD)
+
+/* Packs the entries of a block anew, under the ids that they have in the output. */
+static int repack(struct copying *copying, const struct store_place_block *block,
+                  struct store_place_packer *packer)
+{
+    struct store_place_unpacker unpacker;
+    struct store_place_entry row;
+    int status = 0;
+    store_place_unpack_begin(&unpacker, block->bytes, block->entries);
+    while (!(status = store_place_unpack(&unpacker, &row))) {
+        SHIFT_THREAD
+        TRANSLATE(nodes, node_id)
+        if (store_place_pack(packer, &row))
+            return no_memory(copying);
+    }
+    return status < 0 ? damaged(copying) : 0;
+}
+
+static int copy_place_block(void *context, const struct store_place_block *from)
+{
+    struct copying *copying = context;
+    struct store_place_block row = *from;
+    struct store_place_packer packer = {0};
+    if (!has(&copying->runs, row.run_id))
+        return 0;
+    translate(&copying->runs, &row.run_id);
+    SHIFT_EVENT
+    int status = repack(copying, from, &packer);
+    row.bytes = (struct sprof_bytes){packer.bytes.items, packer.bytes.count};
+    if (!status)
+        status = put(copying, STORE_PLACE_BLOCK, &row);
+    store_place_packer_release(&packer);
+    return status;
+}
+
 COPY_OF_RUN(call_cost, store_call_cost, STORE_CALL_COST,
             SHIFT_EVENT SHIFT_THREAD TRANSLATE(nodes, node_id))
 COPY_OF_RUN(call_latency, store_call_latency, STORE_CALL_LATENCY,

@@ -144,6 +144,22 @@ int store_each_node_cost(struct store *store, const struct store_filter *filter,
                   : store_each_sampled_node_cost(store, filter, row, context, error);
 }
 
+/* Rows that are held in memory are none of these. */
+int store_has_places(struct store *store, uint32_t run_id, uint32_t event_id, bool *costs,
+                     bool *blocks, struct sprof_error *error)
+{
+    char sql[256];
+    int64_t found = 0;
+    snprintf(sql, sizeof sql,
+             "SELECT EXISTS (SELECT 1 FROM place_cost WHERE run_id = %u AND event_id = %u)"
+             " + 2 * EXISTS (SELECT 1 FROM place_block WHERE run_id = %u AND event_id = %u)",
+             run_id, event_id, run_id, event_id);
+    const int status = store_scalar(store, sql, &found, error);
+    *costs = found & 1;
+    *blocks = found == 3; /* their squares are with the costs */
+    return status;
+}
+
 /* == Call paths == */
 
 int store_has_few_paths(struct store *store, uint32_t run_id, bool *few, struct sprof_error *error)

@@ -120,6 +120,10 @@ int store_each_node_cost(struct store *store, const struct store_filter *filter,
                          int (*row)(void *, const struct store_node_cost *), void *context,
                          struct sprof_error *error);
 
+/* Which costs by phase and CPU are stored of a complete run's event. */
+int store_has_places(struct store *store, uint32_t run_id, uint32_t event_id, bool *costs,
+                     bool *blocks, struct sprof_error *error);
+
 /* Total times of calls that probes measured, by event and function, of a run's selected threads. */
 struct store_call_total {
     uint32_t event_id, function_id;

@@ -270,6 +270,25 @@ struct store_slot_cost {
     struct model_cost cost;
 };
 
+/* What samples of one phase and CPU add up to, by thread. */
+struct store_place_cost {
+    uint32_t run_id, event_id;
+    uint32_t phase; /* the number of the phase in its run, from 1; 0: in none */
+    int32_t cpu;    /* -1: unknown */
+    uint32_t thread_id;
+    struct model_cost cost;
+    double squares; /* Σ weight² over those that were sampled; 0 where their weights are equal */
+};
+
+/* The same by thread and stack node, packed (store/places.h): the rows of one phase and CPU are
+ * numbered. */
+struct store_place_block {
+    uint32_t run_id, event_id, phase;
+    int32_t cpu;
+    uint32_t number, entries;
+    struct sprof_bytes bytes;
+};
+
 /* How long calls of a function took: of so many percent at most this. */
 struct store_call_latency {
     uint32_t run_id, event_id, function_id;

@@ -45,6 +45,8 @@
     X(EDGE_COST, edge_cost, store_edge_cost, edge_costs)                                           \
     X(THREAD_NODE_COST, thread_node_cost, store_thread_node_cost, thread_node_costs)               \
     X(SLOT_COST, slot_cost, store_slot_cost, slot_costs)                                           \
+    X(PLACE_COST, place_cost, store_place_cost, place_costs)                                       \
+    X(PLACE_BLOCK, place_block, store_place_block, place_blocks)                                   \
     X(CALL_LATENCY, call_latency, store_call_latency, call_latencies)                              \
     X(COVERAGE, coverage, store_coverage, coverages)
 #define STORE_DERIVED_OF_ALL(X)                                                                    \

@@ -338,6 +338,25 @@ static const struct store_column slot_cost_columns[] = {
     NAMED(store_slot_cost, cost.weight, "weight", NUMBER),
 };
 
+static const struct store_column place_cost_columns[] = {
+    OF_EVENT(store_place_cost),
+    COLUMN(store_place_cost, phase, NUMBER),
+    COLUMN(store_place_cost, cpu, SIGNED),
+    OF(store_place_cost, thread_id, "thread"),
+    NAMED(store_place_cost, cost.samples, "samples", NUMBER),
+    NAMED(store_place_cost, cost.weight, "weight", NUMBER),
+    NULLED(store_place_cost, squares, REAL),
+};
+
+static const struct store_column place_block_columns[] = {
+    OF_EVENT(store_place_block),
+    COLUMN(store_place_block, phase, NUMBER),
+    COLUMN(store_place_block, cpu, SIGNED),
+    COLUMN(store_place_block, number, NUMBER),
+    COLUMN(store_place_block, entries, NUMBER),
+    COLUMN(store_place_block, bytes, BLOB),
+};
+
 static const struct store_column call_cost_columns[] = {
     OF_EVENT(store_call_cost),
     OF(store_call_cost, thread_id, "thread"),
@@ -544,6 +563,10 @@ static const struct store_table tables[STORE_FIRST_QUERY] = {
                     "run_id, event_id, thread_id, node_id"),
     [STORE_SLOT_COST] = ROWS_OF_RUN("slot_cost", slot_cost_columns, store_slot_cost,
                                     "run_id, event_id, slot, thread_id, node_id"),
+    [STORE_PLACE_COST] = ROWS_OF_RUN("place_cost", place_cost_columns, store_place_cost,
+                                     "run_id, event_id, phase, cpu, thread_id"),
+    [STORE_PLACE_BLOCK] = ROWS_OF_RUN("place_block", place_block_columns, store_place_block,
+                                      "run_id, event_id, phase, cpu, number"),
     [STORE_CALL_COST] = ROWS_OF_RUN("call_cost", call_cost_columns, store_call_cost,
                                     "run_id, event_id, thread_id, node_id"),
     [STORE_CALL_LATENCY] = ROWS_OF_RUN("call_latency", call_latency_columns, store_call_latency,

@@ -199,6 +199,7 @@ static const char *const derived_tables[] = {
     "SELECT * FROM edge_cost ORDER BY 3, 4",
     "SELECT * FROM line_cost ORDER BY 3",
     "SELECT * FROM thread_cost",
+    "SELECT * FROM place_cost",
     "SELECT * FROM event_cost",
     "SELECT * FROM sample_summary",
 };

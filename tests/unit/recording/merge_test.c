@@ -30,6 +30,7 @@ static const char *const questions[] = {
     "SELECT count(*) FROM call_path",
     "SELECT run_id, samples, has_node_costs, slot_ns FROM event_cost",
     "SELECT run_id, slot, sum(samples) FROM slot_cost GROUP BY 1, 2",
+    "SELECT run_id, phase, cpu, samples, weight FROM place_cost ORDER BY 1, 2, 3",
     "SELECT run_id, first_sample, last_sample FROM sample_summary",
 };
 enum { QUESTIONS = sizeof questions / sizeof *questions };

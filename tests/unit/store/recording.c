@@ -378,6 +378,17 @@ static struct store_probe_ledger probe_ledger[] = {
 static struct store_slot_cost slot_costs[] = {
     {1, 1, 0, 1, 1, SAMPLES(1)}, {1, 1, 0, 1, 2, SAMPLES(1)}, {1, 1, 0, 1, 4, SAMPLES(2)},
     {1, 1, 0, 1, 7, SAMPLES(1)}, {1, 1, 0, 2, 5, SAMPLES(1)}, {1, 1, 0, 3, 8, {0, UNSAMPLED_NS}}};
+static struct store_place_cost place_costs[] = {
+    {1, 1, 1, -1, 3, {0, UNSAMPLED_NS}, 0},
+    {1, 1, 1, 0, 1, SAMPLES(5), 0},
+    {1, 1, 1, 0, 2, SAMPLES(1), 0},
+};
+static const struct store_place_entry unsampled_entries[] = {{8, 3, {0, UNSAMPLED_NS}}},
+                                      sampled_entries[] = {{1, 1, SAMPLES(1)},
+                                                           {2, 1, SAMPLES(1)},
+                                                           {4, 1, SAMPLES(2)},
+                                                           {5, 2, SAMPLES(1)},
+                                                           {7, 1, SAMPLES(1)}};
 static struct store_event_cost event_costs[] = {{.run_id = 1,
                                                  .event_id = 1,
                                                  .cost = {6, 6 * WEIGHT_NS + UNSAMPLED_NS},
@@ -473,9 +484,28 @@ int example_write_raw(struct store *store, const struct store_run *run)
     return store_write(store, &batch, NULL);
 }
 
+/* The bytes are the packer's. */
+static struct store_place_block pack_block(struct store_place_packer *packer, int32_t cpu,
+                                           const struct store_place_entry *entries, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        must(!store_place_pack(packer, &entries[i]));
+    return (struct store_place_block){.run_id = 1,
+                                      .event_id = 1,
+                                      .phase = 1,
+                                      .cpu = cpu,
+                                      .entries = packer->entries,
+                                      .bytes = {packer->bytes.items, packer->bytes.count}};
+}
+#define PACK_BLOCK(packer, cpu, entries)                                                           \
+    pack_block(packer, cpu, entries, sizeof(entries) / sizeof *(entries))
+
 int example_write_derived(struct store *store)
 {
     uint32_t run = 1;
+    struct store_place_packer packers[2] = {{.entries = 0}};
+    struct store_place_block place_blocks[] = {PACK_BLOCK(&packers[0], -1, unsampled_entries),
+                                               PACK_BLOCK(&packers[1], 0, sampled_entries)};
     const struct store_derived derived = {
         .runs = {&run, 1, 0},
         .functions = BORROW(functions),
@@ -491,12 +521,17 @@ int example_write_derived(struct store *store)
         .thread_costs = BORROW(thread_costs),
         .thread_node_costs = BORROW(thread_node_costs),
         .slot_costs = BORROW(slot_costs),
+        .place_costs = BORROW(place_costs),
+        .place_blocks = BORROW(place_blocks),
         .call_latencies = BORROW(call_latencies),
         .coverages = BORROW(coverages),
         .event_costs = BORROW(event_costs),
         .sample_summaries = BORROW(sample_summaries),
     };
-    return store_write_derived(store, &derived, NULL);
+    const int status = store_write_derived(store, &derived, NULL);
+    store_place_packer_release(&packers[0]);
+    store_place_packer_release(&packers[1]);
+    return status;
 }
 
 struct store *example_create(const struct place *place)
