@@ -209,7 +209,8 @@ static void print_summary(const struct trace_plan *plan)
     for (unsigned point = 0; point < TRACE_POINTS; point++)
         potential += points[point];
     for (size_t i = 0; i < plan->function_count; i++)
-        by[plan->functions[i].mechanism]++;
+        if (plan->functions[i].why != TRACE_IMPORTED)
+            by[plan->functions[i].mechanism]++;
     const uint64_t refused = share.starts - share.probed;
     printf(
         "%s: %s functions, %s places where a probe could be: placed %s · not needed %s · refused %s"

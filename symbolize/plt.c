@@ -13,6 +13,35 @@ static const uint64_t max_steps = UINT64_C(1) << 26;
 /* Sections of entries. */
 static const char *const sections[] = {".plt.sec", ".plt", ".plt.got"};
 
+/* An entry of a file with embedded probes jumps to a piece of it that was moved: a switch, and the
+ * jump that stood in the entry. */
+static bool find_moved_slot(struct image *image, const uint8_t *entry, size_t size, uint64_t start,
+                            uint64_t *slot)
+{
+    struct arch_instruction instruction;
+    uint8_t moved[ARCH_PLT_JUMP_BYTES] = {0};
+    uint64_t base;
+    size_t at = 0;
+    const struct sprof_bytes code = image_section(image, ".sprof.text", &base);
+    if (!arch_instruction_decode(entry, size, &instruction))
+        return false;
+    if (instruction.bits & ARCH_IS_LANDING) {
+        at = instruction.length;
+        if (!arch_instruction_decode(entry + at, size - at, &instruction))
+            return false;
+    }
+    const uint64_t target = start + at + instruction.length + (uint64_t)instruction.value;
+    if (instruction.flow != ARCH_FLOW_JUMP || target < base || target - base >= code.size)
+        return false;
+    const struct sprof_bytes piece = {code.data + (target - base),
+                                      code.size - (size_t)(target - base)};
+    if (!arch_instruction_decode(piece.data, piece.size, &instruction))
+        return false;
+    const size_t left = piece.size - instruction.length;
+    memcpy(moved, piece.data + instruction.length, left < sizeof moved ? left : sizeof moved);
+    return arch_code_plt_slot(moved, target + instruction.length, slot);
+}
+
 static bool find_entry(struct image *image, uint64_t vaddr, uint64_t *start, uint64_t *size,
                        uint64_t *slot)
 {
@@ -27,7 +56,8 @@ static bool find_entry(struct image *image, uint64_t vaddr, uint64_t *start, uin
         const size_t left = bytes.size - (size_t)offset;
         memcpy(entry, bytes.data + offset, left < sizeof entry ? left : sizeof entry);
         *start = base + offset;
-        return arch_code_plt_slot(entry, *start, slot);
+        return arch_code_plt_slot(entry, *start, slot) ||
+               find_moved_slot(image, entry, sizeof entry, *start, slot);
     }
     return false;
 }

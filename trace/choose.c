@@ -202,6 +202,12 @@ static bool wants(void *context, const char *path)
 
 /* == Functions == */
 
+/* It ends the frames of others, or leads to what does. */
+static bool leaves(const struct trace_function *function)
+{
+    return function->mechanism == TRACE_LEAVE || function->why == TRACE_IMPORTED;
+}
+
 /* How much its probe does. Where a runtime walks stacks by itself, or something copies them, their
  * return addresses stay. */
 static enum probe_tier tier_of(const struct trace_session *session, const struct trace_probe *probe)
@@ -209,7 +215,7 @@ static enum probe_tier tier_of(const struct trace_session *session, const struct
     const struct trace_function *function = probe->function;
     if (probe->operation && !probe->is_chosen)
         return PROBE_BYTES;
-    if (function->mechanism == TRACE_LEAVE)
+    if (leaves(function))
         return function->linkage_name && strstr(function->linkage_name, "longjmp") ? PROBE_JUMP
                                                                                    : PROBE_LEAVE;
     return function->entry_only || session->runtime || session->copier ? PROBE_COUNT : PROBE_FULL;
@@ -245,12 +251,13 @@ static int choose_function(struct chooser *chooser, uint32_t file,
     if (in_module && !found && chooser->session->options.function_count && !chooser->found)
         sprof_suggest_offer(&chooser->near, *chooser->session->options.functions, function->name);
     const bool has_place =
-        session->listens ? function->mechanism == TRACE_EMBEDDED : function->mechanism != TRACE_NOT;
+        session->listens ? function->mechanism == TRACE_EMBEDDED
+                         : function->mechanism != TRACE_NOT && function->why != TRACE_IMPORTED;
     const bool can = has_place || (found && session->uprobes && uprobe_may_stand(function));
     if (found && !can)
         (*(session->listens ? &chooser->elsewhere : &session->refused))++;
     const uint8_t operation = can ? trace_heap_operation(&session->files.items[file], function) : 0;
-    if (!can || (!found && function->mechanism != TRACE_LEAVE && !operation))
+    if (!can || (!found && !leaves(function) && !operation))
         return 0;
     const struct trace_probe probe = {.file = file,
                                       .function = function,

@@ -22,7 +22,7 @@ static const char *const leaving[] = {
     NULL,
 };
 
-static bool is_leaving(const char *name)
+bool trace_leaves_frames(const char *name)
 {
     for (const char *const *known = leaving; name && *known; known++)
         if (!strcmp(name, *known))
@@ -163,12 +163,10 @@ static enum trace_reason decide_prologue(struct trace_planner *planner,
 void trace_decide(struct trace_planner *planner, struct trace_function *function, uint64_t limit)
 {
     struct sprof_bytes code;
-    if (function->mechanism == TRACE_EMBEDDED)
-        return; /* it was decided when the probe was put into the file */
     enum trace_mechanism mechanism = function->mechanism; /* a sled's */
     enum trace_reason why = reason_of_kind(planner, function);
     /* Whoever unwinds for exceptions is entered through functions that leave frames. */
-    const bool leaves = is_leaving(function->linkage_name);
+    const bool leaves = trace_leaves_frames(function->linkage_name);
     if (why == TRACE_UNWINDER && leaves)
         why = TRACE_REASON_NONE;
     if (!why && trace_text_at(planner, function->start, &code) &&

@@ -280,6 +280,8 @@ static void decide_all(struct trace_planner *planner)
                 functions[i].why = TRACE_RUNTIME_CODE;
             continue;
         }
+        if (functions[i].mechanism == TRACE_EMBEDDED)
+            continue; /* it was decided when the probe was put into the file */
         if (functions[i].why != TRACE_RESOLVER && is_unwinder(planner, &functions[i]))
             functions[i].why = TRACE_UNWINDER;
         trace_decide(planner, &functions[i], limit);

@@ -58,6 +58,8 @@ enum trace_reason {
                                    one */
     TRACE_GO,                   /* Go moves its stacks */
     TRACE_SANITIZED,            /* sanitizers keep books of frames */
+    TRACE_IMPORTED, /* no function: an entry of the PLT, embedded, of one in another file that
+                       leaves the frames of others */
     TRACE_REASONS
 };
 

@@ -38,8 +38,9 @@ struct trace_share trace_plan_share(const struct trace_plan *plan)
     for (size_t i = 0; i < plan->function_count; i++) {
         const struct trace_function *function = &plan->functions[i];
         share.starts += trace_is_true_start(function);
-        share.probed += function->mechanism != TRACE_NOT;
-        share.entry_only += function->mechanism != TRACE_NOT && function->entry_only;
+        const bool is_probed = function->mechanism != TRACE_NOT && function->why != TRACE_IMPORTED;
+        share.probed += is_probed;
+        share.entry_only += is_probed && function->entry_only;
     }
     return share;
 }

@@ -64,6 +64,9 @@ void trace_scan_exception_tables(struct trace_planner *planner);
  * caught or cleaned up after in the function, by its exception table. */
 bool trace_lands(struct sprof_bytes table, uint64_t from, uint64_t to);
 
+/* Whether a function of that name ends the frames of others. */
+bool trace_leaves_frames(const char *name);
+
 /* Decides for one function; all code must have been scanned. `limit`: where the next one begins. */
 void trace_decide(struct trace_planner *planner, struct trace_function *function, uint64_t limit);
 

@@ -29,6 +29,7 @@ static const char *const reasons[TRACE_REASONS] = {
     [TRACE_NEEDS_RETURN_ADDRESS] = "needs its own return address",
     [TRACE_GO] = "Go moves its stacks",
     [TRACE_SANITIZED] = "sanitizers keep books of frames",
+    [TRACE_IMPORTED] = "leads to what leaves the frames of others",
 };
 
 static const char *const points[TRACE_POINTS] = {
@@ -62,6 +63,7 @@ bool trace_is_true_start(const struct trace_function *function)
     case TRACE_RESOLVER:
     case TRACE_START:
     case TRACE_RUNTIME_CODE:
+    case TRACE_IMPORTED:
     case TRACE_SIGNAL_RETURN: return false;
     default: return true;
     }

@@ -536,6 +536,11 @@ left_frames() { # RECORDING: who was called how often, and left how often
         WHERE function IN ('first', 'second', 'third', 'jumps', 'catches') ORDER BY function" 2>err || fail "no figures in $1"
 }
 
+own_time() { # RECORDING: who catches works five times as long as who is left, and it is his time
+    "$SPROF" sql "$1" --format csv "SELECT sum(self_ns * (function IN ('jumps', 'catches'))) >
+        sum(self_ns * (function = 'third')) FROM v_call_stats" 2>err | grep -q '^1' || fail "$1: time of functions that were left"
+}
+
 listen_left() {
     local program
     make_leaver
@@ -547,10 +552,8 @@ listen_left() {
     left_frames leaver.probes.db >embedded.txt
     grep -q '^third,200,200,0' plain.txt || fail "$(cat plain.txt)"
     cmp -s plain.txt embedded.txt || fail "embedded: $(cat embedded.txt)"
-    # Who catches works five times as long as who is left, and it is his time.
-    "$SPROF" sql leaver.probes.db --format csv "SELECT sum(self_ns * (function IN ('jumps', 'catches'))) >
-        sum(self_ns * (function = 'third')) FROM v_call_stats" 2>err | grep -q '^1' || fail "time of functions that were left"
-    # Without ptrace only the count and the time of who catches is the same.
+    own_time leaver.probes.db
+    # Without ptrace by the entries of the PLT.
     cp leaver.probes counter.probes
     start "${listening[@]}"
     wait_for_socket
@@ -563,6 +566,7 @@ listen_left() {
     wait $tracer || fail "the trace: $(cat trace.txt)"
     left_frames listened.db >embedded.txt
     cmp -s plain.txt embedded.txt || fail "listening: $(cat embedded.txt)"
+    own_time listened.db
 }
 
 listen_listens_killed() {
@@ -648,11 +652,20 @@ chosen)
     "$SPROF" sql some.db --format csv "SELECT function, mechanism FROM v_call_stats ORDER BY function" >both.csv 2>err ||
         fail "no rows"
     grep -q '^leaf,embedded' both.csv && grep -q '^catcher.*,prologue' both.csv || fail "$(cat both.csv)"
-    # All but what is chosen, its header and sections stands where it did.
+    # All but what is chosen, entries of the PLT that leave frames, its header and sections stands where it did.
     python3 - <<'END' || fail "the copy differs elsewhere"
+import re, subprocess
 a, b = open("some", "rb").read(), open("some.probes", "rb").read()
+headers = subprocess.run(["readelf", "-SW", "some"], capture_output=True, text=True).stdout
+plts = [(int(at, 16), int(at, 16) + int(size, 16)) for at, size in
+        re.findall(r" \.plt(?:\.\w+)? +PROGBITS +\w+ (\w+) (\w+)", headers)]
+relocations = subprocess.run(["readelf", "-rW", "some"], capture_output=True, text=True).stdout
+leaving = len(re.findall(r"_JUMP_SLO.* (?:__cxa_(?:begin_catch|throw|rethrow)|_Unwind_Resume)@", relocations))
 different = [i for i in range(0x400, len(a)) if a[i] != b[i]]
+imported = {(i - start) // 8 for i in different for start, end in plts if start <= i < end}
+different = [i for i in different if not any(start <= i < end for start, end in plts)]
 assert 0 < len(different) <= 16 and different[-1] - different[0] < 16, different
+assert plts and 0 < leaving == len(imported), (leaving, imported)
 END
     ;;
 library)

@@ -36,6 +36,12 @@ uint8_t *elf_file_at(struct elf_file *file, uint64_t vaddr, uint64_t size);
 /* A section of the file; its vaddr in *vaddr. Empty where it has none. */
 struct sprof_bytes elf_file_section(const struct elf_file *file, const char *name, uint64_t *vaddr);
 
+/* Entries of the PLT, with their bytes, that lead to functions of names that `wants` wants; those
+ * of the file as it was read. Ends with what `found` returns where that is not 0. */
+int elf_each_imported(const struct elf_file *file, bool (*wants)(const char *name),
+                      int (*found)(void *context, uint64_t start, struct sprof_bytes code),
+                      void *context);
+
 /* A section of the new segment. */
 struct elf_section {
     const char *name;

@@ -30,7 +30,8 @@ struct maker {
     SPROF_VEC(struct unwind_moved) moved;
     struct sprof_map tables; /* starts of functions → vaddr of their exception tables */
     struct sprof_suggestions near;
-    size_t found; /* chosen functions */
+    size_t found;    /* chosen functions */
+    size_t imported; /* from there on `moved` is of entries of the PLT */
     struct sprof_error *error;
 };
 
@@ -345,6 +346,52 @@ static int choose(struct maker *maker, const struct trace_expressions *expressio
     return result < 0 ? result : 0;
 }
 
+/* Calls of functions in other files that leave the frames of others go through entries of the PLT:
+ * who is traced without ptrace has no other probes that see them. */
+static int embed_imported(void *context, uint64_t start, struct sprof_bytes code)
+{
+    struct maker *maker = context;
+    const char *why;
+    struct arch_instruction instruction;
+    struct trace_function function = {.start = start,
+                                      .end = start + code.size,
+                                      .site = start,
+                                      .mechanism = TRACE_LEAVE,
+                                      .why = TRACE_IMPORTED,
+                                      .entry_only = true};
+    if (!arch_instruction_decode(code.data, code.size, &instruction))
+        return 0;
+    if (instruction.bits & ARCH_IS_LANDING) {
+        function.site += instruction.length;
+        code = (struct sprof_bytes){code.data + instruction.length, code.size - instruction.length};
+        if (!arch_instruction_decode(code.data, code.size, &instruction))
+            return 0;
+    }
+    if (instruction.flow != ARCH_FLOW_JUMP_INDIRECT || instruction.length < TRACE_JUMP_BYTES)
+        return 0;
+    function.displaced = instruction.length;
+    memcpy(function.original, code.data, instruction.length);
+    struct embedded_function embedded = {.start = start,
+                                         .displaced = TRACE_JUMP_BYTES,
+                                         .entry_only = true,
+                                         .why = TRACE_IMPORTED,
+                                         .mechanism = TRACE_LEAVE,
+                                         .kept_bytes = (uint32_t)(function.site - start) +
+                                                       function.displaced};
+    uint8_t *entry = elf_file_at(&maker->file, start, embedded.kept_bytes);
+    if (!entry)
+        return 0;
+    memcpy(embedded.kept, entry, embedded.kept_bytes);
+    embedded.site = put_prologue(maker, &function, entry + (function.site - start), &why);
+    if (maker->code.failed)
+        return SPROF_ENOMEM;
+    if (!embedded.site) {
+        memcpy(entry, embedded.kept, embedded.kept_bytes);
+        return 0;
+    }
+    return sprof_vec_push(&maker->functions, embedded) ? SPROF_ENOMEM : 0;
+}
+
 static int nothing_embedded(struct maker *maker)
 {
     const struct trace_embedding *embedding = maker->embedding;
@@ -398,6 +445,10 @@ static int write_frames(struct maker *maker, struct elf_section *sections, struc
     struct unwind_frames known = {.is_fixed = maker->file.is_fixed,
                                   .moved = maker->moved.items,
                                   .moved_count = maker->moved.count};
+    /* The PLT's rule counts from an entry's own address. Who jumped there has just called, as at
+     * the start of any function. */
+    for (size_t i = maker->imported; i < maker->moved.count; i++)
+        maker->moved.items[i].places[0].original = maker->functions.items[0].start;
     known.eh_frame = elf_file_section(&maker->file, ".eh_frame", &known.eh_frame_vaddr);
     known.eh_frame_hdr = elf_file_section(&maker->file, ".eh_frame_hdr", &known.eh_frame_hdr_vaddr);
     elf_file_place(&maker->file, sections, SECTIONS);
@@ -454,6 +505,9 @@ static int make(struct maker *maker, const struct trace_expressions *expressions
     int result = choose(maker, expressions);
     if (!result && !maker->result->embedded)
         result = nothing_embedded(maker);
+    maker->imported = maker->moved.count;
+    if (!result && elf_each_imported(&maker->file, trace_leaves_frames, embed_imported, maker))
+        result = sprof_error_memory(maker->error);
     return result ? result : write_file(maker);
 }
 

@@ -2,6 +2,9 @@
 #include "trace/embed/embedded.h"
 #include "trace/planner.h"
 
+#include <elf.h>
+#include <string.h>
+
 /* A switch that is off, and a copy behind it. */
 static bool is_switch(struct trace_planner *planner, const struct embedded_function *embedded)
 {
@@ -9,6 +12,59 @@ static bool is_switch(struct trace_planner *planner, const struct embedded_funct
     return trace_text_at(planner, embedded->site, &code) && code.size > embedded->displaced &&
            code.data[0] == EMBEDDED_OFF && embedded->displaced >= TRACE_JUMP_BYTES &&
            embedded->displaced <= TRACE_DISPLACED_MAX && embedded->why < TRACE_REASONS;
+}
+
+/* The name of the function that an entry of the PLT leads to, as it stood; NULL: not known. */
+static const char *name_of_imported(struct trace_planner *planner,
+                                    const struct embedded_function *embedded)
+{
+    const struct sprof_bytes symbols = image_section(planner->image, ".dynsym", NULL);
+    const struct sprof_bytes names = image_section(planner->image, ".dynstr", NULL);
+    uint8_t entry[ARCH_PLT_JUMP_BYTES] = {0};
+    uint64_t slot;
+    Elf64_Sym symbol;
+    memcpy(entry, embedded->kept,
+           sizeof entry < sizeof embedded->kept ? sizeof entry : sizeof embedded->kept);
+    if (!arch_code_plt_slot(entry, embedded->start, &slot))
+        return NULL;
+    const uint64_t *index = sprof_map_get(&planner->slot_symbols, slot);
+    if (!index || *index >= symbols.size / sizeof symbol)
+        return NULL;
+    memcpy(&symbol, symbols.data + *index * sizeof symbol, sizeof symbol);
+    if (symbol.st_name >= names.size ||
+        !memchr(names.data + symbol.st_name, '\0', names.size - symbol.st_name))
+        return NULL;
+    return (const char *)names.data + symbol.st_name;
+}
+
+/* Entries of the PLT are no functions, and are listed as such none the less: they have probes. */
+static void add_imported(struct trace_planner *planner, const struct embedded_function *embedded)
+{
+    const char *name = name_of_imported(planner, embedded);
+    if (!is_switch(planner, embedded) || !trace_leaves_frames(name))
+        return;
+    struct trace_function function = {.start = embedded->start,
+                                      .end = embedded->start + embedded->kept_bytes,
+                                      .site = embedded->site,
+                                      .displaced = embedded->displaced,
+                                      .mechanism = TRACE_EMBEDDED,
+                                      .why = TRACE_IMPORTED,
+                                      .entry_only = true};
+    function.name = function.linkage_name = sprof_arena_text(&planner->plan->texts, name);
+    size_t at = 0;
+    while (at < planner->functions.count && planner->functions.items[at].start < embedded->start)
+        at++;
+    if (!function.name ||
+        (at < planner->functions.count && planner->functions.items[at].start < function.end))
+        return;
+    if (sprof_vec_push(&planner->functions, function)) {
+        planner->failed = true;
+        return;
+    }
+    struct trace_function *functions = planner->functions.items;
+    memmove(&functions[at + 1], &functions[at],
+            (planner->functions.count - 1 - at) * sizeof *functions);
+    functions[at] = function;
 }
 
 /* How the function begins is not to be seen any more: the list holds what was found out then. */
@@ -21,6 +77,10 @@ void trace_find_embedded(struct trace_planner *planner)
         const ptrdiff_t index = trace_function_index(planner->functions.items,
                                                      planner->functions.count, embedded.start);
         struct trace_function *function = index < 0 ? NULL : &planner->functions.items[index];
+        if (embedded.why == TRACE_IMPORTED) {
+            add_imported(planner, &embedded);
+            continue;
+        }
         if (!function || function->start != embedded.start || !is_switch(planner, &embedded))
             continue;
         function->mechanism = TRACE_EMBEDDED;
