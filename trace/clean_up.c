@@ -11,7 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Lists the jumps of a page of code into what is ours, with what the file has there. */
+/* Lists the jumps of a piece of code into what is ours, with what the file has there. Bytes before
+ * a jump may look like one that ends within it: then both are listed, the second as it is once the
+ * first is put back, because the file is right for either. */
 static int find_changed(struct trace_leaving *leaving, uint64_t address, const uint8_t *there,
                         const uint8_t *original, size_t size)
 {
@@ -23,11 +25,15 @@ static int find_changed(struct trace_leaving *leaving, uint64_t address, const u
             !trace_leaving_is_ours(leaving,
                                    address + i + TRACE_JUMP_BYTES + (uint64_t)(int64_t)distance))
             continue;
+        const struct trace_changed *last =
+            leaving->changed.count ? &leaving->changed.items[leaving->changed.count - 1] : NULL;
+        const uint64_t past = last ? changed.address - last->address : TRACE_JUMP_BYTES;
+        const size_t put_back = past < TRACE_JUMP_BYTES ? TRACE_JUMP_BYTES - (size_t)past : 0;
         memcpy(changed.jump, there + i, sizeof changed.jump);
+        memcpy(changed.jump, original + i, put_back);
         memcpy(changed.original, original + i, sizeof changed.original);
         if (sprof_vec_push(&leaving->changed, changed))
             return SPROF_ENOMEM;
-        i += TRACE_JUMP_BYTES - 1;
     }
     return 0;
 }

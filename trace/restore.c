@@ -26,29 +26,28 @@ static bool restore_one(const struct trace_leaving *leaving, const struct trace_
            trace_leaving_write(leaving, changed->address, changed->original, sizeof there);
 }
 
-/* Places in one page at once: all threads wait for this. */
+/* Places in one page at once: all threads wait for this. Those that go on in the next page are the
+ * last. */
 static bool restore_page(const struct trace_leaving *leaving, const struct trace_changed *first,
                          size_t count)
 {
     uint8_t page[TRACE_PAGE];
     const uint64_t at = first->address / TRACE_PAGE * TRACE_PAGE;
     bool is_changed = false, is_done = true;
+    size_t i = 0;
     if (!trace_leaving_read(leaving, at, page, sizeof page))
         return true;
-    for (size_t i = 0; i < count; i++) {
+    for (; i < count && first[i].address + TRACE_JUMP_BYTES <= at + TRACE_PAGE; i++) {
         uint8_t *there = page + (first[i].address - at);
-        if (first[i].address + TRACE_JUMP_BYTES > at + TRACE_PAGE ||
-            memcmp(there, first[i].jump, TRACE_JUMP_BYTES) != 0)
+        if (memcmp(there, first[i].jump, TRACE_JUMP_BYTES) != 0)
             continue;
         memcpy(there, first[i].original, TRACE_JUMP_BYTES);
         is_changed = true;
     }
     if (is_changed)
         is_done = trace_leaving_write(leaving, at, page, sizeof page);
-    /* One that goes on in the next page is the last. */
-    const struct trace_changed *last = &first[count - 1];
-    if (last->address + TRACE_JUMP_BYTES > at + TRACE_PAGE)
-        is_done &= restore_one(leaving, last);
+    for (; i < count; i++)
+        is_done &= restore_one(leaving, &first[i]);
     return is_done;
 }
 
