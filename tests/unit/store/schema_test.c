@@ -41,6 +41,15 @@ static int count_tables(void)
     return tables;
 }
 
+static int count_views(void)
+{
+    static const char begin[] = "CREATE VIEW";
+    int views = 0;
+    for (const char *at = store_views_sql; (at = strstr(at, begin)); at += sizeof begin)
+        views++;
+    return views;
+}
+
 static void test_tables_are_strict(void)
 {
     const struct place place = place_make();
@@ -50,7 +59,9 @@ static void test_tables_are_strict(void)
                         "SELECT count(*), min(strict) FROM pragma_table_list "
                         "WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite_%'",
                         "%d|1", count_tables());
-    ASSERT_QUERY(store, "SELECT count(*) FROM sqlite_schema WHERE type = 'view'", "18");
+    CU_ASSERT_TRUE(count_views() > 10);
+    assert_query_number(store, "SELECT count(*) FROM sqlite_schema WHERE type = 'view'", "%d",
+                        count_views());
     store_close(store, NULL);
     place_remove(&place);
 }
