@@ -144,23 +144,84 @@ static int add_from_lines(struct by_key *by)
     return result;
 }
 
-/* Counts a cost for what its stack holds, each label once. */
-static int add_stack(struct by_key *by, size_t first, const struct report_cost *cost,
-                     const struct report_stack *stack)
+/* Leaves of a stack the innermost frame of each label. */
+static int leave_labels(struct by_key *by, struct report_stack *stack)
 {
-    const size_t frames = by->of_frames ? stack->frames.count : 1;
+    size_t kept = 0;
     by->counted++;
-    for (size_t i = 0; i < frames; i++) {
-        const uint32_t frame = by->of_frames ? stack->frames.items[i] : 0;
-        const uint32_t label = label_of(by, frame);
-        struct key_row *row = label ? row_of(by, first, cost, frame, label) : NULL;
+    for (size_t i = 0; i < stack->frames.count; i++) {
+        const uint32_t frame = stack->frames.items[i], label = label_of(by, frame);
+        if (!label)
+            return SPROF_ENOMEM;
+        if (by->seen.items[label - 1] == by->counted)
+            continue;
+        by->seen.items[label - 1] = by->counted;
+        stack->frames.items[kept++] = frame;
+    }
+    stack->frames.count = kept;
+    return 0;
+}
+
+/* What stacks of nodes are left of, as long as there is room for it: costs by CPU and phase come to
+ * a node once for each of these. Zero is a valid empty one. */
+struct known_stacks {
+    SPROF_VEC(uint32_t) frames;
+    uint32_t *begin, *count; /* [node]: in `frames`; begin: + 1, 0: not known */
+};
+
+static void known_stacks_release(struct known_stacks *known)
+{
+    sprof_vec_release(&known->frames);
+    free(known->begin);
+    free(known->count);
+}
+
+/* The labels' frames on the stack of a node. */
+static int stack_of(struct by_key *by, struct known_stacks *known, uint32_t node,
+                    struct report_stack *stack, const uint32_t **frames, size_t *count)
+{
+    enum { MOST_FRAMES = 4 << 20 };
+    const struct report_dataset *dataset = by->dataset;
+    if (known->begin && known->begin[node]) {
+        *frames = known->frames.items + known->begin[node] - 1;
+        *count = known->count[node];
+        return 0;
+    }
+    const int result = report_dataset_stack(dataset, node, stack);
+    if (result || leave_labels(by, stack))
+        return result ? result : SPROF_ENOMEM;
+    *frames = stack->frames.items;
+    *count = stack->frames.count;
+    if (!known->begin || known->frames.count + *count > MOST_FRAMES)
+        return 0;
+    known->begin[node] = (uint32_t)known->frames.count + 1;
+    known->count[node] = (uint32_t)*count;
+    for (size_t i = 0; i < *count; i++)
+        if (sprof_vec_push(&known->frames, stack->frames.items[i]))
+            return SPROF_ENOMEM;
+    return 0;
+}
+
+static int known_stacks_init(struct known_stacks *known, const struct report_dataset *dataset)
+{
+    if (!dataset->places.count)
+        return 0;
+    known->begin = calloc(dataset->nodes.count + 1, sizeof *known->begin);
+    known->count = calloc(dataset->nodes.count + 1, sizeof *known->count);
+    return known->begin && known->count ? 0 : SPROF_ENOMEM;
+}
+
+/* Counts a cost for what its stack holds: frames of different labels, the innermost first. */
+static int add_stack(struct by_key *by, size_t first, const struct report_cost *cost,
+                     const uint32_t *frames, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t label = label_of(by, frames[i]);
+        struct key_row *row = label ? row_of(by, first, cost, frames[i], label) : NULL;
         if (!row)
             return SPROF_ENOMEM;
         if (!i)
             add_cost(&row->costs.exclusive, cost->cost);
-        if (by->seen.items[label - 1] == by->counted)
-            continue;
-        by->seen.items[label - 1] = by->counted;
         add_cost(&row->costs.inclusive, cost->cost);
     }
     return 0;
@@ -401,8 +462,10 @@ static int group_costs(const struct by_key *by, struct grouping *grouping)
 /* A group has rows of its own: a label has one at a time. `outermost` is NULL where stacks are read
  * otherwise than they were recorded. */
 static int add_groups(struct by_key *by, const struct grouping *grouping,
-                      struct outermost *outermost, uint32_t *group, struct report_stack *stack)
+                      struct outermost *outermost, uint32_t *group, struct known_stacks *known,
+                      struct report_stack *stack)
 {
+    static const uint32_t no_frame = 0;
     const struct report_cost *costs = by->dataset->costs.items;
     const size_t count = by->dataset->costs.count;
     size_t first = by->rows.count; /* entries of former groups */
@@ -413,10 +476,12 @@ static int add_groups(struct by_key *by, const struct grouping *grouping,
             i + 1 == count || grouping->groups[grouping->sorted[i + 1]] != grouping->groups[at];
         if (outermost)
             result = add_to_node(by, outermost, *group, first, &costs[at]);
-        else if (by->of_frames)
-            result = report_dataset_stack(by->dataset, costs[at].node, stack);
-        if (!result && !outermost && (stack->frames.count || !by->of_frames))
-            result = add_stack(by, first, &costs[at], stack);
+        const uint32_t *frames = &no_frame;
+        size_t frame_count = 1;
+        if (!outermost && by->of_frames)
+            result = stack_of(by, known, costs[at].node, stack, &frames, &frame_count);
+        if (!outermost && !result)
+            result = add_stack(by, first, &costs[at], frames, frame_count);
         if (!last || result)
             continue;
         if (outermost)
@@ -432,17 +497,22 @@ static int add_from_stacks(struct by_key *by)
     const bool as_recorded = by->of_frames && dataset->mode == MODEL_MODE_FULL && !dataset->filters;
     struct outermost outermost = {0};
     struct grouping grouping = {0};
+    struct known_stacks known = {0};
     struct report_stack stack = {0};
     uint32_t group = 1;
     by->labels = calloc(dataset->frames.count + 1, sizeof *by->labels);
-    int result = !by->labels ? SPROF_ENOMEM : as_recorded ? outermost_init(by, &outermost) : 0;
+    int result = !by->labels   ? SPROF_ENOMEM
+                 : as_recorded ? outermost_init(by, &outermost)
+                               : known_stacks_init(&known, dataset);
     while (!result && !(result = report_dataset_next_costs(dataset))) {
         result = group_costs(by, &grouping);
         if (!result)
-            result = add_groups(by, &grouping, as_recorded ? &outermost : NULL, &group, &stack);
+            result =
+                add_groups(by, &grouping, as_recorded ? &outermost : NULL, &group, &known, &stack);
     }
     outermost_release(&outermost);
     grouping_release(&grouping);
+    known_stacks_release(&known);
     sprof_vec_release(&stack.frames);
     return result < 0 ? result : 0;
 }

@@ -40,8 +40,9 @@ static int add_way(const struct model_paths *paths, uint32_t id, struct model_co
 }
 
 /* The ways into a function turned round: the function is the root, and each path has its callers
- * below. */
-static int callers_of(const struct model_paths *paths, uint32_t function, struct model_paths *out)
+ * below. `samples`: they are counted, too, not only weight. Without sums. */
+static int turn_round(const struct model_paths *paths, uint32_t function, bool samples,
+                      struct model_paths *out)
 {
     struct model_paths ways;
     int result = model_paths_callers(paths, function, &ways);
@@ -50,11 +51,19 @@ static int callers_of(const struct model_paths *paths, uint32_t function, struct
         return result;
     for (size_t i = 0; i < ways.items.count && !result; i++) {
         const struct model_path *path = &ways.items.items[i];
-        if (path->costs.exclusive.samples || path->costs.exclusive.weight)
-            result = add_way(&ways, path->id, path->costs.exclusive, out);
+        const struct model_cost cost = {samples ? path->costs.exclusive.samples : 0,
+                                        path->costs.exclusive.weight};
+        if (cost.samples || cost.weight)
+            result = add_way(&ways, path->id, cost, out);
     }
-    model_paths_sum(out);
     model_paths_release(&ways);
+    return result;
+}
+
+static int callers_of(const struct model_paths *paths, uint32_t function, struct model_paths *out)
+{
+    const int result = turn_round(paths, function, true, out);
+    model_paths_sum(out);
     return result;
 }
 
@@ -62,17 +71,7 @@ static int callers_of(const struct model_paths *paths, uint32_t function, struct
  * time of its outermost calls. */
 static int calls_of(const struct model_paths *paths, uint32_t function, struct model_paths *out)
 {
-    struct model_paths ways;
-    int result = model_paths_callers(paths, function, &ways);
-    *out = (struct model_paths){0};
-    if (result)
-        return result;
-    for (size_t i = 0; i < ways.items.count && !result; i++) {
-        const struct model_path *path = &ways.items.items[i];
-        const struct model_cost time = {.weight = path->costs.exclusive.weight};
-        if (time.weight)
-            result = add_way(&ways, path->id, time, out);
-    }
+    int result = turn_round(paths, function, false, out);
     for (size_t i = 0; i < paths->items.count && !result; i++) {
         const struct model_path *path = &paths->items.items[i];
         const struct model_cost calls = {.samples = path->costs.exclusive.samples};
@@ -80,7 +79,6 @@ static int calls_of(const struct model_paths *paths, uint32_t function, struct m
             result = add_way(paths, path->id, calls, out);
     }
     model_paths_sum(out);
-    model_paths_release(&ways);
     return result;
 }
 

@@ -162,26 +162,44 @@ static int sort_places(const void *a, const void *b, void *dataset)
     return compare_places(dataset, a, b);
 }
 
+/* Where the next group of places ends, and how many entries it has. */
+static size_t end_of_group(const struct report_dataset *dataset, size_t *entries)
+{
+    const struct report_packed_costs *places = dataset->places.items;
+    size_t end = dataset->next_place;
+    for (*entries = 0; end < dataset->places.count &&
+                       !compare_places(dataset, &places[dataset->next_place], &places[end]);
+         end++)
+        *entries += places[end].entries;
+    return end;
+}
+
 int report_dataset_next_costs(struct report_dataset *dataset)
 {
-    struct report_packed_costs *places = dataset->places.items;
-    const size_t count = dataset->places.count, first = dataset->next_place;
+    enum { FEW = 1 << 19 }; /* that may stand twice: to find them takes longer than to add them */
+    const size_t count = dataset->places.count;
     struct sprof_map index = {0};
+    size_t entries;
     int result = 0;
     if (!count)
         return dataset->next_place++ ? 1 : 0;
-    if (first == count)
+    if (dataset->next_place == count)
         return 1;
     dataset->costs.count = 0;
-    for (size_t i = first;
-         i < count && result >= 0 && !compare_places(dataset, &places[first], &places[i]); i++) {
+    const size_t end = end_of_group(dataset, &entries);
+    for (; dataset->next_place < end && result >= 0; dataset->next_place++) {
+        const struct report_packed_costs *place = &dataset->places.items[dataset->next_place];
         struct store_place_unpacker unpacker;
         struct report_cost cost;
-        store_place_unpack_begin(&unpacker, places[i].packed, places[i].entries);
-        while (!(result = next_entry(dataset, &places[i], &unpacker, &cost)))
-            if ((result = add_to_costs(dataset, &index, &cost)))
+        store_place_unpack_begin(&unpacker, place->packed, place->entries);
+        while (!(result = next_entry(dataset, place, &unpacker, &cost))) {
+            const int failed = entries <= FEW ? sprof_vec_push(&dataset->costs, cost)
+                                              : add_to_costs(dataset, &index, &cost);
+            if (failed) {
+                result = failed;
                 break;
-        dataset->next_place = i + 1;
+            }
+        }
     }
     sprof_map_release(&index);
     return result < 0 ? result : report_dataset_filter_costs(dataset);
