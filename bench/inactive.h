@@ -9,7 +9,7 @@
 
 enum {
     LINES = 8,                 /* connections */
-    WARM = 128,                /* requests at the start of a slice that do not count */
+    WARM = 64,                 /* requests at the start of a slice that do not count */
     MOST_REQUESTS = 1 << 14,   /* of a slice */
     LARGEST_REQUEST = 1 << 14, /* bytes */
     MORE_PARTS = 1 << 16
