@@ -230,6 +230,30 @@ static int put_sample(struct profile *profile, const struct report_cost *cost,
     return profile->failed ? SPROF_ENOMEM : pack_sample(profile, &message);
 }
 
+/* Readers take the first mapping for the program: the application's with the most addresses. */
+static int put_program_first(struct profile *profile)
+{
+    const struct report_dataset *dataset = profile->dataset;
+    size_t best = 0, *addresses = calloc(profile->mappings.count + 1, sizeof *addresses);
+    if (!addresses)
+        return SPROF_ENOMEM;
+    for (size_t i = 0; i < profile->locations.count; i++)
+        addresses[profile->locations.items[i]->mapping_id]++;
+    addresses[0] = 0; /* those without a mapping */
+    for (size_t i = 0; i < dataset->modules.count; i++) {
+        const uint32_t id = profile->module_ids[i + 1];
+        if (dataset->modules.items[i].kind == MODEL_KIND_APP && addresses[id] > addresses[best])
+            best = id;
+    }
+    free(addresses);
+    if (best) {
+        Perftools__Profiles__Mapping *program = profile->mappings.items[best - 1];
+        profile->mappings.items[best - 1] = profile->mappings.items[0];
+        profile->mappings.items[0] = program;
+    }
+    return 0;
+}
+
 static int collect(struct profile *profile)
 {
     struct report_stack stack = {0};
@@ -238,6 +262,8 @@ static int collect(struct profile *profile)
     for (size_t i = 0; i < dataset->costs.count && !result; i++)
         result = put_sample(profile, &dataset->costs.items[i], &stack);
     sprof_vec_release(&stack.frames);
+    if (!result)
+        result = put_program_first(profile);
     return profile->failed ? SPROF_ENOMEM : result;
 }
 

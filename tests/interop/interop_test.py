@@ -109,6 +109,10 @@ def pprof(recording, work):
         cost[0] += int(cumulative)
         cost[1] += int(flat)
     compare("pprof", {name: tuple(cost) for name, cost in shown.items()}, costs(recording))
+    program = re.search("^File: (.*)$", top, re.M)
+    modules = json.loads(run(SPROF, "report", "-i", recording, "--modules", "--format", "json"))["rows"]
+    if not program or program[1] not in [row["module"] for row in modules if row["kind"] == "app"]:
+        raise SystemExit(f"pprof takes {program and program[1]} for the program")
 
 
 def callgrind(recording, work):
