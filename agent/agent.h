@@ -207,6 +207,7 @@ enum agent_file {
     AGENT_FILE_MISSING, /* no such file, or not readable: execve will tell, or cannot be known */
     AGENT_FILE_STATIC,  /* no dynamic loader, which would preload the agent */
     AGENT_FILE_CLASS,   /* of another word size or processor */
+    AGENT_FILE_DAMAGED, /* its headers cannot be read, or lead behind its end */
     AGENT_FILE_SETUID,  /* runs as somebody else, or with capabilities: the loader ignores preloads
                          */
     AGENT_FILE_GO,      /* its runtime takes SIGPROF over behind libc's back */

@@ -99,17 +99,35 @@ static bool names_sanitizer(int fd, const Elf64_Phdr *headers, size_t count,
     return false;
 }
 
+/* Whether something is to be loaded from behind the file's end: who runs it gets SIGBUS there. */
+static bool is_cut_off(int fd, const Elf64_Phdr *headers, size_t count)
+{
+    const off_t size = lseek(fd, 0, SEEK_END);
+    for (size_t i = 0; i < count && size >= 0; i++)
+        if (headers[i].p_type == PT_LOAD &&
+            (headers[i].p_offset > (uint64_t)size ||
+             headers[i].p_filesz > (uint64_t)size - headers[i].p_offset))
+            return true;
+    return false;
+}
+
 static enum agent_file check_elf(int fd)
 {
     Elf64_Ehdr elf;
     Elf64_Phdr headers[HEADERS_MAX];
-    if (!read_at(fd, &elf, sizeof elf, 0) || elf.e_ident[EI_CLASS] != ELFCLASS64 ||
-        elf.e_machine != ARCH_ELF_MACHINE)
+    if (!read_at(fd, &elf, EI_NIDENT, 0))
+        return AGENT_FILE_DAMAGED;
+    if (elf.e_ident[EI_CLASS] == ELFCLASS32) /* a shorter header */
+        return AGENT_FILE_CLASS;
+    if (!read_at(fd, &elf, sizeof elf, 0))
+        return AGENT_FILE_DAMAGED;
+    if (elf.e_ident[EI_CLASS] != ELFCLASS64 || elf.e_machine != ARCH_ELF_MACHINE)
         return AGENT_FILE_CLASS;
     const size_t count = elf.e_phnum < HEADERS_MAX ? elf.e_phnum : HEADERS_MAX;
     if (elf.e_phentsize != sizeof *headers ||
-        !read_at(fd, headers, count * sizeof *headers, elf.e_phoff))
-        return AGENT_FILE_CLASS;
+        !read_at(fd, headers, count * sizeof *headers, elf.e_phoff) ||
+        is_cut_off(fd, headers, count))
+        return AGENT_FILE_DAMAGED;
     const Elf64_Phdr *loader = NULL, *dynamic = NULL;
     for (size_t i = 0; i < count; i++) {
         loader = headers[i].p_type == PT_INTERP ? &headers[i] : loader;

@@ -113,6 +113,17 @@ uint64_t image_entry(const struct image *image)
     return image->entry;
 }
 
+bool image_is_cut_off(const struct image *image)
+{
+    char last;
+    for (size_t i = 0; i < image->loads.count; i++) {
+        const Elf64_Phdr *load = &image->loads.items[i];
+        if (image_read(image, load->p_offset + load->p_filesz - 1, &last, 1) != 1)
+            return true;
+    }
+    return false;
+}
+
 size_t image_text_segments(const struct image *image, const struct image_segment **segments)
 {
     *segments = image->text.items;

@@ -105,6 +105,10 @@ struct image_segment {
 };
 size_t image_text_segments(const struct image *image, const struct image_segment **segments);
 
+/* Whether something that is to be loaded lies behind the file's end, as of a file of which only the
+ * first part was copied; separate debug information may be so, too. */
+bool image_is_cut_off(const struct image *image);
+
 /* A section's bytes, decompressed, owned by the image until image_drop_sections; empty where it is
  * missing or unreadable. Its vaddr (0 for unloaded sections) in *vaddr unless that is NULL. Where
  * the section headers are gone, .eh_frame_hdr and .eh_frame are found through PT_GNU_EH_FRAME. At

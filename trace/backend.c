@@ -37,8 +37,13 @@ static const char *obstacle_of_file(enum agent_file kind, const char *path)
     }
 }
 
-static int refuse_class(const char *name, struct sprof_error *error)
+static int refuse_class(const char *name, enum agent_file kind, struct sprof_error *error)
 {
+    if (kind == AGENT_FILE_DAMAGED)
+        return sprof_error_set(error, SPROF_EFORMAT, 0,
+                               "cannot trace %s: it is a damaged ELF file, or one that is cut "
+                               "off\ncopy it again, or build it anew",
+                               name);
     return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
                            "cannot trace %s: it is of another processor or word size than "
                            "sprof\n`sprof record` can sample it",
@@ -52,7 +57,7 @@ int trace_refuse(enum agent_file kind, const char *path, struct sprof_error *err
                                     "cannot trace %s: it %s\n`sprof trace -- %s`, as root, has the "
                                     "kernel count its calls; `sprof record` can sample it",
                                     path, reason, path)
-                  : refuse_class(path, error);
+                  : refuse_class(path, kind, error);
 }
 
 /* What the user asked for that only the agent can do, as it would have to be left away. */
@@ -93,15 +98,16 @@ int trace_backend_choose(const struct trace_options *options, struct trace_choic
     char path[AGENT_PATH_MAX], name[AGENT_PATH_MAX];
     *choice = (struct trace_choice){.backend = options->backend};
     const enum agent_file kind = find_program(options, path, sizeof path, name, sizeof name);
-    if (kind == AGENT_FILE_CLASS && !options->children)
-        return refuse_class(name, error);
+    const bool is_foreign = kind == AGENT_FILE_CLASS || kind == AGENT_FILE_DAMAGED;
+    if (is_foreign && !options->children)
+        return refuse_class(name, kind, error);
     if (options->backend == TRACE_UPROBE)
         return trace_uprobes_check(options, error);
     choice->backend = TRACE_INJECT;
     const char *reason = obstacle_of_file(kind, path);
     if (!reason && options->pid)
         reason = trace_attach_obstacle(options->pid);
-    if (options->children && (reason || kind == AGENT_FILE_CLASS)) {
+    if (options->children && (reason || is_foreign)) {
         /* What it executes may be traced. */
         struct sprof_error why = {0};
         trace_refuse(kind, path, &why);

@@ -54,6 +54,14 @@ int trace_plan_open(struct trace_plan *plan, const struct image_request *request
     int code = recording_open_image(&image, request, error);
     if (code)
         return code;
+    if (image_is_cut_off(image)) {
+        code = sprof_error_set(error, SPROF_EFORMAT, 0,
+                               "%s is cut off: its headers name bytes behind its end\ncopy it "
+                               "again, or build it anew",
+                               image_path(image));
+        image_free(image);
+        return code;
+    }
     if (cache)
         key = image_content(image, cache, sections, 1);
     if (!find_cached(plan, cache, key)) {

@@ -31,6 +31,7 @@ static int refuse(enum agent_file kind, const char *path, struct sprof_error *er
 {
     static const char *const reasons[] = {
         [AGENT_FILE_STATIC] = "is linked statically: no loader puts the agent into it",
+        [AGENT_FILE_DAMAGED] = "is a damaged ELF file, or one that is cut off",
         [AGENT_FILE_CLASS] = "is of another processor or word size than sprof's agent",
         [AGENT_FILE_SETUID] = "runs with other rights than yours: the loader keeps the agent out",
         [AGENT_FILE_GO] = "is a Go program, whose runtime uses SIGPROF itself",

@@ -72,12 +72,16 @@ static void test_damaged_files_are_of_no_class(void)
 {
     uint8_t elf[64] = {0x7f, 'E', 'L', 'F', 1};
     CU_ASSERT_EQUAL(agent_check_file(write_file("32", elf, sizeof elf)), AGENT_FILE_CLASS);
-    CU_ASSERT_EQUAL(agent_check_file(write_file("cut", elf, 6)), AGENT_FILE_CLASS);
+    CU_ASSERT_EQUAL(agent_check_file(write_file("cut", elf, 6)), AGENT_FILE_DAMAGED);
+    elf[4] = 2;
+    CU_ASSERT_EQUAL(agent_check_file(write_file("64", elf, 40)), AGENT_FILE_DAMAGED);
     FILE *subject = fopen(AGENT_SUBJECT, "r");
     static uint8_t bytes[8192];
     CU_ASSERT_PTR_NOT_NULL_FATAL(subject);
     const size_t size = fread(bytes, 1, sizeof bytes, subject);
     fclose(subject);
+    CU_ASSERT_EQUAL(agent_check_file(write_file("headers", bytes, 100)), AGENT_FILE_DAMAGED);
+    CU_ASSERT_EQUAL(agent_check_file(write_file("half", bytes, 5000)), AGENT_FILE_DAMAGED);
     unsigned seed = 1;
     for (int round = 0; round < 300; round++) { /* no crash, and an answer, whatever is in it */
         for (int i = 0; i < 8; i++)
