@@ -347,6 +347,14 @@ END
     ;;
 refused)
     exact_program
+    # Without a choice the C library in it has probes, too: how many, and what that takes.
+    echo 'int main(void) { return 0; }' >tiny.c
+    gcc -O1 -static -g tiny.c -o tiny || fail "no compiler"
+    expect 0 "$SPROF" trace -o t.db -- ./tiny
+    said 'all [0-9]{3,} functions of the program get probes, .* a million calls take [0-9]+ to [0-9]+ s more; choose with --function'
+    expect 0 "$SPROF" trace -o t.db --function '^main$' -- ./tiny
+    ! grep -q 'choose with --function' err || fail "what was chosen is warned of"
+    rm t.db*
     gcc -O1 -static -g -pthread program.c -o program || fail "no compiler"
     expect 1 "$SPROF" trace --backend inject -o none.db -- ./program && said 'is linked statically'
     for options in '--mode log' '--mode coverage' --paths --callers '--max-overhead 5%'; do
