@@ -25,18 +25,16 @@ static __always_inline bool ids_has(__u32 id)
     return word && *word >> id % 64 & 1;
 }
 
-static __always_inline void ids_add(__u32 id)
+static __always_inline void ids_put(__u32 id, bool is_member)
 {
     __u64 *word = ids_word(id);
-    if (word)
-        __sync_fetch_and_or(word, 1ULL << id % 64);
-}
-
-static __always_inline void ids_remove(__u32 id)
-{
-    __u64 *word = ids_word(id);
-    if (word && *word >> id % 64 & 1)
-        __sync_fetch_and_and(word, ~(1ULL << id % 64));
+    const __u64 bit = 1ULL << id % 64;
+    if (!word || !(*word & bit) == !is_member)
+        return;
+    if (is_member)
+        __sync_fetch_and_or(word, bit);
+    else
+        __sync_fetch_and_and(word, ~bit);
 }
 
 #endif

@@ -91,25 +91,15 @@ static __always_inline __u32 current_tid(void)
     return (__u32)bpf_get_current_pid_tgid();
 }
 
-/* sched_process_fork(parent, child), in the parent, before the child may run: the children of
- * members are members. */
-SEC("raw_tp/sched_process_fork")
-int add_child(struct bpf_raw_tracepoint_args *ctx)
-{
-    struct task_struct *child = (void *)ctx->args[1];
-    if (!ids_has(current_tid()))
-        return 0;
-    ids_add(BPF_CORE_READ(child, pid));
-    return 0;
-}
-
-/* sched_process_free(task): when the last trace of a thread goes. (At sched_process_exit it still
- * has its address space to give back, which is a good part of the CPU time of a short process.) */
-SEC("raw_tp/sched_process_free")
-int remove_thread(struct bpf_raw_tracepoint_args *ctx)
+/* task_newtask(task, flags), in its creator, before it may run: the children of members are
+ * members, and nobody else's are, whoever had their number before. A number stays a member's beyond
+ * its thread's end, whose last work is giving back memory, until somebody gets it: what the kernel
+ * says of an end comes late, when the number may be another thread's already. */
+SEC("raw_tp/task_newtask")
+int take_new_thread(struct bpf_raw_tracepoint_args *ctx)
 {
     struct task_struct *task = (void *)ctx->args[0];
-    ids_remove(BPF_CORE_READ(task, pid));
+    ids_put(BPF_CORE_READ(task, pid), ids_has(current_tid()));
     return 0;
 }
 
@@ -531,6 +521,14 @@ static __always_inline __u64 slice_bytes(void *ctx)
     return BPF_CORE_READ(event, attr.sample_stack_user);
 }
 
+/* A worker that the kernel makes in a process, as io_uring's, never runs code of the program: its
+ * registers are its creator's, but for the stack pointer (x86: copy_thread). */
+static __always_inline bool has_user_stack(void)
+{
+    const struct pt_regs *registers = (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
+    return ARCH_BPF_SP(registers) != 0;
+}
+
 /* Whether the sample is kept: it is a member's. The tail of its stack is written right before it.
  * (One program for samples with stacks and without: the verifier takes a millisecond for each.) */
 SEC("perf_event")
@@ -541,7 +539,7 @@ int take_sample(void *ctx)
         take_tick(ctx, kept);
     if (kept && captures) {
         const __u64 bytes = slice_bytes(ctx);
-        if (bytes) {
+        if (bytes && has_user_stack()) {
             capture_calls();
             capture(bytes);
         }

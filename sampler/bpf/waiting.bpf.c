@@ -55,25 +55,15 @@ struct waiting_seen seen;
 
 /* == Processes ================================================================================ */
 
-/* sched_process_fork(parent, child): processes that targets start are targets. */
-SEC("raw_tp/sched_process_fork")
-int add_process(struct bpf_raw_tracepoint_args *ctx)
-{
-    struct task_struct *child = (void *)ctx->args[1];
-    if (!ids_has(bpf_get_current_pid_tgid() >> 32))
-        return 0;
-    ids_add(BPF_CORE_READ(child, tgid));
-    return 0;
-}
-
-/* sched_process_free(task): when the last trace of a process goes. */
-SEC("raw_tp/sched_process_free")
-int remove_process(struct bpf_raw_tracepoint_args *ctx)
+/* task_newtask(task, flags), in its creator, before it may run: processes that targets start are
+ * targets, and no others are, whoever had their number before. */
+SEC("raw_tp/task_newtask")
+int take_new_process(struct bpf_raw_tracepoint_args *ctx)
 {
     struct task_struct *task = (void *)ctx->args[0];
     const __u32 pid = BPF_CORE_READ(task, pid);
     if (pid == (__u32)BPF_CORE_READ(task, tgid))
-        ids_remove(pid);
+        ids_put(pid, ids_has(bpf_get_current_pid_tgid() >> 32));
     return 0;
 }
 

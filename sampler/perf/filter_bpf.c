@@ -70,13 +70,9 @@ static int map_clocks(struct perf_filter_bpf *filter, size_t count)
  * its link is open, needs none. */
 static void close_spare(struct sampling_bpf *programs)
 {
-    int *const fds[] = {&programs->maps.ids.map_fd,
-                        &programs->maps.clocks.map_fd,
-                        &programs->maps.threads.map_fd,
-                        &programs->maps.rodata.map_fd,
-                        &programs->maps.bss.map_fd,
-                        &programs->progs.add_child.prog_fd,
-                        &programs->progs.remove_thread.prog_fd};
+    int *const fds[] = {&programs->maps.ids.map_fd,     &programs->maps.clocks.map_fd,
+                        &programs->maps.threads.map_fd, &programs->maps.rodata.map_fd,
+                        &programs->maps.bss.map_fd,     &programs->progs.take_new_thread.prog_fd};
     for (size_t i = 0; i < sizeof fds / sizeof *fds; i++) {
         skel_closenz(*fds[i]);
         *fds[i] = 0;

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Real programs, and what must be found in their profiles.
-#   real.sh python|gxx|xz|sqlite|short_processes|short_processes_per_thread|short_threads|naps
+#   real.sh python|gxx|xz|sqlite|short_processes|short_processes_per_thread|short_threads|naps|kernel_workers
 . "$(dirname "$0")/lib.sh"
 
 # quality FILE LEAST-SHARE: nothing lost, and at least this share of the user stacks is whole.
@@ -134,6 +134,18 @@ short_threads() {
     needs_kernel_samples
     expect 0 "$SPROF" record -F 3989 -o t.db -- "$PROGRAMS/split" short-threads 15000
     covered "$(awk '{ print $1 / 1e9 }' out)" "function <> '[not sampled]'"
+}
+
+# Threads that the kernel makes in a process, as io_uring does, are the process's.
+kernel_workers() {
+    needs_kernel_samples
+    "$PROGRAMS/ring_reads" >out
+    [ $? -ne 77 ] || skip "no io_uring here"
+    expect 0 "$SPROF" record -o t.db -- "$PROGRAMS/ring_reads"
+    covered "$(awk '{ print $1 / 1e9 }' out)" "function <> '[not sampled]'"
+    holds "$(sql t.db "SELECT 1.0 * max(samples) / sum(samples) FROM v_thread WHERE thread LIKE 'iou-wrk%'") > 0.5" \
+        "samples of a worker"
+    [ "$(sql t.db "SELECT value FROM counter WHERE name = 'sampler.tails'")" = 0 ] || fail "tails of stacks that there are not"
 }
 
 # A thread that sleeps a moment at a time is charged with more than ticks can meet of it, for the more the idler its CPU

@@ -7,8 +7,11 @@
 #include <CUnit/CUnit.h>
 #include <errno.h>
 #include <linux/membarrier.h>
+#include <linux/sched.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -42,7 +45,47 @@ static void hurry_grace_periods(void)
     sched_setaffinity(0, sizeof allowed, &allowed);
 }
 
-/* A member's child is a member before it runs, and no longer when nothing is left of it. */
+/* A process that lives until a byte comes, with a number that is free; 0: the kernel chooses. */
+static pid_t fork_waiting(pid_t number, const int ends[2])
+{
+    struct clone_args args = {.exit_signal = SIGCHLD};
+    if (number) {
+        args.set_tid = (uintptr_t)&number;
+        args.set_tid_size = 1;
+    }
+    const pid_t pid = (pid_t)syscall(SYS_clone3, &args, sizeof args);
+    if (!pid) {
+        char byte;
+        _exit(read(ends[0], &byte, 1) != 1);
+    }
+    return pid;
+}
+
+static void end_waiting(pid_t pid, const int ends[2])
+{
+    CU_ASSERT_EQUAL(write(ends[1], "x", 1), 1);
+    CU_ASSERT_EQUAL(waitpid(pid, NULL, 0), pid);
+}
+
+/* A process with the number of another one right behind that one's end. Somebody else may have got
+ * it meanwhile (EEXIST); then there is none. */
+static pid_t fork_with_number_of(pid_t *first, const int ends[2])
+{
+    for (int i = 0; i < 20; i++) {
+        *first = fork_waiting(0, ends);
+        CU_ASSERT_TRUE_FATAL(*first > 0);
+        end_waiting(*first, ends);
+        const pid_t second = fork_waiting(*first, ends);
+        if (second > 0)
+            return second;
+        if (errno != EEXIST)
+            break;
+    }
+    sprof_test_skip("no process can be given a number: %s", strerror(errno));
+    return -1;
+}
+
+/* A member's child is a member before it runs. */
 static void test_members_follow_forks(void)
 {
     struct perf_filter_bpf filter;
@@ -52,20 +95,60 @@ static void test_members_follow_forks(void)
     CU_ASSERT_EQUAL_FATAL(pipe(ends), 0);
     CU_ASSERT_FALSE(perf_filter_bpf_has(&filter, getpid()));
     CU_ASSERT_EQUAL(perf_filter_bpf_add(&filter, getpid()), 0);
-    const pid_t pid = fork();
-    if (!pid) {
-        char byte;
-        _exit(read(ends[0], &byte, 1) != 1);
-    }
+    const pid_t pid = fork_waiting(0, ends);
+    CU_ASSERT_TRUE_FATAL(pid > 0);
     CU_ASSERT_TRUE(perf_filter_bpf_has(&filter, pid));
-    CU_ASSERT_EQUAL(write(ends[1], "x", 1), 1);
-    waitpid(pid, NULL, 0);
+    end_waiting(pid, ends);
+    close(ends[0]);
+    close(ends[1]);
+    perf_filter_bpf_close(&filter);
+}
+
+/* What is left of a thread goes after a grace period, when its number may be another member's. */
+static void test_number_of_dead_member(void)
+{
+    struct perf_filter_bpf filter;
+    if (!open_filter(&filter, true))
+        return;
+    int ends[2];
+    pid_t first;
+    CU_ASSERT_EQUAL_FATAL(pipe(ends), 0);
+    CU_ASSERT_EQUAL(perf_filter_bpf_add(&filter, getpid()), 0);
+    const pid_t second = fork_with_number_of(&first, ends);
     const struct timespec pause = {.tv_nsec = 10000000};
-    for (int i = 0; i < 1500 && perf_filter_bpf_has(&filter, pid); i++) {
+    for (int i = 0; i < 30 && second > 0; i++) {
+        CU_ASSERT_TRUE(perf_filter_bpf_has(&filter, second));
         hurry_grace_periods();
         nanosleep(&pause, NULL);
     }
-    CU_ASSERT_FALSE(perf_filter_bpf_has(&filter, pid));
+    if (second > 0)
+        end_waiting(second, ends);
+    close(ends[0]);
+    close(ends[1]);
+    perf_filter_bpf_close(&filter);
+}
+
+/* Somebody who is no member gets the number of a member. */
+static void test_number_goes_to_stranger(void)
+{
+    struct perf_filter_bpf filter;
+    if (!open_filter(&filter, true))
+        return;
+    int ends[2];
+    CU_ASSERT_EQUAL_FATAL(pipe(ends), 0);
+    const pid_t first = fork_waiting(0, ends);
+    CU_ASSERT_TRUE_FATAL(first > 0);
+    CU_ASSERT_FALSE(perf_filter_bpf_has(&filter, first));
+    CU_ASSERT_EQUAL(perf_filter_bpf_add(&filter, first), 0);
+    CU_ASSERT_TRUE(perf_filter_bpf_has(&filter, first));
+    end_waiting(first, ends);
+    const pid_t second = fork_waiting(first, ends);
+    if (second > 0) {
+        CU_ASSERT_FALSE(perf_filter_bpf_has(&filter, second));
+        end_waiting(second, ends);
+    } else {
+        CU_ASSERT_TRUE(errno == EEXIST || errno == EPERM || errno == ENOSYS);
+    }
     close(ends[0]);
     close(ends[1]);
     perf_filter_bpf_close(&filter);
@@ -96,5 +179,7 @@ void sprof_suite_sampler_filter_bpf(void)
 {
     CU_pSuite suite = CU_add_suite("sampler/filter_bpf", NULL, NULL);
     CU_add_test(suite, "members follow forks", test_members_follow_forks);
+    CU_add_test(suite, "a member has the number of a dead one", test_number_of_dead_member);
+    CU_add_test(suite, "a stranger gets a member's number", test_number_goes_to_stranger);
     CU_add_test(suite, "the program goes on events", test_program_goes_on_events);
 }
