@@ -55,6 +55,14 @@ void sprof_proc_line(const char *path, char *line, size_t size)
     line[strcspn(line, "\n")] = '\0';
 }
 
+uint64_t sprof_proc_waited_ns(void)
+{
+    char line[128], *second;
+    sprof_proc_line("/proc/thread-self/schedstat", line, sizeof line);
+    strtoull(line, &second, 10);
+    return strtoull(second, NULL, 10);
+}
+
 long sprof_proc_number(const char *path, long fallback)
 {
     char text[32];

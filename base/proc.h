@@ -20,6 +20,10 @@ long sprof_proc_number(const char *path, long fallback);
  * size - 1 are cut. */
 void sprof_proc_line(const char *path, char *line, size_t size);
 
+/* For how long the calling thread could have run and had no CPU, since it began, in nanoseconds; 0
+ * where the kernel does not count it. (Documentation/scheduler/sched-stats.rst.) */
+uint64_t sprof_proc_waited_ns(void);
+
 /* What /proc/PID/stat holds that sprof uses (proc(5)). */
 struct sprof_proc_stat {
     char state;           /* field 3: 'R', 'S', 'Z' … */

@@ -179,6 +179,19 @@ void record_ledger_close(struct record_ledger *ledger, size_t from)
         close_second(ledger, &ledger->seconds.items[i], &ledger->sums.items[i]);
 }
 
+uint64_t record_ledger_lost_ns(const struct record_ledger *ledger)
+{
+    double lost_ns = 0;
+    for (size_t i = 0; i < ledger->seconds.count; i++) {
+        const struct store_ledger *second = &ledger->seconds.items[i];
+        const double due = ledger->sums.items[i].due;
+        const double period_ns =
+            due > 0 ? (double)second->expected_cpu_ns / due : (double)ledger->period_ns;
+        lost_ns += (double)(second->lost + second->throttled) * period_ns;
+    }
+    return (uint64_t)lost_ns;
+}
+
 uint64_t record_ledger_missed_ns(const struct record_ledger *ledger, uint64_t cpu_ns)
 {
     double seen_ns = 0, squares = 0, least_squares = 0;
@@ -188,13 +201,17 @@ uint64_t record_ledger_missed_ns(const struct record_ledger *ledger, uint64_t cp
         const double expected_ns = (double)second->expected_cpu_ns;
         const double period_ns =
             sums->due > 0 ? expected_ns / sums->due : (double)ledger->period_ns;
-        seen_ns += (double)sums->weight_ns + (double)(second->lost + second->throttled) * period_ns;
+        seen_ns += (double)sums->weight_ns;
         squares += sums->squares;
         least_squares += expected_ns * period_ns;
     }
     const double missed_ns = (double)cpu_ns - seen_ns;
+    const double lost_ns = (double)record_ledger_lost_ns(ledger);
     const double variance = squares > least_squares ? squares : least_squares;
-    return ledger->period_ns && missed_ns > 3 * sqrt(variance) ? (uint64_t)missed_ns : 0;
+    if (!ledger->period_ns)
+        return 0;
+    const bool by_chance = fabs(missed_ns - lost_ns) <= 3 * sqrt(variance);
+    return (uint64_t)(by_chance ? lost_ns : fmax(missed_ns, 0));
 }
 
 int record_ledger_rows(struct record_ledger *ledger, struct store_batch *batch)

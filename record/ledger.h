@@ -66,9 +66,12 @@ int record_ledger_throttle(struct record_ledger *ledger, int cpu, bool on, uint6
  * rest is chance. */
 void record_ledger_close(struct record_ledger *ledger, size_t from);
 
-/* Of the targets' CPU time `cpu_ns`, all in all, what neither the delivered samples stand for nor
- * those that are known to be lost, where it is more than three standard errors of what they stand
- * for; 0 where it is less, or nothing is expected. */
+/* What the samples would stand for that are known to be lost, or that the kernel held back. */
+uint64_t record_ledger_lost_ns(const struct record_ledger *ledger);
+
+/* Of the targets' CPU time `cpu_ns`, all in all, what the delivered samples do not stand for: what
+ * was lost, or, where that differs from it by more than three standard errors of what they stand
+ * for, all of it; 0 where nothing is expected. */
 uint64_t record_ledger_missed_ns(const struct record_ledger *ledger, uint64_t cpu_ns);
 
 /* Adds the rows that may have changed since the last call. */

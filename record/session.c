@@ -180,6 +180,7 @@ static int start(struct record_session *session, struct sprof_error *error)
 {
     const struct record_options *options = &session->options;
     session->own_cpu_start_ns = sprof_clock_own_cpu_ns();
+    session->waited_start_ns = sprof_proc_waited_ns();
     session->start_ns = sprof_clock_monotonic_ns();
     session->run->start_realtime_ns = sprof_clock_realtime_ns();
     session->run->start_monotonic_ns = session->start_ns;
@@ -444,6 +445,8 @@ static int account_all(struct record_session *session, struct sprof_error *error
         result = sampler_counters_each(session->sampler, put_counter, session);
     if (!result)
         result = put_counter(session, "not_sampled.cpu_ns", session->ledger.unsampled_ns);
+    if (!result)
+        result = put_counter(session, "recorder.waited_ns", session->waited_ns);
     return result ? sprof_error_memory(error) : 0;
 }
 
@@ -493,6 +496,7 @@ int record_run(struct record_session *session, struct record_result *result,
     if (failed)
         goto done;
     failed = drain_all(session, error);
+    session->waited_ns = sprof_proc_waited_ns() - session->waited_start_ns;
     record_warn(session, result);
     result->source_cure = sampler_facts(session->sampler)->source_cure;
     if (failed)

@@ -31,6 +31,7 @@ struct record_session {
     uint64_t stop_ns;         /* when to pause; 0: no deadline */
     uint64_t next_flush_ns;
     uint64_t own_cpu_start_ns;
+    uint64_t waited_start_ns, waited_ns; /* of the thread that empties rings: for a CPU */
     struct record_governor governor;
     uint64_t stack_bytes;   /* copied with the samples that count */
     const char *mark;       /* of the phase at hand; NULL: none */

@@ -53,10 +53,11 @@ static uint64_t most_left_ns(const struct record_session *session,
 }
 
 /* The clock of a per-thread event starts anew in every thread, so that one that ended has up to a
- * period left over, which counts where threads are many and short. Where the kernel is not sampled,
- * what is left over may be the kernel's. */
+ * period left over, which counts where threads are many and short. What is left over beyond that
+ * are samples that were lost, of which no ring says whose they were, as far as there were any.
+ * Where the kernel is not sampled, what is left over may be the kernel's. */
 static uint64_t unsampled_ns(const struct record_session *session,
-                             const struct model_thread *thread)
+                             const struct model_thread *thread, uint64_t *lost_ns)
 {
     const struct record_ledger *ledger = &session->ledger;
     const uint64_t cpu_ns = counted_ns(session, thread);
@@ -66,7 +67,11 @@ static uint64_t unsampled_ns(const struct record_session *session,
         return 0;
     const uint64_t left_ns = cpu_ns - thread->sampled_weight,
                    most_ns = most_left_ns(session, thread);
-    return left_ns < most_ns ? left_ns : most_ns;
+    if (left_ns <= most_ns)
+        return left_ns;
+    const uint64_t own_lost_ns = left_ns - most_ns < *lost_ns ? left_ns - most_ns : *lost_ns;
+    *lost_ns -= own_lost_ns;
+    return most_ns + own_lost_ns;
 }
 
 static int add_row(struct record_session *session, const struct model_thread *thread, uint32_t node,
@@ -128,12 +133,15 @@ static int book_shortfall(struct record_session *session, uint32_t node, uint64_
  *   have slack, which then begin behind it.
  * - What the tick itself costs is charged to the thread, and no other tick falls into it.
  * It is a tenth of what two threads are charged with that hand a byte to and fro, and most of what
- * one that sleeps 50 µs at a time is. */
+ * one that sleeps 50 µs at a time is. And of samples that were lost, because sprof had no CPU while
+ * the rings filled, their time is known. */
 static uint64_t missed_of_cpus(const struct record_session *session)
 {
-    return session->event.varying && !session->ledger.kernel_excluded
-               ? record_ledger_missed_ns(&session->ledger, session->run->target_cpu_ns)
-               : 0;
+    const struct record_ledger *ledger = &session->ledger;
+    if (!session->event.varying)
+        return 0;
+    return ledger->kernel_excluded ? record_ledger_lost_ns(ledger)
+                                   : record_ledger_missed_ns(ledger, session->run->target_cpu_ns);
 }
 
 /* Nobody knows of which threads it is: it is booked on all by their CPU time, in rows of a period
@@ -174,13 +182,13 @@ int record_book_unsampled(struct record_session *session, uint64_t unseen_ns)
         return book_missed(session, node, missed_ns);
     if (facts->weights == SAMPLER_WEIGHTS_TICK)
         return book_shortfall(session, node, session->run->target_cpu_ns);
-    uint64_t ended = 0;
+    uint64_t ended = 0, lost_ns = record_ledger_lost_ns(&session->ledger);
     for (size_t i = 0; i < table->threads.count; i++)
         ended += table->threads.items[i]->end_ns != 0;
     for (size_t i = 0; i < table->threads.count; i++) {
         const struct model_thread *thread = table->threads.items[i];
         const uint64_t weight_ns =
-            unsampled_ns(session, thread) + (thread->end_ns ? unseen_ns / ended : 0);
+            unsampled_ns(session, thread, &lost_ns) + (thread->end_ns ? unseen_ns / ended : 0);
         if (weight_ns && add_row(session, thread, node, weight_ns))
             return SPROF_ENOMEM;
     }

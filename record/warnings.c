@@ -91,9 +91,23 @@ static void warn_of_daemons(const struct record_session *session)
                           count == 1 ? "it" : "one of them", last->pid);
 }
 
+/* Rings hold what comes for some time. Who waits longer for a CPU than that loses the rest. */
+static void warn_of_waiting(const struct record_session *session)
+{
+    const struct sampler_counters counters = sampler_counters(session->sampler);
+    const uint64_t duration_ns = sprof_clock_monotonic_ns() - session->start_ns;
+    if (counters.lost * 100 > counters.samples && session->waited_ns * 10 > duration_ns)
+        sprof_log_message(session->options.log, SPROF_LOG_WARNING,
+                          "sprof waited for a CPU in %.0f %% of the time, and lost samples "
+                          "meanwhile: programs with real-time priority, or too many others, have "
+                          "the CPUs (with --stack-bytes 8192 the same memory holds more samples)",
+                          100.0 * (double)session->waited_ns / (double)duration_ns);
+}
+
 void record_warn(const struct record_session *session, const struct record_result *result)
 {
     warn_of_agents(session);
+    warn_of_waiting(session);
     if (session->options.command && result->has_wait_status)
         warn_of_daemons(session);
 }

@@ -210,6 +210,15 @@ bool report_quality_is_by_agents(const struct report_dataset *dataset)
     return source_begins(dataset, MODEL_SOURCE_AGENT);
 }
 
+/* Whether most of what has no sample is what samples were lost of. */
+static bool was_lost(const struct report_dataset *dataset)
+{
+    const struct store_quality *quality = &dataset->quality;
+    const double all = (double)quality->samples + (double)quality->lost;
+    const double lost = all > 0 ? (double)quality->lost / all : 0;
+    return 2 * lost * (double)dataset->total.weight > (double)dataset->not_sampled.weight;
+}
+
 static int note_not_sampled(struct report_dataset *dataset, struct quality_parts *notes)
 {
     const uint64_t part = dataset->not_sampled.weight;
@@ -219,7 +228,8 @@ static int note_not_sampled(struct report_dataset *dataset, struct quality_parts
     return report_quality_part(
         dataset, notes, "%s of the CPU time has no sample, mostly %s: [not sampled]",
         report_number_percent(share, part, dataset->total.weight, 1),
-        report_quality_is_by_agents(dataset)
+        was_lost(dataset) ? "of samples that were lost"
+        : report_quality_is_by_agents(dataset)
             ? "before threads' first sample or after their last, and of programs no agent is in"
         : source_begins(dataset, MODEL_SOURCE_PERF_CPUS)
             ? "of threads that wake for some microseconds at a time"

@@ -18,9 +18,10 @@ enum {
     CHAIN_BYTES = 8 + (127 + 8) * 8, /* kernel.perf_event_max_stack and its markers */
     RING_LEAST_PC = 32 << 10,
     RING_LEAST_STACK = 128 << 10,
-    RING_COMFORT_PC = 512 << 10, /* mappings and names of many short processes */
-    ASSUMED_HZ = 4000,           /* of an event with a fixed period that is not a clock */
-    CLOCK_PERIOD_MIN_NS = 10000, /* perf_swevent_start_hrtimer */
+    RING_COMFORT_PC = 512 << 10,  /* mappings and names of many short processes */
+    RING_COMFORT_STACK = 8 << 20, /* less stack makes them last longer where sprof has no CPU */
+    ASSUMED_HZ = 4000,            /* of an event with a fixed period that is not a clock */
+    CLOCK_PERIOD_MIN_NS = 10000,  /* perf_swevent_start_hrtimer */
 };
 static const char max_rate_path[] = "/proc/sys/kernel/perf_event_max_sample_rate";
 
@@ -167,7 +168,7 @@ size_t perf_config_ring_bytes(const struct perf_config *config, size_t limit)
     const uint64_t needed = tenth > least_samples ? tenth : least_samples;
     const size_t least = perf_config_ring_least(config);
     const size_t comfort =
-        config->capture == SAMPLER_CAPTURE_PC ? RING_COMFORT_PC : RING_LEAST_STACK;
+        config->capture == SAMPLER_CAPTURE_PC ? RING_COMFORT_PC : RING_COMFORT_STACK;
     size_t size = least;
     while (size * 2 <= limit && (size < needed || size < comfort))
         size *= 2;

@@ -123,17 +123,6 @@ static void open_rings_beside(void *context)
     source->rings_result = open_rings(source, &source->rings_error);
 }
 
-/* For how long the calling thread could have run and had no CPU, since it began, in nanoseconds; 0
- * where the kernel does not count it. (The second number: Documentation/scheduler/sched-stats.rst.)
- */
-static uint64_t waited_for_cpu_ns(void)
-{
-    char line[128], *second;
-    sprof_proc_line("/proc/thread-self/schedstat", line, sizeof line);
-    strtoull(line, &second, 10);
-    return strtoull(second, NULL, 10);
-}
-
 /* Begins to open rings, which takes the kernel a millisecond each, and then to load programs. */
 static void begin_rings_and_filter(struct perf_source *source)
 {
@@ -145,7 +134,7 @@ static void begin_rings_and_filter(struct perf_source *source)
     for (size_t i = 0; weighs && i < source->cpus.count; i++)
         if ((size_t)source->cpus.items[i] >= wanted.clocks)
             wanted.clocks = (size_t)source->cpus.items[i] + 1;
-    source->waited_ns = waited_for_cpu_ns();
+    source->waited_ns = sprof_proc_waited_ns();
     perf_filter_loading_begin(&source->filter_loading, &wanted);
 }
 
@@ -279,7 +268,7 @@ static bool may_come_later(const struct perf_source *source)
     return source->early && source->wants_filter && target_command(source->target) &&
            source->config.clock == SAMPLER_CLOCK_CPU && source->filter_loading.running &&
            !perf_filter_loading_ended(&source->filter_loading) &&
-           waited_for_cpu_ns() - source->waited_ns < WAITED_NS_MAX;
+           sprof_proc_waited_ns() - source->waited_ns < WAITED_NS_MAX;
 }
 
 static int settle_cpu_scope(struct perf_source *source, struct sprof_error *error)

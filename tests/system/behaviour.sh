@@ -328,6 +328,28 @@ ledger_of_a_command() {
     holds "($cpu - $target) ^ 2 <= (0.02 * $target + 2e6) ^ 2" "all CPU time is expected"
 }
 
+# Behind a program with real-time priority sprof has a twentieth of the CPU: samples are lost, and that is said. Their
+# time is booked, so that all CPU time is somewhere.
+starved() {
+    needs_kernel_samples
+    chrt -f 1 true 2>/dev/null || skip "nobody may have real-time priority here"
+    local cpu all used lost error
+    cpu=$(($(nproc) - 1))
+    expect 0 taskset -c $cpu "$SPROF" record "$@" -o t.db -- chrt -f 1 "$PROGRAMS/split" once 3000
+    IFS='|' read -r all used lost error < <(sql t.db "SELECT sum(s.weight) / 1e9, r.target_cpu_ns / 1e9,
+        (SELECT sum(lost) FROM ledger), sqrt(sum(1.0 * s.weight * s.weight) FILTER (WHERE s.count > 0)) / 1e9
+        FROM sample s JOIN run r ON r.id = s.run_id")
+    echo "$used s of CPU time used, $all s in the rows, $lost samples lost, standard error $error s"
+    holds "$lost > 200" "lost samples"
+    holds "$all > 0.97 * $used - 5 * $error && $all < 1.03 * $used + 5 * $error" "all CPU time is somewhere"
+    grep -q 'mostly of samples that were lost: \[not sampled\]' err || fail "the summary does not say where the time is"
+    grep -q 'sprof waited for a CPU in [0-9]* % of the time, and lost samples' err || fail "nothing says why"
+}
+
+starved_thread() {
+    starved --per-thread
+}
+
 # Edit, record, compare: each run keeps the names of the program that it ran, with and without build
 # ids, whether the new program takes the old one's inode or only its name.
 append_rebuilt() {

@@ -1,7 +1,12 @@
 #include "base/proc.h"
 
+#include "base/clock.h"
+
 #include <CUnit/CUnit.h>
+#include <sched.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static bool parses(const char *text, size_t count)
@@ -77,6 +82,29 @@ static void test_lines(void)
     CU_ASSERT_EQUAL(strlen(boot_id), SPROF_BOOT_ID_SIZE - 1);
 }
 
+/* Who shares one CPU with a twin waits for it as long as that works. */
+static void test_waiting_for_a_cpu(void)
+{
+    cpu_set_t before, one;
+    CU_ASSERT_EQUAL_FATAL(sched_getaffinity(0, sizeof before, &before), 0);
+    const int cpu = sched_getcpu();
+    CPU_ZERO(&one);
+    CPU_SET(cpu < 0 ? 0 : (size_t)cpu, &one);
+    CU_ASSERT_EQUAL(sched_setaffinity(0, sizeof one, &one), 0);
+    const uint64_t waited_ns = sprof_proc_waited_ns(), begun_ns = sprof_clock_monotonic_ns();
+    const pid_t twin = fork();
+    while (!twin)
+        ;
+    uint64_t more_ns = 0;
+    while (more_ns < 20000000 && sprof_clock_monotonic_ns() - begun_ns < UINT64_C(10000000000))
+        more_ns = sprof_proc_waited_ns() - waited_ns;
+    kill(twin, SIGKILL);
+    waitpid(twin, NULL, 0);
+    sched_setaffinity(0, sizeof before, &before);
+    CU_ASSERT_TRUE(more_ns >= 20000000);
+    CU_ASSERT_TRUE(more_ns <= sprof_clock_monotonic_ns() - begun_ns);
+}
+
 static void test_threads_and_names(void)
 {
     struct sprof_id_list threads = {0};
@@ -116,6 +144,7 @@ void sprof_suite_base_proc(void)
     CU_add_test(suite, "the own status", test_own_status);
     CU_add_test(suite, "/proc/PID/stat", test_stat);
     CU_add_test(suite, "lines", test_lines);
+    CU_add_test(suite, "waiting for a CPU", test_waiting_for_a_cpu);
     CU_add_test(suite, "threads and names", test_threads_and_names);
     CU_add_test(suite, "reading is bounded", test_reading_is_bounded);
     CU_add_test(suite, "CPUs", test_cpus);

@@ -60,8 +60,10 @@ static void test_what_was_missed_is_beyond_chance(void)
     CU_ASSERT_EQUAL(record_ledger_missed_ns(&ledger, second_ns + PERIOD_NS), 95 * PERIOD_NS);
     record_ledger_second(&ledger, 5)->lost = 30;
     record_ledger_second(&ledger, 5)->throttled = 20;
-    CU_ASSERT_EQUAL(record_ledger_missed_ns(&ledger, second_ns + PERIOD_NS), 0);
-    CU_ASSERT_EQUAL(record_ledger_missed_ns(&ledger, second_ns + 60 * PERIOD_NS), 104 * PERIOD_NS);
+    CU_ASSERT_EQUAL(record_ledger_lost_ns(&ledger), 50 * PERIOD_NS);
+    CU_ASSERT_EQUAL(record_ledger_missed_ns(&ledger, second_ns + PERIOD_NS), 50 * PERIOD_NS);
+    CU_ASSERT_EQUAL(record_ledger_missed_ns(&ledger, second_ns - 80 * PERIOD_NS), 50 * PERIOD_NS);
+    CU_ASSERT_EQUAL(record_ledger_missed_ns(&ledger, second_ns + 60 * PERIOD_NS), 154 * PERIOD_NS);
     CU_ASSERT_EQUAL(record_ledger_missed_ns(&ledger, second_ns / 2), 0); /* more than was used */
     ledger.period_ns = 0;
     CU_ASSERT_EQUAL(record_ledger_missed_ns(&ledger, 2 * second_ns), 0);

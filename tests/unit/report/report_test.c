@@ -39,8 +39,8 @@ static void test_time_that_was_not_sampled_has_its_share(void)
           "   0 %  20  0.0 ms        0  S1             libs.so\n" QUALITY
           "the target was on a CPU for 0 % of the time: where it waited is not seen by these "
           "samples\n"
-          "24.9 % of the CPU time has no sample, mostly of threads that wake for some microseconds "
-          "at a time: [not sampled]\n"
+          "24.9 % of the CPU time has no sample, mostly of samples that were lost: "
+          "[not sampled]\n"
           "33.3 % of the samples were lost: record with a lower -F or --stack-bytes\n");
 }
 

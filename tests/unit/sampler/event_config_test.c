@@ -54,6 +54,9 @@ static void test_rings_follow_rate_and_limit(void)
         config_of((struct sampler_options){.capture = SAMPLER_CAPTURE_FULL});
     CU_ASSERT_EQUAL(perf_config_ring_bytes(&full, 32 << 20), 8 << 20);
     CU_ASSERT_EQUAL(perf_config_ring_bytes(&full, 5 << 20), 4 << 20);
+    const struct perf_config small = config_of(
+        (struct sampler_options){.capture = SAMPLER_CAPTURE_FULL, .stack_bytes = 8 << 10});
+    CU_ASSERT_EQUAL(perf_config_ring_bytes(&small, 32 << 20), 8 << 20); /* for a second */
     const struct perf_config fast =
         config_of((struct sampler_options){.capture = SAMPLER_CAPTURE_FULL, .frequency_hz = 10000});
     CU_ASSERT_EQUAL(perf_config_ring_bytes(&fast, 32 << 20), 32 << 20);
