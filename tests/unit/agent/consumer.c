@@ -17,7 +17,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PEERS_MAX = 64 };
+enum {
+    PEERS_MAX = 64,
+    PATIENCE_NS = 1500000000, /* an agent waits 2 s for its welcome */
+};
 
 struct peer {
     struct agent_shared *shared;
@@ -109,6 +112,7 @@ static void welcome(struct consumer *consumer, int fd)
     const struct agent_welcome answer = {.magic = AGENT_MAGIC,
                                          .ring_shift = consumer->settings->ring_shift};
     send_welcome(fd, &answer, (const int[2]){memory, consumer->owner_fd});
+    consumer->result->late_answers += sprof_clock_monotonic_ns() - hello.time_ns > PATIENCE_NS;
     close(memory);
 }
 

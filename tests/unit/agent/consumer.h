@@ -34,8 +34,9 @@ struct consumed {
     uint64_t largest_whole; /* slice and tail together */
     uint64_t largest_stack, first_weight_ns;
     uint32_t tick_ns;
-    int status;       /* as from waitpid */
-    char output[512]; /* of the program */
+    unsigned late_answers; /* to hellos: the agent may have gone without one */
+    int status;            /* as from waitpid */
+    char output[512];      /* of the program */
 };
 
 /* Runs the subject with one task and a number. Returns 0, or -1 when the test itself failed. */

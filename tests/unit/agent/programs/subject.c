@@ -205,7 +205,7 @@ static int print_environment(int unused)
 {
     (void)unused;
     for (char **at = environ; *at; at++)
-        if (!strncmp(*at, "LD_PRELOAD", 10) || !strncmp(*at, "SPROF", 5))
+        if (!strncmp(*at, "LD_PRELOAD", 10) || !strncmp(*at, "SPROF_AGENT", 11))
             puts(*at);
     const int first_free = dup(0);
     printf("%d\n", first_free);
