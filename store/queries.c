@@ -57,12 +57,18 @@ static const struct store_column last_ids_columns[] = {
 #define CHOSEN                                                                                     \
     " AND (?2 IS NULL OR t.name = ?2 OR CAST(t.tid AS TEXT) = ?2)"                                 \
     " AND (?3 IS NULL OR p.name = ?3 OR CAST(p.pid AS TEXT) = ?3)"
+/* Samples of a run stand together: those of others are not even looked at. */
+#define BETWEEN_OTHER_RUNS                                                                         \
+    " AND s.id > (SELECT coalesce(max(last_sample), 0) FROM sample_summary WHERE run_id < ?1)"     \
+    " AND s.id < (SELECT coalesce(min(first_sample), 9223372036854775807) FROM sample_summary"     \
+    "             WHERE ?1 > 0 AND run_id > ?1 AND first_sample > 0)"
 #define FILTERED                                                                                   \
     " FROM sample s CROSS JOIN thread t ON t.id = s.thread_id"                                     \
     " CROSS JOIN process p ON p.id = t.process_id"                                                 \
     " CROSS JOIN event e ON e.id = s.event_id CROSS JOIN stack_node n ON n.id = s.node_id"         \
     " LEFT JOIN node_path q ON q.node_id = s.node_id"                                              \
-    " WHERE (?1 = 0 OR s.run_id = ?1) AND s.time_ns >= ?4 AND s.time_ns < ?5" CHOSEN
+    " WHERE (?1 = 0 OR s.run_id = ?1)" BETWEEN_OTHER_RUNS                                          \
+    " AND s.time_ns >= ?4 AND s.time_ns < ?5" CHOSEN
 
 static const struct store_table queries[STORE_TABLES - STORE_FIRST_QUERY] = {
     [STORE_NODE_COST - STORE_FIRST_QUERY] =
