@@ -5,7 +5,7 @@
 #include "cli/producers.h"
 
 #include "image/image.h"
-#include "symbolize/symbolize.h"
+#include "trace/trace.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -159,7 +159,7 @@ void cli_print_producers(const char *module, const char *path, const char *compi
     if (!path || image_open(&image, &request, NULL))
         return;
     const struct sprof_bytes comment = image_section(image, ".comment", NULL);
-    symbolize_each_producer(image, NULL, note_unit, &makers);
+    trace_each_producer(image, note_unit, &makers);
     if (makers.list.count && !makers.failed)
         print_makers(module, &makers);
     for (size_t i = 0; i < sizeof producers / sizeof *producers; i++) {

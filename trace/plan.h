@@ -186,6 +186,11 @@ int trace_plan_load(struct trace_plan *plan, struct sprof_bytes bytes);
 /* A linkage name as people write it; malloc'd. NULL: it is no other. */
 char *trace_readable_name(const char *linkage_name);
 
+/* Calls `found` with what made each unit of a file, as "GNU C17 12.2.0 -O2 …"; never where it has
+ * no debug information. The text is borrowed for the call. */
+void trace_each_producer(struct image *image, void (*found)(void *context, const char *producer),
+                         void *context);
+
 const char *trace_mechanism_text(enum trace_mechanism mechanism);
 const char *trace_reason_text(enum trace_reason reason);
 const char *trace_point_text(enum trace_point point);

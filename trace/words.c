@@ -1,4 +1,4 @@
-/* The words of plans. */
+/* The words of plans, and of what made their files. */
 #include "symbolize/symbolize.h"
 #include "trace/plan.h"
 
@@ -72,4 +72,10 @@ bool trace_is_true_start(const struct trace_function *function)
 char *trace_readable_name(const char *linkage_name)
 {
     return symbolize_demangle(linkage_name);
+}
+
+void trace_each_producer(struct image *image, void (*found)(void *context, const char *producer),
+                         void *context)
+{
+    symbolize_each_producer(image, NULL, found, context);
 }
