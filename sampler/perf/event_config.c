@@ -46,6 +46,12 @@ static int choose_event(struct perf_config *config, const char *name, struct spr
         return 0;
     }
     config->event = perf_event_name_find(name);
+    if (!config->event && strchr(name, ','))
+        return sprof_error_set(
+            error, SPROF_EUSAGE, 0,
+            "a run counts one event, not `%s`; record the program once for each, "
+            "into one file by `--append`",
+            name);
     if (!config->event) {
         char known[512];
         perf_event_name_list(known, sizeof known);
