@@ -260,10 +260,10 @@ stepped() {
 
 # recorded_copy LANGUAGE COMPILER: a random program's copy is recorded: whole stacks, and the names of the program's functions
 recorded_copy() {
-    local suffix=c user whole
-    [ "$1" = c ] || suffix=cc
+    local suffix=c times=600 user whole # times: some tenths of a second, of which the agent's timer sees 250 a second
+    [ "$1" = c ] || suffix=cc times=150
     { python3 "$here/generate.py" "$1" 5 | sed 's/^int main(/int once(/' &&
-        echo 'int main(int count, char **arguments) { for (int i = 0; i < 150; i++) once(count, arguments); return 0; }'; } \
+        echo "int main(int count, char **arguments) { for (int i = 0; i < $times; i++) once(count, arguments); return 0; }"; } \
         >random.$suffix || fail "no program"
     "$2" -g -w -O2 -pthread random.$suffix -o random || fail "no compiler"
     output=random.probes embed random
