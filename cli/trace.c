@@ -280,6 +280,11 @@ static void say_limits(struct cli_terminal *terminal, const struct trace_result 
                 "to hold --max-overhead %zu functions were only counted in the end, and %zu lost "
                 "their probes: their callers' self times hold theirs",
                 result->governed_count, result->governed_off);
+    if (result->overhead > 0)
+        cli_say(terminal,
+                "probes took about %.2g %% of the CPU time, by what calls cost programs that were "
+                "measured",
+                100 * result->overhead);
     if (result->no_percentiles_ns)
         cli_say(terminal,
                 "to hold --memory there are no percentiles from %.3f s on; figures took %.1f MB at "

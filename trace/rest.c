@@ -1,6 +1,6 @@
-/* Lets probes rest that have been off for long: their functions have the bytes of their files
- * again, as if nobody traced, and get their jumps back before they are to be on. Copies, thunks and
- * tables stay, for who is within them and for the next time. */
+/* Lets probes rest that have been off for long, or cost too much: their functions have the bytes of
+ * their files again, as if nobody traced, and get their jumps back before they are to be on.
+ * Copies, thunks and tables stay, for who is within them and for the next time. */
 #include "trace/leaving.h"
 
 #include <fcntl.h>
@@ -24,7 +24,7 @@ bool trace_is_wanted(const struct trace_session *session, size_t number)
 
 /* … and so they rest only where no call is in flight; where figures were cleared, calls before that
  * may be that nobody counts. */
-static bool may_rest(const struct trace_session *session, const struct trace_probe *probe)
+bool trace_may_rest(const struct trace_session *session, const struct trace_probe *probe)
 {
     return session->options.rest_ns != TRACE_NEVER && session->code_fd > 0 && !session->listens &&
            !session->points && !session->executed && !probe->is_left &&
@@ -34,16 +34,18 @@ static bool may_rest(const struct trace_session *session, const struct trace_pro
 
 bool trace_rests_at_once(const struct trace_session *session, const struct trace_probe *probe)
 {
-    return session->rests && may_rest(session, probe);
+    return session->rests && trace_may_rest(session, probe);
 }
 
 /* == Resting == */
 
-/* Off for long enough. */
+/* Off for long enough; what the governor has put there is off to cost nothing. */
 static bool is_due(const struct trace_session *session, const struct trace_probe *probe)
 {
-    return probe->off_ns && session->now_ns - probe->off_ns >= session->options.rest_ns &&
-           may_rest(session, probe);
+    return probe->off_ns &&
+           (probe->governed == TRACE_GOVERNED_OFF ||
+            session->now_ns - probe->off_ns >= session->options.rest_ns) &&
+           trace_may_rest(session, probe);
 }
 
 static struct trace_changed changed_by(const struct trace_session *session,
@@ -133,17 +135,28 @@ static bool note_off(struct trace_session *session, size_t number)
     return is_due(session, probe);
 }
 
-void trace_rest_look(struct trace_session *session)
+static bool is_any_due(struct trace_session *session)
 {
     size_t due = 0;
     if (session->options.rest_ns == TRACE_NEVER || session->code_fd <= 0)
-        return;
+        return false;
     for (size_t i = 0; i < session->probes.count; i++)
         due += note_off(session, i);
-    if (due && session->now_ns >= session->next_rest_ns)
+    return due > 0;
+}
+
+void trace_rest_look(struct trace_session *session)
+{
+    if (is_any_due(session) && session->now_ns >= session->next_rest_ns)
         rest(session);
     if (session->asleep && session->now_ns >= session->next_wake_ns)
         trace_wake(session);
+}
+
+void trace_rest_now(struct trace_session *session)
+{
+    if (is_any_due(session))
+        rest(session);
 }
 
 /* == Waking == */

@@ -393,6 +393,8 @@ static int finish(struct trace_session *session, struct trace_result *result,
         result->governed_count += probe->is_chosen && probe->governed == TRACE_GOVERNED_COUNT;
         result->governed_off += probe->is_chosen && probe->governed == TRACE_GOVERNED_OFF;
     }
+    const struct trace_governor *governor = &session->governor;
+    result->overhead = governor->looked_ns > 0 ? governor->probes_ns / governor->looked_ns : 0;
     run->duration_ns = session->now_ns - run->start_monotonic_ns;
     run->own_cpu_ns = sprof_clock_own_cpu_ns() - session->own_cpu_start_ns;
     run->target_cpu_ns = result->has_wait_status ? target_command_cpu_ns(session->target)

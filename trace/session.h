@@ -97,6 +97,7 @@ struct trace_result {
     size_t points;        /* with `all_points`: places that call … */
     uint64_t point_calls; /* … and calls through them, of threads that have ended */
     size_t governed_count, governed_off; /* only counted at the end, off, to hold max_overhead */
+    double overhead; /* of the CPU time, that probes took, as is known of calls; 0: not known */
     uint64_t calls;
     uint64_t in_flight;          /* calls that had not ended */
     uint64_t abnormal;           /* calls left without returning */

@@ -59,6 +59,7 @@ struct trace_probe {
     uint64_t timed_calls, self_ns;  /* … those that were timed, and ended */
     uint8_t governed;               /* enum trace_governed */
     uint64_t governed_calls;        /* when the governor looked last */
+    double governed_rate;           /* … and a nanosecond of CPU time, when there were some */
     double governed_share;          /* of the CPU time, that all probes took when it decided */
     uint64_t event_ns;              /* of its last row of that, of the run */
     bool is_logged;                 /* blocks of calls may name it */
@@ -93,6 +94,8 @@ struct trace_governor {
     double spent_ns;              /* by probes, when they were new */
     double seen_ticks;            /* the same, at the last glance */
     uint32_t calm;                /* looks in a row at which little was spent */
+    double probes_ns, looked_ns;  /* of `common`: what probes took, by what calls take, of so much
+                                     CPU time that was looked at */
 };
 
 /* What figures may take: see memory.c. */
@@ -409,12 +412,19 @@ void trace_bypass_end(struct trace_session *session, size_t number);
 /* Whether a probe has something to do now. */
 bool trace_is_wanted(const struct trace_session *session, size_t number);
 
+/* Whether a probe may rest while it is off. */
+bool trace_may_rest(const struct trace_session *session, const struct trace_probe *probe);
+
 /* Whether a probe that is placed now rests from the start. */
 bool trace_rests_at_once(const struct trace_session *session, const struct trace_probe *probe);
 
-/* Lets probes rest that have been off for as long as the options say, and wakes those that could
- * not be woken when they were to be. */
+/* Lets probes rest that have been off for as long as the options say, or that cost too much, and
+ * wakes those that could not be woken when they were to be. */
 void trace_rest_look(struct trace_session *session);
+
+/* The same, but wakes none, and does not wait until threads have run for long since they stood
+ * still. What cannot be stopped now is tried again by looks. */
+void trace_rest_now(struct trace_session *session);
 
 /* Has probes in place that rest and are to be on; session->asleep says of how many that failed. */
 void trace_wake(struct trace_session *session);

@@ -1,7 +1,7 @@
 #!/bin/bash
 # sprof trace --max-overhead: functions whose probes cost too much are counted only, then lose their probe; every change
 # is a row, and what is still counted is counted exactly.
-#   governor.sh counted | off | cleared | none | bad
+#   governor.sh counted | off | many | rests | again | cleared | none | bad
 set -u
 . "$(dirname "$0")/../system/lib.sh"
 
@@ -66,6 +66,70 @@ off)
     [ "$(calls_of slow)" = 250 ] || fail "$(calls_of slow) calls of slow, not 250"
     [ "$(sql t.db "SELECT min(share) > 0.02 FROM v_probe_event")" = 1 ] || fail "a change without cause"
     [ "$(calls_of hot)" -lt 500000000 ] || fail "all calls of hot were counted"
+    ;;
+many)
+    # Two thousand functions, none of which takes a hundredth of the limit: together they take more.
+    {
+        printf '#include <stdio.h>\n'
+        for ((i = 0; i < 2000; i++)); do
+            echo "__attribute__((noinline)) void small$i(void) { __asm__ volatile(\"nop; nop; nop; nop; nop\"); }"
+        done
+        echo 'int main(void) { for (int i = 0; i < 300000; i++) {'
+        for ((i = 0; i < 2000; i++)); do echo "small$i();"; done
+        echo '} return 5; }'
+    } >many.c
+    gcc -O1 -g many.c -o many || fail "no compiler"
+    "$SPROF" trace -o t.db --max-overhead 10% --function '^small' -- ./many 2>err
+    [ $? = 5 ] || fail "other exit status than untraced"
+    [ "$(sql t.db "SELECT count(DISTINCT function) > 200 FROM v_probe_event WHERE tier = 'off'")" = 1 ] ||
+        fail "$(sql t.db "SELECT tier, count(*) FROM v_probe_event GROUP BY tier") functions are off"
+    grep -q 'probes took about [0-9.]* % of the CPU time' err || fail "the end does not tell what probes took"
+    ;;
+rests)
+    # What is off has its own bytes again, at once and not after --rest, and comes back for another mode.
+    "$SPROF" trace -o t.db --max-overhead 2% --rest 100s --function '^(hot|warm|slow)$' -- ./program 1000000 2000000 2 >got 2>err &
+    recorder=$!
+    children+=("$recorder")
+    wait_until 60 grep -q 'more than --max-overhead: .*hot (off)' err
+    wait_until 60 eval '"$SPROF" ctl -i t.db status | grep -q ", 1 probes rest"'
+    "$SPROF" ctl -i t.db mode coverage >out || fail "not in the other mode"
+    "$SPROF" ctl -i t.db status >out && ! grep -q 'probes rest' out || fail "hot rests, and is wanted"
+    wait_until 60 eval '"$SPROF" ctl -i t.db status | grep -q "3 functions called"'
+    "$SPROF" ctl -i t.db mode stats >out || fail "not in the first mode again"
+    wait_until 60 eval '"$SPROF" ctl -i t.db status | grep -q ", 1 probes rest"'
+    program=$(pgrep -P "$recorder" -x program) || fail "there is no program"
+    kill "$program" && wait "$recorder"
+    [ "$(sql t.db "SELECT count(*) FROM v_coverage WHERE function = 'hot' AND executed")" = 1 ] || fail "hot was not seen in the other mode"
+    ;;
+again)
+    # Some of what is off is counted again when there is room for it, as far as there is.
+    {
+        printf '#include <unistd.h>\n'
+        for ((i = 0; i < 40; i++)); do
+            echo "__attribute__((noinline)) long part$i(long n) { for (int i = 0; i < 20; i++) __asm__ volatile(\"\" : \"+r\"(n)); return n + $i; }"
+        done
+        echo 'int main(void) { long sum = 0; for (;;) { int all = access("less", F_OK); for (int i = 0; i < 100000; i++) {'
+        echo 'if (all) {'
+        for ((i = 0; i < 40; i++)); do echo "sum += part$i(i);"; done
+        echo '} else for (volatile int k = 0; k < 1000; k++); } } return (int)sum; }'
+    } >again.c
+    gcc -O1 -g again.c -o again || fail "no compiler"
+    "$SPROF" trace -o t.db --max-overhead 4% --function '^part' -- ./again >got 2>err &
+    recorder=$!
+    children+=("$recorder")
+    sprof_rests() { "$SPROF" ctl -i t.db status | sed -n 's/.*, \([0-9]*\) probes rest.*/\1/p'; }
+    wait_until 60 eval '[ "$(sprof_rests)" -gt 10 ]'
+    sleep 2
+    before=$(sprof_rests)
+    : >less
+    wait_until 60 grep -q 'functions are counted again' err
+    after=$(sprof_rests)
+    [ "${after:-0}" -lt "$before" ] || fail "$before functions rested before, $after afterwards"
+    rm less
+    wait_until 60 eval '[ "$(sprof_rests)" -ge 10 ]'
+    program=$(pgrep -P "$recorder" -x again) || fail "there is no program"
+    kill "$program" && wait "$recorder"
+    [ "$(sql t.db "SELECT count(*) > 0 FROM v_probe_event WHERE tier = 'counted'")" = 1 ] || fail "nothing is counted"
     ;;
 cleared)
     # What is not measured stays so after a clear, and so do the rows that say it.
