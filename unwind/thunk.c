@@ -13,7 +13,9 @@ enum {
     RECORD_BEGAN = 1,
     RECORD_SLOT = 5,
     IN_RECORD = 22, /* from this offset in a thunk on, the return address is in the record */
-    ON_STACK = 45,  /* … and from this one on the stack again */
+    LEAVES = 37,    /* from here on on the stack, too, by the time its record leaves the chain */
+    HAS_LEFT = 42,  /* … and from here on in any case, but for what is called before */
+    ON_STACK = 45,  /* and from this one on there alone */
 };
 
 #define SLOT_MASK ((UINT64_C(1) << 42) - 1)
@@ -51,7 +53,19 @@ static bool recorded_call(struct walk *walk, uint64_t records, uint64_t slot,
         return false;
     *call =
         (struct model_open_call){record[RECORD_SLOT], record[RECORD_RETURN], record[RECORD_BEGAN]};
-    return call->slot == slot && (!walk->call_began || call->began < walk->call_began);
+    if (call->slot != slot || (walk->call_began && call->began >= walk->call_began))
+        return false;
+    walk->call_began = call->began;
+    return true;
+}
+
+/* A call that ends, and is not in the chain any more: its return address is on the stack again.
+ * What stood there before is anything. */
+static bool ended_call(struct walk *walk, unsigned offset, uint64_t slot, uint64_t *address)
+{
+    return offset >= LEAVES && unwind_walk_read_word(walk, slot, address) == WALK_READ_OK &&
+           walk->from != WALK_FROM_LIVE &&
+           unwind_walk_is_return_address(walk, *address) == WALK_YES;
 }
 
 static bool is_point(uint64_t rule)
@@ -101,13 +115,16 @@ bool unwind_walk_thunk(struct walk *walk, uint64_t rule)
     struct walk_caller caller = {.sp = slot + 8, .fp = walk->fp, .found_by = MODEL_BY_CFI};
     struct model_open_call call;
     walk->walker->knows_thunks = true;
-    if (offset < IN_RECORD || offset >= ON_STACK) {
+    const bool has_left = offset >= HAS_LEFT && !frame->is_return;
+    if (offset < IN_RECORD || offset >= ON_STACK || has_left) {
         if (unwind_walk_read_word(walk, slot, &caller.address) != WALK_READ_OK)
             return unwind_walk_end(walk, MODEL_END_TRUNCATED);
     } else {
-        if (!captured_call(walk, of, &call) && !recorded_call(walk, rule >> 32 << 32, of, &call))
+        if (captured_call(walk, of, &call))
+            walk->call_began = call.began;
+        else if (!ended_call(walk, offset, slot, &call.return_address) &&
+                 !recorded_call(walk, rule >> 32 << 32, of, &call))
             return unwind_walk_end(walk, MODEL_END_TRUNCATED);
-        walk->call_began = call.began;
         caller.address = call.return_address;
         if (!is_believed(walk, rule, caller.address))
             return unwind_walk_end(walk, MODEL_END_BAD_MEMORY);

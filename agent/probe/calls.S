@@ -310,7 +310,8 @@ probe_enter:
         .size   probe_enter, . - probe_enter
 
 /* Called by a thunk at its exit: nothing but r11 may change, not even the flags, for assembly code
- * returns results in them. Puts the return address back to where the call had put it. */
+ * returns results in them. Puts the return address back to where the call had put it, before its
+ * record leaves the chain: at each moment it is found in one of the two. */
         .globl  probe_leave
         .hidden probe_leave
         .type   probe_leave, @function
@@ -429,9 +430,9 @@ probe_leave:
         add     %fs:THREAD_HISTOGRAMS(%rcx), %rax
         mov     %rax, STAT_PENDING(%r11)
         mov     RECORD_RETURN_ADDRESS(%rsi), %rax
+        mov     %rax, 64(%rsp)
         mov     %rdx, %fs:THREAD_INNERMOST(%rcx)
 .Lleave_restore:
-        mov     %rax, 64(%rsp)
         restore %rdi
         restore %rsi
         restore %rcx
@@ -452,9 +453,12 @@ probe_leave:
         je      .Lleave_figures
 #endif
 .Lleave_unusual:
+        mov     RECORD_RETURN_ADDRESS(%rsi), %rax
+        mov     %rax, 64(%rsp)
         xor     %edi, %edi
         lea     64+POINT(%rsp), %rsi
         call    probe_left
+        mov     %rax, 64(%rsp)
         jmp     .Lleave_restore
 .Lleave_min:
         mov     %r11, STAT_MIN_MASK(%rdi)

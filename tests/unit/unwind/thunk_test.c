@@ -67,6 +67,35 @@ static void test_thunks(void)
     scene_free(scene);
 }
 
+/* A call that ends, seen from what the thunk calls then and from the thunk itself: its record has
+ * left the chain, and its return address is on the stack again. */
+static void test_thunks_of_ended_calls(void)
+{
+    struct scene *scene = scene_of_thunks();
+    const uint64_t leaving = SCENE_TEXT + THUNK + 42;
+    struct model_open_call call = {SCENE_STACK + 3 * 8, at(ROOT), 7};
+    scene_live(scene, SCENE_WORDS);
+    scene_call_before(scene, PLAIN + 8);
+    scene->stack[1] = leaving;
+    scene->stack[3] = at(PLAIN);
+    scene->stack[5] = at(ROOT);
+    EXPECT(scene_walk(scene, at(PLAIN)), MODEL_END_ROOT, {at(PLAIN), MODEL_BY_CFI, false},
+           {at(PLAIN), MODEL_BY_CFI, true}, {at(ROOT), MODEL_BY_CFI, true});
+    scene->stack[3] = 0x1234; /* a result of the function: it has not come so far */
+    EXPECT(scene_walk(scene, at(PLAIN)), MODEL_END_TRUNCATED, {at(PLAIN), MODEL_BY_CFI, false},
+           {leaving, MODEL_BY_CFI, true});
+    scene->stack[3] = at(PLAIN); /* the same by accident: the record counts */
+    scene->memory.calls = &call;
+    scene->memory.call_count = 1;
+    EXPECT(scene_walk(scene, at(PLAIN)), MODEL_END_ROOT, {at(PLAIN), MODEL_BY_CFI, false},
+           {at(ROOT), MODEL_BY_CFI, true});
+    scene->memory.call_count = 0;
+    scene->stack[1] = at(ROOT);
+    EXPECT(scene_walk(scene, leaving), MODEL_END_ROOT, {leaving, MODEL_BY_CFI, false},
+           {at(ROOT), MODEL_BY_CFI, true});
+    scene_free(scene);
+}
+
 /* A place that calls has the slot of the function that it calls, and a record of its own. */
 static void test_thunks_of_points(void)
 {
@@ -96,5 +125,6 @@ void sprof_suite_unwind_thunk(void)
 {
     CU_pSuite suite = CU_add_suite("unwind/thunk", NULL, NULL);
     CU_add_test(suite, "of functions", test_thunks);
+    CU_add_test(suite, "of ended calls", test_thunks_of_ended_calls);
     CU_add_test(suite, "of places that call", test_thunks_of_points);
 }
