@@ -76,6 +76,8 @@ struct model_stack_extent {
         MODEL_STACK_SHALLOW,   /* within the slice, wherever */
         MODEL_STACK_ELSEWHERE, /* it went on to another stack, which the frame pointer told of, and
                                   others of the thread's may, too */
+        MODEL_STACK_INTERRUPTED, /* it began on the alternate stack of a signal's handler, which
+                                    tells nothing of where the thread's own ends */
     } kind;
     uint64_t end;
     uint64_t used; /* bytes from the stack pointer to the root's frame; 0: not known */

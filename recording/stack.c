@@ -51,6 +51,10 @@ struct model_stack_extent recording_stack_extent(const struct model_sample *samp
     const uint64_t slice_end = sample->registers[ARCH_SP] + sample->stack_size;
     struct model_stack_extent extent = {.kind = MODEL_STACK_UNKNOWN};
     const uint64_t sp = sample->registers[ARCH_SP];
+    if (stack->interrupted) {
+        extent.kind = MODEL_STACK_INTERRUPTED;
+        return extent;
+    }
     if (stack->end == MODEL_END_ROOT && !stack->switched) /* at its first instruction it is empty */
         extent.used = stack->top > sp ? stack->top - sp : 1;
     if (stack->switched) {

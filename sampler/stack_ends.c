@@ -71,7 +71,7 @@ static bool wastes(const struct sampling_stack *slot, uint64_t slice_end)
 void sampler_stack_ends_learn(struct stack_ends *ends, pid_t tid, uint64_t stack_pointer,
                               uint64_t slice_end, struct model_stack_extent found)
 {
-    if (!ends->slots)
+    if (!ends->slots || found.kind == MODEL_STACK_INTERRUPTED)
         return;
     struct sampling_stack *slot = slot_of(ends, tid);
     if (!holds(slot, tid, stack_pointer))

@@ -237,9 +237,10 @@ struct unwind_stack {
         *frames;  /* innermost first; owned by the walker, until its next walk */
     size_t count; /* at least 1 */
     enum model_end end;
-    bool stitched; /* some frames came from beyond the slice */
-    bool switched; /* it went on to another stack, which the frame pointer told of: no slice has
-                      that */
+    bool stitched;    /* some frames came from beyond the slice */
+    bool switched;    /* it went on to another stack, which the frame pointer told of: no slice has
+                         that */
+    bool interrupted; /* a signal's handler was on another stack than what it interrupted */
     const struct unwind_region *pending; /* MODEL_END_PENDING: the region that is waited for */
     uint64_t stopped_at; /* the instruction pointer where the walk could not go on */
     uint64_t outside; /* what was met as a caller's address, and is in no region; 0: nothing was */

@@ -10,7 +10,8 @@ enum {
     SIGNAL_FRAMES_MAX = 64, /* a walk: more are a forged stack */
     STACK_SWITCHES_MAX = 4,
     FRAME_KEEPS_BYTES = 16,      /* frame pointer and return address, below the CFA */
-    STACK_SPAN_BYTES = 64 << 10, /* a frame that far above the stack pointer is another stack's */
+    STACK_SPAN_BYTES = 64 << 10, /* a frame that far above the stack pointer is another stack's, as
+                                    is what a signal interrupted */
 };
 
 /* == The common rule == */
@@ -258,6 +259,7 @@ static bool step_signal(struct walk *walk, uint64_t rule)
                                        .found_by = MODEL_BY_SIGNAL};
     if (caller.sp >= UNWIND_USER_END)
         return unwind_walk_end(walk, MODEL_END_BAD_MEMORY);
+    walk->interrupted |= caller.sp - walk->sp >= STACK_SPAN_BYTES;
     if (!unwind_walk_go_on(walk, &caller))
         return false;
     walk->walker->counters.signal_frames++;
@@ -399,6 +401,7 @@ struct unwind_stack unwind_walk(struct unwind_walker *walker, const struct unwin
                                  .end = walk.end,
                                  .stitched = walk.stitched,
                                  .switched = walk.stack_switches > 0,
+                                 .interrupted = walk.interrupted,
                                  .pending = walk.end == MODEL_END_PENDING ? walk.pending : NULL,
                                  .stopped_at = walker->frames[walk.count - 1].address,
                                  .outside = walk.outside,

@@ -97,6 +97,7 @@ struct walk {
     uint64_t fetched_to;                /* the stack was searched up to here for what is next */
     enum walk_source from;              /* the farthest that the step being taken has read */
     bool stitched;
+    bool interrupted;    /* see unwind_stack */
     uint64_t call_began; /* the outermost call found so far; 0: none */
     enum model_end end;
     const struct unwind_region *pending;

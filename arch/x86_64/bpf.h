@@ -18,6 +18,7 @@ struct thread_struct {
 #define ARCH_BPF_PC(registers) ((registers)->ip)
 #define ARCH_BPF_SP(registers) ((registers)->sp)
 #define ARCH_BPF_FP(registers) ((registers)->bp)
+#define ARCH_BPF_PRIVILEGE(registers) ((registers)->cs) /* … of which 3 bits 0 and 1: user mode */
 #define ARCH_BPF_IS_32BIT(registers) ((registers)->cs == 0x23) /* __USER32_CS */
 #define ARCH_BPF_THREAD_POINTER(thread) ((thread).fsbase)
 
@@ -31,6 +32,24 @@ struct thread_struct {
         (to)[12] = (registers)->r11, (to)[13] = (registers)->r12, (to)[14] = (registers)->r13;     \
         (to)[15] = (registers)->r14, (to)[16] = (registers)->r15;                                  \
     } while (0)
+
+/* What the kernel puts where a uprobe stands (int3), behind which it is entered; and how much room
+ * an instruction has that it steps elsewhere (arch/x86/include/asm/uprobes.h). */
+enum { ARCH_BPF_BREAKPOINT = 0xcc, ARCH_BPF_STEPPED_BYTES = 128 };
+
+/* What a signal interrupted stands in the kernel's struct ucontext, which begins at a multiple of
+ * so many bytes and tells of the alternate stack, too: in words from its beginning (ucontext.h and
+ * sigcontext.h of arch/x86/include/uapi/asm). It is that far below the end of the alternate stack
+ * at least: above it are struct siginfo and registers. */
+enum {
+    ARCH_BPF_UCONTEXT_ALIGNED = 16,
+    ARCH_BPF_UCONTEXT_STACK = 2,
+    ARCH_BPF_UCONTEXT_STACK_SIZE = 4,
+    ARCH_BPF_UCONTEXT_SP = 20,
+    ARCH_BPF_UCONTEXT_PC = 21,
+    ARCH_BPF_UCONTEXT_WORDS = 22,
+    ARCH_BPF_UCONTEXT_BELOW = 304 + 128 + 512,
+};
 
 /* What conditions of jumps are about, and whether the one of that number, as it is encoded, holds.
  */

@@ -27,13 +27,19 @@ struct sched_entity {
     __u64 exec_start, sum_exec_runtime;
 } KERNEL_STRUCT;
 
+struct uprobe_task {
+    unsigned long vaddr, xol_vaddr; /* of the instruction, and where it is stepped instead */
+} KERNEL_STRUCT;
+
 struct task_struct {
     int pid;
     __u64 start_time;
     struct mm_struct *mm;
     struct sched_entity se;
     struct thread_struct thread;
-    unsigned long nvcsw, nivcsw; /* how often it left a CPU */
+    unsigned long sas_ss_sp, sas_ss_size; /* the alternate stack for handlers of signals */
+    struct uprobe_task *utask;            /* NULL: it never came to a uprobe */
+    unsigned long nvcsw, nivcsw;          /* how often it left a CPU */
 } KERNEL_STRUCT;
 
 struct vm_area_struct {
@@ -64,6 +70,7 @@ struct perf_event {
 
 /* What the context of a program on an event is in the kernel. */
 struct bpf_perf_event_data_kern {
+    struct pt_regs *regs;
     struct perf_event *event;
 } KERNEL_STRUCT;
 
@@ -75,6 +82,7 @@ enum {
     HOPS = 3,             /* frames that may keep the frame pointer before the one that switched */
     BLOCK_BYTES_MAX = 16 << 10,  /* of a thread control block and what else lies above it */
     LOOKED_AT_ONCE = 64,         /* samples of which each looks for an agent of the tracer's */
+    FRAME_SPAN_BYTES = 16 << 10, /* where the frame of a signal is looked for */
     OTHER_SPAN_BYTES = 64 << 10, /* a frame pointer that far above sp leads to another stack */
 };
 
@@ -277,12 +285,12 @@ static __always_inline bool find_end(struct task_struct *task, __u64 sp, __u64 s
         if (!tail)                                                                                 \
             return 0;                                                                              \
         const long missing = bpf_probe_read_user(tail->bytes, size, (void *)address);              \
-        submit(tail, time_ns, sp, address, missing ? 0 : size, SAMPLING_TAIL_ABOVE);               \
+        submit(tail, time_ns, sp, address, missing ? 0 : size, kind);                              \
         return !missing;                                                                           \
     }
 
 /* Copies a range if all of it is there; returns whether it was. */
-__attribute__((noinline)) int copy_range(__u64 sp, __u64 address, __u64 size)
+__attribute__((noinline)) int copy_range(__u64 sp, __u64 address, __u64 size, __u32 kind)
 {
     const __u64 time_ns = bpf_ktime_get_ns();
     COPY_WITHIN(16 << 10)
@@ -304,7 +312,7 @@ static __always_inline int copy_to_end(__u64 sp, __u64 address, const struct sam
             address += size - tail_bytes;
         size = tail_bytes;
     }
-    return copy_range(sp, address, size);
+    return copy_range(sp, address, size, SAMPLING_TAIL_ABOVE);
 }
 
 static __always_inline void copy_above_slice(__u64 sp, __u64 stack_bytes,
@@ -349,25 +357,94 @@ __attribute__((noinline)) __u64 first_missing(__u64 address, __u64 end)
     return pages.page;
 }
 
-/* Of a sample with a slice of so many bytes. */
-static __always_inline void capture(__u64 stack_bytes)
+/* What a signal interrupted whose handler runs on the thread's alternate stack. */
+struct interrupted {
+    __u64 sp, pc; /* 0: none */
+};
+
+struct frame_search {
+    __u64 stack, size; /* the alternate stack */
+    __u64 from;        /* the highest place where the frame may be */
+    struct interrupted found;
+};
+
+__u64 frame_was_below; /* the end of its stack, the one that was found last */
+
+static __always_inline bool take_frame(struct frame_search *search, __u64 at)
+{
+    __u64 frame[ARCH_BPF_UCONTEXT_WORDS];
+    if (bpf_probe_read_user(frame, sizeof frame, (void *)at) ||
+        frame[ARCH_BPF_UCONTEXT_STACK] != search->stack ||
+        frame[ARCH_BPF_UCONTEXT_STACK_SIZE] != search->size ||
+        frame[ARCH_BPF_UCONTEXT_SP] - search->stack < search->size)
+        return false;
+    search->found.sp = frame[ARCH_BPF_UCONTEXT_SP];
+    search->found.pc = frame[ARCH_BPF_UCONTEXT_PC];
+    frame_was_below = search->stack + search->size - at;
+    return true;
+}
+
+static long look_for_frame(__u32 index, struct frame_search *search)
+{
+    const __u64 at = search->from - index * ARCH_BPF_UCONTEXT_ALIGNED;
+    return at < search->stack || take_frame(search, at);
+}
+
+/* The slice of a sample in such a handler has nothing of the stack that was interrupted. The frame
+ * that leads there is the one next to the alternate stack's end (handlers that interrupt others
+ * have theirs below): how far from it depends on the processor's registers, and is the same for
+ * most. */
+static __always_inline struct interrupted find_interrupted(struct task_struct *task, __u64 sp)
+{
+    struct frame_search search = {.stack = task->sas_ss_sp, .size = task->sas_ss_size};
+    const __u64 end = search.stack + search.size;
+    if (sp - search.stack >= search.size || search.size < ARCH_BPF_UCONTEXT_BELOW)
+        return search.found;
+    search.from = (end - ARCH_BPF_UCONTEXT_BELOW) & ~(ARCH_BPF_UCONTEXT_ALIGNED - 1ULL);
+    if (frame_was_below >= search.size || !take_frame(&search, end - frame_was_below))
+        bpf_loop(FRAME_SPAN_BYTES / ARCH_BPF_UCONTEXT_ALIGNED, look_for_frame, &search, 0);
+    return search.found;
+}
+
+/* Of a stack that a signal interrupted: it begins at `from`, and nothing of it is in the slice. */
+static __always_inline void copy_interrupted(__u64 sp, __u64 from, __u64 stack_bytes,
+                                             const struct sampling_stack *stack)
+{
+    const bool ends = stack->end_is == SAMPLING_END_EXACT || stack->end_is == SAMPLING_END_LEARNED;
+    const __u64 most = ends ? tail_bytes : stack_bytes;
+    const __u64 size = stack->end - from < most ? stack->end - from : most;
+    if (!copy_range(sp, from, size, SAMPLING_TAIL_ELSEWHERE))
+        copy_pages(sp, next_page(from - PAGE_BYTES), stack->end, GAP_PAGES,
+                   SAMPLING_TAIL_ELSEWHERE);
+}
+
+/* Of a sample with a slice of so many bytes. (The verifier looks at it once, as above.) */
+__attribute__((noinline)) int capture(__u64 stack_bytes, __u64 sp, __u64 frame,
+                                      __u64 interrupted_sp)
 {
     struct task_struct *task = bpf_get_current_task_btf();
-    const struct pt_regs *registers = (void *)bpf_task_pt_regs(task);
-    const __u64 sp = ARCH_BPF_SP(registers);
     const __u32 tid = current_tid(), slot = tid % SAMPLING_STACKS;
     struct sampling_stack *known = bpf_map_lookup_elem(&stacks, &slot), stack;
     if (!known)
-        return;
+        return 0;
     stack = *known;
+    const __u64 from = interrupted_sp ? interrupted_sp : sp;
     if (stack.tid == tid && stack.end_is == SAMPLING_END_ELSEWHERE) {
-        copy_elsewhere(sp, ARCH_BPF_FP(registers));
-        return;
+        if (interrupted_sp)
+            copy_pages(sp, next_page(from - PAGE_BYTES), ~0ULL, OTHER_PAGES,
+                       SAMPLING_TAIL_ELSEWHERE);
+        else
+            copy_elsewhere(sp, frame);
+        return 0;
     }
-    if (stack.tid != tid || sp < stack.low || sp >= stack.end) {
+    if (stack.tid != tid || from < stack.low || from >= stack.end) {
         stack.tid = tid;
-        if (find_end(task, sp, stack_bytes, &stack))
+        if (find_end(task, from, stack_bytes, &stack))
             *known = stack;
+    }
+    if (interrupted_sp) {
+        copy_interrupted(sp, from, stack_bytes, &stack);
+        return 0;
     }
     const __u64 slice_end = sp + stack_bytes < stack.end ? sp + stack_bytes : stack.end;
     const __u64 page = first_missing(sp, slice_end);
@@ -375,6 +452,7 @@ static __always_inline void capture(__u64 stack_bytes)
         copy_above_gap(sp, next_page(page), &stack);
     else if (stack.end_is != SAMPLING_END_SHALLOW)
         copy_above_slice(sp, stack_bytes, &stack);
+    return 0;
 }
 
 /* == Calls in flight of traced threads ========================================================= */
@@ -384,8 +462,9 @@ __u32 looked_for; /* samples so far */
 
 struct open_calls {
     struct sampling_tail *tail;
-    __u64 record; /* the next of the chain */
-    __u64 near;   /* the first slot next to the stack pointer; 0: none is looked at */
+    __u64 record;           /* the next of the chain */
+    __u64 near;             /* the first slot next to the stack pointer; 0: none is looked at */
+    __u64 near_interrupted; /* … to that of what a signal interrupted */
     __u32 count;
 };
 
@@ -404,7 +483,7 @@ static __always_inline __u64 take_call(struct sampling_call *call, __u64 at)
 
 static long take_parent(__u32 index, struct open_calls *calls)
 {
-    if (index >= SAMPLING_CALLS || (!calls->record && !calls->near))
+    if (index >= SAMPLING_CALLS || (!calls->record && !calls->near && !calls->near_interrupted))
         return 1;
     calls->record = take_call((struct sampling_call *)calls->tail->bytes + index, calls->record);
     calls->count = index + 1;
@@ -414,17 +493,24 @@ static long take_parent(__u32 index, struct open_calls *calls)
 /* In the middle of a probe, the call may be out of the chain already, or not in it yet. */
 static long take_near(__u32 index, struct open_calls *calls)
 {
-    const __u64 slot = calls->near + 8 * index;
-    if (index >= SAMPLING_CALLS_NEAR)
+    const __u64 near = index < SAMPLING_CALLS_NEAR ? calls->near : calls->near_interrupted;
+    const __u64 slot = near + 8 * (index % SAMPLING_CALLS_NEAR);
+    if (index >= 2 * SAMPLING_CALLS_NEAR)
         return 1;
     take_call((struct sampling_call *)calls->tail->bytes + SAMPLING_CALLS + index,
-              PROBE_RECORDS + 8 * (slot & PROBE_SLOT_MASK));
+              near ? PROBE_RECORDS + 8 * (slot & PROBE_SLOT_MASK) : 0);
     return 0;
+}
+
+static __always_inline __u64 near_slots(const struct probe_window *window, __u64 pc, __u64 sp)
+{
+    return pc - window->code < window->code_end - window->code ? (sp & ~7ULL) - sizeof(__u64) : 0;
 }
 
 /* The records change as fast as functions are called: they are copied with the sample. Where no
  * agent has been seen, the first samples look for it, and then one in 16. */
-__attribute__((noinline)) int copy_calls(__u64 sp, __u64 pc, __u64 thread_pointer)
+__attribute__((noinline)) int copy_calls(__u64 sp, __u64 pc, __u64 thread_pointer,
+                                         __u64 interrupted_sp, __u64 interrupted_pc)
 {
     const __u64 time_ns = bpf_ktime_get_ns();
     struct probe_window window;
@@ -438,25 +524,56 @@ __attribute__((noinline)) int copy_calls(__u64 sp, __u64 pc, __u64 thread_pointe
         return 0;
     sees_calls = true;
     calls.tail = reserve(sizeof *calls.tail +
-                         (SAMPLING_CALLS + SAMPLING_CALLS_NEAR) * sizeof(struct sampling_call));
+                         (SAMPLING_CALLS + 2 * SAMPLING_CALLS_NEAR) * sizeof(struct sampling_call));
     if (!calls.tail)
         return 0;
-    if (pc - window.code < window.code_end - window.code)
-        calls.near = (sp & ~7ULL) - sizeof(__u64);
+    calls.near = near_slots(&window, pc, sp);
+    calls.near_interrupted = near_slots(&window, interrupted_pc, interrupted_sp);
+    const bool is_near = calls.near || calls.near_interrupted;
     bpf_loop(SAMPLING_CALLS, take_parent, &calls, 0);
-    if (calls.near)
-        bpf_loop(SAMPLING_CALLS_NEAR, take_near, &calls, 0);
-    const __u32 count = calls.near ? SAMPLING_CALLS + SAMPLING_CALLS_NEAR : calls.count;
+    if (is_near)
+        bpf_loop(2 * SAMPLING_CALLS_NEAR, take_near, &calls, 0);
+    const __u32 count = is_near ? SAMPLING_CALLS + 2 * SAMPLING_CALLS_NEAR : calls.count;
     submit(calls.tail, time_ns, sp, 0, count * sizeof(struct sampling_call), SAMPLING_TAIL_CALLS);
     return 0;
 }
 
-static __always_inline void capture_calls(void)
+/* == Places of uprobes ========================================================================= */
+
+/* Where a thread is that came to a uprobe, as the program sees it; 0: where its registers say. The
+ * kernel steps the instruction on a page of its own ([uprobes]); and right behind the breakpoint,
+ * before it looks for the probe, the instruction has not been executed either. */
+static __always_inline __u64 place_at_uprobe(void *ctx, struct task_struct *task, __u64 pc)
 {
-    struct task_struct *task = bpf_get_current_task_btf();
-    const struct pt_regs *registers = (void *)bpf_task_pt_regs(task);
-    copy_calls(ARCH_BPF_SP(registers), ARCH_BPF_PC(registers),
-               ARCH_BPF_THREAD_POINTER(task->thread));
+    const struct bpf_perf_event_data_kern *kernel = ctx;
+    if (!bpf_core_field_exists(task->utask))
+        return 0;
+    const struct uprobe_task *probed = BPF_CORE_READ(task, utask);
+    if (!probed)
+        return 0;
+    const __u64 beyond = pc - BPF_CORE_READ(probed, xol_vaddr);
+    if (beyond < ARCH_BPF_STEPPED_BYTES)
+        return BPF_CORE_READ(probed, vaddr) + beyond;
+    const struct pt_regs *at = BPF_CORE_READ(kernel, regs);
+    __u8 code;
+    __u64 privilege;
+    if (bpf_probe_read_kernel(&privilege, sizeof privilege, &ARCH_BPF_PRIVILEGE(at)) ||
+        privilege & 3 || bpf_probe_read_user(&code, sizeof code, (void *)(pc - 1)) ||
+        code != ARCH_BPF_BREAKPOINT)
+        return 0;
+    return pc - 1;
+}
+
+static __always_inline void hand_over_place(void *ctx, struct task_struct *task,
+                                            const struct pt_regs *registers)
+{
+    const __u64 place = place_at_uprobe(ctx, task, ARCH_BPF_PC(registers));
+    struct sampling_tail *tail = place ? reserve(sizeof *tail + sizeof place) : NULL;
+    if (!tail)
+        return;
+    *(__u64 *)tail->bytes = place;
+    submit(tail, bpf_ktime_get_ns(), ARCH_BPF_SP(registers), place, sizeof place,
+           SAMPLING_TAIL_PLACE);
 }
 
 /* == Weights ================================================================================== */
@@ -529,6 +646,18 @@ static __always_inline bool has_user_stack(void)
     return ARCH_BPF_SP(registers) != 0;
 }
 
+/* What a sample's slice, of so many bytes, does not hold. */
+static __always_inline void capture_all(void *ctx, __u64 stack_bytes)
+{
+    struct task_struct *task = bpf_get_current_task_btf();
+    const struct pt_regs *registers = (void *)bpf_task_pt_regs(task);
+    const struct interrupted interrupted = find_interrupted(task, ARCH_BPF_SP(registers));
+    hand_over_place(ctx, task, registers);
+    copy_calls(ARCH_BPF_SP(registers), ARCH_BPF_PC(registers),
+               ARCH_BPF_THREAD_POINTER(task->thread), interrupted.sp, interrupted.pc);
+    capture(stack_bytes, ARCH_BPF_SP(registers), ARCH_BPF_FP(registers), interrupted.sp);
+}
+
 /* Whether the sample is kept: it is a member's. The tail of its stack is written right before it.
  * (One program for samples with stacks and without: the verifier takes a millisecond for each.) */
 SEC("perf_event")
@@ -539,10 +668,8 @@ int take_sample(void *ctx)
         take_tick(ctx, kept);
     if (kept && captures) {
         const __u64 bytes = slice_bytes(ctx);
-        if (bytes && has_user_stack()) {
-            capture_calls();
-            capture(bytes);
-        }
+        if (bytes && has_user_stack())
+            capture_all(ctx, bytes);
     }
     return kept;
 }

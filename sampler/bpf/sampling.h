@@ -38,6 +38,7 @@ enum sampling_tail_kind {
     SAMPLING_TAIL_ABOVE,     /* what follows the slice */
     SAMPLING_TAIL_ELSEWHERE, /* of another stack than the stack pointer's */
     SAMPLING_TAIL_CALLS,     /* of a traced thread: struct sampling_call, its innermost */
+    SAMPLING_TAIL_PLACE,     /* of a thread at a uprobe: a word, its instruction pointer there */
 };
 
 /* A traced call that has not returned, as the tracer's agent has recorded it. */
@@ -45,9 +46,9 @@ struct sampling_call {
     __u64 slot, return_address, began;
 };
 enum {
-    SAMPLING_CALLS = 128, /* in flight, innermost first */
-    SAMPLING_CALLS_NEAR =
-        48, /* … and by the slots next to the stack pointer, in the agent's code */
+    SAMPLING_CALLS = 128,     /* in flight, innermost first */
+    SAMPLING_CALLS_NEAR = 48, /* … and by the slots next to the stack pointer, in the agent's code,
+                                 and to that of what a signal interrupted there */
 };
 
 /* A record of the ring `tails`: what a sample's slice does not hold. */

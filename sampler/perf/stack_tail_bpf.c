@@ -73,17 +73,24 @@ static uint64_t apart(uint64_t left_ns, uint64_t right_ns)
     return left_ns > right_ns ? left_ns - right_ns : right_ns - left_ns;
 }
 
-/* The nearest of those that belong to a sample: calls, or bytes of its stack; NULL: there is none.
- */
-static const struct sampling_tail *nearest(const struct perf_stack_tail_bpf *tails,
-                                           const struct sampler_stack *stack, bool calls)
+static bool is_stack(const struct sampling_tail *captured)
 {
+    return captured->kind == SAMPLING_TAIL_ABOVE || captured->kind == SAMPLING_TAIL_ELSEWHERE;
+}
+
+/* The nearest of those that belong to a sample and are of a kind, or like it bytes of its stack;
+ * NULL: there is none. */
+static const struct sampling_tail *nearest(const struct perf_stack_tail_bpf *tails,
+                                           const struct sampler_stack *stack,
+                                           enum sampling_tail_kind kind)
+{
+    const bool stack_wanted = kind == SAMPLING_TAIL_ABOVE;
     const struct sampling_tail *captured, *found = NULL;
     size_t size;
     if (!tails->producer_page)
         return NULL;
     for (uint64_t at = tails->consumed; next_record(tails, at, &captured, &size); at += size)
-        if (captured && (captured->kind == SAMPLING_TAIL_CALLS) == calls &&
+        if (captured && (stack_wanted ? is_stack(captured) : captured->kind == kind) &&
             belongs(captured, stack) &&
             apart(captured->time_ns, stack->time_ns) <=
                 (found ? apart(found->time_ns, stack->time_ns) : tails->apart_ns))
@@ -94,7 +101,7 @@ static const struct sampling_tail *nearest(const struct perf_stack_tail_bpf *tai
 bool perf_stack_tail_bpf_find(const struct perf_stack_tail_bpf *tails,
                               const struct sampler_stack *stack, struct sampler_stack_tail *found)
 {
-    const struct sampling_tail *captured = nearest(tails, stack, false);
+    const struct sampling_tail *captured = nearest(tails, stack, SAMPLING_TAIL_ABOVE);
     if (captured)
         *found = (struct sampler_stack_tail){captured->bytes, captured->address,
                                              (size_t)captured->size, true};
@@ -111,9 +118,16 @@ size_t perf_stack_tail_bpf_calls(const struct perf_stack_tail_bpf *tails,
                                  const struct sampler_stack *stack,
                                  const struct model_open_call **calls)
 {
-    const struct sampling_tail *captured = nearest(tails, stack, true);
+    const struct sampling_tail *captured = nearest(tails, stack, SAMPLING_TAIL_CALLS);
     *calls = captured ? (const void *)captured->bytes : NULL;
     return captured ? captured->size / sizeof **calls : 0;
+}
+
+uint64_t perf_stack_tail_bpf_place(const struct perf_stack_tail_bpf *tails,
+                                   const struct sampler_stack *stack)
+{
+    const struct sampling_tail *captured = nearest(tails, stack, SAMPLING_TAIL_PLACE);
+    return captured ? captured->address : 0;
 }
 
 void perf_stack_tail_bpf_drop(struct perf_stack_tail_bpf *tails, uint64_t time_ns)

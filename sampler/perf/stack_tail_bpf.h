@@ -46,6 +46,11 @@ size_t perf_stack_tail_bpf_calls(const struct perf_stack_tail_bpf *tails,
                                  const struct sampler_stack *stack,
                                  const struct model_open_call **calls);
 
+/* Where the thread was in the program, where its registers speak of a place at which the kernel
+ * steps a uprobe's instruction instead; 0: they are right. */
+uint64_t perf_stack_tail_bpf_place(const struct perf_stack_tail_bpf *tails,
+                                   const struct sampler_stack *stack);
+
 /* Gives back to the kernel what belongs to samples from before `time_ns`. */
 void perf_stack_tail_bpf_drop(struct perf_stack_tail_bpf *tails, uint64_t time_ns);
 

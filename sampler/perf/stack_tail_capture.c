@@ -106,11 +106,23 @@ static struct sampler_stack stack_of(const struct model_record *record)
                                   .captured = sample->stack_size};
 }
 
+static void take_place(const struct perf_source *source, const struct sampler_stack *stack,
+                       struct model_sample *sample)
+{
+    const uint64_t place = perf_stack_tail_bpf_place(&source->tail_bpf, stack);
+    if (!place)
+        return;
+    sample->registers[ARCH_PC] = place;
+    if (!sample->in_kernel)
+        sample->ip = place;
+}
+
 void perf_stack_tail_attach(struct perf_source *source, size_t ring, uint64_t offset)
 {
     struct model_sample *sample = &source->record.sample;
     const struct sampler_stack stack = stack_of(&source->record);
     perf_stack_tail_bpf_drop(&source->tail_bpf, settled_ns(source));
+    take_place(source, &stack, sample);
     sample->call_count = perf_stack_tail_bpf_calls(&source->tail_bpf, &stack, &sample->calls);
     if (!sampler_stack_tails_find(&source->tails, &stack, ring, offset, sample))
         return;

@@ -15,6 +15,19 @@ struct thread_struct {
 #define ARCH_BPF_FP(from) ((from)->registers[29])
 #define ARCH_BPF_IS_32BIT(from) ((from)->is_narrow)
 #define ARCH_BPF_THREAD_POINTER(thread) ((thread).own)
+#define ARCH_BPF_PRIVILEGE(from) ((from)->is_narrow)
+
+enum {
+    ARCH_BPF_BREAKPOINT = 1,
+    ARCH_BPF_STEPPED_BYTES = 64,
+    ARCH_BPF_UCONTEXT_ALIGNED = 16,
+    ARCH_BPF_UCONTEXT_STACK = 2,
+    ARCH_BPF_UCONTEXT_STACK_SIZE = 4,
+    ARCH_BPF_UCONTEXT_SP = 5,
+    ARCH_BPF_UCONTEXT_PC = 6,
+    ARCH_BPF_UCONTEXT_WORDS = 7,
+    ARCH_BPF_UCONTEXT_BELOW = 512,
+};
 #define ARCH_BPF_COPY_REGISTERS(to, from)                                                          \
     do {                                                                                           \
         (to)[0] = (from)->registers[0];                                                            \

@@ -143,6 +143,10 @@ static void test_ends_are_told_as_pages(void)
     CU_ASSERT_EQUAL(recording_stack_extent(&sample, &stack).used, 0);
     stack.switched = true;
     expect_extent(&sample, &stack, MODEL_STACK_ELSEWHERE, 0);
+    stack = (struct unwind_stack){
+        .end = MODEL_END_ROOT, .interrupted = true, .top = address_of(2 * PAGE + 8)};
+    expect_extent(&sample, &stack, MODEL_STACK_INTERRUPTED, 0);
+    CU_ASSERT_EQUAL(recording_stack_extent(&sample, &stack).used, 0);
 }
 
 /* == Frame pointers == */

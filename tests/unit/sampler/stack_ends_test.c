@@ -86,6 +86,10 @@ static void test_walks_teach(void)
     sampler_stack_ends_set_mapping(&ends, TID, low, end);
     learn(&ends, low, MODEL_STACK_UNKNOWN, 0); /* no root: what lies above is of no use */
     CU_ASSERT_EQUAL(kind(&ends), SAMPLING_END_SHALLOW);
+    sampler_stack_ends_set_mapping(&ends, TID, low, end);
+    learn(&ends, end + slice, MODEL_STACK_INTERRUPTED, 0); /* the handler's stack is another one */
+    CU_ASSERT_EQUAL(kind(&ends), SAMPLING_END_MAPPING);
+    CU_ASSERT_EQUAL(ends.slots[TID].low, low);
     sampler_stack_ends_close(&ends);
 }
 
