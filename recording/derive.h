@@ -168,8 +168,9 @@ struct derive {
     bool nothing_new; /* of what was looked up again: all sums stay as they are */
     bool live;        /* it is derived again and again as its run goes on: see recording/live.c */
     bool lines;       /* … and costs of lines are asked for, too */
-    bool repath;      /* … and frames have other functions or stacks another mode than before: no
-                         path is valid */
+    bool some_functions; /* those of frames and modules that need them are read, not all */
+    bool repath; /* … and frames have other functions or stacks another mode than before: no
+                    path is valid */
     struct {
         uint32_t frame, node;
         uint64_t sample;
@@ -202,6 +203,11 @@ int recording_derive_load(struct derive *derive, struct sprof_error *error);
 
 /* Reads what was added since, of the one run at hand. */
 int recording_derive_load_more(struct derive *derive, struct sprof_error *error);
+
+/* Where functions are read as they are needed (derive->some_functions): reads those of modules, by
+ * position in derive->modules; what is there already stays. */
+int recording_derive_load_functions_of(struct derive *derive, const bool *is_wanted,
+                                       struct sprof_error *error);
 
 /* The position of a node + 1; 0: there is none. */
 size_t recording_derive_find_node(const struct derive *derive, uint32_t id);

@@ -168,19 +168,55 @@ static int find_path(void *context, const struct model_path *row)
     return sprof_map_put(&finding->known, row->id, path);
 }
 
+/* The new run's paths that may be stored already: their functions were known before, and so may
+ * their callers' paths be. */
+struct known_paths {
+    size_t count;
+    SPROF_VEC(uint32_t) functions;
+};
+
+static int find_known(const struct derive *derive, struct known_paths *known)
+{
+    const size_t count = derive->paths.items.count;
+    bool *is_known = calloc(count + 1, sizeof *is_known);
+    bool *is_listed = calloc((size_t)derive->last.function + 1, sizeof *is_listed);
+    int result = is_known && is_listed ? 0 : SPROF_ENOMEM;
+    for (size_t i = 0; i < count && !result; i++) {
+        const struct model_path *path = &derive->paths.items.items[i];
+        is_known[i] = path->function <= derive->last.function &&
+                      (!path->parent || is_known[path->parent - 1]);
+        known->count += is_known[i];
+        if (is_known[i] && !is_listed[path->function]) {
+            is_listed[path->function] = true;
+            result = sprof_vec_push(&known->functions, path->function);
+        }
+    }
+    free(is_known);
+    free(is_listed);
+    return result;
+}
+
 /* Where the stored paths are many, those of a short run are looked up instead of read: a row that
  * is read costs about a quarter of one that is looked up. The index for it takes as long as reading
- * all of them four times, so that only a file of several runs gets one. */
-enum { RUNS_WORTH_AN_INDEX = 4 };
+ * all of them four times, so that only a file of several runs gets one. In others only the rows of
+ * its functions are read, unless these are a long list. */
+enum { RUNS_WORTH_AN_INDEX = 4, FUNCTIONS_LISTED = 500 };
 
 static int find_paths(struct derive *derive, struct sprof_error *error)
 {
-    const size_t count = derive->paths.items.count;
-    if (derive->last.run > RUNS_WORTH_AN_INDEX && count < derive->last.path / 4)
-        return store_find_paths(derive->store, derive->paths.items.items, count,
-                                derive->path_rows.items, error);
     struct finding finding = {.derive = derive};
-    const int result = store_each_path(derive->store, find_path, &finding, error);
+    struct known_paths known = {0};
+    int result = find_known(derive, &known);
+    if (!result && derive->last.run > RUNS_WORTH_AN_INDEX && known.count &&
+        known.count < derive->last.path / 4)
+        result = store_find_paths(derive->store, derive->paths.items.items,
+                                  derive->paths.items.count, derive->path_rows.items, error);
+    else if (!result && known.functions.count > FUNCTIONS_LISTED)
+        result = store_each_path(derive->store, find_path, &finding, error);
+    else if (!result && known.count)
+        result = store_each_path_of_functions(derive->store, known.functions.items,
+                                              known.functions.count, find_path, &finding, error);
+    sprof_vec_release(&known.functions);
     sprof_map_release(&finding.known);
     return result;
 }

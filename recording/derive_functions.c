@@ -46,16 +46,27 @@ static int index_by_start(struct derive *derive, const struct store_function *ro
     return sprof_map_put(&derive->function_index, identity, row->id);
 }
 
+int recording_derive_extend_functions(struct derive *derive, uint32_t last)
+{
+    while (derive->functions.count < last)
+        if (sprof_vec_push(&derive->function_rows, (struct store_function){0}) ||
+            sprof_vec_push(&derive->function_changed, false) ||
+            sprof_vec_push(&derive->functions, (struct model_function){0}))
+            return SPROF_ENOMEM;
+    return 0;
+}
+
 static int add_row(struct derive *derive, const struct derive_module *module,
                    const struct store_function *row, bool changed)
 {
     const uint64_t *position = sprof_map_get(&derive->module_index, row->module_id);
-    const struct model_function model = {(uint32_t)*position + 1, module->row.kind, row->startup};
     const char *linkage_name = row->linkage_name ? row->linkage_name : row->name;
-    if (!row->name || sprof_vec_push(&derive->function_rows, *row) ||
-        sprof_vec_push(&derive->function_changed, changed) ||
-        sprof_vec_push(&derive->functions, model))
+    if (!row->name || recording_derive_extend_functions(derive, row->id))
         return SPROF_ENOMEM;
+    derive->function_rows.items[row->id - 1] = *row;
+    derive->function_changed.items[row->id - 1] = changed;
+    derive->functions.items[row->id - 1] =
+        (struct model_function){(uint32_t)*position + 1, module->row.kind, row->startup};
     if (sprof_map_put(
             &derive->function_index,
             function_identity(row->module_id, linkage_name, row->file, row->line, row->start),

@@ -1,16 +1,19 @@
 /* Reading a recording for deriving. */
 #include "recording/derive_names.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Function ids that are missing in a row: more of them are damage. */
 enum { MAX_GAP = 1 << 24 };
 
-static int damaged(struct sprof_error *error)
+static int finish(int result, struct sprof_error *error)
 {
-    return sprof_error_set(
-        error, SPROF_EFORMAT, 0,
-        "the recording is damaged: its call tree refers to rows that are missing");
+    if (result == SPROF_EFORMAT && error && !error->code)
+        return sprof_error_set(
+            error, SPROF_EFORMAT, 0,
+            "the recording is damaged: its call tree refers to rows that are missing");
+    return result == SPROF_ENOMEM ? sprof_error_memory(error) : result;
 }
 
 /* == Runs == */
@@ -106,15 +109,81 @@ static int load_function(void *context, const struct store_function *function)
 {
     struct derive *derive = context;
     const struct derive_module *module = module_of(derive, function->module_id);
-    if (!module || function->id - derive->functions.count > MAX_GAP)
+    const size_t count = derive->functions.count;
+    if (!module || !function->id || (function->id > count && function->id - count > MAX_GAP))
         return SPROF_EFORMAT;
     /* Functions that nothing refers to any more leave gaps. */
-    while (function->id > derive->functions.count + 1)
-        if (sprof_vec_push(&derive->function_rows, (struct store_function){0}) ||
-            sprof_vec_push(&derive->function_changed, false) ||
-            sprof_vec_push(&derive->functions, (struct model_function){0}))
-            return SPROF_ENOMEM;
-    return recording_derive_keep_function(derive, module, function);
+    if (recording_derive_extend_functions(derive, function->id))
+        return SPROF_ENOMEM;
+    return derive->function_rows.items[function->id - 1].id
+               ? 0
+               : recording_derive_keep_function(derive, module, function);
+}
+
+static int load_all_functions(struct derive *derive, struct sprof_error *error)
+{
+    derive->some_functions = false;
+    return store_each_function(derive->store, load_function, derive, error);
+}
+
+/* Of a further run those are read that its frames have, and those of its modules once these are
+ * known by their content. Where that would be a long list, all are. */
+enum { LISTED_MAX = 500 };
+
+static int load_functions(struct derive *derive, struct sprof_error *error)
+{
+    const struct recording_derive_source *source = derive->source;
+    if (derive->all || derive->live || source->again || source->unnamed ||
+        derive->last.function > MAX_GAP)
+        return load_all_functions(derive, error);
+    derive->some_functions = true;
+    return recording_derive_extend_functions(derive, derive->last.function);
+}
+
+/* The functions of levels[first …) that are not there yet. */
+static int load_functions_of_levels(struct derive *derive, size_t first, struct sprof_error *error)
+{
+    const size_t count = derive->functions.count;
+    SPROF_VEC(uint32_t) ids = {0};
+    bool *is_listed = calloc(count + 1, sizeof *is_listed);
+    int result = is_listed ? 0 : SPROF_ENOMEM;
+    for (size_t i = first; i < derive->levels.count && !result; i++) {
+        const uint32_t id = derive->levels.items[i].function;
+        if (id > count)
+            result = SPROF_EFORMAT;
+        else if (!derive->function_rows.items[id - 1].id && !is_listed[id])
+            result = sprof_vec_push(&ids, id);
+        if (!result)
+            is_listed[id] = true;
+    }
+    if (!result && ids.count && derive->some_functions)
+        result = ids.count > LISTED_MAX
+                     ? load_all_functions(derive, error)
+                     : store_each_function_among(derive->store, ids.items, ids.count, load_function,
+                                                 derive, error);
+    for (size_t i = 0; i < ids.count && !result; i++)
+        if (!derive->function_rows.items[ids.items[i] - 1].id)
+            result = SPROF_EFORMAT;
+    sprof_vec_release(&ids);
+    free(is_listed);
+    return result;
+}
+
+int recording_derive_load_functions_of(struct derive *derive, const bool *is_wanted,
+                                       struct sprof_error *error)
+{
+    SPROF_VEC(uint32_t) modules = {0};
+    int result = 0;
+    for (size_t i = 0; i < derive->modules.count && !result && derive->some_functions; i++)
+        if (is_wanted[i])
+            result = sprof_vec_push(&modules, derive->modules.items[i].row.id);
+    if (!result && modules.count)
+        result = modules.count > LISTED_MAX
+                     ? load_all_functions(derive, error)
+                     : store_each_function_of_modules(derive->store, modules.items, modules.count,
+                                                      load_function, derive, error);
+    sprof_vec_release(&modules);
+    return finish(result, error);
 }
 
 /* == Frames == */
@@ -141,9 +210,6 @@ static int load_frame(void *context, const struct store_frame *frame)
     struct inlined *inlined = &loading->inlined;
     const struct derive_level level = {
         frame->function_id, sprof_arena_text(&derive->arena, frame->file), frame->line, frame->id};
-    if (frame->function_id > derive->functions.count ||
-        (frame->function_id && !derive->function_rows.items[frame->function_id - 1].id))
-        return SPROF_EFORMAT;
     if (frame->inline_depth)
         return sprof_map_put(&inlined->index, frame->id, inlined->levels.count) ||
                        sprof_vec_push(&inlined->levels, level) ||
@@ -193,10 +259,13 @@ static int link_chains(struct loading *loading)
 static int load_frames_from(struct derive *derive, uint32_t first, struct sprof_error *error)
 {
     struct loading loading = {.derive = derive, .first = derive->frames.count};
+    const size_t levels = derive->levels.count;
     int result =
         store_each_frame_from(derive->store, first, UINT32_MAX, load_frame, &loading, error);
     if (!result)
         result = link_chains(&loading);
+    if (!result)
+        result = load_functions_of_levels(derive, levels, error);
     sprof_vec_release(&loading.inlined.levels);
     sprof_vec_release(&loading.inlined.outer);
     sprof_vec_release(&loading.inlined.innermost);
@@ -463,7 +532,7 @@ int recording_derive_load(struct derive *derive, struct sprof_error *error)
         result = store_each_module(store, load_module, derive, error);
     apply_rules(derive);
     if (!result)
-        result = store_each_function(store, load_function, derive, error);
+        result = load_functions(derive, error);
     if (!result)
         result = load_nodes(derive, error);
     if (!result)
@@ -481,9 +550,7 @@ int recording_derive_load(struct derive *derive, struct sprof_error *error)
         take_images(derive);
         note_read(derive);
     }
-    if (result == SPROF_EFORMAT && error && !error->code)
-        return damaged(error);
-    return result == SPROF_ENOMEM ? sprof_error_memory(error) : result;
+    return finish(result, error);
 }
 
 int recording_derive_load_more(struct derive *derive, struct sprof_error *error)
@@ -513,7 +580,5 @@ int recording_derive_load_more(struct derive *derive, struct sprof_error *error)
         choose_frames(derive);
         note_read(derive);
     }
-    if (result == SPROF_EFORMAT && error && !error->code)
-        return damaged(error);
-    return result == SPROF_ENOMEM ? sprof_error_memory(error) : result;
+    return finish(result, error);
 }

@@ -61,13 +61,18 @@ static void open_images(struct derive *derive, const bool *is_used)
     }
 }
 
+static bool is_outside(const struct derive_module *module)
+{
+    return module->row.name && strcmp(module->row.name, MODEL_MODULE_NONE) == 0;
+}
+
 static int add_outside(struct derive *derive)
 {
     static const struct symbolize_function outside = {
         .name = MODEL_OUTSIDE, .linkage_name = MODEL_OUTSIDE, .named = true};
     for (size_t i = 0; i < derive->modules.count; i++) {
         struct derive_module *module = &derive->modules.items[i];
-        if (module->row.name && strcmp(module->row.name, MODEL_MODULE_NONE) == 0)
+        if (is_outside(module))
             return recording_derive_add_function(derive, module, &outside, &derive->outside);
     }
     return 0;
@@ -132,6 +137,23 @@ static void tell_problem(const struct derive *derive, const struct derive_job *j
         return;
     sprof_log_message(derive->source->log, SPROF_LOG_NOTE, "functions of %s have no names: %s",
                       module->row.name, module->row.problem);
+}
+
+/* The functions that those of the frames may be, which the first module of the same content has. */
+static int load_functions(struct derive *derive, const bool *is_used, bool cut,
+                          struct sprof_error *error)
+{
+    bool *is_wanted = calloc(derive->modules.count + 1, sizeof *is_wanted);
+    if (!is_wanted)
+        return sprof_error_memory(error);
+    for (size_t i = 0; i < derive->modules.count; i++) {
+        const struct derive_module *module = &derive->modules.items[i];
+        if (is_used[i] || (cut && is_outside(module)))
+            is_wanted[*sprof_map_get(&derive->module_index, module->canonical)] = true;
+    }
+    const int result = recording_derive_load_functions_of(derive, is_wanted, error);
+    free(is_wanted);
+    return result;
 }
 
 /* == Asking == */
@@ -239,6 +261,9 @@ static int name_modules(struct derive *derive, const struct grouped *grouped)
 int recording_derive_names(struct derive *derive, struct sprof_error *error)
 {
     struct grouped grouped = {0};
+    bool cut = false;
+    for (size_t i = 0; i < derive->runs.count; i++) /* the least detailed of their modes */
+        cut |= derive->runs.items[i].view.mode != MODEL_MODE_FULL;
     if (derive->source->early)
         recording_early_end(derive->source->early);
     recording_closing_end(&derive->closing);
@@ -247,19 +272,17 @@ int recording_derive_names(struct derive *derive, struct sprof_error *error)
         open_images(derive, grouped.is_used);
         result = find_canonical(derive, grouped.is_used);
     }
-    bool cut = false;
-    for (size_t i = 0; i < derive->runs.count; i++) /* the least detailed of their modes */
-        cut |= derive->runs.items[i].view.mode != MODEL_MODE_FULL;
-    if (!result && cut)
+    const int loaded = result ? 0 : load_functions(derive, grouped.is_used, cut, error);
+    if (!result && !loaded && cut)
         result = add_outside(derive);
-    if (!result)
+    if (!result && !loaded)
         result = name_modules(derive, &grouped);
     grouped_release(&grouped);
     if (result == SPROF_EFORMAT)
         return sprof_error_set(
             error, SPROF_EFORMAT, 0,
             "the recording is damaged: a frame refers to a module that is missing");
-    return result ? sprof_error_memory(error) : 0;
+    return result ? sprof_error_memory(error) : loaded;
 }
 
 /* Takes over what came with an imported address. */

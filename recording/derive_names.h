@@ -25,7 +25,10 @@ struct derive_job {
     struct recording_session open;
 };
 
-/* Takes over a function that is stored, as the next one. All return 0 or SPROF_ENOMEM. */
+/* Makes empty rows of functions up to an id. All return 0 or SPROF_ENOMEM. */
+int recording_derive_extend_functions(struct derive *derive, uint32_t last);
+
+/* Takes over a function that is stored. */
 int recording_derive_keep_function(struct derive *derive, const struct derive_module *module,
                                    const struct store_function *function);
 

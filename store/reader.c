@@ -59,6 +59,24 @@ static int open_samples(struct store_cursor *cursor, struct store *store, uint64
                : status;
 }
 
+/* Rows with one of some numbers in a column. */
+static int open_among(struct store_cursor *cursor, struct store *store, enum store_table_id table,
+                      const char *column, const uint32_t *numbers, size_t count,
+                      struct sprof_error *error)
+{
+    struct sprof_str condition = {0};
+    *cursor = (struct store_cursor){0};
+    sprof_str_appendf(&condition, "%s IN (", column);
+    for (size_t i = 0; i < count; i++)
+        sprof_str_appendf(&condition, "%s%u", i ? ", " : "", numbers[i]);
+    sprof_str_append(&condition, ")");
+    const int status = condition.failed
+                           ? sprof_error_memory(error)
+                           : store_cursor_open_where(cursor, store, table, condition.text, error);
+    sprof_str_release(&condition);
+    return status;
+}
+
 /* int store_each_NAME(store[, which], row, context, error). The body is the same for all; a macro
  * keeps the type of the row. `open` opens the cursor; `held_rows` come after those it reads. */
 #define EACH(name, row_type, open, held_rows, ...)                                                 \
@@ -80,6 +98,9 @@ static int open_samples(struct store_cursor *cursor, struct store *store, uint64
         return status < 0 ? status : stopped;                                                      \
     }
 #define NOT_HELD ((struct store_held_rows){0})
+#define EACH_AMONG(name, row_type, table, column)                                                  \
+    EACH(name, row_type, open_among(&cursor, store, table, column, numbers, count, error),         \
+         NOT_HELD, const uint32_t *numbers, size_t count, )
 #define EACH_OF_ALL(name, row_type, table)                                                         \
     EACH(name, row_type, store_cursor_open(&cursor, store, table, 0, error),                       \
          store_held_rows(store, table, 0), )
@@ -106,6 +127,9 @@ EACH_IN_RANGE(frame_from, store_frame, STORE_FRAME_RANGE)
 EACH_OF_ALL(run, store_run, STORE_RUN)
 EACH_OF_RUN(path_of_run, model_path, STORE_PATH_OF_RUN)
 EACH_OF_RUN(function_of_run, store_function, STORE_FUNCTION_OF_RUN)
+EACH_AMONG(function_among, store_function, STORE_FUNCTION, "id")
+EACH_AMONG(function_of_modules, store_function, STORE_FUNCTION, "module_id")
+EACH_AMONG(path_of_functions, model_path, STORE_PATH, "function_id")
 EACH_OF_RUN(raw_sample, store_sample, STORE_SAMPLE)
 EACH(raw_sample_from, store_sample, open_samples(&cursor, store, first, error), NOT_HELD,
      uint64_t first, )

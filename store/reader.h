@@ -94,6 +94,19 @@ int store_has_few_paths(struct store *store, uint32_t run_id, bool *few, struct 
 int store_find_paths(struct store *store, const struct model_path *paths, size_t count,
                      uint32_t *rows, struct sprof_error *error);
 
+/* Rows with one of some numbers: functions by their own or their modules' ids, call paths by their
+ * functions'; in order of id. Numbers are for a statement of its own: hundreds, not millions of
+ * them. Not of what is held (store_hold). */
+int store_each_function_among(struct store *store, const uint32_t *numbers, size_t count,
+                              int (*row)(void *, const struct store_function *), void *context,
+                              struct sprof_error *error);
+int store_each_function_of_modules(struct store *store, const uint32_t *numbers, size_t count,
+                                   int (*row)(void *, const struct store_function *), void *context,
+                                   struct sprof_error *error);
+int store_each_path_of_functions(struct store *store, const uint32_t *numbers, size_t count,
+                                 int (*row)(void *, const struct model_path *), void *context,
+                                 struct sprof_error *error);
+
 /* The smallest id of a node at which samples or calls of a run end; 0: it has none. */
 int store_first_node(struct store *store, uint32_t run_id, uint32_t *node,
                      struct sprof_error *error);

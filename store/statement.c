@@ -195,13 +195,14 @@ int store_put(struct store *store, enum store_table_id id, const void *rows, siz
 
 /* == Reading == */
 
-static void make_select(struct sprof_str *sql, const struct store_table *table, uint32_t run_id)
+static void make_select(struct sprof_str *sql, const struct store_table *table,
+                        const char *condition)
 {
     for (size_t i = 0; i < table->count; i++)
         sprof_str_appendf(sql, "%s\"%s\"", i ? ", " : "SELECT ", table->columns[i].name);
     sprof_str_appendf(sql, " FROM \"%s\"", table->name);
-    if (table->of_run && run_id)
-        sprof_str_appendf(sql, " WHERE %s", table->of_run);
+    if (condition)
+        sprof_str_appendf(sql, " WHERE %s", condition);
     sprof_str_appendf(sql, " ORDER BY %s", table->order);
 }
 
@@ -212,7 +213,7 @@ int store_cursor_open(struct store_cursor *cursor, struct store *store, enum sto
     *cursor = (struct store_cursor){.store = store, .table = table, .error = error};
     struct sprof_str made = {0};
     if (!table->read)
-        make_select(&made, table, run_id);
+        make_select(&made, table, run_id ? table->of_run : NULL);
     const int status = prepare(store, table->read, &made, &cursor->statement, error);
     if (status)
         return status;
@@ -220,6 +221,17 @@ int store_cursor_open(struct store_cursor *cursor, struct store *store, enum sto
         sqlite3_bind_int64(cursor->statement, 1, run_id) != SQLITE_OK)
         return store_fail(store, error);
     return 0;
+}
+
+int store_cursor_open_where(struct store_cursor *cursor, struct store *store,
+                            enum store_table_id id, const char *condition,
+                            struct sprof_error *error)
+{
+    const struct store_table *table = store_table(id);
+    *cursor = (struct store_cursor){.store = store, .table = table, .error = error};
+    struct sprof_str made = {0};
+    make_select(&made, table, condition);
+    return prepare(store, NULL, &made, &cursor->statement, error);
 }
 
 void store_cursor_close(struct store_cursor *cursor)

@@ -22,6 +22,11 @@ struct store_cursor {
 int store_cursor_open(struct store_cursor *cursor, struct store *store, enum store_table_id table,
                       uint32_t run_id, struct sprof_error *error);
 
+/* The same of the rows that meet a condition in SQL; not of queries. */
+int store_cursor_open_where(struct store_cursor *cursor, struct store *store,
+                            enum store_table_id table, const char *condition,
+                            struct sprof_error *error);
+
 /* Fills *row and returns 0; 1 at the end; or an error. */
 int store_cursor_next(struct store_cursor *cursor, void *row);
 

@@ -220,6 +220,78 @@ static void test_a_short_run_looks_its_paths_up(void)
     handmade_close(&made);
 }
 
+/* == What a further run has nothing to do with is not read, whatever became of it == */
+
+/* The example is derived; a further run has samples of A3 below some function. */
+static void make_further_run(struct handmade *made, uint32_t root)
+{
+    handmade_make(made, "full", STORE_RECORDED);
+    handmade_example(made, 0);
+    handmade_write(made);
+    handmade_must_derive(made);
+    made->batch.nodes.count = made->batch.samples.count = 0;
+    handmade_node(made, handmade_node(made, 0, root, 0), HAND_A3, 4);
+    handmade_append(made);
+}
+
+static void test_functions_of_other_modules_are_not_read(void)
+{
+    struct handmade made;
+    make_further_run(&made, HAND_A1);
+    handmade_execute(&made, "UPDATE function SET line = -1 WHERE name = 'libgone.so'");
+    handmade_must_derive(&made);
+    ASSERT_HANDMADE(&made, FUNCTIONS_OF("2"), "A1|0|4 A3|4|4");
+    ASSERT_HANDMADE(&made, "SELECT count(*), max(id) FROM function", "4|4");
+    handmade_close(&made);
+}
+
+static void test_paths_of_other_functions_are_not_read(void)
+{
+    struct handmade made;
+    make_further_run(&made, HAND_A1);
+    handmade_execute(&made, "UPDATE call_path SET depth = 0 WHERE function_id NOT IN"
+                            " (SELECT id FROM function WHERE name IN ('A1', 'A3'))");
+    handmade_must_derive(&made);
+    ASSERT_HANDMADE(&made, FUNCTIONS_OF("2"), "A1|0|4 A3|4|4");
+    ASSERT_HANDMADE(&made, "SELECT count(*), max(id) FROM call_path", "8|8");
+    ASSERT_HANDMADE(&made,
+                    "SELECT group_concat(f.name) FROM path_cost c JOIN call_path p"
+                    " ON p.id = c.path_id JOIN function f ON f.id = p.function_id"
+                    " WHERE c.run_id = 2 AND p.id IN"
+                    " (SELECT path_id FROM path_cost WHERE run_id = 1)",
+                    "A1,A3");
+    handmade_close(&made);
+}
+
+/* No path below a function that is new is stored. */
+static void test_no_paths_are_read_below_a_new_function(void)
+{
+    struct handmade made;
+    make_further_run(&made, HAND_START);
+    handmade_execute(&made, "UPDATE call_path SET depth = 0");
+    handmade_must_derive(&made);
+    ASSERT_HANDMADE(&made, FUNCTIONS_OF("2"), "A3|4|4 _start|0|4");
+    ASSERT_HANDMADE(&made, "SELECT path_id FROM path_cost WHERE run_id = 2", "9 10");
+    handmade_close(&made);
+}
+
+/* As in a merged file: the run's stacks have frames of an earlier one, which have their names. */
+static void test_a_further_run_of_named_frames(void)
+{
+    struct handmade made;
+    struct sprof_error error = {0};
+    make_further_run(&made, HAND_A1);
+    handmade_execute(&made, "UPDATE stack_node SET frame_id = frame_id - 100 WHERE id > 100");
+    handmade_must_derive(&made);
+    ASSERT_HANDMADE(&made, FUNCTIONS_OF("2"), "A1|0|4 A3|4|4");
+    handmade_append(&made);
+    handmade_execute(&made, "UPDATE stack_node SET frame_id = frame_id - 200 WHERE id > 200;"
+                            " DELETE FROM function WHERE name = 'A3'");
+    CU_ASSERT_EQUAL(handmade_derive(&made, false, &error), SPROF_EFORMAT);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "refers to rows that are missing"));
+    handmade_close(&made);
+}
+
 /* == The kernel of another boot == */
 
 static void add_kernel(struct handmade *made)
@@ -308,4 +380,11 @@ void sprof_suite_recording_derive_append(void)
     CU_add_test(suite, "runs with a node in common", test_runs_with_a_node_in_common);
     CU_add_test(suite, "a further run with more paths", test_a_further_run_with_more_paths);
     CU_add_test(suite, "a short run looks its paths up", test_a_short_run_looks_its_paths_up);
+    CU_add_test(suite, "functions of other modules are not read",
+                test_functions_of_other_modules_are_not_read);
+    CU_add_test(suite, "paths of other functions are not read",
+                test_paths_of_other_functions_are_not_read);
+    CU_add_test(suite, "no paths are read below a new function",
+                test_no_paths_are_read_below_a_new_function);
+    CU_add_test(suite, "a further run of named frames", test_a_further_run_of_named_frames);
 }
