@@ -397,17 +397,33 @@ static void make_rows(struct table *table, const struct by_key *by)
     }
 }
 
-struct cut {
-    size_t most;            /* rows */
-    size_t dropped;         /* rows that were left out */
-    struct model_cost cost; /* exclusive, of these */
-};
-
-static void drop(struct cut *cut, const struct key_row *row)
+static void drop(struct key_cut *cut, const struct key_row *row)
 {
     cut->dropped++;
     cut->cost.samples += row->costs.exclusive.samples;
     cut->cost.weight += row->costs.exclusive.weight;
+}
+
+static struct model_cost shown_cost(const struct by_key *by, size_t row)
+{
+    const struct model_costs *costs = &by->rows.items[row].costs;
+    return by->inclusive ? costs->inclusive : costs->exclusive;
+}
+
+static void drop_small_rows(struct by_key *by)
+{
+    const struct report_dataset *dataset = by->dataset;
+    size_t kept = 0;
+    for (size_t i = 0; i < by->rows.count; i++) {
+        const struct key_row row = by->rows.items[i];
+        const struct model_cost cost = shown_cost(by, i);
+        if (report_dataset_value(dataset, cost) < by->cut.least ||
+            !report_columns_enough(dataset, cost, dataset->total, by->cut.min_percent))
+            drop(&by->cut, &row);
+        else
+            by->rows.items[kept++] = row;
+    }
+    by->rows.count = kept;
 }
 
 static int compare_values(const void *a, const void *b)
@@ -416,58 +432,39 @@ static int compare_values(const void *a, const void *b)
     return first > second ? -1 : first < second;
 }
 
-/* Drops the rows that cannot be shown before cells are made for them: too small ones, and where the
- * largest come first, those below the last that still has a place. */
-static int drop_small_rows(struct by_key *by, const struct report_table_options *options,
-                           struct cut *cut)
+int report_by_key_drop(struct by_key *by)
 {
-    uint64_t *values = malloc((by->rows.count + 1) * sizeof *values), least = 0;
-    size_t count = 0, kept = 0;
+    drop_small_rows(by);
+    if (by->rows.count <= by->cut.most || !by->cut.largest_first)
+        return 0;
+    uint64_t *values = malloc(by->rows.count * sizeof *values);
     if (!values)
         return SPROF_ENOMEM;
-    for (size_t i = 0; i < by->rows.count; i++) {
-        const struct key_row row = by->rows.items[i];
-        const struct model_cost cost = by->inclusive ? row.costs.inclusive : row.costs.exclusive;
-        if (!report_columns_enough(by->dataset, cost, by->dataset->total, options->min_percent)) {
-            drop(cut, &row);
-            continue;
-        }
-        by->rows.items[count] = row;
-        values[count++] = report_dataset_value(by->dataset, cost);
-    }
-    if (cut->most < count && !options->sort) {
-        qsort(values, count, sizeof *values, compare_values);
-        least = values[cut->most - 1];
-    }
+    for (size_t i = 0; i < by->rows.count; i++)
+        values[i] = report_dataset_value(by->dataset, shown_cost(by, i));
+    qsort(values, by->rows.count, sizeof *values, compare_values);
+    by->cut.least = values[by->cut.most - 1];
     free(values);
-    for (size_t i = 0; i < count; i++) {
-        const struct key_row row = by->rows.items[i];
-        const struct model_cost cost = by->inclusive ? row.costs.inclusive : row.costs.exclusive;
-        if (report_dataset_value(by->dataset, cost) < least)
-            drop(cut, &row);
-        else
-            by->rows.items[kept++] = row;
-    }
-    by->rows.count = kept;
+    drop_small_rows(by);
     return 0;
 }
 
 /* Sorts, cuts to the limit, and says what was left out. */
-static int cut_rows(struct table *table, const struct by_key *by,
-                    const struct report_table_options *options, struct cut *cut,
+static int cut_rows(struct table *table, struct by_key *by, const char *sort,
                     struct sprof_error *error)
 {
     uint32_t *order = NULL;
-    const size_t count = by->rows.count, kept = cut->most < count ? cut->most : count;
-    int result = report_table_sort(table, options->sort, &order, error);
+    const size_t count = by->rows.count, kept = by->cut.most < count ? by->cut.most : count;
+    int result = report_table_sort(table, sort, &order, error);
     for (size_t i = kept; i < count && !result; i++)
-        drop(cut, &by->rows.items[order[i]]);
+        drop(&by->cut, &by->rows.items[order[i]]);
     if (!result)
         result = report_table_take(table, order, kept);
     if (!result)
-        result = report_columns_left_out(
-            by->dataset, table, cut->dropped, by->key_count == 1 ? keys[by->keys[0]].word : "row",
-            by->key_count == 1 ? keys[by->keys[0]].title : "rows", &cut->cost);
+        result = report_columns_left_out(by->dataset, table, by->cut.dropped,
+                                         by->key_count == 1 ? keys[by->keys[0]].word : "row",
+                                         by->key_count == 1 ? keys[by->keys[0]].title : "rows",
+                                         &by->cut.cost);
     free(order);
     return result;
 }
@@ -478,21 +475,23 @@ int report_table_by_keys(struct table *table, struct report_dataset *dataset,
     struct by_key by = {.dataset = dataset};
     choose_keys(&by, options);
     const bool modules = by.key_count == 1 && by.keys[0] == REPORT_MODULE;
-    struct cut cut = {.most = options->no_limit ? SIZE_MAX
-                              : options->limit  ? options->limit
-                              : modules         ? SIZE_MAX
-                                                : 40};
+    by.cut.most = options->no_limit ? SIZE_MAX
+                  : options->limit  ? options->limit
+                  : modules         ? SIZE_MAX
+                                    : 40;
+    by.cut.largest_first = !options->sort;
+    by.cut.min_percent = options->min_percent;
     by.without_inclusive = !knows_inclusive(&by);
     int result =
         by.without_inclusive && by.inclusive ? refuse_inclusive(error) : report_by_key_add(&by);
     if (!result)
-        result = drop_small_rows(&by, options, &cut);
+        result = report_by_key_drop(&by);
     if (!result) {
         report_columns_begin(table, dataset, title_of(&by), report_columns_base(dataset));
         make_rows(table, &by);
         result = table->failed || !table->title || !table->note
                      ? SPROF_ENOMEM
-                     : cut_rows(table, &by, options, &cut, error);
+                     : cut_rows(table, &by, options->sort, error);
     }
     report_by_key_release(&by);
     return result;

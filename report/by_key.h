@@ -12,6 +12,16 @@ struct key_row {
     struct model_costs costs;
 };
 
+/* Which rows are shown, and what was left out so far. */
+struct key_cut {
+    size_t most;        /* rows */
+    bool largest_first; /* … or in another order, for which all must be there */
+    double min_percent;
+    uint64_t least;         /* rows with a smaller value have no place any more */
+    size_t dropped;         /* rows that were left out */
+    struct model_cost cost; /* exclusive, of these */
+};
+
 struct by_key {
     struct report_dataset *dataset;
     enum report_key keys[REPORT_KEYS];
@@ -20,6 +30,8 @@ struct by_key {
     bool inclusive;             /* sorted and cut by inclusive */
     bool without_inclusive;     /* of calls whose paths were not measured */
     SPROF_VEC(struct key_row) rows;
+    struct key_cut cut;
+    size_t few_rows;            /* those that were left when some were dropped */
     uint32_t *labels;           /* frame → number of its keys' values; 0: not asked yet */
     struct sprof_map numbers;   /* hash of the values → number */
     SPROF_VEC(uint32_t) row_of; /* label → row + 1 of the group at work, … */
@@ -35,6 +47,10 @@ bool report_by_key_has(const struct by_key *by, enum report_key key);
 /* Fills the rows from what the dataset has loaded for these keys: see report_keys_parts. 0 or a
  * negative code. */
 int report_by_key_add(struct by_key *by);
+
+/* Drops the rows that cannot be shown: too small ones, and where the largest come first, those
+ * below the last that still has a place. 0 or SPROF_ENOMEM. */
+int report_by_key_drop(struct by_key *by);
 
 void report_by_key_release(struct by_key *by);
 

@@ -3,6 +3,7 @@
 #include "report/by_key.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* == Costs of functions and modules: from the tree == */
 
@@ -459,6 +460,18 @@ static int group_costs(const struct by_key *by, struct grouping *grouping)
     return 0;
 }
 
+/* Rows of groups that are complete are dropped from time to time where few of many are shown. */
+static int drop_rows(struct by_key *by)
+{
+    const size_t many = 2 * by->few_rows + by->row_of.count + 64;
+    if (by->rows.count < many || by->cut.most == SIZE_MAX || !by->cut.largest_first)
+        return 0;
+    const int result = report_by_key_drop(by);
+    memset(by->row_of.items, 0, by->row_of.count * sizeof *by->row_of.items); /* they moved */
+    by->few_rows = by->rows.count;
+    return result;
+}
+
 /* A group has rows of its own: a label has one at a time. `outermost` is NULL where stacks are read
  * otherwise than they were recorded. */
 static int add_groups(struct by_key *by, const struct grouping *grouping,
@@ -486,6 +499,8 @@ static int add_groups(struct by_key *by, const struct grouping *grouping,
             continue;
         if (outermost)
             result = finish_group(by, outermost, (*group)++, first, &costs[at]);
+        if (!result)
+            result = drop_rows(by);
         first = by->rows.count;
     }
     return result;
