@@ -1,6 +1,6 @@
 #!/bin/bash
 # What is added up by phase and CPU gives the tables that the samples give, and they are not read for it.
-#   places.sh tables|merged|older
+#   places.sh tables|merged|modes|imported|older
 . "$(dirname "$0")/lib.sh"
 command -v sqlite3 >/dev/null || skip "no sqlite3"
 
@@ -26,7 +26,7 @@ recording() { # FILE PROCESS COUNT
     expect 0 "$SPROF" import "$1.txt" -o "$1"
     sqlite3 "$1" "UPDATE run SET source = 'perf per CPU', state = 1;
         DELETE FROM phase;
-        INSERT INTO phase SELECT n, 1, from_ns, to_ns, 0, NULL, 0, 1000, 0, n = 3, mark FROM (
+        INSERT INTO phase SELECT n, 1, from_ns, to_ns, (SELECT mode FROM run), NULL, 0, 1000, 0, n = 3, mark FROM (
             SELECT 1 AS n, 0 AS from_ns, $3 * 200000 AS to_ns, NULL AS mark
             UNION ALL SELECT 2, $3 * 200000, $3 * 500000, 'warm'
             UNION ALL SELECT 3, $3 * 500000, $3 * 500000, 'pause'
@@ -83,6 +83,16 @@ tables)
     for options in "--cpu 1" "--phase 4" "--cpu 0-1 --thread worker2"; do
         diff <("$SPROF" report -i samples.db --columns 200 $options) <("$SPROF" report -i sums.db --columns 200 $options) || fail "text of $options"
     done
+    # Few rows of many are the first of all of them, and what is left out is said.
+    for keys in cpu,thread,event,address cpu,thread,event,function thread,event,line; do
+        for rows in 1 7; do
+            "$SPROF" report -i r.db --by $keys -n 0 --format csv >every
+            "$SPROF" report -i r.db --by $keys -n $rows --format csv >few
+            cmp few <(head -n $((rows + 1)) every) || fail "$rows rows of $keys"
+            left=$(($(wc -l <every) - rows - 1))
+            "$SPROF" report -i r.db --by $keys -n $rows | grep -q "$left more rows" || fail "$keys: $left rows are left out"
+        done
+    done
     # What is made anew is the same.
     sqlite3 r.db 'SELECT * FROM place_cost; SELECT run_id, event_id, phase, cpu, number, entries, hex(bytes) FROM place_block' >before
     expect 0 "$SPROF" symbolize -i r.db --again
@@ -109,6 +119,33 @@ merged)
     runs="--run all"
     same --cpu 0,2 --by function
     same --cpu 0,2 --tree
+    ;;
+modes) # The run began in mode app, was full while it was warm, and is read in mode app as a whole.
+    recording r.db 1000 6000
+    sqlite3 r.db "UPDATE module SET kind = (SELECT number FROM word WHERE list = 'kind' AND word = 'app') WHERE name = 'program0';
+        INSERT INTO module (id, path, name, kind, main_executable) SELECT max(id) + 1, '[none]', '[none]', 0, 0 FROM module;
+        UPDATE run SET state = 1, mode = (SELECT number FROM word WHERE list = 'mode' AND word = 'app');
+        UPDATE phase SET mode = (SELECT mode FROM run) WHERE id IN (1, 5)" || fail "sqlite3"
+    expect 0 "$SPROF" symbolize -i r.db
+    split r.db
+    holds "$(sql r.db "SELECT count(DISTINCT mode) = 2 FROM phase")" "phases have two modes"
+    holds "$(sql r.db 'SELECT count(*) > 20 FROM place_block')" "costs of nodes by place"
+    runs=
+    each_table same
+    ;;
+imported)
+    samples 1000 6000 >r.txt
+    expect 0 "$SPROF" import r.txt -o r.db
+    split r.db
+    holds "$(sql r.db 'SELECT count(*) > 10 AND sum(samples) = (SELECT sum(count) FROM sample) FROM place_cost')" "costs by place are all samples"
+    holds "$(sql r.db 'SELECT count(*) > 5 FROM place_block')" "and those of nodes"
+    runs=
+    for selection in "" "--event faults" "--cpu 0,2" "--thread worker1"; do
+        for table in "--by cpu" "--by phase" "--by cpu,thread" "--by cpu,function" "--by phase,line" "--by cpu,address" "--by cpu,function --focus f3"; do
+            same $table $selection
+        done
+    done
+    same --cpu 1 --tree
     ;;
 older) # A file of version 3 has none, and gets them when it is derived again.
     recording r.db 1000 6000
