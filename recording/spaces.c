@@ -32,6 +32,7 @@ static struct recording_region make_region(struct recording_spaces *spaces,
     made.image = recording_images_get(spaces->images, module, mapping, pid);
     made.region.kind = UNWIND_REGION_BARE;
     made.region.owner = made.image;
+    made.region.holds_copies = !strcmp(module->identity.path, "[uprobes]");
     return made;
 }
 

@@ -109,5 +109,7 @@ bool unwind_walk_fallback_gap(struct walk *walk, uint64_t rule)
         unwind_walk_code_caller, unwind_walk_leaf_caller, proven_frame_pointer_caller,
         top_word_caller,         frame_pointer_caller,    NULL};
     (void)rule;
-    return go_on_by(walk, attempts);
+    struct walk_caller caller;
+    return unwind_walk_copied_caller(walk, &caller) ? go_on_counted(walk, &caller)
+                                                    : go_on_by(walk, attempts);
 }

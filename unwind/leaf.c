@@ -87,6 +87,16 @@ static bool caller_by_target(struct walk *walk, struct walk_caller *caller)
            is_inside(walk, target);
 }
 
+/* The kernel has the processor execute a copy of an instruction with a uprobe. Such stand where
+ * functions begin and where they return: the stack is as a call leaves it. */
+bool unwind_walk_copied_caller(struct walk *walk, struct walk_caller *caller)
+{
+    if (unwind_walk_is_return(walk))
+        return false;
+    const struct unwind_region *region = walk->space->find(walk->space->context, walk->pc);
+    return region && region->holds_copies && take_on_entry(walk, caller);
+}
+
 bool unwind_walk_leaf_caller(struct walk *walk, struct walk_caller *caller)
 {
     return !unwind_walk_is_return(walk) &&

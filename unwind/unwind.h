@@ -193,6 +193,7 @@ struct unwind_region {
     enum unwind_region_kind kind;
     const struct unwind_table *table; /* borrowed for the walk */
     void *owner;                      /* the caller's own; untouched */
+    bool holds_copies; /* of instructions with uprobes, as "[uprobes]": with the kind BARE */
 };
 
 /* Where a process's code is. `find` returns the region that holds `address`, or NULL. It is called

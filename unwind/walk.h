@@ -176,6 +176,9 @@ bool unwind_walk_end(struct walk *walk, enum model_end end);
  * beyond doubt; false where it does not. */
 bool unwind_walk_leaf_caller(struct walk *walk, struct walk_caller *caller);
 
+/* The caller of what is executed as a copy: see unwind_region. */
+bool unwind_walk_copied_caller(struct walk *walk, struct walk_caller *caller);
+
 /* Where the interrupted instruction is one that the tracer has moved out of a function: makes the
  * frame that of the function, at the place where that goes on, and finds its caller. */
 bool unwind_walk_moved_caller(struct walk *walk, struct walk_caller *caller);

@@ -28,6 +28,30 @@ static void test_target_of_the_call(void)
     scene_free(scene);
 }
 
+/* A copy of an instruction with a uprobe: where functions begin and return, the return address is
+ * on top, whatever the frame pointer leads to. Where it is not, that is no copy of sprof's. */
+static void test_copied_instruction(void)
+{
+    struct scene *scene = leaf_scene();
+    scene_call(scene, 0x110, 0x700);
+    scene_call(scene, 0x120, 0x700);
+    scene->stack[0] = SCENE_TEXT + 0x120;
+    scene->stack[9] = SCENE_TEXT + 0x110;
+    scene->registers.value[ARCH_FP] = SCENE_STACK + 64;
+    scene->regions[2].holds_copies = true;
+    struct unwind_stack stack = scene_walk(scene, SCENE_BARE + 0x80);
+    CU_ASSERT_EQUAL(stack.end, MODEL_END_ROOT);
+    CU_ASSERT_EQUAL_FATAL(stack.count, 2);
+    CU_ASSERT_EQUAL(stack.frames[1].address, SCENE_TEXT + 0x120);
+    CU_ASSERT_EQUAL(stack.frames[1].found_by, MODEL_BY_LEAF);
+    scene->stack[0] = 0;
+    stack = scene_walk(scene, SCENE_BARE + 0x80);
+    CU_ASSERT_EQUAL_FATAL(stack.count, 2);
+    CU_ASSERT_EQUAL(stack.frames[1].address, SCENE_TEXT + 0x110);
+    CU_ASSERT_EQUAL(stack.frames[1].found_by, MODEL_BY_FP);
+    scene_free(scene);
+}
+
 static void test_another_function_between(void)
 {
     struct scene *scene = leaf_scene();
@@ -79,6 +103,7 @@ void sprof_suite_unwind_leaf(void)
 {
     CU_pSuite suite = CU_add_suite("unwind/leaf", NULL, NULL);
     CU_add_test(suite, "the target of the call", test_target_of_the_call);
+    CU_add_test(suite, "a copied instruction", test_copied_instruction);
     CU_add_test(suite, "another function between", test_another_function_between);
     CU_add_test(suite, "in the prologue", test_prologue);
     CU_add_test(suite, "a stale word below a frame", test_stale_word_below_a_frame);

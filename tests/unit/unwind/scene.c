@@ -34,8 +34,11 @@ void scene_ready(struct scene *scene)
     scene->source.text_count = 1;
     CU_ASSERT_EQUAL_FATAL(unwind_table_build(&scene->table, &scene->source, NULL), 0);
     const uint64_t size = SCENE_CODE_BYTES;
-    scene->regions[0] = (struct unwind_region){SCENE_TEXT,          SCENE_TEXT + size, SCENE_BIAS,
-                                               UNWIND_REGION_TABLE, scene->table,      NULL};
+    scene->regions[0] = (struct unwind_region){.start = SCENE_TEXT,
+                                               .end = SCENE_TEXT + size,
+                                               .bias = SCENE_BIAS,
+                                               .kind = UNWIND_REGION_TABLE,
+                                               .table = scene->table};
     scene->regions[1] = (struct unwind_region){
         .start = SCENE_JIT, .end = SCENE_JIT + size, .kind = UNWIND_REGION_JIT};
     scene->regions[2] = (struct unwind_region){
