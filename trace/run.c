@@ -73,8 +73,10 @@ static int set_up(struct trace_session *session, struct sprof_error *error)
                  : session->uprobes                         ? trace_uprobes_hold(session, error)
                  : session->options.pid                     ? trace_loads_note(session, error)
                                                             : trace_meet(session, error);
-    if (!result)
+    if (!result) {
         result = trace_choose(session, error);
+        trace_compiled_look(session);
+    }
     if (!result && session->listens)
         result = trace_listening_number(session, error);
     if (!result)
@@ -254,6 +256,7 @@ static int look_at_program(struct trace_session *session)
     trace_bypass_look(session);
     trace_rest_look(session);
     trace_slabs_empty(session);
+    trace_compiled_look(session);
     return trace_memory_look(session);
 }
 

@@ -204,11 +204,13 @@ struct trace_session {
     bool executed;          /* another one took its place */
     const char *runtime;    /* that walks stacks by itself; NULL: none */
     const char *copier;     /* what copies stacks; NULL: nothing */
+    bool told_compiled;     /* of `common`: see compiled.c */
     pid_t pid;              /* the command's */
     uint64_t start_ns, start_ticks;
     uint64_t now_ns;    /* when time was last taken; at the end that of the end … */
     double ns_per_tick; /* … as known then */
     uint64_t next_flush_ns, next_look_ns;
+    uint64_t compiled_wait_ns, next_compiled_ns; /* how long, and until then nobody looks */
     uint64_t own_cpu_start_ns;
 };
 
@@ -249,6 +251,12 @@ int trace_copiers_find(struct trace_session *session);
 /* The same where a mapping is the first of such a library: true; then trace_switch is to be called.
  */
 bool trace_copier_came(struct trace_session *session, const struct model_mmap *mapping);
+
+/* == compiled.c == */
+
+/* Says so, once, where the process compiles code while it runs. Looks at its mappings, more and
+ * more rarely. */
+void trace_compiled_look(struct trace_session *session);
 
 /* == place.c == */
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof trace: programs compute what they compute untraced, and calls are counted exactly.
-#   calls.sh random LANGUAGE COMPILER | left | known | paths | coroutines | copied | tails | threads | storm | real PROGRAM | environment | children | refused | kinds | packed | follow
+#   calls.sh random LANGUAGE COMPILER | left | known | paths | coroutines | copied | compiled | tails | threads | storm | real PROGRAM | environment | children | refused | kinds | packed | follow
 set -u
 . "$(dirname "$0")/lib.sh"
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -298,6 +298,49 @@ END
     calls live.db >found
     has other calls 246
     ;;
+compiled)
+    # Code that a program writes while it runs has no probes, which is said once; not of a little of it, nor of stacks that are code.
+    cat >program.c <<'END'
+#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+__attribute__((noinline)) long work(long n) { __asm__ volatile("" : "+r"(n)); return n + 1; }
+int main(int argc, char **argv)
+{
+    const size_t size = (size_t)atol(argv[1]) << 10;
+    unsigned char *code = mmap(0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memcpy(code, "\x48\x8d\x47\x01\xc3", 5); /* lea 1(%rdi), %rax; ret */
+    if (mprotect(code, size, PROT_READ | PROT_EXEC)) return 1;
+    long (*next)(long) = (long (*)(long))(void *)code, n = 0;
+    for (int i = 0; argc > 2 ? access(argv[2], F_OK) : i < 100; i++) { n = work(next(n)); usleep(10000); }
+    puts("done");
+    return 3;
+}
+END
+    gcc -O1 -g program.c -o program && gcc -O1 -g -z execstack program.c -o stacks || fail "no compiler"
+    traced program -- ./program 256
+    [ "$(grep -c 'has 0.3 MB for code that it compiles while it runs: no probe' got_err)" = 1 ] || fail "not said once"
+    calls program.db >found
+    has work calls 100
+    ./program 256 end >out &
+    running=$!
+    children+=("$running")
+    wait_until 60 grep -q ' r-xp .* 0 $' /proc/$running/maps
+    expect 0 "$SPROF" trace -p $running -o late.db --duration 300ms
+    [ "$(grep -c "record -p $running. samples it" err)" = 1 ] || fail "not said once of a process that runs"
+    expect 1 "$SPROF" trace -p $running -o none.db --function '^compiled$'
+    said 'compiles while it runs'
+    touch end
+    wait $running
+    [ $? = 3 ] || fail "the program's exit status"
+    for program in "./program 64" "./stacks 256"; do
+        # shellcheck disable=SC2086
+        traced program -- $program
+        ! grep -q 'compiles while' got_err || fail "said of $program"
+    done
+    ;;
 tails)
     cat >program.c <<'END'
 #include <stdio.h>
@@ -359,6 +402,7 @@ raise SystemExit(9)'
             console.log(JSON.parse(JSON.stringify(data)).length); try { null.x } catch (error) { console.log(error.name) }
             setTimeout(() => process.exit(3), 20)'
         grep -q 'walks stacks by itself' got_err || fail "not said that calls are only counted"
+        grep -q 'compiles while it runs' got_err || fail "not said that its own code has no probes"
         ;;
     ocaml)
         command -v ocamlopt >/dev/null || skip "no ocamlopt"

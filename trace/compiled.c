@@ -1,0 +1,74 @@
+/* Says that a process compiles code while it runs: that has no file, so no probe can be in it. */
+#include "trace/tracing.h"
+
+#include <string.h>
+
+enum {
+    LEAST_BYTES = 128 << 10, /* less holds expressions (PCRE2) or closures (libffi) */
+    FIRST_WAIT_MS = 200,     /* until it is looked at again; then twice as long each time */
+};
+
+struct compiled {
+    const struct trace_session *session;
+    uint64_t bytes;
+    bool stacks_are_code; /* those of threads are among the bytes, which tell nothing then */
+};
+
+static bool holds_no_file(const char *path)
+{
+    static const char *const names[] = {"//anon", "[anon:", "/dev/zero", "/memfd:doublemapper"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strncmp(path, names[i], strlen(names[i])))
+            return true;
+    return false;
+}
+
+/* Islands are sprof's, and may be of one mapping with what is the program's. */
+static uint64_t bytes_of_islands(const struct trace_session *session,
+                                 const struct model_mmap *mapping)
+{
+    const uint64_t mapping_end = mapping->address + mapping->size;
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < session->files.count; i++) {
+        const struct trace_file *file = &session->files.items[i];
+        const uint64_t island_end = file->island + file->island_bytes;
+        const uint64_t start = file->island > mapping->address ? file->island : mapping->address;
+        const uint64_t end = island_end < mapping_end ? island_end : mapping_end;
+        bytes += file->island && start < end ? end - start : 0;
+    }
+    return bytes;
+}
+
+static int add_mapping(void *context, const struct model_mmap *mapping)
+{
+    struct compiled *compiled = context;
+    if (!mapping->file.path)
+        return 0;
+    compiled->stacks_are_code |= !strncmp(mapping->file.path, "[stack", 6);
+    if (holds_no_file(mapping->file.path))
+        compiled->bytes += mapping->size - bytes_of_islands(compiled->session, mapping);
+    return 0;
+}
+
+void trace_compiled_look(struct trace_session *session)
+{
+    struct compiled compiled = {.session = session};
+    const uint64_t now_ns = sprof_clock_monotonic_ns();
+    const int pid = (int)session->pid;
+    if (session->common->told_compiled || now_ns < session->next_compiled_ns)
+        return;
+    session->compiled_wait_ns = session->compiled_wait_ns ? 2 * session->compiled_wait_ns
+                                                          : FIRST_WAIT_MS * UINT64_C(1000000);
+    session->next_compiled_ns = now_ns + session->compiled_wait_ns;
+    target_each_mapping(session->pid, add_mapping, &compiled);
+    if (compiled.stacks_are_code || compiled.bytes < (session->runtime ? 1 : LEAST_BYTES))
+        return;
+    session->common->told_compiled = true;
+    sprof_log_message(
+        session->options.log, SPROF_LOG_WARNING,
+        "process %d has %.1f MB for code that it compiles while it runs: no probe can "
+        "be in it, and its calls are not counted\n`sprof record -p %d` samples it; its "
+        "functions have names where it writes a perf map (`jcmd %d Compiler.perfmap`, "
+        "`node --perf-basic-prof`)",
+        pid, (double)compiled.bytes / 1e6, pid, pid);
+}
