@@ -69,17 +69,41 @@ static int check_state(pid_t pid, struct sprof_error *error)
                                "cannot trace process %d: it is stopped\ncontinue it first: `kill "
                                "-CONT %d`",
                                (int)pid, (int)pid);
-    if (status.inner != pid)
-        return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
-                               "cannot trace process %d: it is process %d of a container\nrun "
-                               "sprof in there",
-                               (int)pid, (int)status.inner);
     return 0;
+}
+
+/* 1: the process sees the same file by that path; 0: it sees another, or none; -1: its root is not
+ * to be seen, or it has none any more. */
+static int sees(pid_t pid, const char *file)
+{
+    char root[64], there[TARGET_PATH_MAX + sizeof root];
+    struct stat ours, theirs;
+    snprintf(root, sizeof root, "/proc/%d/root", (int)pid);
+    snprintf(there, sizeof there, "%s%s", root, file);
+    if (stat(root, &theirs))
+        return -1;
+    return !stat(file, &ours) && !stat(there, &theirs) && ours.st_dev == theirs.st_dev &&
+           ours.st_ino == theirs.st_ino;
+}
+
+/* The agent's file, by its own path. */
+static int find_agent(char library[TARGET_PATH_MAX], struct sprof_error *error)
+{
+    char full[TARGET_PATH_MAX];
+    const int result = target_find_library(PROBE_LIBRARY, library, error);
+    if (!result && realpath(library, full))
+        snprintf(library, TARGET_PATH_MAX, "%s", full);
+    return result;
 }
 
 const char *trace_attach_obstacle(pid_t pid)
 {
-    char value[128];
+    char value[128], library[TARGET_PATH_MAX];
+    struct sprof_proc_status status;
+    if (sprof_proc_status_read(pid, &status) && status.inner != pid)
+        return "is in another pid namespace (a container, in which sprof would have to run)";
+    if (!find_agent(library, NULL) && !sees(pid, library))
+        return "sees other files than sprof (in a container, in which sprof would have to run)";
     read_status(pid, "Seccomp", value, sizeof value);
     if (atoi(value))
         return "is under seccomp, which may end it where it loads the tracing agent";
@@ -90,24 +114,16 @@ const char *trace_attach_obstacle(pid_t pid)
                : NULL;
 }
 
-/* The agent's file, by a path by which the process sees the same. */
+/* The same, which the process sees by that path. */
 static int find_library(pid_t pid, char library[TARGET_PATH_MAX], struct sprof_error *error)
 {
-    char there[TARGET_PATH_MAX + 64], full[TARGET_PATH_MAX];
-    struct stat ours, theirs;
-    const int result = target_find_library(PROBE_LIBRARY, library, error);
-    if (result)
-        return result;
-    if (realpath(library, full))
-        snprintf(library, TARGET_PATH_MAX, "%s", full);
-    snprintf(there, sizeof there, "/proc/%d/root%s", (int)pid, library);
-    if (stat(library, &ours) || stat(there, &theirs) || ours.st_dev != theirs.st_dev ||
-        ours.st_ino != theirs.st_ino)
+    const int result = find_agent(library, error);
+    if (!result && sees(pid, library) != 1)
         return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
                                "cannot trace process %d: it does not see %s, as in a container\n"
                                "run sprof in there",
                                (int)pid, library);
-    return 0;
+    return result;
 }
 
 /* A program that has only just begun has no libraries yet. */

@@ -123,7 +123,7 @@ int trace_backend_choose(const struct trace_options *options, struct trace_choic
         return refuse_option(name, reason, flag, error);
     choice->backend = TRACE_UPROBE;
     choice->reason = reason;
-    return trace_uprobes_check(options, error);
+    return trace_uprobes_check(options, error) ? trace_backend_explain(options, choice, error) : 0;
 }
 
 int trace_backend_explain(const struct trace_options *options, const struct trace_choice *choice,

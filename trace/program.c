@@ -91,8 +91,7 @@ static int note_process(struct trace_session *program, bool was_known)
     return result ? SPROF_ENOMEM : 0;
 }
 
-/* Which modules its files are: later the process may have executed something else. */
-static void note_modules(struct trace_session *program)
+void trace_program_note_modules(struct trace_session *program)
 {
     const uint64_t now_ns = sprof_clock_monotonic_ns();
     for (size_t i = 0; i < program->files.count; i++) {
@@ -133,7 +132,7 @@ int trace_program_begin(struct trace_session *program, bool was_known, struct sp
         return result;
     if (common->programs.count)
         common->known_cost = common->programs.items[0]->shared->cost;
-    note_modules(program);
+    trace_program_note_modules(program);
     result = trace_place(program, error);
     close(program->agent_fd);
     program->agent_fd = -1;

@@ -15,4 +15,8 @@ int trace_program_begin(struct trace_session *program, bool was_known, struct sp
 
 void trace_program_free(struct trace_session *program);
 
+/* Which modules its files are, which are opened for their names: later the process may have
+ * executed something else, or be gone, and nobody else sees the same files by their paths. */
+void trace_program_note_modules(struct trace_session *program);
+
 #endif

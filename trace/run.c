@@ -7,6 +7,7 @@
 #include "trace/load.h"
 #include "trace/meet.h"
 #include "trace/points.h"
+#include "trace/program.h"
 #include "trace/uprobe/uprobes.h"
 
 #include <errno.h>
@@ -83,6 +84,8 @@ static int set_up(struct trace_session *session, struct sprof_error *error)
         result = trace_points_find(session, error);
     if (!result && take_snapshot(session))
         result = sprof_error_memory(error);
+    if (!result && session->uprobes)
+        trace_program_note_modules(session);
     if (!result && session->runtime)
         sprof_log_message(session->options.log, SPROF_LOG_WARNING,
                           "the command runs %s, which walks stacks by itself: calls are counted "

@@ -1,7 +1,7 @@
 #!/bin/bash
 # sprof trace --backend uprobe: programs compute what they compute untraced, every call is counted, and nothing is in the
 # process, whoever is killed.
-#   uprobe.sh exact | chosen | left | kinds | process | held | threads | refused
+#   uprobe.sh exact | chosen | container | left | kinds | process | held | threads | refused
 set -u
 . "$(dirname "$0")/lib.sh"
 tracing=(--backend uprobe)
@@ -107,6 +107,45 @@ END
     gcc -O1 -g "$@" loops.c -o loops || fail "no compiler"
 }
 
+# A program that calls work 300 times for each byte that it reads.
+served_program() {
+    cat >served.c <<'END'
+#include <stdio.h>
+__attribute__((noinline, noclone)) long work(long n) { __asm__ volatile("" : "+r"(n)); return n * 5; }
+int main(void)
+{
+    long sum = 0;
+    for (int c; (c = getchar()) != EOF;)
+        for (long i = 0; i < 300; i++)
+            sum += work(i);
+    printf("%ld\n", sum);
+    return 6;
+}
+END
+}
+
+# count_served PID WHAT: a recorder counts 2100 calls in that program, which reads what goes into descriptor 9.
+count_served() {
+    "$SPROF" trace -p "$1" --function '^work$' -o p.db >out 2>tracer_err &
+    tracer=$!
+    children+=("$tracer")
+    wait_until 60 "$SPROF" ctl -i p.db status
+    printf '%7s' '' >&9
+    wait_until 60 eval '"$SPROF" ctl -i p.db status | grep -q " 2100 calls"'
+    expect 0 "$SPROF" ctl -p "$1" end
+    wait $tracer || fail "the tracer ended with $?"
+    calls p.db >found
+    [ "$(cat found)" = "work 2100" ] || fail "$2: other calls of the process: $(cat found)"
+    cp tracer_err err
+}
+
+# has_served PID WHAT: it ends as it does untraced.
+has_served() {
+    exec 9>&-
+    wait "$1"
+    [ $? = 6 ] && [ "$(cat served.out)" = 1569750 ] || fail "$2: the process computed $(cat served.out)"
+}
+
 calls_now() {
     "$SPROF" ctl -i t.db stats >/dev/null 2>&1
     sql t.db "SELECT ifnull(sum(calls), 0) FROM v_call_stats"
@@ -129,19 +168,7 @@ exact)
 chosen)
     # Nothing can be put into these: nobody has to say so. A program that runs calls work 300 times for each line that it reads.
     exact_program
-    cat >served.c <<'END'
-#include <stdio.h>
-__attribute__((noinline, noclone)) long work(long n) { __asm__ volatile("" : "+r"(n)); return n * 5; }
-int main(void)
-{
-    long sum = 0;
-    for (int c; (c = getchar()) != EOF;)
-        for (long i = 0; i < 300; i++)
-            sum += work(i);
-    printf("%ld\n", sum);
-    return 6;
-}
-END
+    served_program
     mkfifo input
     for compiler in "gcc -static" "gcc -static-pie" "musl-gcc" "musl-gcc -static"; do
         command -v "${compiler%% *}" >/dev/null || continue
@@ -158,19 +185,45 @@ END
         children+=("$served")
         exec 9>input
         wait_until 60 eval '[ "$(state_of $served)" = S ]'
-        "$SPROF" trace -p $served --function '^work$' -o p.db >out 2>err &
-        tracer=$!
-        children+=("$tracer")
-        wait_until 60 "$SPROF" ctl -i p.db status
-        printf '%7s' '' >&9
-        wait_until 60 eval '"$SPROF" ctl -i p.db status | grep -q " 2100 calls"'
-        expect 0 "$SPROF" ctl -p $served end
-        wait $tracer || fail "the tracer ended with $?"
-        calls p.db >found
-        [ "$(cat found)" = "work 2100" ] || fail "$compiler: other calls of the process: $(cat found)"
-        exec 9>&-
-        wait $served
-        [ $? = 6 ] && [ "$(cat served.out)" = 1569750 ] || fail "$compiler: the process computed $(cat served.out)"
+        count_served $served "$compiler"
+        has_served $served "$compiler"
+    done
+    ;;
+container)
+    # Into a process of another pid namespace or another root directory nothing can be put from outside.
+    unshare -pmf --mount-proc true 2>err || skip "no pid namespaces: $(cat err)"
+    served_program
+    gcc -O1 -g served.c -o served || fail "no compiler"
+    mkfifo input
+    mkdir root mounted
+    for file in $(ldd served | grep -o '/[^ ]*') "$work/served"; do
+        mkdir -p "root$(dirname "$file")" && cp -L "$file" "root$file" || fail "no root directory"
+    done
+    for kind in pid root mount; do
+        case $kind in
+        pid) within=(unshare -pmf --mount-proc) why='in another pid namespace' ;;
+        root) within=(chroot root) why='sees other files' ;;
+        # What is mounted in there has no path out here.
+        mount)
+            within=(unshare -m sh -c 'mount -t tmpfs none mounted && cp -r root/. mounted && exec chroot mounted "$0"')
+            why='sees other files'
+            ;;
+        esac
+        "${within[@]}" "$work/served" <input >served.out &
+        outer=$!
+        children+=("$outer")
+        exec 9>input
+        served=$outer
+        wait_until 60 eval '[ $kind != pid ] || served=$(cat /proc/$outer/task/$outer/children) && served=${served% } &&
+            [ "$(cat /proc/$served/comm)" = served ] && [ "$(state_of $served)" = S ]'
+        expect 1 "$SPROF" trace -p "$served" --mode log -o none.db
+        said "with --mode: it .*$why"
+        expect 1 "$SPROF" trace -p "$served" --backend inject -o none.db
+        said "$why.* in which sprof would have to run"
+        count_served "$served" "$kind"
+        said "$why.*, so nothing can be put into it: the kernel counts"
+        has_served $outer "$kind"
+        rm -f p.db*
     done
     ;;
 left)
