@@ -39,6 +39,14 @@ int trace_hello_check(const struct trace_session *session, struct sprof_error *e
         return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
                                "the tracing agent is of another version than sprof: install both "
                                "together with `cmake --install`");
+    if (hello->window_error == EEXIST)
+        return sprof_error_set(
+            error, SPROF_EUNSUPPORTED, 0,
+            "cannot trace process %d: it has memory of its own between %#llx and "
+            "%#llx, where its calls would be kept\n`--backend uprobe`, as root, "
+            "has the kernel count them; or start it again, as such addresses are "
+            "often drawn by lot",
+            (int)session->pid, PROBE_RECORDS, PROBE_RECORDS + PROBE_RECORDS_BYTES);
     if (hello->window_error)
         return sprof_error_set(error, SPROF_ELIMIT, hello->window_error,
                                "cannot trace process %d: the addresses for its calls cannot be "

@@ -514,7 +514,7 @@ def refused():
     taken = subprocess.Popen(["./taken"])
     wait_for(lambda: "570000000000-" in open(f"/proc/{taken.pid}/maps").read(), "its mapping")
     before = files_of(taken.pid)
-    says(taken.pid, "addresses for its calls cannot be reserved: File exists")
+    says(taken.pid, "memory of its own between 0x570000000000 and .*\n.*--backend uprobe")
     if files_of(taken.pid) != before or taken.poll() is not None:
         fail("what the program had mapped is not as it was")
     taken.kill()

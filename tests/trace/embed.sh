@@ -275,7 +275,8 @@ recorded_copy() {
             module_id IN (SELECT id FROM module WHERE name = 'random.probes')" 2>err | tail -1 | tr -d '\r')
         echo "$1 by $source: $user stacks, $whole whole, $moved places among what was moved"
         [ "$moved" -ge 3 ] || fail "too few samples in what was moved"
-        holds "$whole >= 0.99 * $user" "whole stacks"
+        # Three more, which are many of the few that the agent has: libgcc's last instructions before a handler have no caller.
+        holds "$whole >= 0.99 * $user - 3" "whole stacks"
         "$SPROF" sql copy.db --format csv "SELECT DISTINCT f.name FROM function f JOIN module m ON m.id = f.module_id
             WHERE m.name = 'random.probes'" 2>err | tail -n +2 | tr -d '\r' | sed 's/"//g; s/(.*//; s/@plt//' | sort -u >names.txt
         comm -13 <(nm -C random | cut -c20- | sed 's/(.*//; s/@.*//' | sort -u) names.txt >others.txt
