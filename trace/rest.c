@@ -39,12 +39,14 @@ bool trace_rests_at_once(const struct trace_session *session, const struct trace
 
 /* == Resting == */
 
-/* Off for long enough; what the governor has put there is off to cost nothing. */
+/* Off for long enough; what the governor has put there is off to cost nothing. In mode coverage
+ * what was called is off, and leaves. */
 static bool is_due(const struct trace_session *session, const struct trace_probe *probe)
 {
+    const bool is_governed =
+        probe->governed == TRACE_GOVERNED_OFF && session->mode != TRACE_COVERAGE;
     return probe->off_ns &&
-           (probe->governed == TRACE_GOVERNED_OFF ||
-            session->now_ns - probe->off_ns >= session->options.rest_ns) &&
+           (is_governed || session->now_ns - probe->off_ns >= session->options.rest_ns) &&
            trace_may_rest(session, probe);
 }
 
