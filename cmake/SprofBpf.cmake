@@ -53,6 +53,7 @@ function(sprof_bpf library)
                     -c ${program} -o ${object}
             COMMAND ${SPROF_BPFTOOL} gen skeleton -L ${object} name ${name}_bpf > ${skeleton}
             DEPENDS ${program} ${headers} ${CMAKE_SOURCE_DIR}/arch/${SPROF_ARCH}/bpf.h
+                    ${CMAKE_SOURCE_DIR}/agent/probe_window.h
             WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
             COMMENT "BPF programs ${library}/bpf/${name}"
             VERBATIM)
